@@ -1,0 +1,88 @@
+//! `nmem context`: the SessionStart hook, and in a terminal the same view for a person.
+
+use super::stdin::{self, Stdin};
+use super::{Place, ProjectArgument, hook, load_config, open, output, record};
+use crate::config::{self, CONTEXT_BYTES_MAX};
+use crate::platforms::intake::{self, Intake};
+use crate::recall::{self, Recalled};
+use crate::render::context::for_person;
+use anyhow::Result;
+use serde_json::json;
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// How long stdin is waited for, where it isn't a terminal.
+const STDIN: Duration = Duration::from_secs(1);
+
+/// Show what the next session here would be given
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: nmem context --json\n\nWith a hook event on stdin it registers the session and answers as the agent expects.")]
+pub struct Arguments {
+    #[command(flatten)]
+    project: ProjectArgument,
+    /// Bytes of the block that an agent would be given [default: the setting context_bytes]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(500..=CONTEXT_BYTES_MAX as i64))]
+    budget: Option<u32>,
+    /// Print one JSON object; `text` is what an agent would be given
+    #[arg(long)]
+    json: bool,
+    /// The agent that sends the event on stdin
+    #[arg(long, value_name = "NAME")]
+    platform: Option<String>,
+}
+
+/// Whether these arguments may be those of a hook.
+pub fn is_hook(args: &[OsString]) -> bool {
+    let plain = |a: &OsString| a.to_str().is_some_and(|a| !a.starts_with('-') || a.starts_with("--platform"));
+    args.iter().all(plain) && !stdin::is_terminal()
+}
+
+/// Answers a hook event on stdin; `None` where stdin holds nothing: then a person asks.
+pub fn run_hook(args: &[OsString]) -> Option<ExitCode> {
+    if config::switched_off() {
+        return Some(ExitCode::SUCCESS);
+    }
+    let mut asked = true;
+    let code = hook::sealed(|| {
+        let intake = Stdin::within(STDIN).and_then(intake::read);
+        match intake {
+            Ok(Intake::Json { value, mended }) => record::handle(record::platform(args), &value, mended),
+            Ok(Intake::Garbage(reason)) => anyhow::bail!("stdin was no hook event: {reason}"),
+            Ok(Intake::Empty) | Err(_) => {
+                asked = false;
+                Ok(None)
+            }
+        }
+    });
+    asked.then_some(code)
+}
+
+/// Shows the context to a person.
+pub fn run(args: &Arguments) -> Result<()> {
+    let config = load_config()?;
+    let store = open(&config)?;
+    let now = config::now();
+    let place = args.project.find(&config, store.as_ref())?;
+    let budget = args.budget.map_or(config.context_bytes.value, |b| b as usize);
+    let recalled = match (&store, &place.row) {
+        (Some(store), Some(row)) => recall::at_start(store, (row.id, &row.name), None, budget, now)?,
+        _ => Recalled::default(),
+    };
+    if args.json {
+        let sessions: Vec<&str> = recalled.digests.iter().map(|d| d.session.agent_session_id.as_str()).collect();
+        let name = place.row.map(|r| r.name).or(place.name);
+        return output::say(&json!({"project": name, "text": recalled.text, "bytes": recalled.text.len(), "sessions": sessions}).to_string());
+    }
+    if recalled.digests.is_empty() {
+        return output::say(&nothing(&place));
+    }
+    output::say(for_person(&recalled.digests, now, output::style()).trim_end())
+}
+
+fn nothing(place: &Place) -> String {
+    match &place.name {
+        Some(name) => format!("Nothing is recorded of {name} yet. `nmem install claude-code` hooks nmem into Claude Code."),
+        None => "This folder is no project (the home folder and / never are one); change into one.".to_string(),
+    }
+}

@@ -1,0 +1,130 @@
+//! `nmem demo`: plays a recorded session through the real hooks, in a folder that is gone afterwards.
+
+use super::output;
+use crate::render::style::Style;
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+/// Two sessions as Claude Code told them, event by event; `$PROJECT` stands for the folder.
+const SESSIONS: &str = include_str!("demo/sessions.jsonl");
+
+/// Play a recorded session through the real hooks, and show what is remembered
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: nmem demo\n\nNothing of yours is touched: it runs in a temporary folder with a database of its own.")]
+pub struct Arguments {
+    /// Keep the folder and say where it is
+    #[arg(long)]
+    keep: bool,
+}
+
+/// A world of its own: home, project and database in one temporary folder.
+struct Stage {
+    folder: PathBuf,
+    kept: bool,
+}
+
+impl Stage {
+    fn set(kept: bool) -> Result<Stage> {
+        let folder = std::env::temp_dir().join(format!("nmem-demo-{}", std::process::id()));
+        fs::create_dir_all(folder.join("home")).with_context(|| format!("cannot make {}", folder.display()))?;
+        let folder = folder.canonicalize()?;
+        let project = folder.join("shop");
+        fs::create_dir_all(project.join(".git"))?;
+        fs::write(project.join(".git/HEAD"), "ref: refs/heads/main\n")?;
+        fs::write(project.join(".git/config"), "[remote \"origin\"]\n\turl = https://example.org/demo/shop.git\n")?;
+        Ok(Stage { folder, kept })
+    }
+
+    fn project(&self) -> PathBuf {
+        self.folder.join("shop")
+    }
+
+    /// Runs this very binary as an agent would: a process of its own, the event on its stdin.
+    fn run(&self, args: &[&str], stdin: Option<&str>) -> Result<String> {
+        let mut command = Command::new(std::env::current_exe().context("cannot tell where this binary is")?);
+        command.args(args).current_dir(self.project()).env_clear().env("HOME", self.folder.join("home"));
+        command.env("NMEM_DB", self.folder.join("nmem.db")).env("NMEM_CONFIG", self.folder.join("config.toml"));
+        command.stdin(if stdin.is_some() { Stdio::piped() } else { Stdio::null() }).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        let mut child = command.spawn().context("cannot start the hook")?;
+        if let (Some(text), Some(mut pipe)) = (stdin, child.stdin.take()) {
+            pipe.write_all(text.as_bytes())?;
+        }
+        let out = child.wait_with_output()?;
+        if !out.status.success() {
+            bail!("`nmem {}` failed with {}", args.join(" "), out.status);
+        }
+        Ok(String::from_utf8_lossy(&out.stdout).trim_end().to_string())
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        if !self.kept {
+            let _ = fs::remove_dir_all(&self.folder);
+        }
+    }
+}
+
+/// Runs the command.
+pub fn run(args: &Arguments) -> Result<()> {
+    let stage = Stage::set(args.keep)?;
+    let style = output::style();
+    let (events, context, milliseconds) = play(&stage)?;
+    let median = milliseconds.get(milliseconds.len() / 2).copied().unwrap_or(0.0);
+    output::say(&format!(
+        "{events} hook events of two recorded Claude Code sessions went through `nmem record`, each a process of its own, {median:.1} ms in the middle.\n"
+    ))?;
+    show(style, "The next session is given this, before its first prompt:", &context)?;
+    for query in [vec!["search", "coupon", "rounding"], vec!["search", "cargo test", "--kind", "tool", "--limit", "3"]] {
+        show(style, &format!("$ nmem {}", query.join(" ")), &stage.run(&query, None)?)?;
+    }
+    show(style, "$ nmem status", &brief(&stage.run(&["status"], None)?))?;
+    output::say(&format!("Hook it into Claude Code: {}", style.strong("nmem install claude-code")))?;
+    if args.keep {
+        output::say(&format!("The folder is {}", stage.folder.display()))?;
+    }
+    Ok(())
+}
+
+/// Sends every event; then a session begins as the third one would.
+fn play(stage: &Stage) -> Result<(usize, String, Vec<f64>)> {
+    let project = json_escaped(&stage.project());
+    let mut milliseconds = Vec::new();
+    let mut start = String::new();
+    for line in SESSIONS.lines() {
+        let event = line.replace("$PROJECT", &project);
+        let begun = Instant::now();
+        stage.run(&["record"], Some(&event))?;
+        milliseconds.push(begun.elapsed().as_secs_f64() * 1000.0);
+        if start.is_empty() && event.contains("\"SessionStart\"") {
+            start = event;
+        }
+    }
+    let mut next: Value = serde_json::from_str(&start).context("the recorded sessions have no start")?;
+    next["session_id"] = Value::from("00000000-0000-4000-8000-000000000003");
+    let answer = stage.run(&["context"], Some(&next.to_string()))?;
+    let answer: Value = serde_json::from_str(&answer).context("the session start was not answered")?;
+    let context = answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default().to_string();
+    let events = milliseconds.len();
+    milliseconds.sort_by(f64::total_cmp);
+    Ok((events, context, milliseconds))
+}
+
+fn json_escaped(path: &Path) -> String {
+    Value::from(path.display().to_string()).to_string().trim_matches('"').to_string()
+}
+
+/// The first part of status: the settings are the same for everyone.
+fn brief(status: &str) -> String {
+    status.split("\n\n").next().unwrap_or_default().to_string()
+}
+
+fn show(style: Style, title: &str, text: &str) -> Result<()> {
+    let indented: Vec<String> = text.lines().map(|l| format!("  {l}").trim_end().to_string()).collect();
+    output::say(&format!("{}\n{}\n", style.strong(title), indented.join("\n")))
+}

@@ -1,0 +1,74 @@
+//! The envelope around everything that an agent starts: exit 0, a panic caught, errors in the log, nothing on stdout but
+//! what the platform accepts (ADR/0006).
+
+use super::output;
+use crate::config::{self, Config};
+use crate::log;
+use crate::model::LogLevel;
+use crate::record::Recorder;
+use crate::redact::Redactor;
+use anyhow::Result;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+
+/// Runs a hook. Whatever happens in it, the agent sees success; `run` returns what is to be printed.
+pub fn sealed(run: impl FnOnce() -> Result<Option<String>>) -> ExitCode {
+    // The default hook would print to stderr, which some platforms show to the model.
+    std::panic::set_hook(Box::new(|_| {}));
+    match caught(run) {
+        // The agent may be gone: nobody is left to be told.
+        Ok(Some(answer)) => drop(output::say(&answer)),
+        Ok(None) => {}
+        Err(error) => log_error(&format!("{error:#}")),
+    }
+    ExitCode::SUCCESS
+}
+
+fn caught<T>(run: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(anyhow::anyhow!("panic: {}", words(&*panic))))
+}
+
+fn words(panic: &(dyn std::any::Any + Send)) -> &str {
+    panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("unknown")
+}
+
+/// Writes an error to the log, redacted.
+pub fn log_error(message: &str) {
+    log_at(LogLevel::Error, message);
+}
+
+/// Writes a line to the log, redacted, if the log is to say so much.
+pub fn log_at(level: LogLevel, message: &str) {
+    if let Ok(files) = config::files() {
+        let clean = Redactor::default().clean(message.to_string());
+        log::write(&files.value, config::log_level(), level, config::now(), &clean);
+    }
+}
+
+/// The redactor with the user's own patterns.
+pub fn redactor(config: &Config) -> Result<Redactor> {
+    Redactor::new(&config.redact.value).map_err(anyhow::Error::msg)
+}
+
+/// Puts together what recording needs.
+pub fn recorder<'a>(config: &'a Config, redactor: &'a Redactor) -> Recorder<'a> {
+    Recorder {
+        files: &config.files.value,
+        redactor,
+        home: config.home.as_deref(),
+        client_pid: config::client_pid(),
+        transcripts: config::claude_folder(config.home.as_deref()),
+        thinking: config.thinking.value,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_an_error_that_says_what_it_was() {
+        let error = caught::<()>(|| panic!("boom {}", 1)).unwrap_err();
+        assert_eq!(error.to_string(), "panic: boom 1");
+    }
+}

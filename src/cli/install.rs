@@ -1,0 +1,258 @@
+//! `nmem install` and `nmem uninstall`: hooks in an agent's own settings, planned, shown, backed up, written whole.
+
+use super::output;
+use crate::config;
+use crate::error::Failure;
+use crate::platforms::settings::{self, Hook};
+use anyhow::{Context, Result};
+use clap::ValueEnum;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Hook nmem into an agent
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: nmem install claude-code --dry-run\n\nOther hooks in the file stay as they are. A copy of the file is kept beside it; `nmem uninstall` undoes it byte for byte.")]
+pub struct InstallArguments {
+    /// Agents to hook into
+    #[arg(required = true, value_enum, value_name = "PLATFORM")]
+    platforms: Vec<PlatformArgument>,
+    #[command(flatten)]
+    place: PlaceArguments,
+}
+
+/// Take nmem's hooks out again; what was recorded stays
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: nmem uninstall\n\nThe database stays; the command says where it is.")]
+pub struct UninstallArguments {
+    /// Agents to leave [default: all]
+    #[arg(value_enum, value_name = "PLATFORM")]
+    platforms: Vec<PlatformArgument>,
+    #[command(flatten)]
+    place: PlaceArguments,
+}
+
+#[derive(Debug, clap::Args)]
+struct PlaceArguments {
+    /// The user's settings, or those of one project
+    #[arg(long, value_enum, default_value_t = Scope::User)]
+    scope: Scope,
+    /// The project, with --scope project [default: the current folder]
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum PlatformArgument {
+    ClaudeCode,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Scope {
+    User,
+    Project,
+}
+
+/// The events that are subscribed, what answers them and for how long, in seconds (ADR/0004). SessionEnd needs a timeout
+/// of its own: without one the client gives it 1.5 s.
+const CLAUDE_CODE: [(&str, &str, u32); 8] = [
+    ("SessionStart", "context", 10),
+    ("UserPromptSubmit", "record", 10),
+    ("PostToolUse", "record", 10),
+    ("PostToolUseFailure", "record", 10),
+    ("SubagentStop", "record", 10),
+    ("Stop", "record", 30),
+    ("StopFailure", "record", 10),
+    ("SessionEnd", "record", 10),
+];
+
+/// Bytes of a settings file that are read.
+const SETTINGS_BYTES: u64 = 4 << 20;
+
+/// Hooks nmem in.
+pub fn install(args: &InstallArguments) -> Result<()> {
+    for platform in &args.platforms {
+        let PlatformArgument::ClaudeCode = platform;
+        let file = settings_file(&args.place)?;
+        let program = program(args.place.scope)?;
+        let hooks: Vec<Hook> = CLAUDE_CODE
+            .iter()
+            .map(|&(event, verb, timeout)| Hook { event, command: format!("{program} {verb}"), timeout })
+            .collect();
+        let before = read(&file)?;
+        let text = before.clone().unwrap_or_default();
+        // Hooks of a binary that has moved are ours as well: they are replaced, not doubled.
+        let stale = |command: &str| is_ours(command) && !hooks.iter().any(|h| h.command == command);
+        let cleared = if text.trim().is_empty() { text.clone() } else { settings::remove(&text, &stale).map_err(|e| refused(&file, &e))? };
+        let after = settings::add(&cleared, &hooks).map_err(|e| refused(&file, &e))?;
+        if after == text {
+            output::say(&format!("nmem is hooked into claude-code already ({})", file.display()))?;
+            continue;
+        }
+        if args.place.dry_run {
+            output::say(&diff(&file, &text, &after))?;
+            continue;
+        }
+        if before.is_some() && !is_hooked(&text) {
+            write_whole(&backup(&file), &text)?;
+        }
+        write_whole(&file, &after)?;
+        let kept = if before.is_some() { format!("\nThe file as it was: {}", backup(&file).display()) } else { String::new() };
+        output::say(&format!(
+            "nmem is hooked into claude-code: {} events in {}{kept}\nIt records from the next session on. `nmem uninstall` undoes it.",
+            CLAUDE_CODE.len(),
+            file.display()
+        ))?;
+    }
+    Ok(())
+}
+
+/// Takes the hooks out.
+pub fn uninstall(args: &UninstallArguments) -> Result<()> {
+    let file = settings_file(&args.place)?;
+    let Some(text) = read(&file)?.filter(|text| is_hooked(text)) else {
+        return output::say(&format!("nmem is not hooked into claude-code ({})", file.display()));
+    };
+    let kept = read(&backup(&file))?;
+    let after = match &kept {
+        // Nothing but the hooks has changed since: the copy is what was there, byte for byte.
+        Some(kept) if is_undone_by(&text, kept) => Some(kept.clone()),
+        _ => Some(settings::remove(&text, &is_ours).map_err(|e| refused(&file, &e))?),
+    };
+    // A file that held nothing else was made by us.
+    let after = after.filter(|text| kept.is_some() || text.trim() != "{}");
+    if args.place.dry_run {
+        return output::say(&diff(&file, &text, after.as_deref().unwrap_or_default()));
+    }
+    match &after {
+        Some(after) => write_whole(&file, after)?,
+        None => fs::remove_file(&file).with_context(|| format!("cannot remove {}", file.display()))?,
+    }
+    if kept.is_some() && after == kept {
+        let _ = fs::remove_file(backup(&file));
+    }
+    let data = config::files()?.value.db;
+    let data = if data.exists() { format!("\nWhat was recorded is still in {}", data.display()) } else { String::new() };
+    output::say(&format!("nmem is no longer hooked into claude-code ({}){data}", file.display()))
+}
+
+/// Whether adding today's hooks to the copy gives the file as it stands.
+fn is_undone_by(text: &str, kept: &str) -> bool {
+    let Ok(value) = settings::checked(text) else { return false };
+    let hooks: Vec<Hook> = CLAUDE_CODE
+        .iter()
+        .filter_map(|&(event, _, timeout)| {
+            let command = settings::commands(&value, event).into_iter().find(|c| is_ours(c))?;
+            Some(Hook { event, command, timeout })
+        })
+        .collect();
+    settings::add(kept, &hooks).is_ok_and(|again| again == text)
+}
+
+fn is_hooked(text: &str) -> bool {
+    settings::remove(text, &is_ours).is_ok_and(|without| without != text)
+}
+
+/// Whether a command line is one of ours, from whichever folder.
+fn is_ours(command: &str) -> bool {
+    let Some((program, verb)) = command.rsplit_once(' ') else { return false };
+    let program = program.trim_matches(['\'', '"']);
+    let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
+    matches!(name, "nmem" | "nmem.exe") && matches!(verb, "record" | "context")
+}
+
+fn settings_file(place: &PlaceArguments) -> Result<PathBuf> {
+    if place.scope == Scope::Project {
+        let folder = match &place.project {
+            Some(folder) => folder.clone(),
+            None => std::env::current_dir().context("cannot tell the current folder")?,
+        };
+        return Ok(folder.join(".claude/settings.json"));
+    }
+    let home = config::home();
+    let folder = config::claude_folder(home.as_deref()).ok_or_else(|| Failure::new("no home folder is known", "set HOME"))?;
+    Ok(folder.join("settings.json"))
+}
+
+/// How a shell finds this binary: the name alone in a project's settings, which other machines read too; else the
+/// absolute path, by the `PATH` entry where that leads here, since it stays when a package manager moves the file.
+fn program(scope: Scope) -> Result<String> {
+    if scope == Scope::Project {
+        return Ok("nmem".to_string());
+    }
+    let exe = std::env::current_exe().context("cannot tell where this binary is")?;
+    let real = exe.canonicalize().unwrap_or_else(|_| exe.clone());
+    let on_path = config::path_folders().into_iter().filter(|f| f.is_absolute()).map(|f| f.join("nmem"));
+    let stable = on_path.into_iter().find(|p| p.canonicalize().is_ok_and(|p| p == real));
+    let path = stable.unwrap_or(exe).display().to_string();
+    let plain = path.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+:\\".contains(c));
+    Ok(if plain { path } else { format!("'{}'", path.replace('\'', r"'\''")) })
+}
+
+fn read(file: &Path) -> Result<Option<String>> {
+    use std::io::Read;
+    let opened = match fs::File::open(file) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        opened => opened.with_context(|| format!("cannot read {}", file.display()))?,
+    };
+    let mut text = String::new();
+    opened.take(SETTINGS_BYTES).read_to_string(&mut text).with_context(|| format!("cannot read {}", file.display()))?;
+    Ok(Some(text))
+}
+
+fn backup(file: &Path) -> PathBuf {
+    file.with_file_name("settings.json.before-nmem")
+}
+
+/// Writes beside the file and renames: a reader sees the old text or the new one. A link stays a link.
+fn write_whole(file: &Path, text: &str) -> Result<()> {
+    let target = file.canonicalize().unwrap_or_else(|_| file.to_path_buf());
+    let folder = target.parent().context("a settings file without a folder")?;
+    let draft = target.with_extension(format!("nmem-{}", std::process::id()));
+    let write = || -> std::io::Result<()> {
+        fs::create_dir_all(folder)?;
+        let mut out = fs::File::create(&draft)?;
+        out.write_all(text.as_bytes())?;
+        if let Ok(meta) = fs::metadata(&target) {
+            out.set_permissions(meta.permissions())?;
+        }
+        out.sync_all()?;
+        fs::rename(&draft, &target)
+    };
+    write().with_context(|| format!("cannot write {}", file.display())).inspect_err(|_| drop(fs::remove_file(&draft)))
+}
+
+fn refused(file: &Path, reason: &settings::NotEditable) -> anyhow::Error {
+    Failure::new(format!("{} was left alone: {}", file.display(), reason.0), "mend the file, then run the command again").into()
+}
+
+/// The lines that change. Edits are insertions or removals at few places, so a common head and tail say enough.
+fn diff(file: &Path, before: &str, after: &str) -> String {
+    let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
+    let head = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
+    let tail = old[head..].iter().rev().zip(new[head..].iter().rev()).take_while(|(a, b)| a == b).count();
+    let mut out = vec![format!("{} would change:", file.display())];
+    out.extend(old[head.saturating_sub(2)..head].iter().map(|l| format!("  {l}")));
+    out.extend(old[head..old.len() - tail].iter().map(|l| format!("- {l}")));
+    out.extend(new[head..new.len() - tail].iter().map(|l| format!("+ {l}")));
+    out.extend(old[old.len() - tail..].iter().take(2).map(|l| format!("  {l}")));
+    out.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_of_ours_are_known_from_whichever_folder() {
+        for command in ["/usr/bin/nmem record", "nmem context", "'/my tools/nmem' record"] {
+            assert!(is_ours(command), "{command}");
+        }
+        for command in ["/usr/bin/nmemo record", "nmem", "echo nmem record x", "nmem status", "prettier"] {
+            assert!(!is_ours(command), "{command}");
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The surface: one file per command, each with its arguments, the call of a use case, and the call of `render`.
+//!
+//! Hook commands don't go through clap, which costs 0.2 of an empty process; and a clap error exits with 2, which blocks
+//! an agent (ADR/0006).
+
+mod context;
+mod demo;
+mod hook;
+mod install;
+mod output;
+mod record;
+mod search;
+mod show;
+mod status;
+mod stdin;
+
+use crate::config::{self, Config};
+use crate::error::{Failure, explain, is_broken_pipe};
+use crate::model::ProjectRow;
+use crate::project;
+use crate::store::Store;
+use anyhow::{Context, Result};
+use clap::{CommandFactory, Parser, Subcommand};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Memory for coding agents: one binary, one SQLite file, nothing running
+#[derive(Debug, Parser)]
+#[command(name = "nmem", version, subcommand_required = true, arg_required_else_help = true, disable_help_subcommand = true)]
+#[command(after_help = "Start with `nmem demo`, then `nmem install claude-code`.")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Take one hook event on stdin (agents call this)
+    #[command(after_help = "Example: nmem record < event.json\n\nAlways exits with 0. Prints nothing, or the JSON that the platform accepts.")]
+    Record(record::Arguments),
+    Context(context::Arguments),
+    Search(search::Arguments),
+    Show(show::Arguments),
+    Status(status::Arguments),
+    Install(install::InstallArguments),
+    Uninstall(install::UninstallArguments),
+    Demo(demo::Arguments),
+}
+
+/// Runs a command line without the program's name.
+pub fn main(args: Vec<OsString>) -> ExitCode {
+    match args.first().and_then(|a| a.to_str()) {
+        Some("record") if !wants_help(&args) => return hook::sealed(|| record::run(&args[1..])),
+        Some("context") if context::is_hook(&args[1..]) => {
+            if let Some(code) = context::run_hook(&args[1..]) {
+                return code;
+            }
+        }
+        _ => {}
+    }
+    let parsed = match Arguments::try_parse_from(std::iter::once(OsString::from("nmem")).chain(args)) {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(error.exit_code() as u8);
+        }
+    };
+    finish(run(parsed.command))
+}
+
+fn wants_help(args: &[OsString]) -> bool {
+    args.iter().any(|a| a == "--help" || a == "-h")
+}
+
+fn run(command: Command) -> Result<()> {
+    match command {
+        Command::Record(_) => Ok(()),
+        Command::Context(args) => context::run(&args),
+        Command::Search(args) => search::run(&args),
+        Command::Show(args) => show::run(&args),
+        Command::Status(args) => status::run(&args),
+        Command::Install(args) => install::install(&args),
+        Command::Uninstall(args) => install::uninstall(&args),
+        Command::Demo(args) => demo::run(&args),
+    }
+}
+
+fn finish(result: Result<()>) -> ExitCode {
+    match result {
+        Err(error) if !is_broken_pipe(&error) => {
+            let failure = explain(&error);
+            output::complain(&failure);
+            ExitCode::from(failure.kind.exit_code())
+        }
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+/// The clap definition, for tests that hold the help texts.
+pub fn definition() -> clap::Command {
+    Arguments::command()
+}
+
+/// Arguments that every command has which looks at a project.
+#[derive(Debug, clap::Args)]
+struct ProjectArgument {
+    /// Look at the project of this folder instead of the current one
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
+}
+
+impl ProjectArgument {
+    /// The folder, absolute.
+    fn folder(&self) -> Result<PathBuf> {
+        match &self.project {
+            Some(folder) => folder
+                .canonicalize()
+                .map_err(|e| Failure::new(format!("cannot look at {}: {e}", folder.display()), "give a folder that exists").into()),
+            None => std::env::current_dir().context("cannot tell the current folder"),
+        }
+    }
+
+    /// The project as it is stored: its row, or what it would be called.
+    fn find(&self, config: &Config, store: Option<&Store>) -> Result<Place> {
+        let folder = self.folder()?;
+        let Some(id) = project::identify(&folder, config.home.as_deref()) else {
+            return Ok(Place { name: None, row: None });
+        };
+        let row = store.map(|s| s.project_by_key(&id.key)).transpose()?.flatten();
+        Ok(Place { name: Some(id.name), row })
+    }
+}
+
+/// A folder seen as a project.
+struct Place {
+    /// `None`: the folder is no project (home, `/`).
+    name: Option<String>,
+    /// `None`: nothing is stored of it yet.
+    row: Option<ProjectRow>,
+}
+
+/// Opens the store for a person's reading command: stores what waits first; `None` where nothing was ever recorded.
+fn open(config: &Config) -> Result<Option<Store>> {
+    use crate::store::{PERSON_WAIT, spool};
+    let files = &config.files.value;
+    if spool::is_waiting(files) {
+        let drained = Store::open(files, PERSON_WAIT).and_then(|mut store| {
+            let redactor = hook::redactor(config)?;
+            hook::recorder(config, &redactor).drain(&mut store)
+        });
+        if let Err(error) = drained {
+            output::warn(&format!("{} events wait and could not be stored: {error:#}", spool::waiting(files)));
+        }
+    }
+    Store::open_to_read(files, PERSON_WAIT)
+}
+
+fn load_config() -> Result<Config> {
+    let config = config::load()?;
+    for key in &config.unknown {
+        output::warn(&format!("{}: `{key}` is not a setting that this nmem knows", config.file.display()));
+    }
+    Ok(config)
+}

@@ -1,0 +1,36 @@
+//! The one place that prints: the answer on stdout, talk on stderr.
+
+use crate::config;
+use crate::error::Failure;
+use crate::render::clean::line;
+use crate::render::style::Style;
+use anyhow::Result;
+use std::io::{self, IsTerminal, Write};
+
+/// Prints an answer and a line end.
+pub fn say(text: &str) -> Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.write_all(b"\n")?;
+    Ok(out.flush()?)
+}
+
+/// Colour for stdout: on a terminal, unless the user asks for none.
+pub fn style() -> Style {
+    Style { colour: io::stdout().is_terminal() && !config::no_color() }
+}
+
+/// Says on stderr what went wrong and what to do next.
+pub fn complain(failure: &Failure) {
+    let style = Style { colour: io::stderr().is_terminal() && !config::no_color() };
+    let mut err = io::stderr().lock();
+    let _ = writeln!(err, "{} {}", style.bad("nmem:"), line(&failure.what, 2000));
+    if let Some(hint) = &failure.hint {
+        let _ = writeln!(err, "  {}", line(hint, 500));
+    }
+}
+
+/// Says something on stderr that is no failure.
+pub fn warn(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "nmem: {}", line(text, 2000));
+}

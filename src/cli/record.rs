@@ -1,0 +1,136 @@
+//! `nmem record`: takes one hook event. Answers a session's start, and nothing else.
+
+use super::hook::{log_at, log_error, recorder, redactor};
+use super::stdin::Stdin;
+use crate::config::{self, Config, Inject};
+use crate::model::{Event, Happening, LogLevel, Millis, Platform, StartSource};
+use crate::platforms::intake::{self, Intake};
+use crate::platforms::{self, Answer, Surroundings};
+use crate::recall::{self, Recalled};
+use crate::store::{Store, spool};
+use anyhow::Result;
+use serde_json::Value;
+use std::ffi::OsString;
+use std::time::Duration;
+
+/// How long a hook waits for its caller to close stdin: less than the shortest timeout that `install` sets.
+const STDIN: Duration = Duration::from_secs(5);
+
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// The agent that sends the event; detected from the payload where not given
+    #[arg(long, value_name = "NAME")]
+    platform: Option<String>,
+}
+
+/// Runs the hook; returns what is to be printed.
+pub fn run(args: &[OsString]) -> Result<Option<String>> {
+    if config::switched_off() {
+        return Ok(None);
+    }
+    let platform = platform(args);
+    match intake::read(Stdin::within(STDIN)?)? {
+        Intake::Json { value, mended } => handle(platform, &value, mended),
+        Intake::Empty => Ok(None),
+        Intake::Garbage(reason) => anyhow::bail!("stdin was no hook event: {reason}"),
+    }
+}
+
+/// Reads `--platform P`. What is unknown is logged and passed over: a hook never fails on its own command line.
+pub fn platform(args: &[OsString]) -> Option<Platform> {
+    let words: Vec<&str> = args.iter().filter_map(|a| a.to_str()).collect();
+    let name = words.iter().enumerate().find_map(|(i, word)| match *word {
+        "--platform" => words.get(i + 1).copied(),
+        _ => word.strip_prefix("--platform="),
+    })?;
+    let platform = Platform::from_name(name);
+    if platform.is_none() {
+        log_error(&format!("--platform {name} is not a platform that this nmem knows"));
+    }
+    platform
+}
+
+/// Handles one payload: stores it, and answers a session's start.
+pub fn handle(platform: Option<Platform>, payload: &Value, mended: bool) -> Result<Option<String>> {
+    let platform = platform.unwrap_or(Platform::ClaudeCode);
+    let config = match config::load() {
+        Ok(config) => config,
+        Err(error) => {
+            log_error(&format!("nothing is recorded: {error:#}"));
+            let starts = payload["hook_event_name"] == "SessionStart";
+            let message = Some(format!("nmem does not record: {error:#}. Mend it, then see `nmem status`."));
+            return Ok(platforms::encode_session_start(platform, &Answer { context: None, message }).filter(|_| starts));
+        }
+    };
+    if !config.enabled.value {
+        return Ok(None);
+    }
+    if mended {
+        log_at(LogLevel::Info, "a payload that was too large or not sound JSON was mended");
+    }
+    let now = config::now();
+    let around = Surroundings { now, skip_tools: &config.skip_tools.value };
+    match platforms::decode(platform, payload, &around) {
+        Ok(Some(event)) => store(&config, event, now),
+        Ok(None) => Ok(None),
+        Err(reason) => anyhow::bail!("a payload was not stored: {reason}"),
+    }
+}
+
+fn store(config: &Config, event: Event, now: Millis) -> Result<Option<String>> {
+    let redactor = redactor(config)?;
+    let recorder = recorder(config, &redactor);
+    let event = recorder.complete(event);
+    let stored = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| recorder.store(&event)))
+        .unwrap_or_else(|_| Err(anyhow::anyhow!("panic while storing")));
+    let stored = match stored {
+        Ok(store) => Ok(store),
+        Err(error) => {
+            log_error(&format!("kept in the spool: {error:#}"));
+            spool::append(recorder.files, &event)?;
+            Err(error)
+        }
+    };
+    let Happening::SessionStarted(start) = &event.what else { return Ok(None) };
+    let answer = match stored {
+        Ok(store) => answer(config, &store, &event, start.source, now)?,
+        Err(error) => Answer { context: None, message: Some(format!("nmem: {error:#}; events are kept and stored later. See `nmem status`.")) },
+    };
+    Ok(platforms::encode_session_start(event.platform, &answer))
+}
+
+/// What a session that starts is told.
+fn answer(config: &Config, store: &Store, event: &Event, source: StartSource, now: Millis) -> Result<Answer> {
+    // The conversation of a resumed or forked session still holds what it was told at its start.
+    if config.inject.value == Inject::None || matches!(source, StartSource::Resume | StartSource::Fork) {
+        return Ok(Answer::default());
+    }
+    let budget = config.context_bytes.value;
+    if source == StartSource::Compact {
+        let recalled = recall::after_compaction(store, &event.session, budget, now)?;
+        return Ok(Answer { context: Some(recalled.text).filter(|t| !t.is_empty()), message: None });
+    }
+    let Some(session) = store.session_by_agent_id(&event.session)? else { return Ok(Answer::default()) };
+    let project = event.cwd.as_deref().and_then(|cwd| crate::project::identify(std::path::Path::new(cwd), config.home.as_deref()));
+    let row = project.map(|p| store.project_by_key(&p.key)).transpose()?.flatten();
+    let Some(row) = row else { return Ok(Answer::default()) };
+    let recalled = recall::at_start(store, (row.id, &row.name), Some(&session.agent_session_id), budget, now)?;
+    let message = message(config, &recalled, store.session_count(row.id)? <= 1);
+    Ok(Answer { context: Some(recalled.text).filter(|t| !t.is_empty()), message })
+}
+
+/// One line for the person: a project's first session says what is recorded, where, and how to switch it off.
+fn message(config: &Config, recalled: &Recalled, first: bool) -> Option<String> {
+    if first {
+        return Some(format!(
+            "nmem records prompts, tool calls and closing messages of this project in {}, secrets redacted; nothing leaves this machine. \
+             Off: NMEM_DISABLE=1, or `nmem uninstall`.",
+            config.files.value.db.display()
+        ));
+    }
+    let count = recalled.digests.len();
+    (!recalled.text.is_empty()).then(|| {
+        let sessions = if count == 1 { "the last session here".to_string() } else { format!("the last {count} sessions here") };
+        format!("nmem reminded the agent of {sessions} ({} bytes). See `nmem context`.", recalled.text.len())
+    })
+}

@@ -1,0 +1,152 @@
+//! `nmem search`: what was asked, answered and done, by words.
+
+use super::{ProjectArgument, load_config, open, output};
+use crate::config;
+use crate::error::Failure;
+use crate::index_text::query_terms;
+use crate::model::{Filter, Hit, HitKind, Platform};
+use crate::project;
+use crate::render::{hits, time};
+use crate::store::search::Query;
+use anyhow::Result;
+use clap::ValueEnum;
+
+/// Find prompts, answers and tool uses by words
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: nmem search login \"query string\" -logout\n\nAny of the words counts, ranked by relevance; \"a phrase\", -not and prefix* are understood.\nWithout words the newest come first."
+)]
+pub struct Arguments {
+    /// Words to look for
+    #[arg(allow_hyphen_values = true, trailing_var_arg = false, value_name = "QUERY")]
+    query: Vec<String>,
+    /// Kinds of rows to look at [default: both; tool where --file is given]
+    #[arg(long, value_delimiter = ',', value_name = "KIND")]
+    kind: Vec<KindArgument>,
+    /// Only tool uses on this file
+    #[arg(long, value_name = "PATH")]
+    file: Option<String>,
+    /// Only what came from this agent
+    #[arg(long, value_name = "NAME", value_parser = platform)]
+    platform: Option<Platform>,
+    /// Only what came later: 2026-11-01, 7d, 12h, yesterday
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Only what came earlier
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+    /// Look at all projects
+    #[arg(long)]
+    all: bool,
+    /// Results to show; 0 for all
+    #[arg(long, default_value_t = 10, value_name = "N")]
+    limit: usize,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Print one JSON object a line
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    project: ProjectArgument,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum KindArgument {
+    Prompt,
+    Tool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Text,
+    Full,
+    Json,
+    Md,
+}
+
+/// Most results that are fetched for `--limit 0`.
+const ALL: usize = 100_000;
+
+fn platform(name: &str) -> Result<Platform, String> {
+    let known: Vec<&str> = Platform::ALL.iter().map(|p| p.name()).collect();
+    Platform::from_name(name).ok_or_else(|| format!("known are: {}", known.join(", ")))
+}
+
+/// Runs the command.
+pub fn run(args: &Arguments) -> Result<()> {
+    let config = load_config()?;
+    let store = open(&config)?;
+    let json = args.json || args.format == Format::Json;
+    let place = args.project.find(&config, store.as_ref())?;
+    let (Some(store), false) = (store, place.row.is_none() && place.name.is_some() && !args.all) else {
+        if !json {
+            let name = place.name.as_deref().unwrap_or("this machine");
+            output::warn(&format!("nothing is recorded of {name} yet; --all looks at all projects"));
+        }
+        return Ok(());
+    };
+    let now = config::now();
+    let time = |text: &Option<String>| text.as_deref().map(|t| time::parse(t, now)).transpose().map_err(|e| Failure::usage(e, "see `nmem search --help`"));
+    let filter = Filter {
+        // A folder that is no project has nothing of its own: all is looked at.
+        project: place.row.filter(|_| !args.all).map(|row| row.id),
+        platform: args.platform.map(|p| p.name().to_string()),
+        since: time(&args.since)?,
+        until: time(&args.until)?,
+        file: args.file.as_deref().map(|f| path(f, args, &config)).transpose()?,
+    };
+    let text = args.query.join(" ");
+    let limit = if args.limit == 0 { ALL } else { args.limit };
+    let mut found = store.search(&Query::parse(&text), &kinds(args), &filter, limit.saturating_add(1))?;
+    let more = found.len() > limit;
+    found.truncate(limit);
+    print(args, &found, &words(&text), json, filter.project.is_none())?;
+    match (json, found.is_empty(), more) {
+        (true, ..) | (_, false, false) => {}
+        (_, true, _) => output::warn("nothing found"),
+        (_, _, true) => output::warn(&format!("{} of more; --limit 0 for all", found.len())),
+    }
+    Ok(())
+}
+
+fn kinds(args: &Arguments) -> Vec<HitKind> {
+    let chosen: Vec<HitKind> = args
+        .kind
+        .iter()
+        .map(|k| match k {
+            KindArgument::Prompt => HitKind::Prompt,
+            KindArgument::Tool => HitKind::Tool,
+        })
+        .collect();
+    match (chosen.is_empty(), &args.file) {
+        (false, _) => chosen,
+        (true, Some(_)) => vec![HitKind::Tool],
+        (true, None) => vec![HitKind::Prompt, HitKind::Tool],
+    }
+}
+
+/// A path as it is stored: relative to the worktree's root.
+fn path(file: &str, args: &Arguments, config: &config::Config) -> Result<String> {
+    let folder = args.project.folder()?;
+    let exists = folder.join(file).exists();
+    Ok(if exists { project::relative(file, folder.to_str(), config.home.as_deref()) } else { file.trim_start_matches("./").to_string() })
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().filter(|w| !w.starts_with('-')).flat_map(query_terms).collect()
+}
+
+fn print(args: &Arguments, found: &[Hit], words: &[String], json: bool, all: bool) -> Result<()> {
+    let style = output::style();
+    for hit in found {
+        let text = match args.format {
+            _ if json => hits::json(hit, words).to_string(),
+            Format::Full => hits::full(hit, words, style, all),
+            Format::Md => hits::markdown(hit, words),
+            Format::Text | Format::Json => hits::text(hit, words, style, all),
+        };
+        output::say(&text)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,156 @@
+//! `nmem status`: what is stored, what waits, what went wrong, and where each setting came from.
+
+use super::{hook, output};
+use crate::config::{self, Config, Source};
+use crate::log;
+use crate::model::{Counts, Files, LastEvent};
+use crate::render::clean::line;
+use crate::render::time;
+use crate::store::{PERSON_WAIT, Store, spool};
+use anyhow::Result;
+use serde_json::{Value, json};
+use std::fs;
+
+/// Errors that are shown.
+const ERRORS: usize = 5;
+
+/// Show what is stored, what waits and what went wrong
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: nmem status --json")]
+pub struct Arguments {
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is known of the store; nothing where there is none.
+#[derive(Default)]
+struct Stored {
+    counts: Counts,
+    last: Vec<LastEvent>,
+    problem: Option<String>,
+}
+
+/// Runs the command.
+pub fn run(args: &Arguments) -> Result<()> {
+    let config = match config::load() {
+        Ok(config) => config,
+        // Status is where one looks when something is wrong: it names the problem and goes on as far as it can.
+        Err(error) if !args.json => {
+            output::warn(&format!("nothing is recorded: {error:#}"));
+            return Err(error);
+        }
+        Err(error) => return Err(error),
+    };
+    let files = &config.files.value;
+    let stored = look(&config);
+    let errors = log::last_errors(files, ERRORS);
+    let bytes = size(files);
+    if args.json {
+        let errors: Vec<Value> = errors.iter().map(|e| json!({"at": e.at, "message": e.message})).collect();
+        let last: serde_json::Map<String, Value> = stored.last.iter().map(|l| (l.platform.clone(), json!(l.at))).collect();
+        let settings: serde_json::Map<String, Value> =
+            settings(&config).into_iter().map(|(name, value, source)| (name.to_string(), json!({"value": value, "source": source}))).collect();
+        return output::say(
+            &json!({
+                "version": env!("CARGO_PKG_VERSION"), "database": files.db, "bytes": bytes, "problem": stored.problem,
+                "counts": {"projects": stored.counts.projects, "sessions": stored.counts.sessions, "prompts": stored.counts.prompts, "tool_uses": stored.counts.tool_uses},
+                "last_event": last, "spool": {"waiting": spool::waiting(files), "rejected": spool::rejected(files)}, "errors": errors,
+                "settings": settings, "unknown_settings": config.unknown,
+            })
+            .to_string(),
+        );
+    }
+    let style = output::style();
+    let mut out = format!("{}  {} ({})\n", style.strong("database"), files.db.display(), megabytes(bytes));
+    let Counts { projects, sessions, prompts, tool_uses } = stored.counts;
+    out += &format!("  {projects} projects, {sessions} sessions, {prompts} prompts, {tool_uses} tool uses\n");
+    let now = config::now();
+    for last in &stored.last {
+        out += &format!("  last event from {}: {}\n", last.platform, time::ago(last.at, now));
+    }
+    if stored.last.is_empty() && stored.problem.is_none() {
+        out += "  nothing recorded yet; `nmem install claude-code` hooks nmem into Claude Code\n";
+    }
+    if let Some(problem) = &stored.problem {
+        out += &format!("  {} {}\n", style.bad("problem:"), line(problem, 400));
+    }
+    let (waiting, rejected) = (spool::waiting(files), spool::rejected(files));
+    if waiting > 0 {
+        out += &format!("  {waiting} events wait in {}\n", files.spool.display());
+    }
+    if rejected > 0 {
+        out += &format!("  {rejected} events could not be stored and are kept in {}\n", files.rejected.display());
+    }
+    if config::switched_off() {
+        out += &format!("  {} hooks do nothing: NMEM_DISABLE or RAD_ENABLED says so\n", style.bad("off:"));
+    }
+    out += &format!("\n{}  {}\n", style.strong("settings"), config.file.display());
+    for (name, value, source) in settings(&config) {
+        out += &format!("  {name} = {}  {}\n", line(&value.to_string(), 200), style.faint(&source));
+    }
+    for key in &config.unknown {
+        out += &format!("  {key}: not a setting that this nmem knows\n");
+    }
+    if !errors.is_empty() {
+        out += &format!("\n{}  {}\n", style.strong("errors of late"), files.log.display());
+        for error in errors {
+            out += &format!("  {}  {}\n", style.faint(&time::ago(error.at, now)), line(&error.message, 300));
+        }
+    }
+    output::say(out.trim_end())
+}
+
+/// Stores what waits, then counts. A store that can't be had is a finding, not a failure.
+fn look(config: &Config) -> Stored {
+    let files = &config.files.value;
+    let look = || -> Result<Stored> {
+        let store = if spool::is_waiting(files) {
+            let redactor = hook::redactor(config)?;
+            let mut store = Store::open(files, PERSON_WAIT)?;
+            hook::recorder(config, &redactor).drain(&mut store)?;
+            Some(store)
+        } else if files.db.exists() {
+            // For writing: an older database is brought up here.
+            Some(Store::open(files, PERSON_WAIT)?)
+        } else {
+            None
+        };
+        let Some(store) = store else { return Ok(Stored::default()) };
+        Ok(Stored { counts: store.counts()?, last: store.last_events()?, problem: None })
+    };
+    look().unwrap_or_else(|error| Stored { problem: Some(format!("{error:#}")), ..Stored::default() })
+}
+
+fn size(files: &Files) -> u64 {
+    let mut bytes = fs::metadata(&files.db).map_or(0, |m| m.len());
+    let mut wal = files.db.clone().into_os_string();
+    wal.push("-wal");
+    bytes += fs::metadata(wal).map_or(0, |m| m.len());
+    bytes
+}
+
+fn megabytes(bytes: u64) -> String {
+    match bytes {
+        0 => "none yet".to_string(),
+        b if b < 1 << 20 => format!("{} kB", b.div_ceil(1024)),
+        b => format!("{:.1} MB", b as f64 / f64::from(1 << 20)),
+    }
+}
+
+fn settings(config: &Config) -> Vec<(&'static str, Value, String)> {
+    let from = |source: Source| match source {
+        Source::Default => "default".to_string(),
+        Source::File => "config file".to_string(),
+        Source::Environment(name) => name.to_string(),
+    };
+    vec![
+        ("database", json!(config.files.value.db), from(config.files.source)),
+        ("enabled", json!(config.enabled.value), from(config.enabled.source)),
+        ("inject", json!(config.inject.value.name()), from(config.inject.source)),
+        ("context_bytes", json!(config.context_bytes.value), from(config.context_bytes.source)),
+        ("thinking", json!(config.thinking.value), from(config.thinking.source)),
+        ("skip_tools", json!(config.skip_tools.value), from(config.skip_tools.source)),
+        ("redact", json!(config.redact.value), from(config.redact.source)),
+    ]
+}

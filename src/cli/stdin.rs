@@ -1,0 +1,68 @@
+//! Reads stdin with a limit of time: a hook's caller may never close it.
+
+use std::io::{self, IsTerminal, Read};
+use std::time::{Duration, Instant};
+
+/// Tells whether a person sits at stdin.
+pub fn is_terminal() -> bool {
+    io::stdin().is_terminal()
+}
+
+/// Stdin, of which reading fails with `TimedOut` at a moment.
+#[derive(Debug)]
+pub struct Stdin {
+    file: std::fs::File,
+    until: Instant,
+}
+
+impl Stdin {
+    /// Begins to read; `limit` counts from now.
+    #[cfg(unix)]
+    pub fn within(limit: Duration) -> io::Result<Stdin> {
+        use std::os::fd::AsFd;
+        Ok(Stdin { file: io::stdin().as_fd().try_clone_to_owned()?.into(), until: Instant::now() + limit })
+    }
+
+    /// Begins to read; `limit` counts from now.
+    #[cfg(windows)]
+    pub fn within(limit: Duration) -> io::Result<Stdin> {
+        use std::os::windows::io::AsHandle;
+        Ok(Stdin { file: io::stdin().as_handle().try_clone_to_owned()?.into(), until: Instant::now() + limit })
+    }
+}
+
+impl Read for Stdin {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        wait(&self.file, self.until)?;
+        self.file.read(buf)
+    }
+}
+
+/// Waits until there is something to read.
+#[cfg(unix)]
+fn wait(file: &std::fs::File, until: Instant) -> io::Result<()> {
+    use std::os::fd::AsRawFd;
+    loop {
+        let left = until.saturating_duration_since(Instant::now()).as_millis().min(60_000) as libc::c_int;
+        let mut poll = libc::pollfd { fd: file.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one valid pollfd, which outlives the call, and its count.
+        #[expect(unsafe_code, reason = "std has no poll")]
+        let ready = unsafe { libc::poll(&raw mut poll, 1, left) };
+        match ready {
+            0 => return Err(io::Error::new(io::ErrorKind::TimedOut, "stdin was not closed in time")),
+            -1 => {
+                let error = io::Error::last_os_error();
+                if error.kind() != io::ErrorKind::Interrupted {
+                    return Err(error);
+                }
+            }
+            _ => return Ok(()),
+        }
+    }
+}
+
+/// Windows pipes can't be polled: reading blocks until the caller closes them.
+#[cfg(not(unix))]
+fn wait(_: &std::fs::File, _: Instant) -> io::Result<()> {
+    Ok(())
+}

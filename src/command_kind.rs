@@ -1,0 +1,208 @@
+//! What a shell command was for: build, test, lint, git, commit, install or other.
+//!
+//! A command line is cut at `&&`, `||`, `;`, `|` and line ends, outside quotes; each part is judged by its program and
+//! first words, and the strongest judgment counts, so that `cd x && cargo test | tail` is a test. Only names are looked
+//! at: what the command does is the shell's affair.
+
+use crate::model::CommandKind;
+
+/// Judges a command line.
+pub fn classify(line: &str) -> CommandKind {
+    parts(line).iter().map(|part| judge(part)).max_by_key(|kind| strength(*kind)).unwrap_or(CommandKind::Other)
+}
+
+/// A line that does several things is named after the one that says most about the work.
+fn strength(kind: CommandKind) -> u8 {
+    match kind {
+        CommandKind::Other => 0,
+        CommandKind::Git => 1,
+        CommandKind::Install => 2,
+        CommandKind::Lint => 3,
+        CommandKind::Build => 4,
+        CommandKind::Test => 5,
+        CommandKind::Commit => 6,
+    }
+}
+
+/// Programs that only start another: their own words are skipped.
+const WRAPPERS: &[&str] =
+    &["sudo", "env", "time", "timeout", "nice", "npx", "bunx", "pnpx", "uvx", "exec", "command", "xargs", "nohup", "rtk"];
+
+const TEST_PROGRAMS: &[&str] =
+    &["pytest", "jest", "vitest", "mocha", "ava", "rspec", "phpunit", "ctest", "tox", "nox", "gotestsum", "playwright", "cypress", "bats", "prove"];
+const LINT_PROGRAMS: &[&str] = &[
+    "eslint", "prettier", "ruff", "flake8", "pylint", "mypy", "pyright", "black", "isort", "biome", "clippy-driver", "rustfmt",
+    "gofmt", "goimports", "golangci-lint", "staticcheck", "shellcheck", "shfmt", "clang-format", "clang-tidy", "stylelint",
+    "rubocop", "ktlint", "swiftlint", "yamllint", "markdownlint", "hadolint",
+];
+const BUILD_PROGRAMS: &[&str] =
+    &["tsc", "ninja", "cmake", "webpack", "vite", "esbuild", "rollup", "gcc", "g++", "clang", "clang++", "cc", "c++", "rustc", "javac", "bazel", "buck2", "meson", "msbuild", "xcodebuild", "swiftc"];
+/// Programs of which a word after the name says what they do.
+const RUNNERS: &[&str] = &[
+    "cargo", "go", "npm", "pnpm", "yarn", "bun", "deno", "make", "just", "task", "mise", "gradle", "gradlew", "mvn", "mvnw", "dotnet",
+    "swift", "mix", "rake", "bundle", "composer", "uv", "poetry", "pdm", "hatch", "python", "python3", "pip", "pip3", "apt",
+    "apt-get", "brew", "dnf", "pacman", "apk", "gem", "docker", "stack", "cabal", "zig", "sbt", "lein", "nx", "turbo",
+];
+
+fn judge(part: &[&str]) -> CommandKind {
+    let mut words = part.iter().copied().skip_while(|w| is_prefix(w));
+    let Some(program) = words.next() else { return CommandKind::Other };
+    let name = program.rsplit(['/', '\\']).next().unwrap_or(program).trim_end_matches(".exe");
+    let rest: Vec<&str> = words.collect();
+    match name {
+        "git" => git(&rest),
+        _ if TEST_PROGRAMS.contains(&name) => CommandKind::Test,
+        _ if LINT_PROGRAMS.contains(&name) => CommandKind::Lint,
+        _ if BUILD_PROGRAMS.contains(&name) => CommandKind::Build,
+        _ if RUNNERS.contains(&name) => runner(name, &rest),
+        _ if name.contains("test") && program.contains('/') => CommandKind::Test,
+        _ => CommandKind::Other,
+    }
+}
+
+/// Variables, wrappers, and the flags and numbers that wrappers take.
+fn is_prefix(word: &str) -> bool {
+    let variable = word.split_once('=').is_some_and(|(n, _)| n.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'));
+    variable || WRAPPERS.contains(&word) || word.starts_with('-') || word.starts_with(|c: char| c.is_ascii_digit())
+}
+
+fn git(rest: &[&str]) -> CommandKind {
+    let mut words = rest.iter();
+    while let Some(word) = words.next() {
+        match *word {
+            "-C" | "-c" | "--git-dir" | "--work-tree" => {
+                words.next();
+            }
+            "commit" | "cherry-pick" | "revert" => return CommandKind::Commit,
+            w if w.starts_with('-') => {}
+            _ => break,
+        }
+    }
+    CommandKind::Git
+}
+
+fn runner(name: &str, rest: &[&str]) -> CommandKind {
+    let skipped = |w: &&&str| !w.starts_with('-') && !w.starts_with('+') && !matches!(**w, "run" | "exec" | "x" | "tool" | "compose");
+    let mut words = rest.iter().filter(skipped);
+    let Some(verb) = words.next() else {
+        return match name {
+            "make" | "just" | "gradle" | "gradlew" => CommandKind::Build,
+            "yarn" => CommandKind::Install,
+            _ if rest.contains(&"-m") => CommandKind::Other,
+            _ => CommandKind::Other,
+        };
+    };
+    let verb = verb.rsplit(['/', '\\']).next().unwrap_or(verb);
+    if TEST_PROGRAMS.contains(&verb) || matches!(verb, "unittest" | "nextest" | "t") {
+        return CommandKind::Test;
+    }
+    if LINT_PROGRAMS.contains(&verb) {
+        return CommandKind::Lint;
+    }
+    // `npm run test:unit`, `make test-all`, `just lint_fix`: the first part of the name counts.
+    match verb.split([':', '-', '_', '.']).next().unwrap_or(verb) {
+        "test" | "tests" | "check" if name != "cargo" || verb != "check" => match verb {
+            "check" if name == "make" || name == "just" => CommandKind::Test,
+            "check" => CommandKind::Lint,
+            _ => CommandKind::Test,
+        },
+        "lint" | "fmt" | "format" | "clippy" | "vet" | "typecheck" | "prettier" => CommandKind::Lint,
+        "build" | "compile" | "package" | "assemble" | "check" | "bench" | "all" | "tsc" => CommandKind::Build,
+        "install" | "add" | "i" | "ci" | "update" | "upgrade" | "sync" | "get" | "remove" | "uninstall" | "mod"
+            if name != "make" && name != "cargo" || matches!(verb, "install" | "add" | "update" | "remove") =>
+        {
+            CommandKind::Install
+        }
+        "verify" if name.starts_with("mvn") => CommandKind::Test,
+        "pip" | "pip3" if words.next().is_some_and(|w| *w == "install") => CommandKind::Install,
+        _ => CommandKind::Other,
+    }
+}
+
+/// Cuts a line into commands and words; quotes hold their text together and heredoc bodies are left out.
+fn parts(line: &str) -> Vec<Vec<&str>> {
+    let line = line.split("<<").next().unwrap_or(line);
+    let (mut all, mut words, mut from, mut quote) = (Vec::new(), Vec::new(), None::<usize>, None::<char>);
+    for (at, c) in line.char_indices() {
+        if let Some(open) = quote {
+            if c == open {
+                quote = None;
+            }
+            continue;
+        }
+        let separates = matches!(c, ';' | '|' | '&' | '\n' | '(' | ')' | '{' | '}');
+        if separates || c.is_whitespace() {
+            if let Some(start) = from.take() {
+                words.push(&line[start..at]);
+            }
+            if separates && !words.is_empty() {
+                all.push(std::mem::take(&mut words));
+            }
+            continue;
+        }
+        if matches!(c, '"' | '\'') {
+            quote = Some(c);
+        }
+        from.get_or_insert(at);
+    }
+    if let Some(start) = from {
+        words.push(&line[start..]);
+    }
+    if !words.is_empty() {
+        all.push(words);
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn commands_are_named_after_what_says_most() {
+        use CommandKind::*;
+        for (line, kind) in [
+            ("echo hi", Other),
+            ("cargo test -p core", Test),
+            ("cd app && RUST_LOG=debug cargo +nightly test 2>&1 | tail -20", Test),
+            ("cargo check", Build),
+            ("cargo clippy --all", Lint),
+            ("cargo nextest run", Test),
+            ("cargo install --path .", Install),
+            ("go test ./...", Test),
+            ("go vet ./...", Lint),
+            ("go mod tidy", Install),
+            ("mise run test:ci", Test),
+            ("npm run lint", Lint),
+            ("npm ci", Install),
+            ("npx vitest run", Test),
+            ("yarn", Install),
+            ("make", Build),
+            ("make check", Test),
+            ("python3 -m pytest -x", Test),
+            ("python -m pip install x", Install),
+            ("uv run pytest", Test),
+            ("timeout 60 pytest", Test),
+            ("git status", Git),
+            ("git -C /x commit -m 'test: add'", Commit),
+            ("git add -A && git commit -m \"build: x; cargo test\"", Commit),
+            ("git log --grep commit", Git),
+            ("echo 'cargo test'", Other),
+            ("./run-tests.sh", Test),
+            ("ls test", Other),
+            ("docker compose build", Build),
+            ("git commit -m \"$(cat <<'EOF'\nlong\nEOF\n)\"", Commit),
+            ("", Other),
+        ] {
+            assert_eq!(classify(line), kind, "{line}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_line_is_judged(line in "\\PC{0,200}") {
+            classify(&line);
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! What a session came to, drawn from its prompts and tool uses by plain rules: asked, done, changed, failed, next.
+//!
+//! Texts are passed on as they are stored; `render` cleans and shortens them.
+
+use crate::model::{Millis, PromptRow, SessionRow, Story, ToolUseRow};
+
+/// A session, told.
+#[derive(Clone, Debug)]
+pub struct Digest {
+    pub session: SessionRow,
+    pub state: State,
+    /// The session's last event.
+    pub until: Millis,
+    pub turns: Vec<Turn>,
+    /// Files in the order of their last change, the last one first.
+    pub changed: Vec<Change>,
+    pub commits: Vec<Made>,
+    /// Failures in order, each command once, as it went last.
+    pub failed: Vec<Failed>,
+    /// Open entries of the agent's task list.
+    pub open_tasks: Vec<String>,
+    /// The line of the last closing message that says what is left to do.
+    pub next: Option<String>,
+}
+
+/// Whether a session is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Ended,
+    /// Its client runs, or it was heard of a short while ago.
+    AtWork,
+    /// It never said that it ended, and its client is gone or silent.
+    BrokenOff,
+}
+
+/// What the user asked, and what the agent answered at the end of it.
+#[derive(Clone, Debug)]
+pub struct Turn {
+    pub number: i64,
+    pub asked: String,
+    pub done: Option<String>,
+}
+
+/// A file that was changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    pub path: String,
+    pub times: usize,
+    pub created: bool,
+}
+
+/// A commit that was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Made {
+    pub sha: Option<String>,
+    pub subject: String,
+}
+
+/// Something that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failed {
+    pub what: String,
+    pub reason: String,
+    pub times: usize,
+    /// The same command went through later.
+    pub passed_later: bool,
+}
+
+/// Draws a digest. `until` is when the session was last heard of.
+pub fn digest(story: Story, state: State, until: Millis) -> Digest {
+    let Story { session, prompts, tools } = story;
+    let next = prompts.iter().rev().find(|p| p.source == "agent").and_then(|p| what_is_left(&p.text));
+    Digest {
+        state,
+        until,
+        turns: turns(&prompts),
+        changed: changes(&tools),
+        commits: tools.iter().filter_map(made).collect(),
+        failed: failures(&tools),
+        open_tasks: session.tasks.iter().filter(|t| t.status != "completed").map(|t| t.subject.clone()).collect(),
+        next,
+        session,
+    }
+}
+
+fn turns(prompts: &[PromptRow]) -> Vec<Turn> {
+    let mut turns: Vec<Turn> = Vec::new();
+    for prompt in prompts {
+        match (prompt.source.as_str(), turns.last_mut()) {
+            ("user", _) => turns.push(Turn { number: prompt.number, asked: prompt.text.clone(), done: None }),
+            // A turn may close several times (a stop hook goes on, a background task reports): the last word counts.
+            (_, Some(turn)) if turn.number == prompt.number => turn.done = Some(prompt.text.clone()),
+            _ => {}
+        }
+    }
+    turns
+}
+
+fn changes(tools: &[ToolUseRow]) -> Vec<Change> {
+    let mut changes: Vec<Change> = Vec::new();
+    for tool in tools.iter().filter(|t| matches!(t.kind.as_str(), "edit" | "write") && t.succeeded != Some(false)) {
+        let Some(path) = &tool.path else { continue };
+        let standing = changes.iter().position(|c| c.path == *path).map(|at| changes.remove(at));
+        let created = tool.outcome.as_deref() == Some("create") || standing.as_ref().is_some_and(|c| c.created);
+        changes.push(Change { path: path.clone(), times: standing.map_or(0, |c| c.times) + 1, created });
+    }
+    changes.reverse();
+    changes
+}
+
+fn made(tool: &ToolUseRow) -> Option<Made> {
+    let commit = tool.metadata.get("commit")?;
+    let text = |key: &str| commit[key].as_str().map(String::from);
+    Some(Made { sha: text("sha").map(|sha| sha.chars().take(7).collect()), subject: text("subject").unwrap_or_default() })
+}
+
+fn failures(tools: &[ToolUseRow]) -> Vec<Failed> {
+    let mut failed: Vec<Failed> = Vec::new();
+    for tool in tools {
+        let Some(what) = tool.content.clone().or_else(|| tool.path.clone()) else { continue };
+        let standing = failed.iter().position(|f| f.what == what);
+        match (tool.succeeded, standing) {
+            (Some(false), standing) => {
+                let times = standing.map_or(0, |at| failed.remove(at).times) + 1;
+                failed.push(Failed { what, reason: reason(tool), times, passed_later: false });
+            }
+            (Some(true), Some(at)) => failed[at].passed_later = true,
+            _ => {}
+        }
+    }
+    failed
+}
+
+/// The line of a failure's answer that says most: one that names an error, else the last.
+fn reason(tool: &ToolUseRow) -> String {
+    let response = tool.metadata["response"].as_str().unwrap_or_default();
+    let exit = tool.metadata["exit_code"].as_i64();
+    let lines: Vec<&str> =
+        response.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with("Exit code ") && !l.starts_with("[…")).collect();
+    let names_error = |line: &&&str| {
+        let line = line.to_lowercase();
+        ["error", "panicked", "failed", "fatal", "exception", "not found", "denied", "cannot"].iter().any(|word| line.contains(word))
+    };
+    let line = lines.iter().find(names_error).or(lines.last()).copied().unwrap_or_default();
+    match exit {
+        Some(code) if line.is_empty() => format!("exit {code}"),
+        Some(code) => format!("exit {code}: {line}"),
+        None => line.to_string(),
+    }
+}
+
+/// Words with which agents begin what they leave undone.
+const LEFT: [&str; 10] =
+    ["next", "remaining", "still to do", "still open", "todo", "to do:", "not done", "left to do", "follow-up", "open question"];
+
+fn what_is_left(closing: &str) -> Option<String> {
+    let plain = |line: &str| line.trim().trim_start_matches(['#', '*', '-', '>', ' ']).to_string();
+    let lines: Vec<String> = closing.lines().map(plain).filter(|l| !l.is_empty()).collect();
+    let at = lines.iter().rposition(|line| {
+        let line = line.to_lowercase();
+        LEFT.iter().any(|word| line.starts_with(word))
+    })?;
+    // A heading says it in the lines below.
+    let heading = lines[at].trim_end_matches('*').ends_with(':') || lines[at].split_whitespace().count() <= 3;
+    let body = if heading { lines.get(at + 1..).filter(|rest| !rest.is_empty())?.join("; ") } else { lines[at].clone() };
+    Some(body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn tool(kind: &str, what: &str, succeeded: bool, metadata: serde_json::Value) -> ToolUseRow {
+        let is_file = kind != "command";
+        ToolUseRow {
+            id: 1,
+            session_id: 1,
+            seq: 1,
+            prompt_id: None,
+            tool_use_id: None,
+            received_at: 0,
+            tool_name: String::new(),
+            kind: kind.into(),
+            command_kind: None,
+            path: is_file.then(|| what.to_string()),
+            content: Some(what.into()),
+            input: None,
+            outcome: None,
+            succeeded: Some(succeeded),
+            metadata,
+        }
+    }
+
+    #[test]
+    fn a_command_that_went_through_later_is_said_to_have() {
+        let error = json!({"exit_code": 101, "response": "Exit code 101\nrunning 3 tests\nassertion failed: a == b\ndone"});
+        let tools =
+            [tool("command", "cargo test", false, error.clone()), tool("command", "make", false, json!({"exit_code": 2})), tool("command", "cargo test", true, json!(null))];
+        let failed = failures(&tools);
+        assert_eq!((failed[0].what.as_str(), failed[0].passed_later), ("cargo test", true));
+        assert_eq!(failed[0].reason, "exit 101: assertion failed: a == b");
+        assert_eq!((failed[1].reason.as_str(), failed[1].passed_later), ("exit 2", false));
+    }
+
+    #[test]
+    fn files_stand_once_with_the_last_change_first() {
+        let tools = [tool("edit", "a", true, json!(null)), tool("write", "b", true, json!(null)), tool("edit", "a", true, json!(null)), tool("edit", "c", false, json!(null))];
+        let changed: Vec<(String, usize)> = changes(&tools).into_iter().map(|c| (c.path, c.times)).collect();
+        assert_eq!(changed, [("a".to_string(), 2), ("b".to_string(), 1)]);
+    }
+
+    #[test]
+    fn what_is_left_is_taken_from_its_line_or_from_below_its_heading() {
+        assert_eq!(what_is_left("All done.\n\nNext: bump the version").as_deref(), Some("Next: bump the version"));
+        assert_eq!(what_is_left("Done.\n## Next steps\n- a\n- b").as_deref(), Some("a; b"));
+        assert_eq!(what_is_left("**Remaining:**\n1. docs").as_deref(), Some("1. docs"));
+        assert_eq!(what_is_left("Everything passes."), None);
+    }
+}

@@ -1,0 +1,123 @@
+//! The gate to files: those that somebody else named, and private ones of our own (DESIGN §7).
+//!
+//! A path that a payload or a repository names may lead to a FIFO, a device or a file of gigabytes. It is opened without
+//! blocking, must turn out to be a regular file, and no more than a limit is read. What we write is private to its owner.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+/// Bytes of a small file that are read: `.git/HEAD`, `.git/config`.
+pub const SMALL: u64 = 64 * 1024;
+
+/// Opens a regular file, whatever the path leads to, without ever waiting for it.
+fn open(path: &Path) -> io::Result<(File, u64)> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+    }
+    let file = options.open(path)?;
+    let meta = file.metadata()?;
+    if !meta.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    Ok((file, meta.len()))
+}
+
+/// Reads a small text file; `None` where there is none, or it isn't a regular file, or is larger than [`SMALL`].
+pub fn small_text(path: &Path) -> Option<String> {
+    let (file, len) = open(path).ok()?;
+    if len > SMALL {
+        return None;
+    }
+    let mut text = Vec::new();
+    file.take(SMALL).read_to_end(&mut text).ok()?;
+    Some(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// A stretch of a growing file.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Stretch {
+    pub bytes: Vec<u8>,
+    /// Where the stretch begins in the file. Past the wanted place when the limit cut its head off.
+    pub from: u64,
+}
+
+/// Reads what a file holds from `from` on, at most `limit` bytes from its end. A file that has become shorter than
+/// `from` is read anew.
+pub fn tail(path: &Path, from: u64, limit: u64) -> io::Result<Stretch> {
+    let (mut file, len) = open(path)?;
+    let from = if from > len { 0 } else { from };
+    let from = from.max(len.saturating_sub(limit));
+    file.seek(SeekFrom::Start(from))?;
+    let mut bytes = Vec::new();
+    file.take(len - from).read_to_end(&mut bytes)?;
+    Ok(Stretch { bytes, from })
+}
+
+/// Length of a regular file in bytes.
+pub fn length(path: &Path) -> Option<u64> {
+    open(path).ok().map(|(_, len)| len)
+}
+
+/// Makes a folder that only its owner may enter.
+pub fn make_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+/// Takes from a file or folder the permissions that go beyond `mode`.
+#[cfg(unix)]
+pub fn tighten(path: &Path, meta: &fs::Metadata, mode: u32) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    if meta.permissions().mode() & 0o777 & !mode != 0 {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
+    }
+    Ok(())
+}
+
+/// Windows keeps the user's own folders private by itself.
+#[cfg(not(unix))]
+pub fn tighten(_: &Path, _: &fs::Metadata, _: u32) -> io::Result<()> {
+    Ok(())
+}
+
+/// Opens a private file of ours for appending, never through a link.
+pub fn append_private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.create(true).append(true).read(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    }
+    options.open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_and_a_folder_are_refused_at_once() {
+        assert!(small_text(Path::new("/dev/zero")).is_none());
+        assert!(small_text(Path::new("/")).is_none());
+        assert!(tail(Path::new("/dev/zero"), 0, 10).is_err());
+    }
+
+    #[test]
+    fn only_the_tail_is_read_and_a_shorter_file_begins_anew() {
+        let path = std::env::temp_dir().join(format!("nmem-files-{}", std::process::id()));
+        std::fs::write(&path, "0123456789").unwrap();
+        assert_eq!(tail(&path, 4, 100).unwrap(), Stretch { bytes: b"456789".to_vec(), from: 4 });
+        assert_eq!(tail(&path, 0, 3).unwrap(), Stretch { bytes: b"789".to_vec(), from: 7 });
+        assert_eq!(tail(&path, 99, 100).unwrap().from, 0);
+        std::fs::remove_file(&path).unwrap();
+    }
+}

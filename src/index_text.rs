@@ -1,0 +1,128 @@
+//! The text that goes into the full-text index, and the same for queries: one function, with a version.
+//!
+//! FTS5's `unicode61` already cuts at `_`, `/`, `-` and `.`; it can't see the words inside `parseHookInput`, and finds no
+//! substring in CJK text, which has no spaces. So identifiers are written out again in parts, and CJK runs as bigrams.
+
+/// Changes whenever [`index_text`] would write something else for the same input: the index is then rebuilt.
+pub const INDEX_TEXT_VERSION: i64 = 1;
+
+/// Bytes of a text that are indexed.
+const LIMIT: usize = 8 * 1024;
+
+/// Returns the text to index: all words in their order, identifiers in their parts, so that a phrase finds them; and
+/// at the end the identifiers whole, for who types `parsehookinput`.
+pub fn index_text(text: &str) -> String {
+    let text = &text[..(0..=LIMIT.min(text.len())).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0)];
+    let mut out = String::with_capacity(text.len() + text.len() / 4);
+    let mut whole = String::new();
+    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()) {
+        if word.chars().any(is_cjk) {
+            cjk(word, &mut out);
+            continue;
+        }
+        let parts = humps(word);
+        if parts.len() > 1 {
+            push(word, &mut whole);
+        }
+        parts.iter().for_each(|part| push(part, &mut out));
+    }
+    if !whole.is_empty() {
+        push(&whole, &mut out);
+    }
+    out
+}
+
+/// Returns the terms that a query's word stands for. All of them must stand in a text for the word to be found there:
+/// `parseHookInput` gives its parts, which the index holds for every way of writing it.
+pub fn query_terms(word: &str) -> Vec<String> {
+    let mut terms = Vec::new();
+    for word in word.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()) {
+        if word.chars().any(is_cjk) {
+            let mut bigrams = String::new();
+            cjk(word, &mut bigrams);
+            terms.extend(bigrams.split_whitespace().map(str::to_lowercase));
+        } else {
+            terms.extend(humps(word).iter().map(|part| part.to_lowercase()));
+        }
+    }
+    terms
+}
+
+fn push(word: &str, out: &mut String) {
+    if !out.is_empty() {
+        out.push(' ');
+    }
+    out.push_str(word);
+}
+
+/// Cuts `parseHTTPResponse2` into parse, HTTP, Response2: before a capital that follows a small letter or a digit, and
+/// before the last capital of a run that a small letter follows.
+fn humps(word: &str) -> Vec<&str> {
+    let chars: Vec<(usize, char)> = word.char_indices().collect();
+    let mut parts = Vec::new();
+    let mut from = 0;
+    for i in 1..chars.len() {
+        let (at, c) = chars[i];
+        let before = chars[i - 1].1;
+        let next_small = chars.get(i + 1).is_some_and(|(_, n)| n.is_lowercase());
+        if c.is_uppercase() && (!before.is_uppercase() || next_small) {
+            parts.push(&word[from..at]);
+            from = at;
+        }
+    }
+    parts.push(&word[from..]);
+    parts
+}
+
+fn cjk(word: &str, out: &mut String) {
+    let chars: Vec<char> = word.chars().collect();
+    for run in chars.chunk_by(|a, b| is_cjk(*a) == is_cjk(*b)) {
+        if is_cjk(run[0]) && run.len() > 1 {
+            run.windows(2).for_each(|pair| push(&pair.iter().collect::<String>(), out));
+        } else {
+            push(&run.iter().collect::<String>(), out);
+        }
+    }
+}
+
+/// Han, kana and Hangul: the scripts that are written without spaces, or with endings glued on.
+fn is_cjk(c: char) -> bool {
+    matches!(c as u32, 0x3040..=0x30FF | 0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xAC00..=0xD7AF | 0xF900..=0xFAFF | 0x20000..=0x3FFFF)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn identifiers_stand_whole_and_in_parts() {
+        assert_eq!(index_text("fn parseHookInput(x)"), "fn parse Hook Input x parseHookInput");
+        assert_eq!(index_text("parse_hook_input"), "parse hook input");
+        assert_eq!(index_text("HTTPServer2 src/my-file.rs"), "HTTP Server2 src my file rs HTTPServer2");
+    }
+
+    #[test]
+    fn cjk_runs_become_bigrams() {
+        assert_eq!(index_text("記憶喪失のbug"), "記憶 憶喪 喪失 失の bug");
+        assert_eq!(query_terms("喪失"), ["喪失"]);
+    }
+
+    #[test]
+    fn every_way_of_writing_an_identifier_gives_the_same_terms() {
+        let terms = ["parse", "hook", "input"];
+        for word in ["parseHookInput", "parse_hook_input", "ParseHookInput", "parse-hook-input"] {
+            assert_eq!(query_terms(word), terms);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_is_found_by_each_of_its_words(text in "[a-zA-Z_ 記憶のé0-9]{0,60}") {
+            let indexed: Vec<String> = index_text(&text).to_lowercase().split(' ').map(str::to_string).collect();
+            for term in query_terms(&text) {
+                prop_assert!(indexed.contains(&term), "{term} not in {indexed:?}");
+            }
+        }
+    }
+}

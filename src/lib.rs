@@ -1,0 +1,29 @@
+//! nmem: memory for coding agents, without a daemon.
+//!
+//! An agent's hook starts the binary, which stores what happened in SQLite and is gone in milliseconds; the next session
+//! is given what matters. Levels, from the ground up; a file imports only from lower ones, or from its own folder
+//! (`tests/layers.rs` holds it, ADR/0009):
+//!
+//! * words: [`model`], [`error`]
+//! * rules, values in, values out: [`redact`], [`command_kind`], [`index_text`], [`digest`], [`render`]
+//! * the gate to files: [`files`]
+//! * edges, one outside thing each: [`config`], [`project`], [`platforms`], [`store`], [`log`]
+//! * use cases: [`record`], [`recall`]
+//! * surface: [`cli`]
+
+pub mod cli;
+pub mod command_kind;
+pub mod config;
+pub mod digest;
+pub mod error;
+pub mod files;
+pub mod index_text;
+pub mod log;
+pub mod model;
+pub mod platforms;
+pub mod project;
+pub mod recall;
+pub mod record;
+pub mod redact;
+pub mod render;
+pub mod store;

@@ -1,0 +1,46 @@
+//! The log of what went wrong in hooks, which nobody sees otherwise: one JSON line each, beside the database.
+//!
+//! It takes redacted text only, and starts anew at [`LIMIT`]: the old lines stay in one file more.
+
+use crate::files::append_private;
+use crate::model::{Files, LogLevel, Millis};
+use crate::redact::Clean;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+
+/// Bytes after which the log starts anew.
+const LIMIT: u64 = 256 << 10;
+
+/// One line.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Line {
+    pub at: Millis,
+    pub level: String,
+    pub message: String,
+}
+
+/// Appends a line. A log that can't be written is nobody's trouble.
+pub fn write(files: &Files, wanted: LogLevel, level: LogLevel, at: Millis, message: &Clean<String>) {
+    if wanted < level || level == LogLevel::Off {
+        return;
+    }
+    if fs::metadata(&files.log).is_ok_and(|m| m.len() > LIMIT) {
+        let _ = fs::rename(&files.log, files.log.with_extension("db-log-old"));
+    }
+    let level = format!("{level:?}").to_lowercase();
+    let line = serde_json::json!({"at": at, "level": level, "message": **message});
+    if let Ok(mut file) = append_private(&files.log) {
+        let _ = file.write_all(format!("{line}\n").as_bytes());
+    }
+}
+
+/// Returns the last errors, newest first.
+pub fn last_errors(files: &Files, limit: usize) -> Vec<Line> {
+    let Ok(file) = File::open(&files.log) else { return Vec::new() };
+    let lines = BufReader::new(file).lines().map_while(Result::ok);
+    let mut errors: Vec<Line> = lines.filter_map(|l| serde_json::from_str(&l).ok()).filter(|l: &Line| l.level == "error").collect();
+    errors.reverse();
+    errors.truncate(limit);
+    errors
+}

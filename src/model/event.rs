@@ -1,0 +1,327 @@
+//! What an agent told us, freed of the platform's own names.
+//!
+//! Every text here is visited by `texts.rs`, or it would escape redaction: a new field is added there first.
+
+use super::Millis;
+use serde::{Deserialize, Serialize};
+
+/// Where the work happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Platform {
+    ClaudeCode,
+}
+
+impl Platform {
+    /// Every platform that this build has an adapter for.
+    pub const ALL: [Platform; 1] = [Platform::ClaudeCode];
+
+    /// Returns the name as it stands in the database, in flags and in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Platform::ClaudeCode => "claude-code",
+        }
+    }
+
+    /// Finds a platform by its name.
+    pub fn from_name(name: &str) -> Option<Platform> {
+        Platform::ALL.into_iter().find(|p| p.name() == name)
+    }
+}
+
+/// One thing that happened in an agent's session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    pub platform: Platform,
+    /// The agent's own id of the conversation.
+    pub session: String,
+    /// When this process read it.
+    pub at: Millis,
+    /// The agent's working directory, absolute.
+    pub cwd: Option<String>,
+    /// The transcript that the platform named, absolute. Never opened without the checks of `untrusted`.
+    pub transcript: Option<String>,
+    /// The platform's own id of the prompt that this belongs to.
+    pub prompt: Option<String>,
+    /// The subagent in which it happened; `None` in the main thread.
+    pub agent: Option<String>,
+    pub what: Happening,
+}
+
+/// What happened, by kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Happening {
+    SessionStarted(SessionStart),
+    Prompted {
+        text: String,
+    },
+    ToolUsed(Box<ToolUse>),
+    /// A tool on the skip list that nevertheless says how the task list stands.
+    TasksChanged(TaskChange),
+    TurnEnded {
+        /// The agent's closing text.
+        closing: Option<String>,
+        /// Why the turn failed, where it did (`rate_limit`, `overloaded`, …).
+        error: Option<String>,
+    },
+    SubagentEnded {
+        agent_type: String,
+        closing: Option<String>,
+    },
+    SessionEnded {
+        reason: String,
+        git: Option<GitState>,
+    },
+}
+
+/// How a session began.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SessionStart {
+    pub source: StartSource,
+    pub model: Option<String>,
+    pub client: Option<Client>,
+    pub git: Option<GitState>,
+}
+
+/// Why the platform says that a session starts now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StartSource {
+    #[default]
+    Startup,
+    Resume,
+    Clear,
+    Compact,
+    Fork,
+}
+
+impl StartSource {
+    /// Returns the word that is stored.
+    pub fn name(self) -> &'static str {
+        match self {
+            StartSource::Startup => "startup",
+            StartSource::Resume => "resume",
+            StartSource::Clear => "clear",
+            StartSource::Compact => "compact",
+            StartSource::Fork => "fork",
+        }
+    }
+}
+
+/// The agent's process. Process ids are used again, so its start time goes with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Client {
+    pub pid: u32,
+    /// Start time in clock ticks since boot (Linux, `/proc/PID/stat` field 22); `None` where it can't be had.
+    pub started: Option<u64>,
+}
+
+/// What `.git` says at one moment, read without starting git.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GitState {
+    /// Branch name without `refs/heads/`; `None` on a detached head.
+    pub branch: Option<String>,
+    /// Commit id in hex; `None` before the first commit.
+    pub head: Option<String>,
+}
+
+/// What a tool call was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    Read,
+    Search,
+    Edit,
+    Write,
+    Command,
+    Fetch,
+    Delegate,
+    Mcp,
+    Other,
+}
+
+impl Kind {
+    /// Returns the word that is stored.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Read => "read",
+            Kind::Search => "search",
+            Kind::Edit => "edit",
+            Kind::Write => "write",
+            Kind::Command => "command",
+            Kind::Fetch => "fetch",
+            Kind::Delegate => "delegate",
+            Kind::Mcp => "mcp",
+            Kind::Other => "other",
+        }
+    }
+}
+
+/// What a shell command was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CommandKind {
+    Build,
+    Test,
+    Lint,
+    Git,
+    Commit,
+    Install,
+    Other,
+}
+
+impl CommandKind {
+    /// Returns the word that is stored.
+    pub fn name(self) -> &'static str {
+        match self {
+            CommandKind::Build => "build",
+            CommandKind::Test => "test",
+            CommandKind::Lint => "lint",
+            CommandKind::Git => "git",
+            CommandKind::Commit => "commit",
+            CommandKind::Install => "install",
+            CommandKind::Other => "other",
+        }
+    }
+}
+
+/// One tool call of an agent: the raw fact.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolUse {
+    /// The platform's id of the call.
+    pub id: Option<String>,
+    /// The tool's name as the platform has it.
+    pub name: String,
+    pub kind: Kind,
+    /// Set where `kind` is `Command`.
+    pub command: Option<CommandKind>,
+    /// The file or folder, relative to the worktree's root where it lies inside.
+    pub path: Option<String>,
+    /// Command, pattern, query, URL or path: the one line that says what was done.
+    pub content: Option<String>,
+    /// What went in beyond `content`: a hunk, a task for a subagent, arguments.
+    pub input: Option<String>,
+    /// What came out.
+    pub outcome: Option<String>,
+    /// `None` where nobody knows yet: a command still running in the background.
+    pub succeeded: Option<bool>,
+    /// The hook event that told of it, as the platform calls it.
+    pub source_event: String,
+    pub metadata: Metadata,
+    /// The task list after this call, where the tool is one that keeps it.
+    pub tasks: Option<TaskChange>,
+}
+
+/// Sparse facts about a tool use: the `metadata` JSON of ADR-009. What is absent is left out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Metadata {
+    /// The agent's own words for what a command does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subagent_type: Option<String>,
+    /// Set with `response` on every failure.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub failed: bool,
+    /// What a failed call answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<Commit>,
+    /// How many hits a search had, or files a glob.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub results: Option<i64>,
+    /// Id of a command or an agent that goes on in the background.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub background: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lines_added: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lines_removed: Option<i64>,
+    /// The subagent that this call started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spawned_agent: Option<String>,
+    /// Tokens that a subagent spent, all kinds together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_tokens: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<i64>,
+    /// The subagent in which the call was made; `None` in the main thread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+}
+
+/// A git commit that a command made.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Commit {
+    pub sha: Option<String>,
+    pub subject: Option<String>,
+}
+
+/// What a task-list tool says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum TaskChange {
+    /// The whole list, as `TodoWrite` gives it.
+    Replace(Vec<Task>),
+    /// One task added or changed; fields that are absent stay.
+    Upsert(TaskPatch),
+}
+
+/// One entry of an agent's task list.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Task {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    pub subject: String,
+    /// `pending`, `in_progress`, `completed`, or the platform's own word.
+    pub status: String,
+}
+
+/// A change of one task.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TaskPatch {
+    pub id: Option<String>,
+    pub subject: Option<String>,
+    pub status: Option<String>,
+}
+
+/// What a transcript says of the stretch that was read.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TurnUsage {
+    pub tokens: Option<Tokens>,
+    pub model: Option<String>,
+    pub stop_reason: Option<String>,
+    pub cost_usd: Option<f64>,
+    /// Tokens in the model's context after its last main-thread message.
+    pub context_tokens: Option<i64>,
+    pub thinking: Option<String>,
+    /// `message.id` of the last message counted: its other blocks may come in the next stretch.
+    pub last_message: Option<String>,
+}
+
+/// Tokens as the provider counts them. `input` excludes what came from the cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tokens {
+    pub input: i64,
+    pub output: i64,
+    pub cache_read: i64,
+    pub cache_write: i64,
+}
+
+/// What belongs together: the identity of a folder of work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProjectId {
+    /// Unique: `repo:<normalised remote>`, `git:<common .git folder>` or `dir:<folder>`.
+    pub key: String,
+    /// What people call it.
+    pub name: String,
+    /// Remote URL without credentials.
+    pub repo_url: Option<String>,
+    /// The worktree's root, or the folder.
+    pub root: String,
+}

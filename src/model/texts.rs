@@ -1,0 +1,154 @@
+//! Which texts an event carries, and how many bytes of each are kept.
+
+use super::{Event, GitState, Happening, ProjectId, TaskChange, ToolUse, TurnUsage};
+
+/// How many bytes of a text are kept. Head and tail are kept, the middle goes: a failure's reason stands at the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit(pub usize);
+
+/// Ids, names and paths.
+pub const NAME: Limit = Limit(1024);
+/// A command, a pattern, a query.
+pub const CONTENT: Limit = Limit(2048);
+/// What went into or came out of a tool that succeeded (ADR/0003).
+pub const EXCERPT: Limit = Limit(600);
+/// What a failed tool answered (ADR-009 asks for 2000 characters).
+pub const FAILURE: Limit = Limit(2000);
+/// A user's prompt.
+pub const PROMPT: Limit = Limit(16 * 1024);
+/// An agent's closing message.
+pub const CLOSING: Limit = Limit(8 * 1024);
+/// An agent's thinking.
+pub const THINKING: Limit = Limit(2048);
+/// A task's subject.
+pub const SUBJECT: Limit = Limit(200);
+
+/// A value whose texts can be visited, each with its limit.
+pub trait Texts {
+    /// Calls `visit` on every text that could hold something private.
+    fn texts(&mut self, visit: &mut dyn FnMut(&mut String, Limit));
+}
+
+fn each(visit: &mut dyn FnMut(&mut String, Limit), texts: &mut [(&mut Option<String>, Limit)]) {
+    for (text, limit) in texts {
+        if let Some(text) = text {
+            visit(text, *limit);
+        }
+    }
+}
+
+impl Texts for String {
+    fn texts(&mut self, visit: &mut dyn FnMut(&mut String, Limit)) {
+        visit(self, FAILURE);
+    }
+}
+
+impl Texts for Event {
+    fn texts(&mut self, visit: &mut dyn FnMut(&mut String, Limit)) {
+        visit(&mut self.session, NAME);
+        each(
+            visit,
+            &mut [
+                (&mut self.cwd, NAME),
+                (&mut self.transcript, NAME),
+                (&mut self.prompt, NAME),
+                (&mut self.agent, NAME),
+            ],
+        );
+        match &mut self.what {
+            Happening::SessionStarted(start) => {
+                each(visit, &mut [(&mut start.model, NAME)]);
+                git_texts(&mut start.git, visit);
+            }
+            Happening::Prompted { text } => visit(text, PROMPT),
+            Happening::ToolUsed(tool) => tool.texts(visit),
+            Happening::TasksChanged(change) => change.texts(visit),
+            Happening::TurnEnded { closing, error } => each(visit, &mut [(closing, CLOSING), (error, NAME)]),
+            Happening::SubagentEnded { agent_type, closing } => {
+                visit(agent_type, NAME);
+                each(visit, &mut [(closing, CLOSING)]);
+            }
+            Happening::SessionEnded { reason, git } => {
+                visit(reason, NAME);
+                git_texts(git, visit);
+            }
+        }
+    }
+}
+
+fn git_texts(git: &mut Option<GitState>, visit: &mut dyn FnMut(&mut String, Limit)) {
+    if let Some(git) = git {
+        each(visit, &mut [(&mut git.branch, NAME), (&mut git.head, NAME)]);
+    }
+}
+
+impl Texts for ToolUse {
+    fn texts(&mut self, visit: &mut dyn FnMut(&mut String, Limit)) {
+        visit(&mut self.name, NAME);
+        visit(&mut self.source_event, NAME);
+        let meta = &mut self.metadata;
+        each(
+            visit,
+            &mut [
+                (&mut self.id, NAME),
+                (&mut self.path, NAME),
+                (&mut self.content, CONTENT),
+                (&mut self.input, EXCERPT),
+                (&mut self.outcome, EXCERPT),
+                (&mut meta.description, EXCERPT),
+                (&mut meta.subagent_type, NAME),
+                (&mut meta.response, FAILURE),
+                (&mut meta.background, NAME),
+                (&mut meta.spawned_agent, NAME),
+                (&mut meta.agent_id, NAME),
+            ],
+        );
+        if let Some(commit) = &mut meta.commit {
+            each(visit, &mut [(&mut commit.sha, NAME), (&mut commit.subject, SUBJECT)]);
+        }
+        if let Some(tasks) = &mut self.tasks {
+            tasks.texts(visit);
+        }
+    }
+}
+
+impl Texts for TaskChange {
+    fn texts(&mut self, visit: &mut dyn FnMut(&mut String, Limit)) {
+        match self {
+            TaskChange::Replace(tasks) => {
+                for task in tasks {
+                    each(visit, &mut [(&mut task.id, NAME)]);
+                    visit(&mut task.subject, SUBJECT);
+                    visit(&mut task.status, NAME);
+                }
+            }
+            TaskChange::Upsert(patch) => each(
+                visit,
+                &mut [(&mut patch.id, NAME), (&mut patch.subject, SUBJECT), (&mut patch.status, NAME)],
+            ),
+        }
+    }
+}
+
+impl Texts for ProjectId {
+    fn texts(&mut self, visit: &mut dyn FnMut(&mut String, Limit)) {
+        visit(&mut self.key, NAME);
+        visit(&mut self.name, NAME);
+        visit(&mut self.root, NAME);
+        each(visit, &mut [(&mut self.repo_url, NAME)]);
+    }
+}
+
+impl Texts for TurnUsage {
+    fn texts(&mut self, visit: &mut dyn FnMut(&mut String, Limit)) {
+        each(
+            visit,
+            &mut [
+                (&mut self.model, NAME),
+                (&mut self.stop_reason, NAME),
+                (&mut self.thinking, THINKING),
+                (&mut self.last_message, NAME),
+            ],
+        );
+    }
+}

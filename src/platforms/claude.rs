@@ -1,0 +1,327 @@
+//! Claude Code's hook JSON → events (platforms.md §1; every shape here was captured from the real program).
+//!
+//! Which events are subscribed and why is in ADR/0004; those that tell nothing new are `None` here, so that an older or a
+//! hand-made hook configuration does no harm.
+
+use super::Surroundings;
+use crate::command_kind;
+use crate::model::{Commit, Event, Happening, Kind, Metadata, Platform, SessionStart, StartSource, Task, TaskChange, TaskPatch, ToolUse};
+use serde_json::Value;
+
+/// Entries of a task list, and results of a web search, that are looked at.
+const ENTRIES: usize = 50;
+/// Bytes of a tool's text that are put together at most; redaction looks at less (`model::Limit`).
+const TEXT: usize = 4 << 20;
+
+/// What a prompt begins with that no person typed.
+const MACHINE_MADE: [&str; 5] = ["<task-notification>", "<local-command-", "<bash-", "<system-reminder>", "<teammate-message"];
+/// What `source` says of such a prompt, in versions that say it.
+const MACHINES: [&str; 4] = ["system", "loop_wakeup", "schedule_wakeup", "poll_event"];
+
+/// Makes an event; `None` where there is nothing to store. A payload without a session is broken.
+pub fn decode(payload: &Value, around: &Surroundings) -> Result<Option<Event>, String> {
+    let name = text(&payload["hook_event_name"]).ok_or("no hook_event_name")?;
+    let Some(what) = happening(&name, payload, around) else { return Ok(None) };
+    let session = match &payload["session_id"] {
+        Value::Number(number) => Some(number.to_string()),
+        other => text(other),
+    };
+    Ok(Some(Event {
+        platform: Platform::ClaudeCode,
+        session: session.ok_or_else(|| format!("{name} without session_id"))?,
+        at: around.now,
+        cwd: text(&payload["cwd"]),
+        transcript: text(&payload["transcript_path"]),
+        prompt: text(&payload["prompt_id"]),
+        agent: text(&payload["agent_id"]),
+        what,
+    }))
+}
+
+fn happening(name: &str, payload: &Value, around: &Surroundings) -> Option<Happening> {
+    Some(match name {
+        "SessionStart" => Happening::SessionStarted(SessionStart {
+            source: source(payload["source"].as_str()),
+            model: text(&payload["model"]),
+            client: None,
+            git: None,
+        }),
+        "UserPromptSubmit" => Happening::Prompted { text: by_a_person(payload)? },
+        "PostToolUse" | "PostToolUseFailure" => return tool_event(name, payload, around),
+        "Stop" => Happening::TurnEnded { closing: text(&payload["last_assistant_message"]), error: None },
+        "StopFailure" => Happening::TurnEnded {
+            closing: text(&payload["last_assistant_message"]),
+            error: Some(text(&payload["error"]).unwrap_or_else(|| "unknown".into())),
+        },
+        // The summariser of a compaction ends as a subagent without a type.
+        "SubagentStop" => Happening::SubagentEnded {
+            agent_type: text(&payload["agent_type"])?,
+            closing: text(&payload["last_assistant_message"]),
+        },
+        "SessionEnd" => Happening::SessionEnded { reason: text(&payload["reason"]).unwrap_or_else(|| "other".into()), git: None },
+        _ => return None,
+    })
+}
+
+fn source(name: Option<&str>) -> StartSource {
+    match name {
+        Some("resume") => StartSource::Resume,
+        Some("clear") => StartSource::Clear,
+        Some("compact") => StartSource::Compact,
+        Some("fork") => StartSource::Fork,
+        _ => StartSource::Startup,
+    }
+}
+
+fn by_a_person(payload: &Value) -> Option<String> {
+    let prompt = text(&payload["prompt"])?;
+    let machine = payload["source"].as_str().is_some_and(|s| MACHINES.contains(&s));
+    let begins = prompt.trim_start();
+    (!machine && !MACHINE_MADE.iter().any(|m| begins.starts_with(m))).then_some(prompt)
+}
+
+fn tool_event(event: &str, payload: &Value, around: &Surroundings) -> Option<Happening> {
+    let name = text(&payload["tool_name"]).unwrap_or_else(|| "unknown".into());
+    let tasks = if event == "PostToolUse" { task_change(&name, payload) } else { None };
+    if around.skip_tools.contains(&name) {
+        return tasks.map(Happening::TasksChanged);
+    }
+    let mut tool = tool_use(event, &name, payload);
+    tool.tasks = tasks;
+    Some(Happening::ToolUsed(Box::new(tool)))
+}
+
+fn kind(name: &str) -> Kind {
+    match name {
+        "Read" | "NotebookRead" => Kind::Read,
+        "Grep" | "Glob" | "LS" | "LSP" | "ToolSearch" => Kind::Search,
+        "Edit" | "MultiEdit" | "NotebookEdit" => Kind::Edit,
+        "Write" => Kind::Write,
+        "Bash" | "PowerShell" => Kind::Command,
+        "WebFetch" | "WebSearch" => Kind::Fetch,
+        "Agent" | "Task" => Kind::Delegate,
+        _ if name.starts_with("mcp__") => Kind::Mcp,
+        _ => Kind::Other,
+    }
+}
+
+fn tool_use(event: &str, name: &str, payload: &Value) -> ToolUse {
+    let (input, response) = (&payload["tool_input"], &payload["tool_response"]);
+    let kind = kind(name);
+    let path = ["file_path", "notebook_path", "path"].iter().find_map(|key| text(&input[*key]));
+    let content = content(name, kind, input).or_else(|| path.clone());
+    let failed = event == "PostToolUseFailure";
+    let said = said(name, input, response);
+    let mut tool = ToolUse {
+        id: text(&payload["tool_use_id"]),
+        name: name.to_string(),
+        kind,
+        command: content.as_deref().filter(|_| kind == Kind::Command).map(command_kind::classify),
+        path,
+        content,
+        input: said.input,
+        outcome: said.outcome.filter(|_| !failed),
+        succeeded: if failed { Some(false) } else { succeeded(response) },
+        source_event: event.to_string(),
+        metadata: Metadata {
+            description: text(&input["description"]),
+            subagent_type: text(&input["subagent_type"]),
+            duration_ms: payload["duration_ms"].as_i64(),
+            agent_id: text(&payload["agent_id"]),
+            background: text(&response["backgroundTaskId"]).or_else(|| text(&response["outputFile"]).and(text(&response["agentId"]))),
+            interrupted: payload["is_interrupt"] == true || response["interrupted"] == true,
+            spawned_agent: text(&response["agentId"]),
+            agent_tokens: response["totalTokens"].as_i64(),
+            ..said.metadata
+        },
+        tasks: None,
+    };
+    if failed {
+        let error = text(&payload["error"]).or_else(|| readable(response)).unwrap_or_default();
+        tool.metadata.failed = true;
+        tool.metadata.exit_code = error.strip_prefix("Exit code ").and_then(|rest| rest.split('\n').next()?.trim().parse().ok());
+        tool.metadata.response = Some(error);
+    } else if kind == Kind::Command {
+        tool.metadata.commit = commit(tool.content.as_deref(), response);
+    }
+    tool
+}
+
+/// The one line that says what was done.
+fn content(name: &str, kind: Kind, input: &Value) -> Option<String> {
+    let key = match kind {
+        Kind::Command => "command",
+        Kind::Search => "pattern",
+        Kind::Delegate => "description",
+        Kind::Fetch if name == "WebSearch" => "query",
+        Kind::Fetch => "url",
+        Kind::Read | Kind::Edit | Kind::Write => return None,
+        Kind::Mcp | Kind::Other => "",
+    };
+    if let Some(text) = text(&input[key]) {
+        return Some(text);
+    }
+    match name {
+        "TaskCreate" => text(&input["subject"]),
+        "TaskUpdate" => Some(format!("{} {}", text(&input["taskId"])?, text(&input["status"]).unwrap_or_default())),
+        _ => input.as_object().filter(|o| !o.is_empty()).map(|_| input.to_string()),
+    }
+}
+
+/// Whether it succeeded, as far as the response of a call that raised no failure says.
+fn succeeded(response: &Value) -> Option<bool> {
+    let no = response["interrupted"] == true || response["success"] == false || response["is_error"] == true || response["isError"] == true;
+    let goes_on = response["backgroundTaskId"].is_string() || response["status"] == "async_launched";
+    match (no, goes_on) {
+        (true, _) => Some(false),
+        (false, true) => None,
+        (false, false) => Some(true),
+    }
+}
+
+/// What went in and came out, in words.
+#[derive(Default)]
+struct Said {
+    input: Option<String>,
+    outcome: Option<String>,
+    metadata: Metadata,
+}
+
+fn said(name: &str, input: &Value, response: &Value) -> Said {
+    match kind(name) {
+        Kind::Command => {
+            let parts = [text(&response["stdout"]), text(&response["stderr"]), text(&response["returnCodeInterpretation"])];
+            let joined = parts.into_iter().flatten().collect::<Vec<_>>().join("\n");
+            Said { outcome: Some(joined).filter(|t| !t.is_empty()).or_else(|| readable_if_not_object(response)), ..Said::default() }
+        }
+        Kind::Read => {
+            let file = &response["file"];
+            let lines = file["numLines"].as_i64().zip(file["totalLines"].as_i64());
+            let first = file["startLine"].as_i64().unwrap_or(1);
+            Said { outcome: lines.map(|(n, total)| format!("{n} lines from {first} of {total}")), ..Said::default() }
+        }
+        Kind::Edit | Kind::Write => change(input, response),
+        Kind::Search => {
+            let names = joined(&response["filenames"], "\n");
+            let counts = if response["mode"] == "content" { &response["numLines"] } else { &response["numFiles"] };
+            Said {
+                outcome: text(&response["content"]).or(names).or_else(|| readable_if_not_object(response)),
+                metadata: Metadata { results: counts.as_i64(), ..Metadata::default() },
+                ..Said::default()
+            }
+        }
+        Kind::Delegate => Said { input: text(&input["prompt"]), outcome: readable(&response["content"]), ..Said::default() },
+        Kind::Fetch => {
+            let results = response["results"].as_array();
+            let outcome = text(&response["result"]).or_else(|| results.and_then(|r| readable(&Value::Array(r.clone()))));
+            Said {
+                input: text(&input["prompt"]),
+                outcome: outcome.or_else(|| readable_if_not_object(response)),
+                metadata: Metadata { results: response["searchCount"].as_i64(), ..Metadata::default() },
+            }
+        }
+        Kind::Mcp | Kind::Other => Said { outcome: readable(response), ..Said::default() },
+    }
+}
+
+/// A change of a file: the hunks, and how many lines came and went.
+fn change(input: &Value, response: &Value) -> Said {
+    let mut hunks = String::new();
+    let (mut added, mut removed) = (0, 0);
+    for hunk in response["structuredPatch"].as_array().into_iter().flatten() {
+        let start = |key: &str| hunk[key].as_i64().unwrap_or(0);
+        hunks += &format!("@@ -{} +{} @@\n", start("oldStart"), start("newStart"));
+        for line in hunk["lines"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            added += i64::from(line.starts_with('+'));
+            removed += i64::from(line.starts_with('-'));
+            if hunks.len() < TEXT {
+                hunks = hunks + line + "\n";
+            }
+        }
+    }
+    if hunks.is_empty() {
+        let new = ["content", "new_string", "new_source"].iter().find_map(|key| text(&input[*key]));
+        added = new.as_deref().map_or(0, |t| t.lines().count() as i64);
+        hunks = new.unwrap_or_default();
+    }
+    let metadata = Metadata {
+        lines_added: Some(added).filter(|n| *n > 0),
+        lines_removed: Some(removed).filter(|n| *n > 0),
+        ..Metadata::default()
+    };
+    Said { input: Some(hunks).filter(|h| !h.is_empty()), outcome: text(&response["type"]), metadata }
+}
+
+/// A commit that a command made: from the client's own note of it, else from git's line `[branch sha] subject`.
+fn commit(command: Option<&str>, response: &Value) -> Option<Commit> {
+    let noted = &response["gitOperation"]["commit"];
+    let printed = text(&response["stdout"]).and_then(|out| out.lines().find_map(printed_commit));
+    if noted.is_object() {
+        let subject = printed.and_then(|c| c.subject);
+        return Some(Commit { sha: text(&noted["sha"]), subject });
+    }
+    let commits = command.is_some_and(|c| command_kind::classify(c) == crate::model::CommandKind::Commit);
+    printed.filter(|_| commits)
+}
+
+fn printed_commit(line: &str) -> Option<Commit> {
+    let (head, subject) = line.strip_prefix('[')?.split_once("] ")?;
+    let sha = head.rsplit(' ').next()?;
+    let hex = (7..=64).contains(&sha.len()) && sha.bytes().all(|b| b.is_ascii_hexdigit());
+    hex.then(|| Commit { sha: Some(sha.to_string()), subject: Some(subject.to_string()) })
+}
+
+fn task_change(name: &str, payload: &Value) -> Option<TaskChange> {
+    let (input, response) = (&payload["tool_input"], &payload["tool_response"]);
+    match name {
+        "TodoWrite" => {
+            let list = input["todos"].as_array()?;
+            let task = |todo: &Value| Task {
+                id: None,
+                subject: text(&todo["content"]).unwrap_or_default(),
+                status: text(&todo["status"]).unwrap_or_else(|| "pending".into()),
+            };
+            Some(TaskChange::Replace(list.iter().take(ENTRIES).map(task).collect()))
+        }
+        "TaskCreate" => Some(TaskChange::Upsert(TaskPatch {
+            id: text(&response["task"]["id"]),
+            subject: text(&input["subject"]),
+            status: Some("pending".into()),
+        })),
+        "TaskUpdate" => Some(TaskChange::Upsert(TaskPatch {
+            id: Some(text(&input["taskId"])?),
+            subject: text(&input["subject"]),
+            status: text(&input["status"]),
+        })),
+        _ => None,
+    }
+}
+
+/// A string that holds something.
+fn text(value: &Value) -> Option<String> {
+    value.as_str().filter(|t| !t.trim().is_empty()).map(String::from)
+}
+
+fn joined(list: &Value, with: &str) -> Option<String> {
+    let items: Vec<&str> = list.as_array()?.iter().filter_map(Value::as_str).take(200).collect();
+    Some(items.join(with)).filter(|t| !t.is_empty())
+}
+
+/// A response of any shape as text: content blocks, strings, lists of them, or JSON.
+fn readable(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(_) => text(value),
+        Value::Array(items) => {
+            let words = |item: &Value| text(&item["text"]).or_else(|| text(&item["title"])).or_else(|| readable_if_not_object(item));
+            let parts: Vec<String> = items.iter().take(ENTRIES).filter_map(words).collect();
+            Some(parts.join("\n")).filter(|t| !t.is_empty())
+        }
+        Value::Object(_) => text(&value["text"]).or_else(|| readable(&value["content"])).or_else(|| Some(value.to_string())),
+        other => Some(other.to_string()),
+    }
+}
+
+fn readable_if_not_object(value: &Value) -> Option<String> {
+    if value.is_object() { None } else { readable(value) }
+}

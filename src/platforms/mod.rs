@@ -1,0 +1,50 @@
+//! Agent JSON ⇄ events: the only place that knows the names of a hook's fields.
+//!
+//! An adapter is a file of its own. It never fails on what it doesn't know: an event it has no use for is `None`, a field
+//! of the wrong type is as good as absent.
+
+pub mod claude;
+pub mod intake;
+pub mod settings;
+pub mod transcript;
+
+use crate::model::{Event, Millis, Platform};
+use serde_json::{Value, json};
+
+/// What decoding needs to know of this run.
+#[derive(Debug)]
+pub struct Surroundings<'a> {
+    pub now: Millis,
+    /// Tools that are not recorded.
+    pub skip_tools: &'a [String],
+}
+
+/// Makes an event of a hook's JSON; `None` where there is nothing to store. The error says what the payload lacks.
+pub fn decode(platform: Platform, payload: &Value, around: &Surroundings) -> Result<Option<Event>, String> {
+    match platform {
+        Platform::ClaudeCode => claude::decode(payload, around),
+    }
+}
+
+/// What a hook may answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// For the agent.
+    pub context: Option<String>,
+    /// One line for the person.
+    pub message: Option<String>,
+}
+
+/// Writes the answer as the platform accepts it for a session's start; `None` where there is nothing to say: then
+/// nothing may be printed.
+pub fn encode_session_start(platform: Platform, answer: &Answer) -> Option<String> {
+    let Platform::ClaudeCode = platform;
+    let mut json = serde_json::Map::new();
+    if let Some(message) = &answer.message {
+        json.insert("systemMessage".into(), json!(message));
+    }
+    if let Some(context) = &answer.context {
+        json.insert("hookSpecificOutput".into(), json!({"hookEventName": "SessionStart", "additionalContext": context}));
+    }
+    (!json.is_empty()).then(|| Value::Object(json).to_string())
+}

@@ -1,0 +1,165 @@
+//! A stretch of Claude Code's transcript → tokens, model, thinking (platforms.md §1.6).
+//!
+//! The format is internal to the client and unstable: a line that isn't understood is skipped, and nothing in nmem
+//! depends on what is read here. Each content block is a line of its own and repeats its message's usage, so messages
+//! are counted once by `message.id`.
+
+use crate::model::{Tokens, TurnUsage};
+use serde_json::Value;
+use std::collections::HashSet;
+
+/// What a stretch holds.
+#[derive(Debug, Default, PartialEq)]
+pub struct Reading {
+    pub usage: TurnUsage,
+    /// Bytes of whole lines: the last line may still be being written.
+    pub consumed: usize,
+}
+
+/// Reads a stretch. `last_message` was counted before; `from_start` is false where the stretch may begin in mid-line.
+pub fn read(bytes: &[u8], from_start: bool, last_message: Option<&str>, thinking: bool) -> Reading {
+    let begin = if from_start { 0 } else { bytes.iter().position(|&b| b == b'\n').map_or(bytes.len(), |i| i + 1) };
+    let end = bytes.iter().rposition(|&b| b == b'\n').map_or(begin, |i| i + 1).max(begin);
+    let mut turn = Turn { last: last_message.map(String::from), ..Turn::default() };
+    turn.counted.extend(last_message.map(String::from));
+    for line in bytes[begin..end].split(|&b| b == b'\n') {
+        if let Ok(record) = serde_json::from_slice::<Value>(line) {
+            turn.record(&record, thinking);
+        }
+    }
+    Reading { usage: turn.finish(), consumed: end }
+}
+
+#[derive(Default)]
+struct Turn {
+    usage: TurnUsage,
+    /// The message under way: its id and usage, which its later lines may still raise.
+    current: Option<(String, Tokens)>,
+    counted: HashSet<String>,
+    last: Option<String>,
+    thoughts: Vec<String>,
+}
+
+impl Turn {
+    fn record(&mut self, record: &Value, thinking: bool) {
+        match record["type"].as_str() {
+            Some("assistant") => self.message(record, thinking),
+            Some("cost-state") => self.usage.cost_usd = record["totalCostUSD"].as_f64().or(self.usage.cost_usd),
+            _ => {}
+        }
+    }
+
+    fn message(&mut self, record: &Value, thinking: bool) {
+        let message = &record["message"];
+        let Some(id) = message["id"].as_str() else { return };
+        // The client's own notes ("API Error …") stand as messages of a model that doesn't exist.
+        if message["model"] == "<synthetic>" {
+            return;
+        }
+        if thinking {
+            let blocks = message["content"].as_array().into_iter().flatten();
+            self.thoughts.extend(blocks.filter_map(|b| b["thinking"].as_str()).filter(|t| !t.trim().is_empty()).map(String::from));
+        }
+        if self.counted.contains(id) {
+            return;
+        }
+        let tokens = tokens(&message["usage"]);
+        match &mut self.current {
+            Some((current, counted)) if current == id => *counted = tokens,
+            _ => {
+                self.count();
+                self.current = Some((id.to_string(), tokens));
+            }
+        }
+        let text = |value: &Value| value.as_str().map(String::from);
+        self.usage.model = text(&message["model"]).or(self.usage.model.take());
+        self.usage.stop_reason = text(&message["stop_reason"]).or(self.usage.stop_reason.take());
+        if record["isSidechain"] != true {
+            self.usage.context_tokens = Some(tokens.input + tokens.output + tokens.cache_read + tokens.cache_write);
+        }
+    }
+
+    fn count(&mut self) {
+        if let Some((id, t)) = self.current.take() {
+            let sum = self.usage.tokens.get_or_insert_default();
+            sum.input += t.input;
+            sum.output += t.output;
+            sum.cache_read += t.cache_read;
+            sum.cache_write += t.cache_write;
+            self.counted.insert(id.clone());
+            self.last = Some(id);
+        }
+    }
+
+    fn finish(mut self) -> TurnUsage {
+        self.count();
+        if !self.thoughts.is_empty() {
+            self.usage.thinking = Some(self.thoughts.join("\n\n"));
+        }
+        self.usage.last_message = self.last;
+        self.usage
+    }
+}
+
+fn tokens(usage: &Value) -> Tokens {
+    let count = |name: &str| usage[name].as_i64().unwrap_or(0).max(0);
+    Tokens {
+        input: count("input_tokens"),
+        output: count("output_tokens"),
+        cache_read: count("cache_read_input_tokens"),
+        cache_write: count("cache_creation_input_tokens"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REAL: &[u8] = include_bytes!("../../tests/fixtures/claude-code/transcript-compacted-slim.jsonl");
+
+    fn line(id: &str, output: i64, extra: &str) -> String {
+        format!(
+            r#"{{"type":"assistant","message":{{"id":"{id}","model":"m","stop_reason":"end_turn","usage":{{"input_tokens":10,"output_tokens":{output},"cache_read_input_tokens":5,"cache_creation_input_tokens":1}},"content":[{extra}]}}}}{}"#,
+            "\n"
+        )
+    }
+
+    #[test]
+    fn a_message_is_counted_once_with_its_last_usage() {
+        let text = line("a", 1, "") + &line("a", 7, "") + &line("b", 2, "");
+        let reading = read(text.as_bytes(), true, None, true);
+        assert_eq!(reading.usage.tokens, Some(Tokens { input: 20, output: 9, cache_read: 10, cache_write: 2 }));
+        assert_eq!(reading.usage.context_tokens, Some(18));
+        assert_eq!(reading.usage.last_message.as_deref(), Some("b"));
+    }
+
+    #[test]
+    fn a_message_of_the_stretch_before_is_not_counted_again_and_half_a_line_waits() {
+        let text = line("a", 1, "") + &line("b", 2, "");
+        let reading = read(&text.as_bytes()[..text.len() - 5], true, Some("a"), true);
+        assert_eq!(reading.usage.tokens, None);
+        assert_eq!(reading.consumed, line("a", 1, "").len());
+        assert_eq!(reading.usage.last_message.as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn thinking_is_read_only_where_it_is_wanted() {
+        let text = line("a", 1, r#"{"type":"thinking","thinking":"hm"}"#);
+        assert_eq!(read(text.as_bytes(), true, None, true).usage.thinking.as_deref(), Some("hm"));
+        assert_eq!(read(text.as_bytes(), true, None, false).usage.thinking, None);
+    }
+
+    #[test]
+    fn a_real_transcript_gives_tokens_model_and_context() {
+        let reading = read(REAL, true, None, true);
+        let tokens = reading.usage.tokens.unwrap();
+        assert!(tokens.input > 0 && tokens.output > 0 && tokens.cache_read > 0, "{tokens:?}");
+        assert_eq!(reading.consumed, REAL.len());
+        assert!(reading.usage.model.is_some() && reading.usage.context_tokens.is_some());
+        // Past the first message, and in the middle of a line.
+        let first = read(&REAL[..12_000], true, None, false);
+        let second = read(&REAL[first.consumed..], true, first.usage.last_message.as_deref(), false);
+        let sum = |t: Option<Tokens>| t.map_or(0, |t| t.input + t.output);
+        assert_eq!(sum(first.usage.tokens) + sum(second.usage.tokens), tokens.input + tokens.output);
+    }
+}

@@ -1,0 +1,153 @@
+//! Which project a folder belongs to (DESIGN §1), and the agent's process.
+//!
+//! A project is the repository by its normalised remote URL, else by its common `.git` folder, else the folder itself:
+//! worktrees and clones of one repository are one project. The home folder and `/` never are one.
+
+pub mod client;
+pub mod git;
+
+use crate::model::ProjectId;
+use std::path::{Component, Path, PathBuf};
+
+/// Finds the project of a folder; `None` for the home folder, `/` and what isn't an absolute path.
+pub fn identify(cwd: &Path, home: Option<&Path>) -> Option<ProjectId> {
+    if !cwd.is_absolute() {
+        return None;
+    }
+    let never = |p: &Path| p.parent().is_none() || Some(p) == home;
+    let root = worktree_root(cwd, home);
+    if let Some(repository) = root.and_then(git::Repository::open) {
+        let root = repository.worktree.display().to_string();
+        let remote = repository.remote();
+        let key = match &remote {
+            Some(url) => format!("repo:{}", git::normalised(url)),
+            None => format!("git:{}", repository.common.display()),
+        };
+        let name = match &remote {
+            Some(url) => last_part(&git::normalised(url)),
+            None => last_part(&repository.main_worktree().display().to_string()),
+        };
+        let repo_url = remote.map(|url| git::without_credentials(&url));
+        return Some(ProjectId { key, name, repo_url, root });
+    }
+    if never(cwd) {
+        return None;
+    }
+    let name = last_part(&cwd.display().to_string());
+    Some(ProjectId { key: format!("dir:{}", cwd.display()), name, repo_url: None, root: cwd.display().to_string() })
+}
+
+/// The nearest folder at or above `cwd` that holds a `.git`; never the home folder or `/`, where a `.git` holds people's
+/// settings, not a project.
+pub fn worktree_root<'a>(cwd: &'a Path, home: Option<&Path>) -> Option<&'a Path> {
+    cwd.ancestors()
+        .take_while(|folder| folder.parent().is_some() && Some(*folder) != home)
+        .find(|folder| folder.join(".git").symlink_metadata().is_ok())
+}
+
+/// Writes a path relative to the worktree's root, with `/`, where it lies inside; else as it is.
+/// `.` and `..` are resolved by name alone.
+pub fn relative(path: &str, cwd: Option<&str>, home: Option<&Path>) -> String {
+    let Some(cwd) = cwd.map(Path::new).filter(|c| c.is_absolute()) else { return path.to_string() };
+    let full = lexical(&cwd.join(path));
+    let root = worktree_root(cwd, home).unwrap_or(cwd);
+    match full.strip_prefix(root) {
+        Ok(inside) if inside.as_os_str().is_empty() => ".".to_string(),
+        Ok(inside) => inside.display().to_string().replace('\\', "/"),
+        Err(_) => full.display().to_string(),
+    }
+}
+
+fn lexical(path: &Path) -> PathBuf {
+    path.components().fold(PathBuf::new(), |mut out, part| {
+        match part {
+            Component::ParentDir => {
+                out.pop();
+            }
+            Component::CurDir => {}
+            part => out.push(part),
+        }
+        out
+    })
+}
+
+fn last_part(path: &str) -> String {
+    path.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or(path).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Folder {
+            let path = std::env::temp_dir().join(format!("nmem-project-{}-{name}", std::process::id()));
+            std::fs::create_dir_all(&path).unwrap();
+            Folder(path.canonicalize().unwrap())
+        }
+        fn file(&self, path: &str, text: &str) -> &Folder {
+            let path = self.0.join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+            self
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            std::fs::remove_dir_all(&self.0).unwrap();
+        }
+    }
+
+    #[test]
+    fn clones_of_one_repository_are_one_project_however_the_url_is_written() {
+        let folder = Folder::new("clones");
+        for (clone, url) in [("a", "git@Example.org:Team/app.git"), ("b", "https://me:pw@example.org/Team/app/")] {
+            folder.file(&format!("{clone}/.git/HEAD"), "ref: refs/heads/main\n");
+            folder.file(&format!("{clone}/.git/config"), &format!("[remote \"origin\"]\n\turl = {url}\n"));
+        }
+        let ids: Vec<ProjectId> = ["a", "b"].iter().map(|c| identify(&folder.0.join(c), None).unwrap()).collect();
+        assert_eq!(ids[0].key, "repo:example.org/Team/app");
+        assert_eq!(ids[0].key, ids[1].key);
+        assert_eq!(ids[1].repo_url.as_deref(), Some("https://example.org/Team/app/"));
+        assert_eq!(ids[0].name, "app");
+    }
+
+    #[test]
+    fn a_worktree_is_the_project_of_its_repository_and_keeps_a_root_of_its_own() {
+        let folder = Folder::new("worktree");
+        folder.file("app/.git/HEAD", "ref: refs/heads/main\n").file("app/.git/worktrees/fix/commondir", "../..\n");
+        folder.file("app/.git/worktrees/fix/HEAD", "ref: refs/heads/fix\n").file("fix/src/x", "");
+        folder.file("fix/.git", &format!("gitdir: {}\n", folder.0.join("app/.git/worktrees/fix").display()));
+        let (app, fix) = (folder.0.join("app"), folder.0.join("fix/src"));
+        assert_eq!(identify(&app, None).unwrap().key, identify(&fix, None).unwrap().key);
+        assert_eq!(identify(&fix, None).unwrap().root, folder.0.join("fix").display().to_string());
+        assert_eq!(identify(&fix, None).unwrap().name, "app");
+    }
+
+    #[test]
+    fn home_and_the_root_folder_are_no_project_even_under_git() {
+        let folder = Folder::new("home");
+        folder.file(".git/HEAD", "ref: refs/heads/main\n").file("notes/x", "");
+        assert_eq!(identify(&folder.0, Some(&folder.0)), None);
+        assert_eq!(identify(Path::new("/"), None), None);
+        let notes = folder.0.join("notes");
+        assert_eq!(identify(&notes, Some(&folder.0)).unwrap().key, format!("dir:{}", notes.display()));
+    }
+
+    #[test]
+    fn paths_are_relative_to_the_worktree_and_others_stay_whole() {
+        let folder = Folder::new("paths");
+        folder.file("app/.git/HEAD", "x").file("app/src/a.rs", "");
+        let cwd = folder.0.join("app/src").display().to_string();
+        let at = |p: &str| relative(p, Some(&cwd), None);
+        assert_eq!(at(&folder.0.join("app/src/a.rs").display().to_string()), "src/a.rs");
+        assert_eq!(at("a.rs"), "src/a.rs");
+        assert_eq!(at("../Cargo.toml"), "Cargo.toml");
+        assert_eq!(at(".."), ".");
+        assert_eq!(at("/etc/hosts"), "/etc/hosts");
+        assert_eq!(relative("a.rs", None, None), "a.rs");
+    }
+}

@@ -1,0 +1,57 @@
+//! Use case: what a session that begins now should know; for now, the last sessions of its project.
+
+use crate::digest::{Digest, State, digest};
+use crate::model::{Millis, SessionRow};
+use crate::project::client;
+use crate::render::context::{Occasion, for_agent};
+use crate::store::Store;
+use anyhow::Result;
+
+/// Sessions that are looked at.
+const SESSIONS: usize = 8;
+/// A session whose client can't be asked counts as at work for so long after its last event.
+const SILENCE: Millis = 30 * 60_000;
+
+/// What was recalled for a moment.
+#[derive(Debug, Default)]
+pub struct Recalled {
+    /// The newest first.
+    pub digests: Vec<Digest>,
+    /// The block for an agent; empty where there is nothing to say.
+    pub text: String,
+}
+
+/// Tells what went before in a project; `own` is the session that asks, which is left out.
+pub fn at_start(store: &Store, project: (i64, &str), own: Option<&str>, budget: usize, now: Millis) -> Result<Recalled> {
+    let (id, name) = project;
+    let mut sessions = store.last_sessions(id, SESSIONS + 1)?;
+    sessions.retain(|s| Some(s.agent_session_id.as_str()) != own);
+    sessions.truncate(SESSIONS);
+    let digests = sessions.into_iter().map(|s| told(store, s, now)).collect::<Result<Vec<_>>>()?;
+    let text = for_agent(Occasion::Start, name, &digests, budget);
+    Ok(Recalled { digests, text })
+}
+
+/// Tells a session what it did so far, when its conversation was cut away.
+pub fn after_compaction(store: &Store, own: &str, budget: usize, now: Millis) -> Result<Recalled> {
+    let Some(session) = store.session_by_agent_id(own)? else { return Ok(Recalled::default()) };
+    if session.prompts + session.tool_uses == 0 {
+        return Ok(Recalled::default());
+    }
+    let name = session.project.clone().unwrap_or_default();
+    let digests = vec![told(store, session, now)?];
+    let text = for_agent(Occasion::Compacted, &name, &digests, budget);
+    Ok(Recalled { digests, text })
+}
+
+fn told(store: &Store, session: SessionRow, now: Millis) -> Result<Digest> {
+    let until = store.last_use(session.id)?.unwrap_or(0).max(session.active_at);
+    let alive = session.client.and_then(client::is_alive);
+    let state = match (session.ended_at, alive) {
+        (Some(_), _) => State::Ended,
+        (None, Some(true)) => State::AtWork,
+        (None, None) if now - until < SILENCE => State::AtWork,
+        (None, _) => State::BrokenOff,
+    };
+    Ok(digest(store.story(session)?, state, until))
+}

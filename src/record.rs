@@ -1,0 +1,118 @@
+//! Use case: one event → completed from disk → redacted → stored, or kept in the spool.
+
+use crate::model::{Event, Files, Happening, Platform, StartSource, TurnUsage};
+use crate::platforms::transcript;
+use crate::project::{self, client, git};
+use crate::redact::{Clean, Redactor};
+use crate::store::events::{Identify, TranscriptRead};
+use crate::store::{HOOK_WAIT, Store, spool};
+use crate::files;
+use anyhow::Result;
+use std::path::{Path, PathBuf};
+
+/// Bytes of a transcript that are read at the end of one turn.
+const TRANSCRIPT_BYTES: u64 = 4 << 20;
+
+/// What recording needs to know of this run.
+#[derive(Debug)]
+pub struct Recorder<'a> {
+    pub files: &'a Files,
+    pub redactor: &'a Redactor,
+    pub home: Option<&'a Path>,
+    /// The agent's process, where the platform tells it.
+    pub client_pid: Option<u32>,
+    /// The platform's own folder: a transcript elsewhere is not opened.
+    pub transcripts: Option<PathBuf>,
+    /// Keep the agent's thinking.
+    pub thinking: bool,
+}
+
+impl Recorder<'_> {
+    /// Adds what the disk knows at this moment (git, the client's process), makes paths relative, and redacts.
+    pub fn complete(&self, mut event: Event) -> Clean<Event> {
+        let cwd = event.cwd.clone();
+        let state = || git::state_at(Path::new(cwd.as_deref()?), self.home);
+        match &mut event.what {
+            Happening::SessionStarted(start) => {
+                start.git = state();
+                start.client = self.client_pid.map(client::client);
+            }
+            Happening::SessionEnded { git, .. } => *git = state(),
+            Happening::ToolUsed(tool) => {
+                if let Some(path) = &mut tool.path {
+                    let relative = project::relative(path, cwd.as_deref(), self.home);
+                    // A tool of which the path is all that is to say shows it as it is stored.
+                    if tool.content.as_ref() == Some(path) {
+                        tool.content = Some(relative.clone());
+                    }
+                    *path = relative;
+                }
+            }
+            _ => {}
+        }
+        self.redactor.clean(event)
+    }
+
+    /// Stores an event, after all that waits in the spool. On an error nothing of it is stored.
+    pub fn store(&self, event: &Clean<Event>) -> Result<Store> {
+        let mut store = Store::open(self.files, HOOK_WAIT)?;
+        let read = self.read_transcript(&store, event)?;
+        let skip = self.transcript_to_skip(&store, event)?;
+        let identify: Identify = &|cwd| Some(self.redactor.clean(project::identify(Path::new(cwd), self.home)?));
+        let work = |tx: &crate::store::Tx| {
+            tx.store_event(event, read.as_ref(), identify)?;
+            match skip {
+                Some(length) => tx.skip_transcript(event.platform, &event.session, length),
+                None => Ok(()),
+            }
+        };
+        if spool::is_waiting(self.files) {
+            store.write_after_spool(self.redactor, &|tx, event| tx.store_event(event, None, identify), work)?;
+        } else {
+            store.write(work)?;
+        }
+        if matches!(event.what, Happening::TurnEnded { .. } | Happening::SessionEnded { .. }) {
+            store.settle_all();
+        }
+        Ok(store)
+    }
+
+    /// Stores what waits in the spool.
+    pub fn drain(&self, store: &mut Store) -> Result<()> {
+        let identify: Identify = &|cwd| Some(self.redactor.clean(project::identify(Path::new(cwd), self.home)?));
+        store.write_after_spool(self.redactor, &|tx, event| tx.store_event(event, None, identify), |_| Ok(()))
+    }
+
+    /// At the end of a turn: what the transcript holds since the last one. A transcript that can't be read is none.
+    fn read_transcript(&self, store: &Store, event: &Clean<Event>) -> Result<Option<TranscriptRead>> {
+        if !matches!(event.what, Happening::TurnEnded { .. } | Happening::SessionEnded { .. }) {
+            return Ok(None);
+        }
+        let Some(path) = self.transcript(event) else { return Ok(None) };
+        let mark = store.transcript_mark(event.platform, &event.session)?.unwrap_or_default();
+        let Ok(stretch) = files::tail(path, mark.offset, TRANSCRIPT_BYTES) else { return Ok(None) };
+        let Platform::ClaudeCode = event.platform;
+        let at_line = stretch.from == mark.offset || stretch.from == 0;
+        let reading = transcript::read(&stretch.bytes, at_line, mark.last_message.as_deref(), self.thinking);
+        if reading.consumed == 0 {
+            return Ok(None);
+        }
+        let usage: Clean<TurnUsage> = self.redactor.clean(reading.usage);
+        Ok(Some(TranscriptRead { usage, from: mark.offset, to: stretch.from + reading.consumed as u64 }))
+    }
+
+    /// A session that nmem meets in its middle, or that copies its parent's transcript, is counted from here on.
+    fn transcript_to_skip(&self, store: &Store, event: &Clean<Event>) -> Result<Option<u64>> {
+        let Happening::SessionStarted(start) = &event.what else { return Ok(None) };
+        if !matches!(start.source, StartSource::Resume | StartSource::Fork) || store.transcript_mark(event.platform, &event.session)?.is_some() {
+            return Ok(None);
+        }
+        Ok(self.transcript(event).and_then(files::length))
+    }
+
+    fn transcript<'a>(&self, event: &'a Event) -> Option<&'a Path> {
+        let path = Path::new(event.transcript.as_deref()?);
+        let inside = path.starts_with(self.transcripts.as_ref()?) && !path.components().any(|c| c == std::path::Component::ParentDir);
+        (inside && path.extension().is_some_and(|e| e == "jsonl")).then_some(path)
+    }
+}

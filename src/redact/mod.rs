@@ -1,0 +1,214 @@
+//! Takes secrets and private text out of everything before it is written or sent (DESIGN §7).
+//!
+//! [`Clean`] is the proof: its field is private to this file, so the store, the spool and the log, which accept nothing
+//! else, can't be given text that has not been through here. Families of keys are recognised by hand-written matchers
+//! behind a two-byte prefilter, because one compiled regex costs as much as half of a hook (ADR/0008); only the user's
+//! own patterns are regexes.
+//!
+//! What was not scanned is not stored: of a long text only a head and a tail window are looked at, each wider than the
+//! longest family, and what is kept lies well inside them.
+
+mod families;
+mod scan;
+
+use crate::model::{Limit, NAME, Texts};
+use regex::Regex;
+use scan::Span;
+use std::ops::{Deref, Range};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// A value of which every text has been through redaction.
+#[derive(Clone, Debug, serde::Serialize)]
+#[serde(transparent)]
+pub struct Clean<T>(T);
+
+impl<T> Deref for Clean<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+/// Bytes at a window's inner edge that are scanned but never kept, so that a secret cut by the edge isn't either.
+/// A 4096-bit RSA key in PEM, the longest thing that families.rs knows, is 3,300 bytes.
+const MARGIN: usize = 4096;
+
+/// Knows the built-in families and the user's own patterns.
+#[derive(Debug, Default)]
+pub struct Redactor {
+    patterns: Vec<Regex>,
+}
+
+impl Redactor {
+    /// Compiles the user's patterns. The error names the pattern that doesn't compile.
+    pub fn new(patterns: &[String]) -> Result<Redactor, String> {
+        #[expect(clippy::disallowed_methods, reason = "the one place where regexes are made")]
+        let compile = |p: &String| Regex::new(p).map_err(|e| format!("redact pattern {p:?}: {e}"));
+        Ok(Redactor { patterns: patterns.iter().map(compile).collect::<Result<_, _>>()? })
+    }
+
+    /// Redacts every text of `value` and cuts it to its limit.
+    ///
+    /// If redaction itself fails on a text, that text is dropped; an id or a name stays if it is nothing but letters,
+    /// digits and `-_.:/`.
+    pub fn clean<T: Texts>(&self, mut value: T) -> Clean<T> {
+        value.texts(&mut |text, limit| {
+            let Ok(kept) = catch_unwind(AssertUnwindSafe(|| self.redact(text, limit))) else {
+                let plain = |c: char| c.is_ascii_alphanumeric() || "-_.:/".contains(c);
+                if limit != NAME || text.len() > 200 || !text.chars().all(plain) {
+                    *text = String::from("[dropped: redaction failed]");
+                }
+                return;
+            };
+            if let Some(kept) = kept {
+                *text = kept;
+            }
+        });
+        Clean(value)
+    }
+
+    /// Returns the text to store, or `None` where it can stay as it is.
+    fn redact(&self, text: &str, limit: Limit) -> Option<String> {
+        let window = limit.0 + 2 * MARGIN;
+        if text.len() <= 2 * window {
+            let spans = self.spans(text);
+            if spans.is_empty() && text.len() <= limit.0 {
+                return None;
+            }
+            return Some(cut(&without(text, &spans, 0..text.len()), limit, 0));
+        }
+        let head = &text[..floor(text, window)];
+        let tail = &text[floor(text, text.len() - window)..];
+        let kept_head = without(head, &self.spans(head), 0..floor(head, head.len() - MARGIN));
+        let kept_tail = without(tail, &self.spans(tail), floor(tail, MARGIN)..tail.len());
+        let between = text.len() - kept_head.len().min(text.len()) - kept_tail.len().min(text.len() / 2);
+        Some(cut(&(kept_head + &kept_tail), limit, between))
+    }
+
+    fn spans(&self, text: &str) -> Vec<Span> {
+        let mut spans = scan::scan(text);
+        for pattern in &self.patterns {
+            spans.extend(pattern.find_iter(text).filter(|m| !m.is_empty()).map(|m| Span {
+                start: m.start(),
+                end: m.end(),
+                family: "own-pattern",
+            }));
+        }
+        if !self.patterns.is_empty() {
+            spans.sort_by_key(|s| (s.start, std::cmp::Reverse(s.end)));
+        }
+        spans
+    }
+}
+
+/// Copies the part of `text` that lies in `keep`, each span in it replaced by a mark that says its family.
+fn without(text: &str, spans: &[Span], keep: Range<usize>) -> String {
+    let mut out = String::with_capacity(keep.len());
+    let mut at = keep.start;
+    for span in spans {
+        if span.end <= at || span.start >= keep.end {
+            continue;
+        }
+        if span.start > at {
+            out.push_str(&text[at..span.start]);
+        }
+        if span.start >= at || at == keep.start {
+            out.push_str("[redacted:");
+            out.push_str(span.family);
+            out.push(']');
+        }
+        at = span.end;
+    }
+    if at < keep.end {
+        out.push_str(&text[at..keep.end]);
+    }
+    out
+}
+
+/// Keeps two thirds of the limit from the head and one from the tail; `missing` bytes were cut between them before.
+fn cut(text: &str, limit: Limit, missing: usize) -> String {
+    if text.len() <= limit.0 {
+        return text.to_string();
+    }
+    let room = limit.0.saturating_sub(40);
+    let head = floor(text, room * 2 / 3);
+    let tail = ceil(text, text.len() - room / 3);
+    format!("{}\n[… {} bytes cut …]\n{}", &text[..head], tail - head + missing, &text[tail..])
+}
+
+/// The last character boundary at or before `at`.
+fn floor(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0)
+}
+
+/// The first character boundary at or after `at`.
+fn ceil(text: &str, at: usize) -> usize {
+    (at..text.len()).find(|&i| text.is_char_boundary(i)).unwrap_or(text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::EXCERPT;
+    use proptest::prelude::*;
+
+    fn kept(text: &str) -> String {
+        Redactor::default().clean(text.to_string()).0
+    }
+
+    /// Built from parts, so that no scanner of repositories takes the tests for a leak.
+    fn key() -> String {
+        ["ghp", "_", "x7Kq2mPz9LrT4vWb8NsD1fGh6JcY3aE5uQ0o"].concat()
+    }
+
+    #[test]
+    fn marks_say_the_family_and_keep_the_rest() {
+        assert_eq!(kept(&format!("push with {} now", key())), "push with [redacted:github-token] now");
+    }
+
+    #[test]
+    fn a_secret_in_the_middle_of_a_long_text_is_not_kept_even_unmarked() {
+        let text = format!("{}{}{}", "a ".repeat(40_000), key(), " b".repeat(40_000));
+        let out = Redactor::default().redact(&text, EXCERPT).unwrap();
+        assert!(out.len() <= EXCERPT.0 && out.contains("bytes cut"), "{out}");
+        assert!(!out.contains("x7Kq2"), "{out}");
+    }
+
+    #[test]
+    fn a_secret_cut_by_the_windows_edge_is_not_kept_in_part() {
+        for shift in 0..80 {
+            let edge = EXCERPT.0 + 2 * MARGIN - 40 + shift;
+            let text = format!("{}{}{}", ".".repeat(edge), key(), ".".repeat(60_000));
+            let out = Redactor::default().redact(&text, EXCERPT).unwrap();
+            assert!(!out.contains("ghp") && !out.contains("JcY3aE5"), "shift {shift}: {out}");
+        }
+    }
+
+    #[test]
+    fn many_marks_before_the_edge_do_not_pull_the_edge_into_what_is_kept() {
+        // 250 keys shrink to marks of half their length: what follows moves towards the front.
+        let text = format!("{}{}", format!("{} ", key()).repeat(900), "z".repeat(9));
+        let out = Redactor::default().redact(&text, EXCERPT).unwrap();
+        assert!(!out.contains("x7Kq2") && !out.contains("JcY3aE5"), "{out}");
+    }
+
+    #[test]
+    fn the_users_own_patterns_count_too() {
+        let own = Redactor::new(&[r"ACME-\d{4}".into()]).unwrap();
+        assert_eq!(own.clean("ticket ACME-1234 x".to_string()).0, "ticket [redacted:own-pattern] x");
+        assert!(Redactor::new(&["(".into()]).unwrap_err().contains("redact pattern \"(\""));
+    }
+
+    proptest! {
+        #[test]
+        fn a_planted_key_never_survives(before in "\\PC{0,300}", after in "\\PC{0,300}") {
+            let out = kept(&format!("{before} {} {after}", key()));
+            prop_assert!(!out.contains("x7Kq2mPz9LrT4vWb8N"));
+        }
+
+        #[test]
+        fn any_text_is_cut_to_its_limit_without_a_panic(text in "\\PC{0,4000}") {
+            prop_assert!(kept(&text).len() <= crate::model::FAILURE.0.max(text.len()));
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! What a search found, for a terminal, for machines and for a document.
+
+use super::clean::line;
+use super::style::Style;
+use super::time;
+use crate::model::{Hit, HitKind};
+use serde_json::{Value, json};
+
+/// Characters of a snippet.
+const SNIPPET: usize = 160;
+/// Characters of a text that is shown in full.
+const FULL: usize = 4000;
+
+/// The short id by which `nmem show` finds it.
+pub fn id(hit: &Hit) -> String {
+    match hit.kind {
+        HitKind::Prompt => format!("p{}", hit.id),
+        HitKind::Tool => format!("t{}", hit.id),
+    }
+}
+
+fn kind(hit: &Hit) -> &'static str {
+    match hit.kind {
+        HitKind::Prompt => "prompt",
+        HitKind::Tool => "tool",
+    }
+}
+
+/// One hit as JSON, with the keys of COMMANDS.md.
+pub fn json(hit: &Hit, words: &[String]) -> Value {
+    let files: Vec<&String> = hit.path.iter().collect();
+    let made_by = if hit.kind == HitKind::Prompt { hit.what.as_str() } else { "tool" };
+    json!({
+        "id": id(hit), "kind": kind(hit), "type": hit.what, "title": line(&hit.text, 120), "snippet": snippet(hit, words),
+        "project": hit.project, "session": hit.session, "unit": null, "files": files, "concepts": [],
+        "created_at": hit.at, "made_by": made_by, "score": (hit.score * 1000.0).round() / 1000.0,
+    })
+}
+
+/// One hit on a line or two.
+pub fn text(hit: &Hit, words: &[String], style: Style, all_projects: bool) -> String {
+    let what = match hit.kind {
+        HitKind::Prompt if hit.what == "agent" => "answer",
+        HitKind::Prompt => "prompt",
+        HitKind::Tool => hit.what.as_str(),
+    };
+    let failed = if hit.succeeded == Some(false) { format!(" {}", style.bad("failed")) } else { String::new() };
+    let project = hit.project.as_deref().filter(|_| all_projects).map(|p| format!(" {}", style.path(&line(p, 40)))).unwrap_or_default();
+    let when = style.faint(&format!("{} {}", time::day(hit.at), time::clock(hit.at)));
+    format!("{}  {when}  {what}{failed}{project}\n    {}", style.strong(&id(hit)), marked(&snippet(hit, words), words, style))
+}
+
+/// One hit with all that was stored of what was searched.
+pub fn full(hit: &Hit, words: &[String], style: Style, all_projects: bool) -> String {
+    let head = text(hit, &[], style, all_projects);
+    let head = head.lines().next().unwrap_or_default();
+    let lines = hit.text.lines().chain(hit.more.lines()).map(|l| marked(&line(l, FULL), words, style));
+    let body: Vec<String> = lines.filter(|l| !l.is_empty()).map(|l| format!("    {l}")).collect();
+    format!("{head}\n{}", body.join("\n"))
+}
+
+/// One hit as an item of a Markdown list.
+pub fn markdown(hit: &Hit, words: &[String]) -> String {
+    format!("- **{}** {} {} ({}): {}", id(hit), time::day(hit.at), time::clock(hit.at), kind(hit), snippet(hit, words))
+}
+
+/// The part of the text in which most of the words stand, on one line.
+fn snippet(hit: &Hit, words: &[String]) -> String {
+    let whole = line(&if hit.more.is_empty() { hit.text.clone() } else { format!("{} — {}", hit.text, hit.more) }, usize::MAX);
+    let lower = whole.to_lowercase();
+    let first = words.iter().filter_map(|w| lower.find(w.as_str())).min().unwrap_or(0);
+    // Lower case may be of another length than the text itself: the place is a guess, brought to a boundary.
+    let from = first.min(whole.len()).saturating_sub(60);
+    let from = if from < 40 { 0 } else { (from..whole.len()).find(|&i| whole.is_char_boundary(i)).unwrap_or(0) };
+    let cut = line(&whole[from..], SNIPPET);
+    if from > 0 { format!("…{cut}") } else { cut }
+}
+
+fn marked(text: &str, words: &[String], style: Style) -> String {
+    if !style.colour {
+        return text.to_string();
+    }
+    let mut out = String::new();
+    let mut word = String::new();
+    let flush = |word: &mut String, out: &mut String| {
+        let found = !word.is_empty() && words.iter().any(|w| word.to_lowercase().contains(w.as_str()));
+        out.push_str(&if found { style.found(word) } else { std::mem::take(word) });
+        word.clear();
+    };
+    for c in text.chars() {
+        if c.is_alphanumeric() || c == '_' {
+            word.push(c);
+        } else {
+            flush(&mut word, &mut out);
+            out.push(c);
+        }
+    }
+    flush(&mut word, &mut out);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hit(text: &str) -> Hit {
+        Hit {
+            kind: HitKind::Prompt,
+            id: 7,
+            what: "user".into(),
+            text: text.into(),
+            more: String::new(),
+            path: None,
+            succeeded: None,
+            project: None,
+            session: "s".into(),
+            platform: "claude-code".into(),
+            at: 0,
+            score: 1.23456,
+        }
+    }
+
+    #[test]
+    fn the_snippet_stands_where_the_words_are() {
+        let long = format!("{} the needle is here {}", "hay ".repeat(100), "hay ".repeat(100));
+        let words = ["needle".to_string()];
+        assert!(snippet(&hit(&long), &words).contains("needle"));
+        assert!(snippet(&hit("İİİİ needle"), &words).contains("needle"));
+        assert_eq!(json(&hit("a\nb"), &words)["title"], "a b");
+    }
+
+    #[test]
+    fn found_words_are_marked_in_colour_only() {
+        let words = ["hook".to_string()];
+        assert_eq!(marked("the hook, hooks", &words, Style { colour: false }), "the hook, hooks");
+        assert_eq!(marked("the hook", &words, Style { colour: true }), "the \u{1b}[1;33mhook\u{1b}[0m");
+    }
+}

@@ -1,0 +1,103 @@
+//! Times as people write them, and as they read them.
+
+use crate::model::Millis;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp, Zoned};
+
+fn zoned(at: Millis) -> Zoned {
+    Timestamp::from_millisecond(at).unwrap_or_default().to_zoned(TimeZone::system())
+}
+
+/// `2026-11-20`
+pub fn day(at: Millis) -> String {
+    zoned(at).strftime("%Y-%m-%d").to_string()
+}
+
+/// `17:42`
+pub fn clock(at: Millis) -> String {
+    zoned(at).strftime("%H:%M").to_string()
+}
+
+/// `38 min`, `2 h 5 min`, `under a minute`
+pub fn span(ms: Millis) -> String {
+    match ms / 60_000 {
+        ..=0 => "under a minute".to_string(),
+        m @ 1..60 => format!("{m} min"),
+        m if m % 60 == 0 => format!("{} h", m / 60),
+        m if m < 48 * 60 => format!("{} h {} min", m / 60, m % 60),
+        m => format!("{} days", m / 1440),
+    }
+}
+
+/// `5 min ago`, `yesterday`, `12 days ago`
+pub fn ago(at: Millis, now: Millis) -> String {
+    match (now - at) / 60_000 {
+        ..=0 => "just now".to_string(),
+        m @ 1..60 => format!("{m} min ago"),
+        m @ 60..1440 => format!("{} h ago", m / 60),
+        1440..2880 => "a day ago".to_string(),
+        m => format!("{} days ago", m / 1440),
+    }
+}
+
+/// Reads `2026-11-01`, `7d`, `12h`, `30min`, `today`, `yesterday`. The error says what is understood.
+pub fn parse(text: &str, now: Millis) -> Result<Millis, String> {
+    let wrong = || format!("`{text}` is no time: write 2026-11-01, 7d, 12h, 30min, today or yesterday");
+    let today = zoned(now).date();
+    let start = |date: Date| Ok(date.to_zoned(TimeZone::system()).map_err(|_| wrong())?.timestamp().as_millisecond());
+    match text {
+        "today" => return start(today),
+        "yesterday" => return start(today.yesterday().map_err(|_| wrong())?),
+        _ => {}
+    }
+    if let Ok(date) = text.parse::<Date>() {
+        return start(date);
+    }
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let count: i64 = text[..digits].parse().map_err(|_| wrong())?;
+    let unit = match &text[digits..] {
+        "min" | "m" => SignedDuration::from_mins(1),
+        "h" => SignedDuration::from_hours(1),
+        "d" => SignedDuration::from_hours(24),
+        "w" => SignedDuration::from_hours(24 * 7),
+        _ => return Err(wrong()),
+    };
+    let ms = i64::try_from(unit.as_millis()).ok().and_then(|ms| ms.checked_mul(count)).ok_or_else(wrong)?;
+    now.checked_sub(ms).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_as_people_write_them() {
+        let now = 1_795_250_000_000;
+        assert_eq!(parse("7d", now), Ok(now - 7 * 86_400_000));
+        assert_eq!(parse("30min", now), Ok(now - 1_800_000));
+        assert!(parse("yesterday", now).unwrap() < parse("today", now).unwrap());
+        assert_eq!(day(parse("2026-11-01", now).unwrap()), "2026-11-01");
+        for wrong in ["", "soon", "7", "d", "2026-13-01", "99999999999999999999d", "9223372036854775807w"] {
+            assert!(parse(wrong, now).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn spans_are_told_in_the_unit_that_fits() {
+        assert_eq!(["0", "59000", "2280000", "7200000", "7500000"].map(|ms| span(ms.parse().unwrap())), [
+            "under a minute",
+            "under a minute",
+            "38 min",
+            "2 h",
+            "2 h 5 min"
+        ]);
+        assert_eq!([0, 300_000, 7_200_000, 100_000_000, 300_000_000].map(|ms| ago(0, ms)), [
+            "just now",
+            "5 min ago",
+            "2 h ago",
+            "a day ago",
+            "3 days ago"
+        ]);
+    }
+}

@@ -1,0 +1,337 @@
+//! Stores what happened: sessions, prompts, tool uses. Every write is idempotent, so an event told twice is stored once.
+
+use super::{Store, Tx};
+use crate::index_text::index_text;
+use crate::model::{
+    Event, GitState, Happening, Kind, Millis, Platform, ProjectId, SessionStart, Task, TaskChange, ToolUse, TurnUsage,
+};
+use crate::redact::Clean;
+use anyhow::Result;
+use rusqlite::{OptionalExtension, named_params, params};
+
+/// Two deliveries of an event without an id count as one within this time.
+const SAME_EVENT: Millis = 2000;
+/// Entries of an agent's task list that are kept.
+const TASKS: usize = 50;
+/// The kinds of rows in `text_index`, in its rowid's two lowest bits: `prompt id * 4 + kind`.
+const INDEXED_PROMPT: i64 = 0;
+const INDEXED_KINDS: i64 = 4;
+
+/// Finds the project of a working directory, when a session is seen for the first time.
+pub type Identify<'a> = &'a dyn Fn(&str) -> Option<Clean<ProjectId>>;
+
+/// How far a session's transcript has been read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TranscriptMark {
+    pub offset: u64,
+    pub last_message: Option<String>,
+}
+
+/// What was read of a transcript: stored only if nobody else has read on meanwhile.
+#[derive(Debug)]
+pub struct TranscriptRead {
+    pub usage: Clean<TurnUsage>,
+    pub from: u64,
+    pub to: u64,
+}
+
+/// A session's row, as far as storing an event needs it.
+struct Session {
+    id: i64,
+    cwd: Option<String>,
+    prompts: i64,
+    tool_uses: i64,
+    last_prompt_id: Option<i64>,
+    tasks: Option<String>,
+}
+
+impl Store {
+    /// Returns how far the transcript of a session has been read; `None` for a session never seen.
+    pub fn transcript_mark(&self, platform: Platform, session: &str) -> Result<Option<TranscriptMark>> {
+        let sql = "SELECT transcript_offset, transcript_message FROM sessions WHERE platform = ?1 AND agent_session_id = ?2";
+        let mut statement = self.conn.prepare_cached(sql)?;
+        let row = |row: &rusqlite::Row| Ok(TranscriptMark { offset: row.get::<_, i64>(0)?.max(0) as u64, last_message: row.get(1)? });
+        Ok(statement.query_row(params![platform.name(), session], row).optional()?)
+    }
+}
+
+impl Tx<'_> {
+    /// Stores an event; what it tells twice stays as it was.
+    pub fn store_event(&self, event: &Clean<Event>, read: Option<&TranscriptRead>, identify: Identify) -> Result<()> {
+        let session = self.session(event, identify)?;
+        match &event.what {
+            Happening::SessionStarted(start) => self.start_session(session.id, event, start)?,
+            Happening::Prompted { text } => self.user_prompt(&session, event, text)?,
+            Happening::ToolUsed(tool) => self.tool_use(&session, event, tool)?,
+            Happening::TasksChanged(change) => self.change_tasks(&session, change)?,
+            Happening::TurnEnded { closing, error } => {
+                let message = match closing {
+                    Some(text) if error.is_none() => self.agent_text(&session, event, "closing", text)?,
+                    _ => None,
+                };
+                if let Some(read) = read {
+                    self.transcript_read(&session, event, message, read)?;
+                }
+                if let Some(error) = error {
+                    self.tx.prepare_cached("UPDATE sessions SET stop_reason = 'error: ' || ?2 WHERE id = ?1")?.execute(params![session.id, error])?;
+                }
+                self.touch(session.id, event.at)?;
+            }
+            Happening::SubagentEnded { closing, .. } => {
+                if let Some(text) = closing {
+                    self.agent_text(&session, event, "closing", text)?;
+                }
+            }
+            Happening::SessionEnded { reason, git } => {
+                if let Some(read) = read {
+                    self.transcript_read(&session, event, None, read)?;
+                }
+                self.end_session(session.id, event.at, reason, git.as_ref())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds the session's row or makes it: a first event may be any event.
+    fn session(&self, event: &Clean<Event>, identify: Identify) -> Result<Session> {
+        if let Some(session) = self.known_session(event)? {
+            return Ok(session);
+        }
+        let project = match event.cwd.as_deref().and_then(identify) {
+            Some(project) => Some(self.project(&project, event.at)?),
+            None => None,
+        };
+        let sql = "INSERT INTO sessions(project_id, platform, agent_session_id, started_at, active_at, cwd) VALUES (?1, ?2, ?3, ?4, ?4, ?5)";
+        self.tx.prepare_cached(sql)?.execute(params![project, event.platform.name(), event.session, event.at, event.cwd])?;
+        let id = self.tx.last_insert_rowid();
+        Ok(Session { id, cwd: event.cwd.clone(), prompts: 0, tool_uses: 0, last_prompt_id: None, tasks: None })
+    }
+
+    fn known_session(&self, event: &Clean<Event>) -> Result<Option<Session>> {
+        let sql = "SELECT id, cwd, prompts, tool_uses, last_prompt_id, tasks FROM sessions WHERE platform = ?1 AND agent_session_id = ?2";
+        let row = |row: &rusqlite::Row| {
+            Ok(Session {
+                id: row.get(0)?,
+                cwd: row.get(1)?,
+                prompts: row.get(2)?,
+                tool_uses: row.get(3)?,
+                last_prompt_id: row.get(4)?,
+                tasks: row.get(5)?,
+            })
+        };
+        Ok(self.tx.prepare_cached(sql)?.query_row(params![event.platform.name(), event.session], row).optional()?)
+    }
+
+    fn project(&self, project: &Clean<ProjectId>, at: Millis) -> Result<i64> {
+        let sql = "INSERT INTO projects(key, name, repo_url, root, created_at) VALUES (?1, ?2, ?3, ?4, ?5)
+                   ON CONFLICT(key) DO UPDATE SET root = excluded.root, repo_url = excluded.repo_url RETURNING id";
+        let values = params![project.key, project.name, project.repo_url, project.root, at];
+        Ok(self.tx.prepare_cached(sql)?.query_row(values, |row| row.get(0))?)
+    }
+
+    fn start_session(&self, id: i64, event: &Event, start: &SessionStart) -> Result<()> {
+        // A resumed session goes on: its end is taken back. Branch and head at the start stay those of the first start.
+        let sql = "UPDATE sessions SET active_at = max(active_at, :at), ended_at = NULL, end_reason = NULL, start_source = :source,
+                     client_pid = coalesce(:pid, client_pid), client_started = coalesce(:started, client_started),
+                     start_branch = coalesce(start_branch, :branch), start_head = coalesce(start_head, :head),
+                     model = coalesce(:model, model) WHERE id = :id";
+        let git = start.git.clone().unwrap_or_default();
+        self.tx.prepare_cached(sql)?.execute(named_params! {
+            ":id": id, ":at": event.at, ":source": start.source.name(),
+            ":pid": start.client.map(|c| c.pid), ":started": start.client.and_then(|c| c.started).map(|s| s as i64),
+            ":branch": git.branch, ":head": git.head, ":model": start.model,
+        })?;
+        Ok(())
+    }
+
+    /// What a transcript held before nmem saw the session is not counted to it: a fork's is full of its parent's.
+    pub fn skip_transcript(&self, platform: Platform, session: &str, to: u64) -> Result<()> {
+        let sql = "UPDATE sessions SET transcript_offset = ?3 WHERE platform = ?1 AND agent_session_id = ?2";
+        self.tx.execute(sql, params![platform.name(), session, to as i64])?;
+        Ok(())
+    }
+
+    fn end_session(&self, id: i64, at: Millis, reason: &str, git: Option<&GitState>) -> Result<()> {
+        let sql = "UPDATE sessions SET ended_at = ?2, end_reason = ?3, end_branch = ?4, end_head = ?5 WHERE id = ?1";
+        let (branch, head) = git.map_or((None, None), |g| (g.branch.as_deref(), g.head.as_deref()));
+        self.tx.prepare_cached(sql)?.execute(params![id, at, reason, branch, head])?;
+        self.touch(id, at)
+    }
+
+    fn touch(&self, id: i64, at: Millis) -> Result<()> {
+        self.tx.prepare_cached("UPDATE sessions SET active_at = max(active_at, ?2) WHERE id = ?1")?.execute(params![id, at])?;
+        Ok(())
+    }
+
+    fn user_prompt(&self, session: &Session, event: &Event, text: &str) -> Result<()> {
+        if event.prompt.is_none() && self.told_just_now(session, "user", text, event.at)? {
+            return Ok(());
+        }
+        let number = session.prompts + 1;
+        let Some(id) = self.insert_prompt(session.id, number, ("user", "prompt"), event, text)? else { return Ok(()) };
+        let sql = "UPDATE sessions SET prompts = ?2, last_prompt_id = ?3, active_at = max(active_at, ?4), ended_at = NULL, end_reason = NULL WHERE id = ?1";
+        self.tx.prepare_cached(sql)?.execute(params![session.id, number, id, event.at])?;
+        Ok(())
+    }
+
+    /// Stores an agent's text under the number of the prompt that it answers; returns its row, or the one that stands.
+    fn agent_text(&self, session: &Session, event: &Event, kind: &str, text: &str) -> Result<Option<i64>> {
+        let sql = "SELECT id FROM prompts WHERE session_id = ?1 AND number = ?2 AND source = 'agent' AND kind = ?3
+                     AND agent_id IS ?4 AND platform_prompt_id IS ?5 AND text = ?6";
+        let told = params![session.id, session.prompts, kind, event.agent, event.prompt, text];
+        let standing = self.tx.prepare_cached(sql)?.query_row(told, |row| row.get(0)).optional()?;
+        match standing {
+            Some(id) => Ok(Some(id)),
+            None => self.insert_prompt(session.id, session.prompts, ("agent", kind), event, text),
+        }
+    }
+
+    fn insert_prompt(&self, session: i64, number: i64, (source, kind): (&str, &str), event: &Event, text: &str) -> Result<Option<i64>> {
+        let sql = "INSERT INTO prompts(session_id, number, source, kind, platform_prompt_id, agent_id, text, received_at)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING";
+        let values = params![session, number, source, kind, event.prompt, event.agent, text, event.at];
+        if self.tx.prepare_cached(sql)?.execute(values)? == 0 {
+            return Ok(None);
+        }
+        let id = self.tx.last_insert_rowid();
+        if kind != "thinking" {
+            let (title, body) = text.split_once('\n').unwrap_or((text, ""));
+            let sql = "INSERT INTO text_index(rowid, title, body) VALUES (?1, ?2, ?3)";
+            let values = params![id * INDEXED_KINDS + INDEXED_PROMPT, index_text(title), index_text(body)];
+            self.tx.prepare_cached(sql)?.execute(values)?;
+        }
+        Ok(Some(id))
+    }
+
+    fn told_just_now(&self, session: &Session, source: &str, text: &str, at: Millis) -> Result<bool> {
+        let sql = "SELECT 1 FROM prompts WHERE session_id = ?1 AND number = ?2 AND source = ?3 AND text = ?4 AND abs(?5 - received_at) <= ?6";
+        let values = params![session.id, session.prompts, source, text, at, SAME_EVENT];
+        Ok(self.tx.prepare_cached(sql)?.exists(values)?)
+    }
+
+    fn tool_use(&self, session: &Session, event: &Event, tool: &ToolUse) -> Result<()> {
+        if tool.id.is_none() && self.used_just_now(session, event, tool)? {
+            return Ok(());
+        }
+        let prompt = self.prompt_of(session, event)?;
+        let sql = "INSERT INTO tool_uses(session_id, seq, prompt_id, tool_use_id, received_at, cwd, tool_name, kind, command_kind,
+                     path, content, input, outcome, succeeded, source_event, metadata)
+                   VALUES (:session, :seq, :prompt, :id, :at, :cwd, :name, :kind, :command, :path, :content, :input, :outcome,
+                     :succeeded, :event, :metadata)
+                   ON CONFLICT(session_id, tool_use_id) WHERE tool_use_id IS NOT NULL DO NOTHING";
+        let metadata = Some(serde_json::to_string(&tool.metadata)?).filter(|json| json != "{}");
+        let inserted = self.tx.prepare_cached(sql)?.execute(named_params! {
+            ":session": session.id, ":seq": session.tool_uses + 1, ":prompt": prompt, ":id": tool.id, ":at": event.at,
+            ":cwd": event.cwd.as_deref().filter(|cwd| session.cwd.as_deref() != Some(cwd)),
+            ":name": tool.name, ":kind": tool.kind.name(), ":command": tool.command.map(|c| c.name()),
+            ":path": tool.path, ":content": tool.content, ":input": tool.input, ":outcome": tool.outcome,
+            ":succeeded": tool.succeeded, ":event": tool.source_event, ":metadata": metadata,
+        })?;
+        if inserted == 0 {
+            return Ok(());
+        }
+        self.index_tool(self.tx.last_insert_rowid(), tool)?;
+        let sql = "UPDATE sessions SET tool_uses = tool_uses + 1, failures = failures + ?2,
+                     kinds = json_set(kinds, ?3, coalesce(json_extract(kinds, ?3), 0) + 1) WHERE id = ?1";
+        let failed = i64::from(tool.succeeded == Some(false));
+        self.tx.prepare_cached(sql)?.execute(params![session.id, failed, format!("$.{}", tool.kind.name())])?;
+        match &tool.tasks {
+            Some(change) => self.change_tasks(session, change),
+            None => Ok(()),
+        }
+    }
+
+    /// The row of the prompt that the platform names, else the last one: what a machine-made prompt sets off belongs to
+    /// the person's prompt before it.
+    fn prompt_of(&self, session: &Session, event: &Event) -> Result<Option<i64>> {
+        let Some(prompt) = &event.prompt else { return Ok(session.last_prompt_id) };
+        let sql = "SELECT id FROM prompts WHERE session_id = ?1 AND platform_prompt_id = ?2 AND source = 'user' AND platform_prompt_id IS NOT NULL";
+        let id = self.tx.prepare_cached(sql)?.query_row(params![session.id, prompt], |row| row.get(0)).optional()?;
+        Ok(id.or(session.last_prompt_id))
+    }
+
+    /// Looks for the same call among the session's last ones; for platforms that give calls no id.
+    fn used_just_now(&self, session: &Session, event: &Event, tool: &ToolUse) -> Result<bool> {
+        let sql = "SELECT 1 FROM tool_uses WHERE session_id = ?1 AND seq > ?2 - 16 AND tool_use_id IS NULL AND tool_name = ?3
+                     AND content IS ?4 AND path IS ?5 AND input IS ?6 AND outcome IS ?7 AND source_event = ?8 AND abs(?9 - received_at) <= ?10";
+        let values = params![
+            session.id, session.tool_uses, tool.name, tool.content, tool.path, tool.input, tool.outcome, tool.source_event, event.at, SAME_EVENT
+        ];
+        Ok(self.tx.prepare_cached(sql)?.exists(values)?)
+    }
+
+    fn index_tool(&self, id: i64, tool: &ToolUse) -> Result<()> {
+        let text = |text: Option<&String>| text.map(|t| index_text(t)).unwrap_or_default();
+        let command = tool.content.as_ref().filter(|content| tool.path.as_ref() != Some(content));
+        let sql = "INSERT INTO tool_index(rowid, command, description, path, error) VALUES (?1, ?2, ?3, ?4, ?5)";
+        self.tx.prepare_cached(sql)?.execute(params![
+            id,
+            text(command),
+            text(tool.metadata.description.as_ref()),
+            text(tool.path.as_ref().filter(|_| !matches!(tool.kind, Kind::Command))),
+            text(tool.metadata.response.as_ref()),
+        ])?;
+        Ok(())
+    }
+
+    fn change_tasks(&self, session: &Session, change: &TaskChange) -> Result<()> {
+        let standing = session.tasks.as_deref().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+        let json = serde_json::to_string(&changed(standing, change))?;
+        self.tx.prepare_cached("UPDATE sessions SET tasks = ?2 WHERE id = ?1")?.execute(params![session.id, json])?;
+        Ok(())
+    }
+
+    /// Adds what the transcript says, unless another process has read the same stretch meanwhile.
+    fn transcript_read(&self, session: &Session, event: &Event, closing: Option<i64>, read: &TranscriptRead) -> Result<()> {
+        let sql = "UPDATE sessions SET transcript_offset = :to, transcript_message = coalesce(:message, transcript_message),
+                     model = coalesce(:model, model), stop_reason = coalesce(:stop, stop_reason),
+                     context_tokens = coalesce(:context, context_tokens), cost_usd = coalesce(:cost, cost_usd),
+                     input_tokens = CASE WHEN :input IS NULL THEN input_tokens ELSE coalesce(input_tokens, 0) + :input END,
+                     output_tokens = CASE WHEN :input IS NULL THEN output_tokens ELSE coalesce(output_tokens, 0) + :output END,
+                     cache_read_tokens = CASE WHEN :input IS NULL THEN cache_read_tokens ELSE coalesce(cache_read_tokens, 0) + :read END,
+                     cache_write_tokens = CASE WHEN :input IS NULL THEN cache_write_tokens ELSE coalesce(cache_write_tokens, 0) + :write END
+                   WHERE id = :id AND transcript_offset = :from";
+        let usage = &read.usage;
+        let tokens = usage.tokens;
+        let changed = self.tx.prepare_cached(sql)?.execute(named_params! {
+            ":id": session.id, ":from": read.from as i64, ":to": read.to as i64, ":message": usage.last_message,
+            ":model": usage.model, ":stop": usage.stop_reason, ":context": usage.context_tokens, ":cost": usage.cost_usd,
+            ":input": tokens.map(|t| t.input), ":output": tokens.map(|t| t.output),
+            ":read": tokens.map(|t| t.cache_read), ":write": tokens.map(|t| t.cache_write),
+        })?;
+        if changed == 0 {
+            return Ok(());
+        }
+        if let (Some(closing), Some(t)) = (closing, tokens) {
+            let sql = "UPDATE prompts SET input_tokens = ?2, output_tokens = ?3, cache_read_tokens = ?4, cache_write_tokens = ?5 WHERE id = ?1";
+            self.tx.prepare_cached(sql)?.execute(params![closing, t.input, t.output, t.cache_read, t.cache_write])?;
+        }
+        if let Some(thinking) = &usage.thinking {
+            self.agent_text(session, event, "thinking", thinking)?;
+        }
+        Ok(())
+    }
+}
+
+fn changed(mut tasks: Vec<Task>, change: &TaskChange) -> Vec<Task> {
+    match change {
+        TaskChange::Replace(list) => tasks = list.clone(),
+        TaskChange::Upsert(patch) => {
+            let known = patch.id.is_some().then(|| tasks.iter_mut().find(|t| t.id == patch.id)).flatten();
+            match known {
+                Some(task) => {
+                    task.subject = patch.subject.clone().unwrap_or(std::mem::take(&mut task.subject));
+                    task.status = patch.status.clone().unwrap_or(std::mem::take(&mut task.status));
+                }
+                None => tasks.push(Task {
+                    id: patch.id.clone(),
+                    subject: patch.subject.clone().unwrap_or_default(),
+                    status: patch.status.clone().unwrap_or_else(|| "pending".into()),
+                }),
+            }
+        }
+    }
+    tasks.retain(|task| task.status != "deleted");
+    tasks.truncate(TASKS);
+    tasks
+}

@@ -1,0 +1,202 @@
+//! Reads what is stored: the last sessions of a project, one thing whole, counts.
+
+use super::Store;
+use crate::model::{Client, Counts, Found, LastEvent, Millis, ProjectRow, PromptRow, SessionRow, Story, ToolUseRow};
+use anyhow::Result;
+use rusqlite::{OptionalExtension, Row, params};
+
+/// Prompts of a session that are read for context: the first one, and this many of the last.
+const PROMPTS: i64 = 12;
+/// Tool uses of a session that are read for context: its last ones, without reads and searches.
+const TELLING: i64 = 400;
+
+const SESSION: &str = "SELECT s.id, p.name, s.platform, s.agent_session_id, s.started_at, s.active_at, s.ended_at, s.end_reason,
+    s.start_branch, s.end_branch, s.start_head, s.end_head, s.client_pid, s.client_started, s.cwd, s.prompts, s.tool_uses, s.failures,
+    s.kinds, s.tasks, s.model, s.stop_reason, s.input_tokens, s.output_tokens, s.cache_read_tokens, s.cache_write_tokens,
+    s.context_tokens, s.cost_usd
+  FROM sessions s LEFT JOIN projects p ON p.id = s.project_id";
+
+fn session(row: &Row) -> rusqlite::Result<SessionRow> {
+    let client = row.get::<_, Option<u32>>(12)?.map(|pid| (pid, row.get::<_, Option<i64>>(13)));
+    Ok(SessionRow {
+        id: row.get(0)?,
+        project: row.get(1)?,
+        platform: row.get(2)?,
+        agent_session_id: row.get(3)?,
+        started_at: row.get(4)?,
+        active_at: row.get(5)?,
+        ended_at: row.get(6)?,
+        end_reason: row.get(7)?,
+        start_branch: row.get(8)?,
+        end_branch: row.get(9)?,
+        start_head: row.get(10)?,
+        end_head: row.get(11)?,
+        client: client.map(|(pid, started)| started.map(|s| Client { pid, started: s.map(|s| s as u64) })).transpose()?,
+        cwd: row.get(14)?,
+        prompts: row.get(15)?,
+        tool_uses: row.get(16)?,
+        failures: row.get(17)?,
+        kinds: row.get(18)?,
+        tasks: row.get::<_, Option<String>>(19)?.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default(),
+        model: row.get(20)?,
+        stop_reason: row.get(21)?,
+        input_tokens: row.get(22)?,
+        output_tokens: row.get(23)?,
+        cache_read_tokens: row.get(24)?,
+        cache_write_tokens: row.get(25)?,
+        context_tokens: row.get(26)?,
+        cost_usd: row.get(27)?,
+    })
+}
+
+const PROMPT: &str = "SELECT id, session_id, number, source, kind, agent_id, text, received_at FROM prompts";
+
+fn prompt(row: &Row) -> rusqlite::Result<PromptRow> {
+    Ok(PromptRow {
+        id: row.get(0)?,
+        session_id: row.get(1)?,
+        number: row.get(2)?,
+        source: row.get(3)?,
+        kind: row.get(4)?,
+        agent_id: row.get(5)?,
+        text: row.get(6)?,
+        received_at: row.get(7)?,
+    })
+}
+
+const TOOL_USE: &str = "SELECT id, session_id, seq, prompt_id, tool_use_id, received_at, tool_name, kind, command_kind, path, content,
+    input, outcome, succeeded, metadata FROM tool_uses";
+
+fn tool_use(row: &Row) -> rusqlite::Result<ToolUseRow> {
+    Ok(ToolUseRow {
+        id: row.get(0)?,
+        session_id: row.get(1)?,
+        seq: row.get(2)?,
+        prompt_id: row.get(3)?,
+        tool_use_id: row.get(4)?,
+        received_at: row.get(5)?,
+        tool_name: row.get(6)?,
+        kind: row.get(7)?,
+        command_kind: row.get(8)?,
+        path: row.get(9)?,
+        content: row.get(10)?,
+        input: row.get(11)?,
+        outcome: row.get(12)?,
+        succeeded: row.get(13)?,
+        metadata: row.get::<_, Option<String>>(14)?.and_then(|j| serde_json::from_str(&j).ok()).unwrap_or_default(),
+    })
+}
+
+impl Store {
+    /// Finds a project by its key.
+    pub fn project_by_key(&self, key: &str) -> Result<Option<ProjectRow>> {
+        let row = |row: &Row| Ok(ProjectRow { id: row.get(0)?, key: row.get(1)?, name: row.get(2)? });
+        let mut statement = self.conn.prepare_cached("SELECT id, key, name FROM projects WHERE key = ?1")?;
+        Ok(statement.query_row([key], row).optional()?)
+    }
+
+    /// Returns the last sessions of a project that hold something, newest first.
+    pub fn last_sessions(&self, project: i64, limit: usize) -> Result<Vec<SessionRow>> {
+        let sql = format!("{SESSION} WHERE s.project_id = ?1 AND s.prompts + s.tool_uses > 0 ORDER BY s.active_at DESC LIMIT ?2");
+        let mut statement = self.conn.prepare_cached(&sql)?;
+        Ok(statement.query_map(params![project, limit as i64], session)?.collect::<Result<_, _>>()?)
+    }
+
+    /// Counts the sessions of a project.
+    pub fn session_count(&self, project: i64) -> Result<i64> {
+        Ok(self.conn.query_row("SELECT count(*) FROM sessions WHERE project_id = ?1", [project], |row| row.get(0))?)
+    }
+
+    /// Finds a session by the agent's own id.
+    pub fn session_by_agent_id(&self, id: &str) -> Result<Option<SessionRow>> {
+        let sql = format!("{SESSION} WHERE s.agent_session_id = ?1 ORDER BY s.id DESC LIMIT 1");
+        Ok(self.conn.prepare_cached(&sql)?.query_row([id], session).optional()?)
+    }
+
+    /// Finds sessions whose agent's id begins so; two at most, to tell whether it is unique.
+    pub fn sessions_by_prefix(&self, prefix: &str) -> Result<Vec<SessionRow>> {
+        let sql = format!("{SESSION} WHERE substr(s.agent_session_id, 1, length(?1)) = ?1 LIMIT 2");
+        Ok(self.conn.prepare(&sql)?.query_map([prefix], session)?.collect::<Result<_, _>>()?)
+    }
+
+    /// Reads what a session's context is made of.
+    pub fn story(&self, session: SessionRow) -> Result<Story> {
+        let sql = format!("{PROMPT} WHERE session_id = ?1 AND kind <> 'thinking' AND (number <= 1 OR number > ?2) ORDER BY id");
+        let from = session.prompts - PROMPTS;
+        let mut prompts: Vec<PromptRow> =
+            self.conn.prepare_cached(&sql)?.query_map(params![session.id, from], prompt)?.collect::<Result<_, _>>()?;
+        prompts.retain(|p| p.agent_id.is_none());
+        let sql = format!(
+            "{TOOL_USE} WHERE session_id = ?1 AND (kind IN ('edit', 'write', 'command') OR succeeded = 0) ORDER BY seq DESC LIMIT ?2"
+        );
+        let mut tools: Vec<ToolUseRow> =
+            self.conn.prepare_cached(&sql)?.query_map(params![session.id, TELLING], tool_use)?.collect::<Result<_, _>>()?;
+        tools.reverse();
+        Ok(Story { session, prompts, tools })
+    }
+
+    /// Finds what an id of nmem's own names: `s7` a session, `p12` a prompt, `t345` a tool use.
+    pub fn find(&self, id: &str) -> Result<Option<Found>> {
+        let Some((kind, number)) = id.split_at_checked(1).and_then(|(k, n)| Some((k, n.parse::<i64>().ok()?))) else {
+            return Ok(None);
+        };
+        Ok(match kind {
+            "s" => self.session_by_row(number)?.map(|s| Found::Session(Box::new(s))),
+            "p" => self.prompt_by_row(number)?.map(Found::Prompt),
+            "t" => {
+                let sql = format!("{TOOL_USE} WHERE id = ?1");
+                self.conn.prepare_cached(&sql)?.query_row([number], tool_use).optional()?.map(|t| Found::ToolUse(Box::new(t)))
+            }
+            _ => None,
+        })
+    }
+
+    /// Reads a session's row.
+    pub fn session_by_row(&self, id: i64) -> Result<Option<SessionRow>> {
+        let sql = format!("{SESSION} WHERE s.id = ?1");
+        Ok(self.conn.prepare_cached(&sql)?.query_row([id], session).optional()?)
+    }
+
+    /// Reads a prompt's row.
+    pub fn prompt_by_row(&self, id: i64) -> Result<Option<PromptRow>> {
+        let sql = format!("{PROMPT} WHERE id = ?1");
+        Ok(self.conn.prepare_cached(&sql)?.query_row([id], prompt).optional()?)
+    }
+
+    /// Reads all prompts and texts of a session, in order.
+    pub fn prompts_of(&self, session: i64) -> Result<Vec<PromptRow>> {
+        let sql = format!("{PROMPT} WHERE session_id = ?1 ORDER BY number, id");
+        Ok(self.conn.prepare(&sql)?.query_map([session], prompt)?.collect::<Result<_, _>>()?)
+    }
+
+    /// Reads all tool uses of a session, in order.
+    pub fn tool_uses_of(&self, session: i64) -> Result<Vec<ToolUseRow>> {
+        let sql = format!("{TOOL_USE} WHERE session_id = ?1 ORDER BY seq");
+        Ok(self.conn.prepare(&sql)?.query_map([session], tool_use)?.collect::<Result<_, _>>()?)
+    }
+
+    /// Counts everything.
+    pub fn counts(&self) -> Result<Counts> {
+        let sql = "SELECT (SELECT count(*) FROM projects), count(*),
+                     (SELECT count(*) FROM prompts WHERE source = 'user'), coalesce(sum(tool_uses), 0) FROM sessions";
+        let row = |row: &Row| Ok(Counts { projects: row.get(0)?, sessions: row.get(1)?, prompts: row.get(2)?, tool_uses: row.get(3)? });
+        Ok(self.conn.query_row(sql, [], row)?)
+    }
+
+    /// Tells when each platform was last heard of.
+    pub fn last_events(&self) -> Result<Vec<LastEvent>> {
+        let sql = "SELECT platform, max(at) FROM (
+                     SELECT platform, max(active_at) AS at FROM sessions GROUP BY platform
+                     UNION ALL
+                     SELECT s.platform, t.received_at FROM (SELECT * FROM tool_uses ORDER BY id DESC LIMIT 1) t JOIN sessions s ON s.id = t.session_id
+                   ) GROUP BY platform ORDER BY 2 DESC";
+        let row = |row: &Row| Ok(LastEvent { platform: row.get(0)?, at: row.get(1)? });
+        Ok(self.conn.prepare(sql)?.query_map([], row)?.collect::<Result<_, _>>()?)
+    }
+
+    /// When a session's last tool was used.
+    pub fn last_use(&self, session: i64) -> Result<Option<Millis>> {
+        let sql = "SELECT received_at FROM tool_uses WHERE session_id = ?1 ORDER BY seq DESC LIMIT 1";
+        Ok(self.conn.prepare_cached(sql)?.query_row([session], |row| row.get(0)).optional()?)
+    }
+}

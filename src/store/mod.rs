@@ -1,0 +1,187 @@
+//! The one file of data: all SQL and all of rusqlite are in this folder (ADR/0002).
+//!
+//! A lone process that opens a WAL database first rebuilds the log's index, 1.4 µs a frame, so the log is kept under
+//! 1 MiB by checkpoints of our own: SQLite's automatic ones are forgotten by a process that exits. `synchronous` is
+//! NORMAL: `kill -9` loses nothing, a power cut may lose the last commits but never the file.
+
+pub mod events;
+pub mod history;
+mod migrate;
+pub mod search;
+pub mod spool;
+
+use crate::files;
+use crate::model::Files;
+use anyhow::{Context, Result, bail};
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+/// How long a hook waits for the database before its event goes to the spool.
+pub const HOOK_WAIT: Duration = Duration::from_millis(250);
+/// How long a person's command waits.
+pub const PERSON_WAIT: Duration = Duration::from_secs(5);
+/// Size of the log above which it is written back, in bytes: 20 events or so.
+const WAL_LIMIT: u64 = 1 << 20;
+
+/// An open database.
+#[derive(Debug)]
+pub struct Store {
+    conn: Connection,
+    files: Files,
+}
+
+/// A write transaction. Dropped without [`Store::write`] finishing, it leaves no trace.
+#[derive(Debug)]
+pub struct Tx<'a> {
+    tx: Transaction<'a>,
+}
+
+impl Store {
+    /// Opens the database for writing, making it where there is none.
+    ///
+    /// # Errors
+    /// A database of a newer nmem, one that stays locked for `wait`, one that can't be read or written.
+    pub fn open(files: &Files, wait: Duration) -> Result<Store> {
+        let create = !guard(files)?;
+        if create {
+            migrate::create(files)?;
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+        let mut store = Store::connect(files, flags, wait)?;
+        migrate::bring_up(&mut store.conn, &files.db)?;
+        Ok(store)
+    }
+
+    /// Opens the database for reading; `None` where there is none yet.
+    pub fn open_to_read(files: &Files, wait: Duration) -> Result<Option<Store>> {
+        if !files.db.exists() {
+            return Ok(None);
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let store = Store::connect(files, flags, wait)?;
+        migrate::refuse_other_versions(&store.conn, &files.db)?;
+        Ok(Some(store))
+    }
+
+    fn connect(files: &Files, flags: OpenFlags, wait: Duration) -> Result<Store> {
+        let path = &files.db;
+        #[expect(clippy::disallowed_methods, reason = "the one place where databases are opened")]
+        let conn = Connection::open_with_flags(path, flags).with_context(|| format!("cannot open {}", path.display()))?;
+        conn.busy_timeout(wait)?;
+        conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        conn.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0;")?;
+        Ok(Store { conn, files: files.clone() })
+    }
+
+    /// Runs `work` in one write transaction and commits it; then writes the log back if it has grown.
+    pub fn write<T>(&mut self, work: impl FnOnce(&Tx) -> Result<T>) -> Result<T> {
+        let done = {
+            let tx = Tx { tx: self.conn.transaction_with_behavior(TransactionBehavior::Immediate)? };
+            let done = work(&tx)?;
+            tx.tx.commit()?;
+            done
+        };
+        self.settle(WAL_LIMIT);
+        Ok(done)
+    }
+
+    /// Writes the log back whatever its size: at the end of a turn, when nobody waits for the next millisecond.
+    pub fn settle_all(&self) {
+        self.settle(0);
+    }
+
+    /// A checkpoint that fails because others read or write is tried again by the next process.
+    fn settle(&self, limit: u64) {
+        let wal = migrate::beside(&self.files.db, "-wal");
+        if fs::metadata(wal).is_ok_and(|m| m.len() > limit) {
+            let _ = self.conn.busy_timeout(Duration::ZERO);
+            let _ = self.conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        }
+    }
+
+    /// The files of this database.
+    pub fn files(&self) -> &Files {
+        &self.files
+    }
+}
+
+/// Puts folder and file into their modes, also where looser ones stand already; tells whether the file exists.
+fn guard(files: &Files) -> Result<bool> {
+    let folder = files.db.parent().unwrap_or(Path::new("/"));
+    match fs::metadata(folder) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => files::make_folder(folder),
+        Ok(meta) if files.own_folder => files::tighten(folder, &meta, 0o700),
+        other => other.map(|_| ()),
+    }
+    .with_context(|| format!("cannot use the folder {}", folder.display()))?;
+    match fs::symlink_metadata(&files.db) {
+        Ok(meta) if !meta.is_file() => bail!("{} is not a regular file", files.db.display()),
+        Ok(meta) => {
+            files::tighten(&files.db, &meta, 0o600).with_context(|| format!("cannot make {} private", files.db.display()))?;
+            Ok(true)
+        }
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(e).with_context(|| format!("cannot look at {}", files.db.display())),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::*;
+    use std::path::PathBuf;
+
+    /// A folder of its own for a test's database, gone when dropped.
+    pub struct Scratch(pub PathBuf);
+
+    impl Scratch {
+        pub fn new(name: &str) -> Scratch {
+            let path = std::env::temp_dir().join(format!("nmem-store-{}-{name}", std::process::id()));
+            let _ = fs::remove_dir_all(&path);
+            Scratch(path)
+        }
+        pub fn files(&self) -> Files {
+            Files::of(self.0.join("nmem.db"), true)
+        }
+        pub fn open(&self) -> Store {
+            Store::open(&self.files(), HOOK_WAIT).unwrap()
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::Scratch;
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_looser_folder_and_file_are_made_private() {
+        use std::os::unix::fs::PermissionsExt;
+        let scratch = Scratch::new("modes");
+        drop(scratch.open());
+        fs::set_permissions(&scratch.0, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::set_permissions(scratch.files().db, fs::Permissions::from_mode(0o644)).unwrap();
+        let mut store = scratch.open();
+        store.write(|_| Ok(())).unwrap();
+        for (path, mode) in [(scratch.0.clone(), 0o700), (scratch.files().db, 0o600)] {
+            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, mode, "{}", path.display());
+        }
+    }
+
+    #[test]
+    fn a_reader_finds_no_database_where_there_is_none_and_makes_none() {
+        let scratch = Scratch::new("none");
+        assert!(Store::open_to_read(&scratch.files(), HOOK_WAIT).unwrap().is_none());
+        assert!(!scratch.0.exists());
+    }
+}

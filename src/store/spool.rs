@@ -1,0 +1,302 @@
+//! Keeps events that could not be stored, in order, until they can be: one JSON line each, beside the database.
+//!
+//! A line has a format version, an id that is unique in the store, and the event, redacted. Whoever drains holds the
+//! database's write lock, moves the file aside under its own lock, stores its lines in the same transaction as its own
+//! event, and removes it after the commit. If it dies in between, the ids in `drained` make the second time harmless. A
+//! line that the store refuses for good (not for an outage) goes to the rejected file, or nothing would ever drain.
+
+use super::{Store, Tx, migrate::beside};
+use crate::files::{self, append_private};
+use crate::model::{Event, Files};
+use crate::redact::{Clean, Redactor};
+use anyhow::{Context, Result};
+use rusqlite::ErrorCode;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+const FORMAT: u32 = 1;
+/// The lock is held for one write or one rename: whoever waits longer than this has met a stopped process.
+const LOCK_WAIT: Duration = Duration::from_millis(200);
+
+#[derive(Serialize)]
+struct Written<'a> {
+    v: u32,
+    id: String,
+    event: &'a Clean<Event>,
+}
+
+#[derive(Deserialize)]
+struct Read {
+    v: u32,
+    id: String,
+    event: Event,
+}
+
+/// Lines that were moved aside to be stored.
+#[derive(Debug)]
+pub struct Taken {
+    path: PathBuf,
+    /// Left by a process that died: more may wait in the spool itself.
+    pub leftover: bool,
+}
+
+/// Tells whether events wait.
+pub fn is_waiting(files: &Files) -> bool {
+    let holds = |path: &PathBuf| fs::metadata(path).is_ok_and(|m| m.len() > 0);
+    holds(&files.spool) || holds(&aside(files))
+}
+
+/// Counts the events that wait.
+pub fn waiting(files: &Files) -> usize {
+    [files.spool.clone(), aside(files)].iter().filter_map(|p| File::open(p).ok()).map(|f| BufReader::new(f).lines().count()).sum()
+}
+
+/// Counts the lines that could never be stored.
+pub fn rejected(files: &Files) -> usize {
+    File::open(&files.rejected).map_or(0, |f| BufReader::new(f).lines().count())
+}
+
+/// Appends an event.
+pub fn append(files: &Files, event: &Clean<Event>) -> Result<()> {
+    let mut line = serde_json::to_vec(&Written { v: FORMAT, id: unique(), event })?;
+    line.push(b'\n');
+    if let Some(folder) = files.spool.parent().filter(|f| !f.is_dir()) {
+        files::make_folder(folder)?;
+    }
+    let mut file = locked(files).with_context(|| format!("cannot append to {}", files.spool.display()))?;
+    file.write_all(&line).and_then(|()| file.flush()).with_context(|| format!("cannot append to {}", files.spool.display()))
+}
+
+/// Moves the waiting lines aside; `None` where there are none. Call it inside a write transaction: one drains at a time.
+pub fn take(files: &Files) -> Result<Option<Taken>> {
+    let path = aside(files);
+    if path.exists() {
+        return Ok(Some(Taken { path, leftover: true }));
+    }
+    if !fs::metadata(&files.spool).is_ok_and(|m| m.len() > 0) {
+        return Ok(None);
+    }
+    let _held = locked(files)?;
+    fs::rename(&files.spool, &path).with_context(|| format!("cannot move {} aside", files.spool.display()))?;
+    Ok(Some(Taken { path, leftover: false }))
+}
+
+impl Taken {
+    /// Removes the lines, once they are committed.
+    pub fn remove(self) {
+        let _ = fs::remove_file(self.path);
+    }
+}
+
+impl Tx<'_> {
+    /// Stores the lines that were taken, in their order; returns how many were rejected.
+    pub fn drain(&self, taken: &Taken, files: &Files, redactor: &Redactor, store: &dyn Fn(&Tx, &Clean<Event>) -> Result<()>) -> Result<usize> {
+        if !taken.leftover {
+            self.tx.execute("DELETE FROM drained", [])?;
+        }
+        let file = File::open(&taken.path).with_context(|| format!("cannot read {}", taken.path.display()))?;
+        let mut rejected = Vec::new();
+        for line in BufReader::new(file).split(b'\n') {
+            let line = line?;
+            if line.is_empty() {
+                continue;
+            }
+            // What lay on the disk is cleaned again: the file may be older than a family, or somebody else's work.
+            let parsed = serde_json::from_slice::<Read>(&line).ok().filter(|r| r.v <= FORMAT);
+            let stored = match parsed {
+                Some(read) => self.drain_one(&read.id, &redactor.clean(read.event), store)?,
+                None => false,
+            };
+            if !stored {
+                rejected.push(line);
+            }
+        }
+        if !rejected.is_empty() {
+            let mut file = append_private(&files.rejected)?;
+            rejected.iter().try_for_each(|line| file.write_all(line).and_then(|()| file.write_all(b"\n")))?;
+        }
+        Ok(rejected.len())
+    }
+
+    fn drain_one(&self, id: &str, event: &Clean<Event>, store: &dyn Fn(&Tx, &Clean<Event>) -> Result<()>) -> Result<bool> {
+        if self.tx.prepare_cached("INSERT INTO drained(event) VALUES (?1) ON CONFLICT DO NOTHING")?.execute([id])? == 0 {
+            return Ok(true);
+        }
+        self.tx.execute_batch("SAVEPOINT line")?;
+        match store(self, event) {
+            Ok(()) => self.tx.execute_batch("RELEASE line")?,
+            Err(e) if is_outage(&e) => return Err(e),
+            Err(_) => {
+                self.tx.execute_batch("ROLLBACK TO line; RELEASE line")?;
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl Store {
+    /// Drains what waits and then runs `work`, in one transaction, so that nobody overtakes the spool.
+    pub fn write_after_spool<T>(
+        &mut self,
+        redactor: &Redactor,
+        store: &dyn Fn(&Tx, &Clean<Event>) -> Result<()>,
+        mut work: impl FnMut(&Tx) -> Result<T>,
+    ) -> Result<T> {
+        let files = self.files.clone();
+        loop {
+            let (taken, done) = self.write(|tx| {
+                let taken = take(&files)?;
+                let Some(lines) = taken else { return Ok((None, Some(work(tx)?))) };
+                tx.drain(&lines, &files, redactor, store)?;
+                let done = if lines.leftover { None } else { Some(work(tx)?) };
+                Ok((Some(lines), done))
+            })?;
+            if let Some(taken) = taken {
+                taken.remove();
+            }
+            if let Some(done) = done {
+                return Ok(done);
+            }
+        }
+    }
+}
+
+/// An error that time or a person mends, unlike an event that the schema refuses.
+fn is_outage(error: &anyhow::Error) -> bool {
+    let code = error.chain().find_map(|e| e.downcast_ref::<rusqlite::Error>()).and_then(rusqlite::Error::sqlite_error_code);
+    !matches!(code, None | Some(ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch | ErrorCode::TooBig))
+}
+
+fn aside(files: &Files) -> PathBuf {
+    beside(&files.spool, "-draining")
+}
+
+/// Opens the spool and locks it; opens it again where it was moved aside in between.
+fn locked(files: &Files) -> io::Result<File> {
+    let begun = Instant::now();
+    loop {
+        let file = append_private(&files.spool)?;
+        match file.try_lock() {
+            Ok(()) if is_at(&file, files) => return Ok(file),
+            Ok(()) => {}
+            Err(fs::TryLockError::WouldBlock) if begun.elapsed() < LOCK_WAIT => std::thread::sleep(Duration::from_millis(1)),
+            // A file system without locks: the rename is atomic, and one write appends whole.
+            Err(_) => return Ok(file),
+        }
+    }
+}
+
+#[cfg(unix)]
+fn is_at(file: &File, files: &Files) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let same = |a: &fs::Metadata, b: &fs::Metadata| a.dev() == b.dev() && a.ino() == b.ino();
+    matches!((file.metadata(), fs::symlink_metadata(&files.spool)), (Ok(a), Ok(b)) if same(&a, &b))
+}
+
+#[cfg(not(unix))]
+fn is_at(_: &File, files: &Files) -> bool {
+    files.spool.exists()
+}
+
+/// 128 bits that nobody else has: the standard library seeds its hashers from the system's random source.
+pub(super) fn unique() -> String {
+    use std::hash::{BuildHasher, RandomState};
+    let half = || RandomState::new().hash_one((std::process::id(), std::thread::current().id()));
+    format!("{:016x}{:016x}", half(), half())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::HOOK_WAIT;
+    use super::super::testing::Scratch;
+    use super::*;
+    use crate::model::{Happening, Platform};
+
+    fn prompt(n: usize) -> Clean<Event> {
+        Redactor::default().clean(Event {
+            platform: Platform::ClaudeCode,
+            session: "s".into(),
+            at: n as i64,
+            cwd: None,
+            transcript: None,
+            prompt: Some(format!("p{n}")),
+            agent: None,
+            what: Happening::Prompted { text: format!("prompt {n}") },
+        })
+    }
+
+    fn store_event(tx: &Tx, event: &Clean<Event>) -> Result<()> {
+        tx.store_event(event, None, &|_| None)
+    }
+
+    fn texts(store: &Store) -> Vec<String> {
+        let mut statement = store.conn.prepare("SELECT text FROM prompts ORDER BY number").unwrap();
+        statement.query_map([], |row| row.get(0)).unwrap().map(|t| t.unwrap()).collect()
+    }
+
+    #[test]
+    fn what_waits_is_stored_before_what_comes_now() {
+        let scratch = Scratch::new("order");
+        let mut store = scratch.open();
+        append(&scratch.files(), &prompt(1)).unwrap();
+        append(&scratch.files(), &prompt(2)).unwrap();
+        assert_eq!(waiting(&scratch.files()), 2);
+        store.write_after_spool(&Redactor::default(), &store_event, |tx| store_event(tx, &prompt(3))).unwrap();
+        assert_eq!(texts(&store), ["prompt 1", "prompt 2", "prompt 3"]);
+        assert!(!is_waiting(&scratch.files()));
+    }
+
+    #[test]
+    fn a_crash_between_commit_and_removal_stores_nothing_twice() {
+        let scratch = Scratch::new("crash");
+        let mut store = scratch.open();
+        let mut nameless = prompt(1);
+        for _ in 0..2 {
+            append(&scratch.files(), &nameless).unwrap();
+            nameless = prompt(2);
+        }
+        let files = scratch.files();
+        store
+            .write(|tx| {
+                let taken = take(&files)?.unwrap();
+                tx.drain(&taken, &files, &Redactor::default(), &store_event)
+            })
+            .unwrap(); // and the process dies here
+        append(&files, &prompt(3)).unwrap();
+        store.write_after_spool(&Redactor::default(), &store_event, |_| Ok(())).unwrap();
+        assert_eq!(texts(&store), ["prompt 1", "prompt 2", "prompt 3"]);
+        assert!(!is_waiting(&files));
+    }
+
+    #[test]
+    fn a_line_that_can_never_be_stored_is_set_aside_and_the_rest_drains() {
+        let scratch = Scratch::new("reject");
+        let mut store = scratch.open();
+        append(&scratch.files(), &prompt(1)).unwrap();
+        append_private(&scratch.files().spool).unwrap().write_all(b"{\"v\":1,\"id\":\"x\",\"ev\n{\"v\":9}\n").unwrap();
+        append(&scratch.files(), &prompt(2)).unwrap();
+        store.write_after_spool(&Redactor::default(), &store_event, |_| Ok(())).unwrap();
+        assert_eq!(texts(&store), ["prompt 1", "prompt 2"]);
+        assert_eq!(rejected(&scratch.files()), 2);
+    }
+
+    #[test]
+    fn an_outage_leaves_every_line_in_its_place() {
+        let scratch = Scratch::new("outage");
+        let mut store = scratch.open();
+        append(&scratch.files(), &prompt(1)).unwrap();
+        let mut other = Store::open(&scratch.files(), HOOK_WAIT).unwrap();
+        other
+            .write(|_| {
+                store.conn.busy_timeout(Duration::ZERO)?;
+                assert!(store.write_after_spool(&Redactor::default(), &store_event, |_| Ok(())).is_err());
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!(waiting(&scratch.files()), 1);
+    }
+}
