@@ -1,1 +1,290 @@
-fn main(){}
+//! What a hook costs: whole processes against an empty one, built and run in the same minute on the same machine.
+//!
+//! `cargo bench --bench hook` measures 0, 100,000 and 1,000,000 tool uses; `-- --quick` 0 and 20,000 with fewer runs, for
+//! CI. Starts are interleaved in a random order, wall time is from spawn to reaped, figures are medians. Prints a table
+//! for people and one JSON object as its last line. `-- --binary PATH` measures another build, `-- --sizes 0,5000` others.
+
+use nmem::model::{Event, Files, Platform};
+use nmem::platforms::{Surroundings, decode};
+use nmem::redact::{Clean, Redactor};
+use nmem::store::{PERSON_WAIT, Store};
+use serde_json::{Value, json};
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/claude-code");
+/// The project in which everything is measured; it need not exist.
+const CWD: &str = "/home/dev/project";
+
+/// What is started: a name, arguments, and the payload on stdin.
+const CASES: [(&str, &[&str], Option<&str>); 9] = [
+    ("empty", &[], None),
+    ("prompt", &["record"], Some("UserPromptSubmit")),
+    ("bash", &["record"], Some("PostToolUse-Bash")),
+    ("read", &["record"], Some("PostToolUse-Read")),
+    ("edit", &["record"], Some("PostToolUse-Edit")),
+    ("failure", &["record"], Some("PostToolUseFailure-Bash")),
+    ("stop", &["record"], Some("Stop")),
+    ("context", &["context"], Some("SessionStart-startup")),
+    ("search", &["search", "--all", "deadlock", "cargo", "test"], None),
+];
+
+struct Options {
+    quick: bool,
+    sizes: Vec<usize>,
+    binary: PathBuf,
+}
+
+fn options() -> Options {
+    let args: Vec<String> = std::env::args().collect();
+    let value = |name: &str| args.iter().position(|a| a == name).and_then(|i| args.get(i + 1)).cloned();
+    let quick = args.iter().any(|a| a == "--quick");
+    let sizes = value("--sizes").map(|s| s.split(',').filter_map(|n| n.parse().ok()).collect());
+    Options {
+        quick,
+        sizes: sizes.unwrap_or_else(|| if quick { vec![0, 20_000] } else { vec![0, 100_000, 1_000_000] }),
+        binary: value("--binary").map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_nmem")), PathBuf::from),
+    }
+}
+
+/// SplitMix64 (Steele, Lea, Flood 2014): repeatable numbers for data and for the order of starts.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+    fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+    /// A made-up word; small numbers come far more often, as words do.
+    fn word(&mut self) -> String {
+        let rank = (1.0 / ((self.next() >> 11) as f64 / (1u64 << 53) as f64 + 1e-4)) as usize;
+        const COMMON: [&str; 12] = ["cargo", "test", "src", "error", "the", "fix", "login", "build", "run", "git", "main", "check"];
+        COMMON.get(rank - 1).map_or_else(|| format!("w{}", rank * 7 + self.below(7)), |w| w.to_string())
+    }
+    fn words(&mut self, n: usize) -> String {
+        (0..n).map(|_| self.word()).collect::<Vec<_>>().join(" ")
+    }
+}
+
+fn fixture(name: &str) -> Value {
+    let path = format!("{FIXTURES}/{name}.json");
+    serde_json::from_str(&fs::read_to_string(&path).expect(&path)).expect(&path)
+}
+
+/// A payload of which the ids and words are its own.
+fn payload(name: &str, serial: u64, session: &str, random: &mut Random) -> Value {
+    let mut payload = fixture(name);
+    payload["session_id"] = json!(session);
+    if payload["tool_use_id"].is_string() {
+        payload["tool_use_id"] = json!(format!("toolu_{serial}"));
+    }
+    match name {
+        "UserPromptSubmit" => {
+            payload["prompt_id"] = json!(format!("prompt-{serial}"));
+            payload["prompt"] = json!(random.words(20));
+        }
+        "PostToolUse-Bash" => payload["tool_input"]["command"] = json!(format!("cargo test {}", random.words(5))),
+        "PostToolUseFailure-Bash" => payload["error"] = json!(format!("Exit code 101\n{}", random.words(40))),
+        "PostToolUse-Read" | "PostToolUse-Edit" => {
+            payload["tool_input"]["file_path"] = json!(format!("{CWD}/src/{}/{}.rs", random.word(), random.word()));
+        }
+        "Stop" => payload["last_assistant_message"] = json!(random.words(40)),
+        _ => {}
+    }
+    payload
+}
+
+/// The mix of a working session: one prompt and one closing message for every twenty tool uses.
+fn mixed(serial: usize) -> &'static str {
+    match serial % 22 {
+        0 => "UserPromptSubmit",
+        21 => "Stop",
+        n if n % 7 == 3 => "PostToolUseFailure-Bash",
+        n if n % 3 == 0 => "PostToolUse-Edit",
+        n if n % 3 == 1 => "PostToolUse-Read",
+        _ => "PostToolUse-Bash",
+    }
+}
+
+/// Fills a database through the store's own code, a thousand events in a transaction.
+fn fill(files: &Files, tool_uses: usize) {
+    let mut store = Store::open(files, PERSON_WAIT).expect("a database");
+    let mut random = Random(42);
+    let redactor = Redactor::default();
+    let mut serial = 0;
+    while serial < tool_uses * 11 / 10 {
+        let batch: Vec<Clean<Event>> = (0..1000)
+            .filter_map(|_| {
+                serial += 1;
+                // 200 tool uses a session; a tenth of the sessions in the project that is measured.
+                let session = serial / 220;
+                let mut payload = payload(mixed(serial), serial as u64, &format!("filled-{session}"), &mut random);
+                if session % 10 != 0 {
+                    payload["cwd"] = json!(format!("/home/dev/other-{}", session % 30));
+                }
+                let around = Surroundings { now: 1_790_000_000_000 + serial as i64 * 5000, skip_tools: &[] };
+                decode(Platform::ClaudeCode, &payload, &around).expect("a fixture").map(|e| redactor.clean(e))
+            })
+            .collect();
+        let identify: nmem::store::events::Identify =
+            &|cwd| Some(Redactor::default().clean(nmem::project::identify(Path::new(cwd), None)?));
+        store.write(|tx| batch.iter().try_for_each(|event| tx.store_event(event, None, identify))).expect("stored");
+    }
+    store.settle_all();
+}
+
+struct World {
+    folder: PathBuf,
+    empty: PathBuf,
+    binary: PathBuf,
+    serial: u64,
+    random: Random,
+}
+
+#[derive(Clone, Copy)]
+struct Run {
+    wall: Duration,
+    peak_kb: i64,
+}
+
+impl World {
+    fn new(binary: PathBuf) -> World {
+        let folder = std::env::temp_dir().join(format!("nmem-bench-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        fs::write(folder.join("empty.rs"), "fn main() {}\n").expect("a source file");
+        let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".into());
+        let built = Command::new(rustc).args(["-O", "-o", "empty", "empty.rs"]).current_dir(&folder).status();
+        assert!(built.is_ok_and(|s| s.success()), "rustc could not build the empty program");
+        World { empty: folder.join("empty"), folder, binary, serial: 1_000_000_000, random: Random(7) }
+    }
+
+    /// Starts one case and waits for its end; what goes to stdin is written to a file before the clock runs.
+    fn start(&mut self, db: &Path, program_args: (&str, &[&str], Option<&str>)) -> Run {
+        let (name, args, stdin) = program_args;
+        self.serial += 1;
+        let input = match stdin {
+            Some(fixture) => {
+                let value = payload(fixture, self.serial, "measured", &mut self.random);
+                let path = self.folder.join("payload.json");
+                fs::write(&path, value.to_string()).expect("a payload");
+                Stdio::from(File::open(&path).expect("a payload"))
+            }
+            None => Stdio::null(),
+        };
+        let mut command = Command::new(if name == "empty" { &self.empty } else { &self.binary });
+        command.args(args).env_clear().env("HOME", &self.folder).env("NMEM_DB", db).current_dir(&self.folder).arg0(name);
+        command.stdin(input).stdout(Stdio::null()).stderr(Stdio::null());
+        let begun = Instant::now();
+        let child = command.spawn().expect("a process");
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        let mut status = 0;
+        // SAFETY: the child's id, and two places to write to. Its handle is not waited on again.
+        let waited = unsafe { libc::wait4(child.id() as libc::pid_t, &raw mut status, 0, &raw mut usage) };
+        let wall = begun.elapsed();
+        assert!(waited > 0 && status == 0, "{name} ended with {status}");
+        Run { wall, peak_kb: usage.ru_maxrss }
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn percentile(runs: &[Run], p: f64) -> f64 {
+    let mut us: Vec<f64> = runs.iter().map(|r| r.wall.as_secs_f64() * 1e6).collect();
+    us.sort_by(f64::total_cmp);
+    us[((us.len() - 1) as f64 * p).round() as usize]
+}
+
+fn mean(runs: &[Run]) -> f64 {
+    runs.iter().map(|r| r.wall.as_secs_f64() * 1e6).sum::<f64>() / runs.len() as f64
+}
+
+/// Every case at one size, interleaved.
+fn compare(world: &mut World, db: &Path, size: usize, rounds: usize) -> Value {
+    let mut runs: Vec<Vec<Run>> = vec![Vec::new(); CASES.len()];
+    for round in 0..rounds + 3 {
+        let mut order: Vec<usize> = (0..CASES.len()).collect();
+        for i in (1..order.len()).rev() {
+            order.swap(i, world.random.below(i + 1));
+        }
+        for case in order {
+            let run = world.start(db, CASES[case]);
+            // The first rounds fill caches.
+            if round >= 3 {
+                runs[case].push(run);
+            }
+        }
+    }
+    let floor = percentile(&runs[0], 0.5);
+    println!("\n{size} tool uses, {rounds} starts each\n{:<10}{:>10}{:>8}{:>10}{:>10}{:>12}", "case", "median us", "ratio", "p95", "max", "peak kB");
+    let mut cases = serde_json::Map::new();
+    for (i, (name, ..)) in CASES.iter().enumerate() {
+        let (median, p95, max) = (percentile(&runs[i], 0.5), percentile(&runs[i], 0.95), percentile(&runs[i], 1.0));
+        let peak = runs[i].iter().map(|r| r.peak_kb).max().unwrap_or(0);
+        println!("{name:<10}{median:>10.0}{:>8.2}{p95:>10.0}{max:>10.0}{peak:>12}", median / floor);
+        cases.insert(name.to_string(), json!({"median_us": median.round(), "ratio": round2(median / floor), "p95_us": p95.round(), "max_us": max.round(), "peak_kb": peak}));
+    }
+    json!({"tool_uses": size, "rounds": rounds, "cases": cases})
+}
+
+/// Mixed events in a row without a Stop: the last hundred must be as fast as the first.
+fn in_a_row(world: &mut World, db: &Path, events: usize) -> Value {
+    let mut floor = Vec::new();
+    let mut runs = Vec::new();
+    let record: &[&str] = &["record"];
+    let kinds = (0..).map(mixed).filter(|m| *m != "Stop");
+    for (i, kind) in kinds.take(events).enumerate() {
+        if i % 10 == 0 {
+            floor.push(world.start(db, CASES[0]));
+        }
+        runs.push(world.start(db, (kind, record, Some(kind))));
+    }
+    let floor = percentile(&floor, 0.5);
+    let hundred = 100.min(runs.len() / 2);
+    let (first, last) = (percentile(&runs[..hundred], 0.5), percentile(&runs[runs.len() - hundred..], 0.5));
+    let (mean, p99, max) = (mean(&runs), percentile(&runs, 0.99), percentile(&runs, 1.0));
+    println!("\n{events} mixed events in a row without a Stop (ratio to empty, {floor:.0} us)");
+    for (name, us) in [("first hundred", first), ("last hundred", last), ("mean", mean), ("p99", p99), ("maximum", max)] {
+        println!("{name:<16}{us:>8.0} us{:>8.2}", us / floor);
+    }
+    let ratio = |us: f64| round2(us / floor);
+    json!({"events": events, "empty_us": floor.round(), "first_hundred": ratio(first), "last_hundred": ratio(last), "mean": ratio(mean), "p99": ratio(p99), "max": ratio(max), "max_us": max.round()})
+}
+
+fn round2(x: f64) -> f64 {
+    (x * 100.0).round() / 100.0
+}
+
+fn main() {
+    let options = options();
+    let mut world = World::new(options.binary);
+    let rounds = if options.quick { 60 } else { 300 };
+    let mut sizes = Vec::new();
+    for &size in &options.sizes {
+        let db = world.folder.join(format!("{size}.db"));
+        let begun = Instant::now();
+        fill(&Files::of(db.clone(), false), size);
+        println!("\nfilled with {size} tool uses in {:.1} s: {:.1} MB", begun.elapsed().as_secs_f64(), fs::metadata(&db).map_or(0.0, |m| m.len() as f64 / 1e6));
+        sizes.push(compare(&mut world, &db, size, rounds));
+    }
+    let db = world.folder.join("row.db");
+    fill(&Files::of(db.clone(), false), 0);
+    let row = in_a_row(&mut world, &db, if options.quick { 400 } else { 2000 });
+    // A case that stored nothing would be fast for the wrong reason.
+    let store = Store::open(&Files::of(db, false), PERSON_WAIT).expect("a database");
+    let stored = store.counts().expect("counts");
+    assert!(stored.tool_uses + stored.prompts >= if options.quick { 400 } else { 2000 }, "events are missing: {stored:?}");
+    println!("{}", json!({"bench": "hook", "sizes": sizes, "in_a_row": row}));
+}

@@ -1,0 +1,61 @@
+//! Links the release binary statically where this machine can: half of what an empty process costs is the dynamic
+//! linker, and a hook is started hundreds of times an hour (ADR/0007 has the figures).
+//!
+//! `-C target-feature=+crt-static` would need `--target`, which moves the binary out of `target/release`. So the linker
+//! is given scripts that stand in for the three shared libraries and name the archives instead. A probe program that
+//! unwinds and starts a thread is linked the same way and run; where it fails (no static C library is installed, say),
+//! the binary is linked as usual. `NMEM_LINK=dynamic` asks for that.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::{env, fs, io};
+
+/// Shared library → the linker script that stands in for it.
+const SCRIPTS: [(&str, &str); 3] = [
+    ("libc.so", "GROUP ( -l:libgcc_eh.a -l:libgcc.a -l:libc.a )\n"),
+    ("libgcc_s.so", "GROUP ( -l:libgcc_eh.a -l:libgcc.a -l:libc.a )\n"),
+    ("libm.so", "INPUT ( -l:libm.a )\n"),
+];
+
+/// Hooks catch panics, so unwinding must work; distilling starts threads.
+const PROBE: &str = "fn main() {
+    std::panic::set_hook(Box::new(|_| {}));
+    let caught = std::panic::catch_unwind(|| panic!(\"probe\")).is_err();
+    let joined = std::thread::spawn(|| (2.0f64 + std::env::args().count() as f64).log2()).join().is_ok();
+    std::process::exit(if caught && joined { 0 } else { 1 });
+}
+";
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-env-changed=NMEM_LINK");
+    let is = |name: &str, value: &str| env::var(name).is_ok_and(|v| v == value);
+    let here = env::var_os("HOST") == env::var_os("TARGET");
+    let linux = is("CARGO_CFG_TARGET_OS", "linux") && is("CARGO_CFG_TARGET_ENV", "gnu");
+    if !here || !linux || !is("PROFILE", "release") || is("NMEM_LINK", "dynamic") {
+        return;
+    }
+    let Some(out) = env::var_os("OUT_DIR").map(PathBuf::from) else { return };
+    let folder = out.join("static");
+    let arguments = [format!("-L{}", folder.display()), "-static".to_string(), "-no-pie".to_string()];
+    if write_scripts(&folder).is_ok() && probe(&out, &arguments).is_ok_and(|works| works) {
+        for argument in arguments {
+            println!("cargo::rustc-link-arg-bins={argument}");
+        }
+    }
+}
+
+fn write_scripts(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    SCRIPTS.iter().try_for_each(|(name, script)| fs::write(folder.join(name), script))
+}
+
+/// Links and runs the probe.
+fn probe(out: &Path, arguments: &[String]) -> io::Result<bool> {
+    fs::write(out.join("probe.rs"), PROBE)?;
+    let mut rustc = Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+    rustc.args(["--edition=2021", "-O", "-o", "probe", "probe.rs"]).current_dir(out);
+    rustc.args(arguments.iter().map(|a| format!("-Clink-arg={a}")));
+    let linked = rustc.stdout(Stdio::null()).stderr(Stdio::null()).status()?.success();
+    Ok(linked && Command::new(out.join("probe")).status()?.success())
+}
