@@ -69,11 +69,18 @@ pub struct Failed {
 /// Draws a digest. `until` is when the session was last heard of.
 pub fn digest(story: Story, state: State, until: Millis) -> Digest {
     let Story { session, prompts, tools } = story;
-    let next = prompts.iter().rev().find(|p| p.source == "agent").and_then(|p| what_is_left(&p.text));
+    let mut turns = turns(&prompts);
+    let mut next = None;
+    if let Some(done) = turns.last_mut().and_then(|turn| turn.done.as_mut())
+        && let Some((before, left)) = split_left(done)
+    {
+        next = Some(left);
+        *done = before;
+    }
     Digest {
         state,
         until,
-        turns: turns(&prompts),
+        turns,
         changed: changes(&tools),
         commits: tools.iter().filter_map(made).collect(),
         failed: failures(&tools),
@@ -138,7 +145,7 @@ fn reason(tool: &ToolUseRow) -> String {
     let lines: Vec<&str> =
         response.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with("Exit code ") && !l.starts_with("[…")).collect();
     let names_error = |line: &&&str| {
-        let line = line.to_lowercase();
+        let line = line.to_lowercase().replace("0 failed", "").replace("0 errors", "");
         ["error", "panicked", "failed", "fatal", "exception", "not found", "denied", "cannot"].iter().any(|word| line.contains(word))
     };
     let line = lines.iter().find(names_error).or(lines.last()).copied().unwrap_or_default();
@@ -153,17 +160,26 @@ fn reason(tool: &ToolUseRow) -> String {
 const LEFT: [&str; 10] =
     ["next", "remaining", "still to do", "still open", "todo", "to do:", "not done", "left to do", "follow-up", "open question"];
 
-fn what_is_left(closing: &str) -> Option<String> {
-    let plain = |line: &str| line.trim().trim_start_matches(['#', '*', '-', '>', ' ']).to_string();
-    let lines: Vec<String> = closing.lines().map(plain).filter(|l| !l.is_empty()).collect();
-    let at = lines.iter().rposition(|line| {
-        let line = line.to_lowercase();
+/// Cuts a closing message in two: what was done, and what the agent says is left to do.
+fn split_left(closing: &str) -> Option<(String, String)> {
+    let plain = |line: &str| line.trim().trim_start_matches(['#', '*', '-', '>', ' ']).trim_end_matches('*').to_string();
+    let lines: Vec<&str> = closing.lines().filter(|l| !plain(l).is_empty()).collect();
+    let label = |line: &&str| {
+        let line = plain(line).to_lowercase();
         LEFT.iter().any(|word| line.starts_with(word))
-    })?;
-    // A heading says it in the lines below.
-    let heading = lines[at].trim_end_matches('*').ends_with(':') || lines[at].split_whitespace().count() <= 3;
-    let body = if heading { lines.get(at + 1..).filter(|rest| !rest.is_empty())?.join("; ") } else { lines[at].clone() };
-    Some(body)
+    };
+    let at = lines.iter().rposition(label).filter(|at| *at > 0)?;
+    let line = plain(lines[at]);
+    let named = line.split_once(':').filter(|(label, _)| label.split_whitespace().count() <= 4).map(|(_, rest)| rest.trim_matches(['*', ' ']));
+    let first = match named {
+        Some(rest) => rest.to_string(),
+        // A heading says it in the lines below.
+        None if line.split_whitespace().count() <= 4 => String::new(),
+        None => line.clone(),
+    };
+    let below: Vec<String> = if first.is_empty() { lines[at + 1..].iter().map(|l| plain(l)).collect() } else { Vec::new() };
+    let left = if first.is_empty() { below.join("; ") } else { first };
+    (!left.is_empty()).then(|| (lines[..at].join("\n"), left))
 }
 
 #[cfg(test)]
@@ -212,9 +228,12 @@ mod tests {
 
     #[test]
     fn what_is_left_is_taken_from_its_line_or_from_below_its_heading() {
-        assert_eq!(what_is_left("All done.\n\nNext: bump the version").as_deref(), Some("Next: bump the version"));
-        assert_eq!(what_is_left("Done.\n## Next steps\n- a\n- b").as_deref(), Some("a; b"));
-        assert_eq!(what_is_left("**Remaining:**\n1. docs").as_deref(), Some("1. docs"));
-        assert_eq!(what_is_left("Everything passes."), None);
+        let left = |text: &str| split_left(text).map(|(_, left)| left);
+        assert_eq!(split_left("All done.\n\nNext: bump it"), Some(("All done.".into(), "bump it".into())));
+        assert_eq!(left("Done.\n## Next steps\n- a\n- b").as_deref(), Some("a; b"));
+        assert_eq!(left("Done.\n**Remaining:**\n1. docs").as_deref(), Some("1. docs"));
+        assert_eq!(left("Done.\nNext I would write the docs").as_deref(), Some("Next I would write the docs"));
+        assert_eq!(left("Everything passes."), None);
+        assert_eq!(left("Next: all of it"), None, "a message that is nothing else is what was answered");
     }
 }

@@ -80,7 +80,7 @@ pub fn run(args: &Arguments) -> Result<()> {
         "{events} hook events of two recorded Claude Code sessions went through `nmem record`, each a process of its own, {median:.1} ms in the middle.\n"
     ))?;
     show(style, "The next session is given this, before its first prompt:", &context)?;
-    for query in [vec!["search", "coupon", "rounding"], vec!["search", "cargo test", "--kind", "tool", "--limit", "3"]] {
+    for query in [vec!["search", "discount rounded", "--limit", "3"], vec!["search", "cargo test", "--kind", "tool", "--limit", "2"]] {
         show(style, &format!("$ nmem {}", query.join(" ")), &stage.run(&query, None)?)?;
     }
     show(style, "$ nmem status", &brief(&stage.run(&["status"], None)?))?;

@@ -49,7 +49,7 @@ enum Command {
 }
 
 /// Runs a command line without the program's name.
-pub fn main(args: Vec<OsString>) -> ExitCode {
+pub fn main(mut args: Vec<OsString>) -> ExitCode {
     match args.first().and_then(|a| a.to_str()) {
         Some("record") if !wants_help(&args) => return hook::sealed(|| record::run(&args[1..])),
         Some("context") if context::is_hook(&args[1..]) => {
@@ -57,6 +57,7 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
                 return code;
             }
         }
+        Some("search") => args = search::with_negations(args),
         _ => {}
     }
     let parsed = match Arguments::try_parse_from(std::iter::once(OsString::from("nmem")).chain(args)) {

@@ -10,6 +10,7 @@ use crate::render::{hits, time};
 use crate::store::search::Query;
 use anyhow::Result;
 use clap::ValueEnum;
+use std::ffi::OsString;
 
 /// Find prompts, answers and tool uses by words
 #[derive(Debug, clap::Args)]
@@ -18,8 +19,11 @@ use clap::ValueEnum;
 )]
 pub struct Arguments {
     /// Words to look for
-    #[arg(allow_hyphen_values = true, trailing_var_arg = false, value_name = "QUERY")]
+    #[arg(value_name = "QUERY")]
     query: Vec<String>,
+    /// A word that must not be there: `-word` on the command line
+    #[arg(long = "not", value_name = "WORD", hide = true)]
+    unwanted: Vec<String>,
     /// Kinds of rows to look at [default: both; tool where --file is given]
     #[arg(long, value_delimiter = ',', value_name = "KIND")]
     kind: Vec<KindArgument>,
@@ -67,10 +71,33 @@ enum Format {
 
 /// Most results that are fetched for `--limit 0`.
 const ALL: usize = 100_000;
+/// Results that are counted beyond those shown; each costs a few microseconds.
+const COUNTED: usize = 500;
 
 fn platform(name: &str) -> Result<Platform, String> {
     let known: Vec<&str> = Platform::ALL.iter().map(|p| p.name()).collect();
     Platform::from_name(name).ok_or_else(|| format!("known are: {}", known.join(", ")))
+}
+
+/// Turns `-word` into `--not=word`, which clap takes; before it can take it for an option.
+pub fn with_negations(args: Vec<OsString>) -> Vec<OsString> {
+    let negated = |arg: &OsString| {
+        let word = arg.to_str()?.strip_prefix('-')?;
+        let is_word = !word.is_empty() && !word.starts_with('-') && word != "h";
+        is_word.then(|| OsString::from(format!("--not={word}")))
+    };
+    args.into_iter().map(|arg| negated(&arg).unwrap_or(arg)).collect()
+}
+
+/// The query as one text. Of several arguments, one with white space in it was quoted on purpose: it is a phrase.
+fn query(args: &Arguments) -> String {
+    let phrase = |word: &String| match args.query.len() > 1 && word.contains(char::is_whitespace) && !word.contains('"') {
+        true => format!("\"{word}\""),
+        false => word.clone(),
+    };
+    let wanted = args.query.iter().map(phrase);
+    let unwanted = args.unwanted.iter().map(|word| format!("-\"{}\"", word.replace('"', "")));
+    wanted.chain(unwanted).collect::<Vec<_>>().join(" ")
 }
 
 /// Runs the command.
@@ -96,16 +123,18 @@ pub fn run(args: &Arguments) -> Result<()> {
         until: time(&args.until)?,
         file: args.file.as_deref().map(|f| path(f, args, &config)).transpose()?,
     };
-    let text = args.query.join(" ");
+    let text = query(args);
     let limit = if args.limit == 0 { ALL } else { args.limit };
-    let mut found = store.search(&Query::parse(&text), &kinds(args), &filter, limit.saturating_add(1))?;
-    let more = found.len() > limit;
+    // A few more than are shown, to say how many there are.
+    let mut found = store.search(&Query::parse(&text), &kinds(args), &filter, limit.max(COUNTED))?;
+    let total = found.len();
     found.truncate(limit);
-    print(args, &found, &words(&text), json, filter.project.is_none())?;
-    match (json, found.is_empty(), more) {
-        (true, ..) | (_, false, false) => {}
-        (_, true, _) => output::warn("nothing found"),
-        (_, _, true) => output::warn(&format!("{} of more; --limit 0 for all", found.len())),
+    print(args, &found, &words(&args.query.join(" ")), json, filter.project.is_none())?;
+    if !json && total == 0 {
+        output::warn("nothing found");
+    } else if !json && total > limit {
+        let at_least = if total >= COUNTED { " or more" } else { "" };
+        output::warn(&format!("{limit} of {total}{at_least}; --limit 0 for all"));
     }
     Ok(())
 }
@@ -134,7 +163,7 @@ fn path(file: &str, args: &Arguments, config: &config::Config) -> Result<String>
 }
 
 fn words(text: &str) -> Vec<String> {
-    text.split_whitespace().filter(|w| !w.starts_with('-')).flat_map(query_terms).collect()
+    query_terms(text)
 }
 
 fn print(args: &Arguments, found: &[Hit], words: &[String], json: bool, all: bool) -> Result<()> {

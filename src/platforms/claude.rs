@@ -5,7 +5,7 @@
 
 use super::Surroundings;
 use crate::command_kind;
-use crate::model::{Commit, Event, Happening, Kind, Metadata, Platform, SessionStart, StartSource, Task, TaskChange, TaskPatch, ToolUse};
+use crate::model::{CommandKind, Commit, Event, Happening, Kind, Metadata, Platform, SessionStart, StartSource, Task, TaskChange, TaskPatch, ToolUse};
 use serde_json::Value;
 
 /// Entries of a task list, and results of a web search, that are looked at.
@@ -142,7 +142,7 @@ fn tool_use(event: &str, name: &str, payload: &Value) -> ToolUse {
         tool.metadata.exit_code = error.strip_prefix("Exit code ").and_then(|rest| rest.split('\n').next()?.trim().parse().ok());
         tool.metadata.response = Some(error);
     } else if kind == Kind::Command {
-        tool.metadata.commit = commit(tool.content.as_deref(), response);
+        tool.metadata.commit = commit(tool.content.as_deref().unwrap_or_default(), tool.command, response);
     }
     tool
 }
@@ -252,16 +252,36 @@ fn change(input: &Value, response: &Value) -> Said {
     Said { input: Some(hunks).filter(|h| !h.is_empty()), outcome: text(&response["type"]), metadata }
 }
 
-/// A commit that a command made: from the client's own note of it, else from git's line `[branch sha] subject`.
-fn commit(command: Option<&str>, response: &Value) -> Option<Commit> {
+/// A commit that a command made: from the client's own note of it, from git's line `[branch sha] subject`, and where
+/// git was told to be quiet, from the message in the command.
+fn commit(command: &str, kind: Option<CommandKind>, response: &Value) -> Option<Commit> {
     let noted = &response["gitOperation"]["commit"];
-    let printed = text(&response["stdout"]).and_then(|out| out.lines().find_map(printed_commit));
-    if noted.is_object() {
-        let subject = printed.and_then(|c| c.subject);
-        return Some(Commit { sha: text(&noted["sha"]), subject });
+    if kind != Some(CommandKind::Commit) && !noted.is_object() {
+        return None;
     }
-    let commits = command.is_some_and(|c| command_kind::classify(c) == crate::model::CommandKind::Commit);
-    printed.filter(|_| commits)
+    let printed = text(&response["stdout"]).and_then(|out| out.lines().find_map(printed_commit)).unwrap_or_default();
+    Some(Commit { sha: text(&noted["sha"]).or(printed.sha), subject: printed.subject.or_else(|| message(command)) })
+        .filter(|c| c.sha.is_some() || c.subject.is_some())
+}
+
+/// The first line of what follows `-m`, `-am` or `--message`, through the heredoc that agents like to use.
+fn message(command: &str) -> Option<String> {
+    let (flag, behind) = ["-m ", "-am ", "-qm ", "-aqm ", "--message=", "-m\"", "-m'"]
+        .iter()
+        .filter_map(|flag| Some((command.find(flag)?, flag)))
+        .min()
+        .map(|(at, flag)| (flag, &command[at + flag.len()..]))?;
+    let quoted = if flag.ends_with(['"', '\'']) { &command[command.len() - behind.len() - 1..] } else { behind.trim_start() };
+    let quote = quoted.chars().next().filter(|c| matches!(c, '"' | '\''));
+    let body = quoted.trim_start_matches(['"', '\'']);
+    if let Some((_, heredoc)) = body.strip_prefix("$(cat <<").and_then(|rest| rest.split_once('\n')) {
+        return heredoc.lines().next().map(|l| l.trim().to_string()).filter(|l| !l.is_empty());
+    }
+    let end = match quote {
+        Some(quote) => body.find([quote, '\n']),
+        None => body.find(char::is_whitespace),
+    };
+    Some(body[..end.unwrap_or(body.len())].trim().to_string()).filter(|m| !m.is_empty())
 }
 
 fn printed_commit(line: &str) -> Option<Commit> {
@@ -324,4 +344,30 @@ fn readable(value: &Value) -> Option<String> {
 
 fn readable_if_not_object(value: &Value) -> Option<String> {
     if value.is_object() { None } else { readable(value) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_commit_is_known_from_what_git_printed_or_from_the_command() {
+        let made = |command: &str, stdout: &str| {
+            let commit = commit(command, Some(command_kind::classify(command)), &json!({"stdout": stdout}))?;
+            Some((commit.sha.unwrap_or_default(), commit.subject.unwrap_or_default()))
+        };
+        let printed = made("git commit -m 'a: b'", "[main 3fa106e] a: b\n 1 file changed");
+        assert_eq!(printed, Some(("3fa106e".into(), "a: b".into())));
+        for (command, subject) in [
+            ("git add -A && git commit -qm 'say \"hi\"' && git log", "say \"hi\""),
+            ("git commit -am \"one\ntwo\"", "one"),
+            ("git commit -m \"$(cat <<'EOF'\nfix: it\n\nbody\nEOF\n)\"", "fix: it"),
+            ("git commit --message=word", "word"),
+        ] {
+            assert_eq!(made(command, ""), Some((String::new(), subject.into())), "{command}");
+        }
+        assert_eq!(made("echo '[main 3fa106e] no commit'", "[main 3fa106e] no commit"), None);
+        assert_eq!(made("git commit --amend --no-edit", ""), None);
+    }
 }

@@ -46,7 +46,7 @@ impl Block {
 
 /// Writes the block for an agent, at most `budget` bytes; empty where there is nothing to say.
 pub fn for_agent(occasion: Occasion, project: &str, digests: &[Digest], budget: usize) -> String {
-    let Some((newest, earlier)) = digests.split_first() else { return String::new() };
+    let Some(newest) = digests.first() else { return String::new() };
     let mut block = Block { text: String::new(), budget };
     match occasion {
         Occasion::Start => block.push(&format!(
@@ -61,29 +61,21 @@ pub fn for_agent(occasion: Occasion, project: &str, digests: &[Digest], budget: 
         details(&mut block, newest, OWN_TURNS);
         return block.text;
     }
-    let at_work: Vec<&Digest> = digests.iter().filter(|d| d.state == State::AtWork).collect();
-    let past = digests.iter().find(|d| d.state != State::AtWork);
-    if let Some(last) = past {
+    let (at_work, past): (Vec<&Digest>, Vec<&Digest>) = digests.iter().partition(|d| d.state == State::AtWork);
+    if let Some(last) = past.first() {
         block.push(&format!("\nLast session, {}:", heading(last)));
         details(&mut block, last, TURNS);
     }
     for session in at_work {
         block.push(&format!("\nAt work right now in another session, {}: {}", heading(session), gist(session)));
     }
-    let _ = newest;
-    let mut begun = false;
-    for digest in earlier.iter().filter(|d| d.state != State::AtWork && past.is_none_or(|p| p.session.id != d.session.id)) {
-        if !begun && !block.push("\nBefore that:") {
-            break;
-        }
-        begun = true;
-        if !block.push(&format!("- {}: {}", heading(digest), gist(digest))) {
+    for (i, digest) in past.iter().skip(1).enumerate() {
+        let begin = if i == 0 { "\nBefore that:\n" } else { "" };
+        if !block.push(&format!("{begin}- {}: {}", heading(digest), gist(digest))) {
             break;
         }
     }
-    if past.is_some() {
-        block.push("\nMore: `nmem show s<number>` for a session, `nmem search WORDS` for everything.");
-    }
+    block.push("\nMore: `nmem show s<number>` for a session, `nmem search WORDS` for everything.");
     block.text
 }
 

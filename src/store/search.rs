@@ -37,11 +37,7 @@ impl Query {
     pub fn parse(text: &str) -> Query {
         let mut query = Query::default();
         let mut stopped = Vec::new();
-        for token in tokens(text).into_iter().take(WORDS) {
-            let (negated, token) = match token.strip_prefix('-') {
-                Some(rest) if !rest.is_empty() => (true, rest),
-                _ => (false, token),
-            };
+        for (negated, token) in tokens(text).into_iter().take(WORDS) {
             let prefix = token.len() > 1 && token.ends_with('*');
             let terms = query_terms(token);
             if terms.is_empty() {
@@ -77,15 +73,19 @@ impl Query {
     }
 }
 
-/// Cuts at white space, but holds `"a phrase"` together.
-fn tokens(text: &str) -> Vec<&str> {
+/// Cuts at white space, but holds `"a phrase"` together; tells which tokens have a minus before them.
+fn tokens(text: &str) -> Vec<(bool, &str)> {
     let mut out = Vec::new();
-    for (i, piece) in text.split('"').enumerate() {
-        if i % 2 == 1 {
-            out.push(piece);
-        } else {
-            out.extend(piece.split_whitespace());
-        }
+    let mut rest = text.trim_start();
+    while !rest.is_empty() {
+        let bare = rest.strip_prefix('-').filter(|word| word.starts_with(|c: char| !c.is_whitespace()));
+        rest = bare.unwrap_or(rest);
+        let (token, behind) = match rest.strip_prefix('"') {
+            Some(phrase) => phrase.split_once('"').unwrap_or((phrase, "")),
+            None => rest.split_at(rest.find(|c: char| c.is_whitespace() || c == '"').unwrap_or(rest.len())),
+        };
+        out.push((bare.is_some(), token));
+        rest = behind.trim_start();
     }
     out
 }
@@ -241,9 +241,9 @@ mod tests {
 
     #[test]
     fn a_query_is_words_phrases_negations_and_prefixes() {
-        let query = Query::parse("the login \"query string\" -logout parseHook*");
+        let query = Query::parse("the login \"query string\" -logout -\"a b\" parseHook*");
         assert_eq!(query.wanted, ["\"login\"", "\"query string\"", "\"parse hook\" *"]);
-        assert_eq!(query.unwanted, ["\"logout\""]);
+        assert_eq!(query.unwanted, ["\"logout\"", "\"a b\""]);
         assert_eq!(Query::parse("what is it").wanted.len(), 3, "stop words alone are better than nothing");
         assert!(Query::parse(" - \" ").is_empty());
     }
