@@ -6,6 +6,8 @@
 //! unwinds and starts a thread is linked the same way and run; where it fails (no static C library is installed, say),
 //! the binary is linked as usual. `NMEM_LINK=dynamic` asks for that.
 
+#![expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a build script is spoken to through these")]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, fs, io};

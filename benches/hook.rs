@@ -4,6 +4,14 @@
 //! CI. Starts are interleaved in a random order, wall time is from spawn to reaped, figures are medians. Prints a table
 //! for people and one JSON object as its last line. `-- --binary PATH` measures another build, `-- --sizes 0,5000` others.
 
+#![expect(
+    unsafe_code,
+    clippy::disallowed_methods,
+    clippy::disallowed_macros,
+    clippy::zombie_processes,
+    reason = "a bench prints, reads its own environment, and reaps with wait4 for the peak memory"
+)]
+
 use nmem::model::{Event, Files, Platform};
 use nmem::platforms::{Surroundings, decode};
 use nmem::redact::{Clean, Redactor};
@@ -67,7 +75,8 @@ impl Random {
     /// A made-up word; small numbers come far more often, as words do.
     fn word(&mut self) -> String {
         let rank = (1.0 / ((self.next() >> 11) as f64 / (1u64 << 53) as f64 + 1e-4)) as usize;
-        const COMMON: [&str; 12] = ["cargo", "test", "src", "error", "the", "fix", "login", "build", "run", "git", "main", "check"];
+        const COMMON: [&str; 12] =
+            ["cargo", "test", "src", "error", "the", "fix", "login", "build", "run", "git", "main", "check"];
         COMMON.get(rank - 1).map_or_else(|| format!("w{}", rank * 7 + self.below(7)), |w| w.to_string())
     }
     fn words(&mut self, n: usize) -> String {
@@ -185,6 +194,7 @@ impl World {
         command.stdin(input).stdout(Stdio::null()).stderr(Stdio::null());
         let begun = Instant::now();
         let child = command.spawn().expect("a process");
+        // SAFETY: a plain C struct of numbers, for which zero is a value.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
         let mut status = 0;
         // SAFETY: the child's id, and two places to write to. Its handle is not waited on again.
@@ -228,7 +238,10 @@ fn compare(world: &mut World, db: &Path, size: usize, rounds: usize) -> Value {
         }
     }
     let floor = percentile(&runs[0], 0.5);
-    println!("\n{size} tool uses, {rounds} starts each\n{:<10}{:>10}{:>8}{:>10}{:>10}{:>12}", "case", "median us", "ratio", "p95", "max", "peak kB");
+    println!(
+        "\n{size} tool uses, {rounds} starts each\n{:<10}{:>10}{:>8}{:>10}{:>10}{:>12}",
+        "case", "median us", "ratio", "p95", "max", "peak kB"
+    );
     let mut cases = serde_json::Map::new();
     for (i, (name, ..)) in CASES.iter().enumerate() {
         let (median, p95, max) = (percentile(&runs[i], 0.5), percentile(&runs[i], 0.95), percentile(&runs[i], 1.0));
@@ -276,7 +289,11 @@ fn main() {
         let db = world.folder.join(format!("{size}.db"));
         let begun = Instant::now();
         fill(&Files::of(db.clone(), false), size);
-        println!("\nfilled with {size} tool uses in {:.1} s: {:.1} MB", begun.elapsed().as_secs_f64(), fs::metadata(&db).map_or(0.0, |m| m.len() as f64 / 1e6));
+        println!(
+            "\nfilled with {size} tool uses in {:.1} s: {:.1} MB",
+            begun.elapsed().as_secs_f64(),
+            fs::metadata(&db).map_or(0.0, |m| m.len() as f64 / 1e6)
+        );
         sizes.push(compare(&mut world, &db, size, rounds));
     }
     let db = world.folder.join("row.db");

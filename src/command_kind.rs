@@ -28,20 +28,80 @@ fn strength(kind: CommandKind) -> u8 {
 const WRAPPERS: &[&str] =
     &["sudo", "env", "time", "timeout", "nice", "npx", "bunx", "pnpx", "uvx", "exec", "command", "xargs", "nohup", "rtk"];
 
-const TEST_PROGRAMS: &[&str] =
-    &["pytest", "jest", "vitest", "mocha", "ava", "rspec", "phpunit", "ctest", "tox", "nox", "gotestsum", "playwright", "cypress", "bats", "prove"];
-const LINT_PROGRAMS: &[&str] = &[
-    "eslint", "prettier", "ruff", "flake8", "pylint", "mypy", "pyright", "black", "isort", "biome", "clippy-driver", "rustfmt",
-    "gofmt", "goimports", "golangci-lint", "staticcheck", "shellcheck", "shfmt", "clang-format", "clang-tidy", "stylelint",
-    "rubocop", "ktlint", "swiftlint", "yamllint", "markdownlint", "hadolint",
+const TEST_PROGRAMS: &[&str] = &[
+    "pytest",
+    "jest",
+    "vitest",
+    "mocha",
+    "ava",
+    "rspec",
+    "phpunit",
+    "ctest",
+    "tox",
+    "nox",
+    "gotestsum",
+    "playwright",
+    "cypress",
+    "bats",
+    "prove",
 ];
-const BUILD_PROGRAMS: &[&str] =
-    &["tsc", "ninja", "cmake", "webpack", "vite", "esbuild", "rollup", "gcc", "g++", "clang", "clang++", "cc", "c++", "rustc", "javac", "bazel", "buck2", "meson", "msbuild", "xcodebuild", "swiftc"];
+const LINT_PROGRAMS: &[&str] = &[
+    "eslint",
+    "prettier",
+    "ruff",
+    "flake8",
+    "pylint",
+    "mypy",
+    "pyright",
+    "black",
+    "isort",
+    "biome",
+    "clippy-driver",
+    "rustfmt",
+    "gofmt",
+    "goimports",
+    "golangci-lint",
+    "staticcheck",
+    "shellcheck",
+    "shfmt",
+    "clang-format",
+    "clang-tidy",
+    "stylelint",
+    "rubocop",
+    "ktlint",
+    "swiftlint",
+    "yamllint",
+    "markdownlint",
+    "hadolint",
+];
+const BUILD_PROGRAMS: &[&str] = &[
+    "tsc",
+    "ninja",
+    "cmake",
+    "webpack",
+    "vite",
+    "esbuild",
+    "rollup",
+    "gcc",
+    "g++",
+    "clang",
+    "clang++",
+    "cc",
+    "c++",
+    "rustc",
+    "javac",
+    "bazel",
+    "buck2",
+    "meson",
+    "msbuild",
+    "xcodebuild",
+    "swiftc",
+];
 /// Programs of which a word after the name says what they do.
 const RUNNERS: &[&str] = &[
-    "cargo", "go", "npm", "pnpm", "yarn", "bun", "deno", "make", "just", "task", "mise", "gradle", "gradlew", "mvn", "mvnw", "dotnet",
-    "swift", "mix", "rake", "bundle", "composer", "uv", "poetry", "pdm", "hatch", "python", "python3", "pip", "pip3", "apt",
-    "apt-get", "brew", "dnf", "pacman", "apk", "gem", "docker", "stack", "cabal", "zig", "sbt", "lein", "nx", "turbo",
+    "cargo", "go", "npm", "pnpm", "yarn", "bun", "deno", "make", "just", "task", "mise", "gradle", "gradlew", "mvn", "mvnw",
+    "dotnet", "swift", "mix", "rake", "bundle", "composer", "uv", "poetry", "pdm", "hatch", "python", "python3", "pip", "pip3",
+    "apt", "apt-get", "brew", "dnf", "pacman", "apk", "gem", "docker", "stack", "cabal", "zig", "sbt", "lein", "nx", "turbo",
 ];
 
 fn judge(part: &[&str]) -> CommandKind {
@@ -82,7 +142,8 @@ fn git(rest: &[&str]) -> CommandKind {
 }
 
 fn runner(name: &str, rest: &[&str]) -> CommandKind {
-    let skipped = |w: &&&str| !w.starts_with('-') && !w.starts_with('+') && !matches!(**w, "run" | "exec" | "x" | "tool" | "compose");
+    let skipped =
+        |w: &&&str| !w.starts_with('-') && !w.starts_with('+') && !matches!(**w, "run" | "exec" | "x" | "tool" | "compose");
     let mut words = rest.iter().filter(skipped);
     let Some(verb) = words.next() else {
         return match name {

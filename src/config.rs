@@ -117,7 +117,10 @@ pub fn path_folders() -> Vec<PathBuf> {
 
 /// The home folder.
 pub fn home() -> Option<PathBuf> {
-    env("HOME").map(PathBuf::from).filter(|h| h.is_absolute()).or_else(|| Some(directories::BaseDirs::new()?.home_dir().to_path_buf()))
+    env("HOME")
+        .map(PathBuf::from)
+        .filter(|h| h.is_absolute())
+        .or_else(|| Some(directories::BaseDirs::new()?.home_dir().to_path_buf()))
 }
 
 /// Finds the database's files; needs no config file.
@@ -207,7 +210,8 @@ fn apply(config: &mut Config, text: &str) -> std::result::Result<(), String> {
                 config.inject = from_file(inject.ok_or_else(|| wrong("\"none\", \"start\" or \"all\""))?);
             }
             "context_bytes" => {
-                let bytes = value.as_integer().and_then(|n| usize::try_from(n).ok()).filter(|n| (500..=CONTEXT_BYTES_MAX).contains(n));
+                let bytes =
+                    value.as_integer().and_then(|n| usize::try_from(n).ok()).filter(|n| (500..=CONTEXT_BYTES_MAX).contains(n));
                 config.context_bytes = from_file(bytes.ok_or_else(|| wrong("a number from 500 to 9000"))?);
             }
             "skip_tools" => config.skip_tools = from_file(strings()?),

@@ -2,69 +2,7 @@
 //!
 //! Texts are passed on as they are stored; `render` cleans and shortens them.
 
-use crate::model::{Millis, PromptRow, SessionRow, Story, ToolUseRow};
-
-/// A session, told.
-#[derive(Clone, Debug)]
-pub struct Digest {
-    pub session: SessionRow,
-    pub state: State,
-    /// The session's last event.
-    pub until: Millis,
-    pub turns: Vec<Turn>,
-    /// Files in the order of their last change, the last one first.
-    pub changed: Vec<Change>,
-    pub commits: Vec<Made>,
-    /// Failures in order, each command once, as it went last.
-    pub failed: Vec<Failed>,
-    /// Open entries of the agent's task list.
-    pub open_tasks: Vec<String>,
-    /// The line of the last closing message that says what is left to do.
-    pub next: Option<String>,
-}
-
-/// Whether a session is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    Ended,
-    /// Its client runs, or it was heard of a short while ago.
-    AtWork,
-    /// It never said that it ended, and its client is gone or silent.
-    BrokenOff,
-}
-
-/// What the user asked, and what the agent answered at the end of it.
-#[derive(Clone, Debug)]
-pub struct Turn {
-    pub number: i64,
-    pub asked: String,
-    pub done: Option<String>,
-}
-
-/// A file that was changed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
-    pub path: String,
-    pub times: usize,
-    pub created: bool,
-}
-
-/// A commit that was made.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Made {
-    pub sha: Option<String>,
-    pub subject: String,
-}
-
-/// Something that failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failed {
-    pub what: String,
-    pub reason: String,
-    pub times: usize,
-    /// The same command went through later.
-    pub passed_later: bool,
-}
+use crate::model::{Change, Digest, Failed, Made, Millis, PromptRow, State, Story, ToolUseRow, Turn};
 
 /// Draws a digest. `until` is when the session was last heard of.
 pub fn digest(story: Story, state: State, until: Millis) -> Digest {
@@ -123,8 +61,10 @@ fn made(tool: &ToolUseRow) -> Option<Made> {
 
 fn failures(tools: &[ToolUseRow]) -> Vec<Failed> {
     let mut failed: Vec<Failed> = Vec::new();
-    for tool in tools {
-        let Some(what) = tool.content.clone().or_else(|| tool.path.clone()) else { continue };
+    // A file that wasn't there to be read is part of looking around.
+    for tool in tools.iter().filter(|t| !matches!(t.kind.as_str(), "read" | "search")) {
+        let Some(content) = tool.content.clone().or_else(|| tool.path.clone()) else { continue };
+        let what = if tool.kind == "command" { content } else { format!("{} {content}", tool.tool_name) };
         let standing = failed.iter().position(|f| f.what == what);
         match (tool.succeeded, standing) {
             (Some(false), standing) => {
@@ -142,11 +82,16 @@ fn failures(tools: &[ToolUseRow]) -> Vec<Failed> {
 fn reason(tool: &ToolUseRow) -> String {
     let response = tool.metadata["response"].as_str().unwrap_or_default();
     let exit = tool.metadata["exit_code"].as_i64();
-    let lines: Vec<&str> =
-        response.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with("Exit code ") && !l.starts_with("[…")).collect();
+    let lines: Vec<&str> = response
+        .lines()
+        .map(str::trim)
+        .filter(|l| !l.is_empty() && !l.starts_with("Exit code ") && !l.starts_with("[…"))
+        .collect();
     let names_error = |line: &&&str| {
         let line = line.to_lowercase().replace("0 failed", "").replace("0 errors", "");
-        ["error", "panicked", "failed", "fatal", "exception", "not found", "denied", "cannot"].iter().any(|word| line.contains(word))
+        ["error", "panicked", "failed", "fatal", "exception", "not found", "denied", "cannot"]
+            .iter()
+            .any(|word| line.contains(word))
     };
     let line = lines.iter().find(names_error).or(lines.last()).copied().unwrap_or_default();
     match exit {
@@ -170,7 +115,10 @@ fn split_left(closing: &str) -> Option<(String, String)> {
     };
     let at = lines.iter().rposition(label).filter(|at| *at > 0)?;
     let line = plain(lines[at]);
-    let named = line.split_once(':').filter(|(label, _)| label.split_whitespace().count() <= 4).map(|(_, rest)| rest.trim_matches(['*', ' ']));
+    let named = line
+        .split_once(':')
+        .filter(|(label, _)| label.split_whitespace().count() <= 4)
+        .map(|(_, rest)| rest.trim_matches(['*', ' ']));
     let first = match named {
         Some(rest) => rest.to_string(),
         // A heading says it in the lines below.
@@ -211,8 +159,11 @@ mod tests {
     #[test]
     fn a_command_that_went_through_later_is_said_to_have() {
         let error = json!({"exit_code": 101, "response": "Exit code 101\nrunning 3 tests\nassertion failed: a == b\ndone"});
-        let tools =
-            [tool("command", "cargo test", false, error.clone()), tool("command", "make", false, json!({"exit_code": 2})), tool("command", "cargo test", true, json!(null))];
+        let tools = [
+            tool("command", "cargo test", false, error.clone()),
+            tool("command", "make", false, json!({"exit_code": 2})),
+            tool("command", "cargo test", true, json!(null)),
+        ];
         let failed = failures(&tools);
         assert_eq!((failed[0].what.as_str(), failed[0].passed_later), ("cargo test", true));
         assert_eq!(failed[0].reason, "exit 101: assertion failed: a == b");
@@ -221,7 +172,12 @@ mod tests {
 
     #[test]
     fn files_stand_once_with_the_last_change_first() {
-        let tools = [tool("edit", "a", true, json!(null)), tool("write", "b", true, json!(null)), tool("edit", "a", true, json!(null)), tool("edit", "c", false, json!(null))];
+        let tools = [
+            tool("edit", "a", true, json!(null)),
+            tool("write", "b", true, json!(null)),
+            tool("edit", "a", true, json!(null)),
+            tool("edit", "c", false, json!(null)),
+        ];
         let changed: Vec<(String, usize)> = changes(&tools).into_iter().map(|c| (c.path, c.times)).collect();
         assert_eq!(changed, [("a".to_string(), 2), ("b".to_string(), 1)]);
     }

@@ -39,7 +39,8 @@ pub fn write(files: &Files, wanted: LogLevel, level: LogLevel, at: Millis, messa
 pub fn last_errors(files: &Files, limit: usize) -> Vec<Line> {
     let Ok(file) = File::open(&files.log) else { return Vec::new() };
     let lines = BufReader::new(file).lines().map_while(Result::ok);
-    let mut errors: Vec<Line> = lines.filter_map(|l| serde_json::from_str(&l).ok()).filter(|l: &Line| l.level == "error").collect();
+    let mut errors: Vec<Line> =
+        lines.filter_map(|l| serde_json::from_str(&l).ok()).filter(|l: &Line| l.level == "error").collect();
     errors.reverse();
     errors.truncate(limit);
     errors

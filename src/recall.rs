@@ -1,7 +1,7 @@
 //! Use case: what a session that begins now should know; for now, the last sessions of its project.
 
-use crate::digest::{Digest, State, digest};
-use crate::model::{Millis, SessionRow};
+use crate::digest::digest;
+use crate::model::{Digest, Millis, SessionRow, State};
 use crate::project::client;
 use crate::render::context::{Occasion, for_agent};
 use crate::store::Store;

@@ -1,12 +1,12 @@
 //! Use case: one event → completed from disk → redacted → stored, or kept in the spool.
 
+use crate::files;
 use crate::model::{Event, Files, Happening, Platform, StartSource, TurnUsage};
 use crate::platforms::transcript;
 use crate::project::{self, client, git};
 use crate::redact::{Clean, Redactor};
 use crate::store::events::{Identify, TranscriptRead};
 use crate::store::{HOOK_WAIT, Store, spool};
-use crate::files;
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 
@@ -104,7 +104,9 @@ impl Recorder<'_> {
     /// A session that nmem meets in its middle, or that copies its parent's transcript, is counted from here on.
     fn transcript_to_skip(&self, store: &Store, event: &Clean<Event>) -> Result<Option<u64>> {
         let Happening::SessionStarted(start) = &event.what else { return Ok(None) };
-        if !matches!(start.source, StartSource::Resume | StartSource::Fork) || store.transcript_mark(event.platform, &event.session)?.is_some() {
+        if !matches!(start.source, StartSource::Resume | StartSource::Fork)
+            || store.transcript_mark(event.platform, &event.session)?.is_some()
+        {
             return Ok(None);
         }
         Ok(self.transcript(event).and_then(files::length))
@@ -112,7 +114,8 @@ impl Recorder<'_> {
 
     fn transcript<'a>(&self, event: &'a Event) -> Option<&'a Path> {
         let path = Path::new(event.transcript.as_deref()?);
-        let inside = path.starts_with(self.transcripts.as_ref()?) && !path.components().any(|c| c == std::path::Component::ParentDir);
+        let inside =
+            path.starts_with(self.transcripts.as_ref()?) && !path.components().any(|c| c == std::path::Component::ParentDir);
         (inside && path.extension().is_some_and(|e| e == "jsonl")).then_some(path)
     }
 }

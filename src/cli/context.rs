@@ -17,7 +17,9 @@ const STDIN: Duration = Duration::from_secs(1);
 
 /// Show what the next session here would be given
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example: nmem context --json\n\nWith a hook event on stdin it registers the session and answers as the agent expects.")]
+#[command(
+    after_help = "Example: nmem context --json\n\nWith a hook event on stdin it registers the session and answers as the agent expects."
+)]
 pub struct Arguments {
     #[command(flatten)]
     project: ProjectArgument,
@@ -72,7 +74,9 @@ pub fn run(args: &Arguments) -> Result<()> {
     if args.json {
         let sessions: Vec<&str> = recalled.digests.iter().map(|d| d.session.agent_session_id.as_str()).collect();
         let name = place.row.map(|r| r.name).or(place.name);
-        return output::say(&json!({"project": name, "text": recalled.text, "bytes": recalled.text.len(), "sessions": sessions}).to_string());
+        return output::say(
+            &json!({"project": name, "text": recalled.text, "bytes": recalled.text.len(), "sessions": sessions}).to_string(),
+        );
     }
     if recalled.digests.is_empty() {
         return output::say(&nothing(&place));

@@ -15,7 +15,9 @@ const SESSIONS: &str = include_str!("demo/sessions.jsonl");
 
 /// Play a recorded session through the real hooks, and show what is remembered
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example: nmem demo\n\nNothing of yours is touched: it runs in a temporary folder with a database of its own.")]
+#[command(
+    after_help = "Example: nmem demo\n\nNothing of yours is touched: it runs in a temporary folder with a database of its own."
+)]
 pub struct Arguments {
     /// Keep the folder and say where it is
     #[arg(long)]
@@ -49,7 +51,10 @@ impl Stage {
         let mut command = Command::new(std::env::current_exe().context("cannot tell where this binary is")?);
         command.args(args).current_dir(self.project()).env_clear().env("HOME", self.folder.join("home"));
         command.env("NMEM_DB", self.folder.join("nmem.db")).env("NMEM_CONFIG", self.folder.join("config.toml"));
-        command.stdin(if stdin.is_some() { Stdio::piped() } else { Stdio::null() }).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        command
+            .stdin(if stdin.is_some() { Stdio::piped() } else { Stdio::null() })
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit());
         let mut child = command.spawn().context("cannot start the hook")?;
         if let (Some(text), Some(mut pipe)) = (stdin, child.stdin.take()) {
             pipe.write_all(text.as_bytes())?;
@@ -80,7 +85,9 @@ pub fn run(args: &Arguments) -> Result<()> {
         "{events} hook events of two recorded Claude Code sessions went through `nmem record`, each a process of its own, {median:.1} ms in the middle.\n"
     ))?;
     show(style, "The next session is given this, before its first prompt:", &context)?;
-    for query in [vec!["search", "discount rounded", "--limit", "3"], vec!["search", "cargo test", "--kind", "tool", "--limit", "2"]] {
+    for query in
+        [vec!["search", "discount rounded", "--limit", "3"], vec!["search", "cargo test", "--kind", "tool", "--limit", "2"]]
+    {
         show(style, &format!("$ nmem {}", query.join(" ")), &stage.run(&query, None)?)?;
     }
     show(style, "$ nmem status", &brief(&stage.run(&["status"], None)?))?;

@@ -12,7 +12,9 @@ use std::path::{Path, PathBuf};
 
 /// Hook nmem into an agent
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example: nmem install claude-code --dry-run\n\nOther hooks in the file stay as they are. A copy of the file is kept beside it; `nmem uninstall` undoes it byte for byte.")]
+#[command(
+    after_help = "Example: nmem install claude-code --dry-run\n\nOther hooks in the file stay as they are. A copy of the file is kept beside it; `nmem uninstall` undoes it byte for byte."
+)]
 pub struct InstallArguments {
     /// Agents to hook into
     #[arg(required = true, value_enum, value_name = "PLATFORM")]
@@ -86,7 +88,11 @@ pub fn install(args: &InstallArguments) -> Result<()> {
         let text = before.clone().unwrap_or_default();
         // Hooks of a binary that has moved are ours as well: they are replaced, not doubled.
         let stale = |command: &str| is_ours(command) && !hooks.iter().any(|h| h.command == command);
-        let cleared = if text.trim().is_empty() { text.clone() } else { settings::remove(&text, &stale).map_err(|e| refused(&file, &e))? };
+        let cleared = if text.trim().is_empty() {
+            text.clone()
+        } else {
+            settings::remove(&text, &stale).map_err(|e| refused(&file, &e))?
+        };
         let after = settings::add(&cleared, &hooks).map_err(|e| refused(&file, &e))?;
         if after == text {
             output::say(&format!("nmem is hooked into claude-code already ({})", file.display()))?;

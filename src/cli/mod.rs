@@ -37,7 +37,9 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Take one hook event on stdin (agents call this)
-    #[command(after_help = "Example: nmem record < event.json\n\nAlways exits with 0. Prints nothing, or the JSON that the platform accepts.")]
+    #[command(
+        after_help = "Example: nmem record < event.json\n\nAlways exits with 0. Prints nothing, or the JSON that the platform accepts."
+    )]
     Record(record::Arguments),
     Context(context::Arguments),
     Search(search::Arguments),
@@ -115,9 +117,9 @@ impl ProjectArgument {
     /// The folder, absolute.
     fn folder(&self) -> Result<PathBuf> {
         match &self.project {
-            Some(folder) => folder
-                .canonicalize()
-                .map_err(|e| Failure::new(format!("cannot look at {}: {e}", folder.display()), "give a folder that exists").into()),
+            Some(folder) => folder.canonicalize().map_err(|e| {
+                Failure::new(format!("cannot look at {}: {e}", folder.display()), "give a folder that exists").into()
+            }),
             None => std::env::current_dir().context("cannot tell the current folder"),
         }
     }

@@ -94,7 +94,10 @@ fn store(config: &Config, event: Event, now: Millis) -> Result<Option<String>> {
     let Happening::SessionStarted(start) = &event.what else { return Ok(None) };
     let answer = match stored {
         Ok(store) => answer(config, &store, &event, start.source, now)?,
-        Err(error) => Answer { context: None, message: Some(format!("nmem: {error:#}; events are kept and stored later. See `nmem status`.")) },
+        Err(error) => Answer {
+            context: None,
+            message: Some(format!("nmem: {error:#}; events are kept and stored later. See `nmem status`.")),
+        },
     };
     Ok(platforms::encode_session_start(event.platform, &answer))
 }
@@ -111,7 +114,8 @@ fn answer(config: &Config, store: &Store, event: &Event, source: StartSource, no
         return Ok(Answer { context: Some(recalled.text).filter(|t| !t.is_empty()), message: None });
     }
     let Some(session) = store.session_by_agent_id(&event.session)? else { return Ok(Answer::default()) };
-    let project = event.cwd.as_deref().and_then(|cwd| crate::project::identify(std::path::Path::new(cwd), config.home.as_deref()));
+    let project =
+        event.cwd.as_deref().and_then(|cwd| crate::project::identify(std::path::Path::new(cwd), config.home.as_deref()));
     let row = project.map(|p| store.project_by_key(&p.key)).transpose()?.flatten();
     let Some(row) = row else { return Ok(Answer::default()) };
     let recalled = recall::at_start(store, (row.id, &row.name), Some(&session.agent_session_id), budget, now)?;

@@ -114,7 +114,9 @@ pub fn run(args: &Arguments) -> Result<()> {
         return Ok(());
     };
     let now = config::now();
-    let time = |text: &Option<String>| text.as_deref().map(|t| time::parse(t, now)).transpose().map_err(|e| Failure::usage(e, "see `nmem search --help`"));
+    let time = |text: &Option<String>| {
+        text.as_deref().map(|t| time::parse(t, now)).transpose().map_err(|e| Failure::usage(e, "see `nmem search --help`"))
+    };
     let filter = Filter {
         // A folder that is no project has nothing of its own: all is looked at.
         project: place.row.filter(|_| !args.all).map(|row| row.id),
@@ -159,7 +161,11 @@ fn kinds(args: &Arguments) -> Vec<HitKind> {
 fn path(file: &str, args: &Arguments, config: &config::Config) -> Result<String> {
     let folder = args.project.folder()?;
     let exists = folder.join(file).exists();
-    Ok(if exists { project::relative(file, folder.to_str(), config.home.as_deref()) } else { file.trim_start_matches("./").to_string() })
+    Ok(if exists {
+        project::relative(file, folder.to_str(), config.home.as_deref())
+    } else {
+        file.trim_start_matches("./").to_string()
+    })
 }
 
 fn words(text: &str) -> Vec<String> {

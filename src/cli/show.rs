@@ -12,7 +12,9 @@ use serde_json::{Value, json};
 
 /// Show one session, prompt or tool use whole
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example: nmem show s14\n\nIds are those that search and context print: s14 a session, p12 a prompt, t345 a tool use.\nA session is found by the beginning of the agent's own id too.")]
+#[command(
+    after_help = "Example: nmem show s14\n\nIds are those that search and context print: s14 a session, p12 a prompt, t345 a tool use.\nA session is found by the beginning of the agent's own id too."
+)]
 pub struct Arguments {
     /// What to show
     #[arg(value_name = "ID")]
@@ -83,9 +85,16 @@ fn session_text(store: &Store, session: &SessionRow, style: Style) -> Result<Str
     fact("ended", session.ended_at.map(|at| format!("{} ({})", moment(at), session.end_reason.clone().unwrap_or_default())));
     fact("model", session.model.clone());
     let tokens = session.input_tokens.zip(session.output_tokens);
-    fact("tokens", tokens.map(|(i, o)| {
-        format!("{i} in, {o} out, {} cache read, {} cache write", session.cache_read_tokens.unwrap_or(0), session.cache_write_tokens.unwrap_or(0))
-    }));
+    fact(
+        "tokens",
+        tokens.map(|(i, o)| {
+            format!(
+                "{i} in, {o} out, {} cache read, {} cache write",
+                session.cache_read_tokens.unwrap_or(0),
+                session.cache_write_tokens.unwrap_or(0)
+            )
+        }),
+    );
     fact("cost", session.cost_usd.map(|c| format!("${c:.4}")));
     let prompts = store.prompts_of(session.id)?;
     let tools = store.tool_uses_of(session.id)?;
@@ -156,7 +165,14 @@ fn tool_text(store: &Store, tool: &ToolUseRow, style: Style) -> Result<String> {
     let response = tool.metadata["response"].as_str().map(String::from);
     let description = tool.metadata["description"].as_str().map(String::from);
     let path = tool.path.clone().filter(|p| Some(p) != tool.content.as_ref());
-    for (name, text) in [("what", &tool.content), ("path", &path), ("why", &description), ("input", &tool.input), ("outcome", &tool.outcome), ("failure", &response)] {
+    for (name, text) in [
+        ("what", &tool.content),
+        ("path", &path),
+        ("why", &description),
+        ("input", &tool.input),
+        ("outcome", &tool.outcome),
+        ("failure", &response),
+    ] {
         if let Some(text) = text {
             out += &format!("  {name}:\n{}", body(text));
         }

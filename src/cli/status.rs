@@ -49,8 +49,10 @@ pub fn run(args: &Arguments) -> Result<()> {
     if args.json {
         let errors: Vec<Value> = errors.iter().map(|e| json!({"at": e.at, "message": e.message})).collect();
         let last: serde_json::Map<String, Value> = stored.last.iter().map(|l| (l.platform.clone(), json!(l.at))).collect();
-        let settings: serde_json::Map<String, Value> =
-            settings(&config).into_iter().map(|(name, value, source)| (name.to_string(), json!({"value": value, "source": source}))).collect();
+        let settings: serde_json::Map<String, Value> = settings(&config)
+            .into_iter()
+            .map(|(name, value, source)| (name.to_string(), json!({"value": value, "source": source})))
+            .collect();
         return output::say(
             &json!({
                 "version": env!("CARGO_PKG_VERSION"), "database": files.db, "bytes": bytes, "problem": stored.problem,

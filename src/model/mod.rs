@@ -3,10 +3,12 @@
 //! Nothing here decides, reads or writes. An [`Event`] is what happened in an agent; an adapter makes it, `redact` turns it
 //! into `Clean<Event>`, and only that is stored. A row is what comes back out.
 
+mod digest;
 mod event;
 mod stored;
 mod texts;
 
+pub use digest::*;
 pub use event::*;
 pub use stored::*;
 pub use texts::*;

@@ -150,4 +150,3 @@ pub struct Hit {
     /// Higher is better; comparable within one search only.
     pub score: f64,
 }
-

@@ -48,12 +48,7 @@ impl Texts for Event {
         visit(&mut self.session, NAME);
         each(
             visit,
-            &mut [
-                (&mut self.cwd, NAME),
-                (&mut self.transcript, NAME),
-                (&mut self.prompt, NAME),
-                (&mut self.agent, NAME),
-            ],
+            &mut [(&mut self.cwd, NAME), (&mut self.transcript, NAME), (&mut self.prompt, NAME), (&mut self.agent, NAME)],
         );
         match &mut self.what {
             Happening::SessionStarted(start) => {
@@ -122,10 +117,9 @@ impl Texts for TaskChange {
                     visit(&mut task.status, NAME);
                 }
             }
-            TaskChange::Upsert(patch) => each(
-                visit,
-                &mut [(&mut patch.id, NAME), (&mut patch.subject, SUBJECT), (&mut patch.status, NAME)],
-            ),
+            TaskChange::Upsert(patch) => {
+                each(visit, &mut [(&mut patch.id, NAME), (&mut patch.subject, SUBJECT), (&mut patch.status, NAME)])
+            }
         }
     }
 }

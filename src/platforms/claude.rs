@@ -5,7 +5,10 @@
 
 use super::Surroundings;
 use crate::command_kind;
-use crate::model::{CommandKind, Commit, Event, Happening, Kind, Metadata, Platform, SessionStart, StartSource, Task, TaskChange, TaskPatch, ToolUse};
+use crate::model::{
+    CommandKind, Commit, Event, Happening, Kind, Metadata, Platform, SessionStart, StartSource, Task, TaskChange, TaskPatch,
+    ToolUse,
+};
 use serde_json::Value;
 
 /// Entries of a task list, and results of a web search, that are looked at.
@@ -128,7 +131,8 @@ fn tool_use(event: &str, name: &str, payload: &Value) -> ToolUse {
             subagent_type: text(&input["subagent_type"]),
             duration_ms: payload["duration_ms"].as_i64(),
             agent_id: text(&payload["agent_id"]),
-            background: text(&response["backgroundTaskId"]).or_else(|| text(&response["outputFile"]).and(text(&response["agentId"]))),
+            background: text(&response["backgroundTaskId"])
+                .or_else(|| text(&response["outputFile"]).and(text(&response["agentId"]))),
             interrupted: payload["is_interrupt"] == true || response["interrupted"] == true,
             spawned_agent: text(&response["agentId"]),
             agent_tokens: response["totalTokens"].as_i64(),
@@ -170,7 +174,10 @@ fn content(name: &str, kind: Kind, input: &Value) -> Option<String> {
 
 /// Whether it succeeded, as far as the response of a call that raised no failure says.
 fn succeeded(response: &Value) -> Option<bool> {
-    let no = response["interrupted"] == true || response["success"] == false || response["is_error"] == true || response["isError"] == true;
+    let no = response["interrupted"] == true
+        || response["success"] == false
+        || response["is_error"] == true
+        || response["isError"] == true;
     let goes_on = response["backgroundTaskId"].is_string() || response["status"] == "async_launched";
     match (no, goes_on) {
         (true, _) => Some(false),
@@ -192,7 +199,10 @@ fn said(name: &str, input: &Value, response: &Value) -> Said {
         Kind::Command => {
             let parts = [text(&response["stdout"]), text(&response["stderr"]), text(&response["returnCodeInterpretation"])];
             let joined = parts.into_iter().flatten().collect::<Vec<_>>().join("\n");
-            Said { outcome: Some(joined).filter(|t| !t.is_empty()).or_else(|| readable_if_not_object(response)), ..Said::default() }
+            Said {
+                outcome: Some(joined).filter(|t| !t.is_empty()).or_else(|| readable_if_not_object(response)),
+                ..Said::default()
+            }
         }
         Kind::Read => {
             let file = &response["file"];
@@ -333,7 +343,8 @@ fn readable(value: &Value) -> Option<String> {
         Value::Null => None,
         Value::String(_) => text(value),
         Value::Array(items) => {
-            let words = |item: &Value| text(&item["text"]).or_else(|| text(&item["title"])).or_else(|| readable_if_not_object(item));
+            let words =
+                |item: &Value| text(&item["text"]).or_else(|| text(&item["title"])).or_else(|| readable_if_not_object(item));
             let parts: Vec<String> = items.iter().take(ENTRIES).filter_map(words).collect();
             Some(parts.join("\n")).filter(|t| !t.is_empty())
         }

@@ -143,7 +143,11 @@ impl Slimmer {
             }
             let tail = &string.tail[string.tail.len().saturating_sub(STRING)..];
             // An escape is 6 bytes at most: behind a run without a backslash of that length, none is under way.
-            let from = if string.length > 2 * STRING { tail.windows(6).position(|w| !w.contains(&b'\\')).map_or(tail.len(), |i| i + 6) } else { 0 };
+            let from = if string.length > 2 * STRING {
+                tail.windows(6).position(|w| !w.contains(&b'\\')).map_or(tail.len(), |i| i + 6)
+            } else {
+                0
+            };
             self.out.extend_from_slice(&tail[from..]);
         }
         self.out.push(b'"');
@@ -273,7 +277,9 @@ mod tests {
         let head = br#"{"tool_response":{"stdout":"begin "#.to_vec();
         let tail = br#" end"},"tool_use_id":"toolu_1"}"#.to_vec();
         let big = io::repeat(b'x').take(100 << 20);
-        let Intake::Json { value, mended } = read(io::Cursor::new(head).chain(big).chain(io::Cursor::new(tail))).unwrap() else { panic!() };
+        let Intake::Json { value, mended } = read(io::Cursor::new(head).chain(big).chain(io::Cursor::new(tail))).unwrap() else {
+            panic!()
+        };
         assert!(mended);
         assert_eq!(value["tool_use_id"], "toolu_1");
         let out = value["tool_response"]["stdout"].as_str().unwrap();

@@ -70,7 +70,12 @@ fn add_one(text: &str, hook: &Hook) -> Result<String, NotEditable> {
     let group = format!("{{ \"hooks\": [{handler}] }}");
     let top = object_at(text, 0);
     let Some(hooks) = member(text, &top, "hooks") else {
-        return Ok(insert(text, &top, 1, &format!("\"hooks\": {{\n{i}{i}\"{event}\": [\n{i}{i}{i}{group}\n{i}{i}]\n{i}}}", i = indent(text))));
+        return Ok(insert(
+            text,
+            &top,
+            1,
+            &format!("\"hooks\": {{\n{i}{i}\"{event}\": [\n{i}{i}{i}{group}\n{i}{i}]\n{i}}}", i = indent(text)),
+        ));
     };
     let events = object_at(text, hooks.start);
     let Some(groups) = member(text, &events, event) else {
@@ -160,7 +165,8 @@ fn with_comma(container: &Container, at: usize) -> Range<usize> {
 }
 
 fn member(text: &str, object: &Container, name: &str) -> Option<Range<usize>> {
-    let is_it = |entry: &&Entry| entry.key.clone().is_some_and(|k| serde_json::from_str::<String>(&text[k]).is_ok_and(|k| k == name));
+    let is_it =
+        |entry: &&Entry| entry.key.clone().is_some_and(|k| serde_json::from_str::<String>(&text[k]).is_ok_and(|k| k == name));
     // A name that stands twice: the last one counts, as for every JSON reader.
     object.entries.iter().rev().find(is_it).map(|e| e.value.clone())
 }
@@ -246,9 +252,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn hooks() -> Vec<Hook> {
-        ["SessionStart", "PostToolUse"]
-            .map(|event| Hook { event, command: "/bin/nmem record".into(), timeout: 10 })
-            .to_vec()
+        ["SessionStart", "PostToolUse"].map(|event| Hook { event, command: "/bin/nmem record".into(), timeout: 10 }).to_vec()
     }
 
     fn ours(command: &str) -> bool {
@@ -294,17 +298,28 @@ mod tests {
 
     #[test]
     fn a_file_that_no_agent_would_read_is_refused_with_the_reason() {
-        for (text, reason) in [("{,}", "not JSON"), ("[]", "not a JSON object"), (r#"{"hooks":[]}"#, "`hooks` is not"), (r#"{"hooks":{"Stop":1}}"#, "`hooks.Stop` is not")] {
+        for (text, reason) in [
+            ("{,}", "not JSON"),
+            ("[]", "not a JSON object"),
+            (r#"{"hooks":[]}"#, "`hooks` is not"),
+            (r#"{"hooks":{"Stop":1}}"#, "`hooks.Stop` is not"),
+        ] {
             assert!(add(text, &hooks()).unwrap_err().0.contains(reason), "{text}");
         }
     }
 
     fn json() -> impl Strategy<Value = Value> {
-        let leaf = prop_oneof![Just(Value::Null), any::<bool>().prop_map(Value::from), any::<i32>().prop_map(Value::from), "[\\PC\\\\\"{}\\[\\]:,]{0,8}".prop_map(Value::from)];
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i32>().prop_map(Value::from),
+            "[\\PC\\\\\"{}\\[\\]:,]{0,8}".prop_map(Value::from)
+        ];
         leaf.prop_recursive(3, 20, 4, |inner| {
             prop_oneof![
                 proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-                proptest::collection::hash_map("[a-z\"\\\\{]{0,4}", inner, 0..4).prop_map(|m| Value::Object(m.into_iter().collect())),
+                proptest::collection::hash_map("[a-z\"\\\\{]{0,4}", inner, 0..4)
+                    .prop_map(|m| Value::Object(m.into_iter().collect())),
             ]
         })
     }

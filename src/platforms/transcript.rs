@@ -58,7 +58,8 @@ impl Turn {
         }
         if thinking {
             let blocks = message["content"].as_array().into_iter().flatten();
-            self.thoughts.extend(blocks.filter_map(|b| b["thinking"].as_str()).filter(|t| !t.trim().is_empty()).map(String::from));
+            self.thoughts
+                .extend(blocks.filter_map(|b| b["thinking"].as_str()).filter(|t| !t.trim().is_empty()).map(String::from));
         }
         if self.counted.contains(id) {
             return;

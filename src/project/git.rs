@@ -3,8 +3,8 @@
 //! Formats: gitrepository-layout(5), git-config(5). Every file is read through `files`, since a repository may hold
 //! anything.
 
-use crate::model::GitState;
 use crate::files;
+use crate::model::GitState;
 use std::path::{Path, PathBuf};
 
 /// A worktree of a repository.

@@ -77,10 +77,8 @@ pub fn scan(text: &str) -> Vec<Span> {
 fn at_literal(bytes: &[u8], at: usize) -> Option<Span> {
     let rest = &bytes[at..];
     let begins_word = at == 0 || !bytes[at - 1].is_ascii_alphanumeric();
-    if begins_word {
-        if let Some(span) = key(bytes, at).or_else(|| jwt(bytes, at)).or_else(|| header(bytes, at)) {
-            return Some(span);
-        }
+    if begins_word && let Some(span) = key(bytes, at).or_else(|| jwt(bytes, at)).or_else(|| header(bytes, at)) {
+        return Some(span);
     }
     if rest.starts_with(PEM.as_bytes()) {
         return pem(bytes, at);
@@ -100,11 +98,7 @@ fn key(bytes: &[u8], at: usize) -> Option<Span> {
         let start = at + k.prefix.len();
         let end = run(bytes, start, |b| k.body.has(b));
         let body = &bytes[start..end];
-        (body.len() >= k.min && body.iter().any(u8::is_ascii_digit)).then_some(Span {
-            start: at,
-            end,
-            family: k.family,
-        })
+        (body.len() >= k.min && body.iter().any(u8::is_ascii_digit)).then_some(Span { start: at, end, family: k.family })
     })
 }
 
@@ -145,11 +139,7 @@ fn url_password(bytes: &[u8], at: usize) -> Option<Span> {
     let colon = authority[..sign].iter().position(|&b| b == b':')?;
     let password = &authority[colon + 1..sign];
     let variable = password.first().is_some_and(|b| matches!(b, b'$' | b'{' | b'%' | b'*'));
-    (!password.is_empty() && !variable).then_some(Span {
-        start: from + colon + 1,
-        end: from + sign,
-        family: "url-password",
-    })
+    (!password.is_empty() && !variable).then_some(Span { start: from + colon + 1, end: from + sign, family: "url-password" })
 }
 
 /// Schemes of `Authorization`, in lower case (IANA HTTP Authentication Scheme Registry, and AWS's own).
@@ -210,11 +200,7 @@ fn looks_random(value: &[u8]) -> bool {
     let alphabet = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'_' | b'-' | b'=' | b'.' | b'~');
     let digits = value.iter().filter(|b| b.is_ascii_digit()).count();
     let letters = value.iter().filter(|b| b.is_ascii_alphabetic()).count();
-    (16..=512).contains(&value.len())
-        && value.iter().all(alphabet)
-        && digits >= 2
-        && letters >= 2
-        && entropy(value) >= 3.0
+    (16..=512).contains(&value.len()) && value.iter().all(alphabet) && digits >= 2 && letters >= 2 && entropy(value) >= 3.0
 }
 
 /// Shannon entropy in bits a byte.

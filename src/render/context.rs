@@ -6,8 +6,7 @@
 use super::clean::{code, line, quoted};
 use super::style::Style;
 use super::time;
-use crate::digest::{Digest, Failed, State};
-use crate::model::Millis;
+use crate::model::{Change, Digest, Failed, Millis, State};
 
 /// Turns of the newest session, and of the session's own record after a compaction.
 const TURNS: usize = 4;
@@ -154,7 +153,11 @@ fn details(block: &mut Block, digest: &Digest, turns: usize) {
     if !digest.open_tasks.is_empty() {
         let named: Vec<String> = digest.open_tasks.iter().take(TASKS).map(|t| quoted(t, 80)).collect();
         let more = digest.open_tasks.len().saturating_sub(TASKS);
-        block.push(&format!("- open tasks: {}{}", named.join(", "), if more > 0 { format!(" and {more} more") } else { String::new() }));
+        block.push(&format!(
+            "- open tasks: {}{}",
+            named.join(", "),
+            if more > 0 { format!(" and {more} more") } else { String::new() }
+        ));
     }
     if let Some(next) = &digest.next {
         block.push(&format!("- left to do, in the agent's words: {}", quoted(next, 240)));
@@ -168,7 +171,8 @@ fn gist(digest: &Digest) -> String {
         parts.push(format!("→ {}", quoted(done, 140)));
     }
     if !digest.changed.is_empty() {
-        parts.push(format!("changed {}", digest.changed.iter().take(3).map(|c| line(&c.path, 80)).collect::<Vec<_>>().join(", ")));
+        parts
+            .push(format!("changed {}", digest.changed.iter().take(3).map(|c| line(&c.path, 80)).collect::<Vec<_>>().join(", ")));
     }
     if let Some(commit) = digest.commits.last() {
         parts.push(format!("committed {}", quoted(&commit.subject, 80)));
@@ -177,7 +181,7 @@ fn gist(digest: &Digest) -> String {
 }
 
 fn changed(digest: &Digest) -> String {
-    let name = |c: &crate::digest::Change| {
+    let name = |c: &Change| {
         let note = match (c.created, c.times) {
             (true, _) => " (new)".to_string(),
             (false, 1) => String::new(),

@@ -45,7 +45,8 @@ pub fn text(hit: &Hit, words: &[String], style: Style, all_projects: bool) -> St
         HitKind::Tool => hit.what.as_str(),
     };
     let failed = if hit.succeeded == Some(false) { format!(" {}", style.bad("failed")) } else { String::new() };
-    let project = hit.project.as_deref().filter(|_| all_projects).map(|p| format!(" {}", style.path(&line(p, 40)))).unwrap_or_default();
+    let project =
+        hit.project.as_deref().filter(|_| all_projects).map(|p| format!(" {}", style.path(&line(p, 40)))).unwrap_or_default();
     let when = style.faint(&format!("{} {}", time::day(hit.at), time::clock(hit.at)));
     format!("{}  {when}  {what}{failed}{project}\n    {}", style.strong(&id(hit)), marked(&snippet(hit, words), words, style))
 }

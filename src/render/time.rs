@@ -85,19 +85,13 @@ mod tests {
 
     #[test]
     fn spans_are_told_in_the_unit_that_fits() {
-        assert_eq!(["0", "59000", "2280000", "7200000", "7500000"].map(|ms| span(ms.parse().unwrap())), [
-            "under a minute",
-            "under a minute",
-            "38 min",
-            "2 h",
-            "2 h 5 min"
-        ]);
-        assert_eq!([0, 300_000, 7_200_000, 100_000_000, 300_000_000].map(|ms| ago(0, ms)), [
-            "just now",
-            "5 min ago",
-            "2 h ago",
-            "a day ago",
-            "3 days ago"
-        ]);
+        assert_eq!(
+            ["0", "59000", "2280000", "7200000", "7500000"].map(|ms| span(ms.parse().unwrap())),
+            ["under a minute", "under a minute", "38 min", "2 h", "2 h 5 min"]
+        );
+        assert_eq!(
+            [0, 300_000, 7_200_000, 100_000_000, 300_000_000].map(|ms| ago(0, ms)),
+            ["just now", "5 min ago", "2 h ago", "a day ago", "3 days ago"]
+        );
     }
 }

@@ -50,7 +50,8 @@ impl Store {
     pub fn transcript_mark(&self, platform: Platform, session: &str) -> Result<Option<TranscriptMark>> {
         let sql = "SELECT transcript_offset, transcript_message FROM sessions WHERE platform = ?1 AND agent_session_id = ?2";
         let mut statement = self.conn.prepare_cached(sql)?;
-        let row = |row: &rusqlite::Row| Ok(TranscriptMark { offset: row.get::<_, i64>(0)?.max(0) as u64, last_message: row.get(1)? });
+        let row =
+            |row: &rusqlite::Row| Ok(TranscriptMark { offset: row.get::<_, i64>(0)?.max(0) as u64, last_message: row.get(1)? });
         Ok(statement.query_row(params![platform.name(), session], row).optional()?)
     }
 }
@@ -73,7 +74,9 @@ impl Tx<'_> {
                     self.transcript_read(&session, event, message, read)?;
                 }
                 if let Some(error) = error {
-                    self.tx.prepare_cached("UPDATE sessions SET stop_reason = 'error: ' || ?2 WHERE id = ?1")?.execute(params![session.id, error])?;
+                    self.tx
+                        .prepare_cached("UPDATE sessions SET stop_reason = 'error: ' || ?2 WHERE id = ?1")?
+                        .execute(params![session.id, error])?;
                 }
                 self.touch(session.id, event.at)?;
             }
@@ -131,7 +134,8 @@ impl Tx<'_> {
 
     fn start_session(&self, id: i64, event: &Event, start: &SessionStart) -> Result<()> {
         // A resumed session goes on: its end is taken back. Branch and head at the start stay those of the first start.
-        let sql = "UPDATE sessions SET active_at = max(active_at, :at), ended_at = NULL, end_reason = NULL, start_source = :source,
+        let sql =
+            "UPDATE sessions SET active_at = max(active_at, :at), ended_at = NULL, end_reason = NULL, start_source = :source,
                      client_pid = coalesce(:pid, client_pid), client_started = coalesce(:started, client_started),
                      start_branch = coalesce(start_branch, :branch), start_head = coalesce(start_head, :head),
                      model = coalesce(:model, model) WHERE id = :id";
@@ -186,7 +190,14 @@ impl Tx<'_> {
         }
     }
 
-    fn insert_prompt(&self, session: i64, number: i64, (source, kind): (&str, &str), event: &Event, text: &str) -> Result<Option<i64>> {
+    fn insert_prompt(
+        &self,
+        session: i64,
+        number: i64,
+        (source, kind): (&str, &str),
+        event: &Event,
+        text: &str,
+    ) -> Result<Option<i64>> {
         let sql = "INSERT INTO prompts(session_id, number, source, kind, platform_prompt_id, agent_id, text, received_at)
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING";
         let values = params![session, number, source, kind, event.prompt, event.agent, text, event.at];
@@ -214,7 +225,8 @@ impl Tx<'_> {
             return Ok(());
         }
         let prompt = self.prompt_of(session, event)?;
-        let sql = "INSERT INTO tool_uses(session_id, seq, prompt_id, tool_use_id, received_at, cwd, tool_name, kind, command_kind,
+        let sql =
+            "INSERT INTO tool_uses(session_id, seq, prompt_id, tool_use_id, received_at, cwd, tool_name, kind, command_kind,
                      path, content, input, outcome, succeeded, source_event, metadata)
                    VALUES (:session, :seq, :prompt, :id, :at, :cwd, :name, :kind, :command, :path, :content, :input, :outcome,
                      :succeeded, :event, :metadata)
@@ -255,7 +267,16 @@ impl Tx<'_> {
         let sql = "SELECT 1 FROM tool_uses WHERE session_id = ?1 AND seq > ?2 - 16 AND tool_use_id IS NULL AND tool_name = ?3
                      AND content IS ?4 AND path IS ?5 AND input IS ?6 AND outcome IS ?7 AND source_event = ?8 AND abs(?9 - received_at) <= ?10";
         let values = params![
-            session.id, session.tool_uses, tool.name, tool.content, tool.path, tool.input, tool.outcome, tool.source_event, event.at, SAME_EVENT
+            session.id,
+            session.tool_uses,
+            tool.name,
+            tool.content,
+            tool.path,
+            tool.input,
+            tool.outcome,
+            tool.source_event,
+            event.at,
+            SAME_EVENT
         ];
         Ok(self.tx.prepare_cached(sql)?.exists(values)?)
     }

@@ -64,7 +64,8 @@ fn prompt(row: &Row) -> rusqlite::Result<PromptRow> {
     })
 }
 
-const TOOL_USE: &str = "SELECT id, session_id, seq, prompt_id, tool_use_id, received_at, tool_name, kind, command_kind, path, content,
+const TOOL_USE: &str =
+    "SELECT id, session_id, seq, prompt_id, tool_use_id, received_at, tool_name, kind, command_kind, path, content,
     input, outcome, succeeded, metadata FROM tool_uses";
 
 fn tool_use(row: &Row) -> rusqlite::Result<ToolUseRow> {
@@ -179,7 +180,8 @@ impl Store {
     pub fn counts(&self) -> Result<Counts> {
         let sql = "SELECT (SELECT count(*) FROM projects), count(*),
                      (SELECT count(*) FROM prompts WHERE source = 'user'), coalesce(sum(tool_uses), 0) FROM sessions";
-        let row = |row: &Row| Ok(Counts { projects: row.get(0)?, sessions: row.get(1)?, prompts: row.get(2)?, tool_uses: row.get(3)? });
+        let row =
+            |row: &Row| Ok(Counts { projects: row.get(0)?, sessions: row.get(1)?, prompts: row.get(2)?, tool_uses: row.get(3)? });
         Ok(self.conn.query_row(sql, [], row)?)
     }
 

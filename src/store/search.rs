@@ -19,9 +19,9 @@ const WORDS: usize = 24;
 
 /// English words that say nothing about what is searched for.
 const STOP_WORDS: &[&str] = &[
-    "a", "an", "and", "are", "as", "at", "be", "by", "did", "do", "does", "for", "from", "had", "has", "have", "how", "i", "in", "is", "it",
-    "its", "me", "my", "of", "on", "or", "our", "that", "the", "this", "to", "was", "we", "were", "what", "when", "where", "which", "who",
-    "why", "will", "with", "you", "your",
+    "a", "an", "and", "are", "as", "at", "be", "by", "did", "do", "does", "for", "from", "had", "has", "have", "how", "i", "in",
+    "is", "it", "its", "me", "my", "of", "on", "or", "our", "that", "the", "this", "to", "was", "we", "were", "what", "when",
+    "where", "which", "who", "why", "will", "with", "you", "your",
 ];
 
 /// What is searched for, freed of syntax.
@@ -172,7 +172,9 @@ impl Store {
             return Ok(Some((query.expression(&found, " OR "), true)));
         }
         if common.is_empty() {
-            return Ok((!query.wanted.is_empty()).then(|| (query.expression(&query.wanted.iter().collect::<Vec<_>>(), " OR "), true)));
+            return Ok(
+                (!query.wanted.is_empty()).then(|| (query.expression(&query.wanted.iter().collect::<Vec<_>>(), " OR "), true))
+            );
         }
         Ok(Some((query.expression(&common, " AND "), false)))
     }

@@ -93,7 +93,13 @@ impl Taken {
 
 impl Tx<'_> {
     /// Stores the lines that were taken, in their order; returns how many were rejected.
-    pub fn drain(&self, taken: &Taken, files: &Files, redactor: &Redactor, store: &dyn Fn(&Tx, &Clean<Event>) -> Result<()>) -> Result<usize> {
+    pub fn drain(
+        &self,
+        taken: &Taken,
+        files: &Files,
+        redactor: &Redactor,
+        store: &dyn Fn(&Tx, &Clean<Event>) -> Result<()>,
+    ) -> Result<usize> {
         if !taken.leftover {
             self.tx.execute("DELETE FROM drained", [])?;
         }
