@@ -2,7 +2,7 @@
 //!
 //! It takes redacted text only, and starts anew at [`LIMIT`]: the old lines stay in one file more.
 
-use crate::files::append_private;
+use crate::files::{append_private, make_folder};
 use crate::model::{Files, LogLevel, Millis};
 use crate::redact::Clean;
 use serde::{Deserialize, Serialize};
@@ -24,6 +24,9 @@ pub struct Line {
 pub fn write(files: &Files, wanted: LogLevel, level: LogLevel, at: Millis, message: &Clean<String>) {
     if wanted < level || level == LogLevel::Off {
         return;
+    }
+    if let Some(folder) = files.log.parent().filter(|f| !f.is_dir()) {
+        let _ = make_folder(folder);
     }
     if fs::metadata(&files.log).is_ok_and(|m| m.len() > LIMIT) {
         let _ = fs::rename(&files.log, files.log.with_extension("db-log-old"));

@@ -13,6 +13,8 @@ const KEPT: usize = 16 << 20;
 const SEEN: usize = 1 << 30;
 /// A string longer than this, in a payload that is too large or broken, keeps its two ends.
 const STRING: usize = 128 << 10;
+/// A string that the end of the input cuts is kept from this length on: half a text is a text, half an id is a wrong one.
+const CUT: usize = 256;
 /// Nesting beyond this is dropped; serde_json refuses 128.
 const DEPTH: usize = 100;
 
@@ -191,10 +193,13 @@ impl Slimmer {
         }
     }
 
-    /// Closes what is open. A string that was cut is kept as far as it came; a member without a whole value goes.
+    /// Closes what is open. A long string that was cut is kept as far as it came; a member without a whole value goes.
     fn finish(mut self) -> String {
         if let Some(string) = self.string.take().filter(|s| !s.unwritten) {
             let start = string.start;
+            if string.length < CUT {
+                return self.closed(self.whole.0, self.whole.1).unwrap_or_default();
+            }
             self.close_string(InString { escaped: false, ..string });
             if let Some(text) = self.closed(self.out.len(), self.open.len()) {
                 return text;
@@ -248,14 +253,16 @@ mod tests {
     }
 
     #[test]
-    fn truncated_json_keeps_what_was_whole_and_the_string_that_was_cut() {
-        assert_eq!(mended(r#"{"a":1,"b":{"c":"hal"#), json!({"a":1,"b":{"c":"hal"}}));
+    fn truncated_json_keeps_what_was_whole_and_a_long_string_that_was_cut() {
+        let long = "x".repeat(CUT);
+        assert_eq!(mended(&format!(r#"{{"a":1,"b":{{"c":"{long}"#)), json!({"a":1,"b":{"c":long}}));
+        assert_eq!(mended(&format!(r#"{{"a":1,"b":"{long}\u00"#)), json!({"a":1,"b":long}));
+        assert_eq!(mended(&format!(r#"{{"a":1,"b":"{long}\"#)), json!({"a":1,"b":long}));
+        assert_eq!(mended(r#"{"a":1,"id":"toolu_0"#), json!({"a":1}));
         assert_eq!(mended(r#"{"a":1,"b":tr"#), json!({"a":1}));
         assert_eq!(mended(r#"{"a":1,"b""#), json!({"a":1}));
         assert_eq!(mended(r#"{"a":1,"b":"#), json!({"a":1}));
         assert_eq!(mended(r#"{"a":[1,2"#), json!({"a":[1,2]}));
-        assert_eq!(mended(r#"{"a":"x\u00"#), json!({"a":"x"}));
-        assert_eq!(mended(r#"{"a":"x\"#), json!({"a":"x"}));
     }
 
     #[test]

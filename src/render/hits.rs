@@ -33,7 +33,7 @@ pub fn json(hit: &Hit, words: &[String]) -> Value {
     json!({
         "id": id(hit), "kind": kind(hit), "type": hit.what, "title": line(&hit.text, 120), "snippet": snippet(hit, words),
         "project": hit.project, "session": hit.session, "unit": null, "files": files, "concepts": [],
-        "created_at": hit.at, "made_by": made_by, "score": (hit.score * 1000.0).round() / 1000.0,
+        "created_at": hit.at, "made_by": made_by, "score": (hit.score * 1e9).round() / 1e9,
     })
 }
 

@@ -180,13 +180,17 @@ impl Tx<'_> {
 
     /// Stores an agent's text under the number of the prompt that it answers; returns its row, or the one that stands.
     fn agent_text(&self, session: &Session, event: &Event, kind: &str, text: &str) -> Result<Option<i64>> {
-        let sql = "SELECT id FROM prompts WHERE session_id = ?1 AND number = ?2 AND source = 'agent' AND kind = ?3
-                     AND agent_id IS ?4 AND platform_prompt_id IS ?5 AND text = ?6";
-        let told = params![session.id, session.prompts, kind, event.agent, event.prompt, text];
+        let number = match self.named_prompt(session, event)? {
+            Some((_, number)) => number,
+            None => session.prompts,
+        };
+        let sql = "SELECT id FROM prompts WHERE session_id = ?1 AND source = 'agent' AND kind = ?2 AND agent_id IS ?3
+                     AND platform_prompt_id IS ?4 AND text = ?5 AND (platform_prompt_id IS NOT NULL OR number = ?6)";
+        let told = params![session.id, kind, event.agent, event.prompt, text, number];
         let standing = self.tx.prepare_cached(sql)?.query_row(told, |row| row.get(0)).optional()?;
         match standing {
             Some(id) => Ok(Some(id)),
-            None => self.insert_prompt(session.id, session.prompts, ("agent", kind), event, text),
+            None => self.insert_prompt(session.id, number, ("agent", kind), event, text),
         }
     }
 
@@ -224,7 +228,8 @@ impl Tx<'_> {
         if tool.id.is_none() && self.used_just_now(session, event, tool)? {
             return Ok(());
         }
-        let prompt = self.prompt_of(session, event)?;
+        // What a machine-made prompt sets off belongs to the person's prompt before it.
+        let prompt = self.named_prompt(session, event)?.map(|(id, _)| id).or(session.last_prompt_id);
         let sql =
             "INSERT INTO tool_uses(session_id, seq, prompt_id, tool_use_id, received_at, cwd, tool_name, kind, command_kind,
                      path, content, input, outcome, succeeded, source_event, metadata)
@@ -253,13 +258,12 @@ impl Tx<'_> {
         }
     }
 
-    /// The row of the prompt that the platform names, else the last one: what a machine-made prompt sets off belongs to
-    /// the person's prompt before it.
-    fn prompt_of(&self, session: &Session, event: &Event) -> Result<Option<i64>> {
-        let Some(prompt) = &event.prompt else { return Ok(session.last_prompt_id) };
-        let sql = "SELECT id FROM prompts WHERE session_id = ?1 AND platform_prompt_id = ?2 AND source = 'user' AND platform_prompt_id IS NOT NULL";
-        let id = self.tx.prepare_cached(sql)?.query_row(params![session.id, prompt], |row| row.get(0)).optional()?;
-        Ok(id.or(session.last_prompt_id))
+    /// The row and number of the prompt that the platform names.
+    fn named_prompt(&self, session: &Session, event: &Event) -> Result<Option<(i64, i64)>> {
+        let Some(prompt) = &event.prompt else { return Ok(None) };
+        let sql = "SELECT id, number FROM prompts WHERE session_id = ?1 AND platform_prompt_id = ?2 AND source = 'user' AND platform_prompt_id IS NOT NULL";
+        let row = |row: &rusqlite::Row| Ok((row.get(0)?, row.get(1)?));
+        Ok(self.tx.prepare_cached(sql)?.query_row(params![session.id, prompt], row).optional()?)
     }
 
     /// Looks for the same call among the session's last ones; for platforms that give calls no id.

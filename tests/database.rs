@@ -1,0 +1,137 @@
+//! Nothing is lost and nothing stored twice: locks, crashes, many writers, a database that is newer, read-only or gone.
+
+mod world;
+
+use serde_json::json;
+use std::fs;
+use std::time::{Duration, Instant};
+use world::World;
+
+fn tool(world: &World, id: usize) -> String {
+    let mut payload = world.payload("PostToolUse-Bash");
+    payload["tool_use_id"] = json!(format!("toolu_{id:05}"));
+    payload.to_string()
+}
+
+#[test]
+fn a_locked_database_costs_a_quarter_of_a_second_and_no_event() {
+    let world = World::new();
+    world.hook("UserPromptSubmit");
+    let lock = world.lock();
+    for id in 0..3 {
+        let begun = Instant::now();
+        assert_eq!(world.feed(&["record"], tool(&world, id).as_bytes()).text(), "[exit 0]");
+        assert!(begun.elapsed() < Duration::from_millis(900), "{:?}", begun.elapsed());
+    }
+    assert_eq!(fs::read_to_string(world.data().join("nmem.db-spool")).unwrap().lines().count(), 3);
+    drop(lock);
+    world.feed(&["record"], tool(&world, 3).as_bytes());
+    assert_eq!(
+        world.sql("SELECT group_concat(tool_use_id, ' ') FROM (SELECT * FROM tool_uses ORDER BY seq)"),
+        "toolu_00000 toolu_00001 toolu_00002 toolu_00003"
+    );
+    assert!(!world.data().join("nmem.db-spool").exists());
+    let status = world.nmem(&["status"]).text();
+    assert!(status.contains("kept in the spool: database is locked"), "{status}");
+}
+
+#[test]
+fn many_processes_at_once_lose_nothing_and_store_nothing_twice() {
+    let world = World::new();
+    let (processes, events) = (16, 12);
+    std::thread::scope(|scope| {
+        for process in 0..processes {
+            let world = &world;
+            scope.spawn(move || {
+                for event in 0..events {
+                    // Every third event is told twice.
+                    for _ in 0..1 + usize::from(event % 3 == 0) {
+                        assert_eq!(world.feed(&["record"], tool(world, process * events + event).as_bytes()).text(), "[exit 0]");
+                    }
+                }
+            });
+        }
+    });
+    world.nmem(&["status"]);
+    let expected = (processes * events) as i64;
+    assert_eq!(
+        world.sql("SELECT count(*), count(DISTINCT tool_use_id), min(seq), max(seq) FROM tool_uses"),
+        format!("{expected}|{expected}|1|{expected}")
+    );
+}
+
+#[test]
+fn a_killed_hook_leaves_a_sound_database_with_every_acknowledged_event() {
+    let world = World::new();
+    world.hook("UserPromptSubmit");
+    let mut acknowledged = Vec::new();
+    for id in 0..60 {
+        let mut child = world.start(&["record"], tool(&world, id).as_bytes());
+        std::thread::sleep(Duration::from_micros((id as u64 * 137) % 4000));
+        let _ = child.kill();
+        if child.wait().unwrap().success() {
+            acknowledged.push(format!("toolu_{id:05}"));
+        }
+    }
+    assert_eq!(world.sql("PRAGMA integrity_check"), "ok");
+    let stored = world.sql("SELECT tool_use_id FROM tool_uses");
+    for id in &acknowledged {
+        assert_eq!(stored.lines().filter(|l| l == id).count(), 1, "{id}");
+    }
+    assert_eq!(world.count("SELECT count(*) - max(seq) FROM tool_uses"), 0);
+}
+
+#[test]
+fn a_database_from_the_future_is_left_alone_and_the_events_wait() {
+    let world = World::new();
+    world.hook("UserPromptSubmit");
+    world.connect().execute_batch("PRAGMA user_version = 99; PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    let before = fs::read(world.db()).unwrap();
+    assert_eq!(world.hook("PostToolUse-Bash").text(), "[exit 0]");
+    assert_eq!(fs::read(world.db()).unwrap(), before);
+    insta::assert_snapshot!(world.hook("SessionStart-startup").text(), @r#"
+    {"systemMessage":"nmem: $WORLD/home/.local/share/nmem/nmem.db was written by a newer nmem (schema 99, this one knows 1); events are kept and stored later. See `nmem status`."}
+    [exit 0]
+    "#);
+    insta::assert_snapshot!(world.nmem(&["search", "x"]).text(), @"
+    --- stderr
+    nmem: 2 events wait and could not be stored: $WORLD/home/.local/share/nmem/nmem.db was written by a newer nmem (schema 99, this one knows 1)
+    nmem: $WORLD/home/.local/share/nmem/nmem.db was written by a newer nmem (schema 99, this one knows 1)
+      install the newer nmem again; the database was left alone
+    [exit 1]
+    ");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_folder_and_all_files_are_private_whatever_stood_there() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = World::new();
+    fs::create_dir_all(world.data()).unwrap();
+    fs::set_permissions(world.data(), fs::Permissions::from_mode(0o777)).unwrap();
+    fs::write(world.db(), "").unwrap();
+    fs::set_permissions(world.db(), fs::Permissions::from_mode(0o666)).unwrap();
+    fs::remove_file(world.db()).unwrap();
+    world.silently(&["UserPromptSubmit", "PostToolUse-Bash"]);
+    world.feed(&["record"], b"garbage");
+    for (path, _) in world.all_bytes() {
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600, "{}", path.display());
+    }
+    assert_eq!(fs::metadata(world.data()).unwrap().permissions().mode() & 0o777, 0o700);
+}
+
+#[test]
+fn another_database_is_another_world() {
+    let mut world = World::new();
+    world.set("NMEM_DB", &world.folder.join("other/mem.db").display().to_string());
+    world.silently(&["UserPromptSubmit"]);
+    assert!(world.folder.join("other/mem.db").exists() && !world.db().exists());
+    world.set("NMEM_DB", "relative.db");
+    insta::assert_snapshot!(world.nmem(&["search", "x"]).text(), @"
+    --- stderr
+    nmem: NMEM_DB=relative.db is not an absolute path
+      set NMEM_DB to an absolute path, or unset it
+    [exit 1]
+    ");
+    assert_eq!(world.hook("UserPromptSubmit").text(), "[exit 0]");
+}

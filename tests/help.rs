@@ -1,0 +1,204 @@
+//! The help of every command is one snapshot: no flag changes unseen.
+
+mod world;
+
+use world::World;
+
+#[test]
+fn the_help_of_every_command() {
+    let world = World::new();
+    let mut all = world.nmem(&["--help"]).text();
+    for command in nmem::cli::definition().get_subcommands() {
+        all += &format!("\n\n$ nmem {} --help\n{}", command.get_name(), world.nmem(&[command.get_name(), "--help"]).text());
+    }
+    insta::assert_snapshot!(all, @r#"
+    Memory for coding agents: one binary, one SQLite file, nothing running
+
+    Usage: nmem <COMMAND>
+
+    Commands:
+      record     Take one hook event on stdin (agents call this)
+      context    Show what the next session here would be given
+      search     Find prompts, answers and tool uses by words
+      show       Show one session, prompt or tool use whole
+      status     Show what is stored, what waits and what went wrong
+      install    Hook nmem into an agent
+      uninstall  Take nmem's hooks out again; what was recorded stays
+      demo       Play a recorded session through the real hooks, and show what is remembered
+
+    Options:
+      -h, --help     Print help
+      -V, --version  Print version
+
+    Start with `nmem demo`, then `nmem install claude-code`.
+    [exit 0]
+
+    $ nmem record --help
+    Take one hook event on stdin (agents call this)
+
+    Usage: nmem record [OPTIONS]
+
+    Options:
+          --platform <NAME>  The agent that sends the event; detected from the payload where not given
+      -h, --help             Print help
+
+    Example: nmem record < event.json
+
+    Always exits with 0. Prints nothing, or the JSON that the platform accepts.
+    [exit 0]
+
+    $ nmem context --help
+    Show what the next session here would be given
+
+    Usage: nmem context [OPTIONS]
+
+    Options:
+          --project <DIR>    Look at the project of this folder instead of the current one
+          --budget <BYTES>   Bytes of the block that an agent would be given [default: the setting
+                             context_bytes]
+          --json             Print one JSON object; `text` is what an agent would be given
+          --platform <NAME>  The agent that sends the event on stdin
+      -h, --help             Print help
+
+    Example: nmem context --json
+
+    With a hook event on stdin it registers the session and answers as the agent expects.
+    [exit 0]
+
+    $ nmem search --help
+    Find prompts, answers and tool uses by words
+
+    Usage: nmem search [OPTIONS] [QUERY]...
+
+    Arguments:
+      [QUERY]...  Words to look for
+
+    Options:
+          --kind <KIND>      Kinds of rows to look at [default: both; tool where --file is given]
+                             [possible values: prompt, tool]
+          --file <PATH>      Only tool uses on this file
+          --platform <NAME>  Only what came from this agent
+          --since <TIME>     Only what came later: 2026-11-01, 7d, 12h, yesterday
+          --until <TIME>     Only what came earlier
+          --all              Look at all projects
+          --limit <N>        Results to show; 0 for all [default: 10]
+          --format <FORMAT>  How to print [default: text] [possible values: text, full, json, md]
+          --json             Print one JSON object a line
+          --project <DIR>    Look at the project of this folder instead of the current one
+      -h, --help             Print help
+
+    Example: nmem search login "query string" -logout
+
+    Any of the words counts, ranked by relevance; "a phrase", -not and prefix* are understood.
+    Without words the newest come first.
+    [exit 0]
+
+    $ nmem show --help
+    Show one session, prompt or tool use whole
+
+    Usage: nmem show [OPTIONS] <ID>
+
+    Arguments:
+      <ID>  What to show
+
+    Options:
+          --json  Print one JSON object
+      -h, --help  Print help
+
+    Example: nmem show s14
+
+    Ids are those that search and context print: s14 a session, p12 a prompt, t345 a tool use.
+    A session is found by the beginning of the agent's own id too.
+    [exit 0]
+
+    $ nmem status --help
+    Show what is stored, what waits and what went wrong
+
+    Usage: nmem status [OPTIONS]
+
+    Options:
+          --json  Print one JSON object
+      -h, --help  Print help
+
+    Example: nmem status --json
+    [exit 0]
+
+    $ nmem install --help
+    Hook nmem into an agent
+
+    Usage: nmem install [OPTIONS] <PLATFORM>...
+
+    Arguments:
+      <PLATFORM>...  Agents to hook into [possible values: claude-code]
+
+    Options:
+          --scope <SCOPE>  The user's settings, or those of one project [default: user] [possible
+                           values: user, project]
+          --project <DIR>  The project, with --scope project [default: the current folder]
+          --dry-run        Show what would change, and change nothing
+      -h, --help           Print help
+
+    Example: nmem install claude-code --dry-run
+
+    Other hooks in the file stay as they are. A copy of the file is kept beside it; `nmem uninstall`
+    undoes it byte for byte.
+    [exit 0]
+
+    $ nmem uninstall --help
+    Take nmem's hooks out again; what was recorded stays
+
+    Usage: nmem uninstall [OPTIONS] [PLATFORM]...
+
+    Arguments:
+      [PLATFORM]...  Agents to leave [default: all] [possible values: claude-code]
+
+    Options:
+          --scope <SCOPE>  The user's settings, or those of one project [default: user] [possible
+                           values: user, project]
+          --project <DIR>  The project, with --scope project [default: the current folder]
+          --dry-run        Show what would change, and change nothing
+      -h, --help           Print help
+
+    Example: nmem uninstall
+
+    The database stays; the command says where it is.
+    [exit 0]
+
+    $ nmem demo --help
+    Play a recorded session through the real hooks, and show what is remembered
+
+    Usage: nmem demo [OPTIONS]
+
+    Options:
+          --keep  Keep the folder and say where it is
+      -h, --help  Print help
+
+    Example: nmem demo
+
+    Nothing of yours is touched: it runs in a temporary folder with a database of its own.
+    [exit 0]
+    "#);
+}
+
+#[test]
+fn wrong_usage_exits_with_2_and_says_what_to_do() {
+    let world = World::new();
+    insta::assert_snapshot!(world.nmem(&["serch", "x"]).text(), @"
+    --- stderr
+    error: unrecognized subcommand 'serch'
+
+      tip: a similar subcommand exists: 'search'
+
+    Usage: nmem <COMMAND>
+
+    For more information, try '--help'.
+    [exit 2]
+    ");
+    insta::assert_snapshot!(world.nmem(&["search", "x", "--since", "soon"]).text(), @"
+    --- stderr
+    nmem: nothing is recorded of project yet; --all looks at all projects
+    [exit 0]
+    ");
+    assert_eq!(world.nmem(&["search", "--limit", "many"]).code, Some(2));
+    assert_eq!(world.nmem(&["record", "--no-such-flag"]).text(), "[exit 0]", "a hook never fails");
+}

@@ -1,0 +1,84 @@
+//! No secret reaches the disk: not the database, its log, the spool or the error log.
+
+mod world;
+
+use serde_json::{Value, json};
+use world::World;
+
+/// Built from parts, so that no scanner of repositories takes this file for a leak.
+fn secrets() -> Vec<String> {
+    [
+        ["ghp", "_x7Kq2mPz9LrT4vWb8NsD1fGh6JcY3aE5uQ0o"],
+        ["AKIA", "Q3EGRT7LPZ5XWN4M"],
+        ["sk-ant-", "api03-Zk4r7TqLw9Xv2Bn6Hy8Pd1Sf5Gj3Ma0C"],
+        ["xoxb-", "1234567890-abcdefGHIJKL"],
+        ["eyJ", "hbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.Zm9vYmFyYmF6"],
+    ]
+    .map(|parts| parts.concat())
+    .to_vec()
+}
+
+fn carrying(world: &World, text: &str) -> Vec<Value> {
+    let with = |name: &str, path: &str, number: usize| {
+        let mut payload = world.payload(name);
+        *payload.pointer_mut(path).unwrap() = json!(text);
+        if payload["tool_use_id"].is_string() {
+            payload["tool_use_id"] = json!(format!("toolu_{number}"));
+        }
+        payload
+    };
+    vec![
+        with("UserPromptSubmit", "/prompt", 0),
+        with("PostToolUse-Bash", "/tool_input/command", 1),
+        with("PostToolUse-Bash", "/tool_response/stdout", 2),
+        with("PostToolUseFailure-Bash", "/error", 3),
+        with("PostToolUse-Write-create", "/tool_input/content", 4),
+        with("PostToolUse-Edit", "/tool_input/new_string", 5),
+        with("PostToolUse-mcp__fake__echo", "/tool_input/text", 6),
+        with("PostToolUse-Bash", "/tool_input/description", 7),
+        with("PostToolUse-TaskCreate", "/tool_input/subject", 8),
+        with("Stop", "/last_assistant_message", 9),
+        with("SessionEnd-other", "/reason", 10),
+    ]
+}
+
+fn leaks(world: &World, secret: &str) -> Vec<String> {
+    let holds = |bytes: &[u8]| bytes.windows(secret.len()).any(|w| w == secret.as_bytes());
+    world.all_bytes().into_iter().filter(|(_, bytes)| holds(bytes)).map(|(path, _)| path.display().to_string()).collect()
+}
+
+#[test]
+fn secrets_are_not_stored_wherever_they_stand() {
+    for secret in secrets() {
+        let world = World::new();
+        for payload in carrying(&world, &format!("use {secret} for it, and password=hunter2!x")) {
+            assert_eq!(world.feed(&["record"], payload.to_string().as_bytes()).text(), "[exit 0]");
+        }
+        assert_eq!(leaks(&world, &secret), [] as [String; 0]);
+        assert_eq!(leaks(&world, "hunter2!x"), [] as [String; 0]);
+        assert!(world.count("SELECT count(*) FROM prompts WHERE text LIKE '%[redacted:%'") >= 2);
+    }
+}
+
+#[test]
+fn secrets_are_not_spooled_or_logged_either() {
+    let world = World::new();
+    world.hook("UserPromptSubmit");
+    let _lock = world.lock();
+    let secret = &secrets()[0];
+    for payload in carrying(&world, secret).into_iter().take(3) {
+        world.feed(&["record"], payload.to_string().as_bytes());
+    }
+    world.feed(&["record", "--platform", secret], b"{}");
+    assert!(world.data().join("nmem.db-spool").exists());
+    assert_eq!(leaks(&world, secret), [] as [String; 0]);
+}
+
+#[test]
+fn private_text_and_the_users_own_patterns_leave_no_trace() {
+    let world = World::new();
+    world.write("home/.config/nmem/config.toml", "redact = [\"ACME-[0-9]+\"]\n");
+    world.hook_with("UserPromptSubmit", &[("/prompt", json!("do <private>call Anna Example</private> ACME-4711 now"))]);
+    assert_eq!(world.sql("SELECT text FROM prompts"), "do [redacted:private] [redacted:own-pattern] now");
+    assert_eq!(leaks(&world, "Anna"), [] as [String; 0]);
+}
