@@ -1,4 +1,4 @@
-//! What a shell command was for: build, test, lint, git, commit, install or other.
+//! What a shell command was for: build, test, lint, git, commit, install or other; and whether it failed unseen.
 //!
 //! A command line is cut at `&&`, `||`, `;`, `|` and line ends, outside quotes; each part is judged by its program and
 //! first words, and the strongest judgment counts, so that `cd x && cargo test | tail` is a test. Only names are looked
@@ -180,6 +180,60 @@ fn runner(name: &str, rest: &[&str]) -> CommandKind {
     }
 }
 
+/// Bytes of an output's end that are looked at for failures.
+const OUTPUT: usize = 64 << 10;
+
+/// Tells whether a build, test or lint failed although the line as a whole succeeded: `cargo test | tail` ends as `tail`
+/// does. Only what runners themselves print counts. In real sessions one passing test run in twenty-five was none.
+pub fn failed_unseen(line: &str, kind: CommandKind, output: &str) -> bool {
+    let runs = matches!(kind, CommandKind::Build | CommandKind::Test | CommandKind::Lint);
+    if !runs || !hides_status(line) {
+        return false;
+    }
+    let from = output.len().saturating_sub(OUTPUT);
+    let from = (from..=output.len()).find(|&i| output.is_char_boundary(i)).unwrap_or(0);
+    output[from..].lines().map(str::trim).any(says_failed)
+}
+
+/// A pipe, a list or an alternative: the status is that of something else.
+fn hides_status(line: &str) -> bool {
+    let mut quote = None;
+    line.chars().any(|c| match (quote, c) {
+        (None, '|' | ';') => true,
+        (None, '"' | '\'') => {
+            quote = Some(c);
+            false
+        }
+        (Some(open), c) => {
+            if c == open {
+                quote = None;
+            }
+            false
+        }
+        _ => false,
+    })
+}
+
+/// Lines with which cargo, go test, pytest, jest, mocha, make and the C and TypeScript compilers tell of a failure.
+fn says_failed(line: &str) -> bool {
+    const STARTS: [&str; 9] = [
+        "--- FAIL",
+        "FAIL\t",
+        "FAIL ",
+        "FAILED ",
+        "test result: FAILED",
+        "error: could not compile",
+        "error: test failed",
+        "error[E",
+        "make: ***",
+    ];
+    let counted = line.match_indices(" failed").any(|(at, _)| {
+        let number = line[..at].rsplit(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
+        !number.is_empty() && !number.trim_start_matches('0').is_empty()
+    });
+    line == "FAIL" || counted || STARTS.iter().any(|start| line.starts_with(start)) || line.contains(": error TS")
+}
+
 /// Cuts a line into commands and words; quotes hold their text together and heredoc bodies are left out.
 fn parts(line: &str) -> Vec<Vec<&str>> {
     let line = line.split("<<").next().unwrap_or(line);
@@ -257,6 +311,22 @@ mod tests {
             ("", Other),
         ] {
             assert_eq!(classify(line), kind, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_failure_behind_a_pipe_is_seen_and_a_passing_run_is_left_alone() {
+        for (line, output, failed) in [
+            ("go test ./... 2>&1 | tail -20", "ok  a\n--- FAIL: TestX (0.01s)\nFAIL", true),
+            ("cargo test | tail -3", "test result: FAILED. 3 passed; 1 failed; 0 ignored", true),
+            ("cargo test | tail -3", "test result: ok. 12 passed; 0 failed; 0 ignored", false),
+            ("npx jest | cat", "Tests:       2 failed, 10 passed, 12 total", true),
+            ("pytest -q; true", "10 passed in 0.1s", false),
+            ("cargo test", "--- FAIL: but the status would have said so", false),
+            ("cat log | grep FAIL", "FAIL", false),
+            ("cargo test 'a|b'", "FAIL", false),
+        ] {
+            assert_eq!(failed_unseen(line, classify(line), output), failed, "{line}: {output}");
         }
     }
 

@@ -80,7 +80,7 @@ fn failures(tools: &[ToolUseRow]) -> Vec<Failed> {
 
 /// The line of a failure's answer that says most: one that names an error, else the last.
 fn reason(tool: &ToolUseRow) -> String {
-    let response = tool.metadata["response"].as_str().unwrap_or_default();
+    let response = tool.metadata["response"].as_str().or(tool.outcome.as_deref()).unwrap_or_default();
     let exit = tool.metadata["exit_code"].as_i64();
     let lines: Vec<&str> = response
         .lines()

@@ -224,6 +224,9 @@ pub struct Metadata {
     /// Set with `response` on every failure.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub failed: bool,
+    /// The call raised no failure: that it failed was read from its output.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub inferred: bool,
     /// What a failed call answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response: Option<String>,

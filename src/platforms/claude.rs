@@ -145,7 +145,12 @@ fn tool_use(event: &str, name: &str, payload: &Value) -> ToolUse {
         tool.metadata.failed = true;
         tool.metadata.exit_code = error.strip_prefix("Exit code ").and_then(|rest| rest.split('\n').next()?.trim().parse().ok());
         tool.metadata.response = Some(error);
-    } else if kind == Kind::Command {
+    } else if let (Kind::Command, Some(line), Some(command)) = (kind, &tool.content, tool.command) {
+        if tool.succeeded == Some(true) && command_kind::failed_unseen(line, command, tool.outcome.as_deref().unwrap_or_default())
+        {
+            tool.succeeded = Some(false);
+            tool.metadata.inferred = true;
+        }
         tool.metadata.commit = commit(tool.content.as_deref().unwrap_or_default(), tool.command, response);
     }
     tool
