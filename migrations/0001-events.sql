@@ -20,6 +20,7 @@ CREATE TABLE sessions (
   ended_at           INTEGER,
   end_reason         TEXT,
   start_source       TEXT,              -- how it was last entered: startup, resume, clear, compact, fork
+  compactions        INTEGER NOT NULL DEFAULT 0,
   cwd                TEXT,
   client_pid         INTEGER,
   client_started     INTEGER,           -- process start in clock ticks since boot

@@ -1,7 +1,7 @@
 //! Use case: what a session that begins now should know; for now, the last sessions of its project.
 
 use crate::digest::digest;
-use crate::model::{Digest, Millis, SessionRow, State};
+use crate::model::{Digest, Millis, Platform, SessionRow, State};
 use crate::project::client;
 use crate::render::context::{Occasion, for_agent};
 use crate::store::Store;
@@ -33,8 +33,8 @@ pub fn at_start(store: &Store, project: (i64, &str), own: Option<&str>, budget: 
 }
 
 /// Tells a session what it did so far, when its conversation was cut away.
-pub fn after_compaction(store: &Store, own: &str, budget: usize, now: Millis) -> Result<Recalled> {
-    let Some(session) = store.session_by_agent_id(own)? else { return Ok(Recalled::default()) };
+pub fn after_compaction(store: &Store, own: (Platform, &str), budget: usize, now: Millis) -> Result<Recalled> {
+    let Some(session) = store.session_by_agent_id(own.0, own.1)? else { return Ok(Recalled::default()) };
     if session.prompts + session.tool_uses == 0 {
         return Ok(Recalled::default());
     }

@@ -113,6 +113,7 @@ fn a_project_gets_the_bare_name_and_the_user_the_whole_path() {
     let world = World::new();
     world.nmem(&["install", "claude-code", "--scope", "project"]);
     let text = world.read("project/.claude/settings.json");
+    assert_eq!(text, include_str!("../hooks/claude-code/settings.json"), "the ready configuration is what install writes");
     assert!(text.contains("\"nmem context\"") && !text.contains("/nmem"), "{text}");
     world.nmem(&["uninstall", "--scope", "project"]);
     assert!(!world.project().join(".claude/settings.json").exists());

@@ -110,15 +110,14 @@ fn answer(config: &Config, store: &Store, event: &Event, source: StartSource, no
     }
     let budget = config.context_bytes.value;
     if source == StartSource::Compact {
-        let recalled = recall::after_compaction(store, &event.session, budget, now)?;
+        let recalled = recall::after_compaction(store, (event.platform, &event.session), budget, now)?;
         return Ok(Answer { context: Some(recalled.text).filter(|t| !t.is_empty()), message: None });
     }
-    let Some(session) = store.session_by_agent_id(&event.session)? else { return Ok(Answer::default()) };
     let project =
         event.cwd.as_deref().and_then(|cwd| crate::project::identify(std::path::Path::new(cwd), config.home.as_deref()));
     let row = project.map(|p| store.project_by_key(&p.key)).transpose()?.flatten();
     let Some(row) = row else { return Ok(Answer::default()) };
-    let recalled = recall::at_start(store, (row.id, &row.name), Some(&session.agent_session_id), budget, now)?;
+    let recalled = recall::at_start(store, (row.id, &row.name), Some(&event.session), budget, now)?;
     let message = message(config, &recalled, store.session_count(row.id)? <= 1);
     Ok(Answer { context: Some(recalled.text).filter(|t| !t.is_empty()), message })
 }

@@ -135,7 +135,7 @@ impl Tx<'_> {
     fn start_session(&self, id: i64, event: &Event, start: &SessionStart) -> Result<()> {
         // A resumed session goes on: its end is taken back. Branch and head at the start stay those of the first start.
         let sql =
-            "UPDATE sessions SET active_at = max(active_at, :at), ended_at = NULL, end_reason = NULL, start_source = :source,
+            "UPDATE sessions SET active_at = max(active_at, :at), ended_at = NULL, end_reason = NULL, start_source = :source, compactions = compactions + (:source = 'compact'),
                      client_pid = coalesce(:pid, client_pid), client_started = coalesce(:started, client_started),
                      start_branch = coalesce(start_branch, :branch), start_head = coalesce(start_head, :head),
                      model = coalesce(:model, model) WHERE id = :id";

@@ -1,7 +1,7 @@
 //! Reads what is stored: the last sessions of a project, one thing whole, counts.
 
 use super::Store;
-use crate::model::{Client, Counts, Found, LastEvent, Millis, ProjectRow, PromptRow, SessionRow, Story, ToolUseRow};
+use crate::model::{Client, Counts, Found, LastEvent, Millis, Platform, ProjectRow, PromptRow, SessionRow, Story, ToolUseRow};
 use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, params};
 
@@ -109,9 +109,9 @@ impl Store {
     }
 
     /// Finds a session by the agent's own id.
-    pub fn session_by_agent_id(&self, id: &str) -> Result<Option<SessionRow>> {
-        let sql = format!("{SESSION} WHERE s.agent_session_id = ?1 ORDER BY s.id DESC LIMIT 1");
-        Ok(self.conn.prepare_cached(&sql)?.query_row([id], session).optional()?)
+    pub fn session_by_agent_id(&self, platform: Platform, id: &str) -> Result<Option<SessionRow>> {
+        let sql = format!("{SESSION} WHERE s.platform = ?1 AND s.agent_session_id = ?2");
+        Ok(self.conn.prepare_cached(&sql)?.query_row([platform.name(), id], session).optional()?)
     }
 
     /// Finds sessions whose agent's id begins so; two at most, to tell whether it is unique.

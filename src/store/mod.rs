@@ -50,7 +50,8 @@ impl Store {
         if create {
             migrate::create(files)?;
         }
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+        // Not SQLITE_OPEN_NOFOLLOW: it refuses a link anywhere in the path, and on some systems /home is one.
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut store = Store::connect(files, flags, wait)?;
         migrate::bring_up(&mut store.conn, &files.db)?;
         Ok(store)
