@@ -100,6 +100,13 @@ pub fn append_private(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
+/// 128 bits that nobody else has: the standard library seeds its hashers from the system's random source.
+pub fn unique() -> String {
+    use std::hash::{BuildHasher, RandomState};
+    let half = || RandomState::new().hash_one((std::process::id(), std::thread::current().id()));
+    format!("{:016x}{:016x}", half(), half())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,9 +1,9 @@
 //! The log of what went wrong in hooks, which nobody sees otherwise: one JSON line each, beside the database.
 //!
-//! It takes redacted text only, and starts anew at [`LIMIT`]: the old lines stay in one file more.
+//! It takes redacted text only, and starts anew at 256 kB: the old lines stay in one file more.
 
 use crate::files::{append_private, make_folder};
-use crate::model::{Files, LogLevel, Millis};
+use crate::model::{Files, LogLevel, Millis, beside};
 use crate::redact::Clean;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
@@ -29,7 +29,7 @@ pub fn write(files: &Files, wanted: LogLevel, level: LogLevel, at: Millis, messa
         let _ = make_folder(folder);
     }
     if fs::metadata(&files.log).is_ok_and(|m| m.len() > LIMIT) {
-        let _ = fs::rename(&files.log, files.log.with_extension("db-log-old"));
+        let _ = fs::rename(&files.log, beside(&files.log, "-old"));
     }
     let level = format!("{level:?}").to_lowercase();
     let line = serde_json::json!({"at": at, "level": level, "message": **message});

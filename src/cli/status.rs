@@ -125,11 +125,7 @@ fn look(config: &Config) -> Stored {
 }
 
 fn size(files: &Files) -> u64 {
-    let mut bytes = fs::metadata(&files.db).map_or(0, |m| m.len());
-    let mut wal = files.db.clone().into_os_string();
-    wal.push("-wal");
-    bytes += fs::metadata(wal).map_or(0, |m| m.len());
-    bytes
+    [files.db.clone(), files.wal()].iter().filter_map(|path| fs::metadata(path).ok()).map(|m| m.len()).sum()
 }
 
 fn megabytes(bytes: u64) -> String {

@@ -13,7 +13,7 @@ pub use event::*;
 pub use stored::*;
 pub use texts::*;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Milliseconds since the Unix epoch, UTC.
 pub type Millis = i64;
@@ -34,13 +34,20 @@ pub struct Files {
 impl Files {
     /// Names the files beside a database, as SQLite names its own: none of them ends in `.db`.
     pub fn of(db: PathBuf, own_folder: bool) -> Files {
-        let beside = |suffix: &str| {
-            let mut name = db.clone().into_os_string();
-            name.push(suffix);
-            PathBuf::from(name)
-        };
-        Files { spool: beside("-spool"), rejected: beside("-rejected"), log: beside("-log"), db, own_folder }
+        Files { spool: beside(&db, "-spool"), rejected: beside(&db, "-rejected"), log: beside(&db, "-log"), db, own_folder }
     }
+
+    /// The write-ahead log that SQLite keeps beside the database.
+    pub fn wal(&self) -> PathBuf {
+        beside(&self.db, "-wal")
+    }
+}
+
+/// The name of a file that belongs to another.
+pub fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
 }
 
 /// How much the log says.

@@ -1,6 +1,6 @@
 //! Reads a hook's stdin whatever comes: too much of it, half of it, broken bytes. What can be kept is kept.
 //!
-//! Sound JSON of a sound size is parsed as it is. Everything else goes through [`Slimmer`], one pass over the bytes that
+//! Sound JSON of a sound size is parsed as it is. Everything else goes through `Slimmer`, one pass over the bytes that
 //! shortens long strings to head and tail, closes what was left open, escapes control characters and drops what is nested
 //! too deep: so the call's id, which stands behind a 100 MB output, is still found, in bounded memory.
 

@@ -37,12 +37,12 @@ pub fn line(text: &str, max: usize) -> String {
     out
 }
 
-/// Like [`line`], in quotation marks: somebody else's words.
+/// Like [`line()`], in quotation marks: somebody else's words.
 pub fn quoted(text: &str, max: usize) -> String {
     format!("\"{}\"", line(text, max).replace('"', "'"))
 }
 
-/// Like [`line`], in backticks: a command or a path.
+/// Like [`line()`], in backticks: a command or a path.
 pub fn code(text: &str, max: usize) -> String {
     format!("`{}`", line(text, max).replace('`', "'"))
 }

@@ -8,11 +8,11 @@ use super::Store;
 use crate::error::Failure;
 use crate::files;
 use crate::index_text::INDEX_TEXT_VERSION;
-use crate::model::Files;
+use crate::model::{Files, beside};
 use anyhow::{Context, Result};
 use rusqlite::{Connection, TransactionBehavior};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const MIGRATIONS: &[&str] = &[include_str!("../../migrations/0001-events.sql")];
 
@@ -21,7 +21,7 @@ pub const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;
 
 /// Makes a new database. Another process that is faster wins.
 pub fn create(files: &Files) -> Result<()> {
-    let draft = beside(&files.db, &format!("-new-{}", super::spool::unique()));
+    let draft = beside(&files.db, &format!("-new-{}", files::unique()));
     let built = build(&draft).and_then(|()| place(&draft, &files.db));
     for suffix in ["", "-wal", "-shm", "-journal"] {
         let _ = fs::remove_file(beside(&draft, suffix));
@@ -88,13 +88,6 @@ pub fn refuse_other_versions(conn: &Connection, path: &Path) -> Result<()> {
 
 fn version(conn: &Connection) -> Result<i64> {
     Ok(conn.query_row("PRAGMA user_version", [], |row| row.get(0))?)
-}
-
-/// The name of a file that belongs to another, as SQLite forms them.
-pub fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
 }
 
 impl Store {

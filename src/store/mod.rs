@@ -97,8 +97,7 @@ impl Store {
 
     /// A checkpoint that fails because others read or write is tried again by the next process.
     fn settle(&self, limit: u64) {
-        let wal = migrate::beside(&self.files.db, "-wal");
-        if fs::metadata(wal).is_ok_and(|m| m.len() > limit) {
+        if fs::metadata(self.files.wal()).is_ok_and(|m| m.len() > limit) {
             let _ = self.conn.busy_timeout(Duration::ZERO);
             let _ = self.conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
         }

@@ -1,6 +1,6 @@
 //! Full-text search: from a query as people type it to rows in the order in which they fit.
 //!
-//! The cost is bounded whatever the query: the words of a query are counted up to [`COMMON`] rows each; rows are ranked
+//! The cost is bounded whatever the query: the words of a query are counted up to 4,000 rows each; rows are ranked
 //! by BM25 over the rare words, and a query of nothing but common words takes the newest rows that hold all of them.
 //! What a person types is never handed to FTS5 as syntax, so no query can be an error.
 

@@ -5,9 +5,9 @@
 //! event, and removes it after the commit. If it dies in between, the ids in `drained` make the second time harmless. A
 //! line that the store refuses for good (not for an outage) goes to the rejected file, or nothing would ever drain.
 
-use super::{Store, Tx, migrate::beside};
+use super::{Store, Tx};
 use crate::files::{self, append_private};
-use crate::model::{Event, Files};
+use crate::model::{Event, Files, beside};
 use crate::redact::{Clean, Redactor};
 use anyhow::{Context, Result};
 use rusqlite::ErrorCode;
@@ -61,7 +61,7 @@ pub fn rejected(files: &Files) -> usize {
 
 /// Appends an event.
 pub fn append(files: &Files, event: &Clean<Event>) -> Result<()> {
-    let mut line = serde_json::to_vec(&Written { v: FORMAT, id: unique(), event })?;
+    let mut line = serde_json::to_vec(&Written { v: FORMAT, id: files::unique(), event })?;
     line.push(b'\n');
     if let Some(folder) = files.spool.parent().filter(|f| !f.is_dir()) {
         files::make_folder(folder)?;
@@ -206,13 +206,6 @@ fn is_at(file: &File, files: &Files) -> bool {
 #[cfg(not(unix))]
 fn is_at(_: &File, files: &Files) -> bool {
     files.spool.exists()
-}
-
-/// 128 bits that nobody else has: the standard library seeds its hashers from the system's random source.
-pub(super) fn unique() -> String {
-    use std::hash::{BuildHasher, RandomState};
-    let half = || RandomState::new().hash_one((std::process::id(), std::thread::current().id()));
-    format!("{:016x}{:016x}", half(), half())
 }
 
 #[cfg(test)]
