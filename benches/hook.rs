@@ -4,13 +4,7 @@
 //! CI. Starts are interleaved in a random order, wall time is from spawn to reaped, figures are medians. Prints a table
 //! for people and one JSON object as its last line. `-- --binary PATH` measures another build, `-- --sizes 0,5000` others.
 
-#![expect(
-    unsafe_code,
-    clippy::disallowed_methods,
-    clippy::disallowed_macros,
-    clippy::zombie_processes,
-    reason = "a bench prints, reads its own environment, and reaps with wait4 for the peak memory"
-)]
+#![expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a bench prints and reads its own environment")]
 
 use nmem::model::{Event, Files, Platform};
 use nmem::platforms::{Surroundings, decode};
@@ -18,7 +12,6 @@ use nmem::redact::{Clean, Redactor};
 use nmem::store::{PERSON_WAIT, Store};
 use serde_json::{Value, json};
 use std::fs::{self, File};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -26,6 +19,19 @@ use std::time::{Duration, Instant};
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/claude-code");
 /// The project in which everything is measured; it need not exist.
 const CWD: &str = "/home/dev/project";
+
+/// Starts its arguments, waits, and prints their peak resident memory in kB. `wait4` is in every C library.
+const PEAK: &str = r#"
+extern "C" { fn wait4(pid: i32, status: *mut i32, options: i32, usage: *mut [i64; 18]) -> i32; }
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let child = std::process::Command::new(&args[0]).args(&args[1..]).stderr(std::process::Stdio::null()).spawn().unwrap();
+    // struct rusage: two timevals, then ru_maxrss.
+    let (mut status, mut usage) = (0, [0i64; 18]);
+    assert!(unsafe { wait4(child.id() as i32, &mut status, 0, &mut usage) } > 0 && status == 0);
+    eprintln!("{}", usage[4]);
+}
+"#;
 
 /// What is started: a name, arguments, and the payload on stdin.
 const CASES: [(&str, &[&str], Option<&str>); 9] = [
@@ -159,27 +165,30 @@ struct World {
     random: Random,
 }
 
-#[derive(Clone, Copy)]
-struct Run {
-    wall: Duration,
-    peak_kb: i64,
-}
-
 impl World {
     fn new(binary: PathBuf) -> World {
         let folder = std::env::temp_dir().join(format!("nmem-bench-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
-        fs::write(folder.join("empty.rs"), "fn main() {}\n").expect("a source file");
-        let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".into());
-        let built = Command::new(rustc).args(["-O", "-o", "empty", "empty.rs"]).current_dir(&folder).status();
-        assert!(built.is_ok_and(|s| s.success()), "rustc could not build the empty program");
+        for (name, source) in [("empty", "fn main() {}\n"), ("peak", PEAK)] {
+            fs::write(folder.join(format!("{name}.rs")), source).expect("a source file");
+            let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".into());
+            let built = Command::new(rustc).args(["-O", "-o", name, &format!("{name}.rs")]).current_dir(&folder).status();
+            assert!(built.is_ok_and(|s| s.success()), "rustc could not build {name}.rs");
+        }
         World { empty: folder.join("empty"), folder, binary, serial: 1_000_000_000, random: Random(7) }
     }
 
-    /// Starts one case and waits for its end; what goes to stdin is written to a file before the clock runs.
-    fn start(&mut self, db: &Path, program_args: (&str, &[&str], Option<&str>)) -> Run {
-        let (name, args, stdin) = program_args;
+    /// A case as a command; what goes to stdin is written to a file, before any clock runs.
+    fn command(&mut self, launcher: Option<&Path>, db: &Path, (name, args, stdin): (&str, &[&str], Option<&str>)) -> Command {
         self.serial += 1;
+        let program = if name == "empty" { self.empty.clone() } else { self.binary.clone() };
+        let mut command = match launcher {
+            Some(launcher) => Command::new(launcher),
+            None => Command::new(&program),
+        };
+        if launcher.is_some() {
+            command.arg(&program);
+        }
         let input = match stdin {
             Some(fixture) => {
                 let value = payload(fixture, self.serial, "measured", &mut self.random);
@@ -189,19 +198,28 @@ impl World {
             }
             None => Stdio::null(),
         };
-        let mut command = Command::new(if name == "empty" { &self.empty } else { &self.binary });
-        command.args(args).env_clear().env("HOME", &self.folder).env("NMEM_DB", db).current_dir(&self.folder).arg0(name);
+        command.args(args).env_clear().env("HOME", &self.folder).env("NMEM_DB", db).current_dir(&self.folder);
         command.stdin(input).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+
+    /// Wall time from spawn to reaped.
+    fn start(&mut self, db: &Path, case: (&str, &[&str], Option<&str>)) -> Duration {
+        let mut command = self.command(None, db, case);
         let begun = Instant::now();
-        let child = command.spawn().expect("a process");
-        // SAFETY: a plain C struct of numbers, for which zero is a value.
-        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-        let mut status = 0;
-        // SAFETY: the child's id, and two places to write to. Its handle is not waited on again.
-        let waited = unsafe { libc::wait4(child.id() as libc::pid_t, &raw mut status, 0, &raw mut usage) };
+        let status = command.spawn().and_then(|mut child| child.wait()).expect("a process");
         let wall = begun.elapsed();
-        assert!(waited > 0 && status == 0, "{name} ended with {status}");
-        Run { wall, peak_kb: usage.ru_maxrss }
+        assert!(status.success(), "{} ended with {status}", case.0);
+        wall
+    }
+
+    /// Peak resident memory in kB. Measured by a small program that starts it: a child's figure begins with that of the
+    /// process it was started from, and this one has filled databases.
+    fn peak(&mut self, db: &Path, case: (&str, &[&str], Option<&str>)) -> u64 {
+        let launcher = self.folder.join("peak");
+        let out = self.command(Some(&launcher), db, case).stderr(Stdio::piped()).output().expect("a process");
+        let text = String::from_utf8_lossy(&out.stderr).into_owned();
+        text.trim().parse().unwrap_or_else(|_| panic!("{}: {text}", case.0))
     }
 }
 
@@ -211,19 +229,19 @@ impl Drop for World {
     }
 }
 
-fn percentile(runs: &[Run], p: f64) -> f64 {
-    let mut us: Vec<f64> = runs.iter().map(|r| r.wall.as_secs_f64() * 1e6).collect();
+fn percentile(runs: &[Duration], p: f64) -> f64 {
+    let mut us: Vec<f64> = runs.iter().map(|r| r.as_secs_f64() * 1e6).collect();
     us.sort_by(f64::total_cmp);
     us[((us.len() - 1) as f64 * p).round() as usize]
 }
 
-fn mean(runs: &[Run]) -> f64 {
-    runs.iter().map(|r| r.wall.as_secs_f64() * 1e6).sum::<f64>() / runs.len() as f64
+fn mean(runs: &[Duration]) -> f64 {
+    runs.iter().map(|r| r.as_secs_f64() * 1e6).sum::<f64>() / runs.len() as f64
 }
 
 /// Every case at one size, interleaved.
 fn compare(world: &mut World, db: &Path, size: usize, rounds: usize) -> Value {
-    let mut runs: Vec<Vec<Run>> = vec![Vec::new(); CASES.len()];
+    let mut runs: Vec<Vec<Duration>> = vec![Vec::new(); CASES.len()];
     for round in 0..rounds + 3 {
         let mut order: Vec<usize> = (0..CASES.len()).collect();
         for i in (1..order.len()).rev() {
@@ -245,7 +263,7 @@ fn compare(world: &mut World, db: &Path, size: usize, rounds: usize) -> Value {
     let mut cases = serde_json::Map::new();
     for (i, (name, ..)) in CASES.iter().enumerate() {
         let (median, p95, max) = (percentile(&runs[i], 0.5), percentile(&runs[i], 0.95), percentile(&runs[i], 1.0));
-        let peak = runs[i].iter().map(|r| r.peak_kb).max().unwrap_or(0);
+        let peak = (0..3).map(|_| world.peak(db, CASES[i])).max().unwrap_or(0);
         println!("{name:<10}{median:>10.0}{:>8.2}{p95:>10.0}{max:>10.0}{peak:>12}", median / floor);
         cases.insert(name.to_string(), json!({"median_us": median.round(), "ratio": round2(median / floor), "p95_us": p95.round(), "max_us": max.round(), "peak_kb": peak}));
     }
