@@ -9,6 +9,7 @@
 //! longest family, and what is kept lies well inside them.
 
 mod families;
+mod options;
 mod scan;
 
 use crate::model::{Limit, NAME, Texts};

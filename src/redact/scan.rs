@@ -3,6 +3,7 @@
 //! No regex and no allocation but for what is found. Measured in ADR/0008.
 
 use super::families::{HEADERS, KEYS, PASSWORD_NAMES, SECRET_NAMES};
+use super::options;
 
 /// Bytes `start..end` of the scanned text, to be replaced by a mark. Never empty, on character boundaries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,16 +16,20 @@ pub struct Span {
 const PEM: &str = "-----BEGIN ";
 const PRIVATE: &str = "<private>";
 /// Literals with a matcher of their own.
-const SPECIAL: &[&str] = &[PEM, PRIVATE, "://", "eyJ"];
+const SPECIAL: &[&str] = &[PEM, PRIVATE, "://", "eyJ", " -"];
 
-/// One bit for each pair of bytes, case folded, that begins something.
+/// One bit for each pair of bytes that begins something: keys as they are written, names in either case.
 static PAIRS: [u64; 1024] = pairs();
+
+/// Rows of `KEYS`, ordered by their first byte, and where each byte's rows begin.
+static BY_FIRST: ([u8; KEYS.len()], [u8; 257]) = by_first();
 
 const fn pairs() -> [u64; 1024] {
     let mut bits = [0; 1024];
     let mut i = 0;
     while i < KEYS.len() {
-        bits = with(bits, KEYS[i].prefix);
+        let key = KEYS[i].prefix.as_bytes();
+        bits = with(bits, key[0], key[1]);
         i += 1;
     }
     let lists = [PASSWORD_NAMES, SECRET_NAMES, HEADERS, SPECIAL];
@@ -32,7 +37,9 @@ const fn pairs() -> [u64; 1024] {
     while list < lists.len() {
         let mut i = 0;
         while i < lists[list].len() {
-            bits = with(bits, lists[list][i]);
+            let name = lists[list][i].as_bytes();
+            let (a, b) = ([name[0], name[0].to_ascii_uppercase()], [name[1], name[1].to_ascii_uppercase()]);
+            bits = with(with(with(with(bits, a[0], b[0]), a[0], b[1]), a[1], b[0]), a[1], b[1]);
             i += 1;
         }
         list += 1;
@@ -40,16 +47,33 @@ const fn pairs() -> [u64; 1024] {
     bits
 }
 
-const fn with(mut bits: [u64; 1024], literal: &str) -> [u64; 1024] {
-    let at = pair(literal.as_bytes()[0], literal.as_bytes()[1]);
+const fn with(mut bits: [u64; 1024], a: u8, b: u8) -> [u64; 1024] {
+    let at = pair(a, b);
     bits[at >> 6] |= 1 << (at & 63);
     bits
 }
 
-/// Folds case by setting bit 5 of every byte: letters fall together, and so do a few marks, which costs nothing but a
-/// matcher called in vain.
 const fn pair(a: u8, b: u8) -> usize {
-    ((a | 0x20) as usize) << 8 | (b | 0x20) as usize
+    (a as usize) << 8 | b as usize
+}
+
+const fn by_first() -> ([u8; KEYS.len()], [u8; 257]) {
+    let (mut order, mut starts) = ([0; KEYS.len()], [0; 257]);
+    let (mut byte, mut at) = (0, 0);
+    while byte < 256 {
+        starts[byte] = at as u8;
+        let mut i = 0;
+        while i < KEYS.len() {
+            if KEYS[i].prefix.as_bytes()[0] as usize == byte {
+                order[at] = i as u8;
+                at += 1;
+            }
+            i += 1;
+        }
+        byte += 1;
+    }
+    starts[256] = at as u8;
+    (order, starts)
 }
 
 /// Returns the secrets in `text`, in order, none overlapping.
@@ -87,6 +111,9 @@ fn at_literal(bytes: &[u8], at: usize) -> Option<Span> {
         let end = find(rest, b"</private>").map_or(bytes.len(), |i| at + i + b"</private>".len());
         return Some(Span { start: at, end, family: "private" });
     }
+    if rest.starts_with(b" -") {
+        return options::password(bytes, at);
+    }
     if rest.starts_with(b"://") {
         return url_password(bytes, at);
     }
@@ -94,11 +121,20 @@ fn at_literal(bytes: &[u8], at: usize) -> Option<Span> {
 }
 
 fn key(bytes: &[u8], at: usize) -> Option<Span> {
-    KEYS.iter().filter(|k| bytes[at..].starts_with(k.prefix.as_bytes())).find_map(|k| {
+    let (order, starts) = &BY_FIRST;
+    let first = bytes[at] as usize;
+    let rows = order[starts[first] as usize..starts[first + 1] as usize].iter().map(|&row| &KEYS[row as usize]);
+    rows.filter(|k| bytes[at..].starts_with(k.prefix.as_bytes())).find_map(|k| {
         let start = at + k.prefix.len();
         let end = run(bytes, start, |b| k.body.has(b));
         let body = &bytes[start..end];
-        (body.len() >= k.min && body.iter().any(u8::is_ascii_digit)).then_some(Span { start: at, end, family: k.family })
+        // Words that hang together by dashes have neither a digit nor both cases.
+        let mixed = body.iter().any(u8::is_ascii_uppercase) && body.iter().any(u8::is_ascii_lowercase);
+        (body.len() >= k.min && (mixed || body.iter().any(u8::is_ascii_digit))).then_some(Span {
+            start: at,
+            end,
+            family: k.family,
+        })
     })
 }
 
@@ -171,7 +207,13 @@ fn assignment(bytes: &[u8], at: usize) -> Option<Span> {
     let rest = &bytes[at..];
     let password = PASSWORD_NAMES.iter().find(|n| starts_with_folded(rest, n));
     let name = password.or_else(|| SECRET_NAMES.iter().find(|n| starts_with_folded(rest, n)))?;
-    let mut from = run(bytes, at + name.len(), |b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+    let after = at + name.len();
+    // `tokenize` is another word; `tokenSecret` and `TOKEN_2` are not.
+    let goes_on = |b: &u8| b.is_ascii_alphabetic() && b.is_ascii_uppercase() == bytes[after - 1].is_ascii_uppercase();
+    if bytes.get(after).is_some_and(goes_on) {
+        return None;
+    }
+    let mut from = run(bytes, after, |b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
     from = run(bytes, from, |b| matches!(b, b'"' | b'\'' | b'\\' | b' ' | b']'));
     if !matches!(bytes.get(from)?, b':' | b'=') {
         return None;
@@ -183,15 +225,26 @@ fn assignment(bytes: &[u8], at: usize) -> Option<Span> {
         !b.is_ascii_whitespace() && !matches!(b, b'"' | b'\'' | b'`' | b',' | b';' | b')' | b'}' | b']' | b'\\' | b'<')
     });
     let value = &bytes[from..end];
-    let secret = if password.is_some() { looks_chosen(value) } else { looks_random(value) };
+    // DB_PASSWORD=swordfish: a shell's assignment holds a value, where code would hold a name.
+    let shell = bytes[at].is_ascii_uppercase() && bytes[from - 1 - usize::from(quoted)] == b'=';
+    let secret = if password.is_some() { looks_chosen(value, shell) } else { looks_random(value) };
     secret.then_some(Span { start: from, end: boundary(bytes, end), family: "assigned-secret" })
 }
 
+/// What people write where a password would stand.
+const PLACEHOLDERS: [&[u8]; 8] =
+    [b"password", b"changeme", b"example", b"secret", b"string", b"prompt", b"required", b"undefined"];
+
 /// A password that a person chose: letters with digits or marks, and not a variable, a call, a type or a placeholder.
-fn looks_chosen(value: &[u8]) -> bool {
-    let code = |b: &u8| matches!(b, b'(' | b'[' | b'{' | b'$' | b'|');
+fn looks_chosen(value: &[u8], shell: bool) -> bool {
+    let code = |b: &u8| matches!(b, b'(' | b'[' | b'{' | b'$' | b'|' | b'%');
     let mixed = value.iter().any(|b| !b.is_ascii_alphabetic() && !matches!(b, b'_' | b'.' | b'-' | b':' | b'/' | b'*'));
-    (6..=128).contains(&value.len()) && mixed && !value.iter().any(code) && value.iter().any(u8::is_ascii_alphabetic)
+    let plain = shell && value.iter().any(u8::is_ascii_alphabetic);
+    let placeholder = PLACEHOLDERS.iter().any(|p| value.eq_ignore_ascii_case(p));
+    (6..=128).contains(&value.len())
+        && !placeholder
+        && !value.iter().any(code)
+        && (plain || mixed && value.iter().any(u8::is_ascii_alphabetic))
 }
 
 /// At least 16 characters of a key's alphabet, letters and digits mixed, with 3 bits of entropy a character or more:
@@ -200,7 +253,12 @@ fn looks_random(value: &[u8]) -> bool {
     let alphabet = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'_' | b'-' | b'=' | b'.' | b'~');
     let digits = value.iter().filter(|b| b.is_ascii_digit()).count();
     let letters = value.iter().filter(|b| b.is_ascii_alphabetic()).count();
-    (16..=512).contains(&value.len()) && value.iter().all(alphabet) && digits >= 2 && letters >= 2 && entropy(value) >= 3.0
+    let both_cases = value.iter().any(u8::is_ascii_uppercase) && value.iter().any(u8::is_ascii_lowercase);
+    (16..=512).contains(&value.len())
+        && value.iter().all(alphabet)
+        && (digits >= 2 || digits == 1 && both_cases && value.len() >= 20)
+        && letters >= 2
+        && entropy(value) >= 3.0
 }
 
 /// Shannon entropy in bits a byte.
@@ -213,7 +271,8 @@ fn entropy(value: &[u8]) -> f64 {
     counts.iter().filter(|&&c| c > 0).map(|&c| f64::from(c) / n).map(|p| -p * p.log2()).sum()
 }
 
-fn run(bytes: &[u8], from: usize, while_: impl Fn(u8) -> bool) -> usize {
+/// The end of a run of bytes that begins at `from`.
+pub fn run(bytes: &[u8], from: usize, while_: impl Fn(u8) -> bool) -> usize {
     bytes[from.min(bytes.len())..].iter().position(|&b| !while_(b)).map_or(bytes.len(), |i| from + i)
 }
 
@@ -249,6 +308,7 @@ mod tests {
             let alphabet = match k.body {
                 Body::Hex => "0123456789abcdef",
                 Body::Upper => "A1B2C3D4E5F6G7H8",
+                Body::LowerAlnum => "a1b2c3d4e5f6g7h8",
                 _ => "a1B2c3D4e5F6g7H8",
             };
             let body = alphabet.repeat(8)[..k.min].to_string();
@@ -263,6 +323,8 @@ mod tests {
     fn secrets_in_the_forms_that_people_write_them() {
         for (text, family) in [
             ("export DB_PASSWORD=hunter2!", "assigned-secret"),
+            ("MYSQL_PASSWORD='swordfish' mysqldump", "assigned-secret"),
+            (concat!("aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/", "bPxRfiCYzEXAMPLEKEY"), "assigned-secret"),
             ("{\"client_secret\": \"9f8a7b6c5d4e3f2a1b0c\"}", "assigned-secret"),
             ("{\\\"api_key\\\": \\\"9f8a7b6c5d4e3f2a1b0c\\\"}", "assigned-secret"),
             ("auth_token: 'Zm9vYmFyYmF6MTIz'", "assigned-secret"),
@@ -287,11 +349,14 @@ mod tests {
             "if password == expected_password {",
             "secret = os.environ['CLIENT_SECRET']",
             "API_KEY=$OTHER_KEY",
+            "DB_PASSWORD=changeme",
+            "PGPASSWORD=${PG_PASSWORD}",
             "commit 3f786850e387550fdab836ed7e6dc881de23001b",
             "id: 123e4567-e89b-12d3-a456-426614174000",
             "https://example.org/a:b@c",
             "Authorization: Bearer $TOKEN",
             "tokens: 12345",
+            "pNew->x1.xTokenize = fts5VtoV2Tokenize;",
             "the cookie: a short history",
             "integrity sha512-abc123/DEF456+ghi789==",
             "task-force-with-lease-1234567890-abcdefghij",
