@@ -72,6 +72,24 @@ pub fn make_folder(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
+/// What stays of a file while it is the same file, whatever its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity(u64, u64);
+
+/// Device and inode.
+#[cfg(unix)]
+pub fn identity(meta: &fs::Metadata) -> Identity {
+    use std::os::unix::fs::MetadataExt;
+    Identity(meta.dev(), meta.ino())
+}
+
+/// Creation time: stable Rust knows no file index.
+#[cfg(not(unix))]
+pub fn identity(meta: &fs::Metadata) -> Identity {
+    let created = meta.created().ok().and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok());
+    Identity(0, created.map_or(0, |d| d.as_nanos() as u64))
+}
+
 /// Takes from a file or folder the permissions that go beyond `mode`.
 #[cfg(unix)]
 pub fn tighten(path: &Path, meta: &fs::Metadata, mode: u32) -> io::Result<()> {

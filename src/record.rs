@@ -53,11 +53,26 @@ impl Recorder<'_> {
         self.redactor.clean(event)
     }
 
-    /// Stores an event, after all that waits in the spool. On an error nothing of it is stored.
+    /// Stores an event, after all that waits in the spool. On an error nothing of it is stored. A database that turns
+    /// out to be broken is set aside, and the event goes into a new one.
     pub fn store(&self, event: &Clean<Event>) -> Result<Store> {
         let mut store = Store::open(self.files, HOOK_WAIT)?;
-        let read = self.read_transcript(&store, event)?;
-        let skip = self.transcript_to_skip(&store, event)?;
+        match self.store_in(&mut store, event) {
+            Ok(()) => Ok(store),
+            Err(error) => {
+                if !store.set_aside_if_broken(&error)? {
+                    return Err(error);
+                }
+                let mut store = Store::open(self.files, HOOK_WAIT)?;
+                self.store_in(&mut store, event)?;
+                Ok(store)
+            }
+        }
+    }
+
+    fn store_in(&self, store: &mut Store, event: &Clean<Event>) -> Result<()> {
+        let read = self.read_transcript(store, event)?;
+        let skip = self.transcript_to_skip(store, event)?;
         let identify: Identify = &|cwd| Some(self.redactor.clean(project::identify(Path::new(cwd), self.home)?));
         let work = |tx: &crate::store::Tx| {
             tx.store_event(event, read.as_ref(), identify)?;
@@ -74,7 +89,7 @@ impl Recorder<'_> {
         if matches!(event.what, Happening::TurnEnded { .. } | Happening::SessionEnded { .. }) {
             store.settle_all();
         }
-        Ok(store)
+        Ok(())
     }
 
     /// Stores what waits in the spool.

@@ -135,3 +135,42 @@ fn another_database_is_another_world() {
     ");
     assert_eq!(world.hook("UserPromptSubmit").text(), "[exit 0]");
 }
+
+#[test]
+fn a_broken_database_is_kept_aside_and_recording_goes_on() {
+    type Harm = fn(&mut Vec<u8>);
+    let breaks: [(&str, Harm); 4] = [
+        ("header", |bytes| bytes[..100].fill(0)),
+        ("schema", |bytes| bytes[100..4096].fill(0x5A)),
+        ("cut short", |bytes| bytes.truncate(5000)),
+        ("pages", |bytes| bytes[4096..].iter_mut().for_each(|b| *b = 0xA5)),
+    ];
+    for (what, harm) in breaks {
+        let world = World::new();
+        for id in 0..30 {
+            world.feed(&["record"], tool(&world, id).as_bytes());
+        }
+        world.hook("Stop");
+        let mut bytes = fs::read(world.db()).unwrap();
+        harm(&mut bytes);
+        fs::write(world.db(), &bytes).unwrap();
+        assert_eq!(world.feed(&["record"], tool(&world, 100).as_bytes()).text(), "[exit 0]", "{what}");
+        assert_eq!(world.feed(&["record"], tool(&world, 101).as_bytes()).text(), "[exit 0]", "{what}");
+        assert_eq!(world.sql("SELECT group_concat(tool_use_id, ' ') FROM tool_uses"), "toolu_00100 toolu_00101", "{what}");
+        let aside: Vec<_> =
+            world.all_bytes().into_iter().filter(|(path, _)| path.display().to_string().contains("-broken-")).collect();
+        assert!(aside.iter().any(|(_, kept)| *kept == bytes), "{what}: the broken file is gone");
+        assert!(world.nmem(&["status"]).stdout.contains("a broken database was set aside"), "{what}");
+    }
+}
+
+#[test]
+fn a_file_that_is_no_database_is_left_alone_and_the_event_waits() {
+    let mut world = World::new();
+    world.write("mine/notes.txt", "my own notes, longer than a header of SQLite would be");
+    let notes = world.folder.join("mine/notes.txt");
+    world.set("NMEM_DB", &notes.display().to_string());
+    assert_eq!(world.hook("UserPromptSubmit").text(), "[exit 0]");
+    assert_eq!(world.read("mine/notes.txt"), "my own notes, longer than a header of SQLite would be");
+    assert_eq!(world.read("mine/notes.txt-spool").lines().count(), 1);
+}

@@ -84,6 +84,9 @@ pub fn run(args: &Arguments) -> Result<()> {
     if rejected > 0 {
         out += &format!("  {rejected} events could not be stored and are kept in {}\n", files.rejected.display());
     }
+    for broken in Store::broken_ones(files) {
+        out += &format!("  {} a broken database was set aside: {}\n", style.bad("note:"), broken.display());
+    }
     if config::switched_off() {
         out += &format!("  {} hooks do nothing: NMEM_DISABLE or RAD_ENABLED says so\n", style.bad("off:"));
     }

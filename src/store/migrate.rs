@@ -1,17 +1,13 @@
-//! Makes the schema, and brings an older one up: `migrations/NNNN-name.sql` in order, `user_version` as the mark.
+//! Brings a schema up: `migrations/NNNN-name.sql` in order, `user_version` as the mark.
 //!
-//! A migration is never changed, removed or reordered once released. A database of a newer nmem is refused and left
-//! alone. A new database is built under another name and linked into place whole, so that sixty-four hooks that start at
-//! once never see half of one.
+//! A migration is never changed, removed or reordered once released. A database of a newer nmem, or of another program,
+//! is refused and left alone.
 
 use super::Store;
 use crate::error::Failure;
-use crate::files;
 use crate::index_text::INDEX_TEXT_VERSION;
-use crate::model::{Files, beside};
 use anyhow::{Context, Result};
 use rusqlite::{Connection, TransactionBehavior};
-use std::fs;
 use std::path::Path;
 
 const MIGRATIONS: &[&str] = &[include_str!("../../migrations/0001-events.sql")];
@@ -19,40 +15,12 @@ const MIGRATIONS: &[&str] = &[include_str!("../../migrations/0001-events.sql")];
 /// The schema's version that this binary writes.
 pub const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;
 
-/// Makes a new database. Another process that is faster wins.
-pub fn create(files: &Files) -> Result<()> {
-    let draft = beside(&files.db, &format!("-new-{}", files::unique()));
-    let built = build(&draft).and_then(|()| place(&draft, &files.db));
-    for suffix in ["", "-wal", "-shm", "-journal"] {
-        let _ = fs::remove_file(beside(&draft, suffix));
-    }
-    built.with_context(|| format!("cannot make {}", files.db.display()))
-}
-
-fn build(draft: &Path) -> Result<()> {
-    let _ = fs::remove_file(draft);
-    drop(files::append_private(draft)?);
-    #[expect(clippy::disallowed_methods, reason = "a new database is opened here alone")]
-    let mut conn = Connection::open(draft)?;
-    // Nothing is lost if this fails half-way: the draft is thrown away.
-    conn.execute_batch("PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL;")?;
-    bring_up(&mut conn, draft)?;
-    conn.close().map_err(|(_, e)| e)?;
-    fs::File::open(draft)?.sync_all()?;
-    Ok(())
-}
-
-fn place(draft: &Path, db: &Path) -> Result<()> {
-    match fs::hard_link(draft, db) {
-        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-        // A file system without links: a rename could only harm an event written in the same millisecond.
-        Err(_) if !db.exists() => Ok(fs::rename(draft, db)?),
-        other => Ok(other?),
-    }
-}
+/// `application_id` of our databases: "nmem".
+const APPLICATION: i64 = 0x6e6d_656d;
 
 /// Applies the migrations that are missing, each in a transaction of its own.
 pub fn bring_up(conn: &mut Connection, path: &Path) -> Result<()> {
+    refuse_foreign(conn, path)?;
     while version(conn)? < SCHEMA_VERSION {
         let tx = conn.transaction_with_behavior(TransactionBehavior::Exclusive)?;
         // Read again under the lock: another process may have been faster.
@@ -60,6 +28,7 @@ pub fn bring_up(conn: &mut Connection, path: &Path) -> Result<()> {
         if let Some(sql) = usize::try_from(at).ok().and_then(|at| MIGRATIONS.get(at)) {
             tx.execute_batch(sql).with_context(|| format!("migration {} of {}", at + 1, path.display()))?;
             if at == 0 {
+                tx.pragma_update(None, "application_id", APPLICATION)?;
                 tx.execute("INSERT INTO meta(key, value) VALUES ('index_text_version', ?1)", [INDEX_TEXT_VERSION])?;
             }
             tx.pragma_update(None, "user_version", at + 1)?;
@@ -84,6 +53,19 @@ pub fn refuse_other_versions(conn: &Connection, path: &Path) -> Result<()> {
         )
         .into()),
     }
+}
+
+/// An empty file becomes ours; anything else must say that it is.
+fn refuse_foreign(conn: &Connection, path: &Path) -> Result<()> {
+    let application: i64 = conn.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+    if application == APPLICATION || conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))? == 0 {
+        return Ok(());
+    }
+    Err(Failure::new(
+        format!("{} is the database of another program", path.display()),
+        "let NMEM_DB name another file; this one was left alone",
+    )
+    .into())
 }
 
 fn version(conn: &Connection) -> Result<i64> {
@@ -111,8 +93,6 @@ mod tests {
         assert_eq!(store.index_text_version().unwrap(), INDEX_TEXT_VERSION);
         let mode: String = store.conn.query_row("PRAGMA journal_mode", [], |r| r.get(0)).unwrap();
         assert_eq!(mode, "wal");
-        let left: Vec<_> = fs::read_dir(&scratch.0).unwrap().map(|e| e.unwrap().file_name()).collect();
-        assert!(left.iter().all(|n| !n.to_string_lossy().contains("-new-")), "{left:?}");
     }
 
     #[test]
@@ -122,18 +102,5 @@ mod tests {
         let error = Store::open(&scratch.files(), HOOK_WAIT).unwrap_err();
         assert!(error.to_string().contains("newer nmem (schema 99"), "{error}");
         assert!(Store::open_to_read(&scratch.files(), HOOK_WAIT).is_err());
-    }
-
-    #[test]
-    fn many_processes_that_start_at_once_find_one_whole_database() {
-        let scratch = Scratch::new("race");
-        let files = scratch.files();
-        std::thread::scope(|scope| {
-            for _ in 0..8 {
-                scope.spawn(|| {
-                    Store::open(&files, std::time::Duration::from_secs(5)).unwrap();
-                });
-            }
-        });
     }
 }

@@ -6,18 +6,19 @@
 
 pub mod events;
 pub mod history;
+mod make;
 mod migrate;
 pub mod search;
 pub mod spool;
 
-use crate::files;
+use crate::files::{self, Identity};
 use crate::model::Files;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How long a hook waits for the database before its event goes to the spool.
@@ -32,6 +33,8 @@ const WAL_LIMIT: u64 = 1 << 20;
 pub struct Store {
     conn: Connection,
     files: Files,
+    /// The file that was opened for writing.
+    found: Option<Identity>,
 }
 
 /// A write transaction. Dropped without [`Store::write`] finishing, it leaves no trace.
@@ -43,18 +46,54 @@ pub struct Tx<'a> {
 impl Store {
     /// Opens the database for writing, making it where there is none.
     ///
+    /// A broken database is set aside and a new one made.
+    ///
     /// # Errors
-    /// A database of a newer nmem, one that stays locked for `wait`, one that can't be read or written.
+    /// A database of a newer nmem or of another program, one that stays locked for `wait`, one that can't be read or written.
     pub fn open(files: &Files, wait: Duration) -> Result<Store> {
-        let create = !guard(files)?;
-        if create {
-            migrate::create(files)?;
+        let mut broken = None;
+        // Once more for a broken file; a disk that breaks the new one too is not filled with copies.
+        for _ in 0..2 {
+            let found = match guard(files)? {
+                Some(found) => found,
+                None => {
+                    make::create(files)?;
+                    guard(files)?.context("the database is gone again")?
+                }
+            };
+            match Store::open_as_it_is(files, wait, found) {
+                Err(error) if make::is_broken(&error) => {
+                    make::set_aside(files, found).with_context(|| format!("{error:#}"))?;
+                    broken = Some(error);
+                }
+                opened => return opened,
+            }
         }
+        Err(broken.unwrap_or_else(|| anyhow!("cannot open {}", files.db.display())))
+    }
+
+    fn open_as_it_is(files: &Files, wait: Duration, found: Identity) -> Result<Store> {
         // Not SQLITE_OPEN_NOFOLLOW: it refuses a link anywhere in the path, and on some systems /home is one.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut store = Store::connect(files, flags, wait)?;
+        store.found = Some(found);
         migrate::bring_up(&mut store.conn, &files.db)?;
         Ok(store)
+    }
+
+    /// Sets the database aside if `error`, which came from it, says that it is broken; tells whether it did. What is
+    /// opened next is a new one.
+    pub fn set_aside_if_broken(self, error: &anyhow::Error) -> Result<bool> {
+        let Some(found) = self.found.filter(|_| make::is_broken(error)) else { return Ok(false) };
+        let files = self.files.clone();
+        drop(self);
+        make::set_aside(&files, found)?;
+        Ok(true)
+    }
+
+    /// Databases that were found broken and set aside.
+    pub fn broken_ones(files: &Files) -> Vec<PathBuf> {
+        make::set_aside_before(files)
     }
 
     /// Opens the database for reading; `None` where there is none yet.
@@ -75,7 +114,7 @@ impl Store {
         conn.busy_timeout(wait)?;
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         conn.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0;")?;
-        Ok(Store { conn, files: files.clone() })
+        Ok(Store { conn, files: files.clone(), found: None })
     }
 
     /// Runs `work` in one write transaction and commits it; then writes the log back if it has grown.
@@ -109,8 +148,8 @@ impl Store {
     }
 }
 
-/// Puts folder and file into their modes, also where looser ones stand already; tells whether the file exists.
-fn guard(files: &Files) -> Result<bool> {
+/// Puts folder and file into their modes, also where looser ones stand already; tells which file stands there.
+fn guard(files: &Files) -> Result<Option<Identity>> {
     let folder = files.db.parent().unwrap_or(Path::new("/"));
     match fs::metadata(folder) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => files::make_folder(folder),
@@ -122,9 +161,9 @@ fn guard(files: &Files) -> Result<bool> {
         Ok(meta) if !meta.is_file() => bail!("{} is not a regular file", files.db.display()),
         Ok(meta) => {
             files::tighten(&files.db, &meta, 0o600).with_context(|| format!("cannot make {} private", files.db.display()))?;
-            Ok(true)
+            Ok(Some(files::identity(&meta)))
         }
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(e) => Err(e).with_context(|| format!("cannot look at {}", files.db.display())),
     }
 }
