@@ -51,6 +51,7 @@ pub fn run_hook(args: &[OsString]) -> Option<ExitCode> {
         match intake {
             Ok(Intake::Json { value, mended }) => record::handle(record::platform(args), &value, mended),
             Ok(Intake::Garbage(reason)) => anyhow::bail!("stdin was no hook event: {reason}"),
+            // Nothing came at all: a person asks.
             Ok(Intake::Empty) | Err(_) => {
                 asked = false;
                 Ok(None)

@@ -130,8 +130,10 @@ impl ProjectArgument {
         let Some(id) = project::identify(&folder, config.home.as_deref()) else {
             return Ok(Place { name: None, row: None });
         };
+        // As it was stored: the user's own patterns may stand in a key.
+        let id = hook::redactor(config)?.clean(id);
         let row = store.map(|s| s.project_by_key(&id.key)).transpose()?.flatten();
-        Ok(Place { name: Some(id.name), row })
+        Ok(Place { name: Some(id.name.clone()), row })
     }
 }
 

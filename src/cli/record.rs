@@ -113,9 +113,7 @@ fn answer(config: &Config, store: &Store, event: &Event, source: StartSource, no
         let recalled = recall::after_compaction(store, (event.platform, &event.session), budget, now)?;
         return Ok(Answer { context: Some(recalled.text).filter(|t| !t.is_empty()), message: None });
     }
-    let project =
-        event.cwd.as_deref().and_then(|cwd| crate::project::identify(std::path::Path::new(cwd), config.home.as_deref()));
-    let row = project.map(|p| store.project_by_key(&p.key)).transpose()?.flatten();
+    let row = store.project_of(event.platform, &event.session)?;
     let Some(row) = row else { return Ok(Answer::default()) };
     let recalled = recall::at_start(store, (row.id, &row.name), Some(&event.session), budget, now)?;
     let message = message(config, &recalled, store.session_count(row.id)? <= 1);

@@ -6,7 +6,9 @@ use super::{Event, GitState, Happening, ProjectId, TaskChange, ToolUse, TurnUsag
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit(pub usize);
 
-/// Ids, names and paths.
+/// What rows are told apart and joined by: it is kept whole, or replaced by a hash.
+pub const ID: Limit = Limit(512);
+/// Names and paths.
 pub const NAME: Limit = Limit(1024);
 /// A command, a pattern, a query.
 pub const CONTENT: Limit = Limit(2048);
@@ -45,11 +47,8 @@ impl Texts for String {
 
 impl Texts for Event {
     fn texts(&mut self, visit: &mut dyn FnMut(&mut String, Limit)) {
-        visit(&mut self.session, NAME);
-        each(
-            visit,
-            &mut [(&mut self.cwd, NAME), (&mut self.transcript, NAME), (&mut self.prompt, NAME), (&mut self.agent, NAME)],
-        );
+        visit(&mut self.session, ID);
+        each(visit, &mut [(&mut self.cwd, NAME), (&mut self.transcript, NAME), (&mut self.prompt, ID), (&mut self.agent, ID)]);
         match &mut self.what {
             Happening::SessionStarted(start) => {
                 each(visit, &mut [(&mut start.model, NAME)]);
@@ -85,7 +84,7 @@ impl Texts for ToolUse {
         each(
             visit,
             &mut [
-                (&mut self.id, NAME),
+                (&mut self.id, ID),
                 (&mut self.path, NAME),
                 (&mut self.content, CONTENT),
                 (&mut self.input, EXCERPT),
@@ -94,8 +93,8 @@ impl Texts for ToolUse {
                 (&mut meta.subagent_type, NAME),
                 (&mut meta.response, FAILURE),
                 (&mut meta.background, NAME),
-                (&mut meta.spawned_agent, NAME),
-                (&mut meta.agent_id, NAME),
+                (&mut meta.spawned_agent, ID),
+                (&mut meta.agent_id, ID),
             ],
         );
         if let Some(commit) = &mut meta.commit {
@@ -126,7 +125,7 @@ impl Texts for TaskChange {
 
 impl Texts for ProjectId {
     fn texts(&mut self, visit: &mut dyn FnMut(&mut String, Limit)) {
-        visit(&mut self.key, NAME);
+        visit(&mut self.key, ID);
         visit(&mut self.name, NAME);
         visit(&mut self.root, NAME);
         each(visit, &mut [(&mut self.repo_url, NAME)]);
@@ -141,7 +140,7 @@ impl Texts for TurnUsage {
                 (&mut self.model, NAME),
                 (&mut self.stop_reason, NAME),
                 (&mut self.thinking, THINKING),
-                (&mut self.last_message, NAME),
+                (&mut self.last_message, ID),
             ],
         );
     }

@@ -1,22 +1,17 @@
 //! Reads a hook's stdin whatever comes: too much of it, half of it, broken bytes. What can be kept is kept.
 //!
-//! Sound JSON of a sound size is parsed as it is. Everything else goes through `Slimmer`, one pass over the bytes that
+//! Sound JSON of a sound size is parsed as it is. Everything else goes through the slimmer, one pass over the bytes that
 //! shortens long strings to head and tail, closes what was left open, escapes control characters and drops what is nested
 //! too deep: so the call's id, which stands behind a 100 MB output, is still found, in bounded memory.
 
+use super::slimmer::Slimmer;
 use serde_json::Value;
 use std::io::{self, Read};
 
 /// Bytes of input that are kept as they are.
-const KEPT: usize = 16 << 20;
+pub(super) const KEPT: usize = 16 << 20;
 /// Bytes of input that are looked at at all; what comes after is left in the pipe.
 const SEEN: usize = 1 << 30;
-/// A string longer than this, in a payload that is too large or broken, keeps its two ends.
-const STRING: usize = 128 << 10;
-/// A string that the end of the input cuts is kept from this length on: half a text is a text, half an id is a wrong one.
-const CUT: usize = 256;
-/// Nesting beyond this is dropped; serde_json refuses 128.
-const DEPTH: usize = 100;
 
 /// What stdin held.
 #[derive(Debug)]
@@ -29,33 +24,49 @@ pub enum Intake {
     Garbage(String),
 }
 
-/// Reads all of `input`.
+/// Reads `input` to its end, or to the end of a JSON value: a caller may forget to close the pipe. What was read before
+/// an error or a time limit counts as all there is; the error is given back only where nothing came.
 pub fn read(mut input: impl Read) -> io::Result<Intake> {
-    let mut bytes = Vec::with_capacity(8 << 10);
-    input.by_ref().take(KEPT as u64).read_to_end(&mut bytes)?;
-    if bytes.len() < KEPT {
-        return Ok(parse(&bytes));
+    let mut bytes = vec![0; 16 << 10];
+    let mut length = 0;
+    while length < KEPT {
+        if length == bytes.len() {
+            bytes.resize(2 * length, 0);
+        }
+        match input.read(&mut bytes[length..]) {
+            Ok(0) => return Ok(parse(&bytes[..length])),
+            Ok(n) => length += n,
+            Err(error) if length == 0 => return Err(error),
+            Err(_) => return Ok(parse(&bytes[..length])),
+        }
+        // A read that filled the buffer has more behind it.
+        let may_be_whole = length < bytes.len() && bytes[..length].trim_ascii_end().last() == Some(&b'}');
+        if may_be_whole && let Ok(value) = serde_json::from_slice(without_mark(&bytes[..length])) {
+            return Ok(Intake::Json { value, mended: false });
+        }
     }
     let mut slimmer = Slimmer::default();
-    slimmer.push(&bytes);
-    bytes.clear();
-    bytes.resize(1 << 16, 0);
-    let mut seen = KEPT;
-    while seen < SEEN {
-        match input.read(&mut bytes)? {
-            0 => break,
-            n => {
+    slimmer.push(&bytes[..length]);
+    while length < SEEN {
+        match input.read(&mut bytes[..1 << 16]) {
+            Ok(0) | Err(_) => break,
+            Ok(n) => {
                 slimmer.push(&bytes[..n]);
-                seen += n;
+                length += n;
             }
         }
     }
     Ok(from_slimmed(slimmer, "too large"))
 }
 
+/// Windows programs put a byte order mark first.
+fn without_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes)
+}
+
 /// Makes a JSON value of bytes.
 pub fn parse(bytes: &[u8]) -> Intake {
-    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    let bytes = without_mark(bytes);
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Intake::Empty;
     }
@@ -77,171 +88,10 @@ fn from_slimmed(slimmer: Slimmer, reason: &str) -> Intake {
     }
 }
 
-/// Rewrites JSON of any quality into sound JSON, byte by byte.
-#[derive(Debug, Default)]
-struct Slimmer {
-    out: Vec<u8>,
-    /// Open containers: the byte that closes each.
-    open: Vec<u8>,
-    /// Containers that are open beyond [`DEPTH`] and not written.
-    dropped: usize,
-    string: Option<InString>,
-    /// Length of `out` up to which all members are whole, and how many containers are open there.
-    whole: (usize, usize),
-    ended: bool,
-}
-
-#[derive(Debug, Default)]
-struct InString {
-    /// Where its text begins in `out`.
-    start: usize,
-    escaped: bool,
-    length: usize,
-    /// The last bytes of a string whose middle is left out.
-    tail: Vec<u8>,
-    unwritten: bool,
-}
-
-impl Slimmer {
-    fn push(&mut self, bytes: &[u8]) {
-        for &b in bytes {
-            if self.ended {
-                return;
-            }
-            match self.string.take() {
-                Some(string) => self.in_string(string, b),
-                None => self.between(b),
-            }
-        }
-    }
-
-    fn in_string(&mut self, mut string: InString, b: u8) {
-        if b == b'"' && !string.escaped {
-            if !string.unwritten {
-                self.close_string(string);
-            }
-            return;
-        }
-        string.escaped = b == b'\\' && !string.escaped;
-        string.length += 1;
-        if string.unwritten {
-        } else if string.length <= STRING {
-            put(&mut self.out, b);
-        } else {
-            put(&mut string.tail, b);
-            if string.tail.len() > 2 * STRING {
-                string.tail.drain(..STRING);
-            }
-        }
-        self.string = Some(string);
-    }
-
-    /// An escape that the cut has halved would spoil the string: both ends are trimmed to whole ones.
-    fn close_string(&mut self, string: InString) {
-        if string.length > STRING {
-            trim_escape(&mut self.out, string.start);
-            if string.length > 2 * STRING {
-                self.out.extend_from_slice("…".as_bytes());
-            }
-            let tail = &string.tail[string.tail.len().saturating_sub(STRING)..];
-            // An escape is 6 bytes at most: behind a run without a backslash of that length, none is under way.
-            let from = if string.length > 2 * STRING {
-                tail.windows(6).position(|w| !w.contains(&b'\\')).map_or(tail.len(), |i| i + 6)
-            } else {
-                0
-            };
-            self.out.extend_from_slice(&tail[from..]);
-        }
-        self.out.push(b'"');
-    }
-
-    fn between(&mut self, b: u8) {
-        match b {
-            b'"' => {
-                let unwritten = self.dropped > 0;
-                if !unwritten {
-                    self.out.push(b);
-                }
-                self.string = Some(InString { unwritten, start: self.out.len(), ..InString::default() });
-            }
-            b'{' | b'[' if self.dropped > 0 || self.open.len() >= DEPTH => {
-                if self.dropped == 0 {
-                    self.out.extend_from_slice(b"null");
-                }
-                self.dropped += 1;
-            }
-            b'}' | b']' if self.dropped > 0 => self.dropped -= 1,
-            _ if self.dropped > 0 => {}
-            b'{' | b'[' => {
-                self.out.push(b);
-                self.open.push(if b == b'{' { b'}' } else { b']' });
-                self.whole = (self.out.len(), self.open.len());
-            }
-            b'}' | b']' if self.open.last() == Some(&b) => {
-                self.out.push(b);
-                self.open.pop();
-                self.whole = (self.out.len(), self.open.len());
-                self.ended = self.open.is_empty();
-            }
-            b'}' | b']' => self.ended = true,
-            b',' => {
-                self.whole = (self.out.len(), self.open.len());
-                self.out.push(b);
-            }
-            b if b.is_ascii_control() && !b.is_ascii_whitespace() => {}
-            b => self.out.push(b),
-        }
-    }
-
-    /// Closes what is open. A long string that was cut is kept as far as it came; a member without a whole value goes.
-    fn finish(mut self) -> String {
-        if let Some(string) = self.string.take().filter(|s| !s.unwritten) {
-            let start = string.start;
-            if string.length < CUT {
-                return self.closed(self.whole.0, self.whole.1).unwrap_or_default();
-            }
-            self.close_string(InString { escaped: false, ..string });
-            if let Some(text) = self.closed(self.out.len(), self.open.len()) {
-                return text;
-            }
-            // The cut has halved an escape.
-            self.out.pop();
-            trim_escape(&mut self.out, start);
-            self.out.push(b'"');
-        }
-        let all = self.closed(self.out.len(), self.open.len());
-        all.or_else(|| self.closed(self.whole.0, self.whole.1)).unwrap_or_default()
-    }
-
-    /// The first `length` bytes with `open` containers closed, if that is sound.
-    fn closed(&self, length: usize, open: usize) -> Option<String> {
-        let mut out = self.out[..length].to_vec();
-        out.extend(self.open[..open].iter().rev());
-        let text = String::from_utf8_lossy(&out).into_owned();
-        serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok().then_some(text)
-    }
-}
-
-/// Control characters may not stand in a JSON string as they are.
-fn put(out: &mut Vec<u8>, b: u8) {
-    if b < 0x20 {
-        out.extend_from_slice(format!("\\u{b:04x}").as_bytes());
-    } else {
-        out.push(b);
-    }
-}
-
-/// Takes a halved escape, 5 bytes at most, off the end of the string that begins at `start`.
-fn trim_escape(out: &mut Vec<u8>, start: usize) {
-    let from = out.len().saturating_sub(5).max(start);
-    if let Some(i) = out[from..].iter().rposition(|&b| b == b'\\') {
-        out.truncate(from + i);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::platforms::slimmer::{CUT, STRING};
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -271,6 +121,40 @@ mod tests {
         assert!(matches!(parse(b"\xEF\xBB\xBF{\"a\":1}"), Intake::Json { mended: false, .. }));
         let Intake::Json { value, .. } = parse(b"{\"a\":\"\xFF\xFEok\"}") else { panic!() };
         assert!(value["a"].as_str().unwrap().ends_with("ok"));
+    }
+
+    #[test]
+    fn escapes_numbers_and_commas_that_no_reader_takes_cost_themselves_alone() {
+        assert_eq!(
+            mended(r#"{"a":"cut \ud83d","b":"\ud83d\ude00 \ude00 \q"}"#),
+            json!({"a":"cut \u{FFFD}","b":"😀 \u{FFFD} \u{FFFD}q"})
+        );
+        assert_eq!(
+            mended(r#"{"a":NaN,"b":1e999,"c":[1,2,],"d":undefined,"e":-1.5,}"#),
+            json!({"a":null,"b":null,"c":[1,2],"d":null,"e":-1.5})
+        );
+    }
+
+    #[test]
+    fn millions_of_small_values_stay_within_bounds_and_leave_the_members_of_the_top() {
+        let text = format!("{{\"tool_response\":{{\"x\":[{}1]}},\"tool_use_id\":\"toolu_1\"}}", "\"a\",".repeat(6 << 20));
+        let Intake::Json { value, .. } = read(text.as_bytes()).unwrap() else { panic!() };
+        assert_eq!(value["tool_use_id"], "toolu_1");
+    }
+
+    #[test]
+    fn a_whole_value_is_not_kept_waiting_for_the_pipes_end() {
+        struct Open(Vec<u8>);
+        impl Read for Open {
+            fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+                assert!(!self.0.is_empty(), "read on behind the value");
+                let n = self.0.len().min(buf.len());
+                buf[..n].copy_from_slice(&self.0[..n]);
+                self.0.drain(..n);
+                Ok(n)
+            }
+        }
+        assert!(matches!(read(Open(b"{\"a\":{}}\n".to_vec())).unwrap(), Intake::Json { mended: false, .. }));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 pub mod claude;
 pub mod intake;
 pub mod settings;
+mod slimmer;
 pub mod transcript;
 
 use crate::model::{Event, Millis, Platform};

@@ -8,11 +8,13 @@
 //! What was not scanned is not stored: of a long text only a head and a tail window are looked at, each wider than the
 //! longest family, and what is kept lies well inside them.
 
+mod assigned;
 mod families;
 mod options;
+mod private;
 mod scan;
 
-use crate::model::{Limit, NAME, Texts};
+use crate::model::{ID, Limit, NAME, Texts};
 use regex::Regex;
 use scan::Span;
 use std::ops::{Deref, Range};
@@ -31,7 +33,7 @@ impl<T> Deref for Clean<T> {
 }
 
 /// Bytes at a window's inner edge that are scanned but never kept, so that a secret cut by the edge isn't either.
-/// A 4096-bit RSA key in PEM, the longest thing that families.rs knows, is 3,300 bytes.
+/// A 4096-bit RSA key in PEM is 3,300 bytes; of longer blocks the end line is enough ([`Redactor::spans_of_tail`]).
 const MARGIN: usize = 4096;
 
 /// Knows the built-in families and the user's own patterns.
@@ -56,7 +58,7 @@ impl Redactor {
         value.texts(&mut |text, limit| {
             let Ok(kept) = catch_unwind(AssertUnwindSafe(|| self.redact(text, limit))) else {
                 let plain = |c: char| c.is_ascii_alphanumeric() || "-_.:/".contains(c);
-                if limit != NAME || text.len() > 200 || !text.chars().all(plain) {
+                if (limit != NAME && limit != ID) || text.len() > 200 || !text.chars().all(plain) {
                     *text = String::from("[dropped: redaction failed]");
                 }
                 return;
@@ -70,6 +72,16 @@ impl Redactor {
 
     /// Returns the text to store, or `None` where it can stay as it is.
     fn redact(&self, text: &str, limit: Limit) -> Option<String> {
+        let public = private::without(text);
+        let text = public.as_deref().unwrap_or(text);
+        if limit == ID {
+            // Two ids must not become one: a mark that says the family would make them equal.
+            return (public.is_some() || !self.spans(text).is_empty() || text.len() > limit.0).then(|| stand_in(text));
+        }
+        self.redact_public(text, limit).or(public)
+    }
+
+    fn redact_public(&self, text: &str, limit: Limit) -> Option<String> {
         let window = limit.0 + 2 * MARGIN;
         if text.len() <= 2 * window {
             let spans = self.spans(text);
@@ -81,9 +93,19 @@ impl Redactor {
         let head = &text[..floor(text, window)];
         let tail = &text[floor(text, text.len() - window)..];
         let kept_head = without(head, &self.spans(head), 0..floor(head, head.len() - MARGIN));
-        let kept_tail = without(tail, &self.spans(tail), floor(tail, MARGIN)..tail.len());
+        let kept_tail = without(tail, &self.spans_of_tail(tail), floor(tail, MARGIN)..tail.len());
         let between = text.len() - kept_head.len().min(text.len()) - kept_tail.len().min(text.len() / 2);
         Some(cut(&(kept_head + &kept_tail), limit, between))
+    }
+
+    /// A block that ends in a tail window and began before it goes from the window's start.
+    fn spans_of_tail(&self, tail: &str) -> Vec<Span> {
+        let mut spans = self.spans(tail);
+        if let Some(end) = scan::end_of_cut_block(tail) {
+            spans.retain(|s| s.start >= end);
+            spans.insert(0, Span { start: 0, end, family: "private-key" });
+        }
+        spans
     }
 
     fn spans(&self, text: &str) -> Vec<Span> {
@@ -100,6 +122,13 @@ impl Redactor {
         }
         spans
     }
+}
+
+/// What is stored for an id in which something was found: the same for the same id, and nothing else for another.
+fn stand_in(id: &str) -> String {
+    use sha2::{Digest, Sha256};
+    let hash = Sha256::digest(id.as_bytes());
+    format!("redacted-{}", hash[..12].iter().map(|b| format!("{b:02x}")).collect::<String>())
 }
 
 /// Copies the part of `text` that lies in `keep`, each span in it replaced by a mark that says its family.
@@ -191,6 +220,36 @@ mod tests {
         let text = format!("{}{}", format!("{} ", key()).repeat(900), "z".repeat(9));
         let out = Redactor::default().redact(&text, EXCERPT).unwrap();
         assert!(!out.contains("x7Kq2") && !out.contains("JcY3aE5"), "{out}");
+    }
+
+    #[test]
+    fn private_text_of_any_length_is_gone_before_anything_is_cut() {
+        let long = "filler ".repeat(20_000);
+        let text = format!("hi <private>{long} innersecret</private> x {long} y <Private >a<private>b</private>c</PRIVATE> z");
+        let out = Redactor::default().redact(&text, EXCERPT).unwrap();
+        assert!(out.starts_with("hi [redacted:private] x") && out.ends_with("y [redacted:private] z"), "{out}");
+        assert_eq!(kept("a <private>never closed"), "a [redacted:private]");
+        assert_eq!(kept("the <privateer> sails"), "the <privateer> sails");
+    }
+
+    #[test]
+    fn a_key_block_longer_than_a_window_is_not_kept_in_part() {
+        let lines = "bGluZSBvZiBhIGtleSBibG9jayBvZiBQR1A\n".repeat(3000);
+        let text = format!(
+            "{}{}\n{lines}{}{}\nafter",
+            "-----BEGIN ", "PGP PRIVATE KEY BLOCK-----", "-----END ", "PGP PRIVATE KEY BLOCK-----"
+        );
+        let out = Redactor::default().redact(&text, EXCERPT).unwrap();
+        assert!(!out.contains("bGluZSBv") && out.ends_with("after"), "{out}");
+    }
+
+    #[test]
+    fn ids_stay_apart_whatever_is_found_in_them() {
+        let own = Redactor::new(&["[a-z0-9_]{20,}".into()]).unwrap();
+        let id = |text: &str| own.redact(text, ID);
+        assert_eq!(id("short"), None);
+        let (a, b) = (id("toolu_01abcdefghijklmnop0").unwrap(), id("toolu_01abcdefghijklmnop1").unwrap());
+        assert!(a != b && a == id("toolu_01abcdefghijklmnop0").unwrap() && a.starts_with("redacted-"), "{a} {b}");
     }
 
     #[test]

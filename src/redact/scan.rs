@@ -2,8 +2,8 @@
 //!
 //! No regex and no allocation but for what is found. Measured in ADR/0008.
 
-use super::families::{HEADERS, KEYS, PASSWORD_NAMES, SECRET_NAMES};
-use super::options;
+use super::families::{Body, HEADERS, KEYS, PASSWORD_NAMES, SECRET_NAMES};
+use super::{assigned, options};
 
 /// Bytes `start..end` of the scanned text, to be replaced by a mark. Never empty, on character boundaries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,9 +14,8 @@ pub struct Span {
 }
 
 const PEM: &str = "-----BEGIN ";
-const PRIVATE: &str = "<private>";
 /// Literals with a matcher of their own.
-const SPECIAL: &[&str] = &[PEM, PRIVATE, "://", "eyJ", " -"];
+const SPECIAL: &[&str] = &[PEM, "://", "eyJ", " -"];
 
 /// One bit for each pair of bytes that begins something: keys as they are written, names in either case.
 static PAIRS: [u64; 1024] = pairs();
@@ -100,16 +99,13 @@ pub fn scan(text: &str) -> Vec<Span> {
 
 fn at_literal(bytes: &[u8], at: usize) -> Option<Span> {
     let rest = &bytes[at..];
-    let begins_word = at == 0 || !bytes[at - 1].is_ascii_alphanumeric();
-    if begins_word && let Some(span) = key(bytes, at).or_else(|| jwt(bytes, at)).or_else(|| header(bytes, at)) {
+    if begins_word(bytes, at)
+        && let Some(span) = key(bytes, at).or_else(|| jwt(bytes, at)).or_else(|| assigned::header(bytes, at))
+    {
         return Some(span);
     }
     if rest.starts_with(PEM.as_bytes()) {
         return pem(bytes, at);
-    }
-    if rest.starts_with(PRIVATE.as_bytes()) {
-        let end = find(rest, b"</private>").map_or(bytes.len(), |i| at + i + b"</private>".len());
-        return Some(Span { start: at, end, family: "private" });
     }
     if rest.starts_with(b" -") {
         return options::password(bytes, at);
@@ -117,8 +113,24 @@ fn at_literal(bytes: &[u8], at: usize) -> Option<Span> {
     if rest.starts_with(b"://") {
         return url_password(bytes, at);
     }
-    assignment(bytes, at)
+    assigned::assignment(bytes, at)
 }
+
+/// What stands before is no letter or digit, or the letter of an escape: tool input is JSON, where a line's end is `\n`.
+fn begins_word(bytes: &[u8], at: usize) -> bool {
+    let before = |n: usize| at.checked_sub(n).map(|i| bytes[i]);
+    match before(1) {
+        Some(b'n' | b'r' | b't' | b'b' | b'f') if before(2) == Some(b'\\') => true,
+        // %3D and \u003d
+        Some(b) if b.is_ascii_hexdigit() => before(3) == Some(b'%') || before(6) == Some(b'\\') && before(5) == Some(b'u'),
+        Some(b) => !b.is_ascii_alphanumeric(),
+        None => true,
+    }
+}
+
+/// Bytes after a place that are looked at before it is clear that something stands there: without a limit, a text of
+/// nothing but beginnings would take quadratic time.
+pub const LOOKED_AT: usize = 1024;
 
 fn key(bytes: &[u8], at: usize) -> Option<Span> {
     let (order, starts) = &BY_FIRST;
@@ -126,15 +138,13 @@ fn key(bytes: &[u8], at: usize) -> Option<Span> {
     let rows = order[starts[first] as usize..starts[first + 1] as usize].iter().map(|&row| &KEYS[row as usize]);
     rows.filter(|k| bytes[at..].starts_with(k.prefix.as_bytes())).find_map(|k| {
         let start = at + k.prefix.len();
-        let end = run(bytes, start, |b| k.body.has(b));
-        let body = &bytes[start..end];
-        // Words that hang together by dashes have neither a digit nor both cases.
+        let near = &bytes[start..bytes.len().min(start + LOOKED_AT)];
+        let body = &near[..run(near, 0, |b| k.body.has(b))];
+        // Words that hang together by dashes, or stand behind a short prefix, have neither a digit nor both cases.
         let mixed = body.iter().any(u8::is_ascii_uppercase) && body.iter().any(u8::is_ascii_lowercase);
-        (body.len() >= k.min && (mixed || body.iter().any(u8::is_ascii_digit))).then_some(Span {
-            start: at,
-            end,
-            family: k.family,
-        })
+        let wordlike = matches!(k.body, Body::Url | Body::Dotted) || k.prefix.len() <= 3 && k.min < 28;
+        let random = !wordlike || mixed || body.iter().any(u8::is_ascii_digit);
+        (body.len() >= k.min && random).then(|| Span { start: at, end: run(bytes, start, |b| k.body.has(b)), family: k.family })
     })
 }
 
@@ -144,7 +154,8 @@ fn jwt(bytes: &[u8], at: usize) -> Option<Span> {
         return None;
     }
     let part = |from: usize| run(bytes, from, |b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-    let first = part(at);
+    let near = &bytes[..bytes.len().min(at + LOOKED_AT)];
+    let first = run(near, at, |b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
     if first - at < 12 || bytes.get(first) != Some(&b'.') || !bytes[first + 1..].starts_with(b"eyJ") {
         return None;
     }
@@ -166,109 +177,28 @@ fn pem(bytes: &[u8], at: usize) -> Option<Span> {
     Some(Span { start: at, end: boundary(bytes, end), family: "private-key" })
 }
 
+/// Where a private key's block ends that began before this text does.
+pub fn end_of_cut_block(text: &str) -> Option<usize> {
+    let end = text.find("-----END ").filter(|&i| text[i..].get(..64).unwrap_or(&text[i..]).contains("PRIVATE KEY"))?;
+    let begins = text[..end].contains(PEM);
+    let close = end + 9 + text[end + 9..].find("-----")? + 5;
+    (!begins).then_some(close)
+}
+
 /// `scheme://user:password@host`: the password alone goes.
 fn url_password(bytes: &[u8], at: usize) -> Option<Span> {
     let from = at + 3;
-    let stop = run(bytes, from, |b| !b.is_ascii_whitespace() && !matches!(b, b'/' | b'"' | b'\'' | b'`' | b'<' | b'>'));
+    let near = &bytes[..bytes.len().min(from + LOOKED_AT)];
+    let stop = run(near, from, |b| !b.is_ascii_whitespace() && !matches!(b, b'/' | b'"' | b'\'' | b'`' | b'<' | b'>'));
     let authority = &bytes[from..stop];
     let sign = authority.iter().rposition(|&b| b == b'@')?;
     let colon = authority[..sign].iter().position(|&b| b == b':')?;
     let password = &authority[colon + 1..sign];
-    let variable = password.first().is_some_and(|b| matches!(b, b'$' | b'{' | b'%' | b'*'));
-    (!password.is_empty() && !variable).then_some(Span { start: from + colon + 1, end: from + sign, family: "url-password" })
-}
-
-/// Schemes of `Authorization`, in lower case (IANA HTTP Authentication Scheme Registry, and AWS's own).
-const SCHEMES: &[&str] = &["bearer ", "basic ", "token ", "digest ", "apikey ", "negotiate ", "aws4-hmac-sha256 "];
-
-/// `Authorization: …` to the end of the line or of the quoted string. Prose about cookies has no `=`, and prose about
-/// authorization neither a scheme nor a single word with a digit.
-fn header(bytes: &[u8], at: usize) -> Option<Span> {
-    let name = HEADERS.iter().find(|name| starts_with_folded(&bytes[at..], name))?;
-    let mut from = at + name.len();
-    from = run(bytes, from, |b| matches!(b, b'"' | b'\'' | b' '));
-    if !matches!(bytes.get(from)?, b':' | b'=') {
-        return None;
-    }
-    from = run(bytes, from + 1, |b| matches!(b, b' ' | b'"' | b'\''));
-    let end = run(bytes, from, |b| !matches!(b, b'\n' | b'\r' | b'"' | b'\'' | b'`'));
-    let value = &bytes[from..end];
-    let variable = value.contains(&b'$') || value.contains(&b'{') || value.contains(&b'(');
-    let one_word = !value.contains(&b' ') && value.iter().any(u8::is_ascii_digit);
-    let header = match *name {
-        "cookie" => value.contains(&b'='),
-        _ => one_word || SCHEMES.iter().any(|scheme| starts_with_folded(value, scheme)),
-    };
-    (value.len() >= 8 && header && !variable).then_some(Span { start: from, end: boundary(bytes, end), family: "header" })
-}
-
-/// `name = value` in the forms that shells, code, JSON, YAML and INI have, where the name holds one of ours.
-fn assignment(bytes: &[u8], at: usize) -> Option<Span> {
-    let rest = &bytes[at..];
-    let password = PASSWORD_NAMES.iter().find(|n| starts_with_folded(rest, n));
-    let name = password.or_else(|| SECRET_NAMES.iter().find(|n| starts_with_folded(rest, n)))?;
-    let after = at + name.len();
-    // `tokenize` is another word; `tokenSecret` and `TOKEN_2` are not.
-    let goes_on = |b: &u8| b.is_ascii_alphabetic() && b.is_ascii_uppercase() == bytes[after - 1].is_ascii_uppercase();
-    if bytes.get(after).is_some_and(goes_on) {
-        return None;
-    }
-    let mut from = run(bytes, after, |b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-    from = run(bytes, from, |b| matches!(b, b'"' | b'\'' | b'\\' | b' ' | b']'));
-    if !matches!(bytes.get(from)?, b':' | b'=') {
-        return None;
-    }
-    from = run(bytes, from, |b| matches!(b, b':' | b'=' | b'>' | b' ' | b'\t' | b'\\'));
-    let quoted = matches!(bytes.get(from)?, b'"' | b'\'' | b'`');
-    from += usize::from(quoted);
-    let end = run(bytes, from, |b| {
-        !b.is_ascii_whitespace() && !matches!(b, b'"' | b'\'' | b'`' | b',' | b';' | b')' | b'}' | b']' | b'\\' | b'<')
-    });
-    let value = &bytes[from..end];
-    // DB_PASSWORD=swordfish: a shell's assignment holds a value, where code would hold a name.
-    let shell = bytes[at].is_ascii_uppercase() && bytes[from - 1 - usize::from(quoted)] == b'=';
-    let secret = if password.is_some() { looks_chosen(value, shell) } else { looks_random(value) };
-    secret.then_some(Span { start: from, end: boundary(bytes, end), family: "assigned-secret" })
-}
-
-/// What people write where a password would stand.
-const PLACEHOLDERS: [&[u8]; 8] =
-    [b"password", b"changeme", b"example", b"secret", b"string", b"prompt", b"required", b"undefined"];
-
-/// A password that a person chose: letters with digits or marks, and not a variable, a call, a type or a placeholder.
-fn looks_chosen(value: &[u8], shell: bool) -> bool {
-    let code = |b: &u8| matches!(b, b'(' | b'[' | b'{' | b'$' | b'|' | b'%');
-    let mixed = value.iter().any(|b| !b.is_ascii_alphabetic() && !matches!(b, b'_' | b'.' | b'-' | b':' | b'/' | b'*'));
-    let plain = shell && value.iter().any(u8::is_ascii_alphabetic);
-    let placeholder = PLACEHOLDERS.iter().any(|p| value.eq_ignore_ascii_case(p));
-    (6..=128).contains(&value.len())
-        && !placeholder
-        && !value.iter().any(code)
-        && (plain || mixed && value.iter().any(u8::is_ascii_alphabetic))
-}
-
-/// At least 16 characters of a key's alphabet, letters and digits mixed, with 3 bits of entropy a character or more:
-/// names in code have no digits or repeat themselves.
-fn looks_random(value: &[u8]) -> bool {
-    let alphabet = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'_' | b'-' | b'=' | b'.' | b'~');
-    let digits = value.iter().filter(|b| b.is_ascii_digit()).count();
-    let letters = value.iter().filter(|b| b.is_ascii_alphabetic()).count();
-    let both_cases = value.iter().any(u8::is_ascii_uppercase) && value.iter().any(u8::is_ascii_lowercase);
-    (16..=512).contains(&value.len())
-        && value.iter().all(alphabet)
-        && (digits >= 2 || digits == 1 && both_cases && value.len() >= 20)
-        && letters >= 2
-        && entropy(value) >= 3.0
-}
-
-/// Shannon entropy in bits a byte.
-fn entropy(value: &[u8]) -> f64 {
-    let mut counts = [0u32; 256];
-    for &b in value {
-        counts[b as usize] += 1;
-    }
-    let n = value.len() as f64;
-    counts.iter().filter(|&&c| c > 0).map(|&c| f64::from(c) / n).map(|p| -p * p.log2()).sum()
+    (!password.is_empty() && !assigned::is_variable(password)).then_some(Span {
+        start: from + colon + 1,
+        end: from + sign,
+        family: "url-password",
+    })
 }
 
 /// The end of a run of bytes that begins at `from`.
@@ -280,12 +210,13 @@ fn find(bytes: &[u8], needle: &[u8]) -> Option<usize> {
     bytes.windows(needle.len()).position(|w| w == needle)
 }
 
-fn starts_with_folded(bytes: &[u8], name: &str) -> bool {
+/// Tells whether bytes begin with a name, in either case.
+pub fn starts_with_folded(bytes: &[u8], name: &str) -> bool {
     bytes.len() >= name.len() && bytes[..name.len()].eq_ignore_ascii_case(name.as_bytes())
 }
 
 /// Moves on to the next place that isn't inside a UTF-8 character.
-fn boundary(bytes: &[u8], mut at: usize) -> usize {
+pub fn boundary(bytes: &[u8], mut at: usize) -> usize {
     while bytes.get(at).is_some_and(|b| b & 0xC0 == 0x80) {
         at += 1;
     }
@@ -323,6 +254,17 @@ mod tests {
     fn secrets_in_the_forms_that_people_write_them() {
         for (text, family) in [
             ("export DB_PASSWORD=hunter2!", "assigned-secret"),
+            ("DB_PASSWORD='pa$$w0rd!'", "assigned-secret"),
+            ("PASSWORD=12345678", "assigned-secret"),
+            ("\"password\":\"ab,cd9!efgh\"", "assigned-secret"),
+            ("password = 'correct horse battery 9'", "assigned-secret"),
+            ("postgres://app:%40dm1nS3cret@db/x", "url-password"),
+            ("postgres://app:$ecr3tpw@db/x", "url-password"),
+            ("X-API-Key: abcdefghijklmnopqrst", "header"),
+            ("Cookie: a={b}; c=d", "header"),
+            (concat!("line\\n", "ghp_", "x7Kq2mPz9LrT4vWb8NsD1fGh6JcY3aE5uQ0o"), "github-token"),
+            (concat!("x%3D", "AKIA", "QWERTYUIOPASDFGH"), "aws-access-key"),
+            (concat!("hf_", "abcdefghijklmnopqrstuvwxyzabcdefgh"), "huggingface-token"),
             ("MYSQL_PASSWORD='swordfish' mysqldump", "assigned-secret"),
             (concat!("aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/", "bPxRfiCYzEXAMPLEKEY"), "assigned-secret"),
             ("{\"client_secret\": \"9f8a7b6c5d4e3f2a1b0c\"}", "assigned-secret"),
@@ -331,7 +273,6 @@ mod tests {
             ("postgres://app:s3cr3t@db:5432/x", "url-password"),
             ("curl -H 'Authorization: Bearer abcdef123456'", "header"),
             ("\"Cookie\": \"session=abcdef123456\"", "header"),
-            ("<private>my notes</private>", "private"),
             (concat!("eyJ", "hbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln"), "jwt"),
             (concat!("-----BEGIN ", "RSA PRIVATE KEY-----\nMII\n-----END RSA PRIVATE KEY-----"), "private-key"),
             (concat!("-----BEGIN ", "PRIVATE KEY-----\\nMII\\n-----END PRIVATE KEY-----"), "private-key"),
@@ -351,6 +292,9 @@ mod tests {
             "API_KEY=$OTHER_KEY",
             "DB_PASSWORD=changeme",
             "PGPASSWORD=${PG_PASSWORD}",
+            "PWD=/home/user/proj2",
+            "password = \"Your password is required\"",
+            "curl -H \"Authorization: Bearer {token}\"",
             "commit 3f786850e387550fdab836ed7e6dc881de23001b",
             "id: 123e4567-e89b-12d3-a456-426614174000",
             "https://example.org/a:b@c",
@@ -364,6 +308,16 @@ mod tests {
             "password_reset_token_expires_at: DateTime",
         ] {
             assert_eq!(families(text), [] as [&str; 0], "{text}");
+        }
+    }
+
+    #[test]
+    fn a_text_of_nothing_but_beginnings_takes_no_quadratic_time() {
+        for piece in ["sk-", "AIza-", "eyJ_", "token", " cookie:", "password=", "://a:", " -p", "-----BEGIN "] {
+            let begun = std::time::Instant::now();
+            scan(&piece.repeat(50_000 / piece.len()));
+            // Unoptimised and beside other tests; quadratic it would be seconds.
+            assert!(begun.elapsed().as_millis() < 1500, "{piece}: {:?}", begun.elapsed());
         }
     }
 

@@ -96,6 +96,14 @@ impl Store {
         Ok(statement.query_row([key], row).optional()?)
     }
 
+    /// The project of a session.
+    pub fn project_of(&self, platform: Platform, session: &str) -> Result<Option<ProjectRow>> {
+        let sql = "SELECT p.id, p.key, p.name FROM sessions s JOIN projects p ON p.id = s.project_id
+                   WHERE s.platform = ?1 AND s.agent_session_id = ?2";
+        let row = |row: &Row| Ok(ProjectRow { id: row.get(0)?, key: row.get(1)?, name: row.get(2)? });
+        Ok(self.conn.prepare_cached(sql)?.query_row([platform.name(), session], row).optional()?)
+    }
+
     /// Returns the last sessions of a project that hold something, newest first.
     pub fn last_sessions(&self, project: i64, limit: usize) -> Result<Vec<SessionRow>> {
         let sql = format!("{SESSION} WHERE s.project_id = ?1 AND s.prompts + s.tool_uses > 0 ORDER BY s.active_at DESC LIMIT ?2");

@@ -13,8 +13,8 @@ use anyhow::{Context, Result};
 use rusqlite::ErrorCode;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Write};
-use std::path::PathBuf;
+use std::io::{self, BufRead, BufReader, Read as _, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const FORMAT: u32 = 1;
@@ -39,6 +39,8 @@ struct Read {
 #[derive(Debug)]
 pub struct Taken {
     path: PathBuf,
+    /// The first bytes: every line has an id of its own. An inode would not do, it is used again.
+    head: Vec<u8>,
     /// Left by a process that died: more may wait in the spool itself.
     pub leftover: bool,
 }
@@ -66,28 +68,56 @@ pub fn append(files: &Files, event: &Clean<Event>) -> Result<()> {
     if let Some(folder) = files.spool.parent().filter(|f| !f.is_dir()) {
         files::make_folder(folder)?;
     }
-    let mut file = locked(files).with_context(|| format!("cannot append to {}", files.spool.display()))?;
-    file.write_all(&line).and_then(|()| file.flush()).with_context(|| format!("cannot append to {}", files.spool.display()))
+    let mut append = || -> io::Result<()> {
+        let mut file = locked(files)?;
+        let length = file.seek(SeekFrom::End(0))?;
+        // A line that a crash has cut must not swallow this one.
+        if length > 0 {
+            let mut last = [0];
+            file.seek(SeekFrom::End(-1))?;
+            file.read_exact(&mut last)?;
+            if last != *b"\n" {
+                line.insert(0, b'\n');
+            }
+        }
+        file.write_all(&line).inspect_err(|_| drop(file.set_len(length)))
+    };
+    append().with_context(|| format!("cannot append to {}", files.spool.display()))
 }
 
 /// Moves the waiting lines aside; `None` where there are none. Call it inside a write transaction: one drains at a time.
 pub fn take(files: &Files) -> Result<Option<Taken>> {
     let path = aside(files);
     if path.exists() {
-        return Ok(Some(Taken { path, leftover: true }));
+        return Ok(Some(Taken { head: head(&path)?, path, leftover: true }));
     }
     if !fs::metadata(&files.spool).is_ok_and(|m| m.len() > 0) {
         return Ok(None);
     }
     let _held = locked(files)?;
+    let head = head(&files.spool)?;
     fs::rename(&files.spool, &path).with_context(|| format!("cannot move {} aside", files.spool.display()))?;
-    Ok(Some(Taken { path, leftover: false }))
+    Ok(Some(Taken { path, head, leftover: false }))
+}
+
+fn head(path: &Path) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    File::open(path)?.take(64).read_to_end(&mut head)?;
+    Ok(head)
 }
 
 impl Taken {
-    /// Removes the lines, once they are committed.
-    pub fn remove(self) {
-        let _ = fs::remove_file(self.path);
+    /// Removes the lines, once they are committed. Another process may have drained them a second time meanwhile, removed
+    /// them, and moved new lines to the same name: those stay. New lines come there only under the spool's lock.
+    pub fn remove(self, files: &Files) {
+        let Ok(_held) = locked(files) else { return };
+        if head(&self.path).is_ok_and(|head| head == self.head) {
+            let _ = fs::remove_file(&self.path);
+        }
+        // The lock has made an empty spool where there was none.
+        if fs::metadata(&files.spool).is_ok_and(|m| m.len() == 0) {
+            let _ = fs::remove_file(&files.spool);
+        }
     }
 }
 
@@ -162,7 +192,7 @@ impl Store {
                 Ok((Some(lines), done))
             })?;
             if let Some(taken) = taken {
-                taken.remove();
+                taken.remove(&files);
             }
             if let Some(done) = done {
                 return Ok(done);
@@ -196,16 +226,9 @@ fn locked(files: &Files) -> io::Result<File> {
     }
 }
 
-#[cfg(unix)]
 fn is_at(file: &File, files: &Files) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let same = |a: &fs::Metadata, b: &fs::Metadata| a.dev() == b.dev() && a.ino() == b.ino();
-    matches!((file.metadata(), fs::symlink_metadata(&files.spool)), (Ok(a), Ok(b)) if same(&a, &b))
-}
-
-#[cfg(not(unix))]
-fn is_at(_: &File, files: &Files) -> bool {
-    files.spool.exists()
+    let standing = fs::symlink_metadata(&files.spool);
+    matches!((file.metadata(), standing), (Ok(a), Ok(b)) if files::identity(&a) == files::identity(&b))
 }
 
 #[cfg(test)]
@@ -281,6 +304,33 @@ mod tests {
         store.write_after_spool(&Redactor::default(), &store_event, |_| Ok(())).unwrap();
         assert_eq!(texts(&store), ["prompt 1", "prompt 2"]);
         assert_eq!(rejected(&scratch.files()), 2);
+    }
+
+    #[test]
+    fn a_line_that_a_crash_has_cut_does_not_swallow_the_next() {
+        let scratch = Scratch::new("cut");
+        let mut store = scratch.open();
+        append(&scratch.files(), &prompt(1)).unwrap();
+        append_private(&scratch.files().spool).unwrap().write_all(b"{\"v\":1,\"id\":\"hal").unwrap();
+        append(&scratch.files(), &prompt(2)).unwrap();
+        store.write_after_spool(&Redactor::default(), &store_event, |_| Ok(())).unwrap();
+        assert_eq!(texts(&store), ["prompt 1", "prompt 2"]);
+        assert_eq!(rejected(&scratch.files()), 1);
+    }
+
+    #[test]
+    fn a_late_removal_does_not_take_lines_that_came_to_the_same_name() {
+        let scratch = Scratch::new("late");
+        let files = scratch.files();
+        drop(scratch.open());
+        append(&files, &prompt(1)).unwrap();
+        let first = take(&files).unwrap().unwrap();
+        // Another process drains the leftover, removes it, and moves new lines aside.
+        take(&files).unwrap().unwrap().remove(&files);
+        append(&files, &prompt(2)).unwrap();
+        take(&files).unwrap().unwrap();
+        first.remove(&files);
+        assert_eq!(waiting(&files), 1);
     }
 
     #[test]
