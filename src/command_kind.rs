@@ -180,6 +180,34 @@ fn runner(name: &str, rest: &[&str]) -> CommandKind {
     }
 }
 
+/// The subject of a commit that a line makes: the first line of `-m`, through the heredoc that agents like to use.
+/// `None` where it can't be told that one was made: another command's status counts, or it was a trial.
+pub fn commit_message(line: &str) -> Option<String> {
+    let all = parts(line);
+    let words = all.iter().find(|part| judge(part) == CommandKind::Commit && part.contains(&"commit"))?;
+    if words.iter().any(|w| matches!(*w, "--dry-run" | "-n" | "--amend" | "--abort")) {
+        return None;
+    }
+    let at = words.iter().position(|w| *w == "commit")?;
+    let flag = |w: &&str| w.starts_with('-') && !w.starts_with("--") && w.ends_with('m');
+    let message = words[at..].iter().enumerate().find_map(|(i, word)| match word {
+        w if flag(w) => words.get(at + i + 1).copied(),
+        w => w.strip_prefix("--message=").or_else(|| w.strip_prefix("-m").filter(|m| m.starts_with(['"', '\'']))),
+    })?;
+    let quote = message.chars().next().filter(|c| matches!(c, '"' | '\''));
+    let body = quote.and_then(|q| message.strip_prefix(q)).unwrap_or(message);
+    let (subject, rest) = if body.starts_with("$(cat") {
+        let heredoc = line.split_once("<<")?.1;
+        (heredoc.lines().nth(1)?, heredoc.rsplit_once(")\"").map_or("", |(_, rest)| rest))
+    } else {
+        let last = words.last()?;
+        // Words are parts of the line, so the last one's end is a place in it.
+        let end = last.as_ptr() as usize - line.as_ptr() as usize + last.len();
+        (quote.and_then(|q| body.strip_suffix(q)).unwrap_or(body).lines().next()?, &line[end..])
+    };
+    Some(subject.trim().to_string()).filter(|s| !s.is_empty() && !hides_status(rest))
+}
+
 /// Bytes of an output's end that are looked at for failures.
 const OUTPUT: usize = 64 << 10;
 
@@ -227,10 +255,12 @@ fn says_failed(line: &str) -> bool {
         "error[E",
         "make: ***",
     ];
-    let counted = line.match_indices(" failed").any(|(at, _)| {
-        let number = line[..at].rsplit(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
-        !number.is_empty() && !number.trim_start_matches('0').is_empty()
-    });
+    let summary = line.contains("passed") || line.starts_with("Tests:") || line.contains("failed in ");
+    let counted = summary
+        && line.match_indices(" failed").any(|(at, _)| {
+            let number = line[..at].rsplit(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
+            !number.is_empty() && !number.trim_start_matches('0').is_empty()
+        });
     line == "FAIL" || counted || STARTS.iter().any(|start| line.starts_with(start)) || line.contains(": error TS")
 }
 
@@ -322,6 +352,7 @@ mod tests {
             ("cargo test | tail -3", "test result: ok. 12 passed; 0 failed; 0 ignored", false),
             ("npx jest | cat", "Tests:       2 failed, 10 passed, 12 total", true),
             ("pytest -q; true", "10 passed in 0.1s", false),
+            ("cargo test | tail", "2 failed retries earlier\ntest result: ok. 3 passed; 0 failed", false),
             ("cargo test", "--- FAIL: but the status would have said so", false),
             ("cat log | grep FAIL", "FAIL", false),
             ("cargo test 'a|b'", "FAIL", false),

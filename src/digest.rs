@@ -101,33 +101,53 @@ fn reason(tool: &ToolUseRow) -> String {
     }
 }
 
-/// Words with which agents begin what they leave undone.
-const LEFT: [&str; 10] =
-    ["next", "remaining", "still to do", "still open", "todo", "to do:", "not done", "left to do", "follow-up", "open question"];
+/// Words with which agents head what they leave undone.
+const LEFT: [&str; 11] = [
+    "next",
+    "next step",
+    "next steps",
+    "remaining",
+    "still to do",
+    "still open",
+    "todo",
+    "to do",
+    "not done",
+    "left to do",
+    "follow-up",
+];
 
-/// Cuts a closing message in two: what was done, and what the agent says is left to do.
+/// Cuts a closing message in two: what was done, and what the agent says is left to do. That is a line `Next: …`, or a
+/// heading and the list below it; finished boxes are no work left.
 fn split_left(closing: &str) -> Option<(String, String)> {
-    let plain = |line: &str| line.trim().trim_start_matches(['#', '*', '-', '>', ' ']).trim_end_matches('*').to_string();
-    let lines: Vec<&str> = closing.lines().filter(|l| !plain(l).is_empty()).collect();
-    let label = |line: &&str| {
-        let line = plain(line).to_lowercase();
-        LEFT.iter().any(|word| line.starts_with(word))
-    };
-    let at = lines.iter().rposition(label).filter(|at| *at > 0)?;
-    let line = plain(lines[at]);
-    let named = line
-        .split_once(':')
-        .filter(|(label, _)| label.split_whitespace().count() <= 4)
-        .map(|(_, rest)| rest.trim_matches(['*', ' ']));
-    let first = match named {
-        Some(rest) => rest.to_string(),
-        // A heading says it in the lines below.
-        None if line.split_whitespace().count() <= 4 => String::new(),
-        None => line.clone(),
-    };
-    let below: Vec<String> = if first.is_empty() { lines[at + 1..].iter().map(|l| plain(l)).collect() } else { Vec::new() };
-    let left = if first.is_empty() { below.join("; ") } else { first };
+    let lines: Vec<&str> = closing.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
+    let at = lines.iter().rposition(|line| label(line).is_some()).filter(|at| *at > 0)?;
+    let behind = label(lines[at])?;
+    let items = lines[at + 1..].iter().map_while(|line| item(line)).filter(|item| !item.is_empty());
+    let left = if behind.is_empty() { items.collect::<Vec<_>>().join("; ") } else { behind };
     (!left.is_empty()).then(|| (lines[..at].join("\n"), left))
+}
+
+/// What stands behind a label (`**Next:** a` → `a`); empty for a heading (`## Next steps`).
+fn label(line: &str) -> Option<String> {
+    let plain = line.trim_start_matches(['#', '*', '-', '>', ' ']);
+    let (name, behind) = match plain.split_once(':') {
+        Some((name, behind)) => (name, behind.trim_matches(['*', ' '])),
+        None => (plain, ""),
+    };
+    let name = name.trim_matches(['*', ' ']).to_lowercase();
+    LEFT.contains(&name.as_str()).then(|| behind.to_string())
+}
+
+/// The text of a list item, empty for a finished box; `None` for a line that is none.
+fn item(line: &str) -> Option<&str> {
+    let numbered =
+        line.split_once(['.', ')']).filter(|(n, _)| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit())).map(|(_, rest)| rest);
+    let text = line.strip_prefix(['-', '*', '•']).or(numbered)?.trim();
+    match text.get(..3) {
+        Some("[x]" | "[X]") => Some(""),
+        Some("[ ]") => Some(text[3..].trim()),
+        _ => Some(text),
+    }
 }
 
 #[cfg(test)]
@@ -187,8 +207,9 @@ mod tests {
         let left = |text: &str| split_left(text).map(|(_, left)| left);
         assert_eq!(split_left("All done.\n\nNext: bump it"), Some(("All done.".into(), "bump it".into())));
         assert_eq!(left("Done.\n## Next steps\n- a\n- b").as_deref(), Some("a; b"));
-        assert_eq!(left("Done.\n**Remaining:**\n1. docs").as_deref(), Some("1. docs"));
-        assert_eq!(left("Done.\nNext I would write the docs").as_deref(), Some("Next I would write the docs"));
+        assert_eq!(left("Done.\n**Remaining:**\n1. docs\n2. tests\n\nLet me know!").as_deref(), Some("docs; tests"));
+        assert_eq!(left("Done.\n## Next steps\n- [x] notes\n- [ ] publish\n| a | b |").as_deref(), Some("publish"));
+        assert_eq!(left("Done.\nNext to the parser there is a helper."), None);
         assert_eq!(left("Everything passes."), None);
         assert_eq!(left("Next: all of it"), None, "a message that is nothing else is what was answered");
     }

@@ -27,12 +27,9 @@ fn open(path: &Path) -> io::Result<(File, u64)> {
     Ok((file, meta.len()))
 }
 
-/// Reads a small text file; `None` where there is none, or it isn't a regular file, or is larger than [`SMALL`].
+/// Reads a text file's first [`SMALL`] bytes; `None` where there is none, or it isn't a regular file.
 pub fn small_text(path: &Path) -> Option<String> {
-    let (file, len) = open(path).ok()?;
-    if len > SMALL {
-        return None;
-    }
+    let (file, _) = open(path).ok()?;
     let mut text = Vec::new();
     file.take(SMALL).read_to_end(&mut text).ok()?;
     Some(String::from_utf8_lossy(&text).into_owned())
@@ -46,12 +43,11 @@ pub struct Stretch {
     pub from: u64,
 }
 
-/// Reads what a file holds from `from` on, at most `limit` bytes from its end. A file that has become shorter than
-/// `from` is read anew.
+/// Reads what a file holds from `from` on, at most `limit` bytes from its end. Of a file that has become
+/// shorter than `from` nothing is left to read.
 pub fn tail(path: &Path, from: u64, limit: u64) -> io::Result<Stretch> {
     let (mut file, len) = open(path)?;
-    let from = if from > len { 0 } else { from };
-    let from = from.max(len.saturating_sub(limit));
+    let from = from.max(len.saturating_sub(limit)).min(len);
     file.seek(SeekFrom::Start(from))?;
     let mut bytes = Vec::new();
     file.take(len - from).read_to_end(&mut bytes)?;
@@ -137,12 +133,12 @@ mod tests {
     }
 
     #[test]
-    fn only_the_tail_is_read_and_a_shorter_file_begins_anew() {
+    fn only_the_tail_is_read_and_nothing_of_a_shorter_file() {
         let path = std::env::temp_dir().join(format!("nmem-files-{}", std::process::id()));
         std::fs::write(&path, "0123456789").unwrap();
         assert_eq!(tail(&path, 4, 100).unwrap(), Stretch { bytes: b"456789".to_vec(), from: 4 });
         assert_eq!(tail(&path, 0, 3).unwrap(), Stretch { bytes: b"789".to_vec(), from: 7 });
-        assert_eq!(tail(&path, 99, 100).unwrap().from, 0);
+        assert_eq!(tail(&path, 99, 100).unwrap(), Stretch { bytes: Vec::new(), from: 10 });
         std::fs::remove_file(&path).unwrap();
     }
 }

@@ -118,3 +118,43 @@ fn a_project_gets_the_bare_name_and_the_user_the_whole_path() {
     world.nmem(&["uninstall", "--scope", "project"]);
     assert!(!world.project().join(".claude/settings.json").exists());
 }
+
+#[cfg(unix)]
+#[test]
+fn private_settings_stay_private_and_a_link_stays_a_link() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = World::new();
+    world.write("dotfiles/claude.json", FULL);
+    let real = world.folder.join("dotfiles/claude.json");
+    fs::set_permissions(&real, fs::Permissions::from_mode(0o600)).unwrap();
+    std::os::unix::fs::symlink(&real, world.home().join(".claude/settings.json")).unwrap();
+    world.nmem(&["install", "claude-code"]);
+    assert!(fs::read_to_string(&real).unwrap().contains("nmem context"));
+    for path in ["dotfiles/claude.json", "home/.claude/settings.json.before-nmem"] {
+        assert_eq!(fs::metadata(world.folder.join(path)).unwrap().permissions().mode() & 0o777, 0o600, "{path}");
+    }
+    world.nmem(&["uninstall"]);
+    assert_eq!(fs::read_to_string(&real).unwrap(), FULL);
+    assert!(fs::symlink_metadata(world.home().join(".claude/settings.json")).unwrap().is_symlink());
+}
+
+#[test]
+fn a_file_that_can_no_longer_be_read_is_said_to_be() {
+    let world = World::new();
+    world.nmem(&["install", "claude-code"]);
+    let text = settings(&world).unwrap();
+    world.write("home/.claude/settings.json", &text.replace("{\n  \"hooks\"", "{\n  // mine\n  \"hooks\""));
+    let output = world.nmem(&["uninstall"]);
+    assert_eq!(output.code, Some(1));
+    assert!(output.stderr.contains("was left alone: it is not JSON"), "{}", output.text());
+}
+
+#[test]
+fn a_folder_that_does_not_exist_is_no_project() {
+    let world = World::new();
+    let output = world.nmem(&["install", "claude-code", "--scope", "project", "--project", "nowhere"]);
+    assert_eq!(output.code, Some(1));
+    assert!(!world.project().join("nowhere").exists());
+    assert_eq!(world.nmem(&["install", "claude-code", "--project", "."]).code, Some(2));
+    assert_eq!(settings(&world), None);
+}

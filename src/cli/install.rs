@@ -3,7 +3,9 @@
 use super::output;
 use crate::config;
 use crate::error::Failure;
+use crate::files;
 use crate::platforms::settings::{self, Hook};
+use crate::project;
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use std::fs;
@@ -108,9 +110,10 @@ pub fn install(args: &InstallArguments) -> Result<()> {
         write_whole(&file, &after)?;
         let kept = if before.is_some() { format!("\nThe file as it was: {}", backup(&file).display()) } else { String::new() };
         output::say(&format!(
-            "nmem is hooked into claude-code: {} events in {}{kept}\nIt records from the next session on. `nmem uninstall` undoes it.",
+            "nmem is hooked into claude-code: {} events in {}{kept}\nIt records from the next session on. `nmem uninstall{}` undoes it.",
             CLAUDE_CODE.len(),
-            file.display()
+            file.display(),
+            if args.place.scope == Scope::Project { " --scope project" } else { "" }
         ))?;
     }
     Ok(())
@@ -119,17 +122,28 @@ pub fn install(args: &InstallArguments) -> Result<()> {
 /// Takes the hooks out.
 pub fn uninstall(args: &UninstallArguments) -> Result<()> {
     let file = settings_file(&args.place)?;
-    let Some(text) = read(&file)?.filter(|text| is_hooked(text)) else {
-        return output::say(&format!("nmem is not hooked into claude-code ({})", file.display()));
-    };
+    let text = read(&file)?.unwrap_or_default();
+    if let Err(reason) = settings::checked(&text)
+        && !text.trim().is_empty()
+    {
+        return Err(refused(&file, &reason));
+    }
+    if !is_hooked(&text) {
+        let other = match args.place.scope {
+            Scope::User => "`nmem uninstall --scope project` looks into the current project's settings",
+            Scope::Project => "`nmem uninstall` looks into the user's settings",
+        };
+        return output::say(&format!("nmem is not hooked into claude-code ({})\n{other}", file.display()));
+    }
     let kept = read(&backup(&file))?;
     let after = match &kept {
         // Nothing but the hooks has changed since: the copy is what was there, byte for byte.
         Some(kept) if is_undone_by(&text, kept) => Some(kept.clone()),
         _ => Some(settings::remove(&text, &is_ours).map_err(|e| refused(&file, &e))?),
     };
-    // A file that held nothing else was made by us.
-    let after = after.filter(|text| kept.is_some() || text.trim() != "{}");
+    // A file that held nothing else was made by us; a link is somebody's own.
+    let is_link = fs::symlink_metadata(&file).is_ok_and(|meta| meta.is_symlink());
+    let after = after.filter(|text| kept.is_some() || is_link || text.trim() != "{}");
     if args.place.dry_run {
         return output::say(&diff(&file, &text, after.as_deref().unwrap_or_default()));
     }
@@ -162,21 +176,35 @@ fn is_hooked(text: &str) -> bool {
     settings::remove(text, &is_ours).is_ok_and(|without| without != text)
 }
 
-/// Whether a command line is one of ours, from whichever folder.
+/// Whether a command line is one of ours, from whichever folder: this program and a verb, with nothing before it, and
+/// behind it at most a platform or what a shell does with its output.
 fn is_ours(command: &str) -> bool {
-    let Some((program, verb)) = command.rsplit_once(' ') else { return false };
-    let program = program.trim_matches(['\'', '"']);
+    let command = command.trim();
+    let (program, rest) = match command.strip_prefix('\'') {
+        Some(quoted) => quoted.split_once('\'').unwrap_or_default(),
+        None => command.split_once(char::is_whitespace).unwrap_or_default(),
+    };
     let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
-    matches!(name, "nmem" | "nmem.exe") && matches!(verb, "record" | "context")
+    let this = std::env::current_exe().is_ok_and(|exe| exe == Path::new(program));
+    let mut words = rest.split_whitespace();
+    let verb = words.next().is_some_and(|verb| matches!(verb, "record" | "context"));
+    let behind = words.next().is_none_or(|w| w.starts_with("--platform") || w.starts_with("||") || w.contains('>'));
+    (matches!(name, "nmem" | "nmem.exe") || this) && verb && behind
 }
 
 fn settings_file(place: &PlaceArguments) -> Result<PathBuf> {
     if place.scope == Scope::Project {
         let folder = match &place.project {
-            Some(folder) => folder.clone(),
+            Some(folder) => folder
+                .canonicalize()
+                .map_err(|e| Failure::new(format!("cannot look at {}: {e}", folder.display()), "give a folder that exists"))?,
             None => std::env::current_dir().context("cannot tell the current folder")?,
         };
-        return Ok(folder.join(".claude/settings.json"));
+        let root = project::worktree_root(&folder, config::home().as_deref()).unwrap_or(&folder);
+        return Ok(root.join(".claude/settings.json"));
+    }
+    if place.project.is_some() {
+        return Err(Failure::usage("--project goes with --scope project", "add --scope project").into());
     }
     let home = config::home();
     let folder = config::claude_folder(home.as_deref()).ok_or_else(|| Failure::new("no home folder is known", "set HOME"))?;
@@ -213,14 +241,20 @@ fn backup(file: &Path) -> PathBuf {
     file.with_file_name("settings.json.before-nmem")
 }
 
-/// Writes beside the file and renames: a reader sees the old text or the new one. A link stays a link.
+/// Writes beside the file and renames: a reader sees the old text or the new one. A link stays a link, also one that
+/// leads nowhere yet. Settings may hold keys: what is new is for its owner alone, what was there keeps its mode.
 fn write_whole(file: &Path, text: &str) -> Result<()> {
-    let target = file.canonicalize().unwrap_or_else(|_| file.to_path_buf());
+    let target = match fs::read_link(file) {
+        Ok(link) => file.parent().unwrap_or(Path::new("/")).join(link),
+        Err(_) => file.to_path_buf(),
+    };
+    let target = target.canonicalize().unwrap_or(target);
     let folder = target.parent().context("a settings file without a folder")?;
     let draft = target.with_extension(format!("nmem-{}", std::process::id()));
     let write = || -> std::io::Result<()> {
         fs::create_dir_all(folder)?;
-        let mut out = fs::File::create(&draft)?;
+        let _ = fs::remove_file(&draft);
+        let mut out = files::append_private(&draft)?;
         out.write_all(text.as_bytes())?;
         if let Ok(meta) = fs::metadata(&target) {
             out.set_permissions(meta.permissions())?;
@@ -254,10 +288,26 @@ mod tests {
 
     #[test]
     fn commands_of_ours_are_known_from_whichever_folder() {
-        for command in ["/usr/bin/nmem record", "nmem context", "'/my tools/nmem' record"] {
+        for command in [
+            "/usr/bin/nmem record",
+            "nmem context",
+            "'/my tools/nmem' record",
+            "nmem record --platform claude-code",
+            "nmem record || true",
+            "nmem record 2>/dev/null",
+        ] {
             assert!(is_ours(command), "{command}");
         }
-        for command in ["/usr/bin/nmemo record", "nmem", "echo nmem record x", "nmem status", "prettier"] {
+        for command in [
+            "/usr/bin/nmemo record",
+            "nmem",
+            "echo nmem record x",
+            "nmem status",
+            "rsync -a /data/nmem context",
+            "backup --to /srv/nmem record",
+            "timeout 5 /usr/bin/nmem record",
+            "echo start; /opt/x/nmem record",
+        ] {
             assert!(!is_ours(command), "{command}");
         }
     }

@@ -275,28 +275,12 @@ fn commit(command: &str, kind: Option<CommandKind>, response: &Value) -> Option<
         return None;
     }
     let printed = text(&response["stdout"]).and_then(|out| out.lines().find_map(printed_commit)).unwrap_or_default();
-    Some(Commit { sha: text(&noted["sha"]).or(printed.sha), subject: printed.subject.or_else(|| message(command)) })
-        .filter(|c| c.sha.is_some() || c.subject.is_some())
-}
-
-/// The first line of what follows `-m`, `-am` or `--message`, through the heredoc that agents like to use.
-fn message(command: &str) -> Option<String> {
-    let (flag, behind) = ["-m ", "-am ", "-qm ", "-aqm ", "--message=", "-m\"", "-m'"]
-        .iter()
-        .filter_map(|flag| Some((command.find(flag)?, flag)))
-        .min()
-        .map(|(at, flag)| (flag, &command[at + flag.len()..]))?;
-    let quoted = if flag.ends_with(['"', '\'']) { &command[command.len() - behind.len() - 1..] } else { behind.trim_start() };
-    let quote = quoted.chars().next().filter(|c| matches!(c, '"' | '\''));
-    let body = quoted.trim_start_matches(['"', '\'']);
-    if let Some((_, heredoc)) = body.strip_prefix("$(cat <<").and_then(|rest| rest.split_once('\n')) {
-        return heredoc.lines().next().map(|l| l.trim().to_string()).filter(|l| !l.is_empty());
-    }
-    let end = match quote {
-        Some(quote) => body.find([quote, '\n']),
-        None => body.find(char::is_whitespace),
-    };
-    Some(body[..end.unwrap_or(body.len())].trim().to_string()).filter(|m| !m.is_empty())
+    let sha = text(&noted["sha"]).or(printed.sha);
+    // Without git's own word it must be sure that one was made.
+    let sure =
+        noted.is_object() || sha.is_some() || response["stdout"].as_str().is_none_or(|out| !out.contains("nothing to commit"));
+    let subject = printed.subject.or_else(|| command_kind::commit_message(command).filter(|_| sure));
+    Some(Commit { sha, subject }).filter(|c| c.sha.is_some() || c.subject.is_some())
 }
 
 fn printed_commit(line: &str) -> Option<Commit> {
@@ -376,13 +360,23 @@ mod tests {
         let printed = made("git commit -m 'a: b'", "[main 3fa106e] a: b\n 1 file changed");
         assert_eq!(printed, Some(("3fa106e".into(), "a: b".into())));
         for (command, subject) in [
-            ("git add -A && git commit -qm 'say \"hi\"' && git log", "say \"hi\""),
+            ("git add -A; git commit -qm 'say \"hi\"' && git log", "say \"hi\""),
             ("git commit -am \"one\ntwo\"", "one"),
-            ("git commit -m \"$(cat <<'EOF'\nfix: it\n\nbody\nEOF\n)\"", "fix: it"),
-            ("git commit --message=word", "word"),
+            ("git commit -m \"$(cat <<'EOF'\nfix: it; and | that\n\nbody\nEOF\n)\"", "fix: it; and | that"),
+            ("git -C x commit --message=word", "word"),
         ] {
             assert_eq!(made(command, ""), Some((String::new(), subject.into())), "{command}");
         }
+        for command in [
+            "git commit --dry-run -m 'never made'",
+            "git commit -qm init; echo ok",
+            "git commit -m x || true",
+            "git commit --amend --no-edit && git grep 'git commit -m \"fake\"'",
+            "python -m black . && git commit -q --amend --no-edit",
+        ] {
+            assert_eq!(made(command, ""), None, "{command}");
+        }
+        assert_eq!(made("git commit -m 'a'", "nothing to commit, working tree clean"), None);
         assert_eq!(made("echo '[main 3fa106e] no commit'", "[main 3fa106e] no commit"), None);
         assert_eq!(made("git commit --amend --no-edit", ""), None);
     }

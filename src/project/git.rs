@@ -53,13 +53,13 @@ impl Repository {
         let config = files::small_text(&self.common.join("config"))?;
         let (mut section, mut first, mut origin) = (String::new(), None, None);
         for line in config.lines().map(str::trim) {
-            if let Some(name) = line.strip_prefix('[') {
-                section = name.trim_end_matches(']').to_string();
+            if let Some((name, _)) = line.strip_prefix('[').and_then(|rest| rest.rsplit_once(']')) {
+                section = name.to_string();
             } else if let Some((key, value)) = line.split_once('=')
-                && section.starts_with("remote ")
-                && key.trim() == "url"
+                && section.to_ascii_lowercase().starts_with("remote ")
+                && key.trim().eq_ignore_ascii_case("url")
             {
-                let slot = if section == "remote \"origin\"" { &mut origin } else { &mut first };
+                let slot = if section.ends_with("\"origin\"") { &mut origin } else { &mut first };
                 slot.get_or_insert_with(|| value.trim().trim_matches('"').to_string());
             }
         }
@@ -102,30 +102,34 @@ fn resolve(base: &Path, path: &str) -> PathBuf {
     joined.canonicalize().unwrap_or(joined)
 }
 
+/// Ports that a scheme has anyway.
+const DEFAULT_PORTS: [(&str, &str); 4] = [("ssh", "22"), ("https", "443"), ("http", "80"), ("git", "9418")];
+
 /// Writes a remote's URL in one way: `git@Host:Team/app.git`, `ssh://git@host:22/Team/app` and
-/// `https://user:pw@host/Team/app/` all give `host/Team/app`.
-pub fn normalised(url: &str) -> String {
-    let (_, rest) = url.split_once("://").unwrap_or(("", url));
-    let rest = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
-    let at = rest.find(['/', ':']).unwrap_or(rest.len());
-    let (host, path) = rest.split_at(at);
-    let mut path = path.trim_start_matches([':', '/']);
-    // A port is digits up to the next slash.
-    if let Some((port, after)) = path.split_once('/')
-        && !port.is_empty()
-        && port.bytes().all(|b| b.is_ascii_digit())
-    {
-        path = after;
+/// `https://user:pw@host/Team/app/` all give `host/Team/app`. A path is taken from the worktree.
+pub fn normalised(url: &str, worktree: &Path) -> String {
+    let trimmed = |path: &str| {
+        let path = path.trim_matches('/');
+        path.strip_suffix(".git").unwrap_or(path).to_string()
+    };
+    if let Some((scheme, rest)) = url.split_once("://").filter(|(scheme, _)| *scheme != "file") {
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host).to_ascii_lowercase();
+        let default = host.rsplit_once(':').filter(|(_, port)| DEFAULT_PORTS.contains(&(scheme, *port)));
+        return format!("{}/{}", default.map_or(host.as_str(), |(host, _)| host), trimmed(path));
     }
-    let path = path.trim_end_matches('/');
-    let path = path.strip_suffix(".git").unwrap_or(path);
-    match host.is_empty() {
-        true => path.to_string(),
-        false => format!("{}/{path}", host.to_ascii_lowercase()),
+    // git-clone(1): a colon before the first slash makes it `host:path`.
+    let url = url.strip_prefix("file://").unwrap_or(url);
+    match url.split_once(':').filter(|(host, _)| !host.contains('/') && host.len() > 1) {
+        Some((host, path)) => {
+            let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+            format!("{}/{}", host.to_ascii_lowercase(), trimmed(path))
+        }
+        None => trimmed(&resolve(worktree, url).display().to_string()),
     }
 }
 
-/// Takes user and password out of a URL. A user alone stays where it names the service (`git@host:…`).
+/// Takes user and password out of a URL with a scheme; `git@host:…` has no password.
 pub fn without_credentials(url: &str) -> String {
     match url.split_once("://") {
         Some((scheme, rest)) => {
@@ -149,9 +153,27 @@ mod tests {
             "https://u:p@example.org/Team/app/",
             "https://example.org/Team/app.git",
         ] {
-            assert_eq!(normalised(url), "example.org/Team/app", "{url}");
+            assert_eq!(normalised(url, Path::new("/w")), "example.org/Team/app", "{url}");
         }
-        assert_eq!(normalised("/srv/git/app.git"), "srv/git/app");
+        assert_eq!(normalised("/srv/git/app.git", Path::new("/w")), "srv/git/app");
+    }
+
+    #[test]
+    fn different_repositories_keep_different_names() {
+        for (url, name) in [
+            ("https://a.example/x/lib@2", "a.example/x/lib@2"),
+            ("https://a.example/@al/app", "a.example/@al/app"),
+            ("git@h.example:1234/app.git", "h.example/1234/app"),
+            ("https://h.example/5678/app", "h.example/5678/app"),
+            ("https://h.example:8443/x/app", "h.example:8443/x/app"),
+            ("../upstream.git", "work/upstream"),
+        ] {
+            assert_eq!(
+                normalised(url, Path::new("/work/fork")).trim_start_matches("work/fork/../"),
+                name.trim_start_matches("work/"),
+                "{url}"
+            );
+        }
     }
 
     #[test]

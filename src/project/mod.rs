@@ -14,17 +14,20 @@ pub fn identify(cwd: &Path, home: Option<&Path>) -> Option<ProjectId> {
     if !cwd.is_absolute() {
         return None;
     }
+    // However the folder is written, and through whichever link, it is one project.
+    let (cwd, home) = (canonical(cwd), home.map(canonical));
+    let (cwd, home) = (cwd.as_path(), home.as_deref());
     let never = |p: &Path| p.parent().is_none() || Some(p) == home;
     let root = worktree_root(cwd, home);
     if let Some(repository) = root.and_then(git::Repository::open) {
         let root = repository.worktree.display().to_string();
         let remote = repository.remote();
         let key = match &remote {
-            Some(url) => format!("repo:{}", git::normalised(url)),
+            Some(url) => format!("repo:{}", git::normalised(url, &repository.worktree)),
             None => format!("git:{}", repository.common.display()),
         };
         let name = match &remote {
-            Some(url) => last_part(&git::normalised(url)),
+            Some(url) => last_part(&git::normalised(url, &repository.worktree)),
             None => last_part(&repository.main_worktree().display().to_string()),
         };
         let repo_url = remote.map(|url| git::without_credentials(&url));
@@ -56,6 +59,10 @@ pub fn relative(path: &str, cwd: Option<&str>, home: Option<&Path>) -> String {
         Ok(inside) => inside.display().to_string().replace('\\', "/"),
         Err(_) => full.display().to_string(),
     }
+}
+
+fn canonical(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| lexical(path))
 }
 
 fn lexical(path: &Path) -> PathBuf {
