@@ -100,9 +100,10 @@ CREATE UNIQUE INDEX tool_uses_by_seq ON tool_uses(session_id, seq);
 -- What a session changed, ran and failed at, without its reads and searches: context.
 CREATE INDEX tool_uses_telling ON tool_uses(session_id, seq) WHERE kind IN ('edit', 'write', 'command') OR succeeded = 0;
 
--- Rows come and go by rowid alone: the text is made by index_text.rs, and kept nowhere twice.
-CREATE VIRTUAL TABLE text_index USING fts5(title, body, content='', contentless_delete=1, tokenize="porter unicode61 remove_diacritics 2");
-CREATE VIRTUAL TABLE tool_index USING fts5(command, description, path, error, content='', contentless_delete=1, tokenize="porter unicode61 remove_diacritics 2");
+-- Rows come and go by rowid alone: the text is made by index_text.rs, and kept nowhere twice. `scope` holds one word for
+-- the project, so that a search in one project isn't drowned by another.
+CREATE VIRTUAL TABLE text_index USING fts5(title, body, scope, content='', contentless_delete=1, tokenize="porter unicode61 remove_diacritics 2");
+CREATE VIRTUAL TABLE tool_index USING fts5(command, description, path, error, scope, content='', contentless_delete=1, tokenize="porter unicode61 remove_diacritics 2");
 
 -- Ids of spooled events that are in the store, kept until the spool's file is seen to be gone.
 CREATE TABLE drained (

@@ -1,7 +1,7 @@
 //! Use case: one event → completed from disk → redacted → stored, or kept in the spool.
 
 use crate::files;
-use crate::model::{Event, Files, Happening, Platform, StartSource, TurnUsage};
+use crate::model::{Event, Files, Happening, Platform, TurnUsage};
 use crate::platforms::transcript;
 use crate::project::{self, client, git};
 use crate::redact::{Clean, Redactor};
@@ -32,6 +32,10 @@ impl Recorder<'_> {
     pub fn complete(&self, mut event: Event) -> Clean<Event> {
         let cwd = event.cwd.clone();
         let state = || git::state_at(Path::new(cwd.as_deref()?), self.home);
+        // A session may be met in its middle, and a fork's transcript begins with its parent's.
+        if matches!(event.what, Happening::SessionStarted(_) | Happening::Prompted { .. }) {
+            event.transcript_length = self.transcript(&event).and_then(|path| files::length(&path));
+        }
         match &mut event.what {
             Happening::SessionStarted(start) => {
                 start.git = state();
@@ -72,15 +76,8 @@ impl Recorder<'_> {
 
     fn store_in(&self, store: &mut Store, event: &Clean<Event>) -> Result<()> {
         let read = self.read_transcript(store, event)?;
-        let skip = self.transcript_to_skip(store, event)?;
         let identify: Identify = &|cwd| Some(self.redactor.clean(project::identify(Path::new(cwd), self.home)?));
-        let work = |tx: &crate::store::Tx| {
-            tx.store_event(event, read.as_ref(), identify)?;
-            match skip {
-                Some(length) => tx.skip_transcript(event.platform, &event.session, length),
-                None => Ok(()),
-            }
-        };
+        let work = |tx: &crate::store::Tx| tx.store_event(event, read.as_ref(), identify);
         if spool::is_waiting(self.files) {
             store.write_after_spool(self.redactor, &|tx, event| tx.store_event(event, None, identify), work)?;
         } else {
@@ -105,9 +102,9 @@ impl Recorder<'_> {
         }
         let Some(path) = self.transcript(event) else { return Ok(None) };
         let mark = store.transcript_mark(event.platform, &event.session)?.unwrap_or_default();
-        let Ok(stretch) = files::tail(path, mark.offset, TRANSCRIPT_BYTES) else { return Ok(None) };
+        let Ok(stretch) = files::tail(&path, mark.offset, TRANSCRIPT_BYTES) else { return Ok(None) };
         let Platform::ClaudeCode = event.platform;
-        let at_line = stretch.from == mark.offset || stretch.from == 0;
+        let at_line = stretch.from == mark.offset;
         let reading = transcript::read(&stretch.bytes, at_line, mark.last_message.as_deref(), self.thinking);
         if reading.consumed == 0 {
             return Ok(None);
@@ -116,21 +113,13 @@ impl Recorder<'_> {
         Ok(Some(TranscriptRead { usage, from: mark.offset, to: stretch.from + reading.consumed as u64 }))
     }
 
-    /// A session that nmem meets in its middle, or that copies its parent's transcript, is counted from here on.
-    fn transcript_to_skip(&self, store: &Store, event: &Clean<Event>) -> Result<Option<u64>> {
-        let Happening::SessionStarted(start) = &event.what else { return Ok(None) };
-        if !matches!(start.source, StartSource::Resume | StartSource::Fork)
-            || store.transcript_mark(event.platform, &event.session)?.is_some()
-        {
-            return Ok(None);
-        }
-        Ok(self.transcript(event).and_then(files::length))
-    }
-
-    fn transcript<'a>(&self, event: &'a Event) -> Option<&'a Path> {
+    /// The transcript, if it really lies in the platform's own folder: a link out of it is not followed.
+    fn transcript(&self, event: &Event) -> Option<PathBuf> {
         let path = Path::new(event.transcript.as_deref()?);
-        let inside =
-            path.starts_with(self.transcripts.as_ref()?) && !path.components().any(|c| c == std::path::Component::ParentDir);
-        (inside && path.extension().is_some_and(|e| e == "jsonl")).then_some(path)
+        let own = self.transcripts.as_ref()?;
+        if !path.starts_with(own) || path.extension().is_none_or(|e| e != "jsonl") {
+            return None;
+        }
+        path.canonicalize().ok().filter(|real| own.canonicalize().is_ok_and(|own| real.starts_with(own)))
     }
 }

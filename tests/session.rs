@@ -97,8 +97,8 @@ fn what_happened_is_found_by_words() {
     [exit 0]
     ");
     insta::assert_snapshot!(world.nmem(&["search", "queryString", "--json", "--kind", "prompt"]).text(), @r#"
-    {"concepts":[],"created_at":1795251600000,"files":[],"id":"p1","kind":"prompt","made_by":"user","project":"project","score":1.457e-6,"session":"13d43d5d-85ae-43e9-82be-3bebd84dad3d","snippet":"Fix the login: it loses the query string","title":"Fix the login: it loses the query string","type":"user","unit":null}
-    {"concepts":[],"created_at":1795251900000,"files":[],"id":"p2","kind":"prompt","made_by":"agent","project":"project","score":1.302e-6,"session":"13d43d5d-85ae-43e9-82be-3bebd84dad3d","snippet":"The redirect now keeps the query string. Next: a test for fragments","title":"The redirect now keeps the query string. Next: a test for fragments","type":"agent","unit":null}
+    {"concepts":[],"created_at":1795251600000,"files":[],"id":"p1","kind":"prompt","made_by":"user","project":"project","score":1.449e-6,"session":"13d43d5d-85ae-43e9-82be-3bebd84dad3d","snippet":"Fix the login: it loses the query string","title":"Fix the login: it loses the query string","type":"user","unit":null}
+    {"concepts":[],"created_at":1795251900000,"files":[],"id":"p2","kind":"prompt","made_by":"agent","project":"project","score":1.308e-6,"session":"13d43d5d-85ae-43e9-82be-3bebd84dad3d","snippet":"The redirect now keeps the query string. Next: a test for fragments","title":"The redirect now keeps the query string. Next: a test for fragments","type":"agent","unit":null}
     [exit 0]
     "#);
     insta::assert_snapshot!(world.nmem(&["search", "--file", "login.rs"]).text(), @"

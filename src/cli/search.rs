@@ -86,7 +86,12 @@ pub fn with_negations(args: Vec<OsString>) -> Vec<OsString> {
         let is_word = !word.is_empty() && !word.starts_with('-') && word != "h";
         is_word.then(|| OsString::from(format!("--not={word}")))
     };
-    args.into_iter().map(|arg| negated(&arg).unwrap_or(arg)).collect()
+    let mut plain = false;
+    let mut word = |arg: OsString| {
+        plain |= arg == "--";
+        negated(&arg).filter(|_| !plain).unwrap_or(arg)
+    };
+    args.into_iter().map(&mut word).collect()
 }
 
 /// The query as one text. Of several arguments, one with white space in it was quoted on purpose: it is a phrase.
@@ -126,6 +131,11 @@ pub fn run(args: &Arguments) -> Result<()> {
         file: args.file.as_deref().map(|f| path(f, args, &config)).transpose()?,
     };
     let text = query(args);
+    if args.query.is_empty() && !args.unwanted.is_empty() {
+        return Err(
+            Failure::usage("a search needs a word to look for beside those to leave out", "see `nmem search --help`").into()
+        );
+    }
     let limit = if args.limit == 0 { ALL } else { args.limit };
     // A few more than are shown, to say how many there are.
     let mut found = store.search(&Query::parse(&text), &kinds(args), &filter, limit.max(COUNTED))?;
@@ -150,6 +160,8 @@ fn kinds(args: &Arguments) -> Vec<HitKind> {
             KindArgument::Tool => HitKind::Tool,
         })
         .collect();
+    let once = |kind: HitKind| chosen.contains(&kind).then_some(kind);
+    let chosen: Vec<HitKind> = [once(HitKind::Prompt), once(HitKind::Tool)].into_iter().flatten().collect();
     match (chosen.is_empty(), &args.file) {
         (false, _) => chosen,
         (true, Some(_)) => vec![HitKind::Tool],
@@ -160,12 +172,9 @@ fn kinds(args: &Arguments) -> Vec<HitKind> {
 /// A path as it is stored: relative to the worktree's root.
 fn path(file: &str, args: &Arguments, config: &config::Config) -> Result<String> {
     let folder = args.project.folder()?;
-    let exists = folder.join(file).exists();
-    Ok(if exists {
-        project::relative(file, folder.to_str(), config.home.as_deref())
-    } else {
-        file.trim_start_matches("./").to_string()
-    })
+    // A name alone may be of any folder; what looks like a path is taken from here, also where the file is gone.
+    let is_path = file.starts_with(['.', '/']) || folder.join(file).exists();
+    Ok(if is_path { project::relative(file, folder.to_str(), config.home.as_deref()) } else { file.to_string() })
 }
 
 fn words(text: &str) -> Vec<String> {

@@ -38,9 +38,9 @@ pub fn run(args: &Arguments) -> Result<()> {
         (Found::Session(session), false) => output::say(&session_text(&store, &session, style)?),
         (Found::Session(session), true) => output::say(&session_json(&store, &session)?.to_string()),
         (Found::Prompt(prompt), false) => output::say(&prompt_text(&prompt, style)),
-        (Found::Prompt(prompt), true) => output::say(&prompt_json(&prompt).to_string()),
+        (Found::Prompt(prompt), true) => output::say(&prompt_json(&store, &prompt)?.to_string()),
         (Found::ToolUse(tool), false) => output::say(&tool_text(&store, &tool, style)?),
-        (Found::ToolUse(tool), true) => output::say(&tool_json(&tool).to_string()),
+        (Found::ToolUse(tool), true) => output::say(&tool_json(&store, &tool)?.to_string()),
     }
 }
 
@@ -106,6 +106,10 @@ fn session_text(store: &Store, session: &SessionRow, style: Style) -> Result<Str
         for answer in prompts.iter().filter(|p| p.source == "agent" && p.kind == "closing" && p.number == prompt.number) {
             out += &format!("  {} {}\n{}", style.faint(&format!("p{}", answer.id)), who(answer), body(&answer.text));
         }
+    }
+    let asked = |number: i64| prompts.iter().any(|p| p.source == "user" && p.number == number);
+    for answer in prompts.iter().filter(|p| p.kind == "closing" && !asked(p.number)) {
+        out += &format!("\n{}", prompt_text(answer, style));
     }
     let without: Vec<&ToolUseRow> = tools.iter().filter(|t| t.prompt_id.is_none()).collect();
     if !without.is_empty() {
@@ -180,25 +184,30 @@ fn tool_text(store: &Store, tool: &ToolUseRow, style: Style) -> Result<String> {
     Ok(out.trim_end().to_string())
 }
 
-fn prompt_json(prompt: &PromptRow) -> Value {
-    json!({
-        "id": format!("p{}", prompt.id), "kind": "prompt", "source": prompt.source, "type": prompt.kind, "number": prompt.number,
-        "session": format!("s{}", prompt.session_id), "agent_id": prompt.agent_id, "text": prompt.text, "created_at": prompt.received_at,
-    })
+/// The agent's own id of a session, as every JSON of nmem has it under `session`.
+fn agent_session(store: &Store, id: i64) -> Result<Option<String>> {
+    Ok(store.session_by_row(id)?.map(|s| s.agent_session_id))
 }
 
-fn tool_json(tool: &ToolUseRow) -> Value {
-    json!({
-        "id": format!("t{}", tool.id), "kind": "tool", "session": format!("s{}", tool.session_id), "seq": tool.seq,
+fn prompt_json(store: &Store, prompt: &PromptRow) -> Result<Value> {
+    Ok(json!({
+        "id": format!("p{}", prompt.id), "kind": "prompt", "source": prompt.source, "type": prompt.kind, "number": prompt.number,
+        "session": agent_session(store, prompt.session_id)?, "agent_id": prompt.agent_id, "text": prompt.text, "created_at": prompt.received_at,
+    }))
+}
+
+fn tool_json(store: &Store, tool: &ToolUseRow) -> Result<Value> {
+    Ok(json!({
+        "id": format!("t{}", tool.id), "kind": "tool", "session": agent_session(store, tool.session_id)?, "seq": tool.seq,
         "prompt": tool.prompt_id.map(|id| format!("p{id}")), "tool_use_id": tool.tool_use_id, "tool_name": tool.tool_name, "type": tool.kind,
         "command": tool.command_kind, "path": tool.path, "content": tool.content, "input": tool.input, "outcome": tool.outcome,
         "succeeded": tool.succeeded, "metadata": tool.metadata, "created_at": tool.received_at,
-    })
+    }))
 }
 
 fn session_json(store: &Store, session: &SessionRow) -> Result<Value> {
-    let prompts: Vec<Value> = store.prompts_of(session.id)?.iter().map(prompt_json).collect();
-    let tools: Vec<Value> = store.tool_uses_of(session.id)?.iter().map(tool_json).collect();
+    let prompts: Vec<Value> = store.prompts_of(session.id)?.iter().map(|p| prompt_json(store, p)).collect::<Result<_>>()?;
+    let tools: Vec<Value> = store.tool_uses_of(session.id)?.iter().map(|t| tool_json(store, t)).collect::<Result<_>>()?;
     let kinds: Value = serde_json::from_str(&session.kinds).unwrap_or_default();
     let tokens = json!({"input": session.input_tokens, "output": session.output_tokens, "cache_read": session.cache_read_tokens, "cache_write": session.cache_write_tokens});
     Ok(json!({

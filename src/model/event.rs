@@ -41,6 +41,9 @@ pub struct Event {
     pub cwd: Option<String>,
     /// The transcript that the platform named, absolute. Never opened without the checks of `untrusted`.
     pub transcript: Option<String>,
+    /// Bytes that the transcript held when a session was met: what came before is not counted to it.
+    #[serde(default)]
+    pub transcript_length: Option<u64>,
     /// The platform's own id of the prompt that this belongs to.
     pub prompt: Option<String>,
     /// The subagent in which it happened; `None` in the main thread.

@@ -35,6 +35,7 @@ pub fn decode(payload: &Value, around: &Surroundings) -> Result<Option<Event>, S
         at: around.now,
         cwd: text(&payload["cwd"]),
         transcript: text(&payload["transcript_path"]),
+        transcript_length: None,
         prompt: text(&payload["prompt_id"]),
         agent: text(&payload["agent_id"]),
         what,

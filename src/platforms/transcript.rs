@@ -83,10 +83,10 @@ impl Turn {
     fn count(&mut self) {
         if let Some((id, t)) = self.current.take() {
             let sum = self.usage.tokens.get_or_insert_default();
-            sum.input += t.input;
-            sum.output += t.output;
-            sum.cache_read += t.cache_read;
-            sum.cache_write += t.cache_write;
+            sum.input = sum.input.saturating_add(t.input);
+            sum.output = sum.output.saturating_add(t.output);
+            sum.cache_read = sum.cache_read.saturating_add(t.cache_read);
+            sum.cache_write = sum.cache_write.saturating_add(t.cache_write);
             self.counted.insert(id.clone());
             self.last = Some(id);
         }
@@ -102,8 +102,11 @@ impl Turn {
     }
 }
 
+/// Tokens that one message may claim: sums of more would not fit a column.
+const MOST: i64 = 1_000_000_000;
+
 fn tokens(usage: &Value) -> Tokens {
-    let count = |name: &str| usage[name].as_i64().unwrap_or(0).max(0);
+    let count = |name: &str| usage[name].as_i64().unwrap_or(0).clamp(0, MOST);
     Tokens {
         input: count("input_tokens"),
         output: count("output_tokens"),

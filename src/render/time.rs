@@ -1,7 +1,7 @@
 //! Times as people write them, and as they read them.
 
 use crate::model::Millis;
-use jiff::civil::Date;
+use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Zoned};
 
@@ -41,9 +41,9 @@ pub fn ago(at: Millis, now: Millis) -> String {
     }
 }
 
-/// Reads `2026-11-01`, `7d`, `12h`, `30min`, `today`, `yesterday`. The error says what is understood.
+/// Reads `2026-11-01`, `2026-11-01T09:30`, `7d`, `12h`, `30min`, `today`, `yesterday`. The error says what is understood.
 pub fn parse(text: &str, now: Millis) -> Result<Millis, String> {
-    let wrong = || format!("`{text}` is no time: write 2026-11-01, 7d, 12h, 30min, today or yesterday");
+    let wrong = || format!("`{text}` is no time: write 2026-11-01, 2026-11-01T09:30, 7d, 12h, 30min, 2w, today or yesterday");
     let today = zoned(now).date();
     let start = |date: Date| Ok(date.to_zoned(TimeZone::system()).map_err(|_| wrong())?.timestamp().as_millisecond());
     match text {
@@ -51,13 +51,18 @@ pub fn parse(text: &str, now: Millis) -> Result<Millis, String> {
         "yesterday" => return start(today.yesterday().map_err(|_| wrong())?),
         _ => {}
     }
+    if text.contains(['T', ' '])
+        && let Ok(moment) = text.parse::<DateTime>()
+    {
+        return Ok(moment.to_zoned(TimeZone::system()).map_err(|_| wrong())?.timestamp().as_millisecond());
+    }
     if let Ok(date) = text.parse::<Date>() {
         return start(date);
     }
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let count: i64 = text[..digits].parse().map_err(|_| wrong())?;
     let unit = match &text[digits..] {
-        "min" | "m" => SignedDuration::from_mins(1),
+        "min" => SignedDuration::from_mins(1),
         "h" => SignedDuration::from_hours(1),
         "d" => SignedDuration::from_hours(24),
         "w" => SignedDuration::from_hours(24 * 7),
@@ -78,7 +83,8 @@ mod tests {
         assert_eq!(parse("30min", now), Ok(now - 1_800_000));
         assert!(parse("yesterday", now).unwrap() < parse("today", now).unwrap());
         assert_eq!(day(parse("2026-11-01", now).unwrap()), "2026-11-01");
-        for wrong in ["", "soon", "7", "d", "2026-13-01", "99999999999999999999d", "9223372036854775807w"] {
+        assert_eq!(clock(parse("2026-11-01T09:30", now).unwrap()), "09:30");
+        for wrong in ["", "1m", "soon", "7", "d", "2026-13-01", "99999999999999999999d", "9223372036854775807w"] {
             assert!(parse(wrong, now).is_err(), "{wrong}");
         }
     }

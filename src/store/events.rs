@@ -38,6 +38,7 @@ pub struct TranscriptRead {
 /// A session's row, as far as storing an event needs it.
 struct Session {
     id: i64,
+    project: Option<i64>,
     cwd: Option<String>,
     prompts: i64,
     tool_uses: i64,
@@ -98,20 +99,40 @@ impl Tx<'_> {
     /// Finds the session's row or makes it: a first event may be any event.
     fn session(&self, event: &Clean<Event>, identify: Identify) -> Result<Session> {
         if let Some(session) = self.known_session(event)? {
-            return Ok(session);
+            return match (&session.cwd, &event.cwd) {
+                (None, Some(cwd)) => self.place_session(session, cwd, event.at, identify),
+                _ => Ok(session),
+            };
         }
+        let offset = event.transcript_length.unwrap_or(0) as i64;
         let project = match event.cwd.as_deref().and_then(identify) {
             Some(project) => Some(self.project(&project, event.at)?),
             None => None,
         };
-        let sql = "INSERT INTO sessions(project_id, platform, agent_session_id, started_at, active_at, cwd) VALUES (?1, ?2, ?3, ?4, ?4, ?5)";
-        self.tx.prepare_cached(sql)?.execute(params![project, event.platform.name(), event.session, event.at, event.cwd])?;
+        let sql = "INSERT INTO sessions(project_id, platform, agent_session_id, started_at, active_at, cwd, transcript_offset) VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6)";
+        self.tx.prepare_cached(sql)?.execute(params![
+            project,
+            event.platform.name(),
+            event.session,
+            event.at,
+            event.cwd,
+            offset
+        ])?;
         let id = self.tx.last_insert_rowid();
-        Ok(Session { id, cwd: event.cwd.clone(), prompts: 0, tool_uses: 0, last_prompt_id: None, tasks: None })
+        Ok(Session { id, project, cwd: event.cwd.clone(), prompts: 0, tool_uses: 0, last_prompt_id: None, tasks: None })
+    }
+
+    /// A session whose first event told no folder gets its project with the first that does.
+    fn place_session(&self, mut session: Session, cwd: &str, at: Millis, identify: Identify) -> Result<Session> {
+        let project = identify(cwd).map(|project| self.project(&project, at)).transpose()?;
+        self.tx.execute("UPDATE sessions SET cwd = ?2, project_id = ?3 WHERE id = ?1", params![session.id, cwd, project])?;
+        session.cwd = Some(cwd.to_string());
+        session.project = project;
+        Ok(session)
     }
 
     fn known_session(&self, event: &Clean<Event>) -> Result<Option<Session>> {
-        let sql = "SELECT id, cwd, prompts, tool_uses, last_prompt_id, tasks FROM sessions WHERE platform = ?1 AND agent_session_id = ?2";
+        let sql = "SELECT id, cwd, prompts, tool_uses, last_prompt_id, tasks, project_id FROM sessions WHERE platform = ?1 AND agent_session_id = ?2";
         let row = |row: &rusqlite::Row| {
             Ok(Session {
                 id: row.get(0)?,
@@ -120,6 +141,7 @@ impl Tx<'_> {
                 tool_uses: row.get(3)?,
                 last_prompt_id: row.get(4)?,
                 tasks: row.get(5)?,
+                project: row.get(6)?,
             })
         };
         Ok(self.tx.prepare_cached(sql)?.query_row(params![event.platform.name(), event.session], row).optional()?)
@@ -135,7 +157,7 @@ impl Tx<'_> {
     fn start_session(&self, id: i64, event: &Event, start: &SessionStart) -> Result<()> {
         // A resumed session goes on: its end is taken back. Branch and head at the start stay those of the first start.
         let sql =
-            "UPDATE sessions SET active_at = max(active_at, :at), ended_at = NULL, end_reason = NULL, start_source = :source, compactions = compactions + (:source = 'compact'),
+            "UPDATE sessions SET active_at = max(active_at, :at), ended_at = NULL, end_reason = NULL, start_source = :source, compactions = compactions + (:source = 'compact' AND (start_source IS NOT 'compact' OR :at - active_at > 2000)),
                      client_pid = coalesce(:pid, client_pid), client_started = coalesce(:started, client_started),
                      start_branch = coalesce(start_branch, :branch), start_head = coalesce(start_head, :head),
                      model = coalesce(:model, model) WHERE id = :id";
@@ -145,13 +167,6 @@ impl Tx<'_> {
             ":pid": start.client.map(|c| c.pid), ":started": start.client.and_then(|c| c.started).map(|s| s as i64),
             ":branch": git.branch, ":head": git.head, ":model": start.model,
         })?;
-        Ok(())
-    }
-
-    /// What a transcript held before nmem saw the session is not counted to it: a fork's is full of its parent's.
-    pub fn skip_transcript(&self, platform: Platform, session: &str, to: u64) -> Result<()> {
-        let sql = "UPDATE sessions SET transcript_offset = ?3 WHERE platform = ?1 AND agent_session_id = ?2";
-        self.tx.execute(sql, params![platform.name(), session, to as i64])?;
         Ok(())
     }
 
@@ -172,7 +187,7 @@ impl Tx<'_> {
             return Ok(());
         }
         let number = session.prompts + 1;
-        let Some(id) = self.insert_prompt(session.id, number, ("user", "prompt"), event, text)? else { return Ok(()) };
+        let Some(id) = self.insert_prompt(session, number, ("user", "prompt"), event, text)? else { return Ok(()) };
         let sql = "UPDATE sessions SET prompts = ?2, last_prompt_id = ?3, active_at = max(active_at, ?4), ended_at = NULL, end_reason = NULL WHERE id = ?1";
         self.tx.prepare_cached(sql)?.execute(params![session.id, number, id, event.at])?;
         Ok(())
@@ -190,13 +205,13 @@ impl Tx<'_> {
         let standing = self.tx.prepare_cached(sql)?.query_row(told, |row| row.get(0)).optional()?;
         match standing {
             Some(id) => Ok(Some(id)),
-            None => self.insert_prompt(session.id, number, ("agent", kind), event, text),
+            None => self.insert_prompt(session, number, ("agent", kind), event, text),
         }
     }
 
     fn insert_prompt(
         &self,
-        session: i64,
+        session: &Session,
         number: i64,
         (source, kind): (&str, &str),
         event: &Event,
@@ -204,15 +219,16 @@ impl Tx<'_> {
     ) -> Result<Option<i64>> {
         let sql = "INSERT INTO prompts(session_id, number, source, kind, platform_prompt_id, agent_id, text, received_at)
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING";
-        let values = params![session, number, source, kind, event.prompt, event.agent, text, event.at];
+        let values = params![session.id, number, source, kind, event.prompt, event.agent, text, event.at];
         if self.tx.prepare_cached(sql)?.execute(values)? == 0 {
             return Ok(None);
         }
         let id = self.tx.last_insert_rowid();
         if kind != "thinking" {
             let (title, body) = text.split_once('\n').unwrap_or((text, ""));
-            let sql = "INSERT INTO text_index(rowid, title, body) VALUES (?1, ?2, ?3)";
-            let values = params![id * INDEXED_KINDS + INDEXED_PROMPT, index_text(title), index_text(body)];
+            let sql = "INSERT INTO text_index(rowid, title, body, scope) VALUES (?1, ?2, ?3, ?4)";
+            let values =
+                params![id * INDEXED_KINDS + INDEXED_PROMPT, index_text(title), index_text(body), scope(session.project)];
             self.tx.prepare_cached(sql)?.execute(values)?;
         }
         Ok(Some(id))
@@ -247,7 +263,7 @@ impl Tx<'_> {
         if inserted == 0 {
             return Ok(());
         }
-        self.index_tool(self.tx.last_insert_rowid(), tool)?;
+        self.index_tool(self.tx.last_insert_rowid(), session, tool)?;
         let sql = "UPDATE sessions SET tool_uses = tool_uses + 1, failures = failures + ?2,
                      kinds = json_set(kinds, ?3, coalesce(json_extract(kinds, ?3), 0) + 1) WHERE id = ?1";
         let failed = i64::from(tool.succeeded == Some(false));
@@ -285,16 +301,17 @@ impl Tx<'_> {
         Ok(self.tx.prepare_cached(sql)?.exists(values)?)
     }
 
-    fn index_tool(&self, id: i64, tool: &ToolUse) -> Result<()> {
+    fn index_tool(&self, id: i64, session: &Session, tool: &ToolUse) -> Result<()> {
         let text = |text: Option<&String>| text.map(|t| index_text(t)).unwrap_or_default();
         let command = tool.content.as_ref().filter(|content| tool.path.as_ref() != Some(content));
-        let sql = "INSERT INTO tool_index(rowid, command, description, path, error) VALUES (?1, ?2, ?3, ?4, ?5)";
+        let sql = "INSERT INTO tool_index(rowid, command, description, path, error, scope) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
         self.tx.prepare_cached(sql)?.execute(params![
             id,
             text(command),
             text(tool.metadata.description.as_ref()),
             text(tool.path.as_ref().filter(|_| !matches!(tool.kind, Kind::Command))),
             text(tool.metadata.response.as_ref()),
+            scope(session.project),
         ])?;
         Ok(())
     }
@@ -338,6 +355,11 @@ impl Tx<'_> {
     }
 }
 
+/// The index's word for a project: it narrows a search inside the index, before anything is counted or cut.
+pub(super) fn scope(project: Option<i64>) -> String {
+    format!("project{}", project.unwrap_or(0))
+}
+
 fn changed(mut tasks: Vec<Task>, change: &TaskChange) -> Vec<Task> {
     match change {
         TaskChange::Replace(list) => tasks = list.clone(),
@@ -357,6 +379,10 @@ fn changed(mut tasks: Vec<Task>, change: &TaskChange) -> Vec<Task> {
         }
     }
     tasks.retain(|task| task.status != "deleted");
-    tasks.truncate(TASKS);
+    // A long list loses what is done first.
+    while tasks.len() > TASKS {
+        let done = tasks.iter().position(|task| task.status == "completed").unwrap_or(tasks.len() - 1);
+        tasks.remove(done);
+    }
     tasks
 }

@@ -5,6 +5,7 @@
 //! What a person types is never handed to FTS5 as syntax, so no query can be an error.
 
 use super::Store;
+use super::events::scope;
 use crate::index_text::query_terms;
 use crate::model::{Filter, Hit, HitKind};
 use anyhow::Result;
@@ -40,8 +41,10 @@ impl Query {
         let mut query = Query::default();
         let mut stopped = Vec::new();
         for (negated, token) in tokens(text).into_iter().take(WORDS) {
-            let prefix = token.len() > 1 && token.ends_with('*');
             let terms = query_terms(token);
+            // One character of a script without spaces stands in bigrams alone.
+            let single = terms.len() == 1 && !terms[0].is_ascii() && terms[0].chars().count() == 1;
+            let prefix = single || token.len() > 1 && token.ends_with('*');
             if terms.is_empty() {
                 continue;
             }
@@ -106,7 +109,7 @@ struct Sql {
 /// `text_index` holds prompts under `id * 4` (`INDEXED_PROMPT`); its first line counts twice.
 const PROMPTS: Sql = Sql {
     count: "SELECT count(*) FROM (SELECT 1 FROM text_index WHERE text_index MATCH ?1 LIMIT ?2)",
-    ranked: "SELECT rowid / 4, -bm25(text_index, 2.0, 1.0) FROM text_index WHERE text_index MATCH ?1 AND rowid % 4 = 0 ORDER BY 2 DESC LIMIT ?2",
+    ranked: "SELECT rowid / 4, -bm25(text_index, 2.0, 1.0, 0.0) FROM text_index WHERE text_index MATCH ?1 AND rowid % 4 = 0 ORDER BY 2 DESC LIMIT ?2",
     latest: "SELECT rowid / 4, 0.0 FROM text_index WHERE text_index MATCH ?1 AND rowid % 4 = 0 ORDER BY rowid DESC LIMIT ?2",
     of_session: "SELECT id, 0.0 FROM prompts WHERE session_id = ?1 ORDER BY number DESC, id DESC LIMIT ?2",
     load: "SELECT p.id, p.source, p.text, '', NULL, NULL, pr.name, s.agent_session_id, s.platform, p.received_at
@@ -118,7 +121,7 @@ const PROMPTS: Sql = Sql {
 /// Words of a command and of its description count more than those of an error.
 const TOOL_USES: Sql = Sql {
     count: "SELECT count(*) FROM (SELECT 1 FROM tool_index WHERE tool_index MATCH ?1 LIMIT ?2)",
-    ranked: "SELECT rowid, -bm25(tool_index, 2.0, 2.0, 1.5, 1.0) FROM tool_index WHERE tool_index MATCH ?1 ORDER BY 2 DESC LIMIT ?2",
+    ranked: "SELECT rowid, -bm25(tool_index, 2.0, 2.0, 1.5, 1.0, 0.0) FROM tool_index WHERE tool_index MATCH ?1 ORDER BY 2 DESC LIMIT ?2",
     latest: "SELECT rowid, 0.0 FROM tool_index WHERE tool_index MATCH ?1 ORDER BY rowid DESC LIMIT ?2",
     of_session: "SELECT id, 0.0 FROM tool_uses WHERE session_id = ?1 ORDER BY seq DESC LIMIT ?2",
     load: "SELECT t.id, t.kind, coalesce(t.content, t.path, t.tool_name),
@@ -142,12 +145,12 @@ impl Store {
     pub fn search(&self, query: &Query, kinds: &[HitKind], filter: &Filter, limit: usize) -> Result<Vec<Hit>> {
         let mut hits = Vec::new();
         for &kind in kinds.iter().filter(|k| **k == HitKind::Tool || filter.file.is_none()) {
-            let mut expression = self.expression(kind, query)?;
+            let mut expression = self.expression(kind, query, filter)?;
             if let Some(path) = filter.file.as_deref().map(query_terms).filter(|terms| !terms.is_empty()) {
                 let path = format!("path : ({})", path.iter().map(|t| format!("\"{t}\"")).collect::<Vec<_>>().join(" AND "));
                 expression = Some(match expression {
                     Some((words, ranked)) => (format!("({words}) AND {path}"), ranked),
-                    None => (path, false),
+                    None => (narrowed(&path, filter), false),
                 });
             }
             match expression {
@@ -162,10 +165,12 @@ impl Store {
     }
 
     /// The FTS5 expression for a query, and whether ranking by it is cheap; `None` for a query without words.
-    fn expression(&self, kind: HitKind, query: &Query) -> Result<Option<(String, bool)>> {
+    fn expression(&self, kind: HitKind, query: &Query, filter: &Filter) -> Result<Option<(String, bool)>> {
+        let within = |words: &[&String], join: &str| narrowed(&format!("- scope : ({})", query.expression(words, join)), filter);
         let (mut rare, mut common) = (Vec::new(), Vec::new());
         for wanted in &query.wanted {
-            let count: i64 = self.conn.prepare_cached(sql(kind).count)?.query_row((wanted, COMMON + 1), |row| row.get(0))?;
+            let one = narrowed(&format!("- scope : {wanted}"), filter);
+            let count: i64 = self.conn.prepare_cached(sql(kind).count)?.query_row((one, COMMON + 1), |row| row.get(0))?;
             if count > COMMON { common.push(wanted) } else { rare.push((wanted, count)) }
         }
         // The rarest words say most. One that stands nowhere leaves the choice to the others.
@@ -177,19 +182,18 @@ impl Store {
         });
         let found: Vec<&String> = affordable.map(|(word, _)| *word).collect();
         if !found.is_empty() {
-            return Ok(Some((query.expression(&found, " OR "), true)));
+            return Ok(Some((within(&found, " OR "), true)));
         }
         if common.is_empty() {
-            return Ok(
-                (!query.wanted.is_empty()).then(|| (query.expression(&query.wanted.iter().collect::<Vec<_>>(), " OR "), true))
-            );
+            let all: Vec<&String> = query.wanted.iter().collect();
+            return Ok((!all.is_empty()).then(|| (within(&all, " OR "), true)));
         }
-        Ok(Some((query.expression(&common, " AND "), false)))
+        Ok(Some((within(&common, " AND "), false)))
     }
 
     fn matches(&self, kind: HitKind, sql: &str, expression: &str, filter: &Filter, limit: usize) -> Result<Vec<Hit>> {
         let mut statement = self.conn.prepare_cached(sql)?;
-        let mut rows = statement.query((expression, VISITED))?;
+        let mut rows = statement.query((expression, VISITED.max(limit as i64)))?;
         self.load(kind, &mut rows, filter, limit)
     }
 
@@ -227,6 +231,14 @@ impl Store {
     }
 }
 
+/// Narrows an expression to a project.
+fn narrowed(expression: &str, filter: &Filter) -> String {
+    match filter.project {
+        Some(project) => format!("({expression}) AND scope : {}", scope(Some(project))),
+        None => expression.to_string(),
+    }
+}
+
 fn hit(kind: HitKind, score: f64, row: &Row) -> rusqlite::Result<Hit> {
     Ok(Hit {
         kind,
@@ -256,6 +268,42 @@ mod tests {
         assert_eq!(query.unwanted, ["\"logout\"", "\"a b\""]);
         assert_eq!(Query::parse("what is it").wanted.len(), 3, "stop words alone are better than nothing");
         assert!(Query::parse(" - \" ").is_empty());
+    }
+
+    #[test]
+    fn a_search_in_one_project_is_not_drowned_by_another() {
+        use crate::model::{Event, Happening, Platform, ProjectId};
+        use crate::redact::Redactor;
+        let scratch = crate::store::testing::Scratch::new("drowned");
+        let mut store = scratch.open();
+        let redactor = Redactor::default();
+        let prompt = |n: usize, project: &str, text: &str| Event {
+            platform: Platform::ClaudeCode,
+            session: format!("in {project}"),
+            at: n as i64,
+            cwd: Some(project.into()),
+            transcript: None,
+            transcript_length: None,
+            prompt: Some(format!("p{n}")),
+            agent: None,
+            what: Happening::Prompted { text: text.into() },
+        };
+        let mut events = vec![prompt(0, "/a", "deploy the 記憶 thing of project1")];
+        events.extend((1..9000).map(|n| prompt(n, "/b", if n % 2 == 0 { "deploy zebra" } else { "deploy" })));
+        let identify = |cwd: &str| {
+            let id = ProjectId { key: format!("dir:{cwd}"), name: cwd.into(), repo_url: None, root: cwd.into() };
+            Some(Redactor::default().clean(id))
+        };
+        store.write(|tx| events.into_iter().try_for_each(|e| tx.store_event(&redactor.clean(e), None, &identify))).unwrap();
+        let in_a = Filter { project: Some(1), ..Filter::default() };
+        let found = |text: &str, filter: &Filter, limit| {
+            store.search(&Query::parse(text), &[HitKind::Prompt], filter, limit).unwrap().len()
+        };
+        for text in ["deploy", "deploy zebra", "記", "project1"] {
+            assert_eq!(found(text, &in_a, 10), 1, "{text}");
+        }
+        assert_eq!(found("project2", &Filter::default(), 10), 0, "the index's own word for a project is no text");
+        assert_eq!(found("deploy", &Filter::default(), 100_000), 9000);
     }
 
     proptest! {

@@ -245,6 +245,7 @@ mod tests {
             at: n as i64,
             cwd: None,
             transcript: None,
+            transcript_length: None,
             prompt: Some(format!("p{n}")),
             agent: None,
             what: Happening::Prompted { text: format!("prompt {n}") },
