@@ -4,8 +4,10 @@
 //! recorded until it is mended, and the next session's start says so.
 
 use crate::error::Failure;
+use crate::files;
 use crate::model::{Files, LogLevel, Millis};
-use anyhow::{Context, Result};
+use anyhow::Result;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Bytes of a config file that are read.
@@ -123,16 +125,20 @@ pub fn home() -> Option<PathBuf> {
         .or_else(|| Some(directories::BaseDirs::new()?.home_dir().to_path_buf()))
 }
 
-/// Finds the database's files; needs no config file.
-pub fn files() -> Result<Setting<Files>> {
-    if let Some(db) = env("NMEM_DB").map(PathBuf::from) {
-        if !db.is_absolute() {
-            return Err(Failure::new(
-                format!("NMEM_DB={} is not an absolute path", db.display()),
-                "set NMEM_DB to an absolute path, or unset it",
-            )
-            .into());
-        }
+/// A path that a variable names; absolute, or it would be another one in each folder. One inside `project` doesn't count:
+/// a project's own settings can set the variables of the hooks that run in it.
+fn env_path(name: &'static str, project: Option<&Path>) -> Result<Option<PathBuf>> {
+    let Some(path) = env(name).map(PathBuf::from) else { return Ok(None) };
+    if !path.is_absolute() {
+        let what = format!("{name}={} is not an absolute path", path.display());
+        return Err(Failure::new(what, format!("set {name} to an absolute path, or unset it")).into());
+    }
+    Ok(Some(path).filter(|path| project.is_none_or(|project| !path.starts_with(project))))
+}
+
+/// Finds the database's files; needs no config file. `project` is the folder of work where a hook asks.
+pub fn files(project: Option<&Path>) -> Result<Setting<Files>> {
+    if let Some(db) = env_path("NMEM_DB", project)? {
         return Ok(Setting { value: Files::of(db, false), source: Source::Environment("NMEM_DB") });
     }
     let dirs = directories::ProjectDirs::from("", "", "nmem")
@@ -150,16 +156,23 @@ pub fn log_level() -> LogLevel {
     }
 }
 
-/// Reads all settings.
-pub fn load() -> Result<Config> {
-    let file = match env("NMEM_CONFIG").map(PathBuf::from) {
-        Some(path) => path,
+/// Reads all settings. `project` is the folder of work where a hook asks, `None` where a person does.
+pub fn load(project: Option<&Path>) -> Result<Config> {
+    let (config, problem) = load_what_can_be(project)?;
+    problem.map_or(Ok(config), Err)
+}
+
+/// Reads all settings; where the file can't be read, the defaults and why. Reading commands go on with those.
+pub fn load_what_can_be(project: Option<&Path>) -> Result<(Config, Option<anyhow::Error>)> {
+    let named = env_path("NMEM_CONFIG", project)?;
+    let file = match &named {
+        Some(path) => path.clone(),
         None => directories::ProjectDirs::from("", "", "nmem")
             .map(|d| d.config_dir().join("config.toml"))
             .ok_or_else(|| Failure::new("no home folder is known", "set HOME, or NMEM_CONFIG to a file"))?,
     };
     let mut config = Config {
-        files: files()?,
+        files: files(project)?,
         home: home(),
         log: log_level(),
         enabled: Setting::default(true),
@@ -171,23 +184,16 @@ pub fn load() -> Result<Config> {
         unknown: Vec::new(),
         file,
     };
-    if let Some(text) = read(&config.file)? {
-        apply(&mut config, &text).map_err(|e| {
-            Failure::new(format!("{}: {e}", config.file.display()), "mend that line; until then hooks record nothing")
-        })?;
-    }
-    Ok(config)
-}
-
-fn read(path: &Path) -> Result<Option<String>> {
-    use std::io::Read;
-    let file = match std::fs::File::open(path) {
-        Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => return Ok(None),
-        opened => opened.with_context(|| format!("cannot read {}", path.display()))?,
+    let read = match files::whole_text(&config.file, CONFIG_BYTES) {
+        Ok(text) => apply(&mut config, &text),
+        Err(e) if named.is_none() && matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(()),
+        Err(e) => Err(e.to_string()),
     };
-    let mut text = String::new();
-    file.take(CONFIG_BYTES).read_to_string(&mut text).with_context(|| format!("cannot read {}", path.display()))?;
-    Ok(Some(text))
+    let problem = read.err().map(|e| {
+        let what = format!("{}: {}", config.file.display(), e.split_whitespace().collect::<Vec<_>>().join(" "));
+        Failure::new(what, "mend it; until then hooks record nothing").into()
+    });
+    Ok((config, problem))
 }
 
 fn apply(config: &mut Config, text: &str) -> std::result::Result<(), String> {
@@ -196,7 +202,7 @@ fn apply(config: &mut Config, text: &str) -> std::result::Result<(), String> {
         format!("line {line}: {}", e.message())
     })?;
     for (key, value) in table {
-        let wrong = |wanted: &str| format!("`{key}` must be {wanted}, not {}", value.type_str());
+        let wrong = |wanted: &str| format!("`{key}` must be {wanted}, not {}", shown(&value));
         let strings = || {
             let list = value.as_array().and_then(|a| a.iter().map(|v| v.as_str().map(String::from)).collect());
             list.ok_or_else(|| wrong("a list of strings"))
@@ -224,6 +230,15 @@ fn apply(config: &mut Config, text: &str) -> std::result::Result<(), String> {
         }
     }
     Ok(())
+}
+
+fn shown(value: &toml::Value) -> String {
+    match value {
+        toml::Value::Integer(n) => n.to_string(),
+        toml::Value::String(text) => format!("{text:?}"),
+        toml::Value::Boolean(b) => b.to_string(),
+        other => format!("a {}", other.type_str()),
+    }
 }
 
 fn from_file<T>(value: T) -> Setting<T> {
@@ -262,7 +277,7 @@ mod tests {
     #[test]
     fn errors_name_the_line_or_the_key_and_what_it_must_be() {
         assert!(applied("enabled = true\ninject =").unwrap_err().starts_with("line 2: "));
-        assert_eq!(applied("enabled = 1").unwrap_err(), "`enabled` must be true or false, not integer");
+        assert_eq!(applied("enabled = 1").unwrap_err(), "`enabled` must be true or false, not 1");
         assert!(applied("context_bytes = 90000").unwrap_err().contains("from 500 to 9000"));
         assert!(applied("redact = [\"(\"]").unwrap_err().contains("redact pattern"));
     }

@@ -35,6 +35,17 @@ pub fn small_text(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&text).into_owned())
 }
 
+/// Reads a whole text file of at most `limit` bytes.
+pub fn whole_text(path: &Path, limit: u64) -> io::Result<String> {
+    let (file, len) = open(path)?;
+    if len > limit {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, format!("larger than {limit} bytes")));
+    }
+    let mut text = String::new();
+    file.take(limit).read_to_string(&mut text)?;
+    Ok(text)
+}
+
 /// A stretch of a growing file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Stretch {

@@ -141,14 +141,74 @@ fn a_broken_config_records_nothing_and_the_next_start_says_so() {
     assert_eq!(world.hook("UserPromptSubmit").text(), "[exit 0]");
     assert!(!world.db().exists());
     insta::assert_snapshot!(world.hook("SessionStart-startup").text(), @r#"
-    {"systemMessage":"nmem does not record: $WORLD/home/.config/nmem/config.toml: redact pattern \"(\": regex parse error:\n    (\n    ^\nerror: unclosed group. Mend it, then see `nmem status`."}
+    {"systemMessage":"nmem does not record: $WORLD/home/.config/nmem/config.toml: redact pattern \"(\": regex parse error: ( ^ error: unclosed group. Mend it, then see `nmem status`."}
     [exit 0]
     "#);
     insta::assert_snapshot!(world.nmem(&["status"]).text(), @r#"
-    --- stderr
-    nmem: nothing is recorded: $WORLD/home/.config/nmem/config.toml: redact pattern "(": regex parse error: ( ^ error: unclosed group
-    nmem: $WORLD/home/.config/nmem/config.toml: redact pattern "(": regex parse error: ( ^ error: unclosed group
-      mend that line; until then hooks record nothing
-    [exit 1]
+    database  $WORLD/home/.local/share/nmem/nmem.db (none yet)
+      0 projects, 0 sessions, 0 prompts, 0 tool uses
+      problem: nothing is recorded: $WORLD/home/.config/nmem/config.toml: redact pattern "(": regex parse error: ( ^ error: unclosed group
+
+    settings  $WORLD/home/.config/nmem/config.toml
+      database = "$WORLD/home/.local/share/nmem/nmem.db"  default
+      enabled = true  default
+      inject = "all"  config file
+      context_bytes = 4000  default
+      thinking = true  default
+      skip_tools = ["TodoWrite","SlashCommand","Skill","AskUserQuestion","ListMcpResourcesTool"]  default
+      redact = []  default
+
+    errors of late  $WORLD/home/.local/share/nmem/nmem.db-log
+      just now  nothing is recorded: $WORLD/home/.config/nmem/config.toml: redact pattern "(": regex parse error: ( ^ error: unclosed group
+      just now  nothing is recorded: $WORLD/home/.config/nmem/config.toml: redact pattern "(": regex parse error: ( ^ error: unclosed group
+    [exit 0]
     "#);
+}
+
+#[test]
+fn a_project_cannot_steer_the_hooks_by_its_environment() {
+    let mut world = World::new();
+    world.write("project/evil.toml", "enabled = false\n");
+    let inside = |name: &str| world.project().join(name).display().to_string();
+    let (db, config) = (inside("evil.db"), inside("evil.toml"));
+    world.set("NMEM_DB", &db);
+    world.set("NMEM_CONFIG", &config);
+    assert_eq!(world.hook("UserPromptSubmit").text(), "[exit 0]");
+    assert!(!std::path::Path::new(&db).exists());
+    assert_eq!(world.count("SELECT count(*) FROM prompts"), 1);
+}
+
+#[test]
+fn a_config_that_is_named_and_not_there_stops_recording() {
+    for path in ["/does/not/exist.toml", "relative.toml"] {
+        let mut world = World::new();
+        world.set("NMEM_CONFIG", path);
+        assert_eq!(world.hook("UserPromptSubmit").text(), "[exit 0]");
+        assert!(!world.db().exists(), "{path}");
+        assert!(world.hook("SessionStart-startup").stdout.contains("nmem does not record"), "{path}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_config_that_is_a_pipe_is_not_waited_for() {
+    let world = World::new();
+    std::fs::create_dir_all(world.home().join(".config/nmem")).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(world.home().join(".config/nmem/config.toml")).status();
+    assert!(made.unwrap().success());
+    assert_eq!(world.hook("UserPromptSubmit").text(), "[exit 0]");
+}
+
+#[test]
+fn a_pipe_that_stays_open_behind_the_event_costs_no_time_and_no_event() {
+    let world = World::new();
+    let text = world.payload("SessionStart-startup").to_string();
+    let mut child = world.command(&["context"]).stdin(std::process::Stdio::piped()).spawn().unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    std::io::Write::write_all(&mut pipe, text.as_bytes()).unwrap();
+    let begun = std::time::Instant::now();
+    let output = world.finish(child);
+    assert!(begun.elapsed().as_millis() < 900, "{:?}", begun.elapsed());
+    assert!(output.stdout.starts_with("{\"systemMessage\""), "{}", output.text());
+    drop(pipe);
 }

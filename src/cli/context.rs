@@ -2,7 +2,7 @@
 
 use super::stdin::{self, Stdin};
 use super::{Place, ProjectArgument, hook, load_config, open, output, record};
-use crate::config::{self, CONTEXT_BYTES_MAX};
+use crate::config::{self, CONTEXT_BYTES_MAX, Inject};
 use crate::platforms::intake::{self, Intake};
 use crate::recall::{self, Recalled};
 use crate::render::context::for_person;
@@ -72,22 +72,32 @@ pub fn run(args: &Arguments) -> Result<()> {
         (Some(store), Some(row)) => recall::at_start(store, (row.id, &row.name), None, budget, now)?,
         _ => Recalled::default(),
     };
+    // What an agent would be given, and why it would be given nothing.
+    let silent = match (config.enabled.value, config.inject.value) {
+        (false, _) => Some("enabled = false: hooks do nothing"),
+        (_, Inject::None) => Some("inject = \"none\": agents are given nothing"),
+        _ => None,
+    };
+    let text = if silent.is_some() { "" } else { recalled.text.as_str() };
     if args.json {
         let sessions: Vec<&str> = recalled.digests.iter().map(|d| d.session.agent_session_id.as_str()).collect();
         let name = place.row.map(|r| r.name).or(place.name);
-        return output::say(
-            &json!({"project": name, "text": recalled.text, "bytes": recalled.text.len(), "sessions": sessions}).to_string(),
-        );
+        return output::say(&json!({"project": name, "text": text, "bytes": text.len(), "sessions": sessions}).to_string());
     }
     if recalled.digests.is_empty() {
         return output::say(&nothing(&place));
+    }
+    if let Some(reason) = silent {
+        output::warn(reason);
     }
     output::say(for_person(&recalled.digests, now, output::style()).trim_end())
 }
 
 fn nothing(place: &Place) -> String {
     match &place.name {
-        Some(name) => format!("Nothing is recorded of {name} yet. `nmem install claude-code` hooks nmem into Claude Code."),
+        Some(name) => format!(
+            "Nothing is recorded of {name} yet: recording begins with the first session after `nmem install claude-code`."
+        ),
         None => "This folder is no project (the home folder and / never are one); change into one.".to_string(),
     }
 }

@@ -39,6 +39,7 @@ impl Stage {
         fs::create_dir_all(project.join(".git"))?;
         fs::write(project.join(".git/HEAD"), "ref: refs/heads/main\n")?;
         fs::write(project.join(".git/config"), "[remote \"origin\"]\n\turl = https://example.org/demo/shop.git\n")?;
+        fs::write(folder.join("config.toml"), "")?;
         Ok(Stage { folder, kept })
     }
 
@@ -82,7 +83,7 @@ pub fn run(args: &Arguments) -> Result<()> {
     let (events, context, milliseconds) = play(&stage)?;
     let median = milliseconds.get(milliseconds.len() / 2).copied().unwrap_or(0.0);
     output::say(&format!(
-        "{events} hook events of two recorded Claude Code sessions went through `nmem record`, each a process of its own, {median:.1} ms in the middle.\n"
+        "{events} hook events of two recorded Claude Code sessions went through `nmem record`, each a process of its own, {median:.1} ms in the median.\n"
     ))?;
     show(style, "The next session is given this, before its first prompt:", &context)?;
     for query in

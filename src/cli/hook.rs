@@ -39,8 +39,10 @@ pub fn log_error(message: &str) {
 
 /// Writes a line to the log, redacted, if the log is to say so much.
 pub fn log_at(level: LogLevel, message: &str) {
-    if let Ok(files) = config::files() {
-        let clean = Redactor::default().clean(message.to_string());
+    if let Ok(files) = config::files(None) {
+        // An error is rare: reading the user's patterns once more costs nothing that counts.
+        let own = config::load(None).ok().and_then(|config| redactor(&config).ok());
+        let clean = own.unwrap_or_default().clean(message.to_string());
         log::write(&files.value, config::log_level(), level, config::now(), &clean);
     }
 }

@@ -154,7 +154,7 @@ pub fn uninstall(args: &UninstallArguments) -> Result<()> {
     if kept.is_some() && after == kept {
         let _ = fs::remove_file(backup(&file));
     }
-    let data = config::files()?.value.db;
+    let data = config::files(None)?.value.db;
     let data = if data.exists() { format!("\nWhat was recorded is still in {}", data.display()) } else { String::new() };
     output::say(&format!("nmem is no longer hooked into claude-code ({}){data}", file.display()))
 }

@@ -162,7 +162,10 @@ fn open(config: &Config) -> Result<Option<Store>> {
 }
 
 fn load_config() -> Result<Config> {
-    let config = config::load()?;
+    let (config, problem) = config::load_what_can_be(None)?;
+    if let Some(problem) = problem {
+        output::warn(&format!("nothing is recorded: {problem:#}"));
+    }
     for key in &config.unknown {
         output::warn(&format!("{}: `{key}` is not a setting that this nmem knows", config.file.display()));
     }

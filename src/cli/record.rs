@@ -6,11 +6,13 @@ use crate::config::{self, Config, Inject};
 use crate::model::{Event, Happening, LogLevel, Millis, Platform, StartSource};
 use crate::platforms::intake::{self, Intake};
 use crate::platforms::{self, Answer, Surroundings};
+use crate::project;
 use crate::recall::{self, Recalled};
 use crate::store::{Store, spool};
 use anyhow::Result;
 use serde_json::Value;
 use std::ffi::OsString;
+use std::path::Path;
 use std::time::Duration;
 
 /// How long a hook waits for its caller to close stdin: less than the shortest timeout that `install` sets.
@@ -53,7 +55,9 @@ pub fn platform(args: &[OsString]) -> Option<Platform> {
 /// Handles one payload: stores it, and answers a session's start.
 pub fn handle(platform: Option<Platform>, payload: &Value, mended: bool) -> Result<Option<String>> {
     let platform = platform.unwrap_or(Platform::ClaudeCode);
-    let config = match config::load() {
+    let cwd = payload["cwd"].as_str().map(Path::new);
+    let project = cwd.map(|cwd| project::worktree_root(cwd, config::home().as_deref()).unwrap_or(cwd));
+    let config = match config::load(project) {
         Ok(config) => config,
         Err(error) => {
             log_error(&format!("nothing is recorded: {error:#}"));

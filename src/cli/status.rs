@@ -33,17 +33,12 @@ struct Stored {
 
 /// Runs the command.
 pub fn run(args: &Arguments) -> Result<()> {
-    let config = match config::load() {
-        Ok(config) => config,
-        // Status is where one looks when something is wrong: it names the problem and goes on as far as it can.
-        Err(error) if !args.json => {
-            output::warn(&format!("nothing is recorded: {error:#}"));
-            return Err(error);
-        }
-        Err(error) => return Err(error),
-    };
+    let (config, problem) = config::load_what_can_be(None)?;
     let files = &config.files.value;
-    let stored = look(&config);
+    let mut stored = look(&config);
+    if let Some(problem) = problem {
+        stored.problem = Some(format!("nothing is recorded: {problem:#}"));
+    }
     let errors = log::last_errors(files, ERRORS);
     let bytes = size(files);
     if args.json {
@@ -72,7 +67,7 @@ pub fn run(args: &Arguments) -> Result<()> {
         out += &format!("  last event from {}: {}\n", last.platform, time::ago(last.at, now));
     }
     if stored.last.is_empty() && stored.problem.is_none() {
-        out += "  nothing recorded yet; `nmem install claude-code` hooks nmem into Claude Code\n";
+        out += "  nothing recorded yet: recording begins with the first session after `nmem install claude-code`\n";
     }
     if let Some(problem) = &stored.problem {
         out += &format!("  {} {}\n", style.bad("problem:"), line(problem, 400));
