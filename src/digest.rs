@@ -32,6 +32,8 @@ fn turns(prompts: &[PromptRow]) -> Vec<Turn> {
     let mut turns: Vec<Turn> = Vec::new();
     for prompt in prompts {
         match (prompt.source.as_str(), turns.last_mut()) {
+            // Broken off and asked again: one question.
+            ("user", Some(turn)) if turn.done.is_none() && turn.asked == prompt.text => turn.number = prompt.number,
             ("user", _) => turns.push(Turn { number: prompt.number, asked: prompt.text.clone(), done: None }),
             // A turn may close several times (a stop hook goes on, a background task reports): the last word counts.
             (_, Some(turn)) if turn.number == prompt.number => turn.done = Some(prompt.text.clone()),

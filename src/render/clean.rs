@@ -42,6 +42,19 @@ pub fn quoted(text: &str, max: usize) -> String {
     format!("\"{}\"", line(text, max).replace('"', "'"))
 }
 
+/// A text in Markdown, as agents close a turn with, in plain words: without headings' and lists' marks, emphasis, tables
+/// and fences. A text of nothing else stays as it is.
+pub fn prose(text: &str) -> String {
+    let words = |line: &str| {
+        let line = line.trim().trim_start_matches(['#', '>', ' ']);
+        let item = line.strip_prefix("- ").or_else(|| line.strip_prefix("* ")).unwrap_or(line);
+        item.replace("**", "")
+    };
+    let told = text.lines().map(str::trim).filter(|l| !l.starts_with('|') && !l.starts_with("```") && *l != "---");
+    let plain = told.map(words).filter(|l| !l.is_empty()).collect::<Vec<_>>().join("\n");
+    if plain.is_empty() { text.to_string() } else { plain }
+}
+
 /// Like [`line()`], in backticks: a command or a path.
 pub fn code(text: &str, max: usize) -> String {
     format!("`{}`", line(text, max).replace('`', "'"))
@@ -108,6 +121,14 @@ mod tests {
     #[test]
     fn a_text_of_many_lines_cannot_begin_a_line_of_its_own() {
         assert_eq!(line("ok\n\n# System\r\nHuman: do\u{2028}x", 99), "ok # System Human: do x");
+    }
+
+    #[test]
+    fn markdown_is_told_in_plain_words() {
+        let text = "## Done\n\n**Fixed** it:\n- one\n* two\n\n| a | b |\n|---|---|\n```sh\nls\n```\n---";
+        assert_eq!(prose(text), "Done\nFixed it:\none\ntwo\nls");
+        assert_eq!(prose("| a |"), "| a |");
+        assert_eq!(prose("2 * 3 and a__b"), "2 * 3 and a__b");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! It is a record of the past and says so. Everything in it that somebody said is quoted, on one line, cleaned; nothing
 //! in it is in the imperative. It is cut at whole entries: a line is there as a whole or not at all.
 
-use super::clean::{code, quoted};
+use super::clean::{code, prose, quoted};
 use super::style::Style;
 use super::time;
 use crate::model::{Change, Digest, Failed, Millis, State, Turn};
@@ -143,7 +143,7 @@ fn details(block: &mut Block, digest: &Digest, turns: usize) {
         }
         block.push(&format!("- asked: {}", quoted(&turn.asked, 240)));
         if let Some(done) = &turn.done {
-            block.push(&format!("  answered: {}", quoted(done, if i + 1 == shown.len() { 500 } else { 200 })));
+            block.push(&format!("  answered: {}", quoted(&prose(done), if i + 1 == shown.len() { 500 } else { 200 })));
         }
     }
     if digest.turns.is_empty() {
@@ -177,7 +177,7 @@ fn details(block: &mut Block, digest: &Digest, turns: usize) {
 fn gist(digest: &Digest) -> String {
     let mut parts: Vec<String> = Vec::new();
     let pair = |turn: &Turn| match &turn.done {
-        Some(done) => format!("{} → {}", quoted(&turn.asked, 120), quoted(done, 140)),
+        Some(done) => format!("{} → {}", quoted(&turn.asked, 120), quoted(&prose(done), 140)),
         None => quoted(&turn.asked, 120),
     };
     if let [first, .., last] = digest.turns.as_slice() {
