@@ -21,6 +21,7 @@ CREATE TABLE sessions (
   end_reason         TEXT,
   start_source       TEXT,              -- how it was last entered: startup, resume, clear, compact, fork
   compactions        INTEGER NOT NULL DEFAULT 0,
+  muted              INTEGER NOT NULL DEFAULT 0,  -- the turn under way is not to be remembered
   cwd                TEXT,
   client_pid         INTEGER,
   client_started     INTEGER,           -- process start in clock ticks since boot

@@ -82,3 +82,36 @@ fn private_text_and_the_users_own_patterns_leave_no_trace() {
     assert_eq!(world.sql("SELECT text FROM prompts"), "do [redacted:private] [redacted:own-pattern] now");
     assert_eq!(leaks(&world, "Anna"), [] as [String; 0]);
 }
+
+#[test]
+fn a_prompt_that_begins_with_nomem_leaves_no_trace_nor_does_its_turn() {
+    let world = World::new();
+    let secret = "the merger with Example Corp";
+    world.silently(&["UserPromptSubmit", "PostToolUse-Bash"]);
+    let line = |id: &str| {
+        let block = json!({"type": "thinking", "thinking": secret});
+        let message = json!({"id": id, "model": "m", "usage": {"input_tokens": 7, "output_tokens": 1}, "content": [block]});
+        format!("{}\n", json!({"type": "assistant", "message": message}))
+    };
+    let path = "home/.claude/projects/-p/session.jsonl";
+    world.write(path, &line("m1"));
+    let transcript = json!(world.folder.join(path));
+    let id = world.payload("UserPromptSubmit")["session_id"].clone();
+    let with = |name: &str, more: &[(&str, Value)]| {
+        let mut changes = vec![("/session_id", id.clone()), ("/transcript_path", transcript.clone())];
+        changes.extend(more.iter().cloned());
+        world.hook_with(name, &changes)
+    };
+    with("UserPromptSubmit", &[("/prompt", json!(format!("  #nomem {secret}"))), ("/prompt_id", json!("p-2"))]);
+    with("PostToolUse-Write-create", &[("/tool_input/content", json!(secret))]);
+    with("PostToolUseFailure-Bash", &[("/error", json!(secret))]);
+    with("SubagentStop", &[("/last_assistant_message", json!(secret))]);
+    with("Stop", &[("/last_assistant_message", json!(secret))]);
+    assert_eq!(world.sql("SELECT prompts, tool_uses, input_tokens FROM sessions"), "1|1|-");
+    world.write(path, &(line("m1") + &line("m2")));
+    with("UserPromptSubmit", &[("/prompt", json!("and now the tests")), ("/prompt_id", json!("p-3"))]);
+    with("PostToolUse-Read", &[]);
+    with("Stop", &[]);
+    assert_eq!(world.sql("SELECT prompts, tool_uses, input_tokens FROM sessions"), "2|2|-");
+    assert_eq!(leaks(&world, secret), [] as [String; 0]);
+}

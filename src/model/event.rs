@@ -58,6 +58,8 @@ pub enum Happening {
     Prompted {
         text: String,
     },
+    /// A prompt that begins with `#nomem`: of it and its turn nothing is kept, and so nothing is here.
+    Muted,
     ToolUsed(Box<ToolUse>),
     /// A tool on the skip list that nevertheless says how the task list stands.
     TasksChanged(TaskChange),

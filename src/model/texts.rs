@@ -55,6 +55,7 @@ impl Texts for Event {
                 git_texts(&mut start.git, visit);
             }
             Happening::Prompted { text } => visit(text, PROMPT),
+            Happening::Muted => {}
             Happening::ToolUsed(tool) => tool.texts(visit),
             Happening::TasksChanged(change) => change.texts(visit),
             Happening::TurnEnded { closing, error } => each(visit, &mut [(closing, CLOSING), (error, NAME)]),

@@ -16,6 +16,8 @@ const ENTRIES: usize = 50;
 /// Bytes of a tool's text that are put together at most; redaction looks at less (`model::Limit`).
 const TEXT: usize = 4 << 20;
 
+/// What a prompt begins with that is not to be remembered, nor its turn.
+const MUTE: &str = "#nomem";
 /// What a prompt begins with that no person typed.
 const MACHINE_MADE: [&str; 5] = ["<task-notification>", "<local-command-", "<bash-", "<system-reminder>", "<teammate-message"];
 /// What `source` says of such a prompt, in versions that say it.
@@ -50,7 +52,10 @@ fn happening(name: &str, payload: &Value, around: &Surroundings) -> Option<Happe
             client: None,
             git: None,
         }),
-        "UserPromptSubmit" => Happening::Prompted { text: by_a_person(payload)? },
+        "UserPromptSubmit" => match by_a_person(payload)? {
+            text if text.trim_start().starts_with(MUTE) => Happening::Muted,
+            text => Happening::Prompted { text },
+        },
         "PostToolUse" | "PostToolUseFailure" => return tool_event(name, payload, around),
         "Stop" => Happening::TurnEnded { closing: text(&payload["last_assistant_message"]), error: None },
         "StopFailure" => Happening::TurnEnded {

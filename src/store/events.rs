@@ -1,18 +1,15 @@
 //! Stores what happened: sessions, prompts, tool uses. Every write is idempotent, so an event told twice is stored once.
 
+use super::tool_uses::scope;
 use super::{Store, Tx};
 use crate::index_text::index_text;
-use crate::model::{
-    Event, GitState, Happening, Kind, Millis, Platform, ProjectId, SessionStart, Task, TaskChange, ToolUse, TurnUsage,
-};
+use crate::model::{Event, GitState, Happening, Millis, Platform, ProjectId, SessionStart, TurnUsage};
 use crate::redact::Clean;
 use anyhow::Result;
 use rusqlite::{OptionalExtension, named_params, params};
 
 /// Two deliveries of an event without an id count as one within this time.
-const SAME_EVENT: Millis = 2000;
-/// Entries of an agent's task list that are kept.
-const TASKS: usize = 50;
+pub(super) const SAME_EVENT: Millis = 2000;
 /// The kinds of rows in `text_index`, in its rowid's two lowest bits: `prompt id * 4 + kind`.
 const INDEXED_PROMPT: i64 = 0;
 const INDEXED_KINDS: i64 = 4;
@@ -36,14 +33,15 @@ pub struct TranscriptRead {
 }
 
 /// A session's row, as far as storing an event needs it.
-struct Session {
-    id: i64,
-    project: Option<i64>,
-    cwd: Option<String>,
-    prompts: i64,
-    tool_uses: i64,
-    last_prompt_id: Option<i64>,
-    tasks: Option<String>,
+pub(super) struct Session {
+    pub(super) id: i64,
+    pub(super) muted: bool,
+    pub(super) project: Option<i64>,
+    pub(super) cwd: Option<String>,
+    pub(super) prompts: i64,
+    pub(super) tool_uses: i64,
+    pub(super) last_prompt_id: Option<i64>,
+    pub(super) tasks: Option<String>,
 }
 
 impl Store {
@@ -61,7 +59,12 @@ impl Tx<'_> {
     /// Stores an event; what it tells twice stays as it was.
     pub fn store_event(&self, event: &Clean<Event>, read: Option<&TranscriptRead>, identify: Identify) -> Result<()> {
         let session = self.session(event, identify)?;
+        let goes_on = !matches!(event.what, Happening::SessionStarted(_) | Happening::Prompted { .. } | Happening::Muted);
+        if session.muted && goes_on {
+            return self.keep_muted(&session, event, read);
+        }
         match &event.what {
+            Happening::Muted => self.mute(session.id, event.at)?,
             Happening::SessionStarted(start) => self.start_session(session.id, event, start)?,
             Happening::Prompted { text } => self.user_prompt(&session, event, text)?,
             Happening::ToolUsed(tool) => self.tool_use(&session, event, tool)?,
@@ -96,6 +99,23 @@ impl Tx<'_> {
         Ok(())
     }
 
+    fn mute(&self, id: i64, at: Millis) -> Result<()> {
+        self.tx.execute("UPDATE sessions SET muted = 1, active_at = max(active_at, ?2) WHERE id = ?1", params![id, at])?;
+        Ok(())
+    }
+
+    /// Of a muted turn only the session's end counts; what its transcript says is passed over unread.
+    fn keep_muted(&self, session: &Session, event: &Event, read: Option<&TranscriptRead>) -> Result<()> {
+        if let Some(read) = read {
+            let sql = "UPDATE sessions SET transcript_offset = ?2 WHERE id = ?1 AND transcript_offset = ?3";
+            self.tx.execute(sql, params![session.id, read.to as i64, read.from as i64])?;
+        }
+        match &event.what {
+            Happening::SessionEnded { reason, git } => self.end_session(session.id, event.at, reason, git.as_ref()),
+            _ => Ok(()),
+        }
+    }
+
     /// Finds the session's row or makes it: a first event may be any event.
     fn session(&self, event: &Clean<Event>, identify: Identify) -> Result<Session> {
         if let Some(session) = self.known_session(event)? {
@@ -119,7 +139,16 @@ impl Tx<'_> {
             offset
         ])?;
         let id = self.tx.last_insert_rowid();
-        Ok(Session { id, project, cwd: event.cwd.clone(), prompts: 0, tool_uses: 0, last_prompt_id: None, tasks: None })
+        Ok(Session {
+            id,
+            muted: false,
+            project,
+            cwd: event.cwd.clone(),
+            prompts: 0,
+            tool_uses: 0,
+            last_prompt_id: None,
+            tasks: None,
+        })
     }
 
     /// A session whose first event told no folder gets its project with the first that does.
@@ -132,7 +161,7 @@ impl Tx<'_> {
     }
 
     fn known_session(&self, event: &Clean<Event>) -> Result<Option<Session>> {
-        let sql = "SELECT id, cwd, prompts, tool_uses, last_prompt_id, tasks, project_id FROM sessions WHERE platform = ?1 AND agent_session_id = ?2";
+        let sql = "SELECT id, cwd, prompts, tool_uses, last_prompt_id, tasks, project_id, muted FROM sessions WHERE platform = ?1 AND agent_session_id = ?2";
         let row = |row: &rusqlite::Row| {
             Ok(Session {
                 id: row.get(0)?,
@@ -142,6 +171,7 @@ impl Tx<'_> {
                 last_prompt_id: row.get(4)?,
                 tasks: row.get(5)?,
                 project: row.get(6)?,
+                muted: row.get(7)?,
             })
         };
         Ok(self.tx.prepare_cached(sql)?.query_row(params![event.platform.name(), event.session], row).optional()?)
@@ -188,8 +218,11 @@ impl Tx<'_> {
         }
         let number = session.prompts + 1;
         let Some(id) = self.insert_prompt(session, number, ("user", "prompt"), event, text)? else { return Ok(()) };
-        let sql = "UPDATE sessions SET prompts = ?2, last_prompt_id = ?3, active_at = max(active_at, ?4), ended_at = NULL, end_reason = NULL WHERE id = ?1";
-        self.tx.prepare_cached(sql)?.execute(params![session.id, number, id, event.at])?;
+        // Behind a muted turn that was broken off the transcript is read from here on.
+        let sql = "UPDATE sessions SET prompts = ?2, last_prompt_id = ?3, active_at = max(active_at, ?4), ended_at = NULL, end_reason = NULL,
+                     transcript_offset = CASE WHEN muted THEN max(transcript_offset, coalesce(?5, 0)) ELSE transcript_offset END, muted = 0 WHERE id = ?1";
+        let length = event.transcript_length.map(|length| length as i64);
+        self.tx.prepare_cached(sql)?.execute(params![session.id, number, id, event.at, length])?;
         Ok(())
     }
 
@@ -240,87 +273,12 @@ impl Tx<'_> {
         Ok(self.tx.prepare_cached(sql)?.exists(values)?)
     }
 
-    fn tool_use(&self, session: &Session, event: &Event, tool: &ToolUse) -> Result<()> {
-        if tool.id.is_none() && self.used_just_now(session, event, tool)? {
-            return Ok(());
-        }
-        // What a machine-made prompt sets off belongs to the person's prompt before it.
-        let prompt = self.named_prompt(session, event)?.map(|(id, _)| id).or(session.last_prompt_id);
-        let sql =
-            "INSERT INTO tool_uses(session_id, seq, prompt_id, tool_use_id, received_at, cwd, tool_name, kind, command_kind,
-                     path, content, input, outcome, succeeded, source_event, metadata)
-                   VALUES (:session, :seq, :prompt, :id, :at, :cwd, :name, :kind, :command, :path, :content, :input, :outcome,
-                     :succeeded, :event, :metadata)
-                   ON CONFLICT(session_id, tool_use_id) WHERE tool_use_id IS NOT NULL DO NOTHING";
-        let metadata = Some(serde_json::to_string(&tool.metadata)?).filter(|json| json != "{}");
-        let inserted = self.tx.prepare_cached(sql)?.execute(named_params! {
-            ":session": session.id, ":seq": session.tool_uses + 1, ":prompt": prompt, ":id": tool.id, ":at": event.at,
-            ":cwd": event.cwd.as_deref().filter(|cwd| session.cwd.as_deref() != Some(cwd)),
-            ":name": tool.name, ":kind": tool.kind.name(), ":command": tool.command.map(|c| c.name()),
-            ":path": tool.path, ":content": tool.content, ":input": tool.input, ":outcome": tool.outcome,
-            ":succeeded": tool.succeeded, ":event": tool.source_event, ":metadata": metadata,
-        })?;
-        if inserted == 0 {
-            return Ok(());
-        }
-        self.index_tool(self.tx.last_insert_rowid(), session, tool)?;
-        let sql = "UPDATE sessions SET tool_uses = tool_uses + 1, failures = failures + ?2,
-                     kinds = json_set(kinds, ?3, coalesce(json_extract(kinds, ?3), 0) + 1) WHERE id = ?1";
-        let failed = i64::from(tool.succeeded == Some(false));
-        self.tx.prepare_cached(sql)?.execute(params![session.id, failed, format!("$.{}", tool.kind.name())])?;
-        match &tool.tasks {
-            Some(change) => self.change_tasks(session, change),
-            None => Ok(()),
-        }
-    }
-
     /// The row and number of the prompt that the platform names.
-    fn named_prompt(&self, session: &Session, event: &Event) -> Result<Option<(i64, i64)>> {
+    pub(super) fn named_prompt(&self, session: &Session, event: &Event) -> Result<Option<(i64, i64)>> {
         let Some(prompt) = &event.prompt else { return Ok(None) };
         let sql = "SELECT id, number FROM prompts WHERE session_id = ?1 AND platform_prompt_id = ?2 AND source = 'user' AND platform_prompt_id IS NOT NULL";
         let row = |row: &rusqlite::Row| Ok((row.get(0)?, row.get(1)?));
         Ok(self.tx.prepare_cached(sql)?.query_row(params![session.id, prompt], row).optional()?)
-    }
-
-    /// Looks for the same call among the session's last ones; for platforms that give calls no id.
-    fn used_just_now(&self, session: &Session, event: &Event, tool: &ToolUse) -> Result<bool> {
-        let sql = "SELECT 1 FROM tool_uses WHERE session_id = ?1 AND seq > ?2 - 16 AND tool_use_id IS NULL AND tool_name = ?3
-                     AND content IS ?4 AND path IS ?5 AND input IS ?6 AND outcome IS ?7 AND source_event = ?8 AND abs(?9 - received_at) <= ?10";
-        let values = params![
-            session.id,
-            session.tool_uses,
-            tool.name,
-            tool.content,
-            tool.path,
-            tool.input,
-            tool.outcome,
-            tool.source_event,
-            event.at,
-            SAME_EVENT
-        ];
-        Ok(self.tx.prepare_cached(sql)?.exists(values)?)
-    }
-
-    fn index_tool(&self, id: i64, session: &Session, tool: &ToolUse) -> Result<()> {
-        let text = |text: Option<&String>| text.map(|t| index_text(t)).unwrap_or_default();
-        let command = tool.content.as_ref().filter(|content| tool.path.as_ref() != Some(content));
-        let sql = "INSERT INTO tool_index(rowid, command, description, path, error, scope) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-        self.tx.prepare_cached(sql)?.execute(params![
-            id,
-            text(command),
-            text(tool.metadata.description.as_ref()),
-            text(tool.path.as_ref().filter(|_| !matches!(tool.kind, Kind::Command))),
-            text(tool.metadata.response.as_ref()),
-            scope(session.project),
-        ])?;
-        Ok(())
-    }
-
-    fn change_tasks(&self, session: &Session, change: &TaskChange) -> Result<()> {
-        let standing = session.tasks.as_deref().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
-        let json = serde_json::to_string(&changed(standing, change))?;
-        self.tx.prepare_cached("UPDATE sessions SET tasks = ?2 WHERE id = ?1")?.execute(params![session.id, json])?;
-        Ok(())
     }
 
     /// Adds what the transcript says, unless another process has read the same stretch meanwhile.
@@ -353,36 +311,4 @@ impl Tx<'_> {
         }
         Ok(())
     }
-}
-
-/// The index's word for a project: it narrows a search inside the index, before anything is counted or cut.
-pub(super) fn scope(project: Option<i64>) -> String {
-    format!("project{}", project.unwrap_or(0))
-}
-
-fn changed(mut tasks: Vec<Task>, change: &TaskChange) -> Vec<Task> {
-    match change {
-        TaskChange::Replace(list) => tasks = list.clone(),
-        TaskChange::Upsert(patch) => {
-            let known = patch.id.is_some().then(|| tasks.iter_mut().find(|t| t.id == patch.id)).flatten();
-            match known {
-                Some(task) => {
-                    task.subject = patch.subject.clone().unwrap_or(std::mem::take(&mut task.subject));
-                    task.status = patch.status.clone().unwrap_or(std::mem::take(&mut task.status));
-                }
-                None => tasks.push(Task {
-                    id: patch.id.clone(),
-                    subject: patch.subject.clone().unwrap_or_default(),
-                    status: patch.status.clone().unwrap_or_else(|| "pending".into()),
-                }),
-            }
-        }
-    }
-    tasks.retain(|task| task.status != "deleted");
-    // A long list loses what is done first.
-    while tasks.len() > TASKS {
-        let done = tasks.iter().position(|task| task.status == "completed").unwrap_or(tasks.len() - 1);
-        tasks.remove(done);
-    }
-    tasks
 }

@@ -10,6 +10,7 @@ mod make;
 mod migrate;
 pub mod search;
 pub mod spool;
+mod tool_uses;
 
 use crate::files::{self, Identity};
 use crate::model::Files;

@@ -5,7 +5,7 @@
 //! What a person types is never handed to FTS5 as syntax, so no query can be an error.
 
 use super::Store;
-use super::events::scope;
+use super::tool_uses::scope;
 use crate::index_text::query_terms;
 use crate::model::{Filter, Hit, HitKind};
 use anyhow::Result;

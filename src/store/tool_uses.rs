@@ -1,0 +1,122 @@
+//! Stores tool uses, and the task list that some of them keep.
+
+use super::Tx;
+use super::events::{SAME_EVENT, Session};
+use crate::index_text::index_text;
+use crate::model::{Event, Kind, Task, TaskChange, ToolUse};
+use anyhow::Result;
+use rusqlite::{named_params, params};
+
+/// Entries of an agent's task list that are kept.
+const TASKS: usize = 50;
+
+impl Tx<'_> {
+    /// Stores a tool use, once; and the task list, where the tool keeps it.
+    pub(super) fn tool_use(&self, session: &Session, event: &Event, tool: &ToolUse) -> Result<()> {
+        if tool.id.is_none() && self.used_just_now(session, event, tool)? {
+            return Ok(());
+        }
+        // What a machine-made prompt sets off belongs to the person's prompt before it.
+        let prompt = self.named_prompt(session, event)?.map(|(id, _)| id).or(session.last_prompt_id);
+        let sql =
+            "INSERT INTO tool_uses(session_id, seq, prompt_id, tool_use_id, received_at, cwd, tool_name, kind, command_kind,
+                     path, content, input, outcome, succeeded, source_event, metadata)
+                   VALUES (:session, :seq, :prompt, :id, :at, :cwd, :name, :kind, :command, :path, :content, :input, :outcome,
+                     :succeeded, :event, :metadata)
+                   ON CONFLICT(session_id, tool_use_id) WHERE tool_use_id IS NOT NULL DO NOTHING";
+        let metadata = Some(serde_json::to_string(&tool.metadata)?).filter(|json| json != "{}");
+        let inserted = self.tx.prepare_cached(sql)?.execute(named_params! {
+            ":session": session.id, ":seq": session.tool_uses + 1, ":prompt": prompt, ":id": tool.id, ":at": event.at,
+            ":cwd": event.cwd.as_deref().filter(|cwd| session.cwd.as_deref() != Some(cwd)),
+            ":name": tool.name, ":kind": tool.kind.name(), ":command": tool.command.map(|c| c.name()),
+            ":path": tool.path, ":content": tool.content, ":input": tool.input, ":outcome": tool.outcome,
+            ":succeeded": tool.succeeded, ":event": tool.source_event, ":metadata": metadata,
+        })?;
+        if inserted == 0 {
+            return Ok(());
+        }
+        self.index_tool(self.tx.last_insert_rowid(), session, tool)?;
+        let sql = "UPDATE sessions SET tool_uses = tool_uses + 1, failures = failures + ?2,
+                     kinds = json_set(kinds, ?3, coalesce(json_extract(kinds, ?3), 0) + 1) WHERE id = ?1";
+        let failed = i64::from(tool.succeeded == Some(false));
+        self.tx.prepare_cached(sql)?.execute(params![session.id, failed, format!("$.{}", tool.kind.name())])?;
+        match &tool.tasks {
+            Some(change) => self.change_tasks(session, change),
+            None => Ok(()),
+        }
+    }
+
+    /// Looks for the same call among the session's last ones; for platforms that give calls no id.
+    fn used_just_now(&self, session: &Session, event: &Event, tool: &ToolUse) -> Result<bool> {
+        let sql = "SELECT 1 FROM tool_uses WHERE session_id = ?1 AND seq > ?2 - 16 AND tool_use_id IS NULL AND tool_name = ?3
+                     AND content IS ?4 AND path IS ?5 AND input IS ?6 AND outcome IS ?7 AND source_event = ?8 AND abs(?9 - received_at) <= ?10";
+        let values = params![
+            session.id,
+            session.tool_uses,
+            tool.name,
+            tool.content,
+            tool.path,
+            tool.input,
+            tool.outcome,
+            tool.source_event,
+            event.at,
+            SAME_EVENT
+        ];
+        Ok(self.tx.prepare_cached(sql)?.exists(values)?)
+    }
+
+    fn index_tool(&self, id: i64, session: &Session, tool: &ToolUse) -> Result<()> {
+        let text = |text: Option<&String>| text.map(|t| index_text(t)).unwrap_or_default();
+        let command = tool.content.as_ref().filter(|content| tool.path.as_ref() != Some(content));
+        let sql = "INSERT INTO tool_index(rowid, command, description, path, error, scope) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        self.tx.prepare_cached(sql)?.execute(params![
+            id,
+            text(command),
+            text(tool.metadata.description.as_ref()),
+            text(tool.path.as_ref().filter(|_| !matches!(tool.kind, Kind::Command))),
+            text(tool.metadata.response.as_ref()),
+            scope(session.project),
+        ])?;
+        Ok(())
+    }
+
+    /// Changes the session's task list.
+    pub(super) fn change_tasks(&self, session: &Session, change: &TaskChange) -> Result<()> {
+        let standing = session.tasks.as_deref().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+        let json = serde_json::to_string(&changed(standing, change))?;
+        self.tx.prepare_cached("UPDATE sessions SET tasks = ?2 WHERE id = ?1")?.execute(params![session.id, json])?;
+        Ok(())
+    }
+}
+
+/// The index's word for a project: it narrows a search inside the index, before anything is counted or cut.
+pub(super) fn scope(project: Option<i64>) -> String {
+    format!("project{}", project.unwrap_or(0))
+}
+
+fn changed(mut tasks: Vec<Task>, change: &TaskChange) -> Vec<Task> {
+    match change {
+        TaskChange::Replace(list) => tasks = list.clone(),
+        TaskChange::Upsert(patch) => {
+            let known = patch.id.is_some().then(|| tasks.iter_mut().find(|t| t.id == patch.id)).flatten();
+            match known {
+                Some(task) => {
+                    task.subject = patch.subject.clone().unwrap_or(std::mem::take(&mut task.subject));
+                    task.status = patch.status.clone().unwrap_or(std::mem::take(&mut task.status));
+                }
+                None => tasks.push(Task {
+                    id: patch.id.clone(),
+                    subject: patch.subject.clone().unwrap_or_default(),
+                    status: patch.status.clone().unwrap_or_else(|| "pending".into()),
+                }),
+            }
+        }
+    }
+    tasks.retain(|task| task.status != "deleted");
+    // A long list loses what is done first.
+    while tasks.len() > TASKS {
+        let done = tasks.iter().position(|task| task.status == "completed").unwrap_or(tasks.len() - 1);
+        tasks.remove(done);
+    }
+    tasks
+}
