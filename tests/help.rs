@@ -25,6 +25,7 @@ fn the_help_of_every_command() {
       install    Hook nmem into an agent
       uninstall  Take nmem's hooks out again; what was recorded stays
       demo       Play a recorded session through the real hooks, and show what is remembered
+      help       Print this message or the help of the given subcommand(s)
 
     Options:
       -h, --help     Print help

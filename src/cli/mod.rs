@@ -27,7 +27,7 @@ use std::process::ExitCode;
 
 /// Memory for coding agents: one binary, one SQLite file, nothing running
 #[derive(Debug, Parser)]
-#[command(name = "nmem", version, subcommand_required = true, arg_required_else_help = true, disable_help_subcommand = true)]
+#[command(name = "nmem", version, subcommand_required = true, arg_required_else_help = true)]
 #[command(after_help = "Start with `nmem demo`, then `nmem install claude-code`.")]
 struct Arguments {
     #[command(subcommand)]
