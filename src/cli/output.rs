@@ -15,14 +15,18 @@ pub fn say(text: &str) -> Result<()> {
     Ok(out.flush()?)
 }
 
-/// Colour for stdout: on a terminal, unless the user asks for none.
+/// Colour and width for stdout: colour on a terminal, unless the user asks for none.
 pub fn style() -> Style {
-    Style { colour: io::stdout().is_terminal() && !config::no_color() }
+    if !io::stdout().is_terminal() {
+        return Style::default();
+    }
+    let width = terminal_size::terminal_size().map_or(Style::default().width, |(width, _)| usize::from(width.0));
+    Style { colour: !config::no_color(), width }
 }
 
 /// Says on stderr what went wrong and what to do next.
 pub fn complain(failure: &Failure) {
-    let style = Style { colour: io::stderr().is_terminal() && !config::no_color() };
+    let style = Style { colour: io::stderr().is_terminal() && !config::no_color(), ..Style::default() };
     let mut err = io::stderr().lock();
     let _ = writeln!(err, "{} {}", style.bad("nmem:"), line(&failure.what, 2000));
     if let Some(hint) = &failure.hint {

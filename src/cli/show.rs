@@ -145,7 +145,7 @@ fn tool_line(tool: &ToolUseRow, style: Style) -> String {
     let kind = tool.command_kind.as_deref().filter(|k| *k != "other").unwrap_or(&tool.kind);
     let failed = if tool.succeeded == Some(false) { format!(" {}", style.bad("failed")) } else { String::new() };
     let what = tool.content.as_ref().or(tool.path.as_ref()).unwrap_or(&tool.tool_name);
-    format!("{} {kind}{failed} {}", style.faint(&format!("t{}", tool.id)), line(what, 140))
+    format!("{} {kind}{failed} {}", style.faint(&format!("t{}", tool.id)), line(what, 140.min(style.width.saturating_sub(24))))
 }
 
 fn tool_text(store: &Store, tool: &ToolUseRow, style: Style) -> Result<String> {

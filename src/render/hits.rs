@@ -6,7 +6,7 @@ use super::time;
 use crate::model::{Hit, HitKind};
 use serde_json::{Value, json};
 
-/// Characters of a snippet.
+/// Characters of a snippet at most; less on a narrow terminal.
 const SNIPPET: usize = 160;
 /// Characters of a text that is shown in full.
 const FULL: usize = 4000;
@@ -31,7 +31,7 @@ pub fn json(hit: &Hit, words: &[String]) -> Value {
     let files: Vec<&String> = hit.path.iter().collect();
     let made_by = if hit.kind == HitKind::Prompt { hit.what.as_str() } else { "tool" };
     json!({
-        "id": id(hit), "kind": kind(hit), "type": hit.what, "title": line(&hit.text, 120), "snippet": snippet(hit, words),
+        "id": id(hit), "kind": kind(hit), "type": hit.what, "title": line(&hit.text, 120), "snippet": snippet(hit, words, SNIPPET),
         "project": hit.project, "session": hit.session, "unit": null, "files": files, "concepts": [],
         "created_at": hit.at, "made_by": made_by, "score": (hit.score * 1e9).round() / 1e9,
     })
@@ -48,7 +48,11 @@ pub fn text(hit: &Hit, words: &[String], style: Style, all_projects: bool) -> St
     let project =
         hit.project.as_deref().filter(|_| all_projects).map(|p| format!(" {}", style.path(&line(p, 40)))).unwrap_or_default();
     let when = style.faint(&format!("{} {}", time::day(hit.at), time::clock(hit.at)));
-    format!("{}  {when}  {what}{failed}{project}\n    {}", style.strong(&id(hit)), marked(&snippet(hit, words), words, style))
+    format!(
+        "{}  {when}  {what}{failed}{project}\n    {}",
+        style.strong(&id(hit)),
+        marked(&snippet(hit, words, SNIPPET.min(style.width.saturating_sub(6))), words, style)
+    )
 }
 
 /// One hit with all that was stored of what was searched.
@@ -62,18 +66,18 @@ pub fn full(hit: &Hit, words: &[String], style: Style, all_projects: bool) -> St
 
 /// One hit as an item of a Markdown list.
 pub fn markdown(hit: &Hit, words: &[String]) -> String {
-    format!("- **{}** {} {} ({}): {}", id(hit), time::day(hit.at), time::clock(hit.at), kind(hit), snippet(hit, words))
+    format!("- **{}** {} {} ({}): {}", id(hit), time::day(hit.at), time::clock(hit.at), kind(hit), snippet(hit, words, SNIPPET))
 }
 
 /// The part of the text in which most of the words stand, on one line.
-fn snippet(hit: &Hit, words: &[String]) -> String {
+fn snippet(hit: &Hit, words: &[String], length: usize) -> String {
     let whole = line(&if hit.more.is_empty() { hit.text.clone() } else { format!("{} — {}", hit.text, hit.more) }, usize::MAX);
     let lower = whole.to_lowercase();
     let first = words.iter().filter_map(|w| lower.find(w.as_str())).min().unwrap_or(0);
     // Lower case may be of another length than the text itself: the place is a guess, brought to a boundary.
     let from = first.min(whole.len()).saturating_sub(60);
     let from = if from < 40 { 0 } else { (from..whole.len()).find(|&i| whole.is_char_boundary(i)).unwrap_or(0) };
-    let cut = line(&whole[from..], SNIPPET);
+    let cut = line(&whole[from..], length);
     if from > 0 { format!("…{cut}") } else { cut }
 }
 
@@ -125,15 +129,15 @@ mod tests {
     fn the_snippet_stands_where_the_words_are() {
         let long = format!("{} the needle is here {}", "hay ".repeat(100), "hay ".repeat(100));
         let words = ["needle".to_string()];
-        assert!(snippet(&hit(&long), &words).contains("needle"));
-        assert!(snippet(&hit("İİİİ needle"), &words).contains("needle"));
+        assert!(snippet(&hit(&long), &words, 160).contains("needle"));
+        assert!(snippet(&hit("İİİİ needle"), &words, 160).contains("needle"));
         assert_eq!(json(&hit("a\nb"), &words)["title"], "a b");
     }
 
     #[test]
     fn found_words_are_marked_in_colour_only() {
         let words = ["hook".to_string()];
-        assert_eq!(marked("the hook, hooks", &words, Style { colour: false }), "the hook, hooks");
-        assert_eq!(marked("the hook", &words, Style { colour: true }), "the \u{1b}[1;33mhook\u{1b}[0m");
+        assert_eq!(marked("the hook, hooks", &words, Style::default()), "the hook, hooks");
+        assert_eq!(marked("the hook", &words, Style { colour: true, ..Style::default() }), "the \u{1b}[1;33mhook\u{1b}[0m");
     }
 }

@@ -1,9 +1,17 @@
-//! Colour, where it is wanted.
+//! Colour, where it is wanted, and the width of a line.
 
 /// Writes ANSI colours, or none.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Style {
     pub colour: bool,
+    /// Columns of the terminal; generous where there is none.
+    pub width: usize,
+}
+
+impl Default for Style {
+    fn default() -> Style {
+        Style { colour: false, width: 170 }
+    }
 }
 
 impl Style {
