@@ -60,7 +60,8 @@ fn options() -> Options {
     Options {
         quick,
         sizes: sizes.unwrap_or_else(|| if quick { vec![0, 20_000] } else { vec![0, 100_000, 1_000_000] }),
-        binary: value("--binary").map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_nmem")), PathBuf::from),
+        binary: value("--binary")
+            .map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_nmem")), |path| fs::canonicalize(path).expect("a binary")),
     }
 }
 
