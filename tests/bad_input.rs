@@ -81,17 +81,17 @@ fn an_output_of_a_hundred_megabytes_is_stored_as_an_excerpt_with_its_id() {
 #[test]
 fn a_byte_order_mark_nul_and_broken_utf8_are_no_obstacle() {
     let world = World::new();
+    let text = world.payload("UserPromptSubmit").to_string().replace("SCENARIO:MAIN please", "caf~ \u{0}\u{1b}[31m");
     let mut bytes = b"\xEF\xBB\xBF".to_vec();
-    let text = world.payload("UserPromptSubmit").to_string().replace("SCENARIO:MAIN please", "caf\u{0}\u{1b}[31m");
-    bytes.extend(text.bytes().map(|b| if b == b'f' { 0xFF } else { b }));
-    // The field names hold an f as well: put them right again.
-    let fixed: Vec<u8> = bytes;
-    taken(&world, &fixed);
+    bytes.extend(text.bytes().map(|b| if b == b'~' { 0xFF } else { b }));
+    taken(&world, &bytes);
+    assert_eq!(world.count("SELECT count(*) FROM prompts WHERE text LIKE 'caf\u{FFFD} %'"), 1);
     let mut payload = world.payload("UserPromptSubmit");
+    payload["prompt_id"] = json!("p-2");
     payload["prompt"] = json!("nul \u{0} esc \u{1b}[31m bidi \u{202e} x");
     taken(&world, payload.to_string().as_bytes());
     assert_eq!(world.count("SELECT count(*) FROM prompts WHERE text LIKE 'nul %'"), 1);
-    let shown = world.nmem(&["show", "p1"]).stdout;
+    let shown = world.nmem(&["show", "p1"]).stdout + &world.nmem(&["show", "p2"]).stdout;
     assert!(!shown.contains('\u{1b}') && !shown.contains('\u{0}') && !shown.contains('\u{202e}'), "{shown:?}");
 }
 
