@@ -153,7 +153,7 @@ fn fill(files: &Files, tool_uses: usize) {
             .collect();
         let identify: nmem::store::events::Identify =
             &|cwd| Some(Redactor::default().clean(nmem::project::identify(Path::new(cwd), None)?));
-        store.write(|tx| batch.iter().try_for_each(|event| tx.store_event(event, None, identify).map(drop))).expect("stored");
+        store.write(|tx| batch.iter().try_for_each(|event| tx.store_event(event, None, identify))).expect("stored");
     }
     store.settle_all();
 }

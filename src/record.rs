@@ -13,14 +13,6 @@ use std::path::{Path, PathBuf};
 /// Bytes of a transcript that are read at the end of one turn.
 const TRANSCRIPT_BYTES: u64 = 4 << 20;
 
-/// An event is stored.
-#[derive(Debug)]
-pub struct Stored {
-    pub store: Store,
-    /// It is a session's start that another hook has told a moment before.
-    pub told_before: bool,
-}
-
 /// What recording needs to know of this run.
 #[derive(Debug)]
 pub struct Recorder<'a> {
@@ -67,40 +59,40 @@ impl Recorder<'_> {
 
     /// Stores an event, after all that waits in the spool. On an error nothing of it is stored. A database that turns
     /// out to be broken is set aside, and the event goes into a new one.
-    pub fn store(&self, event: &Clean<Event>) -> Result<Stored> {
+    pub fn store(&self, event: &Clean<Event>) -> Result<Store> {
         let mut store = Store::open(self.files, HOOK_WAIT)?;
         match self.store_in(&mut store, event) {
-            Ok(told_before) => Ok(Stored { store, told_before }),
+            Ok(()) => Ok(store),
             Err(error) => {
                 if !store.set_aside_if_broken(&error)? {
                     return Err(error);
                 }
                 let mut store = Store::open(self.files, HOOK_WAIT)?;
-                let told_before = self.store_in(&mut store, event)?;
-                Ok(Stored { store, told_before })
+                self.store_in(&mut store, event)?;
+                Ok(store)
             }
         }
     }
 
-    fn store_in(&self, store: &mut Store, event: &Clean<Event>) -> Result<bool> {
+    fn store_in(&self, store: &mut Store, event: &Clean<Event>) -> Result<()> {
         let read = self.read_transcript(store, event)?;
         let identify: Identify = &|cwd| Some(self.redactor.clean(project::identify(Path::new(cwd), self.home)?));
         let work = |tx: &crate::store::Tx| tx.store_event(event, read.as_ref(), identify);
-        let told_before = if spool::is_waiting(self.files) {
-            store.write_after_spool(self.redactor, &|tx, event| tx.store_event(event, None, identify).map(drop), work)?
+        if spool::is_waiting(self.files) {
+            store.write_after_spool(self.redactor, &|tx, event| tx.store_event(event, None, identify), work)?;
         } else {
-            store.write(work)?
-        };
+            store.write(work)?;
+        }
         if matches!(event.what, Happening::TurnEnded { .. } | Happening::SessionEnded { .. }) {
             store.settle_all();
         }
-        Ok(told_before)
+        Ok(())
     }
 
     /// Stores what waits in the spool.
     pub fn drain(&self, store: &mut Store) -> Result<()> {
         let identify: Identify = &|cwd| Some(self.redactor.clean(project::identify(Path::new(cwd), self.home)?));
-        store.write_after_spool(self.redactor, &|tx, event| tx.store_event(event, None, identify).map(drop), |_| Ok(()))
+        store.write_after_spool(self.redactor, &|tx, event| tx.store_event(event, None, identify), |_| Ok(()))
     }
 
     /// At the end of a turn: what the transcript holds since the last one. A transcript that can't be read is none.

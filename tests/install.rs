@@ -158,3 +158,11 @@ fn a_folder_that_does_not_exist_is_no_project() {
     assert_eq!(world.nmem(&["install", "claude-code", "--project", "."]).code, Some(2));
     assert_eq!(settings(&world), None);
 }
+
+#[test]
+fn hooks_in_both_scopes_are_said_to_tell_everything_twice() {
+    let world = World::new();
+    assert_eq!(world.nmem(&["install", "claude-code"]).stderr, "");
+    let output = world.nmem(&["install", "claude-code", "--scope", "project"]);
+    assert!(output.stderr.contains("told everything twice"), "{}", output.text());
+}

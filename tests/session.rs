@@ -283,16 +283,3 @@ fn the_context_stays_within_its_budget_and_is_cut_at_whole_lines() {
     assert!(text.ends_with('\n') && text.lines().all(|l| !l.ends_with("wor")), "{text}");
     assert!(text.contains("prompt number 11"), "{text}");
 }
-
-#[test]
-fn a_start_that_two_hooks_tell_is_answered_once() {
-    let mut world = World::new();
-    worked(&mut world);
-    let first = world.hook_with("SessionStart-startup", &[("/session_id", json!("second"))]);
-    assert!(first.stdout.contains("additionalContext"), "{}", first.text());
-    let again = world.hook_with("SessionStart-startup", &[("/session_id", json!("second"))]);
-    assert_eq!(again.text(), "[exit 0]");
-    world.minutes_later(1);
-    let later = world.hook_with("SessionStart-startup", &[("/session_id", json!("second"))]);
-    assert!(later.stdout.contains("additionalContext"), "{}", later.text());
-}

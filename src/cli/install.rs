@@ -104,6 +104,9 @@ pub fn install(args: &InstallArguments) -> Result<()> {
             output::say(&diff(&file, &text, &after))?;
             continue;
         }
+        if let Some(other) = other_scope(&args.place)? {
+            output::warn(&format!("{} hooks nmem in as well: a session would be told everything twice", other.display()));
+        }
         if before.is_some() && !is_hooked(&text) {
             write_whole(&backup(&file), &text)?;
         }
@@ -209,6 +212,14 @@ fn settings_file(place: &PlaceArguments) -> Result<PathBuf> {
     let home = config::home();
     let folder = config::claude_folder(home.as_deref()).ok_or_else(|| Failure::new("no home folder is known", "set HOME"))?;
     Ok(folder.join("settings.json"))
+}
+
+/// The settings of the other scope, if nmem is hooked in there too: the agent runs the hooks of both.
+fn other_scope(place: &PlaceArguments) -> Result<Option<PathBuf>> {
+    let scope = if place.scope == Scope::User { Scope::Project } else { Scope::User };
+    let file = settings_file(&PlaceArguments { scope, project: None, dry_run: false })?;
+    let hooked = read(&file).ok().flatten().is_some_and(|text| is_hooked(&text));
+    Ok(hooked.then_some(file))
 }
 
 /// How a shell finds this binary: the name alone in a project's settings, which other machines read too; else the

@@ -88,7 +88,7 @@ fn store(config: &Config, event: Event, now: Millis) -> Result<Option<String>> {
     let stored = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| recorder.store(&event)))
         .unwrap_or_else(|_| Err(anyhow::anyhow!("panic while storing")));
     let stored = match stored {
-        Ok(stored) => Ok(stored),
+        Ok(store) => Ok(store),
         Err(error) => {
             log_error(&format!("kept in the spool: {error:#}"));
             spool::append(recorder.files, &event)?;
@@ -97,9 +97,7 @@ fn store(config: &Config, event: Event, now: Millis) -> Result<Option<String>> {
     };
     let Happening::SessionStarted(start) = &event.what else { return Ok(None) };
     let answer = match stored {
-        // Hooks in the user's settings and in the project's: one answer is enough.
-        Ok(stored) if stored.told_before => Answer::default(),
-        Ok(stored) => answer(config, &stored.store, &event, start.source, now)?,
+        Ok(store) => answer(config, &store, &event, start.source, now)?,
         Err(error) => Answer {
             context: None,
             message: Some(format!("nmem: {error:#}; events are kept and stored later. See `nmem status`.")),

@@ -56,18 +56,16 @@ impl Store {
 }
 
 impl Tx<'_> {
-    /// Stores an event; what it tells twice stays as it was. Returns whether a session's start was told before, by another
-    /// hook of the same agent: then it has its answer already.
-    pub fn store_event(&self, event: &Clean<Event>, read: Option<&TranscriptRead>, identify: Identify) -> Result<bool> {
+    /// Stores an event; what it tells twice stays as it was.
+    pub fn store_event(&self, event: &Clean<Event>, read: Option<&TranscriptRead>, identify: Identify) -> Result<()> {
         let session = self.session(event, identify)?;
         let goes_on = !matches!(event.what, Happening::SessionStarted(_) | Happening::Prompted { .. } | Happening::Muted);
         if session.muted && goes_on {
-            self.keep_muted(&session, event, read)?;
-            return Ok(false);
+            return self.keep_muted(&session, event, read);
         }
         match &event.what {
             Happening::Muted => self.mute(session.id, event.at)?,
-            Happening::SessionStarted(start) => return self.start_session(session.id, event, start),
+            Happening::SessionStarted(start) => self.start_session(session.id, event, start)?,
             Happening::Prompted { text } => self.user_prompt(&session, event, text)?,
             Happening::ToolUsed(tool) => self.tool_use(&session, event, tool)?,
             Happening::TasksChanged(change) => self.change_tasks(&session, change)?,
@@ -98,7 +96,7 @@ impl Tx<'_> {
                 self.end_session(session.id, event.at, reason, git.as_ref())?;
             }
         }
-        Ok(false)
+        Ok(())
     }
 
     fn mute(&self, id: i64, at: Millis) -> Result<()> {
@@ -186,14 +184,10 @@ impl Tx<'_> {
         Ok(self.tx.prepare_cached(sql)?.query_row(values, |row| row.get(0))?)
     }
 
-    fn start_session(&self, id: i64, event: &Event, start: &SessionStart) -> Result<bool> {
-        let told = "SELECT 1 FROM sessions WHERE id = ?1 AND start_source = ?2 AND abs(?3 - active_at) <= ?4";
-        if self.tx.prepare_cached(told)?.exists(params![id, start.source.name(), event.at, SAME_EVENT])? {
-            return Ok(true);
-        }
+    fn start_session(&self, id: i64, event: &Event, start: &SessionStart) -> Result<()> {
         // A resumed session goes on: its end is taken back. Branch and head at the start stay those of the first start.
         let sql =
-            "UPDATE sessions SET active_at = max(active_at, :at), ended_at = NULL, end_reason = NULL, start_source = :source, compactions = compactions + (:source = 'compact'),
+            "UPDATE sessions SET active_at = max(active_at, :at), ended_at = NULL, end_reason = NULL, start_source = :source, compactions = compactions + (:source = 'compact' AND (start_source IS NOT 'compact' OR :at - active_at > 2000)),
                      client_pid = coalesce(:pid, client_pid), client_started = coalesce(:started, client_started),
                      start_branch = coalesce(start_branch, :branch), start_head = coalesce(start_head, :head),
                      model = coalesce(:model, model) WHERE id = :id";
@@ -203,7 +197,7 @@ impl Tx<'_> {
             ":pid": start.client.map(|c| c.pid), ":started": start.client.and_then(|c| c.started).map(|s| s as i64),
             ":branch": git.branch, ":head": git.head, ":model": start.model,
         })?;
-        Ok(false)
+        Ok(())
     }
 
     fn end_session(&self, id: i64, at: Millis, reason: &str, git: Option<&GitState>) -> Result<()> {

@@ -294,9 +294,7 @@ mod tests {
             let id = ProjectId { key: format!("dir:{cwd}"), name: cwd.into(), repo_url: None, root: cwd.into() };
             Some(Redactor::default().clean(id))
         };
-        store
-            .write(|tx| events.into_iter().try_for_each(|e| tx.store_event(&redactor.clean(e), None, &identify).map(drop)))
-            .unwrap();
+        store.write(|tx| events.into_iter().try_for_each(|e| tx.store_event(&redactor.clean(e), None, &identify))).unwrap();
         let in_a = Filter { project: Some(1), ..Filter::default() };
         let found = |text: &str, filter: &Filter, limit| {
             store.search(&Query::parse(text), &[HitKind::Prompt], filter, limit).unwrap().len()

@@ -253,7 +253,7 @@ mod tests {
     }
 
     fn store_event(tx: &Tx, event: &Clean<Event>) -> Result<()> {
-        tx.store_event(event, None, &|_| None).map(drop)
+        tx.store_event(event, None, &|_| None)
     }
 
     fn texts(store: &Store) -> Vec<String> {
