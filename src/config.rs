@@ -61,7 +61,6 @@ pub struct Config {
     pub file: PathBuf,
     pub files: Setting<Files>,
     pub home: Option<PathBuf>,
-    pub log: LogLevel,
     pub enabled: Setting<bool>,
     pub inject: Setting<Inject>,
     /// Bytes given to an agent at a session's start.
@@ -174,7 +173,6 @@ pub fn load_what_can_be(project: Option<&Path>) -> Result<(Config, Option<anyhow
     let mut config = Config {
         files: files(project)?,
         home: home(),
-        log: log_level(),
         enabled: Setting::default(true),
         inject: Setting::default(Inject::All),
         context_bytes: Setting::default(4000),
@@ -254,7 +252,6 @@ mod tests {
             file: PathBuf::new(),
             files: Setting::default(Files::of(PathBuf::from("/x/nmem.db"), false)),
             home: None,
-            log: LogLevel::Error,
             enabled: Setting::default(true),
             inject: Setting::default(Inject::All),
             context_bytes: Setting::default(4000),
