@@ -3,12 +3,18 @@
 
 CREATE TABLE projects (
   id         INTEGER PRIMARY KEY,
-  key        TEXT NOT NULL UNIQUE,   -- repo:<normalised remote>, git:<common folder> or dir:<folder>
   name       TEXT NOT NULL,
   repo_url   TEXT,                   -- without credentials
   root       TEXT NOT NULL,          -- the worktree in which it was last seen
   created_at INTEGER NOT NULL
 ) STRICT;
+
+-- What a project is known by: name:<by hand>, repo:<normalised remote>, root:<first commit>, git:<common folder>,
+-- dir:<folder>, and under:<folder> for a part that was split off.
+CREATE TABLE project_keys (
+  key        TEXT PRIMARY KEY,
+  project_id INTEGER NOT NULL REFERENCES projects(id)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE sessions (
   id                 INTEGER PRIMARY KEY,
@@ -36,6 +42,7 @@ CREATE TABLE sessions (
   last_prompt_id     INTEGER,
   tasks              TEXT,              -- JSON [{id, subject, status}]: the agent's task list as it stands
   transcript_offset  INTEGER NOT NULL DEFAULT 0,
+  turn_offset        INTEGER,           -- where the turn under way begins in the transcript
   transcript_message TEXT,              -- last message counted, whose other blocks may still come
   model              TEXT,
   stop_reason        TEXT,

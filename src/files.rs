@@ -70,13 +70,51 @@ pub fn length(path: &Path) -> Option<u64> {
     open(path).ok().map(|(_, len)| len)
 }
 
-/// Makes a folder that only its owner may enter.
+/// Makes a folder that only its owner may enter, whatever the umask.
 pub fn make_folder(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
+    builder.create(folder)?;
+    #[cfg(unix)]
+    fs::set_permissions(folder, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+    Ok(())
+}
+
+/// Makes sure that a folder of ours stands in a place where others may write: no link, nobody else's, closed to others.
+#[cfg(unix)]
+pub fn own_folder(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+    match fs::DirBuilder::new().mode(0o700).create(folder) {
+        Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
+        _ => {}
+    }
+    let meta = fs::symlink_metadata(folder)?;
+    let refused = |why| Err(io::Error::new(io::ErrorKind::PermissionDenied, format!("{} {why}", folder.display())));
+    if !meta.is_dir() {
+        return refused("is no folder");
+    }
+    if meta.uid() != user() {
+        return refused("is somebody else's");
+    }
+    tighten(folder, &meta, 0o700)
+}
+
+/// Temporary folders are the user's own on Windows.
+#[cfg(not(unix))]
+pub fn own_folder(folder: &Path) -> io::Result<()> {
+    make_folder(folder)
+}
+
+/// The user whom this process acts for.
+#[cfg(unix)]
+pub fn user() -> u32 {
+    // SAFETY: geteuid(2) takes nothing and always succeeds.
+    #[expect(unsafe_code, reason = "std does not tell the user")]
+    unsafe {
+        libc::geteuid()
+    }
 }
 
 /// What stays of a file while it is the same file, whatever its name.
@@ -113,7 +151,7 @@ pub fn tighten(_: &Path, _: &fs::Metadata, _: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens a private file of ours for appending, never through a link.
+/// Opens a private file of ours for appending, never through a link, and readable whatever the umask.
 pub fn append_private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.create(true).append(true).read(true);
@@ -122,7 +160,75 @@ pub fn append_private(path: &Path) -> io::Result<File> {
         use std::os::unix::fs::OpenOptionsExt;
         options.mode(0o600).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
     }
-    options.open(path)
+    let file = options.open(path)?;
+    let meta = file.metadata()?;
+    if !meta.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        if meta.permissions().mode() & 0o777 != 0o600 {
+            file.set_permissions(fs::Permissions::from_mode(0o600))?;
+        }
+    }
+    Ok(file)
+}
+
+/// Opens a file of ours for reading, never through a link.
+pub fn open_private(path: &Path) -> io::Result<File> {
+    match fs::symlink_metadata(path)?.is_file() {
+        true => Ok(open(path)?.0),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
+    }
+}
+
+/// Writes a private file of ours whole or not at all: under another name first, and renamed.
+pub fn replace_private(path: &Path, text: &str) -> io::Result<()> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!("-new-{}", &unique()[..8]));
+    let draft = Path::new(&name);
+    let write = || {
+        let mut file = append_private(draft)?;
+        io::Write::write_all(&mut file, text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(draft, path)
+    };
+    write().inspect_err(|_| drop(fs::remove_file(draft)))
+}
+
+/// Reads a key of ours, 32 bytes in hex; makes it where there is none. Of many that make it at once, the first one's holds.
+pub fn own_key(path: &Path) -> Option<[u8; 32]> {
+    if fs::symlink_metadata(path).is_err() {
+        let fresh: String = random().iter().map(|b| format!("{b:02x}")).collect();
+        if let Some(folder) = path.parent().filter(|f| !f.is_dir()) {
+            make_folder(folder).ok()?;
+        }
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!("-new-{}", &unique()[..8]));
+        let draft = Path::new(&name);
+        replace_private(draft, &format!("{fresh}\n")).ok()?;
+        let _ = fs::hard_link(draft, path);
+        let _ = fs::remove_file(draft);
+    }
+    let mut text = String::new();
+    open_private(path).ok()?.take(SMALL).read_to_string(&mut text).ok()?;
+    let text = text.trim();
+    let byte = |i: usize| u8::from_str_radix(text.get(2 * i..2 * i + 2)?, 16).ok();
+    let bytes: Option<Vec<u8>> = (0..32).map(byte).collect();
+    bytes.filter(|_| text.len() == 64)?.try_into().ok()
+}
+
+/// 32 bytes from the system's random source.
+fn random() -> [u8; 32] {
+    let mut bytes = [0; 32];
+    let read = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));
+    if read.is_err() {
+        // Windows has no such file; `unique` is seeded by the system.
+        let text = unique() + &unique();
+        bytes.iter_mut().zip(text.as_bytes().chunks(2)).for_each(|(b, pair)| *b = pair[0].wrapping_mul(31) ^ pair[1]);
+    }
+    bytes
 }
 
 /// 128 bits that nobody else has: the standard library seeds its hashers from the system's random source.

@@ -1,8 +1,9 @@
 //! Use case: one event → completed from disk → redacted → stored, or kept in the spool.
 
+use crate::config::Config;
 use crate::files;
-use crate::model::{Event, Files, Happening, Platform, TurnUsage};
-use crate::platforms::transcript;
+use crate::model::{Event, Happening, Millis, Platform, ProjectId, TurnUsage};
+use crate::platforms::transcript::{self, Wanted};
 use crate::project::{self, client, git};
 use crate::redact::{Clean, Redactor};
 use crate::store::events::{Identify, TranscriptRead};
@@ -16,22 +17,42 @@ const TRANSCRIPT_BYTES: u64 = 4 << 20;
 /// What recording needs to know of this run.
 #[derive(Debug)]
 pub struct Recorder<'a> {
-    pub files: &'a Files,
+    pub config: &'a Config,
     pub redactor: &'a Redactor,
-    pub home: Option<&'a Path>,
     /// The agent's process, where the platform tells it.
     pub client_pid: Option<u32>,
     /// The platform's own folder: a transcript elsewhere is not opened.
     pub transcripts: Option<PathBuf>,
-    /// Keep the agent's thinking.
-    pub thinking: bool,
 }
 
 impl Recorder<'_> {
+    /// Tells whether the user switched recording off for an event's session or project.
+    pub fn is_off(&self, event: &Event, now: Millis) -> bool {
+        let switches = &self.config.switches;
+        !switches.off.is_empty() && switches.off_for(Some((event.platform, &event.session)), &self.keys(event), now).is_some()
+    }
+
+    /// What an event's project is known by, where a switch asks for it.
+    fn keys(&self, event: &Event) -> Vec<String> {
+        let project = event.cwd.as_deref().filter(|_| self.config.switches.ask_for_project()).and_then(|cwd| self.project(cwd));
+        project.map(|id| [id.places, id.keys].concat()).unwrap_or_default()
+    }
+
+    /// The project of a folder, by the name that the user gave it or by what is found there.
+    pub fn project(&self, cwd: &str) -> Option<ProjectId> {
+        let (cwd, home) = (Path::new(cwd), self.home());
+        let root = project::worktree_root(cwd, home).unwrap_or(cwd);
+        project::identify(cwd, home, self.config.project_named(cwd, root))
+    }
+
+    fn home(&self) -> Option<&Path> {
+        self.config.home.as_deref()
+    }
+
     /// Adds what the disk knows at this moment (git, the client's process), makes paths relative, and redacts.
     pub fn complete(&self, mut event: Event) -> Clean<Event> {
         let cwd = event.cwd.clone();
-        let state = || git::state_at(Path::new(cwd.as_deref()?), self.home);
+        let state = || git::state_at(Path::new(cwd.as_deref()?), self.home());
         // A session may be met in its middle, and a fork's transcript begins with its parent's.
         if matches!(event.what, Happening::SessionStarted(_) | Happening::Prompted { .. }) {
             event.transcript_length = self.transcript(&event).and_then(|path| files::length(&path));
@@ -44,7 +65,7 @@ impl Recorder<'_> {
             Happening::SessionEnded { git, .. } => *git = state(),
             Happening::ToolUsed(tool) => {
                 if let Some(path) = &mut tool.path {
-                    let relative = project::relative(path, cwd.as_deref(), self.home);
+                    let relative = project::relative(path, cwd.as_deref(), self.home());
                     // A tool of which the path is all that is to say shows it as it is stored.
                     if tool.content.as_ref() == Some(path) {
                         tool.content = Some(relative.clone());
@@ -60,14 +81,14 @@ impl Recorder<'_> {
     /// Stores an event, after all that waits in the spool. On an error nothing of it is stored. A database that turns
     /// out to be broken is set aside, and the event goes into a new one.
     pub fn store(&self, event: &Clean<Event>) -> Result<Store> {
-        let mut store = Store::open(self.files, HOOK_WAIT)?;
+        let mut store = Store::open(&self.config.files.value, HOOK_WAIT)?;
         match self.store_in(&mut store, event) {
             Ok(()) => Ok(store),
             Err(error) => {
                 if !store.set_aside_if_broken(&error)? {
                     return Err(error);
                 }
-                let mut store = Store::open(self.files, HOOK_WAIT)?;
+                let mut store = Store::open(&self.config.files.value, HOOK_WAIT)?;
                 self.store_in(&mut store, event)?;
                 Ok(store)
             }
@@ -76,9 +97,9 @@ impl Recorder<'_> {
 
     fn store_in(&self, store: &mut Store, event: &Clean<Event>) -> Result<()> {
         let read = self.read_transcript(store, event)?;
-        let identify: Identify = &|cwd| Some(self.redactor.clean(project::identify(Path::new(cwd), self.home)?));
+        let identify: Identify = &|cwd| Some(self.redactor.clean(self.project(cwd)?));
         let work = |tx: &crate::store::Tx| tx.store_event(event, read.as_ref(), identify);
-        if spool::is_waiting(self.files) {
+        if spool::is_waiting(&self.config.files.value) {
             store.write_after_spool(self.redactor, &|tx, event| tx.store_event(event, None, identify), work)?;
         } else {
             store.write(work)?;
@@ -91,7 +112,7 @@ impl Recorder<'_> {
 
     /// Stores what waits in the spool.
     pub fn drain(&self, store: &mut Store) -> Result<()> {
-        let identify: Identify = &|cwd| Some(self.redactor.clean(project::identify(Path::new(cwd), self.home)?));
+        let identify: Identify = &|cwd| Some(self.redactor.clean(self.project(cwd)?));
         store.write_after_spool(self.redactor, &|tx, event| tx.store_event(event, None, identify), |_| Ok(()))
     }
 
@@ -104,8 +125,22 @@ impl Recorder<'_> {
         let mark = store.transcript_mark(event.platform, &event.session)?.unwrap_or_default();
         let Ok(stretch) = files::tail(&path, mark.offset, TRANSCRIPT_BYTES) else { return Ok(None) };
         let Platform::ClaudeCode = event.platform;
-        let at_line = stretch.from == mark.offset;
-        let reading = transcript::read(&stretch.bytes, at_line, mark.last_message.as_deref(), self.thinking);
+        let keys = self.keys(event);
+        let session = Some((event.platform, event.session.as_str()));
+        let off = |at: Option<Millis>| {
+            let switches = self.config.switches.off.iter().filter(|off| off.is_about(session, &keys));
+            // What tells no time may be of any time.
+            switches.into_iter().any(|off| at.is_none_or(|at| off.holds(at)))
+        };
+        // Thinking of a turn that was not recorded is not the next turn's.
+        let turn = mark.turn.filter(|_| self.config.thinking.value);
+        let wanted = Wanted {
+            from_start: stretch.from == mark.offset,
+            last_message: mark.last_message.as_deref(),
+            thinking_from: turn.map(|turn| turn.saturating_sub(stretch.from) as usize),
+            passed_over: &off,
+        };
+        let reading = transcript::read(&stretch.bytes, &wanted);
         if reading.consumed == 0 {
             return Ok(None);
         }

@@ -156,7 +156,9 @@ fn a_broken_config_records_nothing_and_the_next_start_says_so() {
       context_bytes = 4000  default
       thinking = true  default
       skip_tools = ["TodoWrite","SlashCommand","Skill","AskUserQuestion","ListMcpResourcesTool"]  default
-      redact = []  default
+      ignore = ["**/.env*","**/secrets/**"]  default
+      redact = ["("]  config file
+      project = null  default
 
     errors of late  $WORLD/home/.local/share/nmem/nmem.db-log
       just now  nothing is recorded: $WORLD/home/.config/nmem/config.toml: redact pattern "(": regex parse error: ( ^ error: unclosed group

@@ -25,6 +25,9 @@ fn the_help_of_every_command() {
       install    Hook nmem into an agent
       uninstall  Take nmem's hooks out again; what was recorded stays
       demo       Play a recorded session through the real hooks, and show what is remembered
+      off        Stop recording: everywhere, in a project, in a session; for good or for a while
+      on         Go on recording
+      trust      Show what a repository's .nmem.toml asks for, and let it
       help       Print this message or the help of the given subcommand(s)
 
     Options:
@@ -103,8 +106,9 @@ fn the_help_of_every_command() {
       <ID>  What to show
 
     Options:
-          --json  Print one JSON object
-      -h, --help  Print help
+          --json           Print one JSON object
+          --project <DIR>  Look at the project of this folder instead of the current one
+      -h, --help           Print help
 
     Example: nmem show s14
 
@@ -118,8 +122,9 @@ fn the_help_of_every_command() {
     Usage: nmem status [OPTIONS]
 
     Options:
-          --json  Print one JSON object
-      -h, --help  Print help
+          --json           Print one JSON object
+          --project <DIR>  Look at the project of this folder instead of the current one
+      -h, --help           Print help
 
     Example: nmem status --json
     [exit 0]
@@ -177,6 +182,63 @@ fn the_help_of_every_command() {
     Example: nmem demo
 
     Nothing of yours is touched: it runs in a temporary folder with a database of its own.
+    [exit 0]
+
+    $ nmem off --help
+    Stop recording: everywhere, in a project, in a session; for good or for a while
+
+    Usage: nmem off [OPTIONS] [TIME]
+
+    Arguments:
+      [TIME]  For how long: 30min, 1h, 2d [default: until `nmem on`]
+
+    Options:
+          --project [<DIR>]  Only this project, or that of a folder
+          --session [<ID>]   Only this session: by id, or the one at work here
+      -h, --help             Print help
+
+    Example: nmem off 1h
+             nmem off --project
+             nmem off --session
+
+    Hooks then do nothing: nothing is recorded and agents are given nothing. `nmem on` ends it.
+    To keep out one turn, begin the prompt with #nomem.
+    [exit 0]
+
+    $ nmem on --help
+    Go on recording
+
+    Usage: nmem on [OPTIONS]
+
+    Options:
+          --project [<DIR>]  Only this project, or that of a folder
+          --session [<ID>]   Only this session: by id, or the one at work here
+      -h, --help             Print help
+
+    Example: nmem on
+
+    Ends what `nmem off` switched off here: everything, this project and its sessions. With --project or
+    --session only that.
+    [exit 0]
+
+    $ nmem trust --help
+    Show what a repository's .nmem.toml asks for, and let it
+
+    Usage: nmem trust [OPTIONS]
+
+    Options:
+          --project <DIR>  Look at the project of this folder instead of the current one
+          --yes            Do not ask
+          --revoke         Trust it no longer
+          --list           List what is trusted
+      -h, --help           Print help
+
+    Example: nmem trust
+
+    By itself such a file can only switch recording off. What else it asks for (inject, context_bytes,
+    ignore, redact, skip_tools, project, enabled = true) counts once it is trusted, until its content
+    changes.
+    The config file's [[folder]] rules go before it.
     [exit 0]
     "#);
 }

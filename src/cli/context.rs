@@ -1,8 +1,9 @@
 //! `nmem context`: the SessionStart hook, and in a terminal the same view for a person.
 
 use super::stdin::{self, Stdin};
-use super::{Place, ProjectArgument, hook, load_config, open, output, record};
-use crate::config::{self, CONTEXT_BYTES_MAX, Inject};
+use super::{Place, ProjectArgument, hook, off, open, output, record};
+use crate::config::{CONTEXT_BYTES_MAX, Config, Inject, environment};
+use crate::model::Millis;
 use crate::platforms::intake::{self, Intake};
 use crate::recall::{self, Recalled};
 use crate::render::context::for_person;
@@ -42,7 +43,7 @@ pub fn is_hook(args: &[OsString]) -> bool {
 
 /// Answers a hook event on stdin; `None` where stdin holds nothing: then a person asks.
 pub fn run_hook(args: &[OsString]) -> Option<ExitCode> {
-    if config::switched_off() {
+    if environment::switched_off().is_some() {
         return Some(ExitCode::SUCCESS);
     }
     let mut asked = true;
@@ -63,38 +64,46 @@ pub fn run_hook(args: &[OsString]) -> Option<ExitCode> {
 
 /// Shows the context to a person.
 pub fn run(args: &Arguments) -> Result<()> {
-    let config = load_config()?;
+    let (folder, config) = args.project.config()?;
     let store = open(&config)?;
-    let now = config::now();
-    let place = args.project.find(&config, store.as_ref())?;
+    let now = environment::now();
+    let place = args.project.find(&folder, &config, store.as_ref())?;
     let budget = args.budget.map_or(config.context_bytes.value, |b| b as usize);
     let recalled = match (&store, &place.row) {
         (Some(store), Some(row)) => recall::at_start(store, (row.id, &row.name), None, budget, now)?,
         _ => Recalled::default(),
     };
     // What an agent would be given, and why it would be given nothing.
-    let silent = match (config.enabled.value, config.inject.value) {
-        (false, _) => Some("enabled = false: hooks do nothing"),
-        (_, Inject::None) => Some("inject = \"none\": agents are given nothing"),
-        _ => None,
-    };
+    let silent = silent(&config, &place, now);
     let text = if silent.is_some() { "" } else { recalled.text.as_str() };
     if args.json {
         let sessions: Vec<&str> = recalled.digests.iter().map(|d| d.session.agent_session_id.as_str()).collect();
-        let name = place.row.map(|r| r.name).or(place.name);
-        return output::say(&json!({"project": name, "text": text, "bytes": text.len(), "sessions": sessions}).to_string());
+        return output::say(
+            &json!({"project": place.name(), "text": text, "bytes": text.len(), "sessions": sessions}).to_string(),
+        );
     }
     if recalled.digests.is_empty() {
         return output::say(&nothing(&place));
     }
     if let Some(reason) = silent {
-        output::warn(reason);
+        output::warn(&reason);
     }
     output::say(for_person(&recalled.digests, now, output::style()).trim_end())
 }
 
+/// Why an agent would be given nothing here.
+fn silent(config: &Config, place: &Place, now: Millis) -> Option<String> {
+    if !config.enabled.value {
+        return Some(format!("enabled = false ({}): hooks do nothing here", config.enabled.source));
+    }
+    if config.inject.value == Inject::None {
+        return Some(format!("inject = \"none\" ({}): agents are given nothing", config.inject.source));
+    }
+    off::here(config, place, now).map(|off| format!("recording is off {}: hooks do nothing here", off::told(&off, now)))
+}
+
 fn nothing(place: &Place) -> String {
-    match &place.name {
+    match place.name() {
         Some(name) => format!(
             "Nothing is recorded of {name} yet: recording begins with the first session after `nmem install claude-code`."
         ),

@@ -2,7 +2,9 @@
 //! what the platform accepts (ADR/0006).
 
 use super::output;
-use crate::config::{self, Config};
+use crate::config::{self, Config, environment};
+use crate::error::Failure;
+use crate::files;
 use crate::log;
 use crate::model::LogLevel;
 use crate::record::Recorder;
@@ -39,28 +41,31 @@ pub fn log_error(message: &str) {
 
 /// Writes a line to the log, redacted, if the log is to say so much.
 pub fn log_at(level: LogLevel, message: &str) {
-    if let Ok(files) = config::files(None) {
+    if let Ok(files) = config::files() {
         // An error is rare: reading the user's patterns once more costs nothing that counts.
         let own = config::load(None).ok().and_then(|config| redactor(&config).ok());
         let clean = own.unwrap_or_default().clean(message.to_string());
-        log::write(&files.value, config::log_level(), level, config::now(), &clean);
+        log::write(&files.value, environment::log_level(), level, environment::now(), &clean);
     }
 }
 
-/// The redactor with the user's own patterns.
+/// The redactor with the user's own patterns; the key of marks is read when the first mark is made.
 pub fn redactor(config: &Config) -> Result<Redactor> {
-    Redactor::new(&config.redact.value).map_err(anyhow::Error::msg)
+    let key = config.mark_key.clone();
+    let made = Redactor::new(&config.redact.value, &config.ignored(), Some(Box::new(move || files::own_key(&key))));
+    made.map_err(|e| {
+        let what = format!("{}: {}", config.file.display(), e.split_whitespace().collect::<Vec<_>>().join(" "));
+        Failure::new(what, "mend it; until then hooks record nothing").into()
+    })
 }
 
 /// Puts together what recording needs.
 pub fn recorder<'a>(config: &'a Config, redactor: &'a Redactor) -> Recorder<'a> {
     Recorder {
-        files: &config.files.value,
+        config,
         redactor,
-        home: config.home.as_deref(),
-        client_pid: config::client_pid(),
-        transcripts: config::claude_folder(config.home.as_deref()),
-        thinking: config.thinking.value,
+        client_pid: environment::client_pid(),
+        transcripts: environment::claude_folder(config.home.as_deref()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! `nmem install` and `nmem uninstall`: hooks in an agent's own settings, planned, shown, backed up, written whole.
 
 use super::output;
-use crate::config;
+use crate::config::{self, environment};
 use crate::error::Failure;
 use crate::files;
 use crate::platforms::settings::{self, Hook};
@@ -157,7 +157,7 @@ pub fn uninstall(args: &UninstallArguments) -> Result<()> {
     if kept.is_some() && after == kept {
         let _ = fs::remove_file(backup(&file));
     }
-    let data = config::files(None)?.value.db;
+    let data = config::files()?.value.db;
     let data = if data.exists() { format!("\nWhat was recorded is still in {}", data.display()) } else { String::new() };
     output::say(&format!("nmem is no longer hooked into claude-code ({}){data}", file.display()))
 }
@@ -203,14 +203,15 @@ fn settings_file(place: &PlaceArguments) -> Result<PathBuf> {
                 .map_err(|e| Failure::new(format!("cannot look at {}: {e}", folder.display()), "give a folder that exists"))?,
             None => std::env::current_dir().context("cannot tell the current folder")?,
         };
-        let root = project::worktree_root(&folder, config::home().as_deref()).unwrap_or(&folder);
+        let root = project::worktree_root(&folder, environment::home().as_deref()).unwrap_or(&folder);
         return Ok(root.join(".claude/settings.json"));
     }
     if place.project.is_some() {
         return Err(Failure::usage("--project goes with --scope project", "add --scope project").into());
     }
-    let home = config::home();
-    let folder = config::claude_folder(home.as_deref()).ok_or_else(|| Failure::new("no home folder is known", "set HOME"))?;
+    let home = environment::home();
+    let folder =
+        environment::claude_folder(home.as_deref()).ok_or_else(|| Failure::new("no home folder is known", "set HOME"))?;
     Ok(folder.join("settings.json"))
 }
 
@@ -230,7 +231,7 @@ fn program(scope: Scope) -> Result<String> {
     }
     let exe = std::env::current_exe().context("cannot tell where this binary is")?;
     let real = exe.canonicalize().unwrap_or_else(|_| exe.clone());
-    let on_path = config::path_folders().into_iter().filter(|f| f.is_absolute()).map(|f| f.join("nmem"));
+    let on_path = environment::path_folders().into_iter().filter(|f| f.is_absolute()).map(|f| f.join("nmem"));
     let stable = on_path.into_iter().find(|p| p.canonicalize().is_ok_and(|p| p == real));
     let path = stable.unwrap_or(exe).display().to_string();
     let plain = path.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+:\\".contains(c));

@@ -7,22 +7,25 @@ mod context;
 mod demo;
 mod hook;
 mod install;
+mod off;
 mod output;
 mod record;
 mod search;
 mod show;
 mod status;
 mod stdin;
+mod trust;
 
-use crate::config::{self, Config};
+use crate::config::{self, Config, environment};
 use crate::error::{Failure, explain, is_broken_pipe};
-use crate::model::ProjectRow;
+use crate::model::{ProjectId, ProjectRow};
 use crate::project;
+use crate::redact::Clean;
 use crate::store::Store;
 use anyhow::{Context, Result};
 use clap::{CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Memory for coding agents: one binary, one SQLite file, nothing running
@@ -48,6 +51,9 @@ enum Command {
     Install(install::InstallArguments),
     Uninstall(install::UninstallArguments),
     Demo(demo::Arguments),
+    Off(off::OffArguments),
+    On(off::OnArguments),
+    Trust(trust::Arguments),
 }
 
 /// Runs a command line without the program's name.
@@ -86,6 +92,9 @@ fn run(command: Command) -> Result<()> {
         Command::Install(args) => install::install(&args),
         Command::Uninstall(args) => install::uninstall(&args),
         Command::Demo(args) => demo::run(&args),
+        Command::Off(args) => off::off(&args),
+        Command::On(args) => off::on(&args),
+        Command::Trust(args) => trust::run(&args),
     }
 }
 
@@ -124,25 +133,51 @@ impl ProjectArgument {
         }
     }
 
-    /// The project as it is stored: its row, or what it would be called.
-    fn find(&self, config: &Config, store: Option<&Store>) -> Result<Place> {
+    /// All settings as they hold there; what can't be read is said, and its defaults count.
+    fn config(&self) -> Result<(PathBuf, Config)> {
         let folder = self.folder()?;
-        let Some(id) = project::identify(&folder, config.home.as_deref()) else {
-            return Ok(Place { name: None, row: None });
-        };
+        let (config, problem) = self.config_and_problem(&folder)?;
+        if let Some(problem) = problem {
+            output::warn(&format!("nothing is recorded: {problem:#}"));
+        }
+        for key in &config.unknown {
+            output::warn(&format!("{}: `{key}` is not a setting that this nmem knows", config.file.display()));
+        }
+        Ok((folder, config))
+    }
+
+    fn config_and_problem(&self, folder: &Path) -> Result<(Config, Option<anyhow::Error>)> {
+        let home = environment::home();
+        let root = project::worktree_root(folder, home.as_deref()).unwrap_or(folder);
+        let (config, problem) = config::load_what_can_be(Some(config::Place { folder, root }))?;
+        let problem = problem.or_else(|| hook::redactor(&config).err());
+        Ok((config, problem))
+    }
+
+    /// The project as it is stored: its row, or what it would be called.
+    fn find(&self, folder: &Path, config: &Config, store: Option<&Store>) -> Result<Place> {
+        let redactor = hook::redactor(config).unwrap_or_default();
+        let id = folder.to_str().and_then(|folder| hook::recorder(config, &redactor).project(folder));
+        let Some(id) = id else { return Ok(Place { id: None, row: None }) };
         // As it was stored: the user's own patterns may stand in a key.
-        let id = hook::redactor(config)?.clean(id);
-        let row = store.map(|s| s.project_by_key(&id.key)).transpose()?.flatten();
-        Ok(Place { name: Some(id.name.clone()), row })
+        let id = redactor.clean(id);
+        let row = store.map(|s| s.project_by_identity(&id)).transpose()?.flatten();
+        Ok(Place { id: Some(id), row })
     }
 }
 
 /// A folder seen as a project.
 struct Place {
     /// `None`: the folder is no project (home, `/`).
-    name: Option<String>,
+    id: Option<Clean<ProjectId>>,
     /// `None`: nothing is stored of it yet.
     row: Option<ProjectRow>,
+}
+
+impl Place {
+    fn name(&self) -> Option<&str> {
+        self.row.as_ref().map(|row| row.name.as_str()).or(self.id.as_ref().map(|id| id.name.as_str()))
+    }
 }
 
 /// Opens the store for a person's reading command: stores what waits first; `None` where nothing was ever recorded.
@@ -159,15 +194,4 @@ fn open(config: &Config) -> Result<Option<Store>> {
         }
     }
     Store::open_to_read(files, PERSON_WAIT)
-}
-
-fn load_config() -> Result<Config> {
-    let (config, problem) = config::load_what_can_be(None)?;
-    if let Some(problem) = problem {
-        output::warn(&format!("nothing is recorded: {problem:#}"));
-    }
-    for key in &config.unknown {
-        output::warn(&format!("{}: `{key}` is not a setting that this nmem knows", config.file.display()));
-    }
-    Ok(config)
 }

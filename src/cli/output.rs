@@ -1,6 +1,6 @@
 //! The one place that prints: the answer on stdout, talk on stderr.
 
-use crate::config;
+use crate::config::environment;
 use crate::error::Failure;
 use crate::render::clean::line;
 use crate::render::style::Style;
@@ -21,12 +21,25 @@ pub fn style() -> Style {
         return Style::default();
     }
     let width = terminal_size::terminal_size().map_or(Style::default().width, |(width, _)| usize::from(width.0));
-    Style { colour: !config::no_color(), width }
+    Style { colour: !environment::no_color(), width }
+}
+
+/// Asks on the terminal; without one nobody can answer.
+pub fn confirm(question: &str) -> Result<bool> {
+    if !io::stdin().is_terminal() {
+        return Err(Failure::usage("nobody is there to be asked: stdin is no terminal", "--yes answers").into());
+    }
+    let mut err = io::stderr().lock();
+    write!(err, "{question} [y/N] ")?;
+    err.flush()?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
 /// Says on stderr what went wrong and what to do next.
 pub fn complain(failure: &Failure) {
-    let style = Style { colour: io::stderr().is_terminal() && !config::no_color(), ..Style::default() };
+    let style = Style { colour: io::stderr().is_terminal() && !environment::no_color(), ..Style::default() };
     let mut err = io::stderr().lock();
     let _ = writeln!(err, "{} {}", style.bad("nmem:"), line(&failure.what, 2000));
     if let Some(hint) = &failure.hint {

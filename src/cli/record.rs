@@ -2,17 +2,18 @@
 
 use super::hook::{log_at, log_error, recorder, redactor};
 use super::stdin::Stdin;
-use crate::config::{self, Config, Inject};
+use crate::config::{self, Config, Inject, Place, environment};
 use crate::model::{Event, Happening, LogLevel, Millis, Platform, StartSource};
 use crate::platforms::intake::{self, Intake};
 use crate::platforms::{self, Answer, Surroundings};
 use crate::project;
 use crate::recall::{self, Recalled};
+use crate::record::Recorder;
 use crate::store::{Store, spool};
 use anyhow::Result;
 use serde_json::Value;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How long a hook waits for its caller to close stdin: less than the shortest timeout that `install` sets.
@@ -27,7 +28,7 @@ pub struct Arguments {
 
 /// Runs the hook; returns what is to be printed.
 pub fn run(args: &[OsString]) -> Result<Option<String>> {
-    if config::switched_off() {
+    if environment::switched_off().is_some() {
         return Ok(None);
     }
     let platform = platform(args);
@@ -55,10 +56,13 @@ pub fn platform(args: &[OsString]) -> Option<Platform> {
 /// Handles one payload: stores it, and answers a session's start.
 pub fn handle(platform: Option<Platform>, payload: &Value, mended: bool) -> Result<Option<String>> {
     let platform = platform.unwrap_or(Platform::ClaudeCode);
-    let cwd = payload["cwd"].as_str().map(Path::new);
-    let project = cwd.map(|cwd| project::worktree_root(cwd, config::home().as_deref()).unwrap_or(cwd));
-    let config = match config::load(project) {
-        Ok(config) => config,
+    let folder = payload["cwd"].as_str().map(PathBuf::from).filter(|f| f.is_absolute()).or_else(|| std::env::current_dir().ok());
+    let folder = folder.as_deref().unwrap_or(Path::new("/"));
+    let root = project::worktree_root(folder, environment::home().as_deref()).unwrap_or(folder);
+    environment::enter_hook(folder, root);
+    let settings = config::load(Some(Place { folder, root })).and_then(|config| Ok((redactor(&config)?, config)));
+    let (redactor, config) = match settings {
+        Ok(settings) => settings,
         Err(error) => {
             log_error(&format!("nothing is recorded: {error:#}"));
             let starts = payload["hook_event_name"] == "SessionStart";
@@ -72,38 +76,54 @@ pub fn handle(platform: Option<Platform>, payload: &Value, mended: bool) -> Resu
     if mended {
         log_at(LogLevel::Info, "a payload that was too large or not sound JSON was mended");
     }
-    let now = config::now();
+    let now = environment::now();
     let around = Surroundings { now, skip_tools: &config.skip_tools.value };
+    let recorder = recorder(&config, &redactor);
     match platforms::decode(platform, payload, &around) {
-        Ok(Some(event)) => store(&config, event, now),
+        Ok(Some(event)) if recorder.is_off(&event, now) => Ok(None),
+        Ok(Some(event)) => store(&recorder, event, now),
         Ok(None) => Ok(None),
         Err(reason) => anyhow::bail!("a payload was not stored: {reason}"),
     }
 }
 
-fn store(config: &Config, event: Event, now: Millis) -> Result<Option<String>> {
-    let redactor = redactor(config)?;
-    let recorder = recorder(config, &redactor);
+fn store(recorder: &Recorder, event: Event, now: Millis) -> Result<Option<String>> {
+    let (config, files) = (recorder.config, &recorder.config.files.value);
     let event = recorder.complete(event);
     let stored = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| recorder.store(&event)))
         .unwrap_or_else(|_| Err(anyhow::anyhow!("panic while storing")));
-    let stored = match stored {
-        Ok(store) => Ok(store),
-        Err(error) => {
+    let stored = stored.map_err(|error| match spool::append(files, &event) {
+        Ok(()) => {
             log_error(&format!("kept in the spool: {error:#}"));
-            spool::append(recorder.files, &event)?;
-            Err(error)
+            format!("{error:#}; events are kept and stored later")
         }
-    };
+        Err(lost) => {
+            log_error(&format!("{error:#}; {lost:#}"));
+            format!("{error:#}; nothing can be written, so what happens now is lost")
+        }
+    });
     let Happening::SessionStarted(start) = &event.what else { return Ok(None) };
     let answer = match stored {
         Ok(store) => answer(config, &store, &event, start.source, now)?,
-        Err(error) => Answer {
-            context: None,
-            message: Some(format!("nmem: {error:#}; events are kept and stored later. See `nmem status`.")),
-        },
+        Err(problem) => Answer { context: None, message: Some(format!("nmem: {problem}. See `nmem status`.")) },
     };
-    Ok(platforms::encode_session_start(event.platform, &answer))
+    Ok(platforms::encode_session_start(event.platform, &with_notes(config, answer)))
+}
+
+/// Adds what the person should know at a session's start, whatever else is said.
+fn with_notes(config: &Config, mut answer: Answer) -> Answer {
+    let files = &config.files.value;
+    let mut notes: Vec<String> = answer.message.take().into_iter().collect();
+    let lost = spool::lost(files);
+    if lost > 0 {
+        notes.push(format!("nmem: {lost} events were lost, since neither the database nor any other place could be written."));
+        spool::losses_were_told(files);
+    }
+    let waiting: Vec<&str> = config.wishes.iter().flat_map(|w| w.waiting()).collect();
+    if !waiting.is_empty() {
+        notes.push(format!("nmem: this project's .nmem.toml asks for {}; `nmem trust` shows it.", waiting.join(", ")));
+    }
+    Answer { message: Some(notes.join(" ")).filter(|n| !n.is_empty()), ..answer }
 }
 
 /// What a session that starts is told.

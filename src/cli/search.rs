@@ -1,7 +1,7 @@
 //! `nmem search`: what was asked, answered and done, by words.
 
-use super::{ProjectArgument, load_config, open, output};
-use crate::config;
+use super::{ProjectArgument, open, output};
+use crate::config::{self, environment};
 use crate::error::Failure;
 use crate::index_text::query_terms;
 use crate::model::{Filter, Hit, HitKind, Platform};
@@ -107,18 +107,18 @@ fn query(args: &Arguments) -> String {
 
 /// Runs the command.
 pub fn run(args: &Arguments) -> Result<()> {
-    let config = load_config()?;
+    let (folder, config) = args.project.config()?;
     let store = open(&config)?;
     let json = args.json || args.format == Format::Json;
-    let place = args.project.find(&config, store.as_ref())?;
-    let (Some(store), false) = (store, place.row.is_none() && place.name.is_some() && !args.all) else {
+    let place = args.project.find(&folder, &config, store.as_ref())?;
+    let (Some(store), false) = (store, place.row.is_none() && place.id.is_some() && !args.all) else {
         if !json {
-            let name = place.name.as_deref().unwrap_or("this machine");
+            let name = place.name().unwrap_or("this machine");
             output::warn(&format!("nothing is recorded of {name} yet; --all looks at all projects"));
         }
         return Ok(());
     };
-    let now = config::now();
+    let now = environment::now();
     let time = |text: &Option<String>| {
         text.as_deref().map(|t| time::parse(t, now)).transpose().map_err(|e| Failure::usage(e, "see `nmem search --help`"))
     };

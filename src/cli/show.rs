@@ -1,6 +1,6 @@
 //! `nmem show`: one thing whole, with what it belongs to.
 
-use super::{load_config, open, output};
+use super::{ProjectArgument, open, output};
 use crate::error::Failure;
 use crate::model::{Found, PromptRow, SessionRow, ToolUseRow};
 use crate::render::clean::line;
@@ -22,11 +22,13 @@ pub struct Arguments {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    project: ProjectArgument,
 }
 
 /// Runs the command.
 pub fn run(args: &Arguments) -> Result<()> {
-    let config = load_config()?;
+    let (_, config) = args.project.config()?;
     let unknown = || Failure::new(format!("nothing has the id {}", line(&args.id, 80)), "`nmem search` prints ids");
     let store = open(&config)?.ok_or_else(unknown)?;
     let found = match store.find(&args.id)? {

@@ -1,9 +1,9 @@
 //! `nmem status`: what is stored, what waits, what went wrong, and where each setting came from.
 
-use super::{hook, output};
-use crate::config::{self, Config, Source};
+use super::{ProjectArgument, hook, off, output};
+use crate::config::{Config, environment};
 use crate::log;
-use crate::model::{Counts, Files, LastEvent};
+use crate::model::{Counts, Files, LastEvent, Millis};
 use crate::render::clean::line;
 use crate::render::time;
 use crate::store::{PERSON_WAIT, Store, spool};
@@ -21,6 +21,8 @@ pub struct Arguments {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    project: ProjectArgument,
 }
 
 /// What is known of the store; nothing where there is none.
@@ -33,7 +35,8 @@ struct Stored {
 
 /// Runs the command.
 pub fn run(args: &Arguments) -> Result<()> {
-    let (config, problem) = config::load_what_can_be(None)?;
+    let folder = args.project.folder()?;
+    let (config, problem) = args.project.config_and_problem(&folder)?;
     let files = &config.files.value;
     let mut stored = look(&config);
     if let Some(problem) = problem {
@@ -41,6 +44,9 @@ pub fn run(args: &Arguments) -> Result<()> {
     }
     let errors = log::last_errors(files, ERRORS);
     let bytes = size(files);
+    let now = environment::now();
+    let switched_off = switched_off(&config, now);
+    let wishes = wishes(&config);
     if args.json {
         let errors: Vec<Value> = errors.iter().map(|e| json!({"at": e.at, "message": e.message})).collect();
         let last: serde_json::Map<String, Value> = stored.last.iter().map(|l| (l.platform.clone(), json!(l.at))).collect();
@@ -52,7 +58,8 @@ pub fn run(args: &Arguments) -> Result<()> {
             &json!({
                 "version": env!("CARGO_PKG_VERSION"), "database": files.db, "bytes": bytes, "problem": stored.problem,
                 "counts": {"projects": stored.counts.projects, "sessions": stored.counts.sessions, "prompts": stored.counts.prompts, "tool_uses": stored.counts.tool_uses},
-                "last_event": last, "spool": {"waiting": spool::waiting(files), "rejected": spool::rejected(files)}, "errors": errors,
+                "last_event": last, "spool": {"waiting": spool::waiting(files), "rejected": spool::rejected(files), "lost": spool::lost(files)}, "errors": errors,
+                "off": switched_off, "notes": wishes,
                 "settings": settings, "unknown_settings": config.unknown,
             })
             .to_string(),
@@ -62,7 +69,6 @@ pub fn run(args: &Arguments) -> Result<()> {
     let mut out = format!("{}  {} ({})\n", style.strong("database"), files.db.display(), megabytes(bytes));
     let Counts { projects, sessions, prompts, tool_uses } = stored.counts;
     out += &format!("  {projects} projects, {sessions} sessions, {prompts} prompts, {tool_uses} tool uses\n");
-    let now = config::now();
     for last in &stored.last {
         out += &format!("  last event from {}: {}\n", last.platform, time::ago(last.at, now));
     }
@@ -74,16 +80,27 @@ pub fn run(args: &Arguments) -> Result<()> {
     }
     let (waiting, rejected) = (spool::waiting(files), spool::rejected(files));
     if waiting > 0 {
-        out += &format!("  {waiting} events wait in {}\n", files.spool.display());
+        let places: Vec<String> = spool::waiting_places(files).iter().map(|p| p.display().to_string()).collect();
+        out += &format!("  {waiting} events wait in {}\n", places.join(", "));
     }
     if rejected > 0 {
         out += &format!("  {rejected} events could not be stored and are kept in {}\n", files.rejected.display());
     }
+    let lost = spool::lost(files);
+    if lost > 0 {
+        out += &format!(
+            "  {} {lost} events were lost: neither the database nor any other place could be written\n",
+            style.bad("problem:")
+        );
+    }
     for broken in Store::broken_ones(files) {
         out += &format!("  {} a broken database was set aside: {}\n", style.bad("note:"), broken.display());
     }
-    if config::switched_off() {
-        out += &format!("  {} hooks do nothing: NMEM_DISABLE or RAD_ENABLED says so\n", style.bad("off:"));
+    for off in &switched_off {
+        out += &format!("  {} {off}\n", style.bad("off:"));
+    }
+    for wish in &wishes {
+        out += &format!("  {} {wish}\n", style.bad("note:"));
     }
     out += &format!("\n{}  {}\n", style.strong("settings"), config.file.display());
     for (name, value, source) in settings(&config) {
@@ -122,6 +139,35 @@ fn look(config: &Config) -> Stored {
     look().unwrap_or_else(|error| Stored { problem: Some(format!("{error:#}")), ..Stored::default() })
 }
 
+/// Why hooks do nothing here, or in one session.
+fn switched_off(config: &Config, now: Millis) -> Vec<String> {
+    let mut off: Vec<String> =
+        config.switches.off.iter().filter(|o| o.holds(now)).map(|o| format!("recording is off {}", off::told(o, now))).collect();
+    if !config.enabled.value {
+        off.push(format!("enabled = false ({}): nothing is recorded here", config.enabled.source));
+    }
+    off.extend(environment::switched_off().map(|name| format!("hooks that inherit {name} do nothing")));
+    off
+}
+
+/// What the repository's own file asks for and isn't granted.
+fn wishes(config: &Config) -> Vec<String> {
+    let mut notes = Vec::new();
+    for wishes in &config.wishes {
+        let path = wishes.path.display();
+        match &wishes.table {
+            Err(error) => {
+                notes.push(format!("{path} can't be read ({}): nothing is recorded here until it is mended", line(error, 200)))
+            }
+            Ok(_) if !wishes.waiting().is_empty() => {
+                notes.push(format!("{path} asks for {}; `nmem trust` shows it", wishes.waiting().join(", ")));
+            }
+            Ok(_) => {}
+        }
+    }
+    notes
+}
+
 fn size(files: &Files) -> u64 {
     [files.db.clone(), files.wal()].iter().filter_map(|path| fs::metadata(path).ok()).map(|m| m.len()).sum()
 }
@@ -135,18 +181,16 @@ fn megabytes(bytes: u64) -> String {
 }
 
 fn settings(config: &Config) -> Vec<(&'static str, Value, String)> {
-    let from = |source: Source| match source {
-        Source::Default => "default".to_string(),
-        Source::File => "config file".to_string(),
-        Source::Environment(name) => name.to_string(),
-    };
+    let ignore = &config.ignore;
     vec![
-        ("database", json!(config.files.value.db), from(config.files.source)),
-        ("enabled", json!(config.enabled.value), from(config.enabled.source)),
-        ("inject", json!(config.inject.value.name()), from(config.inject.source)),
-        ("context_bytes", json!(config.context_bytes.value), from(config.context_bytes.source)),
-        ("thinking", json!(config.thinking.value), from(config.thinking.source)),
-        ("skip_tools", json!(config.skip_tools.value), from(config.skip_tools.source)),
-        ("redact", json!(config.redact.value), from(config.redact.source)),
+        ("database", json!(config.files.value.db), config.files.source.to_string()),
+        ("enabled", json!(config.enabled.value), config.enabled.source.to_string()),
+        ("inject", json!(config.inject.value.name()), config.inject.source.to_string()),
+        ("context_bytes", json!(config.context_bytes.value), config.context_bytes.source.to_string()),
+        ("thinking", json!(config.thinking.value), config.thinking.source.to_string()),
+        ("skip_tools", json!(config.skip_tools.value), config.skip_tools.source.to_string()),
+        ("ignore", json!(ignore.value), ignore.source.to_string()),
+        ("redact", json!(config.redact.value), config.redact.source.to_string()),
+        ("project", json!(config.project.value), config.project.source.to_string()),
     ]
 }

@@ -324,8 +324,12 @@ pub struct Tokens {
 /// What belongs together: the identity of a folder of work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProjectId {
-    /// Unique: `repo:<normalised remote>`, `git:<common .git folder>` or `dir:<folder>`.
-    pub key: String,
+    /// `under:<folder>` for the folder and those above it, up to the root: `nmem project split` made one of them a project
+    /// of its own, or none.
+    pub places: Vec<String>,
+    /// What it is known by, the surest first, never empty: `name:<by hand>`, `repo:<normalised remote>`, `root:<first
+    /// commit>`, `git:<common .git folder>` or `dir:<folder>`.
+    pub keys: Vec<String>,
     /// What people call it.
     pub name: String,
     /// Remote URL without credentials.

@@ -22,8 +22,8 @@ pub type Millis = i64;
 #[derive(Clone, Debug)]
 pub struct Files {
     pub db: PathBuf,
-    /// Events that could not be stored yet.
-    pub spool: PathBuf,
+    /// Where events wait that could not be stored: beside the database, else in other folders, in this order. Never empty.
+    pub spools: Vec<PathBuf>,
     /// Spooled lines that can never be stored.
     pub rejected: PathBuf,
     pub log: PathBuf,
@@ -34,12 +34,18 @@ pub struct Files {
 impl Files {
     /// Names the files beside a database, as SQLite names its own: none of them ends in `.db`.
     pub fn of(db: PathBuf, own_folder: bool) -> Files {
-        Files { spool: beside(&db, "-spool"), rejected: beside(&db, "-rejected"), log: beside(&db, "-log"), db, own_folder }
+        let (rejected, log) = (beside(&db, "-rejected"), beside(&db, "-log"));
+        Files { spools: vec![beside(&db, "-spool")], rejected, log, db, own_folder }
     }
 
     /// The write-ahead log that SQLite keeps beside the database.
     pub fn wal(&self) -> PathBuf {
         beside(&self.db, "-wal")
+    }
+
+    /// The folder that holds the database.
+    pub fn folder(&self) -> &Path {
+        self.db.parent().unwrap_or(Path::new("/"))
     }
 }
 

@@ -6,8 +6,11 @@ use super::{Client, Millis, Task};
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProjectRow {
     pub id: i64,
-    pub key: String,
     pub name: String,
+    pub repo_url: Option<String>,
+    /// The worktree in which it was last seen.
+    pub root: String,
+    pub created_at: Millis,
 }
 
 /// A session as it is stored.

@@ -29,6 +29,11 @@ pub const SUBJECT: Limit = Limit(200);
 pub trait Texts {
     /// Calls `visit` on every text that could hold something private.
     fn texts(&mut self, visit: &mut dyn FnMut(&mut String, Limit));
+
+    /// The tool use in it, and the folder in which it was made: some files are recorded by path only.
+    fn tool_use(&mut self) -> Option<(&mut ToolUse, Option<&str>)> {
+        None
+    }
 }
 
 fn each(visit: &mut dyn FnMut(&mut String, Limit), texts: &mut [(&mut Option<String>, Limit)]) {
@@ -46,6 +51,13 @@ impl Texts for String {
 }
 
 impl Texts for Event {
+    fn tool_use(&mut self) -> Option<(&mut ToolUse, Option<&str>)> {
+        match &mut self.what {
+            Happening::ToolUsed(tool) => Some((tool, self.cwd.as_deref())),
+            _ => None,
+        }
+    }
+
     fn texts(&mut self, visit: &mut dyn FnMut(&mut String, Limit)) {
         visit(&mut self.session, ID);
         each(visit, &mut [(&mut self.cwd, NAME), (&mut self.transcript, NAME), (&mut self.prompt, ID), (&mut self.agent, ID)]);
@@ -126,7 +138,7 @@ impl Texts for TaskChange {
 
 impl Texts for ProjectId {
     fn texts(&mut self, visit: &mut dyn FnMut(&mut String, Limit)) {
-        visit(&mut self.key, ID);
+        self.places.iter_mut().chain(&mut self.keys).for_each(|key| visit(key, ID));
         visit(&mut self.name, NAME);
         visit(&mut self.root, NAME);
         each(visit, &mut [(&mut self.repo_url, NAME)]);

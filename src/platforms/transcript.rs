@@ -4,7 +4,7 @@
 //! depends on what is read here. Each content block is a line of its own and repeats its message's usage, so messages
 //! are counted once by `message.id`.
 
-use crate::model::{Tokens, TurnUsage};
+use crate::model::{Millis, Tokens, TurnUsage};
 use serde_json::Value;
 use std::collections::HashSet;
 
@@ -16,18 +16,39 @@ pub struct Reading {
     pub consumed: usize,
 }
 
-/// Reads a stretch. `last_message` was counted before; `from_start` is false where the stretch may begin in mid-line.
-pub fn read(bytes: &[u8], from_start: bool, last_message: Option<&str>, thinking: bool) -> Reading {
-    let begin = if from_start { 0 } else { bytes.iter().position(|&b| b == b'\n').map_or(bytes.len(), |i| i + 1) };
+/// What is wanted of a stretch.
+pub struct Wanted<'a> {
+    /// False where the stretch may begin in mid-line.
+    pub from_start: bool,
+    /// The message that was counted last, before.
+    pub last_message: Option<&'a str>,
+    /// Where in the stretch the turn begins of which thinking is kept.
+    pub thinking_from: Option<usize>,
+    /// Tells of a record's time whether nothing of it may be read.
+    pub passed_over: &'a dyn Fn(Option<Millis>) -> bool,
+}
+
+/// Reads a stretch.
+pub fn read(bytes: &[u8], wanted: &Wanted) -> Reading {
+    let begin = if wanted.from_start { 0 } else { bytes.iter().position(|&b| b == b'\n').map_or(bytes.len(), |i| i + 1) };
     let end = bytes.iter().rposition(|&b| b == b'\n').map_or(begin, |i| i + 1).max(begin);
-    let mut turn = Turn { last: last_message.map(String::from), ..Turn::default() };
-    turn.counted.extend(last_message.map(String::from));
+    let mut turn = Turn { last: wanted.last_message.map(String::from), ..Turn::default() };
+    turn.counted.extend(wanted.last_message.map(String::from));
+    let mut at = begin;
     for line in bytes[begin..end].split(|&b| b == b'\n') {
-        if let Ok(record) = serde_json::from_slice::<Value>(line) {
+        let thinking = wanted.thinking_from.is_some_and(|from| at >= from);
+        at += line.len() + 1;
+        if let Ok(record) = serde_json::from_slice::<Value>(line)
+            && !(wanted.passed_over)(time(&record))
+        {
             turn.record(&record, thinking);
         }
     }
     Reading { usage: turn.finish(), consumed: end }
+}
+
+fn time(record: &Value) -> Option<Millis> {
+    Some(record["timestamp"].as_str()?.parse::<jiff::Timestamp>().ok()?.as_millisecond())
 }
 
 #[derive(Default)]
@@ -121,6 +142,11 @@ mod tests {
 
     const REAL: &[u8] = include_bytes!("../../tests/fixtures/claude-code/transcript-compacted-slim.jsonl");
 
+    fn read(bytes: &[u8], from_start: bool, last_message: Option<&str>, thinking: bool) -> Reading {
+        let thinking_from = thinking.then_some(0);
+        super::read(bytes, &Wanted { from_start, last_message, thinking_from, passed_over: &|_| false })
+    }
+
     fn line(id: &str, output: i64, extra: &str) -> String {
         format!(
             r#"{{"type":"assistant","message":{{"id":"{id}","model":"m","stop_reason":"end_turn","usage":{{"input_tokens":10,"output_tokens":{output},"cache_read_input_tokens":5,"cache_creation_input_tokens":1}},"content":[{extra}]}}}}{}"#,
@@ -151,6 +177,35 @@ mod tests {
         let text = line("a", 1, r#"{"type":"thinking","thinking":"hm"}"#);
         assert_eq!(read(text.as_bytes(), true, None, true).usage.thinking.as_deref(), Some("hm"));
         assert_eq!(read(text.as_bytes(), true, None, false).usage.thinking, None);
+    }
+
+    #[test]
+    fn what_was_written_while_recording_was_off_is_passed_over() {
+        let at = |time: &str, id: &str| {
+            line(id, 5, r#"{"type":"thinking","thinking":"hm"}"#).replacen('{', &format!(r#"{{"timestamp":"{time}","#), 1)
+        };
+        let text = at("2026-11-21T09:00:00Z", "a") + &at("2026-11-21T10:00:00.500Z", "b");
+        let wanted = |off: Millis| move |time: Option<Millis>| time == Some(off);
+        let reading = |off: &dyn Fn(Option<Millis>) -> bool| {
+            super::read(
+                text.as_bytes(),
+                &Wanted { from_start: true, last_message: None, thinking_from: Some(0), passed_over: off },
+            )
+        };
+        let read = reading(&wanted(1_795_251_600_000));
+        assert_eq!(read.usage.tokens.unwrap().output, 5);
+        assert_eq!(read.usage.thinking.as_deref(), Some("hm"));
+        assert_eq!(read.consumed, text.len());
+        assert_eq!(reading(&|_| true).usage, TurnUsage::default());
+    }
+
+    #[test]
+    fn thinking_of_an_earlier_turn_is_not_this_ones() {
+        let text =
+            line("a", 1, r#"{"type":"thinking","thinking":"before"}"#) + &line("b", 1, r#"{"type":"thinking","thinking":"now"}"#);
+        let from = line("a", 1, r#"{"type":"thinking","thinking":"before"}"#).len();
+        let wanted = Wanted { from_start: true, last_message: None, thinking_from: Some(from), passed_over: &|_| false };
+        assert_eq!(super::read(text.as_bytes(), &wanted).usage.thinking.as_deref(), Some("now"));
     }
 
     #[test]

@@ -36,6 +36,28 @@ impl Repository {
         Some(Repository { worktree: root.to_path_buf(), folder, common })
     }
 
+    /// Opens a repository that a path leads to: a worktree, or a bare one.
+    pub fn open_bare_or_not(path: &Path) -> Option<Repository> {
+        Repository::open(path).or_else(|| {
+            files::small_text(&path.join("HEAD"))?;
+            path.join("objects").is_dir().then(|| Repository {
+                worktree: path.to_path_buf(),
+                folder: path.to_path_buf(),
+                common: path.to_path_buf(),
+            })
+        })
+    }
+
+    /// The commit with which the repository began, where its reflog still tells it: that of a repository made here
+    /// begins `0000… <commit> <who> <when>\tcommit (initial): …`.
+    pub fn first_commit(&self) -> Option<String> {
+        let log = files::small_text(&self.common.join("logs/HEAD"))?;
+        let (ids, message) = log.lines().next()?.split_once('\t')?;
+        let mut ids = ids.split(' ');
+        let nothing = ids.next()?.bytes().all(|b| b == b'0');
+        ids.next().and_then(commit_id).filter(|_| nothing && message.starts_with("commit (initial)"))
+    }
+
     /// Reads branch and commit.
     pub fn state(&self) -> GitState {
         let Some(head) = files::small_text(&self.folder.join("HEAD")) else { return GitState::default() };
@@ -105,28 +127,33 @@ fn resolve(base: &Path, path: &str) -> PathBuf {
 /// Ports that a scheme has anyway.
 const DEFAULT_PORTS: [(&str, &str); 4] = [("ssh", "22"), ("https", "443"), ("http", "80"), ("git", "9418")];
 
+/// The folder that a remote's URL names, where it names one of this machine: `/srv/x.git`, `../x`, `file:///srv/x`.
+pub fn local(url: &str, worktree: &Path) -> Option<PathBuf> {
+    let path = match url.split_once("://") {
+        Some(("file", path)) => path,
+        Some(_) => return None,
+        // git-clone(1): a colon before the first slash makes it `host:path`.
+        None if url.split_once(':').is_some_and(|(host, _)| !host.contains('/') && host.len() > 1) => return None,
+        None => url,
+    };
+    Some(resolve(worktree, path))
+}
+
 /// Writes a remote's URL in one way: `git@Host:Team/app.git`, `ssh://git@host:22/Team/app` and
-/// `https://user:pw@host/Team/app/` all give `host/Team/app`. A path is taken from the worktree.
-pub fn normalised(url: &str, worktree: &Path) -> String {
+/// `https://user:pw@host/Team/app/` all give `host/Team/app`.
+pub fn normalised(url: &str) -> String {
     let trimmed = |path: &str| {
         let path = path.trim_matches('/');
         path.strip_suffix(".git").unwrap_or(path).to_string()
     };
-    if let Some((scheme, rest)) = url.split_once("://").filter(|(scheme, _)| *scheme != "file") {
-        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host).to_ascii_lowercase();
-        let default = host.rsplit_once(':').filter(|(_, port)| DEFAULT_PORTS.contains(&(scheme, *port)));
-        return format!("{}/{}", default.map_or(host.as_str(), |(host, _)| host), trimmed(path));
-    }
-    // git-clone(1): a colon before the first slash makes it `host:path`.
-    let url = url.strip_prefix("file://").unwrap_or(url);
-    match url.split_once(':').filter(|(host, _)| !host.contains('/') && host.len() > 1) {
-        Some((host, path)) => {
-            let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
-            format!("{}/{}", host.to_ascii_lowercase(), trimmed(path))
-        }
-        None => trimmed(&resolve(worktree, url).display().to_string()),
-    }
+    let (scheme, rest) = match url.split_once("://") {
+        Some((scheme, rest)) => (scheme, rest.split_once('/').unwrap_or((rest, ""))),
+        None => ("", url.split_once(':').unwrap_or((url, ""))),
+    };
+    let (authority, path) = rest;
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host).to_ascii_lowercase();
+    let default = host.rsplit_once(':').filter(|(_, port)| DEFAULT_PORTS.contains(&(scheme, *port)));
+    format!("{}/{}", default.map_or(host.as_str(), |(host, _)| host), trimmed(path))
 }
 
 /// Takes user and password out of a URL with a scheme; `git@host:…` has no password.
@@ -153,9 +180,8 @@ mod tests {
             "https://u:p@example.org/Team/app/",
             "https://example.org/Team/app.git",
         ] {
-            assert_eq!(normalised(url, Path::new("/w")), "example.org/Team/app", "{url}");
+            assert_eq!(normalised(url), "example.org/Team/app", "{url}");
         }
-        assert_eq!(normalised("/srv/git/app.git", Path::new("/w")), "srv/git/app");
     }
 
     #[test]
@@ -166,14 +192,18 @@ mod tests {
             ("git@h.example:1234/app.git", "h.example/1234/app"),
             ("https://h.example/5678/app", "h.example/5678/app"),
             ("https://h.example:8443/x/app", "h.example:8443/x/app"),
-            ("../upstream.git", "work/upstream"),
         ] {
-            assert_eq!(
-                normalised(url, Path::new("/work/fork")).trim_start_matches("work/fork/../"),
-                name.trim_start_matches("work/"),
-                "{url}"
-            );
+            assert_eq!(normalised(url), name, "{url}");
         }
+    }
+
+    #[test]
+    fn a_remote_on_this_machine_is_a_folder() {
+        let local = |url| local(url, Path::new("/work/fork"));
+        assert_eq!(local("/srv/git/app.git"), Some(PathBuf::from("/srv/git/app.git")));
+        assert_eq!(local("file:///srv/app"), Some(PathBuf::from("/srv/app")));
+        assert_eq!(local("../up"), Some(PathBuf::from("/work/fork/../up")));
+        assert_eq!((local("git@h:x"), local("https://h/x")), (None, None));
     }
 
     #[test]

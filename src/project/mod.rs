@@ -1,7 +1,8 @@
-//! Which project a folder belongs to (DESIGN §1), and the agent's process.
+//! Which project a folder belongs to (DESIGN §1, ADR/0005), and the agent's process.
 //!
-//! A project is the repository by its normalised remote URL, else by its common `.git` folder, else the folder itself:
-//! worktrees and clones of one repository are one project. The home folder and `/` never are one.
+//! A project is what the user named, else the repository by its normalised remote URL, else by its first commit or its
+//! common `.git` folder, else the folder itself: worktrees and clones of one repository are one project. The home folder
+//! and `/` never are one.
 
 pub mod client;
 pub mod git;
@@ -9,8 +10,12 @@ pub mod git;
 use crate::model::ProjectId;
 use std::path::{Component, Path, PathBuf};
 
-/// Finds the project of a folder; `None` for the home folder, `/` and what isn't an absolute path.
-pub fn identify(cwd: &Path, home: Option<&Path>) -> Option<ProjectId> {
+/// Clones of clones on this machine that are followed to the repository they came from.
+const HOPS: usize = 3;
+
+/// Finds the project of a folder, which may have been named by hand; `None` for the home folder, `/` and what isn't an
+/// absolute path.
+pub fn identify(cwd: &Path, home: Option<&Path>, by_hand: Option<String>) -> Option<ProjectId> {
     if !cwd.is_absolute() {
         return None;
     }
@@ -18,26 +23,43 @@ pub fn identify(cwd: &Path, home: Option<&Path>) -> Option<ProjectId> {
     let (cwd, home) = (canonical(cwd), home.map(canonical));
     let (cwd, home) = (cwd.as_path(), home.as_deref());
     let never = |p: &Path| p.parent().is_none() || Some(p) == home;
-    let root = worktree_root(cwd, home);
-    if let Some(repository) = root.and_then(git::Repository::open) {
-        let root = repository.worktree.display().to_string();
-        let remote = repository.remote();
-        let key = match &remote {
-            Some(url) => format!("repo:{}", git::normalised(url, &repository.worktree)),
-            None => format!("git:{}", repository.common.display()),
-        };
-        let name = match &remote {
-            Some(url) => last_part(&git::normalised(url, &repository.worktree)),
-            None => last_part(&repository.main_worktree().display().to_string()),
-        };
-        let repo_url = remote.map(|url| git::without_credentials(&url));
-        return Some(ProjectId { key, name, repo_url, root });
+    let repository = worktree_root(cwd, home).and_then(git::Repository::open);
+    let root = repository.as_ref().map_or(cwd, |r| r.worktree.as_path());
+    let above = cwd.ancestors().take_while(|f| f.starts_with(root) && !never(f));
+    let places: Vec<String> = above.map(|f| format!("under:{}", f.display())).collect();
+    let (mut keys, mut name, mut repo_url) = match &repository {
+        Some(repository) => of_repository(repository, HOPS),
+        None if never(cwd) => return None,
+        None => (vec![format!("dir:{}", cwd.display())], last_part(&cwd.display().to_string()), None),
+    };
+    if let Some(by_hand) = by_hand {
+        (keys, name) = (vec![format!("name:{by_hand}")], by_hand);
+        repo_url = None;
     }
-    if never(cwd) {
-        return None;
+    Some(ProjectId { places, keys, name, repo_url, root: root.display().to_string() })
+}
+
+/// Keys, name, and the remote's URL without credentials.
+fn of_repository(repository: &git::Repository, hops: usize) -> (Vec<String>, String, Option<String>) {
+    let remote = repository.remote();
+    let by_url = match &remote {
+        Some(url) => match git::local(url, &repository.worktree) {
+            Some(path) => match git::Repository::open_bare_or_not(&path) {
+                Some(origin) if hops > 0 => return of_repository(&origin, hops - 1),
+                _ => None,
+            },
+            None => Some(git::normalised(url)),
+        },
+        None => None,
+    };
+    let mut keys: Vec<String> = by_url.iter().map(|url| format!("repo:{url}")).collect();
+    keys.extend(repository.first_commit().map(|commit| format!("root:{commit}")));
+    if by_url.is_none() {
+        keys.push(format!("git:{}", repository.common.display()));
     }
-    let name = last_part(&cwd.display().to_string());
-    Some(ProjectId { key: format!("dir:{}", cwd.display()), name, repo_url: None, root: cwd.display().to_string() })
+    let name = by_url.as_deref().map(last_part).unwrap_or_else(|| last_part(&repository.main_worktree().display().to_string()));
+    let repo_url = remote.filter(|_| by_url.is_some()).map(|url| git::without_credentials(&url));
+    (keys, name.strip_suffix(".git").map(String::from).unwrap_or(name), repo_url)
 }
 
 /// The nearest folder at or above `cwd` that holds a `.git`; never the home folder or `/`, where a `.git` holds people's
@@ -115,9 +137,9 @@ mod tests {
             folder.file(&format!("{clone}/.git/HEAD"), "ref: refs/heads/main\n");
             folder.file(&format!("{clone}/.git/config"), &format!("[remote \"origin\"]\n\turl = {url}\n"));
         }
-        let ids: Vec<ProjectId> = ["a", "b"].iter().map(|c| identify(&folder.0.join(c), None).unwrap()).collect();
-        assert_eq!(ids[0].key, "repo:example.org/Team/app");
-        assert_eq!(ids[0].key, ids[1].key);
+        let ids: Vec<ProjectId> = ["a", "b"].iter().map(|c| identify(&folder.0.join(c), None, None).unwrap()).collect();
+        assert_eq!(ids[0].keys[0], "repo:example.org/Team/app");
+        assert_eq!(ids[0].keys[0], ids[1].keys[0]);
         assert_eq!(ids[1].repo_url.as_deref(), Some("https://example.org/Team/app/"));
         assert_eq!(ids[0].name, "app");
     }
@@ -129,19 +151,19 @@ mod tests {
         folder.file("app/.git/worktrees/fix/HEAD", "ref: refs/heads/fix\n").file("fix/src/x", "");
         folder.file("fix/.git", &format!("gitdir: {}\n", folder.0.join("app/.git/worktrees/fix").display()));
         let (app, fix) = (folder.0.join("app"), folder.0.join("fix/src"));
-        assert_eq!(identify(&app, None).unwrap().key, identify(&fix, None).unwrap().key);
-        assert_eq!(identify(&fix, None).unwrap().root, folder.0.join("fix").display().to_string());
-        assert_eq!(identify(&fix, None).unwrap().name, "app");
+        assert_eq!(identify(&app, None, None).unwrap().keys[0], identify(&fix, None, None).unwrap().keys[0]);
+        assert_eq!(identify(&fix, None, None).unwrap().root, folder.0.join("fix").display().to_string());
+        assert_eq!(identify(&fix, None, None).unwrap().name, "app");
     }
 
     #[test]
     fn home_and_the_root_folder_are_no_project_even_under_git() {
         let folder = Folder::new("home");
         folder.file(".git/HEAD", "ref: refs/heads/main\n").file("notes/x", "");
-        assert_eq!(identify(&folder.0, Some(&folder.0)), None);
-        assert_eq!(identify(Path::new("/"), None), None);
+        assert_eq!(identify(&folder.0, Some(&folder.0), None), None);
+        assert_eq!(identify(Path::new("/"), None, None), None);
         let notes = folder.0.join("notes");
-        assert_eq!(identify(&notes, Some(&folder.0)).unwrap().key, format!("dir:{}", notes.display()));
+        assert_eq!(identify(&notes, Some(&folder.0), None).unwrap().keys[0], format!("dir:{}", notes.display()));
     }
 
     #[test]

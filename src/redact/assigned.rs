@@ -34,6 +34,7 @@ pub fn header(bytes: &[u8], at: usize) -> Option<Span> {
         start: from,
         end: boundary(bytes, run(bytes, from, in_value)),
         family: "header",
+        guessless: false,
     })
 }
 
@@ -72,7 +73,12 @@ pub fn assignment(bytes: &[u8], at: usize) -> Option<Span> {
         Some(_) => looks_chosen(value, shell, quote.is_some()),
         None => looks_random(value),
     };
-    (secret && !is_variable(value)).then_some(Span { start: from, end: boundary(bytes, end), family: "assigned-secret" })
+    (secret && !is_variable(value)).then_some(Span {
+        start: from,
+        end: boundary(bytes, end),
+        family: "assigned-secret",
+        guessless: password.is_none(),
+    })
 }
 
 /// What people write where a password would stand.

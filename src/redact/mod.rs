@@ -10,15 +10,21 @@
 
 mod assigned;
 mod families;
+mod hidden;
 mod options;
 mod private;
 mod scan;
 
 use crate::model::{ID, Limit, NAME, Texts};
+use hidden::Hidden;
+use hmac::{Hmac, Mac};
 use regex::Regex;
 use scan::Span;
+use sha2::{Digest, Sha256};
+use std::fmt;
 use std::ops::{Deref, Range};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
 
 /// A value of which every text has been through redaction.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -36,18 +42,47 @@ impl<T> Deref for Clean<T> {
 /// A 4096-bit RSA key in PEM is 3,300 bytes; of longer blocks the end line is enough ([`Redactor::spans_of_tail`]).
 const MARGIN: usize = 4096;
 
-/// Knows the built-in families and the user's own patterns.
-#[derive(Debug, Default)]
+/// Gives the key of marks, which is read or made when the first mark asks for it.
+pub type MarkKey = Box<dyn Fn() -> Option<[u8; 32]>>;
+
+/// Knows the built-in families, the user's own patterns, and which files are recorded by path only.
+#[derive(Default)]
 pub struct Redactor {
     patterns: Vec<Regex>,
+    hidden: Hidden,
+    mark_key: Option<MarkKey>,
+    key: OnceLock<Option<[u8; 32]>>,
+}
+
+impl fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Redactor").field("patterns", &self.patterns.len()).finish_non_exhaustive()
+    }
 }
 
 impl Redactor {
-    /// Compiles the user's patterns. The error names the pattern that doesn't compile.
-    pub fn new(patterns: &[String]) -> Result<Redactor, String> {
+    /// Compiles the user's patterns; `ignored` are globs of files. Without a key, marks don't tell equal secrets from
+    /// others. The error names the pattern that doesn't compile.
+    pub fn new(patterns: &[String], ignored: &[String], mark_key: Option<MarkKey>) -> Result<Redactor, String> {
         #[expect(clippy::disallowed_methods, reason = "the one place where regexes are made")]
         let compile = |p: &String| Regex::new(p).map_err(|e| format!("redact pattern {p:?}: {e}"));
-        Ok(Redactor { patterns: patterns.iter().map(compile).collect::<Result<_, _>>()? })
+        let patterns = patterns.iter().map(compile).collect::<Result<_, _>>()?;
+        Ok(Redactor { patterns, hidden: Hidden::new(ignored), mark_key, key: OnceLock::new() })
+    }
+
+    /// The mark for a secret: its family, and for one that nobody could guess a keyed hash, 24 bits of HMAC-SHA-256 (RFC
+    /// 2104), so that equal secrets are seen to be equal (ADR/0011).
+    fn mark(&self, secret: &str, span: &Span) -> String {
+        let key = self.mark_key.as_ref().filter(|_| span.guessless).and_then(|key| *self.key.get_or_init(key));
+        let hash = key.and_then(|key| {
+            let mut mac = Hmac::<Sha256>::new_from_slice(&key).ok()?;
+            mac.update(secret.as_bytes());
+            Some(mac.finalize().into_bytes())
+        });
+        match hash {
+            Some(h) => format!("[redacted:{}#{:02x}{:02x}{:02x}]", span.family, h[0], h[1], h[2]),
+            None => format!("[redacted:{}]", span.family),
+        }
     }
 
     /// Redacts every text of `value` and cuts it to its limit.
@@ -55,6 +90,14 @@ impl Redactor {
     /// If redaction itself fails on a text, that text is dropped; an id or a name stays if it is nothing but letters,
     /// digits and `-_.:/`.
     pub fn clean<T: Texts>(&self, mut value: T) -> Clean<T> {
+        if let Some((tool, folder)) = value.tool_use()
+            && catch_unwind(AssertUnwindSafe(|| self.hidden.withhold(tool, folder))).is_err()
+        {
+            tool.input = None;
+            tool.outcome = None;
+            tool.content = None;
+            tool.metadata.response = None;
+        }
         value.texts(&mut |text, limit| {
             let Ok(kept) = catch_unwind(AssertUnwindSafe(|| self.redact(text, limit))) else {
                 let plain = |c: char| c.is_ascii_alphanumeric() || "-_.:/".contains(c);
@@ -88,12 +131,12 @@ impl Redactor {
             if spans.is_empty() && text.len() <= limit.0 {
                 return None;
             }
-            return Some(cut(&without(text, &spans, 0..text.len()), limit, 0));
+            return Some(cut(&self.without(text, &spans, 0..text.len()), limit, 0));
         }
         let head = &text[..floor(text, window)];
         let tail = &text[floor(text, text.len() - window)..];
-        let kept_head = without(head, &self.spans(head), 0..floor(head, head.len() - MARGIN));
-        let kept_tail = without(tail, &self.spans_of_tail(tail), floor(tail, MARGIN)..tail.len());
+        let kept_head = self.without(head, &self.spans(head), 0..floor(head, head.len() - MARGIN));
+        let kept_tail = self.without(tail, &self.spans_of_tail(tail), floor(tail, MARGIN)..tail.len());
         let between = text.len() - kept_head.len().min(text.len()) - kept_tail.len().min(text.len() / 2);
         Some(cut(&(kept_head + &kept_tail), limit, between))
     }
@@ -103,7 +146,7 @@ impl Redactor {
         let mut spans = self.spans(tail);
         if let Some(end) = scan::end_of_cut_block(tail) {
             spans.retain(|s| s.start >= end);
-            spans.insert(0, Span { start: 0, end, family: "private-key" });
+            spans.insert(0, Span { start: 0, end, family: "private-key", guessless: false });
         }
         spans
     }
@@ -115,6 +158,7 @@ impl Redactor {
                 start: m.start(),
                 end: m.end(),
                 family: "own-pattern",
+                guessless: false,
             }));
         }
         if !self.patterns.is_empty() {
@@ -122,37 +166,34 @@ impl Redactor {
         }
         spans
     }
+
+    /// Copies the part of `text` that lies in `keep`, each span in it replaced by a mark that says its family.
+    fn without(&self, text: &str, spans: &[Span], keep: Range<usize>) -> String {
+        let mut out = String::with_capacity(keep.len());
+        let mut at = keep.start;
+        for span in spans {
+            if span.end <= at || span.start >= keep.end {
+                continue;
+            }
+            if span.start > at {
+                out.push_str(&text[at..span.start]);
+            }
+            if span.start >= at || at == keep.start {
+                out.push_str(&self.mark(&text[span.start..span.end], span));
+            }
+            at = span.end;
+        }
+        if at < keep.end {
+            out.push_str(&text[at..keep.end]);
+        }
+        out
+    }
 }
 
 /// What is stored for an id in which something was found: the same for the same id, and nothing else for another.
 fn stand_in(id: &str) -> String {
-    use sha2::{Digest, Sha256};
     let hash = Sha256::digest(id.as_bytes());
     format!("redacted-{}", hash[..12].iter().map(|b| format!("{b:02x}")).collect::<String>())
-}
-
-/// Copies the part of `text` that lies in `keep`, each span in it replaced by a mark that says its family.
-fn without(text: &str, spans: &[Span], keep: Range<usize>) -> String {
-    let mut out = String::with_capacity(keep.len());
-    let mut at = keep.start;
-    for span in spans {
-        if span.end <= at || span.start >= keep.end {
-            continue;
-        }
-        if span.start > at {
-            out.push_str(&text[at..span.start]);
-        }
-        if span.start >= at || at == keep.start {
-            out.push_str("[redacted:");
-            out.push_str(span.family);
-            out.push(']');
-        }
-        at = span.end;
-    }
-    if at < keep.end {
-        out.push_str(&text[at..keep.end]);
-    }
-    out
 }
 
 /// Keeps two thirds of the limit from the head and one from the tail; `missing` bytes were cut between them before.
@@ -194,6 +235,18 @@ mod tests {
     #[test]
     fn marks_say_the_family_and_keep_the_rest() {
         assert_eq!(kept(&format!("push with {} now", key())), "push with [redacted:github-token] now");
+    }
+
+    #[test]
+    fn equal_secrets_have_equal_marks_under_one_key_and_guessable_ones_have_none() {
+        let under = |key: u8| Redactor::new(&[], &[], Some(Box::new(move || Some([key; 32])))).unwrap();
+        let mark = |key, text: &str| under(key).clean(text.to_string()).0;
+        let once = mark(1, &key());
+        assert!(once.starts_with("[redacted:github-token#") && once.len() == "[redacted:github-token#123456]".len(), "{once}");
+        assert_eq!(once, mark(1, &key()));
+        assert_ne!(once, mark(2, &key()));
+        assert_ne!(once, mark(1, &key().replace('x', "y")));
+        assert_eq!(mark(1, "DB_PASSWORD=hunter2!"), "DB_PASSWORD=[redacted:assigned-secret]");
     }
 
     #[test]
@@ -245,7 +298,7 @@ mod tests {
 
     #[test]
     fn ids_stay_apart_whatever_is_found_in_them() {
-        let own = Redactor::new(&["[a-z0-9_]{20,}".into()]).unwrap();
+        let own = Redactor::new(&["[a-z0-9_]{20,}".into()], &[], None).unwrap();
         let id = |text: &str| own.redact(text, ID);
         assert_eq!(id("short"), None);
         let (a, b) = (id("toolu_01abcdefghijklmnop0").unwrap(), id("toolu_01abcdefghijklmnop1").unwrap());
@@ -254,9 +307,9 @@ mod tests {
 
     #[test]
     fn the_users_own_patterns_count_too() {
-        let own = Redactor::new(&[r"ACME-\d{4}".into()]).unwrap();
+        let own = Redactor::new(&[r"ACME-\d{4}".into()], &[], None).unwrap();
         assert_eq!(own.clean("ticket ACME-1234 x".to_string()).0, "ticket [redacted:own-pattern] x");
-        assert!(Redactor::new(&["(".into()]).unwrap_err().contains("redact pattern \"(\""));
+        assert!(Redactor::new(&["(".into()], &[], None).unwrap_err().contains("redact pattern \"(\""));
     }
 
     proptest! {

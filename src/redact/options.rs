@@ -63,7 +63,7 @@ pub fn password(bytes: &[u8], at: usize) -> Option<Span> {
     }
     let value = &bytes[from..end];
     let variable = value.first().is_some_and(|b| matches!(b, b'$' | b'-' | b'<' | b'{'));
-    (!value.is_empty() && !variable).then_some(Span { start: from, end, family: "option-password" })
+    (!value.is_empty() && !variable).then_some(Span { start: from, end, family: "option-password", guessless: false })
 }
 
 /// Tells whether a program stands before the option, in the same command.

@@ -11,6 +11,8 @@ pub struct Span {
     pub start: usize,
     pub end: usize,
     pub family: &'static str,
+    /// So random that nobody finds it by trying: a hash of it gives nothing away.
+    pub guessless: bool,
 }
 
 const PEM: &str = "-----BEGIN ";
@@ -144,7 +146,12 @@ fn key(bytes: &[u8], at: usize) -> Option<Span> {
         let mixed = body.iter().any(u8::is_ascii_uppercase) && body.iter().any(u8::is_ascii_lowercase);
         let wordlike = matches!(k.body, Body::Url | Body::Dotted) || k.prefix.len() <= 3 && k.min < 28;
         let random = !wordlike || mixed || body.iter().any(u8::is_ascii_digit);
-        (body.len() >= k.min && random).then(|| Span { start: at, end: run(bytes, start, |b| k.body.has(b)), family: k.family })
+        (body.len() >= k.min && random).then(|| Span {
+            start: at,
+            end: run(bytes, start, |b| k.body.has(b)),
+            family: k.family,
+            guessless: true,
+        })
     })
 }
 
@@ -161,7 +168,7 @@ fn jwt(bytes: &[u8], at: usize) -> Option<Span> {
     }
     let second = part(first + 1);
     let end = if bytes.get(second) == Some(&b'.') { part(second + 1) } else { second };
-    Some(Span { start: at, end, family: "jwt" })
+    Some(Span { start: at, end, family: "jwt", guessless: true })
 }
 
 /// RFC 7468: from the begin line to the end line, also where a JSON escape stands for the line's end; without an end
@@ -174,7 +181,7 @@ fn pem(bytes: &[u8], at: usize) -> Option<Span> {
         let dashes = find(&bytes[i..bytes.len().min(i + 64)], b"-----");
         dashes.map_or(bytes.len().min(i + 32), |d| i + d + 5)
     });
-    Some(Span { start: at, end: boundary(bytes, end), family: "private-key" })
+    Some(Span { start: at, end: boundary(bytes, end), family: "private-key", guessless: true })
 }
 
 /// Where a private key's block ends that began before this text does.
@@ -198,6 +205,7 @@ fn url_password(bytes: &[u8], at: usize) -> Option<Span> {
         start: from + colon + 1,
         end: from + sign,
         family: "url-password",
+        guessless: false,
     })
 }
 

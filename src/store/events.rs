@@ -1,8 +1,6 @@
 //! Stores what happened: sessions, prompts, tool uses. Every write is idempotent, so an event told twice is stored once.
 
-use super::tool_uses::scope;
 use super::{Store, Tx};
-use crate::index_text::index_text;
 use crate::model::{Event, GitState, Happening, Millis, Platform, ProjectId, SessionStart, TurnUsage};
 use crate::redact::Clean;
 use anyhow::Result;
@@ -10,10 +8,6 @@ use rusqlite::{OptionalExtension, named_params, params};
 
 /// Two deliveries of an event without an id count as one within this time.
 pub(super) const SAME_EVENT: Millis = 2000;
-/// The kinds of rows in `text_index`, in its rowid's two lowest bits: `prompt id * 4 + kind`.
-const INDEXED_PROMPT: i64 = 0;
-const INDEXED_KINDS: i64 = 4;
-
 /// Finds the project of a working directory, when a session is seen for the first time.
 pub type Identify<'a> = &'a dyn Fn(&str) -> Option<Clean<ProjectId>>;
 
@@ -21,6 +15,8 @@ pub type Identify<'a> = &'a dyn Fn(&str) -> Option<Clean<ProjectId>>;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TranscriptMark {
     pub offset: u64,
+    /// Where the turn under way begins; `None` where its prompt was not recorded.
+    pub turn: Option<u64>,
     pub last_message: Option<String>,
 }
 
@@ -47,10 +43,12 @@ pub(super) struct Session {
 impl Store {
     /// Returns how far the transcript of a session has been read; `None` for a session never seen.
     pub fn transcript_mark(&self, platform: Platform, session: &str) -> Result<Option<TranscriptMark>> {
-        let sql = "SELECT transcript_offset, transcript_message FROM sessions WHERE platform = ?1 AND agent_session_id = ?2";
+        let sql = "SELECT transcript_offset, turn_offset, transcript_message FROM sessions WHERE platform = ?1 AND agent_session_id = ?2";
         let mut statement = self.conn.prepare_cached(sql)?;
-        let row =
-            |row: &rusqlite::Row| Ok(TranscriptMark { offset: row.get::<_, i64>(0)?.max(0) as u64, last_message: row.get(1)? });
+        let row = |row: &rusqlite::Row| {
+            let turn = row.get::<_, Option<i64>>(1)?.map(|turn| turn.max(0) as u64);
+            Ok(TranscriptMark { offset: row.get::<_, i64>(0)?.max(0) as u64, turn, last_message: row.get(2)? })
+        };
         Ok(statement.query_row(params![platform.name(), session], row).optional()?)
     }
 }
@@ -177,13 +175,6 @@ impl Tx<'_> {
         Ok(self.tx.prepare_cached(sql)?.query_row(params![event.platform.name(), event.session], row).optional()?)
     }
 
-    fn project(&self, project: &Clean<ProjectId>, at: Millis) -> Result<i64> {
-        let sql = "INSERT INTO projects(key, name, repo_url, root, created_at) VALUES (?1, ?2, ?3, ?4, ?5)
-                   ON CONFLICT(key) DO UPDATE SET root = excluded.root, repo_url = excluded.repo_url RETURNING id";
-        let values = params![project.key, project.name, project.repo_url, project.root, at];
-        Ok(self.tx.prepare_cached(sql)?.query_row(values, |row| row.get(0))?)
-    }
-
     fn start_session(&self, id: i64, event: &Event, start: &SessionStart) -> Result<()> {
         // A resumed session goes on: its end is taken back. Branch and head at the start stay those of the first start.
         let sql =
@@ -219,7 +210,7 @@ impl Tx<'_> {
         let number = session.prompts + 1;
         let Some(id) = self.insert_prompt(session, number, ("user", "prompt"), event, text)? else { return Ok(()) };
         // Behind a muted turn that was broken off the transcript is read from here on.
-        let sql = "UPDATE sessions SET prompts = ?2, last_prompt_id = ?3, active_at = max(active_at, ?4), ended_at = NULL, end_reason = NULL,
+        let sql = "UPDATE sessions SET prompts = ?2, last_prompt_id = ?3, active_at = max(active_at, ?4), ended_at = NULL, end_reason = NULL, turn_offset = ?5,
                      transcript_offset = CASE WHEN muted THEN max(transcript_offset, coalesce(?5, 0)) ELSE transcript_offset END, muted = 0 WHERE id = ?1";
         let length = event.transcript_length.map(|length| length as i64);
         self.tx.prepare_cached(sql)?.execute(params![session.id, number, id, event.at, length])?;
@@ -258,11 +249,7 @@ impl Tx<'_> {
         }
         let id = self.tx.last_insert_rowid();
         if kind != "thinking" {
-            let (title, body) = text.split_once('\n').unwrap_or((text, ""));
-            let sql = "INSERT INTO text_index(rowid, title, body, scope) VALUES (?1, ?2, ?3, ?4)";
-            let values =
-                params![id * INDEXED_KINDS + INDEXED_PROMPT, index_text(title), index_text(body), scope(session.project)];
-            self.tx.prepare_cached(sql)?.execute(values)?;
+            self.index_prompt(id, session.project, text)?;
         }
         Ok(Some(id))
     }

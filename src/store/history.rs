@@ -89,18 +89,19 @@ fn tool_use(row: &Row) -> rusqlite::Result<ToolUseRow> {
 }
 
 impl Store {
-    /// Finds a project by its key.
-    pub fn project_by_key(&self, key: &str) -> Result<Option<ProjectRow>> {
-        let row = |row: &Row| Ok(ProjectRow { id: row.get(0)?, key: row.get(1)?, name: row.get(2)? });
-        let mut statement = self.conn.prepare_cached("SELECT id, key, name FROM projects WHERE key = ?1")?;
-        Ok(statement.query_row([key], row).optional()?)
-    }
-
     /// The project of a session.
     pub fn project_of(&self, platform: Platform, session: &str) -> Result<Option<ProjectRow>> {
-        let sql = "SELECT p.id, p.key, p.name FROM sessions s JOIN projects p ON p.id = s.project_id
+        let sql = "SELECT p.id, p.name, p.repo_url, p.root, p.created_at FROM sessions s JOIN projects p ON p.id = s.project_id
                    WHERE s.platform = ?1 AND s.agent_session_id = ?2";
-        let row = |row: &Row| Ok(ProjectRow { id: row.get(0)?, key: row.get(1)?, name: row.get(2)? });
+        let row = |row: &Row| {
+            Ok(ProjectRow {
+                id: row.get(0)?,
+                name: row.get(1)?,
+                repo_url: row.get(2)?,
+                root: row.get(3)?,
+                created_at: row.get(4)?,
+            })
+        };
         Ok(self.conn.prepare_cached(sql)?.query_row([platform.name(), session], row).optional()?)
     }
 

@@ -3,7 +3,6 @@
 //! A migration is never changed, removed or reordered once released. A database of a newer nmem, or of another program,
 //! is refused and left alone.
 
-use super::Store;
 use crate::error::Failure;
 use crate::index_text::INDEX_TEXT_VERSION;
 use anyhow::{Context, Result};
@@ -72,17 +71,10 @@ fn version(conn: &Connection) -> Result<i64> {
     Ok(conn.query_row("PRAGMA user_version", [], |row| row.get(0))?)
 }
 
-impl Store {
-    /// The version of the text function with which the index was filled.
-    pub fn index_text_version(&self) -> Result<i64> {
-        Ok(self.conn.query_row("SELECT value FROM meta WHERE key = 'index_text_version'", [], |row| row.get(0))?)
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::HOOK_WAIT;
     use super::super::testing::Scratch;
+    use super::super::{HOOK_WAIT, Store};
     use super::*;
 
     #[test]

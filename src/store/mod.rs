@@ -6,8 +6,10 @@
 
 pub mod events;
 pub mod history;
+mod index;
 mod make;
 mod migrate;
+pub mod projects;
 pub mod search;
 pub mod spool;
 mod tool_uses;

@@ -5,7 +5,7 @@
 //! What a person types is never handed to FTS5 as syntax, so no query can be an error.
 
 use super::Store;
-use super::tool_uses::scope;
+use super::index::scope;
 use crate::index_text::query_terms;
 use crate::model::{Filter, Hit, HitKind};
 use anyhow::Result;
@@ -291,7 +291,13 @@ mod tests {
         let mut events = vec![prompt(0, "/a", "deploy the 記憶 thing of project1")];
         events.extend((1..9000).map(|n| prompt(n, "/b", if n % 2 == 0 { "deploy zebra" } else { "deploy" })));
         let identify = |cwd: &str| {
-            let id = ProjectId { key: format!("dir:{cwd}"), name: cwd.into(), repo_url: None, root: cwd.into() };
+            let id = ProjectId {
+                places: Vec::new(),
+                keys: vec![format!("dir:{cwd}")],
+                name: cwd.into(),
+                repo_url: None,
+                root: cwd.into(),
+            };
             Some(Redactor::default().clean(id))
         };
         store.write(|tx| events.into_iter().try_for_each(|e| tx.store_event(&redactor.clean(e), None, &identify))).unwrap();

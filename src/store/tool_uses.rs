@@ -2,8 +2,8 @@
 
 use super::Tx;
 use super::events::{SAME_EVENT, Session};
-use crate::index_text::index_text;
-use crate::model::{Event, Kind, Task, TaskChange, ToolUse};
+use super::index::IndexedTool;
+use crate::model::{Event, Task, TaskChange, ToolUse};
 use anyhow::Result;
 use rusqlite::{named_params, params};
 
@@ -35,7 +35,14 @@ impl Tx<'_> {
         if inserted == 0 {
             return Ok(());
         }
-        self.index_tool(self.tx.last_insert_rowid(), session, tool)?;
+        let indexed = IndexedTool {
+            kind: tool.kind.name(),
+            content: tool.content.as_deref(),
+            path: tool.path.as_deref(),
+            description: tool.metadata.description.as_deref(),
+            error: tool.metadata.response.as_deref(),
+        };
+        self.index_tool(self.tx.last_insert_rowid(), session.project, &indexed)?;
         let sql = "UPDATE sessions SET tool_uses = tool_uses + 1, failures = failures + ?2,
                      kinds = json_set(kinds, ?3, coalesce(json_extract(kinds, ?3), 0) + 1) WHERE id = ?1";
         let failed = i64::from(tool.succeeded == Some(false));
@@ -65,21 +72,6 @@ impl Tx<'_> {
         Ok(self.tx.prepare_cached(sql)?.exists(values)?)
     }
 
-    fn index_tool(&self, id: i64, session: &Session, tool: &ToolUse) -> Result<()> {
-        let text = |text: Option<&String>| text.map(|t| index_text(t)).unwrap_or_default();
-        let command = tool.content.as_ref().filter(|content| tool.path.as_ref() != Some(content));
-        let sql = "INSERT INTO tool_index(rowid, command, description, path, error, scope) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-        self.tx.prepare_cached(sql)?.execute(params![
-            id,
-            text(command),
-            text(tool.metadata.description.as_ref()),
-            text(tool.path.as_ref().filter(|_| !matches!(tool.kind, Kind::Command))),
-            text(tool.metadata.response.as_ref()),
-            scope(session.project),
-        ])?;
-        Ok(())
-    }
-
     /// Changes the session's task list.
     pub(super) fn change_tasks(&self, session: &Session, change: &TaskChange) -> Result<()> {
         let standing = session.tasks.as_deref().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
@@ -87,11 +79,6 @@ impl Tx<'_> {
         self.tx.prepare_cached("UPDATE sessions SET tasks = ?2 WHERE id = ?1")?.execute(params![session.id, json])?;
         Ok(())
     }
-}
-
-/// The index's word for a project: it narrows a search inside the index, before anything is counted or cut.
-pub(super) fn scope(project: Option<i64>) -> String {
-    format!("project{}", project.unwrap_or(0))
 }
 
 fn changed(mut tasks: Vec<Task>, change: &TaskChange) -> Vec<Task> {

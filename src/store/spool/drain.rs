@@ -1,32 +1,15 @@
-//! Keeps events that could not be stored, in order, until they can be: one JSON line each, beside the database.
-//!
-//! A line has a format version, an id that is unique in the store, and the event, redacted. Whoever drains holds the
-//! database's write lock, moves the file aside under its own lock, stores its lines in the same transaction as its own
-//! event, and removes it after the commit. If it dies in between, the ids in `drained` make the second time harmless. A
-//! line that the store refuses for good (not for an outage) goes to the rejected file, or nothing would ever drain.
+//! Stores what waits: all places in their order, in the transaction of whoever drains them.
 
-use super::{Store, Tx};
-use crate::files::{self, append_private};
-use crate::model::{Event, Files, beside};
+use super::super::{Store, Tx};
+use super::{FORMAT, append_private, aside, folder, holds, locked, open_private};
+use crate::model::{Event, Files};
 use crate::redact::{Clean, Redactor};
 use anyhow::{Context, Result};
 use rusqlite::ErrorCode;
-use serde::{Deserialize, Serialize};
-use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read as _, Seek, SeekFrom, Write};
+use serde::Deserialize;
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read as _, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
-
-const FORMAT: u32 = 1;
-/// The lock is held for one write or one rename: whoever waits longer than this has met a stopped process.
-const LOCK_WAIT: Duration = Duration::from_millis(200);
-
-#[derive(Serialize)]
-struct Written<'a> {
-    v: u32,
-    id: String,
-    event: &'a Clean<Event>,
-}
 
 #[derive(Deserialize)]
 struct Read {
@@ -38,102 +21,62 @@ struct Read {
 /// Lines that were moved aside to be stored.
 #[derive(Debug)]
 pub struct Taken {
+    spool: PathBuf,
     path: PathBuf,
     /// The first bytes: every line has an id of its own. An inode would not do, it is used again.
     head: Vec<u8>,
     /// Left by a process that died: more may wait in the spool itself.
-    pub leftover: bool,
+    leftover: bool,
 }
 
-/// Tells whether events wait.
-pub fn is_waiting(files: &Files) -> bool {
-    let holds = |path: &PathBuf| fs::metadata(path).is_ok_and(|m| m.len() > 0);
-    holds(&files.spool) || holds(&aside(files))
+/// Moves the waiting lines aside, in the order of their places. Call it inside a write transaction: one drains at a time.
+pub fn take(files: &Files) -> Result<Vec<Taken>> {
+    let taken = files.spools.iter().filter(|spool| holds(spool) && folder(files, spool).is_ok()).map(|spool| take_from(spool));
+    taken.filter_map(Result::transpose).collect()
 }
 
-/// Counts the events that wait.
-pub fn waiting(files: &Files) -> usize {
-    [files.spool.clone(), aside(files)].iter().filter_map(|p| File::open(p).ok()).map(|f| BufReader::new(f).lines().count()).sum()
-}
-
-/// Counts the lines that could never be stored.
-pub fn rejected(files: &Files) -> usize {
-    File::open(&files.rejected).map_or(0, |f| BufReader::new(f).lines().count())
-}
-
-/// Appends an event.
-pub fn append(files: &Files, event: &Clean<Event>) -> Result<()> {
-    let mut line = serde_json::to_vec(&Written { v: FORMAT, id: files::unique(), event })?;
-    line.push(b'\n');
-    if let Some(folder) = files.spool.parent().filter(|f| !f.is_dir()) {
-        files::make_folder(folder)?;
+fn take_from(spool: &Path) -> Result<Option<Taken>> {
+    let path = aside(spool);
+    if fs::symlink_metadata(&path).is_ok() {
+        return Ok(Some(Taken { head: head(&path)?, path, spool: spool.into(), leftover: true }));
     }
-    let mut append = || -> io::Result<()> {
-        let mut file = locked(files)?;
-        let length = file.seek(SeekFrom::End(0))?;
-        // A line that a crash has cut must not swallow this one.
-        if length > 0 {
-            let mut last = [0];
-            file.seek(SeekFrom::End(-1))?;
-            file.read_exact(&mut last)?;
-            if last != *b"\n" {
-                line.insert(0, b'\n');
-            }
-        }
-        file.write_all(&line).inspect_err(|_| drop(file.set_len(length)))
-    };
-    append().with_context(|| format!("cannot append to {}", files.spool.display()))
-}
-
-/// Moves the waiting lines aside; `None` where there are none. Call it inside a write transaction: one drains at a time.
-pub fn take(files: &Files) -> Result<Option<Taken>> {
-    let path = aside(files);
-    if path.exists() {
-        return Ok(Some(Taken { head: head(&path)?, path, leftover: true }));
-    }
-    if !fs::metadata(&files.spool).is_ok_and(|m| m.len() > 0) {
-        return Ok(None);
-    }
-    let _held = locked(files)?;
-    let head = head(&files.spool)?;
-    fs::rename(&files.spool, &path).with_context(|| format!("cannot move {} aside", files.spool.display()))?;
-    Ok(Some(Taken { path, head, leftover: false }))
+    let _held = locked(spool)?;
+    let head = head(spool)?;
+    fs::rename(spool, &path).with_context(|| format!("cannot move {} aside", spool.display()))?;
+    Ok(Some(Taken { path, spool: spool.into(), head, leftover: false }))
 }
 
 fn head(path: &Path) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
-    File::open(path)?.take(64).read_to_end(&mut head)?;
+    open_private(path)?.take(64).read_to_end(&mut head)?;
     Ok(head)
 }
 
 impl Taken {
     /// Removes the lines, once they are committed. Another process may have drained them a second time meanwhile, removed
     /// them, and moved new lines to the same name: those stay. New lines come there only under the spool's lock.
-    pub fn remove(self, files: &Files) {
-        let Ok(_held) = locked(files) else { return };
+    fn remove(self) {
+        let Ok(_held) = locked(&self.spool) else { return };
         if head(&self.path).is_ok_and(|head| head == self.head) {
             let _ = fs::remove_file(&self.path);
         }
         // The lock has made an empty spool where there was none.
-        if fs::metadata(&files.spool).is_ok_and(|m| m.len() == 0) {
-            let _ = fs::remove_file(&files.spool);
+        if fs::metadata(&self.spool).is_ok_and(|m| m.len() == 0) {
+            let _ = fs::remove_file(&self.spool);
         }
     }
 }
 
 impl Tx<'_> {
     /// Stores the lines that were taken, in their order; returns how many were rejected.
-    pub fn drain(
+    fn drain(
         &self,
         taken: &Taken,
         files: &Files,
         redactor: &Redactor,
         store: &dyn Fn(&Tx, &Clean<Event>) -> Result<()>,
     ) -> Result<usize> {
-        if !taken.leftover {
-            self.tx.execute("DELETE FROM drained", [])?;
-        }
-        let file = File::open(&taken.path).with_context(|| format!("cannot read {}", taken.path.display()))?;
+        let file = open_private(&taken.path).with_context(|| format!("cannot read {}", taken.path.display()))?;
         let mut rejected = Vec::new();
         for line in BufReader::new(file).split(b'\n') {
             let line = line?;
@@ -186,14 +129,17 @@ impl Store {
         loop {
             let (taken, done) = self.write(|tx| {
                 let taken = take(&files)?;
-                let Some(lines) = taken else { return Ok((None, Some(work(tx)?))) };
-                tx.drain(&lines, &files, redactor, store)?;
-                let done = if lines.leftover { None } else { Some(work(tx)?) };
-                Ok((Some(lines), done))
+                let leftover = taken.iter().any(|lines| lines.leftover);
+                if !leftover {
+                    tx.tx.execute("DELETE FROM drained", [])?;
+                }
+                for lines in &taken {
+                    tx.drain(lines, &files, redactor, store)?;
+                }
+                let done = if leftover { None } else { Some(work(tx)?) };
+                Ok((taken, done))
             })?;
-            if let Some(taken) = taken {
-                taken.remove(&files);
-            }
+            taken.into_iter().for_each(Taken::remove);
             if let Some(done) = done {
                 return Ok(done);
             }
@@ -207,34 +153,11 @@ fn is_outage(error: &anyhow::Error) -> bool {
     !matches!(code, None | Some(ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch | ErrorCode::TooBig))
 }
 
-fn aside(files: &Files) -> PathBuf {
-    beside(&files.spool, "-draining")
-}
-
-/// Opens the spool and locks it; opens it again where it was moved aside in between.
-fn locked(files: &Files) -> io::Result<File> {
-    let begun = Instant::now();
-    loop {
-        let file = append_private(&files.spool)?;
-        match file.try_lock() {
-            Ok(()) if is_at(&file, files) => return Ok(file),
-            Ok(()) => {}
-            Err(fs::TryLockError::WouldBlock) if begun.elapsed() < LOCK_WAIT => std::thread::sleep(Duration::from_millis(1)),
-            // A file system without locks: the rename is atomic, and one write appends whole.
-            Err(_) => return Ok(file),
-        }
-    }
-}
-
-fn is_at(file: &File, files: &Files) -> bool {
-    let standing = fs::symlink_metadata(&files.spool);
-    matches!((file.metadata(), standing), (Ok(a), Ok(b)) if files::identity(&a) == files::identity(&b))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::HOOK_WAIT;
-    use super::super::testing::Scratch;
+    use super::super::super::HOOK_WAIT;
+    use super::super::super::testing::Scratch;
+    use super::super::{append, is_waiting, rejected, waiting};
     use super::*;
     use crate::model::{Happening, Platform};
 
@@ -285,8 +208,8 @@ mod tests {
         let files = scratch.files();
         store
             .write(|tx| {
-                let taken = take(&files)?.unwrap();
-                tx.drain(&taken, &files, &Redactor::default(), &store_event)
+                let taken = take(&files)?;
+                tx.drain(&taken[0], &files, &Redactor::default(), &store_event)
             })
             .unwrap(); // and the process dies here
         append(&files, &prompt(3)).unwrap();
@@ -300,7 +223,7 @@ mod tests {
         let scratch = Scratch::new("reject");
         let mut store = scratch.open();
         append(&scratch.files(), &prompt(1)).unwrap();
-        append_private(&scratch.files().spool).unwrap().write_all(b"{\"v\":1,\"id\":\"x\",\"ev\n{\"v\":9}\n").unwrap();
+        append_private(&scratch.files().spools[0]).unwrap().write_all(b"{\"v\":1,\"id\":\"x\",\"ev\n{\"v\":9}\n").unwrap();
         append(&scratch.files(), &prompt(2)).unwrap();
         store.write_after_spool(&Redactor::default(), &store_event, |_| Ok(())).unwrap();
         assert_eq!(texts(&store), ["prompt 1", "prompt 2"]);
@@ -312,7 +235,7 @@ mod tests {
         let scratch = Scratch::new("cut");
         let mut store = scratch.open();
         append(&scratch.files(), &prompt(1)).unwrap();
-        append_private(&scratch.files().spool).unwrap().write_all(b"{\"v\":1,\"id\":\"hal").unwrap();
+        append_private(&scratch.files().spools[0]).unwrap().write_all(b"{\"v\":1,\"id\":\"hal").unwrap();
         append(&scratch.files(), &prompt(2)).unwrap();
         store.write_after_spool(&Redactor::default(), &store_event, |_| Ok(())).unwrap();
         assert_eq!(texts(&store), ["prompt 1", "prompt 2"]);
@@ -325,12 +248,13 @@ mod tests {
         let files = scratch.files();
         drop(scratch.open());
         append(&files, &prompt(1)).unwrap();
-        let first = take(&files).unwrap().unwrap();
+        let take = || take(&files).unwrap().remove(0);
+        let first = take();
         // Another process drains the leftover, removes it, and moves new lines aside.
-        take(&files).unwrap().unwrap().remove(&files);
+        take().remove();
         append(&files, &prompt(2)).unwrap();
-        take(&files).unwrap().unwrap();
-        first.remove(&files);
+        take();
+        first.remove();
         assert_eq!(waiting(&files), 1);
     }
 
@@ -342,7 +266,7 @@ mod tests {
         let mut other = Store::open(&scratch.files(), HOOK_WAIT).unwrap();
         other
             .write(|_| {
-                store.conn.busy_timeout(Duration::ZERO)?;
+                store.conn.busy_timeout(std::time::Duration::ZERO)?;
                 assert!(store.write_after_spool(&Redactor::default(), &store_event, |_| Ok(())).is_err());
                 Ok(())
             })

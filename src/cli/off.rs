@@ -1,0 +1,194 @@
+//! `nmem off`, `nmem on`: the user's switches, for everything, a project, a session, for good or for a while.
+
+use super::{Place, ProjectArgument, open, output};
+use crate::config::switches::{Off, Switches, What};
+use crate::config::{Config, environment};
+use crate::error::Failure;
+use crate::model::{Found, Millis, SessionRow};
+use crate::render::clean::line;
+use crate::render::time;
+use crate::store::Store;
+use anyhow::Result;
+use std::path::PathBuf;
+
+/// Stop recording: everywhere, in a project, in a session; for good or for a while
+#[derive(Clone, Debug, clap::Args)]
+#[command(
+    after_help = "Example: nmem off 1h\n         nmem off --project\n         nmem off --session\n\nHooks then do nothing: nothing is recorded and agents are given nothing. `nmem on` ends it.\nTo keep out one turn, begin the prompt with #nomem."
+)]
+pub struct OffArguments {
+    /// For how long: 30min, 1h, 2d [default: until `nmem on`]
+    #[arg(value_name = "TIME")]
+    time: Option<String>,
+    #[command(flatten)]
+    which: Which,
+}
+
+/// Go on recording
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: nmem on\n\nEnds what `nmem off` switched off here: everything, this project and its sessions. With --project or --session only that."
+)]
+pub struct OnArguments {
+    #[command(flatten)]
+    which: Which,
+}
+
+impl OffArguments {
+    /// `--session 1h` and `--project 1h` mean for how long, not which.
+    fn untangled(mut self, now: Millis) -> OffArguments {
+        let is_time = |word: &str| word.starts_with(|c: char| c.is_ascii_digit()) && time::parse(word, now).is_ok();
+        if self.time.is_some() {
+            return self;
+        }
+        if let Some(word) = self.which.session.take_if(|word| is_time(word)) {
+            self.time = Some(word);
+            self.which.session = Some(String::new());
+        }
+        if let Some(word) = self.which.project.take_if(|p| p.to_str().is_some_and(is_time) && !p.exists()) {
+            self.time = Some(word.display().to_string());
+            self.which.project = Some(PathBuf::from("."));
+        }
+        self
+    }
+}
+
+#[derive(Clone, Debug, clap::Args)]
+struct Which {
+    /// Only this project, or that of a folder
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".", conflicts_with = "session")]
+    project: Option<PathBuf>,
+    /// Only this session: by id, or the one at work here
+    #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "")]
+    session: Option<String>,
+}
+
+/// Switches off.
+pub fn off(args: &OffArguments) -> Result<()> {
+    let now = environment::now();
+    let args = &args.clone().untangled(now);
+    let ago = args.time.as_deref().map(|t| time::parse(t, now)).transpose();
+    let until = ago.map_err(|e| Failure::usage(e, "write for how long: nmem off 1h"))?.map(|then| now + (now - then));
+    let here = ProjectArgument { project: args.which.project.clone() };
+    let (folder, config) = here.config()?;
+    let what = match (&args.which.session, &args.which.project) {
+        (Some(id), _) => session(&here, &folder, &config, id)?,
+        (None, Some(_)) => project(&here.find(&folder, &config, None)?)?,
+        (None, None) => What::Everything,
+    };
+    let off = Off { what, since: now, until };
+    Switches::change(&config.switches_file, now, |switches| {
+        switches.off.iter_mut().filter(|o| o.what == off.what && o.holds(now)).for_each(|o| o.until = Some(now));
+        switches.off.push(off.clone());
+    })?;
+    output::say(&format!("Recording is off {}. `nmem on` ends it.", told(&off, now)))
+}
+
+/// Switches on what is off here.
+pub fn on(args: &OnArguments) -> Result<()> {
+    let now = environment::now();
+    let here = ProjectArgument { project: args.which.project.clone() };
+    let (folder, config) = here.config()?;
+    let place = here.find(&folder, &config, None)?;
+    let keys = keys(&place);
+    let id = args.which.session.as_deref().filter(|id| !id.is_empty());
+    let ends = |off: &Off| match &off.what {
+        What::Everything => args.which.project.is_none() && args.which.session.is_none(),
+        What::Project { keys: theirs, .. } => args.which.session.is_none() && theirs.iter().any(|k| keys.contains(k)),
+        What::Session { id: theirs, .. } => args.which.project.is_none() && id.is_none_or(|id| theirs.starts_with(id)),
+    };
+    let mut ended = Vec::new();
+    let left = Switches::change(&config.switches_file, now, |switches| {
+        for off in switches.off.iter_mut().filter(|off| off.holds(now)) {
+            if ends(off) {
+                ended.push(told(off, now));
+                off.until = Some(now);
+            }
+        }
+    })?;
+    match ended.is_empty() {
+        true => output::say("Nothing was switched off here.")?,
+        false => output::say(&format!("Recording is on again; it was off {}.", ended.join(", and ")))?,
+    }
+    for off in left.off.iter().filter(|off| off.holds(now)) {
+        output::say(&format!("Still off {}.", told(off, now)))?;
+    }
+    if !config.enabled.value {
+        output::warn(&format!("enabled = false ({}): nothing is recorded here anyway", config.enabled.source));
+    }
+    if let Some(name) = environment::switched_off() {
+        output::warn(&format!("{name} is set here: hooks that inherit it do nothing anyway"));
+    }
+    Ok(())
+}
+
+fn keys(place: &Place) -> Vec<String> {
+    place.id.as_ref().map(|id| [id.places.as_slice(), &id.keys].concat()).unwrap_or_default()
+}
+
+/// Recording that is off for all of a project, or for everything.
+pub fn here(config: &Config, place: &Place, now: Millis) -> Option<Off> {
+    config.switches.off_for(None, &keys(place), now).cloned()
+}
+
+/// What is off and until when.
+pub fn told(off: &Off, now: Millis) -> String {
+    let what = match &off.what {
+        What::Everything => "everywhere".to_string(),
+        What::Project { name, .. } => format!("for the project {}", line(name, 80)),
+        What::Session { id, .. } => format!("for the session {}", line(id, 80)),
+    };
+    match off.until {
+        None => what,
+        Some(until) if time::day(until) == time::day(now) => format!("{what} until {}", time::clock(until)),
+        Some(until) => format!("{what} until {} {}", time::day(until), time::clock(until)),
+    }
+}
+
+fn project(place: &Place) -> Result<What> {
+    let id = place.id.as_ref().ok_or_else(|| {
+        Failure::new("this folder is no project (the home folder and / never are one)", "change into one, or leave --project out")
+    })?;
+    Ok(What::Project { keys: id.keys.clone(), name: id.name.clone() })
+}
+
+fn session(here: &ProjectArgument, folder: &std::path::Path, config: &Config, id: &str) -> Result<What> {
+    let what = |platform: &str, id: &str| What::Session { platform: platform.into(), id: id.into() };
+    // The agent says which session its commands run in.
+    if let Some(own) = environment::agent_session().filter(|_| id.is_empty()) {
+        return Ok(what("claude-code", &own));
+    }
+    let store = open(config)?.ok_or_else(|| Failure::new("no session is recorded yet", "`nmem off 1h` stops all recording"))?;
+    let found: Vec<SessionRow> = match id {
+        "" => match here.find(folder, config, Some(&store))?.row {
+            Some(row) => store.last_sessions(row.id, 20)?.into_iter().filter(|s| s.ended_at.is_none()).collect(),
+            None => Vec::new(),
+        },
+        id => by_id(&store, id)?,
+    };
+    match found.as_slice() {
+        [] if id.is_empty() => {
+            Err(Failure::new("no session is at work here", "`nmem off --session ID` takes one by its id").into())
+        }
+        [] => {
+            Err(Failure::new(format!("no session has the id {}", line(id, 80)), "`nmem context` and `nmem search` print ids")
+                .into())
+        }
+        [one] => Ok(what(&one.platform, &one.agent_session_id)),
+        many => {
+            let ids: Vec<String> = many.iter().map(|s| format!("s{}", s.id)).collect();
+            Err(Failure::new(
+                format!("several sessions are at work here: {}", ids.join(", ")),
+                "give one of them: nmem off --session s1",
+            )
+            .into())
+        }
+    }
+}
+
+fn by_id(store: &Store, id: &str) -> Result<Vec<SessionRow>> {
+    match store.find(id)? {
+        Some(Found::Session(session)) => Ok(vec![*session]),
+        _ => store.sessions_by_prefix(id),
+    }
+}

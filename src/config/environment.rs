@@ -1,0 +1,204 @@
+//! The only reader of the environment and the clock.
+//!
+//! In a hook the environment is not the user's alone: a project's own settings can set variables of the hooks that run in
+//! it (seen with the real client). So a hook says where it runs, and from then on what that project sets, and paths that
+//! lead into it, don't count (ADR/0012).
+
+use crate::error::Failure;
+use crate::files;
+use crate::model::{LogLevel, Millis};
+use anyhow::Result;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// What a project may have done to the environment of this process.
+#[derive(Debug)]
+struct Doubt {
+    project: PathBuf,
+    /// Variables that the project's settings set; `None`: the settings can't be read, so any may be.
+    set: Option<Vec<String>>,
+}
+
+static DOUBT: OnceLock<Doubt> = OnceLock::new();
+
+/// Settings files of a project in which a client takes environment variables for its hooks.
+const PROJECT_SETTINGS: [&str; 2] = [".claude/settings.json", ".claude/settings.local.json"];
+/// Folders above a hook's that are looked at.
+const LEVELS: usize = 24;
+
+/// Says that this process is a hook of a session in `folder`, which belongs to `project`. Counts once a process.
+pub fn enter_hook(folder: &Path, project: &Path) {
+    // In the home folder the settings are the user's own; which folder that is, a project can't decide.
+    let own = |folder: &Path| variable("HOME").is_none_or(|home| folder != Path::new(&home) || !is_home_of_user(folder));
+    let mut folders: Vec<PathBuf> =
+        folder.ancestors().take(LEVELS).take_while(|f| f.starts_with(project)).map(PathBuf::from).collect();
+    // The client's settings are those of the folder where it was started, wherever it works now.
+    folders.extend(variable("CLAUDE_PROJECT_DIR").map(PathBuf::from).filter(|f| f.is_absolute() && !folder.starts_with(f)));
+    let files = folders.iter().filter(|f| own(f)).flat_map(|f| PROJECT_SETTINGS.map(|name| f.join(name)));
+    let set = files.filter_map(|file| files::small_text(&file)).map(|text| variables_in(&text)).collect::<Option<Vec<_>>>();
+    let _ = DOUBT.set(Doubt { project: project.to_path_buf(), set: set.map(|sets| sets.concat()) });
+}
+
+/// passwd(5): whether the system says that a folder is the user's home.
+#[cfg(unix)]
+fn is_home_of_user(folder: &Path) -> bool {
+    let Ok(users) = files::whole_text(Path::new("/etc/passwd"), 4 << 20) else { return false };
+    let user = files::user().to_string();
+    let field = |line: &str, n: usize| line.split(':').nth(n).map(String::from);
+    users
+        .lines()
+        .any(|line| field(line, 2).as_ref() == Some(&user) && field(line, 5).is_some_and(|home| Path::new(&home) == folder))
+}
+
+#[cfg(not(unix))]
+fn is_home_of_user(_: &Path) -> bool {
+    true
+}
+
+/// The names under `env` in a settings file; `None` where it is no JSON that fits what is read of a file.
+fn variables_in(settings: &str) -> Option<Vec<String>> {
+    let value: Value = serde_json::from_str(settings).ok()?;
+    Some(value["env"].as_object().map(|env| env.keys().cloned().collect()).unwrap_or_default())
+}
+
+fn is_doubted(name: &str) -> bool {
+    DOUBT.get().is_some_and(|doubt| doubt.set.as_ref().is_none_or(|set| set.iter().any(|n| n == name)))
+}
+
+fn is_in_project(path: &Path) -> bool {
+    DOUBT.get().is_some_and(|doubt| path.starts_with(&doubt.project))
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one reader of the environment")]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|v| !v.is_empty())
+}
+
+fn env(name: &str) -> Option<String> {
+    variable(name).filter(|_| !is_doubted(name))
+}
+
+/// A path that a variable names; absolute, or it would be another one in each folder. One inside a hook's project
+/// doesn't count.
+pub fn path(name: &'static str) -> Result<Option<PathBuf>> {
+    let Some(path) = env(name).map(PathBuf::from) else { return Ok(None) };
+    if !path.is_absolute() {
+        let what = format!("{name}={} is not an absolute path", path.display());
+        return Err(Failure::new(what, format!("set {name} to an absolute path, or unset it")).into());
+    }
+    Ok(Some(path).filter(|path| !is_in_project(path)))
+}
+
+/// The time now, or where `NMEM_NOW` makes it stand.
+#[expect(clippy::disallowed_methods, reason = "the one reader of the clock")]
+pub fn now() -> Millis {
+    if let Some(fixed) = env("NMEM_NOW").and_then(|v| v.parse().ok()) {
+        return fixed;
+    }
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_millis() as Millis)
+}
+
+/// The variable that switches hooks off, if one does. A project's own counts too: it may always ask for less.
+pub fn switched_off() -> Option<&'static str> {
+    let says = |name: &'static str, off: fn(&str) -> bool| variable(name).filter(|v| off(v)).map(|_| name);
+    says("NMEM_DISABLE", |v| v != "0").or_else(|| says("RAD_ENABLED", |v| v == "false" || v == "0"))
+}
+
+/// The agent's process id, where its hooks are told.
+pub fn client_pid() -> Option<u32> {
+    env("CLAUDE_PID")?.parse().ok()
+}
+
+/// The session that an agent's command runs in, where the agent tells it.
+pub fn agent_session() -> Option<String> {
+    env("CLAUDE_CODE_SESSION_ID")
+}
+
+/// Tells whether the user asks for no colour.
+pub fn no_color() -> bool {
+    env("NO_COLOR").is_some()
+}
+
+/// Claude Code's settings folder.
+pub fn claude_folder(home: Option<&Path>) -> Option<PathBuf> {
+    env("CLAUDE_CONFIG_DIR").map(PathBuf::from).or_else(|| Some(home?.join(".claude")))
+}
+
+/// Folders on `PATH`, in order.
+pub fn path_folders() -> Vec<PathBuf> {
+    env("PATH").map(|p| std::env::split_paths(&p).collect()).unwrap_or_default()
+}
+
+/// How much the log says, by `NMEM_LOG`.
+pub fn log_level() -> LogLevel {
+    match env("NMEM_LOG").as_deref() {
+        Some("off") => LogLevel::Off,
+        Some("info") => LogLevel::Info,
+        Some("debug") => LogLevel::Debug,
+        _ => LogLevel::Error,
+    }
+}
+
+/// The home folder; none where a hook's project has set another.
+pub fn home() -> Option<PathBuf> {
+    if is_doubted("HOME") {
+        return None;
+    }
+    env("HOME")
+        .map(PathBuf::from)
+        .filter(|h| h.is_absolute())
+        .or_else(|| Some(directories::BaseDirs::new()?.home_dir().to_path_buf()))
+}
+
+/// Where nmem's data lies unless it is told otherwise.
+pub fn data_folder() -> Result<PathBuf> {
+    standard_folder("XDG_DATA_HOME", ".local/share", |dirs| dirs.data_dir().to_path_buf())
+}
+
+/// Where nmem's config file lies unless it is told otherwise.
+pub fn config_folder() -> Result<PathBuf> {
+    standard_folder("XDG_CONFIG_HOME", ".config", |dirs| dirs.config_dir().to_path_buf())
+}
+
+fn standard_folder(name: &str, usual: &str, from: fn(&directories::ProjectDirs) -> PathBuf) -> Result<PathBuf> {
+    if is_doubted("HOME") {
+        let what = "the settings of this project set HOME, or can't be read: where your data lies is not known";
+        return Err(Failure::new(what, "mend .claude/settings.json of the project; until then nothing is recorded here").into());
+    }
+    // A variable of no consequence where the platform has folders of its own.
+    let moved = cfg!(target_os = "linux") && variable(name).is_some_and(|v| is_doubted(name) || is_in_project(Path::new(&v)));
+    match home() {
+        Some(home) if moved => Ok(home.join(usual).join("nmem")),
+        _ => directories::ProjectDirs::from("", "", "nmem")
+            .map(|dirs| from(&dirs))
+            .ok_or_else(|| Failure::new("no home folder is known", "set HOME, or NMEM_DB to an absolute path").into()),
+    }
+}
+
+/// Folders of the user's own in which events may wait when the data folder takes nothing: the runtime folder, and one
+/// among the temporary files. They may not exist.
+pub fn spare_folders() -> Vec<PathBuf> {
+    let absolute = |name| env(name).map(PathBuf::from).filter(|f| f.is_absolute() && !is_in_project(f));
+    #[cfg(unix)]
+    {
+        let user = files::user();
+        let runtime = absolute("XDG_RUNTIME_DIR").unwrap_or_else(|| PathBuf::from(format!("/run/user/{user}")));
+        let temporary = absolute("TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp"));
+        vec![runtime.join("nmem"), temporary.join(format!("nmem-{user}"))]
+    }
+    #[cfg(not(unix))]
+    absolute("TEMP").map(|t| t.join("nmem")).into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_are_read_from_settings_however_they_are_written() {
+        assert_eq!(variables_in(r#"{"env": {"\u004eMEM_DB": "/x", "A": "1"}}"#).unwrap(), ["A", "NMEM_DB"]);
+        assert_eq!(variables_in(r#"{"hooks": {}}"#).unwrap(), [] as [&str; 0]);
+        assert_eq!(variables_in("{\"env\": {\"HOME\""), None);
+    }
+}

@@ -1,0 +1,82 @@
+//! TOML → settings. An error names the line, or the key and what it must be.
+
+use super::folders::Rule;
+use super::{CONTEXT_BYTES_MAX, Config, Inject, Setting, Source};
+
+/// Why a file can't be taken as it is.
+pub type Wrong = String;
+
+/// Parses a file.
+pub fn table(text: &str) -> Result<toml::Table, Wrong> {
+    text.parse().map_err(|e: toml::de::Error| {
+        let line = e.span().map_or(1, |s| text[..s.start.min(text.len())].matches('\n').count() + 1);
+        format!("line {line}: {}", e.message())
+    })
+}
+
+/// Puts what the user's file says into the settings.
+pub fn apply(config: &mut Config, text: &str) -> Result<(), Wrong> {
+    for (key, value) in table(text)? {
+        if key == "folder" {
+            let rules = value.as_array().ok_or("`folder` must be written as [[folder]]")?;
+            for rule in rules {
+                config.folders.push(Rule::read(rule, config.home.as_deref(), &mut config.unknown)?);
+            }
+        } else if !set(config, &key, &value, Source::File)? {
+            config.unknown.push(key);
+        }
+    }
+    Ok(())
+}
+
+/// Sets one key; false where it isn't known.
+pub fn set(config: &mut Config, key: &str, value: &toml::Value, source: Source) -> Result<bool, Wrong> {
+    match key {
+        "enabled" => config.enabled = Setting { value: boolean(key, value)?, source },
+        "thinking" => config.thinking = Setting { value: boolean(key, value)?, source },
+        "inject" => config.inject = Setting { value: inject(key, value)?, source },
+        "context_bytes" => {
+            let bytes =
+                value.as_integer().and_then(|n| usize::try_from(n).ok()).filter(|n| (500..=CONTEXT_BYTES_MAX).contains(n));
+            config.context_bytes =
+                Setting { value: bytes.ok_or_else(|| wrong(key, "a number from 500 to 9000", value))?, source };
+        }
+        "skip_tools" => config.skip_tools = Setting { value: strings(key, value)?, source },
+        "ignore" => config.ignore = Setting { value: strings(key, value)?, source },
+        "redact" => config.redact = Setting { value: strings(key, value)?, source },
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+fn wrong(key: &str, wanted: &str, value: &toml::Value) -> Wrong {
+    let shown = match value {
+        toml::Value::Integer(n) => n.to_string(),
+        toml::Value::String(text) => format!("{text:?}"),
+        toml::Value::Boolean(b) => b.to_string(),
+        other => format!("a {}", other.type_str()),
+    };
+    format!("`{key}` must be {wanted}, not {shown}")
+}
+
+/// A list of strings.
+pub fn strings(key: &str, value: &toml::Value) -> Result<Vec<String>, Wrong> {
+    let list = value.as_array().and_then(|a| a.iter().map(|v| v.as_str().map(String::from)).collect());
+    list.ok_or_else(|| wrong(key, "a list of strings", value))
+}
+
+/// True or false.
+pub fn boolean(key: &str, value: &toml::Value) -> Result<bool, Wrong> {
+    value.as_bool().ok_or_else(|| wrong(key, "true or false", value))
+}
+
+/// A string.
+pub fn text(key: &str, value: &toml::Value) -> Result<String, Wrong> {
+    value.as_str().map(String::from).ok_or_else(|| wrong(key, "a string", value))
+}
+
+/// How much agents are given.
+pub fn inject(key: &str, value: &toml::Value) -> Result<Inject, Wrong> {
+    let known = [Inject::None, Inject::Start, Inject::All].into_iter().find(|i| value.as_str() == Some(i.name()));
+    known.ok_or_else(|| wrong(key, "\"none\", \"start\" or \"all\"", value))
+}

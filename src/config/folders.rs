@@ -1,0 +1,104 @@
+//! The user's rules for folders: `[[folder]]` in the config file, of which the first that matches counts.
+
+use super::file::{Wrong, boolean, inject, text};
+use super::{Inject, Setting, Source};
+use std::path::{Path, PathBuf};
+
+/// One rule. What it doesn't say stays as it is elsewhere.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rule {
+    /// A glob over folders, absolute: `~` is expanded.
+    pub pattern: String,
+    pub enabled: Option<bool>,
+    pub inject: Option<Inject>,
+    /// The project's name, set by hand.
+    pub project: Option<String>,
+    pub database: Option<PathBuf>,
+}
+
+impl Rule {
+    /// Reads a rule; keys that aren't known are added to `unknown`.
+    pub fn read(value: &toml::Value, home: Option<&Path>, unknown: &mut Vec<String>) -> Result<Rule, Wrong> {
+        let table = value.as_table().ok_or("`folder` must be written as [[folder]]")?;
+        let mut rule = Rule::default();
+        for (key, value) in table {
+            match key.as_str() {
+                "match" => rule.pattern = expanded(&text(key, value)?, home),
+                "enabled" => rule.enabled = Some(boolean(key, value)?),
+                "inject" => rule.inject = Some(inject(key, value)?),
+                "project" => rule.project = Some(text(key, value)?).filter(|name| !name.trim().is_empty()),
+                "database" => rule.database = Some(PathBuf::from(expanded(&text(key, value)?, home))),
+                _ => unknown.push(format!("folder.{key}")),
+            }
+        }
+        if !rule.pattern.starts_with(['/', '*']) && !Path::new(&rule.pattern).is_absolute() {
+            return Err(format!("`match` of a [[folder]] must be an absolute path or begin with ~/, not {:?}", rule.pattern));
+        }
+        match &rule.database {
+            Some(path) if !path.is_absolute() => {
+                Err(format!("`database` of a [[folder]] must be an absolute path or begin with ~/, not {:?}", path.display()))
+            }
+            _ => Ok(rule),
+        }
+    }
+
+    /// Whether it is about a folder: `x/**` is about `x` too, and a folder that is matched about all below it.
+    pub fn matches(&self, folder: &Path) -> bool {
+        let pattern = self.pattern.strip_suffix("/**").unwrap_or(&self.pattern).trim_end_matches('/');
+        folder.ancestors().filter_map(Path::to_str).any(|folder| fast_glob::glob_match(pattern, folder))
+    }
+
+    /// Where a setting that it makes comes from.
+    pub fn source(&self) -> Source {
+        Source::Folder(self.pattern.clone())
+    }
+
+    /// Puts a value of the rule into a setting, where it has one.
+    pub fn put<T: Clone>(&self, value: &Option<T>, setting: &mut Setting<T>) {
+        if let Some(value) = value {
+            *setting = Setting { value: value.clone(), source: self.source() };
+        }
+    }
+}
+
+/// `~/x` below the home folder.
+pub fn expanded(path: &str, home: Option<&Path>) -> String {
+    match (path.strip_prefix("~/"), home) {
+        (Some(rest), Some(home)) => home.join(rest).display().to_string(),
+        _ if path == "~" => home.map_or_else(|| path.to_string(), |h| h.display().to_string()),
+        _ => path.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(text: &str) -> Result<Rule, Wrong> {
+        let table: toml::Table = text.parse().unwrap();
+        Rule::read(&toml::Value::Table(table), Some(Path::new("/home/me")), &mut Vec::new())
+    }
+
+    #[test]
+    fn a_rule_is_about_its_folder_and_all_below() {
+        let acme = rule("match = \"~/clients/acme/**\"\ndatabase = \"~/x.db\"").unwrap();
+        assert_eq!(acme.database.as_deref(), Some(Path::new("/home/me/x.db")));
+        for (folder, expected) in [
+            ("/home/me/clients/acme", true),
+            ("/home/me/clients/acme/app/src", true),
+            ("/home/me/clients/acme2", false),
+            ("/home/me/clients", false),
+        ] {
+            assert_eq!(acme.matches(Path::new(folder)), expected, "{folder}");
+        }
+        assert!(rule("match = \"~/clients/*/secret\"").unwrap().matches(Path::new("/home/me/clients/b/secret/x")));
+        assert!(rule("match = \"**/secret\"").unwrap().matches(Path::new("/any/where/secret")));
+    }
+
+    #[test]
+    fn a_rule_that_could_mean_anything_is_wrong() {
+        for text in ["enabled = true", "match = \"clients\"", "match = \"/x\"\ndatabase = \"y.db\"", "match = 1"] {
+            assert!(rule(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! All settings of a run, and where each came from: defaults, the config file, a repository's file as far as it is
+//! trusted, the user's rules for folders, the environment, and switches.
+//!
+//! A config file that can't be read is an error also for hooks: what the user forbade is then unknown, so nothing is
+//! recorded until it is mended, and the next session's start says so.
+
+pub mod environment;
+mod file;
+mod folders;
+pub mod repository;
+pub mod switches;
+
+use crate::error::Failure;
+use crate::files;
+use crate::model::Files;
+use anyhow::Result;
+use folders::{Rule, expanded};
+use repository::Wishes;
+use sha2::{Digest, Sha256};
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use switches::Switches;
+
+/// Bytes of a config file that are read.
+const CONFIG_BYTES: u64 = 256 * 1024;
+/// Most bytes that may be given to an agent: the largest platform cuts off at 10,000 characters.
+pub const CONTEXT_BYTES_MAX: usize = 9000;
+
+/// Where a setting's value came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    Default,
+    File,
+    Environment(&'static str),
+    /// The user's rule for a folder, by its pattern.
+    Folder(String),
+    /// A repository's own file.
+    Repository(PathBuf),
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Default => f.write_str("default"),
+            Source::File => f.write_str("config file"),
+            Source::Environment(name) => f.write_str(name),
+            Source::Folder(pattern) => write!(f, "[[folder]] {pattern}"),
+            Source::Repository(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+/// A value and where it came from.
+#[derive(Clone, Debug)]
+pub struct Setting<T> {
+    pub value: T,
+    pub source: Source,
+}
+
+impl<T> Setting<T> {
+    fn default(value: T) -> Setting<T> {
+        Setting { value, source: Source::Default }
+    }
+}
+
+/// What agents are given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inject {
+    None,
+    Start,
+    All,
+}
+
+impl Inject {
+    /// Returns the word of the config file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Inject::None => "none",
+            Inject::Start => "start",
+            Inject::All => "all",
+        }
+    }
+}
+
+/// All settings of this run.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub file: PathBuf,
+    pub switches_file: PathBuf,
+    pub files: Setting<Files>,
+    /// The key of marks (`redact`), in a file of its own.
+    pub mark_key: PathBuf,
+    pub home: Option<PathBuf>,
+    pub enabled: Setting<bool>,
+    pub inject: Setting<Inject>,
+    /// Bytes given to an agent at a session's start.
+    pub context_bytes: Setting<usize>,
+    pub skip_tools: Setting<Vec<String>>,
+    /// Files that are recorded by path only, as globs.
+    pub ignore: Setting<Vec<String>>,
+    /// The user's own patterns (`redact` compiles them).
+    pub redact: Setting<Vec<String>>,
+    /// Keep up to 2 kB of the agent's thinking from the transcript.
+    pub thinking: Setting<bool>,
+    /// The project's name, where it was set by hand for the place.
+    pub project: Setting<Option<String>>,
+    pub switches: Switches,
+    /// What the repository asks for.
+    pub wishes: Vec<Wishes>,
+    /// Keys of the config file that this version doesn't know.
+    pub unknown: Vec<String>,
+    folders: Vec<Rule>,
+}
+
+/// Tools that are not recorded unless the config says otherwise.
+const SKIP_TOOLS: [&str; 5] = ["TodoWrite", "SlashCommand", "Skill", "AskUserQuestion", "ListMcpResourcesTool"];
+/// Files of which the contents are not recorded unless the config says otherwise; key stores are never (`redact`).
+const IGNORE: [&str; 2] = ["**/.env*", "**/secrets/**"];
+
+/// The folder that settings are asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// Where the work is done, absolute.
+    pub folder: &'a Path,
+    /// The root of its worktree, or the folder itself.
+    pub root: &'a Path,
+}
+
+/// Finds the files of the database that is used where no folder has one of its own; needs no config file.
+pub fn files() -> Result<Setting<Files>> {
+    let (db, own, source) = match environment::path("NMEM_DB")? {
+        Some(db) => (db, false, Source::Environment("NMEM_DB")),
+        None => (environment::data_folder()?.join("nmem.db"), true, Source::Default),
+    };
+    Ok(Setting { value: with_spare_places(Files::of(db, own)), source })
+}
+
+/// Outside its folder the spool's name holds a hash of the database's path: databases never mix.
+fn with_spare_places(mut files: Files) -> Files {
+    let hash = Sha256::digest(files.db.as_os_str().as_encoded_bytes());
+    let name: String = hash[..8].iter().map(|b| format!("{b:02x}")).collect();
+    files.spools.extend(environment::spare_folders().into_iter().map(|folder| folder.join(format!("{name}-spool"))));
+    files
+}
+
+/// Reads all settings for a place; without one, those that hold everywhere.
+pub fn load(place: Option<Place>) -> Result<Config> {
+    let (config, problem) = load_what_can_be(place)?;
+    problem.map_or(Ok(config), Err)
+}
+
+/// Reads all settings; where a file can't be read, the defaults and why. Reading commands go on with those.
+pub fn load_what_can_be(place: Option<Place>) -> Result<(Config, Option<anyhow::Error>)> {
+    let named = environment::path("NMEM_CONFIG")?;
+    let file = match &named {
+        Some(path) => path.clone(),
+        None => environment::config_folder()?.join("config.toml"),
+    };
+    let data = environment::data_folder()?;
+    let mut config = Config {
+        files: files()?,
+        mark_key: data.join("mark-key"),
+        switches_file: Switches::file(&data),
+        home: environment::home(),
+        enabled: Setting::default(true),
+        inject: Setting::default(Inject::All),
+        context_bytes: Setting::default(4000),
+        skip_tools: Setting::default(SKIP_TOOLS.map(String::from).to_vec()),
+        ignore: Setting::default(IGNORE.map(String::from).to_vec()),
+        redact: Setting::default(Vec::new()),
+        thinking: Setting::default(true),
+        project: Setting::default(None),
+        switches: Switches::default(),
+        wishes: Vec::new(),
+        unknown: Vec::new(),
+        folders: Vec::new(),
+        file,
+    };
+    let read = match files::whole_text(&config.file, CONFIG_BYTES) {
+        Ok(text) => file::apply(&mut config, &text),
+        Err(e) if named.is_none() && matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(()),
+        Err(e) => Err(e.to_string()),
+    };
+    let mut problem = read.err().map(|e| unreadable(&config.file, &e));
+    match Switches::load(&config.switches_file) {
+        Ok(switches) => config.switches = switches,
+        Err(error) => problem = problem.or(Some(error)),
+    }
+    if let Some(place) = place {
+        problem = problem.or(config.narrow(place).err());
+    }
+    Ok((config, problem))
+}
+
+fn unreadable(path: &Path, why: &str) -> anyhow::Error {
+    let what = format!("{}: {}", path.display(), why.split_whitespace().collect::<Vec<_>>().join(" "));
+    Failure::new(what, "mend it; until then hooks record nothing").into()
+}
+
+impl Config {
+    /// What holds for a place beyond what holds everywhere. The user's own rule for the folder comes last; a repository's
+    /// wish for less comes after it.
+    fn narrow(&mut self, place: Place) -> Result<()> {
+        self.wishes = repository::find(place.folder, place.root, &self.switches);
+        // The innermost file wins.
+        for wishes in self.wishes.clone().iter().rev() {
+            if let (true, Ok(table)) = (wishes.trusted, &wishes.table) {
+                self.grant(wishes, table).map_err(|e| unreadable(&wishes.path, &e))?;
+            }
+        }
+        if let Some(rule) = self.rule(place.folder).cloned() {
+            rule.put(&rule.enabled, &mut self.enabled);
+            rule.put(&rule.inject, &mut self.inject);
+            rule.put(&rule.project.clone().map(Some), &mut self.project);
+            if let Some(db) = rule.database.clone().filter(|_| self.files.source == Source::Default) {
+                self.files = Setting { value: with_spare_places(Files::of(db, false)), source: rule.source() };
+            }
+        }
+        if let Some(wishes) = self.wishes.iter().find(|w| w.off()) {
+            self.enabled = Setting { value: false, source: Source::Repository(wishes.path.clone()) };
+        }
+        Ok(())
+    }
+
+    /// What a trusted file asks for. Its lists are added to the user's, which they don't shorten.
+    fn grant(&mut self, wishes: &Wishes, table: &toml::Table) -> Result<(), String> {
+        let own = (self.skip_tools.value.clone(), self.ignore.value.clone(), self.redact.value.clone());
+        for (key, value) in table.iter().filter(|(key, _)| repository::WITH_TRUST.contains(&key.as_str())) {
+            let source = Source::Repository(wishes.path.clone());
+            if key == "project" {
+                self.project = Setting { value: Some(file::text(key, value)?), source };
+            } else {
+                file::set(self, key, value, source)?;
+            }
+        }
+        for (list, own) in [(&mut self.skip_tools, own.0), (&mut self.ignore, own.1), (&mut self.redact, own.2)] {
+            if list.value != own {
+                list.value.splice(0..0, own);
+            }
+        }
+        Ok(())
+    }
+
+    /// The user's rule for a folder, by its name as it is given and by its real one.
+    fn rule(&self, folder: &Path) -> Option<&Rule> {
+        if self.folders.is_empty() {
+            return None;
+        }
+        let real = folder.canonicalize().ok();
+        self.folders.iter().find(|rule| rule.matches(folder) || real.as_deref().is_some_and(|real| rule.matches(real)))
+    }
+
+    /// The name that was set by hand for the project of a folder, wherever this run began: events that waited in the
+    /// spool may be of any.
+    pub fn project_named(&self, folder: &Path, root: &Path) -> Option<String> {
+        if let Some(name) = self.rule(folder).and_then(|rule| rule.project.clone()) {
+            return Some(name);
+        }
+        if self.switches.trusted.is_empty() {
+            return None;
+        }
+        let wishes = repository::find(folder, root, &self.switches);
+        let name = |w: &Wishes| w.table.as_ref().ok()?.get("project")?.as_str().map(String::from);
+        wishes.iter().filter(|w| w.trusted).find_map(name)
+    }
+
+    /// The patterns of `ignore` with `~` expanded.
+    pub fn ignored(&self) -> Vec<String> {
+        self.ignore.value.iter().map(|pattern| expanded(pattern, self.home.as_deref())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn applied(text: &str) -> std::result::Result<Config, String> {
+        let mut config = Config {
+            file: PathBuf::new(),
+            switches_file: PathBuf::new(),
+            mark_key: PathBuf::new(),
+            files: Setting::default(Files::of(PathBuf::from("/x/nmem.db"), false)),
+            home: Some(PathBuf::from("/home/me")),
+            enabled: Setting::default(true),
+            inject: Setting::default(Inject::All),
+            context_bytes: Setting::default(4000),
+            skip_tools: Setting::default(Vec::new()),
+            ignore: Setting::default(Vec::new()),
+            redact: Setting::default(Vec::new()),
+            thinking: Setting::default(true),
+            project: Setting::default(None),
+            switches: Switches::default(),
+            wishes: Vec::new(),
+            unknown: Vec::new(),
+            folders: Vec::new(),
+        };
+        file::apply(&mut config, text).map(|()| config)
+    }
+
+    #[test]
+    fn what_the_file_says_counts_and_is_known_to_come_from_it() {
+        let config = applied("inject = \"start\"\nskip_tools = [\"A\"]\n[llm]\nprovider = \"none\"\n").unwrap();
+        assert_eq!((config.inject.value, config.inject.source), (Inject::Start, Source::File));
+        assert_eq!(config.enabled.source, Source::Default);
+        assert_eq!(config.unknown, ["llm"]);
+    }
+
+    #[test]
+    fn errors_name_the_line_or_the_key_and_what_it_must_be() {
+        let error = |text: &str| applied(text).map(|_| ()).unwrap_err();
+        assert!(error("enabled = true\ninject =").starts_with("line 2: "));
+        assert_eq!(error("enabled = 1"), "`enabled` must be true or false, not 1");
+        assert!(error("context_bytes = 90000").contains("from 500 to 9000"));
+        assert!(error("folder = 1").contains("[[folder]]"));
+    }
+
+    #[test]
+    fn the_first_rule_that_matches_counts() {
+        let text =
+            "[[folder]]\nmatch = \"~/a/b/**\"\nenabled = false\n[[folder]]\nmatch = \"~/a/**\"\nproject = \"acme\"\nevil = 1\n";
+        let mut config = applied(text).unwrap();
+        assert_eq!(config.unknown, ["folder.evil"]);
+        assert_eq!(config.rule(Path::new("/home/me/a/b/c")).unwrap().enabled, Some(false));
+        let folder = Path::new("/home/me/a/c");
+        config.narrow(Place { folder, root: folder }).unwrap();
+        assert_eq!(config.project.value.as_deref(), Some("acme"));
+        assert_eq!(config.project.source, Source::Folder("/home/me/a/**".into()));
+    }
+}

@@ -1,0 +1,82 @@
+//! What a repository itself asks for, in `.nmem.toml`: it decides nothing but less (DESIGN §7).
+//!
+//! `enabled = false` counts by itself, wherever the file lies between the folder of work and the worktree's root. All
+//! else waits until the user has read it: `nmem trust` notes the content's hash, and a changed file waits again.
+
+use super::switches::Switches;
+use crate::files;
+use sha2::{Digest, Sha256};
+use std::path::{Path, PathBuf};
+
+/// The file's name.
+pub const NAME: &str = ".nmem.toml";
+/// Folders above the folder of work that are looked at.
+const LEVELS: usize = 24;
+/// Keys that count by themselves.
+const BY_ITSELF: [&str; 3] = ["enabled", "language", "domain"];
+/// Keys that a trusted file may set.
+pub const WITH_TRUST: [&str; 7] = ["enabled", "inject", "context_bytes", "skip_tools", "ignore", "redact", "project"];
+
+/// A repository's file, as it was found.
+#[derive(Clone, Debug)]
+pub struct Wishes {
+    pub path: PathBuf,
+    pub sha256: String,
+    /// What it says; the reason where that can't be read.
+    pub table: Result<toml::Table, String>,
+    pub trusted: bool,
+}
+
+impl Wishes {
+    /// Whether it switches recording off. One that can't be read may say so, and less is always granted.
+    pub fn off(&self) -> bool {
+        self.table.as_ref().map_or(true, |table| table.get("enabled").is_some_and(|v| v.as_bool() != Some(true)))
+    }
+
+    /// Keys that wait for trust. Unknown ones are not named: the names are a repository's text.
+    pub fn waiting(&self) -> Vec<&'static str> {
+        let Ok(table) = &self.table else { return Vec::new() };
+        if self.trusted {
+            return Vec::new();
+        }
+        let asks = |key: &&str| table.contains_key(*key) && (!BY_ITSELF.contains(key) || *key == "enabled" && !self.off());
+        WITH_TRUST.into_iter().filter(asks).collect()
+    }
+}
+
+/// Finds the files between a folder and its project's root, the innermost first.
+pub fn find(folder: &Path, root: &Path, switches: &Switches) -> Vec<Wishes> {
+    let folders = folder.ancestors().take(LEVELS).take_while(|f| f.starts_with(root));
+    folders.filter_map(|folder| read(&folder.join(NAME), switches)).collect()
+}
+
+/// Reads one file; `None` where there is none, or it isn't a regular file.
+pub fn read(path: &Path, switches: &Switches) -> Option<Wishes> {
+    let text = files::small_text(path)?;
+    let sha256: String = Sha256::digest(text.as_bytes()).iter().map(|b| format!("{b:02x}")).collect();
+    let table = match text.len() as u64 {
+        files::SMALL.. => Err(format!("larger than {} bytes", files::SMALL - 1)),
+        _ => text.parse::<toml::Table>().map_err(|e| e.message().to_string()),
+    };
+    Some(Wishes { trusted: switches.trusts(path, &sha256), path: path.to_path_buf(), sha256, table })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wishes(text: &str, trusted: bool) -> Wishes {
+        let table = text.parse::<toml::Table>().map_err(|e| e.message().to_string());
+        Wishes { path: PathBuf::from("/x/.nmem.toml"), sha256: String::new(), table, trusted }
+    }
+
+    #[test]
+    fn a_repository_may_always_ask_for_less_and_waits_with_the_rest() {
+        assert!(wishes("enabled = false", false).off());
+        assert!(wishes("enabled = ", false).off() && wishes("enabled = \"no\"", false).off());
+        assert!(!wishes("enabled = true\nlanguage = \"de\"", false).off());
+        assert_eq!(wishes("enabled = true\ninject = \"all\"\nevil = 1", false).waiting(), ["enabled", "inject"]);
+        assert_eq!(wishes("enabled = false\nlanguage = \"de\"", false).waiting(), [] as [&str; 0]);
+        assert_eq!(wishes("inject = \"all\"", true).waiting(), [] as [&str; 0]);
+    }
+}

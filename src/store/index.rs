@@ -1,0 +1,159 @@
+//! The two text indexes: a row goes in with its row, can be made again from it, and goes out with it.
+//!
+//! They keep no text of their own (contentless FTS5), so all that stands in them comes from one function of the stored
+//! row: what was indexed when it was stored and what `doctor --fix` makes anew are the same.
+
+use super::{Store, Tx};
+use crate::index_text::{INDEX_TEXT_VERSION, index_text};
+use anyhow::Result;
+use rusqlite::{Row, params};
+
+/// The kinds of rows in `text_index`, in its rowid's two lowest bits: `prompt id * 4 + kind`.
+const INDEXED_PROMPT: i64 = 0;
+const INDEXED_KINDS: i64 = 4;
+/// Rows that are made anew in one transaction: 0.1 s, so that hooks beside it hardly wait.
+const BATCH: usize = 1000;
+
+/// The index's word for a project: it narrows a search inside the index, before anything is counted or cut.
+pub(super) fn scope(project: Option<i64>) -> String {
+    format!("project{}", project.unwrap_or(0))
+}
+
+/// What of a tool use is searched.
+pub(super) struct IndexedTool<'a> {
+    pub kind: &'a str,
+    pub content: Option<&'a str>,
+    pub path: Option<&'a str>,
+    pub description: Option<&'a str>,
+    pub error: Option<&'a str>,
+}
+
+const TOOL: &str = "SELECT t.id, s.project_id, t.kind, t.content, t.path, t.metadata ->> 'description', t.metadata ->> 'response'
+    FROM tool_uses t JOIN sessions s ON s.id = t.session_id";
+const PROMPT: &str =
+    "SELECT p.id, s.project_id, p.text FROM prompts p JOIN sessions s ON s.id = p.session_id WHERE p.kind <> 'thinking'";
+
+impl Tx<'_> {
+    /// Puts a prompt into the index; its first line counts twice.
+    pub(super) fn index_prompt(&self, id: i64, project: Option<i64>, text: &str) -> Result<()> {
+        let (title, body) = text.split_once('\n').unwrap_or((text, ""));
+        let sql = "INSERT INTO text_index(rowid, title, body, scope) VALUES (?1, ?2, ?3, ?4)";
+        let values = params![id * INDEXED_KINDS + INDEXED_PROMPT, index_text(title), index_text(body), scope(project)];
+        self.tx.prepare_cached(sql)?.execute(values)?;
+        Ok(())
+    }
+
+    /// Puts a tool use into the index.
+    pub(super) fn index_tool(&self, id: i64, project: Option<i64>, tool: &IndexedTool) -> Result<()> {
+        let text = |text: Option<&str>| text.map(index_text).unwrap_or_default();
+        let sql = "INSERT INTO tool_index(rowid, command, description, path, error, scope) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        self.tx.prepare_cached(sql)?.execute(params![
+            id,
+            text(tool.content.filter(|content| tool.path != Some(content))),
+            text(tool.description),
+            text(tool.path.filter(|_| tool.kind != "command")),
+            text(tool.error),
+            scope(project),
+        ])?;
+        Ok(())
+    }
+
+    fn index_tool_row(&self, row: &Row) -> Result<()> {
+        let text = |i: usize| row.get::<_, Option<String>>(i);
+        let (kind, content, path) = (row.get::<_, String>(2)?, text(3)?, text(4)?);
+        let (description, error) = (text(5)?, text(6)?);
+        let tool = IndexedTool {
+            kind: &kind,
+            content: content.as_deref(),
+            path: path.as_deref(),
+            description: description.as_deref(),
+            error: error.as_deref(),
+        };
+        self.index_tool(row.get(0)?, row.get(1)?, &tool)
+    }
+
+    /// Takes a prompt out of the index.
+    pub(super) fn unindex_prompt(&self, id: i64) -> Result<()> {
+        let rowid = id * INDEXED_KINDS + INDEXED_PROMPT;
+        self.tx.prepare_cached("DELETE FROM text_index WHERE rowid = ?1")?.execute([rowid])?;
+        Ok(())
+    }
+
+    /// Takes a tool use out of the index.
+    pub(super) fn unindex_tool(&self, id: i64) -> Result<()> {
+        self.tx.prepare_cached("DELETE FROM tool_index WHERE rowid = ?1")?.execute([id])?;
+        Ok(())
+    }
+
+    /// Makes the index's rows of a session anew: its project has changed.
+    pub(super) fn index_again(&self, session: i64) -> Result<()> {
+        let mut prompts = self.tx.prepare_cached(&format!("{PROMPT} AND p.session_id = ?1"))?;
+        let mut rows = prompts.query([session])?;
+        while let Some(row) = rows.next()? {
+            self.unindex_prompt(row.get(0)?)?;
+            self.index_prompt(row.get(0)?, row.get(1)?, &row.get::<_, String>(2)?)?;
+        }
+        let mut tools = self.tx.prepare_cached(&format!("{TOOL} WHERE t.session_id = ?1"))?;
+        let mut rows = tools.query([session])?;
+        while let Some(row) = rows.next()? {
+            self.unindex_tool(row.get(0)?)?;
+            self.index_tool_row(row)?;
+        }
+        Ok(())
+    }
+}
+
+impl Store {
+    /// The version of the text function with which the index was filled.
+    pub fn index_text_version(&self) -> Result<i64> {
+        Ok(self.conn.query_row("SELECT value FROM meta WHERE key = 'index_text_version'", [], |row| row.get(0))?)
+    }
+
+    /// Makes both indexes anew from the stored rows; `progress` is told rows done and rows in all.
+    pub fn rebuild_index(&mut self, progress: &mut dyn FnMut(i64, i64)) -> Result<()> {
+        let count = |table: &str| self.conn.query_row(&format!("SELECT coalesce(max(id), 0) FROM {table}"), [], |r| r.get(0));
+        let (prompts, tools): (i64, i64) = (count("prompts")?, count("tool_uses")?);
+        self.write(|tx| {
+            tx.tx.execute_batch(
+                "INSERT INTO text_index(text_index) VALUES ('delete-all'); INSERT INTO tool_index(tool_index) VALUES ('delete-all')",
+            )?;
+            Ok(())
+        })?;
+        for (is_tool, last) in [(false, prompts), (true, tools)] {
+            let done = if is_tool { prompts } else { 0 };
+            for from in (0..last).step_by(BATCH) {
+                self.write(|tx| tx.index_stretch(is_tool, from, (from + BATCH as i64).min(last)))?;
+                progress(done + from, prompts + tools);
+            }
+        }
+        self.write(|tx| {
+            tx.tx.execute("UPDATE meta SET value = ?1 WHERE key = 'index_text_version'", [INDEX_TEXT_VERSION])?;
+            Ok(())
+        })
+    }
+}
+
+impl Tx<'_> {
+    fn index_stretch(&self, is_tool: bool, from: i64, to: i64) -> Result<()> {
+        let sql = match is_tool {
+            true => format!("{TOOL} WHERE t.id > ?1 AND t.id <= ?2"),
+            false => format!("{PROMPT} AND p.id > ?1 AND p.id <= ?2"),
+        };
+        let mut statement = self.tx.prepare_cached(&sql)?;
+        let mut rows = statement.query([from, to])?;
+        while let Some(row) = rows.next()? {
+            match is_tool {
+                true => {
+                    // A hook beside this has put its own row in already.
+                    self.unindex_tool(row.get(0)?)?;
+                    self.index_tool_row(row)?;
+                }
+                false => {
+                    self.unindex_prompt(row.get(0)?)?;
+                    self.index_prompt(row.get(0)?, row.get(1)?, &row.get::<_, String>(2)?)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

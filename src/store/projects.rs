@@ -1,0 +1,143 @@
+//! Which project a session belongs to: found by any of its keys, made where none is known, and mended by hand.
+
+use super::{Store, Tx};
+use crate::model::{Millis, ProjectId, ProjectRow};
+use crate::redact::Clean;
+use anyhow::Result;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+const PROJECT: &str = "SELECT id, name, repo_url, root, created_at FROM projects";
+
+fn project(row: &Row) -> rusqlite::Result<ProjectRow> {
+    Ok(ProjectRow { id: row.get(0)?, name: row.get(1)?, repo_url: row.get(2)?, root: row.get(3)?, created_at: row.get(4)? })
+}
+
+/// The project that a folder's identity leads to: the innermost part that was split off, else its surest key.
+fn known(conn: &Connection, id: &ProjectId) -> Result<Option<i64>> {
+    let mut statement = conn.prepare_cached("SELECT project_id FROM project_keys WHERE key = ?1")?;
+    for key in id.places.iter().chain(&id.keys) {
+        if let Some(project) = statement.query_row([key], |row| row.get(0)).optional()? {
+            return Ok(Some(project));
+        }
+    }
+    Ok(None)
+}
+
+impl Tx<'_> {
+    /// Finds the project of an identity, or makes it. Keys that are new to it are noted, so that a repository that moves,
+    /// or gets its first remote, stays what it is.
+    pub(super) fn project(&self, id: &Clean<ProjectId>, at: Millis) -> Result<i64> {
+        let known = known(&self.tx, id)?;
+        let project = match known {
+            Some(project) => {
+                let sql = "UPDATE projects SET root = ?2, repo_url = coalesce(?3, repo_url) WHERE id = ?1";
+                self.tx.prepare_cached(sql)?.execute(params![project, id.root, id.repo_url])?;
+                project
+            }
+            None => {
+                let sql = "INSERT INTO projects(name, repo_url, root, created_at) VALUES (?1, ?2, ?3, ?4)";
+                self.tx.prepare_cached(sql)?.execute(params![id.name, id.repo_url, id.root, at])?;
+                self.tx.last_insert_rowid()
+            }
+        };
+        // The keys of the whole are not those of a part that was split off.
+        if !self.is_part(project, id)? {
+            let mut note =
+                self.tx.prepare_cached("INSERT INTO project_keys(key, project_id) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?;
+            id.keys.iter().try_for_each(|key| note.execute(params![key, project]).map(drop))?;
+        }
+        Ok(project)
+    }
+
+    fn is_part(&self, project: i64, id: &ProjectId) -> Result<bool> {
+        let mut statement = self.tx.prepare_cached("SELECT 1 FROM project_keys WHERE project_id = ?1 AND key = ?2")?;
+        for place in &id.places {
+            if statement.exists(params![project, place])? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// What moving sessions between projects did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    pub sessions: usize,
+}
+
+impl Store {
+    /// The project that a folder's identity leads to.
+    pub fn project_by_identity(&self, id: &ProjectId) -> Result<Option<ProjectRow>> {
+        match known(&self.conn, id)? {
+            Some(project) => self.project_by_row(project),
+            None => Ok(None),
+        }
+    }
+
+    fn project_by_row(&self, id: i64) -> Result<Option<ProjectRow>> {
+        Ok(self.conn.prepare_cached(&format!("{PROJECT} WHERE id = ?1"))?.query_row([id], project).optional()?)
+    }
+
+    /// All projects, the one that was last at work first, each with its sessions and the time of the last.
+    pub fn projects(&self) -> Result<Vec<(ProjectRow, i64, Option<Millis>)>> {
+        let sql = "SELECT p.id, p.name, p.repo_url, p.root, p.created_at, count(s.id), max(s.active_at)
+                   FROM projects p LEFT JOIN sessions s ON s.project_id = p.id GROUP BY p.id ORDER BY 7 DESC, p.id DESC";
+        let row = |row: &Row| Ok((project(row)?, row.get(5)?, row.get(6)?));
+        Ok(self.conn.prepare(sql)?.query_map([], row)?.collect::<Result<_, _>>()?)
+    }
+
+    /// What a project is known by.
+    pub fn project_keys(&self, id: i64) -> Result<Vec<String>> {
+        let sql = "SELECT key FROM project_keys WHERE project_id = ?1 ORDER BY key";
+        Ok(self.conn.prepare_cached(sql)?.query_map([id], |row| row.get(0))?.collect::<Result<_, _>>()?)
+    }
+
+    /// Gives a project another name.
+    pub fn rename_project(&mut self, id: i64, name: &Clean<String>) -> Result<()> {
+        self.write(|tx| Ok(tx.tx.execute("UPDATE projects SET name = ?2 WHERE id = ?1", params![id, **name])?)).map(drop)
+    }
+
+    /// Makes two projects one: the sessions and keys of `from` become those of `into`.
+    pub fn merge_projects(&mut self, from: i64, into: i64) -> Result<Moved> {
+        self.write(|tx| {
+            let sessions = tx.sessions_where("project_id = ?1", &[&from])?;
+            tx.move_sessions(&sessions, into)?;
+            tx.tx.execute("UPDATE project_keys SET project_id = ?2 WHERE project_id = ?1", [from, into])?;
+            tx.tx.execute("DELETE FROM projects WHERE id = ?1", [from])?;
+            Ok(Moved { sessions: sessions.len() })
+        })
+    }
+
+    /// Makes a folder, and all below it, a project of its own: its sessions go there, those that begin later too.
+    pub fn split_project(&mut self, from: i64, folder: &Clean<String>, name: &Clean<String>, at: Millis) -> Result<Moved> {
+        self.write(|tx| {
+            let sql = "INSERT INTO projects(name, repo_url, root, created_at) SELECT ?2, repo_url, ?3, ?4 FROM projects WHERE id = ?1";
+            tx.tx.execute(sql, params![from, **name, **folder, at])?;
+            let into = tx.tx.last_insert_rowid();
+            let sql = "INSERT INTO project_keys(key, project_id) VALUES (?1, ?2) ON CONFLICT(key) DO UPDATE SET project_id = excluded.project_id";
+            tx.tx.execute(sql, params![format!("under:{}", **folder), into])?;
+            let below = format!("{}/", folder.trim_end_matches('/'));
+            let sessions =
+                tx.sessions_where("project_id = ?1 AND (cwd = ?2 OR substr(cwd, 1, length(?3)) = ?3)", &[&from, &**folder, &below])?;
+            tx.move_sessions(&sessions, into)?;
+            Ok(Moved { sessions: sessions.len() })
+        })
+    }
+}
+
+impl Tx<'_> {
+    fn sessions_where(&self, condition: &str, values: &[&dyn rusqlite::ToSql]) -> Result<Vec<i64>> {
+        let sql = format!("SELECT id FROM sessions WHERE {condition}");
+        Ok(self.tx.prepare(&sql)?.query_map(values, |row| row.get(0))?.collect::<Result<_, _>>()?)
+    }
+
+    /// Moves sessions to a project; the index holds the project's word with each row, so it is written anew.
+    fn move_sessions(&self, sessions: &[i64], into: i64) -> Result<()> {
+        for session in sessions {
+            self.tx.prepare_cached("UPDATE sessions SET project_id = ?2 WHERE id = ?1")?.execute(params![session, into])?;
+            self.index_again(*session)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,156 @@
+//! Keeps events that could not be stored, in order, until they can be: one JSON line each (ADR/0010).
+//!
+//! They wait beside the database, else in one of two other folders. Nobody overtakes: while a later place holds lines, new
+//! ones go there, and the places are drained in their order. A line has a format version, an id that is unique in the
+//! store, and the event, redacted. Whoever drains holds the database's write lock, moves the files aside under their own
+//! locks, stores their lines in the same transaction as its own event, and removes them after the commit. If it dies in
+//! between, the ids in `drained` make the second time harmless. A line that the store refuses for good (not for an outage)
+//! goes to the rejected file, or nothing would ever drain.
+
+mod drain;
+
+use crate::files::{self, append_private, open_private};
+use crate::model::{Event, Files, beside};
+use crate::redact::Clean;
+use anyhow::{Result, bail};
+use serde::Serialize;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+const FORMAT: u32 = 1;
+/// The lock is held for one write or one rename: whoever waits longer than this has met a stopped process.
+const LOCK_WAIT: Duration = Duration::from_millis(200);
+
+#[derive(Serialize)]
+struct Written<'a> {
+    v: u32,
+    id: String,
+    event: &'a Clean<Event>,
+}
+
+/// Tells whether events wait.
+pub fn is_waiting(files: &Files) -> bool {
+    files.spools.iter().any(|spool| holds(spool))
+}
+
+/// The places where events wait.
+pub fn waiting_places(files: &Files) -> Vec<&Path> {
+    files.spools.iter().map(PathBuf::as_path).filter(|spool| holds(spool)).collect()
+}
+
+/// Counts the events that wait.
+pub fn waiting(files: &Files) -> usize {
+    let all = files.spools.iter().filter(|spool| holds(spool)).flat_map(|spool| [spool.clone(), aside(spool)]);
+    all.filter_map(|p| open_private(&p).ok()).map(|f| BufReader::new(f).lines().count()).sum()
+}
+
+/// Counts the lines that could never be stored.
+pub fn rejected(files: &Files) -> usize {
+    open_private(&files.rejected).map_or(0, |f| BufReader::new(f).lines().count())
+}
+
+/// Whether a place holds lines, and is ours: a folder that others may write to is looked at with care.
+fn holds(spool: &Path) -> bool {
+    let lines = |path: &Path| fs::symlink_metadata(path).is_ok_and(|m| m.is_file() && m.len() > 0);
+    lines(spool) || lines(&aside(spool))
+}
+
+/// Makes sure of a place's folder: beside the database it is made like the database's own, elsewhere it must be ours.
+fn folder(files: &Files, spool: &Path) -> io::Result<()> {
+    let folder = spool.parent().unwrap_or(Path::new("/"));
+    match files.spools.first().is_some_and(|first| first == spool) {
+        true if folder.is_dir() => Ok(()),
+        true => files::make_folder(folder),
+        false => files::own_folder(folder),
+    }
+}
+
+/// Appends an event at the first place that takes it, but at none before the last that holds lines. Where none takes it,
+/// the loss is counted.
+pub fn append(files: &Files, event: &Clean<Event>) -> Result<()> {
+    let mut line = serde_json::to_vec(&Written { v: FORMAT, id: files::unique(), event })?;
+    line.push(b'\n');
+    let last = files.spools.iter().rposition(|spool| holds(spool)).unwrap_or(0);
+    let (before, from) = files.spools.split_at(last);
+    let mut errors = Vec::new();
+    // Out of order is better than lost.
+    for spool in from.iter().chain(before) {
+        match folder(files, spool).and_then(|()| append_line(spool, &line)) {
+            Ok(()) => return Ok(()),
+            Err(error) => errors.push(format!("{}: {error}", spool.display())),
+        }
+    }
+    count_loss(files);
+    bail!("an event is lost: {}", errors.join("; "))
+}
+
+fn append_line(spool: &Path, line: &[u8]) -> io::Result<()> {
+    let mut file = locked(spool)?;
+    let length = file.seek(SeekFrom::End(0))?;
+    let mut text = Vec::new();
+    // A line that a crash has cut must not swallow this one.
+    if length > 0 {
+        let mut last = [0];
+        file.seek(SeekFrom::End(-1))?;
+        file.read_exact(&mut last)?;
+        if last != *b"\n" {
+            text.push(b'\n');
+        }
+    }
+    text.extend_from_slice(line);
+    file.write_all(&text).inspect_err(|_| drop(file.set_len(length)))
+}
+
+/// Counts a lost event: the count is the length of an empty file, which a full disk still takes.
+fn count_loss(files: &Files) {
+    let count = |spool: &PathBuf| {
+        folder(files, spool)?;
+        let file = append_private(&losses(spool))?;
+        let _ = file.lock();
+        file.set_len(file.metadata()?.len() + 1)
+    };
+    let _ = files.spools.iter().any(|spool| count(spool).is_ok());
+}
+
+/// How many events were lost because nothing at all could be written.
+pub fn lost(files: &Files) -> u64 {
+    let length = |spool: &PathBuf| fs::symlink_metadata(losses(spool)).ok().filter(|m| m.is_file()).map(|m| m.len());
+    files.spools.iter().filter_map(length).sum()
+}
+
+/// Begins to count anew, once the losses were told.
+pub fn losses_were_told(files: &Files) {
+    for spool in &files.spools {
+        let _ = fs::remove_file(losses(spool));
+    }
+}
+
+fn aside(spool: &Path) -> PathBuf {
+    beside(spool, "-draining")
+}
+
+fn losses(spool: &Path) -> PathBuf {
+    beside(spool, "-lost")
+}
+
+/// Opens the spool and locks it; opens it again where it was moved aside in between.
+fn locked(spool: &Path) -> io::Result<File> {
+    let begun = Instant::now();
+    loop {
+        let file = append_private(spool)?;
+        match file.try_lock() {
+            Ok(()) if is_at(&file, spool) => return Ok(file),
+            Ok(()) => {}
+            Err(fs::TryLockError::WouldBlock) if begun.elapsed() < LOCK_WAIT => std::thread::sleep(Duration::from_millis(1)),
+            // A file system without locks: the rename is atomic, and one write appends whole.
+            Err(_) => return Ok(file),
+        }
+    }
+}
+
+fn is_at(file: &File, spool: &Path) -> bool {
+    let standing = fs::symlink_metadata(spool);
+    matches!((file.metadata(), standing), (Ok(a), Ok(b)) if files::identity(&a) == files::identity(&b))
+}
