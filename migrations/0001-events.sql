@@ -52,7 +52,7 @@ CREATE TABLE sessions (
   cache_write_tokens INTEGER,
   context_tokens     INTEGER,
   cost_usd           REAL,
-  UNIQUE (platform, agent_session_id)
+  UNIQUE (agent_session_id, platform)
 ) STRICT;
 
 -- The last sessions of a project: context, search without words.

@@ -107,6 +107,48 @@ pub fn own_folder(folder: &Path) -> io::Result<()> {
     make_folder(folder)
 }
 
+/// File systems on which processes of several machines may meet, or shared memory may not work, by the number that
+/// statfs(2) gives: NFS, SMB and CIFS, AFS, Coda, 9P, Ceph, GPFS, Lustre, VirtualBox, and whatever is behind FUSE.
+#[cfg(target_os = "linux")]
+const REMOTE: [u32; 13] = [
+    0x6969,
+    0x517B,
+    0xFF53_4D42,
+    0xFE53_4D42,
+    0x5346_414F,
+    0x7375_7245,
+    0x0102_1997,
+    0x00C3_6400,
+    0x4750_4653,
+    0x0BD0_0BD0,
+    0x786F_4256,
+    0x6573_5546,
+    0x564C,
+];
+
+/// Whether a folder lies on a network file system, where SQLite's write-ahead log does not work.
+#[cfg(target_os = "linux")]
+pub fn is_remote(folder: &Path) -> bool {
+    use std::os::unix::ffi::OsStrExt;
+    let Ok(path) = std::ffi::CString::new(folder.as_os_str().as_bytes()) else { return false };
+    let mut found = std::mem::MaybeUninit::<libc::statfs>::zeroed();
+    // SAFETY: a NUL-terminated path and room for one statfs, which zeroes are a valid value of.
+    #[expect(unsafe_code, reason = "std does not tell the file system")]
+    let kind = unsafe {
+        if libc::statfs(path.as_ptr(), found.as_mut_ptr()) != 0 {
+            return false;
+        }
+        found.assume_init().f_type
+    };
+    REMOTE.contains(&(kind as u32))
+}
+
+/// Elsewhere it isn't asked: macOS and Windows keep the application data folder on a local disk.
+#[cfg(not(target_os = "linux"))]
+pub fn is_remote(_: &Path) -> bool {
+    false
+}
+
 /// The user whom this process acts for.
 #[cfg(unix)]
 pub fn user() -> u32 {

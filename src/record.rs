@@ -112,6 +112,9 @@ impl Recorder<'_> {
 
     /// Stores what waits in the spool.
     pub fn drain(&self, store: &mut Store) -> Result<()> {
+        if !spool::is_waiting(&self.config.files.value) {
+            return Ok(());
+        }
         let identify: Identify = &|cwd| Some(self.redactor.clean(self.project(cwd)?));
         store.write_after_spool(self.redactor, &|tx, event| tx.store_event(event, None, identify), |_| Ok(()))
     }

@@ -37,6 +37,9 @@ pub struct Event {
     pub session: String,
     /// When this process read it.
     pub at: Millis,
+    /// When it happened, where the platform says so.
+    #[serde(default)]
+    pub time: Option<Millis>,
     /// The agent's working directory, absolute.
     pub cwd: Option<String>,
     /// The transcript that the platform named, absolute. Never opened without the checks of `untrusted`.

@@ -97,6 +97,28 @@ pub enum Found {
     ToolUse(Box<ToolUseRow>),
 }
 
+/// Rows that are to be forgotten, by their ids.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Going {
+    pub prompts: Vec<i64>,
+    pub tool_uses: Vec<i64>,
+    /// Sessions that go whole, and what their agents call them.
+    pub sessions: Vec<i64>,
+    pub session_ids: Vec<String>,
+    /// Sessions that lose some of their rows.
+    pub touched: Vec<i64>,
+    /// Sessions of which entries of the task list go.
+    pub task_lists: Vec<i64>,
+    pub projects: Vec<i64>,
+}
+
+impl Going {
+    /// Whether nothing would go.
+    pub fn is_empty(&self) -> bool {
+        *self == Going::default()
+    }
+}
+
 /// What `nmem status` counts.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {

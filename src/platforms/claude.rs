@@ -6,8 +6,8 @@
 use super::Surroundings;
 use crate::command_kind;
 use crate::model::{
-    CommandKind, Commit, Event, Happening, Kind, Metadata, Platform, SessionStart, StartSource, Task, TaskChange, TaskPatch,
-    ToolUse,
+    CommandKind, Commit, Event, Happening, Kind, Metadata, Millis, Platform, SessionStart, StartSource, Task, TaskChange,
+    TaskPatch, ToolUse,
 };
 use serde_json::Value;
 
@@ -35,6 +35,7 @@ pub fn decode(payload: &Value, around: &Surroundings) -> Result<Option<Event>, S
         platform: Platform::ClaudeCode,
         session: session.ok_or_else(|| format!("{name} without session_id"))?,
         at: around.now,
+        time: time(&payload["timestamp"]),
         cwd: text(&payload["cwd"]),
         transcript: text(&payload["transcript_path"]),
         transcript_length: None,
@@ -42,6 +43,12 @@ pub fn decode(payload: &Value, around: &Surroundings) -> Result<Option<Event>, S
         agent: text(&payload["agent_id"]),
         what,
     }))
+}
+
+/// Claude Code tells no time; other agents that run its hooks do, as RFC 3339 or in milliseconds.
+fn time(value: &Value) -> Option<Millis> {
+    let text = value.as_str().and_then(|t| t.parse::<jiff::Timestamp>().ok()).map(|t| t.as_millisecond());
+    text.or_else(|| value.as_i64())
 }
 
 fn happening(name: &str, payload: &Value, around: &Surroundings) -> Option<Happening> {

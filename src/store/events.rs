@@ -5,9 +5,27 @@ use crate::model::{Event, GitState, Happening, Millis, Platform, ProjectId, Sess
 use crate::redact::Clean;
 use anyhow::Result;
 use rusqlite::{OptionalExtension, named_params, params};
+use sha2::{Digest, Sha256};
 
 /// Two deliveries of an event without an id count as one within this time.
 pub(super) const SAME_EVENT: Millis = 2000;
+/// The session of a platform (`?1`) by the agent's own id (`?2`). A long id is nobody else's: where another platform's
+/// hooks tell of it too, as Cursor and VS Code run the hooks of Claude's settings, it is the same session.
+pub(super) const THIS_SESSION: &str =
+    "s.agent_session_id = ?2 AND (s.platform = ?1 OR length(?2) >= 16) ORDER BY s.platform <> ?1 LIMIT 1";
+
+/// A name for an event that the platform gives no id, but a time: the same for each time it is told.
+pub(super) fn name_of(event: &Event, texts: &[Option<&str>]) -> Option<String> {
+    let time = event.time?.to_string();
+    let mut hash = Sha256::new();
+    for text in texts.iter().copied().chain([Some(time.as_str())]) {
+        let text = text.unwrap_or_default();
+        hash.update((text.len() as u64).to_le_bytes());
+        hash.update(text.as_bytes());
+    }
+    Some(format!("~{}", hash.finalize()[..12].iter().map(|b| format!("{b:02x}")).collect::<String>()))
+}
+
 /// Finds the project of a working directory, when a session is seen for the first time.
 pub type Identify<'a> = &'a dyn Fn(&str) -> Option<Clean<ProjectId>>;
 
@@ -43,8 +61,8 @@ pub(super) struct Session {
 impl Store {
     /// Returns how far the transcript of a session has been read; `None` for a session never seen.
     pub fn transcript_mark(&self, platform: Platform, session: &str) -> Result<Option<TranscriptMark>> {
-        let sql = "SELECT transcript_offset, turn_offset, transcript_message FROM sessions WHERE platform = ?1 AND agent_session_id = ?2";
-        let mut statement = self.conn.prepare_cached(sql)?;
+        let sql = format!("SELECT transcript_offset, turn_offset, transcript_message FROM sessions s WHERE {THIS_SESSION}");
+        let mut statement = self.conn.prepare_cached(&sql)?;
         let row = |row: &rusqlite::Row| {
             let turn = row.get::<_, Option<i64>>(1)?.map(|turn| turn.max(0) as u64);
             Ok(TranscriptMark { offset: row.get::<_, i64>(0)?.max(0) as u64, turn, last_message: row.get(2)? })
@@ -159,7 +177,9 @@ impl Tx<'_> {
     }
 
     fn known_session(&self, event: &Clean<Event>) -> Result<Option<Session>> {
-        let sql = "SELECT id, cwd, prompts, tool_uses, last_prompt_id, tasks, project_id, muted FROM sessions WHERE platform = ?1 AND agent_session_id = ?2";
+        let sql = format!(
+            "SELECT id, cwd, prompts, tool_uses, last_prompt_id, tasks, project_id, muted FROM sessions s WHERE {THIS_SESSION}"
+        );
         let row = |row: &rusqlite::Row| {
             Ok(Session {
                 id: row.get(0)?,
@@ -172,7 +192,7 @@ impl Tx<'_> {
                 muted: row.get(7)?,
             })
         };
-        Ok(self.tx.prepare_cached(sql)?.query_row(params![event.platform.name(), event.session], row).optional()?)
+        Ok(self.tx.prepare_cached(&sql)?.query_row(params![event.platform.name(), event.session], row).optional()?)
     }
 
     fn start_session(&self, id: i64, event: &Event, start: &SessionStart) -> Result<()> {
@@ -204,7 +224,8 @@ impl Tx<'_> {
     }
 
     fn user_prompt(&self, session: &Session, event: &Event, text: &str) -> Result<()> {
-        if event.prompt.is_none() && self.told_just_now(session, "user", text, event.at)? {
+        let named = event.prompt.is_some() || event.time.is_some();
+        if !named && self.told_just_now(session, "user", text, event.at)? {
             return Ok(());
         }
         let number = session.prompts + 1;
@@ -243,7 +264,9 @@ impl Tx<'_> {
     ) -> Result<Option<i64>> {
         let sql = "INSERT INTO prompts(session_id, number, source, kind, platform_prompt_id, agent_id, text, received_at)
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING";
-        let values = params![session.id, number, source, kind, event.prompt, event.agent, text, event.at];
+        let unnamed = event.prompt.is_none() && source == "user";
+        let name = if unnamed { name_of(event, &[Some(text)]) } else { event.prompt.clone() };
+        let values = params![session.id, number, source, kind, name, event.agent, text, event.at];
         if self.tx.prepare_cached(sql)?.execute(values)? == 0 {
             return Ok(None);
         }

@@ -1,6 +1,7 @@
 //! Reads what is stored: the last sessions of a project, one thing whole, counts.
 
 use super::Store;
+use super::events::THIS_SESSION;
 use crate::model::{Client, Counts, Found, LastEvent, Millis, Platform, ProjectRow, PromptRow, SessionRow, Story, ToolUseRow};
 use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, params};
@@ -91,8 +92,9 @@ fn tool_use(row: &Row) -> rusqlite::Result<ToolUseRow> {
 impl Store {
     /// The project of a session.
     pub fn project_of(&self, platform: Platform, session: &str) -> Result<Option<ProjectRow>> {
-        let sql = "SELECT p.id, p.name, p.repo_url, p.root, p.created_at FROM sessions s JOIN projects p ON p.id = s.project_id
-                   WHERE s.platform = ?1 AND s.agent_session_id = ?2";
+        let sql = format!(
+            "SELECT p.id, p.name, p.repo_url, p.root, p.created_at FROM sessions s JOIN projects p ON p.id = s.project_id WHERE {THIS_SESSION}"
+        );
         let row = |row: &Row| {
             Ok(ProjectRow {
                 id: row.get(0)?,
@@ -102,7 +104,7 @@ impl Store {
                 created_at: row.get(4)?,
             })
         };
-        Ok(self.conn.prepare_cached(sql)?.query_row([platform.name(), session], row).optional()?)
+        Ok(self.conn.prepare_cached(&sql)?.query_row([platform.name(), session], row).optional()?)
     }
 
     /// Returns the last sessions of a project that hold something, newest first.
@@ -119,7 +121,7 @@ impl Store {
 
     /// Finds a session by the agent's own id.
     pub fn session_by_agent_id(&self, platform: Platform, id: &str) -> Result<Option<SessionRow>> {
-        let sql = format!("{SESSION} WHERE s.platform = ?1 AND s.agent_session_id = ?2");
+        let sql = format!("{SESSION} WHERE {THIS_SESSION}");
         Ok(self.conn.prepare_cached(&sql)?.query_row([platform.name(), id], session).optional()?)
     }
 

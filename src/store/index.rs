@@ -109,6 +109,18 @@ impl Store {
         Ok(self.conn.query_row("SELECT value FROM meta WHERE key = 'index_text_version'", [], |row| row.get(0))?)
     }
 
+    /// How many rows the indexes lack, or have too many.
+    pub fn unindexed(&self) -> Result<i64> {
+        let sql = "SELECT abs((SELECT count(*) FROM prompts WHERE kind <> 'thinking') - (SELECT count(*) FROM text_index_docsize WHERE id % ?1 = ?2))
+                        + abs((SELECT count(*) FROM tool_uses) - (SELECT count(*) FROM tool_index_docsize))";
+        Ok(self.conn.query_row(sql, [INDEXED_KINDS, INDEXED_PROMPT], |row| row.get(0))?)
+    }
+
+    /// Makes SQLite's own indexes anew.
+    pub fn reindex(&self) -> Result<()> {
+        Ok(self.conn.execute_batch("REINDEX")?)
+    }
+
     /// Makes both indexes anew from the stored rows; `progress` is told rows done and rows in all.
     pub fn rebuild_index(&mut self, progress: &mut dyn FnMut(i64, i64)) -> Result<()> {
         let count = |table: &str| self.conn.query_row(&format!("SELECT coalesce(max(id), 0) FROM {table}"), [], |r| r.get(0));

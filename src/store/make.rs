@@ -32,8 +32,12 @@ fn build(draft: &Path) -> Result<()> {
     #[expect(clippy::disallowed_methods, reason = "a new database is opened here alone")]
     let mut conn = Connection::open(draft)?;
     // Nothing is lost if this fails half-way: the draft is thrown away.
-    conn.execute_batch("PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL;")?;
-    bring_up(&mut conn, draft)?;
+    conn.execute_batch("PRAGMA synchronous = OFF")?;
+    // The write-ahead log needs shared memory, which machines don't share.
+    if !files::is_remote(draft.parent().unwrap_or(Path::new("/"))) {
+        conn.execute_batch("PRAGMA journal_mode = WAL")?;
+    }
+    bring_up(&mut conn, draft, true)?;
     conn.close().map_err(|(_, e)| e)?;
     fs::File::open(draft)?.sync_all()?;
     Ok(())

@@ -9,7 +9,14 @@ use anyhow::{Context, Result};
 use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
 
-const MIGRATIONS: &[&str] = &[include_str!("../../migrations/0001-events.sql")];
+/// One step of the schema.
+struct Migration {
+    sql: &'static str,
+    /// At most 50 ms at 1,000,000 tool uses: hooks may apply it. Before another they keep their events in the spool.
+    quick: bool,
+}
+
+const MIGRATIONS: &[Migration] = &[Migration { sql: include_str!("../../migrations/0001-events.sql"), quick: true }];
 
 /// The schema's version that this binary writes.
 pub const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;
@@ -17,24 +24,38 @@ pub const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;
 /// `application_id` of our databases: "nmem".
 const APPLICATION: i64 = 0x6e6d_656d;
 
-/// Applies the migrations that are missing, each in a transaction of its own.
-pub fn bring_up(conn: &mut Connection, path: &Path) -> Result<()> {
+/// Applies the migrations that are missing, each in a transaction of its own. Who isn't `patient` applies quick ones only.
+pub fn bring_up(conn: &mut Connection, path: &Path, patient: bool) -> Result<()> {
     refuse_foreign(conn, path)?;
-    while version(conn)? < SCHEMA_VERSION {
+    apply(conn, path, MIGRATIONS, patient)?;
+    refuse_other_versions(conn, path)
+}
+
+fn apply(conn: &mut Connection, path: &Path, migrations: &[Migration], patient: bool) -> Result<()> {
+    let goal = migrations.len() as i64;
+    let mut at = version(conn)?;
+    // In an empty database everything is quick.
+    let patient = patient || at == 0;
+    while at < goal {
         let tx = conn.transaction_with_behavior(TransactionBehavior::Exclusive)?;
         // Read again under the lock: another process may have been faster.
-        let at = version(&tx)?;
-        if let Some(sql) = usize::try_from(at).ok().and_then(|at| MIGRATIONS.get(at)) {
-            tx.execute_batch(sql).with_context(|| format!("migration {} of {}", at + 1, path.display()))?;
+        at = version(&tx)?;
+        if let Some(migration) = usize::try_from(at).ok().and_then(|at| migrations.get(at)) {
+            if !migration.quick && !patient {
+                let what = format!("{} must be brought up to this nmem, which takes longer than a hook may", path.display());
+                return Err(Failure::new(what, "run `nmem status` once").into());
+            }
+            tx.execute_batch(migration.sql).with_context(|| format!("migration {} of {}", at + 1, path.display()))?;
             if at == 0 {
                 tx.pragma_update(None, "application_id", APPLICATION)?;
                 tx.execute("INSERT INTO meta(key, value) VALUES ('index_text_version', ?1)", [INDEX_TEXT_VERSION])?;
             }
-            tx.pragma_update(None, "user_version", at + 1)?;
+            at += 1;
+            tx.pragma_update(None, "user_version", at)?;
         }
         tx.commit()?;
     }
-    refuse_other_versions(conn, path)
+    Ok(())
 }
 
 /// Refuses a database of a newer nmem, and for reading also one that has not been brought up.
@@ -85,6 +106,20 @@ mod tests {
         assert_eq!(store.index_text_version().unwrap(), INDEX_TEXT_VERSION);
         let mode: String = store.conn.query_row("PRAGMA journal_mode", [], |r| r.get(0)).unwrap();
         assert_eq!(mode, "wal");
+    }
+
+    #[test]
+    fn a_hook_leaves_a_slow_migration_to_a_person() {
+        let scratch = Scratch::new("slow");
+        let mut store = scratch.open();
+        let migration = |sql, quick| Migration { sql, quick };
+        let later = [migration("", true), migration("CREATE TABLE quick(x)", true), migration("CREATE TABLE slow(x)", false)];
+        let path = scratch.files().db;
+        let error = apply(&mut store.conn, &path, &later, false).unwrap_err();
+        assert!(error.to_string().contains("must be brought up"), "{error}");
+        assert_eq!(version(&store.conn).unwrap(), 2, "the quick one before it is applied");
+        apply(&mut store.conn, &path, &later, true).unwrap();
+        assert_eq!(version(&store.conn).unwrap(), 3);
     }
 
     #[test]

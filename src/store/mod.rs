@@ -5,6 +5,7 @@
 //! NORMAL: `kill -9` loses nothing, a power cut may lose the last commits but never the file.
 
 pub mod events;
+pub mod forget;
 pub mod history;
 mod index;
 mod make;
@@ -80,7 +81,7 @@ impl Store {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut store = Store::connect(files, flags, wait)?;
         store.found = Some(found);
-        migrate::bring_up(&mut store.conn, &files.db)?;
+        migrate::bring_up(&mut store.conn, &files.db, wait > HOOK_WAIT)?;
         Ok(store)
     }
 
@@ -92,6 +93,13 @@ impl Store {
         drop(self);
         make::set_aside(&files, found)?;
         Ok(true)
+    }
+
+    /// Sets the database aside, since a person knows it to be broken. What is opened next is a new one.
+    pub fn set_aside(self) -> Result<()> {
+        let (found, files) = (self.found.context("the database was opened for reading")?, self.files.clone());
+        drop(self);
+        make::set_aside(&files, found)
     }
 
     /// Databases that were found broken and set aside.
@@ -117,6 +125,11 @@ impl Store {
         conn.busy_timeout(wait)?;
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         conn.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0;")?;
+        // A database without a log may be one that has none, on a network file system.
+        let writes = flags.contains(OpenFlags::SQLITE_OPEN_READ_WRITE);
+        if writes && !files.wal().exists() && journal_mode(&conn)? != "wal" {
+            conn.query_row("PRAGMA journal_mode = TRUNCATE", [], |_| Ok(()))?;
+        }
         Ok(Store { conn, files: files.clone(), found: None })
     }
 
@@ -145,10 +158,35 @@ impl Store {
         }
     }
 
+    /// How changes are made safe: `wal`, or `truncate` on a network file system.
+    pub fn journal_mode(&self) -> Result<String> {
+        journal_mode(&self.conn)
+    }
+
+    /// Changes how changes are made safe, for good.
+    pub fn set_journal_mode(&self, mode: &str) -> Result<()> {
+        let now: String = self.conn.query_row(&format!("PRAGMA journal_mode = {mode}"), [], |row| row.get(0))?;
+        if now != mode {
+            bail!("the journal stays `{now}`: another program has the database open");
+        }
+        Ok(())
+    }
+
+    /// Asks SQLite whether the file is sound; the first findings where it isn't.
+    pub fn integrity(&self) -> Result<Vec<String>> {
+        let mut check = self.conn.prepare("PRAGMA integrity_check(5)")?;
+        let lines: Vec<String> = check.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        Ok(lines.into_iter().filter(|line| line != "ok").collect())
+    }
+
     /// The files of this database.
     pub fn files(&self) -> &Files {
         &self.files
     }
+}
+
+fn journal_mode(conn: &Connection) -> Result<String> {
+    Ok(conn.query_row("PRAGMA journal_mode", [], |row| row.get(0))?)
 }
 
 /// Puts folder and file into their modes, also where looser ones stand already; tells which file stands there.

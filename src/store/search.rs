@@ -281,6 +281,7 @@ mod tests {
             platform: Platform::ClaudeCode,
             session: format!("in {project}"),
             at: n as i64,
+            time: None,
             cwd: Some(project.into()),
             transcript: None,
             transcript_length: None,

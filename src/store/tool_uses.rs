@@ -1,7 +1,7 @@
 //! Stores tool uses, and the task list that some of them keep.
 
 use super::Tx;
-use super::events::{SAME_EVENT, Session};
+use super::events::{SAME_EVENT, Session, name_of};
 use super::index::IndexedTool;
 use crate::model::{Event, Task, TaskChange, ToolUse};
 use anyhow::Result;
@@ -13,7 +13,10 @@ const TASKS: usize = 50;
 impl Tx<'_> {
     /// Stores a tool use, once; and the task list, where the tool keeps it.
     pub(super) fn tool_use(&self, session: &Session, event: &Event, tool: &ToolUse) -> Result<()> {
-        if tool.id.is_none() && self.used_just_now(session, event, tool)? {
+        let texts = [Some(tool.source_event.as_str()), Some(&tool.name), tool.content.as_deref(), tool.path.as_deref()];
+        let more = [tool.input.as_deref(), tool.outcome.as_deref(), tool.metadata.response.as_deref()];
+        let id = tool.id.clone().or_else(|| name_of(event, &[&texts[..], &more[..]].concat()));
+        if id.is_none() && self.used_just_now(session, event, tool)? {
             return Ok(());
         }
         // What a machine-made prompt sets off belongs to the person's prompt before it.
@@ -26,7 +29,7 @@ impl Tx<'_> {
                    ON CONFLICT(session_id, tool_use_id) WHERE tool_use_id IS NOT NULL DO NOTHING";
         let metadata = Some(serde_json::to_string(&tool.metadata)?).filter(|json| json != "{}");
         let inserted = self.tx.prepare_cached(sql)?.execute(named_params! {
-            ":session": session.id, ":seq": session.tool_uses + 1, ":prompt": prompt, ":id": tool.id, ":at": event.at,
+            ":session": session.id, ":seq": session.tool_uses + 1, ":prompt": prompt, ":id": id, ":at": event.at,
             ":cwd": event.cwd.as_deref().filter(|cwd| session.cwd.as_deref() != Some(cwd)),
             ":name": tool.name, ":kind": tool.kind.name(), ":command": tool.command.map(|c| c.name()),
             ":path": tool.path, ":content": tool.content, ":input": tool.input, ":outcome": tool.outcome,

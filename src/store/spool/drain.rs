@@ -166,6 +166,7 @@ mod tests {
             platform: Platform::ClaudeCode,
             session: "s".into(),
             at: n as i64,
+            time: None,
             cwd: None,
             transcript: None,
             transcript_length: None,

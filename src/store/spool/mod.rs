@@ -51,6 +51,16 @@ pub fn rejected(files: &Files) -> usize {
     open_private(&files.rejected).map_or(0, |f| BufReader::new(f).lines().count())
 }
 
+/// Gives rejected lines another try: they wait again. A newer nmem may understand them.
+pub fn retry_rejected(files: &Files) -> Result<()> {
+    let mut text = Vec::new();
+    open_private(&files.rejected)?.read_to_end(&mut text)?;
+    let spool = &files.spools[0];
+    folder(files, spool)?;
+    append_line(spool, &text)?;
+    Ok(fs::remove_file(&files.rejected)?)
+}
+
 /// Whether a place holds lines, and is ours: a folder that others may write to is looked at with care.
 fn holds(spool: &Path) -> bool {
     let lines = |path: &Path| fs::symlink_metadata(path).is_ok_and(|m| m.is_file() && m.len() > 0);

@@ -1,0 +1,296 @@
+//! Takes rows out for good: from the tables, from the indexes, and from every page that ever held them.
+//!
+//! SQLite leaves deleted text in free pages and in the log, and FTS5 leaves deleted terms in its segments. So forgetting
+//! is three steps: the rows go, the segments are merged (FTS5 drops terms of deleted rows when it merges), and the whole
+//! file is written anew (VACUUM) and its log cut to nothing. Hooks beside it wait in the spool meanwhile.
+
+use super::{Store, Tx};
+use crate::model::{Going, Millis};
+use anyhow::{Context, Result, bail};
+use rusqlite::functions::FunctionFlags;
+use rusqlite::{Connection, params};
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+/// Pages that are merged in one transaction.
+const MERGED: i64 = 500;
+/// How long others may keep the log from being cut.
+const LOG_WAIT: Duration = Duration::from_secs(20);
+
+/// What is to be forgotten: rows that pass all that is said. Nothing said is nothing wanted.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    pub prompts: Vec<i64>,
+    pub tool_uses: Vec<i64>,
+    pub session: Option<i64>,
+    pub project: Option<i64>,
+    pub before: Option<Millis>,
+    /// Held by any text of the row, in whichever case.
+    pub text: Option<String>,
+}
+
+/// Registers `holds(text)`: whether a text holds the wanted one, in whichever case of whichever script.
+fn register(conn: &Connection, text: Option<&str>) -> Result<()> {
+    let wanted = text.map(str::to_lowercase);
+    let holds = move |context: &rusqlite::functions::Context| {
+        let text = context.get_raw(0).as_str_or_null().ok().flatten();
+        Ok(match (&wanted, text) {
+            (Some(wanted), Some(text)) => text.to_lowercase().contains(wanted.as_str()),
+            (None, _) => true,
+            (Some(_), None) => false,
+        })
+    };
+    Ok(conn.create_scalar_function("holds", 1, FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_UTF8, holds)?)
+}
+
+const PROMPTS: &str = "SELECT p.id FROM prompts p JOIN sessions s ON s.id = p.session_id
+    WHERE (?1 IS NULL OR s.id = ?1) AND (?2 IS NULL OR s.project_id = ?2) AND (?3 IS NULL OR p.received_at < ?3)
+      AND holds(p.text)";
+const TOOL_USES: &str = "SELECT t.id FROM tool_uses t JOIN sessions s ON s.id = t.session_id
+    WHERE (?1 IS NULL OR s.id = ?1) AND (?2 IS NULL OR s.project_id = ?2) AND (?3 IS NULL OR t.received_at < ?3)
+      AND holds(concat_ws(char(10), t.tool_name, t.content, t.path, t.input, t.outcome, t.cwd, t.tool_use_id,
+        t.metadata, t.metadata ->> 'description', t.metadata ->> 'response', t.metadata -> 'commit' ->> 'subject'))";
+/// A session goes whole where its own fields hold the text, or its last event was before the time. One that is empty
+/// already is left, unless it is asked for.
+const SESSIONS: &str = "SELECT s.id FROM sessions s
+    WHERE (?1 IS NULL OR s.id = ?1) AND (?2 IS NULL OR s.project_id = ?2) AND (s.cwd IS NOT NULL OR s.prompts + s.tool_uses > 0)
+      AND (?3 IS NULL OR max(s.active_at, coalesce((SELECT max(received_at) FROM tool_uses WHERE session_id = s.id), 0)) < ?3)
+      AND holds(concat_ws(char(10), s.cwd, s.start_branch, s.end_branch, s.agent_session_id, s.model, s.end_reason, s.stop_reason))";
+const TASKS: &str = "SELECT s.id FROM sessions s WHERE (?1 IS NULL OR s.id = ?1) AND (?2 IS NULL OR s.project_id = ?2)
+    AND EXISTS (SELECT 1 FROM json_each(s.tasks) WHERE holds(concat_ws(char(10), value, value ->> 'subject')))";
+const PROJECTS: &str = "SELECT p.id FROM projects p WHERE (?1 IS NULL OR p.id = ?1)
+    AND holds(concat_ws(char(10), p.name, p.repo_url, p.root, (SELECT group_concat(key, char(10)) FROM project_keys WHERE project_id = p.id)))";
+
+impl Store {
+    /// Finds what would go.
+    pub fn what_would_go(&self, wanted: &Wanted) -> Result<Going> {
+        let mut going = Going { prompts: wanted.prompts.clone(), tool_uses: wanted.tool_uses.clone(), ..Going::default() };
+        if wanted.session.is_none() && wanted.project.is_none() && wanted.before.is_none() && wanted.text.is_none() {
+            return self.within(going);
+        }
+        register(&self.conn, wanted.text.as_deref())?;
+        let ids = |sql: &str, values: &[&dyn rusqlite::ToSql]| -> Result<Vec<i64>> {
+            Ok(self.conn.prepare(sql)?.query_map(values, |row| row.get(0))?.collect::<Result<_, _>>()?)
+        };
+        let scope: [&dyn rusqlite::ToSql; 3] = [&wanted.session, &wanted.project, &wanted.before];
+        if wanted.session.is_none() && wanted.before.is_none() {
+            going.projects = ids(PROJECTS, &[&wanted.project])?;
+        }
+        let mut sessions: BTreeSet<i64> = ids(SESSIONS, &scope)?.into_iter().collect();
+        for project in &going.projects {
+            sessions.extend(ids("SELECT id FROM sessions WHERE project_id = ?1", &[project])?);
+        }
+        going.prompts.extend(ids(PROMPTS, &scope)?);
+        going.tool_uses.extend(ids(TOOL_USES, &scope)?);
+        if wanted.text.is_some() {
+            going.task_lists = ids(TASKS, &scope[..2])?.into_iter().filter(|id| !sessions.contains(id)).collect();
+        }
+        going.sessions = sessions.into_iter().collect();
+        self.within(going)
+    }
+
+    /// Counts rows of whole sessions, and gathers the sessions that lose some of theirs.
+    fn within(&self, mut going: Going) -> Result<Going> {
+        let mut touched = BTreeSet::new();
+        for (table, ids) in [("prompts", &mut going.prompts), ("tool_uses", &mut going.tool_uses)] {
+            let mut all: BTreeSet<i64> = ids.iter().copied().collect();
+            let mut of = self.conn.prepare(&format!("SELECT id FROM {table} WHERE session_id = ?1"))?;
+            for session in &going.sessions {
+                all.extend(of.query_map([session], |row| row.get::<_, i64>(0))?.collect::<Result<Vec<_>, _>>()?);
+            }
+            let mut session = self.conn.prepare(&format!("SELECT session_id FROM {table} WHERE id = ?1"))?;
+            for id in &all {
+                touched.extend(session.query_row([id], |row| row.get::<_, i64>(0)).ok());
+            }
+            *ids = all.into_iter().collect();
+        }
+        going.touched = touched.into_iter().filter(|id| !going.sessions.contains(id)).collect();
+        let mut name = self.conn.prepare("SELECT agent_session_id FROM sessions WHERE id = ?1")?;
+        for session in &going.sessions {
+            going.session_ids.extend(name.query_row([session], |row| row.get::<_, String>(0)).ok());
+        }
+        Ok(going)
+    }
+
+    /// Takes the rows out. The text is gone from every page only after [`Store::scrub`].
+    pub fn forget(&mut self, going: &Going, text: Option<&str>) -> Result<()> {
+        self.conn.pragma_update(None, "secure_delete", true)?;
+        register(&self.conn, text)?;
+        self.write(|tx| {
+            for id in &going.tool_uses {
+                tx.unindex_tool(*id)?;
+                tx.tx.prepare_cached("DELETE FROM tool_uses WHERE id = ?1")?.execute([id])?;
+            }
+            for id in &going.prompts {
+                tx.unindex_prompt(*id)?;
+                tx.tx.prepare_cached("UPDATE tool_uses SET prompt_id = NULL WHERE prompt_id = ?1 AND session_id = (SELECT session_id FROM prompts WHERE id = ?1)")?.execute([id])?;
+                tx.tx.prepare_cached("DELETE FROM prompts WHERE id = ?1")?.execute([id])?;
+            }
+            going.task_lists.iter().try_for_each(|id| tx.forget_tasks(*id))?;
+            going.touched.iter().try_for_each(|id| tx.count_again(*id))?;
+            going.sessions.iter().try_for_each(|id| tx.forget_session(*id))?;
+            for id in &going.projects {
+                tx.tx.execute("UPDATE sessions SET project_id = NULL WHERE project_id = ?1", [id])?;
+                tx.tx.execute("DELETE FROM project_keys WHERE project_id = ?1", [id])?;
+                tx.tx.execute("DELETE FROM projects WHERE id = ?1", [id])?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Writes the whole database anew, without anything that was deleted from it, and cuts its log.
+    ///
+    /// # Errors
+    /// A disk without room for a second copy; others that keep the log open for long.
+    pub fn scrub(&mut self) -> Result<()> {
+        for index in ["text_index", "tool_index"] {
+            // A negative number begins a merge of all segments, as often as it takes (FTS5, "the merge command").
+            let mut pages = -MERGED;
+            loop {
+                let before = self.conn.total_changes();
+                self.write(|tx| {
+                    Ok(tx.tx.execute(&format!("INSERT INTO {index}({index}, rank) VALUES ('merge', ?1)"), [pages])?)
+                })?;
+                if self.conn.total_changes() - before < 2 {
+                    break;
+                }
+                pages = MERGED;
+            }
+        }
+        self.conn
+            .execute_batch("VACUUM")
+            .context("the database could not be written anew, so its free pages may still hold the text")?;
+        let begun = Instant::now();
+        loop {
+            let busy: bool = self.conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+            if !busy {
+                return Ok(());
+            }
+            if begun.elapsed() > LOG_WAIT {
+                bail!(
+                    "another program keeps the database open, so its log ({}) may still hold the text",
+                    self.files.wal().display()
+                );
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Whether the names of tables and columns hold a text: no row can be rid of it.
+    pub fn schema_holds(&self, text: &str) -> Result<bool> {
+        register(&self.conn, Some(text))?;
+        Ok(self
+            .conn
+            .query_row("SELECT count(*) FROM sqlite_schema WHERE holds(sql) OR holds(name)", [], |r| r.get::<_, i64>(0))?
+            > 0)
+    }
+}
+
+impl Tx<'_> {
+    /// What is left of a session: `seq` without gaps again, and its counts.
+    fn count_again(&self, session: i64) -> Result<()> {
+        let ranks = "SELECT id, row_number() OVER (ORDER BY seq) AS rank FROM tool_uses WHERE session_id = ?1";
+        let sql = format!("UPDATE tool_uses SET seq = -n.rank FROM ({ranks}) n WHERE tool_uses.id = n.id");
+        self.tx.prepare_cached(&sql)?.execute([session])?;
+        self.tx.prepare_cached("UPDATE tool_uses SET seq = -seq WHERE session_id = ?1 AND seq < 0")?.execute([session])?;
+        let sql = "UPDATE sessions SET
+            tool_uses = (SELECT count(*) FROM tool_uses WHERE session_id = ?1),
+            failures = (SELECT count(*) FROM tool_uses WHERE session_id = ?1 AND succeeded = 0),
+            kinds = coalesce((SELECT json_group_object(kind, n) FROM (SELECT kind, count(*) AS n FROM tool_uses WHERE session_id = ?1 GROUP BY kind)), '{}'),
+            last_prompt_id = (SELECT max(id) FROM prompts WHERE session_id = ?1 AND source = 'user') WHERE id = ?1";
+        self.tx.prepare_cached(sql)?.execute([session])?;
+        Ok(())
+    }
+
+    /// Of a session that may still be at work an empty row stays, so that its transcript isn't read again from its start.
+    fn forget_session(&self, session: i64) -> Result<()> {
+        if self.tx.prepare_cached("DELETE FROM sessions WHERE id = ?1 AND ended_at IS NOT NULL")?.execute([session])? > 0 {
+            return Ok(());
+        }
+        let sql = "UPDATE sessions SET project_id = NULL, cwd = NULL, muted = 1, start_branch = NULL, start_head = NULL, end_branch = NULL,
+            end_head = NULL, prompts = 0, tool_uses = 0, failures = 0, kinds = '{}', last_prompt_id = NULL, tasks = NULL, turn_offset = NULL,
+            model = NULL, stop_reason = NULL, input_tokens = NULL, output_tokens = NULL, cache_read_tokens = NULL,
+            cache_write_tokens = NULL, context_tokens = NULL, cost_usd = NULL WHERE id = ?1";
+        self.tx.execute(sql, [session])?;
+        Ok(())
+    }
+
+    /// Takes the entries that hold the text out of a session's task list.
+    fn forget_tasks(&self, session: i64) -> Result<()> {
+        let kept = "SELECT json_group_array(json(value)) FROM json_each(tasks) WHERE NOT holds(concat_ws(char(10), value, value ->> 'subject'))";
+        self.tx.execute(&format!("UPDATE sessions SET tasks = ({kept}) WHERE id = ?1"), params![session])?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Scratch;
+    use super::*;
+    use crate::model::{Event, Happening, Platform};
+    use crate::redact::Redactor;
+
+    fn prompt(session: &str, n: i64, text: &str) -> crate::redact::Clean<Event> {
+        Redactor::default().clean(Event {
+            platform: Platform::ClaudeCode,
+            session: session.into(),
+            at: n,
+            time: None,
+            cwd: None,
+            transcript: None,
+            transcript_length: None,
+            prompt: Some(format!("p{n}")),
+            agent: None,
+            what: Happening::Prompted { text: text.into() },
+        })
+    }
+
+    #[test]
+    fn after_forgetting_and_scrubbing_no_byte_holds_the_word() {
+        let scratch = Scratch::new("forget");
+        let mut store = scratch.open();
+        for n in 0..400 {
+            let word = if n % 7 == 0 { "Zwetschgenkuchen" } else { "cake" };
+            store
+                .write(|tx| tx.store_event(&prompt("s", n, &format!("{word} number {n}\nand the {word} again")), None, &|_| None))
+                .unwrap();
+        }
+        let holds = |scratch: &Scratch| {
+            let entries = std::fs::read_dir(&scratch.0).unwrap().map(|e| e.unwrap().path());
+            entries
+                .filter(|p| {
+                    let bytes = std::fs::read(p).unwrap().to_ascii_lowercase();
+                    // The index holds the stem.
+                    bytes.windows(9).any(|w| w == b"zwetschge")
+                })
+                .count()
+        };
+        assert!(holds(&scratch) > 0);
+        let wanted = Wanted { text: Some("zwetschgenKUCHEN".into()), ..Wanted::default() };
+        let going = store.what_would_go(&wanted).unwrap();
+        assert_eq!((going.prompts.len(), going.sessions.len(), going.touched.len()), (58, 0, 1));
+        store.forget(&going, wanted.text.as_deref()).unwrap();
+        store.scrub().unwrap();
+        assert_eq!(holds(&scratch), 0);
+        assert_eq!(store.counts().unwrap().prompts, 342);
+        assert!(store.what_would_go(&wanted).unwrap().is_empty());
+    }
+
+    #[test]
+    fn nothing_said_is_nothing_wanted_and_a_session_goes_whole() {
+        let scratch = Scratch::new("forget-session");
+        let mut store = scratch.open();
+        store.write(|tx| tx.store_event(&prompt("a", 1, "one"), None, &|_| None)).unwrap();
+        store.write(|tx| tx.store_event(&prompt("b", 2, "two"), None, &|_| None)).unwrap();
+        assert!(store.what_would_go(&Wanted::default()).unwrap().is_empty());
+        let going = store.what_would_go(&Wanted { session: Some(1), ..Wanted::default() }).unwrap();
+        assert_eq!(
+            (going.sessions.as_slice(), going.prompts.as_slice(), going.session_ids.as_slice()),
+            (&[1][..], &[1][..], &["a".to_string()][..])
+        );
+        store.forget(&going, None).unwrap();
+        let old = store.what_would_go(&Wanted { before: Some(2), ..Wanted::default() }).unwrap();
+        assert_eq!(old.prompts, [] as [i64; 0]);
+        assert_eq!(store.counts().unwrap().prompts, 1);
+    }
+}
