@@ -8,15 +8,17 @@
 //! * rules, values in, values out: [`redact`], [`command_kind`], [`index_text`], [`digest`], [`render`]
 //! * the gate to files: [`files`]
 //! * edges, one outside thing each: [`config`], [`project`], [`platforms`], [`store`], [`log`]
-//! * use cases: [`record`], [`recall`]
+//! * use cases: [`record`], [`recall`], [`mod@forget`], [`doctor`]
 //! * surface: [`cli`]
 
 pub mod cli;
 pub mod command_kind;
 pub mod config;
 pub mod digest;
+pub mod doctor;
 pub mod error;
 pub mod files;
+pub mod forget;
 pub mod index_text;
 pub mod log;
 pub mod model;

@@ -22,13 +22,12 @@ pub struct Recalled {
 }
 
 /// Tells what went before in a project; `own` is the session that asks, which is left out.
-pub fn at_start(store: &Store, project: (i64, &str), own: Option<&str>, budget: usize, now: Millis) -> Result<Recalled> {
-    let (id, name) = project;
-    let mut sessions = store.last_sessions(id, SESSIONS + 1)?;
+pub fn at_start(store: &Store, project: i64, own: Option<&str>, budget: usize, now: Millis) -> Result<Recalled> {
+    let mut sessions = store.last_sessions(project, SESSIONS + 1)?;
     sessions.retain(|s| Some(s.agent_session_id.as_str()) != own);
     sessions.truncate(SESSIONS);
     let digests = sessions.into_iter().map(|s| told(store, s, now)).collect::<Result<Vec<_>>>()?;
-    let text = for_agent(Occasion::Start, name, &digests, budget);
+    let text = for_agent(Occasion::Start, &digests, budget);
     Ok(Recalled { digests, text })
 }
 
@@ -38,9 +37,8 @@ pub fn after_compaction(store: &Store, own: (Platform, &str), budget: usize, now
     if session.prompts + session.tool_uses == 0 {
         return Ok(Recalled::default());
     }
-    let name = session.project.clone().unwrap_or_default();
     let digests = vec![told(store, session, now)?];
-    let text = for_agent(Occasion::Compacted, &name, &digests, budget);
+    let text = for_agent(Occasion::Compacted, &digests, budget);
     Ok(Recalled { digests, text })
 }
 

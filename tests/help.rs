@@ -25,6 +25,9 @@ fn the_help_of_every_command() {
       install    Hook nmem into an agent
       uninstall  Take nmem's hooks out again; what was recorded stays
       demo       Play a recorded session through the real hooks, and show what is remembered
+      doctor     Find out what is wrong, and mend what is safe to mend
+      forget     Forget for good: by id, session, project, time or text
+      project    Which folders are one project: list, rename, merge, split
       off        Stop recording: everywhere, in a project, in a session; for good or for a while
       on         Go on recording
       trust      Show what a repository's .nmem.toml asks for, and let it
@@ -182,6 +185,73 @@ fn the_help_of_every_command() {
     Example: nmem demo
 
     Nothing of yours is touched: it runs in a temporary folder with a database of its own.
+    [exit 0]
+
+    $ nmem doctor --help
+    Find out what is wrong, and mend what is safe to mend
+
+    Usage: nmem doctor [OPTIONS]
+
+    Options:
+          --fix            Mend what is safe to mend: modes, indexes, the journal, what killed processes
+                           left
+          --json           Print one JSON object
+          --project <DIR>  Look at the project of this folder instead of the current one
+      -h, --help           Print help
+
+    Example: nmem doctor --fix
+
+    Exits with 1 while a problem remains.
+    [exit 0]
+
+    $ nmem forget --help
+    Forget for good: by id, session, project, time or text
+
+    Usage: nmem forget [OPTIONS] [ID]...
+
+    Arguments:
+      [ID]...  Prompts, tool uses and sessions, by the ids that search and context print
+
+    Options:
+          --session <ID>     A whole session: s14, or the beginning of the agent's own id
+          --project [<DIR>]  A whole project: this one, or that of a folder
+          --before <TIME>    What came earlier: 2026-11-01, 90d
+          --match <TEXT>     Whatever holds this text, in upper or lower case
+          --dry-run          Only say what would go
+          --yes              Do not ask
+      -h, --help             Print help
+
+    Example: nmem forget --match "project falcon" --dry-run
+             nmem forget p12 t340
+             nmem forget --project --before 90d
+
+    What is said together narrows: --project --before 90d is what is old in this project. The text goes
+    from the
+    database, its indexes and its log, from waiting and rejected events, and from broken databases that
+    were set aside.
+    [exit 0]
+
+    $ nmem project --help
+    Which folders are one project: list, rename, merge, split
+
+    Usage: nmem project <COMMAND>
+
+    Commands:
+      list    List all projects, the one that was last at work first
+      rename  Give the project another name
+      merge   Make two projects one: what is known of FROM becomes part of INTO
+      split   Make a folder a project of its own, with all below it and its sessions so far
+      help    Print this message or the help of the given subcommand(s)
+
+    Options:
+      -h, --help  Print help
+
+    Example: nmem project list
+             nmem project merge old-name shop
+
+    A project is the repository (by its remote, else its first commit, else its folder), or the folder
+    without one.
+    The config file's [[folder]] rules name projects too.
     [exit 0]
 
     $ nmem off --help

@@ -14,7 +14,7 @@ const LEVELS: &[&[&str]] = &[
     // edges: one outside thing each
     &["config", "project", "platforms", "store", "log"],
     // use cases
-    &["record", "recall"],
+    &["record", "recall", "forget", "doctor"],
     // surface
     &["cli", "lib", "main"],
 ];

@@ -70,7 +70,7 @@ pub fn run(args: &Arguments) -> Result<()> {
     let place = args.project.find(&folder, &config, store.as_ref())?;
     let budget = args.budget.map_or(config.context_bytes.value, |b| b as usize);
     let recalled = match (&store, &place.row) {
-        (Some(store), Some(row)) => recall::at_start(store, (row.id, &row.name), None, budget, now)?,
+        (Some(store), Some(row)) => recall::at_start(store, row.id, None, budget, now)?,
         _ => Recalled::default(),
     };
     // What an agent would be given, and why it would be given nothing.

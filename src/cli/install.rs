@@ -2,6 +2,7 @@
 
 use super::output;
 use crate::config::{self, environment};
+use crate::doctor::Finding;
 use crate::error::Failure;
 use crate::files;
 use crate::platforms::settings::{self, Hook};
@@ -160,6 +161,77 @@ pub fn uninstall(args: &UninstallArguments) -> Result<()> {
     let data = config::files()?.value.db;
     let data = if data.exists() { format!("\nWhat was recorded is still in {}", data.display()) } else { String::new() };
     output::say(&format!("nmem is no longer hooked into claude-code ({}){data}", file.display()))
+}
+
+/// Looks at the hooks of both scopes, and at the program that they start.
+pub fn examine(folder: &Path) -> Result<Vec<Finding>> {
+    let mut findings = Vec::new();
+    let mut hooked = 0;
+    let project = Some(folder.to_path_buf());
+    let mut places = vec![
+        settings_file(&PlaceArguments { scope: Scope::User, project: None, dry_run: false })?,
+        settings_file(&PlaceArguments { scope: Scope::Project, project, dry_run: false })?,
+    ];
+    places.dedup();
+    for file in places {
+        let text = match read(&file) {
+            Ok(text) => text.unwrap_or_default(),
+            Err(error) => {
+                findings.push(Finding::problem("hooks", format!("{error:#}"), "make the file readable for you"));
+                continue;
+            }
+        };
+        let Ok(value) = settings::checked(&text) else {
+            if !text.trim().is_empty() {
+                findings.push(Finding::problem("hooks", format!("{} is no sound JSON", file.display()), "mend it"));
+            }
+            continue;
+        };
+        let ours = |event: &str| settings::commands(&value, event).into_iter().find(|c| is_ours(c));
+        let commands: Vec<(&str, Option<String>)> = CLAUDE_CODE.iter().map(|&(event, ..)| (event, ours(event))).collect();
+        let missing: Vec<&str> = commands.iter().filter(|(_, c)| c.is_none()).map(|(event, _)| *event).collect();
+        if missing.len() == commands.len() {
+            continue;
+        }
+        hooked += 1;
+        if !missing.is_empty() {
+            let what = format!("{} has no hook for {}", file.display(), missing.join(", "));
+            findings.push(Finding::problem("hooks", what, "run `nmem install claude-code` again"));
+        }
+        for program in commands.iter().filter_map(|(_, c)| gone(c.as_deref()?)).take(1) {
+            let what = format!("{} starts {program}, which is not there", file.display());
+            findings.push(Finding::problem("hooks", what, "run `nmem install claude-code` again"));
+        }
+    }
+    match hooked {
+        0 => findings.push(Finding::problem("hooks", "no agent calls nmem", "run `nmem install claude-code`")),
+        1 if findings.is_empty() => findings.push(Finding::good("hooks", "claude-code calls nmem")),
+        1 => {}
+        _ => findings.push(Finding::note(
+            "hooks",
+            "both the user's settings and the project's hook nmem in: a session is told everything twice",
+            "take one out: nmem uninstall, or nmem uninstall --scope project",
+        )),
+    }
+    let this = std::env::current_exe().context("cannot tell where this binary is")?;
+    for other in super::doctor::other_programs(&this) {
+        let what = format!("{} is another program of this name", other.display());
+        findings.push(Finding::note("hooks", what, "hooks with the bare name start whichever comes first on PATH"));
+    }
+    Ok(findings)
+}
+
+/// The program of a hook's command, if it isn't there. A bare name is looked for on `PATH`, which an agent may have another of.
+fn gone(command: &str) -> Option<String> {
+    let program = match command.trim().strip_prefix('\'') {
+        Some(quoted) => quoted.split_once('\'')?.0,
+        None => command.split_whitespace().next()?,
+    };
+    let there = match program.contains(['/', '\\']) {
+        true => Path::new(program).is_file(),
+        false => environment::path_folders().iter().any(|folder| folder.join(program).is_file()),
+    };
+    (!there).then(|| program.to_string())
 }
 
 /// Whether adding today's hooks to the copy gives the file as it stands.

@@ -5,10 +5,13 @@
 
 mod context;
 mod demo;
+mod doctor;
+mod forget;
 mod hook;
 mod install;
 mod off;
 mod output;
+mod project;
 mod record;
 mod search;
 mod show;
@@ -19,7 +22,7 @@ mod trust;
 use crate::config::{self, Config, environment};
 use crate::error::{Failure, explain, is_broken_pipe};
 use crate::model::{ProjectId, ProjectRow};
-use crate::project;
+use crate::project::worktree_root;
 use crate::redact::Clean;
 use crate::store::Store;
 use anyhow::{Context, Result};
@@ -51,6 +54,9 @@ enum Command {
     Install(install::InstallArguments),
     Uninstall(install::UninstallArguments),
     Demo(demo::Arguments),
+    Doctor(doctor::Arguments),
+    Forget(forget::Arguments),
+    Project(project::Arguments),
     Off(off::OffArguments),
     On(off::OnArguments),
     Trust(trust::Arguments),
@@ -92,6 +98,9 @@ fn run(command: Command) -> Result<()> {
         Command::Install(args) => install::install(&args),
         Command::Uninstall(args) => install::uninstall(&args),
         Command::Demo(args) => demo::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
+        Command::Forget(args) => forget::run(&args),
+        Command::Project(args) => project::run(&args),
         Command::Off(args) => off::off(&args),
         Command::On(args) => off::on(&args),
         Command::Trust(args) => trust::run(&args),
@@ -148,7 +157,7 @@ impl ProjectArgument {
 
     fn config_and_problem(&self, folder: &Path) -> Result<(Config, Option<anyhow::Error>)> {
         let home = environment::home();
-        let root = project::worktree_root(folder, home.as_deref()).unwrap_or(folder);
+        let root = worktree_root(folder, home.as_deref()).unwrap_or(folder);
         let (config, problem) = config::load_what_can_be(Some(config::Place { folder, root }))?;
         let problem = problem.or_else(|| hook::redactor(&config).err());
         Ok((config, problem))

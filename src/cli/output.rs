@@ -6,6 +6,9 @@ use crate::render::clean::line;
 use crate::render::style::Style;
 use anyhow::Result;
 use std::io::{self, IsTerminal, Write};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 /// Prints an answer and a line end.
 pub fn say(text: &str) -> Result<()> {
@@ -22,6 +25,52 @@ pub fn style() -> Style {
     }
     let width = terminal_size::terminal_size().map_or(Style::default().width, |(width, _)| usize::from(width.0));
     Style { colour: !environment::no_color(), width }
+}
+
+/// One line on stderr that says what goes on and for how long, where a person looks and it takes longer than a second.
+#[derive(Debug)]
+pub struct Progress {
+    step: Arc<Mutex<Option<String>>>,
+    line: Option<JoinHandle<()>>,
+}
+
+impl Progress {
+    /// Begins; nothing is shown in the first second.
+    pub fn begin() -> Progress {
+        let step = Arc::new(Mutex::new(Some(String::new())));
+        let (shown, begun) = (Arc::clone(&step), Instant::now());
+        let draw = move || {
+            let mut drawn = false;
+            loop {
+                std::thread::sleep(Duration::from_millis(100));
+                let Some(step) = shown.lock().ok().and_then(|s| s.clone()) else { break };
+                if begun.elapsed() > Duration::from_secs(1) {
+                    drawn = true;
+                    let _ = write!(io::stderr().lock(), "\r\u{1b}[K{step} … {} s", begun.elapsed().as_secs());
+                }
+            }
+            if drawn {
+                let _ = write!(io::stderr().lock(), "\r\u{1b}[K");
+            }
+        };
+        Progress { step, line: io::stderr().is_terminal().then(|| std::thread::spawn(draw)) }
+    }
+
+    /// Says what goes on now.
+    pub fn say(&self, step: &str) {
+        if let Ok(mut shown) = self.step.lock() {
+            *shown = Some(step.to_string());
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Ok(mut shown) = self.step.lock() {
+            *shown = None;
+        }
+        drop(self.line.take().map(JoinHandle::join));
+    }
 }
 
 /// Asks on the terminal; without one nobody can answer.

@@ -139,7 +139,7 @@ fn answer(config: &Config, store: &Store, event: &Event, source: StartSource, no
     }
     let row = store.project_of(event.platform, &event.session)?;
     let Some(row) = row else { return Ok(Answer::default()) };
-    let recalled = recall::at_start(store, (row.id, &row.name), Some(&event.session), budget, now)?;
+    let recalled = recall::at_start(store, row.id, Some(&event.session), budget, now)?;
     let message = message(config, &recalled, store.session_count(row.id)? <= 1);
     Ok(Answer { context: Some(recalled.text).filter(|t| !t.is_empty()), message })
 }
@@ -149,7 +149,7 @@ fn message(config: &Config, recalled: &Recalled, first: bool) -> Option<String> 
     if first {
         return Some(format!(
             "nmem records prompts, tool calls and closing messages of this project in {}, secrets redacted; nothing leaves this machine. \
-             Off: NMEM_DISABLE=1, or `nmem uninstall`.",
+             `nmem off` stops it, `nmem forget` takes back.",
             config.files.value.db.display()
         ));
     }

@@ -1,0 +1,125 @@
+//! `nmem doctor`: looks at all that recording depends on; each finding with its remedy.
+
+use super::{ProjectArgument, hook, install, off, output};
+use crate::config::{Config, environment};
+use crate::doctor::{self, Finding, Level};
+use crate::error::Failure;
+use crate::log;
+use crate::render::clean::line;
+use crate::store::Store;
+use anyhow::Result;
+use serde_json::json;
+use std::path::Path;
+
+/// Errors of hooks that are so old are history.
+const DAY: i64 = 86_400_000;
+
+/// Find out what is wrong, and mend what is safe to mend
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: nmem doctor --fix\n\nExits with 1 while a problem remains.")]
+pub struct Arguments {
+    /// Mend what is safe to mend: modes, indexes, the journal, what killed processes left
+    #[arg(long)]
+    fix: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    project: ProjectArgument,
+}
+
+/// Runs the command.
+pub fn run(args: &Arguments) -> Result<()> {
+    let folder = args.project.folder()?;
+    let (config, problem) = args.project.config_and_problem(&folder)?;
+    let progress = output::Progress::begin();
+    let mut findings = settings(&config, problem.as_ref());
+    findings.extend(install::examine(&folder)?);
+    let redactor = hook::redactor(&config).unwrap_or_default();
+    let recorder = hook::recorder(&config, &redactor);
+    let drain = |store: &mut Store| recorder.drain(store);
+    findings.extend(doctor::examine(&config, &drain, args.fix, &mut |step| progress.say(step)));
+    findings.extend(hook_errors(&config));
+    drop(progress);
+    if args.json {
+        let json: Vec<_> = findings
+            .iter()
+            .map(|f| json!({"about": f.about, "level": f.level.name(), "what": f.what, "remedy": f.remedy, "fixed": f.fixed}))
+            .collect();
+        output::say(&json!({"findings": json}).to_string())?;
+    } else {
+        let style = output::style();
+        for finding in &findings {
+            output::say(&told(finding, style))?;
+        }
+    }
+    let open = findings.iter().filter(|f| f.level == Level::Problem && !f.fixed).count();
+    match open {
+        0 => Ok(()),
+        1 => Err(Failure::new("1 problem", "the line above says what to do").into()),
+        n => Err(Failure::new(format!("{n} problems"), "the lines above say what to do").into()),
+    }
+}
+
+fn told(finding: &Finding, style: crate::render::style::Style) -> String {
+    let state = match (finding.level, finding.fixed) {
+        (_, true) => "mended".to_string(),
+        (Level::Problem, false) => style.bad("problem"),
+        (level, false) => level.name().to_string(),
+    };
+    let mut out = format!("{state}: {}: {}", finding.about, line(&finding.what, 400));
+    if let Some(remedy) = finding.remedy.as_ref().filter(|_| !finding.fixed) {
+        out += &format!("\n  {}", style.faint(&line(remedy, 300)));
+    }
+    out
+}
+
+fn settings(config: &Config, problem: Option<&anyhow::Error>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if let Some(problem) = problem {
+        findings.push(Finding::problem("settings", format!("{problem:#}"), "mend it; until then hooks record nothing"));
+    }
+    for key in &config.unknown {
+        let what = format!("{}: `{key}` is not a setting that this nmem knows", config.file.display());
+        findings.push(Finding::note("settings", what, "see the README for those that it knows"));
+    }
+    let now = environment::now();
+    for switch in config.switches.off.iter().filter(|off| off.holds(now)) {
+        findings.push(Finding::note("settings", format!("recording is off {}", off::told(switch, now)), "`nmem on` ends it"));
+    }
+    if !config.enabled.value {
+        let what = format!("enabled = false ({}): nothing is recorded here", config.enabled.source);
+        findings.push(Finding::note("settings", what, "set enabled = true, or add a [[folder]] rule"));
+    }
+    if let Some(name) = environment::switched_off() {
+        findings.push(Finding::note(
+            "settings",
+            format!("{name} is set: hooks that inherit it do nothing"),
+            format!("unset {name}"),
+        ));
+    }
+    for wishes in config.wishes.iter().filter(|w| !w.waiting().is_empty()) {
+        let what = format!("{} asks for {}", wishes.path.display(), wishes.waiting().join(", "));
+        findings.push(Finding::note("settings", what, "`nmem trust` shows it"));
+    }
+    if findings.is_empty() {
+        let file = if config.file.exists() { config.file.display().to_string() } else { "the defaults".to_string() };
+        findings.push(Finding::good("settings", file));
+    }
+    findings
+}
+
+fn hook_errors(config: &Config) -> Vec<Finding> {
+    let now = environment::now();
+    let recent: Vec<_> = log::last_errors(&config.files.value, 100).into_iter().filter(|e| now - e.at < DAY).collect();
+    let Some(last) = recent.first() else { return vec![Finding::good("hooks", "no errors in the last day")] };
+    let what = format!("{} errors in the last day; the last: {}", recent.len(), last.message);
+    vec![Finding::note("hooks", what, "`nmem status` shows more of them")]
+}
+
+/// Other programs of the name before this one on `PATH`.
+pub fn other_programs(this: &Path) -> Vec<std::path::PathBuf> {
+    let real = this.canonicalize().unwrap_or_else(|_| this.to_path_buf());
+    let found = environment::path_folders().into_iter().map(|folder| folder.join("nmem")).filter(|path| path.is_file());
+    found.filter(|path| path.canonicalize().is_ok_and(|p| p != real)).collect()
+}

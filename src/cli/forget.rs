@@ -1,0 +1,175 @@
+//! `nmem forget`: shows what would go, asks, and takes it out of every file.
+
+use super::{ProjectArgument, hook, output};
+use crate::config::{Config, environment};
+use crate::error::Failure;
+use crate::forget::{self, Plan};
+use crate::model::Found;
+use crate::render::clean::line;
+use crate::render::time;
+use crate::store::forget::Wanted;
+use crate::store::{PERSON_WAIT, Store, spool};
+use anyhow::Result;
+use std::path::{Path, PathBuf};
+
+/// Forget for good: by id, session, project, time or text
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: nmem forget --match \"project falcon\" --dry-run\n         nmem forget p12 t340\n         nmem forget --project --before 90d\n\nWhat is said together narrows: --project --before 90d is what is old in this project. The text goes from the\ndatabase, its indexes and its log, from waiting and rejected events, and from broken databases that were set aside."
+)]
+pub struct Arguments {
+    /// Prompts, tool uses and sessions, by the ids that search and context print
+    #[arg(value_name = "ID", conflicts_with_all = ["session", "project", "before", "text"])]
+    ids: Vec<String>,
+    /// A whole session: s14, or the beginning of the agent's own id
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// A whole project: this one, or that of a folder
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".")]
+    project: Option<PathBuf>,
+    /// What came earlier: 2026-11-01, 90d
+    #[arg(long, value_name = "TIME")]
+    before: Option<String>,
+    /// Whatever holds this text, in upper or lower case
+    #[arg(long = "match", value_name = "TEXT")]
+    text: Option<String>,
+    /// Only say what would go
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+}
+
+/// Runs the command.
+pub fn run(args: &Arguments) -> Result<()> {
+    let now = environment::now();
+    let here = ProjectArgument { project: args.project.clone() };
+    let (folder, config) = here.config()?;
+    let files = &config.files.value;
+    if !files.db.exists() && !spool::is_waiting(files) {
+        return output::say("Nothing is recorded, so there is nothing to forget.");
+    }
+    // What waits is stored first: it could bring back what goes now.
+    let mut store = Store::open(files, PERSON_WAIT)?;
+    if spool::is_waiting(files) {
+        hook::recorder(&config, &hook::redactor(&config)?).drain(&mut store)?;
+    }
+    let wanted = wanted(args, &here, &folder, &config, &store)?;
+    let plan = Plan::of(&store, wanted)?;
+    if plan.is_empty() {
+        return output::say("Nothing is recorded that fits, so nothing goes.");
+    }
+    output::say(&told(&plan, args.dry_run))?;
+    if args.dry_run {
+        return Ok(());
+    }
+    if !args.yes && !output::confirm("Forget this for good?")? {
+        return output::say("Nothing was forgotten.");
+    }
+    let progress = output::Progress::begin();
+    plan.carry_out(&mut store, &config, now, &mut |step| progress.say(step)).map_err(|error| {
+        Failure::new(format!("{error:#}"), "the rows are gone; mend the cause and run the same command again to clean the files")
+    })?;
+    progress.say("looking at every byte");
+    let checked = check(&plan, &store, &config)?;
+    drop(progress);
+    output::say(&format!("Forgotten.{checked}"))
+}
+
+fn check(plan: &Plan, store: &Store, config: &Config) -> Result<&'static str> {
+    let Some(text) = &plan.wanted.text else { return Ok("") };
+    if plan.wanted.session.is_some() || plan.wanted.project.is_some() || plan.wanted.before.is_some() {
+        return Ok(" Elsewhere the text may still stand: only a part was asked for.");
+    }
+    let held = forget::still_held(store.files(), config, text)?;
+    if held.is_empty() {
+        return Ok(" No byte of any file of nmem's holds the text.");
+    }
+    if held == [store.files().db.clone()] && store.schema_holds(text)? {
+        return Ok(" The letters still stand in names of the database's own tables and columns.");
+    }
+    let names: Vec<String> = held.iter().map(|p| p.display().to_string()).collect();
+    let what = format!("the text still stands in {}", names.join(", "));
+    Err(Failure::new(what, "a session may have brought it back meanwhile: run the same command again").into())
+}
+
+fn wanted(args: &Arguments, here: &ProjectArgument, folder: &Path, config: &Config, store: &Store) -> Result<Wanted> {
+    let now = environment::now();
+    let mut wanted = Wanted::default();
+    for id in &args.ids {
+        match found(store, id)? {
+            Found::Prompt(prompt) => wanted.prompts.push(prompt.id),
+            Found::ToolUse(tool) => wanted.tool_uses.push(tool.id),
+            Found::Session(_) if args.ids.len() > 1 => {
+                return Err(Failure::usage("a session goes alone", "nmem forget --session ID").into());
+            }
+            Found::Session(session) => wanted.session = Some(session.id),
+        }
+    }
+    if let Some(id) = &args.session {
+        let Found::Session(session) = found(store, id)? else {
+            return Err(Failure::usage(format!("{} is no session", line(id, 80)), "sessions are s1, s2, …").into());
+        };
+        wanted.session = Some(session.id);
+    }
+    if args.project.is_some() {
+        let place = here.find(folder, config, Some(store))?;
+        let row = place.row.as_ref().ok_or_else(|| {
+            Failure::new(
+                format!("nothing is recorded of {}", place.name().unwrap_or("this folder")),
+                "`nmem project list` shows the projects",
+            )
+        })?;
+        wanted.project = Some(row.id);
+    }
+    let before = args.before.as_deref().map(|t| time::parse(t, now)).transpose();
+    wanted.before = before.map_err(|e| Failure::usage(e, "see `nmem forget --help`"))?;
+    wanted.text = args.text.clone();
+    if wanted.text.as_deref().is_some_and(|t| t.trim().chars().count() < 3) {
+        return Err(Failure::usage("--match needs three characters or more", "fewer stand almost everywhere").into());
+    }
+    if args.ids.is_empty() && args.session.is_none() && args.project.is_none() && args.before.is_none() && args.text.is_none() {
+        return Err(
+            Failure::usage("nothing is said to be forgotten", "give an id, --session, --project, --before or --match").into()
+        );
+    }
+    Ok(wanted)
+}
+
+fn found(store: &Store, id: &str) -> Result<Found> {
+    if let Some(found) = store.find(id)? {
+        return Ok(found);
+    }
+    let mut sessions = if id.len() >= 4 { store.sessions_by_prefix(id)? } else { Vec::new() };
+    match (sessions.pop(), sessions.is_empty()) {
+        (Some(session), true) => Ok(Found::Session(Box::new(session))),
+        (Some(_), false) => {
+            Err(Failure::new(format!("several sessions begin with {}", line(id, 80)), "give more of the id").into())
+        }
+        (None, _) => Err(Failure::new(format!("nothing has the id {}", line(id, 80)), "`nmem search` prints ids").into()),
+    }
+}
+
+fn told(plan: &Plan, dry_run: bool) -> String {
+    let count = |n: usize, one: &str, many: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {many}") };
+    let going = &plan.going;
+    let mut out = format!("{}:\n", if dry_run { "This would go for good" } else { "This goes for good" });
+    let parts = [
+        (going.projects.len(), "whole project", "whole projects"),
+        (going.sessions.len(), "whole session", "whole sessions"),
+        (going.prompts.len(), "prompt or answer", "prompts and answers"),
+        (going.tool_uses.len(), "tool use", "tool uses"),
+        (going.task_lists.len(), "entry of a task list", "entries of task lists"),
+    ];
+    for (n, one, many) in parts.into_iter().filter(|(n, ..)| *n > 0) {
+        out += &format!("  {}\n", count(n, one, many));
+    }
+    for (path, n) in &plan.lines {
+        out += &format!("  {} of {}\n", count(*n, "line", "lines"), path.display());
+    }
+    for path in &plan.set_aside {
+        out += &format!("  {} (a broken database that was set aside: what it holds can't be told)\n", path.display());
+    }
+    out.trim_end().to_string()
+}

@@ -1,0 +1,190 @@
+//! `nmem project`: which folders are one project, mended by hand where folders mislead.
+
+use super::{ProjectArgument, hook, open, output};
+use crate::config::{Config, environment};
+use crate::error::Failure;
+use crate::model::ProjectRow;
+use crate::render::clean::line;
+use crate::render::time;
+use crate::store::{PERSON_WAIT, Store};
+use anyhow::Result;
+use clap::Subcommand;
+use serde_json::json;
+use std::path::PathBuf;
+
+/// Which folders are one project: list, rename, merge, split
+#[derive(Debug, clap::Args)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "Example: nmem project list\n         nmem project merge old-name shop\n\nA project is the repository (by its remote, else its first commit, else its folder), or the folder without one.\nThe config file's [[folder]] rules name projects too."
+)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List all projects, the one that was last at work first
+    #[command(after_help = "Example: nmem project list --json")]
+    List {
+        /// Print one JSON object a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Give the project another name
+    #[command(after_help = "Example: nmem project rename shop-backend")]
+    Rename {
+        /// The new name
+        name: String,
+        #[command(flatten)]
+        project: ProjectArgument,
+    },
+    /// Make two projects one: what is known of FROM becomes part of INTO
+    #[command(after_help = "Example: nmem project merge old-name shop\n         nmem project merge 7 3")]
+    Merge {
+        /// Name or number, as `list` prints them
+        from: String,
+        /// Name or number, as `list` prints them
+        into: String,
+    },
+    /// Make a folder a project of its own, with all below it and its sessions so far
+    #[command(after_help = "Example: nmem project split packages/billing")]
+    Split {
+        /// The folder
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+        /// The new project's name [default: the folder's]
+        #[arg(long)]
+        name: Option<String>,
+    },
+}
+
+/// Runs the command.
+pub fn run(args: &Arguments) -> Result<()> {
+    match &args.command {
+        Command::List { json } => list(*json),
+        Command::Rename { name, project } => rename(name, project),
+        Command::Merge { from, into } => merge(from, into),
+        Command::Split { folder, name } => split(folder, name.as_deref()),
+    }
+}
+
+fn list(json: bool) -> Result<()> {
+    let (_, config) = ProjectArgument { project: None }.config()?;
+    let Some(store) = open(&config)? else { return output::say("No project is recorded yet.") };
+    let now = environment::now();
+    let style = output::style();
+    for (project, sessions, last) in store.projects()? {
+        let keys = store.project_keys(project.id)?;
+        let text = if json {
+            json!({"id": project.id, "name": project.name, "root": project.root, "repo_url": project.repo_url, "keys": keys,
+                "sessions": sessions, "last_at": last, "created_at": project.created_at})
+            .to_string()
+        } else {
+            let when = last.map_or_else(|| "never".to_string(), |at| time::ago(at, now));
+            let known = project.repo_url.clone().unwrap_or_else(|| project.root.clone());
+            let count = if sessions == 1 { "1 session".to_string() } else { format!("{sessions} sessions") };
+            format!(
+                "{:>4}  {}  {}",
+                project.id,
+                style.strong(&line(&project.name, 60)),
+                style.faint(&line(&format!("{count}, last {when}  {known}"), 160))
+            )
+        };
+        output::say(&text)?;
+    }
+    Ok(())
+}
+
+fn rename(name: &str, project: &ProjectArgument) -> Result<()> {
+    let (folder, config) = project.config()?;
+    let mut store = writable(&config)?;
+    let name = name_of(&config, name)?;
+    let row = here(&project.find(&folder, &config, Some(&store))?)?;
+    store.rename_project(row.id, &name)?;
+    output::say(&format!("{} is called {} now.", line(&row.name, 80), line(&name, 80)))
+}
+
+fn merge(from: &str, into: &str) -> Result<()> {
+    let (_, config) = ProjectArgument { project: None }.config()?;
+    let mut store = writable(&config)?;
+    let (from, into) = (one(&store, from)?, one(&store, into)?);
+    if from.id == into.id {
+        return Err(Failure::usage("that is one and the same project", "`nmem project list` prints numbers").into());
+    }
+    let moved = store.merge_projects(from.id, into.id)?;
+    let name = line(&into.name, 80);
+    output::say(&format!(
+        "{} is part of {name} now: {} sessions moved, and its folders lead there.",
+        line(&from.name, 80),
+        moved.sessions
+    ))
+}
+
+fn split(folder: &std::path::Path, name: Option<&str>) -> Result<()> {
+    let part = ProjectArgument { project: Some(folder.to_path_buf()) };
+    let (folder, config) = part.config()?;
+    let mut store = writable(&config)?;
+    let row = here(&part.find(&folder, &config, Some(&store))?)?;
+    let last = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = name_of(&config, name.unwrap_or(&last))?;
+    let path = hook::redactor(&config)?.clean(folder.display().to_string());
+    let moved = store.split_project(row.id, &path, &name, environment::now())?;
+    output::say(&format!(
+        "{} is a project of its own now, with all below {}: {} sessions of {} moved.",
+        line(&name, 80),
+        folder.display(),
+        moved.sessions,
+        line(&row.name, 80)
+    ))
+}
+
+fn writable(config: &Config) -> Result<Store> {
+    let files = &config.files.value;
+    if !files.db.exists() {
+        return Err(Failure::new(
+            "no project is recorded yet",
+            "recording begins with the first session after `nmem install claude-code`",
+        )
+        .into());
+    }
+    let mut store = Store::open(files, PERSON_WAIT)?;
+    hook::recorder(config, &hook::redactor(config)?).drain(&mut store)?;
+    Ok(store)
+}
+
+fn name_of(config: &Config, name: &str) -> Result<crate::redact::Clean<String>> {
+    let name = name.trim();
+    if name.is_empty() || name.len() > 200 || name.chars().any(char::is_control) {
+        return Err(Failure::usage("a name is 1 to 200 characters on one line", "nmem project rename shop").into());
+    }
+    Ok(hook::redactor(config)?.clean(name.to_string()))
+}
+
+fn here(place: &super::Place) -> Result<ProjectRow> {
+    let name = place.name().unwrap_or("this folder").to_string();
+    place.row.clone().ok_or_else(|| {
+        Failure::new(format!("nothing is recorded of {name} yet"), "`nmem project list` shows the projects").into()
+    })
+}
+
+/// The project of a name or a number.
+fn one(store: &Store, word: &str) -> Result<ProjectRow> {
+    let all = store.projects()?;
+    if let Some((project, ..)) = all.iter().find(|(p, ..)| p.id.to_string() == word) {
+        return Ok(project.clone());
+    }
+    let mut named: Vec<&ProjectRow> = all.iter().map(|(p, ..)| p).filter(|p| p.name == word).collect();
+    match (named.pop(), named.is_empty()) {
+        (Some(project), true) => Ok(project.clone()),
+        (Some(_), false) => Err(Failure::usage(
+            format!("several projects are called {}", line(word, 80)),
+            "give the number that `nmem project list` prints",
+        )
+        .into()),
+        (None, _) => {
+            Err(Failure::new(format!("no project is called {}", line(word, 80)), "`nmem project list` shows the projects").into())
+        }
+    }
+}

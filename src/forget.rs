@@ -1,0 +1,166 @@
+//! Use case: forgetting for good. Rows go from the database (`store/forget.rs`); here go the files beside it that may
+//! hold the same text, and at the end every byte is looked at.
+
+use crate::config::Config;
+use crate::config::switches::{Switches, What};
+use crate::files;
+use crate::model::{Files, Going, Millis, beside};
+use crate::store::Store;
+use crate::store::forget::Wanted;
+use anyhow::{Context, Result};
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// What would be forgotten.
+#[derive(Debug)]
+pub struct Plan {
+    pub wanted: Wanted,
+    pub going: Going,
+    /// Broken databases that were set aside, with what belongs to them: what they hold can't be told, so they go.
+    pub set_aside: Vec<PathBuf>,
+    /// Files of lines (rejected events, the log), and how many of their lines go.
+    pub lines: Vec<(PathBuf, usize)>,
+    needles: Vec<String>,
+}
+
+impl Plan {
+    /// Finds all that would go.
+    pub fn of(store: &Store, wanted: Wanted) -> Result<Plan> {
+        let going = store.what_would_go(&wanted)?;
+        let mut needles: Vec<String> = wanted.text.iter().map(|t| t.to_lowercase()).collect();
+        needles.extend(going.session_ids.iter().map(|id| id.to_lowercase()));
+        let files = store.files();
+        let mut lines = Vec::new();
+        for path in line_files(files) {
+            let count = kept_lines(&path, &needles)?.1;
+            if count > 0 {
+                lines.push((path, count));
+            }
+        }
+        let mut plan = Plan { going, set_aside: Vec::new(), lines, needles, wanted };
+        if !plan.is_empty() || plan.wanted.text.is_some() {
+            plan.set_aside = set_aside(files);
+        }
+        Ok(plan)
+    }
+
+    /// Whether nothing would go.
+    pub fn is_empty(&self) -> bool {
+        self.going.is_empty() && self.set_aside.is_empty() && self.lines.is_empty()
+    }
+
+    /// Forgets. `step` is told what goes on.
+    pub fn carry_out(&self, store: &mut Store, config: &Config, now: Millis, step: &mut dyn FnMut(&str)) -> Result<()> {
+        let files = store.files().clone();
+        step("taking rows out");
+        store.forget(&self.going, self.wanted.text.as_deref())?;
+        for path in &self.set_aside {
+            fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))?;
+        }
+        // Rejected lines are appended inside a write transaction: in ours nobody adds to the file that is replaced.
+        store.write(|_| line_files(&files).iter().try_for_each(|path| self.clean(path)))?;
+        self.clean_switches(config, now)?;
+        step("writing the database anew");
+        store.scrub()
+    }
+
+    fn clean(&self, path: &Path) -> Result<()> {
+        let (kept, gone) = kept_lines(path, &self.needles)?;
+        if gone > 0 {
+            files::replace_private(path, &kept).with_context(|| format!("cannot rewrite {}", path.display()))?;
+        }
+        Ok(())
+    }
+
+    /// Switches that are over and name what is forgotten.
+    fn clean_switches(&self, config: &Config, now: Millis) -> Result<()> {
+        let named = |what: &What| {
+            let text = serde_json::to_string(what).unwrap_or_default().to_lowercase();
+            self.needles.iter().any(|needle| text.contains(needle))
+        };
+        if config.switches.off.iter().any(|off| named(&off.what) && !off.holds(now)) {
+            Switches::change(&config.switches_file, now, |s| s.off.retain(|off| off.holds(now) || !named(&off.what)))?;
+        }
+        Ok(())
+    }
+}
+
+/// Files that still hold a text, in whichever case of ASCII letters, once all is done.
+pub fn still_held(files: &Files, config: &Config, text: &str) -> Result<Vec<PathBuf>> {
+    let mut paths = ours(files)?;
+    paths.push(config.switches_file.clone());
+    paths.extend(files.spools.iter().flat_map(|spool| [spool.clone(), beside(spool, "-draining")]));
+    paths.sort();
+    paths.dedup();
+    let needle = text.to_ascii_lowercase().into_bytes();
+    let mut found = Vec::new();
+    for path in paths {
+        match holds(&path, &needle) {
+            Ok(true) => found.push(path),
+            Ok(false) => {}
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            Err(e) => return Err(e).with_context(|| format!("cannot read {}", path.display())),
+        }
+    }
+    Ok(found)
+}
+
+fn holds(path: &Path, needle: &[u8]) -> io::Result<bool> {
+    let mut file = files::open_private(path)?;
+    let mut buffer = Vec::new();
+    let overlap = needle.len().saturating_sub(1);
+    loop {
+        let kept = buffer.len().min(overlap);
+        buffer.drain(..buffer.len() - kept);
+        let read = file.by_ref().take(1 << 20).read_to_end(&mut buffer)?;
+        buffer[kept..].make_ascii_lowercase();
+        if buffer.windows(needle.len().max(1)).any(|window| window == needle) {
+            return Ok(true);
+        }
+        if read == 0 {
+            return Ok(false);
+        }
+    }
+}
+
+/// The files beside the database that carry its name.
+fn ours(files: &Files) -> Result<Vec<PathBuf>> {
+    let name = files.db.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let entries = fs::read_dir(files.folder()).with_context(|| format!("cannot read {}", files.folder().display()))?;
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    Ok(paths.filter(|p| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with(&name))).collect())
+}
+
+fn set_aside(files: &Files) -> Vec<PathBuf> {
+    let is_broken = |path: &PathBuf| path.file_name().is_some_and(|n| n.to_string_lossy().contains("-broken-"));
+    let mut found: Vec<PathBuf> = ours(files).unwrap_or_default().into_iter().filter(is_broken).collect();
+    found.sort();
+    found
+}
+
+fn line_files(files: &Files) -> [PathBuf; 3] {
+    [files.rejected.clone(), files.log.clone(), beside(&files.log, "-old")]
+}
+
+/// The lines of a file that hold none of the needles, and how many do.
+fn kept_lines(path: &Path, needles: &[String]) -> Result<(String, usize)> {
+    let mut bytes = Vec::new();
+    match files::open_private(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok((String::new(), 0)),
+        opened => {
+            opened.and_then(|mut file| file.read_to_end(&mut bytes)).with_context(|| format!("cannot read {}", path.display()))?
+        }
+    };
+    let text = String::from_utf8_lossy(&bytes);
+    let (mut kept, mut gone) = (String::new(), 0);
+    for line in text.split_inclusive('\n') {
+        let lower = line.to_lowercase();
+        if needles.iter().any(|needle| lower.contains(needle)) {
+            gone += 1;
+        } else {
+            kept.push_str(line);
+        }
+    }
+    Ok((kept, gone))
+}
