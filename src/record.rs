@@ -7,7 +7,7 @@ use crate::platforms::transcript::{self, Wanted};
 use crate::project::{self, client, git};
 use crate::redact::{Clean, Redactor};
 use crate::store::events::{Identify, TranscriptRead};
-use crate::store::{HOOK_WAIT, Store, spool};
+use crate::store::{self, HOOK_WAIT, Store, spool};
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 
@@ -84,6 +84,11 @@ impl Recorder<'_> {
         let mut store = Store::open(&self.config.files.value, HOOK_WAIT)?;
         match self.store_in(&mut store, event) {
             Ok(()) => Ok(store),
+            // On a full disk the log is written back, which makes room, and once more.
+            Err(error) if store::is_full(&error) => {
+                store.settle_all();
+                self.store_in(&mut store, event).map(|()| store)
+            }
             Err(error) => {
                 if !store.set_aside_if_broken(&error)? {
                     return Err(error);

@@ -9,7 +9,7 @@ use crate::platforms::{self, Answer, Surroundings};
 use crate::project;
 use crate::recall::{self, Recalled};
 use crate::record::Recorder;
-use crate::store::{Store, spool};
+use crate::store::{self, Store, spool};
 use anyhow::Result;
 use serde_json::Value;
 use std::ffi::OsString;
@@ -95,11 +95,11 @@ fn store(recorder: &Recorder, event: Event, now: Millis) -> Result<Option<String
     let stored = stored.map_err(|error| match spool::append(files, &event) {
         Ok(()) => {
             log_error(&format!("kept in the spool: {error:#}"));
-            format!("{error:#}; events are kept and stored later")
+            format!("{}; events are kept and stored later", store::reason(&error))
         }
         Err(lost) => {
             log_error(&format!("{error:#}; {lost:#}"));
-            format!("{error:#}; nothing can be written, so what happens now is lost")
+            format!("{}; nothing can be written, so what happens now is lost", store::reason(&error))
         }
     });
     let Happening::SessionStarted(start) = &event.what else { return Ok(None) };

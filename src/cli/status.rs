@@ -6,7 +6,7 @@ use crate::log;
 use crate::model::{Counts, Files, LastEvent, Millis};
 use crate::render::clean::line;
 use crate::render::time;
-use crate::store::{PERSON_WAIT, Store, spool};
+use crate::store::{self, PERSON_WAIT, Store, spool};
 use anyhow::Result;
 use serde_json::{Value, json};
 use std::fs;
@@ -133,10 +133,13 @@ fn look(config: &Config) -> Stored {
         } else {
             None
         };
-        let Some(store) = store else { return Ok(Stored::default()) };
-        Ok(Stored { counts: store.counts()?, last: store.last_events()?, problem: None })
+        store.map_or(Ok(Stored::default()), |store| counted(&store))
     };
-    look().unwrap_or_else(|error| Stored { problem: Some(format!("{error:#}")), ..Stored::default() })
+    look().unwrap_or_else(|error| {
+        // What can't be written may still be read.
+        let read = Store::open_to_read(files, PERSON_WAIT).ok().flatten().and_then(|store| counted(&store).ok());
+        Stored { problem: Some(store::reason(&error)), ..read.unwrap_or_default() }
+    })
 }
 
 /// Why hooks do nothing here, or in one session.
@@ -166,6 +169,10 @@ fn wishes(config: &Config) -> Vec<String> {
         }
     }
     notes
+}
+
+fn counted(store: &Store) -> Result<Stored> {
+    Ok(Stored { counts: store.counts()?, last: store.last_events()?, problem: None })
 }
 
 fn size(files: &Files) -> u64 {

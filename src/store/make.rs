@@ -32,12 +32,13 @@ fn build(draft: &Path) -> Result<()> {
     #[expect(clippy::disallowed_methods, reason = "a new database is opened here alone")]
     let mut conn = Connection::open(draft)?;
     // Nothing is lost if this fails half-way: the draft is thrown away.
-    conn.execute_batch("PRAGMA synchronous = OFF")?;
+    // Without a log until the schema stands: closing hides a disk that was too full to write the log back.
+    conn.execute_batch("PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY;")?;
+    bring_up(&mut conn, draft, true)?;
     // The write-ahead log needs shared memory, which machines don't share.
     if !files::is_remote(draft.parent().unwrap_or(Path::new("/"))) {
         conn.execute_batch("PRAGMA journal_mode = WAL")?;
     }
-    bring_up(&mut conn, draft, true)?;
     conn.close().map_err(|(_, e)| e)?;
     fs::File::open(draft)?.sync_all()?;
     Ok(())
@@ -62,8 +63,7 @@ fn place(draft: &Path, files: &Files) -> Result<()> {
 
 /// Tells whether an error says that the file is no sound database.
 pub fn is_broken(error: &anyhow::Error) -> bool {
-    let code = error.chain().find_map(|e| e.downcast_ref::<rusqlite::Error>()).and_then(rusqlite::Error::sqlite_error_code);
-    matches!(code, Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt))
+    matches!(super::code(error), Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt))
 }
 
 /// Renames a broken database and what belongs to it, if it still is the file that was opened: another process may have

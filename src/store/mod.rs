@@ -19,7 +19,7 @@ use crate::files::{self, Identity};
 use crate::model::Files;
 use anyhow::{Context, Result, anyhow, bail};
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -182,6 +182,26 @@ impl Store {
     /// The files of this database.
     pub fn files(&self) -> &Files {
         &self.files
+    }
+}
+
+fn code(error: &anyhow::Error) -> Option<ErrorCode> {
+    error.chain().find_map(|e| e.downcast_ref::<rusqlite::Error>()).and_then(rusqlite::Error::sqlite_error_code)
+}
+
+/// Whether an error says that the disk has no room.
+pub fn is_full(error: &anyhow::Error) -> bool {
+    code(error) == Some(ErrorCode::DiskFull)
+}
+
+/// Why the database could not be had, in words for a person.
+pub fn reason(error: &anyhow::Error) -> String {
+    match code(error) {
+        Some(ErrorCode::DiskFull) => "the disk is full".into(),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => "another program holds the database".into(),
+        Some(ErrorCode::ReadOnly) => "the database can't be written: it, or its disk, is read-only".into(),
+        Some(ErrorCode::SystemIoFailure) => "the disk does not take or give the data: full, or failing".into(),
+        _ => format!("{error:#}"),
     }
 }
 

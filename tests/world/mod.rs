@@ -53,7 +53,9 @@ impl World {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("nmem-world-{}-{number}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(folder.join("home/.claude")).unwrap();
+        for inside in ["home/.claude", "run", "tmp"] {
+            fs::create_dir_all(folder.join(inside)).unwrap();
+        }
         let folder = folder.canonicalize().unwrap();
         let world = World { folder, now: NOW, variables: Vec::new() };
         world.git_project("project", "https://example.org/dev/project.git");
@@ -105,9 +107,16 @@ impl World {
     }
 
     pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_nmem"));
+        self.program(env!("CARGO_BIN_EXE_nmem"), args)
+    }
+
+    /// Another program in this world.
+    pub fn program(&self, name: &str, args: &[&str]) -> Command {
+        let mut command = Command::new(name);
         command.args(args).current_dir(self.project()).env_clear();
         command.env("HOME", self.home()).env("TZ", "UTC").env("NMEM_NOW", self.now.to_string()).env("PATH", "/usr/bin:/bin");
+        // Spare places of its own, so that worlds don't meet in `/tmp`.
+        command.env("XDG_RUNTIME_DIR", self.folder.join("run")).env("TMPDIR", self.folder.join("tmp"));
         command.envs(self.variables.iter().map(|(a, b)| (a, b)));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command

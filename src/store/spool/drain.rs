@@ -149,8 +149,10 @@ impl Store {
 
 /// An error that time or a person mends, unlike an event that the schema refuses.
 fn is_outage(error: &anyhow::Error) -> bool {
-    let code = error.chain().find_map(|e| e.downcast_ref::<rusqlite::Error>()).and_then(rusqlite::Error::sqlite_error_code);
-    !matches!(code, None | Some(ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch | ErrorCode::TooBig))
+    !matches!(
+        super::super::code(error),
+        None | Some(ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch | ErrorCode::TooBig)
+    )
 }
 
 #[cfg(test)]

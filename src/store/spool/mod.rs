@@ -110,7 +110,12 @@ fn append_line(spool: &Path, line: &[u8]) -> io::Result<()> {
         }
     }
     text.extend_from_slice(line);
-    file.write_all(&text).inspect_err(|_| drop(file.set_len(length)))
+    file.write_all(&text).inspect_err(|_| {
+        let _ = file.set_len(length);
+        if length == 0 {
+            let _ = fs::remove_file(spool);
+        }
+    })
 }
 
 /// Counts a lost event: the count is the length of an empty file, which a full disk still takes.
