@@ -4,6 +4,7 @@ use crate::config::Config;
 use crate::files;
 use crate::index_text::INDEX_TEXT_VERSION;
 use crate::model::{Files, beside};
+use crate::render::count;
 use crate::store::{PERSON_WAIT, Store, spool};
 use anyhow::Result;
 use std::fs;
@@ -151,8 +152,11 @@ fn leftovers(files: &Files, fix: bool) -> Vec<Finding> {
     let drafts: Vec<PathBuf> = entries.filter(is_draft).collect();
     let mut findings = Vec::new();
     if !drafts.is_empty() {
-        let finding =
-            Finding::note("files", format!("{} drafts of a process that was killed", drafts.len()), "--fix removes them");
+        let finding = Finding::note(
+            "files",
+            format!("{} of a process that was killed", count(drafts.len() as i64, "draft", "drafts")),
+            "--fix removes them",
+        );
         let removed = fix && drafts.iter().all(|p| fs::remove_file(p).is_ok());
         findings.push(if removed { finding.fixed() } else { finding });
     }
@@ -184,7 +188,10 @@ fn database(files: &Files, drain: Drain, fix: bool, step: &mut dyn FnMut(&str)) 
     let unsound = store.integrity()?;
     if unsound.is_empty() {
         let counts = store.counts()?;
-        findings.push(Finding::good("database", format!("{}: sound, {} tool uses", files.db.display(), counts.tool_uses)));
+        findings.push(Finding::good(
+            "database",
+            format!("{}: sound, {}", files.db.display(), count(counts.tool_uses, "tool use", "tool uses")),
+        ));
     } else {
         let what = format!("{} is damaged: {}", files.db.display(), unsound.join("; "));
         let finding = Finding::problem("database", what, "--fix rebuilds its indexes, and sets it aside if that doesn't help");
@@ -212,7 +219,7 @@ fn text_index(store: &mut Store, fix: bool, step: &mut dyn FnMut(&str)) -> Resul
     let missing = store.unindexed()?;
     let what = match (version == INDEX_TEXT_VERSION, missing) {
         (true, 0) => return Ok(vec![Finding::good("search", "every row is in the index")]),
-        (true, n) => format!("{n} rows are missing from the index, or stand in it without their row"),
+        (true, n) => format!("{} missing from the index, or in it without a row", count(n, "row is", "rows are")),
         (false, _) => format!("the index was made by version {version} of its text function, this nmem has {INDEX_TEXT_VERSION}"),
     };
     let finding = Finding::problem("search", what, "--fix makes the index anew");

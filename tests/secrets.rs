@@ -115,3 +115,38 @@ fn a_prompt_that_begins_with_nomem_leaves_no_trace_nor_does_its_turn() {
     assert_eq!(world.sql("SELECT prompts, tool_uses, input_tokens FROM sessions"), "2|2|-");
     assert_eq!(leaks(&world, secret), [] as [String; 0]);
 }
+
+#[test]
+fn contents_of_env_files_and_key_stores_are_not_stored_however_an_agent_meets_them() {
+    let world = World::new();
+    world.write("home/.config/nmem/config.toml", "ignore = [\"**/.env*\", \"*.private\", \"~/vault/**\"]\n");
+    let secret = "colour=purple elephant";
+    let path = |name: &str| json!(world.project().join(name));
+    let tell = |name: &str, id: usize, changes: &[(&str, Value)]| {
+        let id = json!(format!("toolu_{id}"));
+        let mut all = vec![("/tool_use_id", id)];
+        all.extend(changes.iter().cloned());
+        assert_eq!(world.hook_with(name, &all).text(), "[exit 0]", "{name}");
+    };
+    let out = |text: &str| ("/tool_response/stdout", json!(text));
+    let command = |line: &str| ("/tool_input/command", json!(line));
+    tell("PostToolUse-Bash", 1, &[command("cat .env"), out(secret)]);
+    tell("PostToolUse-Bash", 2, &[command(&format!("echo '{secret}' >> config/.env.local")), out("")]);
+    tell("PostToolUse-Bash", 3, &[command("git diff"), out(&format!("diff --git a/.env b/.env\n+{secret}\n"))]);
+    tell("PostToolUse-Bash", 4, &[command("grep -rn colour ."), out(&format!("./.env:1:{secret}\n./a.rs:2:colour()\n"))]);
+    tell("PostToolUse-Bash", 5, &[command("cat ~/vault/notes.txt | head"), out(secret)]);
+    tell("PostToolUse-Bash", 6, &[command("openssl rsa -in keys/server.key"), out(secret)]);
+    tell("PostToolUseFailure-Bash", 7, &[command("source .env"), ("/error", json!(format!("Exit code 1\n{secret}: not found")))]);
+    tell("PostToolUse-Write-create", 8, &[("/tool_input/file_path", path("x.private")), ("/tool_input/content", json!(secret))]);
+    let hunk = json!([{"oldStart": 1, "newStart": 1, "lines": [format!("+{secret}")]}]);
+    tell("PostToolUse-Edit", 9, &[("/tool_input/file_path", path(".env")), ("/tool_response/structuredPatch", hunk)]);
+    tell("PostToolUse-mcp__fake__echo", 10, &[("/tool_input", json!({"path": path(".env"), "text": secret}))]);
+    tell("PostToolUse-Grep-content", 11, &[("/tool_response/content", json!(format!(".env:3:{secret}")))]);
+    tell("PostToolUse-Read", 12, &[("/tool_input/file_path", path(".env"))]);
+    let kept = world.sql("SELECT seq, path, content, input, outcome, metadata FROM tool_uses");
+    assert_eq!(leaks(&world, "purple"), [] as [String; 0], "{kept}");
+    assert_eq!(world.count("SELECT count(*) FROM tool_uses"), 12, "that it happened is known");
+    assert_eq!(world.sql("SELECT outcome FROM tool_uses WHERE seq = 4"), "[contents not recorded]⏎./a.rs:2:colour()⏎");
+    assert_eq!(world.sql("SELECT content, outcome FROM tool_uses WHERE seq = 1"), "cat .env|[contents not recorded]");
+    assert_eq!(world.sql("SELECT path FROM tool_uses WHERE seq = 9"), ".env");
+}

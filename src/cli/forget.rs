@@ -6,7 +6,7 @@ use crate::error::Failure;
 use crate::forget::{self, Plan};
 use crate::model::Found;
 use crate::render::clean::line;
-use crate::render::time;
+use crate::render::{self, time};
 use crate::store::forget::Wanted;
 use crate::store::{PERSON_WAIT, Store, spool};
 use anyhow::Result;
@@ -152,7 +152,7 @@ fn found(store: &Store, id: &str) -> Result<Found> {
 }
 
 fn told(plan: &Plan, dry_run: bool) -> String {
-    let count = |n: usize, one: &str, many: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {many}") };
+    let count = |n: usize, one: &str, many: &str| render::count(n as i64, one, many);
     let going = &plan.going;
     let mut out = format!("{}:\n", if dry_run { "This would go for good" } else { "This goes for good" });
     let parts = [
@@ -168,7 +168,8 @@ fn told(plan: &Plan, dry_run: bool) -> String {
     for (path, n) in &plan.lines {
         out += &format!("  {} of {}\n", count(*n, "line", "lines"), path.display());
     }
-    for path in &plan.set_aside {
+    let companion = |path: &&PathBuf| ["-wal", "-shm", "-journal"].iter().any(|end| path.to_string_lossy().ends_with(end));
+    for path in plan.set_aside.iter().filter(|path| !companion(path)) {
         out += &format!("  {} (a broken database that was set aside: what it holds can't be told)\n", path.display());
     }
     out.trim_end().to_string()

@@ -5,7 +5,7 @@ use crate::config::{Config, environment};
 use crate::error::Failure;
 use crate::model::ProjectRow;
 use crate::render::clean::line;
-use crate::render::time;
+use crate::render::{count, time};
 use crate::store::{PERSON_WAIT, Store};
 use anyhow::Result;
 use clap::Subcommand;
@@ -84,7 +84,7 @@ fn list(json: bool) -> Result<()> {
         } else {
             let when = last.map_or_else(|| "never".to_string(), |at| time::ago(at, now));
             let known = project.repo_url.clone().unwrap_or_else(|| project.root.clone());
-            let count = if sessions == 1 { "1 session".to_string() } else { format!("{sessions} sessions") };
+            let count = count(sessions, "session", "sessions");
             format!(
                 "{:>4}  {}  {}",
                 project.id,
@@ -116,9 +116,9 @@ fn merge(from: &str, into: &str) -> Result<()> {
     let moved = store.merge_projects(from.id, into.id)?;
     let name = line(&into.name, 80);
     output::say(&format!(
-        "{} is part of {name} now: {} sessions moved, and its folders lead there.",
+        "{} is part of {name} now: {} moved, and its folders lead there.",
         line(&from.name, 80),
-        moved.sessions
+        count(moved.sessions as i64, "session", "sessions")
     ))
 }
 
@@ -132,7 +132,7 @@ fn split(folder: &std::path::Path, name: Option<&str>) -> Result<()> {
     let path = hook::redactor(&config)?.clean(folder.display().to_string());
     let moved = store.split_project(row.id, &path, &name, environment::now())?;
     output::say(&format!(
-        "{} is a project of its own now, with all below {}: {} sessions of {} moved.",
+        "{} is a project of its own now, with all below {}: {} of {} moved.",
         line(&name, 80),
         folder.display(),
         moved.sessions,

@@ -5,7 +5,7 @@ use crate::config::{Config, environment};
 use crate::log;
 use crate::model::{Counts, Files, LastEvent, Millis};
 use crate::render::clean::line;
-use crate::render::time;
+use crate::render::{count, time};
 use crate::store::{self, PERSON_WAIT, Store, spool};
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -68,7 +68,13 @@ pub fn run(args: &Arguments) -> Result<()> {
     let style = output::style();
     let mut out = format!("{}  {} ({})\n", style.strong("database"), files.db.display(), megabytes(bytes));
     let Counts { projects, sessions, prompts, tool_uses } = stored.counts;
-    out += &format!("  {projects} projects, {sessions} sessions, {prompts} prompts, {tool_uses} tool uses\n");
+    let counted = [
+        count(projects, "project", "projects"),
+        count(sessions, "session", "sessions"),
+        count(prompts, "prompt", "prompts"),
+        count(tool_uses, "tool use", "tool uses"),
+    ];
+    out += &format!("  {}\n", counted.join(", "));
     for last in &stored.last {
         out += &format!("  last event from {}: {}\n", last.platform, time::ago(last.at, now));
     }

@@ -265,9 +265,13 @@ impl Config {
         wishes.iter().filter(|w| w.trusted).find_map(name)
     }
 
-    /// The patterns of `ignore` with `~` expanded.
+    /// The patterns of `ignore`; what begins with `~/` in each form in which a command may write it.
     pub fn ignored(&self) -> Vec<String> {
-        self.ignore.value.iter().map(|pattern| expanded(pattern, self.home.as_deref())).collect()
+        let forms = |pattern: &String| match pattern.strip_prefix("~/") {
+            Some(rest) => vec![expanded(pattern, self.home.as_deref()), pattern.clone(), format!("$HOME/{rest}")],
+            None => vec![pattern.clone()],
+        };
+        self.ignore.value.iter().flat_map(forms).collect()
     }
 }
 

@@ -5,3 +5,11 @@ pub mod context;
 pub mod hits;
 pub mod style;
 pub mod time;
+
+/// `1 session`, `3 sessions`.
+pub fn count(n: impl Into<i64>, one: &str, many: &str) -> String {
+    match n.into() {
+        1 => format!("1 {one}"),
+        n => format!("{n} {many}"),
+    }
+}

@@ -128,7 +128,7 @@ impl Store {
             }
             going.task_lists.iter().try_for_each(|id| tx.forget_tasks(*id))?;
             going.touched.iter().try_for_each(|id| tx.count_again(*id))?;
-            going.sessions.iter().try_for_each(|id| tx.forget_session(*id))?;
+            going.sessions.iter().try_for_each(|id| tx.forget_session(*id, text.is_some()))?;
             for id in &going.projects {
                 tx.tx.execute("UPDATE sessions SET project_id = NULL WHERE project_id = ?1", [id])?;
                 tx.tx.execute("DELETE FROM project_keys WHERE project_id = ?1", [id])?;
@@ -203,8 +203,9 @@ impl Tx<'_> {
     }
 
     /// Of a session that may still be at work an empty row stays, so that its transcript isn't read again from its start.
-    fn forget_session(&self, session: i64) -> Result<()> {
-        if self.tx.prepare_cached("DELETE FROM sessions WHERE id = ?1 AND ended_at IS NOT NULL")?.execute([session])? > 0 {
+    fn forget_session(&self, session: i64, by_text: bool) -> Result<()> {
+        let sql = "DELETE FROM sessions WHERE id = ?1 AND (ended_at IS NOT NULL OR ?2 AND holds(agent_session_id))";
+        if self.tx.prepare_cached(sql)?.execute(params![session, by_text])? > 0 {
             return Ok(());
         }
         let sql = "UPDATE sessions SET project_id = NULL, cwd = NULL, muted = 1, start_branch = NULL, start_head = NULL, end_branch = NULL,

@@ -213,7 +213,12 @@ fn journal_mode(conn: &Connection) -> Result<String> {
 fn guard(files: &Files) -> Result<Option<Identity>> {
     let folder = files.db.parent().unwrap_or(Path::new("/"));
     match fs::metadata(folder) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => files::make_folder(folder),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => files::make_folder(folder).inspect(|()| {
+            // A database that the user puts into a worktree is not to be committed with it.
+            if !files.own_folder {
+                let _ = files::replace_private(&folder.join(".gitignore"), "*\n");
+            }
+        }),
         Ok(meta) if files.own_folder => files::tighten(folder, &meta, 0o700),
         other => other.map(|_| ()),
     }
