@@ -137,7 +137,7 @@ fn folder_rules_switch_name_and_keep_apart() {
     prompt(&world, "project", "in-project", "project");
     assert_eq!(texts(&world), "project");
     let apart = world.folder.join("clients/acme/.nmem/nmem.db");
-    let conn = rusqlite::Connection::open(&apart).unwrap();
+    let conn = world.connect_to(&apart);
     let of = |sql: &str| conn.query_row(sql, [], |row| row.get::<_, String>(0)).unwrap();
     assert_eq!(of("SELECT group_concat(text, ' ') FROM prompts"), "clients/acme/app clients/acme/web");
     assert_eq!(of("SELECT group_concat(name || ':' || (SELECT count(*) FROM sessions)) FROM projects"), "acme:2");

@@ -30,8 +30,8 @@ pub struct Wanted<'a> {
 
 /// Reads a stretch.
 pub fn read(bytes: &[u8], wanted: &Wanted) -> Reading {
-    let begin = if wanted.from_start { 0 } else { bytes.iter().position(|&b| b == b'\n').map_or(bytes.len(), |i| i + 1) };
-    let end = bytes.iter().rposition(|&b| b == b'\n').map_or(begin, |i| i + 1).max(begin);
+    let Some(end) = bytes.iter().rposition(|&b| b == b'\n').map(|i| i + 1) else { return Reading::default() };
+    let begin = if wanted.from_start { 0 } else { bytes.iter().position(|&b| b == b'\n').map_or(end, |i| i + 1) };
     let mut turn = Turn { last: wanted.last_message.map(String::from), ..Turn::default() };
     turn.counted.extend(wanted.last_message.map(String::from));
     let mut at = begin;

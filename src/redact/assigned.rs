@@ -94,8 +94,16 @@ pub fn is_variable(value: &[u8]) -> bool {
     match value {
         [b'$', rest @ ..] => rest.starts_with(b"{") || rest.starts_with(b"(") || name(rest) || numbered(rest),
         [b'{', .., b'}'] | [b'<', .., b'>'] | [b'%', _] => true,
-        _ => value.iter().all(|b| matches!(b, b'*' | b'.' | b'x' | b'X')),
+        _ => is_mark(value) || value.iter().all(|b| matches!(b, b'*' | b'.' | b'x' | b'X')),
     }
+}
+
+/// A mark of ours and nothing else: text that waited in the spool is cleaned again.
+pub fn is_mark(value: &[u8]) -> bool {
+    let inside = value.strip_prefix(b"[redacted:").map(|rest| rest.strip_suffix(b"]").unwrap_or(rest));
+    inside.is_some_and(|name| {
+        name.len() < 40 && name.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'#'))
+    })
 }
 
 /// A password that a person chose: letters with digits or marks, and not a call, a type or a placeholder. In a quoted

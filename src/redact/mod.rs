@@ -250,6 +250,18 @@ mod tests {
     }
 
     #[test]
+    fn marks_stay_when_text_that_waited_is_cleaned_again() {
+        let keyed = Redactor::new(&[], &[], Some(Box::new(|| Some([1; 32])))).unwrap();
+        let text = format!(
+            "Authorization: Bearer {k}\ntoken={k}\nDB_PASSWORD='{k}'\ncurl -u me:{k} https://me:{k}@h\n\"password\": \"hunter2!\" {k} sshpass -p pw1 x",
+            k = key()
+        );
+        let once = keyed.clean(text).0;
+        assert!(!once.contains("x7Kq2") && once.matches("[redacted:").count() == 8, "{once}");
+        assert_eq!(keyed.clean(once.clone()).0, once);
+    }
+
+    #[test]
     fn a_secret_in_the_middle_of_a_long_text_is_not_kept_even_unmarked() {
         let text = format!("{}{}{}", "a ".repeat(40_000), key(), " b".repeat(40_000));
         let out = Redactor::default().redact(&text, EXCERPT).unwrap();

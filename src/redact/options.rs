@@ -1,5 +1,6 @@
 //! Passwords that are given to a program on its command line: `curl -u me:pw`, `mysql -ppw`, `sshpass -p pw`.
 
+use super::assigned::is_mark;
 use super::scan::{Span, run};
 
 /// How a program takes its password.
@@ -58,11 +59,14 @@ pub fn password(bytes: &[u8], at: usize) -> Option<Span> {
         Some(quote) => b != quote && b != b'\n',
         None => !b.is_ascii_whitespace() && !matches!(b, b'"' | b'\'' | b';' | b'|' | b'&' | b')'),
     });
+    if is_mark(&bytes[from..end]) {
+        return None;
+    }
     if let Takes::UserAndPassword = takes {
         from += bytes[from..end].iter().position(|&b| matches!(b, b':' | b'%'))? + 1;
     }
     let value = &bytes[from..end];
-    let variable = value.first().is_some_and(|b| matches!(b, b'$' | b'-' | b'<' | b'{'));
+    let variable = is_mark(value) || value.first().is_some_and(|b| matches!(b, b'$' | b'-' | b'<' | b'{'));
     (!value.is_empty() && !variable).then_some(Span { start: from, end, family: "option-password", guessless: false })
 }
 

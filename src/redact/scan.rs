@@ -78,25 +78,64 @@ const fn by_first() -> ([u8; KEYS.len()], [u8; 257]) {
 }
 
 /// Returns the secrets in `text`, in order, none overlapping.
+///
+/// A matcher may find its secret further on: `://` the password before an `@`, `-u` that behind a colon. What stands in
+/// between is scanned too: in `https://ghp_…:x@host` the user's name is the secret.
 pub fn scan(text: &str) -> Vec<Span> {
     let bytes = text.as_bytes();
-    let mut found = Vec::new();
+    let mut found: Vec<Span> = Vec::new();
+    let mut ahead: Option<Span> = None;
     let mut at = 0;
     while at + 1 < bytes.len() {
+        if let Some(span) = ahead.take_if(|span| span.start <= at) {
+            at = at.max(span.end);
+            found.push(span);
+            continue;
+        }
         let bit = pair(bytes[at], bytes[at + 1]);
         if PAIRS[bit >> 6] >> (bit & 63) & 1 == 0 {
             at += 1;
             continue;
         }
         match at_literal(bytes, at) {
-            Some(span) if span.end > span.start => {
+            Some(span) if span.end <= span.start => at += 1,
+            Some(span) if span.start <= at => {
                 at = span.end;
                 found.push(span);
             }
-            _ => at += 1,
+            Some(span) => {
+                at += 1;
+                match ahead {
+                    Some(before) if before.start <= span.start => found.push(span),
+                    Some(behind) => {
+                        found.push(behind);
+                        ahead = Some(span);
+                    }
+                    None => ahead = Some(span),
+                }
+            }
+            None => at += 1,
         }
     }
-    found
+    found.extend(ahead);
+    merged(found)
+}
+
+/// In order, and what overlaps as one.
+fn merged(mut spans: Vec<Span>) -> Vec<Span> {
+    spans.sort_by_key(|span| (span.start, std::cmp::Reverse(span.end)));
+    let mut out: Vec<Span> = Vec::with_capacity(spans.len());
+    for span in spans {
+        match out.last_mut() {
+            Some(last) if span.start < last.end => {
+                // More than one secret, so no longer what a hash could name.
+                last.guessless &= span.end <= last.end;
+                last.end = last.end.max(span.end);
+            }
+            _ => out.push(span),
+        }
+    }
+    out
 }
 
 fn at_literal(bytes: &[u8], at: usize) -> Option<Span> {
@@ -287,6 +326,19 @@ mod tests {
             (concat!("-----BEGIN ", "OPENSSH PRIVATE KEY-----\nb3Blb"), "private-key"),
         ] {
             assert_eq!(families(text), [family], "{text}");
+        }
+    }
+
+    #[test]
+    fn a_secret_between_a_matcher_and_what_it_finds_is_found_too() {
+        let key = ["ghp", "_x7Kq2mPz9LrT4vWb8NsD1fGh6JcY3aE5uQ0o"].concat();
+        for (text, expected) in [
+            (format!("https://{key}:x-oauth-basic@h/x"), &["github-token", "url-password"][..]),
+            (format!("curl -u {key}:pw1 https://h"), &["github-token", "option-password"]),
+            (format!("curl -u\" {key} : \"x"), &["github-token", "option-password"]),
+            (format!("git clone https://oauth2:{key}@h/x"), &["url-password"]),
+        ] {
+            assert_eq!(families(&text), expected, "{text}");
         }
     }
 

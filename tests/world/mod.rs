@@ -180,7 +180,11 @@ impl World {
 
     /// A connection of somebody else's.
     pub fn connect(&self) -> Connection {
-        Connection::open(self.db()).unwrap()
+        self.connect_to(&self.db())
+    }
+
+    pub fn connect_to(&self, db: &Path) -> Connection {
+        Connection::open(db).unwrap()
     }
 
     /// Holds the write lock until it is dropped.

@@ -1,0 +1,20 @@
+//! Any bytes on a hook's stdin: read, mended, decoded, redacted, and written as a spool's line, without a panic.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use nmem::model::Platform;
+use nmem::platforms::intake::{self, Intake};
+use nmem::platforms::{Surroundings, decode};
+use nmem::redact::Redactor;
+
+fuzz_target!(|data: &[u8]| {
+    let Intake::Json { value, .. } = intake::parse(data) else { return };
+    let around = Surroundings { now: 1, skip_tools: &["TodoWrite".to_string()] };
+    if let Ok(Some(event)) = decode(Platform::ClaudeCode, &value, &around) {
+        let ignored = ["**/.env*".to_string(), "*.private".to_string()];
+        let clean = Redactor::new(&[], &ignored, None).unwrap().clean(event);
+        let line = serde_json::to_string(&clean).unwrap();
+        let back: nmem::model::Event = serde_json::from_str(&line).unwrap();
+        assert_eq!(serde_json::to_string(&back).unwrap(), line);
+    }
+});

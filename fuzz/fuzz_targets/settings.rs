@@ -1,0 +1,15 @@
+//! Any text as an agent's settings file: hooks go in and come out again, and what else is there stays what it was.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use nmem::platforms::settings::{Hook, add, checked, remove};
+
+fuzz_target!(|text: &str| {
+    let hooks = [Hook { event: "Stop", command: "nmem record".into(), timeout: 10 }];
+    if let Ok(with) = add(text, &hooks) {
+        let value = checked(&with).expect("what was written is sound");
+        assert!(value["hooks"]["Stop"].to_string().contains("nmem record"));
+        let without = remove(&with, &|command| command == "nmem record").expect("what was written can be taken out");
+        assert!(!without.contains("\"nmem record\"") || text.contains("nmem record"), "{without}");
+    }
+});

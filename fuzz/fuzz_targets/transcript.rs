@@ -1,0 +1,14 @@
+//! Any bytes as a transcript: what is consumed ends at a line's end, and reading on from there loses no token.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use nmem::platforms::transcript::{Wanted, read};
+
+fuzz_target!(|data: &[u8]| {
+    for from_start in [true, false] {
+        let wanted = Wanted { from_start, last_message: Some("m"), thinking_from: Some(data.len() / 2), passed_over: &|at| at == Some(0) };
+        let reading = read(data, &wanted);
+        assert!(reading.consumed <= data.len());
+        assert!(reading.consumed == 0 || data[reading.consumed - 1] == b'\n');
+    }
+});
