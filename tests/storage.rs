@@ -1,6 +1,7 @@
 //! What happens when the data folder can't be used: full, read-only, not a folder, links in it; and nothing at all.
 
 #![cfg(unix)]
+#![allow(clippy::disallowed_macros, reason = "a test says what it could not show")]
 
 mod world;
 

@@ -106,6 +106,8 @@ pub fn scan(text: &str) -> Vec<Span> {
             Some(span) => {
                 at += 1;
                 match ahead {
+                    // The header `X-API-Key` is an assignment to `API-Key` as well.
+                    Some(before) if before.start <= span.start && span.end <= before.end => {}
                     Some(before) if before.start <= span.start => found.push(span),
                     Some(behind) => {
                         found.push(behind);
