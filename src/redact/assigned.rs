@@ -15,7 +15,8 @@ pub fn header(bytes: &[u8], at: usize) -> Option<Span> {
     let name = HEADERS.iter().find(|name| starts_with_folded(&bytes[at..], name))?;
     let mut from = at + name.len();
     from = run(bytes, from, |b| matches!(b, b'"' | b'\'' | b' '));
-    if !matches!(bytes.get(from)?, b':' | b'=') {
+    // `if cookie == other` is no header.
+    if !matches!((*name, bytes.get(from)?), (_, b':') | ("authorization" | "x-api-key" | "private-token", b'=')) {
         return None;
     }
     from = run(bytes, from + 1, |b| matches!(b, b' ' | b'"' | b'\''));
@@ -49,13 +50,17 @@ pub fn assignment(bytes: &[u8], at: usize) -> Option<Span> {
     if bytes.get(after).is_some_and(goes_on) {
         return None;
     }
-    let mut from = run(bytes, after, |b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-    from = run(bytes, from, |b| matches!(b, b'"' | b'\'' | b'\\' | b' ' | b']'));
+    let name_end = run(bytes, after, |b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+    let mut from = run(bytes, name_end, |b| matches!(b, b'"' | b'\'' | b'\\' | b' ' | b']'));
     if !matches!(bytes.get(from)?, b':' | b'=') {
         return None;
     }
     from = run(bytes, from, |b| matches!(b, b':' | b'=' | b'>' | b' ' | b'\t' | b'\\'));
     let quote = bytes.get(from).copied().filter(|b| matches!(b, b'"' | b'\'' | b'`'));
+    // `getpass('Password: ')`: the quote ends a string that began before the name.
+    if quote.is_some_and(|quote| !bytes[name_end..from].contains(&quote) && at > 0 && bytes[at - 1] == quote) {
+        return None;
+    }
     // DB_PASSWORD=swordfish: a shell's assignment holds a value, where code would hold a name.
     let shell = bytes[at].is_ascii_uppercase() && bytes[from - 1] == b'=';
     from += usize::from(quote.is_some());

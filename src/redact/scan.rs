@@ -187,13 +187,23 @@ fn key(bytes: &[u8], at: usize) -> Option<Span> {
         let mixed = body.iter().any(u8::is_ascii_uppercase) && body.iter().any(u8::is_ascii_lowercase);
         let wordlike = matches!(k.body, Body::Url | Body::Dotted) || k.prefix.len() <= 3 && k.min < 28;
         let random = !wordlike || mixed || body.iter().any(u8::is_ascii_digit);
-        (body.len() >= k.min && random).then(|| Span {
+        (body.len() >= k.min && random && !inside_base64(bytes, at)).then(|| Span {
             start: at,
             end: run(bytes, start, |b| k.body.has(b)),
             family: k.family,
             guessless: true,
         })
     })
+}
+
+/// A slash or a plus within base64 ends no word. A path has no digits and both cases in the forty bytes before it.
+fn inside_base64(bytes: &[u8], at: usize) -> bool {
+    let before = &bytes[at.saturating_sub(40)..at];
+    matches!(before.last(), Some(b'/' | b'+'))
+        && before.iter().all(|b| Body::Base64.has(*b))
+        && before.iter().any(u8::is_ascii_digit)
+        && before.iter().any(u8::is_ascii_uppercase)
+        && before.iter().any(u8::is_ascii_lowercase)
 }
 
 /// RFC 7519: three base64url parts, of which the first two begin as `{"` does.
@@ -368,6 +378,12 @@ mod tests {
             "task-force-with-lease-1234567890-abcdefghij",
             "-----BEGIN CERTIFICATE-----",
             "password_reset_token_expires_at: DateTime",
+            "getpass(prompt='Password: ', stream2=None)",
+            "if cookie == self.cookie2:",
+            concat!(
+                "AAAPAXAACdEwAAFRIAADkXAADwEgAAChAAAHUSAACtEgAAghMAAE8UAAB/",
+                "EAAA1x2y3z4w5v6u7t8s9r0q1p2o3n4m5l6k7j8i9h0g1f2e3d4c5b6a7z8y9x0w1v2u"
+            ),
         ] {
             assert_eq!(families(text), [] as [&str; 0], "{text}");
         }
