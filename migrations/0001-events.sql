@@ -28,6 +28,7 @@ CREATE TABLE sessions (
   start_source       TEXT,              -- how it was last entered: startup, resume, clear, compact, fork
   compactions        INTEGER NOT NULL DEFAULT 0,
   muted              INTEGER NOT NULL DEFAULT 0,  -- the turn under way is not to be remembered
+  muted_prompt       TEXT,              -- the platform's id of the last such turn: its subagents may report late
   cwd                TEXT,
   client_pid         INTEGER,
   client_started     INTEGER,           -- process start in clock ticks since boot

@@ -165,7 +165,10 @@ fn leftovers(files: &Files, fix: bool) -> Vec<Finding> {
         findings.push(Finding::note(
             "database",
             what,
-            "delete it if it holds nothing that you miss; `nmem forget` removes it too",
+            format!(
+                "`sqlite3 {} .recover` may read what is left of it; delete it if it holds nothing that you miss",
+                broken.display()
+            ),
         ));
     }
     findings

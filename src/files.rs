@@ -149,6 +149,18 @@ pub fn is_remote(_: &Path) -> bool {
     false
 }
 
+/// Whether a file is the user's own.
+#[cfg(unix)]
+pub fn is_ours(meta: &fs::Metadata) -> bool {
+    std::os::unix::fs::MetadataExt::uid(meta) == user()
+}
+
+/// Windows keeps the user's own folders private by itself.
+#[cfg(not(unix))]
+pub fn is_ours(_: &fs::Metadata) -> bool {
+    true
+}
+
 /// The user whom this process acts for.
 #[cfg(unix)]
 pub fn user() -> u32 {

@@ -28,7 +28,10 @@ impl Plan {
     /// Finds all that would go.
     pub fn of(store: &Store, wanted: Wanted) -> Result<Plan> {
         let going = store.what_would_go(&wanted)?;
+        let escaped = |text: &String| serde_json::to_string(text).map(|json| json[1..json.len() - 1].to_lowercase());
         let mut needles: Vec<String> = wanted.text.iter().map(|t| t.to_lowercase()).collect();
+        needles.extend(wanted.text.iter().filter_map(|text| escaped(text).ok()));
+        needles.dedup();
         needles.extend(going.session_ids.iter().map(|id| id.to_lowercase()));
         let files = store.files();
         let mut lines = Vec::new();
@@ -39,8 +42,13 @@ impl Plan {
             }
         }
         let mut plan = Plan { going, set_aside: Vec::new(), lines, needles, wanted };
-        if !plan.is_empty() || plan.wanted.text.is_some() {
-            plan.set_aside = set_aside(files);
+        // Of single rows nobody can tell whether a broken database holds them: all of those go.
+        let all = plan.needles.is_empty() && !plan.is_empty();
+        for path in set_aside(files) {
+            let any = |needle: &String| holds(&path, needle.as_bytes()).unwrap_or(true);
+            if all || plan.needles.iter().any(any) {
+                plan.set_aside.push(path);
+            }
         }
         Ok(plan)
     }

@@ -1,8 +1,9 @@
 //! Use case: one event → completed from disk → redacted → stored, or kept in the spool.
 
 use crate::config::Config;
+use crate::config::switches::Known;
 use crate::files;
-use crate::model::{Event, Happening, Millis, Platform, ProjectId, TurnUsage};
+use crate::model::{Event, Happening, Millis, Platform, ProjectId, ProjectRow, TurnUsage};
 use crate::platforms::transcript::{self, Wanted};
 use crate::project::{self, client, git};
 use crate::redact::{Clean, Redactor};
@@ -21,6 +22,8 @@ pub struct Recorder<'a> {
     pub redactor: &'a Redactor,
     /// The agent's process, where the platform tells it.
     pub client_pid: Option<u32>,
+    /// Where the agent was started.
+    pub session_folder: Option<PathBuf>,
     /// The platform's own folder: a transcript elsewhere is not opened.
     pub transcripts: Option<PathBuf>,
 }
@@ -29,20 +32,40 @@ impl Recorder<'_> {
     /// Tells whether the user switched recording off for an event's session or project.
     pub fn is_off(&self, event: &Event, now: Millis) -> bool {
         let switches = &self.config.switches;
-        !switches.off.is_empty() && switches.off_for(Some((event.platform, &event.session)), &self.keys(event), now).is_some()
+        let session = Some((event.platform, event.session.as_str()));
+        !switches.off.is_empty() && switches.off_for(session, &self.places(event), now).is_some()
     }
 
-    /// What an event's project is known by, where a switch asks for it.
-    fn keys(&self, event: &Event) -> Vec<String> {
-        let project = event.cwd.as_deref().filter(|_| self.config.switches.ask_for_project()).and_then(|cwd| self.project(cwd));
-        project.map(|id| [id.places, id.keys].concat()).unwrap_or_default()
+    /// Where an event happened and where its session was begun, where a switch asks for it.
+    fn places(&self, event: &Event) -> Vec<Known> {
+        if !self.config.switches.ask_for_project() {
+            return Vec::new();
+        }
+        let begun = self.session_folder.as_ref().and_then(|f| f.to_str());
+        let folders: Vec<&str> = event.cwd.as_deref().into_iter().chain(begun).collect();
+        let store = Store::open_to_read(&self.config.files.value, HOOK_WAIT).ok().flatten();
+        folders.into_iter().map(|folder| self.known(folder, store.as_ref()).0).collect()
+    }
+
+    /// What the project of a folder is known by: what is found there, and what the store knows of it.
+    pub fn known(&self, folder: &str, store: Option<&Store>) -> (Known, Option<ProjectId>, Option<ProjectRow>) {
+        let path = Path::new(folder);
+        let real = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        let Some(id) = self.project(folder) else { return (Known { folder: real, ..Known::default() }, None, None) };
+        let id = self.redactor.clean(id);
+        let row = store.and_then(|s| s.project_by_identity(&id).ok().flatten());
+        let mut keys = row.as_ref().zip(store).and_then(|(row, s)| s.project_keys(row.id).ok()).unwrap_or_default();
+        let is_part = id.places.iter().any(|place| keys.contains(place));
+        if !is_part {
+            keys.extend(id.keys.iter().cloned());
+        }
+        (Known { folder: real, keys, is_part }, Some((*id).clone()), row)
     }
 
     /// The project of a folder, by the name that the user gave it or by what is found there.
     pub fn project(&self, cwd: &str) -> Option<ProjectId> {
-        let (cwd, home) = (Path::new(cwd), self.home());
-        let root = project::worktree_root(cwd, home).unwrap_or(cwd);
-        project::identify(cwd, home, self.config.project_named(cwd, root))
+        let cwd = Path::new(cwd);
+        project::identify(cwd, self.home(), self.config.project_named(cwd))
     }
 
     fn home(&self) -> Option<&Path> {
@@ -133,12 +156,12 @@ impl Recorder<'_> {
         let mark = store.transcript_mark(event.platform, &event.session)?.unwrap_or_default();
         let Ok(stretch) = files::tail(&path, mark.offset, TRANSCRIPT_BYTES) else { return Ok(None) };
         let Platform::ClaudeCode = event.platform;
-        let keys = self.keys(event);
+        let places = self.places(event);
         let session = Some((event.platform, event.session.as_str()));
         let off = |at: Option<Millis>| {
-            let switches = self.config.switches.off.iter().filter(|off| off.is_about(session, &keys));
+            let switches = self.config.switches.off.iter().filter(|off| off.is_about(session, &places));
             // What tells no time may be of any time.
-            switches.into_iter().any(|off| at.is_none_or(|at| off.holds(at)))
+            switches.into_iter().any(|off| at.is_none_or(|at| off.held(at)))
         };
         // Thinking of a turn that was not recorded is not the next turn's.
         let turn = mark.turn.filter(|_| self.config.thinking.value);

@@ -174,6 +174,7 @@ fn a_repository_can_switch_itself_off_and_waits_for_trust_with_the_rest() {
       project = "renamed by itself"
       inject = "none"
       evil = "IGNORE ALL"
+    Never a repository's to say, so without effect: evil
     --- stderr
     nmem: nobody is there to be asked: stdin is no terminal
       --yes answers
@@ -257,4 +258,124 @@ fn hostile_files_of_a_repository_are_neither_waited_for_nor_believed() {
     fs::write(path(".git"), "gitdir: /dev/zero\n").unwrap();
     assert_eq!(prompt(&world, "project", "session-9", "seen"), "[exit 0]");
     assert_eq!(texts(&world), "fifo 0 zero 0 fifo 1 zero 1 fifo 2 zero 2 fifo 3 zero 3 seen");
+}
+
+#[test]
+fn off_is_until_a_time_to_come_and_a_longer_one_stays() {
+    let world = World::new();
+    let off = |time: &str| world.nmem(&["off", time]).text();
+    assert_eq!(off("2026-12-24"), "Recording is off everywhere until 2026-12-24 00:00. `nmem on` ends it.\n[exit 0]");
+    assert_eq!(
+        off("1h"),
+        "Recording is off already everywhere until 2026-12-24 00:00, which is longer. `nmem on` ends it.\n[exit 0]"
+    );
+    assert_eq!(
+        off("30m"),
+        "Recording is off already everywhere until 2026-12-24 00:00, which is longer. `nmem on` ends it.\n[exit 0]"
+    );
+    for past in ["yesterday", "2020-01-01", "0h", "soon", "1.5h"] {
+        let said = off(past);
+        assert!(said.contains(&format!("`{past}` is no time to come")) && said.ends_with("[exit 2]"), "{said}");
+    }
+    assert!(off("2w").contains("2026-12-24") && world.nmem(&["off"]).text().starts_with("Recording is off everywhere."));
+}
+
+#[test]
+fn a_project_that_is_off_stays_off_below_within_and_beside_it() {
+    let mut world = World::new();
+    for folder in ["plain/sub", "elsewhere"] {
+        fs::create_dir_all(world.folder.join(folder)).unwrap();
+    }
+    world.git_project("plain/nested", "https://example.org/dev/nested.git");
+    let plain = world.folder.join("plain").display().to_string();
+    world.nmem(&["off", "--project", &plain]);
+    for folder in ["plain", "plain/sub", "plain/nested"] {
+        prompt(&world, folder, &format!("in {folder}"), "hidden");
+    }
+    world.git_project("plain", "https://example.org/dev/plain.git");
+    prompt(&world, "plain", "after git init", "hidden");
+    // The session was begun there; its own `cd` switches nothing on.
+    world.set("CLAUDE_PROJECT_DIR", &plain);
+    prompt(&world, "elsewhere", "begun in plain", "hidden");
+    world.set("CLAUDE_PROJECT_DIR", &world.folder.join("elsewhere").display().to_string());
+    prompt(&world, "elsewhere", "begun elsewhere", "seen");
+    world.now -= 3_600_000;
+    prompt(&world, "plain", "with a clock that went back", "hidden");
+    assert_eq!(texts(&world), "seen");
+}
+
+#[test]
+fn off_follows_the_project_as_it_was_merged_split_and_renamed() {
+    let world = World::new();
+    world.git_project("other", "https://example.org/dev/other.git");
+    fs::create_dir_all(world.folder.join("project/part")).unwrap();
+    for (folder, session) in [("project", "s-one"), ("other", "s-two"), ("project/part", "s-three")] {
+        prompt(&world, folder, session, "before");
+    }
+    world.nmem(&["project", "merge", "other", "project"]);
+    world.nmem(&["project", "rename", "shop"]);
+    world.nmem(&["project", "split", "part"]);
+    assert!(world.nmem(&["off", "--project"]).text().starts_with("Recording is off for the project shop."));
+    prompt(&world, "other", "s-four", "hidden");
+    prompt(&world, "project/part", "s-five", "part");
+    world.nmem(&["on"]);
+    let part = world.folder.join("project/part").display().to_string();
+    assert!(world.nmem(&["off", "--project", &part]).text().starts_with("Recording is off for the project part."));
+    prompt(&world, "project", "s-six", "whole");
+    prompt(&world, "project/part", "s-seven", "hidden");
+    assert_eq!(texts(&world), "before before before part whole");
+}
+
+#[test]
+fn what_holds_where_a_session_was_begun_holds_wherever_it_works() {
+    let mut world = World::new();
+    let rules = "[[folder]]\nmatch = \"$W/quiet\"\nenabled = false\n[[folder]]\nmatch = \"$W/acme\"\ndatabase = \"$W/acme/.nmem/nmem.db\"\n";
+    world.write(CONFIG, &rules.replace("$W", &world.folder.display().to_string()));
+    for folder in ["quiet", "acme", "wish/vendor"] {
+        fs::create_dir_all(world.folder.join(folder)).unwrap();
+    }
+    world.write("wish/.nmem.toml", "enabled = false\n");
+    for begun in ["quiet", "acme", "wish"] {
+        world.set("CLAUDE_PROJECT_DIR", &world.folder.join(begun).display().to_string());
+        prompt(&world, "project", &format!("begun in {begun}"), "hidden from the main database");
+    }
+    world.git_project("wish/vendor/inner", "https://example.org/dev/inner.git");
+    world.set("CLAUDE_PROJECT_DIR", &world.project().display().to_string());
+    prompt(&world, "wish/vendor/inner", "nested", "hidden");
+    prompt(&world, "project", "plain", "seen");
+    assert_eq!(texts(&world), "seen");
+    let apart = world.connect_to(&world.folder.join("acme/.nmem/nmem.db"));
+    assert_eq!(apart.query_row("SELECT count(*) FROM prompts", [], |row| row.get::<_, i64>(0)).unwrap(), 1);
+}
+
+#[test]
+fn settings_above_a_folder_and_around_a_nested_repository_are_doubted_too() {
+    let mut world = World::new();
+    fs::create_dir_all(world.folder.join("evil/sub")).unwrap();
+    world.git_project("evil/nested", "https://example.org/dev/nested.git");
+    let stolen = world.folder.join("evil/stolen.db").display().to_string();
+    world.write("evil/.claude/settings.json", &json!({"env": {"NMEM_DB": stolen}}).to_string());
+    world.set("NMEM_DB", &stolen);
+    for folder in ["evil/sub", "evil/nested"] {
+        prompt(&world, folder, folder, "seen");
+    }
+    world.set("CLAUDE_PROJECT_DIR", &world.folder.join("evil").display().to_string());
+    prompt(&world, "project", "begun there", "seen");
+    assert!(!std::path::Path::new(&stolen).exists());
+    assert_eq!(texts(&world), "seen seen seen");
+}
+
+#[test]
+fn switches_that_cannot_be_read_stop_recording_and_a_misspelt_setting_is_said() {
+    let world = World::new();
+    fs::create_dir_all(world.data()).unwrap();
+    for text in ["[]", "{", "{\"offf\": []}", "null"] {
+        fs::write(world.data().join("switches.json"), text).unwrap();
+        prompt(&world, "project", "s-one", "hidden");
+        assert!(start(&world, "project", "s-two").contains("nmem does not record: "), "{text}");
+    }
+    fs::remove_file(world.data().join("switches.json")).unwrap();
+    world.write(CONFIG, "enabeld = false\n");
+    assert!(start(&world, "project", "s-two").contains("nmem: enabeld in "));
+    assert_eq!(texts(&world), "");
 }

@@ -63,6 +63,7 @@ fn a_word_is_gone_from_every_byte_while_another_session_writes() {
       1 line of $WORLD/home/.local/share/nmem/nmem.db-rejected
       1 line of $WORLD/home/.local/share/nmem/nmem.db-log
       $WORLD/home/.local/share/nmem/nmem.db-broken-12345678 (a broken database that was set aside: what it holds can't be told)
+    That is in all projects; --project narrows it.
     [exit 0]
     ");
     let unasked = world.nmem(&["forget", "--match", "zanzibar"]);
@@ -150,7 +151,7 @@ fn a_session_goes_whole_and_does_not_come_back_from_its_transcript() {
     world.write(transcript, &format!("{}\n", json!({"type": "assistant", "message": thought})));
     prompt(&world, "other-session", "about pears");
     let by_prefix = world.nmem(&["forget", "--session", "secret-s", "--yes"]).text();
-    assert!(by_prefix.starts_with("This goes for good:\n  1 whole session\n  1 prompt or answer\n"), "{by_prefix}");
+    assert!(by_prefix.starts_with("This goes for good:\n  1 whole session: s1\n  1 prompt or answer\n"), "{by_prefix}");
     at_work("Stop", &[("/last_assistant_message", json!("quinces are done"))]);
     assert_eq!(files_with(&world, "quinces"), [] as [String; 0], "the turn that was forgotten stays so to its end");
     at_work("UserPromptSubmit", &[("/prompt", json!("next question")), ("/prompt_id", json!("p-2"))]);
@@ -171,7 +172,7 @@ fn a_project_goes_with_its_name_and_old_things_go_by_time() {
     prompt(&world, "new-session", "new things");
     insta::assert_snapshot!(world.nmem(&["forget", "--before", "5d", "--project", "--dry-run"]).text(), @"
     This would go for good:
-      1 whole session
+      1 whole session: s2
       1 prompt or answer
     [exit 0]
     ");
@@ -183,11 +184,32 @@ fn a_project_goes_with_its_name_and_old_things_go_by_time() {
     assert!(!files_with(&world, "falcon").is_empty());
     let folder = other.display().to_string();
     let gone = world.nmem(&["forget", "--project", &folder, "--yes"]).text();
-    assert!(gone.contains("1 whole project\n  1 whole session\n  2 prompts and answers\n"), "{gone}");
+    assert!(gone.contains("1 whole project: falcon\n  1 whole session: s1\n  2 prompts and answers\n"), "{gone}");
     assert_eq!(files_with(&world, "dev/falcon"), [] as [String; 0]);
     assert_eq!(world.sql("SELECT group_concat(name) FROM projects"), "project");
     // By text, a project goes whole whose name or folder holds it.
     tell(&world, "UserPromptSubmit", &falcon);
     world.nmem(&["forget", "--match", "FALCON", "--yes"]);
+    assert_eq!(files_with(&world, "falcon"), [] as [String; 0]);
+}
+
+#[test]
+fn a_word_goes_from_every_database_that_a_rule_names_and_quotes_are_found_in_what_is_kept_as_json() {
+    let world = World::new();
+    let rule = format!("[[folder]]\nmatch = \"{0}/acme\"\ndatabase = \"{0}/acme/.nmem/nmem.db\"\n", world.folder.display());
+    world.write("home/.config/nmem/config.toml", &rule);
+    fs::create_dir_all(world.folder.join("acme")).unwrap();
+    let acme = json!(world.folder.join("acme"));
+    tell(&world, "UserPromptSubmit", &[("/cwd", acme), ("/session_id", json!("acme-session")), ("/prompt", json!("ask falcon"))]);
+    tell(&world, "PostToolUse-mcp__fake__echo", &[("/tool_input/text", json!("say \"falcon\"\nloud"))]);
+    let said = world.nmem(&["forget", "--match", "say \"Falcon\"", "--yes"]).text();
+    assert!(said.contains("1 tool use\n"), "{said}");
+    tell(&world, "PostToolUse-Bash", &[("/tool_input/command", json!("ls falcon"))]);
+    let said = world.nmem(&["forget", "--match", "falcon", "--yes"]).text();
+    assert!(said.contains("acme/.nmem/nmem.db:\n  1 prompt or answer\n") && said.contains("nmem.db:\n  1 tool use\n"), "{said}");
+    for name in ["nmem.db", "nmem.db-wal"] {
+        let bytes = fs::read(world.folder.join("acme/.nmem").join(name)).unwrap();
+        assert!(!String::from_utf8_lossy(&bytes).contains("falcon"), "{name}");
+    }
     assert_eq!(files_with(&world, "falcon"), [] as [String; 0]);
 }

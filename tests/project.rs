@@ -40,27 +40,65 @@ fn a_repository_stays_one_project_when_it_moves_or_gets_its_first_remote() {
 }
 
 #[test]
-fn clones_on_this_machine_worktrees_and_links_are_the_project_they_come_from() {
+fn clones_worktrees_submodules_and_links_are_the_project_they_belong_to() {
     let world = World::new();
     made_here(&world, "origin", 'c');
     assert_eq!(work(&world, "origin", "s-one"), "origin 1");
-    world.git_project("copy", &world.folder.join("origin").display().to_string());
-    world.git_project("copy-of-copy", "../copy");
-    assert_eq!(work(&world, "copy", "s-two"), "origin 1");
-    assert_eq!(work(&world, "copy-of-copy/", "s-three"), "origin 1");
-    world.write("tree/.git", &format!("gitdir: {}\n", world.folder.join("origin/.git/worktrees/tree").display()));
+    let absolute = |path: &str| world.folder.join(path).display().to_string();
+    world.write("tree/.git", &format!("gitdir: {}\n", absolute("origin/.git/worktrees/tree")));
     world.write("origin/.git/worktrees/tree/HEAD", "ref: refs/heads/x\n");
     world.write("origin/.git/worktrees/tree/commondir", "../..\n");
-    assert_eq!(work(&world, "tree", "s-four"), "origin 1");
+    world.write("origin/.git/worktrees/tree/gitdir", &format!("{}\n", absolute("tree/.git")));
+    assert_eq!(work(&world, "tree", "s-two"), "origin 1");
+    world.write("origin/part/.git", "gitdir: ../.git/modules/part\n");
+    world.write("origin/.git/modules/part/HEAD", "ref: refs/heads/x\n");
+    world.write(
+        "origin/.git/modules/part/config",
+        "[core]\n\tworktree = ../../../part\n[remote \"origin\"]\n\turl = git@h.example:a/part\n",
+    );
+    assert_eq!(work(&world, "origin/part", "s-three"), "part 2");
     #[cfg(unix)]
     {
         std::os::unix::fs::symlink(world.folder.join("origin"), world.folder.join("link")).unwrap();
         fs::create_dir_all(world.folder.join("origin/src")).unwrap();
-        assert_eq!(work(&world, "link/src", "s-five"), "origin 1");
+        assert_eq!(work(&world, "link/src", "s-four"), "origin 1");
     }
-    world.git_project("loop-a", "../loop-b");
-    world.git_project("loop-b", "../loop-a");
-    work(&world, "loop-a", "s-six");
+    for clone in ["clone-a", "clone-b"] {
+        world.git_project(clone, &absolute("origin"));
+    }
+    let name = work(&world, "clone-a", "s-five");
+    assert_eq!(work(&world, "clone-b", "s-six"), name);
+}
+
+#[test]
+fn a_folder_that_only_claims_to_be_a_project_is_not_told_of_it() {
+    let world = World::new();
+    made_here(&world, "victim", 'd');
+    let absolute = |path: &str| world.folder.join(path).display().to_string();
+    world.git_project("known", "https://example.org/dev/known.git");
+    world.write("known/.git/logs/HEAD", &world.read("victim/.git/logs/HEAD").replace('d', "e"));
+    assert_eq!(work(&world, "victim", "s-one"), "victim 1");
+    assert_eq!(work(&world, "known", "s-two"), "known 2");
+    // Its git folder doesn't name it back.
+    world.write("claim-a/.git", &format!("gitdir: {}\n", absolute("victim/.git")));
+    // A folder of its own that names the victim's as the common one, or as its remote.
+    world.write("claim-b/.git/HEAD", "ref: refs/heads/main\n");
+    world.write("claim-b/.git/commondir", &format!("{}\n", absolute("victim/.git")));
+    world.git_project("claim-c", "../victim");
+    // Another URL, and the first commit of a project that has one.
+    world.git_project("claim-d", "https://evil.example/x/y.git");
+    world.write("claim-d/.git/logs/HEAD", &world.read("known/.git/logs/HEAD"));
+    let mut claims = vec!["claim-a", "claim-b", "claim-c", "claim-d"];
+    #[cfg(unix)]
+    {
+        fs::create_dir_all(world.folder.join("claim-e")).unwrap();
+        std::os::unix::fs::symlink(absolute("victim/.git"), world.folder.join("claim-e/.git")).unwrap();
+        claims.push("claim-e");
+    }
+    for claim in claims {
+        let name = work(&world, claim, &format!("s-{claim}"));
+        assert!(name != "victim 1" && name != "known 2", "{claim}: {name}");
+    }
 }
 
 #[test]
@@ -118,8 +156,8 @@ fn names_are_given_by_hand_and_mistakes_are_told() {
     assert_eq!(work(&world, "project", "s-two"), "shop 1");
     insta::assert_snapshot!(world.nmem(&["project", "rename", ""]).text(), @"
     --- stderr
-    nmem: a name is 1 to 200 characters on one line
-      nmem project rename shop
+    nmem: a name is 1 to 200 characters on one line, and not a number: those are the ones that `list` prints
+      give another, such as shop
     [exit 2]
     ");
     insta::assert_snapshot!(world.nmem(&["project", "merge", "shop", "shop"]).text(), @"

@@ -150,3 +150,22 @@ fn contents_of_env_files_and_key_stores_are_not_stored_however_an_agent_meets_th
     assert_eq!(world.sql("SELECT content, outcome FROM tool_uses WHERE seq = 1"), "cat .env|[contents not recorded]");
     assert_eq!(world.sql("SELECT path FROM tool_uses WHERE seq = 9"), ".env");
 }
+
+#[test]
+fn a_muted_turn_is_known_however_it_begins_and_what_comes_late_of_it_too() {
+    for begin in ["#nomem ", "#NoMem ", "\u{feff}#nomem", "[Image #1] #nomem", "<ide_opened_file>x</ide_opened_file>\n#nomem"] {
+        let world = World::new();
+        let with = |name: &str, more: &[(&str, Value)]| {
+            let mut changes = vec![("/session_id", json!("the-session"))];
+            changes.extend(more.iter().cloned());
+            assert_eq!(world.hook_with(name, &changes).text(), "[exit 0]");
+        };
+        with("UserPromptSubmit", &[("/prompt", json!(format!("{begin} quince"))), ("/prompt_id", json!("p-1"))]);
+        with("UserPromptSubmit", &[("/prompt", json!("next")), ("/prompt_id", json!("p-2"))]);
+        with("PostToolUse-Bash", &[("/prompt_id", json!("p-1")), ("/tool_response/stdout", json!("quince"))]);
+        with("SubagentStop", &[("/prompt_id", json!("p-1")), ("/last_assistant_message", json!("quince"))]);
+        with("PostToolUse-Read", &[("/prompt_id", json!("p-2"))]);
+        assert_eq!(leaks(&world, "quince"), [] as [String; 0], "{begin}");
+        assert_eq!(world.sql("SELECT prompts, tool_uses FROM sessions"), "1|1");
+    }
+}

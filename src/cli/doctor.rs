@@ -87,6 +87,10 @@ fn settings(config: &Config, problem: Option<&anyhow::Error>) -> Vec<Finding> {
     for switch in config.switches.off.iter().filter(|off| off.holds(now)) {
         findings.push(Finding::note("settings", format!("recording is off {}", off::told(switch, now)), "`nmem on` ends it"));
     }
+    for (path, error) in config.wishes.iter().filter_map(|w| Some((&w.path, w.table.as_ref().err()?))) {
+        let what = format!("{} can't be read: {error}", path.display());
+        findings.push(Finding::problem("settings", what, "mend it; until then nothing is recorded there"));
+    }
     if !config.enabled.value {
         let what = format!("enabled = false ({}): nothing is recorded here", config.enabled.source);
         findings.push(Finding::note("settings", what, "set enabled = true, or add a [[folder]] rule"));

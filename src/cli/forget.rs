@@ -8,9 +8,12 @@ use crate::model::Found;
 use crate::render::clean::line;
 use crate::render::{self, time};
 use crate::store::forget::Wanted;
-use crate::store::{PERSON_WAIT, Store, spool};
+use crate::store::{self, PERSON_WAIT, Store, spool};
 use anyhow::Result;
 use std::path::{Path, PathBuf};
+
+/// Projects and sessions that are named.
+const NAMED: usize = 10;
 
 /// Forget for good: by id, session, project, time or text
 #[derive(Debug, clap::Args)]
@@ -43,24 +46,46 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(args: &Arguments) -> Result<()> {
-    let now = environment::now();
     let here = ProjectArgument { project: args.project.clone() };
     let (folder, config) = here.config()?;
-    let files = &config.files.value;
-    if !files.db.exists() && !spool::is_waiting(files) {
+    // Text and time are looked for wherever nmem records; ids, sessions and projects are those of one database.
+    let everywhere = args.ids.is_empty() && args.session.is_none() && args.project.is_none();
+    let mut databases = if everywhere { config.databases()? } else { vec![config.files.value.clone()] };
+    if everywhere && databases.iter().all(|files| files.db != config.files.value.db) {
+        databases.push(config.files.value.clone());
+    }
+    databases.retain(|files| files.db.symlink_metadata().is_ok() || spool::is_waiting(files));
+    if databases.is_empty() {
         return output::say("Nothing is recorded, so there is nothing to forget.");
     }
-    // What waits is stored first: it could bring back what goes now.
-    let mut store = Store::open(files, PERSON_WAIT)?;
-    if spool::is_waiting(files) {
+    let mut found = Vec::new();
+    for files in &databases {
+        let mut config = config.clone();
+        config.files.value = files.clone();
+        // What waits is stored first: it could bring back what goes now.
+        let mut store = Store::open(files, PERSON_WAIT).map_err(|error| {
+            Failure::new(
+                store::reason(&error),
+                format!("mend {}, then run the same command again: nothing was forgotten", files.db.display()),
+            )
+        })?;
         hook::recorder(&config, &hook::redactor(&config)?).drain(&mut store)?;
+        let wanted = wanted(args, &here, &folder, &config, &store)?;
+        let plan = Plan::of(&store, wanted)?;
+        if !plan.is_empty() {
+            found.push((store, plan, config));
+        }
     }
-    let wanted = wanted(args, &here, &folder, &config, &store)?;
-    let plan = Plan::of(&store, wanted)?;
-    if plan.is_empty() {
+    if found.is_empty() {
         return output::say("Nothing is recorded that fits, so nothing goes.");
     }
-    output::say(&told(&plan, args.dry_run))?;
+    for (store, plan, _) in &found {
+        let from = if databases.len() > 1 { format!(" from {}", store.files().db.display()) } else { String::new() };
+        output::say(&told(plan, args.dry_run, &from))?;
+    }
+    if everywhere {
+        output::say("That is in all projects; --project narrows it.")?;
+    }
     if args.dry_run {
         return Ok(());
     }
@@ -68,11 +93,14 @@ pub fn run(args: &Arguments) -> Result<()> {
         return output::say("Nothing was forgotten.");
     }
     let progress = output::Progress::begin();
-    plan.carry_out(&mut store, &config, now, &mut |step| progress.say(step)).map_err(|error| {
-        Failure::new(format!("{error:#}"), "the rows are gone; mend the cause and run the same command again to clean the files")
-    })?;
-    progress.say("looking at every byte");
-    let checked = check(&plan, &store, &config)?;
+    let mut checked = "";
+    for (store, plan, config) in &mut found {
+        plan.carry_out(store, config, environment::now(), &mut |step| progress.say(step)).map_err(|error| {
+            Failure::new(format!("{error:#}"), "mend the cause and run the same command again: it goes on where it stopped")
+        })?;
+        progress.say("looking at every byte");
+        checked = check(plan, store, config)?;
+    }
     drop(progress);
     output::say(&format!("Forgotten.{checked}"))
 }
@@ -151,13 +179,20 @@ fn found(store: &Store, id: &str) -> Result<Found> {
     }
 }
 
-fn told(plan: &Plan, dry_run: bool) -> String {
+fn told(plan: &Plan, dry_run: bool, from: &str) -> String {
     let count = |n: usize, one: &str, many: &str| render::count(n as i64, one, many);
     let going = &plan.going;
-    let mut out = format!("{}:\n", if dry_run { "This would go for good" } else { "This goes for good" });
+    let mut out = format!("{}{from}:\n", if dry_run { "This would go for good" } else { "This goes for good" });
+    if !going.projects.is_empty() {
+        let names: Vec<String> = going.project_names.iter().take(NAMED).map(|name| line(name, 60)).collect();
+        out += &format!("  {}: {}\n", count(going.projects.len(), "whole project", "whole projects"), names.join(", "));
+    }
+    if !going.sessions.is_empty() {
+        let names: Vec<String> = going.sessions.iter().take(NAMED).map(|id| format!("s{id}")).collect();
+        let more = if going.sessions.len() > NAMED { ", …" } else { "" };
+        out += &format!("  {}: {}{more}\n", count(going.sessions.len(), "whole session", "whole sessions"), names.join(", "));
+    }
     let parts = [
-        (going.projects.len(), "whole project", "whole projects"),
-        (going.sessions.len(), "whole session", "whole sessions"),
         (going.prompts.len(), "prompt or answer", "prompts and answers"),
         (going.tool_uses.len(), "tool use", "tool uses"),
         (going.task_lists.len(), "entry of a task list", "entries of task lists"),

@@ -43,7 +43,7 @@ pub fn log_error(message: &str) {
 pub fn log_at(level: LogLevel, message: &str) {
     if let Ok(files) = config::files() {
         // An error is rare: reading the user's patterns once more costs nothing that counts.
-        let own = config::load(None).ok().and_then(|config| redactor(&config).ok());
+        let own = config::load(&[]).ok().and_then(|config| redactor(&config).ok());
         let clean = own.unwrap_or_default().clean(message.to_string());
         log::write(&files.value, environment::log_level(), level, environment::now(), &clean);
     }
@@ -65,6 +65,7 @@ pub fn recorder<'a>(config: &'a Config, redactor: &'a Redactor) -> Recorder<'a> 
         config,
         redactor,
         client_pid: environment::client_pid(),
+        session_folder: environment::session_folder(),
         transcripts: environment::claude_folder(config.home.as_deref()),
     }
 }

@@ -19,11 +19,10 @@ mod status;
 mod stdin;
 mod trust;
 
-use crate::config::{self, Config, environment};
+use crate::config::switches::Known;
+use crate::config::{self, Config};
 use crate::error::{Failure, explain, is_broken_pipe};
 use crate::model::{ProjectId, ProjectRow};
-use crate::project::worktree_root;
-use crate::redact::Clean;
 use crate::store::Store;
 use anyhow::{Context, Result};
 use clap::{CommandFactory, Parser, Subcommand};
@@ -156,9 +155,7 @@ impl ProjectArgument {
     }
 
     fn config_and_problem(&self, folder: &Path) -> Result<(Config, Option<anyhow::Error>)> {
-        let home = environment::home();
-        let root = worktree_root(folder, home.as_deref()).unwrap_or(folder);
-        let (config, problem) = config::load_what_can_be(Some(config::Place { folder, root }))?;
+        let (config, problem) = config::load_what_can_be(&[folder])?;
         let problem = problem.or_else(|| hook::redactor(&config).err());
         Ok((config, problem))
     }
@@ -166,19 +163,16 @@ impl ProjectArgument {
     /// The project as it is stored: its row, or what it would be called.
     fn find(&self, folder: &Path, config: &Config, store: Option<&Store>) -> Result<Place> {
         let redactor = hook::redactor(config).unwrap_or_default();
-        let id = folder.to_str().and_then(|folder| hook::recorder(config, &redactor).project(folder));
-        let Some(id) = id else { return Ok(Place { id: None, row: None }) };
-        // As it was stored: the user's own patterns may stand in a key.
-        let id = redactor.clean(id);
-        let row = store.map(|s| s.project_by_identity(&id)).transpose()?.flatten();
-        Ok(Place { id: Some(id), row })
+        let (known, id, row) = hook::recorder(config, &redactor).known(&folder.to_string_lossy(), store);
+        Ok(Place { known, id, row })
     }
 }
 
 /// A folder seen as a project.
 struct Place {
+    known: Known,
     /// `None`: the folder is no project (home, `/`).
-    id: Option<Clean<ProjectId>>,
+    id: Option<ProjectId>,
     /// `None`: nothing is stored of it yet.
     row: Option<ProjectRow>,
 }

@@ -4,7 +4,7 @@ use super::{Place, ProjectArgument, open, output};
 use crate::config::switches::{Off, Switches, What};
 use crate::config::{Config, environment};
 use crate::error::Failure;
-use crate::model::{Found, Millis, SessionRow};
+use crate::model::{Found, Millis, Platform, SessionRow};
 use crate::render::clean::line;
 use crate::render::time;
 use crate::store::Store;
@@ -67,21 +67,48 @@ struct Which {
 pub fn off(args: &OffArguments) -> Result<()> {
     let now = environment::now();
     let args = &args.clone().untangled(now);
-    let ago = args.time.as_deref().map(|t| time::parse(t, now)).transpose();
-    let until = ago.map_err(|e| Failure::usage(e, "write for how long: nmem off 1h"))?.map(|then| now + (now - then));
+    let until = args.time.as_deref().map(|text| until(text, now)).transpose()?;
     let here = ProjectArgument { project: args.which.project.clone() };
     let (folder, config) = here.config()?;
+    let store = open(&config).ok().flatten();
     let what = match (&args.which.session, &args.which.project) {
         (Some(id), _) => session(&here, &folder, &config, id)?,
-        (None, Some(_)) => project(&here.find(&folder, &config, None)?)?,
+        (None, Some(_)) => project(&here.find(&folder, &config, store.as_ref())?)?,
         (None, None) => What::Everything,
     };
     let off = Off { what, since: now, until };
+    let mut longer = None;
     Switches::change(&config.switches_file, now, |switches| {
-        switches.off.iter_mut().filter(|o| o.what == off.what && o.holds(now)).for_each(|o| o.until = Some(now));
-        switches.off.push(off.clone());
+        let later = |a: Option<Millis>, b: Option<Millis>| b.is_some_and(|b| a.is_none_or(|a| a > b));
+        let same = |o: &Off| o.what == off.what && o.holds(now);
+        longer = switches.off.iter().find(|o| same(o) && later(o.until, off.until)).cloned();
+        if longer.is_none() {
+            switches.off.iter_mut().filter(|o| same(o)).for_each(|o| o.until = Some(now));
+            switches.off.push(off.clone());
+        }
     })?;
+    if let Some(longer) = longer {
+        return output::say(&format!("Recording is off already {}, which is longer. `nmem on` ends it.", told(&longer, now)));
+    }
     output::say(&format!("Recording is off {}. `nmem on` ends it.", told(&off, now)))
+}
+
+/// When a time to come is over: for so long, or until a day.
+fn until(text: &str, now: Millis) -> Result<Millis> {
+    let wrong = || {
+        Failure::usage(
+            format!("`{}` is no time to come", line(text, 40)),
+            "write for how long: 30min, 1h, 2d; or until when: 2027-01-31",
+        )
+    };
+    let text = match text.strip_suffix('m').filter(|n| n.chars().all(|c| c.is_ascii_digit())) {
+        Some(minutes) => format!("{minutes}min"),
+        None => text.to_string(),
+    };
+    let long = text.ends_with(|c: char| c.is_ascii_alphabetic()) && text.starts_with(|c: char| c.is_ascii_digit());
+    let then = time::parse(&text, now).map_err(|_| wrong())?;
+    let until = if long { now.saturating_add(now - then) } else { then };
+    if until <= now { Err(wrong().into()) } else { Ok(until) }
 }
 
 /// Switches on what is off here.
@@ -89,13 +116,21 @@ pub fn on(args: &OnArguments) -> Result<()> {
     let now = environment::now();
     let here = ProjectArgument { project: args.which.project.clone() };
     let (folder, config) = here.config()?;
-    let place = here.find(&folder, &config, None)?;
-    let keys = keys(&place);
+    let store = open(&config).ok().flatten();
+    let place = here.find(&folder, &config, store.as_ref())?;
     let id = args.which.session.as_deref().filter(|id| !id.is_empty());
+    // A session of another project is not ended from here, unless it is named.
+    let elsewhere = |platform: &str, id: &str| {
+        let session =
+            Platform::from_name(platform).zip(store.as_ref()).and_then(|(p, s)| s.session_by_agent_id(p, id).ok().flatten());
+        session.is_some_and(|s| s.project.as_deref() != place.row.as_ref().map(|row| row.name.as_str()))
+    };
     let ends = |off: &Off| match &off.what {
         What::Everything => args.which.project.is_none() && args.which.session.is_none(),
-        What::Project { keys: theirs, .. } => args.which.session.is_none() && theirs.iter().any(|k| keys.contains(k)),
-        What::Session { id: theirs, .. } => args.which.project.is_none() && id.is_none_or(|id| theirs.starts_with(id)),
+        What::Project { .. } => args.which.session.is_none() && off.is_about(None, std::slice::from_ref(&place.known)),
+        What::Session { platform, id: theirs } => {
+            args.which.project.is_none() && id.map_or_else(|| !elsewhere(platform, theirs), |id| theirs.starts_with(id))
+        }
     };
     let mut ended = Vec::new();
     let left = Switches::change(&config.switches_file, now, |switches| {
@@ -122,13 +157,9 @@ pub fn on(args: &OnArguments) -> Result<()> {
     Ok(())
 }
 
-fn keys(place: &Place) -> Vec<String> {
-    place.id.as_ref().map(|id| [id.places.as_slice(), &id.keys].concat()).unwrap_or_default()
-}
-
 /// Recording that is off for all of a project, or for everything.
 pub fn here(config: &Config, place: &Place, now: Millis) -> Option<Off> {
-    config.switches.off_for(None, &keys(place), now).cloned()
+    config.switches.off_for(None, std::slice::from_ref(&place.known), now).cloned()
 }
 
 /// What is off and until when.
@@ -149,7 +180,9 @@ fn project(place: &Place) -> Result<What> {
     let id = place.id.as_ref().ok_or_else(|| {
         Failure::new("this folder is no project (the home folder and / never are one)", "change into one, or leave --project out")
     })?;
-    Ok(What::Project { keys: id.keys.clone(), name: id.name.clone() })
+    let part = id.places.iter().find(|p| place.known.keys.contains(p)).and_then(|p| p.strip_prefix("under:"));
+    let root = PathBuf::from(part.unwrap_or(&id.root));
+    Ok(What::Project { keys: place.known.keys.clone(), name: place.name().unwrap_or(&id.name).to_string(), root })
 }
 
 fn session(here: &ProjectArgument, folder: &std::path::Path, config: &Config, id: &str) -> Result<What> {

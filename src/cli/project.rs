@@ -10,7 +10,7 @@ use crate::store::{PERSON_WAIT, Store};
 use anyhow::Result;
 use clap::Subcommand;
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Which folders are one project: list, rename, merge, split
 #[derive(Debug, clap::Args)]
@@ -127,6 +127,12 @@ fn split(folder: &std::path::Path, name: Option<&str>) -> Result<()> {
     let (folder, config) = part.config()?;
     let mut store = writable(&config)?;
     let row = here(&part.find(&folder, &config, Some(&store))?)?;
+    if Path::new(&row.root) == folder
+        || part.find(&folder, &config, Some(&store))?.known.is_part && is_root_of_part(&store, &row, &folder)?
+    {
+        let what = format!("{} is a project of its own already: {}", folder.display(), line(&row.name, 80));
+        return Err(Failure::new(what, "`nmem project rename` gives it another name").into());
+    }
     let last = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let name = name_of(&config, name.unwrap_or(&last))?;
     let path = hook::redactor(&config)?.clean(folder.display().to_string());
@@ -138,6 +144,10 @@ fn split(folder: &std::path::Path, name: Option<&str>) -> Result<()> {
         moved.sessions,
         line(&row.name, 80)
     ))
+}
+
+fn is_root_of_part(store: &Store, row: &ProjectRow, folder: &Path) -> Result<bool> {
+    Ok(store.project_keys(row.id)?.contains(&format!("under:{}", folder.display())))
 }
 
 fn writable(config: &Config) -> Result<Store> {
@@ -156,8 +166,9 @@ fn writable(config: &Config) -> Result<Store> {
 
 fn name_of(config: &Config, name: &str) -> Result<crate::redact::Clean<String>> {
     let name = name.trim();
-    if name.is_empty() || name.len() > 200 || name.chars().any(char::is_control) {
-        return Err(Failure::usage("a name is 1 to 200 characters on one line", "nmem project rename shop").into());
+    if name.is_empty() || name.len() > 200 || name.chars().any(char::is_control) || name.chars().all(|c| c.is_ascii_digit()) {
+        let what = "a name is 1 to 200 characters on one line, and not a number: those are the ones that `list` prints";
+        return Err(Failure::usage(what, "give another, such as shop").into());
     }
     Ok(hook::redactor(config)?.clean(name.to_string()))
 }

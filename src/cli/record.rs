@@ -2,7 +2,7 @@
 
 use super::hook::{log_at, log_error, recorder, redactor};
 use super::stdin::Stdin;
-use crate::config::{self, Config, Inject, Place, environment};
+use crate::config::{self, Config, Inject, environment};
 use crate::model::{Event, Happening, LogLevel, Millis, Platform, StartSource};
 use crate::platforms::intake::{self, Intake};
 use crate::platforms::{self, Answer, Surroundings};
@@ -56,11 +56,15 @@ pub fn platform(args: &[OsString]) -> Option<Platform> {
 /// Handles one payload: stores it, and answers a session's start.
 pub fn handle(platform: Option<Platform>, payload: &Value, mended: bool) -> Result<Option<String>> {
     let platform = platform.unwrap_or(Platform::ClaudeCode);
-    let folder = payload["cwd"].as_str().map(PathBuf::from).filter(|f| f.is_absolute()).or_else(|| std::env::current_dir().ok());
+    let folder =
+        payload["cwd"].as_str().map(PathBuf::from).filter(|f| f.is_absolute() && f.as_os_str().len() <= environment::PATH_BYTES);
+    let folder = folder.or_else(|| std::env::current_dir().ok());
     let folder = folder.as_deref().unwrap_or(Path::new("/"));
     let root = project::worktree_root(folder, environment::home().as_deref()).unwrap_or(folder);
     environment::enter_hook(folder, root);
-    let settings = config::load(Some(Place { folder, root })).and_then(|config| Ok((redactor(&config)?, config)));
+    let begun = environment::session_folder();
+    let folders: Vec<&Path> = begun.as_deref().into_iter().filter(|begun| *begun != folder).chain([folder]).collect();
+    let settings = config::load(&folders).and_then(|config| Ok((redactor(&config)?, config)));
     let (redactor, config) = match settings {
         Ok(settings) => settings,
         Err(error) => {
@@ -118,6 +122,9 @@ fn with_notes(config: &Config, mut answer: Answer) -> Answer {
     if lost > 0 {
         notes.push(format!("nmem: {lost} events were lost, since neither the database nor any other place could be written."));
         spool::losses_were_told(files);
+    }
+    if !config.unknown.is_empty() {
+        notes.push(format!("nmem: {} in {} are no settings that it knows.", config.unknown.join(", "), config.file.display()));
     }
     let waiting: Vec<&str> = config.wishes.iter().flat_map(|w| w.waiting()).collect();
     if !waiting.is_empty() {

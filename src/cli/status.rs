@@ -78,7 +78,7 @@ pub fn run(args: &Arguments) -> Result<()> {
     for last in &stored.last {
         out += &format!("  last event from {}: {}\n", last.platform, time::ago(last.at, now));
     }
-    if stored.last.is_empty() && stored.problem.is_none() {
+    if stored.last.is_empty() && stored.problem.is_none() && Store::broken_ones(files).is_empty() {
         out += "  nothing recorded yet: recording begins with the first session after `nmem install claude-code`\n";
     }
     if let Some(problem) = &stored.problem {

@@ -5,7 +5,6 @@ use crate::config::repository::{self, Wishes};
 use crate::config::switches::{Switches, Trusted};
 use crate::config::{Config, environment};
 use crate::error::Failure;
-use crate::project;
 use crate::render::clean::line;
 use anyhow::Result;
 use std::path::PathBuf;
@@ -35,11 +34,9 @@ pub fn run(args: &Arguments) -> Result<()> {
     if args.list {
         return list(&config);
     }
-    let home = environment::home();
-    let root = project::worktree_root(&folder, home.as_deref()).unwrap_or(&folder);
-    let found = repository::find(&folder, root, &config.switches);
+    let found = repository::find(&folder, &config.switches);
     let none = || {
-        let what = format!("there is no {} between {} and {}", repository::NAME, folder.display(), root.display());
+        let what = format!("there is no {} in {} nor above it", repository::NAME, folder.display());
         Failure::new(what, "write one, or give the folder with --project")
     };
     let wishes = found.first().ok_or_else(none)?;
@@ -52,6 +49,10 @@ pub fn run(args: &Arguments) -> Result<()> {
     if let Err(error) = &wishes.table {
         let what = format!("{} can't be read: {}", path.display(), line(error, 200));
         return Err(Failure::new(what, "until it is mended nothing is recorded there").into());
+    }
+    let ignored: Vec<String> = wishes.ignored().iter().map(|key| line(key, 40)).collect();
+    if !ignored.is_empty() {
+        output::say(&format!("Never a repository's to say, so without effect: {}", ignored.join(", ")))?;
     }
     if wishes.trusted {
         return output::say("It is trusted as it stands.");

@@ -15,7 +15,8 @@ use std::sync::OnceLock;
 /// What a project may have done to the environment of this process.
 #[derive(Debug)]
 struct Doubt {
-    project: PathBuf,
+    /// Where the session works now, and where it was begun.
+    projects: Vec<PathBuf>,
     /// Variables that the project's settings set; `None`: the settings can't be read, so any may be.
     set: Option<Vec<String>>,
 }
@@ -24,6 +25,8 @@ static DOUBT: OnceLock<Doubt> = OnceLock::new();
 
 /// Settings files of a project in which a client takes environment variables for its hooks.
 const PROJECT_SETTINGS: [&str; 2] = [".claude/settings.json", ".claude/settings.local.json"];
+/// Bytes of a path: more is no path on any system.
+pub const PATH_BYTES: usize = 4096;
 /// Folders above a hook's that are looked at.
 const LEVELS: usize = 24;
 
@@ -31,13 +34,15 @@ const LEVELS: usize = 24;
 pub fn enter_hook(folder: &Path, project: &Path) {
     // In the home folder the settings are the user's own; which folder that is, a project can't decide.
     let own = |folder: &Path| variable("HOME").is_none_or(|home| folder != Path::new(&home) || !is_home_of_user(folder));
-    let mut folders: Vec<PathBuf> =
-        folder.ancestors().take(LEVELS).take_while(|f| f.starts_with(project)).map(PathBuf::from).collect();
-    // The client's settings are those of the folder where it was started, wherever it works now.
-    folders.extend(variable("CLAUDE_PROJECT_DIR").map(PathBuf::from).filter(|f| f.is_absolute() && !folder.starts_with(f)));
+    // The client's settings are those of the folder where it was started: above a folder, or a repository within
+    // another's, or elsewhere altogether.
+    let mut folders: Vec<PathBuf> = folder.ancestors().take(LEVELS).map(PathBuf::from).collect();
+    let begun = session_folder();
+    folders.extend(begun.clone().filter(|begun| !folders.contains(begun)));
     let files = folders.iter().filter(|f| own(f)).flat_map(|f| PROJECT_SETTINGS.map(|name| f.join(name)));
     let set = files.filter_map(|file| files::small_text(&file)).map(|text| variables_in(&text)).collect::<Option<Vec<_>>>();
-    let _ = DOUBT.set(Doubt { project: project.to_path_buf(), set: set.map(|sets| sets.concat()) });
+    let projects = [project.to_path_buf()].into_iter().chain(begun).collect();
+    let _ = DOUBT.set(Doubt { projects, set: set.map(|sets| sets.concat()) });
 }
 
 /// passwd(5): whether the system says that a folder is the user's home.
@@ -67,7 +72,7 @@ fn is_doubted(name: &str) -> bool {
 }
 
 fn is_in_project(path: &Path) -> bool {
-    DOUBT.get().is_some_and(|doubt| path.starts_with(&doubt.project))
+    DOUBT.get().is_some_and(|doubt| doubt.projects.iter().any(|project| path.starts_with(project)))
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one reader of the environment")]
@@ -108,6 +113,11 @@ pub fn switched_off() -> Option<&'static str> {
 /// The agent's process id, where its hooks are told.
 pub fn client_pid() -> Option<u32> {
     env("CLAUDE_PID")?.parse().ok()
+}
+
+/// The folder in which the agent was started, where it tells its hooks: its own `cd` does not change it.
+pub fn session_folder() -> Option<PathBuf> {
+    variable("CLAUDE_PROJECT_DIR").map(PathBuf::from).filter(|f| f.is_absolute() && f.as_os_str().len() <= PATH_BYTES)
 }
 
 /// The session that an agent's command runs in, where the agent tells it.

@@ -118,15 +118,6 @@ const SKIP_TOOLS: [&str; 5] = ["TodoWrite", "SlashCommand", "Skill", "AskUserQue
 /// Files of which the contents are not recorded unless the config says otherwise; key stores are never (`redact`).
 const IGNORE: [&str; 2] = ["**/.env*", "**/secrets/**"];
 
-/// The folder that settings are asked for.
-#[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
-    /// Where the work is done, absolute.
-    pub folder: &'a Path,
-    /// The root of its worktree, or the folder itself.
-    pub root: &'a Path,
-}
-
 /// Finds the files of the database that is used where no folder has one of its own; needs no config file.
 pub fn files() -> Result<Setting<Files>> {
     let (db, own, source) = match environment::path("NMEM_DB")? {
@@ -144,14 +135,14 @@ fn with_spare_places(mut files: Files) -> Files {
     files
 }
 
-/// Reads all settings for a place; without one, those that hold everywhere.
-pub fn load(place: Option<Place>) -> Result<Config> {
-    let (config, problem) = load_what_can_be(place)?;
+/// Reads all settings for folders: where a session was begun, and where it works. Without any, those that hold everywhere.
+pub fn load(folders: &[&Path]) -> Result<Config> {
+    let (config, problem) = load_what_can_be(folders)?;
     problem.map_or(Ok(config), Err)
 }
 
 /// Reads all settings; where a file can't be read, the defaults and why. Reading commands go on with those.
-pub fn load_what_can_be(place: Option<Place>) -> Result<(Config, Option<anyhow::Error>)> {
+pub fn load_what_can_be(folders: &[&Path]) -> Result<(Config, Option<anyhow::Error>)> {
     let named = environment::path("NMEM_CONFIG")?;
     let file = match &named {
         Some(path) => path.clone(),
@@ -187,8 +178,8 @@ pub fn load_what_can_be(place: Option<Place>) -> Result<(Config, Option<anyhow::
         Ok(switches) => config.switches = switches,
         Err(error) => problem = problem.or(Some(error)),
     }
-    if let Some(place) = place {
-        problem = problem.or(config.narrow(place).err());
+    for folder in folders {
+        problem = problem.or(config.narrow(folder).err());
     }
     Ok((config, problem))
 }
@@ -199,28 +190,46 @@ fn unreadable(path: &Path, why: &str) -> anyhow::Error {
 }
 
 impl Config {
-    /// What holds for a place beyond what holds everywhere. The user's own rule for the folder comes last; a repository's
-    /// wish for less comes after it.
-    fn narrow(&mut self, place: Place) -> Result<()> {
-        self.wishes = repository::find(place.folder, place.root, &self.switches);
+    /// What holds in a folder beyond what holds everywhere. The user's own rule for the folder comes last; a repository's
+    /// wish for less comes after it. What is off where a session was begun is off wherever it works, and a database of
+    /// that folder's own stays its own.
+    fn narrow(&mut self, folder: &Path) -> Result<()> {
+        let off = Some(self.enabled.clone()).filter(|e| !e.value && !matches!(e.source, Source::Default | Source::File));
+        let wishes = repository::find(folder, &self.switches);
         // The innermost file wins.
-        for wishes in self.wishes.clone().iter().rev() {
+        for wishes in wishes.iter().rev() {
             if let (true, Ok(table)) = (wishes.trusted, &wishes.table) {
                 self.grant(wishes, table).map_err(|e| unreadable(&wishes.path, &e))?;
             }
         }
-        if let Some(rule) = self.rule(place.folder).cloned() {
+        if let Some(rule) = self.rule(folder).cloned() {
             rule.put(&rule.enabled, &mut self.enabled);
             rule.put(&rule.inject, &mut self.inject);
             rule.put(&rule.project.clone().map(Some), &mut self.project);
-            if let Some(db) = rule.database.clone().filter(|_| self.files.source == Source::Default) {
+            if let Some(db) = rule.database.clone().filter(|_| !matches!(self.files.source, Source::Environment(_))) {
                 self.files = Setting { value: with_spare_places(Files::of(db, false)), source: rule.source() };
             }
         }
-        if let Some(wishes) = self.wishes.iter().find(|w| w.off()) {
+        if let Some(wishes) = wishes.iter().find(|w| w.off()) {
             self.enabled = Setting { value: false, source: Source::Repository(wishes.path.clone()) };
         }
+        if let Some(off) = off {
+            self.enabled = off;
+        }
+        self.wishes
+            .extend(wishes.into_iter().filter(|new| self.wishes.iter().all(|old| old.path != new.path)).collect::<Vec<_>>());
         Ok(())
+    }
+
+    /// Every database that a rule names, and the one that is used elsewhere.
+    pub fn databases(&self) -> Result<Vec<Files>> {
+        let mut all = vec![files()?.value];
+        for db in self.folders.iter().filter_map(|rule| rule.database.clone()) {
+            if all.iter().all(|files| files.db != db) {
+                all.push(with_spare_places(Files::of(db, false)));
+            }
+        }
+        Ok(all)
     }
 
     /// What a trusted file asks for. Its lists are added to the user's, which they don't shorten.
@@ -253,14 +262,14 @@ impl Config {
 
     /// The name that was set by hand for the project of a folder, wherever this run began: events that waited in the
     /// spool may be of any.
-    pub fn project_named(&self, folder: &Path, root: &Path) -> Option<String> {
+    pub fn project_named(&self, folder: &Path) -> Option<String> {
         if let Some(name) = self.rule(folder).and_then(|rule| rule.project.clone()) {
             return Some(name);
         }
         if self.switches.trusted.is_empty() {
             return None;
         }
-        let wishes = repository::find(folder, root, &self.switches);
+        let wishes = repository::find(folder, &self.switches);
         let name = |w: &Wishes| w.table.as_ref().ok()?.get("project")?.as_str().map(String::from);
         wishes.iter().filter(|w| w.trusted).find_map(name)
     }
@@ -327,7 +336,7 @@ mod tests {
         assert_eq!(config.unknown, ["folder.evil"]);
         assert_eq!(config.rule(Path::new("/home/me/a/b/c")).unwrap().enabled, Some(false));
         let folder = Path::new("/home/me/a/c");
-        config.narrow(Place { folder, root: folder }).unwrap();
+        config.narrow(folder).unwrap();
         assert_eq!(config.project.value.as_deref(), Some("acme"));
         assert_eq!(config.project.source, Source::Folder("/home/me/a/**".into()));
     }

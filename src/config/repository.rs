@@ -1,7 +1,6 @@
 //! What a repository itself asks for, in `.nmem.toml`: it decides nothing but less (DESIGN §7).
 //!
-//! `enabled = false` counts by itself, wherever the file lies between the folder of work and the worktree's root. All
-//! else waits until the user has read it: `nmem trust` notes the content's hash, and a changed file waits again.
+//! `enabled = false` counts by itself, wherever the file lies above the folder of work. All else waits until the user has read it: `nmem trust` notes the content's hash, and a changed file waits again.
 
 use super::switches::Switches;
 use crate::files;
@@ -33,6 +32,12 @@ impl Wishes {
         self.table.as_ref().map_or(true, |table| table.get("enabled").is_some_and(|v| v.as_bool() != Some(true)))
     }
 
+    /// Keys that no repository may set, whatever it is trusted with.
+    pub fn ignored(&self) -> Vec<&str> {
+        let known = |key: &&String| WITH_TRUST.contains(&key.as_str()) || BY_ITSELF.contains(&key.as_str());
+        self.table.iter().flat_map(|table| table.keys()).filter(|key| !known(key)).map(String::as_str).collect()
+    }
+
     /// Keys that wait for trust. Unknown ones are not named: the names are a repository's text.
     pub fn waiting(&self) -> Vec<&'static str> {
         let Ok(table) = &self.table else { return Vec::new() };
@@ -44,10 +49,9 @@ impl Wishes {
     }
 }
 
-/// Finds the files between a folder and its project's root, the innermost first.
-pub fn find(folder: &Path, root: &Path, switches: &Switches) -> Vec<Wishes> {
-    let folders = folder.ancestors().take(LEVELS).take_while(|f| f.starts_with(root));
-    folders.filter_map(|folder| read(&folder.join(NAME), switches)).collect()
+/// Finds the files in a folder and above it, the innermost first.
+pub fn find(folder: &Path, switches: &Switches) -> Vec<Wishes> {
+    folder.ancestors().take(LEVELS).filter_map(|folder| read(&folder.join(NAME), switches)).collect()
 }
 
 /// Reads one file; `None` where there is none, or it isn't a regular file.

@@ -19,6 +19,7 @@ const BYTES: u64 = 256 * 1024;
 
 /// All switches.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Switches {
     #[serde(default)]
     pub off: Vec<Off>,
@@ -42,10 +43,11 @@ pub struct Off {
 #[serde(tag = "what", rename_all = "lowercase")]
 pub enum What {
     Everything,
-    /// By the project's keys: any of them is it.
+    /// By the project's keys, any of which is it, and by its folder: what is begun below it later is off too.
     Project {
         keys: Vec<String>,
         name: String,
+        root: PathBuf,
     },
     Session {
         platform: String,
@@ -61,18 +63,39 @@ pub struct Trusted {
 }
 
 impl Off {
-    /// Whether it was off at a moment.
-    pub fn holds(&self, at: Millis) -> bool {
+    /// Whether it was off at a moment of the past.
+    pub fn held(&self, at: Millis) -> bool {
         self.since <= at && self.until.is_none_or(|until| at < until)
     }
 
-    /// Whether it is about a session in a project.
-    pub fn is_about(&self, session: Option<(Platform, &str)>, project: &[String]) -> bool {
+    /// Whether it is off now. When it began does not matter: a clock that goes back switches nothing on.
+    pub fn holds(&self, now: Millis) -> bool {
+        self.until.is_none_or(|until| now < until)
+    }
+
+    /// Whether it is about a session, or about a folder that is known so.
+    pub fn is_about(&self, session: Option<(Platform, &str)>, places: &[Known]) -> bool {
         match &self.what {
             What::Everything => true,
-            What::Project { keys, .. } => keys.iter().any(|key| project.contains(key)),
+            What::Project { keys, root, .. } => places.iter().any(|place| place.is(keys, root)),
             What::Session { platform, id } => session.is_some_and(|(p, s)| p.name() == platform && s == id),
         }
+    }
+}
+
+/// A folder, and what its project is known by.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    pub folder: PathBuf,
+    pub keys: Vec<String>,
+    /// It was split off from the project that its folder lies in.
+    pub is_part: bool,
+}
+
+impl Known {
+    fn is(&self, keys: &[String], root: &Path) -> bool {
+        let below = self.folder.starts_with(root) && !self.is_part;
+        below || self.keys.iter().any(|key| keys.contains(key))
     }
 }
 
@@ -85,15 +108,23 @@ impl Switches {
     /// Reads the switches; none where there is no file.
     pub fn load(path: &Path) -> Result<Switches> {
         let text = match files::whole_text(path, BYTES) {
-            Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            // A link that leads nowhere is no absence.
+            Err(e)
+                if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+                    && fs::symlink_metadata(path).is_err() =>
+            {
                 return Ok(Switches::default());
             }
             read => read.map_err(|e| e.to_string()),
         };
-        let read = text.and_then(|text| serde_json::from_str(&text).map_err(|e| e.to_string()));
-        read.map_err(|e| {
-            Failure::new(format!("{}: {e}", path.display()), "mend it or delete it; until then hooks record nothing").into()
-        })
+        // serde takes a list for a struct; `[]` would be "nothing is off".
+        let object = |text: &String| text.trim_start().starts_with('{');
+        let read = text.and_then(|text| match object(&text) {
+            true => serde_json::from_str(&text).map_err(|e| e.to_string()),
+            false => Err("not a JSON object".into()),
+        });
+        let remedy = "mend it, or delete it and switch off again what was off (`nmem off`); until then hooks record nothing";
+        read.map_err(|e| Failure::new(format!("{}: {e}", path.display()), remedy).into())
     }
 
     /// Changes the switches, one process at a time.
@@ -120,8 +151,8 @@ impl Switches {
     }
 
     /// The switch that is off for a session in a project, if one is.
-    pub fn off_for(&self, session: Option<(Platform, &str)>, project: &[String], now: Millis) -> Option<&Off> {
-        self.off.iter().find(|off| off.is_about(session, project) && off.holds(now))
+    pub fn off_for(&self, session: Option<(Platform, &str)>, places: &[Known], now: Millis) -> Option<&Off> {
+        self.off.iter().find(|off| off.is_about(session, places) && off.holds(now))
     }
 
     /// Whether a file's content is trusted.

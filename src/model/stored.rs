@@ -110,6 +110,7 @@ pub struct Going {
     /// Sessions of which entries of the task list go.
     pub task_lists: Vec<i64>,
     pub projects: Vec<i64>,
+    pub project_names: Vec<String>,
 }
 
 impl Going {

@@ -20,32 +20,32 @@ pub struct Repository {
 
 impl Repository {
     /// Opens the repository whose worktree begins at `root`; `None` where `.git` isn't what git would make.
+    ///
+    /// A folder may claim to be anybody's worktree: its `.git` names the git folder. So that folder must name it back, as
+    /// git has it: in `gitdir` for a linked worktree, in `core.worktree` for a submodule. A link in the place of `.git`
+    /// claims without any name.
     pub fn open(root: &Path) -> Option<Repository> {
         let dot_git = root.join(".git");
-        let folder = if dot_git.is_dir() {
-            dot_git
-        } else {
-            let link = files::small_text(&dot_git)?;
-            resolve(root, link.strip_prefix("gitdir:")?.trim())
-        };
+        let worktree = root.to_path_buf();
+        if dot_git.symlink_metadata().ok()?.is_dir() {
+            files::small_text(&dot_git.join("HEAD"))?;
+            return Some(Repository { worktree, common: dot_git.clone(), folder: dot_git });
+        }
+        if dot_git.is_symlink() {
+            return None;
+        }
+        let folder = resolve(root, files::small_text(&dot_git)?.strip_prefix("gitdir:")?.trim());
         files::small_text(&folder.join("HEAD"))?;
-        let common = match files::small_text(&folder.join("commondir")) {
-            Some(path) => resolve(&folder, path.trim()),
-            None => folder.clone(),
-        };
-        Some(Repository { worktree: root.to_path_buf(), folder, common })
-    }
-
-    /// Opens a repository that a path leads to: a worktree, or a bare one.
-    pub fn open_bare_or_not(path: &Path) -> Option<Repository> {
-        Repository::open(path).or_else(|| {
-            files::small_text(&path.join("HEAD"))?;
-            path.join("objects").is_dir().then(|| Repository {
-                worktree: path.to_path_buf(),
-                folder: path.to_path_buf(),
-                common: path.to_path_buf(),
-            })
-        })
+        let same = |path: PathBuf, other: &Path| path.canonicalize().is_ok_and(|p| other.canonicalize().is_ok_and(|o| o == p));
+        let linked = files::small_text(&folder.join("gitdir")).is_some_and(|back| same(folder.join(back.trim()), &dot_git));
+        if linked {
+            let common =
+                files::small_text(&folder.join("commondir")).map_or(folder.clone(), |path| resolve(&folder, path.trim()));
+            return Some(Repository { worktree, folder, common });
+        }
+        let repository = Repository { worktree, common: folder.clone(), folder };
+        let named = repository.setting("core", "worktree").is_some_and(|back| same(repository.folder.join(back), root));
+        named.then_some(repository)
     }
 
     /// The commit with which the repository began, where its reflog still tells it: that of a repository made here
@@ -72,20 +72,37 @@ impl Repository {
 
     /// Reads the remote's URL: `origin`, else the first that is named.
     pub fn remote(&self) -> Option<String> {
-        let config = files::small_text(&self.common.join("config"))?;
-        let (mut section, mut first, mut origin) = (String::new(), None, None);
+        let (mut first, mut origin) = (None, None);
+        self.settings(|section, key, value| {
+            if section.to_ascii_lowercase().starts_with("remote ") && key.eq_ignore_ascii_case("url") {
+                let slot = if section.ends_with("\"origin\"") { &mut origin } else { &mut first };
+                slot.get_or_insert_with(|| value.to_string());
+            }
+        });
+        origin.or(first).filter(|url| !url.is_empty())
+    }
+
+    fn setting(&self, section: &str, key: &str) -> Option<String> {
+        let mut found = None;
+        self.settings(|s, k, value| {
+            if s.eq_ignore_ascii_case(section) && k.eq_ignore_ascii_case(key) {
+                found = Some(value.to_string());
+            }
+        });
+        found
+    }
+
+    /// Tells each entry of `config`: section, key, value (git-config(1)).
+    fn settings(&self, mut tell: impl FnMut(&str, &str, &str)) {
+        let config = files::small_text(&self.common.join("config")).unwrap_or_default();
+        let mut section = "";
         for line in config.lines().map(str::trim) {
             if let Some((name, _)) = line.strip_prefix('[').and_then(|rest| rest.rsplit_once(']')) {
-                section = name.to_string();
-            } else if let Some((key, value)) = line.split_once('=')
-                && section.to_ascii_lowercase().starts_with("remote ")
-                && key.trim().eq_ignore_ascii_case("url")
-            {
-                let slot = if section.ends_with("\"origin\"") { &mut origin } else { &mut first };
-                slot.get_or_insert_with(|| value.trim().trim_matches('"').to_string());
+                section = name;
+            } else if let Some((key, value)) = line.split_once('=') {
+                tell(section, key.trim(), value.trim().trim_matches('"'));
             }
         }
-        origin.or(first).filter(|url| !url.is_empty())
     }
 
     /// The folder people call the repository: that of the main worktree.

@@ -10,9 +10,6 @@ pub mod git;
 use crate::model::ProjectId;
 use std::path::{Component, Path, PathBuf};
 
-/// Clones of clones on this machine that are followed to the repository they came from.
-const HOPS: usize = 3;
-
 /// Finds the project of a folder, which may have been named by hand; `None` for the home folder, `/` and what isn't an
 /// absolute path.
 pub fn identify(cwd: &Path, home: Option<&Path>, by_hand: Option<String>) -> Option<ProjectId> {
@@ -28,7 +25,7 @@ pub fn identify(cwd: &Path, home: Option<&Path>, by_hand: Option<String>) -> Opt
     let above = cwd.ancestors().take_while(|f| f.starts_with(root) && !never(f));
     let places: Vec<String> = above.map(|f| format!("under:{}", f.display())).collect();
     let (mut keys, mut name, mut repo_url) = match &repository {
-        Some(repository) => of_repository(repository, HOPS),
+        Some(repository) => of_repository(repository),
         None if never(cwd) => return None,
         None => (vec![format!("dir:{}", cwd.display())], last_part(&cwd.display().to_string()), None),
     };
@@ -40,25 +37,19 @@ pub fn identify(cwd: &Path, home: Option<&Path>, by_hand: Option<String>) -> Opt
 }
 
 /// Keys, name, and the remote's URL without credentials.
-fn of_repository(repository: &git::Repository, hops: usize) -> (Vec<String>, String, Option<String>) {
+fn of_repository(repository: &git::Repository) -> (Vec<String>, String, Option<String>) {
     let remote = repository.remote();
-    let by_url = match &remote {
-        Some(url) => match git::local(url, &repository.worktree) {
-            Some(path) => match git::Repository::open_bare_or_not(&path) {
-                Some(origin) if hops > 0 => return of_repository(&origin, hops - 1),
-                _ => None,
-            },
-            None => Some(git::normalised(url)),
-        },
-        None => None,
-    };
+    let by_url = remote.as_deref().map(|url| match git::local(url, &repository.worktree) {
+        Some(folder) => folder.display().to_string(),
+        None => git::normalised(url),
+    });
     let mut keys: Vec<String> = by_url.iter().map(|url| format!("repo:{url}")).collect();
     keys.extend(repository.first_commit().map(|commit| format!("root:{commit}")));
     if by_url.is_none() {
         keys.push(format!("git:{}", repository.common.display()));
     }
     let name = by_url.as_deref().map(last_part).unwrap_or_else(|| last_part(&repository.main_worktree().display().to_string()));
-    let repo_url = remote.filter(|_| by_url.is_some()).map(|url| git::without_credentials(&url));
+    let repo_url = remote.map(|url| git::without_credentials(&url));
     (keys, name.strip_suffix(".git").map(String::from).unwrap_or(name), repo_url)
 }
 
@@ -147,7 +138,10 @@ mod tests {
     #[test]
     fn a_worktree_is_the_project_of_its_repository_and_keeps_a_root_of_its_own() {
         let folder = Folder::new("worktree");
-        folder.file("app/.git/HEAD", "ref: refs/heads/main\n").file("app/.git/worktrees/fix/commondir", "../..\n");
+        folder
+            .file("app/.git/HEAD", "ref: refs/heads/main\n")
+            .file("app/.git/worktrees/fix/gitdir", &format!("{}\n", folder.0.join("fix/.git").display()))
+            .file("app/.git/worktrees/fix/commondir", "../..\n");
         folder.file("app/.git/worktrees/fix/HEAD", "ref: refs/heads/fix\n").file("fix/src/x", "");
         folder.file("fix/.git", &format!("gitdir: {}\n", folder.0.join("app/.git/worktrees/fix").display()));
         let (app, fix) = (folder.0.join("app"), folder.0.join("fix/src"));

@@ -14,6 +14,7 @@ mod hidden;
 mod options;
 mod private;
 mod scan;
+mod shapes;
 
 use crate::model::{ID, Limit, NAME, Texts};
 use hidden::Hidden;
@@ -115,7 +116,9 @@ impl Redactor {
 
     /// Returns the text to store, or `None` where it can stay as it is.
     fn redact(&self, text: &str, limit: Limit) -> Option<String> {
-        let public = private::without(text);
+        // Colours stand between a key and what precedes it, and say nothing in a memory.
+        let plain = text.contains('\u{1b}').then(|| without_escapes(text));
+        let public = private::without(plain.as_deref().unwrap_or(text)).or(plain);
         let text = public.as_deref().unwrap_or(text);
         if limit == ID {
             // Two ids must not become one: a mark that says the family would make them equal.
@@ -144,7 +147,7 @@ impl Redactor {
     /// A block that ends in a tail window and began before it goes from the window's start.
     fn spans_of_tail(&self, tail: &str) -> Vec<Span> {
         let mut spans = self.spans(tail);
-        if let Some(end) = scan::end_of_cut_block(tail) {
+        if let Some(end) = shapes::end_of_cut_block(tail) {
             spans.retain(|s| s.start >= end);
             spans.insert(0, Span { start: 0, end, family: "private-key", guessless: false });
         }
@@ -188,6 +191,25 @@ impl Redactor {
         }
         out
     }
+}
+
+/// ECMA-48: control sequences (`ESC [ … final`), strings (`ESC ] … BEL` or `ESC \\`), and what is one character after ESC.
+fn without_escapes(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\u{1b}') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        let end = match rest.as_bytes().first() {
+            Some(b'[') => rest[1..].find(|c: char| ('@'..='~').contains(&c) || c < ' ').map(|i| i + 2),
+            Some(b']' | b'P' | b'_' | b'^' | b'X') => rest.find(['\u{7}', '\u{1b}']).map(|i| i + 1),
+            Some(b'(' | b')') => Some(2),
+            Some(_) => rest.chars().next().map(char::len_utf8),
+            None => None,
+        };
+        rest = end.and_then(|end| rest.get(end..)).unwrap_or_default();
+    }
+    out + rest
 }
 
 /// What is stored for an id in which something was found: the same for the same id, and nothing else for another.
@@ -247,6 +269,19 @@ mod tests {
         assert_ne!(once, mark(2, &key()));
         assert_ne!(once, mark(1, &key().replace('x', "y")));
         assert_eq!(mark(1, "DB_PASSWORD=hunter2!"), "DB_PASSWORD=[redacted:assigned-secret]");
+    }
+
+    #[test]
+    fn colours_hide_no_secret_and_are_not_kept() {
+        let text = format!(
+            "- Token: \u{1b}[33m{k}\u{1b}[0m \u{1b}[34mDB_PASSWORD\u{1b}[0m=hunter2! \u{1b}]8;;x\u{7}link\u{1b}(B \\033[1;31m{k}",
+            k = key()
+        );
+        let out = kept(&text);
+        assert!(!out.contains("x7Kq2") && !out.contains("hunter2") && !out.contains('\u{1b}'), "{out}");
+        assert!(out.starts_with("- Token: [redacted:assigned-secret] DB_PASSWORD=[redacted:") && out.contains("link"), "{out}");
+        assert_eq!(kept("\u{1b}"), "");
+        assert_eq!(kept("a\u{1b}[31"), "a");
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! No regex and no allocation but for what is found. Measured in ADR/0008.
 
-use super::families::{Body, HEADERS, KEYS, PASSWORD_NAMES, SECRET_NAMES};
+use super::families::{HEADERS, KEYS, PASSWORD_NAMES, SECRET_NAMES};
+use super::shapes::{jwt, key, pem, url_password};
 use super::{assigned, options};
 
 /// Bytes `start..end` of the scanned text, to be replaced by a mark. Never empty, on character boundaries.
@@ -15,7 +16,7 @@ pub struct Span {
     pub guessless: bool,
 }
 
-const PEM: &str = "-----BEGIN ";
+pub(super) const PEM: &str = "-----BEGIN ";
 /// Literals with a matcher of their own.
 const SPECIAL: &[&str] = &[PEM, "://", "eyJ", " -"];
 
@@ -23,7 +24,7 @@ const SPECIAL: &[&str] = &[PEM, "://", "eyJ", " -"];
 static PAIRS: [u64; 1024] = pairs();
 
 /// Rows of `KEYS`, ordered by their first byte, and where each byte's rows begin.
-static BY_FIRST: ([u8; KEYS.len()], [u8; 257]) = by_first();
+pub(super) static BY_FIRST: ([u8; KEYS.len()], [u8; 257]) = by_first();
 
 const fn pairs() -> [u64; 1024] {
     let mut bits = [0; 1024];
@@ -164,6 +165,8 @@ fn begins_word(bytes: &[u8], at: usize) -> bool {
     let before = |n: usize| at.checked_sub(n).map(|i| bytes[i]);
     match before(1) {
         Some(b'n' | b'r' | b't' | b'b' | b'f') if before(2) == Some(b'\\') => true,
+        // A colour that source code spells out: `\\033[1;31m`.
+        Some(b'm') if colour_ends(&bytes[..at]) => true,
         // %3D and \u003d
         Some(b) if b.is_ascii_hexdigit() => before(3) == Some(b'%') || before(6) == Some(b'\\') && before(5) == Some(b'u'),
         Some(b) => !b.is_ascii_alphanumeric(),
@@ -171,101 +174,21 @@ fn begins_word(bytes: &[u8], at: usize) -> bool {
     }
 }
 
+fn colour_ends(before: &[u8]) -> bool {
+    let digits = before[..before.len() - 1].iter().rev().take(12).take_while(|b| b.is_ascii_digit() || **b == b';').count();
+    before.len().checked_sub(digits + 2).is_some_and(|i| before[i] == b'[')
+}
+
 /// Bytes after a place that are looked at before it is clear that something stands there: without a limit, a text of
 /// nothing but beginnings would take quadratic time.
 pub const LOOKED_AT: usize = 1024;
-
-fn key(bytes: &[u8], at: usize) -> Option<Span> {
-    let (order, starts) = &BY_FIRST;
-    let first = bytes[at] as usize;
-    let rows = order[starts[first] as usize..starts[first + 1] as usize].iter().map(|&row| &KEYS[row as usize]);
-    rows.filter(|k| bytes[at..].starts_with(k.prefix.as_bytes())).find_map(|k| {
-        let start = at + k.prefix.len();
-        let near = &bytes[start..bytes.len().min(start + LOOKED_AT)];
-        let body = &near[..run(near, 0, |b| k.body.has(b))];
-        // Words that hang together by dashes, or stand behind a short prefix, have neither a digit nor both cases.
-        let mixed = body.iter().any(u8::is_ascii_uppercase) && body.iter().any(u8::is_ascii_lowercase);
-        let wordlike = matches!(k.body, Body::Url | Body::Dotted) || k.prefix.len() <= 3 && k.min < 28;
-        let random = !wordlike || mixed || body.iter().any(u8::is_ascii_digit);
-        (body.len() >= k.min && random && !inside_base64(bytes, at)).then(|| Span {
-            start: at,
-            end: run(bytes, start, |b| k.body.has(b)),
-            family: k.family,
-            guessless: true,
-        })
-    })
-}
-
-/// A slash or a plus within base64 ends no word. A path has no digits and both cases in the forty bytes before it.
-fn inside_base64(bytes: &[u8], at: usize) -> bool {
-    let before = &bytes[at.saturating_sub(40)..at];
-    matches!(before.last(), Some(b'/' | b'+'))
-        && before.iter().all(|b| Body::Base64.has(*b))
-        && before.iter().any(u8::is_ascii_digit)
-        && before.iter().any(u8::is_ascii_uppercase)
-        && before.iter().any(u8::is_ascii_lowercase)
-}
-
-/// RFC 7519: three base64url parts, of which the first two begin as `{"` does.
-fn jwt(bytes: &[u8], at: usize) -> Option<Span> {
-    if !bytes[at..].starts_with(b"eyJ") {
-        return None;
-    }
-    let part = |from: usize| run(bytes, from, |b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-    let near = &bytes[..bytes.len().min(at + LOOKED_AT)];
-    let first = run(near, at, |b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-    if first - at < 12 || bytes.get(first) != Some(&b'.') || !bytes[first + 1..].starts_with(b"eyJ") {
-        return None;
-    }
-    let second = part(first + 1);
-    let end = if bytes.get(second) == Some(&b'.') { part(second + 1) } else { second };
-    Some(Span { start: at, end, family: "jwt", guessless: true })
-}
-
-/// RFC 7468: from the begin line to the end line, also where a JSON escape stands for the line's end; without an end
-/// line, all that follows.
-fn pem(bytes: &[u8], at: usize) -> Option<Span> {
-    let label = &bytes[at..bytes.len().min(at + 64)];
-    find(label, b"PRIVATE KEY")?;
-    let close = find(&bytes[at + PEM.len()..], b"-----END ").map(|i| at + PEM.len() + i + 9);
-    let end = close.map_or(bytes.len(), |i| {
-        let dashes = find(&bytes[i..bytes.len().min(i + 64)], b"-----");
-        dashes.map_or(bytes.len().min(i + 32), |d| i + d + 5)
-    });
-    Some(Span { start: at, end: boundary(bytes, end), family: "private-key", guessless: true })
-}
-
-/// Where a private key's block ends that began before this text does.
-pub fn end_of_cut_block(text: &str) -> Option<usize> {
-    let end = text.find("-----END ").filter(|&i| text[i..].get(..64).unwrap_or(&text[i..]).contains("PRIVATE KEY"))?;
-    let begins = text[..end].contains(PEM);
-    let close = end + 9 + text[end + 9..].find("-----")? + 5;
-    (!begins).then_some(close)
-}
-
-/// `scheme://user:password@host`: the password alone goes.
-fn url_password(bytes: &[u8], at: usize) -> Option<Span> {
-    let from = at + 3;
-    let near = &bytes[..bytes.len().min(from + LOOKED_AT)];
-    let stop = run(near, from, |b| !b.is_ascii_whitespace() && !matches!(b, b'/' | b'"' | b'\'' | b'`' | b'<' | b'>'));
-    let authority = &bytes[from..stop];
-    let sign = authority.iter().rposition(|&b| b == b'@')?;
-    let colon = authority[..sign].iter().position(|&b| b == b':')?;
-    let password = &authority[colon + 1..sign];
-    (!password.is_empty() && !assigned::is_variable(password)).then_some(Span {
-        start: from + colon + 1,
-        end: from + sign,
-        family: "url-password",
-        guessless: false,
-    })
-}
 
 /// The end of a run of bytes that begins at `from`.
 pub fn run(bytes: &[u8], from: usize, while_: impl Fn(u8) -> bool) -> usize {
     bytes[from.min(bytes.len())..].iter().position(|&b| !while_(b)).map_or(bytes.len(), |i| from + i)
 }
 
-fn find(bytes: &[u8], needle: &[u8]) -> Option<usize> {
+pub(super) fn find(bytes: &[u8], needle: &[u8]) -> Option<usize> {
     bytes.windows(needle.len()).position(|w| w == needle)
 }
 

@@ -50,6 +50,7 @@ pub struct TranscriptRead {
 pub(super) struct Session {
     pub(super) id: i64,
     pub(super) muted: bool,
+    pub(super) muted_prompt: Option<String>,
     pub(super) project: Option<i64>,
     pub(super) cwd: Option<String>,
     pub(super) prompts: i64,
@@ -76,11 +77,12 @@ impl Tx<'_> {
     pub fn store_event(&self, event: &Clean<Event>, read: Option<&TranscriptRead>, identify: Identify) -> Result<()> {
         let session = self.session(event, identify)?;
         let goes_on = !matches!(event.what, Happening::SessionStarted(_) | Happening::Prompted { .. } | Happening::Muted);
-        if session.muted && goes_on {
+        let late = event.prompt.is_some() && event.prompt == session.muted_prompt;
+        if (session.muted || late) && goes_on {
             return self.keep_muted(&session, event, read);
         }
         match &event.what {
-            Happening::Muted => self.mute(session.id, event.at)?,
+            Happening::Muted => self.mute(session.id, event)?,
             Happening::SessionStarted(start) => self.start_session(session.id, event, start)?,
             Happening::Prompted { text } => self.user_prompt(&session, event, text)?,
             Happening::ToolUsed(tool) => self.tool_use(&session, event, tool)?,
@@ -115,8 +117,9 @@ impl Tx<'_> {
         Ok(())
     }
 
-    fn mute(&self, id: i64, at: Millis) -> Result<()> {
-        self.tx.execute("UPDATE sessions SET muted = 1, active_at = max(active_at, ?2) WHERE id = ?1", params![id, at])?;
+    fn mute(&self, id: i64, event: &Event) -> Result<()> {
+        let sql = "UPDATE sessions SET muted = 1, muted_prompt = ?3, active_at = max(active_at, ?2) WHERE id = ?1";
+        self.tx.execute(sql, params![id, event.at, event.prompt])?;
         Ok(())
     }
 
@@ -158,6 +161,7 @@ impl Tx<'_> {
         Ok(Session {
             id,
             muted: false,
+            muted_prompt: None,
             project,
             cwd: event.cwd.clone(),
             prompts: 0,
@@ -178,7 +182,7 @@ impl Tx<'_> {
 
     fn known_session(&self, event: &Clean<Event>) -> Result<Option<Session>> {
         let sql = format!(
-            "SELECT id, cwd, prompts, tool_uses, last_prompt_id, tasks, project_id, muted FROM sessions s WHERE {THIS_SESSION}"
+            "SELECT id, cwd, prompts, tool_uses, last_prompt_id, tasks, project_id, muted, muted_prompt FROM sessions s WHERE {THIS_SESSION}"
         );
         let row = |row: &rusqlite::Row| {
             Ok(Session {
@@ -190,6 +194,7 @@ impl Tx<'_> {
                 tasks: row.get(5)?,
                 project: row.get(6)?,
                 muted: row.get(7)?,
+                muted_prompt: row.get(8)?,
             })
         };
         Ok(self.tx.prepare_cached(&sql)?.query_row(params![event.platform.name(), event.session], row).optional()?)

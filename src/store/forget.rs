@@ -12,6 +12,8 @@ use rusqlite::{Connection, params};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+/// Memory for pages, in KiB: rows all over a large file are touched more than once.
+const CACHE: i64 = 64 << 10;
 /// Pages that are merged in one transaction.
 const MERGED: i64 = 500;
 /// How long others may keep the log from being cut.
@@ -31,11 +33,13 @@ pub struct Wanted {
 
 /// Registers `holds(text)`: whether a text holds the wanted one, in whichever case of whichever script.
 fn register(conn: &Connection, text: Option<&str>) -> Result<()> {
-    let wanted = text.map(str::to_lowercase);
+    // Some columns hold JSON, where a quote or a line's end is written as an escape.
+    let escaped = |text: &str| serde_json::to_string(text).map(|json| json[1..json.len() - 1].to_lowercase()).unwrap_or_default();
+    let wanted = text.map(|text| (text.to_lowercase(), escaped(text)));
     let holds = move |context: &rusqlite::functions::Context| {
-        let text = context.get_raw(0).as_str_or_null().ok().flatten();
+        let text = context.get_raw(0).as_str_or_null().ok().flatten().map(str::to_lowercase);
         Ok(match (&wanted, text) {
-            (Some(wanted), Some(text)) => text.to_lowercase().contains(wanted.as_str()),
+            (Some((plain, escaped)), Some(text)) => text.contains(plain.as_str()) || text.contains(escaped.as_str()),
             (None, _) => true,
             (Some(_), None) => false,
         })
@@ -45,7 +49,7 @@ fn register(conn: &Connection, text: Option<&str>) -> Result<()> {
 
 const PROMPTS: &str = "SELECT p.id FROM prompts p JOIN sessions s ON s.id = p.session_id
     WHERE (?1 IS NULL OR s.id = ?1) AND (?2 IS NULL OR s.project_id = ?2) AND (?3 IS NULL OR p.received_at < ?3)
-      AND holds(p.text)";
+      AND holds(concat_ws(char(10), p.text, p.platform_prompt_id, p.agent_id))";
 const TOOL_USES: &str = "SELECT t.id FROM tool_uses t JOIN sessions s ON s.id = t.session_id
     WHERE (?1 IS NULL OR s.id = ?1) AND (?2 IS NULL OR s.project_id = ?2) AND (?3 IS NULL OR t.received_at < ?3)
       AND holds(concat_ws(char(10), t.tool_name, t.content, t.path, t.input, t.outcome, t.cwd, t.tool_use_id,
@@ -55,7 +59,8 @@ const TOOL_USES: &str = "SELECT t.id FROM tool_uses t JOIN sessions s ON s.id = 
 const SESSIONS: &str = "SELECT s.id FROM sessions s
     WHERE (?1 IS NULL OR s.id = ?1) AND (?2 IS NULL OR s.project_id = ?2) AND (s.cwd IS NOT NULL OR s.prompts + s.tool_uses > 0)
       AND (?3 IS NULL OR max(s.active_at, coalesce((SELECT max(received_at) FROM tool_uses WHERE session_id = s.id), 0)) < ?3)
-      AND holds(concat_ws(char(10), s.cwd, s.start_branch, s.end_branch, s.agent_session_id, s.model, s.end_reason, s.stop_reason))";
+      AND holds(concat_ws(char(10), s.cwd, s.start_branch, s.end_branch, s.agent_session_id, s.model,
+        s.end_reason, s.stop_reason, s.transcript_message, s.muted_prompt))";
 const TASKS: &str = "SELECT s.id FROM sessions s WHERE (?1 IS NULL OR s.id = ?1) AND (?2 IS NULL OR s.project_id = ?2)
     AND EXISTS (SELECT 1 FROM json_each(s.tasks) WHERE holds(concat_ws(char(10), value, value ->> 'subject')))";
 const PROJECTS: &str = "SELECT p.id FROM projects p WHERE (?1 IS NULL OR p.id = ?1)
@@ -105,6 +110,10 @@ impl Store {
             *ids = all.into_iter().collect();
         }
         going.touched = touched.into_iter().filter(|id| !going.sessions.contains(id)).collect();
+        let mut name = self.conn.prepare("SELECT name FROM projects WHERE id = ?1")?;
+        for project in &going.projects {
+            going.project_names.extend(name.query_row([project], |row| row.get::<_, String>(0)).ok());
+        }
         let mut name = self.conn.prepare("SELECT agent_session_id FROM sessions WHERE id = ?1")?;
         for session in &going.sessions {
             going.session_ids.extend(name.query_row([session], |row| row.get::<_, String>(0)).ok());
@@ -115,6 +124,9 @@ impl Store {
     /// Takes the rows out. The text is gone from every page only after [`Store::scrub`].
     pub fn forget(&mut self, going: &Going, text: Option<&str>) -> Result<()> {
         self.conn.pragma_update(None, "secure_delete", true)?;
+        self.conn.pragma_update(None, "cache_size", -CACHE)?;
+        // What refers to a row goes or is cleared here; SQLite would look through all tool uses for each prompt.
+        self.conn.pragma_update(None, "foreign_keys", false)?;
         register(&self.conn, text)?;
         self.write(|tx| {
             for id in &going.tool_uses {
@@ -189,10 +201,15 @@ impl Store {
 impl Tx<'_> {
     /// What is left of a session: `seq` without gaps again, and its counts.
     fn count_again(&self, session: i64) -> Result<()> {
-        let ranks = "SELECT id, row_number() OVER (ORDER BY seq) AS rank FROM tool_uses WHERE session_id = ?1";
-        let sql = format!("UPDATE tool_uses SET seq = -n.rank FROM ({ranks}) n WHERE tool_uses.id = n.id");
-        self.tx.prepare_cached(&sql)?.execute([session])?;
-        self.tx.prepare_cached("UPDATE tool_uses SET seq = -seq WHERE session_id = ?1 AND seq < 0")?.execute([session])?;
+        // Numbers only become smaller, so in their order none meets one that stands.
+        let mut rows = self.tx.prepare_cached("SELECT id, seq FROM tool_uses WHERE session_id = ?1 ORDER BY seq")?;
+        let rows: Vec<(i64, i64)> = rows.query_map([session], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
+        let mut renumber = self.tx.prepare_cached("UPDATE tool_uses SET seq = ?2 WHERE id = ?1")?;
+        for (rank, (id, seq)) in (1..).zip(rows) {
+            if seq != rank {
+                renumber.execute([id, rank])?;
+            }
+        }
         let sql = "UPDATE sessions SET
             tool_uses = (SELECT count(*) FROM tool_uses WHERE session_id = ?1),
             failures = (SELECT count(*) FROM tool_uses WHERE session_id = ?1 AND succeeded = 0),
@@ -210,7 +227,7 @@ impl Tx<'_> {
         }
         let sql = "UPDATE sessions SET project_id = NULL, cwd = NULL, muted = 1, start_branch = NULL, start_head = NULL, end_branch = NULL,
             end_head = NULL, prompts = 0, tool_uses = 0, failures = 0, kinds = '{}', last_prompt_id = NULL, tasks = NULL, turn_offset = NULL,
-            model = NULL, stop_reason = NULL, input_tokens = NULL, output_tokens = NULL, cache_read_tokens = NULL,
+            model = NULL, stop_reason = NULL, transcript_message = NULL, muted_prompt = NULL, input_tokens = NULL, output_tokens = NULL, cache_read_tokens = NULL,
             cache_write_tokens = NULL, context_tokens = NULL, cost_usd = NULL WHERE id = ?1";
         self.tx.execute(sql, [session])?;
         Ok(())

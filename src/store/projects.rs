@@ -15,12 +15,21 @@ fn project(row: &Row) -> rusqlite::Result<ProjectRow> {
 /// The project that a folder's identity leads to: the innermost part that was split off, else its surest key.
 fn known(conn: &Connection, id: &ProjectId) -> Result<Option<i64>> {
     let mut statement = conn.prepare_cached("SELECT project_id FROM project_keys WHERE key = ?1")?;
+    let has_url = id.keys.iter().any(|key| key.starts_with("repo:"));
     for key in id.places.iter().chain(&id.keys) {
-        if let Some(project) = statement.query_row([key], |row| row.get(0)).optional()? {
-            return Ok(Some(project));
+        let Some(project) = statement.query_row([key], |row| row.get(0)).optional()? else { continue };
+        // A first commit can be copied. It leads to a project that had no URL yet, not to one with another URL.
+        if has_url && key.starts_with("root:") && is_known_by_url(conn, project)? {
+            continue;
         }
+        return Ok(Some(project));
     }
     Ok(None)
+}
+
+fn is_known_by_url(conn: &Connection, project: i64) -> Result<bool> {
+    let sql = "SELECT 1 FROM project_keys WHERE project_id = ?1 AND key >= 'repo:' AND key < 'repo;'";
+    Ok(conn.prepare_cached(sql)?.exists([project])?)
 }
 
 impl Tx<'_> {

@@ -2,7 +2,8 @@
 
 use super::super::{Store, Tx};
 use super::{FORMAT, append_private, aside, folder, holds, locked, open_private};
-use crate::model::{Event, Files};
+use crate::files;
+use crate::model::{Event, Files, beside};
 use crate::redact::{Clean, Redactor};
 use anyhow::{Context, Result};
 use rusqlite::ErrorCode;
@@ -37,6 +38,10 @@ pub fn take(files: &Files) -> Result<Vec<Taken>> {
 
 fn take_from(spool: &Path) -> Result<Option<Taken>> {
     let path = aside(spool);
+    // What is no file of ours never held lines of ours: out of the way with it.
+    if fs::symlink_metadata(&path).is_ok_and(|meta| !meta.is_file()) {
+        fs::rename(&path, beside(&path, &format!("-odd-{}", &files::unique()[..8])))?;
+    }
     if fs::symlink_metadata(&path).is_ok() {
         return Ok(Some(Taken { head: head(&path)?, path, spool: spool.into(), leftover: true }));
     }
@@ -126,6 +131,8 @@ impl Store {
         mut work: impl FnMut(&Tx) -> Result<T>,
     ) -> Result<T> {
         let files = self.files.clone();
+        // The commit must be on the disk before the lines are removed from it.
+        self.conn.pragma_update(None, "synchronous", "FULL")?;
         loop {
             let (taken, done) = self.write(|tx| {
                 let taken = take(&files)?;

@@ -63,7 +63,7 @@ pub fn retry_rejected(files: &Files) -> Result<()> {
 
 /// Whether a place holds lines, and is ours: a folder that others may write to is looked at with care.
 fn holds(spool: &Path) -> bool {
-    let lines = |path: &Path| fs::symlink_metadata(path).is_ok_and(|m| m.is_file() && m.len() > 0);
+    let lines = |path: &Path| fs::symlink_metadata(path).is_ok_and(|m| m.is_file() && m.len() > 0 && files::is_ours(&m));
     lines(spool) || lines(&aside(spool))
 }
 
@@ -131,7 +131,8 @@ fn count_loss(files: &Files) {
 
 /// How many events were lost because nothing at all could be written.
 pub fn lost(files: &Files) -> u64 {
-    let length = |spool: &PathBuf| fs::symlink_metadata(losses(spool)).ok().filter(|m| m.is_file()).map(|m| m.len());
+    let length =
+        |spool: &PathBuf| fs::symlink_metadata(losses(spool)).ok().filter(|m| m.is_file() && files::is_ours(m)).map(|m| m.len());
     files.spools.iter().filter_map(length).sum()
 }
 

@@ -3,12 +3,12 @@
 //! Which events are subscribed and why is in ADR/0004; those that tell nothing new are `None` here, so that an older or a
 //! hand-made hook configuration does no harm.
 
+mod made;
+
 use super::Surroundings;
 use crate::command_kind;
-use crate::model::{
-    CommandKind, Commit, Event, Happening, Kind, Metadata, Millis, Platform, SessionStart, StartSource, Task, TaskChange,
-    TaskPatch, ToolUse,
-};
+use crate::model::{Event, Happening, Kind, Metadata, Millis, Platform, SessionStart, StartSource, ToolUse};
+use made::{commit, task_change};
 use serde_json::Value;
 
 /// Entries of a task list, and results of a web search, that are looked at.
@@ -16,6 +16,8 @@ const ENTRIES: usize = 50;
 /// Bytes of a tool's text that are put together at most; redaction looks at less (`model::Limit`).
 const TEXT: usize = 4 << 20;
 
+/// Bytes of a path: more is no path on any system.
+const PATH_BYTES: usize = 4096;
 /// What a prompt begins with that is not to be remembered, nor its turn.
 const MUTE: &str = "#nomem";
 /// What a prompt begins with that no person typed.
@@ -36,7 +38,7 @@ pub fn decode(payload: &Value, around: &Surroundings) -> Result<Option<Event>, S
         session: session.ok_or_else(|| format!("{name} without session_id"))?,
         at: around.now,
         time: time(&payload["timestamp"]),
-        cwd: text(&payload["cwd"]),
+        cwd: text(&payload["cwd"]).filter(|cwd| cwd.len() <= PATH_BYTES),
         transcript: text(&payload["transcript_path"]),
         transcript_length: None,
         prompt: text(&payload["prompt_id"]),
@@ -60,7 +62,7 @@ fn happening(name: &str, payload: &Value, around: &Surroundings) -> Option<Happe
             git: None,
         }),
         "UserPromptSubmit" => match by_a_person(payload)? {
-            text if text.trim_start().starts_with(MUTE) => Happening::Muted,
+            text if is_muted(&text) => Happening::Muted,
             text => Happening::Prompted { text },
         },
         "PostToolUse" | "PostToolUseFailure" => return tool_event(name, payload, around),
@@ -94,6 +96,25 @@ fn by_a_person(payload: &Value) -> Option<String> {
     let machine = payload["source"].as_str().is_some_and(|s| MACHINES.contains(&s));
     let begins = prompt.trim_start();
     (!machine && !MACHINE_MADE.iter().any(|m| begins.starts_with(m))).then_some(prompt)
+}
+
+/// A prompt begins with what the person typed: what a client puts before it (images, the open file) is not theirs.
+fn is_muted(prompt: &str) -> bool {
+    let mut rest = prompt.trim_start_matches('\u{feff}').trim_start();
+    loop {
+        let behind = match rest.as_bytes().first() {
+            Some(b'[') => rest.split_once(']').filter(|(inside, _)| inside.len() < 60).map(|(_, behind)| behind),
+            Some(b'<') => rest[1..]
+                .split_once('>')
+                .and_then(|(tag, behind)| behind.split_once(&format!("</{}>", tag.split(' ').next().unwrap_or(tag))))
+                .map(|(_, behind)| behind),
+            _ => None,
+        };
+        match behind {
+            Some(behind) => rest = behind.trim_start(),
+            None => return rest.get(..MUTE.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(MUTE)),
+        }
+    }
 }
 
 fn tool_event(event: &str, payload: &Value, around: &Surroundings) -> Option<Happening> {
@@ -280,55 +301,6 @@ fn change(input: &Value, response: &Value) -> Said {
     Said { input: Some(hunks).filter(|h| !h.is_empty()), outcome: text(&response["type"]), metadata }
 }
 
-/// A commit that a command made: from the client's own note of it, from git's line `[branch sha] subject`, and where
-/// git was told to be quiet, from the message in the command.
-fn commit(command: &str, kind: Option<CommandKind>, response: &Value) -> Option<Commit> {
-    let noted = &response["gitOperation"]["commit"];
-    if kind != Some(CommandKind::Commit) && !noted.is_object() {
-        return None;
-    }
-    let printed = text(&response["stdout"]).and_then(|out| out.lines().find_map(printed_commit)).unwrap_or_default();
-    let sha = text(&noted["sha"]).or(printed.sha);
-    // Without git's own word it must be sure that one was made.
-    let sure =
-        noted.is_object() || sha.is_some() || response["stdout"].as_str().is_none_or(|out| !out.contains("nothing to commit"));
-    let subject = printed.subject.or_else(|| command_kind::commit_message(command).filter(|_| sure));
-    Some(Commit { sha, subject }).filter(|c| c.sha.is_some() || c.subject.is_some())
-}
-
-fn printed_commit(line: &str) -> Option<Commit> {
-    let (head, subject) = line.strip_prefix('[')?.split_once("] ")?;
-    let sha = head.rsplit(' ').next()?;
-    let hex = (7..=64).contains(&sha.len()) && sha.bytes().all(|b| b.is_ascii_hexdigit());
-    hex.then(|| Commit { sha: Some(sha.to_string()), subject: Some(subject.to_string()) })
-}
-
-fn task_change(name: &str, payload: &Value) -> Option<TaskChange> {
-    let (input, response) = (&payload["tool_input"], &payload["tool_response"]);
-    match name {
-        "TodoWrite" => {
-            let list = input["todos"].as_array()?;
-            let task = |todo: &Value| Task {
-                id: None,
-                subject: text(&todo["content"]).unwrap_or_default(),
-                status: text(&todo["status"]).unwrap_or_else(|| "pending".into()),
-            };
-            Some(TaskChange::Replace(list.iter().take(ENTRIES).map(task).collect()))
-        }
-        "TaskCreate" => Some(TaskChange::Upsert(TaskPatch {
-            id: text(&response["task"]["id"]),
-            subject: text(&input["subject"]),
-            status: Some("pending".into()),
-        })),
-        "TaskUpdate" => Some(TaskChange::Upsert(TaskPatch {
-            id: Some(text(&input["taskId"])?),
-            subject: text(&input["subject"]),
-            status: text(&input["status"]),
-        })),
-        _ => None,
-    }
-}
-
 /// A string that holds something.
 fn text(value: &Value) -> Option<String> {
     value.as_str().filter(|t| !t.trim().is_empty()).map(String::from)
@@ -357,40 +329,4 @@ fn readable(value: &Value) -> Option<String> {
 
 fn readable_if_not_object(value: &Value) -> Option<String> {
     if value.is_object() { None } else { readable(value) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn a_commit_is_known_from_what_git_printed_or_from_the_command() {
-        let made = |command: &str, stdout: &str| {
-            let commit = commit(command, Some(command_kind::classify(command)), &json!({"stdout": stdout}))?;
-            Some((commit.sha.unwrap_or_default(), commit.subject.unwrap_or_default()))
-        };
-        let printed = made("git commit -m 'a: b'", "[main 3fa106e] a: b\n 1 file changed");
-        assert_eq!(printed, Some(("3fa106e".into(), "a: b".into())));
-        for (command, subject) in [
-            ("git add -A; git commit -qm 'say \"hi\"' && git log", "say \"hi\""),
-            ("git commit -am \"one\ntwo\"", "one"),
-            ("git commit -m \"$(cat <<'EOF'\nfix: it; and | that\n\nbody\nEOF\n)\"", "fix: it; and | that"),
-            ("git -C x commit --message=word", "word"),
-        ] {
-            assert_eq!(made(command, ""), Some((String::new(), subject.into())), "{command}");
-        }
-        for command in [
-            "git commit --dry-run -m 'never made'",
-            "git commit -qm init; echo ok",
-            "git commit -m x || true",
-            "git commit --amend --no-edit && git grep 'git commit -m \"fake\"'",
-            "python -m black . && git commit -q --amend --no-edit",
-        ] {
-            assert_eq!(made(command, ""), None, "{command}");
-        }
-        assert_eq!(made("git commit -m 'a'", "nothing to commit, working tree clean"), None);
-        assert_eq!(made("echo '[main 3fa106e] no commit'", "[main 3fa106e] no commit"), None);
-        assert_eq!(made("git commit --amend --no-edit", ""), None);
-    }
 }

@@ -1,0 +1,91 @@
+//! Keys by prefix, and the shapes that are no prefix: JWT, private keys in PEM, passwords in URLs.
+
+use super::assigned;
+use super::families::{Body, KEYS};
+use super::scan::{BY_FIRST, LOOKED_AT, PEM, Span, boundary, find, run};
+
+/// A key of the table of families.
+pub fn key(bytes: &[u8], at: usize) -> Option<Span> {
+    let (order, starts) = &BY_FIRST;
+    let first = bytes[at] as usize;
+    let rows = order[starts[first] as usize..starts[first + 1] as usize].iter().map(|&row| &KEYS[row as usize]);
+    rows.filter(|k| bytes[at..].starts_with(k.prefix.as_bytes())).find_map(|k| {
+        let start = at + k.prefix.len();
+        let near = &bytes[start..bytes.len().min(start + LOOKED_AT)];
+        let body = &near[..run(near, 0, |b| k.body.has(b))];
+        // Words that hang together by dashes, or stand behind a short prefix, have neither a digit nor both cases.
+        let mixed = body.iter().any(u8::is_ascii_uppercase) && body.iter().any(u8::is_ascii_lowercase);
+        let wordlike = matches!(k.body, Body::Url | Body::Dotted) || k.prefix.len() <= 3 && k.min < 28;
+        let random = !wordlike || mixed || body.iter().any(u8::is_ascii_digit);
+        (body.len() >= k.min && random && !inside_base64(bytes, at)).then(|| Span {
+            start: at,
+            end: run(bytes, start, |b| k.body.has(b)),
+            family: k.family,
+            guessless: true,
+        })
+    })
+}
+
+/// A slash or a plus within base64 ends no word. A path has no digits and both cases in the forty bytes before it.
+fn inside_base64(bytes: &[u8], at: usize) -> bool {
+    let before = &bytes[at.saturating_sub(40)..at];
+    matches!(before.last(), Some(b'/' | b'+'))
+        && before.iter().all(|b| Body::Base64.has(*b))
+        && before.iter().any(u8::is_ascii_digit)
+        && before.iter().any(u8::is_ascii_uppercase)
+        && before.iter().any(u8::is_ascii_lowercase)
+}
+
+/// RFC 7519: three base64url parts, of which the first two begin as `{"` does.
+pub fn jwt(bytes: &[u8], at: usize) -> Option<Span> {
+    if !bytes[at..].starts_with(b"eyJ") {
+        return None;
+    }
+    let part = |from: usize| run(bytes, from, |b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+    let near = &bytes[..bytes.len().min(at + LOOKED_AT)];
+    let first = run(near, at, |b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+    if first - at < 12 || bytes.get(first) != Some(&b'.') || !bytes[first + 1..].starts_with(b"eyJ") {
+        return None;
+    }
+    let second = part(first + 1);
+    let end = if bytes.get(second) == Some(&b'.') { part(second + 1) } else { second };
+    Some(Span { start: at, end, family: "jwt", guessless: true })
+}
+
+/// RFC 7468: from the begin line to the end line, also where a JSON escape stands for the line's end; without an end
+/// line, all that follows.
+pub fn pem(bytes: &[u8], at: usize) -> Option<Span> {
+    let label = &bytes[at..bytes.len().min(at + 64)];
+    find(label, b"PRIVATE KEY")?;
+    let close = find(&bytes[at + PEM.len()..], b"-----END ").map(|i| at + PEM.len() + i + 9);
+    let end = close.map_or(bytes.len(), |i| {
+        let dashes = find(&bytes[i..bytes.len().min(i + 64)], b"-----");
+        dashes.map_or(bytes.len().min(i + 32), |d| i + d + 5)
+    });
+    Some(Span { start: at, end: boundary(bytes, end), family: "private-key", guessless: true })
+}
+
+/// Where a private key's block ends that began before this text does.
+pub fn end_of_cut_block(text: &str) -> Option<usize> {
+    let end = text.find("-----END ").filter(|&i| text[i..].get(..64).unwrap_or(&text[i..]).contains("PRIVATE KEY"))?;
+    let begins = text[..end].contains(PEM);
+    let close = end + 9 + text[end + 9..].find("-----")? + 5;
+    (!begins).then_some(close)
+}
+
+/// `scheme://user:password@host`: the password alone goes.
+pub fn url_password(bytes: &[u8], at: usize) -> Option<Span> {
+    let from = at + 3;
+    let near = &bytes[..bytes.len().min(from + LOOKED_AT)];
+    let stop = run(near, from, |b| !b.is_ascii_whitespace() && !matches!(b, b'/' | b'"' | b'\'' | b'`' | b'<' | b'>'));
+    let authority = &bytes[from..stop];
+    let sign = authority.iter().rposition(|&b| b == b'@')?;
+    let colon = authority[..sign].iter().position(|&b| b == b':')?;
+    let password = &authority[colon + 1..sign];
+    (!password.is_empty() && !assigned::is_variable(password)).then_some(Span {
+        start: from + colon + 1,
+        end: from + sign,
+        family: "url-password",
+        guessless: false,
+    })
+}
