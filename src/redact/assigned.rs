@@ -3,11 +3,24 @@
 //! Code is full of such names with no secret behind them, so the value decides: it must look chosen or random, and not be
 //! a variable, a call, a type or a placeholder.
 
-use super::families::{HEADERS, PASSWORD_NAMES, SECRET_NAMES};
+use super::families::{HEADERS, PASSWORD_NAMES, SECRET_NAMES, SHORT_NAMES};
 use super::scan::{LOOKED_AT, Span, boundary, run, starts_with_folded};
+use super::values::{is_variable, looks_chosen, looks_random, looks_set};
 
 /// Schemes of `Authorization`, in lower case (IANA HTTP Authentication Scheme Registry, and AWS's own).
-const SCHEMES: &[&str] = &["bearer ", "basic ", "token ", "digest ", "apikey ", "negotiate ", "aws4-hmac-sha256 "];
+const SCHEMES: &[&str] = &[
+    "bearer ",
+    "basic ",
+    "token ",
+    "digest ",
+    "apikey ",
+    "negotiate ",
+    "aws4-hmac-sha256 ",
+    "bot ",
+    "ssws ",
+    "geniekey ",
+    "key ",
+];
 
 /// `Authorization: …` to the end of the line or of the quoted string. Prose about cookies has no `=`, and prose about
 /// authorization neither a scheme nor a single word with a digit.
@@ -19,7 +32,7 @@ pub fn header(bytes: &[u8], at: usize) -> Option<Span> {
     if !matches!((*name, bytes.get(from)?), (_, b':') | ("authorization" | "x-api-key" | "private-token", b'=')) {
         return None;
     }
-    from = run(bytes, from + 1, |b| matches!(b, b' ' | b'"' | b'\''));
+    from = run(bytes, from + 1, |b| matches!(b, b' ' | b'"' | b'\'' | b'`'));
     let in_value = |b| !matches!(b, b'\n' | b'\r' | b'"' | b'\'' | b'`');
     let near = &bytes[..bytes.len().min(from + LOOKED_AT)];
     let value = &bytes[from..run(near, from, in_value)];
@@ -39,11 +52,25 @@ pub fn header(bytes: &[u8], at: usize) -> Option<Span> {
     })
 }
 
-/// `name = value` in the forms that shells, code, JSON, YAML and INI have, where the name holds one of ours.
+/// How the value behind a name is written.
+struct Value {
+    /// Where it begins, behind a quote.
+    from: usize,
+    quote: Option<u8>,
+    /// `DB_PASSWORD=swordfish`: a shell's assignment holds a value, where code would hold a name.
+    shell: bool,
+}
+
+/// `name = value` in the forms that shells, command lines, code, JSON, YAML, INI, SQL and XML have, where the name holds
+/// one of ours.
 pub fn assignment(bytes: &[u8], at: usize) -> Option<Span> {
     let rest = &bytes[at..];
+    let short = || SHORT_NAMES.iter().find(|n| starts_with_folded(rest, n) && stands_alone(bytes, at, n.len()));
     let password = PASSWORD_NAMES.iter().find(|n| starts_with_folded(rest, n));
-    let name = password.or_else(|| SECRET_NAMES.iter().find(|n| starts_with_folded(rest, n)))?;
+    let secret = || SECRET_NAMES.iter().find(|n| starts_with_folded(rest, n));
+    let name = password.or_else(secret).or_else(short)?;
+    let is_short = SHORT_NAMES.contains(name);
+    let password = password.is_some() || is_short && !matches!(*name, "auth" | "sig");
     let after = at + name.len();
     // `tokenize` is another word; `tokenSecret` and `TOKEN_2` are not.
     let goes_on = |b: &u8| b.is_ascii_alphabetic() && b.is_ascii_uppercase() == bytes[after - 1].is_ascii_uppercase();
@@ -51,96 +78,109 @@ pub fn assignment(bytes: &[u8], at: usize) -> Option<Span> {
         return None;
     }
     let name_end = run(bytes, after, |b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-    let mut from = run(bytes, name_end, |b| matches!(b, b'"' | b'\'' | b'\\' | b' ' | b']'));
-    if !matches!(bytes.get(from)?, b':' | b'=') {
+    let Value { from, quote, shell } = value(bytes, at, name_end, password && !is_short)?;
+    let written = shell || quote.is_some() || bytes[name_end] == b'=' || password && at > 0 && bytes[at - 1] == b'_';
+    // `PASS: tests/x.rs` is what test runners print.
+    if is_short && !written {
         return None;
     }
-    from = run(bytes, from, |b| matches!(b, b':' | b'=' | b'>' | b' ' | b'\t' | b'\\'));
-    let quote = bytes.get(from).copied().filter(|b| matches!(b, b'"' | b'\'' | b'`'));
-    // `getpass('Password: ')`: the quote ends a string that began before the name.
-    if quote.is_some_and(|quote| !bytes[name_end..from].contains(&quote) && at > 0 && bytes[at - 1] == quote) {
-        return None;
-    }
-    // DB_PASSWORD=swordfish: a shell's assignment holds a value, where code would hold a name.
-    let shell = bytes[at].is_ascii_uppercase() && bytes[from - 1] == b'=';
-    from += usize::from(quote.is_some());
     let near = &bytes[..bytes.len().min(from + LOOKED_AT)];
     let end = match quote {
         Some(quote) => run(near, from, |b| b != quote && b != b'\n' && b != b'\\'),
+        None if shell => {
+            run(near, from, |b| !b.is_ascii_whitespace() && !matches!(b, b'"' | b'\'' | b'`' | b';' | b'&' | b'|' | b')'))
+        }
         None => run(near, from, |b| {
-            !b.is_ascii_whitespace() && !matches!(b, b'"' | b'\'' | b'`' | b',' | b';' | b')' | b'}' | b']' | b'\\' | b'<')
+            !b.is_ascii_whitespace() && !matches!(b, b'"' | b'\'' | b'`' | b',' | b';' | b')' | b'}' | b']' | b'\\' | b'<' | b'&')
         }),
     };
     let value = &bytes[from..end];
     let is_path = matches!(value.first(), Some(b'/' | b'~' | b'.'));
-    let secret = match password {
-        Some(&"pwd") if is_path => false,
-        Some(_) => looks_chosen(value, shell, quote.is_some()),
-        None => looks_random(value),
+    let found = match (password, *name) {
+        (true, "pwd") if is_path => false,
+        (true, _) => looks_chosen(value, shell, quote.is_some()),
+        // `JWT_SECRET=s3cr3t!`, but not `TOKEN_URL=https://…`.
+        (false, _) => looks_random(value) || shell && after == name_end && looks_set(value),
     };
-    (secret && !is_variable(value)).then_some(Span {
+    (found && !is_variable(value)).then_some(Span {
         start: from,
         end: boundary(bytes, end),
         family: "assigned-secret",
-        guessless: password.is_none(),
+        guessless: !password && value.len() >= 16,
     })
 }
 
-/// What people write where a password would stand.
-const PLACEHOLDERS: [&[u8]; 8] =
-    [b"password", b"changeme", b"example", b"secret", b"string", b"prompt", b"required", b"undefined"];
+/// A short name must be a word of its own, or one behind an underscore: `compass` holds no `pass`.
+fn stands_alone(bytes: &[u8], at: usize, length: usize) -> bool {
+    let before = at.checked_sub(1).is_none_or(|i| !bytes[i].is_ascii_alphanumeric());
+    before && bytes.get(at + length).is_none_or(|b| !b.is_ascii_alphanumeric() && *b != b'_')
+}
 
-/// `$NAME`, `${…}`, `$(…)`, `{…}`, `%s`, `<…>`, `***`: a place for a value, not the value.
-pub fn is_variable(value: &[u8]) -> bool {
-    let name = |rest: &[u8]| {
-        rest.iter().all(|b| b.is_ascii_uppercase() || *b == b'_') || rest.iter().all(|b| b.is_ascii_lowercase() || *b == b'_')
+/// Where the value begins behind a name that ends at `name_end`; `None` where none does.
+fn value(bytes: &[u8], at: usize, name_end: usize, password: bool) -> Option<Value> {
+    let quoted = |from: usize, shell: bool| {
+        let quote = bytes.get(from).copied().filter(|b| matches!(b, b'"' | b'\'' | b'`'));
+        Some(Value { from: from + usize::from(quote.is_some()), quote, shell })
     };
-    let numbered = |rest: &[u8]| rest.iter().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || *b == b'_');
-    match value {
-        [b'$', rest @ ..] => rest.starts_with(b"{") || rest.starts_with(b"(") || name(rest) || numbered(rest),
-        [b'{', .., b'}'] | [b'<', .., b'>'] | [b'%', _] => true,
-        _ => is_mark(value) || value.iter().all(|b| matches!(b, b'*' | b'.' | b'x' | b'X')),
+    let blank = |from: usize| run(bytes, from, |b| b == b' ' || b == b'\t');
+    let name_start =
+        bytes[..at].iter().rposition(|b| !b.is_ascii_alphanumeric() && *b != b'_' && *b != b'-').map_or(0, |i| i + 1);
+    match bytes.get(name_end)? {
+        // <password>…</password>
+        b'>' if name_start > 0 && bytes[name_start - 1] == b'<' && closes(bytes, name_end + 1) => {
+            return Some(Value { from: name_end + 1, quote: None, shell: false });
+        }
+        // `--password …`, `aws configure set aws_secret_access_key …`
+        b' ' if bytes[name_start..].starts_with(b"--") || bytes[..name_start].ends_with(b"configure set ") => {
+            let from = blank(name_end);
+            return if bytes.get(from) == Some(&b'-') { None } else { quoted(from, false) };
+        }
+        // ALTER USER me PASSWORD '…', IDENTIFIED BY '…'
+        b' ' if password && bytes.get(blank(name_end)) == Some(&b'\'') => return quoted(blank(name_end), false),
+        _ => {}
     }
+    let mut from = run(bytes, name_end, |b| matches!(b, b'"' | b'\'' | b'\\' | b' ' | b']'));
+    // `- name: DB_PASSWORD⏎  value: …`, `{"name": "DB_PASSWORD", "value": "…"}`
+    let bridge = run(bytes, from, |b| b.is_ascii_whitespace() || matches!(b, b',' | b'"' | b'\''));
+    if bytes[bridge.min(bytes.len())..].starts_with(b"value") && bridge > from {
+        from = run(bytes, bridge + 5, |b| matches!(b, b'"' | b'\'' | b' '));
+    }
+    if !matches!(bytes.get(from)?, b':' | b'=') {
+        return None;
+    }
+    let delimiter = from;
+    from = run(bytes, from, |b| matches!(b, b':' | b'=' | b'>' | b' ' | b'\t' | b'\\'));
+    let quote = bytes.get(from).copied().filter(|b| matches!(b, b'"' | b'\'' | b'`'));
+    // `getpass('Password: ')`: the quote ends a string that began before the name.
+    if quote.is_some_and(|quote| !bytes[name_end..delimiter].contains(&quote) && at > 0 && bytes[at - 1] == quote) {
+        return None;
+    }
+    // `nToken==other`
+    if bytes[delimiter..from].starts_with(b"==") {
+        return None;
+    }
+    quoted(from, !bytes[name_start..name_end].iter().any(u8::is_ascii_lowercase) && bytes[from - 1] == b'=')
 }
 
-/// A mark of ours and nothing else: text that waited in the spool is cleaned again.
-pub fn is_mark(value: &[u8]) -> bool {
-    let inside = value.strip_prefix(b"[redacted:").map(|rest| rest.strip_suffix(b"]").unwrap_or(rest));
-    inside.is_some_and(|name| {
-        name.len() < 40 && name.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'#'))
+/// Whether a tag is closed behind its text.
+fn closes(bytes: &[u8], from: usize) -> bool {
+    let near = &bytes[..bytes.len().min(from + LOOKED_AT)];
+    near[run(near, from, |b| b != b'<' && b != b'\n')..].starts_with(b"</")
+}
+
+/// `Bearer …` and `Basic …` wherever they stand: code puts headers together from pieces.
+pub fn bearer(bytes: &[u8], at: usize) -> Option<Span> {
+    let scheme = ["bearer ", "basic "].iter().find(|scheme| starts_with_folded(&bytes[at..], scheme))?;
+    let from = at + scheme.len();
+    let near = &bytes[..bytes.len().min(from + LOOKED_AT)];
+    let end = run(near, from, |b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~' | b'+' | b'/' | b'='));
+    let token = &bytes[from..end];
+    let mixed = token.iter().any(u8::is_ascii_uppercase) && token.iter().any(u8::is_ascii_lowercase);
+    let random = token.len() >= 12 && (token.iter().any(u8::is_ascii_digit) || mixed && token.len() >= 24);
+    (random && !token.contains(&b'/') || looks_random(token)).then_some(Span {
+        start: from,
+        end,
+        family: "header",
+        guessless: false,
     })
-}
-
-/// A password that a person chose: letters with digits or marks, and not a call, a type or a placeholder. In a quoted
-/// string every character is one of the password's own.
-fn looks_chosen(value: &[u8], shell: bool, quoted: bool) -> bool {
-    let code = |b: &u8| matches!(b, b'(' | b'[' | b'{' | b'$' | b'|' | b'%');
-    let plain = |b: &u8| b.is_ascii_alphabetic() || matches!(b, b'_' | b'.' | b'-' | b':' | b'/' | b'*' | b' ');
-    let placeholder = PLACEHOLDERS.iter().any(|p| value.eq_ignore_ascii_case(p));
-    let mixed = !value.iter().all(plain) && value.iter().any(u8::is_ascii_alphabetic);
-    (6..=128).contains(&value.len()) && !placeholder && (quoted || !value.iter().any(code)) && (shell || mixed)
-}
-
-/// At least 16 characters of a key's alphabet, letters and digits mixed, with 3 bits of entropy a character or more:
-/// names in code have no digits or repeat themselves.
-fn looks_random(value: &[u8]) -> bool {
-    let alphabet = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'_' | b'-' | b'=' | b'.' | b'~');
-    let digits = value.iter().filter(|b| b.is_ascii_digit()).count();
-    let letters = value.iter().filter(|b| b.is_ascii_alphabetic()).count();
-    let both_cases = value.iter().any(u8::is_ascii_uppercase) && value.iter().any(u8::is_ascii_lowercase);
-    (16..=512).contains(&value.len())
-        && value.iter().all(alphabet)
-        && (digits >= 2 || digits == 1 && both_cases && value.len() >= 20)
-        && letters >= 2
-        && entropy(value) >= 3.0
-}
-
-/// Shannon entropy in bits a byte.
-fn entropy(value: &[u8]) -> f64 {
-    let mut counts = [0u32; 256];
-    for &b in value {
-        counts[b as usize] += 1;
-    }
-    let n = value.len() as f64;
-    counts.iter().filter(|&&c| c > 0).map(|&c| f64::from(c) / n).map(|p| -p * p.log2()).sum()
 }

@@ -193,11 +193,32 @@ pub const KEYS: &[Key] = &[
 ];
 
 /// Names whose assigned value is taken for a secret whenever it isn't plainly a word, a variable or a placeholder.
-pub const PASSWORD_NAMES: &[&str] = &["password", "passwd", "passphrase", "pwd"];
+pub const PASSWORD_NAMES: &[&str] = &["password", "passwd", "passphrase", "pwd", "sshpass", "identified by"];
+
+/// The same, and `auth` and `sig` where it looks random; but only as words of their own, and where it is plainly assigned.
+pub const SHORT_NAMES: &[&str] = &["pass", "pw", "passwort", "kennwort", "auth", "sig"];
 
 /// Names whose assigned value is taken for a secret when it looks random.
-pub const SECRET_NAMES: &[&str] =
-    &["secret", "token", "api_key", "apikey", "api-key", "access_key", "accesskey", "private_key", "credential"];
+pub const SECRET_NAMES: &[&str] = &[
+    "secret",
+    "token",
+    "api_key",
+    "apikey",
+    "api-key",
+    "access_key",
+    "accesskey",
+    "private_key",
+    "privatekey",
+    "credential",
+    "encryption_key",
+    "signing_key",
+    "app_key",
+    "accountkey",
+    "account-key",
+    "account_key",
+    "redis_auth",
+    "x-amz-signature",
+];
 
 /// Headers whose whole value goes.
 pub const HEADERS: &[&str] = &["authorization", "cookie", "x-api-key", "private-token"];

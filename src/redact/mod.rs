@@ -15,6 +15,7 @@ mod options;
 mod private;
 mod scan;
 mod shapes;
+mod values;
 
 use crate::model::{ID, Limit, NAME, Texts};
 use hidden::Hidden;

@@ -1,7 +1,7 @@
 //! Passwords that are given to a program on its command line: `curl -u me:pw`, `mysql -ppw`, `sshpass -p pw`.
 
-use super::assigned::is_mark;
 use super::scan::{Span, run};
+use super::values::is_mark;
 
 /// How a program takes its password.
 enum Takes {
@@ -28,6 +28,11 @@ const OPTIONS: &[(&str, &str, Takes)] = &[
     ("redis-cli", "-a", Takes::Value),
     ("mongo", "-p", Takes::Value),
     ("smbclient", "-U", Takes::UserAndPassword),
+    ("sqlcmd", "-P", Takes::Value),
+    ("zip", "-P", Takes::Value),
+    ("7z", "-p", Takes::Attached),
+    ("ldapsearch", "-w", Takes::Value),
+    ("twine", "-p", Takes::Value),
 ];
 
 /// Bytes before an option in which its program is looked for.
@@ -36,17 +41,22 @@ const BEFORE: usize = 400;
 /// Finds a password at an option; `at` is the blank before it.
 pub fn password(bytes: &[u8], at: usize) -> Option<Span> {
     let option_end = run(bytes, at + 1, |b| !b.is_ascii_whitespace() && b != b'=');
+    // Letters may be put together: `curl -su me:pw`.
     let word = &bytes[at + 1..option_end];
+    let joined = word.len() > 2 && word.len() < 8 && word.ends_with(b"u") && word[1..].iter().all(u8::is_ascii_alphabetic);
+    let skipped = if joined && runs(command_before(bytes, at), "curl") { word.len() - 2 } else { 0 };
+    let word = if skipped > 0 { &b"-u"[..] } else { word };
+    let command = command_before(bytes, at);
     let (option, takes) = OPTIONS
         .iter()
         .filter(|(_, option, _)| match option.starts_with("--") {
             true => word == option.as_bytes(),
             false => word.starts_with(option.as_bytes()),
         })
-        .find(|(program, ..)| runs(bytes, at, program))
+        .find(|(program, ..)| runs(command, program))
         .map(|(_, option, takes)| (option, takes))?;
     let attached = word.len() > option.len();
-    let mut from = at + 1 + option.len();
+    let mut from = at + 1 + option.len() + skipped;
     if !attached {
         if matches!(takes, Takes::Attached) {
             return None;
@@ -70,10 +80,20 @@ pub fn password(bytes: &[u8], at: usize) -> Option<Span> {
     (!value.is_empty() && !variable).then_some(Span { start: from, end, family: "option-password", guessless: false })
 }
 
-/// Tells whether a program stands before the option, in the same command.
-fn runs(bytes: &[u8], at: usize, program: &str) -> bool {
+/// The command in which the option stands, up to it.
+fn command_before(bytes: &[u8], at: usize) -> &[u8] {
     let before = &bytes[at.saturating_sub(BEFORE)..at];
-    let command = before.rsplit(|b| matches!(b, b'\n' | b'|' | b';' | b'&')).next().unwrap_or_default();
+    // A separator that a blank follows: `&` in a quoted address and `;` in a quoted header are none. A line may go on.
+    let ends = |i: usize| match before[i] {
+        b'\n' => i == 0 || before[i - 1] != b'\\',
+        b'|' | b';' | b'&' => before.get(i + 1).is_none_or(|b| b.is_ascii_whitespace()),
+        _ => false,
+    };
+    &before[(0..before.len()).rev().find(|&i| ends(i)).map_or(0, |i| i + 1)..]
+}
+
+/// Tells whether a program is named in a command.
+fn runs(command: &[u8], program: &str) -> bool {
     command.windows(program.len()).any(|w| w == program.as_bytes())
 }
 

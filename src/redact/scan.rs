@@ -2,8 +2,8 @@
 //!
 //! No regex and no allocation but for what is found. Measured in ADR/0008.
 
-use super::families::{HEADERS, KEYS, PASSWORD_NAMES, SECRET_NAMES};
-use super::shapes::{jwt, key, pem, url_password};
+use super::families::{HEADERS, KEYS, PASSWORD_NAMES, SECRET_NAMES, SHORT_NAMES};
+use super::shapes::{cut_pem, jwt, key, pem, url_password};
 use super::{assigned, options};
 
 /// Bytes `start..end` of the scanned text, to be replaced by a mark. Never empty, on character boundaries.
@@ -18,7 +18,7 @@ pub struct Span {
 
 pub(super) const PEM: &str = "-----BEGIN ";
 /// Literals with a matcher of their own.
-const SPECIAL: &[&str] = &[PEM, "://", "eyJ", " -"];
+const SPECIAL: &[&str] = &[PEM, "://", "eyJ", " -", "bearer ", "basic "];
 
 /// One bit for each pair of bytes that begins something: keys as they are written, names in either case.
 static PAIRS: [u64; 1024] = pairs();
@@ -34,7 +34,7 @@ const fn pairs() -> [u64; 1024] {
         bits = with(bits, key[0], key[1]);
         i += 1;
     }
-    let lists = [PASSWORD_NAMES, SECRET_NAMES, HEADERS, SPECIAL];
+    let lists = [PASSWORD_NAMES, SECRET_NAMES, SHORT_NAMES, HEADERS, SPECIAL];
     let mut list = 0;
     while list < lists.len() {
         let mut i = 0;
@@ -144,12 +144,18 @@ fn merged(mut spans: Vec<Span>) -> Vec<Span> {
 fn at_literal(bytes: &[u8], at: usize) -> Option<Span> {
     let rest = &bytes[at..];
     if begins_word(bytes, at)
-        && let Some(span) = key(bytes, at).or_else(|| jwt(bytes, at)).or_else(|| assigned::header(bytes, at))
+        && let Some(span) = key(bytes, at)
+            .or_else(|| jwt(bytes, at))
+            .or_else(|| assigned::header(bytes, at))
+            .or_else(|| assigned::bearer(bytes, at))
     {
         return Some(span);
     }
     if rest.starts_with(PEM.as_bytes()) {
         return pem(bytes, at);
+    }
+    if rest.starts_with(b"-----END ") {
+        return cut_pem(bytes, at);
     }
     if rest.starts_with(b" -") {
         return options::password(bytes, at);
@@ -244,6 +250,31 @@ mod tests {
             ("postgres://app:$ecr3tpw@db/x", "url-password"),
             ("X-API-Key: abcdefghijklmnopqrst", "header"),
             ("Cookie: a={b}; c=d", "header"),
+            ("DB_PASS=hunter2!", "assigned-secret"),
+            ("\"pass\": \"hunter2!\"", "assigned-secret"),
+            ("db_pass: hunter2!", "assigned-secret"),
+            ("JWT_SECRET=s3cr3t!x", "assigned-secret"),
+            ("TOKEN=abc123def456", "assigned-secret"),
+            ("AccountKey=Zm9vYmFyYmF6MTIzNDU2Nzg5MDEyMw==;Endpoint=x", "assigned-secret"),
+            ("https://h/x?api_key=9f8a7b6c5d4e3f2a1b0c&x=1", "assigned-secret"),
+            ("\"password\": \"12345678\"", "assigned-secret"),
+            ("psql --password hunter4", "assigned-secret"),
+            ("deploy --token abc123def4567890 --force", "assigned-secret"),
+            ("aws configure set aws_secret_access_key abc123def4567890", "assigned-secret"),
+            ("ALTER USER me PASSWORD 'hunter2!'", "assigned-secret"),
+            ("GRANT ALL TO me IDENTIFIED BY 'hunter2!'", "assigned-secret"),
+            ("<password>hunter2!</password>", "assigned-secret"),
+            ("- name: DB_PASSWORD\n  value: hunter2!", "assigned-secret"),
+            ("{\"name\":\"DB_PASSWORD\",\"value\":\"hunter2!\"}", "assigned-secret"),
+            ("DB_PASSWORD=abc1,tail77", "assigned-secret"),
+            ("setHeader('Authorization', 'Bearer ' + x) // Bearer 9f8a7b6c5d4e3f2a", "header"),
+            ("Authorization: `Bearer 9f8a7b6c5d4e3f2a`", "header"),
+            ("https://9f8a7b6c5d4e3f2a1b0c@h.example/x.git", "url-password"),
+            (concat!("https://hooks.slack.com/", "services/T0123ABCD/B0123ABCD/a1B2c3D4e5F6g7H8i9J0k1L2"), "webhook"),
+            ("curl -su me:hunter2 https://h", "option-password"),
+            ("curl 'https://h?a=1&b=2' \\\n -u me:hunter2", "option-password"),
+            (concat!("MIIEpAIBAAKCAQEA7\nQIDAQAB\n-----END ", "RSA PRIVATE KEY-----"), "private-key"),
+            (concat!("AKIA", "QWERTYUIOPASDFGH,wJalrXUtnFEMIK7MDENGbPxRfiCYzEXAMPLEKEYx"), "aws-access-key"),
             (concat!("line\\n", "ghp_", "x7Kq2mPz9LrT4vWb8NsD1fGh6JcY3aE5uQ0o"), "github-token"),
             (concat!("x%3D", "AKIA", "QWERTYUIOPASDFGH"), "aws-access-key"),
             (concat!("hf_", "abcdefghijklmnopqrstuvwxyzabcdefgh"), "huggingface-token"),
@@ -302,6 +333,19 @@ mod tests {
             "-----BEGIN CERTIFICATE-----",
             "password_reset_token_expires_at: DateTime",
             "getpass(prompt='Password: ', stream2=None)",
+            "PASS: tests/unit2.sh (3 of 4)",
+            "if( nToken==pToken2->n1 && memcmp(a, b, c)",
+            "exports.SOCKS5_NO_AUTH = exports.SOCKS5_NO_AUTH_2 = 1",
+            "the --username and --password arguments can't be used",
+            "socks5h://<username>:<password>@h:1080/x1",
+            "pass: true, compass=n0rth99",
+            "TOKEN_URL=https://h2.example/x1",
+            "SECRET_FILE=/run/secrets/db1",
+            "the password for user1 is asked for",
+            "a basic understanding of bearer tokens",
+            "--token-file x1y2z3a4",
+            "author=jane.doe2001@example.org",
+            "https://user@h.example/x",
             "if cookie == self.cookie2:",
             concat!(
                 "AAAPAXAACdEwAAFRIAADkXAADwEgAAChAAAHUSAACtEgAAghMAAE8UAAB/",

@@ -1,8 +1,8 @@
 //! Keys by prefix, and the shapes that are no prefix: JWT, private keys in PEM, passwords in URLs.
 
-use super::assigned;
 use super::families::{Body, KEYS};
 use super::scan::{BY_FIRST, LOOKED_AT, PEM, Span, boundary, find, run};
+use super::values::{is_variable, looks_random};
 
 /// A key of the table of families.
 pub fn key(bytes: &[u8], at: usize) -> Option<Span> {
@@ -19,11 +19,21 @@ pub fn key(bytes: &[u8], at: usize) -> Option<Span> {
         let random = !wordlike || mixed || body.iter().any(u8::is_ascii_digit);
         (body.len() >= k.min && random && !inside_base64(bytes, at)).then(|| Span {
             start: at,
-            end: run(bytes, start, |b| k.body.has(b)),
+            end: aws_pair(bytes, run(bytes, start, |b| k.body.has(b)), k.family),
             family: k.family,
             guessless: true,
         })
     })
+}
+
+/// Behind an access key id the secret one stands in a table or a list: 40 characters of base64 (AWS IAM user guide).
+fn aws_pair(bytes: &[u8], end: usize, family: &str) -> usize {
+    if family != "aws-access-key" {
+        return end;
+    }
+    let from = run(bytes, end, |b| matches!(b, b' ' | b'\t' | b',' | b':' | b';' | b'"' | b'\'' | b'|'));
+    let secret = run(bytes, from, |b| Body::Base64.has(b));
+    if (1..=6).contains(&(from - end)) && secret - from == 40 { secret } else { end }
 }
 
 /// A slash or a plus within base64 ends no word. A path has no digits and both cases in the forty bytes before it.
@@ -65,6 +75,17 @@ pub fn pem(bytes: &[u8], at: usize) -> Option<Span> {
     Some(Span { start: at, end: boundary(bytes, end), family: "private-key", guessless: true })
 }
 
+/// The end of a private key whose beginning was cut off (`tail key.pem`): the lines of base64 before it.
+pub fn cut_pem(bytes: &[u8], at: usize) -> Option<Span> {
+    let label = &bytes[at..bytes.len().min(at + 64)];
+    find(label, b"PRIVATE KEY")?;
+    let far = at.saturating_sub(16 << 10);
+    let line = |b: &u8| Body::Base64.has(*b) || matches!(b, b'\n' | b'\r' | b'\\');
+    let start = bytes[far..at].iter().rposition(|b| !line(b)).map_or(far, |i| far + i + 1);
+    let end = find(&label[9..], b"-----").map_or(at + label.len(), |i| at + 9 + i + 5);
+    Some(Span { start: boundary(bytes, start), end: boundary(bytes, end), family: "private-key", guessless: false })
+}
+
 /// Where a private key's block ends that began before this text does.
 pub fn end_of_cut_block(text: &str) -> Option<usize> {
     let end = text.find("-----END ").filter(|&i| text[i..].get(..64).unwrap_or(&text[i..]).contains("PRIVATE KEY"))?;
@@ -73,19 +94,32 @@ pub fn end_of_cut_block(text: &str) -> Option<usize> {
     (!begins).then_some(close)
 }
 
-/// `scheme://user:password@host`: the password alone goes.
+/// `scheme://user:password@host`: the password alone goes; a user without one that looks random is a token. The address
+/// of a webhook is a secret by itself (Slack, Discord, Telegram).
 pub fn url_password(bytes: &[u8], at: usize) -> Option<Span> {
     let from = at + 3;
     let near = &bytes[..bytes.len().min(from + LOOKED_AT)];
+    let span = |start, end, family| Some(Span { start, end, family, guessless: false });
+    for hook in HOOKS.iter().filter(|hook| near[from.min(near.len())..].starts_with(hook.as_bytes())) {
+        let start = from + hook.len();
+        let end = run(near, start, |b| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'_' | b'-' | b':'));
+        return if end - start >= 20 { span(start, end, "webhook") } else { None };
+    }
     let stop = run(near, from, |b| !b.is_ascii_whitespace() && !matches!(b, b'/' | b'"' | b'\'' | b'`' | b'<' | b'>'));
     let authority = &bytes[from..stop];
     let sign = authority.iter().rposition(|&b| b == b'@')?;
-    let colon = authority[..sign].iter().position(|&b| b == b':')?;
+    let Some(colon) = authority[..sign].iter().position(|&b| b == b':') else {
+        return if looks_random(&authority[..sign]) { span(from, from + sign, "url-password") } else { None };
+    };
     let password = &authority[colon + 1..sign];
-    (!password.is_empty() && !assigned::is_variable(password)).then_some(Span {
-        start: from + colon + 1,
-        end: from + sign,
-        family: "url-password",
-        guessless: false,
-    })
+    if password.is_empty() || is_variable(password) { None } else { span(from + colon + 1, from + sign, "url-password") }
 }
+
+/// What stands before the secret part of a webhook's address.
+const HOOKS: [&str; 5] = [
+    "hooks.slack.com/services/",
+    "hooks.slack.com/workflows/",
+    "discord.com/api/webhooks/",
+    "discordapp.com/api/webhooks/",
+    "api.telegram.org/bot",
+];
