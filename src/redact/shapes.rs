@@ -100,7 +100,7 @@ pub fn url_password(bytes: &[u8], at: usize) -> Option<Span> {
     let from = at + 3;
     let near = &bytes[..bytes.len().min(from + LOOKED_AT)];
     let span = |start, end, family| Some(Span { start, end, family, guessless: false });
-    for hook in HOOKS.iter().filter(|hook| near[from.min(near.len())..].starts_with(hook.as_bytes())) {
+    if let Some(hook) = HOOKS.iter().find(|hook| near[from.min(near.len())..].starts_with(hook.as_bytes())) {
         let start = from + hook.len();
         let end = run(near, start, |b| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'_' | b'-' | b':'));
         return if end - start >= 20 { span(start, end, "webhook") } else { None };

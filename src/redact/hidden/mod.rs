@@ -4,8 +4,12 @@
 //! stays; one that may hold the contents (it writes to the file, or feeds it) is cut to its program and the paths. In
 //! output of many files (`grep -r`, `git diff`, `head`) the lines of such a file go and the others stay.
 
+mod commands;
+mod names;
+
 use crate::model::{Kind, ToolUse};
-use std::path::Path;
+use commands::{may_hold_contents, prints_secrets};
+pub use names::Hidden;
 
 /// Bytes of a command that are looked at for names of files.
 const COMMAND: usize = 16 << 10;
@@ -16,78 +20,7 @@ const PATH: usize = 512;
 /// Stands where contents would stand.
 pub const MARK: &str = "[contents not recorded]";
 
-/// Endings of the names of key stores and of files that hold nothing but credentials.
-const ENDINGS: [&str; 11] =
-    [".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".tfstate", ".tfvars", ".mobileprovision"];
-/// Their whole names (ssh-keygen(1), netrc(5), libpq's pgpass, npm, twine, git-credential-store(1), htpasswd(1), vault).
-const NAMES: [&str; 16] = [
-    "id_rsa",
-    "id_dsa",
-    "id_ecdsa",
-    "id_ed25519",
-    "id_ecdsa_sk",
-    "id_ed25519_sk",
-    ".netrc",
-    "_netrc",
-    ".pgpass",
-    ".my.cnf",
-    ".npmrc",
-    ".pypirc",
-    ".git-credentials",
-    ".htpasswd",
-    ".vault-token",
-    "application_default_credentials.json",
-];
-/// Names that are credentials in one folder alone: AWS, Docker, Kubernetes, GitHub's and GitLab's clients, Cargo.
-const PLACES: [&str; 9] = [
-    ".aws/credentials",
-    ".docker/config.json",
-    ".kube/config",
-    "gh/hosts.yml",
-    "glab-cli/config.yml",
-    ".cargo/credentials",
-    ".cargo/credentials.toml",
-    ".gem/credentials",
-    ".azure/accessTokens.json",
-];
-
-/// Knows which files are recorded by path only.
-#[derive(Debug, Default)]
-pub struct Hidden {
-    patterns: Vec<String>,
-}
-
 impl Hidden {
-    /// Takes the user's patterns; one without a slash is about names, wherever they stand.
-    pub fn new(patterns: &[String]) -> Hidden {
-        let anywhere = |p: &String| if p.contains('/') { p.clone() } else { format!("**/{p}") };
-        Hidden { patterns: patterns.iter().map(anywhere).collect() }
-    }
-
-    /// Whether only the path of a file is recorded; `folder` is where a relative path begins.
-    fn hides(&self, path: &str, folder: Option<&str>) -> bool {
-        let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
-        if name.is_empty() {
-            return false;
-        }
-        let ending = name.rfind('.').map(|dot| &name[dot..]).filter(|ending| ending.len() < name.len());
-        let is = |known: &&str, word: &str| known.len() == word.len() && known.eq_ignore_ascii_case(word);
-        if NAMES.iter().any(|n| is(n, name)) || ending.is_some_and(|word| ENDINGS.iter().any(|e| is(e, word))) {
-            return true;
-        }
-        if PLACES.iter().any(|p| path.strip_suffix(p).is_some_and(|before| before.is_empty() || before.ends_with(['/', '\\']))) {
-            return true;
-        }
-        let matches = |path: &str| self.patterns.iter().any(|p| fast_glob::glob_match(p, path));
-        if matches(path) {
-            return true;
-        }
-        let inside = path.strip_prefix("./").unwrap_or(path);
-        folder
-            .filter(|_| !Path::new(path).is_absolute())
-            .is_some_and(|f| matches(&format!("{}/{inside}", f.trim_end_matches('/'))))
-    }
-
     /// Takes out of a tool use what it read from or wrote to such a file.
     pub fn withhold(&self, tool: &mut ToolUse, folder: Option<&str>) {
         let named = tool.path.as_deref().is_some_and(|path| self.hides(path, folder));
@@ -97,7 +30,7 @@ impl Hidden {
                 let content = tool.content.as_deref().unwrap_or_default();
                 let content = &content[..super::floor(content, COMMAND)];
                 let mentioned = self.mentioned(content, folder);
-                if !mentioned.is_empty() || tool.kind == Kind::Command && prints_environment(content) {
+                if !mentioned.is_empty() || tool.kind == Kind::Command && prints_secrets(content) {
                     if !mentioned.is_empty() && (tool.kind != Kind::Command || may_hold_contents(content)) {
                         let program = content.split_whitespace().next().filter(|_| tool.kind == Kind::Command);
                         let words: Vec<&str> = program.into_iter().chain(["…"]).chain(mentioned).collect();
@@ -118,10 +51,23 @@ impl Hidden {
         }
     }
 
-    /// The words of a command that name such a file.
+    /// The words of a command that name such a file, also where a `cd` before them leads there.
     fn mentioned<'a>(&self, command: &'a str, folder: Option<&str>) -> Vec<&'a str> {
         let cut = |c: char| c.is_whitespace() || "\"'`;|&<>(){}=,\\@:".contains(c);
-        let mut found: Vec<&str> = command.split(cut).filter(|word| word.len() > 2 && self.hides(word, folder)).collect();
+        let mut moved: Option<&str> = None;
+        let mut words = command.split(cut).filter(|word| !word.is_empty()).peekable();
+        let mut found = Vec::new();
+        while let Some(word) = words.next() {
+            if word == "cd" || word == "pushd" {
+                moved = words.peek().map(|to| to.trim_end_matches('/'));
+                continue;
+            }
+            let from_there =
+                || moved.is_some_and(|to| !word.starts_with(['/', '-', '~']) && self.hides(&format!("{to}/{word}"), folder));
+            if word.len() > 2 && (self.hides(word, folder) || from_there()) {
+                found.push(word);
+            }
+        }
         found.dedup();
         found.truncate(8);
         found
@@ -131,16 +77,16 @@ impl Hidden {
     /// looked at, which is more than is kept of it.
     fn without_lines(&self, text: &str, folder: Option<&str>) -> Option<String> {
         if text.len() <= 2 * END {
-            return self.without_lines_in(text, None, folder);
+            return self.without_lines_in(text, false, folder);
         }
         let line_end = |at: usize| text[at..].find('\n').map_or(text.len(), |i| at + i + 1);
         let head_end = line_end(super::floor(text, END));
         let tail_start = line_end(super::floor(text, text.len() - END)).max(head_end);
         let before = &text[..tail_start];
-        let part = ["\ndiff --git ", "\n==> "].iter().filter_map(|begin| before.rfind(begin)).max();
-        let part = part.and_then(|at| part_of(before[at + 1..].lines().next()?));
+        let part = ["\ndiff ", "\n==> "].iter().filter_map(|begin| before.rfind(begin)).max();
+        let part = part.and_then(|at| self.begins_hidden_part(before[at + 1..].lines().next()?, folder)).unwrap_or(false);
         let (head, tail) = (&text[..head_end], &text[tail_start..]);
-        let (kept_head, kept_tail) = (self.without_lines_in(head, None, folder), self.without_lines_in(tail, part, folder));
+        let (kept_head, kept_tail) = (self.without_lines_in(head, false, folder), self.without_lines_in(tail, part, folder));
         if kept_head.is_none() && kept_tail.is_none() {
             return None;
         }
@@ -149,16 +95,26 @@ impl Hidden {
         )
     }
 
-    /// The same for a stretch that begins inside what `part` names.
-    fn without_lines_in(&self, text: &str, part: Option<&str>, folder: Option<&str>) -> Option<String> {
+    /// The same for a stretch that begins inside the part of a hidden file, or not.
+    fn without_lines_in(&self, text: &str, mut in_hidden_part: bool, folder: Option<&str>) -> Option<String> {
         let mut kept: Option<String> = None;
-        let mut in_hidden_part = part.is_some_and(|path| self.hides(path, folder));
+        // `rg --heading`: a path on a line of its own, and numbered lines below it.
+        let mut below_heading = false;
+        let is_numbered = |line: &str| {
+            line.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with([':', '-'])
+                && line.starts_with(|c: char| c.is_ascii_digit())
+        };
         let (mut at, mut marked) = (0, false);
         for line in text.split_inclusive('\n') {
-            if let Some(path) = part_of(line) {
-                in_hidden_part = self.hides(path, folder);
+            let begins = self.begins_hidden_part(line, folder);
+            if let Some(hidden) = begins {
+                in_hidden_part = hidden;
+            }
+            let heads = line.len() < PATH && !line.contains([' ', ':']) && self.hides(line.trim_end(), folder);
+            below_heading = heads || below_heading && is_numbered(line);
+            if begins.is_some() {
                 marked = false;
-            } else if in_hidden_part || self.is_of_hidden_file(line, folder) {
+            } else if in_hidden_part || below_heading && !heads || self.is_of_hidden_file(line, folder) {
                 let kept = kept.get_or_insert_with(|| text[..at].to_string());
                 if !marked {
                     kept.push_str(MARK);
@@ -178,43 +134,43 @@ impl Hidden {
         kept
     }
 
-    /// `path:12:text`, as grep and ripgrep print it.
+    /// `path:12:text`, and `path-12-text` for the lines around, as grep and ripgrep print it.
     fn is_of_hidden_file(&self, line: &str, folder: Option<&str>) -> bool {
-        let path = line.as_bytes().iter().take(PATH).position(|b| matches!(b, b':' | b' ' | b'\n'));
-        path.is_some_and(|at| line.as_bytes()[at] == b':' && self.hides(&line[..at], folder))
+        let bytes = line.as_bytes();
+        let end = bytes.iter().take(PATH).position(|b| matches!(b, b':' | b' ' | b'\n' | b'\t')).unwrap_or(bytes.len().min(PATH));
+        if bytes.get(end) == Some(&b':') && self.hides(&line[..end], folder) {
+            return true;
+        }
+        let numbered = |at: usize| {
+            let digits = bytes[at + 1..].iter().take_while(|b| b.is_ascii_digit()).count();
+            digits > 0 && bytes.get(at + 1 + digits) == Some(&b'-')
+        };
+        let dashes = (0..end.min(bytes.len())).filter(|&at| bytes[at] == b'-' && numbered(at));
+        dashes.take(4).any(|at| line.is_char_boundary(at) && self.hides(&line[..at], folder))
     }
-}
 
-/// The file of which the following lines are: `diff --git a/x b/x`, `==> x <==`.
-fn part_of(line: &str) -> Option<&str> {
-    let line = line.trim_end();
-    if let Some(rest) = line.strip_prefix("diff --git ") {
-        return rest.rsplit_once(" b/").map(|(_, path)| path);
+    /// Whether a line begins the part of a hidden file; `None` where it begins none.
+    fn begins_hidden_part(&self, line: &str, folder: Option<&str>) -> Option<bool> {
+        let line = line.trim_end();
+        if let Some(path) = line.strip_prefix("==> ").and_then(|rest| rest.strip_suffix(" <==")) {
+            return Some(self.hides(path, folder));
+        }
+        // `diff --git a/x b/x`, `i/x w/x`, without prefixes, `--cc x`, quoted, and `diff -r old/x new/x`.
+        let paths = line.strip_prefix("diff ")?;
+        let plain = |word: &str| {
+            word.trim_matches('"')
+                .split_once('/')
+                .filter(|(p, _)| p.len() == 1)
+                .map_or(word.trim_matches('"').to_string(), |(_, rest)| rest.to_string())
+        };
+        Some(paths.split(' ').filter(|word| !word.starts_with('-')).any(|word| self.hides(&plain(word), folder)))
     }
-    line.strip_prefix("==> ")?.strip_suffix(" <==")
 }
 
 fn without_contents(tool: &mut ToolUse) {
     for text in [&mut tool.input, &mut tool.outcome, &mut tool.metadata.response].into_iter().flatten() {
         *text = MARK.to_string();
     }
-}
-
-/// Whether a command that names a file may hold what the file holds.
-fn may_hold_contents(command: &str) -> bool {
-    let writes = ["echo", "printf", "tee", "sed", "awk", "perl", "python", "python3", "node", "ruby", "grep", "rg", "export"];
-    command.contains('>')
-        || command.contains("<<")
-        || command.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| writes.contains(&word))
-}
-
-/// `env`, `printenv`, `set`, `export -p`: the environment holds what `.env` holds.
-fn prints_environment(command: &str) -> bool {
-    let dumps = ["env", "set", "export", "export -p", "declare -x", "declare -px"];
-    command
-        .split(['|', ';', '&', '\n', '(', ')', '`'])
-        .map(str::trim)
-        .any(|part| dumps.contains(&part) || part == "printenv" || part.starts_with("printenv ") || part.starts_with("env >"))
 }
 
 #[cfg(test)]
@@ -274,7 +230,39 @@ mod tests {
             hidden().withhold(&mut t, Some("/w"));
             assert_eq!((t.content.as_deref(), t.outcome.as_deref()), (Some(command), Some(MARK)), "{command}");
         }
-        for command in ["env FOO=1 cargo test", "cargo test environment", "cat src/env.rs", "set -e; cargo build"] {
+        for command in [
+            "docker exec app env",
+            "docker compose exec web env | sort",
+            "kubectl exec p -- printenv",
+            "bash -lc \"env | sort\"",
+            "env 2>/dev/null | grep DB",
+            "/usr/bin/env -0",
+            "{ env; }",
+            "python3 -c 'import os; print(os.environ)'",
+            "gh auth token",
+            "kubectl get secret db -o yaml",
+            "cd ~/.aws && cat credentials",
+            "cd secrets && cat db.txt",
+            "cat ~/.ssh/*",
+            "cat ./.e*",
+            "cat prod.env",
+            "cat ~/.ssh/deploy",
+        ] {
+            let mut t = tool(Kind::Command, None, Some(command), "A=hunter2");
+            hidden().withhold(&mut t, Some("/w"));
+            assert_eq!(t.outcome.as_deref(), Some(MARK), "{command}");
+        }
+        for command in [
+            "cat ~/.ssh/config",
+            "ls *",
+            "python -m venv env",
+            "cat ~/.ssh/id_rsa.pub",
+            "cd src && cat main.rs",
+            "env FOO=1 cargo test",
+            "cargo test environment",
+            "cat src/env.rs",
+            "set -e; cargo build",
+        ] {
             let mut t = tool(Kind::Command, None, Some(command), "fine");
             hidden().withhold(&mut t, Some("/w"));
             assert_eq!(t.outcome.as_deref(), Some("fine"), "{command}");
@@ -302,6 +290,29 @@ mod tests {
         hidden().withhold(&mut t, None);
         let kept = t.outcome.unwrap();
         assert!(!kept.contains("hunter2") && kept.contains("+fine") && kept.contains("+ok"), "{kept}");
+    }
+
+    #[test]
+    fn lines_around_other_headers_and_headings_are_known_too() {
+        let secret = "hunter2";
+        for out in [
+            format!("src/a.rs-1-x\nconfig/.env-3-A={secret}\nconfig/.env:4:B={secret}\n"),
+            format!("diff --git i/.env w/.env\n+A={secret}\n"),
+            format!("diff --git .env .env\n+A={secret}\n"),
+            format!("diff --cc .env\n++A={secret}\n"),
+            format!("diff --git \"a/secrets/\\303\" \"b/secrets/\\303\"\n+A={secret}\n"),
+            format!("diff -r old/.env new/.env\n< A={secret}\n"),
+            format!(".env\n1:A={secret}\n2-B={secret}\n\nsrc/a.rs\n1:fine\n"),
+        ] {
+            let mut t = tool(Kind::Command, None, Some("look"), &out);
+            hidden().withhold(&mut t, None);
+            let kept = t.outcome.unwrap();
+            assert!(!kept.contains(secret) && kept.contains(MARK), "{out}: {kept}");
+        }
+        let listing = ".env\nCargo.toml\nsrc\n";
+        let mut t = tool(Kind::Command, None, Some("ls -a"), listing);
+        hidden().withhold(&mut t, None);
+        assert_eq!(t.outcome.as_deref(), Some(listing));
     }
 
     #[test]
