@@ -202,15 +202,29 @@ fn without_escapes(text: &str) -> String {
         out.push_str(&rest[..at]);
         rest = &rest[at + 1..];
         let end = match rest.as_bytes().first() {
-            Some(b'[') => rest[1..].find(|c: char| ('@'..='~').contains(&c) || c < ' ').map(|i| i + 2),
-            Some(b']' | b'P' | b'_' | b'^' | b'X') => rest.find(['\u{7}', '\u{1b}']).map(|i| i + 1),
+            Some(b'[') => Some(control(rest.as_bytes())),
+            Some(b']' | b'P' | b'_' | b'^' | b'X') => rest.find(['\u{7}', '\u{1b}']).map(|i| i + 1).or(Some(1)),
             Some(b'(' | b')') => Some(2),
-            Some(_) => rest.chars().next().map(char::len_utf8),
+            Some(0x30..=0x7E) => Some(1),
+            Some(_) => Some(0),
             None => None,
         };
         rest = end.and_then(|end| rest.get(end..)).unwrap_or_default();
+        // Two words must not become one: a key is known by where it begins.
+        if out.ends_with(char::is_alphanumeric) && rest.starts_with(char::is_alphanumeric) {
+            out.push(' ');
+        }
     }
     out + rest
+}
+
+/// Length of a control sequence that begins with its `[`. One that is not in common use may be made to swallow the first
+/// letter of a key: of that the bracket alone goes.
+fn control(bytes: &[u8]) -> usize {
+    let parameters = bytes[1..].iter().take_while(|b| b.is_ascii_digit() || matches!(b, b';' | b':' | b'?')).count();
+    let mode = bytes.get(1) == Some(&b'?');
+    let usual = |b: &u8| matches!(b, b'm' | b'K' | b'J') || mode && matches!(b, b'h' | b'l');
+    if bytes.get(1 + parameters).is_some_and(usual) { parameters + 2 } else { 1 }
 }
 
 /// What is stored for an id in which something was found: the same for the same id, and nothing else for another.
@@ -281,8 +295,11 @@ mod tests {
         let out = kept(&text);
         assert!(!out.contains("x7Kq2") && !out.contains("hunter2") && !out.contains('\u{1b}'), "{out}");
         assert!(out.starts_with("- Token: [redacted:assigned-secret] DB_PASSWORD=[redacted:") && out.contains("link"), "{out}");
+        assert_eq!(kept(&format!("x\u{1b}[33m{}", key())), "x [redacted:github-token]");
+        assert_eq!(kept(&format!("x\u{1b} {}", key())), "x [redacted:github-token]");
         assert_eq!(kept("\u{1b}"), "");
-        assert_eq!(kept("a\u{1b}[31"), "a");
+        assert_eq!(kept("a\u{1b}[31"), "a 31");
+        assert!(!kept(&format!("\u{1b}[ {k} \u{1b}[{k}", k = key())).contains("x7Kq2"));
     }
 
     #[test]

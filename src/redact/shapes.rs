@@ -70,7 +70,8 @@ pub fn pem(bytes: &[u8], at: usize) -> Option<Span> {
     let close = find(&bytes[at + PEM.len()..], b"-----END ").map(|i| at + PEM.len() + i + 9);
     let end = close.map_or(bytes.len(), |i| {
         let dashes = find(&bytes[i..bytes.len().min(i + 64)], b"-----");
-        dashes.map_or(bytes.len().min(i + 32), |d| i + d + 5)
+        // Not in the middle of a word, which may be a key.
+        dashes.map_or_else(|| run(bytes, bytes.len().min(i + 32), |b| Body::Url.has(b)), |d| i + d + 5)
     });
     Some(Span { start: at, end: boundary(bytes, end), family: "private-key", guessless: true })
 }
@@ -82,7 +83,7 @@ pub fn cut_pem(bytes: &[u8], at: usize) -> Option<Span> {
     let far = at.saturating_sub(16 << 10);
     let line = |b: &u8| Body::Base64.has(*b) || matches!(b, b'\n' | b'\r' | b'\\');
     let start = bytes[far..at].iter().rposition(|b| !line(b)).map_or(far, |i| far + i + 1);
-    let end = find(&label[9..], b"-----").map_or(at + label.len(), |i| at + 9 + i + 5);
+    let end = find(&label[9..], b"-----").map(|i| at + 9 + i + 5)?;
     Some(Span { start: boundary(bytes, start), end: boundary(bytes, end), family: "private-key", guessless: false })
 }
 
