@@ -24,7 +24,7 @@ struct Doubt {
 static DOUBT: OnceLock<Doubt> = OnceLock::new();
 
 /// Settings files of a project in which a client takes environment variables for its hooks.
-const PROJECT_SETTINGS: [&str; 2] = [".claude/settings.json", ".claude/settings.local.json"];
+const PROJECT_SETTINGS: [&str; 2] = ["settings.json", "settings.local.json"];
 /// Bytes of a path: more is no path on any system.
 pub const PATH_BYTES: usize = 4096;
 /// Folders above a hook's that are looked at.
@@ -39,7 +39,8 @@ pub fn enter_hook(folder: &Path, project: &Path) {
     let mut folders: Vec<PathBuf> = folder.ancestors().take(LEVELS).map(PathBuf::from).collect();
     let begun = session_folder();
     folders.extend(begun.clone().filter(|begun| !folders.contains(begun)));
-    let files = folders.iter().filter(|f| own(f)).flat_map(|f| PROJECT_SETTINGS.map(|name| f.join(name)));
+    let settings = folders.iter().filter(|f| own(f)).map(|f| f.join(".claude")).filter(|f| f.is_dir());
+    let files = settings.flat_map(|f| PROJECT_SETTINGS.map(|name| f.join(name)));
     let set = files.filter_map(|file| files::small_text(&file)).map(|text| variables_in(&text)).collect::<Option<Vec<_>>>();
     let projects = [project.to_path_buf()].into_iter().chain(begun).collect();
     let _ = DOUBT.set(Doubt { projects, set: set.map(|sets| sets.concat()) });
