@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How long a hook waits for its caller to close stdin: less than the shortest timeout that `install` sets.
-const STDIN: Duration = Duration::from_secs(5);
+const STDIN: Duration = Duration::from_secs(8);
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {

@@ -148,26 +148,7 @@ pub fn load_what_can_be(folders: &[&Path]) -> Result<(Config, Option<anyhow::Err
         Some(path) => path.clone(),
         None => environment::config_folder()?.join("config.toml"),
     };
-    let data = environment::data_folder()?;
-    let mut config = Config {
-        files: files()?,
-        mark_key: data.join("mark-key"),
-        switches_file: Switches::file(&data),
-        home: environment::home(),
-        enabled: Setting::default(true),
-        inject: Setting::default(Inject::All),
-        context_bytes: Setting::default(4000),
-        skip_tools: Setting::default(SKIP_TOOLS.map(String::from).to_vec()),
-        ignore: Setting::default(IGNORE.map(String::from).to_vec()),
-        redact: Setting::default(Vec::new()),
-        thinking: Setting::default(true),
-        project: Setting::default(None),
-        switches: Switches::default(),
-        wishes: Vec::new(),
-        unknown: Vec::new(),
-        folders: Vec::new(),
-        file,
-    };
+    let mut config = Config::defaults(file, files()?, &environment::data_folder()?, environment::home());
     let read = match files::whole_text(&config.file, CONFIG_BYTES) {
         Ok(text) => file::apply(&mut config, &text),
         Err(e) if named.is_none() && matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(()),
@@ -190,6 +171,28 @@ fn unreadable(path: &Path, why: &str) -> anyhow::Error {
 }
 
 impl Config {
+    fn defaults(file: PathBuf, files: Setting<Files>, data: &Path, home: Option<PathBuf>) -> Config {
+        Config {
+            file,
+            files,
+            home,
+            mark_key: data.join("mark-key"),
+            switches_file: Switches::file(data),
+            enabled: Setting::default(true),
+            inject: Setting::default(Inject::All),
+            context_bytes: Setting::default(4000),
+            skip_tools: Setting::default(SKIP_TOOLS.map(String::from).to_vec()),
+            ignore: Setting::default(IGNORE.map(String::from).to_vec()),
+            redact: Setting::default(Vec::new()),
+            thinking: Setting::default(true),
+            project: Setting::default(None),
+            switches: Switches::default(),
+            wishes: Vec::new(),
+            unknown: Vec::new(),
+            folders: Vec::new(),
+        }
+    }
+
     /// What holds in a folder beyond what holds everywhere. The user's own rule for the folder comes last; a repository's
     /// wish for less comes after it. What is off where a session was begun is off wherever it works, and a database of
     /// that folder's own stays its own.
@@ -289,25 +292,8 @@ mod tests {
     use super::*;
 
     fn applied(text: &str) -> std::result::Result<Config, String> {
-        let mut config = Config {
-            file: PathBuf::new(),
-            switches_file: PathBuf::new(),
-            mark_key: PathBuf::new(),
-            files: Setting::default(Files::of(PathBuf::from("/x/nmem.db"), false)),
-            home: Some(PathBuf::from("/home/me")),
-            enabled: Setting::default(true),
-            inject: Setting::default(Inject::All),
-            context_bytes: Setting::default(4000),
-            skip_tools: Setting::default(Vec::new()),
-            ignore: Setting::default(Vec::new()),
-            redact: Setting::default(Vec::new()),
-            thinking: Setting::default(true),
-            project: Setting::default(None),
-            switches: Switches::default(),
-            wishes: Vec::new(),
-            unknown: Vec::new(),
-            folders: Vec::new(),
-        };
+        let files = Setting::default(Files::of(PathBuf::from("/x/nmem.db"), false));
+        let mut config = Config::defaults(PathBuf::new(), files, Path::new("/x"), Some(PathBuf::from("/home/me")));
         file::apply(&mut config, text).map(|()| config)
     }
 

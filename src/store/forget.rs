@@ -244,24 +244,8 @@ impl Tx<'_> {
 #[cfg(test)]
 mod tests {
     use super::super::testing::Scratch;
+    use super::super::testing::prompt;
     use super::*;
-    use crate::model::{Event, Happening, Platform};
-    use crate::redact::Redactor;
-
-    fn prompt(session: &str, n: i64, text: &str) -> crate::redact::Clean<Event> {
-        Redactor::default().clean(Event {
-            platform: Platform::ClaudeCode,
-            session: session.into(),
-            at: n,
-            time: None,
-            cwd: None,
-            transcript: None,
-            transcript_length: None,
-            prompt: Some(format!("p{n}")),
-            agent: None,
-            what: Happening::Prompted { text: text.into() },
-        })
-    }
 
     #[test]
     fn after_forgetting_and_scrubbing_no_byte_holds_the_word() {

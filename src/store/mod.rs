@@ -237,6 +237,8 @@ fn guard(files: &Files) -> Result<Option<Identity>> {
 #[cfg(test)]
 pub(crate) mod testing {
     use super::*;
+    use crate::model::{Event, Happening, Platform};
+    use crate::redact::{Clean, Redactor};
     use std::path::PathBuf;
 
     /// A folder of its own for a test's database, gone when dropped.
@@ -254,6 +256,22 @@ pub(crate) mod testing {
         pub fn open(&self) -> Store {
             Store::open(&self.files(), HOOK_WAIT).unwrap()
         }
+    }
+
+    /// A prompt of a session, the n-th millisecond.
+    pub fn prompt(session: &str, n: i64, text: &str) -> Clean<Event> {
+        Redactor::default().clean(Event {
+            platform: Platform::ClaudeCode,
+            session: session.into(),
+            at: n,
+            time: None,
+            cwd: None,
+            transcript: None,
+            transcript_length: None,
+            prompt: Some(format!("p{n}")),
+            agent: None,
+            what: Happening::Prompted { text: text.into() },
+        })
     }
 
     impl Drop for Scratch {

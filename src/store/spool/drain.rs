@@ -168,21 +168,9 @@ mod tests {
     use super::super::super::testing::Scratch;
     use super::super::{append, is_waiting, rejected, waiting};
     use super::*;
-    use crate::model::{Happening, Platform};
 
-    fn prompt(n: usize) -> Clean<Event> {
-        Redactor::default().clean(Event {
-            platform: Platform::ClaudeCode,
-            session: "s".into(),
-            at: n as i64,
-            time: None,
-            cwd: None,
-            transcript: None,
-            transcript_length: None,
-            prompt: Some(format!("p{n}")),
-            agent: None,
-            what: Happening::Prompted { text: format!("prompt {n}") },
-        })
+    fn prompt(n: i64) -> Clean<Event> {
+        super::super::super::testing::prompt("s", n, &format!("prompt {n}"))
     }
 
     fn store_event(tx: &Tx, event: &Clean<Event>) -> Result<()> {
