@@ -174,3 +174,52 @@ fn a_file_that_is_no_database_is_left_alone_and_the_event_waits() {
     assert_eq!(world.read("mine/notes.txt"), "my own notes, longer than a header of SQLite would be");
     assert_eq!(world.read("mine/notes.txt-spool").lines().count(), 1);
 }
+
+#[test]
+fn an_event_without_an_id_is_known_by_the_platforms_time_however_late_it_is_told_again() {
+    let mut world = World::new();
+    let told = |world: &World, name: &str, time: serde_json::Value| {
+        let mut payload = world.payload(name);
+        for id in ["tool_use_id", "prompt_id"] {
+            payload.as_object_mut().unwrap().remove(id);
+        }
+        payload["timestamp"] = time;
+        assert_eq!(world.feed(&["record"], payload.to_string().as_bytes()).text(), "[exit 0]");
+    };
+    // Five equal calls stay five, each told twice, the second time much later.
+    for _ in 0..2 {
+        told(&world, "UserPromptSubmit", json!("2026-11-21T09:00:00Z"));
+        for second in 0..5 {
+            told(&world, "PostToolUse-Bash", json!(format!("2026-11-21T09:00:0{second}.250Z")));
+        }
+        world.minutes_later(60);
+    }
+    assert_eq!(world.sql("SELECT prompts, tool_uses FROM sessions"), "1|5");
+    // Without a time two within two seconds are one.
+    for minute in [0, 0, 1] {
+        world.minutes_later(minute);
+        told(&world, "PostToolUse-Edit", serde_json::Value::Null);
+    }
+    assert_eq!(world.count("SELECT count(*) FROM tool_uses WHERE kind = 'edit'"), 2);
+}
+
+#[test]
+fn one_session_told_by_the_hooks_of_two_platforms_is_one() {
+    let world = World::new();
+    world.silently(&["UserPromptSubmit", "PostToolUse-Bash"]);
+    // As another platform's adapter would have met it first.
+    world.connect().execute_batch("UPDATE sessions SET platform = 'cursor'").unwrap();
+    world.silently(&["UserPromptSubmit", "PostToolUse-Bash", "PostToolUse-Edit"]);
+    let ids = world.sql("SELECT count(DISTINCT session_id), count(*) FROM tool_uses");
+    assert_eq!((ids.as_str(), world.sql("SELECT platform, prompts FROM sessions").as_str()), ("1|2", "cursor|1"));
+    // A short id may be anybody's.
+    for platform in ["cursor", "claude-code"] {
+        let short = [("/session_id", json!("42")), ("/tool_use_id", json!(format!("by {platform}")))];
+        world.hook_with("PostToolUse-Bash", &short);
+        world
+            .connect()
+            .execute("UPDATE sessions SET platform = ?1 WHERE agent_session_id = '42' AND platform = 'claude-code'", [platform])
+            .unwrap();
+    }
+    assert_eq!(world.count("SELECT count(*) FROM sessions WHERE agent_session_id = '42'"), 2);
+}
