@@ -366,6 +366,23 @@ fn settings_above_a_folder_and_around_a_nested_repository_are_doubted_too() {
 }
 
 #[test]
+fn long_settings_are_read_and_those_too_long_are_doubted() {
+    let mut world = World::new();
+    let stolen = world.folder.join("stolen.db").display().to_string();
+    world.set("NMEM_DB", &stolen);
+    let settings = |length: usize, env: serde_json::Value| json!({"permissions": ["x".repeat(length)], "env": env}).to_string();
+    world.write("project/.claude/settings.json", &settings(200_000, json!({"NMEM_DB": stolen})));
+    prompt(&world, "project", "s-one", "seen");
+    assert!(!std::path::Path::new(&stolen).exists());
+    world.write("project/.claude/settings.json", &settings(2_000_000, json!({})));
+    assert!(
+        start(&world, "project", "s-two")
+            .contains("nmem does not record: the settings of this project set HOME, or can't be read")
+    );
+    assert_eq!(texts(&world), "seen");
+}
+
+#[test]
 fn switches_that_cannot_be_read_stop_recording_and_a_misspelt_setting_is_said() {
     let world = World::new();
     fs::create_dir_all(world.data()).unwrap();

@@ -9,6 +9,7 @@ use crate::files;
 use crate::model::{LogLevel, Millis};
 use anyhow::Result;
 use serde_json::Value;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -27,6 +28,8 @@ static DOUBT: OnceLock<Doubt> = OnceLock::new();
 const PROJECT_SETTINGS: [&str; 2] = ["settings.json", "settings.local.json"];
 /// Bytes of a path: more is no path on any system.
 pub const PATH_BYTES: usize = 4096;
+/// Bytes of a settings file that are read: permissions make them long.
+const SETTINGS_BYTES: u64 = 1 << 20;
 /// Folders above a hook's that are looked at.
 const LEVELS: usize = 24;
 
@@ -41,7 +44,7 @@ pub fn enter_hook(folder: &Path, project: &Path) {
     folders.extend(begun.clone().filter(|begun| !folders.contains(begun)));
     let settings = folders.iter().filter(|f| own(f)).map(|f| f.join(".claude")).filter(|f| f.is_dir());
     let files = settings.flat_map(|f| PROJECT_SETTINGS.map(|name| f.join(name)));
-    let set = files.filter_map(|file| files::small_text(&file)).map(|text| variables_in(&text)).collect::<Option<Vec<_>>>();
+    let set = files.filter_map(|file| variables_of(&file)).collect::<Option<Vec<_>>>();
     let projects = [project.to_path_buf()].into_iter().chain(begun).collect();
     let _ = DOUBT.set(Doubt { projects, set: set.map(|sets| sets.concat()) });
 }
@@ -60,6 +63,16 @@ fn is_home_of_user(folder: &Path) -> bool {
 #[cfg(not(unix))]
 fn is_home_of_user(_: &Path) -> bool {
     true
+}
+
+/// The variables that a settings file sets; nothing where there is none, or no regular file.
+fn variables_of(file: &Path) -> Option<Option<Vec<String>>> {
+    match files::whole_text(file, SETTINGS_BYTES) {
+        Ok(text) => Some(variables_in(&text)),
+        // Too large, or not UTF-8: what it says is not known.
+        Err(e) if e.kind() == io::ErrorKind::InvalidData => Some(None),
+        Err(_) => None,
+    }
 }
 
 /// The names under `env` in a settings file; `None` where it is no JSON that fits what is read of a file.
