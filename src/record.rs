@@ -1,7 +1,7 @@
 //! Use case: one event → completed from disk → redacted → stored, or kept in the spool.
 
 use crate::config::Config;
-use crate::config::switches::Known;
+use crate::config::switches::{Known, Off};
 use crate::files;
 use crate::model::{Event, Happening, Millis, Platform, ProjectId, ProjectRow, TurnUsage};
 use crate::platforms::transcript::{self, Wanted};
@@ -31,14 +31,17 @@ pub struct Recorder<'a> {
 impl Recorder<'_> {
     /// Tells whether the user switched recording off for an event's session or project.
     pub fn is_off(&self, event: &Event, now: Millis) -> bool {
-        let switches = &self.config.switches;
+        let on_now = |off: &&Off| off.holds(now);
         let session = Some((event.platform, event.session.as_str()));
-        !switches.off.is_empty() && switches.off_for(session, &self.places(event), now).is_some()
+        let off: Vec<&Off> = self.config.switches.off.iter().filter(on_now).collect();
+        let places = self.places(event, &off);
+        off.iter().any(|off| off.is_about(session, &places))
     }
 
-    /// Where an event happened and where its session was begun, where a switch asks for it.
-    fn places(&self, event: &Event) -> Vec<Known> {
-        if !self.config.switches.ask_for_project() {
+    /// Where an event happened and where its session was begun, if one of the switches asks for it: to know a project
+    /// takes a look at its repository and at the store.
+    fn places(&self, event: &Event, switches: &[&Off]) -> Vec<Known> {
+        if !switches.iter().any(|off| off.asks_for_project()) {
             return Vec::new();
         }
         let begun = self.session_folder.as_ref().and_then(|f| f.to_str());
@@ -156,12 +159,12 @@ impl Recorder<'_> {
         let mark = store.transcript_mark(event.platform, &event.session)?.unwrap_or_default();
         let Ok(stretch) = files::tail(&path, mark.offset, TRANSCRIPT_BYTES) else { return Ok(None) };
         let Platform::ClaudeCode = event.platform;
-        let places = self.places(event);
+        let switches: Vec<&Off> = self.config.switches.off.iter().collect();
+        let places = self.places(event, &switches);
         let session = Some((event.platform, event.session.as_str()));
         let off = |at: Option<Millis>| {
-            let switches = self.config.switches.off.iter().filter(|off| off.is_about(session, &places));
             // What tells no time may be of any time.
-            switches.into_iter().any(|off| at.is_none_or(|at| off.held(at)))
+            switches.iter().any(|off| off.is_about(session, &places) && at.is_none_or(|at| off.held(at)))
         };
         // Thinking of a turn that was not recorded is not the next turn's.
         let turn = mark.turn.filter(|_| self.config.thinking.value);

@@ -346,6 +346,14 @@ fn what_holds_where_a_session_was_begun_holds_wherever_it_works() {
     assert_eq!(texts(&world), "seen");
     let apart = world.connect_to(&world.folder.join("acme/.nmem/nmem.db"));
     assert_eq!(apart.query_row("SELECT count(*) FROM prompts", [], |row| row.get::<_, i64>(0)).unwrap(), 1);
+    // Where only some folders opt in, both must.
+    let opted = format!("enabled = false\n[[folder]]\nmatch = \"{}\"\nenabled = true\n", world.project().display());
+    world.write(CONFIG, &opted);
+    prompt(&world, "project", "begun and at work there", "seen");
+    prompt(&world, "acme", "at work elsewhere", "hidden");
+    world.set("CLAUDE_PROJECT_DIR", &world.folder.join("acme").display().to_string());
+    prompt(&world, "project", "begun elsewhere", "hidden");
+    assert_eq!(texts(&world), "seen seen");
 }
 
 #[test]

@@ -159,9 +159,14 @@ pub fn load_what_can_be(folders: &[&Path]) -> Result<(Config, Option<anyhow::Err
         Ok(switches) => config.switches = switches,
         Err(error) => problem = problem.or(Some(error)),
     }
+    // What is off in one of them is off, whatever the other says.
+    let (everywhere, mut off) = (config.enabled.clone(), None);
     for folder in folders {
+        config.enabled = everywhere.clone();
         problem = problem.or(config.narrow(folder).err());
+        off = off.or(Some(config.enabled.clone()).filter(|enabled| !enabled.value));
     }
+    config.enabled = off.unwrap_or(config.enabled);
     Ok((config, problem))
 }
 
@@ -194,10 +199,8 @@ impl Config {
     }
 
     /// What holds in a folder beyond what holds everywhere. The user's own rule for the folder comes last; a repository's
-    /// wish for less comes after it. What is off where a session was begun is off wherever it works, and a database of
-    /// that folder's own stays its own.
+    /// wish for less comes after it. A database of a folder before stays the one, unless this folder has one of its own.
     fn narrow(&mut self, folder: &Path) -> Result<()> {
-        let off = Some(self.enabled.clone()).filter(|e| !e.value && !matches!(e.source, Source::Default | Source::File));
         let wishes = repository::find(folder, &self.switches);
         // The innermost file wins.
         for wishes in wishes.iter().rev() {
@@ -215,9 +218,6 @@ impl Config {
         }
         if let Some(wishes) = wishes.iter().find(|w| w.off()) {
             self.enabled = Setting { value: false, source: Source::Repository(wishes.path.clone()) };
-        }
-        if let Some(off) = off {
-            self.enabled = off;
         }
         self.wishes
             .extend(wishes.into_iter().filter(|new| self.wishes.iter().all(|old| old.path != new.path)).collect::<Vec<_>>());

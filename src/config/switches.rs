@@ -63,6 +63,11 @@ pub struct Trusted {
 }
 
 impl Off {
+    /// Whether it is about a project.
+    pub fn asks_for_project(&self) -> bool {
+        matches!(self.what, What::Project { .. })
+    }
+
     /// Whether it was off at a moment of the past.
     pub fn held(&self, at: Millis) -> bool {
         self.since <= at && self.until.is_none_or(|until| at < until)
@@ -143,11 +148,6 @@ impl Switches {
             Ok(switches)
         };
         done().with_context(|| format!("cannot change {}", path.display()))
-    }
-
-    /// Whether a switch asks for the project, which takes a look at the repository to know.
-    pub fn ask_for_project(&self) -> bool {
-        self.off.iter().any(|off| matches!(off.what, What::Project { .. }))
     }
 
     /// The switch that is off for a session in a project, if one is.
