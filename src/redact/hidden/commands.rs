@@ -1,7 +1,7 @@
 //! What a command line says of what it prints: the environment, a secret from its keeper, a file that it also writes.
 
 /// Programs and what they are told when they print secrets.
-const PRINTERS: [&str; 20] = [
+const PRINTERS: [&str; 18] = [
     "gh auth token",
     "glab auth status -t",
     "get-secret-value",
@@ -16,13 +16,14 @@ const PRINTERS: [&str; 20] = [
     "ansible-vault view",
     "secrets versions access",
     "get secret",
-    "process.env",
-    "os.environ",
     "/proc/self/environ",
     "heroku config",
     "docker inspect",
     "compose config",
 ];
+/// What a script names that reads the whole environment; in a search for it, or in prose, it prints nothing.
+const IN_SCRIPTS: [&str; 2] = ["process.env", "os.environ"];
+const INTERPRETERS: [&str; 6] = ["node", "deno", "bun", "python", "python3", "ruby"];
 
 /// Whether a command that names a file may hold what the file holds.
 pub fn may_hold_contents(command: &str) -> bool {
@@ -34,7 +35,11 @@ pub fn may_hold_contents(command: &str) -> bool {
 
 /// Whether a command prints the environment, which holds what `.env` holds, or asks a keeper of secrets for one.
 pub fn prints_secrets(command: &str) -> bool {
-    if PRINTERS.iter().any(|printer| command.contains(printer)) {
+    if PRINTERS.iter().any(|printer| says(command, printer)) {
+        return true;
+    }
+    let interpreted = || command.split_whitespace().any(|word| INTERPRETERS.contains(&word.rsplit('/').next().unwrap_or(word)));
+    if IN_SCRIPTS.iter().any(|name| says(command, name)) && interpreted() {
         return true;
     }
     let dumps = ["set", "export", "export -p", "declare -x", "declare -px", "declare -p"];
@@ -42,6 +47,14 @@ pub fn prints_secrets(command: &str) -> bool {
     parts.clone().any(|part| dumps.contains(&part))
         || command.split_whitespace().any(is_printenv)
         || parts.into_iter().any(ends_in_env)
+}
+
+/// Whether words stand in a command as words: `stop reading` holds no `op read`.
+fn says(command: &str, words: &str) -> bool {
+    let part = |c: char| c.is_alphanumeric() || c == '_';
+    command
+        .match_indices(words)
+        .any(|(at, _)| !command[..at].ends_with(part) && !command[at + words.len()..].starts_with(|c| part(c) && c != 's'))
 }
 
 fn is_printenv(word: &str) -> bool {

@@ -253,6 +253,9 @@ mod tests {
             assert_eq!(t.outcome.as_deref(), Some(MARK), "{command}");
         }
         for command in [
+            "git commit -m 'stop reading twice, bypass showing it'",
+            "grep -rn process.env src",
+            "widget secretary --list",
             "cat ~/.ssh/config",
             "ls *",
             "python -m venv env",

@@ -67,7 +67,8 @@ impl Hidden {
     /// Whether only the path of a file is recorded; `folder` is where a relative path begins.
     pub(super) fn hides(&self, path: &str, folder: Option<&str>) -> bool {
         let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
-        if name.is_empty() {
+        // JavaScript's names for the environment look like files.
+        if name.is_empty() || matches!(name, "process.env" | "import.meta.env") {
             return false;
         }
         let ending = name.rfind('.').map(|dot| &name[dot..]).filter(|ending| ending.len() < name.len());
