@@ -119,7 +119,7 @@ fn a_package_is_split_off_with_its_sessions_and_merged_back() {
     assert_eq!(work(&world, "project", "s-root"), "project 1");
     assert_eq!(work(&world, "project/packages/billing/src", "s-billing"), "project 1");
     insta::assert_snapshot!(world.nmem(&["project", "split", "packages/billing"]).text(), @"
-    billing is a project of its own now, with all below $WORLD/project/packages/billing: 1 of project moved.
+    billing is a project of its own now, with all below $WORLD/project/packages/billing: 1 session of project moved.
     [exit 0]
     ");
     assert_eq!(work(&world, "project/packages/billing", "s-later"), "billing 2");

@@ -93,17 +93,22 @@ pub fn run(args: &Arguments) -> Result<()> {
         return output::say("Nothing was forgotten.");
     }
     let progress = output::Progress::begin();
-    let mut checked = "";
+    let mut checked = Vec::new();
     for (store, plan, config) in &mut found {
         plan.carry_out(store, config, environment::now(), &mut |step| progress.say(step)).map_err(|error| {
             Failure::new(format!("{error:#}"), "mend the cause and run the same command again: it goes on where it stopped")
         })?;
         progress.say("looking at every byte");
-        checked = check(plan, store, config)?;
+        checked.push(check(plan, store, config)?);
     }
     drop(progress);
-    output::say(&format!("Forgotten.{checked}"))
+    // The best that can be said of all is what can be said of the worst.
+    let worst = checked.iter().find(|said| **said != CLEAN).or(checked.first());
+    output::say(&format!("Forgotten.{}", worst.unwrap_or(&"")))
 }
+
+/// What is said when no byte is left.
+const CLEAN: &str = " No byte of any file of nmem's holds the text.";
 
 fn check(plan: &Plan, store: &Store, config: &Config) -> Result<&'static str> {
     let Some(text) = &plan.wanted.text else { return Ok("") };
@@ -112,7 +117,7 @@ fn check(plan: &Plan, store: &Store, config: &Config) -> Result<&'static str> {
     }
     let held = forget::still_held(store.files(), config, text)?;
     if held.is_empty() {
-        return Ok(" No byte of any file of nmem's holds the text.");
+        return Ok(CLEAN);
     }
     if held == [store.files().db.clone()] && store.schema_holds(text)? {
         return Ok(" The letters still stand in names of the database's own tables and columns.");

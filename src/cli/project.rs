@@ -118,7 +118,7 @@ fn merge(from: &str, into: &str) -> Result<()> {
     output::say(&format!(
         "{} is part of {name} now: {} moved, and its folders lead there.",
         line(&from.name, 80),
-        count(moved.sessions as i64, "session", "sessions")
+        count(moved as i64, "session", "sessions")
     ))
 }
 
@@ -141,7 +141,7 @@ fn split(folder: &std::path::Path, name: Option<&str>) -> Result<()> {
         "{} is a project of its own now, with all below {}: {} of {} moved.",
         line(&name, 80),
         folder.display(),
-        moved.sessions,
+        count(moved as i64, "session", "sessions"),
         line(&row.name, 80)
     ))
 }

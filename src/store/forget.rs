@@ -54,15 +54,15 @@ const TOOL_USES: &str = "SELECT t.id FROM tool_uses t JOIN sessions s ON s.id = 
     WHERE (?1 IS NULL OR s.id = ?1) AND (?2 IS NULL OR s.project_id = ?2) AND (?3 IS NULL OR t.received_at < ?3)
       AND holds(concat_ws(char(10), t.tool_name, t.content, t.path, t.input, t.outcome, t.cwd, t.tool_use_id,
         t.metadata, t.metadata ->> 'description', t.metadata ->> 'response', t.metadata -> 'commit' ->> 'subject'))";
-/// A session goes whole where its own fields hold the text, or its last event was before the time. One that is empty
-/// already is left, unless it is asked for.
+/// A session goes whole where its own fields hold the text, or its last event was before the time. The empty row of one
+/// that was forgotten is left.
 const SESSIONS: &str = "SELECT s.id FROM sessions s
     WHERE (?1 IS NULL OR s.id = ?1) AND (?2 IS NULL OR s.project_id = ?2) AND (s.cwd IS NOT NULL OR s.prompts + s.tool_uses > 0)
       AND (?3 IS NULL OR max(s.active_at, coalesce((SELECT max(received_at) FROM tool_uses WHERE session_id = s.id), 0)) < ?3)
       AND holds(concat_ws(char(10), s.cwd, s.start_branch, s.end_branch, s.agent_session_id, s.model,
         s.end_reason, s.stop_reason, s.transcript_message, s.muted_prompt))";
 const TASKS: &str = "SELECT s.id FROM sessions s WHERE (?1 IS NULL OR s.id = ?1) AND (?2 IS NULL OR s.project_id = ?2)
-    AND EXISTS (SELECT 1 FROM json_each(s.tasks) WHERE holds(concat_ws(char(10), value, value ->> 'subject')))";
+    AND (?3 IS NULL OR s.active_at < ?3) AND EXISTS (SELECT 1 FROM json_each(s.tasks) WHERE holds(concat_ws(char(10), value, value ->> 'subject')))";
 const PROJECTS: &str = "SELECT p.id FROM projects p WHERE (?1 IS NULL OR p.id = ?1)
     AND holds(concat_ws(char(10), p.name, p.repo_url, p.root, (SELECT group_concat(key, char(10)) FROM project_keys WHERE project_id = p.id)))";
 
@@ -88,7 +88,7 @@ impl Store {
         going.prompts.extend(ids(PROMPTS, &scope)?);
         going.tool_uses.extend(ids(TOOL_USES, &scope)?);
         if wanted.text.is_some() {
-            going.task_lists = ids(TASKS, &scope[..2])?.into_iter().filter(|id| !sessions.contains(id)).collect();
+            going.task_lists = ids(TASKS, &scope)?.into_iter().filter(|id| !sessions.contains(id)).collect();
         }
         going.sessions = sessions.into_iter().collect();
         self.within(going)

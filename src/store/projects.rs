@@ -69,12 +69,6 @@ impl Tx<'_> {
     }
 }
 
-/// What moving sessions between projects did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Moved {
-    pub sessions: usize,
-}
-
 impl Store {
     /// The project that a folder's identity leads to.
     pub fn project_by_identity(&self, id: &ProjectId) -> Result<Option<ProjectRow>> {
@@ -107,19 +101,20 @@ impl Store {
         self.write(|tx| Ok(tx.tx.execute("UPDATE projects SET name = ?2 WHERE id = ?1", params![id, **name])?)).map(drop)
     }
 
-    /// Makes two projects one: the sessions and keys of `from` become those of `into`.
-    pub fn merge_projects(&mut self, from: i64, into: i64) -> Result<Moved> {
+    /// Makes two projects one: the sessions and keys of `from` become those of `into`. Returns how many sessions moved.
+    pub fn merge_projects(&mut self, from: i64, into: i64) -> Result<usize> {
         self.write(|tx| {
             let sessions = tx.sessions_where("project_id = ?1", &[&from])?;
             tx.move_sessions(&sessions, into)?;
             tx.tx.execute("UPDATE project_keys SET project_id = ?2 WHERE project_id = ?1", [from, into])?;
             tx.tx.execute("DELETE FROM projects WHERE id = ?1", [from])?;
-            Ok(Moved { sessions: sessions.len() })
+            Ok(sessions.len())
         })
     }
 
-    /// Makes a folder, and all below it, a project of its own: its sessions go there, those that begin later too.
-    pub fn split_project(&mut self, from: i64, folder: &Clean<String>, name: &Clean<String>, at: Millis) -> Result<Moved> {
+    /// Makes a folder, and all below it, a project of its own: its sessions go there, those that begin later
+    /// too. Returns how many moved.
+    pub fn split_project(&mut self, from: i64, folder: &Clean<String>, name: &Clean<String>, at: Millis) -> Result<usize> {
         self.write(|tx| {
             let sql = "INSERT INTO projects(name, repo_url, root, created_at) SELECT ?2, repo_url, ?3, ?4 FROM projects WHERE id = ?1";
             tx.tx.execute(sql, params![from, **name, **folder, at])?;
@@ -130,7 +125,7 @@ impl Store {
             let sessions =
                 tx.sessions_where("project_id = ?1 AND (cwd = ?2 OR substr(cwd, 1, length(?3)) = ?3)", &[&from, &**folder, &below])?;
             tx.move_sessions(&sessions, into)?;
-            Ok(Moved { sessions: sessions.len() })
+            Ok(sessions.len())
         })
     }
 }
