@@ -206,7 +206,8 @@ fn database(files: &Files, drain: Drain, fix: bool, step: &mut dyn FnMut(&str)) 
         if !mended.is_ok_and(|left| left.is_empty()) {
             store.set_aside()?;
             return Ok(vec![
-                Finding { what: format!("{}; it was set aside and a new one begun", finding.what), ..finding }.fixed(),
+                Finding { what: format!("{}; it was set aside, and the next event begins a new one", finding.what), ..finding }
+                    .fixed(),
             ]);
         }
         findings.push(finding.fixed());

@@ -99,17 +99,45 @@ fn an_index_that_lacks_rows_is_made_anew() {
     assert!(findings(&world, &["--fix"]).contains("mended: search: the index was made by version 0"));
 }
 
+/// Redefines an index behind SQLite's back, does something, and puts the old definition back.
+fn with_another_index(world: &World, definition: (&str, &str), meanwhile: &str) {
+    let change = |from: &str, to: &str| {
+        let conn = world.connect();
+        let sql = "UPDATE sqlite_schema SET sql = replace(sql, ?1, ?2) WHERE name = 'tool_uses_by_seq'";
+        conn.execute_batch("PRAGMA writable_schema = ON").unwrap();
+        assert_eq!(conn.execute(sql, [from, to]).unwrap(), 1);
+    };
+    change(definition.0, definition.1);
+    world.connect().execute_batch(meanwhile).unwrap();
+    if !meanwhile.is_empty() {
+        change(definition.1, definition.0);
+    }
+}
+
 #[test]
-fn a_damaged_index_is_rebuilt_and_a_hopeless_database_set_aside() {
+fn an_index_that_lost_an_entry_is_rebuilt_in_place() {
     let world = worked();
-    // An index that disagrees with its table, as a torn write would leave it.
-    let harm = "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, '(session_id, seq)', '(session_id, kind)') WHERE name = 'tool_uses_by_seq'";
-    world.connect().execute_batch(harm).unwrap();
+    let lost =
+        "INSERT INTO tool_uses(session_id, seq, received_at, tool_name, kind, source_event) VALUES (1, 3, 0, 'T', 'other', 'E')";
+    with_another_index(&world, ("(session_id, seq)", "(session_id, seq) WHERE seq > 100"), lost);
     let said = findings(&world, &[]);
-    assert!(said.contains("nmem.db is damaged: "), "{said}");
+    assert!(said.contains("nmem.db is damaged: ") && said.ends_with("[exit 1]"), "{said}");
     let said = findings(&world, &["--fix"]);
-    assert!(said.contains("mended: database"), "{said}");
+    assert!(said.contains("mended: database") && !said.contains("set aside"), "{said}");
+    assert_eq!(world.count("SELECT count(*) FROM tool_uses"), 3, "nothing of it is gone");
     assert!(findings(&world, &[]).ends_with("[exit 0]"));
+}
+
+#[test]
+fn a_database_that_rebuilding_does_not_mend_is_set_aside_and_the_next_event_begins_a_new_one() {
+    let world = worked();
+    with_another_index(&world, ("(session_id, seq)", "(session_id)"), "");
+    assert!(findings(&world, &[]).contains("nmem.db is damaged: "));
+    let said = findings(&world, &["--fix"]);
+    assert!(said.contains("it was set aside, and the next event begins a new one"), "{said}");
+    world.silently(&["PostToolUse-Edit"]);
+    assert_eq!(world.count("SELECT count(*) FROM tool_uses"), 1);
+    assert!(world.all_bytes().iter().any(|(p, _)| p.display().to_string().contains("nmem.db-broken-")));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Any bytes as a transcript: what is consumed ends at a line's end, and reading on from there loses no token.
+//! Any bytes as a transcript: no panic, and what is consumed ends at a line's end.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
