@@ -3,6 +3,8 @@
 //! FTS5's `unicode61` already cuts at `_`, `/`, `-` and `.`; it can't see the words inside `parseHookInput`, and finds no
 //! substring in CJK text, which has no spaces. So identifiers are written out again in parts, and CJK runs as bigrams.
 
+use crate::words::{humps, is_cjk};
+
 /// Changes whenever [`index_text`] would write something else for the same input: the index is then rebuilt.
 pub const INDEX_TEXT_VERSION: i64 = 1;
 
@@ -55,25 +57,6 @@ fn push(word: &str, out: &mut String) {
     out.push_str(word);
 }
 
-/// Cuts `parseHTTPResponse2` into parse, HTTP, Response2: before a capital that follows a small letter or a digit, and
-/// before the last capital of a run that a small letter follows.
-fn humps(word: &str) -> Vec<&str> {
-    let chars: Vec<(usize, char)> = word.char_indices().collect();
-    let mut parts = Vec::new();
-    let mut from = 0;
-    for i in 1..chars.len() {
-        let (at, c) = chars[i];
-        let before = chars[i - 1].1;
-        let next_small = chars.get(i + 1).is_some_and(|(_, n)| n.is_lowercase());
-        if c.is_uppercase() && (!before.is_uppercase() || next_small) {
-            parts.push(&word[from..at]);
-            from = at;
-        }
-    }
-    parts.push(&word[from..]);
-    parts
-}
-
 fn cjk(word: &str, out: &mut String) {
     let chars: Vec<char> = word.chars().collect();
     for run in chars.chunk_by(|a, b| is_cjk(*a) == is_cjk(*b)) {
@@ -83,11 +66,6 @@ fn cjk(word: &str, out: &mut String) {
             push(&run.iter().collect::<String>(), out);
         }
     }
-}
-
-/// Han, kana and Hangul: the scripts that are written without spaces, or with endings glued on.
-fn is_cjk(c: char) -> bool {
-    matches!(c as u32, 0x3040..=0x30FF | 0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xAC00..=0xD7AF | 0xF900..=0xFAFF | 0x20000..=0x3FFFF)
 }
 
 #[cfg(test)]

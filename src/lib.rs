@@ -4,11 +4,11 @@
 //! is given what matters. Levels, from the ground up; a file imports only from lower ones, or from its own folder
 //! (`tests/layers.rs` holds it, ADR/0009):
 //!
-//! * words: [`model`], [`error`]
-//! * rules, values in, values out: [`redact`], [`command_kind`], [`index_text`], [`digest`], [`render`]
+//! * words: [`model`], [`mod@error`], [`mod@words`]
+//! * rules, values in, values out: [`redact`], [`command_kind`], [`index_text`], [`digest`], [`units`], [`render`]
 //! * the gate to files: [`files`]
 //! * edges, one outside thing each: [`config`], [`project`], [`platforms`], [`store`], [`log`]
-//! * use cases: [`record`], [`recall`], [`mod@forget`], [`doctor`]
+//! * use cases: [`record`], [`recall`], [`mod@forget`], [`doctor`], [`replay`]
 //! * surface: [`cli`]
 
 pub mod cli;
@@ -28,4 +28,7 @@ pub mod recall;
 pub mod record;
 pub mod redact;
 pub mod render;
+pub mod replay;
 pub mod store;
+pub mod units;
+pub mod words;

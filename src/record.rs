@@ -135,10 +135,24 @@ impl Recorder<'_> {
         } else {
             store.write(work)?;
         }
+        if matches!(event.what, Happening::SessionStarted(_)) {
+            self.close_left_units(store, event)?;
+        }
         if matches!(event.what, Happening::TurnEnded { .. } | Happening::SessionEnded { .. }) {
             store.settle_all();
         }
         Ok(())
+    }
+
+    /// Closes what sessions of this project left open whose client is gone, or of which nothing was heard for long.
+    fn close_left_units(&self, store: &mut Store, event: &Event) -> Result<()> {
+        let left = store.left_open(event.platform, &event.session)?;
+        let closed = left.iter().filter_map(|l| Some((l, l.closed_by(l.client.and_then(client::is_alive), event.at)?)));
+        let closed: Vec<_> = closed.collect();
+        if closed.is_empty() {
+            return Ok(());
+        }
+        store.write(|tx| closed.iter().try_for_each(|(left, by)| tx.close_units(left.session, *by, left.heard_of)))
     }
 
     /// Stores what waits in the spool.

@@ -20,7 +20,8 @@ fn the_help_of_every_command() {
       record     Take one hook event on stdin (agents call this)
       context    Show what the next session here would be given
       search     Find prompts, answers and tool uses by words
-      show       Show one session, prompt or tool use whole
+      units      Show work units: what was worked on, piece by piece
+      show       Show one session, work unit, prompt or tool use whole
       status     Show what is stored, what waits and what went wrong
       install    Hook nmem into an agent
       uninstall  Take nmem's hooks out again; what was recorded stays
@@ -100,8 +101,35 @@ fn the_help_of_every_command() {
     Without words the newest come first.
     [exit 0]
 
+    $ nmem units --help
+    Show work units: what was worked on, piece by piece
+
+    Usage: nmem units [OPTIONS] [ID]...
+
+    Arguments:
+      [ID]...  Only these units
+
+    Options:
+          --session <ID>      Only units of this session (s14, or the beginning of the agent's own id)
+          --since <TIME>      Only units that were at work later: 2026-11-01, 7d, 12h, yesterday
+                              [default for md: 7d]
+          --why               Say of each unit why it begins where it does, with signals and weights
+          --format <FORMAT>   How to print [default: text] [possible values: text, md, json]
+          --limit <N>         Units to show; 0 for all [default: 20; all in a report]
+          --all               Look at all projects
+          --replay <FILE>...  Run the detector over recorded streams of hook events, in a scratch
+                              database; one JSON object a file
+          --json              Print one JSON object a line
+          --project <DIR>     Look at the project of this folder instead of the current one
+      -h, --help              Print help
+
+    Example: nmem units --since 7d --why
+
+    A report of the week for a team: nmem units --format md. One unit: nmem units u12
+    [exit 0]
+
     $ nmem show --help
-    Show one session, prompt or tool use whole
+    Show one session, work unit, prompt or tool use whole
 
     Usage: nmem show [OPTIONS] <ID>
 
@@ -115,7 +143,8 @@ fn the_help_of_every_command() {
 
     Example: nmem show s14
 
-    Ids are those that search and context print: s14 a session, p12 a prompt, t345 a tool use.
+    Ids are those that search and context print: s14 a session, u3 a work unit, p12 a prompt, t345 a
+    tool use.
     A session is found by the beginning of the agent's own id too.
     [exit 0]
 

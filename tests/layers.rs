@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 /// Levels from the ground up. A file imports only from lower levels, or from its own folder.
 const LEVELS: &[&[&str]] = &[
     // words
-    &["model", "error"],
+    &["model", "error", "words"],
     // rules: values in, values out
-    &["redact", "command_kind", "index_text", "digest", "render"],
+    &["redact", "command_kind", "index_text", "digest", "units", "render"],
     // the gate to files, which every edge goes through
     &["files"],
     // edges: one outside thing each
     &["config", "project", "platforms", "store", "log"],
     // use cases
-    &["record", "recall", "forget", "doctor"],
+    &["record", "recall", "replay", "forget", "doctor"],
     // surface
     &["cli", "lib", "main"],
 ];

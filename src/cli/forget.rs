@@ -134,6 +134,11 @@ fn wanted(args: &Arguments, here: &ProjectArgument, folder: &Path, config: &Conf
         match found(store, id)? {
             Found::Prompt(prompt) => wanted.prompts.push(prompt.id),
             Found::ToolUse(tool) => wanted.tool_uses.push(tool.id),
+            Found::Unit(unit) => {
+                let (prompts, tool_uses) = store.rows_of_unit(&unit)?;
+                wanted.prompts.extend(prompts);
+                wanted.tool_uses.extend(tool_uses);
+            }
             Found::Session(_) if args.ids.len() > 1 => {
                 return Err(Failure::usage("a session goes alone", "nmem forget --session ID").into());
             }

@@ -18,6 +18,7 @@ mod show;
 mod status;
 mod stdin;
 mod trust;
+mod units;
 
 use crate::config::switches::Known;
 use crate::config::{self, Config};
@@ -48,6 +49,7 @@ enum Command {
     Record(record::Arguments),
     Context(context::Arguments),
     Search(search::Arguments),
+    Units(units::Arguments),
     Show(show::Arguments),
     Status(status::Arguments),
     Install(install::InstallArguments),
@@ -92,6 +94,7 @@ fn run(command: Command) -> Result<()> {
         Command::Record(_) => Ok(()),
         Command::Context(args) => context::run(&args),
         Command::Search(args) => search::run(&args),
+        Command::Units(args) => units::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Install(args) => install::install(&args),

@@ -1,6 +1,6 @@
 //! `nmem show`: one thing whole, with what it belongs to.
 
-use super::{ProjectArgument, open, output};
+use super::{ProjectArgument, open, output, units};
 use crate::error::Failure;
 use crate::model::{Found, PromptRow, SessionRow, ToolUseRow};
 use crate::render::clean::line;
@@ -10,10 +10,10 @@ use crate::store::Store;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-/// Show one session, prompt or tool use whole
+/// Show one session, work unit, prompt or tool use whole
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem show s14\n\nIds are those that search and context print: s14 a session, p12 a prompt, t345 a tool use.\nA session is found by the beginning of the agent's own id too."
+    after_help = "Example: nmem show s14\n\nIds are those that search and context print: s14 a session, u3 a work unit, p12 a prompt, t345 a tool use.\nA session is found by the beginning of the agent's own id too."
 )]
 pub struct Arguments {
     /// What to show
@@ -31,18 +31,25 @@ pub fn run(args: &Arguments) -> Result<()> {
     let (_, config) = args.project.config()?;
     let unknown = || Failure::new(format!("nothing has the id {}", line(&args.id, 80)), "`nmem search` prints ids");
     let store = open(&config)?.ok_or_else(unknown)?;
-    let found = match store.find(&args.id)? {
-        Some(found) => found,
-        None => by_agents_id(&store, &args.id)?.ok_or_else(unknown)?,
-    };
+    let found = find(&store, &args.id)?.ok_or_else(unknown)?;
     let style = output::style();
     match (found, args.json) {
         (Found::Session(session), false) => output::say(&session_text(&store, &session, style)?),
         (Found::Session(session), true) => output::say(&session_json(&store, &session)?.to_string()),
+        (Found::Unit(unit), false) => output::say(units::whole(&unit, style).trim_end()),
+        (Found::Unit(unit), true) => output::say(&crate::render::units::json(&unit).to_string()),
         (Found::Prompt(prompt), false) => output::say(&prompt_text(&prompt, style)),
         (Found::Prompt(prompt), true) => output::say(&prompt_json(&store, &prompt)?.to_string()),
         (Found::ToolUse(tool), false) => output::say(&tool_text(&store, &tool, style)?),
         (Found::ToolUse(tool), true) => output::say(&tool_json(&store, &tool)?.to_string()),
+    }
+}
+
+/// Finds what an id names: nmem's own, or the beginning of the agent's id of a session.
+pub(super) fn find(store: &Store, id: &str) -> Result<Option<Found>> {
+    match store.find(id)? {
+        Some(found) => Ok(Some(found)),
+        None => by_agents_id(store, id),
     }
 }
 

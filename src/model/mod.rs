@@ -7,11 +7,13 @@ mod digest;
 mod event;
 mod stored;
 mod texts;
+mod unit;
 
 pub use digest::*;
 pub use event::*;
 pub use stored::*;
 pub use texts::*;
+pub use unit::*;
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
 //! What comes back out of the store.
 
-use super::{Client, Millis, Task};
+use super::{Client, Millis, Task, UnitRow};
 
 /// A project as it is stored.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,6 +93,7 @@ pub struct Story {
 #[derive(Clone, Debug)]
 pub enum Found {
     Session(Box<SessionRow>),
+    Unit(Box<UnitRow>),
     Prompt(PromptRow),
     ToolUse(Box<ToolUseRow>),
 }

@@ -5,6 +5,7 @@ pub mod context;
 pub mod hits;
 pub mod style;
 pub mod time;
+pub mod units;
 
 /// `1 session`, `3 sessions`.
 pub fn count(n: impl Into<i64>, one: &str, many: &str) -> String {

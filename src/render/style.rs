@@ -34,6 +34,11 @@ impl Style {
         self.with("31", text)
     }
 
+    /// What went well.
+    pub fn good(self, text: &str) -> String {
+        self.with("32", text)
+    }
+
     /// What was searched for.
     pub fn found(self, text: &str) -> String {
         self.with("1;33", text)

@@ -19,6 +19,11 @@ pub fn clock(at: Millis) -> String {
     zoned(at).strftime("%H:%M").to_string()
 }
 
+/// `Friday`
+pub fn weekday(at: Millis) -> String {
+    zoned(at).strftime("%A").to_string()
+}
+
 /// `38 min`, `2 h 5 min`, `under a minute`
 pub fn span(ms: Millis) -> String {
     match ms / 60_000 {

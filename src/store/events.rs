@@ -1,7 +1,8 @@
 //! Stores what happened: sessions, prompts, tool uses. Every write is idempotent, so an event told twice is stored once.
 
+use super::units::ClosedBy;
 use super::{Store, Tx};
-use crate::model::{Event, GitState, Happening, Millis, Platform, ProjectId, SessionStart, TurnUsage};
+use crate::model::{Event, GitState, Happening, Millis, Platform, ProjectId, SessionStart, StartSource, TurnUsage};
 use crate::redact::Clean;
 use anyhow::Result;
 use rusqlite::{OptionalExtension, named_params, params};
@@ -101,6 +102,8 @@ impl Tx<'_> {
                         .execute(params![session.id, error])?;
                 }
                 self.touch(session.id, event.at)?;
+                let prompt = self.prompt_of(&session, event)?;
+                self.turn_in_units(&session, prompt, closing.as_deref().filter(|_| error.is_none()), event.at)?;
             }
             Happening::SubagentEnded { closing, .. } => {
                 if let Some(text) = closing {
@@ -213,13 +216,17 @@ impl Tx<'_> {
             ":pid": start.client.map(|c| c.pid), ":started": start.client.and_then(|c| c.started).map(|s| s as i64),
             ":branch": git.branch, ":head": git.head, ":model": start.model,
         })?;
-        Ok(())
+        match start.source {
+            StartSource::Clear => self.close_units(id, ClosedBy::Clear, event.at),
+            _ => Ok(()),
+        }
     }
 
     fn end_session(&self, id: i64, at: Millis, reason: &str, git: Option<&GitState>) -> Result<()> {
         let sql = "UPDATE sessions SET ended_at = ?2, end_reason = ?3, end_branch = ?4, end_head = ?5 WHERE id = ?1";
         let (branch, head) = git.map_or((None, None), |g| (g.branch.as_deref(), g.head.as_deref()));
         self.tx.prepare_cached(sql)?.execute(params![id, at, reason, branch, head])?;
+        self.close_units(id, if reason == "clear" { ClosedBy::Clear } else { ClosedBy::SessionEnd }, at)?;
         self.touch(id, at)
     }
 
@@ -240,7 +247,7 @@ impl Tx<'_> {
                      transcript_offset = CASE WHEN muted THEN max(transcript_offset, coalesce(?5, 0)) ELSE transcript_offset END, muted = 0 WHERE id = ?1";
         let length = event.transcript_length.map(|length| length as i64);
         self.tx.prepare_cached(sql)?.execute(params![session.id, number, id, event.at, length])?;
-        Ok(())
+        self.prompt_in_units(session, id, text, event.at)
     }
 
     /// Stores an agent's text under the number of the prompt that it answers; returns its row, or the one that stands.
@@ -294,6 +301,11 @@ impl Tx<'_> {
         let sql = "SELECT id, number FROM prompts WHERE session_id = ?1 AND platform_prompt_id = ?2 AND source = 'user' AND platform_prompt_id IS NOT NULL";
         let row = |row: &rusqlite::Row| Ok((row.get(0)?, row.get(1)?));
         Ok(self.tx.prepare_cached(sql)?.query_row(params![session.id, prompt], row).optional()?)
+    }
+
+    /// The prompt that an event belongs to. What a machine-made prompt sets off belongs to the person's prompt before it.
+    pub(super) fn prompt_of(&self, session: &Session, event: &Event) -> Result<Option<i64>> {
+        Ok(self.named_prompt(session, event)?.map(|(id, _)| id).or(session.last_prompt_id))
     }
 
     /// Adds what the transcript says, unless another process has read the same stretch meanwhile.

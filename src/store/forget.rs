@@ -140,6 +140,7 @@ impl Store {
             }
             going.task_lists.iter().try_for_each(|id| tx.forget_tasks(*id))?;
             going.touched.iter().try_for_each(|id| tx.count_again(*id))?;
+            tx.forget_in_units(going)?;
             going.sessions.iter().try_for_each(|id| tx.forget_session(*id, text.is_some()))?;
             for id in &going.projects {
                 tx.tx.execute("UPDATE sessions SET project_id = NULL WHERE project_id = ?1", [id])?;
@@ -216,6 +217,21 @@ impl Tx<'_> {
             kinds = coalesce((SELECT json_group_object(kind, n) FROM (SELECT kind, count(*) AS n FROM tool_uses WHERE session_id = ?1 GROUP BY kind)), '{}'),
             last_prompt_id = (SELECT max(id) FROM prompts WHERE session_id = ?1 AND source = 'user') WHERE id = ?1";
         self.tx.prepare_cached(sql)?.execute([session])?;
+        Ok(())
+    }
+
+    /// What units have of texts that went: intents are told anew, files counted again; the hashes of words go, too.
+    fn forget_in_units(&self, going: &Going) -> Result<()> {
+        for session in &going.sessions {
+            let steps = "SELECT id FROM steps WHERE session_id = ?1";
+            self.tx.execute(&format!("DELETE FROM step_files WHERE step_id IN ({steps})"), [session])?;
+            self.tx.execute(&format!("DELETE FROM boundaries WHERE step_id IN ({steps})"), [session])?;
+            self.tx.execute("DELETE FROM steps WHERE session_id = ?1", [session])?;
+            self.tx.execute("DELETE FROM work_units WHERE session_id = ?1", [session])?;
+        }
+        for session in &going.touched {
+            self.recount_units(*session)?;
+        }
         Ok(())
     }
 

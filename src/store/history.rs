@@ -147,13 +147,14 @@ impl Store {
         Ok(Story { session, prompts, tools })
     }
 
-    /// Finds what an id of nmem's own names: `s7` a session, `p12` a prompt, `t345` a tool use.
+    /// Finds what an id of nmem's own names: `s7` a session, `u3` a work unit, `p12` a prompt, `t345` a tool use.
     pub fn find(&self, id: &str) -> Result<Option<Found>> {
         let Some((kind, number)) = id.split_at_checked(1).and_then(|(k, n)| Some((k, n.parse::<i64>().ok()?))) else {
             return Ok(None);
         };
         Ok(match kind {
             "s" => self.session_by_row(number)?.map(|s| Found::Session(Box::new(s))),
+            "u" => self.unit_by_row(number)?.map(|u| Found::Unit(Box::new(u))),
             "p" => self.prompt_by_row(number)?.map(Found::Prompt),
             "t" => {
                 let sql = format!("{TOOL_USE} WHERE id = ?1");

@@ -16,7 +16,10 @@ struct Migration {
     quick: bool,
 }
 
-const MIGRATIONS: &[Migration] = &[Migration { sql: include_str!("../../migrations/0001-events.sql"), quick: true }];
+const MIGRATIONS: &[Migration] = &[
+    Migration { sql: include_str!("../../migrations/0001-events.sql"), quick: true },
+    Migration { sql: include_str!("../../migrations/0002-work-units.sql"), quick: true },
+];
 
 /// The schema's version that this binary writes.
 pub const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;

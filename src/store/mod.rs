@@ -14,6 +14,7 @@ pub mod projects;
 pub mod search;
 pub mod spool;
 mod tool_uses;
+pub mod units;
 
 use crate::files::{self, Identity};
 use crate::model::Files;

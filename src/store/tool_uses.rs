@@ -19,13 +19,13 @@ impl Tx<'_> {
         if id.is_none() && self.used_just_now(session, event, tool)? {
             return Ok(());
         }
-        // What a machine-made prompt sets off belongs to the person's prompt before it.
-        let prompt = self.named_prompt(session, event)?.map(|(id, _)| id).or(session.last_prompt_id);
+        let prompt = self.prompt_of(session, event)?;
+        let step = self.step_for_tool(session, prompt, event)?;
         let sql =
             "INSERT INTO tool_uses(session_id, seq, prompt_id, tool_use_id, received_at, cwd, tool_name, kind, command_kind,
-                     path, content, input, outcome, succeeded, source_event, metadata)
+                     path, content, input, outcome, succeeded, source_event, metadata, step_id)
                    VALUES (:session, :seq, :prompt, :id, :at, :cwd, :name, :kind, :command, :path, :content, :input, :outcome,
-                     :succeeded, :event, :metadata)
+                     :succeeded, :event, :metadata, :step)
                    ON CONFLICT(session_id, tool_use_id) WHERE tool_use_id IS NOT NULL DO NOTHING";
         let metadata = Some(serde_json::to_string(&tool.metadata)?).filter(|json| json != "{}");
         let inserted = self.tx.prepare_cached(sql)?.execute(named_params! {
@@ -34,6 +34,7 @@ impl Tx<'_> {
             ":name": tool.name, ":kind": tool.kind.name(), ":command": tool.command.map(|c| c.name()),
             ":path": tool.path, ":content": tool.content, ":input": tool.input, ":outcome": tool.outcome,
             ":succeeded": tool.succeeded, ":event": tool.source_event, ":metadata": metadata,
+            ":step": step.id,
         })?;
         if inserted == 0 {
             return Ok(());
@@ -45,11 +46,13 @@ impl Tx<'_> {
             description: tool.metadata.description.as_deref(),
             error: tool.metadata.response.as_deref(),
         };
-        self.index_tool(self.tx.last_insert_rowid(), session.project, &indexed)?;
+        let id = self.tx.last_insert_rowid();
+        self.index_tool(id, session.project, &indexed)?;
         let sql = "UPDATE sessions SET tool_uses = tool_uses + 1, failures = failures + ?2,
                      kinds = json_set(kinds, ?3, coalesce(json_extract(kinds, ?3), 0) + 1) WHERE id = ?1";
         let failed = i64::from(tool.succeeded == Some(false));
         self.tx.prepare_cached(sql)?.execute(params![session.id, failed, format!("$.{}", tool.kind.name())])?;
+        self.tool_in_units(session, step, (id, session.tool_uses + 1), tool, event.at)?;
         match &tool.tasks {
             Some(change) => self.change_tasks(session, change),
             None => Ok(()),

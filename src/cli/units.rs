@@ -1,0 +1,197 @@
+//! `nmem units`: what was worked on, piece by piece.
+
+use super::{ProjectArgument, hook, open, output};
+use crate::config::{Config, environment};
+use crate::error::Failure;
+use crate::model::{Found, Millis, UnitRow};
+use crate::render::clean::line;
+use crate::render::style::Style;
+use crate::render::{time, units as rendered};
+use crate::replay::{self, Scratch};
+use crate::store::Store;
+use crate::units::SIGNALS;
+use anyhow::Result;
+use clap::ValueEnum;
+use serde_json::json;
+use std::path::PathBuf;
+
+/// Show work units: what was worked on, piece by piece
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: nmem units --since 7d --why\n\nA report of the week for a team: nmem units --format md. One unit: nmem units u12"
+)]
+pub struct Arguments {
+    /// Only these units
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
+    /// Only units of this session (s14, or the beginning of the agent's own id)
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// Only units that were at work later: 2026-11-01, 7d, 12h, yesterday [default for md: 7d]
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Say of each unit why it begins where it does, with signals and weights
+    #[arg(long)]
+    why: bool,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Units to show; 0 for all [default: 20; all in a report]
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Look at all projects
+    #[arg(long)]
+    all: bool,
+    /// Run the detector over recorded streams of hook events, in a scratch database; one JSON object a file
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["ids", "session", "since", "why", "limit", "all"])]
+    replay: Vec<PathBuf>,
+    /// Print one JSON object a line
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    project: ProjectArgument,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Text,
+    Md,
+    Json,
+}
+
+/// Units that a list shows where nothing else is said.
+const LIMIT: usize = 20;
+const WEEK: Millis = 7 * 24 * 3_600_000;
+
+/// Runs the command.
+pub fn run(args: &Arguments) -> Result<()> {
+    let (folder, config) = args.project.config()?;
+    if !args.replay.is_empty() {
+        return replayed(&config, &args.replay);
+    }
+    let now = environment::now();
+    let since = args.since.as_deref().map(|text| time::parse(text, now)).transpose();
+    let since = since.map_err(|wrong| Failure::usage(wrong, "see `nmem units --help`"))?;
+    let since = since.or((args.format == Format::Md && args.session.is_none() && args.ids.is_empty()).then_some(now - WEEK));
+    let store = open(&config)?;
+    let place = args.project.find(&folder, &config, store.as_ref())?;
+    let limit = match args.limit {
+        Some(0) => usize::MAX,
+        Some(limit) => limit,
+        None if args.format == Format::Md => usize::MAX,
+        None => LIMIT,
+    };
+    let (units, found) = match &store {
+        Some(store) => chosen(args, store, place.row.as_ref().map(|row| row.id), since, limit)?,
+        None => (Vec::new(), 0),
+    };
+    let name = if args.all { "all projects" } else { place.name().unwrap_or("no project") };
+    match args.format {
+        _ if args.json || args.format == Format::Json => {
+            units.iter().try_for_each(|unit| output::say(&rendered::json(unit).to_string()))
+        }
+        Format::Md => {
+            let begun = since.or(units.last().map(|unit| unit.started_at)).unwrap_or(now);
+            output::say(&rendered::report(&units, name, begun, now))
+        }
+        _ => listed(args, &units, found, name),
+    }
+}
+
+fn chosen(
+    args: &Arguments,
+    store: &Store,
+    project: Option<i64>,
+    since: Option<Millis>,
+    limit: usize,
+) -> Result<(Vec<UnitRow>, usize)> {
+    if !args.ids.is_empty() {
+        let unknown = |id: &str| Failure::new(format!("{} is no work unit", line(id, 80)), "`nmem units` prints ids");
+        let units = args.ids.iter().map(|id| {
+            let number = id.strip_prefix('u').and_then(|number| number.parse().ok()).ok_or_else(|| unknown(id))?;
+            Ok(store.unit_by_row(number)?.ok_or_else(|| unknown(id))?)
+        });
+        let units = units.collect::<Result<Vec<_>>>()?;
+        return Ok((units, args.ids.len()));
+    }
+    if let Some(id) = &args.session {
+        let mut units = match super::show::find(store, id)? {
+            Some(Found::Session(session)) => store.units_of_session(session.id)?,
+            _ => {
+                return Err(
+                    Failure::new(format!("{} is no session", line(id, 80)), "`nmem status` and `nmem search` print ids").into()
+                );
+            }
+        };
+        units.retain(|unit| since.is_none_or(|since| unit.ended_at >= since));
+        units.reverse();
+        let found = units.len();
+        units.truncate(limit);
+        return Ok((units, found));
+    }
+    if project.is_none() && !args.all {
+        return Ok((Vec::new(), 0));
+    }
+    store.units_of_project(project.filter(|_| !args.all), since, limit)
+}
+
+fn listed(args: &Arguments, units: &[UnitRow], found: usize, name: &str) -> Result<()> {
+    if units.is_empty() {
+        return output::say(&format!(
+            "No work unit is recorded of {name}{}.",
+            if args.since.is_some() { " in that time" } else { "" }
+        ));
+    }
+    let style = output::style();
+    let (mut out, mut day) = (String::new(), String::new());
+    for unit in units {
+        let on = time::day(unit.started_at);
+        if on != day {
+            out += &format!("{}{}\n", if day.is_empty() { "" } else { "\n" }, style.strong(&on));
+            day = on;
+        }
+        out += &rendered::text(unit, style);
+        if args.why {
+            out += &rendered::why(unit, meaning, style);
+        }
+    }
+    output::say(out.trim_end())?;
+    if units.len() < found {
+        output::say(&style.faint(&format!("\n{} of {found}; --limit 0 for all", units.len())))?;
+    }
+    Ok(())
+}
+
+/// One unit with the reasons of its boundary.
+pub(super) fn whole(unit: &UnitRow, style: Style) -> String {
+    format!(
+        "{}{}    {}\n",
+        rendered::text(unit, style),
+        rendered::why(unit, meaning, style),
+        style.faint(&format!("session s{}", unit.session))
+    )
+}
+
+fn meaning(name: &str) -> Option<(&'static str, &'static str)> {
+    SIGNALS.iter().find(|signal| signal.name == name).map(|signal| (signal.high, signal.low))
+}
+
+/// Plays streams as hooks would have told them.
+fn replayed(config: &Config, files: &[PathBuf]) -> Result<()> {
+    let redactor = hook::redactor(config)?;
+    let recorder = hook::recorder(config, &redactor);
+    let scratch = Scratch::new()?;
+    let mut store = scratch.store()?;
+    for (number, file) in files.iter().enumerate() {
+        let (events, skipped) =
+            replay::read(file, &format!("replay-{number}"), &config.skip_tools.value, &|event| recorder.complete(event))?;
+        if skipped > 0 {
+            output::warn(&format!("{}: {skipped} lines are no hook events", file.display()));
+        }
+        let starts = replay::play(&mut store, &events)?;
+        let inner: Vec<_> = starts.inner.iter().map(|(line, reason)| json!({"event": line, "reason": reason})).collect();
+        let told = json!({"file": file.display().to_string(), "starts": starts.starts, "inline": starts.inline, "inner": inner});
+        output::say(&told.to_string())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,76 @@
+//! Work units as they are read back.
+
+use super::{Made, Millis, Tokens};
+use serde_json::Value;
+
+/// A work unit, whole.
+#[derive(Clone, Debug)]
+pub struct UnitRow {
+    pub id: i64,
+    pub session: i64,
+    /// The agent's own id of the session.
+    pub agent_session_id: String,
+    /// `open`, `closed` or `distilled`.
+    pub state: String,
+    /// `boundary`, `clear`, `session end`, `client gone`, `silence`.
+    pub closed_by: Option<String>,
+    pub started_at: Millis,
+    pub ended_at: Millis,
+    /// Time in which something happened: pauses between prompts are not in it.
+    pub active_ms: Millis,
+    pub intent: Option<String>,
+    /// `done`, `answered`, `struggling`, `abandoned` or `unknown`.
+    pub outcome: Option<String>,
+    pub evidence: Option<String>,
+    pub learned: Option<String>,
+    pub notes: Option<String>,
+    pub summary: Option<String>,
+    /// Numbers of its prompts in the session.
+    pub prompts: Vec<i64>,
+    pub tool_uses: i64,
+    pub failures: i64,
+    /// First and last of its tool uses in the session's order.
+    pub range: Option<(i64, i64)>,
+    /// Tool uses that came after it was distilled.
+    pub addendum: i64,
+    pub phases: Vec<PhaseRow>,
+    /// The most edited first.
+    pub files: Vec<UnitFile>,
+    pub commits: Vec<Made>,
+    pub tokens: Option<Tokens>,
+    pub boundary: Option<BoundaryRow>,
+    /// Boundaries inside it that were decided once and taken back.
+    pub taken_back: Vec<BoundaryRow>,
+}
+
+/// A phase of a unit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PhaseRow {
+    pub phase: &'static str,
+    pub tool_uses: u32,
+    pub ms: Millis,
+}
+
+/// A file of a unit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitFile {
+    pub path: String,
+    pub reads: i64,
+    pub edits: i64,
+}
+
+/// Why a unit begins where it does.
+#[derive(Clone, Debug)]
+pub struct BoundaryRow {
+    /// The prompt that it stands before; `None` inside the work on one.
+    pub prompt: Option<i64>,
+    /// The first tool use after it.
+    pub first_seq: Option<i64>,
+    pub reason: String,
+    /// Log-odds; `None` where nothing was weighed.
+    pub score: Option<f64>,
+    /// `{name: {value, weight, adds}}`
+    pub signals: Value,
+    /// `[{at, what, score}]`
+    pub history: Value,
+}

@@ -1,0 +1,158 @@
+//! Use case: recorded streams of hook events → the same way as a hook's, into a scratch database → where units begin.
+//!
+//! A stream is JSON Lines, an event a line, as hooks are given them; `event` may stand for `hook_event_name` and `ts` for
+//! the time. What a stream lacks (session, folder, time) is filled in.
+
+use crate::model::{Event, Files, Happening, Millis, Platform};
+use crate::platforms::{Surroundings, decode};
+use crate::redact::Clean;
+use crate::store::{PERSON_WAIT, Store};
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Bytes of a stream's file.
+const BYTES: u64 = 1 << 30;
+
+/// An event of a stream, ready to be stored.
+#[derive(Debug)]
+pub struct Replayed {
+    /// The line that told of it, from 0.
+    pub line: usize,
+    pub event: Clean<Event>,
+}
+
+/// Where units begin in a stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Starts {
+    /// Prompts, from 0: after late evidence, and as it was decided when they came.
+    pub starts: Vec<i64>,
+    pub inline: Vec<i64>,
+    /// Inside the work on a prompt: the line of the first tool use, and why.
+    pub inner: Vec<(usize, String)>,
+    /// Lines that were no event.
+    pub skipped: usize,
+}
+
+/// A database in the temporary folder, gone when dropped.
+#[derive(Debug)]
+pub struct Scratch(PathBuf);
+
+impl Scratch {
+    /// Makes an empty folder.
+    pub fn new() -> Result<Scratch> {
+        let folder = std::env::temp_dir().join(format!("nmem-replay-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        crate::files::make_folder(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        Ok(Scratch(folder))
+    }
+
+    /// Opens its database.
+    pub fn store(&self) -> Result<Store> {
+        Store::open(&Files::of(self.0.join("nmem.db"), true), PERSON_WAIT)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// How an event is completed and redacted, as a hook does it.
+pub type Complete<'a> = &'a dyn Fn(Event) -> Clean<Event>;
+
+/// Reads a stream; `session` is its name where it has none. Returns its events, and how many lines were none.
+pub fn read(path: &Path, session: &str, skip_tools: &[String], complete: Complete) -> Result<(Vec<Replayed>, usize)> {
+    let length = fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?.len();
+    anyhow::ensure!(length <= BYTES, "{} is larger than 1 GiB", path.display());
+    let text = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<(usize, Option<Value>)> = text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty())
+        .map(|(at, line)| (at, serde_json::from_str::<Value>(line).ok().filter(Value::is_object)))
+        .collect();
+    let folder = common_folder(lines.iter().filter_map(|(_, value)| value.as_ref()));
+    let (mut events, mut skipped, mut now) = (Vec::new(), 0, 0);
+    for (line, value) in lines {
+        let Some(mut value) = value else {
+            skipped += 1;
+            continue;
+        };
+        now = time(&value).unwrap_or(now + 1);
+        for (key, other) in [("hook_event_name", value["event"].clone()), ("session_id", json!(session)), ("cwd", json!(folder))]
+        {
+            if value[key].is_null() {
+                value[key] = other;
+            }
+        }
+        let around = Surroundings { now, skip_tools };
+        match decode(Platform::ClaudeCode, &value, &around) {
+            Ok(Some(event)) => events.push(Replayed { line, event: complete(event) }),
+            Ok(None) => {}
+            Err(_) => skipped += 1,
+        }
+    }
+    Ok((events, skipped))
+}
+
+/// Plays a stream into a store, and tells where its units begin.
+pub fn play(store: &mut Store, events: &[Replayed]) -> Result<Starts> {
+    let mut used = Vec::new();
+    for replayed in events {
+        store.write(|tx| tx.store_event(&replayed.event, None, &|_| None))?;
+        if matches!(replayed.event.what, Happening::ToolUsed(_)) {
+            used.push(replayed.line);
+        }
+    }
+    let Some(last) = events.last() else { return Ok(Starts::default()) };
+    let session = store.session_by_agent_id(last.event.platform, &last.event.session)?.context("nothing was stored")?.id;
+    store.write(|tx| tx.end_of_stream(session, last.event.at))?;
+    let mut out = Starts { inline: store.inline_starts(session)?, ..Starts::default() };
+    for unit in store.units_of_session(session)? {
+        let Some(boundary) = unit.boundary else { continue };
+        match (boundary.prompt, boundary.first_seq) {
+            (Some(prompt), _) => out.starts.push(prompt),
+            (None, Some(seq)) => out.inner.extend(used.get(seq as usize - 1).map(|line| (*line, boundary.reason))),
+            (None, None) => {}
+        }
+    }
+    // A unit begins with the first prompt anyway.
+    let place = |prompts: &mut Vec<i64>| {
+        prompts.retain(|number| *number > 1);
+        prompts.iter_mut().for_each(|number| *number -= 1);
+        prompts.sort_unstable();
+    };
+    place(&mut out.starts);
+    place(&mut out.inline);
+    out.inner.sort_unstable();
+    Ok(out)
+}
+
+fn time(value: &Value) -> Option<Millis> {
+    [&value["ts"], &value["timestamp"]].into_iter().find_map(|time| {
+        let text = time.as_str().and_then(|text| text.parse::<jiff::Timestamp>().ok()).map(|at| at.as_millisecond());
+        text.or_else(|| time.as_i64())
+    })
+}
+
+/// The folder that holds all files that are named, so that paths become relative as they do in a session.
+fn common_folder<'a>(events: impl Iterator<Item = &'a Value>) -> Option<String> {
+    let paths = events.filter_map(|event| event["tool_input"]["file_path"].as_str()).filter(|path| path.starts_with('/'));
+    let mut common: Option<Vec<&str>> = None;
+    for path in paths {
+        let folders: Vec<&str> = path.rsplit_once('/').map_or("", |(folder, _)| folder).split('/').collect();
+        common = Some(match common {
+            None => folders,
+            // A file somewhere else (/tmp, another repository) does not make the root common.
+            Some(so_far) => {
+                let shared: Vec<&str> = so_far.iter().zip(&folders).take_while(|(a, b)| a == b).map(|(a, _)| *a).collect();
+                if shared.len() > 1 { shared } else { so_far }
+            }
+        });
+    }
+    common.map(|folders| folders.join("/")).filter(|folder| !folder.is_empty())
+}

@@ -1,0 +1,87 @@
+//! Judges the last places of a session and has the units follow: what late evidence says is taken over, and written down.
+
+use super::super::Tx;
+use super::steps::StepRow;
+use crate::model::Millis;
+use crate::units::{Judgment, Moment, Places, SETTLED_AFTER, Step, WINDOW, Weights, decide};
+use anyhow::Result;
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// Steps that are judged as one: the parts of the work on a prompt, where no unit begins among them.
+pub(super) struct Group {
+    pub rows: Range<usize>,
+    step: Step,
+}
+
+impl Tx<'_> {
+    /// Judges what is open. `last_known`: the work on the last prompt is known, not only its text.
+    pub(super) fn judge(&self, session: i64, mut rows: Vec<StepRow>, last_known: bool, at: Millis) -> Result<()> {
+        let weights = Weights::default();
+        let inside = if last_known { inner_boundaries(&weights, &rows) } else { standing(&rows) };
+        let mut groups = group(&rows, &inside);
+        let far = groups.len().saturating_sub(WINDOW);
+        for row in &rows[..groups.get(far).map_or(0, |group| group.rows.start)] {
+            if !row.step.is_faded() {
+                self.fade(row)?;
+            }
+        }
+        groups.drain(..far);
+        let steps: Vec<Step> = groups.iter_mut().map(|group| std::mem::take(&mut group.step)).collect();
+        let unit_of = |group: &Group| rows[group.rows.start].unit;
+        // A prompt tells nothing about the places before it: those were judged when their turn was over.
+        let open = match groups.iter().rposition(|group| rows[group.rows.start].settled) {
+            _ if !last_known => groups.len() - 1,
+            settled => settled.map_or(0, |at| at + 1),
+        };
+        let open = open.max(1);
+        if open >= groups.len() {
+            return self.follow(session, &mut rows, &groups, &[], &weights, at);
+        }
+        let before = unit_of(&groups[open - 1]);
+        let from = groups[..open].iter().rposition(|group| unit_of(group) != before).map_or(0, |at| at + 1);
+        let places = Places::new(&steps, last_known);
+        let judgments = decide(&weights, steps.len(), from, open, &|from, at| places.values(from, at));
+        self.follow(session, &mut rows, &groups, &judgments, &weights, at)?;
+        let settled = |judgment: &&Judgment| last_known && judgment.at + SETTLED_AFTER < groups.len();
+        for judgment in judgments.iter().filter(settled) {
+            for row in &rows[groups[judgment.at].rows.clone()] {
+                self.settle(row.id)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Open steps in the middle of the work on a prompt that look like the beginning of a unit.
+fn inner_boundaries(weights: &Weights, rows: &[StepRow]) -> BTreeSet<i64> {
+    let is_inner = |row: &StepRow| !row.settled && row.step.asked.is_none();
+    let rows = &rows[rows.len().saturating_sub(WINDOW)..];
+    let Some(open) = rows.iter().position(is_inner).map(|at| at.max(1)) else { return BTreeSet::new() };
+    let from = rows[..open].iter().position(|row| row.unit == rows[open - 1].unit).unwrap_or(0);
+    let steps: Vec<Step> = rows.iter().map(|row| row.step.clone()).collect();
+    let places = Places::new(&steps, true);
+    let judgments: Vec<Judgment> = decide(weights, steps.len(), from, open, &|from, at| places.values(from, at));
+    let begins = judgments.iter().filter(|j| j.boundary && j.moment == Moment::Inside && is_inner(&rows[j.at]));
+    begins.map(|j| rows[j.at].id).collect()
+}
+
+/// Steps in the middle of the work on a prompt with which a unit begins, as it stands.
+fn standing(rows: &[StepRow]) -> BTreeSet<i64> {
+    rows.windows(2).filter(|pair| pair[0].unit != pair[1].unit).map(|pair| pair[1].id).collect()
+}
+
+fn group(rows: &[StepRow], inside: &BTreeSet<i64>) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for (at, row) in rows.iter().enumerate() {
+        let opens_settled = row.settled && at > 0 && rows[at - 1].unit != row.unit;
+        match groups.last_mut() {
+            Some(group) if row.step.asked.is_none() && !opens_settled && !inside.contains(&row.id) => {
+                group.rows.end = at + 1;
+                group.step.join(&row.step);
+            }
+            _ => groups.push(Group { rows: at..at + 1, step: row.step.clone() }),
+        }
+    }
+    groups
+}

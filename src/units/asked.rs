@@ -1,0 +1,161 @@
+//! What a prompt is like, apart from its subject: long or terse, a question, a wish, a "yes, go on".
+
+use super::step::head;
+
+/// Words with which a person goes on with what is under way.
+const CONTINUING: &[&str] = &[
+    "yes", "yeah", "yep", "ok", "okay", "sure", "go", "continue", "proceed", "no", "stop", "do", "please", "great", "perfect",
+    "thanks", "nice", "right", "exactly", "correct", "y", "option", "both", "commit", "push", "1", "2", "3", "a", "b", "c", "it",
+];
+/// Words that answer or agree.
+const ANSWERING: &[&str] = &[
+    "yes", "yeah", "yep", "ok", "okay", "sure", "go", "continue", "proceed", "no", "great", "perfect", "thanks", "nice", "right",
+    "exactly", "correct", "y", "both", "do", "commit", "push",
+];
+/// Words of a change of subject, among the first twelve.
+const SHIFTING: &[&str] = &[
+    "now",
+    "next",
+    "another",
+    "new",
+    "different",
+    "moving",
+    "move",
+    "separate",
+    "separately",
+    "back",
+    "instead",
+    "switch",
+    "let's",
+    "lets",
+    "also",
+    "first",
+    "question",
+    "q:",
+    "follow",
+];
+/// The same among the first five, where they weigh more.
+const OPENING: &[&str] =
+    &["now", "next", "question", "q", "another", "different", "new", "time", "first", "quick", "looking", "back"];
+/// What is done after a piece of work, not instead of it.
+const CHORES: &[&str] =
+    &["test", "tests", "lint", "commit", "push", "docs", "fmt", "format", "rebase", "merge", "pr", "readme", "changelog", "ci"];
+/// Verbs that order something.
+const ORDERING: &[&str] = &[
+    "add",
+    "implement",
+    "create",
+    "write",
+    "update",
+    "review",
+    "fix",
+    "investigate",
+    "look",
+    "check",
+    "build",
+    "make",
+    "refactor",
+    "rename",
+    "remove",
+    "explain",
+    "find",
+    "show",
+    "help",
+    "rebase",
+    "merge",
+    "improve",
+    "change",
+    "move",
+    "run",
+    "design",
+    "plan",
+    "analyze",
+    "clean",
+    "test",
+    "use",
+    "set",
+    "read",
+];
+/// How a person says what they want.
+const WISHES: &[&str] = &["i'd like", "i want", "i would like", "let's", "lets", "i need"];
+
+/// What a prompt is like.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// Words, as they are separated by blanks.
+    pub words: u16,
+    /// Words that say something about the subject.
+    pub meaning: u16,
+    /// It begins as one goes on with what is under way.
+    pub continues: bool,
+    /// A few words that answer or agree.
+    pub answers: bool,
+    pub shift_words: u8,
+    pub opens: bool,
+    pub chore: bool,
+    pub orders: bool,
+    pub wishes: bool,
+    /// It ends in a question mark.
+    pub question: bool,
+}
+
+impl Asked {
+    pub(super) fn of(text: &str, meaning: usize) -> Asked {
+        let lower = text.to_lowercase();
+        let strip = |word: &'_ str| -> String { word.trim_matches(|c: char| ",.!?)(\"'".contains(c)).to_string() };
+        let words: Vec<String> = lower.split_whitespace().map(strip).collect();
+        let first = words.first().map_or("", String::as_str);
+        let among = |list: &[&str], most: usize| words.iter().take(most).filter(|w| list.contains(&w.as_str())).count();
+        let begin = words.iter().take(8).map(String::as_str).collect::<Vec<_>>().join(" ");
+        Asked {
+            words: words.len().min(u16::MAX.into()) as u16,
+            meaning: meaning as u16,
+            continues: CONTINUING.contains(&first),
+            answers: words.len() <= 6
+                && (ANSWERING.contains(&first) || first.starts_with("option") || first.chars().count() == 1),
+            shift_words: among(SHIFTING, 12).min(255) as u8,
+            opens: among(OPENING, 5) > 0,
+            chore: words.len() < 10 && among(CHORES, 10) > 0,
+            orders: among(ORDERING, 6) > 0,
+            wishes: WISHES.iter().any(|wish| begin.contains(wish)),
+            question: head(text.trim_end(), text.len()).ends_with('?'),
+        }
+    }
+
+    pub(super) fn bits(&self) -> u8 {
+        let flags = [self.continues, self.answers, self.opens, self.chore, self.orders, self.wishes, self.question];
+        flags.iter().enumerate().fold(0, |bits, (at, flag)| bits | u8::from(*flag) << at)
+    }
+
+    pub(super) fn from_bits(words: u16, meaning: u16, shift_words: u8, bits: u8) -> Asked {
+        let flag = |at: u8| bits >> at & 1 == 1;
+        Asked {
+            words,
+            meaning,
+            shift_words,
+            continues: flag(0),
+            answers: flag(1),
+            opens: flag(2),
+            chore: flag(3),
+            orders: flag(4),
+            wishes: flag(5),
+            question: flag(6),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prompt_goes_on_or_opens_something() {
+        let yes = Asked::of("yes, do it", 0);
+        assert!(yes.continues && yes.answers && !yes.opens);
+        let next = Asked::of("Question: where does the exporter get its author from?", 3);
+        assert!(next.question && !next.continues);
+        assert!(Asked::of("I'd like to add a flag", 2).wishes);
+        assert!(Asked::of("commit this and push", 2).chore);
+        assert_eq!(Asked::from_bits(next.words, next.meaning, next.shift_words, next.bits()), next);
+    }
+}
