@@ -48,7 +48,7 @@ fn the_next_session_knows_what_happened() {
     - failed: `cargo fmt --check`: "exit 3: oops"
     - left to do, in the agent's words: "a test for fragments"
 
-    More: `nmem show s<number>` for a session, `nmem search WORDS` for everything.
+    More: `nmem show u<number>` for a piece of work, `s<number>` for a session, `nmem search WORDS` for everything.
     "#);
 }
 

@@ -83,6 +83,11 @@ pub fn run(args: &Arguments) -> Result<()> {
     };
     let (units, found) = match &store {
         Some(store) => chosen(args, store, place.row.as_ref().map(|row| row.id), since, limit)?,
+        None if !args.ids.is_empty() || args.session.is_some() => {
+            return Err(
+                Failure::new("nothing is recorded yet", "recording begins with the first session after `nmem install`").into()
+            );
+        }
         None => (Vec::new(), 0),
     };
     let name = if args.all { "all projects" } else { place.name().unwrap_or("no project") };

@@ -6,7 +6,8 @@
 use super::clean::{code, prose, quoted};
 use super::style::Style;
 use super::time;
-use crate::model::{Change, Digest, Failed, Millis, State, Turn};
+use super::units::headline;
+use crate::model::{Change, Digest, Failed, Millis, State, Turn, UnitRow};
 
 /// Turns of the newest session, and of the session's own record after a compaction.
 const TURNS: usize = 4;
@@ -44,7 +45,7 @@ impl Block {
 }
 
 /// Writes the block for an agent, at most `budget` bytes; empty where there is nothing to say.
-pub fn for_agent(occasion: Occasion, digests: &[Digest], budget: usize) -> String {
+pub fn for_agent(occasion: Occasion, digests: &[Digest], units: &[UnitRow], budget: usize) -> String {
     let Some(newest) = digests.first() else { return String::new() };
     let mut block = Block { text: String::new(), budget };
     match occasion {
@@ -58,6 +59,9 @@ pub fn for_agent(occasion: Occasion, digests: &[Digest], budget: usize) -> Strin
     };
     if occasion == Occasion::Compacted {
         details(&mut block, newest, OWN_TURNS);
+        if units.len() > 1 {
+            pieces(&mut block, "\nPieces of work in it, the newest first:", &units.iter().collect::<Vec<_>>());
+        }
         return block.text;
     }
     let (at_work, past): (Vec<&Digest>, Vec<&Digest>) = digests.iter().partition(|d| d.state == State::AtWork);
@@ -71,14 +75,43 @@ pub fn for_agent(occasion: Occasion, digests: &[Digest], budget: usize) -> Strin
     for session in at_work {
         block.push(&format!("\nAt work right now in another session, {}: {}", heading(session), gist(session)));
     }
-    for (i, digest) in past.iter().enumerate().filter(|(i, _)| *i != told).map(|(_, digest)| digest).enumerate() {
-        let begin = if i == 0 { "\nOther sessions, the newest first:\n" } else { "" };
-        if !block.push(&format!("{begin}- {}: {}", heading(digest), gist(digest))) {
+    // A session of one piece is told already.
+    let last = past.get(told).map(|digest| digest.session.id);
+    let of_last = units.iter().filter(|unit| Some(unit.session) == last).count();
+    let others: Vec<&UnitRow> = units.iter().filter(|unit| Some(unit.session) != last || of_last > 1).collect();
+    pieces(&mut block, "\nPieces of work, the newest first:", &others);
+    block.push(
+        "\nMore: `nmem show u<number>` for a piece of work, `s<number>` for a session, `nmem search WORDS` for everything.",
+    );
+    block.text
+}
+
+/// Units, each on a line, as many as there is room for.
+fn pieces(block: &mut Block, title: &str, units: &[&UnitRow]) {
+    for (i, unit) in units.iter().enumerate() {
+        let begin = if i == 0 { format!("{title}\n") } else { String::new() };
+        if !block.push(&format!("{begin}- {}", piece(unit))) {
             break;
         }
     }
-    block.push("\nMore: `nmem show s<number>` for a session, `nmem search WORDS` for everything.");
-    block.text
+}
+
+/// `2026-11-20 14:02, 38 min, done (u12): "Fix the login", changed `src/login.rs`, committed "login: …"`
+fn piece(unit: &UnitRow) -> String {
+    let mut head = vec![format!("{} {}", time::day(unit.started_at), time::clock(unit.started_at))];
+    head.extend((unit.active_ms >= 60_000).then(|| time::span(unit.active_ms)));
+    head.extend(unit.outcome.clone().filter(|outcome| outcome != "unknown"));
+    let mut parts =
+        vec![unit.intent.as_deref().map_or("no prompt was recorded".to_string(), |text| quoted(&prose(headline(text)), 140))];
+    let edited: Vec<String> = unit.files.iter().filter(|f| f.edits > 0).take(3).map(|f| code(&f.path, 80)).collect();
+    if !edited.is_empty() {
+        parts.push(format!("changed {}", edited.join(", ")));
+    }
+    parts.extend(unit.commits.last().map(|commit| format!("committed {}", quoted(&commit.subject, 80))));
+    if matches!(unit.outcome.as_deref(), Some("struggling" | "abandoned")) {
+        parts.extend(unit.evidence.clone());
+    }
+    format!("{} (u{}): {}", head.join(", "), unit.id, parts.join(", "))
 }
 
 fn did_something(digest: &Digest) -> bool {

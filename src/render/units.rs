@@ -21,10 +21,20 @@ pub fn id(unit: &UnitRow) -> String {
 
 /// What the unit is about, on one line.
 fn intent(unit: &UnitRow, width: usize) -> String {
-    match unit.intent.as_deref().map(|text| line(&prose(text), width)).filter(|text| !text.is_empty()) {
+    match unit.intent.as_deref().map(|text| line(&prose(headline(text)), width)).filter(|text| !text.is_empty()) {
         Some(text) => text,
         None => "(no prompt was recorded)".to_string(),
     }
+}
+
+/// Of a prompt the part that names the work: of a plan its heading, else the first line.
+pub(super) fn headline(text: &str) -> &str {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default();
+    let mut heading = || lines.find_map(|line| line.strip_prefix('#')).map(|line| line.trim_start_matches('#').trim());
+    let plan = first.to_lowercase().starts_with("implement the following") && first.ends_with(':');
+    let named = if plan { heading().unwrap_or(first) } else { first };
+    named.strip_prefix("Plan:").unwrap_or(named).trim()
 }
 
 /// One unit as JSON, with the keys of COMMANDS.md.
@@ -240,4 +250,20 @@ fn thousands(n: i64) -> String {
 fn count(n: i64, what: &str) -> String {
     let plural = if what == "piece of work" { "pieces of work".to_string() } else { format!("{what}s") };
     if n == 1 { format!("1 {what}") } else { format!("{n} {plural}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_is_called_by_its_heading() {
+        assert_eq!(
+            headline("Implement the following plan:\n\n# Plan: Status in the terminal\n\n## Context"),
+            "Status in the terminal"
+        );
+        assert_eq!(headline("\n  why does it fail?\nmore"), "why does it fail?");
+        assert_eq!(headline(""), "");
+        assert_eq!(ranges(&[1, 2, 3, 5]), "1-3, 5");
+    }
 }

@@ -7,7 +7,7 @@ use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, params};
 
 /// Phases that are told of a unit.
-const PHASES: usize = 8;
+const PHASES: usize = 6;
 /// Sessions of a project that are looked at when it has no open end in time.
 const SESSIONS: i64 = 2000;
 
@@ -74,6 +74,14 @@ impl Store {
     pub fn units_of_session(&self, session: i64) -> Result<Vec<UnitRow>> {
         let sql = format!("{UNIT} WHERE u.session_id = ?1 ORDER BY u.started_at, u.id");
         let found: Vec<_> = self.conn.prepare_cached(&sql)?.query_map([session], unit)?.collect::<Result<_, _>>()?;
+        found.into_iter().map(|unit| self.whole(unit)).collect()
+    }
+
+    /// The last units of a session, the newest first.
+    pub fn last_units(&self, session: i64, limit: usize) -> Result<Vec<UnitRow>> {
+        let sql = format!("{UNIT} WHERE u.session_id = ?1 ORDER BY u.id DESC LIMIT ?2");
+        let found: Vec<_> =
+            self.conn.prepare_cached(&sql)?.query_map([session, limit as i64], unit)?.collect::<Result<_, _>>()?;
         found.into_iter().map(|unit| self.whole(unit)).collect()
     }
 

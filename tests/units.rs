@@ -1,0 +1,256 @@
+//! Work units, as their users see them: through the hooks, and through `nmem units`.
+
+mod world;
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+use std::io::Write;
+use std::process::Stdio;
+use world::World;
+
+const MINUTE: i64 = 60_000;
+/// 2026-11-20 09:00 UTC
+const NINE: i64 = 1_795_165_200_000;
+
+/// A session that is told event by event, a minute between them.
+struct Session<'a> {
+    world: &'a World,
+    id: &'a str,
+    at: i64,
+    used: usize,
+    asked: usize,
+}
+
+impl<'a> Session<'a> {
+    fn new(world: &'a World, id: &'a str) -> Session<'a> {
+        Session { world, id, at: NINE, used: 0, asked: 0 }
+    }
+
+    fn tell(&mut self, mut payload: Value) -> &mut Self {
+        self.at += MINUTE;
+        payload["session_id"] = json!(self.id);
+        payload["cwd"] = json!(self.world.project());
+        payload["prompt_id"] = json!(format!("{}-p{}", self.id, self.asked));
+        let mut hook = self.world.command(&["record"]);
+        let mut hook = hook.env("NMEM_NOW", self.at.to_string()).stdin(Stdio::piped()).spawn().unwrap();
+        hook.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).unwrap();
+        let out = self.world.finish(hook);
+        assert_eq!((out.stderr.as_str(), out.code), ("", Some(0)));
+        self
+    }
+
+    fn ask(&mut self, prompt: &str) -> &mut Self {
+        self.asked += 1;
+        self.tell(json!({"hook_event_name": "UserPromptSubmit", "prompt": prompt}))
+    }
+
+    fn uses(&mut self, tool: &str, input: Value, response: Value) -> &mut Self {
+        self.used += 1;
+        let id = format!("{}-t{}", self.id, self.used);
+        self.tell(json!({"hook_event_name": "PostToolUse", "tool_name": tool, "tool_input": input, "tool_response": response, "tool_use_id": id}))
+    }
+
+    fn edit(&mut self, file: &str) -> &mut Self {
+        let path = self.world.project().join(file);
+        self.uses("Read", json!({"file_path": path}), json!({"type": "text"}));
+        self.uses("Edit", json!({"file_path": path, "old_string": "a", "new_string": "b"}), json!({"filePath": path}))
+    }
+
+    fn bash(&mut self, command: &str, stdout: &str) -> &mut Self {
+        self.uses("Bash", json!({"command": command}), json!({"stdout": stdout, "stderr": "", "interrupted": false}))
+    }
+
+    fn close(&mut self, text: &str) -> &mut Self {
+        self.tell(json!({"hook_event_name": "Stop", "last_assistant_message": text}))
+    }
+
+    fn end(&mut self) -> &mut Self {
+        self.tell(json!({"hook_event_name": "SessionEnd", "reason": "other"}))
+    }
+
+    /// A login is mended, tested, committed; then something else altogether is asked for, and gone on with.
+    fn a_morning(&mut self) -> &mut Self {
+        self.ask("The login page rejects valid passwords with an umlaut, please find out why and fix the password hashing");
+        self.edit("src/login/password.rs").edit("src/login/hash.rs");
+        self.bash("cargo test login", "test result: ok. 12 passed");
+        self.bash("git commit -am 'login: hash passwords as NFC'", "[main 1a2b3c4] login: hash passwords as NFC");
+        self.close("Done: passwords are normalised before hashing, all tests pass. I committed it.");
+        self.at += 40 * MINUTE;
+        self.ask("Now let's write the release notes: collect the merged pull requests since version 2.3 and add a changelog section for customers");
+        self.bash("gh pr list --state merged", "#41 faster export\n#44 darker theme");
+        self.edit("docs/CHANGELOG.md").edit("docs/release-notes.md");
+        self.close("The release notes for version 2.4 are written. Shall I also mention the darker theme?");
+        self.ask("yes please");
+        self.edit("docs/release-notes.md");
+        self.close("Added the darker theme to the release notes.")
+    }
+}
+
+fn units(world: &World, args: &[&str]) -> Vec<Value> {
+    let said = world.nmem(&[&["units", "--json", "--limit", "0"], args].concat());
+    said.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn a_new_goal_begins_a_unit_and_a_yes_goes_on_with_it() {
+    let world = World::new();
+    Session::new(&world, "morning-of-two-things").a_morning().end();
+    assert_snapshot!(world.nmem(&["units"]).text(), @"
+    2026-11-20
+    u2  09:49  9 min
+        Now let's write the release notes: collect the merged pull requests since version 2.3 and add a changelog section for cu…
+        2 prompts (2-3), investigation 2 → execution 1 → investigation 1 → execution 1 → investigation 1 → execution 1
+        docs/release-notes.md (2 edits), docs/CHANGELOG.md (1 edit)
+    u1  09:01  7 min  done
+        The login page rejects valid passwords with an umlaut, please find out why and fix the password hashing
+        prompt 1, investigation 1 → execution 1 → investigation 1 → execution 1 → verification 1 → completion 1
+        src/login/hash.rs (1 edit), src/login/password.rs (1 edit)
+        1a2b3c4 login: hash passwords as NFC
+    [exit 0]
+    ");
+    let units = units(&world, &[]);
+    assert_eq!(units.iter().map(|unit| unit["prompts"].clone()).collect::<Vec<_>>(), [json!([2, 3]), json!([1])]);
+    assert_eq!(units[0]["boundary"]["prompt"], 2);
+    assert!(units[0]["boundary"]["score"].as_f64().unwrap() > 0.0);
+    let signal = &units[0]["boundary"]["signals"]["committed_before"];
+    assert!(signal["value"] == 1.0 && signal["weight"].as_f64().unwrap() > 0.0, "{signal}");
+    assert_eq!(units[1]["commits"], json!([{"sha": "1a2b3c4", "subject": "login: hash passwords as NFC"}]));
+    assert_eq!(units[1]["files"][0], json!({"path": "src/login/hash.rs", "reads": 1, "edits": 1}));
+}
+
+#[test]
+fn why_explains_in_words_and_a_report_can_be_sent() {
+    let world = World::new();
+    Session::new(&world, "morning-of-two-things").a_morning().end();
+    let why = world.nmem(&["units", "--why"]).text();
+    assert!(why.contains("begins at prompt 2: ") && why.contains("a commit right before it (committed_before 1.00 × "), "{why}");
+    assert_snapshot!(world.nmem(&["units", "--format", "md"]).text(), @"
+    # project: 2026-11-14 to 2026-11-21
+
+    2 pieces of work in 16 min: 1 commit, 4 files changed.
+
+    ## Friday, 2026-11-20
+
+    - **The login page rejects valid passwords with an umlaut, please find out why and fix the password hash…** (done, 7 min)
+      - `1a2b3c4` login: hash passwords as NFC
+      - changed `src/login/hash.rs`, `src/login/password.rs`
+    - **Now let's write the release notes: collect the merged pull requests since version 2.3 and add a chan…** (9 min)
+      - changed `docs/release-notes.md`, `docs/CHANGELOG.md`
+    [exit 0]
+    ");
+    assert_snapshot!(world.nmem(&["show", "u1"]).text(), @"
+    u1  09:01  7 min  done
+        The login page rejects valid passwords with an umlaut, please find out why and fix the password hashing
+        prompt 1, investigation 1 → execution 1 → investigation 1 → execution 1 → verification 1 → completion 1
+        src/login/hash.rs (1 edit), src/login/password.rs (1 edit)
+        1a2b3c4 login: hash passwords as NFC
+        begins at prompt 1: the session began
+        done: 1 commit
+        session s1
+    [exit 0]
+    ");
+}
+
+#[test]
+fn what_a_unit_was_is_in_the_next_session_s_context() {
+    let world = World::new();
+    Session::new(&world, "morning-of-two-things").a_morning().end();
+    let text: Value = world.nmem(&["context", "--json"]).json();
+    let text = text["text"].as_str().unwrap();
+    assert!(text.contains("Pieces of work, the newest first:") && text.contains("(u1): \"The login page"), "{text}");
+}
+
+#[test]
+fn a_resumed_session_goes_on_with_its_unit_and_clear_begins_one() {
+    let world = World::new();
+    let mut session = Session::new(&world, "resumed-and-cleared");
+    session.ask("Please add a dark theme to the settings page").edit("src/theme.rs").close("Half of it is there.").end();
+    assert_eq!(units(&world, &[])[0]["closed_by"], "session end");
+    session.tell(json!({"hook_event_name": "SessionStart", "source": "resume"}));
+    session.ask("go on").edit("src/theme.rs").close("The dark theme is there.");
+    let one = units(&world, &[]);
+    assert_eq!((one.len(), &one[0]["state"], &one[0]["prompts"]), (1, &json!("open"), &json!([1, 2])));
+    session.tell(json!({"hook_event_name": "SessionStart", "source": "clear"}));
+    session.ask("go on").edit("src/theme.rs").close("More of the theme.");
+    let two = units(&world, &[]);
+    assert_eq!((two.len(), &two[0]["boundary"]["reason"], &two[1]["closed_by"]), (2, &json!("/clear"), &json!("clear")));
+}
+
+#[test]
+fn compaction_is_no_boundary_and_sessions_beside_each_other_stay_apart() {
+    let world = World::new();
+    let (mut a, mut b) = (Session::new(&world, "session-a-of-two"), Session::new(&world, "session-b-of-two"));
+    a.ask("Please make the export of large tables faster").edit("src/export.rs");
+    b.ask("Write a test for the importer").edit("tests/import.rs");
+    a.tell(json!({"hook_event_name": "SessionStart", "source": "compact"}));
+    a.edit("src/export.rs").close("The export streams now.");
+    b.edit("tests/import.rs").close("The importer has a test.");
+    let files = |id: &str| {
+        let units = units(&world, &["--session", id]);
+        assert_eq!(units.len(), 1);
+        units[0]["files"].as_array().unwrap().iter().map(|f| f["path"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(files("session-a-of-two"), [json!("src/export.rs")]);
+    assert_eq!(files("session-b-of-two"), [json!("tests/import.rs")]);
+}
+
+#[test]
+fn a_unit_is_closed_when_its_client_is_gone_or_silent() {
+    let world = World::new();
+    let mut left = Session::new(&world, "left-open-by-its-client");
+    left.ask("Please look into the flaky test").edit("tests/flaky.rs");
+    assert_eq!(units(&world, &[])[0]["state"], "open");
+    let mut next = Session::new(&world, "the-next-session-here");
+    next.tell(json!({"hook_event_name": "SessionStart", "source": "startup"}));
+    assert_eq!(units(&world, &[])[0]["state"], "open", "another session is no reason");
+    next.at += 13 * 60 * MINUTE;
+    next.tell(json!({"hook_event_name": "SessionStart", "source": "startup"}));
+    assert_eq!(units(&world, &[])[0]["closed_by"], "silence");
+    left.at = next.at;
+    left.ask("and now?").close("It is flaky because of the clock.");
+    assert_eq!(units(&world, &["--session", "left-open-by-its-client"]).len(), 1, "its unit goes on");
+}
+
+#[test]
+fn a_subagent_s_work_belongs_to_the_unit_that_started_it_also_when_it_reports_late() {
+    let world = World::new();
+    let mut session = Session::new(&world, "with-a-late-subagent");
+    session.a_morning();
+    let late = json!({"hook_event_name": "PostToolUse", "tool_name": "Read", "tool_use_id": "late", "agent_id": "a1",
+        "tool_input": {"file_path": world.project().join("src/login/late.rs")}, "tool_response": {"type": "text"}});
+    session.asked = 1;
+    session.tell(late);
+    let login = &units(&world, &[])[1];
+    assert!(login["files"].as_array().unwrap().iter().any(|file| file["path"] == "src/login/late.rs"), "{login}");
+}
+
+#[test]
+fn what_is_forgotten_is_in_no_unit() {
+    let world = World::new();
+    Session::new(&world, "morning-of-two-things").a_morning().end();
+    world.nmem(&["forget", "--match", "umlaut", "--yes"]);
+    assert!(!world.nmem(&["units", "--json", "--limit", "0"]).text().contains("umlaut"));
+    world.nmem(&["forget", "u2", "--yes"]);
+    let left = units(&world, &[]);
+    assert!(left.iter().all(|unit| unit["id"] != "u2") && !left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn streams_are_replayed_and_lines_that_are_no_events_are_passed_over() {
+    let world = World::new();
+    let stream = world.project().join("stream.jsonl");
+    let events = [
+        json!({"event": "UserPromptSubmit", "prompt": "Fix the login of customers with two accounts", "ts": "2026-01-16T18:00:00Z"}),
+        json!({"event": "Stop", "last_assistant_message": "Fixed.", "ts": "2026-01-16T18:05:00Z"}),
+        json!({"event": "UserPromptSubmit", "prompt": "ok, thanks", "ts": "2026-01-16T18:06:00Z"}),
+    ];
+    let lines: Vec<String> = events.iter().map(Value::to_string).chain(["half a li".to_string()]).collect();
+    std::fs::write(&stream, lines.join("\n")).unwrap();
+    let said = world.nmem(&["units", "--replay", stream.to_str().unwrap()]).text();
+    assert!(said.contains(r#""inline":[],"inner":[],"starts":[]"#) && said.contains("1 lines are no hook events"), "{said}");
+    let said = world.nmem(&["units", "--replay", "nowhere.jsonl"]).text();
+    assert!(said.contains("cannot read nowhere.jsonl") && said.contains("[exit 1]"), "{said}");
+    assert!(world.nmem(&["units", "u99"]).text().contains("nothing is recorded yet"));
+    world.silently(&["UserPromptSubmit"]);
+    assert!(world.nmem(&["units", "u99"]).text().contains("u99 is no work unit"));
+}
