@@ -18,7 +18,7 @@ impl Tx<'_> {
     /// Judges what is open. `last_known`: the work on the last prompt is known, not only its text.
     pub(super) fn judge(&self, session: i64, mut rows: Vec<StepRow>, last_known: bool, at: Millis) -> Result<()> {
         let weights = Weights::default();
-        let inside = if last_known { inner_boundaries(&weights, &rows) } else { standing(&rows) };
+        let inside = if last_known { self.inner_boundaries(&weights, &rows)? } else { standing(&rows) };
         let mut groups = group(&rows, &inside);
         let far = groups.len().saturating_sub(WINDOW);
         for row in &rows[..groups.get(far).map_or(0, |group| group.rows.start)] {
@@ -51,19 +51,30 @@ impl Tx<'_> {
         }
         Ok(())
     }
-}
 
-/// Open steps in the middle of the work on a prompt that look like the beginning of a unit.
-fn inner_boundaries(weights: &Weights, rows: &[StepRow]) -> BTreeSet<i64> {
-    let is_inner = |row: &StepRow| !row.settled && row.step.asked.is_none();
-    let rows = &rows[rows.len().saturating_sub(WINDOW)..];
-    let Some(open) = rows.iter().position(is_inner).map(|at| at.max(1)) else { return BTreeSet::new() };
-    let from = rows[..open].iter().position(|row| row.unit == rows[open - 1].unit).unwrap_or(0);
-    let steps: Vec<Step> = rows.iter().map(|row| row.step.clone()).collect();
-    let places = Places::new(&steps, true);
-    let judgments: Vec<Judgment> = decide(weights, steps.len(), from, open, &|from, at| places.values(from, at));
-    let begins = judgments.iter().filter(|j| j.boundary && j.moment == Moment::Inside && is_inner(&rows[j.at]));
-    begins.map(|j| rows[j.at].id).collect()
+    /// Open steps in the middle of the work on a prompt that look like the beginning of a unit. Those that don't, with
+    /// enough behind them, are settled: the work on one prompt may have hundreds of steps.
+    fn inner_boundaries(&self, weights: &Weights, rows: &[StepRow]) -> Result<BTreeSet<i64>> {
+        let is_inner = |row: &StepRow| !row.settled && row.step.asked.is_none();
+        let rows = &rows[rows.len().saturating_sub(WINDOW)..];
+        let Some(open) = rows.iter().position(is_inner).map(|at| at.max(1)) else { return Ok(BTreeSet::new()) };
+        let from = rows[..open].iter().rposition(|row| row.unit != rows[open - 1].unit).map_or(0, |at| at + 1);
+        let steps: Vec<Step> = rows.iter().map(|row| row.step.clone()).collect();
+        let places = Places::new(&steps, true);
+        let mut begins = BTreeSet::new();
+        for judgment in decide(weights, steps.len(), from, open, &|from, at| places.values(from, at)) {
+            let row = &rows[judgment.at];
+            if judgment.moment != Moment::Inside || !is_inner(row) {
+                continue;
+            }
+            if judgment.boundary {
+                begins.insert(row.id);
+            } else if judgment.at + SETTLED_AFTER < rows.len() && rows[judgment.at - 1].unit == row.unit {
+                self.settle(row.id)?;
+            }
+        }
+        Ok(begins)
+    }
 }
 
 /// Steps in the middle of the work on a prompt with which a unit begins, as it stands.
