@@ -116,8 +116,11 @@ pub fn play(store: &mut Store, events: &[Replayed]) -> Result<Starts> {
         let Some(boundary) = unit.boundary else { continue };
         match (boundary.prompt, boundary.first_seq) {
             (Some(prompt), _) => out.starts.push(prompt),
-            (None, Some(seq)) => out.inner.extend(used.get(seq as usize - 1).map(|line| (*line, boundary.reason))),
-            (None, None) => {}
+            // Where a session is met at work nothing was weighed.
+            (None, Some(seq)) if boundary.score.is_some() => {
+                out.inner.extend(used.get(seq as usize - 1).map(|line| (*line, boundary.reason)))
+            }
+            _ => {}
         }
     }
     // A unit begins with the first prompt anyway.

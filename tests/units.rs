@@ -225,6 +225,28 @@ fn a_subagent_s_work_belongs_to_the_unit_that_started_it_also_when_it_reports_la
 }
 
 #[test]
+fn what_comes_for_a_distilled_unit_is_its_addendum() {
+    let world = World::new();
+    let mut session = Session::new(&world, "with-a-distilled-unit");
+    session.a_morning();
+    // What distilling writes.
+    let distilled = "UPDATE work_units SET state = 'distilled', distilled_seq = 6 WHERE id = 1; UPDATE steps SET settled = 1";
+    world.connect().execute_batch(distilled).unwrap();
+    session.asked = 1;
+    session.edit("src/login/late.rs");
+    let login = &units(&world, &[])[1];
+    assert_eq!((&login["state"], &login["addendum"], &login["tool_uses"]), (&json!("distilled"), &json!(2), &json!(8)));
+}
+
+#[test]
+fn a_slash_command_names_its_unit() {
+    let world = World::new();
+    let mut session = Session::new(&world, "begun-by-a-command");
+    session.ask("/review").edit("src/a.rs").close("Reviewed.").ask("does the migration create a new branch?").close("Yes.");
+    assert_eq!(units(&world, &[])[0]["intent"], "/review");
+}
+
+#[test]
 fn what_is_forgotten_is_in_no_unit() {
     let world = World::new();
     Session::new(&world, "morning-of-two-things").a_morning().end();

@@ -31,6 +31,7 @@ const RUNS: usize = 200;
 fn main() {
     let args: Vec<String> = std::env::args().collect();
     let asked = |name: &str| args.iter().any(|arg| arg == name);
+    score::check();
     let folder =
         std::env::var_os("NMEM_BENCH_DATA").map_or_else(|| PathBuf::from("../shared/bench"), PathBuf::from).join("units");
     if !folder.join("labels.json").exists() {

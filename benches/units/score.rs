@@ -147,3 +147,15 @@ fn rates(hits: usize, predicted: usize, truth: usize) -> (f64, f64, f64) {
     let (p, r) = (share(predicted, truth), share(truth, predicted));
     (p, r, if p + r > 0.0 { 2.0 * p * r / (p + r) } else { 0.0 })
 }
+
+/// Scores a small example and compares with what `../shared/bench/units/score.py` makes of it: run before every bench.
+pub fn check() {
+    let truth = |prompts, boundaries, optional| Truth { hand: true, prompts, boundaries, optional };
+    let (a, b) = (truth(12, vec![3, 7], vec![5]), truth(6, Vec::new(), Vec::new()));
+    let k = half_unit(&[&a, &b]);
+    let (by_stream, pooled) = score(&[(&a, vec![4, 5, 7]), (&b, vec![2])], k);
+    let round = |s: &Scores| [s.pk, s.wd, s.precision, s.recall, s.f1, s.f1_1].map(|x| (x * 1000.0).round() / 1000.0);
+    assert_eq!(round(&by_stream), [0.35, 0.35, 0.25, 0.25, 0.25, 0.5]);
+    assert_eq!(round(&pooled), [0.286, 0.286, 0.333, 0.5, 0.4, 0.8]);
+    assert_eq!((pooled.predicted, pooled.truth), (3, 2));
+}

@@ -1,7 +1,5 @@
 //! What a prompt is like, apart from its subject: long or terse, a question, a wish, a "yes, go on".
 
-use super::step::head;
-
 /// Words with which a person goes on with what is under way.
 const CONTINUING: &[&str] = &[
     "yes", "yeah", "yep", "ok", "okay", "sure", "go", "continue", "proceed", "no", "stop", "do", "please", "great", "perfect",
@@ -97,6 +95,8 @@ pub struct Asked {
     pub wishes: bool,
     /// It ends in a question mark.
     pub question: bool,
+    /// It begins with a command of the agent's (`/review`): that names the work, however short it is.
+    pub command: bool,
 }
 
 impl Asked {
@@ -118,12 +118,13 @@ impl Asked {
             chore: words.len() < 10 && among(CHORES, 10) > 0,
             orders: among(ORDERING, 6) > 0,
             wishes: WISHES.iter().any(|wish| begin.contains(wish)),
-            question: head(text.trim_end(), text.len()).ends_with('?'),
+            question: text.trim_end().ends_with('?'),
+            command: text.trim_start().starts_with('/'),
         }
     }
 
     pub(super) fn bits(&self) -> u8 {
-        let flags = [self.continues, self.answers, self.opens, self.chore, self.orders, self.wishes, self.question];
+        let flags = [self.continues, self.answers, self.opens, self.chore, self.orders, self.wishes, self.question, self.command];
         flags.iter().enumerate().fold(0, |bits, (at, flag)| bits | u8::from(*flag) << at)
     }
 
@@ -140,6 +141,7 @@ impl Asked {
             orders: flag(4),
             wishes: flag(5),
             question: flag(6),
+            command: flag(7),
         }
     }
 }
@@ -156,6 +158,7 @@ mod tests {
         assert!(next.question && !next.continues);
         assert!(Asked::of("I'd like to add a flag", 2).wishes);
         assert!(Asked::of("commit this and push", 2).chore);
+        assert!(Asked::of("/review", 1).command);
         assert_eq!(Asked::from_bits(next.words, next.meaning, next.shift_words, next.bits()), next);
     }
 }

@@ -107,7 +107,8 @@ impl Tx<'_> {
         let begun_before = rows.first().is_some_and(|row| row.unit == unit) && rows.len() >= STEPS_AT_HAND;
         let (outcome, evidence) = outcome(&steps.iter().map(|row| &row.step).collect::<Vec<_>>(), over);
         let says = |least: u16| {
-            let asked = steps.iter().filter(|row| row.step.asked.as_ref().is_some_and(|asked| asked.meaning >= least));
+            let asked =
+                steps.iter().filter(|row| row.step.asked.as_ref().is_some_and(|asked| asked.meaning >= least || asked.command));
             asked.filter_map(|row| row.prompt).next()
         };
         let intent = match says(MEANING).or_else(|| says(0)) {
