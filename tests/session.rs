@@ -138,6 +138,7 @@ fn one_thing_is_shown_whole() {
     ");
     insta::assert_snapshot!(world.nmem(&["show", "t2"]).text(), @r#"
     t2  2026-11-21 09:03  Bash (command test), failed, number 2 of s1
+      in u1
       for p1: Fix the login: it loses the query string
       what:
         cargo test login

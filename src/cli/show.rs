@@ -172,6 +172,9 @@ fn tool_text(store: &Store, tool: &ToolUseRow, style: Style) -> Result<String> {
         tool.seq,
         tool.session_id
     );
+    if let Some(unit) = store.unit_of_tool_use(tool.id)? {
+        out += &format!("  in u{unit}\n");
+    }
     if let Some(prompt) = tool.prompt_id.map(|id| store.prompt_by_row(id)).transpose()?.flatten() {
         out += &format!("  for p{}: {}\n", prompt.id, line(&prompt.text, 120));
     }
@@ -201,13 +204,14 @@ fn agent_session(store: &Store, id: i64) -> Result<Option<String>> {
 fn prompt_json(store: &Store, prompt: &PromptRow) -> Result<Value> {
     Ok(json!({
         "id": format!("p{}", prompt.id), "kind": "prompt", "source": prompt.source, "type": prompt.kind, "number": prompt.number,
-        "session": agent_session(store, prompt.session_id)?, "agent_id": prompt.agent_id, "text": prompt.text, "created_at": prompt.received_at,
+        "session": agent_session(store, prompt.session_id)?, "unit": store.unit_of_prompt(prompt.session_id, prompt.id)?.map(|id| format!("u{id}")), "agent_id": prompt.agent_id, "text": prompt.text, "created_at": prompt.received_at,
     }))
 }
 
 fn tool_json(store: &Store, tool: &ToolUseRow) -> Result<Value> {
     Ok(json!({
         "id": format!("t{}", tool.id), "kind": "tool", "session": agent_session(store, tool.session_id)?, "seq": tool.seq,
+        "unit": store.unit_of_tool_use(tool.id)?.map(|id| format!("u{id}")),
         "prompt": tool.prompt_id.map(|id| format!("p{id}")), "tool_use_id": tool.tool_use_id, "tool_name": tool.tool_name, "type": tool.kind,
         "command": tool.command_kind, "path": tool.path, "content": tool.content, "input": tool.input, "outcome": tool.outcome,
         "succeeded": tool.succeeded, "metadata": tool.metadata, "created_at": tool.received_at,

@@ -90,6 +90,10 @@ pub fn run(args: &Arguments) -> Result<()> {
         }
         None => (Vec::new(), 0),
     };
+    if place.name().is_none() && !args.all && args.ids.is_empty() && args.session.is_none() {
+        let what = "this folder is no project (the home folder and / never are one)";
+        return Err(Failure::new(what, "change into one, or `nmem units --all`").into());
+    }
     let name = if args.all { "all projects" } else { place.name().unwrap_or("no project") };
     match args.format {
         _ if args.json || args.format == Format::Json => {

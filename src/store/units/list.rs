@@ -92,6 +92,18 @@ impl Store {
         found.map(|unit| self.whole(unit)).transpose()
     }
 
+    /// The unit that a tool use belongs to; `None` for one from before there were units.
+    pub fn unit_of_tool_use(&self, id: i64) -> Result<Option<i64>> {
+        let sql = "SELECT s.work_unit_id FROM tool_uses t JOIN steps s ON s.id = t.step_id WHERE t.id = ?1";
+        Ok(self.conn.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional()?)
+    }
+
+    /// The unit in which a user's prompt stands.
+    pub fn unit_of_prompt(&self, session: i64, id: i64) -> Result<Option<i64>> {
+        let sql = "SELECT work_unit_id FROM steps WHERE session_id = ?1 AND prompt_id = ?2 ORDER BY id LIMIT 1";
+        Ok(self.conn.prepare_cached(sql)?.query_row([session, id], |row| row.get(0)).optional()?)
+    }
+
     /// Adds what a unit's steps, files, commits and boundaries say.
     fn whole(&self, (mut unit, distilled): (UnitRow, Option<i64>)) -> Result<UnitRow> {
         let key = [unit.session, unit.id];
