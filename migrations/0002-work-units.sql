@@ -3,7 +3,7 @@
 -- late evidence moves a step by changing one number. Times are Unix milliseconds.
 
 CREATE TABLE work_units (
-  id            INTEGER PRIMARY KEY,
+  id            INTEGER PRIMARY KEY AUTOINCREMENT,  -- a unit that is gone gives its id to no other
   session_id    INTEGER NOT NULL REFERENCES sessions(id),
   state         TEXT NOT NULL,        -- open, closed, distilled
   closed_by     TEXT,                 -- boundary, clear, session end, client gone, silence

@@ -3,12 +3,13 @@
 //! A stream is JSON Lines, an event a line, as hooks are given them; `event` may stand for `hook_event_name` and `ts` for
 //! the time. What a stream lacks (session, folder, time) is filled in.
 
-use crate::model::{Event, Files, Happening, Millis, Platform};
+use crate::model::{Event, Files, Millis, Platform};
 use crate::platforms::{Surroundings, decode};
 use crate::redact::Clean;
 use crate::store::{PERSON_WAIT, Store};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +21,8 @@ const BYTES: u64 = 1 << 30;
 pub struct Replayed {
     /// The line that told of it, from 0.
     pub line: usize,
+    /// How many prompts the stream told before it, itself not counted: the index of a prompt, whether it is stored or not.
+    pub prompt: usize,
     pub event: Clean<Event>,
 }
 
@@ -76,7 +79,7 @@ pub fn read(path: &Path, session: &str, skip_tools: &[String], complete: Complet
         .map(|(at, line)| (at, serde_json::from_str::<Value>(line).ok().filter(Value::is_object)))
         .collect();
     let folder = common_folder(lines.iter().filter_map(|(_, value)| value.as_ref()));
-    let (mut events, mut skipped, mut now) = (Vec::new(), 0, 0);
+    let (mut events, mut skipped, mut now, mut prompts) = (Vec::new(), 0, 0, 0);
     for (line, value) in lines {
         let Some(mut value) = value else {
             skipped += 1;
@@ -89,9 +92,13 @@ pub fn read(path: &Path, session: &str, skip_tools: &[String], complete: Complet
                 value[key] = other;
             }
         }
+        // A session of one file is none of another's.
+        value["session_id"] = json!(format!("{session}-{}", value["session_id"].as_str().unwrap_or_default()));
+        let prompt = prompts;
+        prompts += usize::from(value["hook_event_name"] == "UserPromptSubmit");
         let around = Surroundings { now, skip_tools };
         match decode(Platform::ClaudeCode, &value, &around) {
-            Ok(Some(event)) => events.push(Replayed { line, event: complete(event) }),
+            Ok(Some(event)) => events.push(Replayed { line, prompt, event: complete(event) }),
             Ok(None) => {}
             Err(_) => skipped += 1,
         }
@@ -99,38 +106,52 @@ pub fn read(path: &Path, session: &str, skip_tools: &[String], complete: Complet
     Ok((events, skipped))
 }
 
+/// What of a session stands where in the stream: its prompts and its tool uses, in their order.
+#[derive(Default)]
+struct Stored {
+    row: i64,
+    prompts: Vec<usize>,
+    tool_uses: Vec<usize>,
+}
+
 /// Plays a stream into a store, and tells where its units begin.
 pub fn play(store: &mut Store, events: &[Replayed]) -> Result<Starts> {
-    let mut used = Vec::new();
+    let mut sessions: BTreeMap<&str, Stored> = BTreeMap::new();
     for replayed in events {
-        store.write(|tx| tx.store_event(&replayed.event, None, &|_| None))?;
-        if matches!(replayed.event.what, Happening::ToolUsed(_)) {
-            used.push(replayed.line);
+        let event = &replayed.event;
+        store.write(|tx| tx.store_event(event, None, &|_| None))?;
+        let row = store.session_by_agent_id(event.platform, &event.session)?.context("nothing was stored")?;
+        let stored = sessions.entry(&event.session).or_default();
+        stored.row = row.id;
+        // What was told twice, or is not to be remembered, has no number.
+        if row.prompts as usize > stored.prompts.len() {
+            stored.prompts.push(replayed.prompt);
+        }
+        if row.tool_uses as usize > stored.tool_uses.len() {
+            stored.tool_uses.push(replayed.line);
         }
     }
-    let Some(last) = events.last() else { return Ok(Starts::default()) };
-    let session = store.session_by_agent_id(last.event.platform, &last.event.session)?.context("nothing was stored")?.id;
-    store.write(|tx| tx.end_of_stream(session, last.event.at))?;
-    let mut out = Starts { inline: store.inline_starts(session)?, ..Starts::default() };
-    for unit in store.units_of_session(session)? {
-        let Some(boundary) = unit.boundary else { continue };
-        match (boundary.prompt, boundary.first_seq) {
-            (Some(prompt), _) => out.starts.push(prompt),
-            // Where a session is met at work nothing was weighed.
-            (None, Some(seq)) if boundary.score.is_some() => {
-                out.inner.extend(used.get(seq as usize - 1).map(|line| (*line, boundary.reason)))
+    let mut out = Starts::default();
+    for stored in sessions.values() {
+        store.write(|tx| tx.end_of_stream(stored.row, events.last().map_or(0, |last| last.event.at)))?;
+        let prompt = |number: i64| stored.prompts.get(usize::try_from(number).ok()?.checked_sub(1)?).map(|at| *at as i64);
+        out.inline.extend(store.inline_starts(stored.row)?.into_iter().filter_map(prompt));
+        for boundary in store.units_of_session(stored.row)?.into_iter().filter_map(|unit| unit.boundary) {
+            match (boundary.prompt, boundary.first_seq) {
+                (Some(number), _) => out.starts.extend(prompt(number)),
+                // Where a session is met at work nothing was weighed.
+                (None, Some(seq)) if boundary.score.is_some() => {
+                    out.inner.extend(stored.tool_uses.get(seq as usize - 1).map(|line| (*line, boundary.reason)));
+                }
+                _ => {}
             }
-            _ => {}
         }
     }
-    // A unit begins with the first prompt anyway.
-    let place = |prompts: &mut Vec<i64>| {
-        prompts.retain(|number| *number > 1);
-        prompts.iter_mut().for_each(|number| *number -= 1);
-        prompts.sort_unstable();
-    };
-    place(&mut out.starts);
-    place(&mut out.inline);
+    for places in [&mut out.starts, &mut out.inline] {
+        // A unit begins with the first prompt anyway.
+        places.retain(|place| *place > 0);
+        places.sort_unstable();
+    }
     out.inner.sort_unstable();
     Ok(out)
 }

@@ -252,9 +252,16 @@ fn what_is_forgotten_is_in_no_unit() {
     Session::new(&world, "morning-of-two-things").a_morning().end();
     world.nmem(&["forget", "--match", "umlaut", "--yes"]);
     assert!(!world.nmem(&["units", "--json", "--limit", "0"]).text().contains("umlaut"));
+    let commit = world.count("SELECT id FROM tool_uses WHERE command_kind = 'commit'");
+    world.nmem(&["forget", &format!("t{commit}"), "--yes"]);
+    let login = &units(&world, &["u1"])[0];
+    assert_eq!((&login["commits"], &login["evidence"]), (&json!([]), &json!("checks passed after the last change")));
+    assert_eq!(login["phases"].as_array().unwrap().iter().map(|p| p["tool_uses"].as_i64().unwrap()).sum::<i64>(), 5);
     world.nmem(&["forget", "u2", "--yes"]);
     let left = units(&world, &[]);
     assert!(left.iter().all(|unit| unit["id"] != "u2") && !left.is_empty(), "{left:?}");
+    Session::new(&world, "another-session-later").ask("Design a new front page").close("Here is a design.");
+    assert_eq!(units(&world, &[]).iter().filter(|unit| unit["id"] == "u2").count(), 0, "an id is given once");
 }
 
 #[test]
@@ -270,6 +277,13 @@ fn streams_are_replayed_and_lines_that_are_no_events_are_passed_over() {
     std::fs::write(&stream, lines.join("\n")).unwrap();
     let said = world.nmem(&["units", "--replay", stream.to_str().unwrap()]).text();
     assert!(said.contains(r#""inline":[],"inner":[],"starts":[]"#) && said.contains("1 lines are no hook events"), "{said}");
+    // Prompts are counted as the file has them, stored or not; another session in it begins a unit.
+    let prompt =
+        |session: &str, text: &str| json!({"event": "UserPromptSubmit", "session_id": session, "prompt": text}).to_string();
+    let two = [prompt("a", "Fix the login"), prompt("a", "#nomem of this nothing"), prompt("b", "Write the manual")].join("\n");
+    std::fs::write(&stream, two).unwrap();
+    let said = world.nmem(&["units", "--replay", stream.to_str().unwrap()]).text();
+    assert!(said.contains(r#""starts":[2]"#), "{said}");
     let said = world.nmem(&["units", "--replay", "nowhere.jsonl"]).text();
     assert!(said.contains("cannot read nowhere.jsonl") && said.contains("[exit 1]"), "{said}");
     assert!(world.nmem(&["units", "u99"]).text().contains("nothing is recorded yet"));

@@ -1,5 +1,7 @@
 //! What a prompt is like, apart from its subject: long or terse, a question, a wish, a "yes, go on".
 
+use crate::words::is_cjk;
+
 /// Words with which a person goes on with what is under way.
 const CONTINUING: &[&str] = &[
     "yes", "yeah", "yep", "ok", "okay", "sure", "go", "continue", "proceed", "no", "stop", "do", "please", "great", "perfect",
@@ -104,18 +106,19 @@ impl Asked {
         let lower = text.to_lowercase();
         let strip = |word: &'_ str| -> String { word.trim_matches(|c: char| ",.!?)(\"'".contains(c)).to_string() };
         let words: Vec<String> = lower.split_whitespace().map(strip).collect();
+        // Two characters of a script without spaces are about a word.
+        let count = words.len() + text.chars().filter(|c| is_cjk(*c)).count() / 2;
         let first = words.first().map_or("", String::as_str);
         let among = |list: &[&str], most: usize| words.iter().take(most).filter(|w| list.contains(&w.as_str())).count();
         let begin = words.iter().take(8).map(String::as_str).collect::<Vec<_>>().join(" ");
         Asked {
-            words: words.len().min(u16::MAX.into()) as u16,
+            words: count.min(u16::MAX.into()) as u16,
             meaning: meaning as u16,
             continues: CONTINUING.contains(&first),
-            answers: words.len() <= 6
-                && (ANSWERING.contains(&first) || first.starts_with("option") || first.chars().count() == 1),
+            answers: count <= 6 && (ANSWERING.contains(&first) || first.starts_with("option") || first.chars().count() == 1),
             shift_words: among(SHIFTING, 12).min(255) as u8,
             opens: among(OPENING, 5) > 0,
-            chore: words.len() < 10 && among(CHORES, 10) > 0,
+            chore: count < 10 && among(CHORES, 10) > 0,
             orders: among(ORDERING, 6) > 0,
             wishes: WISHES.iter().any(|wish| begin.contains(wish)),
             question: text.trim_end().ends_with('?'),
@@ -159,6 +162,7 @@ mod tests {
         assert!(Asked::of("I'd like to add a flag", 2).wishes);
         assert!(Asked::of("commit this and push", 2).chore);
         assert!(Asked::of("/review", 1).command);
+        assert!(Asked::of("日本語のパーサーのバグを直してください", 12).words > 6);
         assert_eq!(Asked::from_bits(next.words, next.meaning, next.shift_words, next.bits()), next);
     }
 }

@@ -1,6 +1,6 @@
 //! A text as a bag of terms: what the detector remembers of it, a few hundred bytes, and none of its words.
 
-use crate::words::humps;
+use crate::words::{humps, is_cjk};
 use std::collections::BTreeMap;
 
 /// Words that say nothing about the subject.
@@ -102,11 +102,20 @@ pub(super) fn hash(word: &str) -> u32 {
 
 /// The words of a text, identifiers in parts, small letters, without stop words and endings.
 fn words(text: &str) -> impl Iterator<Item = u32> {
-    text.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).flat_map(humps).filter_map(|part| {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).flat_map(parts).filter_map(|part| {
         let word = part.to_lowercase();
         let means = word.len() >= 3 && !word.bytes().all(|b| b.is_ascii_digit()) && !STOP_WORDS.contains(&format!(" {word} "));
         means.then(|| hash(stem(&word)) & !1)
     })
+}
+
+/// An identifier in its humps; what is written without spaces in pairs of characters.
+fn parts(word: &str) -> Vec<&str> {
+    if !word.chars().any(is_cjk) {
+        return humps(word);
+    }
+    let starts: Vec<usize> = word.char_indices().map(|(at, _)| at).chain([word.len()]).collect();
+    if starts.len() < 4 { vec![word] } else { starts.windows(3).map(|pair| &word[pair[0]..pair[2]]).collect() }
 }
 
 /// Cuts an English ending off, roughly: what matters is that both forms of a word give the same.
@@ -163,6 +172,7 @@ mod tests {
         let camel = Bag::of("parseHookInput", 50);
         assert_eq!(camel.word_count(), 3);
         assert_eq!(camel.terms().len(), 4, "and the name itself");
+        assert_eq!(Bag::of("修复登录页面的错误", 50).word_count(), 8, "pairs of characters");
     }
 
     #[test]

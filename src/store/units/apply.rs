@@ -3,8 +3,8 @@
 use super::super::Tx;
 use super::judge::Group;
 use super::steps::{STEPS_AT_HAND, StepRow};
-use crate::model::Millis;
-use crate::units::{Judgment, Moment, Weights, outcome, reason};
+use crate::model::{Kind, Millis, ToolUse};
+use crate::units::{Judgment, Moment, Step, Weights, outcome, reason};
 use anyhow::Result;
 use rusqlite::{OptionalExtension, named_params, params};
 use serde_json::{Map, Value, json};
@@ -155,12 +155,50 @@ impl Tx<'_> {
         let units: Vec<(i64, bool)> =
             units.query_map([session], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
         for (unit, over) in units {
-            let rows = self.steps_of_unit(session, unit)?;
-            rows.iter().try_for_each(|row| self.fade(row))?;
+            let mut rows = self.steps_of_unit(session, unit)?;
+            for row in &mut rows {
+                self.recount_step(session, row)?;
+            }
             self.tx.execute("UPDATE work_units SET intent = NULL WHERE id = ?1", [unit])?;
             self.refresh_unit(unit, &rows[..rows.len().min(STEPS_AT_HAND - 1)], over)?;
         }
         Ok(())
+    }
+
+    /// Counts a step's tool uses anew; what it was compared by goes.
+    fn recount_step(&self, session: i64, row: &mut StepRow) -> Result<()> {
+        let old = std::mem::take(&mut row.step);
+        let said = Step { asked: old.asked, closed: old.closed, asks: old.asks, says_done: old.says_done, ..Step::default() };
+        row.step = Step { at: old.at, until: old.at, ..said };
+        let sql = "SELECT kind, command_kind, succeeded, metadata, content, received_at FROM tool_uses
+                   WHERE session_id = ?1 AND step_id = ?2 ORDER BY seq";
+        let word = |word: Option<String>| Value::from(word.unwrap_or_default());
+        let mut statement = self.tx.prepare_cached(sql)?;
+        let tools = statement.query_map([session, row.id], |row| {
+            let metadata: Option<String> = row.get(3)?;
+            let tool = ToolUse {
+                id: None,
+                name: String::new(),
+                kind: serde_json::from_value(word(row.get(0)?)).unwrap_or(Kind::Other),
+                command: serde_json::from_value(word(row.get(1)?)).ok(),
+                path: None,
+                content: row.get(4)?,
+                input: None,
+                outcome: None,
+                succeeded: row.get(2)?,
+                source_event: String::new(),
+                metadata: metadata.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default(),
+                tasks: None,
+            };
+            Ok((tool, row.get::<_, Millis>(5)?))
+        })?;
+        for tool in tools {
+            let (tool, at) = tool?;
+            row.step.used(&tool, at);
+        }
+        row.step.until = row.step.until.max(old.until);
+        row.step.fade();
+        self.update_sketch(row.id, &row.step)
     }
 
     fn text_of(&self, prompt: i64) -> Result<Option<String>> {
