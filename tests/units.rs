@@ -265,6 +265,21 @@ fn what_is_forgotten_is_in_no_unit() {
 }
 
 #[test]
+fn a_long_unit_keeps_its_end_when_a_part_of_it_is_forgotten() {
+    let world = World::new();
+    let mut session = Session::new(&world, "a-long-unit-of-one-goal");
+    session.ask("Please refactor the parser step by step").edit("src/parser.rs");
+    for _ in 0..30 {
+        session.ask("go on").close("One more step is there.");
+    }
+    let before = &units(&world, &[])[0];
+    assert_eq!(before["prompts"].as_array().unwrap().len(), 31, "{before}");
+    world.nmem(&["forget", "t1", "--yes"]);
+    let after = &units(&world, &[])[0];
+    assert_eq!((&after["ended_at"], &after["intent"], &after["tool_uses"]), (&before["ended_at"], &before["intent"], &json!(1)));
+}
+
+#[test]
 fn streams_are_replayed_and_lines_that_are_no_events_are_passed_over() {
     let world = World::new();
     let stream = world.project().join("stream.jsonl");

@@ -49,7 +49,8 @@ impl Tx<'_> {
         let last = rows.last().map(|row| row.unit);
         for unit in touched {
             if rows.iter().any(|row| row.unit == unit) {
-                self.refresh_unit(unit, rows, Some(unit) != last)?;
+                let whole = rows[0].unit != unit || rows.len() < STEPS_AT_HAND;
+                self.refresh_unit(unit, rows, whole, Some(unit) != last)?;
             } else {
                 self.tx.prepare_cached("DELETE FROM work_units WHERE id = ?1")?.execute([unit])?;
             }
@@ -101,10 +102,9 @@ impl Tx<'_> {
     }
 
     /// Writes what a unit came to, by its steps at hand; `over`: another one has begun after it, or its session has ended.
-    /// Of a unit that began before them the beginning stays as it stands, and so does what was done.
-    pub(super) fn refresh_unit(&self, unit: i64, rows: &[StepRow], over: bool) -> Result<()> {
+    /// Where they may not be the `whole` of it, its beginning stays as it stands, and so does what was done.
+    pub(super) fn refresh_unit(&self, unit: i64, rows: &[StepRow], whole: bool, over: bool) -> Result<()> {
         let steps: Vec<&StepRow> = rows.iter().filter(|row| row.unit == unit).collect();
-        let begun_before = rows.first().is_some_and(|row| row.unit == unit) && rows.len() >= STEPS_AT_HAND;
         let (outcome, evidence) = outcome(&steps.iter().map(|row| &row.step).collect::<Vec<_>>(), over);
         let says = |least: u16| {
             let asked =
@@ -112,7 +112,7 @@ impl Tx<'_> {
             asked.filter_map(|row| row.prompt).next()
         };
         let intent = match says(MEANING).or_else(|| says(0)) {
-            _ if begun_before => None,
+            _ if !whole => None,
             Some(prompt) => self.text_of(prompt)?,
             None => self.name_of_work(unit, &steps)?,
         };
@@ -125,7 +125,7 @@ impl Tx<'_> {
                      closed_by = CASE WHEN NOT :over THEN NULL WHEN closed_by IS NULL THEN 'boundary' ELSE closed_by END WHERE id = :id";
         let (started, ended) = (steps.iter().map(|row| row.step.at).min(), steps.iter().map(|row| row.step.until).max());
         self.tx.prepare_cached(sql)?.execute(named_params! {
-            ":id": unit, ":before": begun_before, ":started": started.unwrap_or(0), ":ended": ended.unwrap_or(0), ":intent": intent,
+            ":id": unit, ":before": !whole, ":started": started.unwrap_or(0), ":ended": ended.unwrap_or(0), ":intent": intent,
             ":outcome": outcome.name(), ":evidence": evidence, ":over": over,
         })?;
         Ok(())
@@ -160,7 +160,7 @@ impl Tx<'_> {
                 self.recount_step(session, row)?;
             }
             self.tx.execute("UPDATE work_units SET intent = NULL WHERE id = ?1", [unit])?;
-            self.refresh_unit(unit, &rows[..rows.len().min(STEPS_AT_HAND - 1)], over)?;
+            self.refresh_unit(unit, &rows, true, over)?;
         }
         Ok(())
     }

@@ -18,8 +18,8 @@ impl Tx<'_> {
     /// Judges what is open. `last_known`: the work on the last prompt is known, not only its text.
     pub(super) fn judge(&self, session: i64, mut rows: Vec<StepRow>, last_known: bool, at: Millis) -> Result<()> {
         let weights = Weights::default();
-        let inside = if last_known { self.inner_boundaries(&weights, &rows)? } else { standing(&rows) };
-        let mut groups = group(&rows, &inside);
+        let found = if last_known { self.inner_boundaries(&weights, &rows)? } else { BTreeSet::new() };
+        let mut groups = group(&rows, &found);
         let far = groups.len().saturating_sub(WINDOW);
         for row in &rows[..groups.get(far).map_or(0, |group| group.rows.start)] {
             if !row.step.is_faded() {
@@ -77,17 +77,14 @@ impl Tx<'_> {
     }
 }
 
-/// Steps in the middle of the work on a prompt with which a unit begins, as it stands.
-fn standing(rows: &[StepRow]) -> BTreeSet<i64> {
-    rows.windows(2).filter(|pair| pair[0].unit != pair[1].unit).map(|pair| pair[1].id).collect()
-}
-
-fn group(rows: &[StepRow], inside: &BTreeSet<i64>) -> Vec<Group> {
+/// Puts the parts of the work on a prompt together. A part with which a unit begins as it stands stays apart, so that its
+/// place is judged, and what is taken back is written down; so does one that is newly found to begin one.
+fn group(rows: &[StepRow], found: &BTreeSet<i64>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for (at, row) in rows.iter().enumerate() {
-        let opens_settled = row.settled && at > 0 && rows[at - 1].unit != row.unit;
+        let begins_unit = at > 0 && rows[at - 1].unit != row.unit;
         match groups.last_mut() {
-            Some(group) if row.step.asked.is_none() && !opens_settled && !inside.contains(&row.id) => {
+            Some(group) if row.step.asked.is_none() && !begins_unit && !found.contains(&row.id) => {
                 group.rows.end = at + 1;
                 group.step.join(&row.step);
             }

@@ -8,8 +8,6 @@ use rusqlite::{OptionalExtension, Row, params};
 
 /// Phases that are told of a unit.
 const PHASES: usize = 6;
-/// Sessions of a project that are looked at when it has no open end in time.
-const SESSIONS: i64 = 2000;
 
 const UNIT: &str = "SELECT u.id, u.session_id, s.agent_session_id, u.state, u.closed_by, u.started_at, u.ended_at, u.intent,
     u.outcome, u.evidence, u.learned, u.notes, u.summary, u.distilled_seq FROM work_units u JOIN sessions s ON s.id = u.session_id";
@@ -61,8 +59,7 @@ impl Store {
     /// The last units of a project (`None`: of all) that were at work after `since`, newest first; and how many there are.
     pub fn units_of_project(&self, project: Option<i64>, since: Option<Millis>, limit: usize) -> Result<(Vec<UnitRow>, usize)> {
         let sql = format!(
-            "{UNIT} WHERE u.session_id IN (SELECT id FROM sessions WHERE ?1 IS NULL OR project_id = ?1 ORDER BY active_at DESC LIMIT {SESSIONS})
-               AND (?2 IS NULL OR u.ended_at >= ?2) ORDER BY u.started_at DESC, u.id DESC"
+            "{UNIT} WHERE (?1 IS NULL OR s.project_id = ?1) AND (?2 IS NULL OR u.ended_at >= ?2) ORDER BY u.started_at DESC, u.id DESC"
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
         let found: Vec<_> = statement.query_map(params![project, since], unit)?.collect::<Result<_, _>>()?;

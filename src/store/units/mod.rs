@@ -13,7 +13,7 @@ use crate::model::{Event, Kind, Millis, ToolUse};
 use crate::units::{Step, begins_step, is_due};
 use anyhow::Result;
 use rusqlite::params;
-use steps::StepRow;
+use steps::{STEPS_AT_HAND, StepRow};
 
 /// Why a unit was closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl Tx<'_> {
         let Some(reason) = reason else { return self.judge(session.id, rows, false, at) };
         self.begin_without_judgment(id, reason, at)?;
         self.settle_all(session.id)?;
-        self.refresh_unit(unit, &rows[rows.len() - 1..], false)
+        self.refresh_unit(unit, &rows[rows.len() - 1..], true, false)
     }
 
     /// The step that a tool use belongs to; where there is none, it begins one.
@@ -128,7 +128,7 @@ impl Tx<'_> {
         self.judge(session, rows, true, at)?;
         let rows = self.last_steps(session)?;
         let Some(unit) = rows.last().map(|row| row.unit) else { return Ok(()) };
-        self.refresh_unit(unit, &rows, true)?;
+        self.refresh_unit(unit, &rows, rows[0].unit != unit || rows.len() < STEPS_AT_HAND, true)?;
         let sql = "UPDATE work_units SET closed_by = ?2 WHERE id = ?1 AND state <> 'distilled'";
         self.tx.prepare_cached(sql)?.execute(params![unit, by.name()])?;
         Ok(())
@@ -209,6 +209,8 @@ mod tests {
             prop_assert_eq!(numbers(&store, "SELECT count(*) FROM work_units WHERE id NOT IN (SELECT work_unit_id FROM steps)"), [0]);
             let counted = numbers(&store, "SELECT coalesce(sum(tool_uses), 0) FROM steps");
             prop_assert_eq!(counted, numbers(&store, "SELECT count(*) FROM tool_uses"));
+            let standing = numbers(&store, "SELECT count(*) FROM boundaries WHERE standing");
+            prop_assert_eq!(standing, numbers(&store, "SELECT count(*) FROM work_units"), "what is taken back is written down");
             for session in numbers(&store, "SELECT id FROM sessions") {
                 let in_order = format!("SELECT work_unit_id FROM steps WHERE session_id = {session} ORDER BY prompt_id, id");
                 let mut runs = numbers(&store, &in_order);
