@@ -12,10 +12,10 @@ CREATE TABLE work_units (
   intent        TEXT,                 -- its first prompt that says something, or what its work is called
   outcome       TEXT,                 -- done, answered, struggling, abandoned, unknown; as far as it goes while it is open
   evidence      TEXT,                 -- what the outcome was told by
-  learned       TEXT,                 -- JSON array
-  notes         TEXT,
-  summary       TEXT,
-  distilled_seq INTEGER               -- the last tool use that was distilled: what came after is its addendum
+  distilled_seq INTEGER,              -- the last tool use that was distilled: what came after is its addendum
+  rules_due     INTEGER NOT NULL DEFAULT 1,  -- something happened since rules last looked at it
+  rules_seq     INTEGER,              -- the last tool use that rules have seen
+  leased_until  INTEGER               -- a process is distilling it; one that was killed loses it then
 ) STRICT;
 
 CREATE INDEX work_units_by_session ON work_units(session_id, id);

@@ -3,6 +3,7 @@
 //! A path that a payload or a repository names may lead to a FIFO, a device or a file of gigabytes. It is opened without
 //! blocking, must turn out to be a regular file, and no more than a limit is read. What we write is private to its owner.
 
+use sha2::{Digest, Sha256};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -44,6 +45,17 @@ pub fn whole_text(path: &Path, limit: u64) -> io::Result<String> {
     let mut text = String::new();
     file.take(limit).read_to_string(&mut text)?;
     Ok(text)
+}
+
+/// SHA-256 of a file's content, the first 16 bytes in hex; `None` where it is no regular file of at most `limit` bytes.
+pub fn content_hash(path: &Path, limit: u64) -> Option<String> {
+    let (file, len) = open(path).ok()?;
+    if len > limit {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(len as usize);
+    file.take(limit + 1).read_to_end(&mut bytes).ok()?;
+    Some(Sha256::digest(&bytes)[..16].iter().map(|b| format!("{b:02x}")).collect())
 }
 
 /// A stretch of a growing file.

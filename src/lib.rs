@@ -5,17 +5,18 @@
 //! (`tests/layers.rs` holds it, ADR/0009):
 //!
 //! * words: [`model`], [`mod@error`], [`mod@words`]
-//! * rules, values in, values out: [`redact`], [`command_kind`], [`index_text`], [`digest`], [`units`], [`render`]
+//! * rules, values in, values out: [`redact`], [`command_kind`], [`index_text`], [`units`], [`rules`], [`render`]
 //! * the gate to files: [`files`]
-//! * edges, one outside thing each: [`config`], [`project`], [`platforms`], [`store`], [`log`]
-//! * use cases: [`record`], [`recall`], [`mod@forget`], [`doctor`], [`replay`]
+//! * edges, one outside thing each: [`config`], [`project`], [`platforms`], [`store`], [`domains`], [`log`]
+//! * use cases: [`record`], [`mod@distil`], [`recall`], [`mod@forget`], [`doctor`], [`replay`]
 //! * surface: [`cli`]
 
 pub mod cli;
 pub mod command_kind;
 pub mod config;
-pub mod digest;
+pub mod distil;
 pub mod doctor;
+pub mod domains;
 pub mod error;
 pub mod files;
 pub mod forget;
@@ -29,6 +30,7 @@ pub mod record;
 pub mod redact;
 pub mod render;
 pub mod replay;
+pub mod rules;
 pub mod store;
 pub mod units;
 pub mod words;

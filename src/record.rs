@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::config::switches::{Known, Off};
+use crate::domains;
 use crate::files;
 use crate::model::{Event, Happening, Millis, Platform, ProjectId, ProjectRow, TurnUsage};
 use crate::platforms::transcript::{self, Wanted};
@@ -68,7 +69,9 @@ impl Recorder<'_> {
     /// The project of a folder, by the name that the user gave it or by what is found there.
     pub fn project(&self, cwd: &str) -> Option<ProjectId> {
         let cwd = Path::new(cwd);
-        project::identify(cwd, self.home(), self.config.project_named(cwd))
+        let project = project::identify(cwd, self.home(), self.config.project_named(cwd))?;
+        let domain = self.config.domain.value.clone().filter(|name| domains::text(name).is_some());
+        Some(ProjectId { domain, ..project })
     }
 
     fn home(&self) -> Option<&Path> {
@@ -137,9 +140,6 @@ impl Recorder<'_> {
         }
         if matches!(event.what, Happening::SessionStarted(_)) {
             self.close_left_units(store, event)?;
-        }
-        if matches!(event.what, Happening::TurnEnded { .. } | Happening::SessionEnded { .. }) {
-            store.settle_all();
         }
         Ok(())
     }

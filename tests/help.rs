@@ -19,9 +19,9 @@ fn the_help_of_every_command() {
     Commands:
       record     Take one hook event on stdin (agents call this)
       context    Show what the next session here would be given
-      search     Find prompts, answers and tool uses by words
+      search     Find memories, prompts, answers and tool uses by words
       units      Show work units: what was worked on, piece by piece
-      show       Show one session, work unit, prompt or tool use whole
+      show       Show one memory, session, work unit, prompt or tool use whole
       status     Show what is stored, what waits and what went wrong
       install    Hook nmem into an agent
       uninstall  Take nmem's hooks out again; what was recorded stays
@@ -74,7 +74,7 @@ fn the_help_of_every_command() {
     [exit 0]
 
     $ nmem search --help
-    Find prompts, answers and tool uses by words
+    Find memories, prompts, answers and tool uses by words
 
     Usage: nmem search [OPTIONS] [QUERY]...
 
@@ -82,20 +82,24 @@ fn the_help_of_every_command() {
       [QUERY]...  Words to look for
 
     Options:
-          --kind <KIND>      Kinds of rows to look at [default: both; tool where --file is given]
-                             [possible values: prompt, tool]
-          --file <PATH>      Only tool uses on this file
-          --platform <NAME>  Only what came from this agent
-          --since <TIME>     Only what came later: 2026-11-01, 7d, 12h, yesterday
-          --until <TIME>     Only what came earlier
-          --all              Look at all projects
-          --limit <N>        Results to show; 0 for all [default: 10]
-          --format <FORMAT>  How to print [default: text] [possible values: text, full, json, md]
-          --json             Print one JSON object a line
-          --project <DIR>    Look at the project of this folder instead of the current one
-      -h, --help             Print help
+          --kind <KIND>        Kinds to look at; memory is all of observation, summary, decision, lesson
+                               and task [default: all that can match] [possible values: memory,
+                               observation, summary, decision, lesson, task, prompt, tool]
+          --file <PATH>        Only memories and tool uses on this file
+          --type <TYPE>        Only memories of this type: bugfix, feature, discovery, …
+          --concept <CONCEPT>  Only memories with this concept: gotcha, how-it-works, …
+          --platform <NAME>    Only what came from this agent
+          --since <TIME>       Only what came later: 2026-11-01, 7d, 12h, yesterday
+          --until <TIME>       Only what came earlier
+          --all                Look at all projects
+          --limit <N>          Results to show; 0 for all [default: 10]
+          --format <FORMAT>    How to print [default: text] [possible values: text, full, json, md]
+          --json               Print one JSON object a line
+          --project <DIR>      Look at the project of this folder instead of the current one
+      -h, --help               Print help
 
     Example: nmem search login "query string" -logout
+             nmem search --type bugfix --file login.rs --since 30d
 
     Any of the words counts, ranked by relevance; "a phrase", -not and prefix* are understood.
     Without words the newest come first.
@@ -129,7 +133,7 @@ fn the_help_of_every_command() {
     [exit 0]
 
     $ nmem show --help
-    Show one session, work unit, prompt or tool use whole
+    Show one memory, session, work unit, prompt or tool use whole
 
     Usage: nmem show [OPTIONS] <ID>
 
@@ -141,11 +145,11 @@ fn the_help_of_every_command() {
           --project <DIR>  Look at the project of this folder instead of the current one
       -h, --help           Print help
 
-    Example: nmem show s14
+    Example: nmem show m7
 
-    Ids are those that search and context print: s14 a session, u3 a work unit, p12 a prompt, t345 a
-    tool use.
-    A session is found by the beginning of the agent's own id too.
+    Ids are those that search and context print: m7 a memory, s14 a session, u3 a work unit, p12 a
+    prompt, t345 a tool use.
+    A session is found by the beginning of the agent's own id too, a memory by that of its uuid.
     [exit 0]
 
     $ nmem status --help
@@ -239,7 +243,8 @@ fn the_help_of_every_command() {
     Usage: nmem forget [OPTIONS] [ID]...
 
     Arguments:
-      [ID]...  Prompts, tool uses and sessions, by the ids that search and context print
+      [ID]...  Memories, prompts, tool uses, units and sessions, by the ids that search and context
+               print
 
     Options:
           --session <ID>     A whole session: s14, or the beginning of the agent's own id

@@ -8,13 +8,13 @@ const LEVELS: &[&[&str]] = &[
     // words
     &["model", "error", "words"],
     // rules: values in, values out
-    &["redact", "command_kind", "index_text", "digest", "units", "render"],
+    &["redact", "command_kind", "index_text", "units", "rules", "render"],
     // the gate to files, which every edge goes through
     &["files"],
     // edges: one outside thing each
-    &["config", "project", "platforms", "store", "log"],
+    &["config", "project", "platforms", "store", "domains", "log"],
     // use cases
-    &["record", "recall", "replay", "forget", "doctor"],
+    &["record", "distil", "recall", "replay", "forget", "doctor"],
     // surface
     &["cli", "lib", "main"],
 ];

@@ -82,8 +82,8 @@ fn every_captured_payload_leaves_what_it_should() {
     PostToolUseFailure-Read: read|missing.txt|missing.txt|failed|-|{"failed":true,"response":"File does not exist. Note: your current working directory is $WORLD/project.","duration_ms":2}
     PostToolUseFailure-WebFetch: fetch|-|http://127.0.0.1:18765/page|failed|-|{"failed":true,"response":"Unable to verify if domain 127.0.0.1 is safe to fetch. This may be due to network restrictions or enterprise security policies blocking claude.ai.","duration_ms":8}
     PostToolUseFailure-mcp__fake__fail: mcp|-|{"text":"boom"}|failed|-|{"failed":true,"response":"echo:boom","duration_ms":4}
-    PreCompact-auto: nothing
-    PreCompact-manual: nothing
+    PreCompact-auto: 
+    PreCompact-manual: 
     PreToolUse-Agent: nothing
     PreToolUse-Bash: nothing
     PreToolUse-Bash-interactive: nothing

@@ -147,6 +147,11 @@ fn why_explains_in_words_and_a_report_can_be_sent() {
         begins at prompt 1: the session began
         done: 1 commit
         session s1
+
+      remembered of it:
+      m1 change login: hash passwords as NFC
+      m2 summary The login page rejects valid passwords with an umlaut, please find out why and fix the password hashing
+      m3 task The login page rejects valid passwords with an umlaut, please find out why and fix the password hashing
     [exit 0]
     ");
 }
@@ -157,7 +162,10 @@ fn what_a_unit_was_is_in_the_next_session_s_context() {
     Session::new(&world, "morning-of-two-things").a_morning().end();
     let text: Value = world.nmem(&["context", "--json"]).json();
     let text = text["text"].as_str().unwrap();
-    assert!(text.contains("Pieces of work, the newest first:") && text.contains("(u1): \"The login page"), "{text}");
+    assert!(
+        text.contains("- piece of work, ") && text.contains("- piece of work, ") && text.contains("(u1): \"The login page"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -3,12 +3,13 @@
 use super::stdin::{self, Stdin};
 use super::{Place, ProjectArgument, hook, off, open, output, record};
 use crate::config::{CONTEXT_BYTES_MAX, Config, Inject, environment};
-use crate::model::Millis;
+use crate::model::{MemoryRow, Millis, Recalled};
 use crate::platforms::intake::{self, Intake};
-use crate::recall::{self, Recalled};
-use crate::render::context::for_person;
+use crate::recall;
+use crate::render::context::{ForAgent, Occasion, for_agent, for_person};
+use crate::render::memories;
 use anyhow::Result;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -70,25 +71,46 @@ pub fn run(args: &Arguments) -> Result<()> {
     let place = args.project.find(&folder, &config, store.as_ref())?;
     let budget = args.budget.map_or(config.context_bytes.value, |b| b as usize);
     let recalled = match (&store, &place.row) {
-        (Some(store), Some(row)) => recall::at_start(store, row.id, None, budget, now)?,
+        (Some(store), Some(row)) => recall::at_start(store, row.id, None, now)?,
         _ => Recalled::default(),
     };
     // What an agent would be given, and why it would be given nothing.
     let silent = silent(&config, &place, now);
-    let text = if silent.is_some() { "" } else { recalled.text.as_str() };
     if args.json {
-        let sessions: Vec<&str> = recalled.digests.iter().map(|d| d.session.agent_session_id.as_str()).collect();
-        return output::say(
-            &json!({"project": place.name(), "text": text, "bytes": text.len(), "sessions": sessions}).to_string(),
-        );
+        let given = if silent.is_some() { ForAgent::default() } else { for_agent(Occasion::Start, &recalled, budget) };
+        return output::say(&json(place.name(), &recalled, &given).to_string());
     }
-    if recalled.digests.is_empty() {
+    if recalled.sessions.is_empty() && recalled.pinned.is_empty() && recalled.settled.is_empty() {
         return output::say(&nothing(&place));
     }
     if let Some(reason) = silent {
         output::warn(&reason);
     }
-    output::say(for_person(&recalled.digests, now, output::style()).trim_end())
+    output::say(for_person(&recalled, now, output::style()).trim_end())
+}
+
+/// With the keys of COMMANDS.md; observations and summaries as the observation protocol has them.
+fn json(project: Option<&str>, recalled: &Recalled, given: &ForAgent) -> Value {
+    let summaries = recalled.sessions.iter().flat_map(|told| &told.units).filter_map(|told| told.summary.as_ref());
+    let all = recalled.pinned.iter().chain(&recalled.settled).chain(&recalled.observations).chain(summaries);
+    let all: Vec<&MemoryRow> = all.collect();
+    let shown: Vec<&MemoryRow> = given.shown.iter().filter_map(|id| all.iter().find(|m| m.id == *id).copied()).collect();
+    let brief = |memory: &&MemoryRow| {
+        json!({
+            "id": memories::id(memory), "kind": memory.kind, "type": memory.kind_type, "title": memory.title,
+            "session": memory.agent_session_id, "unit": memory.unit.map(|unit| format!("u{unit}")),
+        })
+    };
+    let of = |kind: &str| -> Vec<Value> { shown.iter().filter(|m| m.kind == kind).map(|m| memories::json(m)).collect() };
+    let tokens = given.tokens;
+    json!({
+        "project": project, "text": given.text, "bytes": given.text.len(), "memories": shown.iter().map(brief).collect::<Vec<_>>(),
+        "observations": of("observation"), "summaries": of("summary"),
+        "tokenStats": {
+            "readTokens": tokens.read, "workTokens": tokens.work, "savings": tokens.savings(), "savingsPercent": tokens.savings_percent(),
+            "distilTokens": tokens.distil, "netSavings": tokens.net(), "estimated": tokens.estimated,
+        },
+    })
 }
 
 /// Why an agent would be given nothing here.

@@ -1,7 +1,8 @@
 //! `nmem forget`: shows what would go, asks, and takes it out of every file.
 
-use super::{ProjectArgument, hook, output};
+use super::{ProjectArgument, hook, output, show};
 use crate::config::{Config, environment};
+use crate::distil::Distiller;
 use crate::error::Failure;
 use crate::forget::{self, Plan};
 use crate::model::Found;
@@ -21,7 +22,7 @@ const NAMED: usize = 10;
     after_help = "Example: nmem forget --match \"project falcon\" --dry-run\n         nmem forget p12 t340\n         nmem forget --project --before 90d\n\nWhat is said together narrows: --project --before 90d is what is old in this project. The text goes from the\ndatabase, its indexes and its log, from waiting and rejected events, and from broken databases that were set aside."
 )]
 pub struct Arguments {
-    /// Prompts, tool uses and sessions, by the ids that search and context print
+    /// Memories, prompts, tool uses, units and sessions, by the ids that search and context print
     #[arg(value_name = "ID", conflicts_with_all = ["session", "project", "before", "text"])]
     ids: Vec<String>,
     /// A whole session: s14, or the beginning of the agent's own id
@@ -98,6 +99,7 @@ pub fn run(args: &Arguments) -> Result<()> {
         plan.carry_out(store, config, environment::now(), &mut |step| progress.say(step)).map_err(|error| {
             Failure::new(format!("{error:#}"), "mend the cause and run the same command again: it goes on where it stopped")
         })?;
+        draw_anew(store, plan, config)?;
         progress.say("looking at every byte");
         checked.push(check(plan, store, config)?);
     }
@@ -105,6 +107,16 @@ pub fn run(args: &Arguments) -> Result<()> {
     // The best that can be said of all is what can be said of the worst.
     let worst = checked.iter().find(|said| **said != CLEAN).or(checked.first());
     output::say(&format!("Forgotten.{}", worst.unwrap_or(&"")))
+}
+
+/// Memories that were drawn from what went are drawn anew from what is left.
+fn draw_anew(store: &mut Store, plan: &Plan, config: &Config) -> Result<()> {
+    let redactor = hook::redactor(config)?;
+    let ignored = config.ignored();
+    let home = config.home.as_deref();
+    let distiller = Distiller { redactor: &redactor, home, ignored: &ignored, now: environment::now() };
+    let due = store.due_in_sessions(&plan.going.touched)?;
+    distiller.distil(store, &due).map(drop)
 }
 
 /// What is said when no byte is left.
@@ -134,6 +146,7 @@ fn wanted(args: &Arguments, here: &ProjectArgument, folder: &Path, config: &Conf
         match found(store, id)? {
             Found::Prompt(prompt) => wanted.prompts.push(prompt.id),
             Found::ToolUse(tool) => wanted.tool_uses.push(tool.id),
+            Found::Memory(memory) => wanted.memories.push(memory.id),
             Found::Unit(unit) => {
                 let (prompts, tool_uses) = store.rows_of_unit(&unit)?;
                 wanted.prompts.extend(prompts);
@@ -176,17 +189,8 @@ fn wanted(args: &Arguments, here: &ProjectArgument, folder: &Path, config: &Conf
 }
 
 fn found(store: &Store, id: &str) -> Result<Found> {
-    if let Some(found) = store.find(id)? {
-        return Ok(found);
-    }
-    let mut sessions = if id.len() >= 4 { store.sessions_by_prefix(id)? } else { Vec::new() };
-    match (sessions.pop(), sessions.is_empty()) {
-        (Some(session), true) => Ok(Found::Session(Box::new(session))),
-        (Some(_), false) => {
-            Err(Failure::new(format!("several sessions begin with {}", line(id, 80)), "give more of the id").into())
-        }
-        (None, _) => Err(Failure::new(format!("nothing has the id {}", line(id, 80)), "`nmem search` prints ids").into()),
-    }
+    show::find(store, id)?
+        .ok_or_else(|| Failure::new(format!("nothing has the id {}", line(id, 80)), "`nmem search` prints ids").into())
 }
 
 fn told(plan: &Plan, dry_run: bool, from: &str) -> String {
@@ -205,6 +209,7 @@ fn told(plan: &Plan, dry_run: bool, from: &str) -> String {
     let parts = [
         (going.prompts.len(), "prompt or answer", "prompts and answers"),
         (going.tool_uses.len(), "tool use", "tool uses"),
+        (going.memories.len(), "memory", "memories"),
         (going.task_lists.len(), "entry of a task list", "entries of task lists"),
     ];
     for (n, one, many) in parts.into_iter().filter(|(n, ..)| *n > 0) {

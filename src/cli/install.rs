@@ -63,12 +63,13 @@ enum Scope {
 
 /// The events that are subscribed, what answers them and for how long, in seconds (ADR/0004). SessionEnd needs a timeout
 /// of its own: without one the client gives it 1.5 s.
-const CLAUDE_CODE: [(&str, &str, u32); 8] = [
+const CLAUDE_CODE: [(&str, &str, u32); 9] = [
     ("SessionStart", "context", 10),
     ("UserPromptSubmit", "record", 10),
     ("PostToolUse", "record", 10),
     ("PostToolUseFailure", "record", 10),
     ("SubagentStop", "record", 10),
+    ("PreCompact", "record", 10),
     ("Stop", "record", 30),
     ("StopFailure", "record", 10),
     ("SessionEnd", "record", 10),

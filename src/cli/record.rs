@@ -3,12 +3,15 @@
 use super::hook::{log_at, log_error, recorder, redactor};
 use super::stdin::Stdin;
 use crate::config::{self, Config, Inject, environment};
+use crate::distil::Distiller;
 use crate::model::{Event, Happening, LogLevel, Millis, Platform, StartSource};
 use crate::platforms::intake::{self, Intake};
 use crate::platforms::{self, Answer, Surroundings};
 use crate::project;
-use crate::recall::{self, Recalled};
+use crate::recall;
 use crate::record::Recorder;
+use crate::render;
+use crate::render::context::{ForAgent, Occasion, for_agent};
 use crate::store::{self, Store, spool};
 use anyhow::Result;
 use serde_json::Value;
@@ -106,12 +109,41 @@ fn store(recorder: &Recorder, event: Event, now: Millis) -> Result<Option<String
             format!("{}; nothing can be written, so what happens now is lost", store::reason(&error))
         }
     });
+    let stored = stored.map(|mut store| {
+        draw_memories(recorder, &mut store, &event, now);
+        store
+    });
     let Happening::SessionStarted(start) = &event.what else { return Ok(None) };
     let answer = match stored {
         Ok(store) => answer(config, &store, &event, start.source, now)?,
         Err(problem) => Answer { context: None, message: Some(format!("nmem: {problem}. See `nmem status`.")) },
     };
     Ok(platforms::encode_session_start(event.platform, &with_notes(config, answer)))
+}
+
+/// Draws memories where a turn, a session or a conversation ends, and at a start from what others left. The event is safe
+/// by now: what goes wrong here is logged, and done the next time.
+fn draw_memories(recorder: &Recorder, store: &mut Store, event: &Event, now: Millis) {
+    let ends = matches!(event.what, Happening::TurnEnded { .. } | Happening::SessionEnded { .. });
+    let drawn = match &event.what {
+        Happening::SessionStarted(_) => store.project_of(event.platform, &event.session).and_then(|project| match project {
+            Some(project) => store.due_in_project(project.id),
+            None => Ok(Vec::new()),
+        }),
+        _ if ends || event.what == Happening::Compacting => store.due_in_session(event.platform, &event.session),
+        _ => return,
+    };
+    let ignored = recorder.config.ignored();
+    let distiller = Distiller { redactor: recorder.redactor, home: recorder.config.home.as_deref(), ignored: &ignored, now };
+    let run = || drawn.and_then(|due| distiller.distil(store, &due));
+    let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run))
+        .unwrap_or_else(|_| Err(anyhow::anyhow!("panic while distilling")));
+    if let Err(error) = done {
+        log_error(&format!("no memories were drawn: {error:#}"));
+    }
+    if ends {
+        store.settle_all();
+    }
 }
 
 /// Adds what the person should know at a session's start, whatever else is said.
@@ -140,19 +172,21 @@ fn answer(config: &Config, store: &Store, event: &Event, source: StartSource, no
         return Ok(Answer::default());
     }
     let budget = config.context_bytes.value;
-    if source == StartSource::Compact {
-        let recalled = recall::after_compaction(store, (event.platform, &event.session), budget, now)?;
-        return Ok(Answer { context: Some(recalled.text).filter(|t| !t.is_empty()), message: None });
-    }
-    let row = store.project_of(event.platform, &event.session)?;
-    let Some(row) = row else { return Ok(Answer::default()) };
-    let recalled = recall::at_start(store, row.id, Some(&event.session), budget, now)?;
-    let message = message(config, &recalled, store.session_count(row.id)? <= 1);
-    Ok(Answer { context: Some(recalled.text).filter(|t| !t.is_empty()), message })
+    let (recalled, occasion, first) = if source == StartSource::Compact {
+        (recall::after_compaction(store, (event.platform, &event.session), now)?, Occasion::Compacted, None)
+    } else {
+        let row = store.project_of(event.platform, &event.session)?;
+        let Some(row) = row else { return Ok(Answer::default()) };
+        let first = store.session_count(row.id)? <= 1;
+        (recall::at_start(store, row.id, Some(&event.session), now)?, Occasion::Start, Some(first))
+    };
+    let given = for_agent(occasion, &recalled, budget);
+    let message = first.and_then(|first| message(config, &given, first));
+    Ok(Answer { context: Some(given.text).filter(|t| !t.is_empty()), message })
 }
 
 /// One line for the person: a project's first session says what is recorded, where, and how to switch it off.
-fn message(config: &Config, recalled: &Recalled, first: bool) -> Option<String> {
+fn message(config: &Config, given: &ForAgent, first: bool) -> Option<String> {
     if first {
         return Some(format!(
             "nmem records prompts, tool calls and closing messages of this project in {}, secrets redacted; nothing leaves this machine. \
@@ -160,9 +194,7 @@ fn message(config: &Config, recalled: &Recalled, first: bool) -> Option<String> 
             config.files.value.db.display()
         ));
     }
-    let count = recalled.digests.len();
-    (!recalled.text.is_empty()).then(|| {
-        let sessions = if count == 1 { "the last session here".to_string() } else { format!("the last {count} sessions here") };
-        format!("nmem reminded the agent of {sessions} ({} bytes). See `nmem context`.", recalled.text.len())
-    })
+    let told = render::count(given.shown.len() as i64, "memory", "memories");
+    (!given.text.is_empty())
+        .then(|| format!("nmem reminded the agent of {told} ({} bytes). See `nmem context`.", given.text.len()))
 }

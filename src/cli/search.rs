@@ -1,10 +1,10 @@
-//! `nmem search`: what was asked, answered and done, by words.
+//! `nmem search`: what is remembered, asked, answered and done, by words.
 
 use super::{ProjectArgument, open, output};
 use crate::config::{self, environment};
 use crate::error::Failure;
 use crate::index_text::query_terms;
-use crate::model::{Filter, Hit, HitKind, Platform};
+use crate::model::{Filter, Hit, HitKind, MemoryKind, Platform};
 use crate::project;
 use crate::render::{hits, time};
 use crate::store::search::Query;
@@ -12,10 +12,10 @@ use anyhow::Result;
 use clap::ValueEnum;
 use std::ffi::OsString;
 
-/// Find prompts, answers and tool uses by words
+/// Find memories, prompts, answers and tool uses by words
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem search login \"query string\" -logout\n\nAny of the words counts, ranked by relevance; \"a phrase\", -not and prefix* are understood.\nWithout words the newest come first."
+    after_help = "Example: nmem search login \"query string\" -logout\n         nmem search --type bugfix --file login.rs --since 30d\n\nAny of the words counts, ranked by relevance; \"a phrase\", -not and prefix* are understood.\nWithout words the newest come first."
 )]
 pub struct Arguments {
     /// Words to look for
@@ -24,12 +24,18 @@ pub struct Arguments {
     /// A word that must not be there: `-word` on the command line
     #[arg(long = "not", value_name = "WORD", hide = true)]
     unwanted: Vec<String>,
-    /// Kinds of rows to look at [default: both; tool where --file is given]
+    /// Kinds to look at; memory is all of observation, summary, decision, lesson and task [default: all that can match]
     #[arg(long, value_delimiter = ',', value_name = "KIND")]
     kind: Vec<KindArgument>,
-    /// Only tool uses on this file
+    /// Only memories and tool uses on this file
     #[arg(long, value_name = "PATH")]
     file: Option<String>,
+    /// Only memories of this type: bugfix, feature, discovery, …
+    #[arg(long = "type", value_name = "TYPE")]
+    kind_type: Option<String>,
+    /// Only memories with this concept: gotcha, how-it-works, …
+    #[arg(long, value_name = "CONCEPT")]
+    concept: Option<String>,
     /// Only what came from this agent
     #[arg(long, value_name = "NAME", value_parser = platform)]
     platform: Option<Platform>,
@@ -57,8 +63,35 @@ pub struct Arguments {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum KindArgument {
+    Memory,
+    Observation,
+    Summary,
+    Decision,
+    Lesson,
+    Task,
     Prompt,
     Tool,
+}
+
+impl KindArgument {
+    fn memory(self) -> Option<MemoryKind> {
+        Some(match self {
+            KindArgument::Observation => MemoryKind::Observation,
+            KindArgument::Summary => MemoryKind::Summary,
+            KindArgument::Decision => MemoryKind::Decision,
+            KindArgument::Lesson => MemoryKind::Lesson,
+            KindArgument::Task => MemoryKind::Task,
+            KindArgument::Memory | KindArgument::Prompt | KindArgument::Tool => return None,
+        })
+    }
+
+    fn hit(self) -> HitKind {
+        match self {
+            KindArgument::Prompt => HitKind::Prompt,
+            KindArgument::Tool => HitKind::Tool,
+            _ => HitKind::Memory,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -129,6 +162,9 @@ pub fn run(args: &Arguments) -> Result<()> {
         since: time(&args.since)?,
         until: time(&args.until)?,
         file: args.file.as_deref().map(|f| path(f, args, &config)).transpose()?,
+        kind_type: args.kind_type.clone(),
+        concept: args.concept.clone(),
+        memories: memories(args),
     };
     let text = query(args);
     if args.query.is_empty() && !args.unwanted.is_empty() {
@@ -152,20 +188,16 @@ pub fn run(args: &Arguments) -> Result<()> {
 }
 
 fn kinds(args: &Arguments) -> Vec<HitKind> {
-    let chosen: Vec<HitKind> = args
-        .kind
-        .iter()
-        .map(|k| match k {
-            KindArgument::Prompt => HitKind::Prompt,
-            KindArgument::Tool => HitKind::Tool,
-        })
-        .collect();
-    let once = |kind: HitKind| chosen.contains(&kind).then_some(kind);
-    let chosen: Vec<HitKind> = [once(HitKind::Prompt), once(HitKind::Tool)].into_iter().flatten().collect();
-    match (chosen.is_empty(), &args.file) {
-        (false, _) => chosen,
-        (true, Some(_)) => vec![HitKind::Tool],
-        (true, None) => vec![HitKind::Prompt, HitKind::Tool],
+    let all = [HitKind::Memory, HitKind::Prompt, HitKind::Tool];
+    let chosen = |kind: &HitKind| args.kind.is_empty() || args.kind.iter().any(|argument| argument.hit() == *kind);
+    all.into_iter().filter(chosen).collect()
+}
+
+/// Kinds of memories that were asked for; none: all.
+fn memories(args: &Arguments) -> Vec<MemoryKind> {
+    match args.kind.contains(&KindArgument::Memory) {
+        true => Vec::new(),
+        false => args.kind.iter().filter_map(|kind| kind.memory()).collect(),
     }
 }
 

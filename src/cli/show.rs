@@ -2,18 +2,19 @@
 
 use super::{ProjectArgument, open, output, units};
 use crate::error::Failure;
-use crate::model::{Found, PromptRow, SessionRow, ToolUseRow};
+use crate::model::{Found, MemoryRow, PromptRow, SessionRow, ToolUseRow, UnitRow};
 use crate::render::clean::line;
+use crate::render::memories;
 use crate::render::style::Style;
 use crate::render::time;
 use crate::store::Store;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-/// Show one session, work unit, prompt or tool use whole
+/// Show one memory, session, work unit, prompt or tool use whole
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem show s14\n\nIds are those that search and context print: s14 a session, u3 a work unit, p12 a prompt, t345 a tool use.\nA session is found by the beginning of the agent's own id too."
+    after_help = "Example: nmem show m7\n\nIds are those that search and context print: m7 a memory, s14 a session, u3 a work unit, p12 a prompt, t345 a tool use.\nA session is found by the beginning of the agent's own id too, a memory by that of its uuid."
 )]
 pub struct Arguments {
     /// What to show
@@ -36,8 +37,10 @@ pub fn run(args: &Arguments) -> Result<()> {
     match (found, args.json) {
         (Found::Session(session), false) => output::say(&session_text(&store, &session, style)?),
         (Found::Session(session), true) => output::say(&session_json(&store, &session)?.to_string()),
-        (Found::Unit(unit), false) => output::say(units::whole(&unit, style).trim_end()),
-        (Found::Unit(unit), true) => output::say(&crate::render::units::json(&unit).to_string()),
+        (Found::Unit(unit), false) => output::say(&unit_text(&store, &unit, style)?),
+        (Found::Unit(unit), true) => output::say(&unit_json(&store, &unit)?.to_string()),
+        (Found::Memory(memory), false) => output::say(memories::whole(&memory, style).trim_end()),
+        (Found::Memory(memory), true) => output::say(&memories::json(&memory).to_string()),
         (Found::Prompt(prompt), false) => output::say(&prompt_text(&prompt, style)),
         (Found::Prompt(prompt), true) => output::say(&prompt_json(&store, &prompt)?.to_string()),
         (Found::ToolUse(tool), false) => output::say(&tool_text(&store, &tool, style)?),
@@ -45,7 +48,7 @@ pub fn run(args: &Arguments) -> Result<()> {
     }
 }
 
-/// Finds what an id names: nmem's own, or the beginning of the agent's id of a session.
+/// Finds what an id names: nmem's own, or the beginning of the agent's id of a session or of a memory's uuid.
 pub(super) fn find(store: &Store, id: &str) -> Result<Option<Found>> {
     match store.find(id)? {
         Some(found) => Ok(Some(found)),
@@ -58,10 +61,34 @@ fn by_agents_id(store: &Store, prefix: &str) -> Result<Option<Found>> {
         return Ok(None);
     }
     let mut sessions = store.sessions_by_prefix(prefix)?;
+    if sessions.is_empty() {
+        let mut memories = store.memories_by_uuid(prefix)?;
+        if memories.len() > 1 {
+            return Err(Failure::new(format!("several memories begin with {}", line(prefix, 80)), "give more of the id").into());
+        }
+        return Ok(memories.pop().map(|memory| Found::Memory(Box::new(memory))));
+    }
     if sessions.len() > 1 && sessions.iter().all(|s| s.agent_session_id != prefix) {
         return Err(Failure::new(format!("several sessions begin with {}", line(prefix, 80)), "give more of the id").into());
     }
     Ok(sessions.pop().map(|s| Found::Session(Box::new(s))))
+}
+
+fn unit_text(store: &Store, unit: &UnitRow, style: Style) -> Result<String> {
+    let drawn = store.memories_of_unit(unit.session, unit.id)?;
+    Ok(format!("{}{}", units::whole(unit, style), listed(&drawn, style)).trim_end().to_string())
+}
+
+fn unit_json(store: &Store, unit: &UnitRow) -> Result<Value> {
+    let mut out = crate::render::units::json(unit);
+    out["memories"] = store.memories_of_unit(unit.session, unit.id)?.iter().map(memories::id).collect();
+    Ok(out)
+}
+
+/// Memories, each on a line.
+fn listed(drawn: &[MemoryRow], style: Style) -> String {
+    let lines: Vec<String> = drawn.iter().map(|memory| format!("  {}\n", memories::entry(memory, style))).collect();
+    if lines.is_empty() { String::new() } else { format!("\n  remembered of it:\n{}", lines.concat()) }
 }
 
 /// Every line of a text that was stored, each cleaned, indented.
@@ -125,6 +152,7 @@ fn session_text(store: &Store, session: &SessionRow, style: Style) -> Result<Str
         out += "\n  before any prompt:\n";
         without.iter().for_each(|tool| out += &format!("  {}\n", tool_line(tool, style)));
     }
+    out += &listed(&store.memories_of_session(session.id)?, style);
     Ok(out.trim_end().to_string())
 }
 

@@ -105,6 +105,8 @@ pub struct Config {
     pub thinking: Setting<bool>,
     /// The project's name, where it was set by hand for the place.
     pub project: Setting<Option<String>>,
+    /// The domain that a repository's file asks for.
+    pub domain: Setting<Option<String>>,
     pub switches: Switches,
     /// What the repository asks for.
     pub wishes: Vec<Wishes>,
@@ -191,6 +193,7 @@ impl Config {
             redact: Setting::default(Vec::new()),
             thinking: Setting::default(true),
             project: Setting::default(None),
+            domain: Setting::default(None),
             switches: Switches::default(),
             wishes: Vec::new(),
             unknown: Vec::new(),
@@ -215,6 +218,9 @@ impl Config {
             if let Some(db) = rule.database.clone().filter(|_| !matches!(self.files.source, Source::Environment(_))) {
                 self.files = Setting { value: with_spare_places(Files::of(db, false)), source: rule.source() };
             }
+        }
+        if let Some((wishes, name)) = wishes.iter().find_map(|w| Some((w, w.domain()?))) {
+            self.domain = Setting { value: Some(name.to_string()), source: Source::Repository(wishes.path.clone()) };
         }
         if let Some(wishes) = wishes.iter().find(|w| w.off()) {
             self.enabled = Setting { value: false, source: Source::Repository(wishes.path.clone()) };

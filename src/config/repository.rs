@@ -32,6 +32,11 @@ impl Wishes {
         self.table.as_ref().map_or(true, |table| table.get("enabled").is_some_and(|v| v.as_bool() != Some(true)))
     }
 
+    /// The domain that it names; whether there is one of that name is for others to know.
+    pub fn domain(&self) -> Option<&str> {
+        self.table.as_ref().ok()?.get("domain")?.as_str()
+    }
+
     /// Keys that no repository may set, whatever it is trusted with.
     pub fn ignored(&self) -> Vec<&str> {
         let known = |key: &&String| WITH_TRUST.contains(&key.as_str()) || BY_ITSELF.contains(&key.as_str());

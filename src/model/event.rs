@@ -76,6 +76,8 @@ pub enum Happening {
         agent_type: String,
         closing: Option<String>,
     },
+    /// The conversation is about to be cut: what it was is drawn together before.
+    Compacting,
     SessionEnded {
         reason: String,
         git: Option<GitState>,
@@ -339,4 +341,6 @@ pub struct ProjectId {
     pub repo_url: Option<String>,
     /// The worktree's root, or the folder.
     pub root: String,
+    /// The built-in domain that the repository's own file names.
+    pub domain: Option<String>,
 }

@@ -3,14 +3,18 @@
 //! Nothing here decides, reads or writes. An [`Event`] is what happened in an agent; an adapter makes it, `redact` turns it
 //! into `Clean<Event>`, and only that is stored. A row is what comes back out.
 
-mod digest;
+mod domain;
 mod event;
+mod memory;
+mod recalled;
 mod stored;
 mod texts;
 mod unit;
 
-pub use digest::*;
+pub use domain::*;
 pub use event::*;
+pub use memory::*;
+pub use recalled::*;
 pub use stored::*;
 pub use texts::*;
 pub use unit::*;

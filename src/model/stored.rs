@@ -1,6 +1,6 @@
 //! What comes back out of the store.
 
-use super::{Client, Millis, Task, UnitRow};
+use super::{Client, MemoryKind, MemoryRow, Millis, Task, UnitRow};
 
 /// A project as it is stored.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,16 +79,6 @@ pub struct ToolUseRow {
     pub metadata: serde_json::Value,
 }
 
-/// A session with what its context needs.
-#[derive(Clone, Debug)]
-pub struct Story {
-    pub session: SessionRow,
-    /// The user's first prompt, and then the last ones of both sides, in order. No thinking.
-    pub prompts: Vec<PromptRow>,
-    /// Edits, writes, commands and failures, in order.
-    pub tools: Vec<ToolUseRow>,
-}
-
 /// What a short id names.
 #[derive(Clone, Debug)]
 pub enum Found {
@@ -96,6 +86,7 @@ pub enum Found {
     Unit(Box<UnitRow>),
     Prompt(PromptRow),
     ToolUse(Box<ToolUseRow>),
+    Memory(Box<MemoryRow>),
 }
 
 /// Rows that are to be forgotten, by their ids.
@@ -103,6 +94,10 @@ pub enum Found {
 pub struct Going {
     pub prompts: Vec<i64>,
     pub tool_uses: Vec<i64>,
+    /// Those that are asked for; what rules drew from rows that go is drawn anew.
+    pub memories: Vec<i64>,
+    /// They were named one by one: no rule makes them again.
+    pub dismissed: bool,
     /// Sessions that go whole, and what their agents call them.
     pub sessions: Vec<i64>,
     pub session_ids: Vec<String>,
@@ -147,13 +142,30 @@ pub struct Filter {
     pub until: Option<Millis>,
     /// A path, or the end of one.
     pub file: Option<String>,
+    /// Type and concept of a memory.
+    pub kind_type: Option<String>,
+    pub concept: Option<String>,
+    /// Kinds of memories; empty: all.
+    pub memories: Vec<MemoryKind>,
 }
 
 /// A kind of row that can be found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HitKind {
+    Memory,
     Prompt,
     Tool,
+}
+
+impl HitKind {
+    /// Whether rows of this kind can pass a filter at all.
+    pub fn passes(self, filter: &Filter) -> bool {
+        match self {
+            HitKind::Memory => true,
+            HitKind::Prompt => filter.file.is_none() && filter.kind_type.is_none() && filter.concept.is_none(),
+            HitKind::Tool => filter.kind_type.is_none() && filter.concept.is_none(),
+        }
+    }
 }
 
 /// A row that was found.
@@ -161,9 +173,9 @@ pub enum HitKind {
 pub struct Hit {
     pub kind: HitKind,
     pub id: i64,
-    /// `user` or `agent` for prompts; the tool's kind for tool uses.
+    /// `user` or `agent` for prompts; the tool's kind for tool uses; a memory's type.
     pub what: String,
-    /// The prompt's text; the command, pattern or path.
+    /// The prompt's text; the command, pattern or path; a memory's title.
     pub text: String,
     /// What else was searched: description and error of a tool use.
     pub more: String,
@@ -174,6 +186,13 @@ pub struct Hit {
     pub session: String,
     pub platform: String,
     pub at: Millis,
+    pub unit: Option<i64>,
+    pub concepts: Vec<String>,
+    pub files: Vec<String>,
+    /// Of a memory: rules, hand or a model.
+    pub made_by: Option<String>,
+    /// `prompt`, `tool`, or the memory's kind.
+    pub name: String,
     /// Higher is better; comparable within one search only.
     pub score: f64,
 }

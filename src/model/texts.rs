@@ -67,7 +67,7 @@ impl Texts for Event {
                 git_texts(&mut start.git, visit);
             }
             Happening::Prompted { text } => visit(text, PROMPT),
-            Happening::Muted => {}
+            Happening::Muted | Happening::Compacting => {}
             Happening::ToolUsed(tool) => tool.texts(visit),
             Happening::TasksChanged(change) => change.texts(visit),
             Happening::TurnEnded { closing, error } => each(visit, &mut [(closing, CLOSING), (error, NAME)]),
@@ -141,7 +141,7 @@ impl Texts for ProjectId {
         self.places.iter_mut().chain(&mut self.keys).for_each(|key| visit(key, ID));
         visit(&mut self.name, NAME);
         visit(&mut self.root, NAME);
-        each(visit, &mut [(&mut self.repo_url, NAME)]);
+        each(visit, &mut [(&mut self.repo_url, NAME), (&mut self.domain, NAME)]);
     }
 }
 

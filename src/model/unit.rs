@@ -1,7 +1,7 @@
 //! Work units as they are read back.
 
-use super::{Made, Millis, Tokens};
-use serde_json::Value;
+use super::{Made, Millis, PromptRow, Tokens, ToolUseRow};
+use serde_json::{Map, Value};
 
 /// A work unit, whole.
 #[derive(Clone, Debug)]
@@ -22,9 +22,8 @@ pub struct UnitRow {
     /// `done`, `answered`, `struggling`, `abandoned` or `unknown`.
     pub outcome: Option<String>,
     pub evidence: Option<String>,
-    pub learned: Option<String>,
-    pub notes: Option<String>,
-    pub summary: Option<String>,
+    /// What it came to, in the eight fields of a summary; where rules or a model have told.
+    pub summary: Option<Map<String, Value>>,
     /// Numbers of its prompts in the session.
     pub prompts: Vec<i64>,
     pub tool_uses: i64,
@@ -73,4 +72,26 @@ pub struct BoundaryRow {
     pub signals: Value,
     /// `[{at, what, score}]`
     pub history: Value,
+}
+
+/// A unit with all that was said and done in it: what memories are drawn from.
+#[derive(Clone, Debug)]
+pub struct UnitStory {
+    pub unit: UnitRow,
+    pub platform: String,
+    pub project: Option<i64>,
+    /// Where its session works.
+    pub folder: Option<String>,
+    /// The user's prompts and the agent's closing texts, in order; no subagent's.
+    pub prompts: Vec<PromptRow>,
+    /// What each turn cost, by the number of its prompt: tokens that were read or written for the first time.
+    pub costs: Vec<(i64, i64)>,
+    /// In order; of a very long unit the last ones.
+    pub tools: Vec<ToolUseRow>,
+    /// Whether `tools` are all of them.
+    pub is_whole: bool,
+    /// Open entries of the agent's task list, where this is the session's last unit.
+    pub open_tasks: Vec<String>,
+    /// The last tool use that rules have seen.
+    pub seen: Option<i64>,
 }

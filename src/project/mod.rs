@@ -33,7 +33,7 @@ pub fn identify(cwd: &Path, home: Option<&Path>, by_hand: Option<String>) -> Opt
         (keys, name) = (vec![format!("name:{by_hand}")], by_hand);
         repo_url = None;
     }
-    Some(ProjectId { places, keys, name, repo_url, root: root.display().to_string() })
+    Some(ProjectId { places, keys, name, repo_url, root: root.display().to_string(), domain: None })
 }
 
 /// Keys, name, and the remote's URL without credentials.

@@ -14,26 +14,23 @@ const FULL: usize = 4000;
 /// The short id by which `nmem show` finds it.
 pub fn id(hit: &Hit) -> String {
     match hit.kind {
+        HitKind::Memory => format!("m{}", hit.id),
         HitKind::Prompt => format!("p{}", hit.id),
         HitKind::Tool => format!("t{}", hit.id),
     }
 }
 
-fn kind(hit: &Hit) -> &'static str {
-    match hit.kind {
-        HitKind::Prompt => "prompt",
-        HitKind::Tool => "tool",
-    }
-}
-
 /// One hit as JSON, with the keys of COMMANDS.md.
 pub fn json(hit: &Hit, words: &[String]) -> Value {
-    let files: Vec<&String> = hit.path.iter().collect();
-    let made_by = if hit.kind == HitKind::Prompt { hit.what.as_str() } else { "tool" };
+    let made_by = match hit.kind {
+        HitKind::Memory => hit.made_by.as_deref().unwrap_or_default(),
+        HitKind::Prompt => hit.what.as_str(),
+        HitKind::Tool => "tool",
+    };
     json!({
-        "id": id(hit), "kind": kind(hit), "type": hit.what, "title": line(&hit.text, 120), "snippet": snippet(hit, words, SNIPPET),
-        "project": hit.project, "session": hit.session, "unit": null, "files": files, "concepts": [],
-        "created_at": hit.at, "made_by": made_by, "score": (hit.score * 1e9).round() / 1e9,
+        "id": id(hit), "kind": hit.name, "type": hit.what, "title": line(&hit.text, 160), "snippet": snippet(hit, words, SNIPPET),
+        "project": hit.project, "session": hit.session, "unit": hit.unit.map(|unit| format!("u{unit}")), "files": hit.files,
+        "concepts": hit.concepts, "created_at": hit.at, "made_by": made_by, "score": (hit.score * 1e9).round() / 1e9,
     })
 }
 
@@ -43,6 +40,9 @@ pub fn text(hit: &Hit, words: &[String], style: Style, all_projects: bool) -> St
         HitKind::Prompt if hit.what == "agent" => "answer",
         HitKind::Prompt => "prompt",
         HitKind::Tool => hit.what.as_str(),
+        // Of an observation the type says it; of the others their kind.
+        HitKind::Memory if hit.name == "observation" && !hit.what.is_empty() => hit.what.as_str(),
+        HitKind::Memory => hit.name.as_str(),
     };
     let failed = if hit.succeeded == Some(false) { format!(" {}", style.bad("failed")) } else { String::new() };
     let project =
@@ -66,7 +66,7 @@ pub fn full(hit: &Hit, words: &[String], style: Style, all_projects: bool) -> St
 
 /// One hit as an item of a Markdown list.
 pub fn markdown(hit: &Hit, words: &[String]) -> String {
-    format!("- **{}** {} {} ({}): {}", id(hit), time::day(hit.at), time::clock(hit.at), kind(hit), snippet(hit, words, SNIPPET))
+    format!("- **{}** {} {} ({}): {}", id(hit), time::day(hit.at), time::clock(hit.at), hit.name, snippet(hit, words, SNIPPET))
 }
 
 /// The part of the text in which most of the words stand, on one line.
@@ -121,6 +121,11 @@ mod tests {
             session: "s".into(),
             platform: "claude-code".into(),
             at: 0,
+            unit: None,
+            concepts: Vec::new(),
+            files: Vec::new(),
+            made_by: None,
+            name: "prompt".into(),
             score: 1.23456,
         }
     }

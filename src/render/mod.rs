@@ -3,6 +3,7 @@
 pub mod clean;
 pub mod context;
 pub mod hits;
+pub mod memories;
 pub mod style;
 pub mod time;
 pub mod units;

@@ -46,7 +46,6 @@ pub fn json(unit: &UnitRow) -> Value {
     let tokens = unit
         .tokens
         .map(|t| json!({"input": t.input, "output": t.output, "cache_read": t.cache_read, "cache_write": t.cache_write}));
-    let learned: Value = unit.learned.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
     json!({
         "id": id(unit), "session": unit.agent_session_id, "started_at": unit.started_at, "ended_at": unit.ended_at,
         "active_ms": unit.active_ms, "state": unit.state, "closed_by": unit.closed_by, "intent": unit.intent,
@@ -54,7 +53,7 @@ pub fn json(unit: &UnitRow) -> Value {
         "failures": unit.failures, "phases": phases, "files": files, "outcome": unit.outcome, "evidence": unit.evidence,
         "commits": commits, "tokens": tokens, "boundary": unit.boundary.as_ref().map(boundary),
         "taken_back": unit.taken_back.iter().map(boundary).collect::<Vec<_>>(), "addendum": unit.addendum,
-        "learned": learned, "notes": unit.notes, "summary": unit.summary,
+        "summary": unit.summary,
     })
 }
 

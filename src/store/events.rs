@@ -110,6 +110,7 @@ impl Tx<'_> {
                     self.agent_text(&session, event, "closing", text)?;
                 }
             }
+            Happening::Compacting => {}
             Happening::SessionEnded { reason, git } => {
                 if let Some(read) = read {
                     self.transcript_read(&session, event, None, read)?;
@@ -147,13 +148,14 @@ impl Tx<'_> {
             };
         }
         let offset = event.transcript_length.unwrap_or(0) as i64;
-        let project = match event.cwd.as_deref().and_then(identify) {
-            Some(project) => Some(self.project(&project, event.at)?),
-            None => None,
+        let (project, domain) = match event.cwd.as_deref().and_then(identify) {
+            Some(id) => self.project_and_domain(&id, event.at)?,
+            None => (None, None),
         };
-        let sql = "INSERT INTO sessions(project_id, platform, agent_session_id, started_at, active_at, cwd, transcript_offset) VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6)";
+        let sql = "INSERT INTO sessions(project_id, domain_id, platform, agent_session_id, started_at, active_at, cwd, transcript_offset) VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7)";
         self.tx.prepare_cached(sql)?.execute(params![
             project,
+            domain,
             event.platform.name(),
             event.session,
             event.at,
@@ -176,8 +178,12 @@ impl Tx<'_> {
 
     /// A session whose first event told no folder gets its project with the first that does.
     fn place_session(&self, mut session: Session, cwd: &str, at: Millis, identify: Identify) -> Result<Session> {
-        let project = identify(cwd).map(|project| self.project(&project, at)).transpose()?;
-        self.tx.execute("UPDATE sessions SET cwd = ?2, project_id = ?3 WHERE id = ?1", params![session.id, cwd, project])?;
+        let (project, domain) = match identify(cwd) {
+            Some(id) => self.project_and_domain(&id, at)?,
+            None => (None, None),
+        };
+        let sql = "UPDATE sessions SET cwd = ?2, project_id = ?3, domain_id = ?4 WHERE id = ?1";
+        self.tx.execute(sql, params![session.id, cwd, project, domain])?;
         session.cwd = Some(cwd.to_string());
         session.project = project;
         Ok(session)

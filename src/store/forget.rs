@@ -4,6 +4,7 @@
 //! is three steps: the rows go, the segments are merged (FTS5 drops terms of deleted rows when it merges), and the whole
 //! file is written anew (VACUUM) and its log cut to nothing. Hooks beside it wait in the spool meanwhile.
 
+use super::index::INDEXED_PROMPT;
 use super::{Store, Tx};
 use crate::model::{Going, Millis};
 use anyhow::{Context, Result, bail};
@@ -24,6 +25,7 @@ const LOG_WAIT: Duration = Duration::from_secs(20);
 pub struct Wanted {
     pub prompts: Vec<i64>,
     pub tool_uses: Vec<i64>,
+    pub memories: Vec<i64>,
     pub session: Option<i64>,
     pub project: Option<i64>,
     pub before: Option<Millis>,
@@ -63,13 +65,24 @@ const SESSIONS: &str = "SELECT s.id FROM sessions s
         s.end_reason, s.stop_reason, s.transcript_message, s.muted_prompt))";
 const TASKS: &str = "SELECT s.id FROM sessions s WHERE (?1 IS NULL OR s.id = ?1) AND (?2 IS NULL OR s.project_id = ?2)
     AND (?3 IS NULL OR s.active_at < ?3) AND EXISTS (SELECT 1 FROM json_each(s.tasks) WHERE holds(concat_ws(char(10), value, value ->> 'subject')))";
+const MEMORIES: &str = "SELECT m.id FROM memories m WHERE (?1 IS NULL OR m.session_id = ?1) AND (?2 IS NULL OR m.project_id = ?2)
+    AND (?3 IS NULL OR m.created_at < ?3)
+    AND holds(concat_ws(char(10), m.title, m.subtitle, m.body, m.content, (SELECT group_concat(value, char(10)) FROM json_tree(m.content) WHERE type = 'text'),
+      m.type, m.made_by, (SELECT group_concat(concept, char(10)) FROM memory_concepts WHERE memory_id = m.id),
+      (SELECT group_concat(path, char(10)) FROM memory_files WHERE memory_id = m.id)))";
 const PROJECTS: &str = "SELECT p.id FROM projects p WHERE (?1 IS NULL OR p.id = ?1)
     AND holds(concat_ws(char(10), p.name, p.repo_url, p.root, (SELECT group_concat(key, char(10)) FROM project_keys WHERE project_id = p.id)))";
 
 impl Store {
     /// Finds what would go.
     pub fn what_would_go(&self, wanted: &Wanted) -> Result<Going> {
-        let mut going = Going { prompts: wanted.prompts.clone(), tool_uses: wanted.tool_uses.clone(), ..Going::default() };
+        let mut going = Going {
+            prompts: wanted.prompts.clone(),
+            tool_uses: wanted.tool_uses.clone(),
+            memories: wanted.memories.clone(),
+            dismissed: !wanted.memories.is_empty(),
+            ..Going::default()
+        };
         if wanted.session.is_none() && wanted.project.is_none() && wanted.before.is_none() && wanted.text.is_none() {
             return self.within(going);
         }
@@ -87,6 +100,7 @@ impl Store {
         }
         going.prompts.extend(ids(PROMPTS, &scope)?);
         going.tool_uses.extend(ids(TOOL_USES, &scope)?);
+        going.memories.extend(ids(MEMORIES, &scope)?);
         if wanted.text.is_some() {
             going.task_lists = ids(TASKS, &scope)?.into_iter().filter(|id| !sessions.contains(id)).collect();
         }
@@ -109,6 +123,12 @@ impl Store {
             }
             *ids = all.into_iter().collect();
         }
+        let mut of = self.conn.prepare("SELECT id FROM memories WHERE session_id = ?1")?;
+        for session in &going.sessions {
+            going.memories.extend(of.query_map([session], |row| row.get::<_, i64>(0))?.collect::<Result<Vec<_>, _>>()?);
+        }
+        going.memories.sort_unstable();
+        going.memories.dedup();
         going.touched = touched.into_iter().filter(|id| !going.sessions.contains(id)).collect();
         let mut name = self.conn.prepare("SELECT name FROM projects WHERE id = ?1")?;
         for project in &going.projects {
@@ -129,12 +149,16 @@ impl Store {
         self.conn.pragma_update(None, "foreign_keys", false)?;
         register(&self.conn, text)?;
         self.write(|tx| {
+            for id in &going.memories {
+                if going.dismissed { tx.dismiss_memory(*id)? } else { tx.delete_memory(*id)? }
+            }
+            tx.forget_drawn(going)?;
             for id in &going.tool_uses {
                 tx.unindex_tool(*id)?;
                 tx.tx.prepare_cached("DELETE FROM tool_uses WHERE id = ?1")?.execute([id])?;
             }
             for id in &going.prompts {
-                tx.unindex_prompt(*id)?;
+                tx.unindex(*id, INDEXED_PROMPT)?;
                 tx.tx.prepare_cached("UPDATE tool_uses SET prompt_id = NULL WHERE prompt_id = ?1 AND session_id = (SELECT session_id FROM prompts WHERE id = ?1)")?.execute([id])?;
                 tx.tx.prepare_cached("DELETE FROM prompts WHERE id = ?1")?.execute([id])?;
             }
@@ -228,6 +252,7 @@ impl Tx<'_> {
             self.tx.execute(&format!("DELETE FROM boundaries WHERE step_id IN ({steps})"), [session])?;
             self.tx.execute("DELETE FROM steps WHERE session_id = ?1", [session])?;
             self.tx.execute("DELETE FROM work_units WHERE session_id = ?1", [session])?;
+            self.tx.execute("DELETE FROM dismissed WHERE session_id = ?1", [session])?;
         }
         for session in &going.touched {
             self.recount_units(*session)?;

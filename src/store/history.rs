@@ -2,14 +2,12 @@
 
 use super::Store;
 use super::events::THIS_SESSION;
-use crate::model::{Client, Counts, Found, LastEvent, Millis, Platform, ProjectRow, PromptRow, SessionRow, Story, ToolUseRow};
+use crate::model::{Client, Counts, Found, LastEvent, Millis, Platform, ProjectRow, PromptRow, SessionRow, ToolUseRow};
 use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, params};
 
-/// Prompts of a session that are read for context: the first one, and this many of the last.
-const PROMPTS: i64 = 12;
-/// Tool uses of a session that are read for context: its last ones, without reads and searches.
-const TELLING: i64 = 400;
+/// Prompts and closing texts of a session that are read for context: the last ones.
+const PROMPTS: i64 = 40;
 
 const SESSION: &str = "SELECT s.id, p.name, s.platform, s.agent_session_id, s.started_at, s.active_at, s.ended_at, s.end_reason,
     s.start_branch, s.end_branch, s.start_head, s.end_head, s.client_pid, s.client_started, s.cwd, s.prompts, s.tool_uses, s.failures,
@@ -50,9 +48,9 @@ fn session(row: &Row) -> rusqlite::Result<SessionRow> {
     })
 }
 
-const PROMPT: &str = "SELECT id, session_id, number, source, kind, agent_id, text, received_at FROM prompts";
+pub(super) const PROMPT: &str = "SELECT id, session_id, number, source, kind, agent_id, text, received_at FROM prompts";
 
-fn prompt(row: &Row) -> rusqlite::Result<PromptRow> {
+pub(super) fn prompt(row: &Row) -> rusqlite::Result<PromptRow> {
     Ok(PromptRow {
         id: row.get(0)?,
         session_id: row.get(1)?,
@@ -65,11 +63,11 @@ fn prompt(row: &Row) -> rusqlite::Result<PromptRow> {
     })
 }
 
-const TOOL_USE: &str =
+pub(super) const TOOL_USE: &str =
     "SELECT id, session_id, seq, prompt_id, tool_use_id, received_at, tool_name, kind, command_kind, path, content,
     input, outcome, succeeded, metadata FROM tool_uses";
 
-fn tool_use(row: &Row) -> rusqlite::Result<ToolUseRow> {
+pub(super) fn tool_use(row: &Row) -> rusqlite::Result<ToolUseRow> {
     Ok(ToolUseRow {
         id: row.get(0)?,
         session_id: row.get(1)?,
@@ -131,23 +129,18 @@ impl Store {
         Ok(self.conn.prepare(&sql)?.query_map([prefix], session)?.collect::<Result<_, _>>()?)
     }
 
-    /// Reads what a session's context is made of.
-    pub fn story(&self, session: SessionRow) -> Result<Story> {
-        let sql = format!("{PROMPT} WHERE session_id = ?1 AND kind <> 'thinking' AND (number <= 1 OR number > ?2) ORDER BY id");
-        let from = session.prompts - PROMPTS;
-        let mut prompts: Vec<PromptRow> =
-            self.conn.prepare_cached(&sql)?.query_map(params![session.id, from], prompt)?.collect::<Result<_, _>>()?;
-        prompts.retain(|p| p.agent_id.is_none());
+    /// Reads the last prompts and closing texts of a session, in order; no subagent's.
+    pub fn last_said(&self, session: i64) -> Result<Vec<PromptRow>> {
         let sql = format!(
-            "{TOOL_USE} WHERE session_id = ?1 AND (kind IN ('edit', 'write', 'command') OR succeeded = 0) ORDER BY seq DESC LIMIT ?2"
+            "{PROMPT} WHERE session_id = ?1 AND kind <> 'thinking' AND agent_id IS NULL ORDER BY number DESC, id DESC LIMIT {PROMPTS}"
         );
-        let mut tools: Vec<ToolUseRow> =
-            self.conn.prepare_cached(&sql)?.query_map(params![session.id, TELLING], tool_use)?.collect::<Result<_, _>>()?;
-        tools.reverse();
-        Ok(Story { session, prompts, tools })
+        let mut prompts: Vec<PromptRow> =
+            self.conn.prepare_cached(&sql)?.query_map([session], prompt)?.collect::<Result<_, _>>()?;
+        prompts.reverse();
+        Ok(prompts)
     }
 
-    /// Finds what an id of nmem's own names: `s7` a session, `u3` a work unit, `p12` a prompt, `t345` a tool use.
+    /// Finds what an id of nmem's own names: `s7` a session, `u3` a work unit, `p12` a prompt, `t345` a tool use, `m6` a memory.
     pub fn find(&self, id: &str) -> Result<Option<Found>> {
         let Some((kind, number)) = id.split_at_checked(1).and_then(|(k, n)| Some((k, n.parse::<i64>().ok()?))) else {
             return Ok(None);
@@ -156,6 +149,7 @@ impl Store {
             "s" => self.session_by_row(number)?.map(|s| Found::Session(Box::new(s))),
             "u" => self.unit_by_row(number)?.map(|u| Found::Unit(Box::new(u))),
             "p" => self.prompt_by_row(number)?.map(Found::Prompt),
+            "m" => self.memory_by_row(number)?.map(|m| Found::Memory(Box::new(m))),
             "t" => {
                 let sql = format!("{TOOL_USE} WHERE id = ?1");
                 self.conn.prepare_cached(&sql)?.query_row([number], tool_use).optional()?.map(|t| Found::ToolUse(Box::new(t)))

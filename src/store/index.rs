@@ -8,8 +8,9 @@ use crate::index_text::{INDEX_TEXT_VERSION, index_text};
 use anyhow::Result;
 use rusqlite::{Row, params};
 
-/// The kinds of rows in `text_index`, in its rowid's two lowest bits: `prompt id * 4 + kind`.
-const INDEXED_PROMPT: i64 = 0;
+/// The kinds of rows in `text_index`, in its rowid's two lowest bits: `id * 4 + kind`.
+pub(super) const INDEXED_PROMPT: i64 = 0;
+pub(super) const INDEXED_MEMORY: i64 = 1;
 const INDEXED_KINDS: i64 = 4;
 /// Rows that are made anew in one transaction: 0.1 s, so that hooks beside it hardly wait.
 const BATCH: usize = 1000;
@@ -32,15 +33,40 @@ const TOOL: &str = "SELECT t.id, s.project_id, t.kind, t.content, t.path, t.meta
     FROM tool_uses t JOIN sessions s ON s.id = t.session_id";
 const PROMPT: &str =
     "SELECT p.id, s.project_id, p.text FROM prompts p JOIN sessions s ON s.id = p.session_id WHERE p.kind <> 'thinking'";
+/// A memory is found by all that it says, its concepts and its files.
+const MEMORY: &str = "SELECT m.id, m.project_id, m.title, concat_ws(char(10), m.subtitle, m.body,
+      (SELECT group_concat(value, char(10)) FROM json_tree(m.content) WHERE type = 'text'),
+      (SELECT group_concat(concept, ' ') FROM memory_concepts WHERE memory_id = m.id),
+      (SELECT group_concat(path, ' ') FROM memory_files WHERE memory_id = m.id)) FROM memories m";
 
 impl Tx<'_> {
     /// Puts a prompt into the index; its first line counts twice.
     pub(super) fn index_prompt(&self, id: i64, project: Option<i64>, text: &str) -> Result<()> {
         let (title, body) = text.split_once('\n').unwrap_or((text, ""));
+        self.index_text(id, INDEXED_PROMPT, project, title, body)
+    }
+
+    fn index_text(&self, id: i64, kind: i64, project: Option<i64>, title: &str, body: &str) -> Result<()> {
         let sql = "INSERT INTO text_index(rowid, title, body, scope) VALUES (?1, ?2, ?3, ?4)";
-        let values = params![id * INDEXED_KINDS + INDEXED_PROMPT, index_text(title), index_text(body), scope(project)];
+        let values = params![id * INDEXED_KINDS + kind, index_text(title), index_text(body), scope(project)];
         self.tx.prepare_cached(sql)?.execute(values)?;
         Ok(())
+    }
+
+    /// Puts a memory into the index as it stands now.
+    pub(super) fn index_memory_again(&self, id: i64) -> Result<()> {
+        self.unindex(id, INDEXED_MEMORY)?;
+        let mut statement = self.tx.prepare_cached(&format!("{MEMORY} WHERE m.id = ?1"))?;
+        let mut rows = statement.query([id])?;
+        match rows.next()? {
+            Some(row) => self.index_memory_row(row),
+            None => Ok(()),
+        }
+    }
+
+    fn index_memory_row(&self, row: &Row) -> Result<()> {
+        let (title, body): (String, String) = (row.get(2)?, row.get(3)?);
+        self.index_text(row.get(0)?, INDEXED_MEMORY, row.get(1)?, &title, &body)
     }
 
     /// Puts a tool use into the index.
@@ -72,9 +98,9 @@ impl Tx<'_> {
         self.index_tool(row.get(0)?, row.get(1)?, &tool)
     }
 
-    /// Takes a prompt out of the index.
-    pub(super) fn unindex_prompt(&self, id: i64) -> Result<()> {
-        let rowid = id * INDEXED_KINDS + INDEXED_PROMPT;
+    /// Takes a prompt or a memory out of the index.
+    pub(super) fn unindex(&self, id: i64, kind: i64) -> Result<()> {
+        let rowid = id * INDEXED_KINDS + kind;
         self.tx.prepare_cached("DELETE FROM text_index WHERE rowid = ?1")?.execute([rowid])?;
         Ok(())
     }
@@ -90,7 +116,7 @@ impl Tx<'_> {
         let mut prompts = self.tx.prepare_cached(&format!("{PROMPT} AND p.session_id = ?1"))?;
         let mut rows = prompts.query([session])?;
         while let Some(row) = rows.next()? {
-            self.unindex_prompt(row.get(0)?)?;
+            self.unindex(row.get(0)?, INDEXED_PROMPT)?;
             self.index_prompt(row.get(0)?, row.get(1)?, &row.get::<_, String>(2)?)?;
         }
         let mut tools = self.tx.prepare_cached(&format!("{TOOL} WHERE t.session_id = ?1"))?;
@@ -98,6 +124,12 @@ impl Tx<'_> {
         while let Some(row) = rows.next()? {
             self.unindex_tool(row.get(0)?)?;
             self.index_tool_row(row)?;
+        }
+        let mut memories = self.tx.prepare_cached(&format!("{MEMORY} WHERE m.session_id = ?1"))?;
+        let mut rows = memories.query([session])?;
+        while let Some(row) = rows.next()? {
+            self.unindex(row.get(0)?, INDEXED_MEMORY)?;
+            self.index_memory_row(row)?;
         }
         Ok(())
     }
@@ -112,8 +144,9 @@ impl Store {
     /// How many rows the indexes lack, or have too many.
     pub fn unindexed(&self) -> Result<i64> {
         let sql = "SELECT abs((SELECT count(*) FROM prompts WHERE kind <> 'thinking') - (SELECT count(*) FROM text_index_docsize WHERE id % ?1 = ?2))
+                        + abs((SELECT count(*) FROM memories) - (SELECT count(*) FROM text_index_docsize WHERE id % ?1 = ?3))
                         + abs((SELECT count(*) FROM tool_uses) - (SELECT count(*) FROM tool_index_docsize))";
-        Ok(self.conn.query_row(sql, [INDEXED_KINDS, INDEXED_PROMPT], |row| row.get(0))?)
+        Ok(self.conn.query_row(sql, [INDEXED_KINDS, INDEXED_PROMPT, INDEXED_MEMORY], |row| row.get(0))?)
     }
 
     /// Makes SQLite's own indexes anew.
@@ -123,20 +156,25 @@ impl Store {
 
     /// Makes both indexes anew from the stored rows; `progress` is told rows done and rows in all.
     pub fn rebuild_index(&mut self, progress: &mut dyn FnMut(i64, i64)) -> Result<()> {
-        let count = |table: &str| self.conn.query_row(&format!("SELECT coalesce(max(id), 0) FROM {table}"), [], |r| r.get(0));
-        let (prompts, tools): (i64, i64) = (count("prompts")?, count("tool_uses")?);
+        let tables = [Indexed::Prompts, Indexed::Memories, Indexed::Tools];
+        let mut last = Vec::new();
+        for table in tables {
+            let sql = format!("SELECT coalesce(max(id), 0) FROM {}", table.name());
+            last.push(self.conn.query_row(&sql, [], |row| row.get::<_, i64>(0))?);
+        }
         self.write(|tx| {
             tx.tx.execute_batch(
                 "INSERT INTO text_index(text_index) VALUES ('delete-all'); INSERT INTO tool_index(tool_index) VALUES ('delete-all')",
             )?;
             Ok(())
         })?;
-        for (is_tool, last) in [(false, prompts), (true, tools)] {
-            let done = if is_tool { prompts } else { 0 };
-            for from in (0..last).step_by(BATCH) {
-                self.write(|tx| tx.index_stretch(is_tool, from, (from + BATCH as i64).min(last)))?;
-                progress(done + from, prompts + tools);
+        let mut done = 0;
+        for (table, last_id) in tables.into_iter().zip(&last) {
+            for from in (0..*last_id).step_by(BATCH) {
+                self.write(|tx| tx.index_stretch(table, from, (from + BATCH as i64).min(*last_id)))?;
+                progress(done + from, last.iter().sum());
             }
+            done += last_id;
         }
         self.write(|tx| {
             tx.tx.execute("UPDATE meta SET value = ?1 WHERE key = 'index_text_version'", [INDEX_TEXT_VERSION])?;
@@ -145,24 +183,47 @@ impl Store {
     }
 }
 
+/// A table whose rows are indexed.
+#[derive(Clone, Copy)]
+enum Indexed {
+    Prompts,
+    Memories,
+    Tools,
+}
+
+impl Indexed {
+    fn name(self) -> &'static str {
+        match self {
+            Indexed::Prompts => "prompts",
+            Indexed::Memories => "memories",
+            Indexed::Tools => "tool_uses",
+        }
+    }
+}
+
 impl Tx<'_> {
-    fn index_stretch(&self, is_tool: bool, from: i64, to: i64) -> Result<()> {
-        let sql = match is_tool {
-            true => format!("{TOOL} WHERE t.id > ?1 AND t.id <= ?2"),
-            false => format!("{PROMPT} AND p.id > ?1 AND p.id <= ?2"),
+    fn index_stretch(&self, table: Indexed, from: i64, to: i64) -> Result<()> {
+        let sql = match table {
+            Indexed::Prompts => format!("{PROMPT} AND p.id > ?1 AND p.id <= ?2"),
+            Indexed::Memories => format!("{MEMORY} WHERE m.id > ?1 AND m.id <= ?2"),
+            Indexed::Tools => format!("{TOOL} WHERE t.id > ?1 AND t.id <= ?2"),
         };
         let mut statement = self.tx.prepare_cached(&sql)?;
         let mut rows = statement.query([from, to])?;
         while let Some(row) = rows.next()? {
-            match is_tool {
-                true => {
-                    // A hook beside this has put its own row in already.
+            // A hook beside this has put its own row in already.
+            match table {
+                Indexed::Prompts => {
+                    self.unindex(row.get(0)?, INDEXED_PROMPT)?;
+                    self.index_prompt(row.get(0)?, row.get(1)?, &row.get::<_, String>(2)?)?;
+                }
+                Indexed::Memories => {
+                    self.unindex(row.get(0)?, INDEXED_MEMORY)?;
+                    self.index_memory_row(row)?;
+                }
+                Indexed::Tools => {
                     self.unindex_tool(row.get(0)?)?;
                     self.index_tool_row(row)?;
-                }
-                false => {
-                    self.unindex_prompt(row.get(0)?)?;
-                    self.index_prompt(row.get(0)?, row.get(1)?, &row.get::<_, String>(2)?)?;
                 }
             }
         }

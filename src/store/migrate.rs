@@ -19,6 +19,7 @@ struct Migration {
 const MIGRATIONS: &[Migration] = &[
     Migration { sql: include_str!("../../migrations/0001-events.sql"), quick: true },
     Migration { sql: include_str!("../../migrations/0002-work-units.sql"), quick: true },
+    Migration { sql: include_str!("../../migrations/0003-memories.sql"), quick: true },
 ];
 
 /// The schema's version that this binary writes.
@@ -116,13 +117,14 @@ mod tests {
         let scratch = Scratch::new("slow");
         let mut store = scratch.open();
         let migration = |sql, quick| Migration { sql, quick };
-        let later = [migration("", true), migration("CREATE TABLE quick(x)", true), migration("CREATE TABLE slow(x)", false)];
+        let mut later: Vec<Migration> = MIGRATIONS.iter().map(|_| migration("", true)).collect();
+        later.extend([migration("CREATE TABLE quick(x)", true), migration("CREATE TABLE slow(x)", false)]);
         let path = scratch.files().db;
         let error = apply(&mut store.conn, &path, &later, false).unwrap_err();
         assert!(error.to_string().contains("must be brought up"), "{error}");
-        assert_eq!(version(&store.conn).unwrap(), 2, "the quick one before it is applied");
+        assert_eq!(version(&store.conn).unwrap(), SCHEMA_VERSION + 1, "the quick one before it is applied");
         apply(&mut store.conn, &path, &later, true).unwrap();
-        assert_eq!(version(&store.conn).unwrap(), 3);
+        assert_eq!(version(&store.conn).unwrap(), SCHEMA_VERSION + 2);
     }
 
     #[test]

@@ -4,11 +4,13 @@
 //! 1 MiB by checkpoints of our own: SQLite's automatic ones are forgotten by a process that exits. `synchronous` is
 //! NORMAL: `kill -9` loses nothing, a power cut may lose the last commits but never the file.
 
+mod domains;
 pub mod events;
 pub mod forget;
 pub mod history;
 mod index;
 mod make;
+pub mod memories;
 mod migrate;
 pub mod projects;
 pub mod search;

@@ -140,6 +140,8 @@ impl Tx<'_> {
     fn move_sessions(&self, sessions: &[i64], into: i64) -> Result<()> {
         for session in sessions {
             self.tx.prepare_cached("UPDATE sessions SET project_id = ?2 WHERE id = ?1")?.execute(params![session, into])?;
+            let sql = "UPDATE memories SET project_id = ?2 WHERE session_id = ?1";
+            self.tx.prepare_cached(sql)?.execute(params![session, into])?;
             self.index_again(*session)?;
         }
         Ok(())

@@ -76,6 +76,7 @@ fn happening(name: &str, payload: &Value, around: &Surroundings) -> Option<Happe
             agent_type: text(&payload["agent_type"])?,
             closing: text(&payload["last_assistant_message"]),
         },
+        "PreCompact" => Happening::Compacting,
         "SessionEnd" => Happening::SessionEnded { reason: text(&payload["reason"]).unwrap_or_else(|| "other".into()), git: None },
         _ => return None,
     })

@@ -122,7 +122,7 @@ impl Tx<'_> {
                      evidence = CASE WHEN :before AND outcome = 'done' AND :outcome IN ('answered', 'unknown') THEN evidence ELSE :evidence END,
                      outcome = CASE WHEN :before AND outcome = 'done' AND :outcome IN ('answered', 'unknown') THEN outcome ELSE :outcome END,
                      state = CASE WHEN state = 'distilled' THEN state WHEN :over THEN 'closed' ELSE 'open' END,
-                     closed_by = CASE WHEN NOT :over THEN NULL WHEN closed_by IS NULL THEN 'boundary' ELSE closed_by END WHERE id = :id";
+                     closed_by = CASE WHEN NOT :over THEN NULL WHEN closed_by IS NULL THEN 'boundary' ELSE closed_by END, rules_due = 1 WHERE id = :id";
         let (started, ended) = (steps.iter().map(|row| row.step.at).min(), steps.iter().map(|row| row.step.until).max());
         self.tx.prepare_cached(sql)?.execute(named_params! {
             ":id": unit, ":before": !whole, ":started": started.unwrap_or(0), ":ended": ended.unwrap_or(0), ":intent": intent,
@@ -150,7 +150,6 @@ impl Tx<'_> {
         let sql =
             "DELETE FROM work_units WHERE session_id = ?1 AND id NOT IN (SELECT work_unit_id FROM steps WHERE session_id = ?1)";
         self.tx.execute(sql, [session])?;
-        self.tx.execute("UPDATE work_units SET learned = NULL, notes = NULL, summary = NULL WHERE session_id = ?1", [session])?;
         let mut units = self.tx.prepare_cached("SELECT id, state <> 'open' FROM work_units WHERE session_id = ?1")?;
         let units: Vec<(i64, bool)> =
             units.query_map([session], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;

@@ -10,7 +10,8 @@ use rusqlite::{OptionalExtension, Row, params};
 const PHASES: usize = 6;
 
 const UNIT: &str = "SELECT u.id, u.session_id, s.agent_session_id, u.state, u.closed_by, u.started_at, u.ended_at, u.intent,
-    u.outcome, u.evidence, u.learned, u.notes, u.summary, u.distilled_seq FROM work_units u JOIN sessions s ON s.id = u.session_id";
+    u.outcome, u.evidence,
+    (SELECT content FROM memories m WHERE m.session_id = u.session_id AND m.rule_key = 'summary:u' || u.id), u.distilled_seq FROM work_units u JOIN sessions s ON s.id = u.session_id";
 
 /// What of a unit stands in its own row, and the last tool use that was distilled.
 fn unit(row: &Row) -> rusqlite::Result<(UnitRow, Option<i64>)> {
@@ -26,9 +27,7 @@ fn unit(row: &Row) -> rusqlite::Result<(UnitRow, Option<i64>)> {
         intent: row.get(7)?,
         outcome: row.get(8)?,
         evidence: row.get(9)?,
-        learned: row.get(10)?,
-        notes: row.get(11)?,
-        summary: row.get(12)?,
+        summary: row.get::<_, Option<String>>(10)?.and_then(|json| serde_json::from_str(&json).ok()),
         prompts: Vec::new(),
         tool_uses: 0,
         failures: 0,
@@ -41,7 +40,7 @@ fn unit(row: &Row) -> rusqlite::Result<(UnitRow, Option<i64>)> {
         boundary: None,
         taken_back: Vec::new(),
     };
-    Ok((unit, row.get(13)?))
+    Ok((unit, row.get(11)?))
 }
 
 /// One of a unit's steps, as far as it is told of.

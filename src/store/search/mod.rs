@@ -4,12 +4,17 @@
 //! by BM25 over the rare words, and a query of nothing but common words takes the newest rows that hold all of them.
 //! What a person types is never handed to FTS5 as syntax, so no query can be an error.
 
+mod query;
+mod rows;
+
 use super::Store;
 use super::index::scope;
 use crate::index_text::query_terms;
 use crate::model::{Filter, Hit, HitKind};
 use anyhow::Result;
-use rusqlite::{OptionalExtension, Row, named_params};
+pub use query::Query;
+use rows::{Newest, hit, sql, values};
+use rusqlite::OptionalExtension;
 
 /// A word that more rows hold than this is common: ranking by it would visit them all. Ranking 4,000 rows takes 10 ms.
 const COMMON: i64 = 4000;
@@ -17,136 +22,15 @@ const COMMON: i64 = 4000;
 const RANKED: i64 = 8000;
 /// Rows that are looked at before a search gives up finding more that pass its filter.
 const VISITED: i64 = 8000;
-/// Words of a query that are looked at.
-const WORDS: usize = 24;
-
-/// English words that say nothing about what is searched for.
-const STOP_WORDS: &[&str] = &[
-    "a", "an", "and", "are", "as", "at", "be", "by", "did", "do", "does", "for", "from", "had", "has", "have", "how", "i", "in",
-    "is", "it", "its", "me", "my", "of", "on", "or", "our", "that", "the", "this", "to", "was", "we", "were", "what", "when",
-    "where", "which", "who", "why", "will", "with", "you", "your",
-];
-
-/// What is searched for, freed of syntax.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Query {
-    /// Each is one word, phrase or prefix as an FTS5 expression.
-    wanted: Vec<String>,
-    unwanted: Vec<String>,
-}
-
-impl Query {
-    /// Reads `words "a phrase" -not prefix*`. Stop words are left out unless nothing else is there.
-    pub fn parse(text: &str) -> Query {
-        let mut query = Query::default();
-        let mut stopped = Vec::new();
-        for (negated, token) in tokens(text).into_iter().take(WORDS) {
-            let terms = query_terms(token);
-            // One character of a script without spaces stands in bigrams alone.
-            let single = terms.len() == 1 && !terms[0].is_ascii() && terms[0].chars().count() == 1;
-            let prefix = single || token.len() > 1 && token.ends_with('*');
-            if terms.is_empty() {
-                continue;
-            }
-            // Terms are letters and digits alone, so a quoted string of them is always valid.
-            let expression = format!("\"{}\"{}", terms.join(" "), if prefix { " *" } else { "" });
-            if negated {
-                query.unwanted.push(expression);
-            } else if terms.len() == 1 && !prefix && STOP_WORDS.contains(&terms[0].as_str()) {
-                stopped.push(expression);
-            } else {
-                query.wanted.push(expression);
-            }
-        }
-        if query.wanted.is_empty() {
-            query.wanted = stopped;
-        }
-        query
-    }
-
-    /// Whether it asks for nothing: the newest rows are wanted.
-    pub fn is_empty(&self) -> bool {
-        self.wanted.is_empty()
-    }
-
-    fn expression(&self, wanted: &[&String], join: &str) -> String {
-        let wanted = wanted.iter().map(|w| w.as_str()).collect::<Vec<_>>().join(join);
-        match self.unwanted.is_empty() {
-            true => wanted,
-            false => format!("({wanted}) NOT ({})", self.unwanted.join(" OR ")),
-        }
-    }
-}
-
-/// Cuts at white space, but holds `"a phrase"` together; tells which tokens have a minus before them.
-fn tokens(text: &str) -> Vec<(bool, &str)> {
-    let mut out = Vec::new();
-    let mut rest = text.trim_start();
-    while !rest.is_empty() {
-        let bare = rest.strip_prefix('-').filter(|word| word.starts_with(|c: char| !c.is_whitespace()));
-        rest = bare.unwrap_or(rest);
-        let (token, behind) = match rest.strip_prefix('"') {
-            Some(phrase) => phrase.split_once('"').unwrap_or((phrase, "")),
-            None => rest.split_at(rest.find(|c: char| c.is_whitespace() || c == '"').unwrap_or(rest.len())),
-        };
-        out.push((bare.is_some(), token));
-        rest = behind.trim_start();
-    }
-    out
-}
-
-/// How one kind of row is found. `count`, `ranked` and `latest` take an FTS5 expression; all but `load` give row ids.
-struct Sql {
-    count: &'static str,
-    ranked: &'static str,
-    latest: &'static str,
-    /// A session's rows, the newest first.
-    of_session: &'static str,
-    /// One row, if it passes the filter.
-    load: &'static str,
-}
-
-/// `text_index` holds prompts under `id * 4` (`INDEXED_PROMPT`); its first line counts twice.
-const PROMPTS: Sql = Sql {
-    count: "SELECT count(*) FROM (SELECT 1 FROM text_index WHERE text_index MATCH ?1 LIMIT ?2)",
-    ranked: "SELECT rowid / 4, -bm25(text_index, 2.0, 1.0, 0.0) FROM text_index WHERE text_index MATCH ?1 AND rowid % 4 = 0 ORDER BY 2 DESC LIMIT ?2",
-    latest: "SELECT rowid / 4, 0.0 FROM text_index WHERE text_index MATCH ?1 AND rowid % 4 = 0 ORDER BY rowid DESC LIMIT ?2",
-    of_session: "SELECT id, 0.0 FROM prompts WHERE session_id = ?1 ORDER BY number DESC, id DESC LIMIT ?2",
-    load: "SELECT p.id, p.source, p.text, '', NULL, NULL, pr.name, s.agent_session_id, s.platform, p.received_at
-           FROM prompts p JOIN sessions s ON s.id = p.session_id LEFT JOIN projects pr ON pr.id = s.project_id
-           WHERE p.id = :id AND p.kind <> 'thinking' AND (:project IS NULL OR s.project_id = :project)
-             AND (:platform IS NULL OR s.platform = :platform) AND p.received_at >= :since AND p.received_at < :until AND :file IS NULL",
-};
-
-/// Words of a command and of its description count more than those of an error.
-const TOOL_USES: Sql = Sql {
-    count: "SELECT count(*) FROM (SELECT 1 FROM tool_index WHERE tool_index MATCH ?1 LIMIT ?2)",
-    ranked: "SELECT rowid, -bm25(tool_index, 2.0, 2.0, 1.5, 1.0, 0.0) FROM tool_index WHERE tool_index MATCH ?1 ORDER BY 2 DESC LIMIT ?2",
-    latest: "SELECT rowid, 0.0 FROM tool_index WHERE tool_index MATCH ?1 ORDER BY rowid DESC LIMIT ?2",
-    of_session: "SELECT id, 0.0 FROM tool_uses WHERE session_id = ?1 ORDER BY seq DESC LIMIT ?2",
-    load: "SELECT t.id, t.kind, coalesce(t.content, t.path, t.tool_name),
-             trim(coalesce(t.metadata ->> 'description', '') || ' ' || coalesce(t.metadata ->> 'response', '')),
-             t.path, t.succeeded, pr.name, s.agent_session_id, s.platform, t.received_at
-           FROM tool_uses t JOIN sessions s ON s.id = t.session_id LEFT JOIN projects pr ON pr.id = s.project_id
-           WHERE t.id = :id AND (:project IS NULL OR s.project_id = :project) AND (:platform IS NULL OR s.platform = :platform)
-             AND t.received_at >= :since AND t.received_at < :until
-             AND (:file IS NULL OR t.path = :file OR substr(t.path, -length('/' || :file)) = '/' || :file)",
-};
-
-fn sql(kind: HitKind) -> &'static Sql {
-    match kind {
-        HitKind::Prompt => &PROMPTS,
-        HitKind::Tool => &TOOL_USES,
-    }
-}
 
 impl Store {
-    /// Finds rows of the wanted kinds, best first. A search by file finds tool uses alone.
+    /// Finds rows of the wanted kinds, best first. Prompts have no file, and only memories have a type or a concept.
     pub fn search(&self, query: &Query, kinds: &[HitKind], filter: &Filter, limit: usize) -> Result<Vec<Hit>> {
         let mut hits = Vec::new();
-        for &kind in kinds.iter().filter(|k| **k == HitKind::Tool || filter.file.is_none()) {
+        for &kind in kinds.iter().filter(|kind| kind.passes(filter)) {
             let mut expression = self.expression(kind, query, filter)?;
-            if let Some(path) = filter.file.as_deref().map(query_terms).filter(|terms| !terms.is_empty()) {
+            let by_path = filter.file.as_deref().filter(|_| kind == HitKind::Tool);
+            if let Some(path) = by_path.map(query_terms).filter(|terms| !terms.is_empty()) {
                 let path = format!("path : ({})", path.iter().map(|t| format!("\"{t}\"")).collect::<Vec<_>>().join(" AND "));
                 expression = Some(match expression {
                     Some((words, ranked)) => (format!("({words}) AND {path}"), ranked),
@@ -199,10 +83,18 @@ impl Store {
 
     /// Sessions are walked from the last one, so that an old project among many is found at once.
     fn newest(&self, kind: HitKind, filter: &Filter, limit: usize) -> Result<Vec<Hit>> {
+        let of_session = match sql(kind).newest {
+            Newest::OfSession(of_session) => of_session,
+            Newest::OfProject(of_project) => {
+                let mut statement = self.conn.prepare_cached(of_project)?;
+                let mut rows = statement.query((filter.project, VISITED.max(limit as i64)))?;
+                return self.load(kind, &mut rows, filter, limit);
+            }
+        };
         let last_first = "SELECT id FROM sessions WHERE (?1 IS NULL OR project_id = ?1) AND (?2 IS NULL OR platform = ?2) ORDER BY active_at DESC";
         let mut walk = self.conn.prepare_cached(last_first)?;
         let mut sessions = walk.query((filter.project, &filter.platform))?;
-        let mut statement = self.conn.prepare_cached(sql(kind).of_session)?;
+        let mut statement = self.conn.prepare_cached(of_session)?;
         let mut hits: Vec<Hit> = Vec::new();
         while hits.len() < limit
             && let Some(session) = sessions.next()?
@@ -216,16 +108,15 @@ impl Store {
     /// Loads rows in their order until there are enough that pass the filter.
     fn load(&self, kind: HitKind, ids: &mut rusqlite::Rows, filter: &Filter, limit: usize) -> Result<Vec<Hit>> {
         let mut statement = self.conn.prepare_cached(sql(kind).load)?;
+        let filter = values(filter);
         let mut hits = Vec::new();
         while hits.len() < limit
             && let Some(row) = ids.next()?
         {
-            let score: f64 = row.get(1)?;
-            let values = named_params! {
-                ":id": row.get::<_, i64>(0)?, ":project": filter.project, ":platform": filter.platform, ":file": filter.file,
-                ":since": filter.since.unwrap_or(i64::MIN), ":until": filter.until.unwrap_or(i64::MAX),
-            };
-            hits.extend(statement.query_row(values, |row| hit(kind, score, row)).optional()?);
+            let (id, score): (i64, f64) = (row.get(0)?, row.get(1)?);
+            let bound = std::iter::once(&id as &dyn rusqlite::ToSql).chain(filter.iter().map(|value| value.as_ref()));
+            let bound: Vec<&dyn rusqlite::ToSql> = bound.collect();
+            hits.extend(statement.query_row(bound.as_slice(), |row| hit(kind, score, row)).optional()?);
         }
         Ok(hits)
     }
@@ -239,36 +130,10 @@ fn narrowed(expression: &str, filter: &Filter) -> String {
     }
 }
 
-fn hit(kind: HitKind, score: f64, row: &Row) -> rusqlite::Result<Hit> {
-    Ok(Hit {
-        kind,
-        id: row.get(0)?,
-        what: row.get(1)?,
-        text: row.get(2)?,
-        more: row.get(3)?,
-        path: row.get(4)?,
-        succeeded: row.get(5)?,
-        project: row.get(6)?,
-        session: row.get(7)?,
-        platform: row.get(8)?,
-        at: row.get(9)?,
-        score,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    #[test]
-    fn a_query_is_words_phrases_negations_and_prefixes() {
-        let query = Query::parse("the login \"query string\" -logout -\"a b\" parseHook*");
-        assert_eq!(query.wanted, ["\"login\"", "\"query string\"", "\"parse hook\" *"]);
-        assert_eq!(query.unwanted, ["\"logout\"", "\"a b\""]);
-        assert_eq!(Query::parse("what is it").wanted.len(), 3, "stop words alone are better than nothing");
-        assert!(Query::parse(" - \" ").is_empty());
-    }
 
     #[test]
     fn a_search_in_one_project_is_not_drowned_by_another() {
@@ -298,6 +163,7 @@ mod tests {
                 name: cwd.into(),
                 repo_url: None,
                 root: cwd.into(),
+                domain: None,
             };
             Some(Redactor::default().clean(id))
         };

@@ -1,0 +1,82 @@
+//! Use case: work units → memories, by rules. Runs when a turn, a session or a conversation ends, after the event is stored
+//! (DESIGN §2); whatever is not done then is done the next time.
+
+use crate::domains;
+use crate::files;
+use crate::model::{Draft, Millis, UnitStory};
+use crate::project;
+use crate::redact::Redactor;
+use crate::rules;
+use crate::store::Store;
+use crate::store::memories::home_of;
+use anyhow::Result;
+use std::collections::HashMap;
+use std::path::Path;
+
+/// Edited files of one unit whose content is hashed, and bytes of one that are read.
+const HASHED: usize = 40;
+const HASHED_BYTES: u64 = 1 << 20;
+
+/// What distilling needs to know of this run.
+#[derive(Debug)]
+pub struct Distiller<'a> {
+    pub redactor: &'a Redactor,
+    pub home: Option<&'a Path>,
+    /// Globs of files that are recorded by path only: their content is not hashed either.
+    pub ignored: &'a [String],
+    pub now: Millis,
+}
+
+impl Distiller<'_> {
+    /// Draws memories from units in which something happened since the last time; units that another process has at hand
+    /// are left to it. Returns how many were done. Each is written in one transaction.
+    pub fn distil(&self, store: &mut Store, due: &[i64]) -> Result<usize> {
+        if due.is_empty() {
+            return Ok(0);
+        }
+        let mut done = 0;
+        for lease in store.lease_due(due, self.now)? {
+            let Some(story) = store.unit_story(lease.unit)? else { continue };
+            let (name, config) = store.domain_of_session(story.unit.session)?.unwrap_or_default();
+            let domain = domains::of(Some(&name), config.as_deref());
+            let mut drafts = rules::drafts(&story, &domain);
+            let known = store.hashes_of_unit(story.unit.session, story.unit.id)?;
+            self.hash_files(&story, &known, &mut drafts);
+            let drafts = self.redactor.clean(drafts);
+            let seen = story.tools.last().map(|tool| tool.seq);
+            let home = home_of(&story.unit, story.project, &story.platform);
+            done += usize::from(store.write(|tx| tx.tell_unit(lease, home, seen, story.is_whole, &drafts))?);
+        }
+        Ok(done)
+    }
+
+    /// Gives edited files the hash of their content: as it is now for those that were edited since the last time, and as it
+    /// was known for the others, which somebody else may have changed meanwhile.
+    fn hash_files(&self, story: &UnitStory, known: &HashMap<String, String>, drafts: &mut [Draft]) {
+        let root =
+            story.folder.as_deref().map(Path::new).map(|folder| project::worktree_root(folder, self.home).unwrap_or(folder));
+        let seen = story.seen.unwrap_or(0);
+        let edited = story.tools.iter().filter(|tool| tool.seq > seen && matches!(tool.kind.as_str(), "edit" | "write"));
+        let mut hashes = known.clone();
+        if let Some(root) = root {
+            let mut paths: Vec<&str> =
+                edited.filter_map(|tool| tool.path.as_deref()).filter(|path| self.is_hashed(path)).collect();
+            paths.sort_unstable();
+            paths.dedup();
+            for path in paths.into_iter().take(HASHED) {
+                match files::content_hash(&root.join(path), HASHED_BYTES) {
+                    Some(hash) => hashes.insert(path.to_string(), hash),
+                    None => hashes.remove(path),
+                };
+            }
+        }
+        for file in drafts.iter_mut().flat_map(|draft| &mut draft.files).filter(|file| file.modified) {
+            file.hash = hashes.get(&file.path).cloned();
+        }
+    }
+
+    fn is_hashed(&self, path: &str) -> bool {
+        let outside = path.starts_with(['/', '~']) || path.split('/').any(|part| part == "..");
+        !outside && !self.ignored.iter().any(|glob| fast_glob::glob_match(glob, path))
+    }
+}

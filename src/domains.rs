@@ -1,0 +1,182 @@
+//! Domains as TOML: the built-in presets and those of a person's own (ADR/0020). An error names the line, or the entry, and
+//! what to write instead.
+
+use crate::model::Domain;
+use crate::rules::{Cue, Finding};
+
+/// The built-in presets, the default one first.
+const PRESETS: [(&str, &str); 5] = [
+    ("coding", include_str!("../presets/coding.toml")),
+    ("emails", include_str!("../presets/emails.toml")),
+    ("books", include_str!("../presets/books.toml")),
+    ("research", include_str!("../presets/research.toml")),
+    ("devops", include_str!("../presets/devops.toml")),
+];
+
+/// The domain of a project for which nothing is said.
+pub const DEFAULT: &str = "coding";
+
+/// Kinds of a domain's own fields.
+const KINDS: [&str; 4] = ["text", "list", "numbers", "date"];
+/// Fields that every observation has, and that no domain may call its own.
+const TAKEN: [&str; 12] = [
+    "facts",
+    "title",
+    "subtitle",
+    "narrative",
+    "type",
+    "concepts",
+    "files_read",
+    "files_modified",
+    "commit",
+    "committed",
+    "id",
+    "kind",
+];
+/// Bytes of a domain's file.
+pub const MOST_BYTES: u64 = 64 * 1024;
+
+/// Names of the built-in presets.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    PRESETS.iter().map(|(name, _)| *name)
+}
+
+/// The text of a built-in preset.
+pub fn text(name: &str) -> Option<&'static str> {
+    PRESETS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
+/// A built-in preset.
+pub fn built_in(name: &str) -> Option<Domain> {
+    read(text(name)?).ok()
+}
+
+/// What a session's domain is: its own configuration, else the preset of that name, else the default one.
+pub fn of(name: Option<&str>, config: Option<&str>) -> Domain {
+    let own = config.and_then(|text| read(text).ok());
+    own.or_else(|| built_in(name?)).or_else(|| built_in(DEFAULT)).unwrap_or_default()
+}
+
+/// Reads a domain and checks it.
+///
+/// # Errors
+/// What is wrong, with the line or the entry, and what to write instead; one line each.
+pub fn read(text: &str) -> Result<Domain, Vec<String>> {
+    let domain: Domain = toml::from_str(text).map_err(|error| {
+        let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+        let at = line.map(|line| format!("line {line}: ")).unwrap_or_default();
+        vec![format!("{at}{}", error.message().split_whitespace().collect::<Vec<_>>().join(" "))]
+    })?;
+    let wrong = check(&domain, text);
+    if wrong.is_empty() { Ok(domain) } else { Err(wrong) }
+}
+
+fn check(domain: &Domain, text: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    // The line on which an entry's name stands: enough to find it.
+    let line = |name: &str| {
+        let at = text.lines().position(|line| line.trim_start().starts_with("name") && line.contains(&format!("\"{name}\"")));
+        at.map(|at| format!("line {}: ", at + 1)).unwrap_or_default()
+    };
+    let is_name = |name: &str| {
+        !name.is_empty()
+            && name.len() <= 40
+            && name.starts_with(|c: char| c.is_ascii_lowercase())
+            && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_'))
+    };
+    if !is_name(&domain.name) {
+        wrong.push(format!(
+            "{}name = {:?}: give small letters, digits and -, such as \"cooking\"",
+            line(&domain.name),
+            domain.name
+        ));
+    }
+    for (what, terms, least, most, known) in
+        [("type", &domain.types, 1, 20, &Finding::NAMES[..]), ("concept", &domain.concepts, 2, 30, &Cue::NAMES[..])]
+    {
+        if !(least..=most).contains(&terms.len()) {
+            wrong.push(format!("there are {} [[{what}]]: give {least} to {most}", terms.len()));
+        }
+        for (at, term) in terms.iter().enumerate() {
+            if !is_name(&term.name) {
+                wrong.push(format!("{}[[{what}]] name = {:?}: give small letters, digits and -", line(&term.name), term.name));
+            }
+            if term.meaning.trim().is_empty() {
+                wrong.push(format!(
+                    "{}[[{what}]] {}: `meaning` is empty; say in a line when it applies",
+                    line(&term.name),
+                    term.name
+                ));
+            }
+            if terms[..at].iter().any(|other| other.name == term.name) {
+                wrong.push(format!("{}[[{what}]] {} is there twice; take one out", line(&term.name), term.name));
+            }
+            for rule in term.rules.iter().filter(|rule| !known.contains(&rule.as_str())) {
+                wrong.push(format!(
+                    "{}[[{what}]] {}: rules = [{rule:?}] is not known; there are {}",
+                    line(&term.name),
+                    term.name,
+                    known.join(", ")
+                ));
+            }
+        }
+    }
+    for (at, field) in domain.fields.iter().enumerate() {
+        if !is_name(&field.name) || TAKEN.contains(&field.name.as_str()) {
+            wrong.push(format!(
+                "{}[[field]] name = {:?}: give another name; every observation has {}",
+                line(&field.name),
+                field.name,
+                TAKEN.join(", ")
+            ));
+        }
+        if !KINDS.contains(&field.kind.as_str()) {
+            wrong.push(format!(
+                "{}[[field]] {}: kind = {:?}; give one of {}",
+                line(&field.name),
+                field.name,
+                field.kind,
+                KINDS.join(", ")
+            ));
+        }
+        if domain.fields[..at].iter().any(|other| other.name == field.name) {
+            wrong.push(format!("{}[[field]] {} is there twice; take one out", line(&field.name), field.name));
+        }
+    }
+    wrong
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_preset_is_sound_and_goes_by_its_name() {
+        for (name, text) in PRESETS {
+            let domain = read(text).unwrap_or_else(|wrong| panic!("{name}: {wrong:?}"));
+            assert_eq!(domain.name, name);
+            // What rules find has a place in each of them, and so has what they are about.
+            for found in Finding::NAMES {
+                assert!(
+                    domain.types.iter().any(|term| term.rules.iter().any(|rule| rule == found)),
+                    "{name}: no type for {found}"
+                );
+            }
+            let cues = Cue::NAMES.iter().filter(|cue| domain.concept_for(cue).is_some()).count();
+            assert!(cues >= 6, "{name}: concepts for {cues} cues only");
+            for text in [&domain.prompts.observer, &domain.prompts.continuation, &domain.prompts.summary] {
+                assert!(text.split_whitespace().count() > 20, "{name}: a prompt that says nothing");
+            }
+        }
+    }
+
+    #[test]
+    fn errors_name_the_line_and_the_remedy() {
+        let wrong = |from: &str, to: &str| read(&text("coding").unwrap().replacen(from, to, 1)).unwrap_err().join("\n");
+        insta::assert_snapshot!(wrong("name = \"bugfix\"", "name = \"Bug Fix\""), @r#"line 9: [[type]] name = "Bug Fix": give small letters, digits and -"#);
+        insta::assert_snapshot!(wrong("kind = \"list\"", "kind = \"array\""), @r#"line 88: [[field]] functions_touched: kind = "array"; give one of text, list, numbers, date"#);
+        insta::assert_snapshot!(wrong("rules = [\"fix\"]", "rules = [\"bug\"]"), @r#"line 9: [[type]] bugfix: rules = ["bug"] is not known; there are fix, feature, refactor, change, discovery"#);
+        insta::assert_snapshot!(wrong("[summary]", "[summry]"), @"line 102: unknown field `summry`, expected one of `name`, `about`, `skip_tools`, `ignore`, `type`, `concept`, `field`, `summary`, `prompts`");
+        insta::assert_snapshot!(wrong("about = ", "about "), @"line 3: key with no value, expected `=`");
+    }
+}

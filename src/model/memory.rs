@@ -1,0 +1,191 @@
+//! Memories: what is worth remembering, as rules draft it and as it is read back.
+
+use super::{FAILURE, Limit, Millis, NAME, Texts};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// A title: one line.
+pub const TITLE: Limit = Limit(300);
+/// A subtitle: 24 words.
+pub const SUBTITLE: Limit = Limit(400);
+/// Words of a subtitle at most (the observation protocol).
+pub const SUBTITLE_WORDS: usize = 24;
+
+/// What kind of memory it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MemoryKind {
+    /// A thing worth remembering that was drawn from tool uses.
+    Observation,
+    /// A checkpoint of a unit: what was asked, found, done and left.
+    Summary,
+    Decision,
+    Lesson,
+    Task,
+}
+
+impl MemoryKind {
+    pub const ALL: [MemoryKind; 5] =
+        [MemoryKind::Observation, MemoryKind::Summary, MemoryKind::Decision, MemoryKind::Lesson, MemoryKind::Task];
+
+    /// Returns the word that is stored.
+    pub fn name(self) -> &'static str {
+        match self {
+            MemoryKind::Observation => "observation",
+            MemoryKind::Summary => "summary",
+            MemoryKind::Decision => "decision",
+            MemoryKind::Lesson => "lesson",
+            MemoryKind::Task => "task",
+        }
+    }
+
+    /// Finds a kind by its name.
+    pub fn from_name(name: &str) -> Option<MemoryKind> {
+        MemoryKind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// Whose words a memory is made of: what a tool printed weighs less than what a person said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Provenance {
+    User,
+    Agent,
+    Tool,
+    Team,
+}
+
+impl Provenance {
+    /// Returns the word that is stored.
+    pub fn name(self) -> &'static str {
+        match self {
+            Provenance::User => "user",
+            Provenance::Agent => "agent",
+            Provenance::Tool => "tool",
+            Provenance::Team => "team",
+        }
+    }
+}
+
+/// What a memory is drawn from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    ToolUse(i64),
+    Prompt(i64),
+}
+
+impl Source {
+    /// The short id by which `nmem show` finds it.
+    pub fn id(self) -> String {
+        match self {
+            Source::ToolUse(id) => format!("t{id}"),
+            Source::Prompt(id) => format!("p{id}"),
+        }
+    }
+}
+
+/// A file of a memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryFile {
+    /// Relative to the worktree's root.
+    pub path: String,
+    pub modified: bool,
+    /// SHA-256 of its content after the last edit, the first 16 bytes in hex.
+    pub hash: Option<String>,
+}
+
+/// A memory before it is stored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Draft {
+    /// What its rule knows it by in its session; `None` for what a person tells.
+    pub key: Option<String>,
+    pub kind: MemoryKind,
+    pub kind_type: Option<String>,
+    pub title: String,
+    pub subtitle: Option<String>,
+    pub body: Option<String>,
+    /// `facts`, and the fields of the kind and of the domain.
+    pub content: Map<String, Value>,
+    pub concepts: Vec<String>,
+    pub files: Vec<MemoryFile>,
+    /// Number of the prompt in its session.
+    pub prompt: Option<i64>,
+    pub sources: Vec<Source>,
+    pub provenance: Provenance,
+    pub at: Millis,
+    /// Tokens that finding it out cost, and whether that is an estimate.
+    pub tokens: Option<(i64, bool)>,
+}
+
+impl Texts for Draft {
+    fn texts(&mut self, visit: &mut dyn FnMut(&mut String, Limit)) {
+        visit(&mut self.title, TITLE);
+        for (text, limit) in [(&mut self.subtitle, SUBTITLE), (&mut self.body, FAILURE), (&mut self.kind_type, NAME)] {
+            if let Some(text) = text {
+                visit(text, limit);
+            }
+        }
+        self.content.values_mut().for_each(|value| each_string(value, visit));
+        self.concepts.iter_mut().for_each(|concept| visit(concept, NAME));
+        self.files.iter_mut().for_each(|file| visit(&mut file.path, NAME));
+    }
+}
+
+fn each_string(value: &mut Value, visit: &mut dyn FnMut(&mut String, Limit)) {
+    match value {
+        Value::String(text) => visit(text, FAILURE),
+        Value::Array(items) => items.iter_mut().for_each(|item| each_string(item, visit)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| each_string(field, visit)),
+        _ => {}
+    }
+}
+
+impl<T: Texts> Texts for Vec<T> {
+    fn texts(&mut self, visit: &mut dyn FnMut(&mut String, Limit)) {
+        self.iter_mut().for_each(|item| item.texts(visit));
+    }
+}
+
+/// A memory as it is stored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MemoryRow {
+    pub id: i64,
+    pub uuid: String,
+    pub kind: String,
+    pub kind_type: Option<String>,
+    pub title: String,
+    pub subtitle: Option<String>,
+    pub body: Option<String>,
+    pub content: Map<String, Value>,
+    pub project: Option<String>,
+    pub session: Option<i64>,
+    /// The agent's own id of the session.
+    pub agent_session_id: Option<String>,
+    pub unit: Option<i64>,
+    pub prompt: Option<i64>,
+    /// `t12`, `p3`
+    pub sources: Vec<String>,
+    pub platform: Option<String>,
+    pub provenance: String,
+    pub made_by: String,
+    pub tokens: Option<i64>,
+    pub tokens_estimated: bool,
+    pub created_at: Millis,
+    pub pinned: bool,
+    pub by_hand: bool,
+    pub superseded_by: Option<i64>,
+    pub concepts: Vec<String>,
+    pub files: Vec<MemoryFile>,
+}
+
+impl MemoryRow {
+    /// A text of its content.
+    pub fn text(&self, field: &str) -> Option<&str> {
+        self.content.get(field)?.as_str().filter(|text| !text.is_empty())
+    }
+
+    /// A list of texts of its content.
+    pub fn list(&self, field: &str) -> Vec<&str> {
+        self.content.get(field).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
+    }
+}

@@ -1,0 +1,89 @@
+//! What is recalled for a moment, as `recall` gathers it and `render` writes it.
+
+use super::{MemoryRow, Millis, SessionRow, UnitRow};
+
+/// What is recalled.
+#[derive(Clone, Debug, Default)]
+pub struct Recalled {
+    /// The newest first.
+    pub sessions: Vec<SessionTold>,
+    /// Memories that a person pinned.
+    pub pinned: Vec<MemoryRow>,
+    /// Decisions and lessons, the newest first.
+    pub settled: Vec<MemoryRow>,
+    /// Observations, the newest first.
+    pub observations: Vec<MemoryRow>,
+}
+
+/// A session, told.
+#[derive(Clone, Debug)]
+pub struct SessionTold {
+    pub session: SessionRow,
+    pub state: State,
+    /// The session's last event.
+    pub until: Millis,
+    /// Its last turns, in order.
+    pub turns: Vec<Turn>,
+    /// Its last pieces of work, the newest first.
+    pub units: Vec<UnitTold>,
+}
+
+/// A piece of work, told.
+#[derive(Clone, Debug)]
+pub struct UnitTold {
+    pub unit: UnitRow,
+    pub summary: Option<MemoryRow>,
+}
+
+/// Whether a session is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Ended,
+    /// Its client runs, or it was heard of a short while ago.
+    AtWork,
+    /// It never said that it ended, and its client is gone or silent.
+    BrokenOff,
+}
+
+/// What the user asked, and what the agent answered at the end of it.
+#[derive(Clone, Debug)]
+pub struct Turn {
+    pub number: i64,
+    pub asked: String,
+    pub done: Option<String>,
+}
+
+/// A commit that was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Made {
+    pub sha: Option<String>,
+    pub subject: String,
+}
+
+/// What remembering saves (the observation protocol): tokens to read what is given, and tokens that finding it out cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TokenStats {
+    pub read: i64,
+    pub work: i64,
+    /// Tokens that models were paid for drawing memories.
+    pub distil: i64,
+    /// Some of the work's tokens were not counted by the platform, but estimated by the length of what is stored.
+    pub estimated: bool,
+}
+
+impl TokenStats {
+    /// Work less reading.
+    pub fn savings(self) -> i64 {
+        self.work - self.read
+    }
+
+    /// Savings in hundredths of the work, rounded down; 0 where nothing is known of it.
+    pub fn savings_percent(self) -> i64 {
+        if self.work > 0 { self.savings() * 100 / self.work } else { 0 }
+    }
+
+    /// Savings less what models were paid.
+    pub fn net(self) -> i64 {
+        self.savings() - self.distil
+    }
+}

@@ -1,0 +1,122 @@
+//! Memories: whole for a person, as JSON for machines, on a line in lists.
+
+use super::clean::line;
+use super::style::Style;
+use super::time;
+use crate::model::MemoryRow;
+use serde_json::{Value, json};
+
+/// The short id by which `nmem show` finds it.
+pub fn id(memory: &MemoryRow) -> String {
+    format!("m{}", memory.id)
+}
+
+/// What it is in a word: an observation by its type, the others by their kind.
+pub fn word(memory: &MemoryRow) -> &str {
+    match memory.kind_type.as_deref() {
+        Some(kind_type) if memory.kind == "observation" => kind_type,
+        _ => &memory.kind,
+    }
+}
+
+/// Whose words it is made of, and who made it.
+pub fn origin(memory: &MemoryRow) -> String {
+    let of = match memory.provenance.as_str() {
+        "user" => "the user's own words",
+        "agent" => "the agent's words",
+        "tool" => "what a tool printed",
+        _ => "the team",
+    };
+    match memory.made_by.as_str() {
+        "rules" => format!("by rules, from {of}"),
+        "hand" => "by hand".to_string(),
+        model => format!("by {}, from {of}", line(model, 60)),
+    }
+}
+
+/// One memory on a line.
+pub fn entry(memory: &MemoryRow, style: Style) -> String {
+    let pinned = if memory.pinned { " pinned" } else { "" };
+    let width = style.width.saturating_sub(24).clamp(40, 140);
+    format!("{} {}{pinned} {}", style.strong(&id(memory)), style.faint(&line(word(memory), 20)), line(&memory.title, width))
+}
+
+/// One memory whole, with what it is drawn from.
+pub fn whole(memory: &MemoryRow, style: Style) -> String {
+    let mut head = vec![format!("{} {}", time::day(memory.created_at), time::clock(memory.created_at)), memory.kind.clone()];
+    head.extend(memory.kind_type.as_ref().map(|kind_type| line(kind_type, 40)));
+    head.push(origin(memory));
+    head.extend(memory.pinned.then(|| "pinned".to_string()));
+    head.extend(memory.superseded_by.map(|by| format!("superseded by m{by}")));
+    let mut out =
+        format!("{}  {}\n  {}\n", style.strong(&id(memory)), style.faint(&head.join(", ")), line(&memory.title, usize::MAX));
+    if let Some(subtitle) = &memory.subtitle {
+        out += &format!("  {}\n", line(subtitle, usize::MAX));
+    }
+    for fact in memory.list("facts") {
+        out += &format!("    - {}\n", line(fact, usize::MAX));
+    }
+    for (name, value) in memory.content.iter().filter(|(name, _)| *name != "facts") {
+        out += &format!("  {}: {}\n", line(&name.replace('_', " "), 40), line(&words(value), usize::MAX));
+    }
+    if let Some(body) = &memory.body {
+        out += &format!("  {}\n", line(body, usize::MAX));
+    }
+    let file = |modified: bool| {
+        let named: Vec<String> =
+            memory.files.iter().filter(|f| f.modified == modified).map(|f| style.path(&line(&f.path, 120))).collect();
+        (!named.is_empty()).then(|| named.join(", "))
+    };
+    let mut fact = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            out += &format!("  {}: {value}\n", style.faint(name));
+        }
+    };
+    fact("changed", file(true));
+    fact("read", file(false).filter(|_| memory.kind != "summary"));
+    fact("concepts", Some(memory.concepts.join(", ")).filter(|list| !list.is_empty()).map(|list| line(&list, 200)));
+    let unit = memory.unit.map(|unit| format!("u{unit}"));
+    let session = memory.session.map(|session| format!("s{session}"));
+    let place: Vec<String> = [unit, session].into_iter().flatten().collect();
+    fact("in", Some(place.join(" of ")).filter(|place| !place.is_empty()));
+    fact("from", Some(memory.sources.join(" ")).filter(|list| !list.is_empty()));
+    let estimated = if memory.tokens_estimated { ", estimated" } else { "" };
+    fact("cost to find out", memory.tokens.map(|tokens| format!("{tokens} tokens{estimated}")));
+    fact("uuid", Some(memory.uuid.clone()));
+    out
+}
+
+/// A value of its content in words.
+fn words(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(words).collect::<Vec<_>>().join(", "),
+        Value::Object(fields) => fields.values().map(words).collect::<Vec<_>>().join(" "),
+        other => other.to_string(),
+    }
+}
+
+/// One memory as JSON: the fields of the observation protocol, and those of its kind under their own names.
+pub fn json(memory: &MemoryRow) -> Value {
+    let files = |modified: bool| -> Vec<&str> {
+        memory.files.iter().filter(|f| f.modified == modified).map(|f| f.path.as_str()).collect()
+    };
+    let hashes: serde_json::Map<String, Value> =
+        memory.files.iter().filter_map(|f| Some((f.path.clone(), Value::from(f.hash.clone()?)))).collect();
+    let mut out = json!({
+        "id": id(memory), "uuid": memory.uuid, "kind": memory.kind, "type": memory.kind_type, "title": memory.title,
+        "subtitle": memory.subtitle, "facts": memory.list("facts"), "narrative": memory.body, "concepts": memory.concepts,
+        "files_read": files(false), "files_modified": files(true), "hashes": hashes, "project": memory.project,
+        "session": memory.agent_session_id, "unit": memory.unit.map(|unit| format!("u{unit}")), "prompt_number": memory.prompt,
+        "sources": memory.sources, "platform": memory.platform, "provenance": memory.provenance, "made_by": memory.made_by,
+        "discovery_tokens": memory.tokens, "tokens_estimated": memory.tokens_estimated, "created_at": memory.created_at,
+        "pinned": memory.pinned, "by_hand": memory.by_hand, "superseded_by": memory.superseded_by.map(|by| format!("m{by}")),
+    });
+    for (name, value) in memory.content.iter().filter(|(name, _)| *name != "facts") {
+        // What the memory has of itself stays.
+        if out.get(name).is_none_or(|own| own.as_array().is_some_and(Vec::is_empty)) {
+            out[name] = value.clone();
+        }
+    }
+    out
+}

@@ -1,0 +1,107 @@
+//! What was found out: an investigation that changed nothing and ended in an answer.
+
+use super::causes::cause;
+use super::changes::asked_for;
+use super::cues::{Words, first_word, holds, is_one_of};
+use super::own_words::own_sentences;
+use super::prose::words;
+use super::said::points_at;
+use super::summary::headline;
+use super::told::Told;
+use super::turns::Turn;
+use super::{Cue, Finding};
+use crate::model::Source;
+
+/// Discoveries of one unit.
+const MOST: usize = 3;
+/// Words of an answer that says something.
+const WORDS: usize = 25;
+/// What a question begins with that has no question mark.
+const ASKS: Words = "why|how|what|where|which|who|when|is|are|does|do|did|explain|check|investigate|look|find|review|debug|analyze|analyse|understand|tell|show|compare|research|figure|summarize|summarise|describe|walk|verify|see";
+/// Words of a question that asks for work: the answer to it is a report.
+const REQUESTS: Words = "can you|could you|would you|will you|please|can we|right?";
+
+/// Discoveries of a unit, in order; of many those for which most was looked at.
+pub fn discoveries(turns: &[Turn]) -> Vec<Told> {
+    let mut found: Vec<(usize, usize, Told)> = turns
+        .iter()
+        .enumerate()
+        .filter_map(|(at, turn)| discovery(turns, at, turn).map(|(worth, told)| (worth, at, told)))
+        .collect();
+    found.sort_by_key(|(worth, ..)| std::cmp::Reverse(*worth));
+    found.truncate(MOST);
+    found.sort_by_key(|(_, at, _)| *at);
+    found.into_iter().map(|(.., told)| told).collect()
+}
+
+/// What a turn found out, and how much it is worth.
+fn discovery(turns: &[Turn], at: usize, turn: &Turn) -> Option<(usize, Told)> {
+    let (asked, closing) = (turn.asked?, turn.closing?);
+    let looks = turn.looks().filter(|tool| !is_check_run(tool)).count();
+    if turn.changes() || looks == 0 || words(&closing.text) < WORDS || !is_question(&asked.text) {
+        return None;
+    }
+    let named = cause(&turn.prose);
+    let points = turn.prose.points().count();
+    if looks < 2 && points < 3 && named.is_none() {
+        return None;
+    }
+    // What was changed right after is told with the change.
+    let solved = turns[at..].iter().skip(1).take(2).any(Turn::changes);
+    if named.is_some() && solved {
+        return None;
+    }
+    let title = named.or_else(|| turn.prose.statements().into_iter().find(|said| words(said) >= 6))?;
+    let mut told = Told::observation(format!("answer:p{}", closing.id), Finding::Discovery, title, vec![at]);
+    told.subtitle = Some(asked_for(&asked.text)).filter(|asked| !asked.is_empty());
+    // A title that points at something is understood with its question only.
+    if let (true, Some(question)) = (points_at(title), question(&asked.text)) {
+        (told.title, told.subtitle) = (question, Some(title.to_string()));
+    }
+    turn.prose.points().for_each(|point| told.fact(point));
+    let rest: Vec<&str> = turn
+        .prose
+        .parts
+        .iter()
+        .filter(|part| !part.is_point && !part.text.ends_with(['?', ':']) && words(&part.text) >= 3)
+        .map(|part| part.text.as_str())
+        .collect();
+    told.body = (rest.len() > 1).then(|| rest.join(" "));
+    let lower = asked.text.to_lowercase();
+    let why = lower.contains("why") || closing.text.contains(" because ");
+    told.cues = match (named.is_some(), why) {
+        (true, _) => vec![Cue::Solution, Cue::Mechanism],
+        (false, true) => vec![Cue::Reason, Cue::Mechanism],
+        (false, false) => vec![Cue::Mechanism, Cue::Reason],
+    };
+    told.files = turn.files_read(10);
+    told.sources = turn.said();
+    told.sources.extend(
+        turn.looks()
+            .filter(|tool| matches!(tool.kind.as_str(), "read" | "search" | "fetch" | "delegate"))
+            .take(10)
+            .map(|tool| Source::ToolUse(tool.id)),
+    );
+    Some((looks.min(12) + 2 * points.min(5) + if named.is_some() { 10 } else { 0 }, told))
+}
+
+/// The last question of a prompt that can stand for itself; of a long one its last clause.
+fn question(prompt: &str) -> Option<String> {
+    let own = own_sentences(prompt);
+    let asked = own.into_iter().rev().find(|sentence| sentence.ends_with('?') && words(sentence) >= 4)?;
+    if holds(REQUESTS, &asked.to_lowercase()) {
+        return None;
+    }
+    let clause = asked.rsplit(", ").next().filter(|clause| asked.chars().count() > 110 && words(clause) >= 5).map(String::from);
+    Some(clause.unwrap_or(asked))
+}
+
+fn is_check_run(tool: &crate::model::ToolUseRow) -> bool {
+    matches!(tool.command_kind.as_deref(), Some("test" | "build" | "lint" | "commit" | "install"))
+}
+
+fn is_question(prompt: &str) -> bool {
+    let own = own_sentences(prompt);
+    let asks = |sentence: &String| sentence.ends_with('?') || is_one_of(ASKS, &first_word(sentence));
+    own.iter().any(asks) || asks(&headline(prompt))
+}

@@ -1,0 +1,182 @@
+//! What failed: whether it went through again after something was changed, or was given up.
+
+use super::cues::{Words, begins_with, holds};
+use crate::model::ToolUseRow;
+
+/// A command that failed, as often as it did.
+#[derive(Clone, Debug)]
+pub struct Failure<'a> {
+    /// In order; the last one is the one that is told of.
+    pub failed: Vec<&'a ToolUseRow>,
+    /// Changes of files between the first failure and where it went through.
+    pub edits: Vec<&'a ToolUseRow>,
+    /// Where it went through after the changes.
+    pub passed: Option<&'a ToolUseRow>,
+    /// Files had been changed before it failed first: the failure may be of the work's own making.
+    pub own_making: bool,
+}
+
+impl Failure<'_> {
+    /// The command, as it failed last.
+    pub fn command(&self) -> &str {
+        self.failed.last().and_then(|tool| tool.content.as_deref()).unwrap_or_default()
+    }
+
+    /// Why, in the tool's words.
+    pub fn reason(&self) -> String {
+        self.failed.iter().rev().map(|tool| reason(tool)).find(|reason| !reason.is_empty()).unwrap_or_default()
+    }
+}
+
+/// Follows commands through the work, in order.
+pub fn failures<'a>(tools: &[&'a ToolUseRow]) -> Vec<Failure<'a>> {
+    let mut found: Vec<(String, Failure)> = Vec::new();
+    let mut edited = false;
+    for tool in tools.iter().copied() {
+        if is_change(tool) {
+            edited = true;
+            found.iter_mut().filter(|(_, failure)| failure.passed.is_none()).for_each(|(_, failure)| failure.edits.push(tool));
+        }
+        let Some(key) = key(tool) else { continue };
+        let standing = found.iter_mut().rev().find(|(known, failure)| *known == key && failure.passed.is_none());
+        match (tool.succeeded, standing) {
+            (Some(false), Some((_, failure))) => failure.failed.push(tool),
+            (Some(false), None) => {
+                let failure = Failure { failed: vec![tool], edits: Vec::new(), passed: None, own_making: edited };
+                found.push((key, failure));
+            }
+            (Some(true), Some((_, failure))) => failure.passed = Some(tool),
+            _ => {}
+        }
+    }
+    found.into_iter().map(|(_, failure)| failure).collect()
+}
+
+/// A change of a file that took place.
+pub fn is_change(tool: &ToolUseRow) -> bool {
+    matches!(tool.kind.as_str(), "edit" | "write") && tool.succeeded != Some(false) && tool.path.is_some()
+}
+
+/// What two runs of one command have in common: for a check the program and its verb, else the whole line.
+fn key(tool: &ToolUseRow) -> Option<String> {
+    if tool.kind != "command" {
+        return None;
+    }
+    let line = tool.content.as_deref()?;
+    match tool.command_kind.as_deref() {
+        Some(kind @ ("test" | "build" | "lint")) => Some(format!("{kind} {}", program(line))),
+        _ => Some(line.split_whitespace().collect::<Vec<_>>().join(" ")),
+    }
+}
+
+/// The program of a command line and its verb, without folders, settings and options: `cd x && A=1 go test ./... | tail`
+/// is `go test`.
+pub fn program(line: &str) -> String {
+    let parts = line.split("&&").flat_map(|part| part.split(';')).map(str::trim);
+    let part = parts.clone().find(|part| !["cd ", "export ", "source ", "set "].iter().any(|begin| part.starts_with(begin)));
+    let words =
+        part.or(parts.clone().next()).unwrap_or_default().split(['|', '>', '<']).next().unwrap_or_default().split_whitespace();
+    let plain = words.skip_while(|word| word.contains('=')).take_while(|word| !word.starts_with(['-', '.', '/', '"', '\'', '$']));
+    plain.take(3).collect::<Vec<_>>().join(" ")
+}
+
+/// Words that name an error.
+const ERRORS: Words = "error|panicked|failed|fatal|exception|not found|denied|cannot|undefined|unknown|--- fail|expected|assert";
+
+/// A line without counts of nothing.
+fn bare(line: &str) -> String {
+    line.to_lowercase().replace("0 failed", "").replace("0 errors", "").replace("0 issues", "")
+}
+
+/// That something failed says less than what did.
+fn is_summary(line: &str) -> bool {
+    let line = line.to_lowercase();
+    line == "fail"
+        || begins_with("fail\t|error: process|make: ***", &line)
+        || holds("task failed|exit status|tests failed", &line)
+}
+
+/// The line of a failure's answer that says most: one that names an error, else the last.
+pub fn reason(tool: &ToolUseRow) -> String {
+    let response = tool.metadata["response"].as_str().or(tool.outcome.as_deref()).unwrap_or_default();
+    let noise = |line: &&str| {
+        !line.is_empty()
+            && !line.starts_with("Exit code ")
+            && !line.starts_with("[…")
+            && !line.starts_with("<tool_use_error>")
+            && line.chars().any(char::is_alphanumeric)
+    };
+    let lines: Vec<&str> = response.lines().map(str::trim).filter(noise).collect();
+    let named = lines.iter().copied().filter(|line| !line.starts_with("hint:") && holds(ERRORS, &bare(line)));
+    let line = named.clone().find(|line| !is_summary(line));
+    // A single line is all there is to say; the last one of many says nothing of why.
+    let line = line.or_else(|| lines.first().copied().filter(|line| lines.len() <= 2 && !is_summary(line))).unwrap_or_default();
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::tool;
+    use super::*;
+
+    #[test]
+    fn a_check_that_passes_after_changes_is_solved_and_another_way_of_running_it_counts() {
+        let tools = [
+            tool(1, "command", "cd x && go test ./... 2>&1 | tail", false),
+            tool(2, "command", "ls nowhere", false),
+            tool(3, "edit", "a.go", true),
+            tool(4, "command", "go test ./a -run TestX", false),
+            tool(5, "edit", "b.go", true),
+            tool(6, "command", "go test ./...", true),
+            tool(7, "command", "go test ./...", false),
+        ];
+        let found = failures(&tools.iter().collect::<Vec<_>>());
+        let told: Vec<_> = found.iter().map(|f| (f.failed.len(), f.edits.len(), f.passed.map(|t| t.id), f.own_making)).collect();
+        assert_eq!(told, [(2, 2, Some(6), false), (1, 2, None, false), (1, 0, None, true)]);
+        assert_eq!(found[0].reason(), "error: go test ./a -run TestX is broken");
+    }
+
+    #[test]
+    fn the_program_of_a_line_is_its_name_and_verb() {
+        for (line, named) in [
+            ("cd /x && A=1 go test ./... -v | tail -3", "go test"),
+            ("mise run lint 2>&1 | head", "mise run lint"),
+            ("cargo test --all", "cargo test"),
+            ("npm run build && echo ok", "npm run build"),
+        ] {
+            assert_eq!(program(line), named);
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod testing {
+    use crate::model::ToolUseRow;
+    use serde_json::json;
+
+    /// A tool use with so much as rules look at.
+    pub fn tool(id: i64, kind: &str, what: &str, succeeded: bool) -> ToolUseRow {
+        let is_command = kind == "command";
+        ToolUseRow {
+            id,
+            session_id: 1,
+            seq: id,
+            prompt_id: Some(1),
+            tool_use_id: None,
+            received_at: id * 1000,
+            tool_name: "Tool".into(),
+            kind: kind.into(),
+            command_kind: is_command.then(|| crate::command_kind::classify(what).name().to_string()),
+            path: (!is_command).then(|| what.to_string()),
+            content: Some(what.into()),
+            input: None,
+            outcome: None,
+            succeeded: Some(succeeded),
+            metadata: if succeeded {
+                json!({})
+            } else {
+                json!({"response": format!("Exit code 1\nerror: {what} is broken\nend")})
+            },
+        }
+    }
+}

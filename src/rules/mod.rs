@@ -1,0 +1,122 @@
+//! Memories without a model (DESIGN §6 "by rules", ADR/0019): what a work unit's messages and tool uses say, drawn out by
+//! plain rules. Each memory names what it is drawn from; what isn't sure is left out, and nothing worth saying gives nothing.
+
+mod answers;
+mod causes;
+mod changes;
+mod cues;
+mod decisions;
+mod failures;
+mod left;
+mod lessons;
+mod own_words;
+mod prose;
+mod said;
+mod settled;
+mod subject;
+mod summary;
+mod symbols;
+mod told;
+mod turns;
+
+pub use left::split_left;
+pub use prose::cut;
+
+use crate::model::{Domain, Draft, MemoryKind, UnitStory};
+use told::Told;
+use turns::{Turn, turns};
+
+/// What a rule found, as a domain's types ask for it by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finding {
+    Fix,
+    Feature,
+    Refactor,
+    Change,
+    Discovery,
+}
+
+impl Finding {
+    /// The word that presets use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Finding::Fix => "fix",
+            Finding::Feature => "feature",
+            Finding::Refactor => "refactor",
+            Finding::Change => "change",
+            Finding::Discovery => "discovery",
+        }
+    }
+
+    /// All words that a preset's types may ask for.
+    pub const NAMES: [&str; 5] = ["fix", "feature", "refactor", "change", "discovery"];
+}
+
+/// What a memory is about, as a domain's concepts ask for it by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cue {
+    Mechanism,
+    Reason,
+    Change,
+    Solution,
+    Trap,
+    Pattern,
+    TradeOff,
+}
+
+impl Cue {
+    /// The word that presets use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Cue::Mechanism => "mechanism",
+            Cue::Reason => "reason",
+            Cue::Change => "change",
+            Cue::Solution => "solution",
+            Cue::Trap => "trap",
+            Cue::Pattern => "pattern",
+            Cue::TradeOff => "trade-off",
+        }
+    }
+
+    /// All words that a preset's concepts may ask for.
+    pub const NAMES: [&str; 7] = ["mechanism", "reason", "change", "solution", "trap", "pattern", "trade-off"];
+}
+
+/// Draws memories from a unit, closed or as far as it goes.
+pub fn drafts(story: &UnitStory, domain: &Domain) -> Vec<Draft> {
+    let turns = turns(story, domain);
+    let solved = causes::problems(&turns);
+    let changes = changes::changes(&turns, domain);
+    let mut told: Vec<Told> = changes;
+    causes::merge(&mut told, solved);
+    told.extend(answers::discoveries(&turns));
+    told.extend(settled::decisions(&turns));
+    told.extend(lessons::lessons(&turns));
+    let summary = summary::summary(story, &turns, &told);
+    let task = summary::task(story, &turns, &told);
+    told.extend(summary);
+    told.extend(task);
+    let shares = shares(&turns, &told);
+    told.into_iter().zip(shares).map(|(told, tokens)| told.draft(domain, &turns, tokens)).collect()
+}
+
+/// What finding out each memory cost: a turn's tokens go in equal parts to what was drawn from it, so that no token is
+/// counted twice (ADR/0021). A summary gets what nothing else was drawn from, a task nothing.
+fn shares(turns: &[Turn], told: &[Told]) -> Vec<Option<(i64, bool)>> {
+    let mut shares = vec![None; told.len()];
+    for (at, turn) in turns.iter().enumerate() {
+        let of_turn = |kind: &dyn Fn(MemoryKind) -> bool| -> Vec<usize> {
+            (0..told.len()).filter(|i| kind(told[*i].kind) && told[*i].turns.contains(&at)).collect()
+        };
+        let mut takers = of_turn(&|kind| !matches!(kind, MemoryKind::Summary | MemoryKind::Task));
+        if takers.is_empty() {
+            takers = of_turn(&|kind| kind == MemoryKind::Summary);
+        }
+        let (cost, estimated) = turn.cost;
+        for taker in &takers {
+            let (sum, rough) = shares[*taker].unwrap_or((0, false));
+            shares[*taker] = Some((sum + cost / takers.len() as i64, rough || estimated));
+        }
+    }
+    shares
+}

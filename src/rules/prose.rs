@@ -1,0 +1,210 @@
+//! An agent's closing message, taken apart: headings, sentences, points of lists. Code, tables and quotations are left
+//! out, since what stands in them is not said but shown.
+
+use crate::words::is_cjk;
+
+/// A closing message in parts, in order.
+#[derive(Debug, Default)]
+pub struct Prose {
+    pub parts: Vec<Part>,
+}
+
+/// A sentence of a paragraph, or a point of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    pub text: String,
+    /// What stands above it, in small letters: a heading, a line in bold, a line that ends in a colon.
+    pub under: String,
+    pub is_point: bool,
+}
+
+/// Abbreviations after whose dot a sentence goes on.
+const ABBREVIATIONS: [&str; 8] = ["e.g", "i.e", "vs", "etc", "cf", "approx", "resp", "no"];
+
+impl Prose {
+    /// Takes a message apart.
+    pub fn of(text: &str) -> Prose {
+        let mut prose = Prose::default();
+        let (mut under, mut paragraph) = (String::new(), String::new());
+        let (mut in_code, mut in_list) = (false, false);
+        for line in text.lines() {
+            let bare = line.trim();
+            if bare.starts_with("```") || bare.starts_with("~~~") {
+                in_code = !in_code;
+                prose.paragraph(&mut paragraph, &mut under);
+                continue;
+            }
+            // A point goes on where its next line is indented.
+            let goes_on = in_list && !in_code && line.starts_with("  ") && !bare.is_empty() && point(bare).is_none();
+            if let Some(last) = prose.parts.last_mut().filter(|_| goes_on) {
+                last.text = format!("{} {}", last.text, plain(bare));
+                continue;
+            }
+            let shown = in_code || bare.starts_with(['|', '>']) || line.starts_with("    ") && point(bare).is_none();
+            in_list = point(bare).is_some() && !shown;
+            if shown || bare.is_empty() || bare.chars().all(|c| matches!(c, '-' | '=' | '*' | '_' | '─')) {
+                prose.paragraph(&mut paragraph, &mut under);
+            } else if let Some(heading) = heading(bare) {
+                prose.paragraph(&mut paragraph, &mut under);
+                under = heading;
+            } else if let Some(point) = point(bare) {
+                prose.paragraph(&mut paragraph, &mut under);
+                prose.parts.push(Part { text: plain(point), under: under.clone(), is_point: true });
+            } else {
+                if !paragraph.is_empty() {
+                    paragraph.push(' ');
+                }
+                paragraph.push_str(bare);
+            }
+        }
+        prose.paragraph(&mut paragraph, &mut under);
+        prose
+    }
+
+    fn paragraph(&mut self, paragraph: &mut String, under: &mut String) {
+        let text = plain(&std::mem::take(paragraph));
+        if text.ends_with(':') && text.chars().count() < 100 {
+            *under = text.trim_end_matches(':').to_lowercase();
+            return;
+        }
+        let parts = sentences(&text).into_iter().map(|text| Part { text, under: under.clone(), is_point: false });
+        self.parts.extend(parts);
+    }
+}
+
+/// `## Heading` and `**A line in bold**`.
+fn heading(line: &str) -> Option<String> {
+    if let Some(rest) = line.strip_prefix('#') {
+        return Some(plain(rest.trim_start_matches('#')).trim_end_matches(':').to_lowercase());
+    }
+    let bold = line.strip_prefix("**")?.strip_suffix("**").or_else(|| line.strip_prefix("**")?.strip_suffix("**:"))?;
+    (!bold.contains("**")).then(|| plain(bold).trim_end_matches(':').to_lowercase())
+}
+
+/// The text of a list's point; an open or finished box goes.
+fn point(line: &str) -> Option<&str> {
+    let numbered = line
+        .split_once(['.', ')'])
+        .filter(|(n, rest)| !n.is_empty() && n.len() < 3 && n.bytes().all(|b| b.is_ascii_digit()) && rest.starts_with(' '));
+    let bullet = ["- ", "* ", "• ", "✓ ", "✅ "].iter().find_map(|mark| line.strip_prefix(mark));
+    let text = bullet.or(numbered.map(|(_, rest)| rest))?.trim();
+    Some(["[ ]", "[x]", "[X]"].iter().find_map(|box_| text.strip_prefix(box_)).unwrap_or(text).trim())
+}
+
+/// Without emphasis, links' targets, and signs that are pictures.
+pub fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.trim();
+    while let Some(c) = rest.chars().next() {
+        if let Some(behind) =
+            rest.strip_prefix("**").or_else(|| rest.strip_prefix("__").filter(|_| !out.ends_with(char::is_alphanumeric)))
+        {
+            rest = behind;
+        } else if let Some((label, behind)) = link(rest) {
+            out.push_str(label);
+            rest = behind;
+        } else {
+            if !is_picture(c) {
+                out.push(c);
+            }
+            rest = &rest[c.len_utf8()..];
+        }
+    }
+    out.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn link(text: &str) -> Option<(&str, &str)> {
+    let (label, behind) = text.strip_prefix('[')?.split_once("](")?;
+    let (_, behind) = behind.split_once(')')?;
+    (!label.contains(['[', ']', '\n'])).then_some((label, behind))
+}
+
+fn is_picture(c: char) -> bool {
+    matches!(c as u32, 0x2190..=0x21FF | 0x2600..=0x27BF | 0x2B00..=0x2BFF | 0x1F000..=0x1FAFF | 0xFE0F) && c != '→' && c != '←'
+}
+
+/// Cuts a text at its sentences' ends, not inside code.
+pub fn sentences(text: &str) -> Vec<String> {
+    let mut out = Vec::new();
+    let (mut from, mut in_code) = (0, false);
+    let chars: Vec<(usize, char)> = text.char_indices().collect();
+    for (i, &(at, c)) in chars.iter().enumerate() {
+        in_code ^= c == '`';
+        let end = at + c.len_utf8();
+        let next = chars.get(i + 1).map(|(_, c)| *c);
+        let stands_alone = next.is_none_or(char::is_whitespace);
+        let ends = match c {
+            '。' | '！' | '？' => true,
+            '!' | '?' => stands_alone,
+            '.' => {
+                stands_alone
+                    && !ABBREVIATIONS.iter().any(|short| text[from..at].to_lowercase().rsplit([' ', '(']).next() == Some(short))
+            }
+            _ => false,
+        };
+        if ends && !in_code {
+            out.push(text[from..end].trim().to_string());
+            from = end;
+        }
+    }
+    out.push(text[from..].trim().to_string());
+    out.retain(|sentence| !sentence.is_empty());
+    out
+}
+
+/// Words of a text; two characters of a script without spaces count as one.
+pub fn words(text: &str) -> usize {
+    let spaced = text.split_whitespace().filter(|word| word.chars().any(|c| c.is_alphanumeric() && !is_cjk(c))).count();
+    spaced + text.chars().filter(|c| is_cjk(*c)).count() / 2
+}
+
+/// At most so many characters, cut between words, with `…` where something is missing.
+pub fn cut(text: &str, most: usize) -> String {
+    let text = text.trim();
+    if text.chars().count() <= most {
+        return text.to_string();
+    }
+    let head: String = text.chars().take(most.saturating_sub(1)).collect();
+    let at = head.rfind(char::is_whitespace).filter(|at| *at > head.len() / 2).unwrap_or(head.len());
+    // A code mark that is opened is closed.
+    let head = head[..at].trim_end_matches([',', ';', ':', '-', ' ', '(']);
+    let tick = if head.matches('`').count() % 2 == 1 { "`" } else { "" };
+    format!("{head}…{tick}")
+}
+
+/// At most so many words.
+pub fn cut_words(text: &str, most: usize) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    if words.len() <= most { words.join(" ") } else { cut(&format!("{}…", words[..most].join(" ")), usize::MAX) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_taken_apart_and_what_is_shown_is_left_out() {
+        let text = "Perfect! Found the root cause.\n\n## Root Cause\nThe **lock** is taken `a. b` twice. See [the docs](http://x).\n\n```go\nalways use X\n```\n| a | b |\n\n**Changes:**\n1. Added `x` to the list\n- [ ] write docs\n> quoted\n\nShall I commit it?";
+        let prose = Prose::of(text);
+        let told: Vec<(&str, &str)> = prose.parts.iter().map(|p| (p.text.as_str(), p.under.as_str())).collect();
+        assert_eq!(
+            told,
+            [
+                ("Perfect!", ""),
+                ("Found the root cause.", ""),
+                ("The lock is taken `a. b` twice.", "root cause"),
+                ("See the docs.", "root cause"),
+                ("Added `x` to the list", "changes"),
+                ("write docs", "changes"),
+                ("Shall I commit it?", "changes"),
+            ]
+        );
+    }
+
+    #[test]
+    fn sentences_end_where_they_end() {
+        assert_eq!(sentences("Use e.g. `a. b` here. And 1.2 there! Ok"), ["Use e.g. `a. b` here.", "And 1.2 there!", "Ok"]);
+        assert_eq!(cut("one two three four", 12), "one two…");
+        assert_eq!(words("記憶喪失の bug"), 3);
+    }
+}

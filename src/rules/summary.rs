@@ -1,0 +1,218 @@
+//! A unit's summary in the fields of the observation protocol, and its task with the outcome.
+
+use super::Finding;
+use super::causes::{cause, is_look};
+use super::cues::{first_word, is_one_of};
+use super::failures::{failures, is_change, program};
+use super::left::split_left;
+use super::prose::{cut, plain, words};
+use super::told::{Told, alike};
+use super::turns::{Turn, is_inside};
+use crate::model::{MemoryFile, MemoryKind, Provenance, Source, ToolUseRow, UnitStory};
+use serde_json::Value;
+
+/// What is named of each sort.
+const NAMED: usize = 4;
+/// Characters of a section.
+const SECTION: usize = 600;
+/// Words of an answer that alone make a summary worth its place.
+const WORDS: usize = 12;
+
+/// Of a prompt the part that names the work: of a plan its heading, else its first line; what announces a list goes with
+/// the line below it.
+pub fn headline(text: &str) -> String {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default();
+    let plan = first.to_lowercase().starts_with("implement the following") && first.ends_with(':');
+    let heading = || text.lines().skip(1).find_map(|line| line.trim().strip_prefix('#')).map(|line| line.trim_start_matches('#'));
+    let named = match heading().filter(|_| plan) {
+        Some(heading) => heading.trim().strip_prefix("Plan:").unwrap_or(heading).to_string(),
+        None if first.ends_with(':') || words(first) < 3 => format!("{first} {}", lines.next().unwrap_or_default()),
+        None => first.to_string(),
+    };
+    let named = plain(named.trim_start_matches(['#', '>', ' ']));
+    named.trim_start_matches(|c: char| matches!(c, '-' | '*' | '•' | ':' | ',') || c.is_whitespace()).trim_end().to_string()
+}
+
+/// Summarises a unit in which something was done or said.
+pub fn summary(story: &UnitStory, turns: &[Turn], told: &[Told]) -> Option<Told> {
+    let tools: Vec<&ToolUseRow> = turns.iter().flat_map(|turn| turn.tools.iter().copied()).collect();
+    let said = turns.iter().filter_map(|turn| turn.closing).any(|closing| words(&closing.text) >= WORDS);
+    let request = story.unit.intent.as_deref().map(headline).filter(|request| !request.is_empty())?;
+    if tools.is_empty() && !said {
+        return None;
+    }
+    let over: Vec<usize> = (0..turns.len()).collect();
+    let key = format!("summary:u{}", story.unit.id);
+    let outcome = story.unit.outcome.as_deref();
+    let mut summary = Told::of_kind(MemoryKind::Summary, outcome, key, &request, over);
+    let (read, edited) = (files(&tools, false), files(&tools, true));
+    let mut section = |name: &str, parts: Vec<String>| {
+        let text = cut(&parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; "), SECTION);
+        if !text.is_empty() {
+            summary.content.insert(name.into(), Value::from(text));
+        }
+    };
+    section("request", vec![request.clone()]);
+    section("investigated", investigated(&tools, &read));
+    section("learned", learned(turns, told));
+    let completed = completed(told);
+    section("completed", completed.clone());
+    section("next_steps", next_steps(story, turns));
+    section("notes", notes(&tools, told));
+    for (name, paths) in [("files_read", &read), ("files_edited", &edited)] {
+        if !paths.is_empty() {
+            summary.content.insert(name.into(), Value::from(paths.iter().take(20).cloned().collect::<Vec<_>>()));
+        }
+    }
+    summary.subtitle =
+        completed.first().cloned().or_else(|| summary.content.get("learned").and_then(Value::as_str).map(String::from));
+    let as_files = |paths: Vec<String>, modified| paths.into_iter().map(move |path| MemoryFile { path, modified, hash: None });
+    summary.files = as_files(edited, true).chain(as_files(read, false)).collect();
+    summary.sources = turns.iter().flat_map(Turn::said).collect();
+    if summary.sources.is_empty() {
+        summary.sources = tools.iter().map(|tool| Source::ToolUse(tool.id)).collect();
+    }
+    Some(summary)
+}
+
+/// The unit as a task of the RAD memory specification, once its outcome is known.
+pub fn task(story: &UnitStory, turns: &[Turn], told: &[Told]) -> Option<Told> {
+    let unit = &story.unit;
+    let success = match unit.outcome.as_deref()? {
+        "done" => true,
+        "answered" if told.iter().any(|told| told.kind == MemoryKind::Observation) => true,
+        "struggling" | "abandoned" => false,
+        _ => return None,
+    };
+    let request = unit.intent.as_deref().map(headline).filter(|request| words(request) >= 2)?;
+    let findings = |wanted: Finding| told.iter().any(|told| told.finding == Some(wanted));
+    let changed = turns.iter().any(Turn::changes);
+    let kind = match () {
+        () if !changed => "research",
+        () if findings(Finding::Fix) => "bugfix",
+        () if findings(Finding::Feature) => "feature",
+        () if findings(Finding::Refactor) => "refactor",
+        () => "feature",
+    };
+    let mut task =
+        Told::of_kind(MemoryKind::Task, Some(kind), format!("task:u{}", unit.id), &request, (0..turns.len()).collect());
+    task.content.insert("task_description".into(), Value::from(cut(&request, SECTION)));
+    task.content.insert("success".into(), Value::from(success));
+    if let Some(evidence) = &unit.evidence {
+        task.subtitle = Some(format!("{}: {evidence}", if success { "done" } else { "not finished" }));
+        if !success {
+            task.content.insert("error_message".into(), Value::from(evidence.clone()));
+        }
+    }
+    task.sources = turns.iter().flat_map(Turn::said).collect();
+    task.provenance = Provenance::User;
+    Some(task)
+}
+
+/// Paths inside the project, the most used first.
+fn files(tools: &[&ToolUseRow], changed: bool) -> Vec<String> {
+    let mut paths: Vec<(&str, usize)> = Vec::new();
+    let changed_ones: Vec<&str> = tools.iter().filter(|tool| is_change(tool)).filter_map(|tool| tool.path.as_deref()).collect();
+    let fits = |tool: &&&ToolUseRow| match changed {
+        true => is_change(tool),
+        false => {
+            tool.kind == "read"
+                && tool.succeeded != Some(false)
+                && tool.path.as_deref().is_some_and(|path| !changed_ones.contains(&path))
+        }
+    };
+    for path in tools.iter().filter(fits).filter_map(|tool| tool.path.as_deref()).filter(|path| is_inside(path)) {
+        match paths.iter_mut().find(|(known, _)| *known == path) {
+            Some((_, times)) => *times += 1,
+            None => paths.push((path, 1)),
+        }
+    }
+    paths.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
+    paths.into_iter().map(|(path, _)| path.to_string()).collect()
+}
+
+fn investigated(tools: &[&ToolUseRow], read: &[String]) -> Vec<String> {
+    let mut parts = Vec::new();
+    if !read.is_empty() {
+        let more = read.len().saturating_sub(NAMED);
+        let names = read.iter().take(NAMED).map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", ");
+        parts.push(format!("read {names}{}", if more > 0 { format!(" and {more} more") } else { String::new() }));
+    }
+    let looked = tools.iter().filter(|tool| matches!(tool.command_kind.as_deref(), Some("other" | "git")));
+    let mut described: Vec<&str> = Vec::new();
+    for text in looked.filter_map(|tool| tool.metadata["description"].as_str()).filter(|text| looks_into(text)) {
+        if !described.contains(&text) {
+            described.push(text);
+        }
+    }
+    parts.extend(described.into_iter().take(NAMED).map(|text| cut(text, 80)));
+    let fetched = tools
+        .iter()
+        .filter(|tool| tool.kind == "fetch" && tool.succeeded != Some(false))
+        .filter_map(|tool| tool.content.as_deref());
+    parts.extend(fetched.take(2).map(|what| format!("looked up `{}`", cut(what, 80))));
+    parts
+}
+
+/// Whether the description of a command is that of a look.
+fn looks_into(text: &str) -> bool {
+    is_one_of(
+        "check|show|list|find|search|view|see|look|inspect|get|compare|count|read|examine|verify|fetch|trace|debug",
+        &first_word(text),
+    )
+}
+
+/// What was found out: causes, and the titles of discoveries.
+fn learned(turns: &[Turn], told: &[Told]) -> Vec<String> {
+    let mut learned: Vec<String> = turns.iter().filter_map(|turn| cause(&turn.prose)).map(|cause| cut(cause, 200)).collect();
+    // Of what has a question for its title the answer counts.
+    let said = |told: &Told| match &told.subtitle {
+        Some(answer) if told.title.ends_with('?') => cut(answer, 200),
+        _ => cut(&told.title, 200),
+    };
+    for title in told.iter().filter(|told| told.finding == Some(Finding::Discovery)).map(said) {
+        if !learned.iter().any(|known| alike(known, &title)) {
+            learned.push(title);
+        }
+    }
+    learned.truncate(NAMED);
+    learned
+}
+
+/// What was changed, by the titles of its memories.
+fn completed(told: &[Told]) -> Vec<String> {
+    let of_change = |told: &&Told| told.key.starts_with("commit:") || told.key.starts_with("edits:");
+    told.iter().filter(of_change).map(|told| cut(&told.title, 140)).take(NAMED + 2).collect()
+}
+
+/// What the last message leaves, the open tasks, and a question that nobody answered yet.
+fn next_steps(story: &UnitStory, turns: &[Turn]) -> Vec<String> {
+    let Some(last) = turns.last() else { return Vec::new() };
+    let mut left: Vec<String> =
+        last.closing.and_then(|closing| split_left(&closing.text)).map(|(_, left)| cut(&plain(&left), 300)).into_iter().collect();
+    left.extend(story.open_tasks.iter().take(NAMED).map(|task| format!("open: {}", cut(task, 100))));
+    if left.is_empty() {
+        left.extend(last.prose.question().map(|question| format!("the agent asked: {}", cut(question, 200))));
+    }
+    left
+}
+
+/// What failed and stayed so, and what traps were named.
+fn notes(tools: &[&ToolUseRow], told: &[Told]) -> Vec<String> {
+    let mut notes: Vec<String> = told
+        .iter()
+        .filter(|told| told.kind == MemoryKind::Lesson || told.key.starts_with("gaveup:"))
+        .map(|told| cut(&told.title, 160))
+        .collect();
+    let open = failures(tools).into_iter().filter(|failure| failure.passed.is_none() && !is_look(failure.command()));
+    for failure in open {
+        let (program, reason) = (program(failure.command()), failure.reason());
+        // A check that was not run again after its last failure.
+        if !program.is_empty() && !reason.is_empty() {
+            notes.push(format!("`{program}` failed last: {}", cut(&reason, 120)));
+        }
+    }
+    notes.truncate(NAMED);
+    notes
+}

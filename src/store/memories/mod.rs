@@ -1,0 +1,292 @@
+//! Memories as rows: what rules draw from a unit replaces what they drew from it before, what a person touched stays.
+//!
+//! A unit is leased before it is distilled, so that two processes never do the same one, and nothing is locked while
+//! files are hashed or a model is asked. A process that is killed loses its lease with time.
+
+mod list;
+mod story;
+
+use super::index::INDEXED_MEMORY;
+use super::{Store, Tx};
+use crate::model::{Draft, Going, MemoryFile, Millis, Source, UnitRow};
+use crate::redact::Clean;
+use anyhow::Result;
+use rusqlite::{Row, named_params, params};
+use std::collections::{HashMap, HashSet};
+
+/// How long a unit stays with a process that doesn't come back.
+const LEASE: Millis = 10_000;
+
+/// A unit that is being distilled by this process, and by no other until `until`.
+#[derive(Clone, Copy, Debug)]
+pub struct Lease {
+    pub unit: i64,
+    until: Millis,
+}
+
+/// Who made a memory: the word that is stored.
+pub const RULES: &str = "rules";
+pub const BY_HAND: &str = "hand";
+
+/// Where a memory belongs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Home<'a> {
+    pub project: Option<i64>,
+    pub session: Option<i64>,
+    pub unit: Option<i64>,
+    pub platform: Option<&'a str>,
+}
+
+/// A memory of a rule as it stands.
+struct Standing {
+    id: i64,
+    /// A person or a model has touched it.
+    fixed: bool,
+    unit: Option<i64>,
+    /// All that is written of it, to see whether anything is new.
+    text: String,
+    tokens: Option<i64>,
+}
+
+impl Store {
+    /// Takes units in which something happened since rules last looked: of one session, or of the last ones of a project.
+    pub fn lease_due(&mut self, due: &[i64], now: Millis) -> Result<Vec<Lease>> {
+        let until = now + LEASE;
+        self.write(|tx| {
+            let sql = "UPDATE work_units SET leased_until = ?2, rules_due = 0
+                       WHERE id = ?1 AND (rules_due OR leased_until IS NOT NULL) AND (leased_until IS NULL OR leased_until <= ?3)";
+            let mut statement = tx.tx.prepare_cached(sql)?;
+            let mut leases = Vec::new();
+            for unit in due {
+                if statement.execute(params![unit, until, now])? == 1 {
+                    leases.push(Lease { unit: *unit, until });
+                }
+            }
+            Ok(leases)
+        })
+    }
+}
+
+impl Tx<'_> {
+    /// Puts what rules drew from a unit in the place of what they drew before, and gives the lease back. Where another
+    /// process has the unit by now, nothing is written.
+    pub fn tell_unit(
+        &self,
+        lease: Lease,
+        home: Home,
+        seen: Option<i64>,
+        is_whole: bool,
+        drafts: &Clean<Vec<Draft>>,
+    ) -> Result<bool> {
+        let sql = "UPDATE work_units SET leased_until = NULL, rules_seq = ?3 WHERE id = ?1 AND leased_until = ?2";
+        if self.tx.prepare_cached(sql)?.execute(params![lease.unit, lease.until, seen])? == 0 {
+            return Ok(false);
+        }
+        let mut standing = self.of_rules(home)?;
+        for draft in drafts.iter() {
+            let Some(key) = &draft.key else { continue };
+            match standing.remove(key) {
+                Some(old) => self.renew(&old, draft, home)?,
+                None if self.is_dismissed(home, key)? => {}
+                None => drop(self.insert_memory(draft, home, RULES)?),
+            }
+        }
+        // Of a unit that was not read whole, what stands for its beginning stays.
+        let gone =
+            |(key, old): &(&String, &Standing)| !old.fixed && old.unit == home.unit && (is_whole || key.starts_with("edits:"));
+        for (_, old) in standing.iter().filter(gone) {
+            self.delete_memory(old.id)?;
+        }
+        self.forget_orphans(home)?;
+        Ok(true)
+    }
+
+    /// What rules made in a session, by their keys.
+    fn of_rules(&self, home: Home) -> Result<HashMap<String, Standing>> {
+        let sql = "SELECT rule_key, id, by_hand OR pinned OR superseded_by IS NOT NULL OR made_by <> 'rules', work_unit_id,
+                     concat_ws(char(0), type, title, subtitle, body, content, sources, provenance, work_unit_id), discovery_tokens
+                   FROM memories WHERE session_id = ?1 AND rule_key IS NOT NULL";
+        let row = |row: &Row| {
+            let standing =
+                Standing { id: row.get(1)?, fixed: row.get(2)?, unit: row.get(3)?, text: row.get(4)?, tokens: row.get(5)? };
+            Ok((row.get::<_, String>(0)?, standing))
+        };
+        Ok(self.tx.prepare_cached(sql)?.query_map([home.session], row)?.collect::<Result<_, _>>()?)
+    }
+
+    fn is_dismissed(&self, home: Home, key: &str) -> Result<bool> {
+        let sql = "SELECT 1 FROM dismissed WHERE session_id = ?1 AND rule_key = ?2";
+        Ok(self.tx.prepare_cached(sql)?.exists(params![home.session, key])?)
+    }
+
+    /// Writes a rule's memory anew where it says something else now; where a person has touched it, it only follows its unit.
+    fn renew(&self, old: &Standing, draft: &Draft, home: Home) -> Result<()> {
+        if old.fixed {
+            let sql = "UPDATE memories SET work_unit_id = ?2 WHERE id = ?1 AND work_unit_id IS NOT ?2";
+            self.tx.prepare_cached(sql)?.execute(params![old.id, home.unit])?;
+            return Ok(());
+        }
+        let tokens = draft.tokens.map(|(tokens, _)| tokens);
+        if old.text == written(draft, home.unit) {
+            if old.tokens != tokens {
+                let sql = "UPDATE memories SET discovery_tokens = ?2, tokens_estimated = ?3 WHERE id = ?1";
+                let estimated = draft.tokens.is_some_and(|(_, estimated)| estimated);
+                self.tx.prepare_cached(sql)?.execute(params![old.id, tokens, estimated])?;
+            }
+            return self.write_parts(old.id, draft);
+        }
+        let sql = "UPDATE memories SET type = :type, title = :title, subtitle = :subtitle, body = :body, content = :content,
+                     work_unit_id = :unit, prompt_number = :prompt, sources = :sources, provenance = :provenance,
+                     discovery_tokens = :tokens, tokens_estimated = :estimated, created_at = :at WHERE id = :id";
+        self.tx.prepare_cached(sql)?.execute(named_params! {
+            ":id": old.id, ":type": draft.kind_type, ":title": draft.title, ":subtitle": draft.subtitle, ":body": draft.body,
+            ":content": content(draft), ":unit": home.unit, ":prompt": draft.prompt, ":sources": sources(&draft.sources),
+            ":provenance": draft.provenance.name(), ":tokens": tokens,
+            ":estimated": draft.tokens.is_some_and(|(_, estimated)| estimated), ":at": draft.at,
+        })?;
+        self.write_parts(old.id, draft)?;
+        self.index_memory_again(old.id)
+    }
+
+    /// Stores a memory; returns its row.
+    pub fn insert_memory(&self, draft: &Draft, home: Home, made_by: &str) -> Result<i64> {
+        let sql = "INSERT INTO memories(uuid, kind, type, title, subtitle, body, content, project_id, session_id, work_unit_id,
+                     prompt_number, sources, platform, provenance, made_by, rule_key, discovery_tokens, tokens_estimated, created_at, by_hand)
+                   VALUES (:uuid, :kind, :type, :title, :subtitle, :body, :content, :project, :session, :unit,
+                     :prompt, :sources, :platform, :provenance, :made_by, :key, :tokens, :estimated, :at, :by_hand)";
+        self.tx.prepare_cached(sql)?.execute(named_params! {
+            ":uuid": uuid(), ":kind": draft.kind.name(), ":type": draft.kind_type, ":title": draft.title,
+            ":subtitle": draft.subtitle, ":body": draft.body, ":content": content(draft), ":project": home.project,
+            ":session": home.session, ":unit": home.unit, ":prompt": draft.prompt, ":sources": sources(&draft.sources),
+            ":platform": home.platform, ":provenance": draft.provenance.name(), ":made_by": made_by, ":key": draft.key,
+            ":tokens": draft.tokens.map(|(tokens, _)| tokens),
+            ":estimated": draft.tokens.is_some_and(|(_, estimated)| estimated), ":at": draft.at, ":by_hand": made_by == BY_HAND,
+        })?;
+        let id = self.tx.last_insert_rowid();
+        self.write_parts(id, draft)?;
+        self.index_memory_again(id)?;
+        Ok(id)
+    }
+
+    /// Writes files and concepts. A file whose hash isn't known now keeps the one that stands.
+    fn write_parts(&self, id: i64, draft: &Draft) -> Result<()> {
+        let sql = "INSERT INTO memory_files(memory_id, path, modified, hash) VALUES (?1, ?2, ?3, ?4)
+                   ON CONFLICT DO UPDATE SET modified = excluded.modified, hash = coalesce(excluded.hash, hash)
+                   WHERE modified <> excluded.modified OR hash IS NOT coalesce(excluded.hash, hash)";
+        let mut put = self.tx.prepare_cached(sql)?;
+        for MemoryFile { path, modified, hash } in &draft.files {
+            put.execute(params![id, path, modified, hash])?;
+        }
+        let mut all = self.tx.prepare_cached("SELECT path FROM memory_files WHERE memory_id = ?1")?;
+        for path in all.query_map([id], |row| row.get::<_, String>(0))?.collect::<Result<Vec<_>, _>>()? {
+            if !draft.files.iter().any(|file| file.path == path) {
+                let sql = "DELETE FROM memory_files WHERE memory_id = ?1 AND path = ?2";
+                self.tx.prepare_cached(sql)?.execute(params![id, path])?;
+            }
+        }
+        let mut all = self.tx.prepare_cached("SELECT concept FROM memory_concepts WHERE memory_id = ?1 ORDER BY concept")?;
+        let standing: Vec<String> = all.query_map([id], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        let mut wanted = draft.concepts.clone();
+        wanted.sort();
+        wanted.dedup();
+        if standing != wanted {
+            self.tx.prepare_cached("DELETE FROM memory_concepts WHERE memory_id = ?1")?.execute([id])?;
+            let mut put = self.tx.prepare_cached("INSERT INTO memory_concepts(memory_id, concept) VALUES (?1, ?2)")?;
+            wanted.iter().try_for_each(|concept| put.execute(params![id, concept]).map(|_| ()))?;
+        }
+        Ok(())
+    }
+
+    /// Takes a memory out, with all that belongs to it.
+    pub(in crate::store) fn delete_memory(&self, id: i64) -> Result<()> {
+        self.unindex(id, INDEXED_MEMORY)?;
+        for sql in [
+            "DELETE FROM memory_files WHERE memory_id = ?1",
+            "DELETE FROM memory_concepts WHERE memory_id = ?1",
+            "UPDATE memories SET superseded_by = NULL WHERE superseded_by = ?1",
+            "DELETE FROM memories WHERE id = ?1",
+        ] {
+            self.tx.prepare_cached(sql)?.execute([id])?;
+        }
+        Ok(())
+    }
+
+    /// Takes a memory out for good: no rule makes it again.
+    pub(in crate::store) fn dismiss_memory(&self, id: i64) -> Result<()> {
+        let sql = "INSERT INTO dismissed(session_id, rule_key) SELECT session_id, rule_key FROM memories
+                   WHERE id = ?1 AND session_id IS NOT NULL AND rule_key IS NOT NULL ON CONFLICT DO NOTHING";
+        self.tx.prepare_cached(sql)?.execute([id])?;
+        self.delete_memory(id)
+    }
+
+    /// Takes out what rules drew from rows that go; it is drawn anew from what is left. What a person wrote stays.
+    pub(in crate::store) fn forget_drawn(&self, going: &Going) -> Result<()> {
+        let prompts = going.prompts.iter().map(|id| Source::Prompt(*id).id());
+        let gone: HashSet<String> = prompts.chain(going.tool_uses.iter().map(|id| Source::ToolUse(*id).id())).collect();
+        let sql = "SELECT id, sources, by_hand FROM memories WHERE session_id = ?1";
+        for session in &going.touched {
+            let mut rows = self.tx.prepare_cached(sql)?;
+            let row = |row: &Row| Ok((row.get(0)?, row.get::<_, String>(1)?, row.get(2)?));
+            let memories: Vec<(i64, String, bool)> = rows.query_map([session], row)?.collect::<Result<_, _>>()?;
+            for (id, sources, by_hand) in memories {
+                let sources: Vec<String> = serde_json::from_str(&sources).unwrap_or_default();
+                if !by_hand && sources.iter().any(|source| gone.contains(source)) {
+                    self.delete_memory(id)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What rules made of units that late evidence has emptied goes; what a person touched stays, with its session.
+    fn forget_orphans(&self, home: Home) -> Result<()> {
+        let stray = "session_id = ?1 AND work_unit_id NOT IN (SELECT id FROM work_units WHERE session_id = ?1)";
+        let sql = format!(
+            "SELECT id FROM memories WHERE {stray} AND made_by = 'rules' AND NOT by_hand AND NOT pinned AND superseded_by IS NULL"
+        );
+        let gone: Vec<i64> =
+            self.tx.prepare_cached(&sql)?.query_map([home.session], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        gone.into_iter().try_for_each(|id| self.delete_memory(id))?;
+        let sql = format!("UPDATE memories SET work_unit_id = NULL WHERE {stray}");
+        self.tx.prepare_cached(&sql)?.execute([home.session])?;
+        Ok(())
+    }
+}
+
+/// Where a unit's memories belong.
+pub fn home_of<'a>(unit: &UnitRow, project: Option<i64>, platform: &'a str) -> Home<'a> {
+    Home { project, session: Some(unit.session), unit: Some(unit.id), platform: Some(platform) }
+}
+
+/// All that is written of a draft, as `of_rules` reads it.
+fn written(draft: &Draft, unit: Option<i64>) -> String {
+    let parts = [
+        draft.kind_type.clone(),
+        Some(draft.title.clone()),
+        draft.subtitle.clone(),
+        draft.body.clone(),
+        Some(content(draft)),
+        Some(sources(&draft.sources)),
+        Some(draft.provenance.name().to_string()),
+        unit.map(|unit| unit.to_string()),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("\0")
+}
+
+fn content(draft: &Draft) -> String {
+    serde_json::to_string(&draft.content).unwrap_or_else(|_| "{}".into())
+}
+
+fn sources(sources: &[Source]) -> String {
+    let ids: Vec<String> = sources.iter().map(|source| source.id()).collect();
+    serde_json::to_string(&ids).unwrap_or_else(|_| "[]".into())
+}
+
+/// A random UUID (RFC 9562, version 4).
+fn uuid() -> String {
+    let mut hex = crate::files::unique().into_bytes();
+    hex[12] = b'4';
+    hex[16] = b"89ab"[usize::from(hex[16] & 3)];
+    let hex = String::from_utf8_lossy(&hex);
+    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+}
