@@ -8,7 +8,7 @@
 //! * rules, values in, values out: [`redact`], [`command_kind`], [`index_text`], [`units`], [`rules`], [`render`]
 //! * the gate to files: [`files`]
 //! * edges, one outside thing each: [`config`], [`project`], [`platforms`], [`store`], [`domains`], [`log`]
-//! * use cases: [`record`], [`mod@distil`], [`recall`], [`mod@forget`], [`doctor`], [`replay`]
+//! * use cases: [`record`], [`mod@distil`], [`knowledge`], [`recall`], [`mod@forget`], [`doctor`], [`replay`]
 //! * surface: [`cli`]
 
 pub mod cli;
@@ -21,6 +21,7 @@ pub mod error;
 pub mod files;
 pub mod forget;
 pub mod index_text;
+pub mod knowledge;
 pub mod log;
 pub mod model;
 pub mod platforms;

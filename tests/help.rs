@@ -27,7 +27,13 @@ fn the_help_of_every_command() {
       uninstall  Take nmem's hooks out again; what was recorded stays
       demo       Play a recorded session through the real hooks, and show what is remembered
       doctor     Find out what is wrong, and mend what is safe to mend
+      remember   Remember something by hand
+      edit       Mend a memory: change what it says
+      pin        Tell every session of a memory
+      unpin      No longer tell every session of a memory
+      supersede  Say that one memory no longer holds, and which one does instead
       forget     Forget for good: by id, session, project, time or text
+      domain     What kind of work a project is: list, show, set, check
       project    Which folders are one project: list, rename, merge, split
       off        Stop recording: everywhere, in a project, in a session; for good or for a while
       on         Go on recording
@@ -237,6 +243,125 @@ fn the_help_of_every_command() {
     Exits with 1 while a problem remains.
     [exit 0]
 
+    $ nmem remember --help
+    Remember something by hand
+
+    Usage: nmem remember [OPTIONS] [TEXT]...
+
+    Arguments:
+      [TEXT]...  What to remember
+
+    Options:
+          --kind <KIND>          observation, decision, lesson, task or summary
+          --type <TYPE>          Type: of the domain for an observation; approach, technology,
+                                 architecture; success, failure, optimization, warning
+          --subtitle <TEXT>      One sentence of 24 words at most
+          --narrative <TEXT>     The whole story
+          --fact <TEXT>          One thing that is so; may be given again
+          --concept <CONCEPT>    A concept of the domain; up to five
+          --file <PATH>          A file that it is about
+          --chosen <TEXT>        Of a decision: what was chosen
+          --alternative <TEXT>   Of a decision: what it was chosen over
+          --reason <TEXT>        Of a decision: why
+          --confidence <NUMBER>  Of a decision: how sure, from 0 to 1
+          --tag <TAG>            Of a lesson: a tag
+          --pin                  Tell every session of it
+          --stdin                Read one JSON object from stdin, with these names and any of your own
+          --json                 Print the memory as JSON
+          --project <DIR>        Look at the project of this folder instead of the current one
+      -h, --help                 Print help
+
+    Example: nmem remember "The staging database is rebuilt every Monday" --concept gotcha --pin
+             nmem remember "SQLite for the cache" --kind decision --alternative Redis --reason "one
+             file, no server" --confidence 0.8
+             nmem remember "Run migrations before the tests" --kind lesson --type warning --tag tests
+             echo '{"title": "…", "facts": ["…"]}' | nmem remember --stdin
+
+    The first line is the title, the rest its text. Secrets are redacted as everywhere.
+    [exit 0]
+
+    $ nmem edit --help
+    Mend a memory: change what it says
+
+    Usage: nmem edit [OPTIONS] <ID>
+
+    Arguments:
+      <ID>  The memory
+
+    Options:
+          --title <TEXT>         Another title
+          --type <TYPE>          Type: of the domain for an observation; approach, technology,
+                                 architecture; success, failure, optimization, warning
+          --subtitle <TEXT>      One sentence of 24 words at most
+          --narrative <TEXT>     The whole story
+          --fact <TEXT>          One thing that is so; may be given again
+          --concept <CONCEPT>    A concept of the domain; up to five
+          --file <PATH>          A file that it is about
+          --chosen <TEXT>        Of a decision: what was chosen
+          --alternative <TEXT>   Of a decision: what it was chosen over
+          --reason <TEXT>        Of a decision: why
+          --confidence <NUMBER>  Of a decision: how sure, from 0 to 1
+          --tag <TAG>            Of a lesson: a tag
+          --stdin                Read the fields to change from stdin, as one JSON object; null empties
+                                 one
+          --project <DIR>        Look at the project of this folder instead of the current one
+      -h, --help                 Print help
+
+    Example: nmem edit m7 --subtitle "since version 2 only"
+             nmem edit m7
+
+    Without fields it opens the memory as JSON in $VISUAL or $EDITOR. No rule and no model changes it
+    afterwards.
+    [exit 0]
+
+    $ nmem pin --help
+    Tell every session of a memory
+
+    Usage: nmem pin [OPTIONS] <ID>
+
+    Arguments:
+      <ID>  The memory
+
+    Options:
+          --project <DIR>  Look at the project of this folder instead of the current one
+      -h, --help           Print help
+
+    Example: nmem pin m7
+    [exit 0]
+
+    $ nmem unpin --help
+    No longer tell every session of a memory
+
+    Usage: nmem unpin [OPTIONS] <ID>
+
+    Arguments:
+      <ID>  The memory
+
+    Options:
+          --project <DIR>  Look at the project of this folder instead of the current one
+      -h, --help           Print help
+
+    Example: nmem unpin m7
+    [exit 0]
+
+    $ nmem supersede --help
+    Say that one memory no longer holds, and which one does instead
+
+    Usage: nmem supersede [OPTIONS] <OLD> <NEW>
+
+    Arguments:
+      <OLD>  The memory that no longer holds
+      <NEW>  The memory that holds instead
+
+    Options:
+          --project <DIR>  Look at the project of this folder instead of the current one
+      -h, --help           Print help
+
+    Example: nmem supersede m7 m31
+
+    The old one is no longer recalled or found; `nmem show` still shows it.
+    [exit 0]
+
     $ nmem forget --help
     Forget for good: by id, session, project, time or text
 
@@ -263,6 +388,30 @@ fn the_help_of_every_command() {
     from the
     database, its indexes and its log, from waiting and rejected events, and from broken databases that
     were set aside.
+    [exit 0]
+
+    $ nmem domain --help
+    What kind of work a project is: list, show, set, check
+
+    Usage: nmem domain <COMMAND>
+
+    Commands:
+      list   List the built-in domains, and which one this project has
+      show   Show a domain: its types, concepts, fields and sections
+      set    Give this project a domain: a built-in one by its name, or a file of your own
+      check  Say what is wrong with a domain's file, with the lines
+      help   Print this message or the help of the given subcommand(s)
+
+    Options:
+      -h, --help  Print help
+
+    Example: nmem domain set emails
+             nmem domain show coding --toml > cooking.toml
+             nmem domain check cooking.toml && nmem domain set cooking.toml
+
+    A domain says which types and concepts observations have, which fields of their own, and what a
+    summary tells. The
+    project's own domain counts, else the built-in one that its .nmem.toml names, else coding.
     [exit 0]
 
     $ nmem project --help

@@ -14,7 +14,7 @@ const LEVELS: &[&[&str]] = &[
     // edges: one outside thing each
     &["config", "project", "platforms", "store", "domains", "log"],
     // use cases
-    &["record", "distil", "recall", "replay", "forget", "doctor"],
+    &["record", "distil", "knowledge", "recall", "replay", "forget", "doctor"],
     // surface
     &["cli", "lib", "main"],
 ];

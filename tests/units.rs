@@ -4,86 +4,24 @@ mod world;
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use std::io::Write;
-use std::process::Stdio;
 use world::World;
+use world::session::{MINUTE, Session};
 
-const MINUTE: i64 = 60_000;
-/// 2026-11-20 09:00 UTC
-const NINE: i64 = 1_795_165_200_000;
-
-/// A session that is told event by event, a minute between them.
-struct Session<'a> {
-    world: &'a World,
-    id: &'a str,
-    at: i64,
-    used: usize,
-    asked: usize,
-}
-
-impl<'a> Session<'a> {
-    fn new(world: &'a World, id: &'a str) -> Session<'a> {
-        Session { world, id, at: NINE, used: 0, asked: 0 }
-    }
-
-    fn tell(&mut self, mut payload: Value) -> &mut Self {
-        self.at += MINUTE;
-        payload["session_id"] = json!(self.id);
-        payload["cwd"] = json!(self.world.project());
-        payload["prompt_id"] = json!(format!("{}-p{}", self.id, self.asked));
-        let mut hook = self.world.command(&["record"]);
-        let mut hook = hook.env("NMEM_NOW", self.at.to_string()).stdin(Stdio::piped()).spawn().unwrap();
-        hook.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).unwrap();
-        let out = self.world.finish(hook);
-        assert_eq!((out.stderr.as_str(), out.code), ("", Some(0)));
-        self
-    }
-
-    fn ask(&mut self, prompt: &str) -> &mut Self {
-        self.asked += 1;
-        self.tell(json!({"hook_event_name": "UserPromptSubmit", "prompt": prompt}))
-    }
-
-    fn uses(&mut self, tool: &str, input: Value, response: Value) -> &mut Self {
-        self.used += 1;
-        let id = format!("{}-t{}", self.id, self.used);
-        self.tell(json!({"hook_event_name": "PostToolUse", "tool_name": tool, "tool_input": input, "tool_response": response, "tool_use_id": id}))
-    }
-
-    fn edit(&mut self, file: &str) -> &mut Self {
-        let path = self.world.project().join(file);
-        self.uses("Read", json!({"file_path": path}), json!({"type": "text"}));
-        self.uses("Edit", json!({"file_path": path, "old_string": "a", "new_string": "b"}), json!({"filePath": path}))
-    }
-
-    fn bash(&mut self, command: &str, stdout: &str) -> &mut Self {
-        self.uses("Bash", json!({"command": command}), json!({"stdout": stdout, "stderr": "", "interrupted": false}))
-    }
-
-    fn close(&mut self, text: &str) -> &mut Self {
-        self.tell(json!({"hook_event_name": "Stop", "last_assistant_message": text}))
-    }
-
-    fn end(&mut self) -> &mut Self {
-        self.tell(json!({"hook_event_name": "SessionEnd", "reason": "other"}))
-    }
-
-    /// A login is mended, tested, committed; then something else altogether is asked for, and gone on with.
-    fn a_morning(&mut self) -> &mut Self {
-        self.ask("The login page rejects valid passwords with an umlaut, please find out why and fix the password hashing");
-        self.edit("src/login/password.rs").edit("src/login/hash.rs");
-        self.bash("cargo test login", "test result: ok. 12 passed");
-        self.bash("git commit -am 'login: hash passwords as NFC'", "[main 1a2b3c4] login: hash passwords as NFC");
-        self.close("Done: passwords are normalised before hashing, all tests pass. I committed it.");
-        self.at += 40 * MINUTE;
-        self.ask("Now let's write the release notes: collect the merged pull requests since version 2.3 and add a changelog section for customers");
-        self.bash("gh pr list --state merged", "#41 faster export\n#44 darker theme");
-        self.edit("docs/CHANGELOG.md").edit("docs/release-notes.md");
-        self.close("The release notes for version 2.4 are written. Shall I also mention the darker theme?");
-        self.ask("yes please");
-        self.edit("docs/release-notes.md");
-        self.close("Added the darker theme to the release notes.")
-    }
+/// A login is mended, tested, committed; then something else altogether is asked for, and gone on with.
+fn a_morning<'a, 'b>(session: &'b mut Session<'a>) -> &'b mut Session<'a> {
+    session.ask("The login page rejects valid passwords with an umlaut, please find out why and fix the password hashing");
+    session.edit("src/login/password.rs").edit("src/login/hash.rs");
+    session.bash("cargo test login", "test result: ok. 12 passed");
+    session.bash("git commit -am 'login: hash passwords as NFC'", "[main 1a2b3c4] login: hash passwords as NFC");
+    session.close("Done: passwords are normalised before hashing, all tests pass. I committed it.");
+    session.at += 40 * MINUTE;
+    session.ask("Now let's write the release notes: collect the merged pull requests since version 2.3 and add a changelog section for customers");
+    session.bash("gh pr list --state merged", "#41 faster export\n#44 darker theme");
+    session.edit("docs/CHANGELOG.md").edit("docs/release-notes.md");
+    session.close("The release notes for version 2.4 are written. Shall I also mention the darker theme?");
+    session.ask("yes please");
+    session.edit("docs/release-notes.md");
+    session.close("Added the darker theme to the release notes.")
 }
 
 fn units(world: &World, args: &[&str]) -> Vec<Value> {
@@ -94,7 +32,7 @@ fn units(world: &World, args: &[&str]) -> Vec<Value> {
 #[test]
 fn a_new_goal_begins_a_unit_and_a_yes_goes_on_with_it() {
     let world = World::new();
-    Session::new(&world, "morning-of-two-things").a_morning().end();
+    a_morning(&mut Session::new(&world, "morning-of-two-things")).end();
     assert_snapshot!(world.nmem(&["units"]).text(), @"
     2026-11-20
     u2  09:49  9 min
@@ -121,7 +59,7 @@ fn a_new_goal_begins_a_unit_and_a_yes_goes_on_with_it() {
 #[test]
 fn why_explains_in_words_and_a_report_can_be_sent() {
     let world = World::new();
-    Session::new(&world, "morning-of-two-things").a_morning().end();
+    a_morning(&mut Session::new(&world, "morning-of-two-things")).end();
     let why = world.nmem(&["units", "--why"]).text();
     assert!(why.contains("begins at prompt 2: ") && why.contains("a commit right before it (committed_before 1.00 × "), "{why}");
     assert_snapshot!(world.nmem(&["units", "--format", "md"]).text(), @"
@@ -159,7 +97,7 @@ fn why_explains_in_words_and_a_report_can_be_sent() {
 #[test]
 fn what_a_unit_was_is_in_the_next_session_s_context() {
     let world = World::new();
-    Session::new(&world, "morning-of-two-things").a_morning().end();
+    a_morning(&mut Session::new(&world, "morning-of-two-things")).end();
     let text: Value = world.nmem(&["context", "--json"]).json();
     let text = text["text"].as_str().unwrap();
     assert!(
@@ -223,7 +161,7 @@ fn a_unit_is_closed_when_its_client_is_gone_or_silent() {
 fn a_subagent_s_work_belongs_to_the_unit_that_started_it_also_when_it_reports_late() {
     let world = World::new();
     let mut session = Session::new(&world, "with-a-late-subagent");
-    session.a_morning();
+    a_morning(&mut session);
     let late = json!({"hook_event_name": "PostToolUse", "tool_name": "Read", "tool_use_id": "late", "agent_id": "a1",
         "tool_input": {"file_path": world.project().join("src/login/late.rs")}, "tool_response": {"type": "text"}});
     session.asked = 1;
@@ -236,7 +174,7 @@ fn a_subagent_s_work_belongs_to_the_unit_that_started_it_also_when_it_reports_la
 fn what_comes_for_a_distilled_unit_is_its_addendum() {
     let world = World::new();
     let mut session = Session::new(&world, "with-a-distilled-unit");
-    session.a_morning();
+    a_morning(&mut session);
     // What distilling writes.
     let distilled = "UPDATE work_units SET state = 'distilled', distilled_seq = 6 WHERE id = 1; UPDATE steps SET settled = 1";
     world.connect().execute_batch(distilled).unwrap();
@@ -257,7 +195,7 @@ fn a_slash_command_names_its_unit() {
 #[test]
 fn what_is_forgotten_is_in_no_unit() {
     let world = World::new();
-    Session::new(&world, "morning-of-two-things").a_morning().end();
+    a_morning(&mut Session::new(&world, "morning-of-two-things")).end();
     world.nmem(&["forget", "--match", "umlaut", "--yes"]);
     assert!(!world.nmem(&["units", "--json", "--limit", "0"]).text().contains("umlaut"));
     let commit = world.count("SELECT id FROM tool_uses WHERE command_kind = 'commit'");

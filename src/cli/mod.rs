@@ -6,9 +6,11 @@
 mod context;
 mod demo;
 mod doctor;
+mod domain;
 mod forget;
 mod hook;
 mod install;
+mod memory;
 mod off;
 mod output;
 mod project;
@@ -56,7 +58,15 @@ enum Command {
     Uninstall(install::UninstallArguments),
     Demo(demo::Arguments),
     Doctor(doctor::Arguments),
+    Remember(memory::RememberArguments),
+    Edit(memory::EditArguments),
+    Pin(memory::PinArguments),
+    /// No longer tell every session of a memory
+    #[command(after_help = "Example: nmem unpin m7")]
+    Unpin(memory::PinArguments),
+    Supersede(memory::SupersedeArguments),
     Forget(forget::Arguments),
+    Domain(domain::Arguments),
     Project(project::Arguments),
     Off(off::OffArguments),
     On(off::OnArguments),
@@ -101,6 +111,12 @@ fn run(command: Command) -> Result<()> {
         Command::Uninstall(args) => install::uninstall(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Remember(args) => memory::remember(&args),
+        Command::Edit(args) => memory::edit(&args),
+        Command::Pin(args) => memory::pin(&args, true),
+        Command::Unpin(args) => memory::pin(&args, false),
+        Command::Supersede(args) => memory::supersede(&args),
+        Command::Domain(args) => domain::run(&args),
         Command::Forget(args) => forget::run(&args),
         Command::Project(args) => project::run(&args),
         Command::Off(args) => off::off(&args),
@@ -200,4 +216,11 @@ fn open(config: &Config) -> Result<Option<Store>> {
         }
     }
     Store::open_to_read(files, PERSON_WAIT)
+}
+
+/// Opens the store for a person's writing command, making it where there is none: stores what waits first.
+fn writable(config: &Config) -> Result<Store> {
+    let mut store = Store::open(&config.files.value, crate::store::PERSON_WAIT)?;
+    hook::recorder(config, &hook::redactor(config)?).drain(&mut store)?;
+    Ok(store)
 }

@@ -1,12 +1,12 @@
 //! `nmem project`: which folders are one project, mended by hand where folders mislead.
 
-use super::{ProjectArgument, hook, open, output};
+use super::{ProjectArgument, hook, open, output, writable};
 use crate::config::{Config, environment};
 use crate::error::Failure;
 use crate::model::ProjectRow;
 use crate::render::clean::line;
 use crate::render::{count, time};
-use crate::store::{PERSON_WAIT, Store};
+use crate::store::Store;
 use anyhow::Result;
 use clap::Subcommand;
 use serde_json::json;
@@ -99,7 +99,7 @@ fn list(json: bool) -> Result<()> {
 
 fn rename(name: &str, project: &ProjectArgument) -> Result<()> {
     let (folder, config) = project.config()?;
-    let mut store = writable(&config)?;
+    let mut store = recorded(&config)?;
     let name = name_of(&config, name)?;
     let row = here(&project.find(&folder, &config, Some(&store))?)?;
     store.rename_project(row.id, &name)?;
@@ -108,7 +108,7 @@ fn rename(name: &str, project: &ProjectArgument) -> Result<()> {
 
 fn merge(from: &str, into: &str) -> Result<()> {
     let (_, config) = ProjectArgument { project: None }.config()?;
-    let mut store = writable(&config)?;
+    let mut store = recorded(&config)?;
     let (from, into) = (one(&store, from)?, one(&store, into)?);
     if from.id == into.id {
         return Err(Failure::usage("that is one and the same project", "`nmem project list` prints numbers").into());
@@ -125,7 +125,7 @@ fn merge(from: &str, into: &str) -> Result<()> {
 fn split(folder: &std::path::Path, name: Option<&str>) -> Result<()> {
     let part = ProjectArgument { project: Some(folder.to_path_buf()) };
     let (folder, config) = part.config()?;
-    let mut store = writable(&config)?;
+    let mut store = recorded(&config)?;
     let row = here(&part.find(&folder, &config, Some(&store))?)?;
     if Path::new(&row.root) == folder
         || part.find(&folder, &config, Some(&store))?.known.is_part && is_root_of_part(&store, &row, &folder)?
@@ -150,18 +150,15 @@ fn is_root_of_part(store: &Store, row: &ProjectRow, folder: &Path) -> Result<boo
     Ok(store.project_keys(row.id)?.contains(&format!("under:{}", folder.display())))
 }
 
-fn writable(config: &Config) -> Result<Store> {
-    let files = &config.files.value;
-    if !files.db.exists() {
+fn recorded(config: &Config) -> Result<Store> {
+    if !config.files.value.db.exists() {
         return Err(Failure::new(
             "no project is recorded yet",
             "recording begins with the first session after `nmem install claude-code`",
         )
         .into());
     }
-    let mut store = Store::open(files, PERSON_WAIT)?;
-    hook::recorder(config, &hook::redactor(config)?).drain(&mut store)?;
-    Ok(store)
+    writable(config)
 }
 
 fn name_of(config: &Config, name: &str) -> Result<crate::redact::Clean<String>> {

@@ -139,6 +139,11 @@ pub fn agent_session() -> Option<String> {
     env("CLAUDE_CODE_SESSION_ID")
 }
 
+/// The person's editor.
+pub fn editor() -> Option<String> {
+    ["VISUAL", "EDITOR"].into_iter().find_map(env).filter(|editor| !editor.trim().is_empty())
+}
+
 /// Tells whether the user asks for no colour.
 pub fn no_color() -> bool {
     env("NO_COLOR").is_some()

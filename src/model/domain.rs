@@ -1,5 +1,6 @@
 //! A domain: what kind of work it is, and so what is worth remembering of it (DESIGN §1, the observation protocol).
 
+use super::{Limit, Texts};
 use serde::{Deserialize, Serialize};
 
 /// A domain, as its preset file says.
@@ -75,6 +76,16 @@ pub struct Prompts {
     pub continuation: String,
     /// What a summary is for.
     pub summary: String,
+}
+
+/// A domain's file, as it is stored.
+#[derive(Clone, Debug)]
+pub struct DomainText(pub String);
+
+impl Texts for DomainText {
+    fn texts(&mut self, visit: &mut dyn FnMut(&mut String, Limit)) {
+        visit(&mut self.0, Limit(64 * 1024));
+    }
 }
 
 impl Domain {

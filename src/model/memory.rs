@@ -11,6 +11,11 @@ pub const SUBTITLE: Limit = Limit(400);
 /// Words of a subtitle at most (the observation protocol).
 pub const SUBTITLE_WORDS: usize = 24;
 
+/// Types of decisions, lessons and tasks (RAD memory specification).
+pub const DECISION_TYPES: [&str; 3] = ["approach", "technology", "architecture"];
+pub const LESSON_TYPES: [&str; 4] = ["success", "failure", "optimization", "warning"];
+pub const TASK_KINDS: [&str; 4] = ["feature", "bugfix", "refactor", "research"];
+
 /// What kind of memory it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -75,6 +80,17 @@ pub enum Source {
 }
 
 impl Source {
+    /// Reads a short id.
+    pub fn read(id: &str) -> Option<Source> {
+        let (kind, number) = id.split_at_checked(1)?;
+        let number = number.parse().ok()?;
+        match kind {
+            "t" => Some(Source::ToolUse(number)),
+            "p" => Some(Source::Prompt(number)),
+            _ => None,
+        }
+    }
+
     /// The short id by which `nmem show` finds it.
     pub fn id(self) -> String {
         match self {

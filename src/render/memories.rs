@@ -28,6 +28,7 @@ pub fn origin(memory: &MemoryRow) -> String {
         _ => "the team",
     };
     match memory.made_by.as_str() {
+        "rules" if memory.by_hand => "by rules, changed by hand".to_string(),
         "rules" => format!("by rules, from {of}"),
         "hand" => "by hand".to_string(),
         model => format!("by {}, from {of}", line(model, 60)),

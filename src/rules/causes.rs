@@ -1,7 +1,7 @@
 //! Problems and their solutions: a check that failed, changes, the same check green; and what the agent found to be the
 //! cause of what the person reported.
 
-use super::changes::asked_for;
+use super::changes::{PASSED_BEFORE, asked_for};
 use super::cues::{Words, begins_with, holds, is_one_of};
 use super::failures::{Failure, failures, program};
 use super::prose::{Prose, words};
@@ -130,6 +130,9 @@ pub fn merge(told: &mut Vec<Told>, problems: Vec<Problem>) {
         });
         match change {
             Some(change) if !problem.took_long => {
+                // That a check passed is told with how it failed.
+                let told = |fact: &String| problem.facts.iter().any(|known| known.split(' ').take(2).eq(fact.split(' ').take(2)));
+                change.facts.retain(|fact| !fact.ends_with(PASSED_BEFORE) || !told(fact));
                 problem.facts.iter().for_each(|fact| change.fact_first(fact));
                 change.sources.extend(&problem.told.sources);
                 if problem.is_repair {

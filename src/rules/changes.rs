@@ -14,6 +14,8 @@ use serde_json::{Value, json};
 /// A change of a file, and the turn in which it was made.
 type Edit<'a> = (usize, &'a ToolUseRow);
 
+/// What is said of the check that passed last.
+pub const PASSED_BEFORE: &str = "passed before the commit";
 /// Lines at a commit message's end that say nothing about it.
 const TRAILERS: [&str; 8] =
     ["co-authored-by:", "signed-off-by:", "🤖", "generated with", "reviewed-by:", "change-id:", "claude-session:", "entire-"];
@@ -182,7 +184,7 @@ fn passed_check(turns: &[Turn], edits: &[Edit], at: usize, commit: &ToolUseRow) 
     let last = checks.next_back().filter(|tool| tool.succeeded == Some(true) && since > 0)?;
     let program = super::failures::program(last.content.as_deref()?);
     (!program.is_empty() && !program.contains("fmt") && !program.contains("format"))
-        .then(|| format!("`{program}` passed before the commit"))
+        .then(|| format!("`{program}` {PASSED_BEFORE}"))
 }
 
 fn cues(finding: Finding) -> Vec<Cue> {

@@ -44,7 +44,7 @@ pub fn summary(story: &UnitStory, turns: &[Turn], told: &[Told]) -> Option<Told>
     }
     let over: Vec<usize> = (0..turns.len()).collect();
     let key = format!("summary:u{}", story.unit.id);
-    let outcome = story.unit.outcome.as_deref();
+    let outcome = story.unit.outcome.as_deref().filter(|outcome| *outcome != "unknown");
     let mut summary = Told::of_kind(MemoryKind::Summary, outcome, key, &request, over);
     let (read, edited) = (files(&tools, false), files(&tools, true));
     let mut section = |name: &str, parts: Vec<String>| {

@@ -1,7 +1,7 @@
 //! Which domain a project or a session has. A row is never changed, so a session keeps the domain that it began with.
 
 use super::{Store, Tx};
-use crate::model::{Millis, ProjectId};
+use crate::model::{DomainText, Millis, ProjectId};
 use crate::redact::Clean;
 use anyhow::Result;
 use rusqlite::{OptionalExtension, params};
@@ -20,9 +20,9 @@ impl Store {
     }
 
     /// Gives a project a domain; sessions that have begun keep theirs. `None` takes it back.
-    pub fn set_domain(&mut self, project: i64, domain: Option<(&str, Option<&Clean<String>>)>, at: Millis) -> Result<()> {
+    pub fn set_domain(&mut self, project: i64, domain: Option<(&str, Option<&Clean<DomainText>>)>, at: Millis) -> Result<()> {
         self.write(|tx| {
-            let id = domain.map(|(name, config)| tx.domain(name, config.map(|text| text.as_str()), at)).transpose()?;
+            let id = domain.map(|(name, config)| tx.domain(name, config.map(|text| text.0.as_str()), at)).transpose()?;
             tx.tx.execute("UPDATE projects SET domain_id = ?2 WHERE id = ?1", params![project, id])?;
             Ok(())
         })

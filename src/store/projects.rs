@@ -96,6 +96,11 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.query_map([id], |row| row.get(0))?.collect::<Result<_, _>>()?)
     }
 
+    /// The project of an identity, made where nothing is recorded of it yet.
+    pub fn ensure_project(&mut self, id: &Clean<ProjectId>, at: Millis) -> Result<i64> {
+        self.write(|tx| tx.project(id, at))
+    }
+
     /// Gives a project another name.
     pub fn rename_project(&mut self, id: i64, name: &Clean<String>) -> Result<()> {
         self.write(|tx| Ok(tx.tx.execute("UPDATE projects SET name = ?2 WHERE id = ?1", params![id, **name])?)).map(drop)
@@ -107,6 +112,7 @@ impl Store {
             let sessions = tx.sessions_where("project_id = ?1", &[&from])?;
             tx.move_sessions(&sessions, into)?;
             tx.tx.execute("UPDATE project_keys SET project_id = ?2 WHERE project_id = ?1", [from, into])?;
+            tx.move_memories_by_hand(from, into)?;
             tx.tx.execute("DELETE FROM projects WHERE id = ?1", [from])?;
             Ok(sessions.len())
         })
@@ -134,6 +140,17 @@ impl Tx<'_> {
     fn sessions_where(&self, condition: &str, values: &[&dyn rusqlite::ToSql]) -> Result<Vec<i64>> {
         let sql = format!("SELECT id FROM sessions WHERE {condition}");
         Ok(self.tx.prepare(&sql)?.query_map(values, |row| row.get(0))?.collect::<Result<_, _>>()?)
+    }
+
+    /// What a person told of a project belongs to no session.
+    fn move_memories_by_hand(&self, from: i64, into: i64) -> Result<()> {
+        let mut told = self.tx.prepare_cached("SELECT id FROM memories WHERE project_id = ?1")?;
+        let told: Vec<i64> = told.query_map([from], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        for id in told {
+            self.tx.prepare_cached("UPDATE memories SET project_id = ?2 WHERE id = ?1")?.execute([id, into])?;
+            self.index_memory_again(id)?;
+        }
+        Ok(())
     }
 
     /// Moves sessions to a project; the index holds the project's word with each row, so it is written anew.

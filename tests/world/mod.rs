@@ -5,6 +5,8 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests look at everything")]
 
+pub mod session;
+
 use rusqlite::Connection;
 use serde_json::Value;
 use std::fs;
@@ -40,6 +42,14 @@ impl Output {
         }
         out += &format!("[exit {}]", self.code.map_or("by a signal".into(), |c| c.to_string()));
         out.replace(&self.folder, "$WORLD")
+    }
+
+    /// One value a line.
+    pub fn lines(&self) -> Vec<Value> {
+        self.stdout
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("no JSON ({e}): {}", self.text())))
+            .collect()
     }
 
     pub fn json(&self) -> Value {

@@ -211,6 +211,27 @@ impl Tx<'_> {
         Ok(())
     }
 
+    /// Writes a memory as a person wants it; nobody else touches it again.
+    pub fn edit_memory(&self, id: i64, draft: &Clean<Draft>) -> Result<()> {
+        let sql = "UPDATE memories SET type = ?2, title = ?3, subtitle = ?4, body = ?5, content = ?6, provenance = 'user', by_hand = 1 WHERE id = ?1";
+        let values = params![id, draft.kind_type, draft.title, draft.subtitle, draft.body, content(draft)];
+        self.tx.prepare_cached(sql)?.execute(values)?;
+        self.write_parts(id, draft)?;
+        self.index_memory_again(id)
+    }
+
+    /// Sets or takes the pin.
+    pub fn set_pinned(&self, id: i64, pinned: bool) -> Result<()> {
+        self.tx.prepare_cached("UPDATE memories SET pinned = ?2 WHERE id = ?1")?.execute(params![id, pinned])?;
+        Ok(())
+    }
+
+    /// Puts one memory in the place of another, which doesn't come back.
+    pub fn supersede(&self, old: i64, new: i64) -> Result<()> {
+        self.tx.prepare_cached("UPDATE memories SET superseded_by = ?2, pinned = 0 WHERE id = ?1")?.execute([old, new])?;
+        Ok(())
+    }
+
     /// Takes a memory out for good: no rule makes it again.
     pub(in crate::store) fn dismiss_memory(&self, id: i64) -> Result<()> {
         let sql = "INSERT INTO dismissed(session_id, rule_key) SELECT session_id, rule_key FROM memories

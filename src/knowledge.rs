@@ -1,0 +1,319 @@
+//! Use case: what a person tells nmem, mends, pins or replaces. What they touched, no rule and no model touches again.
+
+use crate::domains;
+use crate::error::Failure;
+use crate::model::{
+    DECISION_TYPES, Domain, Draft, LESSON_TYPES, MemoryFile, MemoryKind, MemoryRow, Millis, Provenance, SUBTITLE_WORDS, Source,
+    TASK_KINDS,
+};
+use crate::redact::Redactor;
+use crate::store::Store;
+use crate::store::memories::{BY_HAND, Home};
+use anyhow::Result;
+use serde_json::{Map, Value};
+
+/// Concepts of one memory.
+const CONCEPTS: usize = 5;
+/// Characters of a title that is given as one text with the rest.
+const TITLE: usize = 160;
+/// Fields that are not the content's.
+const OWN: [&str; 14] = [
+    "id",
+    "uuid",
+    "kind",
+    "type",
+    "title",
+    "subtitle",
+    "narrative",
+    "facts",
+    "concepts",
+    "files_read",
+    "files_modified",
+    "pin",
+    "project",
+    "session",
+];
+
+/// What is told, by the names of the observation protocol and of the RAD memory specification.
+pub type Told = Map<String, Value>;
+
+/// Makes a memory of what a person tells.
+///
+/// # Errors
+/// A field that is missing, of the wrong form, or not one of the domain's; it is named, with what to give instead.
+pub fn draft(told: &Told, domain: &Domain, at: Millis) -> Result<Draft> {
+    let kind = match text(told, "kind")? {
+        None => MemoryKind::Observation,
+        Some(name) => MemoryKind::from_name(&name).ok_or_else(|| {
+            let known = MemoryKind::ALL.map(MemoryKind::name).join(", ");
+            Failure::usage(format!("kind {name:?} is not known"), format!("give one of {known}"))
+        })?,
+    };
+    let title = text(told, "title")?.filter(|title| !title.trim().is_empty());
+    let title = title.ok_or_else(|| Failure::usage("a memory needs a title", "say in one line what is to be remembered"))?;
+    let (title, rest) = headed(&title);
+    let mut content = Map::new();
+    for (name, value) in told.iter().filter(|(name, _)| !OWN.contains(&name.as_str())) {
+        content.insert(name.clone(), value.clone());
+    }
+    let facts = list(told, "facts")?;
+    if !facts.is_empty() {
+        content.insert("facts".into(), Value::from(facts));
+    }
+    check_content(kind, &mut content, &title)?;
+    let concepts = list(told, "concepts")?;
+    if concepts.len() > CONCEPTS {
+        return Err(
+            Failure::usage(format!("{} concepts are too many", concepts.len()), format!("give at most {CONCEPTS}")).into()
+        );
+    }
+    for concept in &concepts {
+        if !domain.concepts.iter().any(|term| term.name == *concept) {
+            let known: Vec<&str> = domain.concepts.iter().map(|term| term.name.as_str()).collect();
+            return Err(unknown("concept", concept, domain, &known).into());
+        }
+    }
+    let file = |modified: bool| move |path: String| MemoryFile { path, modified, hash: None };
+    let read = list(told, "files_read")?.into_iter().map(file(false));
+    let modified = list(told, "files_modified")?.into_iter().map(file(true));
+    let subtitle = text(told, "subtitle")?;
+    if subtitle.as_deref().is_some_and(|text| text.split_whitespace().count() > SUBTITLE_WORDS) {
+        let what = format!("the subtitle has more than {SUBTITLE_WORDS} words");
+        return Err(Failure::usage(what, "shorten it, or put the rest into the narrative").into());
+    }
+    Ok(Draft {
+        key: None,
+        kind,
+        kind_type: kind_type(kind, text(told, "type")?, domain)?,
+        title,
+        subtitle,
+        body: text(told, "narrative")?.or(rest),
+        content,
+        concepts,
+        files: read.chain(modified).collect(),
+        prompt: None,
+        sources: Vec::new(),
+        provenance: Provenance::User,
+        at,
+        tokens: None,
+    })
+}
+
+/// Of a text of several lines the first is its title; of a long one the first words.
+fn headed(text: &str) -> (String, Option<String>) {
+    let text = text.trim();
+    let (first, rest) = text.split_once('\n').map_or((text, ""), |(first, rest)| (first.trim(), rest.trim()));
+    if first.chars().count() > TITLE {
+        return (crate::rules::cut(first, TITLE), Some(text.to_string()));
+    }
+    (first.to_string(), Some(rest.to_string()).filter(|rest| !rest.is_empty()))
+}
+
+fn kind_type(kind: MemoryKind, given: Option<String>, domain: &Domain) -> Result<Option<String>> {
+    let known: Vec<&str> = match kind {
+        MemoryKind::Observation => domain.types.iter().map(|term| term.name.as_str()).collect(),
+        MemoryKind::Decision => DECISION_TYPES.to_vec(),
+        MemoryKind::Lesson => LESSON_TYPES.to_vec(),
+        MemoryKind::Task => TASK_KINDS.to_vec(),
+        MemoryKind::Summary => return Ok(given),
+    };
+    match given {
+        Some(given) if !known.contains(&given.as_str()) => Err(unknown("type", &given, domain, &known).into()),
+        Some(given) => Ok(Some(given)),
+        None => Ok(match kind {
+            MemoryKind::Observation => domain.type_for("discovery").map(String::from),
+            MemoryKind::Decision => Some("approach".into()),
+            MemoryKind::Lesson => Some("warning".into()),
+            _ => None,
+        }),
+    }
+}
+
+/// What a decision, a lesson and a task must hold (RAD memory specification).
+fn check_content(kind: MemoryKind, content: &mut Map<String, Value>, title: &str) -> Result<()> {
+    if let Some(confidence) = content.get("confidence") {
+        let sure = confidence.as_f64().filter(|sure| (0.0..=1.0).contains(sure));
+        if sure.is_none() {
+            return Err(Failure::usage(format!("confidence is {confidence}"), "give a number from 0 to 1").into());
+        }
+    }
+    if let Some(success) = content.get("success").filter(|success| !success.is_boolean()) {
+        return Err(Failure::usage(format!("success is {success}"), "give true or false").into());
+    }
+    for name in ["alternatives", "tags"] {
+        if let Some(value) = content.get(name) {
+            let items = strings(name, value)?;
+            content.insert(name.into(), Value::from(items));
+        }
+    }
+    let mut must = |name: &str| {
+        content.entry(name).or_insert_with(|| Value::from(title));
+    };
+    match kind {
+        MemoryKind::Decision => must("chosen"),
+        MemoryKind::Lesson => must("description"),
+        MemoryKind::Task => must("task_description"),
+        MemoryKind::Summary => must("request"),
+        MemoryKind::Observation => {}
+    }
+    Ok(())
+}
+
+fn unknown(what: &str, given: &str, domain: &Domain, known: &[&str]) -> Failure {
+    Failure::usage(
+        format!("{what} {given:?} is not known in the domain {}", domain.name),
+        format!("give one of {}; `nmem domain show` tells what they mean", known.join(", ")),
+    )
+}
+
+fn text(told: &Told, name: &str) -> Result<Option<String>> {
+    match told.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.trim().to_string()).filter(|text| !text.is_empty())),
+        Some(other) => Err(Failure::usage(format!("{name} is {other}"), "give a text").into()),
+    }
+}
+
+fn list(told: &Told, name: &str) -> Result<Vec<String>> {
+    told.get(name).filter(|value| !value.is_null()).map_or(Ok(Vec::new()), |value| strings(name, value))
+}
+
+fn strings(name: &str, value: &Value) -> Result<Vec<String>> {
+    let items =
+        value.as_array().map(|items| items.iter().map(|item| item.as_str().map(String::from)).collect::<Option<Vec<_>>>());
+    match (items.flatten(), value.as_str()) {
+        (Some(items), _) => Ok(items),
+        (None, Some(one)) => Ok(vec![one.to_string()]),
+        (None, None) => Err(Failure::usage(format!("{name} is {value}"), "give a list of texts").into()),
+    }
+}
+
+/// Stores what a person tells; returns its row.
+pub fn remember(store: &mut Store, redactor: &Redactor, draft: Draft, project: Option<i64>, pin: bool) -> Result<i64> {
+    let draft = redactor.clean(draft);
+    store.write(|tx| {
+        let id = tx.insert_memory(&draft, Home { project, ..Home::default() }, BY_HAND)?;
+        if pin {
+            tx.set_pinned(id, true)?;
+        }
+        Ok(id)
+    })
+}
+
+/// What of a memory can be mended, by the names that [`draft`] takes.
+pub fn editable(memory: &MemoryRow) -> Told {
+    let mut told = Map::new();
+    let text = |text: &Option<String>| text.clone().map_or(Value::Null, Value::from);
+    told.insert("title".into(), Value::from(memory.title.clone()));
+    told.insert("subtitle".into(), text(&memory.subtitle));
+    told.insert("type".into(), text(&memory.kind_type));
+    told.insert("narrative".into(), text(&memory.body));
+    told.insert("facts".into(), Value::from(memory.list("facts")));
+    told.insert("concepts".into(), Value::from(memory.concepts.clone()));
+    for (name, modified) in [("files_read", false), ("files_modified", true)] {
+        let paths: Vec<String> = memory.files.iter().filter(|f| f.modified == modified).map(|f| f.path.clone()).collect();
+        told.insert(name.into(), Value::from(paths));
+    }
+    // The lists of a summary are its files, which stand above.
+    let content = memory.content.iter().filter(|(name, _)| !matches!(name.as_str(), "facts" | "files_read" | "files_edited"));
+    told.extend(content.map(|(name, value)| (name.clone(), value.clone())));
+    told
+}
+
+/// Mends a memory: `changes` replaces fields of the same name, `null` empties one.
+pub fn edit(store: &mut Store, redactor: &Redactor, memory: &MemoryRow, changes: Told) -> Result<()> {
+    let (name, config) = match memory.session {
+        Some(session) => store.domain_of_session(session)?.unwrap_or_default(),
+        None => Default::default(),
+    };
+    let domain = domains::of(Some(&name), config.as_deref());
+    let mut told = editable(memory);
+    told.extend(changes);
+    told.insert("kind".into(), Value::from(memory.kind.clone()));
+    // What stands already is not refused: the domain may have changed since.
+    let standing = |told: &mut Told, name: &str, kept: Value| {
+        if told.get(name) == Some(&kept) { told.remove(name).map(|_| kept) } else { None }
+    };
+    let kept_type = standing(&mut told, "type", memory.kind_type.clone().map_or(Value::Null, Value::from));
+    let kept_concepts = standing(&mut told, "concepts", Value::from(memory.concepts.clone()));
+    let mut draft = draft(&told, &domain, memory.created_at)?;
+    if kept_type.is_some() {
+        draft.kind_type = memory.kind_type.clone();
+    }
+    if kept_concepts.is_some() {
+        draft.concepts = memory.concepts.clone();
+    }
+    draft.prompt = memory.prompt;
+    draft.sources = memory.sources.iter().filter_map(|id| Source::read(id)).collect();
+    for file in &mut draft.files {
+        file.hash = memory.files.iter().find(|known| known.path == file.path).and_then(|known| known.hash.clone());
+    }
+    let draft = redactor.clean(draft);
+    store.write(|tx| tx.edit_memory(memory.id, &draft))
+}
+
+/// Pins a memory, so that each session is told of it, or takes the pin out.
+///
+/// # Errors
+/// A memory made of what a tool printed, or of what somebody else shared: it could hold anything.
+pub fn pin(store: &mut Store, memory: &MemoryRow, pinned: bool) -> Result<()> {
+    if pinned && !memory.by_hand && matches!(memory.provenance.as_str(), "tool" | "team") {
+        let what = format!("m{} is made of what a tool printed, and such memories are not pinned", memory.id);
+        return Err(Failure::new(what, "say it in your own words: nmem remember --pin TEXT").into());
+    }
+    store.write(|tx| tx.set_pinned(memory.id, pinned))
+}
+
+/// Says that a memory no longer holds, and which one holds instead.
+///
+/// # Errors
+/// Two that are one, or a circle.
+pub fn supersede(store: &mut Store, old: &MemoryRow, new: &MemoryRow) -> Result<()> {
+    let mut at = Some(new.clone());
+    while let Some(memory) = at {
+        if memory.id == old.id {
+            let what = format!("m{} can't stand in the place of m{}: it is superseded by it, or is it", new.id, old.id);
+            return Err(Failure::usage(what, "nmem supersede OLD NEW").into());
+        }
+        at = memory.superseded_by.map(|id| store.memory_by_row(id)).transpose()?.flatten();
+    }
+    store.write(|tx| tx.supersede(old.id, new.id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn drafted(told: Value) -> std::result::Result<Draft, String> {
+        let domain = domains::built_in("coding").unwrap();
+        draft(told.as_object().unwrap(), &domain, 7).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_is_told_becomes_a_memory_of_its_kind() {
+        let note = drafted(json!({"title": "The cache is per process\nSo restart both."})).unwrap();
+        assert_eq!((note.title.as_str(), note.body.as_deref()), ("The cache is per process", Some("So restart both.")));
+        assert_eq!((note.kind, note.kind_type.as_deref()), (MemoryKind::Observation, Some("discovery")));
+        let decision =
+            drafted(json!({"kind": "decision", "title": "sqlite", "alternatives": "json files", "confidence": 0.8})).unwrap();
+        assert_eq!(decision.content["chosen"], "sqlite");
+        assert_eq!(decision.content["alternatives"], json!(["json files"]));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (told, named) in [
+            (json!({}), "a memory needs a title"),
+            (json!({"title": 7}), "title is 7"),
+            (json!({"title": "a", "kind": "thought"}), "kind \"thought\" is not known"),
+            (json!({"title": "a", "type": "bug"}), "type \"bug\" is not known in the domain coding"),
+            (json!({"title": "a", "concepts": ["magic"]}), "concept \"magic\" is not known"),
+            (json!({"title": "a", "kind": "decision", "confidence": 7}), "confidence is 7"),
+            (json!({"title": "a", "kind": "lesson", "type": "bugfix"}), "type \"bugfix\" is not known"),
+            (json!({"title": "a", "subtitle": "word ".repeat(25)}), "the subtitle has more than 24 words"),
+        ] {
+            assert!(drafted(told.clone()).unwrap_err().contains(named), "{told}");
+        }
+    }
+}
