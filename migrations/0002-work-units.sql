@@ -13,7 +13,8 @@ CREATE TABLE work_units (
   outcome       TEXT,                 -- done, answered, struggling, abandoned, unknown; as far as it goes while it is open
   evidence      TEXT,                 -- what the outcome was told by
   distilled_seq INTEGER,              -- the last tool use that was distilled: what came after is its addendum
-  rules_due     INTEGER NOT NULL DEFAULT 1,  -- something happened since rules last looked at it
+  rules_due     INTEGER NOT NULL DEFAULT 1,  -- something was said in it, or is said of it, since rules last looked
+  rules_mark    TEXT,                 -- its steps as rules last saw them: how many, last tool use, last prompt
   rules_seq     INTEGER,              -- the last tool use that rules have seen
   leased_until  INTEGER               -- a process is distilling it; one that was killed loses it then
 ) STRICT;

@@ -65,6 +65,3 @@ CREATE TABLE dismissed (
   rule_key   TEXT NOT NULL,
   PRIMARY KEY (session_id, rule_key)
 ) STRICT, WITHOUT ROWID;
-
--- Something happened in the unit since rules last looked at it.
-CREATE INDEX work_units_due ON work_units(session_id) WHERE rules_due;

@@ -8,9 +8,7 @@ use crate::project;
 use crate::redact::Redactor;
 use crate::rules;
 use crate::store::Store;
-use crate::store::memories::home_of;
 use anyhow::Result;
-use std::collections::HashMap;
 use std::path::Path;
 
 /// Edited files of one unit whose content is hashed, and bytes of one that are read.
@@ -31,33 +29,41 @@ impl Distiller<'_> {
     /// Draws memories from units in which something happened since the last time; units that another process has at hand
     /// are left to it. Returns how many were done. Each is written in one transaction.
     pub fn distil(&self, store: &mut Store, due: &[i64]) -> Result<usize> {
-        if due.is_empty() {
+        let mut wanted = Vec::new();
+        for unit in due {
+            // A greeting is seen to say nothing before anything is written.
+            let talk = store.mere_talk(*unit)?;
+            if talk.is_none_or(|prompts| !rules::nothing_in(&prompts)) {
+                wanted.push(*unit);
+            }
+        }
+        if wanted.is_empty() {
             return Ok(0);
         }
         let mut done = 0;
-        for lease in store.lease_due(due, self.now)? {
+        for lease in store.lease(&wanted, self.now)? {
             let Some(story) = store.unit_story(lease.unit)? else { continue };
-            let (name, config) = store.domain_of_session(story.unit.session)?.unwrap_or_default();
+            let (name, config) = story.domain.clone().unwrap_or_default();
             let domain = domains::of(Some(&name), config.as_deref());
             let mut drafts = rules::drafts(&story, &domain);
-            let known = store.hashes_of_unit(story.unit.session, story.unit.id)?;
-            self.hash_files(&story, &known, &mut drafts);
+            self.hash_files(store, &story, &mut drafts)?;
             let drafts = self.redactor.clean(drafts);
-            let seen = story.tools.last().map(|tool| tool.seq);
-            let home = home_of(&story.unit, story.project, &story.platform);
-            done += usize::from(store.write(|tx| tx.tell_unit(lease, home, seen, story.is_whole, &drafts))?);
+            done += usize::from(store.write(|tx| tx.tell_unit(lease, &story, &drafts))?);
         }
         Ok(done)
     }
 
     /// Gives edited files the hash of their content: as it is now for those that were edited since the last time, and as it
     /// was known for the others, which somebody else may have changed meanwhile.
-    fn hash_files(&self, story: &UnitStory, known: &HashMap<String, String>, drafts: &mut [Draft]) {
+    fn hash_files(&self, store: &Store, story: &UnitStory, drafts: &mut [Draft]) -> Result<()> {
+        if !drafts.iter().flat_map(|draft| &draft.files).any(|file| file.modified) {
+            return Ok(());
+        }
+        let mut hashes = store.hashes_of_unit(story.session, story.unit)?;
         let root =
             story.folder.as_deref().map(Path::new).map(|folder| project::worktree_root(folder, self.home).unwrap_or(folder));
         let seen = story.seen.unwrap_or(0);
         let edited = story.tools.iter().filter(|tool| tool.seq > seen && matches!(tool.kind.as_str(), "edit" | "write"));
-        let mut hashes = known.clone();
         if let Some(root) = root {
             let mut paths: Vec<&str> =
                 edited.filter_map(|tool| tool.path.as_deref()).filter(|path| self.is_hashed(path)).collect();
@@ -73,6 +79,7 @@ impl Distiller<'_> {
         for file in drafts.iter_mut().flat_map(|draft| &mut draft.files).filter(|file| file.modified) {
             file.hash = hashes.get(&file.path).cloned();
         }
+        Ok(())
     }
 
     fn is_hashed(&self, path: &str) -> bool {

@@ -77,7 +77,11 @@ pub struct BoundaryRow {
 /// A unit with all that was said and done in it: what memories are drawn from.
 #[derive(Clone, Debug)]
 pub struct UnitStory {
-    pub unit: UnitRow,
+    pub unit: i64,
+    pub session: i64,
+    pub intent: Option<String>,
+    pub outcome: Option<String>,
+    pub evidence: Option<String>,
     pub platform: String,
     pub project: Option<i64>,
     /// Where its session works.
@@ -94,4 +98,8 @@ pub struct UnitStory {
     pub open_tasks: Vec<String>,
     /// The last tool use that rules have seen.
     pub seen: Option<i64>,
+    /// How far the unit goes, to see later whether it goes further.
+    pub mark: Option<String>,
+    /// The name of its session's domain, and its own configuration.
+    pub domain: Option<(String, Option<String>)>,
 }

@@ -33,7 +33,7 @@ pub fn lessons(turns: &[Turn]) -> Vec<Told> {
     };
     for (at, turn) in turns.iter().enumerate() {
         if let Some(asked) = turn.asked {
-            for (n, said) in own_sentences(&asked.text).iter().filter_map(|sentence| asks_to_remember(sentence)).enumerate() {
+            for (n, said) in own_sentences(&asked.text).iter().filter_map(|sentence| to_remember(sentence)).enumerate() {
                 let key = format!("lesson:p{}:{n}", asked.id);
                 add(lesson(key, "warning", &said, at, Provenance::User, vec![Source::Prompt(asked.id)]));
             }
@@ -58,7 +58,12 @@ fn lesson(key: String, kind_type: &str, said: &str, at: usize, by: Provenance, s
     told
 }
 
-fn asks_to_remember(sentence: &str) -> Option<String> {
+/// Whether a prompt asks to remember something.
+pub fn asks_to_remember(prompt: &str) -> bool {
+    own_sentences(prompt).iter().any(|sentence| to_remember(sentence).is_some())
+}
+
+fn to_remember(sentence: &str) -> Option<String> {
     let sentence = sentence.trim();
     let lower = sentence.to_ascii_lowercase();
     let bare = ["please ", "also ", "and ", "but ", "so "].iter().find_map(|word| lower.strip_prefix(word)).unwrap_or(&lower);
@@ -121,10 +126,10 @@ mod tests {
     #[test]
     fn who_asks_to_remember_is_heard() {
         assert_eq!(
-            asks_to_remember("Please remember that the date never changes on rebase.").as_deref(),
+            to_remember("Please remember that the date never changes on rebase.").as_deref(),
             Some("remember that the date never changes on rebase.")
         );
-        assert_eq!(asks_to_remember("do you remember that we used X?"), None);
-        assert_eq!(asks_to_remember("remember that"), None);
+        assert_eq!(to_remember("do you remember that we used X?"), None);
+        assert_eq!(to_remember("remember that"), None);
     }
 }

@@ -22,7 +22,7 @@ mod turns;
 pub use left::split_left;
 pub use prose::cut;
 
-use crate::model::{Domain, Draft, MemoryKind, UnitStory};
+use crate::model::{Domain, Draft, MemoryKind, PromptRow, UnitStory};
 use told::Told;
 use turns::{Turn, turns};
 
@@ -98,6 +98,15 @@ pub fn drafts(story: &UnitStory, domain: &Domain) -> Vec<Draft> {
     told.extend(task);
     let shares = shares(&turns, &told);
     told.into_iter().zip(shares).map(|(told, tokens)| told.draft(domain, &turns, tokens)).collect()
+}
+
+/// Whether a unit in which no tool was used says nothing that is worth remembering.
+pub fn nothing_in(prompts: &[PromptRow]) -> bool {
+    let said = |prompt: &PromptRow| match prompt.source.as_str() {
+        "user" => !decisions::by_user(&prompt.text).is_empty() || lessons::asks_to_remember(&prompt.text),
+        _ => prose::words(&prompt.text) >= summary::WORDS,
+    };
+    !prompts.iter().any(said)
 }
 
 /// What finding out each memory cost: a turn's tokens go in equal parts to what was drawn from it, so that no token is

@@ -16,7 +16,7 @@ const NAMED: usize = 4;
 /// Characters of a section.
 const SECTION: usize = 600;
 /// Words of an answer that alone make a summary worth its place.
-const WORDS: usize = 12;
+pub const WORDS: usize = 12;
 
 /// Of a prompt the part that names the work: of a plan its heading, else its first line; what announces a list goes with
 /// the line below it.
@@ -38,13 +38,13 @@ pub fn headline(text: &str) -> String {
 pub fn summary(story: &UnitStory, turns: &[Turn], told: &[Told]) -> Option<Told> {
     let tools: Vec<&ToolUseRow> = turns.iter().flat_map(|turn| turn.tools.iter().copied()).collect();
     let said = turns.iter().filter_map(|turn| turn.closing).any(|closing| words(&closing.text) >= WORDS);
-    let request = story.unit.intent.as_deref().map(headline).filter(|request| !request.is_empty())?;
+    let request = story.intent.as_deref().map(headline).filter(|request| !request.is_empty())?;
     if tools.is_empty() && !said {
         return None;
     }
     let over: Vec<usize> = (0..turns.len()).collect();
-    let key = format!("summary:u{}", story.unit.id);
-    let outcome = story.unit.outcome.as_deref().filter(|outcome| *outcome != "unknown");
+    let key = format!("summary:u{}", story.unit);
+    let outcome = story.outcome.as_deref().filter(|outcome| *outcome != "unknown");
     let mut summary = Told::of_kind(MemoryKind::Summary, outcome, key, &request, over);
     let (read, edited) = (files(&tools, false), files(&tools, true));
     let mut section = |name: &str, parts: Vec<String>| {
@@ -78,14 +78,13 @@ pub fn summary(story: &UnitStory, turns: &[Turn], told: &[Told]) -> Option<Told>
 
 /// The unit as a task of the RAD memory specification, once its outcome is known.
 pub fn task(story: &UnitStory, turns: &[Turn], told: &[Told]) -> Option<Told> {
-    let unit = &story.unit;
-    let success = match unit.outcome.as_deref()? {
+    let success = match story.outcome.as_deref()? {
         "done" => true,
         "answered" if told.iter().any(|told| told.kind == MemoryKind::Observation) => true,
         "struggling" | "abandoned" => false,
         _ => return None,
     };
-    let request = unit.intent.as_deref().map(headline).filter(|request| words(request) >= 2)?;
+    let request = story.intent.as_deref().map(headline).filter(|request| words(request) >= 2)?;
     let findings = |wanted: Finding| told.iter().any(|told| told.finding == Some(wanted));
     let changed = turns.iter().any(Turn::changes);
     let kind = match () {
@@ -96,10 +95,10 @@ pub fn task(story: &UnitStory, turns: &[Turn], told: &[Told]) -> Option<Told> {
         () => "feature",
     };
     let mut task =
-        Told::of_kind(MemoryKind::Task, Some(kind), format!("task:u{}", unit.id), &request, (0..turns.len()).collect());
+        Told::of_kind(MemoryKind::Task, Some(kind), format!("task:u{}", story.unit), &request, (0..turns.len()).collect());
     task.content.insert("task_description".into(), Value::from(cut(&request, SECTION)));
     task.content.insert("success".into(), Value::from(success));
-    if let Some(evidence) = &unit.evidence {
+    if let Some(evidence) = &story.evidence {
         task.subtitle = Some(format!("{}: {evidence}", if success { "done" } else { "not finished" }));
         if !success {
             task.content.insert("error_message".into(), Value::from(evidence.clone()));

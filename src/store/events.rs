@@ -94,7 +94,7 @@ impl Tx<'_> {
                     _ => None,
                 };
                 if let Some(read) = read {
-                    self.transcript_read(&session, event, message, read)?;
+                    self.transcript_read(&session, event, message.map(|(id, _)| id), read)?;
                 }
                 if let Some(error) = error {
                     self.tx
@@ -103,7 +103,8 @@ impl Tx<'_> {
                 }
                 self.touch(session.id, event.at)?;
                 let prompt = self.prompt_of(&session, event)?;
-                self.turn_in_units(&session, prompt, closing.as_deref().filter(|_| error.is_none()), event.at)?;
+                let said = closing.as_deref().filter(|_| error.is_none());
+                self.turn_in_units(&session, prompt, (said, message.is_some_and(|(_, is_new)| is_new)), event.at)?;
             }
             Happening::SubagentEnded { closing, .. } => {
                 if let Some(text) = closing {
@@ -256,8 +257,9 @@ impl Tx<'_> {
         self.prompt_in_units(session, id, text, event.at)
     }
 
-    /// Stores an agent's text under the number of the prompt that it answers; returns its row, or the one that stands.
-    fn agent_text(&self, session: &Session, event: &Event, kind: &str, text: &str) -> Result<Option<i64>> {
+    /// Stores an agent's text under the number of the prompt that it answers; returns its row, or the one that stands, and
+    /// whether it is new.
+    fn agent_text(&self, session: &Session, event: &Event, kind: &str, text: &str) -> Result<Option<(i64, bool)>> {
         let number = match self.named_prompt(session, event)? {
             Some((_, number)) => number,
             None => session.prompts,
@@ -267,8 +269,8 @@ impl Tx<'_> {
         let told = params![session.id, kind, event.agent, event.prompt, text, number];
         let standing = self.tx.prepare_cached(sql)?.query_row(told, |row| row.get(0)).optional()?;
         match standing {
-            Some(id) => Ok(Some(id)),
-            None => self.insert_prompt(session, number, ("agent", kind), event, text),
+            Some(id) => Ok(Some((id, false))),
+            None => Ok(self.insert_prompt(session, number, ("agent", kind), event, text)?.map(|id| (id, true))),
         }
     }
 

@@ -8,7 +8,7 @@ mod story;
 
 use super::index::INDEXED_MEMORY;
 use super::{Store, Tx};
-use crate::model::{Draft, Going, MemoryFile, Millis, Source, UnitRow};
+use crate::model::{Draft, Going, MemoryFile, Millis, Source, UnitStory};
 use crate::redact::Clean;
 use anyhow::Result;
 use rusqlite::{Row, named_params, params};
@@ -49,15 +49,14 @@ struct Standing {
 }
 
 impl Store {
-    /// Takes units in which something happened since rules last looked: of one session, or of the last ones of a project.
-    pub fn lease_due(&mut self, due: &[i64], now: Millis) -> Result<Vec<Lease>> {
+    /// Takes units, as far as no other process has them at hand.
+    pub fn lease(&mut self, units: &[i64], now: Millis) -> Result<Vec<Lease>> {
         let until = now + LEASE;
         self.write(|tx| {
-            let sql = "UPDATE work_units SET leased_until = ?2, rules_due = 0
-                       WHERE id = ?1 AND (rules_due OR leased_until IS NOT NULL) AND (leased_until IS NULL OR leased_until <= ?3)";
+            let sql = "UPDATE work_units SET leased_until = ?2, rules_due = 0 WHERE id = ?1 AND (leased_until IS NULL OR leased_until <= ?3)";
             let mut statement = tx.tx.prepare_cached(sql)?;
             let mut leases = Vec::new();
-            for unit in due {
+            for unit in units {
                 if statement.execute(params![unit, until, now])? == 1 {
                     leases.push(Lease { unit: *unit, until });
                 }
@@ -70,18 +69,15 @@ impl Store {
 impl Tx<'_> {
     /// Puts what rules drew from a unit in the place of what they drew before, and gives the lease back. Where another
     /// process has the unit by now, nothing is written.
-    pub fn tell_unit(
-        &self,
-        lease: Lease,
-        home: Home,
-        seen: Option<i64>,
-        is_whole: bool,
-        drafts: &Clean<Vec<Draft>>,
-    ) -> Result<bool> {
-        let sql = "UPDATE work_units SET leased_until = NULL, rules_seq = ?3 WHERE id = ?1 AND leased_until = ?2";
-        if self.tx.prepare_cached(sql)?.execute(params![lease.unit, lease.until, seen])? == 0 {
+    pub fn tell_unit(&self, lease: Lease, story: &UnitStory, drafts: &Clean<Vec<Draft>>) -> Result<bool> {
+        let sql =
+            "UPDATE work_units SET leased_until = NULL, rules_mark = ?3, rules_seq = ?4 WHERE id = ?1 AND leased_until = ?2";
+        let seen = story.tools.last().map(|tool| tool.seq).or(story.seen);
+        if self.tx.prepare_cached(sql)?.execute(params![lease.unit, lease.until, story.mark, seen])? == 0 {
             return Ok(false);
         }
+        let (project, platform) = (story.project, Some(story.platform.as_str()));
+        let home = Home { project, session: Some(story.session), unit: Some(story.unit), platform };
         let mut standing = self.of_rules(home)?;
         for draft in drafts.iter() {
             let Some(key) = &draft.key else { continue };
@@ -92,8 +88,9 @@ impl Tx<'_> {
             }
         }
         // Of a unit that was not read whole, what stands for its beginning stays.
-        let gone =
-            |(key, old): &(&String, &Standing)| !old.fixed && old.unit == home.unit && (is_whole || key.starts_with("edits:"));
+        let gone = |(key, old): &(&String, &Standing)| {
+            !old.fixed && old.unit == home.unit && (story.is_whole || key.starts_with("edits:"))
+        };
         for (_, old) in standing.iter().filter(gone) {
             self.delete_memory(old.id)?;
         }
@@ -272,11 +269,6 @@ impl Tx<'_> {
         self.tx.prepare_cached(&sql)?.execute([home.session])?;
         Ok(())
     }
-}
-
-/// Where a unit's memories belong.
-pub fn home_of<'a>(unit: &UnitRow, project: Option<i64>, platform: &'a str) -> Home<'a> {
-    Home { project, session: Some(unit.session), unit: Some(unit.id), platform: Some(platform) }
 }
 
 /// All that is written of a draft, as `of_rules` reads it.

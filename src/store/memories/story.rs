@@ -3,7 +3,7 @@
 use super::super::Store;
 use super::super::events::THIS_SESSION;
 use super::super::history::{PROMPT, TOOL_USE, prompt, tool_use};
-use crate::model::{Platform, Task, UnitStory};
+use crate::model::{Platform, PromptRow, Task, ToolUseRow, UnitStory};
 use anyhow::Result;
 use rusqlite::{OptionalExtension, params};
 use std::collections::HashMap;
@@ -13,63 +13,85 @@ const TOOL_USES: i64 = 2000;
 /// Sessions of a project in which due units are looked for.
 const SESSIONS: i64 = 8;
 
+/// Units in which something happened since rules last looked, of the sessions that `SESSIONS` stands for: something was said,
+/// or their steps are not what they were, or a process that had them at hand may be gone.
+const DUE: &str = "SELECT u.id FROM work_units u JOIN
+    (SELECT work_unit_id, count(*) || ' ' || coalesce(max(last_seq), 0) || ' ' || coalesce(max(prompt_id), 0) AS mark
+     FROM steps WHERE session_id IN (SESSIONS) GROUP BY work_unit_id) s ON s.work_unit_id = u.id
+  WHERE u.rules_due OR u.rules_mark IS NOT s.mark OR u.leased_until IS NOT NULL ORDER BY u.id";
+
 impl Store {
     /// Units of a session in which something happened since rules last looked.
     pub fn due_in_session(&self, platform: Platform, session: &str) -> Result<Vec<i64>> {
-        let sql = format!(
-            "SELECT u.id FROM work_units u WHERE u.session_id = (SELECT s.id FROM sessions s WHERE {THIS_SESSION})
-               AND (u.rules_due OR u.leased_until IS NOT NULL) ORDER BY u.id"
-        );
+        let sql = DUE.replace("SESSIONS", &format!("SELECT s.id FROM sessions s WHERE {THIS_SESSION}"));
         let mut statement = self.conn.prepare_cached(&sql)?;
         Ok(statement.query_map(params![platform.name(), session], |row| row.get(0))?.collect::<Result<_, _>>()?)
     }
 
-    /// Such units of some sessions.
-    pub fn due_in_sessions(&self, sessions: &[i64]) -> Result<Vec<i64>> {
-        let sql = "SELECT id FROM work_units WHERE session_id IN (SELECT value FROM json_each(?1)) AND (rules_due OR leased_until IS NOT NULL)";
-        let sessions = serde_json::to_string(sessions)?;
-        Ok(self.conn.prepare_cached(sql)?.query_map([sessions], |row| row.get(0))?.collect::<Result<_, _>>()?)
-    }
-
     /// Such units of the last sessions of a project: who was killed left them.
     pub fn due_in_project(&self, project: i64) -> Result<Vec<i64>> {
-        let sql = "SELECT u.id FROM work_units u WHERE u.session_id IN
-                     (SELECT id FROM sessions WHERE project_id = ?1 ORDER BY active_at DESC LIMIT ?2)
-                     AND (u.rules_due OR u.leased_until IS NOT NULL) ORDER BY u.id";
-        Ok(self.conn.prepare_cached(sql)?.query_map([project, SESSIONS], |row| row.get(0))?.collect::<Result<_, _>>()?)
+        let sql = DUE.replace("SESSIONS", "SELECT id FROM sessions WHERE project_id = ?1 ORDER BY active_at DESC LIMIT ?2");
+        Ok(self.conn.prepare_cached(&sql)?.query_map([project, SESSIONS], |row| row.get(0))?.collect::<Result<_, _>>()?)
+    }
+
+    /// Such units of some sessions.
+    pub fn due_in_sessions(&self, sessions: &[i64]) -> Result<Vec<i64>> {
+        let sql = DUE.replace("SESSIONS", "SELECT value FROM json_each(?1)");
+        let sessions = serde_json::to_string(sessions)?;
+        Ok(self.conn.prepare_cached(&sql)?.query_map([sessions], |row| row.get(0))?.collect::<Result<_, _>>()?)
+    }
+
+    /// The messages of a unit in which no tool was used and of which nothing is remembered; `None` for any other.
+    pub fn mere_talk(&self, unit: i64) -> Result<Option<Vec<PromptRow>>> {
+        let sql = "SELECT u.session_id FROM work_units u WHERE u.id = ?1 AND u.leased_until IS NULL
+                     AND NOT EXISTS (SELECT 1 FROM steps s WHERE s.session_id = u.session_id AND s.work_unit_id = u.id AND s.tool_uses > 0)
+                     AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.session_id = u.session_id AND m.work_unit_id = u.id)";
+        let session: Option<i64> = self.conn.prepare_cached(sql)?.query_row([unit], |row| row.get(0)).optional()?;
+        session.map(|session| self.said_in_unit([session, unit])).transpose()
     }
 
     /// Reads a unit with all that was said and done in it; `None` where it is gone.
     pub fn unit_story(&self, unit: i64) -> Result<Option<UnitStory>> {
-        let Some(unit) = self.unit_by_row(unit)? else { return Ok(None) };
-        let key = [unit.session, unit.id];
-        let sql = "SELECT s.platform, s.project_id, s.cwd, s.tasks, (SELECT rules_seq FROM work_units WHERE id = ?2),
-                     ?2 = (SELECT max(id) FROM work_units WHERE session_id = ?1) FROM sessions s WHERE s.id = ?1";
+        let sql = "SELECT u.session_id, u.intent, u.outcome, u.evidence, u.rules_seq, s.platform, s.project_id, s.cwd, s.tasks,
+                     u.id = (SELECT max(id) FROM work_units WHERE session_id = s.id), d.name, d.config,
+                     (SELECT count(*) || ' ' || coalesce(max(last_seq), 0) || ' ' || coalesce(max(prompt_id), 0) FROM steps
+                      WHERE session_id = s.id AND work_unit_id = u.id)
+                   FROM work_units u JOIN sessions s ON s.id = u.session_id LEFT JOIN domains d ON d.id = s.domain_id WHERE u.id = ?1";
         let row = |row: &rusqlite::Row| {
-            let tasks: Option<String> = row.get(3)?;
-            let tasks: Vec<Task> = tasks.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default();
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?, tasks, row.get(4)?, row.get::<_, bool>(5)?))
+            let tasks: Vec<Task> =
+                row.get::<_, Option<String>>(8)?.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default();
+            let open = tasks.into_iter().filter(|task| task.status != "completed").map(|task| task.subject);
+            let domain: Option<String> = row.get(10)?;
+            Ok(UnitStory {
+                unit,
+                session: row.get(0)?,
+                intent: row.get(1)?,
+                outcome: row.get(2)?,
+                evidence: row.get(3)?,
+                seen: row.get(4)?,
+                platform: row.get(5)?,
+                project: row.get(6)?,
+                folder: row.get(7)?,
+                open_tasks: if row.get(9)? { open.collect() } else { Vec::new() },
+                domain: domain.map(|name| Ok::<_, rusqlite::Error>((name, row.get(11)?))).transpose()?,
+                mark: row.get(12)?,
+                prompts: Vec::new(),
+                costs: Vec::new(),
+                tools: Vec::new(),
+                is_whole: true,
+            })
         };
-        let session = self.conn.prepare_cached(sql)?.query_row(key, row).optional()?;
-        let Some((platform, project, folder, tasks, seen, is_last)) = session else { return Ok(None) };
-        let open = tasks.into_iter().filter(|task| task.status != "completed").map(|task| task.subject);
-        let tools = self.tools_of_unit(key)?;
-        Ok(Some(UnitStory {
-            prompts: self.said_in_unit(key)?,
-            costs: self.costs_of_unit(key)?,
-            is_whole: (tools.len() as i64) < TOOL_USES,
-            tools,
-            open_tasks: if is_last { open.collect() } else { Vec::new() },
-            platform,
-            project,
-            folder,
-            seen,
-            unit,
-        }))
+        let Some(mut story) = self.conn.prepare_cached(sql)?.query_row([unit], row).optional()? else { return Ok(None) };
+        let key = [story.session, unit];
+        story.prompts = self.said_in_unit(key)?;
+        story.costs = self.costs_of_unit(key)?;
+        story.tools = self.tools_of_unit(key)?;
+        story.is_whole = (story.tools.len() as i64) < TOOL_USES;
+        Ok(Some(story))
     }
 
     /// A closing text belongs to the unit in which its turn ended.
-    fn said_in_unit(&self, key: [i64; 2]) -> Result<Vec<crate::model::PromptRow>> {
+    fn said_in_unit(&self, key: [i64; 2]) -> Result<Vec<PromptRow>> {
         let sql = format!(
             "{PROMPT} WHERE session_id = ?1 AND kind IN ('prompt', 'closing') AND agent_id IS NULL AND CASE source
                WHEN 'user' THEN id IN (SELECT prompt_id FROM steps WHERE session_id = ?1 AND work_unit_id = ?2)
@@ -87,7 +109,7 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.query_map(key, |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?)
     }
 
-    fn tools_of_unit(&self, key: [i64; 2]) -> Result<Vec<crate::model::ToolUseRow>> {
+    fn tools_of_unit(&self, key: [i64; 2]) -> Result<Vec<ToolUseRow>> {
         let sql = format!(
             "{TOOL_USE} WHERE session_id = ?1 AND seq BETWEEN (SELECT min(first_seq) FROM steps WHERE session_id = ?1 AND work_unit_id = ?2)
                AND (SELECT max(last_seq) FROM steps WHERE session_id = ?1 AND work_unit_id = ?2)

@@ -122,7 +122,8 @@ impl Tx<'_> {
                      evidence = CASE WHEN :before AND outcome = 'done' AND :outcome IN ('answered', 'unknown') THEN evidence ELSE :evidence END,
                      outcome = CASE WHEN :before AND outcome = 'done' AND :outcome IN ('answered', 'unknown') THEN outcome ELSE :outcome END,
                      state = CASE WHEN state = 'distilled' THEN state WHEN :over THEN 'closed' ELSE 'open' END,
-                     closed_by = CASE WHEN NOT :over THEN NULL WHEN closed_by IS NULL THEN 'boundary' ELSE closed_by END, rules_due = 1 WHERE id = :id";
+                     closed_by = CASE WHEN NOT :over THEN NULL WHEN closed_by IS NULL THEN 'boundary' ELSE closed_by END,
+                     rules_due = rules_due OR outcome IS NOT :outcome OR evidence IS NOT :evidence WHERE id = :id";
         let (started, ended) = (steps.iter().map(|row| row.step.at).min(), steps.iter().map(|row| row.step.until).max());
         self.tx.prepare_cached(sql)?.execute(named_params! {
             ":id": unit, ":before": !whole, ":started": started.unwrap_or(0), ":ended": ended.unwrap_or(0), ":intent": intent,

@@ -103,11 +103,20 @@ impl Tx<'_> {
     }
 
     /// The agent closes a turn: its work is known now, and the last places are judged anew.
-    pub(super) fn turn_in_units(&self, session: &Session, prompt: Option<i64>, closing: Option<&str>, at: Millis) -> Result<()> {
+    pub(super) fn turn_in_units(
+        &self,
+        session: &Session,
+        prompt: Option<i64>,
+        (closing, is_new): (Option<&str>, bool),
+        at: Millis,
+    ) -> Result<()> {
         let Some(mut row) = self.step_of(session.id, prompt, None)? else { return Ok(()) };
         if let Some(closing) = closing {
             row.step.closes(closing, at);
             self.update_sketch(row.id, &row.step)?;
+            if is_new {
+                self.tx.prepare_cached("UPDATE work_units SET rules_due = 1 WHERE id = ?1")?.execute([row.unit])?;
+            }
         }
         let rows = self.last_steps(session.id)?;
         self.judge(session.id, rows, true, at)
