@@ -146,7 +146,7 @@ fn a_broken_config_records_nothing_and_the_next_start_says_so() {
     "#);
     insta::assert_snapshot!(world.nmem(&["status"]).text(), @r#"
     database  $WORLD/home/.local/share/nmem/nmem.db (none yet)
-      0 projects, 0 sessions, 0 prompts, 0 tool uses
+      0 projects, 0 sessions, 0 prompts, 0 tool uses, 0 pieces of work, 0 memories
       problem: nothing is recorded: $WORLD/home/.config/nmem/config.toml: redact pattern "(": regex parse error: ( ^ error: unclosed group
 
     settings  $WORLD/home/.config/nmem/config.toml
@@ -158,6 +158,7 @@ fn a_broken_config_records_nothing_and_the_next_start_says_so() {
       skip_tools = ["TodoWrite","SlashCommand","Skill","AskUserQuestion","ListMcpResourcesTool"]  default
       ignore = ["**/.env*","**/secrets/**"]  default
       redact = ["("]  config file
+      retention.tool_uses_days = 180  default
       project = null  default
 
     errors of late  $WORLD/home/.local/share/nmem/nmem.db-log

@@ -5,7 +5,7 @@ mod world;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use world::World;
-use world::session::Session;
+use world::session::{MINUTE, Session};
 
 /// A bug is found, mended and committed.
 fn mended(world: &World) {
@@ -326,4 +326,24 @@ fn nothing_worth_saying_gives_nothing() {
     let world = World::new();
     Session::new(&world, "greeting").ask("hi").close("Hello! How can I help?").ask("thanks").close("You're welcome.").end();
     assert_eq!(memories(&world), Vec::<Value>::new());
+}
+
+#[test]
+fn raw_tool_uses_go_after_their_time_and_memories_stay() {
+    let world = World::new();
+    mended(&world);
+    let before: Vec<Value> = memories(&world);
+    let mut later = Session::again(&world, "half-a-year-later");
+    later.at += 200 * 24 * 60 * MINUTE;
+    later.ask("hi").end();
+    assert_eq!(world.sql("SELECT count(*) FROM tool_uses"), "1", "the last one stays, so that its id is not given anew");
+    assert_eq!(memories(&world).len(), before.len());
+    // The unit goes on, of which little is left to draw from.
+    let mut resumed = Session::again(&world, "locks-of-the-import");
+    resumed.at = later.at + MINUTE;
+    resumed.ask("go on").edit("src/lock.rs").close("Added the test with three transactions.").end();
+    let titles = |memories: &[Value]| memories.iter().map(|m| m["title"].to_string()).collect::<std::collections::BTreeSet<_>>();
+    let (old, new) = (titles(&before), titles(&memories(&world)));
+    assert!(old.is_subset(&new), "{old:?} {new:?}");
+    assert_eq!(world.nmem(&["show", "t1"]).code, Some(1));
 }

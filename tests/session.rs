@@ -49,7 +49,7 @@ fn the_next_session_knows_what_happened() {
       left to do: "a test for fragments"
 
     Found and changed, the newest first:
-    - 2026-11-21 bugfix: "The redirect now keeps the query string"; "Asked: Fix the login: it loses the query string" in `src/login.rs` (m1)
+    - 2026-11-21 change: "The redirect now keeps the query string"; "Asked: Fix the login: it loses the query string" in `src/login.rs` (m1)
 
     More: `nmem show m<number>` for a memory, `u<number>` for a piece of work, `nmem search WORDS` for everything.
     "#);
@@ -68,7 +68,7 @@ fn the_person_sees_the_same_by_day() {
           changed: `src/login.rs`
           failed, or to keep in mind: "`cargo fmt` failed last: oops"
           left to do: "a test for fragments"
-        m1 bugfix The redirect now keeps the query string
+        m1 change The redirect now keeps the query string
     [exit 0]
     "#);
 }
@@ -92,7 +92,7 @@ fn what_happened_is_found_by_words() {
     insta::assert_snapshot!(world.nmem(&["search", "login", "-fmt", "--limit", "3"]).text(), @"
     m3  2026-11-21 09:05  task
         Fix the login: it loses the query string — done: checks passed after the last change
-    m1  2026-11-21 09:05  bugfix
+    m1  2026-11-21 09:05  change
         The redirect now keeps the query string — Asked: Fix the login: it loses the query string src
     p1  2026-11-21 09:00  prompt
         Fix the login: it loses the query string
@@ -101,14 +101,14 @@ fn what_happened_is_found_by_words() {
     [exit 0]
     ");
     insta::assert_snapshot!(world.nmem(&["search", "queryString", "--json", "--kind", "prompt"]).text(), @r#"
-    {"concepts":[],"created_at":1795251600000,"files":[],"id":"p1","kind":"prompt","made_by":"user","project":"project","score":1.663e-6,"session":"13d43d5d-85ae-43e9-82be-3bebd84dad3d","snippet":"Fix the login: it loses the query string","title":"Fix the login: it loses the query string","type":"user","unit":"u1"}
-    {"concepts":[],"created_at":1795251900000,"files":[],"id":"p2","kind":"prompt","made_by":"agent","project":"project","score":1.571e-6,"session":"13d43d5d-85ae-43e9-82be-3bebd84dad3d","snippet":"The redirect now keeps the query string. Next: a test for fragments","title":"The redirect now keeps the query string. Next: a test for fragments","type":"agent","unit":null}
+    {"concepts":[],"created_at":1795251600000,"files":[],"id":"p1","kind":"prompt","made_by":"user","project":"project","score":1.665e-6,"session":"13d43d5d-85ae-43e9-82be-3bebd84dad3d","snippet":"Fix the login: it loses the query string","title":"Fix the login: it loses the query string","type":"user","unit":"u1"}
+    {"concepts":[],"created_at":1795251900000,"files":[],"id":"p2","kind":"prompt","made_by":"agent","project":"project","score":1.574e-6,"session":"13d43d5d-85ae-43e9-82be-3bebd84dad3d","snippet":"The redirect now keeps the query string. Next: a test for fragments","title":"The redirect now keeps the query string. Next: a test for fragments","type":"agent","unit":null}
     [exit 0]
     "#);
     insta::assert_snapshot!(world.nmem(&["search", "--file", "login.rs"]).text(), @"
     m2  2026-11-21 09:05  summary
         Fix the login: it loses the query string — The redirect now keeps the query string. The redirect now keeps the query string. src/login.rs a test for fragments `…
-    m1  2026-11-21 09:05  bugfix
+    m1  2026-11-21 09:05  change
         The redirect now keeps the query string — Asked: Fix the login: it loses the query string src
     t1  2026-11-21 09:03  edit
         src/login.rs
@@ -144,7 +144,7 @@ fn one_thing_is_shown_whole() {
         Next: a test for fragments
 
       remembered of it:
-      m1 bugfix The redirect now keeps the query string
+      m1 change The redirect now keeps the query string
       m2 summary Fix the login: it loses the query string
       m3 task Fix the login: it loses the query string
     [exit 0]
@@ -167,7 +167,7 @@ fn one_thing_is_shown_whole() {
     insta::assert_snapshot!(world.nmem(&["show", "t99"]).text(), @"
     --- stderr
     nmem: nothing has the id t99
-      `nmem search` prints ids
+      `nmem search` prints ids; tool uses go after their time (`nmem status`: retention), memories stay
     [exit 1]
     ");
 }
@@ -188,10 +188,8 @@ fn after_a_compaction_the_session_gets_its_own_state_back() {
     - asked: "Fix the login"
     - piece of work (u1): "Fix the login"
       changed: `notes.txt`
+      failed, or to keep in mind: "`exit 3` failed last: oops"
       left to do: "open: Check"
-
-    Found and changed, the newest first:
-    - 2026-11-21 bugfix: "Changed `notes.txt`"; "Asked: Fix the login" in `notes.txt` (m1)
 
     More: `nmem show m<number>` for a memory, `u<number>` for a piece of work, `nmem search WORDS` for everything.
     "#);

@@ -21,6 +21,9 @@ use std::time::Duration;
 
 /// How long a hook waits for its caller to close stdin: less than the shortest timeout that `install` sets.
 const STDIN: Duration = Duration::from_secs(8);
+const DAY: Millis = 86_400_000;
+/// Batches of old tool uses that go at one session's end: more than a session adds.
+const TRIMMED: usize = 10;
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
@@ -142,7 +145,20 @@ fn draw_memories(recorder: &Recorder, store: &mut Store, event: &Event, now: Mil
         log_error(&format!("no memories were drawn: {error:#}"));
     }
     if ends {
+        if let Happening::SessionEnded { .. } = event.what {
+            trim(recorder.config, store, now);
+        }
         store.settle_all();
+    }
+}
+
+/// Raw tool uses go after their time, a few at each session's end.
+fn trim(config: &Config, store: &mut Store, now: Millis) {
+    let days = Millis::from(config.tool_uses_days.value);
+    if days > 0
+        && let Err(error) = store.trim_tool_uses(now - days * DAY, TRIMMED)
+    {
+        log_error(&format!("old tool uses were not trimmed: {error:#}"));
     }
 }
 

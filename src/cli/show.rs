@@ -30,7 +30,12 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(args: &Arguments) -> Result<()> {
     let (_, config) = args.project.config()?;
-    let unknown = || Failure::new(format!("nothing has the id {}", line(&args.id, 80)), "`nmem search` prints ids");
+    let unknown = || {
+        Failure::new(
+            format!("nothing has the id {}", line(&args.id, 80)),
+            "`nmem search` prints ids; tool uses go after their time (`nmem status`: retention), memories stay",
+        )
+    };
     let store = open(&config)?.ok_or_else(unknown)?;
     let found = find(&store, &args.id)?.ok_or_else(unknown)?;
     let style = output::style();

@@ -57,7 +57,7 @@ pub fn run(args: &Arguments) -> Result<()> {
         return output::say(
             &json!({
                 "version": env!("CARGO_PKG_VERSION"), "database": files.db, "bytes": bytes, "problem": stored.problem,
-                "counts": {"projects": stored.counts.projects, "sessions": stored.counts.sessions, "prompts": stored.counts.prompts, "tool_uses": stored.counts.tool_uses},
+                "counts": {"projects": stored.counts.projects, "sessions": stored.counts.sessions, "prompts": stored.counts.prompts, "tool_uses": stored.counts.tool_uses, "work_units": stored.counts.work_units, "memories": stored.counts.memories},
                 "last_event": last, "spool": {"waiting": spool::waiting(files), "rejected": spool::rejected(files), "lost": spool::lost(files)}, "errors": errors,
                 "off": switched_off, "notes": wishes,
                 "settings": settings, "unknown_settings": config.unknown,
@@ -67,12 +67,14 @@ pub fn run(args: &Arguments) -> Result<()> {
     }
     let style = output::style();
     let mut out = format!("{}  {} ({})\n", style.strong("database"), files.db.display(), megabytes(bytes));
-    let Counts { projects, sessions, prompts, tool_uses } = stored.counts;
+    let Counts { projects, sessions, prompts, tool_uses, work_units, memories } = stored.counts;
     let counted = [
         count(projects, "project", "projects"),
         count(sessions, "session", "sessions"),
         count(prompts, "prompt", "prompts"),
         count(tool_uses, "tool use", "tool uses"),
+        count(work_units, "piece of work", "pieces of work"),
+        count(memories, "memory", "memories"),
     ];
     out += &format!("  {}\n", counted.join(", "));
     for last in &stored.last {
@@ -204,6 +206,7 @@ fn settings(config: &Config) -> Vec<(&'static str, Value, String)> {
         ("skip_tools", json!(config.skip_tools.value), config.skip_tools.source.to_string()),
         ("ignore", json!(ignore.value), ignore.source.to_string()),
         ("redact", json!(config.redact.value), config.redact.source.to_string()),
+        ("retention.tool_uses_days", json!(config.tool_uses_days.value), config.tool_uses_days.source.to_string()),
         ("project", json!(config.project.value), config.project.source.to_string()),
     ]
 }

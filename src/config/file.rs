@@ -22,6 +22,8 @@ pub fn apply(config: &mut Config, text: &str) -> Result<(), Wrong> {
             for rule in rules {
                 config.folders.push(Rule::read(rule, config.home.as_deref(), &mut config.unknown)?);
             }
+        } else if key == "retention" {
+            retention(config, &value)?;
         } else if !set(config, &key, &value, Source::File)? {
             config.unknown.push(key);
         }
@@ -47,6 +49,20 @@ pub fn set(config: &mut Config, key: &str, value: &toml::Value, source: Source) 
         _ => return Ok(false),
     }
     Ok(true)
+}
+
+/// `[retention]`
+fn retention(config: &mut Config, value: &toml::Value) -> Result<(), Wrong> {
+    for (key, value) in value.as_table().ok_or("`retention` must be written as [retention]")? {
+        if key != "tool_uses_days" {
+            config.unknown.push(format!("retention.{key}"));
+            continue;
+        }
+        let days = value.as_integer().and_then(|days| u32::try_from(days).ok()).filter(|days| *days <= 36_500);
+        let days = days.ok_or_else(|| wrong("retention.tool_uses_days", "a number of days, or 0 for ever", value))?;
+        config.tool_uses_days = Setting { value: days, source: Source::File };
+    }
+    Ok(())
 }
 
 fn wrong(key: &str, wanted: &str, value: &toml::Value) -> Wrong {

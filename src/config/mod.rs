@@ -103,6 +103,8 @@ pub struct Config {
     pub redact: Setting<Vec<String>>,
     /// Keep up to 2 kB of the agent's thinking from the transcript.
     pub thinking: Setting<bool>,
+    /// Days that raw tool uses are kept; 0: for ever.
+    pub tool_uses_days: Setting<u32>,
     /// The project's name, where it was set by hand for the place.
     pub project: Setting<Option<String>>,
     /// The domain that a repository's file asks for.
@@ -192,6 +194,7 @@ impl Config {
             ignore: Setting::default(IGNORE.map(String::from).to_vec()),
             redact: Setting::default(Vec::new()),
             thinking: Setting::default(true),
+            tool_uses_days: Setting::default(180),
             project: Setting::default(None),
             domain: Setting::default(None),
             switches: Switches::default(),

@@ -123,6 +123,8 @@ pub struct Counts {
     pub sessions: i64,
     pub prompts: i64,
     pub tool_uses: i64,
+    pub work_units: i64,
+    pub memories: i64,
 }
 
 /// When a platform was last heard of.

@@ -92,8 +92,7 @@ pub struct UnitStory {
     pub costs: Vec<(i64, i64)>,
     /// In order; of a very long unit the last ones.
     pub tools: Vec<ToolUseRow>,
-    /// Whether `tools` are all of them.
-    pub is_whole: bool,
+    pub reach: Reach,
     /// Open entries of the agent's task list, where this is the session's last unit.
     pub open_tasks: Vec<String>,
     /// The last tool use that rules have seen.
@@ -102,4 +101,14 @@ pub struct UnitStory {
     pub mark: Option<String>,
     /// The name of its session's domain, and its own configuration.
     pub domain: Option<(String, Option<String>)>,
+}
+
+/// How much of a unit's work is still stored and was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    Whole,
+    /// Its beginning was not read: it is very long.
+    End,
+    /// Tool uses of it have gone with time: what was drawn from them can't be drawn again.
+    Trimmed,
 }

@@ -48,7 +48,8 @@ fn discovery(turns: &[Turn], at: usize, turn: &Turn) -> Option<(usize, Told)> {
     }
     // What was changed right after is told with the change.
     let solved = turns[at..].iter().skip(1).take(2).any(Turn::changes);
-    if named.is_some() && solved {
+    let proposes = || turn.prose.question().is_some() || turn.prose.parts.iter().any(|part| part.under.contains("propos"));
+    if solved && (named.is_some() || proposes()) {
         return None;
     }
     let title = named.or_else(|| turn.prose.statements().into_iter().find(|said| words(said) >= 6))?;

@@ -6,6 +6,7 @@ use super::cues::{Words, begins_with, holds, is_one_of};
 use super::failures::{Failure, failures, program};
 use super::prose::{Prose, words};
 use super::said::{is_check, is_statement};
+use super::subject::of_request;
 use super::told::{Told, alike};
 use super::turns::{Turn, is_inside, is_project_change};
 use super::{Cue, Finding};
@@ -70,7 +71,7 @@ pub fn problems(turns: &[Turn]) -> Vec<Problem> {
     let mut causes: Vec<(usize, Told)> = Vec::new();
     for (at, turn) in turns.iter().enumerate() {
         // A cause that is followed by changes at once is a problem that was solved.
-        let Some((cause, fixed)) = cause(&turn.prose).zip(changed_after(at).filter(|fixed| *fixed <= at + 2)) else { continue };
+        let Some((cause, fixed)) = cause(&turn.prose).zip(changed_after(at).filter(|fixed| *fixed <= at + 1)) else { continue };
         if causes.iter().any(|(_, told)| alike(&told.title, cause)) {
             continue;
         }
@@ -105,8 +106,8 @@ pub fn problems(turns: &[Turn]) -> Vec<Problem> {
         found.push(Problem {
             told: solved(turns, &failure, (from, to)),
             facts: vec![line(&failure)],
-            is_repair: !failure.own_making,
-            took_long: failure.failed.len() >= LONG && !failure.reason().is_empty(),
+            is_repair: !failure.own_making && wanted(turns),
+            took_long: failure.failed.len() >= LONG && !failure.reason().is_empty() && wanted(turns),
         });
     }
     found.extend(causes.into_iter().map(|(_, told)| Problem {
@@ -143,6 +144,12 @@ pub fn merge(told: &mut Vec<Told>, problems: Vec<Problem>) {
             _ => told.push(problem.told),
         }
     }
+}
+
+/// Whether the unit is about something that is broken: what fails on the way of other work is of its own making.
+fn wanted(turns: &[Turn]) -> bool {
+    let asked = turns.iter().filter_map(|turn| turn.asked);
+    asked.take(2).any(|asked| of_request(&asked.text) == Some(Finding::Fix))
 }
 
 fn solved(turns: &[Turn], failure: &Failure, (from, to): (usize, usize)) -> Told {

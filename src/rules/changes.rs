@@ -1,8 +1,9 @@
 //! What was changed: a memory for each commit, and one for changes that none has taken in yet.
 
+use super::cues::{first_word, is_one_of};
 use super::prose::{Prose, cut, sentences, words};
 use super::said::reports;
-use super::subject::{by_words, conventional};
+use super::subject::{by_first_word, conventional};
 use super::summary::headline;
 use super::symbols::symbols;
 use super::told::{FACTS, TITLE, Told, alike};
@@ -34,26 +35,33 @@ pub fn changes(turns: &[Turn], domain: &Domain) -> Vec<Told> {
             let line = tool.content.as_deref().unwrap_or_default();
             match told.last_mut().filter(|_| line.contains("--amend")) {
                 Some(last) => amended(last, turns, at, tool, (sha, subject), &edits),
-                None => told.extend(committed(turns, at, tool, (sha, subject), &edits)),
+                None => told.extend(committed(turns, at, tool, (sha, subject), &edits, domain)),
             }
             if let Some(last) = told.last_mut() {
                 touched(last, domain, &edits);
             }
         }
     }
-    if let Some(mut last) = uncommitted(turns, &pending) {
+    if let Some(mut last) = uncommitted(turns, &pending, domain) {
         touched(&mut last, domain, &pending);
         told.push(last);
     }
     told
 }
 
-fn committed(turns: &[Turn], at: usize, tool: &ToolUseRow, made: (Option<&str>, Option<&str>), edits: &[Edit]) -> Option<Told> {
+fn committed(
+    turns: &[Turn],
+    at: usize,
+    tool: &ToolUseRow,
+    made: (Option<&str>, Option<&str>),
+    edits: &[Edit],
+    domain: &Domain,
+) -> Option<Told> {
     let turn = &turns[at];
     let lead = turn.prose.done();
     let subject = made.1.map(str::trim).filter(|subject| !subject.is_empty()).or(lead)?;
     let (named, subject) = conventional(subject);
-    let finding = named.unwrap_or_else(|| by_words(subject));
+    let finding = kind_of(named, subject, edits, domain);
     let mut over: Vec<usize> = edits.iter().map(|(turn, _)| *turn).chain([at]).collect();
     over.dedup();
     let mut told = Told::observation(format!("commit:t{}", tool.id), finding, subject, over.clone());
@@ -105,49 +113,54 @@ fn amended(last: &mut Told, turns: &[Turn], at: usize, tool: &ToolUseRow, made: 
     drawn_from(last, turns, &[at], edits);
 }
 
-fn uncommitted(turns: &[Turn], edits: &[Edit]) -> Option<Told> {
-    let (first, _) = edits.first()?;
+fn uncommitted(turns: &[Turn], edits: &[Edit], domain: &Domain) -> Option<Told> {
     let mut over: Vec<usize> = edits.iter().map(|(turn, _)| *turn).collect();
     over.dedup();
-    let edits_in = |at: usize| edits.iter().filter(|(turn, _)| *turn == at).count();
     let says_done = |at: usize| turns[at].prose.done();
-    // The turn in which most was done says best what it was.
-    let main = over.iter().copied().filter(|at| says_done(*at).is_some()).max_by_key(|at| edits_in(*at));
-    let most = over.iter().copied().max_by_key(|at| edits_in(*at)).unwrap_or(*first);
-    let about = main.unwrap_or(most);
-    let request = turns[about].asked.map(|asked| headline(&asked.text)).unwrap_or_default();
-    let title = main.and_then(says_done).map_or_else(|| named(edits), String::from);
-    let finding = match by_words(&request) {
-        Finding::Change => by_words(&title),
-        finding => finding,
-    };
-    let mut told = Told::observation(format!("edits:t{}", edits[0].1.id), finding, &title, over.clone());
+    // What was reported last holds; where nobody said what was done, only the summary names the files.
+    let last =
+        |reported: bool| over.iter().rev().copied().find(|at| says_done(*at).is_some_and(|said| !reported || reports(said)));
+    let main = last(true).or_else(|| last(false))?;
+    let title = says_done(main)?;
+    let request = turns[main].asked.map(|asked| headline(&asked.text)).unwrap_or_default();
+    let finding = kind_of(None, title, edits, domain);
+    let mut told = Told::observation(format!("edits:t{}", edits[0].1.id), finding, title, over.clone());
     told.subtitle = Some(asked_for(&request)).filter(|asked| !asked.is_empty());
-    if let Some(main) = main {
-        turns[main].prose.points().take(FACTS - 2).for_each(|point| told.fact(point));
-    }
-    over.iter()
-        .filter(|at| Some(**at) != main)
-        .filter_map(|at| says_done(*at))
-        .filter(|said| reports(said))
-        .for_each(|said| told.fact(said));
+    turns[main].prose.points().take(FACTS - 2).for_each(|point| told.fact(point));
+    let before = over.iter().copied().filter(|at| *at < main);
+    let reported = before.filter_map(|at| says_done(at).filter(|said| reports(said) && !overtaken(said, &turns[at + 1..])));
+    reported.for_each(|said| told.fact(said));
     told.content.insert("committed".into(), Value::from(false));
     told.cues = cues(finding);
     drawn_from(&mut told, turns, &over, edits);
     Some(told)
 }
 
-/// "Changed `a`, `b` and 3 more", where nobody said what it was for.
-fn named(edits: &[Edit]) -> String {
-    let mut paths: Vec<&str> = Vec::new();
-    for path in edits.iter().filter_map(|(_, tool)| tool.path.as_deref()) {
-        if !paths.contains(&path) {
-            paths.push(path);
-        }
+/// What kind of change it was: as its commit says, else as the first word of a report does. Where code is the work,
+/// documents are neither mended nor given abilities.
+fn kind_of(named: Option<Finding>, text: &str, edits: &[Edit], domain: &Domain) -> Finding {
+    let is_code = domain.name == "coding";
+    let is_document = |path: &str| path.ends_with(".md") || path.ends_with(".txt") || path.starts_with("docs/");
+    let mut paths = edits.iter().filter_map(|(_, tool)| tool.path.as_deref()).peekable();
+    match named {
+        Some(named) => named,
+        None if is_code && paths.peek().is_some() && paths.all(is_document) => Finding::Change,
+        None => by_first_word(text),
     }
-    let first = paths.iter().take(3).map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", ");
-    let more = paths.len().saturating_sub(3);
-    if more > 0 { format!("Changed {first} and {more} more") } else { format!("Changed {first}") }
+}
+
+/// Whether a later message takes back what an earlier one reported: it removes or reverts something of the same words.
+fn overtaken(said: &str, later: &[Turn]) -> bool {
+    let names = |text: &str| -> Vec<String> {
+        text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() >= 5).map(str::to_lowercase).collect()
+    };
+    let own = names(said);
+    let mut parts = later.iter().flat_map(|turn| &turn.prose.parts);
+    parts.any(|part| {
+        let takes_back = is_one_of("removed|reverted|dropped|replaced|undid|deleted|switched|renamed", &first_word(&part.text));
+        let shared = names(&part.text).iter().filter(|name| own.contains(name)).count();
+        (takes_back || part.text.contains("no longer")) && shared >= 2
+    })
 }
 
 /// What was asked, quoted.

@@ -56,7 +56,7 @@ const POINTING: Words =
 const SPEAKS_OF: Words = "regarding|about|what|why|how|is|does|for option|in option";
 const REFUSES: Words = "n't| not |no |wrong|against|instead|except|skip|without|before";
 /// What separates the chosen from what it is chosen over.
-const OVER: [&str; 5] = [" instead of ", " rather than ", ", not ", " and not ", " not "];
+const OVER: [&str; 4] = [" instead of ", " rather than ", ", not ", " and not "];
 /// Words before a clause that say whose it is.
 const REPORTING: Words = "says|said|say|states|stated|reads|according|writes|wrote|article|page|docs|documentation|error|message|comment|reviewer|review|readme|blog|suggests";
 
@@ -123,6 +123,10 @@ fn settles(clause: &str) -> Option<Decided> {
     let lower_object = object.to_ascii_lowercase();
     let first = lower_object.split(|c: char| !c.is_alphanumeric() && c != '\'').next().unwrap_or_default();
     if is_one_of(POINTING, first) || lower_object.starts_with("the same") {
+        return None;
+    }
+    // "rename to x" doesn't say what.
+    if *verb == "rename " && lower_object.starts_with("to ") {
         return None;
     }
     let over = OVER.iter().filter_map(|over| Some((lower_object.find(over)?, over.len()))).min();
@@ -280,7 +284,7 @@ mod tests {
             ("Never commit to main.", "Never commit to main"),
             ("keep it compatible but always write \"steps_count\" now", "always write \"steps_count\" now"),
             ("You should always run the tests first!", "You should always run the tests first"),
-            ("okay, let's rename to \"steps\" instead.", "let's rename to \"steps\" instead"),
+            ("okay, let's rename turns to \"steps\" instead.", "let's rename turns to \"steps\" instead"),
             ("please use the pty instead of mocks", "use the pty instead of mocks"),
         ] {
             assert_eq!(said(prompt), [decided], "{prompt}");
@@ -310,6 +314,7 @@ mod tests {
             "let's fix 3 too",
             "I always get an error",
             "it never use to work",
+            "ok, let's rename to \"steps\" instead",
         ] {
             assert_eq!(said(prompt), [] as [&str; 0], "{prompt}");
         }

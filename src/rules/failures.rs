@@ -30,23 +30,29 @@ impl Failure<'_> {
 
 /// Follows commands through the work, in order.
 pub fn failures<'a>(tools: &[&'a ToolUseRow]) -> Vec<Failure<'a>> {
-    let mut found: Vec<(String, Failure)> = Vec::new();
+    let mut found: Vec<(Vec<String>, Failure)> = Vec::new();
     let mut edited = false;
     for tool in tools.iter().copied() {
+        let open = found.iter_mut().filter(|(_, failure)| failure.passed.is_none());
         if is_change(tool) {
             edited = true;
-            found.iter_mut().filter(|(_, failure)| failure.passed.is_none()).for_each(|(_, failure)| failure.edits.push(tool));
+            open.for_each(|(_, failure)| failure.edits.push(tool));
+            continue;
         }
-        let Some(key) = key(tool) else { continue };
-        let standing = found.iter_mut().rev().find(|(known, failure)| *known == key && failure.passed.is_none());
-        match (tool.succeeded, standing) {
-            (Some(false), Some((_, failure))) => failure.failed.push(tool),
-            (Some(false), None) => {
-                let failure = Failure { failed: vec![tool], edits: Vec::new(), passed: None, own_making: edited };
-                found.push((key, failure));
-            }
-            (Some(true), Some((_, failure))) => failure.passed = Some(tool),
-            _ => {}
+        let keys = keys(tool);
+        let mut same = open.filter(|(known, _)| known.iter().any(|key| keys.contains(key)));
+        match tool.succeeded {
+            Some(false) => match same.next() {
+                Some((_, failure)) => failure.failed.push(tool),
+                None if keys.is_empty() => {}
+                None => {
+                    let failure = Failure { failed: vec![tool], edits: Vec::new(), passed: None, own_making: edited };
+                    found.push((keys, failure));
+                }
+            },
+            // Which of several programs on a line had failed is not known: the first that goes through clears it.
+            Some(true) => same.for_each(|(_, failure)| failure.passed = Some(tool)),
+            None => {}
         }
     }
     found.into_iter().map(|(_, failure)| failure).collect()
@@ -57,27 +63,31 @@ pub fn is_change(tool: &ToolUseRow) -> bool {
     matches!(tool.kind.as_str(), "edit" | "write") && tool.succeeded != Some(false) && tool.path.is_some()
 }
 
-/// What two runs of one command have in common: for a check the program and its verb, else the whole line.
-fn key(tool: &ToolUseRow) -> Option<String> {
-    if tool.kind != "command" {
-        return None;
-    }
-    let line = tool.content.as_deref()?;
+/// What runs of one command have in common: for checks the programs on the line and their verbs, else the whole line.
+fn keys(tool: &ToolUseRow) -> Vec<String> {
+    let Some(line) = tool.content.as_deref().filter(|_| tool.kind == "command") else { return Vec::new() };
     match tool.command_kind.as_deref() {
-        Some(kind @ ("test" | "build" | "lint")) => Some(format!("{kind} {}", program(line))),
-        _ => Some(line.split_whitespace().collect::<Vec<_>>().join(" ")),
+        Some("test" | "build" | "lint") => programs(line).collect(),
+        _ => vec![line.split_whitespace().collect::<Vec<_>>().join(" ")],
     }
 }
 
 /// The program of a command line and its verb, without folders, settings and options: `cd x && A=1 go test ./... | tail`
-/// is `go test`.
+/// is `go test`. Of several the last one.
 pub fn program(line: &str) -> String {
-    let parts = line.split("&&").flat_map(|part| part.split(';')).map(str::trim);
-    let part = parts.clone().find(|part| !["cd ", "export ", "source ", "set "].iter().any(|begin| part.starts_with(begin)));
-    let words =
-        part.or(parts.clone().next()).unwrap_or_default().split(['|', '>', '<']).next().unwrap_or_default().split_whitespace();
-    let plain = words.skip_while(|word| word.contains('=')).take_while(|word| !word.starts_with(['-', '.', '/', '"', '\'', '$']));
-    plain.take(3).collect::<Vec<_>>().join(" ")
+    programs(line).last().unwrap_or_default()
+}
+
+fn programs(line: &str) -> impl Iterator<Item = String> {
+    let parts = line.split("&&").flat_map(|part| part.split(';')).flat_map(|part| part.split("||")).map(str::trim);
+    let runs = parts.filter(|part| !begins_with("cd |export |source |set |echo ", part));
+    let named = runs.map(|part| {
+        let words = part.split(['|', '>', '<']).next().unwrap_or_default().split_whitespace();
+        let plain =
+            words.skip_while(|word| word.contains('=')).take_while(|word| !word.starts_with(['-', '.', '/', '"', '\'', '$']));
+        plain.take(3).collect::<Vec<_>>().join(" ")
+    });
+    named.filter(|program| !program.is_empty())
 }
 
 /// Words that name an error.

@@ -30,6 +30,7 @@ pub fn own_sentences(prompt: &str) -> Vec<String> {
             || line.starts_with("    ")
             || line.starts_with('\t')
             || bare.starts_with(['>', '|', '+', '#', '<', '@', '{', '}'])
+            || bare.starts_with("v *")
             || bare.contains(PRINTED);
         if !pasted {
             own.push_str(bare);

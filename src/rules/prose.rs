@@ -1,5 +1,5 @@
-//! An agent's closing message, taken apart: headings, sentences, points of lists. Code, tables and quotations are left
-//! out, since what stands in them is not said but shown.
+//! An agent's closing message, taken apart: headings, sentences, points of lists. Code and quotations are left out,
+//! since what stands in them is not said but shown.
 
 use crate::words::is_cjk;
 
@@ -26,7 +26,7 @@ impl Prose {
     pub fn of(text: &str) -> Prose {
         let mut prose = Prose::default();
         let (mut under, mut paragraph) = (String::new(), String::new());
-        let (mut in_code, mut in_list) = (false, false);
+        let (mut in_code, mut in_list, mut in_table) = (false, false, false);
         for line in text.lines() {
             let bare = line.trim();
             if bare.starts_with("```") || bare.starts_with("~~~") {
@@ -40,7 +40,13 @@ impl Prose {
                 last.text = format!("{} {}", last.text, plain(bare));
                 continue;
             }
-            let shown = in_code || bare.starts_with(['|', '>']) || line.starts_with("    ") && point(bare).is_none();
+            if !in_code && bare.starts_with('|') {
+                prose.paragraph(&mut paragraph, &mut under);
+                prose.row(bare, &under, &mut in_table);
+                continue;
+            }
+            in_table = false;
+            let shown = in_code || bare.starts_with('>') || line.starts_with("    ") && point(bare).is_none();
             in_list = point(bare).is_some() && !shown;
             if shown || bare.is_empty() || bare.chars().all(|c| matches!(c, '-' | '=' | '*' | '_' | '─')) {
                 prose.paragraph(&mut paragraph, &mut under);
@@ -59,6 +65,16 @@ impl Prose {
         }
         prose.paragraph(&mut paragraph, &mut under);
         prose
+    }
+
+    /// A row of a table is a point: its cells in order. The first one names the columns.
+    fn row(&mut self, line: &str, under: &str, in_table: &mut bool) {
+        let rule = line.chars().all(|c| matches!(c, '|' | '-' | ':' | ' '));
+        let cells: Vec<String> = line.trim_matches('|').split('|').map(plain).filter(|cell| !cell.is_empty()).collect();
+        if *in_table && !rule && cells.len() > 1 {
+            self.parts.push(Part { text: cells.join(" — "), under: under.to_string(), is_point: true });
+        }
+        *in_table = true;
     }
 
     fn paragraph(&mut self, paragraph: &mut String, under: &mut String) {
@@ -184,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_message_is_taken_apart_and_what_is_shown_is_left_out() {
-        let text = "Perfect! Found the root cause.\n\n## Root Cause\nThe **lock** is taken `a. b` twice. See [the docs](http://x).\n\n```go\nalways use X\n```\n| a | b |\n\n**Changes:**\n1. Added `x` to the list\n- [ ] write docs\n> quoted\n\nShall I commit it?";
+        let text = "Perfect! Found the root cause.\n\n## Root Cause\nThe **lock** is taken `a. b` twice. See [the docs](http://x).\n\n```go\nalways use X\n```\n| a | b |\n|---|---|\n| c | d |\n\n**Changes:**\n1. Added `x` to the list\n- [ ] write docs\n> quoted\n\nShall I commit it?";
         let prose = Prose::of(text);
         let told: Vec<(&str, &str)> = prose.parts.iter().map(|p| (p.text.as_str(), p.under.as_str())).collect();
         assert_eq!(
@@ -194,6 +210,7 @@ mod tests {
                 ("Found the root cause.", ""),
                 ("The lock is taken `a. b` twice.", "root cause"),
                 ("See the docs.", "root cause"),
+                ("c — d", "root cause"),
                 ("Added `x` to the list", "changes"),
                 ("write docs", "changes"),
                 ("Shall I commit it?", "changes"),

@@ -23,8 +23,7 @@ const DONE: Words = "added|adds|updated|updates|changed|changes|fixed|fixes|remo
 const I_DID: Words =
     " i added | i fixed | i changed | i removed | i updated | i wrote | i moved | i replaced | i made | i renamed | i created ";
 /// Words of what is still to do, or was the case before.
-const NOT_DONE: Words =
-    " would | could | should | might | we need | needs to | will |before:|after:|problem:|issue:|current|limitation| to do ";
+const NOT_DONE: Words = " still | yet|more place| would | could | should | might | we need | needs to | will |before:|after:|problem:|issue:|current|limitation| to do ";
 /// Labels before what was done.
 const DONE_LABELS: Words = "fix|the fix|solution|result|change|changes|summary|now|root cause fix";
 /// Words of checks that went through, and of work that is fine.
@@ -32,13 +31,12 @@ const PASSES: Words = "pass|clean|green|succeed|no issues|0 issues|committed|pus
 const FINE: Words = "correct|works|working|complete|add up|looks good|verified|ready";
 
 impl Prose {
-    /// What the message states, the likeliest first: sentences before points, of them what can stand for itself before what
-    /// points at something, and nothing that only could be so.
+    /// What the message states outside of lists, what can stand for itself before what points at something, and nothing that
+    /// only could be so.
     pub fn statements(&self) -> Vec<&str> {
         let sure = |part: &&Part| is_statement(&part.text) && !is_check(&part.text) && !is_hedged(&part.text);
-        let mut parts: Vec<&Part> =
-            self.parts.iter().filter(sure).filter(|part| !part.is_point || !self.is_offered(part)).collect();
-        parts.sort_by_key(|part| (part.is_point, points_at(&part.text)));
+        let mut parts: Vec<&Part> = self.parts.iter().filter(sure).filter(|part| !part.is_point).collect();
+        parts.sort_by_key(|part| points_at(&part.text));
         parts.into_iter().map(|part| part.text.as_str()).collect()
     }
 

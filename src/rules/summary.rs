@@ -2,10 +2,11 @@
 
 use super::Finding;
 use super::causes::{cause, is_look};
-use super::cues::{first_word, is_one_of};
+use super::cues::{Words, begins_with, first_word, is_one_of};
 use super::failures::{failures, is_change, program};
 use super::left::split_left;
 use super::prose::{cut, plain, words};
+use super::subject::of_request;
 use super::told::{Told, alike};
 use super::turns::{Turn, is_inside};
 use crate::model::{MemoryFile, MemoryKind, Provenance, Source, ToolUseRow, UnitStory};
@@ -34,17 +35,51 @@ pub fn headline(text: &str) -> String {
     named.trim_start_matches(|c: char| matches!(c, '-' | '*' | '•' | ':' | ',') || c.is_whitespace()).trim_end().to_string()
 }
 
+/// What the unit is about: the first prompt that can be understood by itself, else what it is called. The second tells
+/// whether it can.
+fn request(story: &UnitStory, turns: &[Turn]) -> Option<(String, bool)> {
+    let asked = turns.iter().filter_map(|turn| turn.asked).map(|asked| headline(&asked.text));
+    let intent = story.intent.as_deref().map(headline).into_iter();
+    let all: Vec<String> =
+        intent.chain(asked.take(3)).map(|text| without_filler(&text)).filter(|text| !text.is_empty()).collect();
+    let clear = all.iter().find(|text| stands_alone(text)).map(|text| (text.clone(), true));
+    clear.or_else(|| all.into_iter().next().map(|text| (text, false)))
+}
+
+/// Words at the beginning of a request that say nothing.
+const FILLERS: Words = "ok|okay|so|yeah|yes|hm|hmm|well|now|alright|great|cool|thanks";
+
+fn without_filler(text: &str) -> String {
+    let mut rest = text.trim();
+    while let Some((word, behind)) = rest.split_once([' ', ',']) {
+        if !is_one_of(FILLERS, &word.trim_end_matches([',', '.', '!', ':']).to_lowercase()) {
+            break;
+        }
+        rest = behind.trim_start_matches([',', ' ', '.', '-']);
+    }
+    rest.to_string()
+}
+
+/// Whether a request can be understood without the conversation before it.
+fn stands_alone(text: &str) -> bool {
+    let pointing = is_one_of("it|this|that|these|those|but|and|again|one|also|then|both|same|another", &first_word(text));
+    words(text) >= 5 && !pointing && !text.ends_with(':') && !text.starts_with('/')
+}
+
 /// Summarises a unit in which something was done or said.
 pub fn summary(story: &UnitStory, turns: &[Turn], told: &[Told]) -> Option<Told> {
     let tools: Vec<&ToolUseRow> = turns.iter().flat_map(|turn| turn.tools.iter().copied()).collect();
     let said = turns.iter().filter_map(|turn| turn.closing).any(|closing| words(&closing.text) >= WORDS);
-    let request = story.intent.as_deref().map(headline).filter(|request| !request.is_empty())?;
-    if tools.is_empty() && !said {
+    let (request, is_clear) = request(story, turns)?;
+    let worked = tools.iter().any(|tool| matches!(tool.kind.as_str(), "read" | "edit" | "write" | "command"));
+    // "Do you have access to it?" is worth nothing tomorrow.
+    let is_small_talk = !worked && told.is_empty() && (!is_clear || words(&request) < 8);
+    if tools.is_empty() && !said || is_small_talk {
         return None;
     }
     let over: Vec<usize> = (0..turns.len()).collect();
     let key = format!("summary:u{}", story.unit);
-    let outcome = story.outcome.as_deref().filter(|outcome| *outcome != "unknown");
+    let outcome = proven(story, turns);
     let mut summary = Told::of_kind(MemoryKind::Summary, outcome, key, &request, over);
     let (read, edited) = (files(&tools, false), files(&tools, true));
     let mut section = |name: &str, parts: Vec<String>| {
@@ -76,26 +111,39 @@ pub fn summary(story: &UnitStory, turns: &[Turn], told: &[Told]) -> Option<Told>
     Some(summary)
 }
 
+/// The unit's outcome, where what the tools did proves it: that the agent says it is done, or that its last message is
+/// missing, proves nothing.
+fn proven<'a>(story: &'a UnitStory, turns: &[Turn]) -> Option<&'a str> {
+    let last = turns.last().and_then(|turn| turn.prose.parts.last()).map(|part| part.text.to_lowercase()).unwrap_or_default();
+    let said_only = story.evidence.as_deref().is_some_and(|evidence| evidence.starts_with("the agent said"));
+    match story.outcome.as_deref()? {
+        "done" if !said_only => Some("done"),
+        "answered" if !begins_with("let me|i'll|i will|now let me|now i'll", &last) => Some("answered"),
+        "struggling" => Some("struggling"),
+        _ => None,
+    }
+}
+
 /// The unit as a task of the RAD memory specification, once its outcome is known.
 pub fn task(story: &UnitStory, turns: &[Turn], told: &[Told]) -> Option<Told> {
-    let success = match story.outcome.as_deref()? {
+    let success = match proven(story, turns)? {
         "done" => true,
-        "answered" if told.iter().any(|told| told.kind == MemoryKind::Observation) => true,
-        "struggling" | "abandoned" => false,
+        "answered" if told.iter().any(|told| told.finding == Some(Finding::Discovery)) => true,
+        "struggling" => false,
         _ => return None,
     };
-    let request = story.intent.as_deref().map(headline).filter(|request| words(request) >= 2)?;
-    let findings = |wanted: Finding| told.iter().any(|told| told.finding == Some(wanted));
+    let (request, _) = request(story, turns).filter(|(_, is_clear)| *is_clear)?;
     let changed = turns.iter().any(Turn::changes);
-    let kind = match () {
-        () if !changed => "research",
-        () if findings(Finding::Fix) => "bugfix",
-        () if findings(Finding::Feature) => "feature",
-        () if findings(Finding::Refactor) => "refactor",
-        () => "feature",
+    let conventional = told.iter().find(|told| told.key.starts_with("commit:")).and_then(|told| told.finding);
+    // Where neither the request nor a commit says it, the kind stays open.
+    let kind = match of_request(&request).or(conventional) {
+        _ if !changed => Some("research"),
+        Some(Finding::Fix) => Some("bugfix"),
+        Some(Finding::Feature) => Some("feature"),
+        Some(Finding::Refactor) => Some("refactor"),
+        _ => None,
     };
-    let mut task =
-        Told::of_kind(MemoryKind::Task, Some(kind), format!("task:u{}", story.unit), &request, (0..turns.len()).collect());
+    let mut task = Told::of_kind(MemoryKind::Task, kind, format!("task:u{}", story.unit), &request, (0..turns.len()).collect());
     task.content.insert("task_description".into(), Value::from(cut(&request, SECTION)));
     task.content.insert("success".into(), Value::from(success));
     if let Some(evidence) = &story.evidence {

@@ -185,9 +185,18 @@ impl Store {
     /// Counts everything.
     pub fn counts(&self) -> Result<Counts> {
         let sql = "SELECT (SELECT count(*) FROM projects), count(*) FILTER (WHERE cwd IS NOT NULL OR prompts + tool_uses > 0),
-                     (SELECT count(*) FROM prompts WHERE source = 'user'), coalesce(sum(tool_uses), 0) FROM sessions";
-        let row =
-            |row: &Row| Ok(Counts { projects: row.get(0)?, sessions: row.get(1)?, prompts: row.get(2)?, tool_uses: row.get(3)? });
+                     (SELECT count(*) FROM prompts WHERE source = 'user'), coalesce(sum(tool_uses), 0),
+                     (SELECT count(*) FROM work_units), (SELECT count(*) FROM memories) FROM sessions";
+        let row = |row: &Row| {
+            Ok(Counts {
+                projects: row.get(0)?,
+                sessions: row.get(1)?,
+                prompts: row.get(2)?,
+                tool_uses: row.get(3)?,
+                work_units: row.get(4)?,
+                memories: row.get(5)?,
+            })
+        };
         Ok(self.conn.query_row(sql, [], row)?)
     }
 

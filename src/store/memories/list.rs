@@ -105,9 +105,4 @@ impl Store {
         }
         Ok(found)
     }
-
-    /// How many memories there are.
-    pub fn memory_count(&self) -> Result<i64> {
-        Ok(self.conn.query_row("SELECT count(*) FROM memories", [], |row| row.get(0))?)
-    }
 }

@@ -4,11 +4,12 @@
 //! files are hashed or a model is asked. A process that is killed loses its lease with time.
 
 mod list;
+mod retention;
 mod story;
 
 use super::index::INDEXED_MEMORY;
 use super::{Store, Tx};
-use crate::model::{Draft, Going, MemoryFile, Millis, Source, UnitStory};
+use crate::model::{Draft, Going, MemoryFile, Millis, Reach, Source, UnitStory};
 use crate::redact::Clean;
 use anyhow::Result;
 use rusqlite::{Row, named_params, params};
@@ -82,14 +83,21 @@ impl Tx<'_> {
         for draft in drafts.iter() {
             let Some(key) = &draft.key else { continue };
             match standing.remove(key) {
+                // What was drawn when all was there is better than what can be drawn now.
+                Some(_) if story.reach == Reach::Trimmed => {}
                 Some(old) => self.renew(&old, draft, home)?,
                 None if self.is_dismissed(home, key)? => {}
                 None => drop(self.insert_memory(draft, home, RULES)?),
             }
         }
-        // Of a unit that was not read whole, what stands for its beginning stays.
+        let read: HashSet<String> = story.tools.iter().map(|tool| format!("edits:t{}", tool.id)).collect();
         let gone = |(key, old): &(&String, &Standing)| {
-            !old.fixed && old.unit == home.unit && (story.is_whole || key.starts_with("edits:"))
+            let seen = match story.reach {
+                Reach::Whole => true,
+                Reach::End => read.contains(*key),
+                Reach::Trimmed => false,
+            };
+            seen && !old.fixed && old.unit == home.unit
         };
         for (_, old) in standing.iter().filter(gone) {
             self.delete_memory(old.id)?;
@@ -248,9 +256,17 @@ impl Tx<'_> {
             let memories: Vec<(i64, String, bool)> = rows.query_map([session], row)?.collect::<Result<_, _>>()?;
             for (id, sources, by_hand) in memories {
                 let sources: Vec<String> = serde_json::from_str(&sources).unwrap_or_default();
-                if !by_hand && sources.iter().any(|source| gone.contains(source)) {
-                    self.delete_memory(id)?;
+                let (lost, left): (Vec<String>, Vec<String>) = sources.into_iter().partition(|source| gone.contains(source));
+                if lost.is_empty() {
+                    continue;
                 }
+                if !by_hand {
+                    self.delete_memory(id)?;
+                    continue;
+                }
+                // An id that is free may be given to another row.
+                let left = serde_json::to_string(&left)?;
+                self.tx.prepare_cached("UPDATE memories SET sources = ?2 WHERE id = ?1")?.execute(params![id, left])?;
             }
         }
         Ok(())

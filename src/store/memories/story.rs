@@ -3,7 +3,7 @@
 use super::super::Store;
 use super::super::events::THIS_SESSION;
 use super::super::history::{PROMPT, TOOL_USE, prompt, tool_use};
-use crate::model::{Platform, PromptRow, Task, ToolUseRow, UnitStory};
+use crate::model::{Platform, PromptRow, Reach, Task, ToolUseRow, UnitStory};
 use anyhow::Result;
 use rusqlite::{OptionalExtension, params};
 use std::collections::HashMap;
@@ -12,6 +12,9 @@ use std::collections::HashMap;
 const TOOL_USES: i64 = 2000;
 /// Sessions of a project in which due units are looked for.
 const SESSIONS: i64 = 8;
+
+/// Tool uses that a unit had, whatever is left of them.
+const COUNTED: &str = "SELECT coalesce(sum(tool_uses), 0) FROM steps WHERE session_id = ?1 AND work_unit_id = ?2";
 
 /// Units in which something happened since rules last looked, of the sessions that `SESSIONS` stands for: something was said,
 /// or their steps are not what they were, or a process that had them at hand may be gone.
@@ -78,7 +81,7 @@ impl Store {
                 prompts: Vec::new(),
                 costs: Vec::new(),
                 tools: Vec::new(),
-                is_whole: true,
+                reach: Reach::Whole,
             })
         };
         let Some(mut story) = self.conn.prepare_cached(sql)?.query_row([unit], row).optional()? else { return Ok(None) };
@@ -86,7 +89,12 @@ impl Store {
         story.prompts = self.said_in_unit(key)?;
         story.costs = self.costs_of_unit(key)?;
         story.tools = self.tools_of_unit(key)?;
-        story.is_whole = (story.tools.len() as i64) < TOOL_USES;
+        let counted: i64 = self.conn.prepare_cached(COUNTED)?.query_row(key, |row| row.get(0))?;
+        story.reach = match story.tools.len() as i64 {
+            TOOL_USES.. => Reach::End,
+            read if read < counted => Reach::Trimmed,
+            _ => Reach::Whole,
+        };
         Ok(Some(story))
     }
 
