@@ -347,3 +347,44 @@ fn raw_tool_uses_go_after_their_time_and_memories_stay() {
     assert!(old.is_subset(&new), "{old:?} {new:?}");
     assert_eq!(world.nmem(&["show", "t1"]).code, Some(1));
 }
+
+#[test]
+fn a_stop_that_is_killed_leaves_nothing_half_written_and_the_next_one_tells_all() {
+    let world = World::new();
+    for n in 0..12_u64 {
+        let id = format!("killed-while-distilling-{n}");
+        let mut session = Session::new(&world, &id);
+        session
+            .ask("Add a column for the tax to the invoices; always use integers for money.")
+            .edit("src/tax.rs")
+            .edit("src/sum.rs");
+        let stop = json!({"hook_event_name": "Stop", "session_id": id, "cwd": world.project(), "prompt_id": format!("{id}-p1"),
+            "last_assistant_message": "Added the column for the tax and a test that adds it up."});
+        let mut child = world.start(&["record"], stop.to_string().as_bytes());
+        std::thread::sleep(std::time::Duration::from_micros(n * 900));
+        let _ = child.kill();
+        let _ = child.wait();
+        let unindexed = "SELECT count(*) FROM memories WHERE id NOT IN (SELECT id / 4 FROM text_index_docsize WHERE id % 4 = 1)";
+        assert_eq!(world.sql(unindexed), "0");
+        session.at += MINUTE;
+        session.close("Added the column for the tax and a test that adds it up.");
+        let count =
+            format!("SELECT count(*) FROM memories m JOIN sessions s ON s.id = m.session_id WHERE s.agent_session_id = '{id}'");
+        assert_eq!(world.sql(&count), "3", "a change, a decision and a summary");
+    }
+    assert_eq!(world.sql("SELECT count(*) FROM work_units WHERE leased_until IS NOT NULL OR rules_mark IS NULL"), "0");
+}
+
+#[test]
+fn many_stops_of_one_session_at_once_tell_its_unit_once() {
+    let world = World::new();
+    let mut session = Session::new(&world, "told-by-many-processes");
+    session.ask("Add a column for the tax to the invoices; always use integers for money.").edit("src/tax.rs");
+    let stop = json!({"hook_event_name": "Stop", "session_id": "told-by-many-processes", "cwd": world.project(),
+        "prompt_id": "told-by-many-processes-p1", "last_assistant_message": "Added the column for the tax and a test that adds it up."});
+    let all: Vec<_> = (0..16).map(|_| world.start(&["record"], stop.to_string().as_bytes())).collect();
+    for child in all {
+        assert_eq!(world.finish(child).code, Some(0));
+    }
+    assert_eq!(world.sql("SELECT count(*), count(DISTINCT rule_key) FROM memories"), "3|3");
+}

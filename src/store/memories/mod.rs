@@ -54,7 +54,9 @@ impl Store {
     pub fn lease(&mut self, units: &[i64], now: Millis) -> Result<Vec<Lease>> {
         let until = now + LEASE;
         self.write(|tx| {
-            let sql = "UPDATE work_units SET leased_until = ?2, rules_due = 0 WHERE id = ?1 AND (leased_until IS NULL OR leased_until <= ?3)";
+            // A lease that lies further ahead than any could is of a clock that was set back.
+            let sql = "UPDATE work_units SET leased_until = ?2, rules_due = 0
+                       WHERE id = ?1 AND (leased_until IS NULL OR leased_until <= ?3 OR leased_until > ?2)";
             let mut statement = tx.tx.prepare_cached(sql)?;
             let mut leases = Vec::new();
             for unit in units {
