@@ -53,7 +53,7 @@ fn a_solved_failure_with_its_commit_is_one_memory_that_leads_to_its_sources() {
     ");
     assert_snapshot!(world.nmem(&["search", "--kind", "memory"]).text(), @"
     m4  2026-11-20 09:08  task
-        The nightly import hangs since yesterday, please find out why and fix it. Never lock tables by hand — done: 1 commit
+        The nightly import hangs since yesterday, please find out why and fix it. Never lock tables by hand — done: take the locks in one order
     m3  2026-11-20 09:08  summary
         The nightly import hangs since yesterday, please find out why and fix it. Never lock tables by hand — take the locks in one order take the locks in one order sr…
     m2  2026-11-20 09:08  decision

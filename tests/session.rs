@@ -91,7 +91,7 @@ fn what_happened_is_found_by_words() {
     worked(&mut world);
     insta::assert_snapshot!(world.nmem(&["search", "login", "-fmt", "--limit", "3"]).text(), @"
     m3  2026-11-21 09:05  task
-        Fix the login: it loses the query string — done: checks passed after the last change
+        Fix the login: it loses the query string — done: The redirect now keeps the query string.
     m1  2026-11-21 09:05  change
         The redirect now keeps the query string — Asked: Fix the login: it loses the query string src
     p1  2026-11-21 09:00  prompt
@@ -101,8 +101,8 @@ fn what_happened_is_found_by_words() {
     [exit 0]
     ");
     insta::assert_snapshot!(world.nmem(&["search", "queryString", "--json", "--kind", "prompt"]).text(), @r#"
-    {"concepts":[],"created_at":1795251600000,"files":[],"id":"p1","kind":"prompt","made_by":"user","project":"project","score":1.665e-6,"session":"13d43d5d-85ae-43e9-82be-3bebd84dad3d","snippet":"Fix the login: it loses the query string","title":"Fix the login: it loses the query string","type":"user","unit":"u1"}
-    {"concepts":[],"created_at":1795251900000,"files":[],"id":"p2","kind":"prompt","made_by":"agent","project":"project","score":1.574e-6,"session":"13d43d5d-85ae-43e9-82be-3bebd84dad3d","snippet":"The redirect now keeps the query string. Next: a test for fragments","title":"The redirect now keeps the query string. Next: a test for fragments","type":"agent","unit":null}
+    {"concepts":[],"created_at":1795251600000,"files":[],"id":"p1","kind":"prompt","made_by":"user","project":"project","score":1.666e-6,"session":"13d43d5d-85ae-43e9-82be-3bebd84dad3d","snippet":"Fix the login: it loses the query string","title":"Fix the login: it loses the query string","type":"user","unit":"u1"}
+    {"concepts":[],"created_at":1795251900000,"files":[],"id":"p2","kind":"prompt","made_by":"agent","project":"project","score":1.576e-6,"session":"13d43d5d-85ae-43e9-82be-3bebd84dad3d","snippet":"The redirect now keeps the query string. Next: a test for fragments","title":"The redirect now keeps the query string. Next: a test for fragments","type":"agent","unit":null}
     [exit 0]
     "#);
     insta::assert_snapshot!(world.nmem(&["search", "--file", "login.rs"]).text(), @"
@@ -188,7 +188,6 @@ fn after_a_compaction_the_session_gets_its_own_state_back() {
     - asked: "Fix the login"
     - piece of work (u1): "Fix the login"
       changed: `notes.txt`
-      failed, or to keep in mind: "`exit 3` failed last: oops"
       left to do: "open: Check"
 
     More: `nmem show m<number>` for a memory, `u<number>` for a piece of work, `nmem search WORDS` for everything.

@@ -3,6 +3,7 @@
 use super::causes::cause;
 use super::changes::asked_for;
 use super::cues::{Words, first_word, holds, is_one_of};
+use super::failures::is_change;
 use super::own_words::own_sentences;
 use super::prose::words;
 use super::said::points_at;
@@ -52,6 +53,12 @@ fn discovery(turns: &[Turn], at: usize, turn: &Turn) -> Option<(usize, Told)> {
     if solved && (named.is_some() || proposes()) {
         return None;
     }
+    // What a file was like that the work changes afterwards is told by the change.
+    let read: Vec<&str> = turn.tools.iter().filter_map(|tool| tool.path.as_deref()).collect();
+    let later = turns[at + 1..].iter().flat_map(|turn| turn.tools.iter());
+    if later.filter(|tool| is_change(tool)).filter_map(|tool| tool.path.as_deref()).any(|path| read.contains(&path)) {
+        return None;
+    }
     let title = named.or_else(|| turn.prose.statements().into_iter().find(|said| words(said) >= 6))?;
     let mut told = Told::observation(format!("answer:p{}", closing.id), Finding::Discovery, title, vec![at]);
     told.subtitle = Some(asked_for(&asked.text)).filter(|asked| !asked.is_empty());
@@ -60,13 +67,11 @@ fn discovery(turns: &[Turn], at: usize, turn: &Turn) -> Option<(usize, Told)> {
         (told.title, told.subtitle) = (question, Some(title.to_string()));
     }
     turn.prose.points().for_each(|point| told.fact(point));
-    let rest: Vec<&str> = turn
-        .prose
-        .parts
-        .iter()
-        .filter(|part| !part.is_point && !part.text.ends_with(['?', ':']) && words(&part.text) >= 3)
-        .map(|part| part.text.as_str())
-        .collect();
+    // What follows it in the same section, up to a list: what stands elsewhere may be about something else.
+    let from = turn.prose.parts.iter().position(|part| part.text == title).unwrap_or(0);
+    let under = turn.prose.parts.get(from).map(|part| part.under.as_str());
+    let rest = turn.prose.parts[from..].iter().take_while(|part| !part.is_point && Some(part.under.as_str()) == under);
+    let rest: Vec<&str> = rest.map(|part| part.text.as_str()).filter(|text| !text.ends_with(['?', ':'])).collect();
     told.body = (rest.len() > 1).then(|| rest.join(" "));
     let lower = asked.text.to_lowercase();
     let why = lower.contains("why") || closing.text.contains(" because ");

@@ -94,7 +94,7 @@ pub fn problems(turns: &[Turn]) -> Vec<Problem> {
         }
         causes.push((at, told));
     }
-    for failure in failures(&all).into_iter().filter(|failure| !is_look(failure.command())) {
+    for failure in failures(&all).into_iter().filter(|failure| !is_look(failure.command()) && failure.is_told()) {
         let Some(passed) = failure.passed.filter(|_| failure.edits.iter().any(|edit| is_project_change(edit))) else { continue };
         let (from, to) = (place(failure.failed[0]), place(passed));
         let known = causes.iter_mut().find(|(_, told)| told.turns.iter().any(|at| (from..=to).contains(at)));
@@ -141,7 +141,9 @@ pub fn merge(told: &mut Vec<Told>, problems: Vec<Problem>) {
                     change.cues = vec![Cue::Solution, Cue::Change];
                 }
             }
-            _ => told.push(problem.told),
+            // What work broke and mended by itself is nothing to tell.
+            _ if problem.is_repair || problem.took_long => told.push(problem.told),
+            _ => {}
         }
     }
 }

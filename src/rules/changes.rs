@@ -116,7 +116,8 @@ fn amended(last: &mut Told, turns: &[Turn], at: usize, tool: &ToolUseRow, made: 
 fn uncommitted(turns: &[Turn], edits: &[Edit], domain: &Domain) -> Option<Told> {
     let mut over: Vec<usize> = edits.iter().map(|(turn, _)| *turn).collect();
     over.dedup();
-    let says_done = |at: usize| turns[at].prose.done();
+    let own = |said: &&str| is_about(said, edits);
+    let says_done = |at: usize| turns[at].prose.done().filter(own);
     // What was reported last holds; where nobody said what was done, only the summary names the files.
     let last =
         |reported: bool| over.iter().rev().copied().find(|at| says_done(*at).is_some_and(|said| !reported || reports(said)));
@@ -134,6 +135,19 @@ fn uncommitted(turns: &[Turn], edits: &[Edit], domain: &Domain) -> Option<Told> 
     told.cues = cues(finding);
     drawn_from(&mut told, turns, &over, edits);
     Some(told)
+}
+
+/// Whether a report may be about these changes: one that names files must name one of them. A recap tells of earlier work too.
+fn is_about(said: &str, edits: &[Edit]) -> bool {
+    let is_file = |word: &&str| {
+        word.rsplit_once('.').is_some_and(|(stem, end)| {
+            stem.len() > 1 && (1..=5).contains(&end.len()) && end.chars().all(|c| c.is_ascii_lowercase())
+        })
+    };
+    let words = said.split(|c: char| c.is_whitespace() || matches!(c, '`' | '(' | ')' | ',' | ':' | '*' | '"'));
+    let named: Vec<&str> = words.filter(is_file).map(|path| path.rsplit('/').next().unwrap_or(path)).collect();
+    let edited = |name: &&str| edits.iter().filter_map(|(_, tool)| tool.path.as_deref()).any(|path| path.ends_with(*name));
+    named.is_empty() || named.iter().any(edited)
 }
 
 /// What kind of change it was: as its commit says, else as the first word of a report does. Where code is the work,

@@ -22,6 +22,11 @@ impl Failure<'_> {
         self.failed.last().and_then(|tool| tool.content.as_deref()).unwrap_or_default()
     }
 
+    /// Whether it is known what failed: of several programs on a line any may have.
+    pub fn is_told(&self) -> bool {
+        programs(self.command()).count() == 1
+    }
+
     /// Why, in the tool's words.
     pub fn reason(&self) -> String {
         self.failed.iter().rev().map(|tool| reason(tool)).find(|reason| !reason.is_empty()).unwrap_or_default()
@@ -30,7 +35,7 @@ impl Failure<'_> {
 
 /// Follows commands through the work, in order.
 pub fn failures<'a>(tools: &[&'a ToolUseRow]) -> Vec<Failure<'a>> {
-    let mut found: Vec<(Vec<String>, Failure)> = Vec::new();
+    let mut found: Vec<(String, Failure)> = Vec::new();
     let mut edited = false;
     for tool in tools.iter().copied() {
         let open = found.iter_mut().filter(|(_, failure)| failure.passed.is_none());
@@ -39,18 +44,16 @@ pub fn failures<'a>(tools: &[&'a ToolUseRow]) -> Vec<Failure<'a>> {
             open.for_each(|(_, failure)| failure.edits.push(tool));
             continue;
         }
-        let keys = keys(tool);
-        let mut same = open.filter(|(known, _)| known.iter().any(|key| keys.contains(key)));
+        let Some(key) = key(tool) else { continue };
+        let mut same = open.filter(|(known, _)| *known == key);
         match tool.succeeded {
             Some(false) => match same.next() {
                 Some((_, failure)) => failure.failed.push(tool),
-                None if keys.is_empty() => {}
                 None => {
                     let failure = Failure { failed: vec![tool], edits: Vec::new(), passed: None, own_making: edited };
-                    found.push((keys, failure));
+                    found.push((key, failure));
                 }
             },
-            // Which of several programs on a line had failed is not known: the first that goes through clears it.
             Some(true) => same.for_each(|(_, failure)| failure.passed = Some(tool)),
             None => {}
         }
@@ -63,12 +66,13 @@ pub fn is_change(tool: &ToolUseRow) -> bool {
     matches!(tool.kind.as_str(), "edit" | "write") && tool.succeeded != Some(false) && tool.path.is_some()
 }
 
-/// What runs of one command have in common: for checks the programs on the line and their verbs, else the whole line.
-fn keys(tool: &ToolUseRow) -> Vec<String> {
-    let Some(line) = tool.content.as_deref().filter(|_| tool.kind == "command") else { return Vec::new() };
+/// What runs of one command have in common: of checks their sort, however they are started (a repaired test is often run by
+/// another program than the one that found it), else the whole line.
+fn key(tool: &ToolUseRow) -> Option<String> {
+    let line = tool.content.as_deref().filter(|_| tool.kind == "command")?;
     match tool.command_kind.as_deref() {
-        Some("test" | "build" | "lint") => programs(line).collect(),
-        _ => vec![line.split_whitespace().collect::<Vec<_>>().join(" ")],
+        Some(kind @ ("test" | "build" | "lint")) => Some(kind.to_string()),
+        _ => Some(line.split_whitespace().collect::<Vec<_>>().join(" ")),
     }
 }
 

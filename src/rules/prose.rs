@@ -52,6 +52,11 @@ impl Prose {
                 prose.paragraph(&mut paragraph, &mut under);
             } else if let Some(heading) = heading(bare) {
                 prose.paragraph(&mut paragraph, &mut under);
+                // "### 2. A test for it" is a point with more below it.
+                let text = bare.trim_matches(['#', '*', ' ', ':']);
+                if let Some(point) = point(text).filter(|_| !text.starts_with(['-', '*', '•'])) {
+                    prose.parts.push(Part { text: plain(point), under: under.clone(), is_point: true });
+                }
                 under = heading;
             } else if let Some(point) = point(bare) {
                 prose.paragraph(&mut paragraph, &mut under);

@@ -23,7 +23,7 @@ const DONE: Words = "added|adds|updated|updates|changed|changes|fixed|fixes|remo
 const I_DID: Words =
     " i added | i fixed | i changed | i removed | i updated | i wrote | i moved | i replaced | i made | i renamed | i created ";
 /// Words of what is still to do, or was the case before.
-const NOT_DONE: Words = " still | yet|more place| would | could | should | might | we need | needs to | will |before:|after:|problem:|issue:|current|limitation| to do ";
+const NOT_DONE: Words = " still | yet|more place|added import|added the import|added missing import|imports for|test output| would | could | should | might | we need | needs to | will |before:|after:|problem:|issue:|current|limitation| to do ";
 /// Labels before what was done.
 const DONE_LABELS: Words = "fix|the fix|solution|result|change|changes|summary|now|root cause fix";
 /// Words of checks that went through, and of work that is fine.
@@ -48,8 +48,10 @@ impl Prose {
         let parts = self.parts.iter().filter(|part| is_done(&part.text)).map(|part| (part, without_done_label(&part.text)));
         let told = parts.filter(|(part, text)| !part.is_point || reports(part, text));
         // "There was none, so I added one" points at something, and tells all the same.
-        told.min_by_key(|(part, text)| (points_at(text) && !holds(I_DID, &text.to_lowercase()), !reports(part, text)))
-            .map(|(_, text)| text)
+        told.min_by_key(|(part, text)| {
+            (points_at(text) && !holds(I_DID, &text.to_lowercase()), !reports(part, text), part.is_point, !text.contains('`'))
+        })
+        .map(|(_, text)| text)
     }
 
     /// The points of its lists, as far as they state something.

@@ -1,8 +1,8 @@
 //! A unit's summary in the fields of the observation protocol, and its task with the outcome.
 
 use super::Finding;
-use super::causes::{cause, is_look};
-use super::cues::{Words, begins_with, first_word, is_one_of};
+use super::causes::cause;
+use super::cues::{Words, begins_with, first_word, holds, is_one_of};
 use super::failures::{failures, is_change, program};
 use super::left::split_left;
 use super::prose::{cut, plain, words};
@@ -26,24 +26,28 @@ pub fn headline(text: &str) -> String {
     let first = lines.next().unwrap_or_default();
     let plan = first.to_lowercase().starts_with("implement the following") && first.ends_with(':');
     let heading = || text.lines().skip(1).find_map(|line| line.trim().strip_prefix('#')).map(|line| line.trim_start_matches('#'));
+    let next = lines.next().unwrap_or_default();
+    let tells_error = holds("error|failed|panic|fatal", &next.to_lowercase());
     let named = match heading().filter(|_| plan) {
         Some(heading) => heading.trim().strip_prefix("Plan:").unwrap_or(heading).to_string(),
-        None if first.ends_with(':') || words(first) < 3 => format!("{first} {}", lines.next().unwrap_or_default()),
+        None if first.ends_with(':') || words(first) < 3 || tells_error => format!("{first} {next}"),
         None => first.to_string(),
     };
     let named = plain(named.trim_start_matches(['#', '>', ' ']));
     named.trim_start_matches(|c: char| matches!(c, '-' | '*' | '•' | ':' | ',') || c.is_whitespace()).trim_end().to_string()
 }
 
-/// What the unit is about: the first prompt that can be understood by itself, else what it is called. The second tells
-/// whether it can.
+/// What the unit is about: the first prompt that can be understood by itself, of those that led to changes before others; else
+/// what it is called. The second tells whether it can.
 fn request(story: &UnitStory, turns: &[Turn]) -> Option<(String, bool)> {
-    let asked = turns.iter().filter_map(|turn| turn.asked).map(|asked| headline(&asked.text));
-    let intent = story.intent.as_deref().map(headline).into_iter();
-    let all: Vec<String> =
-        intent.chain(asked.take(3)).map(|text| without_filler(&text)).filter(|text| !text.is_empty()).collect();
-    let clear = all.iter().find(|text| stands_alone(text)).map(|text| (text.clone(), true));
-    clear.or_else(|| all.into_iter().next().map(|text| (text, false)))
+    let told = |turn: &Turn| Some(without_filler(&headline(&turn.asked?.text))).filter(|text| !text.is_empty());
+    let changing = turns.iter().filter(|turn| turn.changes()).filter_map(told).filter(|text| !text.ends_with('?'));
+    let intent = story.intent.as_deref().map(|text| without_filler(&headline(text)));
+    let clear = changing.chain(intent.clone()).chain(turns.iter().filter_map(told).take(3)).find(|text| stands_alone(text));
+    match clear {
+        Some(clear) => Some((clear, true)),
+        None => intent.or_else(|| turns.iter().find_map(told)).filter(|text| !text.is_empty()).map(|text| (text, false)),
+    }
 }
 
 /// Words at the beginning of a request that say nothing.
@@ -63,7 +67,10 @@ fn without_filler(text: &str) -> String {
 /// Whether a request can be understood without the conversation before it.
 fn stands_alone(text: &str) -> bool {
     let pointing = is_one_of("it|this|that|these|those|but|and|again|one|also|then|both|same|another", &first_word(text));
-    words(text) >= 5 && !pointing && !text.ends_with(':') && !text.starts_with('/')
+    let lower = text.to_lowercase();
+    // To commit, push and review is part of every work.
+    let is_routine = words(text) < 12 && holds("commit|push| pr|pull request|merge|rebase|lint|run the test|review", &lower);
+    words(text) >= 5 && !pointing && !is_routine && !text.ends_with(':') && !text.starts_with('/')
 }
 
 /// Summarises a unit in which something was done or said.
@@ -111,13 +118,18 @@ pub fn summary(story: &UnitStory, turns: &[Turn], told: &[Told]) -> Option<Told>
     Some(summary)
 }
 
-/// The unit's outcome, where what the tools did proves it: that the agent says it is done, or that its last message is
-/// missing, proves nothing.
+/// The unit's outcome, where what the tools did proves it: a commit, or a test or build that passed after the last change.
+/// That the agent says it is done, or that its last message is missing, proves nothing.
 fn proven<'a>(story: &'a UnitStory, turns: &[Turn]) -> Option<&'a str> {
     let last = turns.last().and_then(|turn| turn.prose.parts.last()).map(|part| part.text.to_lowercase()).unwrap_or_default();
-    let said_only = story.evidence.as_deref().is_some_and(|evidence| evidence.starts_with("the agent said"));
+    let tools = || turns.iter().flat_map(|turn| turn.tools.iter().copied());
+    let changed = tools().filter(|tool| is_change(tool)).map(|tool| tool.seq).max().unwrap_or(0);
+    let is_check =
+        |tool: &ToolUseRow| matches!(tool.command_kind.as_deref(), Some("test" | "build")) && tool.succeeded == Some(true);
+    let checked =
+        tools().any(|tool| tool.seq > changed && is_check(tool)) || tools().any(|tool| super::turns::commit(tool).is_some());
     match story.outcome.as_deref()? {
-        "done" if !said_only => Some("done"),
+        "done" if checked => Some("done"),
         "answered" if !begins_with("let me|i'll|i will|now let me|now i'll", &last) => Some("answered"),
         "struggling" => Some("struggling"),
         _ => None,
@@ -132,7 +144,12 @@ pub fn task(story: &UnitStory, turns: &[Turn], told: &[Told]) -> Option<Told> {
         "struggling" => false,
         _ => return None,
     };
-    let (request, _) = request(story, turns).filter(|(_, is_clear)| *is_clear)?;
+    let (request, _) = request(story, turns).filter(|(text, is_clear)| *is_clear && !text.ends_with('?'))?;
+    // A task without a word of what it came to says nothing that its prompt doesn't.
+    let result = told.iter().find(|told| told.kind == MemoryKind::Observation).map(|told| cut(&told.title, 120));
+    if success && result.is_none() {
+        return None;
+    }
     let changed = turns.iter().any(Turn::changes);
     let conventional = told.iter().find(|told| told.key.starts_with("commit:")).and_then(|told| told.finding);
     // Where neither the request nor a commit says it, the kind stays open.
@@ -147,7 +164,8 @@ pub fn task(story: &UnitStory, turns: &[Turn], told: &[Told]) -> Option<Told> {
     task.content.insert("task_description".into(), Value::from(cut(&request, SECTION)));
     task.content.insert("success".into(), Value::from(success));
     if let Some(evidence) = &story.evidence {
-        task.subtitle = Some(format!("{}: {evidence}", if success { "done" } else { "not finished" }));
+        let state = if success { "done" } else { "not finished" };
+        task.subtitle = Some(format!("{state}: {}", result.as_deref().filter(|_| success).unwrap_or(evidence)));
         if !success {
             task.content.insert("error_message".into(), Value::from(evidence.clone()));
         }
@@ -252,10 +270,13 @@ fn notes(tools: &[&ToolUseRow], told: &[Told]) -> Vec<String> {
         .filter(|told| told.kind == MemoryKind::Lesson || told.key.starts_with("gaveup:"))
         .map(|told| cut(&told.title, 160))
         .collect();
-    let open = failures(tools).into_iter().filter(|failure| failure.passed.is_none() && !is_look(failure.command()));
+    // A check of its sort that did not go through in the end.
+    let open = failures(tools).into_iter().filter(|failure| {
+        let is_check = matches!(failure.failed[0].command_kind.as_deref(), Some("test" | "build" | "lint"));
+        failure.passed.is_none() && is_check && failure.is_told()
+    });
     for failure in open {
         let (program, reason) = (program(failure.command()), failure.reason());
-        // A check that was not run again after its last failure.
         if !program.is_empty() && !reason.is_empty() {
             notes.push(format!("`{program}` failed last: {}", cut(&reason, 120)));
         }
