@@ -42,6 +42,7 @@ fn a_solved_failure_with_its_commit_is_one_memory_that_leads_to_its_sources() {
         - Cause: the import and the report took the same two locks in opposite order.
         - `cargo test import` failed (error: deadlock detected after 5 s), passed after changes to `src/lock.rs`
         - sort by table name before locking
+        - The locks are now sorted by table name.
       commit: 1a2b3c4 fix(locks): take the locks in one order
       modules affected: src
       changed: src/lock.rs

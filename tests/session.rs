@@ -290,7 +290,9 @@ fn the_context_stays_within_its_budget_and_is_cut_at_whole_lines() {
         let session = json!(format!("session-{i}"));
         let text = format!("prompt number {i} {}", "with many words ".repeat(40));
         world.hook_with("UserPromptSubmit", &[("/session_id", session.clone()), ("/prompt", json!(text))]);
-        let closing = json!("Everything that was asked for is there now, and the tests say so as well.");
+        let edit = [("/session_id", session.clone()), ("/tool_use_id", json!(format!("edit-{i}")))];
+        world.hook_with("PostToolUse-Edit", &edit);
+        let closing = json!(format!("Added all that was asked for under number {i}, with a test for each of the parts."));
         world.hook_with("Stop", &[("/session_id", session.clone()), ("/last_assistant_message", closing)]);
         world.hook_with("SessionEnd-other", &[("/session_id", session)]);
         world.minutes_later(10);

@@ -22,6 +22,8 @@ use std::time::Duration;
 /// How long a hook waits for its caller to close stdin: less than the shortest timeout that `install` sets.
 const STDIN: Duration = Duration::from_secs(8);
 const DAY: Millis = 86_400_000;
+/// A session that was heard of so long ago may be at work: its open unit is left to it.
+const AT_WORK: Millis = 30 * 60_000;
 /// Batches of old tool uses that go at one session's end: more than a session adds.
 const TRIMMED: usize = 10;
 
@@ -128,12 +130,17 @@ fn store(recorder: &Recorder, event: Event, now: Millis) -> Result<Option<String
 /// by now: what goes wrong here is logged, and done the next time.
 fn draw_memories(recorder: &Recorder, store: &mut Store, event: &Event, now: Millis) {
     let ends = matches!(event.what, Happening::TurnEnded { .. } | Happening::SessionEnded { .. });
+    let own = || store.due_in_session(event.platform, &event.session);
     let drawn = match &event.what {
-        Happening::SessionStarted(_) => store.project_of(event.platform, &event.session).and_then(|project| match project {
-            Some(project) => store.due_in_project(project.id),
-            None => Ok(Vec::new()),
+        Happening::SessionStarted(_) => store.project_of(event.platform, &event.session).and_then(|project| {
+            // A session that goes on behind a compaction is told of itself.
+            let mut due = own()?;
+            if let Some(project) = project {
+                due.extend(store.due_in_project(project.id, now - AT_WORK)?);
+            }
+            Ok(due)
         }),
-        _ if ends || event.what == Happening::Compacting => store.due_in_session(event.platform, &event.session),
+        _ if ends || event.what == Happening::Compacting => own(),
         _ => return,
     };
     let ignored = recorder.config.ignored();

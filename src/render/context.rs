@@ -221,7 +221,9 @@ fn piece(block: &mut Block, told: &UnitTold) {
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         block.push(&format!("  changed: {}{more}", names.join(", ")));
     }
-    for commit in unit.commits.iter().rev().take(COMMITS).rev() {
+    // What is summed up has its commits among the memories.
+    let commits = if told.summary.is_some() { &[][..] } else { &unit.commits[..] };
+    for commit in commits.iter().rev().take(COMMITS).rev() {
         let sha = commit.sha.as_deref().map(|sha| format!("{} ", code(&sha[..sha.len().min(7)], 12))).unwrap_or_default();
         block.push(&format!("  committed: {sha}{}", quoted(&commit.subject, 120)));
     }

@@ -117,7 +117,8 @@ fn uncommitted(turns: &[Turn], edits: &[Edit], domain: &Domain) -> Option<Told> 
     let mut over: Vec<usize> = edits.iter().map(|(turn, _)| *turn).collect();
     over.dedup();
     let own = |said: &&str| is_about(said, edits);
-    let says_done = |at: usize| turns[at].prose.done().filter(own);
+    let refused = |at: usize| turns.get(at + 1).is_some_and(Turn::refuses);
+    let says_done = |at: usize| turns[at].prose.done().filter(own).filter(|_| !refused(at));
     // What was reported last holds; where nobody said what was done, only the summary names the files.
     let last =
         |reported: bool| over.iter().rev().copied().find(|at| says_done(*at).is_some_and(|said| !reported || reports(said)));
@@ -164,7 +165,7 @@ fn kind_of(named: Option<Finding>, text: &str, edits: &[Edit], domain: &Domain) 
 }
 
 /// Whether a later message takes back what an earlier one reported: it removes or reverts something of the same words.
-fn overtaken(said: &str, later: &[Turn]) -> bool {
+pub fn overtaken(said: &str, later: &[Turn]) -> bool {
     let names = |text: &str| -> Vec<String> {
         text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() >= 5).map(str::to_lowercase).collect()
     };
@@ -243,7 +244,8 @@ fn message_body(line: &str, subject: &str) -> String {
         }
         let ends =
             marker.is_none() && (bare.contains("\" ") || bare.ends_with('"') || bare.ends_with('\'') || bare.contains("\";"));
-        let kept = if ends { bare.split('"').next().unwrap_or_default().trim_end_matches('\'') } else { bare };
+        // A point's further lines are known by their indent.
+        let kept = if ends { bare.split('"').next().unwrap_or_default().trim_end_matches('\'') } else { text.trim_end() };
         // What follows the message on its line is the shell's.
         if marker.is_none() && (bare.starts_with("&&") || bare.starts_with('|') || bare.starts_with(';')) {
             break;
@@ -264,6 +266,8 @@ mod tests {
 
     #[test]
     fn the_body_of_a_message_is_found_without_its_trailers() {
+        let wrapped = "git commit -m \"$(cat <<'EOF'\na b\n\n- one that goes on\n  here (x)\nEOF\n)\"";
+        assert_eq!(message_body(wrapped, "a b"), "- one that goes on\n  here (x)");
         let heredoc = "git add -A && git commit -m \"$(cat <<'EOF'\nfix: a b\n\nThe lock was taken twice.\n\n- ordered the locks\n\n🤖 Generated with X\nCo-Authored-By: Y\nEOF\n)\" && git push";
         assert_eq!(message_body(heredoc, "fix: a b"), "The lock was taken twice.\n\n- ordered the locks");
         assert_eq!(message_body("git commit -m \"a b\n\nbecause of c\" && git push", "a b"), "because of c");

@@ -7,7 +7,7 @@ use super::prose::{Part, Prose, words};
 /// Sentences that say nothing.
 const FILLERS: Words = "done|perfect|great|good|excellent|yes|no|ok|okay|sure|right|correct|good question|good point|good catch|great question|good idea|exactly|yes, exactly|absolutely|got it|i see|ah|ah, i see|found it|found the issue|found the root cause|all done|nice";
 /// How sentences begin that tell of the talk, not of the work.
-const TALK: Words = "let me|i'll|i will|let's|let us|would you|do you|want me|shall i|should i|should we|here's|here is|here are|looking at|now let me|first,|to summarize|in summary|i can|i could|if you|feel free|sorry|thanks|thank you|welcome|hello|hi|ready|i'm|i need|please|waiting|what would|how would|happy to|can you|could you|i see|ah, i see|i understand|i don't see|now i|i have the|i've got|understood|you were|you're|you are|pros|cons|great|perfect|yes, that|good";
+const TALK: Words = "let me|i'll|i will|let's|let us|would you|do you|want me|shall i|should i|should we|here's|here is|here are|looking at|now let me|first,|to summarize|in summary|i can|i could|if you|feel free|sorry|thanks|thank you|welcome|hello|hi|ready|i'm|i need|please|waiting|what would|how would|happy to|can you|could you|i see|ah, i see|i understand|i don't see|now i|i have the|i've got|understood|you were|you're|you are|pros|cons|note|total|the actual|in this case|great|perfect|yes, that|good";
 /// Headings below which ways are offered that nobody has gone.
 const OFFERS: Words = "option|alternative|choice|could|can |should|would|recommend|suggest|propos|either|possib|next|want|idea|approach|if you|question|todo|to do|plan";
 /// Words of a question that lets somebody choose.
@@ -113,7 +113,8 @@ fn begins_done(text: &str) -> bool {
 
 /// Whether a sentence is a report of work: of a long stretch only such ones are facts.
 pub fn reports(text: &str) -> bool {
-    is_done(text) && begins_done(text)
+    let lower = text.to_lowercase();
+    is_done(text) && (begins_done(text) || lower.contains(" now ") || holds(I_DID, &lower))
 }
 
 fn without_done_label(text: &str) -> &str {

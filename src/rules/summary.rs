@@ -8,7 +8,7 @@ use super::left::split_left;
 use super::prose::{cut, plain, words};
 use super::subject::of_request;
 use super::told::{Told, alike};
-use super::turns::{Turn, is_inside};
+use super::turns::{Turn, is_inside, result};
 use crate::model::{MemoryFile, MemoryKind, Provenance, Source, ToolUseRow, UnitStory};
 use serde_json::Value;
 
@@ -28,9 +28,11 @@ pub fn headline(text: &str) -> String {
     let heading = || text.lines().skip(1).find_map(|line| line.trim().strip_prefix('#')).map(|line| line.trim_start_matches('#'));
     let next = lines.next().unwrap_or_default();
     let tells_error = holds("error|failed|panic|fatal", &next.to_lowercase());
+    // A line that stops in mid-sentence is not where the request ends.
+    let goes_on = !first.ends_with(['.', '?', '!', ';']) && next.starts_with(|c: char| c.is_lowercase());
     let named = match heading().filter(|_| plan) {
         Some(heading) => heading.trim().strip_prefix("Plan:").unwrap_or(heading).to_string(),
-        None if first.ends_with(':') || words(first) < 3 || tells_error => format!("{first} {next}"),
+        None if first.ends_with(':') || words(first) < 3 || tells_error || goes_on => format!("{first} {next}"),
         None => first.to_string(),
     };
     let named = plain(named.trim_start_matches(['#', '>', ' ']));
@@ -98,7 +100,7 @@ pub fn summary(story: &UnitStory, turns: &[Turn], told: &[Told]) -> Option<Told>
     section("request", vec![request.clone()]);
     section("investigated", investigated(&tools, &read));
     section("learned", learned(turns, told));
-    let completed = completed(told);
+    let completed = completed(turns, told);
     section("completed", completed.clone());
     section("next_steps", next_steps(story, turns));
     section("notes", notes(&tools, told));
@@ -106,6 +108,15 @@ pub fn summary(story: &UnitStory, turns: &[Turn], told: &[Told]) -> Option<Told>
         if !paths.is_empty() {
             summary.content.insert(name.into(), Value::from(paths.iter().take(20).cloned().collect::<Vec<_>>()));
         }
+    }
+    // What was only looked at is worth nothing by itself.
+    let holds = |sections: &[&str]| sections.iter().any(|section| summary.content.contains_key(*section));
+    let changed = turns.iter().any(Turn::changes);
+    if !holds(&["learned", "completed"]) && !((is_clear || changed) && holds(&["next_steps", "notes"])) {
+        return None;
+    }
+    if let Some(first) = completed.first().filter(|_| !is_clear) {
+        summary.title = first.clone();
     }
     summary.subtitle =
         completed.first().cloned().or_else(|| summary.content.get("learned").and_then(Value::as_str).map(String::from));
@@ -145,9 +156,12 @@ pub fn task(story: &UnitStory, turns: &[Turn], told: &[Told]) -> Option<Told> {
         _ => return None,
     };
     let (request, _) = request(story, turns).filter(|(text, is_clear)| *is_clear && !text.ends_with('?'))?;
-    // A task without a word of what it came to says nothing that its prompt doesn't.
-    let result = told.iter().find(|told| told.kind == MemoryKind::Observation).map(|told| cut(&told.title, 120));
-    if success && result.is_none() {
+    // A task without a word of what it came to says nothing that its prompt doesn't; and the word must be about it.
+    let at = turns.iter().position(|turn| turn.asked.is_some_and(|asked| without_filler(&headline(&asked.text)) == request))?;
+    let committed = told.iter().find(|told| told.key.starts_with("commit:") && told.turns.last() == Some(&at));
+    let found = told.iter().find(|told| told.key.starts_with("answer:") && told.turns.contains(&at));
+    let outcome = committed.or(found).map(|told| told.title.as_str()).or_else(|| result(turns, at)).map(|said| cut(said, 120));
+    if success && outcome.is_none() {
         return None;
     }
     let changed = turns.iter().any(Turn::changes);
@@ -165,7 +179,7 @@ pub fn task(story: &UnitStory, turns: &[Turn], told: &[Told]) -> Option<Told> {
     task.content.insert("success".into(), Value::from(success));
     if let Some(evidence) = &story.evidence {
         let state = if success { "done" } else { "not finished" };
-        task.subtitle = Some(format!("{state}: {}", result.as_deref().filter(|_| success).unwrap_or(evidence)));
+        task.subtitle = Some(format!("{state}: {}", outcome.as_deref().filter(|_| success).unwrap_or(evidence)));
         if !success {
             task.content.insert("error_message".into(), Value::from(evidence.clone()));
         }
@@ -245,10 +259,22 @@ fn learned(turns: &[Turn], told: &[Told]) -> Vec<String> {
     learned
 }
 
-/// What was changed, by the titles of its memories.
-fn completed(told: &[Told]) -> Vec<String> {
-    let of_change = |told: &&Told| told.key.starts_with("commit:") || told.key.starts_with("edits:");
-    told.iter().filter(of_change).map(|told| cut(&told.title, 140)).take(NAMED + 2).collect()
+/// What was done, turn by turn: the subjects of commits, else what was reported and holds.
+fn completed(turns: &[Turn], told: &[Told]) -> Vec<String> {
+    let mut done: Vec<String> = Vec::new();
+    let committed = told.iter().filter(|told| told.key.starts_with("commit:"));
+    let mut by_turn: Vec<(usize, &str)> = committed.filter_map(|told| Some((*told.turns.last()?, told.title.as_str()))).collect();
+    let with_commit: Vec<usize> = by_turn.iter().map(|(at, _)| *at).collect();
+    let reported = (0..turns.len()).filter(|at| turns[*at].changes() && !with_commit.contains(at));
+    by_turn.extend(reported.filter_map(|at| Some((at, result(turns, at)?))));
+    by_turn.sort_by_key(|(at, _)| *at);
+    for (_, said) in by_turn {
+        if !done.iter().any(|known| alike(known, said)) {
+            done.push(cut(said, 140));
+        }
+    }
+    // Of a long piece of work the end says more than the beginning.
+    done.split_off(done.len().saturating_sub(NAMED + 2))
 }
 
 /// What the last message leaves, the open tasks, and a question that nobody answered yet.
@@ -257,7 +283,7 @@ fn next_steps(story: &UnitStory, turns: &[Turn]) -> Vec<String> {
     let mut left: Vec<String> =
         last.closing.and_then(|closing| split_left(&closing.text)).map(|(_, left)| cut(&plain(&left), 300)).into_iter().collect();
     left.extend(story.open_tasks.iter().take(NAMED).map(|task| format!("open: {}", cut(task, 100))));
-    if left.is_empty() {
+    if left.is_empty() && last.changes() {
         left.extend(last.prose.question().map(|question| format!("the agent asked: {}", cut(question, 200))));
     }
     left

@@ -1,7 +1,10 @@
 //! A unit as a sequence of turns: what was asked, what was done, what was answered.
 
+use super::cues::{Words, holds};
 use super::left::split_left;
+use super::own_words::own_sentences;
 use super::prose::Prose;
+use super::said::reports;
 use crate::model::{Domain, MemoryFile, PromptRow, Source, ToolUseRow, UnitStory};
 use std::collections::BTreeMap;
 
@@ -18,6 +21,8 @@ pub struct Turn<'a> {
     pub cost: (i64, bool),
 }
 
+/// How a person says that something does not do.
+const REFUSALS: Words = "still not |not working|n't work|not work|not correct|incorrect|still show|still get|is wrong|'s wrong|not right|revert|undo |instead| rather |maybe like|change it to| nope|not what i|still fail|still list|still see|still display";
 /// Characters of a token, roughly, where nobody counted.
 const CHARACTERS: i64 = 4;
 
@@ -78,6 +83,12 @@ impl Turn<'_> {
         self.asked.iter().chain(&self.closing).map(|prompt| Source::Prompt(prompt.id)).collect()
     }
 
+    /// Whether a prompt says that what was done before it does not do, or is to be otherwise.
+    pub fn refuses(&self) -> bool {
+        let own = own_sentences(self.asked.map_or("", |asked| &asked.text));
+        own.iter().take(3).any(|sentence| holds(REFUSALS, &format!(" {} ", sentence.to_lowercase())))
+    }
+
     /// Whether files were changed or a commit was made in it.
     pub fn changes(&self) -> bool {
         self.tools.iter().any(|tool| is_project_change(tool) || commit(tool).is_some())
@@ -116,4 +127,11 @@ pub fn is_project_change(tool: &ToolUseRow) -> bool {
 pub fn commit(tool: &ToolUseRow) -> Option<(Option<&str>, Option<&str>)> {
     let commit = tool.metadata.get("commit").filter(|_| tool.succeeded != Some(false))?;
     Some((commit["sha"].as_str(), commit["subject"].as_str()))
+}
+
+/// What was reported as done in a turn, unless the next prompt refuses it or a later message takes it back.
+pub fn result<'a>(turns: &'a [Turn], at: usize) -> Option<&'a str> {
+    let refused = turns.get(at + 1).is_some_and(Turn::refuses);
+    let said = turns[at].prose.done().filter(|said| reports(said) && !refused)?;
+    (!super::changes::overtaken(said, &turns[at + 1..])).then_some(said)
 }

@@ -3,13 +3,13 @@
 use super::super::Store;
 use super::super::events::THIS_SESSION;
 use super::super::history::{PROMPT, TOOL_USE, prompt, tool_use};
-use crate::model::{Platform, PromptRow, Reach, Task, ToolUseRow, UnitStory};
+use crate::model::{Millis, Platform, PromptRow, Reach, Task, ToolUseRow, UnitStory};
 use anyhow::Result;
 use rusqlite::{OptionalExtension, params};
 use std::collections::HashMap;
 
-/// Tool uses of one unit that are read: the last ones. Reading 1,000 takes 8 ms.
-const TOOL_USES: i64 = 2000;
+/// Tool uses of one unit that are read: the last ones. Reading them takes 8 ms.
+const TOOL_USES: i64 = 1000;
 /// Sessions of a project in which due units are looked for.
 const SESSIONS: i64 = 8;
 
@@ -21,7 +21,7 @@ const COUNTED: &str = "SELECT coalesce(sum(tool_uses), 0) FROM steps WHERE sessi
 const DUE: &str = "SELECT u.id FROM work_units u JOIN
     (SELECT work_unit_id, count(*) || ' ' || coalesce(max(last_seq), 0) || ' ' || coalesce(max(prompt_id), 0) AS mark
      FROM steps WHERE session_id IN (SESSIONS) GROUP BY work_unit_id) s ON s.work_unit_id = u.id
-  WHERE u.rules_due OR u.rules_mark IS NOT s.mark OR u.leased_until IS NOT NULL ORDER BY u.id";
+  WHERE (u.rules_due OR u.rules_mark IS NOT s.mark OR u.leased_until IS NOT NULL)";
 
 impl Store {
     /// Units of a session in which something happened since rules last looked.
@@ -31,10 +31,15 @@ impl Store {
         Ok(statement.query_map(params![platform.name(), session], |row| row.get(0))?.collect::<Result<_, _>>()?)
     }
 
-    /// Such units of the last sessions of a project: who was killed left them.
-    pub fn due_in_project(&self, project: i64) -> Result<Vec<i64>> {
+    /// Such units of the last sessions of a project: who was killed left them. The open unit of a session that was heard of
+    /// since `heard` is its own affair.
+    pub fn due_in_project(&self, project: i64, heard: Millis) -> Result<Vec<i64>> {
         let sql = DUE.replace("SESSIONS", "SELECT id FROM sessions WHERE project_id = ?1 ORDER BY active_at DESC LIMIT ?2");
-        Ok(self.conn.prepare_cached(&sql)?.query_map([project, SESSIONS], |row| row.get(0))?.collect::<Result<_, _>>()?)
+        let sql = format!(
+            "{sql} AND (u.state <> 'open' OR EXISTS (SELECT 1 FROM sessions o WHERE o.id = u.session_id AND (o.ended_at IS NOT NULL OR o.active_at < ?3)))"
+        );
+        let values = params![project, SESSIONS, heard];
+        Ok(self.conn.prepare_cached(&sql)?.query_map(values, |row| row.get(0))?.collect::<Result<_, _>>()?)
     }
 
     /// Such units of some sessions.
