@@ -123,6 +123,7 @@ pub fn problems(turns: &[Turn]) -> Vec<Problem> {
 /// Adds problems to the changes that solved them: cause and failure are facts of the change, which is a fix by them. What no
 /// change takes in, and a failure that took many attempts, is a memory of its own.
 pub fn merge(told: &mut Vec<Told>, problems: Vec<Problem>) {
+    let mut left_out = None;
     for problem in problems {
         let turn = problem.told.turns.last().copied();
         let change = told.iter_mut().find(|change| {
@@ -141,10 +142,13 @@ pub fn merge(told: &mut Vec<Told>, problems: Vec<Problem>) {
                     change.cues = vec![Cue::Solution, Cue::Change];
                 }
             }
-            // What work broke and mended by itself is nothing to tell.
             _ if problem.is_repair || problem.took_long => told.push(problem.told),
-            _ => {}
+            // What work broke and mended by itself is told where nothing else is.
+            _ => left_out = Some(problem.told),
         }
+    }
+    if told.is_empty() {
+        told.extend(left_out);
     }
 }
 

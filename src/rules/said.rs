@@ -28,7 +28,7 @@ const NOT_DONE: Words = " still | yet|more place|added import|added the import|a
 const DONE_LABELS: Words = "fix|the fix|solution|result|change|changes|summary|now|root cause fix";
 /// Words of checks that went through, and of work that is fine.
 const PASSES: Words = "pass|clean|green|succeed|no issues|0 issues|committed|pushed|up to date";
-const FINE: Words = "correct|works|working|complete|add up|looks good|verified|ready";
+const FINE: Words = "correct|works|working|complete|done|finished|add up|looks good|verified|ready";
 
 impl Prose {
     /// What the message states outside of lists, what can stand for itself before what points at something, and nothing that
