@@ -26,7 +26,7 @@ impl Prose {
     pub fn of(text: &str) -> Prose {
         let mut prose = Prose::default();
         let (mut under, mut paragraph) = (String::new(), String::new());
-        let (mut in_code, mut in_list, mut in_table) = (false, false, false);
+        let (mut in_code, mut in_list, mut columns) = (false, false, Vec::new());
         for line in text.lines() {
             let bare = line.trim();
             if bare.starts_with("```") || bare.starts_with("~~~") {
@@ -42,10 +42,10 @@ impl Prose {
             }
             if !in_code && bare.starts_with('|') {
                 prose.paragraph(&mut paragraph, &mut under);
-                prose.row(bare, &under, &mut in_table);
+                prose.row(bare, &under, &mut columns);
                 continue;
             }
-            in_table = false;
+            columns.clear();
             let shown = in_code || bare.starts_with('>') || line.starts_with("    ") && point(bare).is_none();
             in_list = point(bare).is_some() && !shown;
             if shown || bare.is_empty() || bare.chars().all(|c| matches!(c, '-' | '=' | '*' | '_' | '─')) {
@@ -72,14 +72,24 @@ impl Prose {
         prose
     }
 
-    /// A row of a table is a point: its cells in order. The first one names the columns.
-    fn row(&mut self, line: &str, under: &str, in_table: &mut bool) {
-        let rule = line.chars().all(|c| matches!(c, '|' | '-' | ':' | ' '));
-        let cells: Vec<String> = line.trim_matches('|').split('|').map(plain).filter(|cell| !cell.is_empty()).collect();
-        if *in_table && !rule && cells.len() > 1 {
-            self.parts.push(Part { text: cells.join(" — "), under: under.to_string(), is_point: true });
+    /// A row of a table is a point: its cells, with the names of their columns. The first row names them.
+    fn row(&mut self, line: &str, under: &str, columns: &mut Vec<String>) {
+        if line.chars().all(|c| matches!(c, '|' | '-' | ':' | ' ')) {
+            return;
         }
-        *in_table = true;
+        let cells: Vec<String> = line.trim_matches('|').split('|').map(plain).collect();
+        if columns.is_empty() {
+            *columns = cells;
+            return;
+        }
+        let named = |(at, cell): (usize, &String)| match columns.get(at).filter(|name| at > 0 && !name.is_empty()) {
+            Some(name) => format!("{name}: {cell}"),
+            None => cell.clone(),
+        };
+        let told: Vec<String> = cells.iter().enumerate().filter(|(_, cell)| !cell.is_empty()).map(named).collect();
+        if told.len() > 1 {
+            self.parts.push(Part { text: told.join(", "), under: under.to_string(), is_point: true });
+        }
     }
 
     fn paragraph(&mut self, paragraph: &mut String, under: &mut String) {
@@ -215,7 +225,7 @@ mod tests {
                 ("Found the root cause.", ""),
                 ("The lock is taken `a. b` twice.", "root cause"),
                 ("See the docs.", "root cause"),
-                ("c — d", "root cause"),
+                ("c, b: d", "root cause"),
                 ("Added `x` to the list", "changes"),
                 ("write docs", "changes"),
                 ("Shall I commit it?", "changes"),

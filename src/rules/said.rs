@@ -22,6 +22,8 @@ const DONE: Words = "added|adds|updated|updates|changed|changes|fixed|fixes|remo
 /// Reports inside a sentence.
 const I_DID: Words =
     " i added | i fixed | i changed | i removed | i updated | i wrote | i moved | i replaced | i made | i renamed | i created ";
+/// First words of a proposal.
+const IMPERATIVE: Words = "then|also|create|use|add|get|remove|move|update|make|call|check|run|pass|return|set|change|keep|rename|extract|line|total|or";
 /// Words of what is still to do, or was the case before.
 const NOT_DONE: Words = " still | yet|more place|added import|added the import|added missing import|imports for|test output| would | could | should | might | we need | needs to | will |before:|after:|problem:|issue:|current|limitation| to do ";
 /// Labels before what was done.
@@ -35,7 +37,9 @@ impl Prose {
     /// only could be so.
     pub fn statements(&self) -> Vec<&str> {
         let sure = |part: &&Part| is_statement(&part.text) && !is_check(&part.text) && !is_hedged(&part.text);
-        let mut parts: Vec<&Part> = self.parts.iter().filter(sure).filter(|part| !part.is_point).collect();
+        let told =
+            |part: &&Part| !part.is_point && !holds(OFFERS, &part.under) && !is_one_of(IMPERATIVE, &first_word(&part.text));
+        let mut parts: Vec<&Part> = self.parts.iter().filter(sure).filter(told).collect();
         parts.sort_by_key(|part| points_at(&part.text));
         parts.into_iter().map(|part| part.text.as_str()).collect()
     }

@@ -43,7 +43,10 @@ pub fn headline(text: &str) -> String {
 /// what it is called. The second tells whether it can.
 fn request(story: &UnitStory, turns: &[Turn]) -> Option<(String, bool)> {
     let told = |turn: &Turn| Some(without_filler(&headline(&turn.asked?.text))).filter(|text| !text.is_empty());
-    let changing = turns.iter().filter(|turn| turn.changes()).filter_map(told).filter(|text| !text.ends_with('?'));
+    let fits = |at: &usize| turns[*at].changes();
+    let with_result = (0..turns.len()).filter(fits).filter(|at| result(turns, *at).is_some());
+    let changing = with_result.chain((0..turns.len()).filter(fits)).filter_map(|at| told(&turns[at]));
+    let changing = changing.filter(|text| !text.ends_with('?'));
     let intent = story.intent.as_deref().map(|text| without_filler(&headline(text)));
     let clear = changing.chain(intent.clone()).chain(turns.iter().filter_map(told).take(3)).find(|text| stands_alone(text));
     match clear {
@@ -112,6 +115,10 @@ pub fn summary(story: &UnitStory, turns: &[Turn], told: &[Told]) -> Option<Told>
     // What was only looked at is worth nothing by itself.
     let holds = |sections: &[&str]| sections.iter().any(|section| summary.content.contains_key(*section));
     let changed = turns.iter().any(Turn::changes);
+    // Of work that changed something, what was learned by the way is not what it came to.
+    if changed && !holds(&["completed", "next_steps", "notes"]) {
+        return None;
+    }
     if !holds(&["learned", "completed"]) && !((is_clear || changed) && holds(&["next_steps", "notes"])) {
         return None;
     }
@@ -151,24 +158,25 @@ fn proven<'a>(story: &'a UnitStory, turns: &[Turn]) -> Option<&'a str> {
 pub fn task(story: &UnitStory, turns: &[Turn], told: &[Told]) -> Option<Told> {
     let success = match proven(story, turns)? {
         "done" => true,
-        "answered" if told.iter().any(|told| told.finding == Some(Finding::Discovery)) => true,
         "struggling" => false,
+        // Of a question the answer is remembered, not that it was a task.
         _ => return None,
     };
+    // Somebody who says later that it does not do knows better than a check.
+    if success && turns.iter().skip(1).any(Turn::refuses) {
+        return None;
+    }
     let (request, _) = request(story, turns).filter(|(text, is_clear)| *is_clear && !text.ends_with('?'))?;
     // A task without a word of what it came to says nothing that its prompt doesn't; and the word must be about it.
     let at = turns.iter().position(|turn| turn.asked.is_some_and(|asked| without_filler(&headline(&asked.text)) == request))?;
     let committed = told.iter().find(|told| told.key.starts_with("commit:") && told.turns.last() == Some(&at));
-    let found = told.iter().find(|told| told.key.starts_with("answer:") && told.turns.contains(&at));
-    let outcome = committed.or(found).map(|told| told.title.as_str()).or_else(|| result(turns, at)).map(|said| cut(said, 120));
+    let outcome = committed.map(|told| told.title.as_str()).or_else(|| result(turns, at)).map(|said| cut(said, 120));
     if success && outcome.is_none() {
         return None;
     }
-    let changed = turns.iter().any(Turn::changes);
     let conventional = told.iter().find(|told| told.key.starts_with("commit:")).and_then(|told| told.finding);
     // Where neither the request nor a commit says it, the kind stays open.
     let kind = match of_request(&request).or(conventional) {
-        _ if !changed => Some("research"),
         Some(Finding::Fix) => Some("bugfix"),
         Some(Finding::Feature) => Some("feature"),
         Some(Finding::Refactor) => Some("refactor"),
@@ -185,6 +193,8 @@ pub fn task(story: &UnitStory, turns: &[Turn], told: &[Told]) -> Option<Told> {
         }
     }
     task.sources = turns.iter().flat_map(Turn::said).collect();
+    let edited: Vec<&ToolUseRow> = turns.iter().flat_map(|turn| turn.tools.iter().copied()).collect();
+    task.files = files(&edited, true).into_iter().map(|path| MemoryFile { path, modified: true, hash: None }).collect();
     task.provenance = Provenance::User;
     Some(task)
 }

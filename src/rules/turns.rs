@@ -125,7 +125,10 @@ pub fn is_project_change(tool: &ToolUseRow) -> bool {
 
 /// The commit that a tool use made: its id and subject.
 pub fn commit(tool: &ToolUseRow) -> Option<(Option<&str>, Option<&str>)> {
-    let commit = tool.metadata.get("commit").filter(|_| tool.succeeded != Some(false))?;
+    // One in a scratch repository is no commit of this project.
+    let line = tool.content.as_deref().unwrap_or_default();
+    let is_own = !holds("git init|mktemp|cd /tmp|-C /tmp", line);
+    let commit = tool.metadata.get("commit").filter(|_| tool.succeeded != Some(false) && is_own)?;
     Some((commit["sha"].as_str(), commit["subject"].as_str()))
 }
 
