@@ -111,6 +111,14 @@ fn check(domain: &Domain, text: &str) -> Vec<String> {
             if terms[..at].iter().any(|other| other.name == term.name) {
                 wrong.push(format!("{}[[{what}]] {} is there twice; take one out", line(&term.name), term.name));
             }
+            let taken = |rule: &&String| terms[..at].iter().any(|other| other.rules.contains(rule)) && what == "type";
+            for rule in term.rules.iter().filter(taken) {
+                wrong.push(format!(
+                    "{}[[{what}]] {}: rules = [{rule:?}] is another type's already; leave it to one",
+                    line(&term.name),
+                    term.name
+                ));
+            }
             for rule in term.rules.iter().filter(|rule| !known.contains(&rule.as_str())) {
                 wrong.push(format!(
                     "{}[[{what}]] {}: rules = [{rule:?}] is not known; there are {}",

@@ -34,6 +34,26 @@ const OWN: [&str; 14] = [
     "session",
 ];
 
+/// What nmem keeps of a memory itself.
+const RESERVED: [&str; 16] = [
+    "id",
+    "uuid",
+    "pinned",
+    "created_at",
+    "sources",
+    "provenance",
+    "made_by",
+    "by_hand",
+    "unit",
+    "prompt_number",
+    "superseded_by",
+    "hashes",
+    "discovery_tokens",
+    "tokens_estimated",
+    "platform",
+    "session",
+];
+
 /// What is told, by the names of the observation protocol and of the RAD memory specification.
 pub type Told = Map<String, Value>;
 
@@ -52,8 +72,16 @@ pub fn draft(told: &Told, domain: &Domain, at: Millis) -> Result<Draft> {
     let title = text(told, "title")?.filter(|title| !title.trim().is_empty());
     let title = title.ok_or_else(|| Failure::usage("a memory needs a title", "say in one line what is to be remembered"))?;
     let (title, rest) = headed(&title);
+    if let Some(name) = told.keys().find(|name| RESERVED.contains(&name.as_str())) {
+        return Err(Failure::usage(
+            format!("{name} is not for you to say"),
+            "nmem keeps it itself; `pin` and `supersede` are commands",
+        )
+        .into());
+    }
     let mut content = Map::new();
-    for (name, value) in told.iter().filter(|(name, _)| !OWN.contains(&name.as_str())) {
+    for (name, value) in told.iter().filter(|(name, value)| !OWN.contains(&name.as_str()) && !value.is_null()) {
+        fits_its_field(name, value, domain)?;
         content.insert(name.clone(), value.clone());
     }
     let facts = list(told, "facts")?;
@@ -97,6 +125,22 @@ pub fn draft(told: &Told, domain: &Domain, at: Millis) -> Result<Draft> {
         at,
         tokens: None,
     })
+}
+
+/// Refuses a value that is not of the kind of which the domain says that its field is.
+fn fits_its_field(name: &str, value: &Value, domain: &Domain) -> Result<()> {
+    let Some(field) = domain.fields.iter().find(|field| field.name == name) else { return Ok(()) };
+    let fits = match field.kind.as_str() {
+        "list" => value.is_string() || value.as_array().is_some_and(|items| items.iter().all(Value::is_string)),
+        "numbers" => value.is_number() || value.as_array().is_some_and(|items| items.iter().all(Value::is_number)),
+        _ => value.is_string(),
+    };
+    let wanted = if field.kind == "list" { "a list of texts" } else { field.kind.as_str() };
+    if fits {
+        Ok(())
+    } else {
+        Err(Failure::usage(format!("{name} is {value}"), format!("the domain {} says: {wanted}", domain.name)).into())
+    }
 }
 
 /// Of a text of several lines the first is its title; of a long one the first words.
@@ -222,9 +266,10 @@ pub fn editable(memory: &MemoryRow) -> Told {
 
 /// Mends a memory: `changes` replaces fields of the same name, `null` empties one.
 pub fn edit(store: &mut Store, redactor: &Redactor, memory: &MemoryRow, changes: Told) -> Result<()> {
-    let (name, config) = match memory.session {
-        Some(session) => store.domain_of_session(session)?.unwrap_or_default(),
-        None => Default::default(),
+    let (name, config) = match (memory.session, memory.project_id) {
+        (Some(session), _) => store.domain_of_session(session)?.unwrap_or_default(),
+        (None, Some(project)) => store.domain_of_project(project)?.unwrap_or_default(),
+        (None, None) => Default::default(),
     };
     let domain = domains::of(Some(&name), config.as_deref());
     let mut told = editable(memory);
@@ -248,8 +293,10 @@ pub fn edit(store: &mut Store, redactor: &Redactor, memory: &MemoryRow, changes:
     for file in &mut draft.files {
         file.hash = memory.files.iter().find(|known| known.path == file.path).and_then(|known| known.hash.clone());
     }
+    // Who changes the words makes them their own; who adds a field does not.
+    let own = draft.title != memory.title || draft.body != memory.body || draft.subtitle != memory.subtitle;
     let draft = redactor.clean(draft);
-    store.write(|tx| tx.edit_memory(memory.id, &draft))
+    store.write(|tx| tx.edit_memory(memory.id, &draft, own))
 }
 
 /// Pins a memory, so that each session is told of it, or takes the pin out.
@@ -257,6 +304,9 @@ pub fn edit(store: &mut Store, redactor: &Redactor, memory: &MemoryRow, changes:
 /// # Errors
 /// A memory made of what a tool printed, or of what somebody else shared: it could hold anything.
 pub fn pin(store: &mut Store, memory: &MemoryRow, pinned: bool) -> Result<()> {
+    if let (true, Some(by)) = (pinned, memory.superseded_by) {
+        return Err(Failure::new(format!("m{} no longer holds: m{by} does instead", memory.id), format!("nmem pin m{by}")).into());
+    }
     if pinned && !memory.by_hand && matches!(memory.provenance.as_str(), "tool" | "team") {
         let what = format!("m{} is made of what a tool printed, and such memories are not pinned", memory.id);
         return Err(Failure::new(what, "say it in your own words: nmem remember --pin TEXT").into());
@@ -269,10 +319,14 @@ pub fn pin(store: &mut Store, memory: &MemoryRow, pinned: bool) -> Result<()> {
 /// # Errors
 /// Two that are one, or a circle.
 pub fn supersede(store: &mut Store, old: &MemoryRow, new: &MemoryRow) -> Result<()> {
+    if old.project_id != new.project_id {
+        let what = format!("m{} and m{} are of different projects", old.id, new.id);
+        return Err(Failure::usage(what, "`nmem show` names the project of each").into());
+    }
     let mut at = Some(new.clone());
     while let Some(memory) = at {
         if memory.id == old.id {
-            let what = format!("m{} can't stand in the place of m{}: it is superseded by it, or is it", new.id, old.id);
+            let what = format!("m{} can't stand in the place of m{}: that would be a circle", new.id, old.id);
             return Err(Failure::usage(what, "nmem supersede OLD NEW").into());
         }
         at = memory.superseded_by.map(|id| store.memory_by_row(id)).transpose()?.flatten();

@@ -47,6 +47,7 @@ fn a_solved_failure_with_its_commit_is_one_memory_that_leads_to_its_sources() {
       modules affected: src
       changed: src/lock.rs
       concepts: problem-solution, what-changed
+      project: project
       in: u1 of s1
       from: t1 t4 t5 t6 p1 p2
       cost to find out: 83 tokens, estimated
@@ -133,15 +134,15 @@ fn a_person_can_remember_supersede_and_is_told_what_is_wrong() {
     let world = World::new();
     let said = |args: &[&str]| world.nmem(args).text();
     assert_snapshot!(said(&["remember", "The staging database is rebuilt every Monday", "--concept", "gotcha", "--pin"]), @"
-    Remembered as m1, pinned: The staging database is rebuilt every Monday
+    Remembered as m1 (discovery), pinned: The staging database is rebuilt every Monday
     [exit 0]
     ");
     assert_snapshot!(said(&["remember", "Redis for the cache", "--kind", "decision", "--alternative", "memcached", "--reason", "it can expire keys", "--confidence", "0.8"]), @"
-    Remembered as m2: Redis for the cache
+    Remembered as m2 (decision): Redis for the cache
     [exit 0]
     ");
     assert_snapshot!(said(&["remember", "SQLite for the cache", "--kind", "decision", "--reason", "one file less to run"]), @"
-    Remembered as m3: SQLite for the cache
+    Remembered as m3 (decision): SQLite for the cache
     [exit 0]
     ");
     assert_snapshot!(said(&["supersede", "m2", "m3"]), @"
@@ -150,7 +151,7 @@ fn a_person_can_remember_supersede_and_is_told_what_is_wrong() {
     ");
     assert_snapshot!(said(&["supersede", "m3", "m2"]), @"
     --- stderr
-    nmem: m2 can't stand in the place of m3: it is superseded by it, or is it
+    nmem: m2 can't stand in the place of m3: that would be a circle
       nmem supersede OLD NEW
     [exit 2]
     ");
@@ -161,6 +162,7 @@ fn a_person_can_remember_supersede_and_is_told_what_is_wrong() {
       chosen: Redis for the cache
       confidence: 0.8
       reasoning: it can expire keys
+      project: project
     [exit 0]
     ");
     assert_snapshot!(said(&["search", "cache"]), @"
@@ -189,7 +191,7 @@ fn a_person_can_remember_supersede_and_is_told_what_is_wrong() {
     assert_snapshot!(said(&["edit", "m1"]), @"
     --- stderr
     nmem: nothing is said to be changed
-      give --title, --subtitle, … or set $EDITOR
+      give --title, --subtitle, …; in a terminal $VISUAL or $EDITOR opens it
     [exit 2]
     ");
     let piped =
@@ -266,7 +268,7 @@ fn a_domain_of_ones_own_files_what_is_found_under_its_own_words() {
     "#);
     assert_snapshot!(world.nmem(&["domain", "set", "astrology"]).text(), @"
     --- stderr
-    nmem: astrology is no built-in domain, and can't be read as a file: No such file or directory (os error 2)
+    nmem: astrology can't be read as a domain's file: No such file or directory (os error 2)
       built in are coding, emails, books, research, devops; `nmem domain show coding --toml` prints a file to begin from
     [exit 1]
     ");

@@ -203,9 +203,8 @@ fn set(named: &str, project: &ProjectArgument) -> Result<()> {
         Some(text) => domains::read(text).map_err(|wrong| wrong_file(named, &wrong))?,
         None => domains::built_in(named).unwrap_or_default(),
     };
-    if text.is_some() && domains::text(&domain.name).is_some() {
-        let what = format!("{}: a domain of your own can't be called {}", line(named, 80), domain.name);
-        return Err(Failure::usage(what, "give it a `name` that no built-in one has").into());
+    if text.is_some() {
+        refuse_built_in(&domain, named)?;
     }
     let (folder, config) = project.config()?;
     let mut store = writable(&config)?;
@@ -241,14 +240,23 @@ fn check(file: &Path) -> Result<()> {
     let name = file.display().to_string();
     let text = read(file, &name)?;
     let domain = domains::read(&text).map_err(|wrong| wrong_file(&name, &wrong))?;
+    refuse_built_in(&domain, &name)?;
     let (types, concepts, fields) = (domain.types.len(), domain.concepts.len(), domain.fields.len());
     output::say(&format!("{} is sound: {types} types, {concepts} concepts, {fields} fields of its own.", line(&name, 200)))
+}
+
+fn refuse_built_in(domain: &Domain, file: &str) -> Result<()> {
+    if domains::text(&domain.name).is_some() {
+        let what = format!("{}: a domain of your own can't be called {}", line(file, 80), domain.name);
+        return Err(Failure::usage(what, "give it a `name` that no built-in one has").into());
+    }
+    Ok(())
 }
 
 fn read(file: &Path, name: &str) -> Result<String> {
     files::whole_text(file, domains::MOST_BYTES).map_err(|error| {
         let known = domains::names().collect::<Vec<_>>().join(", ");
-        let what = format!("{} is no built-in domain, and can't be read as a file: {error}", line(name, 120));
+        let what = format!("{} can't be read as a domain's file: {error}", line(name, 120));
         Failure::new(what, format!("built in are {known}; `nmem domain show coding --toml` prints a file to begin from")).into()
     })
 }

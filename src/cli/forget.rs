@@ -215,6 +215,10 @@ fn told(plan: &Plan, dry_run: bool, from: &str) -> String {
     for (n, one, many) in parts.into_iter().filter(|(n, ..)| *n > 0) {
         out += &format!("  {}\n", count(n, one, many));
     }
+    if going.drawn > 0 {
+        let drawn = count(going.drawn, "memory", "memories");
+        out += &format!("  {drawn} drawn from them, as far as what is left doesn't say the same\n");
+    }
     for (path, n) in &plan.lines {
         out += &format!("  {} of {}\n", count(*n, "line", "lines"), path.display());
     }

@@ -200,7 +200,14 @@ pub fn remember(args: &RememberArguments) -> Result<()> {
     let memory = store.memory_by_row(id)?.context("the memory is gone again")?;
     match args.json {
         true => output::say(&memories::json(&memory).to_string()),
-        false => output::say(&format!("Remembered as m{id}{}: {}", if pin { ", pinned" } else { "" }, line(&memory.title, 100))),
+        false => {
+            let word = line(memories::word(&memory), 40);
+            output::say(&format!(
+                "Remembered as m{id} ({word}){}: {}",
+                if pin { ", pinned" } else { "" },
+                line(&memory.title, 100)
+            ))
+        }
     }
 }
 
@@ -231,7 +238,8 @@ pub fn pin(args: &PinArguments, pinned: bool) -> Result<()> {
     let mut store = writable(&config)?;
     let memory = memory(&store, &args.id)?;
     knowledge::pin(&mut store, &memory, pinned)?;
-    let told = if pinned { "is pinned: every session here is told of it" } else { "is no longer pinned" };
+    let project = line(memory.project.as_deref().unwrap_or("its project"), 60);
+    let told = if pinned { format!("is pinned: every session in {project} is told of it") } else { "is no longer pinned".into() };
     output::say(&format!("m{} {told}.", memory.id))
 }
 
@@ -278,7 +286,11 @@ fn object(text: &str) -> Result<Told> {
 fn in_editor(config: &Config, standing: &Told) -> Result<Told> {
     let editor = environment::editor().filter(|_| std::io::stdin().is_terminal());
     let Some(editor) = editor else {
-        return Err(Failure::usage("nothing is said to be changed", "give --title, --subtitle, … or set $EDITOR").into());
+        return Err(Failure::usage(
+            "nothing is said to be changed",
+            "give --title, --subtitle, …; in a terminal $VISUAL or $EDITOR opens it",
+        )
+        .into());
     };
     let path = config.files.value.folder().join(format!("edit-{}.json", files::unique()));
     files::replace_private(&path, &format!("{}\n", serde_json::to_string_pretty(standing)?))

@@ -173,6 +173,7 @@ pub struct MemoryRow {
     pub subtitle: Option<String>,
     pub body: Option<String>,
     pub content: Map<String, Value>,
+    pub project_id: Option<i64>,
     pub project: Option<String>,
     pub session: Option<i64>,
     /// The agent's own id of the session.

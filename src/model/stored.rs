@@ -98,6 +98,8 @@ pub struct Going {
     pub memories: Vec<i64>,
     /// They were named one by one: no rule makes them again.
     pub dismissed: bool,
+    /// How many memories were drawn from rows that go: they are drawn anew from what is left.
+    pub drawn: usize,
     /// Sessions that go whole, and what their agents call them.
     pub sessions: Vec<i64>,
     pub session_ids: Vec<String>,

@@ -79,6 +79,7 @@ pub fn whole(memory: &MemoryRow, style: Style) -> String {
     let unit = memory.unit.map(|unit| format!("u{unit}"));
     let session = memory.session.map(|session| format!("s{session}"));
     let place: Vec<String> = [unit, session].into_iter().flatten().collect();
+    fact("project", memory.project.as_ref().map(|project| line(project, 60)));
     fact("in", Some(place.join(" of ")).filter(|place| !place.is_empty()));
     fact("from", Some(memory.sources.join(" ")).filter(|list| !list.is_empty()));
     let estimated = if memory.tokens_estimated { ", estimated" } else { "" };

@@ -75,7 +75,14 @@ fn standing(sentence: &str) -> Option<Decided> {
         let before = sentence[..at].to_ascii_lowercase();
         let reported = before.split(|c: char| !c.is_alphanumeric()).any(|word| is_one_of(REPORTING, word));
         let conditional = before.trim_start().starts_with("if ") || before.contains(" if ");
-        if reported || conditional { None } else { settles(without_fillers(&sentence[at..])) }
+        if reported || conditional {
+            None
+        } else {
+            settles(
+                without_fillers(&sentence[at..]),
+                at == 0 || is_one_of("from now on|in future|please", before.trim_matches([' ', ','])),
+            )
+        }
     })
 }
 
@@ -101,7 +108,7 @@ fn without_fillers(clause: &str) -> &str {
     rest
 }
 
-fn settles(clause: &str) -> Option<Decided> {
+fn settles(clause: &str, begins: bool) -> Option<Decided> {
     let clause = clause.trim().trim_end_matches(['.', '!', ' ']);
     let lower = clause.to_ascii_lowercase();
     let decided = |chosen: &str, alternatives: Vec<String>| {
@@ -112,9 +119,12 @@ fn settles(clause: &str) -> Option<Decided> {
     let modal = ["you should ", "you must ", "we should ", "we must ", "it should ", "it must ", "should ", "must "];
     let order = modal.iter().find_map(|modal| lower.strip_prefix(modal)).unwrap_or(&lower);
     let order = order.strip_prefix("from now on ").or_else(|| order.strip_prefix("in future ")).unwrap_or(order);
+    let order = order.replacen("never ever ", "never ", 1);
     if let Some(rest) = order.strip_prefix("never ").or_else(|| order.strip_prefix("always ")) {
         let verb = rest.split([' ', ',']).next().unwrap_or_default();
-        return if is_one_of(ORDERS, verb) && words(rest) >= 2 { decided(clause, Vec::new()) } else { None };
+        // In the middle of a sentence only what is surely an order; at its beginning whatever may be a verb.
+        let orders = is_one_of(ORDERS, verb) || begins && may_order(verb);
+        return if orders && words(rest) >= 2 { decided(clause, Vec::new()) } else { None };
     }
     let together = TOGETHER.iter().find(|begin| lower.starts_with(**begin)).map_or(0, |begin| begin.len());
     let rest = lower.get(together..)?;
@@ -132,13 +142,24 @@ fn settles(clause: &str) -> Option<Decided> {
     let over = OVER.iter().filter_map(|over| Some((lower_object.find(over)?, over.len()))).min();
     match over {
         Some((at, length)) if at > 0 && object.is_char_boundary(at) && object.is_char_boundary(at + length) => {
-            let other = cut(object[at + length..].trim_matches([' ', ',', '.', '?']), 120);
+            let other = object[at + length..].split([',', ';', '(']).next().unwrap_or_default();
+            let other = cut(other.trim_matches([' ', ',', '.', '?']), 120);
             decided(&object[..at], vec![other])
         }
         // Without "let's" a verb alone may be an order for this moment: "use the file".
         _ if together > 0 && words(object) >= 2 && words(object) <= 25 => decided(object, Vec::new()),
         _ => None,
     }
+}
+
+/// Whether a word behind "always" or "never" can be a verb that orders: not what describes, and no verb of the third person,
+/// the past or the passive.
+fn may_order(word: &str) -> bool {
+    const DESCRIBES: Words = "the|a|an|this|that|these|those|my|your|our|his|her|its|their|it|he|she|they|in|on|at|by|for|from|with|to|of|as|again|more|mind|been|had|got|have|be|same|some|any|one|here|there|ever|quite|really|so|too|very|able|sure|true|false|empty|null|present|right|wrong|available|possible|open|closed|up|down|when|if|where|because|seen|shown|known|done|made|taken|given|written|gone|found|built|sent|kept|left|lost|told|slow|fast|good|bad|happy|fun|nice|seem|look|feel|get|thought|knew|saw|went|came|worked|not|just|only|also|about|like|under|over|into|after|before|would|could|should|will|can|may|might|must";
+    let plain = word.len() >= 3 && word.chars().all(|c| c.is_ascii_alphabetic() || c == '-');
+    let inflected = ["ed", "ing", "ly", "s"].iter().any(|end| word.ends_with(end))
+        && !["ss", "feed", "need", "bring", "process", "press"].iter().any(|end| word.ends_with(end));
+    plain && !inflected && !is_one_of(DESCRIBES, word)
 }
 
 /// Parts "X since Y" in two.
@@ -282,6 +303,8 @@ mod tests {
                 "let's use true/false and not on/off for the skip flag",
             ),
             ("Never commit to main.", "Never commit to main"),
+            ("Always weigh flour.", "Always weigh flour"),
+            ("From now on, never ever overmix the batter.", "never ever overmix the batter"),
             ("keep it compatible but always write \"steps_count\" now", "always write \"steps_count\" now"),
             ("You should always run the tests first!", "You should always run the tests first"),
             ("okay, let's rename turns to \"steps\" instead.", "let's rename turns to \"steps\" instead"),
@@ -300,6 +323,9 @@ mod tests {
     fn what_only_sounds_like_one_is_none() {
         for prompt in [
             "it always fails in CI",
+            "Always the same error",
+            "never seen this before",
+            "Always slow when it starts",
             "Field computed but never shown to user",
             "should we use X instead of Y?",
             "we never get there",

@@ -130,6 +130,20 @@ impl Store {
         going.memories.sort_unstable();
         going.memories.dedup();
         going.touched = touched.into_iter().filter(|id| !going.sessions.contains(id)).collect();
+        let gone: BTreeSet<String> =
+            going.prompts.iter().map(|id| format!("p{id}")).chain(going.tool_uses.iter().map(|id| format!("t{id}"))).collect();
+        let mut sources = self.conn.prepare(
+            "SELECT value FROM memories m, json_each(m.sources) WHERE m.session_id = ?1 AND NOT m.by_hand
+            AND m.id NOT IN (SELECT value FROM json_each(?2)) AND ?3 = m.id",
+        )?;
+        let mut of = self.conn.prepare("SELECT id FROM memories WHERE session_id = ?1 AND NOT by_hand")?;
+        let named = serde_json::to_string(&going.memories)?;
+        for session in &going.touched {
+            for id in of.query_map([session], |row| row.get::<_, i64>(0))?.collect::<Result<Vec<_>, _>>()? {
+                let drawn = sources.query_map(params![session, named, id], |row| row.get::<_, String>(0))?;
+                going.drawn += usize::from(drawn.filter_map(Result::ok).any(|source| gone.contains(&source)));
+            }
+        }
         let mut name = self.conn.prepare("SELECT name FROM projects WHERE id = ?1")?;
         for project in &going.projects {
             going.project_names.extend(name.query_row([project], |row| row.get::<_, String>(0)).ok());

@@ -7,7 +7,7 @@ use rusqlite::{Row, ToSql};
 
 const MEMORY: &str = "SELECT m.id, m.uuid, m.kind, m.type, m.title, m.subtitle, m.body, m.content, p.name, m.session_id,
     s.agent_session_id, m.work_unit_id, m.prompt_number, m.sources, m.platform, m.provenance, m.made_by, m.discovery_tokens,
-    m.tokens_estimated, m.created_at, m.pinned, m.by_hand, m.superseded_by
+    m.tokens_estimated, m.created_at, m.pinned, m.by_hand, m.superseded_by, m.project_id
   FROM memories m LEFT JOIN projects p ON p.id = m.project_id LEFT JOIN sessions s ON s.id = m.session_id";
 
 fn memory(row: &Row) -> rusqlite::Result<MemoryRow> {
@@ -21,6 +21,7 @@ fn memory(row: &Row) -> rusqlite::Result<MemoryRow> {
         subtitle: row.get(5)?,
         body: row.get(6)?,
         content: serde_json::from_str(&json(7)?).unwrap_or_default(),
+        project_id: row.get(23)?,
         project: row.get(8)?,
         session: row.get(9)?,
         agent_session_id: row.get(10)?,

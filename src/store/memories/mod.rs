@@ -210,7 +210,7 @@ impl Tx<'_> {
         for sql in [
             "DELETE FROM memory_files WHERE memory_id = ?1",
             "DELETE FROM memory_concepts WHERE memory_id = ?1",
-            "UPDATE memories SET superseded_by = NULL WHERE superseded_by = ?1",
+            "UPDATE memories SET superseded_by = (SELECT superseded_by FROM memories WHERE id = ?1) WHERE superseded_by = ?1",
             "DELETE FROM memories WHERE id = ?1",
         ] {
             self.tx.prepare_cached(sql)?.execute([id])?;
@@ -219,9 +219,10 @@ impl Tx<'_> {
     }
 
     /// Writes a memory as a person wants it; nobody else touches it again.
-    pub fn edit_memory(&self, id: i64, draft: &Clean<Draft>) -> Result<()> {
-        let sql = "UPDATE memories SET type = ?2, title = ?3, subtitle = ?4, body = ?5, content = ?6, provenance = 'user', by_hand = 1 WHERE id = ?1";
-        let values = params![id, draft.kind_type, draft.title, draft.subtitle, draft.body, content(draft)];
+    pub fn edit_memory(&self, id: i64, draft: &Clean<Draft>, own_words: bool) -> Result<()> {
+        let sql = "UPDATE memories SET type = ?2, title = ?3, subtitle = ?4, body = ?5, content = ?6,
+                     provenance = CASE WHEN ?7 THEN 'user' ELSE provenance END, by_hand = 1 WHERE id = ?1";
+        let values = params![id, draft.kind_type, draft.title, draft.subtitle, draft.body, content(draft), own_words];
         self.tx.prepare_cached(sql)?.execute(values)?;
         self.write_parts(id, draft)?;
         self.index_memory_again(id)
