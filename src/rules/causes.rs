@@ -41,7 +41,7 @@ pub fn cause(prose: &Prose) -> Option<&str> {
     let mut parts = prose.parts.iter().enumerate();
     let at = parts.find_map(|(at, part)| {
         let lower = part.text.to_ascii_lowercase();
-        let sure = !holds(UNSURE, &lower) && !part.text.ends_with('?');
+        let sure = !holds(UNSURE, &lower) && !part.text.ends_with('?') && !part.is_point;
         let named = holds(CAUSES, &lower) && words(&part.text) >= CAUSE_WORDS && sure && !part.text.ends_with(':');
         let below = (part.under.contains("root cause") || part.under == "cause" || part.under == "the problem")
             && !part.is_point

@@ -38,23 +38,27 @@ pub fn failures<'a>(tools: &[&'a ToolUseRow]) -> Vec<Failure<'a>> {
     let mut found: Vec<(String, Failure)> = Vec::new();
     let mut edited = false;
     for tool in tools.iter().copied() {
-        let open = found.iter_mut().filter(|(_, failure)| failure.passed.is_none());
+        let mut open = found.iter_mut().filter(|(_, failure)| failure.passed.is_none());
         if is_change(tool) {
             edited = true;
             open.for_each(|(_, failure)| failure.edits.push(tool));
             continue;
         }
         let Some(key) = key(tool) else { continue };
-        let mut same = open.filter(|(known, _)| *known == key);
         match tool.succeeded {
-            Some(false) => match same.next() {
+            Some(false) => match open.find(|(known, _)| *known == key) {
                 Some((_, failure)) => failure.failed.push(tool),
                 None => {
                     let failure = Failure { failed: vec![tool], edits: Vec::new(), passed: None, own_making: edited };
                     found.push((key, failure));
                 }
             },
-            Some(true) => same.for_each(|(_, failure)| failure.passed = Some(tool)),
+            // `lint && test` is a test that lints as well.
+            Some(true) => {
+                let ran: Vec<String> = programs(tool.content.as_deref().unwrap_or_default()).collect();
+                let same = open.filter(|(known, failure)| *known == key || ran.contains(&program(failure.command())));
+                same.for_each(|(_, failure)| failure.passed = Some(tool));
+            }
             None => {}
         }
     }

@@ -25,7 +25,7 @@ const I_DID: Words =
 /// First words of a proposal.
 const IMPERATIVE: Words = "then|also|create|use|add|get|remove|move|update|make|call|check|run|pass|return|set|change|keep|rename|extract|line|total|or";
 /// Words of what is still to do, or was the case before.
-const NOT_DONE: Words = " still | yet|more place|added import|added the import|added missing import|imports for|test output| would | could | should | might | we need | needs to | will |before:|after:|caveat|careful|note:|problem:|issue:|current|limitation| to do ";
+const NOT_DONE: Words = " still | yet|more place|added import|added the import|added missing import|imports for|test output| would | could | should | might | we need | needs to | will |before:|after:|now executing|now running|now implementing|first batch|next batch|caveat|careful|note:|problem:|issue:|current|limitation| to do ";
 /// Labels before what was done.
 const DONE_LABELS: Words = "fix|the fix|solution|result|change|changes|summary|now|root cause fix";
 /// Words of checks that went through, and of work that is fine.

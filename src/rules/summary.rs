@@ -91,8 +91,8 @@ pub fn summary(story: &UnitStory, turns: &[Turn], told: &[Told]) -> Option<Told>
     }
     let over: Vec<usize> = (0..turns.len()).collect();
     let key = format!("summary:u{}", story.unit);
-    let outcome = proven(story, turns);
-    let mut summary = Told::of_kind(MemoryKind::Summary, outcome, key, &request, over);
+    // How the unit went stands with the unit: a summary of several requests is not done or undone as a whole.
+    let mut summary = Told::of_kind(MemoryKind::Summary, None, key, &request, over);
     let (read, edited) = (files(&tools, false), files(&tools, true));
     let mut section = |name: &str, parts: Vec<String>| {
         let text = cut(&parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; "), SECTION);
