@@ -15,8 +15,8 @@ const TURNS: usize = 1;
 const OWN_TURNS: usize = 10;
 const OWN_UNITS: usize = 12;
 /// Memories that are gathered of each sort; how many are told, the room decides.
-const SETTLED: usize = 16;
-const OBSERVATIONS: usize = 60;
+const SETTLED: usize = 12;
+const OBSERVATIONS: usize = 24;
 /// A session whose client can't be asked counts as at work for so long after its last event.
 const SILENCE: Millis = 30 * 60_000;
 

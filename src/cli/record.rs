@@ -148,8 +148,11 @@ fn draw_memories(recorder: &Recorder, store: &mut Store, event: &Event, now: Mil
     let run = || drawn.and_then(|due| distiller.distil(store, &due));
     let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run))
         .unwrap_or_else(|_| Err(anyhow::anyhow!("panic while distilling")));
-    if let Err(error) = done {
-        log_error(&format!("no memories were drawn: {error:#}"));
+    match done {
+        Err(error) => log_error(&format!("no memories were drawn: {error:#}")),
+        // A long log would cost each hook of the session that begins.
+        Ok(units) if units > 0 && !ends => store.settle_all(),
+        Ok(_) => {}
     }
     if ends {
         if let Happening::SessionEnded { .. } = event.what {

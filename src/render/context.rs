@@ -228,7 +228,11 @@ fn piece(block: &mut Block, told: &UnitTold) {
     // What is summed up has its commits among the memories.
     let commits = if told.summary.is_some() { &[][..] } else { &unit.commits[..] };
     for commit in commits.iter().rev().take(COMMITS).rev() {
-        let sha = commit.sha.as_deref().map(|sha| format!("{} ", code(&sha[..sha.len().min(7)], 12))).unwrap_or_default();
+        let sha = commit
+            .sha
+            .as_deref()
+            .map(|sha| format!("{} ", code(&sha.chars().take(7).collect::<String>(), 12)))
+            .unwrap_or_default();
         block.push(&format!("  committed: {sha}{}", quoted(&commit.subject, 120)));
     }
     for (name, section) in [("learned", "learned"), ("failed, or to keep in mind", "notes"), ("left to do", "next_steps")] {

@@ -117,7 +117,7 @@ fn uncommitted(turns: &[Turn], edits: &[Edit], domain: &Domain) -> Option<Told> 
     let mut over: Vec<usize> = edits.iter().map(|(turn, _)| *turn).collect();
     over.dedup();
     let own = |said: &&str| is_about(said, edits);
-    let refused = |at: usize| turns.get(at + 1).is_some_and(Turn::refuses);
+    let refused = |at: usize| turns.get(at + 1).is_some_and(|next| next.refuses);
     let says_done = |at: usize| turns[at].prose.done().filter(own).filter(|_| !refused(at));
     // What was reported last holds; where nobody said what was done, only the summary names the files.
     let last =
@@ -166,16 +166,23 @@ fn kind_of(named: Option<Finding>, text: &str, edits: &[Edit], domain: &Domain) 
 
 /// Whether a later message takes back what an earlier one reported: it removes or reverts something of the same words.
 pub fn overtaken(said: &str, later: &[Turn]) -> bool {
-    let names = |text: &str| -> Vec<String> {
-        text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() >= 5).map(str::to_lowercase).collect()
-    };
     let own = names(said);
-    let mut parts = later.iter().flat_map(|turn| &turn.prose.parts);
-    parts.any(|part| {
-        let takes_back = is_one_of("removed|reverted|dropped|replaced|undid|deleted|switched|renamed", &first_word(&part.text));
-        let shared = names(&part.text).iter().filter(|name| own.contains(name)).count();
-        (takes_back || part.text.contains("no longer")) && shared >= 2
-    })
+    let shared = |taken: &Vec<String>| taken.iter().filter(|name| own.contains(name)).count();
+    later.iter().flat_map(|turn| &turn.takes_back).any(|taken| shared(taken) >= 2)
+}
+
+/// The words of each part of a message that takes something back.
+pub fn taken_back(prose: &Prose) -> Vec<Vec<String>> {
+    let takes_back = |text: &str| {
+        is_one_of("removed|reverted|dropped|replaced|undid|deleted|switched|renamed", &first_word(text))
+            || text.contains("no longer")
+    };
+    prose.parts.iter().filter(|part| takes_back(&part.text)).map(|part| names(&part.text)).collect()
+}
+
+/// The longer words of a text, by which two texts are seen to be about the same.
+fn names(text: &str) -> Vec<String> {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() >= 5).map(str::to_lowercase).collect()
 }
 
 /// What was asked, quoted.

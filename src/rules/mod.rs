@@ -129,3 +129,87 @@ fn shares(turns: &[Turn], told: &[Told]) -> Vec<Option<(i64, bool)>> {
     }
     shares
 }
+
+#[cfg(test)]
+mod tests {
+    use super::failures::testing::tool;
+    use super::*;
+    use crate::model::{PromptRow, Reach};
+    use proptest::prelude::*;
+
+    fn story(said: &[(bool, String)], commands: &[(u8, String, bool)]) -> UnitStory {
+        let prompt = |(id, (by_user, text)): (i64, &(bool, String))| PromptRow {
+            id,
+            session_id: 1,
+            number: id / 2 + 1,
+            source: if *by_user { "user" } else { "agent" }.into(),
+            kind: if *by_user { "prompt" } else { "closing" }.into(),
+            agent_id: None,
+            text: text.clone(),
+            received_at: id,
+        };
+        let used = |(id, (kind, text, ok)): (i64, &(u8, String, bool))| {
+            let kind = ["command", "edit", "read", "fetch"][usize::from(*kind % 4)];
+            let mut tool = tool(id, kind, text, *ok);
+            tool.prompt_id = Some(id % 4);
+            tool.outcome = Some(text.clone());
+            tool.input = Some(text.clone());
+            tool
+        };
+        UnitStory {
+            unit: 1,
+            session: 1,
+            intent: said.first().map(|(_, text)| text.clone()),
+            outcome: Some("done".into()),
+            evidence: Some("1 commit".into()),
+            platform: "claude-code".into(),
+            project: None,
+            folder: None,
+            prompts: (0..).zip(said).map(prompt).collect(),
+            costs: Vec::new(),
+            tools: (0..).zip(commands).map(used).collect(),
+            reach: Reach::Whole,
+            open_tasks: Vec::new(),
+            seen: None,
+            mark: None,
+            domain: None,
+        }
+    }
+
+    fn domain() -> Domain {
+        toml::from_str(include_str!("../../presets/coding.toml")).unwrap()
+    }
+
+    /// Words of which rules make much, in any order, beside anything else.
+    const TEXT: &str = "(always |never |use |let's |go with |, not | because |root cause: |the bug was |option 1|2\\. |- |\\* |# |```\n|\\||> |\n|\n\n|Next: |`|\"|“|”|İ|記憶|\\.|\\?|!|:|git commit -m |<<'EOF'\n|\\PC){0,60}";
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(128))]
+        #[test]
+        fn whatever_was_said_and_done_gives_sound_memories(
+            said in prop::collection::vec((any::<bool>(), TEXT), 0..8),
+            commands in prop::collection::vec((any::<u8>(), TEXT, any::<bool>()), 0..12),
+        ) {
+            let drafts = drafts(&story(&said, &commands), &domain());
+            for draft in &drafts {
+                prop_assert!(!draft.title.contains('\n') && draft.title.chars().count() <= 145, "{}", draft.title);
+                prop_assert!(draft.concepts.len() <= 5);
+                let words = draft.subtitle.as_deref().unwrap_or_default().split_whitespace().count();
+                prop_assert!(words <= crate::model::SUBTITLE_WORDS, "{:?}", draft.subtitle);
+            }
+            let keys: std::collections::BTreeSet<_> = drafts.iter().map(|draft| &draft.key).collect();
+            prop_assert_eq!(keys.len(), drafts.len(), "each memory has a key of its own");
+        }
+    }
+
+    #[test]
+    fn a_long_and_stubborn_text_costs_milliseconds() {
+        let long = "e.g. no. removed the tables of users and orders. ".repeat(160);
+        let said: Vec<(bool, String)> = (0..120).map(|n| (n % 2 == 0, long.clone())).collect();
+        let commands: Vec<(u8, String, bool)> =
+            (0..400_u16).map(|n| ((n % 3) as u8, format!("go test ./p{n}"), n % 5 != 0)).collect();
+        let begun = std::time::Instant::now();
+        drafts(&story(&said, &commands), &domain());
+        assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{:?} unoptimised", begun.elapsed());
+    }
+}

@@ -168,8 +168,8 @@ pub fn sentences(text: &str) -> Vec<String> {
             '。' | '！' | '？' => true,
             '!' | '?' => stands_alone,
             '.' => {
-                stands_alone
-                    && !ABBREVIATIONS.iter().any(|short| text[from..at].to_lowercase().rsplit([' ', '(']).next() == Some(short))
+                let word = text[from..at].rsplit([' ', '(']).next().unwrap_or_default();
+                stands_alone && !(word.len() < 8 && ABBREVIATIONS.contains(&word.to_lowercase().as_str()))
             }
             _ => false,
         };

@@ -163,7 +163,7 @@ pub fn task(story: &UnitStory, turns: &[Turn], told: &[Told]) -> Option<Told> {
         _ => return None,
     };
     // Somebody who says later that it does not do knows better than a check.
-    if success && turns.iter().skip(1).any(Turn::refuses) {
+    if success && turns.iter().skip(1).any(|turn| turn.refuses) {
         return None;
     }
     let (request, _) = request(story, turns).filter(|(text, is_clear)| *is_clear && !text.ends_with('?'))?;

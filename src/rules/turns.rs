@@ -1,5 +1,6 @@
 //! A unit as a sequence of turns: what was asked, what was done, what was answered.
 
+use super::changes::{overtaken, taken_back};
 use super::cues::{Words, holds};
 use super::left::split_left;
 use super::own_words::own_sentences;
@@ -17,6 +18,10 @@ pub struct Turn<'a> {
     pub closing: Option<&'a PromptRow>,
     pub prose: Prose,
     pub tools: Vec<&'a ToolUseRow>,
+    /// What its message takes back, in words.
+    pub takes_back: Vec<Vec<String>>,
+    /// Its prompt says that what was done before it does not do, or is to be otherwise.
+    pub refuses: bool,
     /// Tokens, and whether they are an estimate.
     pub cost: (i64, bool),
 }
@@ -29,8 +34,16 @@ const CHARACTERS: i64 = 4;
 /// Takes a unit apart. Calls of tools that the domain passes over are left out, and so are files that it ignores.
 pub fn turns<'a>(story: &'a UnitStory, domain: &Domain) -> Vec<Turn<'a>> {
     let mut turns: Vec<Turn> = Vec::new();
-    let new =
-        |number: i64, asked| Turn { number, asked, closing: None, prose: Prose::default(), tools: Vec::new(), cost: (0, true) };
+    let new = |number: i64, asked| Turn {
+        number,
+        asked,
+        closing: None,
+        prose: Prose::default(),
+        tools: Vec::new(),
+        takes_back: Vec::new(),
+        refuses: false,
+        cost: (0, true),
+    };
     for prompt in &story.prompts {
         match prompt.source.as_str() {
             "user" => turns.push(new(prompt.number, Some(prompt))),
@@ -57,11 +70,13 @@ pub fn turns<'a>(story: &'a UnitStory, domain: &Domain) -> Vec<Turn<'a>> {
     }
     for turn in &mut turns {
         let closing = turn.closing.map_or("", |closing| &closing.text);
+        turn.refuses = refuses(turn.asked.map_or("", |asked| &asked.text));
         // What is left to do is told as that, and as nothing else.
         turn.prose = match split_left(closing) {
             Some((before, _)) => Prose::of(&before),
             None => Prose::of(closing),
         };
+        turn.takes_back = taken_back(&turn.prose);
         turn.cost = match story.costs.iter().find(|(number, _)| *number == turn.number) {
             Some((_, tokens)) => (*tokens, false),
             None => (estimate(turn), true),
@@ -77,16 +92,14 @@ fn estimate(turn: &Turn) -> i64 {
     said.chain(used).sum::<usize>() as i64 / CHARACTERS
 }
 
+fn refuses(prompt: &str) -> bool {
+    own_sentences(prompt).iter().take(3).any(|sentence| holds(REFUSALS, &format!(" {} ", sentence.to_lowercase())))
+}
+
 impl Turn<'_> {
     /// What its memories are drawn from: the question and the answer.
     pub fn said(&self) -> Vec<Source> {
         self.asked.iter().chain(&self.closing).map(|prompt| Source::Prompt(prompt.id)).collect()
-    }
-
-    /// Whether a prompt says that what was done before it does not do, or is to be otherwise.
-    pub fn refuses(&self) -> bool {
-        let own = own_sentences(self.asked.map_or("", |asked| &asked.text));
-        own.iter().take(3).any(|sentence| holds(REFUSALS, &format!(" {} ", sentence.to_lowercase())))
     }
 
     /// Whether files were changed or a commit was made in it.
@@ -134,7 +147,7 @@ pub fn commit(tool: &ToolUseRow) -> Option<(Option<&str>, Option<&str>)> {
 
 /// What was reported as done in a turn, unless the next prompt refuses it or a later message takes it back.
 pub fn result<'a>(turns: &'a [Turn], at: usize) -> Option<&'a str> {
-    let refused = turns.get(at + 1).is_some_and(Turn::refuses);
+    let refused = turns.get(at + 1).is_some_and(|next| next.refuses);
     let said = turns[at].prose.done().filter(|said| reports(said) && !refused)?;
-    (!super::changes::overtaken(said, &turns[at + 1..])).then_some(said)
+    (!overtaken(said, &turns[at + 1..])).then_some(said)
 }
