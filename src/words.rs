@@ -1,4 +1,5 @@
-//! How a written word is cut: identifiers at their humps, CJK recognised. What is done with the parts is others' affair.
+//! How written words are cut and compared: identifiers at their humps, CJK recognised, texts to a length. What is done with
+//! the parts is others' affair.
 
 /// Cuts `parseHTTPResponse2` into parse, HTTP, Response2: before a capital that follows a small letter or a digit, and
 /// before the last capital of a run that a small letter follows.
@@ -22,6 +23,34 @@ pub fn humps(word: &str) -> Vec<&str> {
 /// Han, kana and Hangul: the scripts that are written without spaces, or with endings glued on.
 pub fn is_cjk(c: char) -> bool {
     matches!(c as u32, 0x3040..=0x30FF | 0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xAC00..=0xD7AF | 0xF900..=0xFAFF | 0x20000..=0x3FFFF)
+}
+
+/// At most so many characters, cut between words, with `…` where something is missing.
+pub fn cut(text: &str, most: usize) -> String {
+    let text = text.trim();
+    if text.chars().count() <= most {
+        return text.to_string();
+    }
+    let head: String = text.chars().take(most.saturating_sub(1)).collect();
+    let at = head.rfind(char::is_whitespace).filter(|at| *at > head.len() / 2).unwrap_or(head.len());
+    // A code mark that is opened is closed.
+    let head = head[..at].trim_end_matches([',', ';', ':', '-', ' ', '(']);
+    let tick = if head.matches('`').count() % 2 == 1 { "`" } else { "" };
+    format!("{head}…{tick}")
+}
+
+/// At most so many words.
+pub fn cut_words(text: &str, most: usize) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    if words.len() <= most { words.join(" ") } else { cut(&format!("{}…", words[..most].join(" ")), usize::MAX) }
+}
+
+/// Whether two texts say the same but for case, marks and a cut end.
+pub fn alike(a: &str, b: &str) -> bool {
+    let bare = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>();
+    let (a, b) = (bare(a), bare(b));
+    let (short, long) = if a.len() < b.len() { (&a, &b) } else { (&b, &a) };
+    !short.is_empty() && long.starts_with(short.as_str()) && short.len() * 4 >= long.len()
 }
 
 #[cfg(test)]

@@ -139,6 +139,42 @@ pub fn agent_session() -> Option<String> {
     env("CLAUDE_CODE_SESSION_ID")
 }
 
+/// A key of the user's, by the name of its variable; none where a hook's project has set it.
+pub fn secret(name: &str) -> Option<String> {
+    let name = name.trim();
+    let sound = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    // A key is part of a header: it can hold no line end.
+    env(name).filter(|key| sound && key.chars().all(|c| c.is_ascii_graphic()))
+}
+
+/// The proxy through which other machines are reached; none that a hook's project has set.
+pub fn proxy() -> Option<String> {
+    ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"].into_iter().find_map(env)
+}
+
+/// A program of the user's, by its name: from PATH, absolute, and neither from a hook's project nor by a PATH of its own.
+pub fn program(name: &str) -> Option<PathBuf> {
+    let path = env("PATH")?;
+    let is_there = |path: &PathBuf| path.is_absolute() && !is_in_project(path) && path.is_file();
+    std::env::split_paths(&path).flat_map(|folder| PROGRAM_ENDINGS.map(|end| folder.join(format!("{name}{end}")))).find(is_there)
+}
+
+#[cfg(not(windows))]
+const PROGRAM_ENDINGS: [&str; 1] = [""];
+#[cfg(windows)]
+const PROGRAM_ENDINGS: [&str; 2] = [".exe", ".cmd"];
+
+/// Variables that a hook's project has set; `None`: its settings can't be read, so any may be.
+pub fn set_by_project() -> Option<Vec<String>> {
+    DOUBT.get().map_or(Some(Vec::new()), |doubt| doubt.set.clone())
+}
+
+/// When this process was started, as near as it can tell.
+pub fn started() -> std::time::Instant {
+    static STARTED: OnceLock<std::time::Instant> = OnceLock::new();
+    *STARTED.get_or_init(std::time::Instant::now)
+}
+
 /// The person's editor.
 pub fn editor() -> Option<String> {
     ["VISUAL", "EDITOR"].into_iter().find_map(env).filter(|editor| !editor.trim().is_empty())

@@ -24,6 +24,8 @@ pub fn apply(config: &mut Config, text: &str) -> Result<(), Wrong> {
             }
         } else if key == "retention" {
             retention(config, &value)?;
+        } else if key == "llm" {
+            config.llm.read(&value, &mut config.unknown)?;
         } else if !set(config, &key, &value, Source::File)? {
             config.unknown.push(key);
         }
@@ -42,6 +44,11 @@ pub fn set(config: &mut Config, key: &str, value: &toml::Value, source: Source) 
                 value.as_integer().and_then(|n| usize::try_from(n).ok()).filter(|n| (500..=CONTEXT_BYTES_MAX).contains(n));
             config.context_bytes =
                 Setting { value: bytes.ok_or_else(|| wrong(key, "a number from 500 to 9000", value))?, source };
+        }
+        "language" => {
+            let tag = value.as_str().filter(|tag| is_language(tag));
+            let tag = tag.ok_or_else(|| wrong(key, "\"auto\", or a tag such as \"de\" or \"pt-BR\"", value))?;
+            config.language = Setting { value: tag.to_string(), source };
         }
         "skip_tools" => config.skip_tools = Setting { value: strings(key, value)?, source },
         "ignore" => config.ignore = Setting { value: strings(key, value)?, source },
@@ -63,6 +70,13 @@ fn retention(config: &mut Config, value: &toml::Value) -> Result<(), Wrong> {
         config.tool_uses_days = Setting { value: days, source: Source::File };
     }
     Ok(())
+}
+
+/// BCP 47, roughly, or a language's name in one word: it becomes part of what a model is told, so it can be no sentence.
+pub fn is_language(tag: &str) -> bool {
+    let parts: Vec<&str> = tag.split('-').collect();
+    let letters = |part: &&str| (2..=12).contains(&part.len()) && part.chars().all(|c| c.is_ascii_alphanumeric());
+    parts.len() <= 3 && parts.iter().all(letters)
 }
 
 fn wrong(key: &str, wanted: &str, value: &toml::Value) -> Wrong {

@@ -1,7 +1,9 @@
 //! The user's rules for folders: `[[folder]]` in the config file, of which the first that matches counts.
 
 use super::file::{Wrong, boolean, inject, text};
+use super::llm::provider;
 use super::{Inject, Setting, Source};
+use crate::model::Provider;
 use std::path::{Path, PathBuf};
 
 /// One rule. What it doesn't say stays as it is elsewhere.
@@ -14,6 +16,8 @@ pub struct Rule {
     /// The project's name, set by hand.
     pub project: Option<String>,
     pub database: Option<PathBuf>,
+    /// Which model may see what is recorded there.
+    pub provider: Option<Provider>,
 }
 
 impl Rule {
@@ -28,6 +32,7 @@ impl Rule {
                 "inject" => rule.inject = Some(inject(key, value)?),
                 "project" => rule.project = Some(text(key, value)?).filter(|name| !name.trim().is_empty()),
                 "database" => rule.database = Some(PathBuf::from(expanded(&text(key, value)?, home))),
+                "provider" => rule.provider = Some(provider(key, value)?),
                 _ => unknown.push(format!("folder.{key}")),
             }
         }

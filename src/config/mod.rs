@@ -7,6 +7,7 @@
 pub mod environment;
 mod file;
 mod folders;
+pub mod llm;
 pub mod repository;
 pub mod switches;
 
@@ -15,6 +16,7 @@ use crate::files;
 use crate::model::Files;
 use anyhow::Result;
 use folders::{Rule, expanded};
+use llm::Llm;
 use repository::Wishes;
 use sha2::{Digest, Sha256};
 use std::fmt;
@@ -103,6 +105,10 @@ pub struct Config {
     pub redact: Setting<Vec<String>>,
     /// Keep up to 2 kB of the agent's thinking from the transcript.
     pub thinking: Setting<bool>,
+    /// In which language memories are written: a tag such as `de`, or `auto`: as the prompts are.
+    pub language: Setting<String>,
+    /// Which model is asked.
+    pub llm: Llm,
     /// Days that raw tool uses are kept; 0: for ever.
     pub tool_uses_days: Setting<u32>,
     /// The project's name, where it was set by hand for the place.
@@ -194,6 +200,8 @@ impl Config {
             ignore: Setting::default(IGNORE.map(String::from).to_vec()),
             redact: Setting::default(Vec::new()),
             thinking: Setting::default(true),
+            language: Setting::default("auto".to_string()),
+            llm: Llm::default(),
             tool_uses_days: Setting::default(180),
             project: Setting::default(None),
             domain: Setting::default(None),
@@ -218,9 +226,13 @@ impl Config {
             rule.put(&rule.enabled, &mut self.enabled);
             rule.put(&rule.inject, &mut self.inject);
             rule.put(&rule.project.clone().map(Some), &mut self.project);
+            rule.put(&rule.provider, &mut self.llm.provider);
             if let Some(db) = rule.database.clone().filter(|_| !matches!(self.files.source, Source::Environment(_))) {
                 self.files = Setting { value: with_spare_places(Files::of(db, false)), source: rule.source() };
             }
+        }
+        if let Some((wishes, tag)) = wishes.iter().find_map(|w| Some((w, w.language()?))) {
+            self.language = Setting { value: tag.to_string(), source: Source::Repository(wishes.path.clone()) };
         }
         if let Some((wishes, name)) = wishes.iter().find_map(|w| Some((w, w.domain()?))) {
             self.domain = Setting { value: Some(name.to_string()), source: Source::Repository(wishes.path.clone()) };
@@ -308,10 +320,10 @@ mod tests {
 
     #[test]
     fn what_the_file_says_counts_and_is_known_to_come_from_it() {
-        let config = applied("inject = \"start\"\nskip_tools = [\"A\"]\n[llm]\nprovider = \"none\"\n").unwrap();
+        let config = applied("inject = \"start\"\nskip_tools = [\"A\"]\n[llm]\nprovider = \"none\"\ntemperature = 1\n").unwrap();
         assert_eq!((config.inject.value, config.inject.source), (Inject::Start, Source::File));
         assert_eq!(config.enabled.source, Source::Default);
-        assert_eq!(config.unknown, ["llm"]);
+        assert_eq!(config.unknown, ["llm.temperature"]);
     }
 
     #[test]

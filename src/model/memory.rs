@@ -73,7 +73,7 @@ impl Provenance {
 }
 
 /// What a memory is drawn from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Source {
     ToolUse(i64),
     Prompt(i64),

@@ -5,6 +5,7 @@
 
 mod domain;
 mod event;
+mod llm;
 mod memory;
 mod recalled;
 mod stored;
@@ -13,6 +14,7 @@ mod unit;
 
 pub use domain::*;
 pub use event::*;
+pub use llm::*;
 pub use memory::*;
 pub use recalled::*;
 pub use stored::*;

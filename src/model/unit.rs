@@ -1,6 +1,6 @@
 //! Work units as they are read back.
 
-use super::{Made, Millis, PromptRow, Tokens, ToolUseRow};
+use super::{CLOSING, CONTENT, FAILURE, Limit, Made, Millis, NAME, PROMPT, PromptRow, SUBJECT, Texts, Tokens, ToolUseRow};
 use serde_json::{Map, Value};
 
 /// A work unit, whole.
@@ -111,4 +111,28 @@ pub enum Reach {
     End,
     /// Tool uses of it have gone with time: what was drawn from them can't be drawn again.
     Trimmed,
+}
+
+impl Texts for UnitStory {
+    fn texts(&mut self, visit: &mut dyn FnMut(&mut String, Limit)) {
+        for prompt in &mut self.prompts {
+            visit(&mut prompt.text, if prompt.source == "user" { PROMPT } else { CLOSING });
+        }
+        self.open_tasks.iter_mut().for_each(|task| visit(task, SUBJECT));
+        for tool in &mut self.tools {
+            for name in ["description", "response"] {
+                if let Some(Value::String(text)) = tool.metadata.get_mut(name) {
+                    visit(text, FAILURE);
+                }
+            }
+        }
+        let own = self.intent.iter_mut().map(|text| (text, PROMPT));
+        let of_tools = self.tools.iter_mut().flat_map(|tool| {
+            let ToolUseRow { path, content, input, outcome, .. } = tool;
+            [(path, NAME), (content, CONTENT), (input, FAILURE), (outcome, FAILURE)]
+                .into_iter()
+                .filter_map(|(text, limit)| Some((text.as_mut()?, limit)))
+        });
+        own.chain(of_tools).for_each(|(text, limit)| visit(text, limit));
+    }
 }

@@ -2,6 +2,7 @@
 //! since what stands in them is not said but shown.
 
 use crate::words::is_cjk;
+pub use crate::words::{cut, cut_words};
 
 /// A closing message in parts, in order.
 #[derive(Debug, Default)]
@@ -187,26 +188,6 @@ pub fn sentences(text: &str) -> Vec<String> {
 pub fn words(text: &str) -> usize {
     let spaced = text.split_whitespace().filter(|word| word.chars().any(|c| c.is_alphanumeric() && !is_cjk(c))).count();
     spaced + text.chars().filter(|c| is_cjk(*c)).count() / 2
-}
-
-/// At most so many characters, cut between words, with `…` where something is missing.
-pub fn cut(text: &str, most: usize) -> String {
-    let text = text.trim();
-    if text.chars().count() <= most {
-        return text.to_string();
-    }
-    let head: String = text.chars().take(most.saturating_sub(1)).collect();
-    let at = head.rfind(char::is_whitespace).filter(|at| *at > head.len() / 2).unwrap_or(head.len());
-    // A code mark that is opened is closed.
-    let head = head[..at].trim_end_matches([',', ';', ':', '-', ' ', '(']);
-    let tick = if head.matches('`').count() % 2 == 1 { "`" } else { "" };
-    format!("{head}…{tick}")
-}
-
-/// At most so many words.
-pub fn cut_words(text: &str, most: usize) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    if words.len() <= most { words.join(" ") } else { cut(&format!("{}…", words[..most].join(" ")), usize::MAX) }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::prose::{cut, cut_words};
 use super::turns::Turn;
 use super::{Cue, Finding};
 use crate::model::{Domain, Draft, MemoryFile, MemoryKind, Provenance, SUBTITLE_WORDS, Source};
+pub use crate::words::alike;
 use serde_json::{Map, Value};
 
 /// Characters of a title, of a fact, and of a narrative.
@@ -153,12 +154,4 @@ fn thinned(sources: Vec<Source>) -> Vec<Source> {
     }
     let (head, tail) = (&sources[..SOURCES / 2], &sources[sources.len() - SOURCES / 2..]);
     [head, tail].concat()
-}
-
-/// Whether two texts say the same but for case, marks and a cut end.
-pub fn alike(a: &str, b: &str) -> bool {
-    let bare = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>();
-    let (a, b) = (bare(a), bare(b));
-    let (short, long) = if a.len() < b.len() { (&a, &b) } else { (&b, &a) };
-    !short.is_empty() && long.starts_with(short.as_str()) && short.len() * 4 >= long.len()
 }

@@ -1,0 +1,282 @@
+//! `[llm]`: which model is asked, where, and how much. Only the user's own file switches one on: a key that lies in the
+//! environment does not, and no repository can (DESIGN §6, §7).
+
+use super::file::{Wrong, text};
+use super::{Setting, Source, environment};
+use crate::error::Failure;
+use crate::model::{Endpoint, Files, Program, Provider};
+use anyhow::Result;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// When a model is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// At Stop, where a call is due.
+    Stop,
+    /// When a person says `nmem distil`.
+    Manual,
+}
+
+impl When {
+    /// The word of the config file.
+    pub fn name(self) -> &'static str {
+        match self {
+            When::Stop => "stop",
+            When::Manual => "manual",
+        }
+    }
+}
+
+/// Seconds that a Stop may wait at most: two less than the time that its hook is given by `nmem install`.
+pub const STOP_SECONDS_MAX: u32 = 28;
+
+/// All of `[llm]`.
+#[derive(Clone, Debug)]
+pub struct Llm {
+    pub provider: Setting<Provider>,
+    pub base_url: Setting<String>,
+    pub model: Setting<String>,
+    /// The name of the variable, never the key.
+    pub api_key_env: Setting<String>,
+    pub when: Setting<When>,
+    pub stop_seconds: Setting<u32>,
+    /// Tokens in 24 hours.
+    pub daily_tokens: Setting<i64>,
+}
+
+impl Default for Llm {
+    fn default() -> Llm {
+        Llm {
+            provider: Setting::default(Provider::None),
+            base_url: Setting::default(String::new()),
+            model: Setting::default(String::new()),
+            api_key_env: Setting::default(String::new()),
+            when: Setting::default(When::Stop),
+            stop_seconds: Setting::default(8),
+            daily_tokens: Setting::default(200_000),
+        }
+    }
+}
+
+impl Llm {
+    /// Reads the table; keys that aren't known are added to `unknown`.
+    pub(super) fn read(&mut self, value: &toml::Value, unknown: &mut Vec<String>) -> Result<(), Wrong> {
+        for (key, value) in value.as_table().ok_or("`llm` must be written as [llm]")? {
+            let name = format!("llm.{key}");
+            let texts = match key.as_str() {
+                "base_url" => &mut self.base_url,
+                "model" => &mut self.model,
+                "api_key_env" => &mut self.api_key_env,
+                "provider" => {
+                    self.provider = Setting { value: provider(&name, value)?, source: Source::File };
+                    continue;
+                }
+                "when" => {
+                    let known = [When::Stop, When::Manual].into_iter().find(|when| value.as_str() == Some(when.name()));
+                    let value = known.ok_or_else(|| format!("`{name}` must be \"stop\" or \"manual\""))?;
+                    self.when = Setting { value, source: Source::File };
+                    continue;
+                }
+                "stop_seconds" => {
+                    let seconds = value.as_integer().and_then(|n| u32::try_from(n).ok());
+                    let seconds = seconds.filter(|n| (1..=STOP_SECONDS_MAX).contains(n));
+                    let value = seconds.ok_or_else(|| format!("`{name}` must be a number from 1 to {STOP_SECONDS_MAX}"))?;
+                    self.stop_seconds = Setting { value, source: Source::File };
+                    continue;
+                }
+                "daily_tokens" => {
+                    let value = value.as_integer().filter(|n| *n >= 0);
+                    let value = value.ok_or_else(|| format!("`{name}` must be a number of tokens; 0 asks no model"))?;
+                    self.daily_tokens = Setting { value, source: Source::File };
+                    continue;
+                }
+                _ => {
+                    unknown.push(name);
+                    continue;
+                }
+            };
+            *texts = Setting { value: text(&name, value)?.trim().to_string(), source: Source::File };
+        }
+        if !self.base_url.value.is_empty() {
+            check_url(&self.base_url.value).map_err(|why| format!("`llm.base_url` {why}"))?;
+        }
+        Ok(())
+    }
+
+    /// How long a Stop waits for a model.
+    pub fn stop_limit(&self) -> Duration {
+        Duration::from_secs(u64::from(self.stop_seconds.value))
+    }
+
+    /// Where a call would go; `None` where no model is named. `files` say where a program may run.
+    ///
+    /// # Errors
+    /// What is missing in the config file, in the environment, or on PATH.
+    pub fn endpoint(&self, files: &Files) -> Result<Option<Endpoint>> {
+        let provider = self.provider.value;
+        let (url, model, key) = match provider {
+            Provider::None => return Ok(None),
+            Provider::Anthropic => ("https://api.anthropic.com", "claude-haiku-4-5", "ANTHROPIC_API_KEY"),
+            Provider::OpenAi => ("https://api.openai.com/v1", "", "OPENAI_API_KEY"),
+            Provider::Claude => ("", "haiku", ""),
+        };
+        let or = |own: &str, usual: &str| if own.is_empty() { usual.to_string() } else { own.to_string() };
+        let base_url = or(&self.base_url.value, url).trim_end_matches('/').to_string();
+        let is_loopback = is_loopback(&base_url);
+        let model = or(&self.model.value, model);
+        let endpoint = Endpoint { provider, base_url, model, key: None, proxy: None, is_loopback, program: None };
+        if endpoint.model.is_empty() {
+            return Err(Failure::new("[llm] names no model", "write `model = \"…\"` into [llm]").into());
+        }
+        if provider == Provider::Claude {
+            return Ok(Some(Endpoint { program: Some(program(files)?), ..endpoint }));
+        }
+        let name = or(&self.api_key_env.value, key);
+        let key = environment::secret(&name);
+        if key.is_none() && !(provider == Provider::OpenAi && is_loopback) {
+            let what = format!("no key for [llm]: {name} is not set, or this project sets it");
+            return Err(Failure::new(what, format!("set {name}, or name another variable in `api_key_env`")).into());
+        }
+        let proxy = if is_loopback { None } else { environment::proxy() };
+        Ok(Some(Endpoint { key, proxy, ..endpoint }))
+    }
+
+    /// Where memories would be sent, for a person: a host, or the program.
+    pub fn destination(&self) -> Option<String> {
+        let endpoint = match self.provider.value {
+            Provider::None => return None,
+            Provider::Claude => return Some("the claude program".to_string()),
+            Provider::Anthropic if self.base_url.value.is_empty() => "https://api.anthropic.com",
+            Provider::OpenAi if self.base_url.value.is_empty() => "https://api.openai.com",
+            _ => &self.base_url.value,
+        };
+        host(endpoint).map(String::from)
+    }
+}
+
+/// What would tell the program that it runs inside itself, and lead it to the session that goes on there.
+const OF_A_SESSION: [&str; 9] = [
+    "CLAUDECODE",
+    "CLAUDE_CODE_ENTRYPOINT",
+    "CLAUDE_CODE_SESSION_ID",
+    "CLAUDE_CODE_SSE_PORT",
+    "CLAUDE_CODE_SIMPLE",
+    "CLAUDE_CODE_CHILD_SESSION",
+    "CLAUDE_ENV_FILE",
+    "CLAUDE_PID",
+    "CLAUDE_PROJECT_DIR",
+];
+
+/// The `claude` program, and what it needs to run by itself.
+fn program(files: &Files) -> Result<Program> {
+    let missing = || Failure::new("the claude program is not on PATH", "install it, or choose another `provider` in [llm]");
+    let set = environment::set_by_project();
+    let doubtful =
+        || Failure::new("this project's .claude/settings.json can't be read", "mend it; no model is asked here meanwhile");
+    let hidden = set.ok_or_else(doubtful)?.into_iter().chain(OF_A_SESSION.map(String::from)).collect();
+    let guard: PathBuf = std::env::current_exe()?;
+    Ok(Program {
+        path: environment::program("claude").ok_or_else(missing)?,
+        guard,
+        folder: files.folder().join(OBSERVER),
+        hidden,
+    })
+}
+
+/// The folder in which a program is asked: nothing is in it, and sessions of it are nobody's.
+pub const OBSERVER: &str = "observer";
+
+/// A provider's name.
+pub fn provider(key: &str, value: &toml::Value) -> Result<Provider, Wrong> {
+    let known = Provider::ALL.into_iter().find(|provider| value.as_str() == Some(provider.name()));
+    known.ok_or_else(|| format!("`{key}` must be \"none\", \"anthropic\", \"openai\" or \"claude\""))
+}
+
+/// https anywhere, http on this machine alone, and no password in it: that is for `api_key_env`.
+fn check_url(url: &str) -> Result<(), String> {
+    let host = host(url).ok_or_else(|| format!("must begin with https://, not {url:?}"))?;
+    if url.split("://").nth(1).unwrap_or("").split(['/', '?', '#']).next().unwrap_or("").contains('@') {
+        return Err("must hold no user and no password: give the key by `api_key_env`".into());
+    }
+    if host.is_empty() {
+        return Err(format!("names no host: {url:?}"));
+    }
+    if url.starts_with("http://") && !is_loopback(url) {
+        return Err(format!("must be https://, since {host} is another machine"));
+    }
+    Ok(())
+}
+
+/// The host of a URL, without its port.
+fn host(url: &str) -> Option<&str> {
+    let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"))?;
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or("");
+    let authority = authority.rsplit('@').next().unwrap_or("");
+    match authority.strip_prefix('[') {
+        Some(v6) => v6.split(']').next(),
+        None => authority.split(':').next(),
+    }
+}
+
+/// Whether a URL leads to this machine.
+fn is_loopback(url: &str) -> bool {
+    let Some(host) = host(url) else { return false };
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Llm, Wrong> {
+        let mut llm = Llm::default();
+        let table: toml::Table = text.parse().unwrap();
+        llm.read(&toml::Value::Table(table), &mut Vec::new()).map(|()| llm)
+    }
+
+    #[test]
+    fn addresses_are_https_or_of_this_machine() {
+        for url in ["https://openrouter.ai/api/v1", "http://127.0.0.1:11434/v1", "http://localhost:1234", "http://[::1]:8080/v1"]
+        {
+            assert!(read(&format!("base_url = {url:?}")).is_ok(), "{url}");
+        }
+        for url in [
+            "http://example.com/v1",
+            "example.com",
+            "ftp://x",
+            "https://",
+            "https://user:key@example.com",
+            "http://localhost.example.com",
+            "http://127.0.0.1@evil.example/",
+            "http://evil.example\\@127.0.0.1",
+        ] {
+            assert!(read(&format!("base_url = {url:?}")).is_err(), "{url}");
+        }
+    }
+
+    #[test]
+    fn errors_name_the_key_and_what_it_must_be() {
+        let error = |text: &str| read(text).map(|_| ()).unwrap_err();
+        assert_eq!(error("provider = \"gpt\""), "`llm.provider` must be \"none\", \"anthropic\", \"openai\" or \"claude\"");
+        assert_eq!(error("stop_seconds = 60"), "`llm.stop_seconds` must be a number from 1 to 28");
+        assert_eq!(error("when = \"always\""), "`llm.when` must be \"stop\" or \"manual\"");
+        assert_eq!(error("daily_tokens = -1"), "`llm.daily_tokens` must be a number of tokens; 0 asks no model");
+    }
+
+    #[test]
+    fn nothing_is_asked_unless_a_provider_is_named() {
+        let files = Files::of("/nowhere/nmem.db".into(), true);
+        assert!(Llm::default().endpoint(&files).unwrap().is_none());
+        assert!(read("model = \"x\"\nbase_url = \"http://127.0.0.1:1\"").unwrap().endpoint(&files).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_local_server_needs_no_key() {
+        let llm =
+            read("provider = \"openai\"\nmodel = \"m\"\nbase_url = \"http://127.0.0.1:1/v1/\"\napi_key_env = \"NMEM_NO_SUCH\"")
+                .unwrap();
+        let endpoint = llm.endpoint(&Files::of("/nowhere/nmem.db".into(), true)).unwrap().unwrap();
+        assert_eq!((endpoint.base_url.as_str(), endpoint.key), ("http://127.0.0.1:1/v1", None));
+    }
+}
