@@ -5,9 +5,10 @@
 //! (`tests/layers.rs` holds it, ADR/0009):
 //!
 //! * words: [`model`], [`mod@error`], [`mod@words`]
-//! * rules, values in, values out: [`redact`], [`command_kind`], [`index_text`], [`units`], [`rules`], [`render`]
+//! * rules, values in, values out: [`redact`], [`command_kind`], [`index_text`], [`units`], [`rules`],
+//!   [`observer`], [`render`]
 //! * the gate to files: [`files`]
-//! * edges, one outside thing each: [`config`], [`project`], [`platforms`], [`store`], [`domains`], [`log`]
+//! * edges, one outside thing each: [`config`], [`project`], [`platforms`], [`store`], [`domains`], [`llm`], [`log`]
 //! * use cases: [`record`], [`mod@distil`], [`knowledge`], [`recall`], [`mod@forget`], [`doctor`], [`replay`]
 //! * surface: [`cli`]
 
@@ -22,8 +23,10 @@ pub mod files;
 pub mod forget;
 pub mod index_text;
 pub mod knowledge;
+pub mod llm;
 pub mod log;
 pub mod model;
+pub mod observer;
 pub mod platforms;
 pub mod project;
 pub mod recall;

@@ -8,11 +8,11 @@ const LEVELS: &[&[&str]] = &[
     // words
     &["model", "error", "words"],
     // rules: values in, values out
-    &["redact", "command_kind", "index_text", "units", "rules", "render"],
+    &["redact", "command_kind", "index_text", "units", "rules", "observer", "render"],
     // the gate to files, which every edge goes through
     &["files"],
     // edges: one outside thing each
-    &["config", "project", "platforms", "store", "domains", "log"],
+    &["config", "project", "platforms", "store", "domains", "llm", "log"],
     // use cases
     &["record", "distil", "knowledge", "recall", "replay", "forget", "doctor"],
     // surface

@@ -1,0 +1,81 @@
+//! One POST of JSON: https unless loopback, no redirects, a limit for the whole of it, whatever the server does.
+
+use super::{ANSWER_BYTES, refusal};
+use crate::model::{Endpoint, Refusal};
+use serde_json::Value;
+use std::time::Duration;
+use ureq::{Agent, Error, Proxy};
+
+/// How long a connection may take.
+const CONNECT: Duration = Duration::from_secs(1);
+/// A server that wants to be left alone for longer is not asked again.
+const PATIENCE: u64 = 3600;
+
+/// Sends JSON and reads JSON.
+///
+/// # Errors
+/// Why there is no answer.
+pub fn post(url: &str, headers: &[(&str, &str)], body: &Value, to: &Endpoint, limit: Duration) -> Result<Value, Refusal> {
+    let proxy =
+        to.proxy.as_deref().map(Proxy::new).transpose().map_err(|_| refusal("proxy", "the proxy's address can't be read"))?;
+    let agent: Agent = Agent::config_builder()
+        .timeout_global(Some(limit))
+        .timeout_connect(Some(CONNECT.min(limit)))
+        .timeout_resolve(Some(CONNECT.min(limit)))
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        .http_status_as_error(false)
+        .https_only(!to.is_loopback)
+        .proxy(proxy)
+        .user_agent(concat!("nmem/", env!("CARGO_PKG_VERSION")))
+        .build()
+        .into();
+    let mut request = agent.post(url).header("content-type", "application/json").header("accept", "application/json");
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let mut response = request.send(body.to_string().as_bytes()).map_err(|error| told(&error))?;
+    let status = response.status().as_u16();
+    let again =
+        response.headers().get("retry-after").and_then(|value| value.to_str().ok()).and_then(|value| value.trim().parse().ok());
+    let bytes = response.body_mut().with_config().limit(ANSWER_BYTES).read_to_vec().map_err(|error| told(&error))?;
+    let read: Result<Value, _> = serde_json::from_slice(&bytes);
+    if (200..300).contains(&status) {
+        return read.map_err(|_| refusal("no json", "the answer is no JSON: is `base_url` the address of an API?"));
+    }
+    // Too many requests, or a server that is not well just now.
+    let helps = matches!(status, 408 | 409 | 429 | 500..=599);
+    let wait = Duration::from_secs(again.unwrap_or(0));
+    let why = read.ok().and_then(|json| said(&json)).map(|why| format!(": {why}")).unwrap_or_default();
+    Err(Refusal {
+        outcome: format!("http {status}"),
+        what: format!("the server answers {status}{why}"),
+        again: Some(wait).filter(|wait| helps && wait.as_secs() <= PATIENCE),
+    })
+}
+
+/// What a server says of an error, in one short line.
+fn said(json: &Value) -> Option<String> {
+    let error = &json["error"];
+    let text = error["message"].as_str().or(error.as_str()).or(json["message"].as_str())?;
+    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect();
+    Some(text.trim().to_string()).filter(|text| !text.is_empty())
+}
+
+fn told(error: &Error) -> Refusal {
+    let soon = Some(Duration::ZERO);
+    let (outcome, what, again) = match error {
+        Error::Timeout(ureq::Timeout::Connect | ureq::Timeout::Resolve) => {
+            ("connect", "the server can't be reached in time".to_string(), None)
+        }
+        Error::Timeout(_) => ("timeout", "the answer did not come in time".to_string(), None),
+        Error::BodyExceedsLimit(_) => ("too large", "the answer is larger than 1 MB".to_string(), None),
+        Error::HostNotFound => ("connect", "the server's name is not known".to_string(), None),
+        Error::ConnectionFailed => ("connect", "the server can't be reached".to_string(), soon),
+        Error::Io(error) => ("connect", format!("the connection failed: {error}"), soon),
+        Error::Protocol(_) | Error::Http(_) => ("broken", "the answer is no HTTP, or was broken off".to_string(), soon),
+        Error::RequireHttpsOnly(_) => ("https", "only https is asked, since the server is another machine".to_string(), None),
+        other => ("failed", format!("the call failed: {other}"), None),
+    };
+    Refusal { outcome: outcome.to_string(), what, again }
+}

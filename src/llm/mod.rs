@@ -1,0 +1,56 @@
+//! The edge to language models: a question goes out, redacted, and an answer comes back within a limit of time (DESIGN §6).
+//! What comes back is text of somebody else's; `observer` reads it.
+
+mod anthropic;
+mod claude;
+pub mod guard;
+mod http;
+mod openai;
+
+use crate::model::{Answer, Endpoint, Provider, Question, Refusal};
+use crate::redact::Clean;
+use std::time::{Duration, Instant};
+
+/// Bytes of an answer at most.
+const ANSWER_BYTES: u64 = 1 << 20;
+/// Time below which nothing is asked: no answer comes so soon.
+pub const LEAST: Duration = Duration::from_millis(500);
+/// How long a server that says nothing of it is left alone before the one retry.
+const AGAIN: Duration = Duration::from_millis(500);
+
+/// Asks, once more where that may help and fits into the limit.
+///
+/// # Errors
+/// Why there is no answer.
+pub fn ask(question: &Clean<Question>, to: &Endpoint, limit: Duration) -> Result<Answer, Refusal> {
+    let until = Instant::now() + limit;
+    let refusal = match once(question, to, limit) {
+        Ok(answer) => return Ok(answer),
+        Err(refusal) => refusal,
+    };
+    let Some(wait) = refusal.again else { return Err(refusal) };
+    let wait = wait.max(AGAIN);
+    if until.saturating_duration_since(Instant::now()) < wait + LEAST {
+        return Err(refusal);
+    }
+    std::thread::sleep(wait);
+    once(question, to, until.saturating_duration_since(Instant::now()))
+}
+
+fn once(question: &Question, to: &Endpoint, limit: Duration) -> Result<Answer, Refusal> {
+    let answer = match to.provider {
+        Provider::None => return Err(refusal("none", "no provider is configured")),
+        Provider::Anthropic => anthropic::ask(question, to, limit),
+        Provider::OpenAi => openai::ask(question, to, limit),
+        Provider::Claude => claude::ask(question, to, limit),
+    }?;
+    match answer.text.trim().is_empty() {
+        true => Err(refusal("no answer", "the answer holds no text")),
+        false => Ok(answer),
+    }
+}
+
+/// A refusal that asking again would not change.
+fn refusal(outcome: &str, what: impl Into<String>) -> Refusal {
+    Refusal { outcome: outcome.to_string(), what: what.into(), again: None }
+}

@@ -1,0 +1,338 @@
+//! A model's answer → what it says, whatever its form: what can be kept is kept, and nothing that isn't there is added.
+
+use super::markup::{Part, parts};
+use crate::model::Domain;
+use std::collections::BTreeMap;
+
+/// What an answer holds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Heard {
+    pub observations: Vec<Observed>,
+    /// Sections by name; empty where there is no summary.
+    pub summary: BTreeMap<String, String>,
+    /// It stops in the middle.
+    pub cut: bool,
+    /// It says in so many words that there is nothing worth recording.
+    pub nothing: bool,
+}
+
+impl Heard {
+    /// Whether there is nothing in it, and it does not say so either: it is no answer.
+    pub fn is_unusable(&self) -> bool {
+        self.observations.is_empty() && self.summary.is_empty() && !self.nothing
+    }
+}
+
+/// An observation as a model wrote it: texts by field, nothing checked but that it says something.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Observed {
+    pub kind_type: Option<String>,
+    pub title: String,
+    pub subtitle: Option<String>,
+    pub narrative: Option<String>,
+    pub facts: Vec<String>,
+    pub concepts: Vec<String>,
+    pub files_read: Vec<String>,
+    pub files_modified: Vec<String>,
+    /// Numbers of blocks.
+    pub sources: Vec<usize>,
+    /// Fields of the domain.
+    pub fields: BTreeMap<String, Vec<String>>,
+}
+
+/// Observations of one answer; more is a list of everything.
+const MOST: usize = 12;
+/// Sections of a summary.
+pub const SECTIONS: [&str; 6] = ["request", "investigated", "learned", "completed", "next_steps", "notes"];
+/// Fields that hold one text.
+const TEXTS: [&str; 4] = ["type", "title", "subtitle", "narrative"];
+/// Fields that hold a list, and what one of it is called.
+const LISTS: [(&str, &[&str]); 5] = [
+    ("facts", &["fact"]),
+    ("concepts", &["concept", "tag"]),
+    ("files_read", &["file", "path"]),
+    ("files_modified", &["file", "path"]),
+    ("sources", &["source", "block"]),
+];
+/// What one of any list may be called.
+const ITEMS: [&str; 4] = ["item", "li", "entry", "value"];
+/// Other names that models give to a field.
+const OTHER_NAMES: [(&str, &str); 9] = [
+    ("files_edited", "files_modified"),
+    ("files_changed", "files_modified"),
+    ("blocks", "sources"),
+    ("block", "source"),
+    ("description", "narrative"),
+    ("details", "narrative"),
+    ("tags", "concepts"),
+    ("nextsteps", "next_steps"),
+    ("next", "next_steps"),
+];
+
+/// Reads an answer. Of several summaries the last one counts, the others fill what it leaves out.
+pub fn read(answer: &str, domain: &Domain) -> Heard {
+    let is_tag = |name: &str| {
+        matches!(name, "observation" | "observations" | "summary" | "none")
+            || TEXTS.contains(&name)
+            || SECTIONS.contains(&name)
+            || ITEMS.contains(&name)
+            || OTHER_NAMES.iter().any(|(other, _)| *other == name)
+            || LISTS.iter().any(|(list, items)| *list == name || items.contains(&name))
+            || domain.fields.iter().any(|field| field.name.replace('-', "_") == name)
+    };
+    let mut reader =
+        Reader { domain, heard: Heard::default(), place: Place::Outside, list: None, leaf: None, told: Told::default() };
+    let all = parts(answer, &is_tag);
+    for part in &all {
+        match part {
+            Part::Open(name, attributes) => reader.open(name, attributes),
+            Part::Close(name) => reader.close(name),
+            Part::Text(text) => reader.text(text),
+        }
+    }
+    if reader.place != Place::Outside {
+        reader.heard.cut = true;
+        reader.leave_leaf(true);
+        reader.leave();
+    }
+    let mut heard = reader.heard;
+    heard.nothing = heard.observations.is_empty() && heard.summary.is_empty() && says_nothing(answer, &all);
+    heard
+}
+
+/// "Nothing worth recording", `<none/>`, a bare "none".
+fn says_nothing(answer: &str, parts: &[Part]) -> bool {
+    if parts.iter().any(|part| matches!(part, Part::Open(name, _) if name == "none" || name == "observations")) {
+        return true;
+    }
+    let plain = answer.trim().trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+    let starts = ["none", "nothing", "no observation", "no new observation", "there is nothing", "there are no"];
+    plain.len() < 400 && starts.iter().any(|start| plain.starts_with(start))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Place {
+    Outside,
+    Observation,
+    Summary,
+}
+
+/// Texts by field, in the order in which they came.
+type Told = BTreeMap<String, Vec<String>>;
+
+struct Reader<'a> {
+    domain: &'a Domain,
+    heard: Heard,
+    place: Place,
+    /// The list that is open.
+    list: Option<String>,
+    /// The field whose text is being read, whether it is one of a list, and the text.
+    leaf: Option<(String, bool, String)>,
+    told: Told,
+}
+
+impl Reader<'_> {
+    fn open(&mut self, name: &str, attributes: &[(String, String)]) {
+        let name = OTHER_NAMES.iter().find(|(other, _)| *other == name).map_or(name, |(_, usual)| *usual);
+        match name {
+            "observations" | "none" => return,
+            "observation" => {
+                self.leave();
+                self.place = Place::Observation;
+                for (name, value) in attributes {
+                    self.attribute(name, value);
+                }
+                return;
+            }
+            "summary" => {
+                self.leave();
+                self.place = Place::Summary;
+                return;
+            }
+            _ => {}
+        }
+        if self.place == Place::Outside {
+            // Fields of an observation whose opening tag was forgotten.
+            self.place = if SECTIONS.contains(&name) { Place::Summary } else { Place::Observation };
+        }
+        // A leaf that is still open was not closed.
+        self.leave_leaf(false);
+        if self.is_list(name) {
+            self.list = Some(name.to_string());
+            self.leaf = Some((name.to_string(), false, String::new()));
+            return;
+        }
+        if ITEMS.contains(&name) || LISTS.iter().any(|(_, items)| items.contains(&name)) {
+            let usual = LISTS.iter().find(|(_, items)| items.contains(&name)).map(|(list, _)| list.to_string());
+            let list = self.list.clone().filter(|list| usual.is_none() || items_of(list).contains(&name)).or(usual);
+            if let Some(list) = list {
+                for (_, value) in
+                    attributes.iter().filter(|(key, _)| matches!(key.as_str(), "n" | "id" | "number" | "path" | "name"))
+                {
+                    self.told.entry(list.clone()).or_default().push(value.clone());
+                }
+                self.leaf = Some((list, true, String::new()));
+            }
+            return;
+        }
+        self.list = None;
+        self.leaf = Some((name.to_string(), true, String::new()));
+    }
+
+    fn attribute(&mut self, name: &str, value: &str) {
+        let known = TEXTS.contains(&name) || self.is_list(name) || name == "source";
+        if known {
+            let name = if name == "source" { "sources" } else { name };
+            self.told.entry(name.to_string()).or_default().push(value.to_string());
+        }
+    }
+
+    fn close(&mut self, name: &str) {
+        let name = OTHER_NAMES.iter().find(|(other, _)| *other == name).map_or(name, |(_, usual)| *usual);
+        self.leave_leaf(false);
+        match name {
+            "observation" if self.place == Place::Observation => self.leave(),
+            "summary" if self.place == Place::Summary => self.leave(),
+            _ if self.list.as_deref() == Some(name) => self.list = None,
+            // Text after an item belongs to its list.
+            _ => self.leaf = self.list.clone().map(|list| (list, false, String::new())),
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        if let Some((_, _, leaf)) = &mut self.leaf {
+            leaf.push_str(text);
+        }
+    }
+
+    fn is_list(&self, name: &str) -> bool {
+        let own = |field: &&crate::model::Field| {
+            field.name.replace('-', "_") == name && matches!(field.kind.as_str(), "list" | "numbers")
+        };
+        LISTS.iter().any(|(list, _)| *list == name) || self.domain.fields.iter().any(|field| own(&field))
+    }
+
+    /// Takes up the text of a field. Of one that stops in the middle, whole sentences are kept.
+    fn leave_leaf(&mut self, cut: bool) {
+        let Some((name, whole, text)) = self.leaf.take() else { return };
+        let text = if cut { whole_sentences(&text) } else { text.trim().to_string() };
+        if text.is_empty() {
+            return;
+        }
+        let values = self.told.entry(name.clone()).or_default();
+        match whole {
+            true => values.push(text),
+            false => values.extend(listed(&text, name != "facts")),
+        }
+    }
+
+    /// Ends what is open.
+    fn leave(&mut self) {
+        self.leave_leaf(false);
+        self.list = None;
+        let mut told = std::mem::take(&mut self.told);
+        match std::mem::replace(&mut self.place, Place::Outside) {
+            Place::Outside => {}
+            Place::Summary => {
+                for section in SECTIONS {
+                    if let Some(text) = told.remove(section).map(|texts| texts.join(" ")) {
+                        self.heard.summary.insert(section.to_string(), tidy(&text));
+                    }
+                }
+            }
+            Place::Observation => {
+                let observed = Observed::of(told);
+                let again = |other: &Observed| other.title.eq_ignore_ascii_case(&observed.title);
+                if !observed.title.is_empty()
+                    && self.heard.observations.len() < MOST
+                    && !self.heard.observations.iter().any(again)
+                {
+                    self.heard.observations.push(observed);
+                }
+            }
+        }
+    }
+}
+
+impl Observed {
+    fn of(mut told: Told) -> Observed {
+        let mut first = |name: &str| {
+            told.remove(name).and_then(|texts| texts.into_iter().map(|text| tidy(&text)).find(|text| !text.is_empty()))
+        };
+        let (title, subtitle, narrative, kind_type) = (first("title"), first("subtitle"), first("narrative"), first("type"));
+        let mut list = |name: &str| -> Vec<String> {
+            let mut seen: Vec<String> = Vec::new();
+            for text in told.remove(name).unwrap_or_default().iter().map(|text| tidy(text)).filter(|text| !text.is_empty()) {
+                if !seen.contains(&text) {
+                    seen.push(text);
+                }
+            }
+            seen
+        };
+        let facts = list("facts");
+        let sources: Vec<usize> = list("sources").iter().flat_map(|text| numbers(text)).collect();
+        let (concepts, files_read, files_modified) = (list("concepts"), list("files_read"), list("files_modified"));
+        // What has no title goes by what it says first.
+        let (title, subtitle) = match (title, subtitle) {
+            (Some(title), subtitle) => (title, subtitle),
+            (None, Some(subtitle)) => (subtitle, None),
+            (None, None) => {
+                // A word or two say nothing by themselves.
+                let says = |text: &&String| text.split_whitespace().count() > 2 || text.len() > 20;
+                (facts.first().or(narrative.as_ref()).filter(says).cloned().unwrap_or_default(), None)
+            }
+        };
+        Observed { kind_type, title, subtitle, narrative, facts, concepts, files_read, files_modified, sources, fields: told }
+    }
+}
+
+fn items_of(list: &str) -> Vec<&'static str> {
+    let own = LISTS.iter().find(|(name, _)| *name == list).map_or(&[][..], |(_, items)| *items);
+    own.iter().chain(&ITEMS).copied().collect()
+}
+
+/// A list that was written as text: lines, points, and where commas part, commas.
+fn listed(text: &str, commas: bool) -> Vec<String> {
+    let text = text.trim().trim_start_matches('[').trim_end_matches(']');
+    let lines: Vec<&str> =
+        text.lines().map(|line| line.trim().trim_start_matches(['-', '*', '•']).trim()).filter(|line| !line.is_empty()).collect();
+    let items: Vec<&str> = if commas { lines.iter().flat_map(|line| line.split([',', ';'])).collect() } else { lines };
+    items.iter().map(|item| item.trim().trim_matches(['"', '\'', '`']).to_string()).filter(|item| !item.is_empty()).collect()
+}
+
+/// Numbers in "3, 7", "#3 and #7", "blocks 3-5".
+fn numbers(text: &str) -> Vec<usize> {
+    let mut found: Vec<usize> = Vec::new();
+    let mut rest = text;
+    let mut range = None;
+    while let Some(at) = rest.find(|c: char| c.is_ascii_digit()) {
+        let between = &rest[..at];
+        let length = rest[at..].bytes().take_while(u8::is_ascii_digit).count();
+        let number: usize = rest[at..at + length].parse().unwrap_or(usize::MAX);
+        match range {
+            Some(from) if matches!(between.trim(), "-" | "–" | "to" | "..") && number > from && number - from < 50 => {
+                found.extend(from + 1..=number)
+            }
+            _ => found.push(number),
+        }
+        range = Some(number);
+        rest = &rest[at + length..];
+    }
+    found
+}
+
+/// One text on its lines, without marks of emphasis around the whole of it.
+fn tidy(text: &str) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    text.trim_matches('*').trim().to_string()
+}
+
+/// Of a text that was broken off: what stands before its last full stop.
+fn whole_sentences(text: &str) -> String {
+    let text = text.trim();
+    let end = text.rmatch_indices(['.', '!', '?', '。']).find(|(at, mark)| {
+        let after = &text[at + mark.len()..];
+        after.is_empty() || after.starts_with(char::is_whitespace) || *mark == "。"
+    });
+    end.map_or(String::new(), |(at, mark)| text[..at + mark.len()].to_string())
+}

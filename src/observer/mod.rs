@@ -1,0 +1,20 @@
+//! The observer: a language model that is shown what an agent did and says what of it is worth remembering (DESIGN §6).
+//! Here is all that can be decided without asking: what it is shown ([`question`]), how its answer is read ([`read`]), and
+//! which memories come of it ([`tell`]). Values in, values out; the call itself is `llm`'s.
+//!
+//! What it is shown was written by tools, pages and programs, some of it perhaps to deceive. ADR/0025 says how it is kept
+//! from steering the observer.
+
+mod answer;
+mod blocks;
+mod hostile;
+mod markup;
+mod prompt;
+mod tell;
+mod terms;
+mod worth;
+
+pub use answer::{Heard, Observed, read};
+pub use blocks::Block;
+pub use prompt::{Asked, Request, question};
+pub use tell::{Known, Told, tell};
