@@ -158,6 +158,14 @@ fn a_broken_config_records_nothing_and_the_next_start_says_so() {
       skip_tools = ["TodoWrite","SlashCommand","Skill","AskUserQuestion","ListMcpResourcesTool"]  default
       ignore = ["**/.env*","**/secrets/**"]  default
       redact = ["("]  config file
+      language = "auto"  default
+      llm.provider = "none"  default
+      llm.base_url = ""  default
+      llm.model = ""  default
+      llm.api_key_env = ""  default
+      llm.when = "stop"  default
+      llm.stop_seconds = 8  default
+      llm.daily_tokens = 200000  default
       retention.tool_uses_days = 180  default
       project = null  default
 

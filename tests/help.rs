@@ -33,6 +33,7 @@ fn the_help_of_every_command() {
       unpin      No longer tell every session of a memory
       supersede  Say that one memory no longer holds, and which one does instead
       forget     Forget for good: by id, session, project, time or text
+      distil     Ask a model now about all that waits for one
       domain     What kind of work a project is: list, show, set, check
       project    Which folders are one project: list, rename, merge, split
       off        Stop recording: everywhere, in a project, in a session; for good or for a while
@@ -388,6 +389,29 @@ fn the_help_of_every_command() {
     from the
     database, its indexes and its log, from waiting and rejected events, and from broken databases that
     were set aside.
+    [exit 0]
+
+    $ nmem distil --help
+    Ask a model now about all that waits for one
+
+    Usage: nmem distil [OPTIONS]
+
+    Options:
+          --session <ID>      Only this session: s14, or the beginning of the agent's own id
+          --redo              Also what is already distilled, with today's provider; what you wrote,
+                              changed or pinned stays
+          --budget <SECONDS>  Begin nothing after so many seconds
+          --json              Print one JSON object
+          --project <DIR>     Look at the project of this folder instead of the current one
+      -h, --help              Print help
+
+    Example: nmem distil
+             nmem distil --session s14 --redo
+             nmem distil --budget 120
+
+    The model is that of [llm] in the config file. It is asked at the end of turns, too; this asks at
+    once, also while that pauses, and has the rules look first. Ctrl-C at any time: what was told is
+    stored, the rest stays in the queue.
     [exit 0]
 
     $ nmem domain --help

@@ -77,7 +77,12 @@ pub fn run(args: &Arguments) -> Result<()> {
     // What an agent would be given, and why it would be given nothing.
     let silent = silent(&config, &place, now);
     if args.json {
-        let given = if silent.is_some() { ForAgent::default() } else { for_agent(Occasion::Start, &recalled, budget) };
+        let mut given = if silent.is_some() { ForAgent::default() } else { for_agent(Occasion::Start, &recalled, budget) };
+        if let Some(store) = &store {
+            let of_units: Vec<i64> =
+                told(&recalled).into_iter().filter(|m| given.shown.contains(&m.id)).filter_map(|m| m.unit).collect();
+            given.tokens.distil = store.spent_on(&of_units)?;
+        }
         return output::say(&json(place.name(), &recalled, &given).to_string());
     }
     if recalled.sessions.is_empty() && recalled.pinned.is_empty() && recalled.settled.is_empty() {
@@ -89,11 +94,15 @@ pub fn run(args: &Arguments) -> Result<()> {
     output::say(for_person(&recalled, now, output::style()).trim_end())
 }
 
+/// All memories among which was chosen.
+fn told(recalled: &Recalled) -> Vec<&MemoryRow> {
+    let summaries = recalled.sessions.iter().flat_map(|told| &told.units).filter_map(|told| told.summary.as_ref());
+    recalled.pinned.iter().chain(&recalled.settled).chain(&recalled.observations).chain(summaries).collect()
+}
+
 /// With the keys of COMMANDS.md; observations and summaries as the observation protocol has them.
 fn json(project: Option<&str>, recalled: &Recalled, given: &ForAgent) -> Value {
-    let summaries = recalled.sessions.iter().flat_map(|told| &told.units).filter_map(|told| told.summary.as_ref());
-    let all = recalled.pinned.iter().chain(&recalled.settled).chain(&recalled.observations).chain(summaries);
-    let all: Vec<&MemoryRow> = all.collect();
+    let all = told(recalled);
     let shown: Vec<&MemoryRow> = given.shown.iter().filter_map(|id| all.iter().find(|m| m.id == *id).copied()).collect();
     let brief = |memory: &&MemoryRow| {
         json!({

@@ -35,6 +35,7 @@ pub fn run(args: &Arguments) -> Result<()> {
     let progress = output::Progress::begin();
     let mut findings = settings(&config, problem.as_ref());
     findings.extend(install::examine(&folder)?);
+    findings.extend(model(&config));
     let redactor = hook::redactor(&config).unwrap_or_default();
     let recorder = hook::recorder(&config, &redactor);
     let drain = |store: &mut Store| recorder.drain(store);
@@ -111,6 +112,18 @@ fn settings(config: &Config, problem: Option<&anyhow::Error>) -> Vec<Finding> {
         findings.push(Finding::good("settings", file));
     }
     findings
+}
+
+/// Whether the model that is named could be asked; it is not asked here, since that costs.
+fn model(config: &Config) -> Option<Finding> {
+    let destination = config.llm.destination()?;
+    Some(match config.llm.endpoint(&config.files.value) {
+        Ok(to) => Finding::good("model", to.map_or(destination.clone(), |to| format!("{} by {destination}", to.model))),
+        Err(error) => {
+            let failure = crate::error::explain(&error);
+            Finding::problem("model", failure.what, failure.hint.unwrap_or_else(|| "mend [llm] in the config file".into()))
+        }
+    })
 }
 
 fn hook_errors(config: &Config) -> Vec<Finding> {

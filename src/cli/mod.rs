@@ -5,12 +5,14 @@
 
 mod context;
 mod demo;
+mod distil;
 mod doctor;
 mod domain;
 mod forget;
 mod hook;
 mod install;
 mod memory;
+mod observe;
 mod off;
 mod output;
 mod project;
@@ -23,8 +25,9 @@ mod trust;
 mod units;
 
 use crate::config::switches::Known;
-use crate::config::{self, Config};
+use crate::config::{self, Config, environment};
 use crate::error::{Failure, explain, is_broken_pipe};
+use crate::llm::guard;
 use crate::model::{ProjectId, ProjectRow};
 use crate::store::Store;
 use anyhow::{Context, Result};
@@ -66,6 +69,7 @@ enum Command {
     Unpin(memory::PinArguments),
     Supersede(memory::SupersedeArguments),
     Forget(forget::Arguments),
+    Distil(distil::Arguments),
     Domain(domain::Arguments),
     Project(project::Arguments),
     Off(off::OffArguments),
@@ -75,7 +79,9 @@ enum Command {
 
 /// Runs a command line without the program's name.
 pub fn main(mut args: Vec<OsString>) -> ExitCode {
+    environment::started();
     match args.first().and_then(|a| a.to_str()) {
+        Some(guard::COMMAND) => return guard::run(&args[1..]),
         Some("record") if !wants_help(&args) => return hook::sealed(|| record::run(&args[1..])),
         Some("context") if context::is_hook(&args[1..]) => {
             if let Some(code) = context::run_hook(&args[1..]) {
@@ -116,6 +122,7 @@ fn run(command: Command) -> Result<()> {
         Command::Pin(args) => memory::pin(&args, true),
         Command::Unpin(args) => memory::pin(&args, false),
         Command::Supersede(args) => memory::supersede(&args),
+        Command::Distil(args) => distil::run(&args),
         Command::Domain(args) => domain::run(&args),
         Command::Forget(args) => forget::run(&args),
         Command::Project(args) => project::run(&args),

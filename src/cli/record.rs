@@ -1,6 +1,7 @@
 //! `nmem record`: takes one hook event. Answers a session's start, and nothing else.
 
 use super::hook::{log_at, log_error, recorder, redactor};
+use super::observe;
 use super::stdin::Stdin;
 use crate::config::{self, Config, Inject, environment};
 use crate::distil::Distiller;
@@ -116,14 +117,18 @@ fn store(recorder: &Recorder, event: Event, now: Millis) -> Result<Option<String
     });
     let stored = stored.map(|mut store| {
         draw_memories(recorder, &mut store, &event, now);
+        if let Happening::TurnEnded { error: None, .. } = event.what {
+            observe::at_stop(recorder, &mut store, &event);
+        }
         store
     });
     let Happening::SessionStarted(start) = &event.what else { return Ok(None) };
+    let note = observe::note(config, stored.as_ref().ok());
     let answer = match stored {
         Ok(store) => answer(config, &store, &event, start.source, now)?,
         Err(problem) => Answer { context: None, message: Some(format!("nmem: {problem}. See `nmem status`.")) },
     };
-    Ok(platforms::encode_session_start(event.platform, &with_notes(config, answer)))
+    Ok(platforms::encode_session_start(event.platform, &with_notes(config, answer, note)))
 }
 
 /// Draws memories where a turn, a session or a conversation ends, and at a start from what others left. The event is safe
@@ -173,9 +178,9 @@ fn trim(config: &Config, store: &mut Store, now: Millis) {
 }
 
 /// Adds what the person should know at a session's start, whatever else is said.
-fn with_notes(config: &Config, mut answer: Answer) -> Answer {
+fn with_notes(config: &Config, mut answer: Answer, note: Option<String>) -> Answer {
     let files = &config.files.value;
-    let mut notes: Vec<String> = answer.message.take().into_iter().collect();
+    let mut notes: Vec<String> = answer.message.take().into_iter().chain(note).collect();
     let lost = spool::lost(files);
     if lost > 0 {
         notes.push(format!("nmem: {lost} events were lost, since neither the database nor any other place could be written."));
@@ -214,8 +219,12 @@ fn answer(config: &Config, store: &Store, event: &Event, source: StartSource, no
 /// One line for the person: a project's first session says what is recorded, where, and how to switch it off.
 fn message(config: &Config, given: &ForAgent, first: bool) -> Option<String> {
     if first {
+        let leaves = match config.llm.destination() {
+            None => "nothing leaves this machine".to_string(),
+            Some(model) => format!("parts of it are sent to {model}, as [llm] in {} says", config.file.display()),
+        };
         return Some(format!(
-            "nmem records prompts, tool calls and closing messages of this project in {}, secrets redacted; nothing leaves this machine. \
+            "nmem records prompts, tool calls and closing messages of this project in {}, secrets redacted; {leaves}. \
              `nmem off` stops it, `nmem forget` takes back.",
             config.files.value.db.display()
         ));

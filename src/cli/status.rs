@@ -1,9 +1,10 @@
 //! `nmem status`: what is stored, what waits, what went wrong, and where each setting came from.
 
 use super::{ProjectArgument, hook, off, output};
+use crate::config::llm::When;
 use crate::config::{Config, environment};
 use crate::log;
-use crate::model::{Counts, Files, LastEvent, Millis};
+use crate::model::{Counts, Files, LastEvent, Millis, Spend, Spent};
 use crate::render::clean::line;
 use crate::render::{count, time};
 use crate::store::{self, PERSON_WAIT, Store, spool};
@@ -13,6 +14,7 @@ use std::fs;
 
 /// Errors that are shown.
 const ERRORS: usize = 5;
+const DAY: Millis = 86_400_000;
 
 /// Show what is stored, what waits and what went wrong
 #[derive(Debug, clap::Args)]
@@ -30,7 +32,18 @@ pub struct Arguments {
 struct Stored {
     counts: Counts,
     last: Vec<LastEvent>,
+    models: Models,
     problem: Option<String>,
+}
+
+/// What models were asked, and what waits for them.
+#[derive(Default)]
+struct Models {
+    today: Spent,
+    all: Spent,
+    last: Option<Spend>,
+    waiting: usize,
+    paused_until: Option<Millis>,
 }
 
 /// Runs the command.
@@ -59,6 +72,7 @@ pub fn run(args: &Arguments) -> Result<()> {
                 "version": env!("CARGO_PKG_VERSION"), "database": files.db, "bytes": bytes, "problem": stored.problem,
                 "counts": {"projects": stored.counts.projects, "sessions": stored.counts.sessions, "prompts": stored.counts.prompts, "tool_uses": stored.counts.tool_uses, "work_units": stored.counts.work_units, "memories": stored.counts.memories},
                 "last_event": last, "spool": {"waiting": spool::waiting(files), "rejected": spool::rejected(files), "lost": spool::lost(files)}, "errors": errors,
+                "queue": stored.models.waiting, "spend": spend(&config, &stored.models),
                 "off": switched_off, "notes": wishes,
                 "settings": settings, "unknown_settings": config.unknown,
             })
@@ -109,6 +123,14 @@ pub fn run(args: &Arguments) -> Result<()> {
     }
     for wish in &wishes {
         out += &format!("  {} {wish}\n", style.bad("note:"));
+    }
+    if let Some(destination) = config.llm.destination() {
+        out += &format!("\n{}  {destination}\n", style.strong("model"));
+    } else if stored.models.all.calls > 0 {
+        out += &format!("\n{}  none now\n", style.strong("model"));
+    }
+    for said in models(&config, &stored.models, now) {
+        out += &format!("  {said}\n");
     }
     out += &format!("\n{}  {}\n", style.strong("settings"), config.file.display());
     for (name, value, source) in settings(&config) {
@@ -180,7 +202,54 @@ fn wishes(config: &Config) -> Vec<String> {
 }
 
 fn counted(store: &Store) -> Result<Stored> {
-    Ok(Stored { counts: store.counts()?, last: store.last_events()?, problem: None })
+    let now = environment::now();
+    let models = Models {
+        today: store.spent_since(now - DAY)?,
+        all: store.spent_since(Millis::MIN)?,
+        last: store.last_calls(1)?.pop(),
+        waiting: store.model_queue(None, None, now)?.len(),
+        paused_until: store.paused_until(now)?,
+    };
+    Ok(Stored { counts: store.counts()?, last: store.last_events()?, models, problem: None })
+}
+
+/// What is asked, what that costs, what waits, and what is in the way; nothing where no model was ever named.
+fn models(config: &Config, models: &Models, now: Millis) -> Vec<String> {
+    let llm = &config.llm;
+    let on = llm.destination().is_some();
+    let mut said = Vec::new();
+    if on && let Err(error) = llm.endpoint(&config.files.value) {
+        said.push(format!("problem: {}", line(&format!("{error:#}"), 300)));
+    }
+    let Spent { calls, failed, .. } = models.today;
+    if on || models.all.calls > 0 {
+        let failures = if failed > 0 { format!(", {failed} of them without an answer") } else { String::new() };
+        let (used, most) = (models.today.tokens(), llm.daily_tokens.value);
+        said.push(format!("last 24 hours: {}{failures}, {used} of {most} tokens", count(calls, "call", "calls")));
+        said.push(format!("ever: {}, {} tokens", count(models.all.calls, "call", "calls"), models.all.tokens()));
+    }
+    if let Some(last) = &models.last {
+        let took = last.took as f64 / 1000.0;
+        said.push(format!("last: {}, {} in {took:.1} s, {}", line(&last.model, 60), last.outcome, time::ago(last.at, now)));
+    }
+    if on && models.waiting > 0 {
+        let when =
+            if llm.when.value == When::Manual { "`nmem distil` asks" } else { "the next Stops ask, `nmem distil` at once" };
+        said.push(format!("{} in the queue: {when}", count(models.waiting as i64, "unit", "units")));
+    }
+    if let Some(until) = models.paused_until.filter(|_| on) {
+        said.push(format!("paused until {}, since the last calls failed; `nmem distil` tries at once", time::clock(until)));
+    }
+    said
+}
+
+fn spend(config: &Config, models: &Models) -> Value {
+    let of = |spent: &Spent| json!({"calls": spent.calls, "failed": spent.failed, "input_tokens": spent.input_tokens, "output_tokens": spent.output_tokens});
+    let last = models.last.as_ref().map(|last| {
+        json!({"at": last.at, "provider": last.provider, "model": last.model, "purpose": last.purpose, "input_tokens": last.input_tokens,
+            "output_tokens": last.output_tokens, "estimated": last.estimated, "ms": last.took, "outcome": last.outcome})
+    });
+    json!({"day": of(&models.today), "ever": of(&models.all), "daily_tokens": config.llm.daily_tokens.value, "last": last, "paused_until": models.paused_until})
 }
 
 fn size(files: &Files) -> u64 {
@@ -206,6 +275,14 @@ fn settings(config: &Config) -> Vec<(&'static str, Value, String)> {
         ("skip_tools", json!(config.skip_tools.value), config.skip_tools.source.to_string()),
         ("ignore", json!(ignore.value), ignore.source.to_string()),
         ("redact", json!(config.redact.value), config.redact.source.to_string()),
+        ("language", json!(config.language.value), config.language.source.to_string()),
+        ("llm.provider", json!(config.llm.provider.value.name()), config.llm.provider.source.to_string()),
+        ("llm.base_url", json!(config.llm.base_url.value), config.llm.base_url.source.to_string()),
+        ("llm.model", json!(config.llm.model.value), config.llm.model.source.to_string()),
+        ("llm.api_key_env", json!(config.llm.api_key_env.value), config.llm.api_key_env.source.to_string()),
+        ("llm.when", json!(config.llm.when.value.name()), config.llm.when.source.to_string()),
+        ("llm.stop_seconds", json!(config.llm.stop_seconds.value), config.llm.stop_seconds.source.to_string()),
+        ("llm.daily_tokens", json!(config.llm.daily_tokens.value), config.llm.daily_tokens.source.to_string()),
         ("retention.tool_uses_days", json!(config.tool_uses_days.value), config.tool_uses_days.source.to_string()),
         ("project", json!(config.project.value), config.project.source.to_string()),
     ]

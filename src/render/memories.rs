@@ -39,7 +39,9 @@ pub fn origin(memory: &MemoryRow) -> String {
 pub fn entry(memory: &MemoryRow, style: Style) -> String {
     let pinned = if memory.pinned { " pinned" } else { "" };
     let width = style.width.saturating_sub(24).clamp(40, 140);
-    format!("{} {}{pinned} {}", style.strong(&id(memory)), style.faint(&line(word(memory), 20)), line(&memory.title, width))
+    let title = line(&memory.title, width);
+    let replaced = memory.superseded_by.map(|by| style.faint(&format!(" (superseded by m{by})"))).unwrap_or_default();
+    format!("{} {}{pinned} {title}{replaced}", style.strong(&id(memory)), style.faint(&line(word(memory), 20)))
 }
 
 /// One memory whole, with what it is drawn from.

@@ -270,8 +270,9 @@ impl Tx<'_> {
         }
         for session in &going.touched {
             self.recount_units(*session)?;
-            // Memories are drawn anew; that tool uses have other numbers now makes none of them new.
-            let sql = "UPDATE work_units SET rules_due = 1, rules_seq = CASE WHEN rules_seq IS NOT NULL THEN
+            // Memories are drawn anew; that tool uses have other numbers now makes none of them new. A model that is being
+            // asked about what went is not heard.
+            let sql = "UPDATE work_units SET rules_due = 1, model_until = NULL, rules_seq = CASE WHEN rules_seq IS NOT NULL THEN
                          (SELECT max(last_seq) FROM steps WHERE session_id = ?1 AND work_unit_id = work_units.id) END WHERE session_id = ?1";
             self.tx.execute(sql, [session])?;
         }

@@ -14,6 +14,7 @@ pub mod memories;
 mod migrate;
 pub mod projects;
 pub mod search;
+mod spend;
 pub mod spool;
 mod tool_uses;
 pub mod units;

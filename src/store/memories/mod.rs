@@ -4,8 +4,11 @@
 //! files are hashed or a model is asked. A process that is killed loses its lease with time.
 
 mod list;
+mod model;
 mod retention;
 mod story;
+
+pub use model::{Call, Due, Replacing};
 
 use super::index::INDEXED_MEMORY;
 use super::{Store, Tx};
@@ -142,17 +145,22 @@ impl Tx<'_> {
             }
             return self.write_parts(old.id, draft);
         }
+        self.rewrite_memory(old.id, draft, home, RULES)
+    }
+
+    /// Writes a memory anew, all of it.
+    fn rewrite_memory(&self, id: i64, draft: &Draft, home: Home, made_by: &str) -> Result<()> {
         let sql = "UPDATE memories SET type = :type, title = :title, subtitle = :subtitle, body = :body, content = :content,
-                     work_unit_id = :unit, prompt_number = :prompt, sources = :sources, provenance = :provenance,
+                     work_unit_id = :unit, prompt_number = :prompt, sources = :sources, provenance = :provenance, made_by = :made_by,
                      discovery_tokens = :tokens, tokens_estimated = :estimated, created_at = :at WHERE id = :id";
         self.tx.prepare_cached(sql)?.execute(named_params! {
-            ":id": old.id, ":type": draft.kind_type, ":title": draft.title, ":subtitle": draft.subtitle, ":body": draft.body,
+            ":id": id, ":type": draft.kind_type, ":title": draft.title, ":subtitle": draft.subtitle, ":body": draft.body,
             ":content": content(draft), ":unit": home.unit, ":prompt": draft.prompt, ":sources": sources(&draft.sources),
-            ":provenance": draft.provenance.name(), ":tokens": tokens,
+            ":provenance": draft.provenance.name(), ":made_by": made_by, ":tokens": draft.tokens.map(|(tokens, _)| tokens),
             ":estimated": draft.tokens.is_some_and(|(_, estimated)| estimated), ":at": draft.at,
         })?;
-        self.write_parts(old.id, draft)?;
-        self.index_memory_again(old.id)
+        self.write_parts(id, draft)?;
+        self.index_memory_again(id)
     }
 
     /// Stores a memory; returns its row.
@@ -240,11 +248,22 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Takes a memory out for good: no rule makes it again.
+    /// Takes a memory out for good: no rule makes it again. With one of a model goes what it stood in the place of, and no
+    /// model is shown again what it was drawn from.
     pub(in crate::store) fn dismiss_memory(&self, id: i64) -> Result<()> {
-        let sql = "INSERT INTO dismissed(session_id, rule_key) SELECT session_id, rule_key FROM memories
-                   WHERE id = ?1 AND session_id IS NOT NULL AND rule_key IS NOT NULL ON CONFLICT DO NOTHING";
-        self.tx.prepare_cached(sql)?.execute([id])?;
+        let replaced = "SELECT id FROM memories WHERE superseded_by = ?1 AND made_by = 'rules' AND NOT by_hand AND NOT pinned
+                        AND (SELECT made_by NOT IN ('rules', 'hand') FROM memories WHERE id = ?1)";
+        let replaced: Vec<i64> =
+            self.tx.prepare_cached(replaced)?.query_map([id], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        replaced.into_iter().try_for_each(|id| self.dismiss_memory(id))?;
+        for sql in [
+            "INSERT INTO dismissed(session_id, rule_key) SELECT session_id, rule_key FROM memories
+             WHERE id = ?1 AND session_id IS NOT NULL AND rule_key IS NOT NULL ON CONFLICT DO NOTHING",
+            "INSERT INTO dismissed(session_id, rule_key) SELECT m.session_id, 'model:' || value FROM memories m, json_each(m.sources)
+             WHERE m.id = ?1 AND m.session_id IS NOT NULL AND m.kind <> 'summary' AND m.made_by NOT IN ('rules', 'hand') ON CONFLICT DO NOTHING",
+        ] {
+            self.tx.prepare_cached(sql)?.execute([id])?;
+        }
         self.delete_memory(id)
     }
 

@@ -11,7 +11,8 @@ const PHASES: usize = 6;
 
 const UNIT: &str = "SELECT u.id, u.session_id, s.agent_session_id, u.state, u.closed_by, u.started_at, u.ended_at, u.intent,
     u.outcome, u.evidence,
-    (SELECT content FROM memories m WHERE m.session_id = u.session_id AND m.rule_key = 'summary:u' || u.id), u.distilled_seq FROM work_units u JOIN sessions s ON s.id = u.session_id";
+    (SELECT content FROM memories m WHERE m.session_id = u.session_id AND m.rule_key IN ('summary:u' || u.id, 'model-summary:u' || u.id)
+      AND m.superseded_by IS NULL ORDER BY m.id DESC LIMIT 1), u.distilled_seq FROM work_units u JOIN sessions s ON s.id = u.session_id";
 
 /// What of a unit stands in its own row, and the last tool use that was distilled.
 fn unit(row: &Row) -> rusqlite::Result<(UnitRow, Option<i64>)> {

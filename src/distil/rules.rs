@@ -1,5 +1,4 @@
-//! Use case: work units → memories, by rules. Runs when a turn, a session or a conversation ends, after the event is stored
-//! (DESIGN §2); whatever is not done then is done the next time.
+//! By rules: within milliseconds, after the event is stored; whatever is not done then is done the next time.
 
 use crate::domains;
 use crate::files;
@@ -55,7 +54,7 @@ impl Distiller<'_> {
 
     /// Gives edited files the hash of their content: as it is now for those that were edited since the last time, and as it
     /// was known for the others, which somebody else may have changed meanwhile.
-    fn hash_files(&self, store: &Store, story: &UnitStory, drafts: &mut [Draft]) -> Result<()> {
+    pub(super) fn hash_files(&self, store: &Store, story: &UnitStory, drafts: &mut [Draft]) -> Result<()> {
         if !drafts.iter().flat_map(|draft| &draft.files).any(|file| file.modified) {
             return Ok(());
         }

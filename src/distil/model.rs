@@ -1,0 +1,194 @@
+//! By a model: one call a unit, blocking, within a limit of time and of tokens. What does not fit stays due in the database.
+//! A call is leased and written down before it begins; its answer is stored in one transaction, or not at all.
+
+use super::rules::Distiller;
+use crate::domains;
+use crate::llm;
+use crate::model::{Draft, Endpoint, MemoryRow, Millis, Platform, Purpose, Refusal, UnitStory, estimated_tokens};
+use crate::observer::{self, Known, Request};
+use crate::redact::Clean;
+use crate::store::Store;
+use crate::store::memories::{BY_HAND, Call, Due, RULES};
+use anyhow::Result;
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+/// Calls of one Stop.
+const AT_STOP: usize = 2;
+/// Stop asks about nothing that is older: a model that is switched on after months is not to work through them unasked.
+const RECENT: Millis = 48 * 3_600_000;
+/// How much longer than its call a process may hold a unit.
+const GRACE: Duration = Duration::from_secs(5);
+const DAY: Millis = 86_400_000;
+
+/// Asks one model about units.
+#[derive(Debug)]
+pub struct Observer<'a> {
+    pub distiller: &'a Distiller<'a>,
+    pub to: &'a Endpoint,
+    /// A tag such as `de`, or `auto`.
+    pub language: &'a str,
+    /// Tokens in 24 hours.
+    pub daily_tokens: i64,
+}
+
+/// How it went with one unit.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// So many memories came of it.
+    Told(usize),
+    /// There was nothing to ask about.
+    Nothing,
+    /// Another process has it at hand, or it is gone.
+    Left,
+    Failed(Refusal),
+    /// A call would go over the day's tokens.
+    Spent,
+}
+
+impl Observer<'_> {
+    /// After a turn: asks about what is due, as long as there is time. `may_see` tells whether the model may see what was
+    /// recorded in a folder, `left` how much time there is.
+    pub fn at_stop(
+        &self,
+        store: &mut Store,
+        (platform, session): (Platform, &str),
+        may_see: &dyn Fn(Option<&str>) -> bool,
+        left: &dyn Fn() -> Duration,
+    ) -> Result<Vec<Outcome>> {
+        let now = self.distiller.now;
+        let due = store.model_due_at_stop(platform, session, now - RECENT, now)?;
+        if due.is_empty() || store.paused_until(now)?.is_some() {
+            return Ok(Vec::new());
+        }
+        let mut outcomes = Vec::new();
+        let mut took = llm::LEAST;
+        for due in due.iter().filter(|due| may_see(due.folder.as_deref())).take(AT_STOP) {
+            // A call that would be cut off is paid for and gives nothing.
+            if left() < took {
+                break;
+            }
+            let begun = Instant::now();
+            let outcome = self.ask_about(store, due, left())?;
+            took = begun.elapsed();
+            let over = matches!(outcome, Outcome::Failed(_) | Outcome::Spent);
+            outcomes.push(outcome);
+            if over {
+                break;
+            }
+        }
+        Ok(outcomes)
+    }
+
+    /// Asks about one unit, and stores what is told of it.
+    pub fn ask_about(&self, store: &mut Store, due: &Due, limit: Duration) -> Result<Outcome> {
+        let Some(story) = store.unit_story(due.unit)? else { return Ok(Outcome::Left) };
+        let story = self.distiller.redactor.clean(story);
+        let (name, config) = story.domain.clone().unwrap_or_default();
+        let domain = domains::of(Some(&name), config.as_deref());
+        let redo = due.purpose == Purpose::Redo;
+        let (_, seen) = store.model_calls(due.unit)?;
+        let after = if redo { 0 } else { seen };
+        let standing = standing(store, &story, redo)?;
+        let recorded = store.recorded_titles(story.session, redo.then_some(story.unit))?;
+        let left_out: HashSet<_> = store.dismissed_sources(story.session)?.into_iter().collect();
+        let so_far = standing.iter().find(|old| after > 0 && old.kind == "summary" && old.made_by != RULES);
+        let folder = story.folder.as_deref().map(|folder| self.shown(folder));
+        let asked = observer::question(&Request {
+            story: &story,
+            domain: &domain,
+            after,
+            recorded: &recorded,
+            so_far: so_far.map(|old| &old.content),
+            language: self.language,
+            folder: folder.as_deref(),
+            left_out: &left_out,
+        });
+        let Some(asked) = asked else {
+            let last = story.tools.last().map_or(seen, |tool| tool.seq);
+            store.write(|tx| tx.nothing_to_ask(due.unit, last))?;
+            return Ok(Outcome::Nothing);
+        };
+        let question = self.distiller.redactor.clean(asked.question.clone());
+        let input = estimated_tokens(question.system.len() + question.user.len());
+        let spent = store.spent_since(self.distiller.now - DAY)?.tokens();
+        if spent + input + i64::from(question.answer_tokens) > self.daily_tokens {
+            return Ok(Outcome::Spent);
+        }
+        let hold = (limit + GRACE).as_millis() as Millis;
+        let Some(call) = store.begin_call(due, self.to, input, self.distiller.now, hold)? else { return Ok(Outcome::Left) };
+        let begun = Instant::now();
+        let answer = llm::ask(&question, self.to, limit);
+        let took = begun.elapsed().as_millis() as Millis;
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(refusal) => {
+                // What was sent and not answered may have been paid for.
+                let paid = if is_unsent(&refusal) { 0 } else { input };
+                store.write(|tx| {
+                    tx.end_call(call.row, (paid, 0, true), took, &refusal.outcome)?;
+                    tx.give_back(call.lease, false)
+                })?;
+                return Ok(Outcome::Failed(refusal));
+            }
+        };
+        let estimated = answer.input_tokens.is_none() || answer.output_tokens.is_none();
+        let output = answer.output_tokens.unwrap_or_else(|| estimated_tokens(answer.text.len()));
+        let tokens = (answer.input_tokens.unwrap_or(input), output, estimated);
+        let heard = observer::read(&answer.text, &domain);
+        if heard.is_unusable() {
+            store.write(|tx| {
+                tx.end_call(call.row, tokens, took, "unusable")?;
+                tx.give_back(call.lease, true)
+            })?;
+            let what = "the answer holds nothing of what was asked for".to_string();
+            return Ok(Outcome::Failed(Refusal { outcome: "unusable".into(), what, again: None }));
+        }
+        let known = Known { story: &story, domain: &domain, standing: &standing, recorded: &recorded, call: call.row };
+        let (mut drafts, supersedes): (Vec<Draft>, Vec<Vec<i64>>) =
+            observer::tell(heard, &asked, &known).into_iter().map(|told| (told.draft, told.supersedes)).unzip();
+        self.distiller.hash_files(store, &story, &mut drafts)?;
+        self.keep(store, &story, (self.distiller.redactor.clean(drafts), supersedes), (call, due.purpose), (tokens, took))
+    }
+
+    /// Stores memories and what the call cost, both or neither.
+    fn keep(
+        &self,
+        store: &mut Store,
+        story: &UnitStory,
+        told: (Clean<Vec<Draft>>, Vec<Vec<i64>>),
+        (call, purpose): (Call, Purpose),
+        (tokens, took): ((i64, i64, bool), Millis),
+    ) -> Result<Outcome> {
+        let kept = store.write(|tx| {
+            tx.end_call(call.row, tokens, took, "ok")?;
+            tx.tell_by_model(call.lease, story, &told, (purpose, &self.to.model), self.distiller.now)
+        })?;
+        Ok(if kept { Outcome::Told(told.0.len()) } else { Outcome::Left })
+    }
+
+    /// A folder as a model is shown it: whose home it is, is nobody's affair.
+    fn shown(&self, folder: &str) -> String {
+        let inside = self.distiller.home.and_then(|home| std::path::Path::new(folder).strip_prefix(home).ok());
+        inside.map_or_else(|| folder.to_string(), |inside| format!("~/{}", inside.display()))
+    }
+}
+
+/// Whether a call failed before anything could be counted.
+fn is_unsent(refusal: &Refusal) -> bool {
+    matches!(refusal.outcome.as_str(), "connect" | "https" | "proxy" | "program") || refusal.outcome.starts_with("http ")
+}
+
+/// Memories of a unit that hold; where it is told anew, without those of models that nobody touched.
+fn standing(store: &Store, story: &UnitStory, redo: bool) -> Result<Vec<MemoryRow>> {
+    let all = store.memories_of_unit(story.session, story.unit)?;
+    let is_model = |memory: &MemoryRow| memory.made_by != RULES && memory.made_by != BY_HAND;
+    let going: Vec<i64> = all
+        .iter()
+        .filter(|m| redo && is_model(m) && !m.by_hand && !m.pinned && m.superseded_by.is_none())
+        .map(|m| m.id)
+        .collect();
+    let holds = |m: &MemoryRow| !going.contains(&m.id) && m.superseded_by.is_none_or(|by| going.contains(&by));
+    let cleared = |m: MemoryRow| MemoryRow { superseded_by: None, ..m };
+    Ok(all.into_iter().filter(holds).map(cleared).collect())
+}

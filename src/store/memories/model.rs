@@ -1,0 +1,273 @@
+//! Units and a model: which are due, who asks about one, and how its memories come to stand in the place of the rules'
+//! (ADR/0024). Like the rules' lease, one that is not given back ends with time.
+
+use super::super::events::THIS_SESSION;
+use super::super::{Store, Tx};
+use super::{Home, Lease};
+use crate::model::{Draft, Endpoint, Millis, Platform, Purpose, Source, UnitStory};
+use crate::redact::Clean;
+use anyhow::Result;
+use rusqlite::{OptionalExtension, Row, named_params, params};
+
+/// Calls of one unit: a checkpoint and the closing one (DESIGN §2).
+const CALLS: i64 = 2;
+/// Failed calls on a unit after which Stop leaves it to a person.
+const FAILURES: i64 = 3;
+/// An open unit is due for a checkpoint after this time and so many tool uses, or a commit.
+const CHECKPOINT: Millis = 30 * 60_000;
+const GROWN: i64 = 15;
+/// Tool uses below which a unit that rules say nothing of is not worth a call (ADR/0017).
+const LEAST: i64 = 3;
+/// Sessions of a project in which Stop looks for due units.
+const SESSIONS: i64 = 8;
+
+/// A unit for which a call is due.
+#[derive(Clone, Debug)]
+pub struct Due {
+    pub unit: i64,
+    /// Where its session works: whether a model may see it is decided there.
+    pub folder: Option<String>,
+    pub purpose: Purpose,
+}
+
+/// A call that was begun on a unit that no other process asks about meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    pub lease: Lease,
+    /// Its row in `spend`.
+    pub row: i64,
+}
+
+/// A memory of a model, and the rows whose place it takes.
+pub type Replacing = (Clean<Vec<Draft>>, Vec<Vec<i64>>);
+
+/// Units with a call due, of the sessions that `SESSIONS` stands for. A unit that is closed is due once nothing that follows
+/// can move its end any more: the step behind it is settled, or nothing follows.
+const DUE: &str = "WITH unit AS (
+    SELECT u.id, u.session_id, u.state, u.started_at, u.ended_at, u.model_calls, u.model_at, u.distilled_seq, s.cwd,
+      (SELECT coalesce(sum(tool_uses), 0) FROM steps WHERE session_id = s.id AND work_unit_id = u.id) AS tools,
+      (SELECT coalesce(max(last_seq), 0) FROM steps WHERE session_id = s.id AND work_unit_id = u.id) AS last_seq,
+      (SELECT max(id) FROM steps WHERE session_id = s.id AND work_unit_id = u.id) AS last_step
+    FROM work_units u JOIN sessions s ON s.id = u.session_id
+    WHERE s.id IN (SESSIONS) AND s.muted = 0 AND u.ended_at >= :since AND u.model_calls < :calls
+      AND (u.model_until IS NULL OR u.model_until <= :now OR u.model_until > :now + 120000))
+  SELECT id, cwd, state FROM unit u
+  WHERE (u.tools >= :least OR EXISTS (SELECT 1 FROM memories m WHERE m.session_id = u.session_id AND m.work_unit_id = u.id))
+    AND (SELECT count(*) FROM spend d WHERE d.work_unit_id = u.id AND d.outcome <> 'ok') < :failures
+    AND CASE u.state
+      WHEN 'closed' THEN coalesce((SELECT n.settled FROM steps n WHERE n.session_id = u.session_id AND n.id > u.last_step ORDER BY n.id LIMIT 1), 1)
+      ELSE u.model_calls + (u.state = 'open') < :calls
+        AND max(u.started_at, coalesce(u.model_at, 0), coalesce((SELECT max(o.model_at) FROM work_units o WHERE o.session_id = u.session_id), 0)) <= :now - :checkpoint
+        AND (SELECT count(*) FROM tool_uses t JOIN steps p ON p.id = t.step_id WHERE t.session_id = u.session_id AND p.work_unit_id = u.id
+              AND t.seq > coalesce(u.distilled_seq, 0)) >= CASE WHEN EXISTS
+          (SELECT 1 FROM tool_uses t JOIN steps p ON p.id = t.step_id WHERE t.session_id = u.session_id AND p.work_unit_id = u.id
+             AND t.seq > coalesce(u.distilled_seq, 0) AND t.command_kind = 'commit' AND t.succeeded) THEN 1 ELSE :grown END
+      END
+  ORDER BY (SELECT count(*) FROM spend d WHERE d.work_unit_id = u.id), u.state = 'open', u.ended_at DESC";
+
+impl Store {
+    /// Units of a session, then of its project's last sessions, with a call due; none that ended before `since`.
+    pub fn model_due_at_stop(&self, platform: Platform, session: &str, since: Millis, now: Millis) -> Result<Vec<Due>> {
+        let own = format!("SELECT s.id FROM sessions s WHERE {THIS_SESSION}");
+        let mut due = self.model_due(&own, &[&platform.name(), &session], since, FAILURES, now)?;
+        let others = format!(
+            "SELECT id FROM sessions WHERE project_id = (SELECT s.project_id FROM sessions s WHERE {THIS_SESSION})
+               AND id NOT IN ({own}) ORDER BY active_at DESC LIMIT {SESSIONS}"
+        );
+        // What is open elsewhere is that session's own affair.
+        let others = self.model_due(&others, &[&platform.name(), &session], since, FAILURES, now)?;
+        due.extend(others.into_iter().filter(|due| due.purpose == Purpose::Closing));
+        Ok(due)
+    }
+
+    /// Units with a call due: of a session, of a project, or all.
+    pub fn model_queue(&self, project: Option<i64>, session: Option<i64>, now: Millis) -> Result<Vec<Due>> {
+        let of = "SELECT id FROM sessions WHERE (?1 IS NULL OR project_id = ?1) AND (?2 IS NULL OR id = ?2)";
+        self.model_due(of, &[&project, &session], 0, i64::MAX, now)
+    }
+
+    fn model_due(
+        &self,
+        sessions: &str,
+        own: &[&dyn rusqlite::ToSql],
+        since: Millis,
+        failures: i64,
+        now: Millis,
+    ) -> Result<Vec<Due>> {
+        let sql = DUE.replace("SESSIONS", sessions);
+        let mut statement = self.conn.prepare_cached(&sql)?;
+        let named: &[(&str, &dyn rusqlite::ToSql)] = named_params! {
+            ":since": since, ":calls": CALLS, ":now": now, ":least": LEAST, ":failures": failures,
+            ":checkpoint": CHECKPOINT, ":grown": GROWN,
+        };
+        for (at, value) in (1..).zip(own) {
+            statement.raw_bind_parameter(at, *value)?;
+        }
+        for (name, value) in named {
+            let at = statement.parameter_index(name)?;
+            at.map(|at| statement.raw_bind_parameter(at, *value)).transpose()?;
+        }
+        let mut rows = statement.raw_query();
+        let mut due = Vec::new();
+        while let Some(row) = rows.next()? {
+            let open = row.get_ref(2)?.as_str()? != "closed";
+            let purpose = if open { Purpose::Checkpoint } else { Purpose::Closing };
+            due.push(Due { unit: row.get(0)?, folder: row.get(1)?, purpose });
+        }
+        Ok(due)
+    }
+
+    /// All units of a session or a project in which something was done, for a person who wants them told anew.
+    pub fn units_to_redo(&self, project: Option<i64>, session: Option<i64>) -> Result<Vec<Due>> {
+        let sql = "SELECT u.id, s.cwd FROM work_units u JOIN sessions s ON s.id = u.session_id
+                   WHERE (?1 IS NULL OR s.project_id = ?1) AND (?2 IS NULL OR s.id = ?2) AND s.muted = 0
+                     AND (EXISTS (SELECT 1 FROM memories m WHERE m.session_id = s.id AND m.work_unit_id = u.id)
+                       OR (SELECT coalesce(sum(tool_uses), 0) FROM steps WHERE session_id = s.id AND work_unit_id = u.id) >= ?3)
+                   ORDER BY u.started_at DESC, u.id DESC";
+        let row = |row: &Row| Ok(Due { unit: row.get(0)?, folder: row.get(1)?, purpose: Purpose::Redo });
+        Ok(self.conn.prepare_cached(sql)?.query_map(params![project, session, LEAST], row)?.collect::<Result<_, _>>()?)
+    }
+
+    /// Sessions of a project, or the one.
+    pub fn sessions_of(&self, project: Option<i64>, session: Option<i64>) -> Result<Vec<i64>> {
+        let sql = "SELECT id FROM sessions WHERE (?1 IS NULL OR project_id = ?1) AND (?2 IS NULL OR id = ?2)";
+        Ok(self.conn.prepare_cached(sql)?.query_map([project, session], |row| row.get(0))?.collect::<Result<_, _>>()?)
+    }
+
+    /// Has rules look again at all units of a project or a session.
+    pub fn rules_again(&mut self, project: Option<i64>, session: Option<i64>) -> Result<()> {
+        self.write(|tx| {
+            let sql = "UPDATE work_units SET rules_due = 1 WHERE session_id IN
+                         (SELECT id FROM sessions WHERE (?1 IS NULL OR project_id = ?1) AND (?2 IS NULL OR id = ?2))";
+            tx.tx.prepare_cached(sql)?.execute([project, session])?;
+            Ok(())
+        })
+    }
+
+    /// Titles that models have recorded of a session, of other units than the one that is told anew.
+    pub fn recorded_titles(&self, session: i64, but: Option<i64>) -> Result<Vec<String>> {
+        let sql = "SELECT title FROM memories WHERE session_id = ?1 AND kind = 'observation' AND made_by NOT IN ('rules', 'hand')
+                     AND superseded_by IS NULL AND work_unit_id IS NOT ?2 ORDER BY created_at, id";
+        Ok(self.conn.prepare_cached(sql)?.query_map(params![session, but], |row| row.get(0))?.collect::<Result<_, _>>()?)
+    }
+
+    /// Rows of a session of which a person forgot what was drawn: no model is shown them again.
+    pub fn dismissed_sources(&self, session: i64) -> Result<Vec<Source>> {
+        let sql = "SELECT rule_key FROM dismissed WHERE session_id = ?1";
+        let keys: Vec<String> =
+            self.conn.prepare_cached(sql)?.query_map([session], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        Ok(keys.iter().flat_map(|key| key.split(':').skip(1)).filter_map(Source::read).collect())
+    }
+
+    /// How often a model was asked about a unit, and the last tool use that it was shown.
+    pub fn model_calls(&self, unit: i64) -> Result<(i64, i64)> {
+        let sql = "SELECT model_calls, coalesce(distilled_seq, 0) FROM work_units WHERE id = ?1";
+        let row = self.conn.prepare_cached(sql)?.query_row([unit], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+        Ok(row.unwrap_or_default())
+    }
+
+    /// Takes a unit for `limit` milliseconds and writes down that a call begins; `None` where another process asks about it.
+    pub fn begin_call(
+        &mut self,
+        due: &Due,
+        to: &Endpoint,
+        input_tokens: i64,
+        now: Millis,
+        limit: Millis,
+    ) -> Result<Option<Call>> {
+        let until = now + limit;
+        self.write(|tx| {
+            let sql = "UPDATE work_units SET model_until = ?2 WHERE id = ?1 AND (model_until IS NULL OR model_until <= ?3 OR model_until > ?3 + 120000)";
+            if tx.tx.prepare_cached(sql)?.execute(params![due.unit, until, now])? == 0 {
+                return Ok(None);
+            }
+            let row = tx.begin_call(due.unit, to, due.purpose, input_tokens, now)?;
+            Ok(Some(Call { lease: Lease { unit: due.unit, until }, row }))
+        })
+    }
+}
+
+impl Tx<'_> {
+    /// Gives a unit back of which a model told nothing. Without an answer it stays due; an answer that can't be read is one
+    /// of its calls.
+    pub fn give_back(&self, lease: Lease, answered: bool) -> Result<()> {
+        let sql = "UPDATE work_units SET model_until = NULL, model_calls = model_calls + ?3 WHERE id = ?1 AND model_until = ?2";
+        self.tx.prepare_cached(sql)?.execute(params![lease.unit, lease.until, answered])?;
+        Ok(())
+    }
+
+    /// A unit in which there is nothing to ask about is done.
+    pub fn nothing_to_ask(&self, unit: i64, seen: i64) -> Result<()> {
+        let sql = "UPDATE work_units SET distilled_seq = ?2, model_calls = model_calls + 1,
+                     state = CASE WHEN state = 'open' THEN state ELSE 'distilled' END WHERE id = ?1";
+        self.tx.prepare_cached(sql)?.execute([unit, seen])?;
+        Ok(())
+    }
+
+    /// Puts what a model told of a unit in its place, and gives the unit back. Where another process has the unit by now, or
+    /// something of it was forgotten meanwhile, nothing is written.
+    pub fn tell_by_model(
+        &self,
+        lease: Lease,
+        story: &UnitStory,
+        (drafts, supersedes): &Replacing,
+        by: (Purpose, &str),
+        now: Millis,
+    ) -> Result<bool> {
+        let sql = "UPDATE work_units SET model_until = NULL, model_at = ?3, distilled_seq = ?4,
+                     model_calls = CASE WHEN ?5 THEN max(model_calls, 1) ELSE model_calls + 1 END,
+                     state = CASE WHEN state = 'open' THEN state ELSE 'distilled' END WHERE id = ?1 AND model_until = ?2";
+        let seen = story.tools.last().map(|tool| tool.seq).unwrap_or(0);
+        let (purpose, model) = by;
+        let redo = purpose == Purpose::Redo;
+        if self.tx.prepare_cached(sql)?.execute(params![lease.unit, lease.until, now, seen, redo])? == 0 {
+            return Ok(false);
+        }
+        // What is told of it would be of another unit, were its steps to move.
+        self.tx
+            .prepare_cached("UPDATE steps SET settled = 1 WHERE session_id = ?1 AND work_unit_id = ?2")?
+            .execute([story.session, story.unit])?;
+        let home = Home {
+            project: story.project,
+            session: Some(story.session),
+            unit: Some(story.unit),
+            platform: Some(&story.platform),
+        };
+        if redo {
+            self.forget_models(home)?;
+        }
+        let standing = self.of_rules(home)?;
+        for (draft, old) in drafts.iter().zip(supersedes) {
+            let Some(key) = &draft.key else { continue };
+            let id = match standing.get(key) {
+                Some(standing) if self.is_touched(standing.id)? => continue,
+                Some(standing) => {
+                    self.rewrite_memory(standing.id, draft, home, model)?;
+                    standing.id
+                }
+                None if self.is_dismissed(home, key)? => continue,
+                None => self.insert_memory(draft, home, model)?,
+            };
+            let sql = "UPDATE memories SET superseded_by = ?2 WHERE id = ?1 AND superseded_by IS NULL AND NOT by_hand AND NOT pinned AND made_by = 'rules'";
+            let mut supersede = self.tx.prepare_cached(sql)?;
+            old.iter().try_for_each(|old| supersede.execute([*old, id]).map(|_| ()))?;
+        }
+        Ok(true)
+    }
+
+    fn is_touched(&self, memory: i64) -> Result<bool> {
+        let sql = "SELECT by_hand OR pinned OR superseded_by IS NOT NULL FROM memories WHERE id = ?1";
+        Ok(self.tx.prepare_cached(sql)?.query_row([memory], |row| row.get(0))?)
+    }
+
+    /// Takes out what models told of a unit and nobody touched: what it stood in the place of stands again.
+    fn forget_models(&self, home: Home) -> Result<()> {
+        let sql = "SELECT id FROM memories WHERE session_id = ?1 AND work_unit_id = ?2 AND made_by NOT IN ('rules', 'hand')
+                     AND NOT by_hand AND NOT pinned AND superseded_by IS NULL";
+        let values = params![home.session, home.unit];
+        let gone: Vec<i64> = self.tx.prepare_cached(sql)?.query_map(values, |row| row.get(0))?.collect::<Result<_, _>>()?;
+        gone.into_iter().try_for_each(|id| self.delete_memory(id))?;
+        self.tx.prepare_cached("UPDATE work_units SET rules_due = 1 WHERE id = ?1")?.execute([home.unit])?;
+        Ok(())
+    }
+}
