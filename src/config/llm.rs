@@ -117,7 +117,7 @@ impl Llm {
         let provider = self.provider.value;
         let (url, model, key) = match provider {
             Provider::None => return Ok(None),
-            Provider::Anthropic => ("https://api.anthropic.com", "claude-haiku-4-5", "ANTHROPIC_API_KEY"),
+            Provider::Anthropic => ("https://api.anthropic.com", "claude-haiku-5-5", "ANTHROPIC_API_KEY"),
             Provider::OpenAi => ("https://api.openai.com/v1", "", "OPENAI_API_KEY"),
             Provider::Claude => ("", "haiku", ""),
         };

@@ -3,7 +3,7 @@
 
 use super::blocks::{Block, blocks, fit};
 use super::hostile;
-use crate::model::{Domain, Millis, Question, Source, Term, UnitStory};
+use crate::model::{Domain, Field, Millis, Question, Source, Term, UnitStory};
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -108,14 +108,13 @@ fn form(domain: &Domain) -> String {
          <files_read><file>path</file></files_read>\n\
          <files_modified><file>path</file></files_modified>\n",
     );
-    for field in &domain.fields {
-        let what = match field.kind.as_str() {
-            "list" => "separated by commas",
-            "numbers" => "numbers, separated by commas",
-            "date" => "YYYY-MM-DD",
-            _ => "text",
+    for Field { name, kind, meaning } in &domain.fields {
+        let _ = match kind.as_str() {
+            "list" => writeln!(form, "<{name}><item>{meaning}, one each; leave it out where none</item></{name}>"),
+            "numbers" => writeln!(form, "<{name}>{meaning}: numbers, separated by commas; leave it out where none</{name}>"),
+            "date" => writeln!(form, "<{name}>{meaning}: YYYY-MM-DD; leave it out where none</{name}>"),
+            _ => writeln!(form, "<{name}>{meaning}; leave it out where none</{name}>"),
         };
-        let _ = writeln!(form, "<{0}>{1}; {what}; leave it out where none</{0}>", field.name, field.meaning);
     }
     form += "</observation>\n<summary>\n";
     let sections = &domain.summary;

@@ -57,7 +57,7 @@ pub fn tell(heard: Heard, asked: &Asked, known: &Known) -> Vec<Told> {
             .standing
             .iter()
             .filter(|old| old.kind == "observation" && is_replaceable(old) && !taken.contains(&old.id))
-            .filter(|old| covers(&next.sources, old) || alike(&next.title, &old.title))
+            .filter(|old| covers(&next.sources, old) || is_part(&next, old) || alike(&next.title, &old.title))
             .map(|old| old.id)
             .collect();
         taken.extend(&supersedes);
@@ -80,6 +80,11 @@ fn is_replaceable(old: &MemoryRow) -> bool {
 fn covers(sources: &[Source], old: &MemoryRow) -> bool {
     let among = old.sources.iter().filter(|id| sources.iter().any(|source| source.id() == **id)).count();
     among > 0 && among * 2 >= old.sources.len()
+}
+
+/// Whether a draft of the same type is drawn from nothing else.
+fn is_part(draft: &Draft, old: &MemoryRow) -> bool {
+    draft.kind_type == old.kind_type && draft.sources.iter().all(|source| old.sources.contains(&source.id()))
 }
 
 /// An observation, checked against the blocks; `None` where it can't be believed or is known.

@@ -68,16 +68,36 @@ const DUE: &str = "WITH unit AS (
 impl Store {
     /// Units of a session, then of its project's last sessions, with a call due; none that ended before `since`.
     pub fn model_due_at_stop(&self, platform: Platform, session: &str, since: Millis, now: Millis) -> Result<Vec<Due>> {
-        let own = format!("SELECT s.id FROM sessions s WHERE {THIS_SESSION}");
-        let mut due = self.model_due(&own, &[&platform.name(), &session], since, FAILURES, now)?;
-        let others = format!(
-            "SELECT id FROM sessions WHERE project_id = (SELECT s.project_id FROM sessions s WHERE {THIS_SESSION})
-               AND id NOT IN ({own}) ORDER BY active_at DESC LIMIT {SESSIONS}"
-        );
+        let sessions = self.sessions_at_stop(platform, session)?;
+        // Most turns end within a unit that has just begun: that is seen before the question is put in full.
+        let sql = "SELECT 1 FROM work_units WHERE session_id IN (SELECT value FROM json_each(?1)) AND model_calls < ?2 AND ended_at >= ?3
+                     AND (state = 'closed' OR started_at <= ?4) LIMIT 1";
+        let all = serde_json::to_string(&sessions)?;
+        if !self.conn.prepare_cached(sql)?.exists(params![all, CALLS, since, now - CHECKPOINT])? {
+            return Ok(Vec::new());
+        }
+        let Some((own, others)) = sessions.split_first() else { return Ok(Vec::new()) };
+        let of = "SELECT value FROM json_each(?1)";
+        let mut due = self.model_due(of, &[&serde_json::to_string(&[own])?], since, FAILURES, now)?;
+        let others = self.model_due(of, &[&serde_json::to_string(others)?], since, FAILURES, now)?;
         // What is open elsewhere is that session's own affair.
-        let others = self.model_due(&others, &[&platform.name(), &session], since, FAILURES, now)?;
         due.extend(others.into_iter().filter(|due| due.purpose == Purpose::Closing));
         Ok(due)
+    }
+
+    /// A session, and then the last ones of its project.
+    fn sessions_at_stop(&self, platform: Platform, session: &str) -> Result<Vec<i64>> {
+        let sql = format!("SELECT s.id, s.project_id FROM sessions s WHERE {THIS_SESSION}");
+        let row = |row: &Row| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?));
+        let own = self.conn.prepare_cached(&sql)?.query_row(params![platform.name(), session], row).optional()?;
+        let Some((own, project)) = own else { return Ok(Vec::new()) };
+        let sql = "SELECT id FROM sessions WHERE project_id = ?1 AND id <> ?2 ORDER BY active_at DESC LIMIT ?3";
+        let mut sessions = vec![own];
+        let mut others = self.conn.prepare_cached(sql)?;
+        for other in others.query_map(params![project, own, SESSIONS], |row| row.get(0))? {
+            sessions.push(other?);
+        }
+        Ok(sessions)
     }
 
     /// Units with a call due: of a session, of a project, or all.
