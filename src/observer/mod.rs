@@ -1,6 +1,6 @@
 //! The observer: a language model that is shown what an agent did and says what of it is worth remembering (DESIGN §6).
 //! Here is all that can be decided without asking: what it is shown ([`question`]), how its answer is read ([`read`]), and
-//! which memories come of it ([`tell`]). Values in, values out; the call itself is `llm`'s.
+//! which memories come of it ([`tell()`]). Values in, values out; the call itself is `llm`'s.
 //!
 //! What it is shown was written by tools, pages and programs, some of it perhaps to deceive. ADR/0025 says how it is kept
 //! from steering the observer.

@@ -244,9 +244,9 @@ impl Tx<'_> {
             return Ok(false);
         }
         // What is told of it would be of another unit, were its steps to move.
-        self.tx
-            .prepare_cached("UPDATE steps SET settled = 1 WHERE session_id = ?1 AND work_unit_id = ?2")?
-            .execute([story.session, story.unit])?;
+        let sql = "UPDATE steps SET settled = 1 WHERE session_id = ?1 AND (work_unit_id = ?2 OR id =
+                     (SELECT min(id) FROM steps WHERE session_id = ?1 AND id > (SELECT max(id) FROM steps WHERE session_id = ?1 AND work_unit_id = ?2)))";
+        self.tx.prepare_cached(sql)?.execute([story.session, story.unit])?;
         let home = Home {
             project: story.project,
             session: Some(story.session),
