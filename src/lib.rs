@@ -4,9 +4,9 @@
 //! is given what matters. Levels, from the ground up; a file imports only from lower ones, or from its own folder
 //! (`tests/layers.rs` holds it, ADR/0009):
 //!
-//! * words: [`model`], [`mod@error`], [`mod@words`]
-//! * rules, values in, values out: [`redact`], [`command_kind`], [`index_text`], [`units`], [`rules`],
-//!   [`observer`], [`render`]
+//! * words: [`model`], [`mod@error`], [`mod@words`]; how a text is cut for the indexes: [`mod@index_text`]
+//! * rules, values in, values out: [`redact`], [`command_kind`], [`units`], [`rules`],
+//!   [`observer`], [`rank`], [`render`]
 //! * the gate to files: [`files`]
 //! * edges, one outside thing each: [`config`], [`project`], [`platforms`], [`store`], [`domains`], [`llm`], [`log`]
 //! * use cases: [`record`], [`mod@distil`], [`knowledge`], [`recall`], [`mod@forget`], [`doctor`], [`replay`]
@@ -29,6 +29,7 @@ pub mod model;
 pub mod observer;
 pub mod platforms;
 pub mod project;
+pub mod rank;
 pub mod recall;
 pub mod record;
 pub mod redact;

@@ -69,6 +69,9 @@ fn the_help_of_every_command() {
 
     Options:
           --project <DIR>    Look at the project of this folder instead of the current one
+          --query <TEXT>     What a session would be given that begins with this request
+          --file <PATH>...   What it would be given with these files in play
+          --why              Say what brought each piece of work there
           --budget <BYTES>   Bytes of the block that an agent would be given [default: the setting
                              context_bytes]
           --json             Print one JSON object; `text` is what an agent would be given
@@ -76,6 +79,8 @@ fn the_help_of_every_command() {
       -h, --help             Print help
 
     Example: nmem context --json
+             nmem context --query 'the exporter breaks rows with commas' --why
+             nmem context --file src/export.rs
 
     With a hook event on stdin it registers the session and answers as the agent expects.
     [exit 0]

@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 const LEVELS: &[&[&str]] = &[
     // words
     &["model", "error", "words"],
+    // how a text is cut for the indexes
+    &["index_text"],
     // rules: values in, values out
-    &["redact", "command_kind", "index_text", "units", "rules", "observer", "render"],
+    &["redact", "command_kind", "units", "rules", "observer", "rank", "render"],
     // the gate to files, which every edge goes through
     &["files"],
     // edges: one outside thing each

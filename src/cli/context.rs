@@ -3,28 +3,43 @@
 use super::stdin::{self, Stdin};
 use super::{Place, ProjectArgument, hook, off, open, output, record};
 use crate::config::{CONTEXT_BYTES_MAX, Config, Inject, environment};
-use crate::model::{MemoryRow, Millis, Recalled};
+use crate::model::{MemoryRow, Millis, Recalled, TokenStats};
 use crate::platforms::intake::{self, Intake};
-use crate::recall;
+use crate::project;
+use crate::recall::{self, Asked};
 use crate::render::context::{ForAgent, Occasion, for_agent, for_person};
 use crate::render::memories;
+use crate::render::past::{Told, past, why};
+use crate::store::Store;
 use anyhow::Result;
 use serde_json::{Value, json};
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+/// Pieces of work among which a block is chosen.
+const RANKED: usize = 16;
 /// How long stdin is waited for, where it isn't a terminal.
 const STDIN: Duration = Duration::from_secs(1);
 
 /// Show what the next session here would be given
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem context --json\n\nWith a hook event on stdin it registers the session and answers as the agent expects."
+    after_help = "Example: nmem context --json\n         nmem context --query 'the exporter breaks rows with commas' --why\n         nmem context --file src/export.rs\n\nWith a hook event on stdin it registers the session and answers as the agent expects."
 )]
 pub struct Arguments {
     #[command(flatten)]
     project: ProjectArgument,
+    /// What a session would be given that begins with this request
+    #[arg(long, value_name = "TEXT")]
+    query: Option<String>,
+    /// What it would be given with these files in play
+    #[arg(long, value_name = "PATH", num_args = 1..)]
+    file: Vec<PathBuf>,
+    /// Say what brought each piece of work there
+    #[arg(long)]
+    why: bool,
     /// Bytes of the block that an agent would be given [default: the setting context_bytes]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(500..=CONTEXT_BYTES_MAX as i64))]
     budget: Option<u32>,
@@ -70,6 +85,9 @@ pub fn run(args: &Arguments) -> Result<()> {
     let now = environment::now();
     let place = args.project.find(&folder, &config, store.as_ref())?;
     let budget = args.budget.map_or(config.context_bytes.value, |b| b as usize);
+    if args.query.is_some() || !args.file.is_empty() || args.why {
+        return ranked(args, &config, (&folder, &place, store.as_ref()), budget);
+    }
     let recalled = match (&store, &place.row) {
         (Some(store), Some(row)) => recall::at_start(store, row.id, None, now)?,
         _ => Recalled::default(),
@@ -94,6 +112,85 @@ pub fn run(args: &Arguments) -> Result<()> {
     output::say(for_person(&recalled, now, output::style()).trim_end())
 }
 
+/// Shows what earlier work has to do with a request and with files in play.
+fn ranked(
+    args: &Arguments,
+    config: &Config,
+    (folder, place, store): (&Path, &Place, Option<&Store>),
+    budget: usize,
+) -> Result<()> {
+    let branch = project::git::state_at(folder, config.home.as_deref()).and_then(|state| state.branch);
+    let cwd = folder.to_string_lossy();
+    let relative = |file: &PathBuf| {
+        let file = folder.join(file);
+        project::relative(&file.to_string_lossy(), Some(&cwd), config.home.as_deref())
+    };
+    let files: Vec<String> = args.file.iter().map(relative).collect();
+    let found = match (store, &place.row) {
+        (Some(store), Some(row)) => {
+            let request = args.query.as_deref();
+            recall::ranked(
+                store,
+                &Asked { project: row.id, own: None, request, branch: branch.as_deref(), files: &files },
+                RANKED,
+            )?
+        }
+        _ => Vec::new(),
+    };
+    let mut told = past(&found, budget);
+    if args.json {
+        if let Some(store) = store {
+            let units: Vec<i64> = told.shown.iter().map(|shown| shown.past.unit.id).collect();
+            told.tokens.distil = store.spent_on(&units)?;
+        }
+        return output::say(&ranked_json(place.name(), &told).to_string());
+    }
+    if told.text.is_empty() {
+        return output::say(&match place.row {
+            Some(_) => "Nothing that is remembered of this project has to do with it.".to_string(),
+            None => nothing(place),
+        });
+    }
+    output::say(told.text.trim_end())?;
+    if args.why {
+        output::say(&format!("\n{}", why(&told.shown, output::style()).trim_end()))?;
+    }
+    Ok(())
+}
+
+/// With the keys of COMMANDS.md: the memories of each piece of work in the order in which it matters; one of which nothing is
+/// remembered stands for itself.
+fn ranked_json(project: Option<&str>, told: &Told) -> Value {
+    let memories: Vec<Value> = told.shown.iter().flat_map(|shown| {
+        let unit = &shown.past.unit;
+        let why: Vec<String> = shown.past.why.iter().map(|why| format!("{} {:+.2}", why.what, why.adds)).collect();
+        let item = |id: String, kind: &str, kind_type: Option<&str>, title: &str| {
+            json!({
+                "id": id, "kind": kind, "type": kind_type, "title": title, "score": shown.past.score, "session": unit.agent_session_id,
+                "unit": format!("u{}", unit.id), "why": why,
+            })
+        };
+        match shown.memories.is_empty() {
+            true => vec![item(format!("u{}", unit.id), "unit", None, unit.intent.as_deref().unwrap_or_default())],
+            false => shown.memories.iter().map(|m| item(memories::id(m), &m.kind, m.kind_type.as_deref(), &m.title)).collect(),
+        }
+    }).collect();
+    let of = |kind: &str| -> Vec<Value> {
+        told.shown.iter().flat_map(|shown| &shown.memories).filter(|m| m.kind == kind).map(|m| memories::json(m)).collect()
+    };
+    json!({
+        "project": project, "text": told.text, "bytes": told.text.len(), "memories": memories,
+        "observations": of("observation"), "summaries": of("summary"), "tokenStats": token_stats(told.tokens),
+    })
+}
+
+fn token_stats(tokens: TokenStats) -> Value {
+    json!({
+        "readTokens": tokens.read, "workTokens": tokens.work, "savings": tokens.savings(), "savingsPercent": tokens.savings_percent(),
+        "distilTokens": tokens.distil, "netSavings": tokens.net(), "estimated": tokens.estimated,
+    })
+}
+
 /// All memories among which was chosen.
 fn told(recalled: &Recalled) -> Vec<&MemoryRow> {
     let summaries = recalled.sessions.iter().flat_map(|told| &told.units).filter_map(|told| told.summary.as_ref());
@@ -111,14 +208,10 @@ fn json(project: Option<&str>, recalled: &Recalled, given: &ForAgent) -> Value {
         })
     };
     let of = |kind: &str| -> Vec<Value> { shown.iter().filter(|m| m.kind == kind).map(|m| memories::json(m)).collect() };
-    let tokens = given.tokens;
     json!({
         "project": project, "text": given.text, "bytes": given.text.len(), "memories": shown.iter().map(brief).collect::<Vec<_>>(),
         "observations": of("observation"), "summaries": of("summary"),
-        "tokenStats": {
-            "readTokens": tokens.read, "workTokens": tokens.work, "savings": tokens.savings(), "savingsPercent": tokens.savings_percent(),
-            "distilTokens": tokens.distil, "netSavings": tokens.net(), "estimated": tokens.estimated,
-        },
+        "tokenStats": token_stats(given.tokens),
     })
 }
 

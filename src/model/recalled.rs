@@ -35,6 +35,25 @@ pub struct UnitTold {
     pub summary: Option<MemoryRow>,
 }
 
+/// A piece of work that was found to matter.
+#[derive(Clone, Debug)]
+pub struct Past {
+    pub unit: UnitRow,
+    pub branch: Option<String>,
+    pub score: f64,
+    /// What counts most first.
+    pub why: Vec<Why>,
+    /// Those that hold.
+    pub memories: Vec<MemoryRow>,
+}
+
+/// A reason, and what it adds to a score.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Why {
+    pub what: &'static str,
+    pub adds: f64,
+}
+
 /// Whether a session is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {

@@ -107,11 +107,11 @@ fn without_asides(answer: &str) -> String {
     while let Some(found) = small[at..].find('<').map(|found| at + found) {
         at = found + 1;
         let closes = small[at..].starts_with('/');
-        let named = |name: &&str| {
-            let rest = small[at + usize::from(closes)..].strip_prefix(*name);
+        let named = |name: &str| {
+            let rest = small[at + usize::from(closes)..].strip_prefix(name);
             rest.is_some_and(|rest| rest.starts_with(|c: char| c == '>' || c.is_whitespace()))
         };
-        let Some(which) = ASIDE.iter().position(|name| named(&name)) else { continue };
+        let Some(which) = ASIDE.iter().position(|name| named(name)) else { continue };
         let shut = |from: usize| small[from..].find('>').map_or(small.len(), |shut| from + shut + 1);
         if closes {
             out.clear();

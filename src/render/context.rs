@@ -40,7 +40,7 @@ pub struct ForAgent {
 }
 
 /// Collects lines up to a number of bytes.
-struct Block {
+pub(super) struct Block {
     text: String,
     budget: usize,
     shown: Vec<i64>,
@@ -48,6 +48,21 @@ struct Block {
 }
 
 impl Block {
+    /// A block without a limit of its own: what stands in it was chosen before.
+    pub(super) fn new(text: String) -> Block {
+        Block { text, budget: usize::MAX, shown: Vec::new(), tokens: TokenStats::default() }
+    }
+
+    pub(super) fn line(&mut self, line: &str) {
+        self.push(line);
+    }
+
+    /// The text, and what reading it costs.
+    pub(super) fn done(mut self) -> (String, TokenStats) {
+        self.tokens.read = (self.text.len() / 4) as i64;
+        (self.text, self.tokens)
+    }
+
     fn push(&mut self, line: &str) -> bool {
         let fits = self.text.len() + line.len() < self.budget;
         if fits {
@@ -57,7 +72,7 @@ impl Block {
         fits
     }
 
-    fn tells(&mut self, memory: &MemoryRow) {
+    pub(super) fn tells(&mut self, memory: &MemoryRow) {
         self.shown.push(memory.id);
         self.tokens.work += memory.tokens.unwrap_or(0);
         self.tokens.estimated |= memory.tokens_estimated && memory.tokens.is_some();

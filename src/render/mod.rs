@@ -4,6 +4,8 @@ pub mod clean;
 pub mod context;
 pub mod hits;
 pub mod memories;
+pub mod past;
+mod pick;
 pub mod style;
 pub mod time;
 pub mod units;

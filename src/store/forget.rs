@@ -194,7 +194,7 @@ impl Store {
     /// # Errors
     /// A disk without room for a second copy; others that keep the log open for long.
     pub fn scrub(&mut self) -> Result<()> {
-        for index in ["text_index", "tool_index"] {
+        for index in ["text_index", "tool_index", "unit_index"] {
             // A negative number begins a merge of all segments, as often as it takes (FTS5, "the merge command").
             let mut pages = -MERGED;
             loop {
@@ -260,6 +260,11 @@ impl Tx<'_> {
 
     /// What units have of texts that went: intents are told anew, files counted again; the hashes of words go, too.
     fn forget_in_units(&self, going: &Going) -> Result<()> {
+        for session in going.sessions.iter().chain(&going.touched) {
+            // What is left of a unit is indexed anew when rules look at it again.
+            self.tx
+                .execute("DELETE FROM unit_index WHERE rowid IN (SELECT id FROM work_units WHERE session_id = ?1)", [session])?;
+        }
         for session in &going.sessions {
             let steps = "SELECT id FROM steps WHERE session_id = ?1";
             self.tx.execute(&format!("DELETE FROM step_files WHERE step_id IN ({steps})"), [session])?;

@@ -3,6 +3,7 @@
 //! They keep no text of their own (contentless FTS5), so all that stands in them comes from one function of the stored
 //! row: what was indexed when it was stored and what `doctor --fix` makes anew are the same.
 
+use super::memories::story_of;
 use super::{Store, Tx};
 use crate::index_text::{INDEX_TEXT_VERSION, index_text};
 use anyhow::Result;
@@ -12,8 +13,6 @@ use rusqlite::{Row, params};
 pub(super) const INDEXED_PROMPT: i64 = 0;
 pub(super) const INDEXED_MEMORY: i64 = 1;
 const INDEXED_KINDS: i64 = 4;
-/// Rows that are made anew in one transaction: 0.1 s, so that hooks beside it hardly wait.
-const BATCH: usize = 1000;
 
 /// The index's word for a project: it narrows a search inside the index, before anything is counted or cut.
 pub(super) fn scope(project: Option<i64>) -> String {
@@ -125,6 +124,12 @@ impl Tx<'_> {
             self.unindex_tool(row.get(0)?)?;
             self.index_tool_row(row)?;
         }
+        let mut units = self.tx.prepare_cached("SELECT id FROM work_units WHERE session_id = ?1 AND rules_mark IS NOT NULL")?;
+        for unit in units.query_map([session], |row| row.get(0))?.collect::<Result<Vec<i64>, _>>()? {
+            if let Some(story) = story_of(&self.tx, unit)? {
+                self.index_unit(&story)?;
+            }
+        }
         let mut memories = self.tx.prepare_cached(&format!("{MEMORY} WHERE m.session_id = ?1"))?;
         let mut rows = memories.query([session])?;
         while let Some(row) = rows.next()? {
@@ -145,6 +150,7 @@ impl Store {
     pub fn unindexed(&self) -> Result<i64> {
         let sql = "SELECT abs((SELECT count(*) FROM prompts WHERE kind <> 'thinking') - (SELECT count(*) FROM text_index_docsize WHERE id % ?1 = ?2))
                         + abs((SELECT count(*) FROM memories) - (SELECT count(*) FROM text_index_docsize WHERE id % ?1 = ?3))
+                        + abs((SELECT count(*) FROM work_units WHERE rules_mark IS NOT NULL) - (SELECT count(*) FROM unit_index_docsize))
                         + abs((SELECT count(*) FROM tool_uses) - (SELECT count(*) FROM tool_index_docsize))";
         Ok(self.conn.query_row(sql, [INDEXED_KINDS, INDEXED_PROMPT, INDEXED_MEMORY], |row| row.get(0))?)
     }
@@ -156,7 +162,7 @@ impl Store {
 
     /// Makes both indexes anew from the stored rows; `progress` is told rows done and rows in all.
     pub fn rebuild_index(&mut self, progress: &mut dyn FnMut(i64, i64)) -> Result<()> {
-        let tables = [Indexed::Prompts, Indexed::Memories, Indexed::Tools];
+        let tables = [Indexed::Prompts, Indexed::Memories, Indexed::Tools, Indexed::Units];
         let mut last = Vec::new();
         for table in tables {
             let sql = format!("SELECT coalesce(max(id), 0) FROM {}", table.name());
@@ -164,14 +170,15 @@ impl Store {
         }
         self.write(|tx| {
             tx.tx.execute_batch(
-                "INSERT INTO text_index(text_index) VALUES ('delete-all'); INSERT INTO tool_index(tool_index) VALUES ('delete-all')",
+                "INSERT INTO text_index(text_index) VALUES ('delete-all'); INSERT INTO tool_index(tool_index) VALUES ('delete-all');
+                 INSERT INTO unit_index(unit_index) VALUES ('delete-all')",
             )?;
             Ok(())
         })?;
         let mut done = 0;
         for (table, last_id) in tables.into_iter().zip(&last) {
-            for from in (0..*last_id).step_by(BATCH) {
-                self.write(|tx| tx.index_stretch(table, from, (from + BATCH as i64).min(*last_id)))?;
+            for from in (0..*last_id).step_by(table.batch()) {
+                self.write(|tx| tx.index_stretch(table, from, (from + table.batch() as i64).min(*last_id)))?;
                 progress(done + from, last.iter().sum());
             }
             done += last_id;
@@ -189,6 +196,7 @@ enum Indexed {
     Prompts,
     Memories,
     Tools,
+    Units,
 }
 
 impl Indexed {
@@ -197,7 +205,13 @@ impl Indexed {
             Indexed::Prompts => "prompts",
             Indexed::Memories => "memories",
             Indexed::Tools => "tool_uses",
+            Indexed::Units => "work_units",
         }
+    }
+
+    /// Rows that are made anew in one transaction: 0.1 s, so that hooks beside it hardly wait.
+    fn batch(self) -> usize {
+        if matches!(self, Indexed::Units) { 50 } else { 1000 }
     }
 }
 
@@ -207,6 +221,7 @@ impl Tx<'_> {
             Indexed::Prompts => format!("{PROMPT} AND p.id > ?1 AND p.id <= ?2"),
             Indexed::Memories => format!("{MEMORY} WHERE m.id > ?1 AND m.id <= ?2"),
             Indexed::Tools => format!("{TOOL} WHERE t.id > ?1 AND t.id <= ?2"),
+            Indexed::Units => "SELECT id FROM work_units WHERE rules_mark IS NOT NULL AND id > ?1 AND id <= ?2".to_string(),
         };
         let mut statement = self.tx.prepare_cached(&sql)?;
         let mut rows = statement.query([from, to])?;
@@ -224,6 +239,11 @@ impl Tx<'_> {
                 Indexed::Tools => {
                     self.unindex_tool(row.get(0)?)?;
                     self.index_tool_row(row)?;
+                }
+                Indexed::Units => {
+                    if let Some(story) = story_of(&self.tx, row.get(0)?)? {
+                        self.index_unit(&story)?;
+                    }
                 }
             }
         }

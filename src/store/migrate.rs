@@ -21,6 +21,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { sql: include_str!("../../migrations/0002-work-units.sql"), quick: true },
     Migration { sql: include_str!("../../migrations/0003-memories.sql"), quick: true },
     Migration { sql: include_str!("../../migrations/0004-models.sql"), quick: true },
+    Migration { sql: include_str!("../../migrations/0005-recall.sql"), quick: true },
 ];
 
 /// The schema's version that this binary writes.

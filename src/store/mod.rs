@@ -13,10 +13,12 @@ mod make;
 pub mod memories;
 mod migrate;
 pub mod projects;
+pub mod recall;
 pub mod search;
 mod spend;
 pub mod spool;
 mod tool_uses;
+mod unit_index;
 pub mod units;
 
 use crate::files::{self, Identity};

@@ -9,6 +9,7 @@ mod retention;
 mod story;
 
 pub use model::{Call, Due, Replacing};
+pub(in crate::store) use story::story_of;
 
 use super::index::INDEXED_MEMORY;
 use super::{Store, Tx};
@@ -82,6 +83,7 @@ impl Tx<'_> {
         if self.tx.prepare_cached(sql)?.execute(params![lease.unit, lease.until, story.mark, seen])? == 0 {
             return Ok(false);
         }
+        self.index_unit(story)?;
         let (project, platform) = (story.project, Some(story.platform.as_str()));
         let home = Home { project, session: Some(story.session), unit: Some(story.unit), platform };
         let mut standing = self.of_rules(home)?;

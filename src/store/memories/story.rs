@@ -5,7 +5,7 @@ use super::super::events::THIS_SESSION;
 use super::super::history::{PROMPT, TOOL_USE, prompt, tool_use};
 use crate::model::{Millis, Platform, PromptRow, Reach, Task, ToolUseRow, UnitStory};
 use anyhow::Result;
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::HashMap;
 
 /// Tool uses of one unit that are read: the last ones. Reading them takes 8 ms.
@@ -55,82 +55,12 @@ impl Store {
                      AND NOT EXISTS (SELECT 1 FROM steps s WHERE s.session_id = u.session_id AND s.work_unit_id = u.id AND s.tool_uses > 0)
                      AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.session_id = u.session_id AND m.work_unit_id = u.id)";
         let session: Option<i64> = self.conn.prepare_cached(sql)?.query_row([unit], |row| row.get(0)).optional()?;
-        session.map(|session| self.said_in_unit([session, unit])).transpose()
+        session.map(|session| said_in_unit(&self.conn, [session, unit])).transpose()
     }
 
     /// Reads a unit with all that was said and done in it; `None` where it is gone.
     pub fn unit_story(&self, unit: i64) -> Result<Option<UnitStory>> {
-        let sql = "SELECT u.session_id, u.intent, u.outcome, u.evidence, u.rules_seq, s.platform, s.project_id, s.cwd, s.tasks,
-                     u.id = (SELECT max(id) FROM work_units WHERE session_id = s.id), d.name, d.config,
-                     (SELECT count(*) || ' ' || coalesce(max(last_seq), 0) || ' ' || coalesce(max(prompt_id), 0) FROM steps
-                      WHERE session_id = s.id AND work_unit_id = u.id)
-                   FROM work_units u JOIN sessions s ON s.id = u.session_id LEFT JOIN domains d ON d.id = s.domain_id WHERE u.id = ?1";
-        let row = |row: &rusqlite::Row| {
-            let tasks: Vec<Task> =
-                row.get::<_, Option<String>>(8)?.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default();
-            let open = tasks.into_iter().filter(|task| task.status != "completed").map(|task| task.subject);
-            let domain: Option<String> = row.get(10)?;
-            Ok(UnitStory {
-                unit,
-                session: row.get(0)?,
-                intent: row.get(1)?,
-                outcome: row.get(2)?,
-                evidence: row.get(3)?,
-                seen: row.get(4)?,
-                platform: row.get(5)?,
-                project: row.get(6)?,
-                folder: row.get(7)?,
-                open_tasks: if row.get(9)? { open.collect() } else { Vec::new() },
-                domain: domain.map(|name| Ok::<_, rusqlite::Error>((name, row.get(11)?))).transpose()?,
-                mark: row.get(12)?,
-                prompts: Vec::new(),
-                costs: Vec::new(),
-                tools: Vec::new(),
-                reach: Reach::Whole,
-            })
-        };
-        let Some(mut story) = self.conn.prepare_cached(sql)?.query_row([unit], row).optional()? else { return Ok(None) };
-        let key = [story.session, unit];
-        story.prompts = self.said_in_unit(key)?;
-        story.costs = self.costs_of_unit(key)?;
-        story.tools = self.tools_of_unit(key)?;
-        let counted: i64 = self.conn.prepare_cached(COUNTED)?.query_row(key, |row| row.get(0))?;
-        story.reach = match story.tools.len() as i64 {
-            TOOL_USES.. => Reach::End,
-            read if read < counted => Reach::Trimmed,
-            _ => Reach::Whole,
-        };
-        Ok(Some(story))
-    }
-
-    /// A closing text belongs to the unit in which its turn ended.
-    fn said_in_unit(&self, key: [i64; 2]) -> Result<Vec<PromptRow>> {
-        let sql = format!(
-            "{PROMPT} WHERE session_id = ?1 AND kind IN ('prompt', 'closing') AND agent_id IS NULL AND CASE source
-               WHEN 'user' THEN id IN (SELECT prompt_id FROM steps WHERE session_id = ?1 AND work_unit_id = ?2)
-               ELSE number IN (SELECT p.number FROM steps s JOIN prompts p ON p.id = s.prompt_id WHERE s.session_id = ?1 AND s.work_unit_id = ?2
-                 AND s.id = (SELECT max(id) FROM steps l WHERE l.session_id = ?1 AND l.prompt_id = s.prompt_id)) END ORDER BY number, id"
-        );
-        Ok(self.conn.prepare_cached(&sql)?.query_map(key, prompt)?.collect::<Result<_, _>>()?)
-    }
-
-    fn costs_of_unit(&self, key: [i64; 2]) -> Result<Vec<(i64, i64)>> {
-        let sql = "SELECT a.number, sum(a.input_tokens + coalesce(a.output_tokens, 0) + coalesce(a.cache_write_tokens, 0)) FROM prompts a
-                   WHERE a.session_id = ?1 AND a.source = 'agent' AND a.input_tokens IS NOT NULL AND a.number IN
-                     (SELECT p.number FROM steps s JOIN prompts p ON p.id = s.prompt_id WHERE s.session_id = ?1 AND s.work_unit_id = ?2)
-                   GROUP BY a.number";
-        Ok(self.conn.prepare_cached(sql)?.query_map(key, |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?)
-    }
-
-    fn tools_of_unit(&self, key: [i64; 2]) -> Result<Vec<ToolUseRow>> {
-        let sql = format!(
-            "{TOOL_USE} WHERE session_id = ?1 AND seq BETWEEN (SELECT min(first_seq) FROM steps WHERE session_id = ?1 AND work_unit_id = ?2)
-               AND (SELECT max(last_seq) FROM steps WHERE session_id = ?1 AND work_unit_id = ?2)
-               AND step_id IN (SELECT id FROM steps WHERE session_id = ?1 AND work_unit_id = ?2) ORDER BY seq DESC LIMIT {TOOL_USES}"
-        );
-        let mut tools: Vec<_> = self.conn.prepare_cached(&sql)?.query_map(key, tool_use)?.collect::<Result<_, _>>()?;
-        tools.reverse();
-        Ok(tools)
+        story_of(&self.conn, unit)
     }
 
     /// Content hashes that memories of a unit hold, by path.
@@ -140,4 +70,79 @@ impl Store {
         let row = |row: &rusqlite::Row| Ok((row.get(0)?, row.get(1)?));
         Ok(self.conn.prepare_cached(sql)?.query_map([session, unit], row)?.collect::<Result<_, _>>()?)
     }
+}
+
+/// Reads a unit with all that was said and done in it; `None` where it is gone.
+pub(in crate::store) fn story_of(conn: &Connection, unit: i64) -> Result<Option<UnitStory>> {
+    let sql = "SELECT u.session_id, u.intent, u.outcome, u.evidence, u.rules_seq, s.platform, s.project_id, s.cwd, s.tasks,
+                 u.id = (SELECT max(id) FROM work_units WHERE session_id = s.id), d.name, d.config,
+                 (SELECT count(*) || ' ' || coalesce(max(last_seq), 0) || ' ' || coalesce(max(prompt_id), 0) FROM steps
+                  WHERE session_id = s.id AND work_unit_id = u.id)
+               FROM work_units u JOIN sessions s ON s.id = u.session_id LEFT JOIN domains d ON d.id = s.domain_id WHERE u.id = ?1";
+    let row = |row: &rusqlite::Row| {
+        let tasks: Vec<Task> =
+            row.get::<_, Option<String>>(8)?.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default();
+        let open = tasks.into_iter().filter(|task| task.status != "completed").map(|task| task.subject);
+        let domain: Option<String> = row.get(10)?;
+        Ok(UnitStory {
+            unit,
+            session: row.get(0)?,
+            intent: row.get(1)?,
+            outcome: row.get(2)?,
+            evidence: row.get(3)?,
+            seen: row.get(4)?,
+            platform: row.get(5)?,
+            project: row.get(6)?,
+            folder: row.get(7)?,
+            open_tasks: if row.get(9)? { open.collect() } else { Vec::new() },
+            domain: domain.map(|name| Ok::<_, rusqlite::Error>((name, row.get(11)?))).transpose()?,
+            mark: row.get(12)?,
+            prompts: Vec::new(),
+            costs: Vec::new(),
+            tools: Vec::new(),
+            reach: Reach::Whole,
+        })
+    };
+    let Some(mut story) = conn.prepare_cached(sql)?.query_row([unit], row).optional()? else { return Ok(None) };
+    let key = [story.session, unit];
+    story.prompts = said_in_unit(conn, key)?;
+    story.costs = costs_of_unit(conn, key)?;
+    story.tools = tools_of_unit(conn, key)?;
+    let counted: i64 = conn.prepare_cached(COUNTED)?.query_row(key, |row| row.get(0))?;
+    story.reach = match story.tools.len() as i64 {
+        TOOL_USES.. => Reach::End,
+        read if read < counted => Reach::Trimmed,
+        _ => Reach::Whole,
+    };
+    Ok(Some(story))
+}
+
+/// A closing text belongs to the unit in which its turn ended.
+fn said_in_unit(conn: &Connection, key: [i64; 2]) -> Result<Vec<PromptRow>> {
+    let sql = format!(
+        "{PROMPT} WHERE session_id = ?1 AND kind IN ('prompt', 'closing') AND agent_id IS NULL AND CASE source
+           WHEN 'user' THEN id IN (SELECT prompt_id FROM steps WHERE session_id = ?1 AND work_unit_id = ?2)
+           ELSE number IN (SELECT p.number FROM steps s JOIN prompts p ON p.id = s.prompt_id WHERE s.session_id = ?1 AND s.work_unit_id = ?2
+             AND s.id = (SELECT max(id) FROM steps l WHERE l.session_id = ?1 AND l.prompt_id = s.prompt_id)) END ORDER BY number, id"
+    );
+    Ok(conn.prepare_cached(&sql)?.query_map(key, prompt)?.collect::<Result<_, _>>()?)
+}
+
+fn costs_of_unit(conn: &Connection, key: [i64; 2]) -> Result<Vec<(i64, i64)>> {
+    let sql = "SELECT a.number, sum(a.input_tokens + coalesce(a.output_tokens, 0) + coalesce(a.cache_write_tokens, 0)) FROM prompts a
+               WHERE a.session_id = ?1 AND a.source = 'agent' AND a.input_tokens IS NOT NULL AND a.number IN
+                 (SELECT p.number FROM steps s JOIN prompts p ON p.id = s.prompt_id WHERE s.session_id = ?1 AND s.work_unit_id = ?2)
+               GROUP BY a.number";
+    Ok(conn.prepare_cached(sql)?.query_map(key, |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?)
+}
+
+fn tools_of_unit(conn: &Connection, key: [i64; 2]) -> Result<Vec<ToolUseRow>> {
+    let sql = format!(
+        "{TOOL_USE} WHERE session_id = ?1 AND seq BETWEEN (SELECT min(first_seq) FROM steps WHERE session_id = ?1 AND work_unit_id = ?2)
+           AND (SELECT max(last_seq) FROM steps WHERE session_id = ?1 AND work_unit_id = ?2)
+           AND step_id IN (SELECT id FROM steps WHERE session_id = ?1 AND work_unit_id = ?2) ORDER BY seq DESC LIMIT {TOOL_USES}"
+    );
+    let mut tools: Vec<_> = conn.prepare_cached(&sql)?.query_map(key, tool_use)?.collect::<Result<_, _>>()?;
+    tools.reverse();
+    Ok(tools)
 }

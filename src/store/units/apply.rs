@@ -52,6 +52,7 @@ impl Tx<'_> {
                 let whole = rows[0].unit != unit || rows.len() < STEPS_AT_HAND;
                 self.refresh_unit(unit, rows, whole, Some(unit) != last)?;
             } else {
+                self.unindex_unit(unit)?;
                 self.tx.prepare_cached("DELETE FROM work_units WHERE id = ?1")?.execute([unit])?;
             }
         }

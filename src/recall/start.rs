@@ -1,5 +1,5 @@
-//! Use case: what a session that begins now should know: where work stopped, what was decided and learnt, what was found
-//! and changed.
+//! For a session that begins, or goes on behind a compaction: where work stopped, what was decided and learnt, what was
+//! found and changed.
 
 use crate::model::{MemoryKind, Millis, Platform, PromptRow, Recalled, SessionRow, SessionTold, State, Turn, UnitTold};
 use crate::project::client;

@@ -1,0 +1,118 @@
+//! Does recall bring the right earlier sessions (`NMEM_BENCH_DATA/recall`, default `../shared/bench`), and how fast?
+//!
+//! `cargo bench --bench recall`: real sessions told to the hooks; for each query what a session would be given that begins
+//! with it, and again with its first three files in play, beside the simple rankings; what each route adds; then time and
+//! memory at growing sizes. `-- --quick` without the last part, `-- --ablation` drops one route at a time and moves weights.
+//! Prints tables for people and one JSON object as its last line.
+
+#![expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a bench prints and reads its own environment")]
+
+mod baselines;
+mod score;
+mod sessions;
+
+use nmem::model::Files;
+use nmem::rank::Weights;
+use nmem::recall::{Asked, ranked_by};
+use nmem::render::past::past;
+use nmem::store::{PERSON_WAIT, Store};
+use score::{Query, Scores, score};
+use serde_json::{Map, Value, json};
+use sessions::World;
+use std::path::PathBuf;
+
+const BUDGETS: [usize; 3] = [2000, 4000, 9000];
+/// Pieces of work among which a block is chosen, as `nmem context` does.
+const RANKED: usize = 16;
+
+/// A query, and what was known when it was asked.
+struct Moment {
+    query: Query,
+    store: Store,
+}
+
+fn main() {
+    let args: Vec<String> = std::env::args().collect();
+    let asked = |name: &str| args.iter().any(|arg| arg == name);
+    score::check();
+    let folder =
+        std::env::var_os("NMEM_BENCH_DATA").map_or_else(|| PathBuf::from("../shared/bench"), PathBuf::from).join("recall");
+    if !folder.join("queries.json").exists() {
+        println!("there is no {}: nothing was measured", folder.join("queries.json").display());
+        println!("{}", json!({"bench": "recall", "measured": false}));
+        return;
+    }
+    let world = World::new("recall");
+    let told = sessions::told(&world, &folder);
+    let open = |copy| Store::open(&Files::of(copy, false), PERSON_WAIT).unwrap();
+    let moments: Vec<Moment> = told.into_iter().map(|(query, copy)| Moment { query, store: open(copy) }).collect();
+    println!("{} queries; recall@5 / MRR / nDCG@5\n", moments.len());
+    let mut table = Table::default();
+    for (name, rule) in baselines::RULES {
+        let texts = baselines::texts(&folder);
+        table.row(name, &moments, moments.iter().map(|moment| rule(&moment.query, &texts)).collect());
+    }
+    if asked("--ablation") {
+        return ablation(table, &moments);
+    }
+    for files in [false, true] {
+        for budget in BUDGETS {
+            let name = format!("nmem, {}, {budget} bytes", if files { "first three files" } else { "first prompt" });
+            table.row(&name, &moments, moments.iter().map(|moment| shown(moment, &Weights::default(), files, budget)).collect());
+        }
+    }
+    println!("\n{}", json!({"bench": "recall", "measured": true, "sessions": table.json}));
+}
+
+/// The sessions of what a session would be given, in its order.
+fn shown(moment: &Moment, weights: &Weights, files: bool, budget: usize) -> Vec<String> {
+    let query = &moment.query;
+    let files: &[String] = if files { &query.edited[..query.edited.len().min(3)] } else { &[] };
+    let asked = Asked { project: 1, own: None, request: Some(&query.text), branch: Some(&query.branch), files };
+    let found = ranked_by(&moment.store, &asked, weights, RANKED).unwrap();
+    past(&found, budget).shown.iter().map(|shown| shown.past.unit.agent_session_id.clone()).collect()
+}
+
+/// What each route adds, and how much hangs on its weight.
+fn ablation(mut table: Table, moments: &[Moment]) {
+    let mut row = |name: &str, weights: Weights| {
+        table.row(name, moments, moments.iter().map(|moment| shown(moment, &weights, false, 4000)).collect());
+    };
+    let all = Weights::default();
+    row("all", all);
+    for (name, without) in [
+        ("without words", Weights { words: 0.0, ..all }),
+        ("without the branch's name", Weights { branch_name: 0.0, ..all }),
+        ("without named files", Weights { named: 0.0, ..all }),
+        ("without the same branch", Weights { branch: 0.0, ..all }),
+        ("without recency", Weights { recent: 0.0, ..all }),
+        ("without kin", Weights { kin: 0.0, ..all }),
+        ("words alone", Weights { branch_name: 0.0, named: 0.0, branch: 0.0, recent: 0.0, kin: 0.0, ..all }),
+    ] {
+        row(name, without);
+    }
+    for factor in [0.5, 0.75, 1.33, 2.0] {
+        row(&format!("words × {factor}"), Weights { words: all.words * factor, ..all });
+        row(&format!("branch's name × {factor}"), Weights { branch_name: all.branch_name * factor, ..all });
+        row(&format!("recency × {factor}"), Weights { recent: all.recent * factor, ..all });
+        row(&format!("kin × {factor}"), Weights { kin: all.kin * factor, ..all });
+        row(&format!("half sure × {factor}"), Weights { half_sure: all.half_sure * factor, ..all });
+        row(&format!("half life × {factor}"), Weights { half_life: all.half_life * factor, ..all });
+    }
+}
+
+#[derive(Default)]
+struct Table {
+    json: Map<String, Value>,
+}
+
+impl Table {
+    fn row(&mut self, name: &str, moments: &[Moment], rankings: Vec<Vec<String>>) {
+        let queries: Vec<&Query> = moments.iter().map(|moment| &moment.query).collect();
+        let Scores { all, specific, older } = score(&queries, &rankings);
+        let cell = |[a, b, c]: [f64; 3]| format!("{a:.3} / {b:.3} / {c:.3}");
+        println!("{name:36} all {}   specific {}   older {}", cell(all), cell(specific), cell(older));
+        let rounded = |measures: [f64; 3]| measures.map(|x| (x * 1000.0).round() / 1000.0);
+        self.json.insert(name.into(), json!({"all": rounded(all), "specific": rounded(specific), "older": rounded(older)}));
+    }
+}

@@ -1,0 +1,123 @@
+//! Real sessions, told to the hooks one after the other; before each query's session a copy of the database is kept, so that
+//! a ranking sees what was known then and nothing else.
+
+use super::score::Query;
+use nmem::model::Files;
+use nmem::store::{PERSON_WAIT, Store};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A home with a project in it.
+pub struct World {
+    pub home: PathBuf,
+}
+
+impl World {
+    pub fn new(name: &str) -> World {
+        let home = std::env::temp_dir().join(format!("nmem-bench-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&home);
+        fs::create_dir_all(home.join("proj/.git/refs/heads")).unwrap();
+        fs::write(home.join("proj/.git/config"), "[remote \"origin\"]\n\turl = https://example.org/dev/cli.git\n").unwrap();
+        World { home }
+    }
+
+    pub fn project(&self) -> PathBuf {
+        self.home.join("proj")
+    }
+
+    pub fn branch(&self, branch: &str) {
+        fs::write(self.home.join("proj/.git/HEAD"), format!("ref: refs/heads/{branch}\n")).unwrap();
+    }
+
+    pub fn db(&self) -> PathBuf {
+        self.home.join(".local/share/nmem/nmem.db")
+    }
+
+    /// Sends one event through the built binary, as a hook would.
+    pub fn hook(&self, session: &str, mut payload: Value, at: i64) {
+        payload["session_id"] = json!(session);
+        payload["cwd"] = json!(self.project());
+        let text = payload.to_string().replace("/srv/cli/", &format!("{}/", self.project().display()));
+        let mut child = Command::new(env!("CARGO_BIN_EXE_nmem"))
+            .arg("record")
+            .env_clear()
+            .envs([("HOME", self.home.to_str().unwrap()), ("PATH", "/usr/bin:/bin"), ("NMEM_NOW", &at.to_string())])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        assert!(child.wait().unwrap().success());
+    }
+
+    /// A copy of what is known now, with its log written back.
+    pub fn keep(&self, name: &str) -> PathBuf {
+        Store::open(&Files::of(self.db(), false), PERSON_WAIT).unwrap().settle_all();
+        let copy = self.home.join(format!("{name}.db"));
+        fs::copy(self.db(), &copy).unwrap();
+        copy
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.home);
+    }
+}
+
+fn millis(time: &Value) -> i64 {
+    time.as_str().unwrap().parse::<jiff::Timestamp>().unwrap().as_millisecond()
+}
+
+/// Tells all sessions; returns the queries, each with the database as it was.
+pub fn told(world: &World, folder: &Path) -> Vec<(Query, PathBuf)> {
+    let data: Value = serde_json::from_str(&fs::read_to_string(folder.join("queries.json")).unwrap()).unwrap();
+    let mut sessions: Vec<&Value> = data["sessions"].as_array().unwrap().iter().collect();
+    sessions.sort_by_key(|session| millis(&session["end"]));
+    let by_id: HashMap<&str, &Value> = sessions.iter().map(|session| (session["id"].as_str().unwrap(), *session)).collect();
+    let mut asked: Vec<&Value> = data["queries"].as_array().unwrap().iter().collect();
+    asked.sort_by_key(|query| millis(&by_id[query["session"].as_str().unwrap()]["start"]));
+    let mut told = Vec::new();
+    let mut waiting = sessions.iter().peekable();
+    let mut past: Vec<String> = Vec::new();
+    for query in asked {
+        let own = by_id[query["session"].as_str().unwrap()];
+        while let Some(session) = waiting.next_if(|session| millis(&session["end"]) < millis(&own["start"])) {
+            tell(world, folder, session);
+            past.insert(0, session["id"].as_str().unwrap().to_string());
+        }
+        let id = query["id"].as_str().unwrap().to_string();
+        let copy = world.keep(&id);
+        let relevant = query["relevant"].as_object().unwrap().iter().map(|(id, weight)| (id.clone(), weight.as_f64().unwrap()));
+        let text = |value: &Value| value.as_str().unwrap().to_string();
+        let edited = own["edited"].as_array().unwrap().iter().map(text).collect();
+        let query = Query {
+            id,
+            text: text(&query["query"]),
+            branch: text(&own["branch"]),
+            specific: query["specific"].as_bool().unwrap(),
+            relevant: relevant.collect(),
+            past: past.clone(),
+            edited,
+        };
+        told.push((query, copy));
+    }
+    told
+}
+
+fn tell(world: &World, folder: &Path, session: &Value) {
+    let id = session["id"].as_str().unwrap();
+    world.branch(session["branch"].as_str().unwrap());
+    world.hook(id, json!({"hook_event_name": "SessionStart", "source": "startup"}), millis(&session["start"]) - 1000);
+    for event in fs::read_to_string(folder.join(format!("sessions/{id}.jsonl"))).unwrap().lines() {
+        let mut event: Value = serde_json::from_str(event).unwrap();
+        let at = millis(&event["ts"]);
+        event["hook_event_name"] = event["event"].take();
+        world.hook(id, event, at);
+    }
+    world.hook(id, json!({"hook_event_name": "SessionEnd", "reason": "other"}), millis(&session["end"]) + 1000);
+}

@@ -1,0 +1,88 @@
+//! A request → the words that it is searched by, and the files that it names.
+
+use crate::index_text::query_terms;
+
+/// Words of a request that are looked at: of a long plan the first ones.
+const TERMS: usize = 120;
+
+/// Words that say nothing about what a request is about.
+const STOP_WORDS: &str = "a an the and or of to in on at for with by from is are was were be been being do does did has have had \
+    what when where who whom which how why that this these those it its i you he she they we my your his her our their me him \
+    them us as about into than then would could should can will may might not no don t please let s need want make sure also \
+    just now there here some any all so if but more other use using used get like look take see know think out up";
+
+/// A word as the index holds it, before stemming.
+pub type Term = String;
+
+/// The words of a request, each once, in their order.
+pub fn terms(text: &str) -> Vec<Term> {
+    let mut terms: Vec<Term> = Vec::new();
+    for word in text.split_whitespace() {
+        for term in query_terms(word) {
+            let says = term.len() > 1 && !STOP_WORDS.split_whitespace().any(|stop| stop == term);
+            if says && !terms.contains(&term) {
+                terms.push(term);
+            }
+            if terms.len() == TERMS {
+                return terms;
+            }
+        }
+    }
+    terms
+}
+
+/// Branches that every repository has, and that say nothing.
+const TRUNKS: [&str; 5] = ["main", "master", "trunk", "develop", "dev"];
+
+/// The words of a branch's name, without whose it is: `dev1/improve-commit-link` is about improve, commit, link.
+pub fn branch_terms(branch: &str) -> Vec<Term> {
+    if TRUNKS.contains(&branch) {
+        return Vec::new();
+    }
+    terms(branch.rsplit('/').next().unwrap_or(branch))
+}
+
+/// Whether a branch is one on which a piece of work stands by itself.
+pub fn is_topic(branch: &str) -> bool {
+    !TRUNKS.contains(&branch)
+}
+
+/// Paths and file names in a text: `src/login.rs`, `login.rs:12`, `CLAUDE.md`.
+pub fn files_named(text: &str) -> Vec<&str> {
+    let mut files: Vec<&str> = Vec::new();
+    for word in text.split(|c: char| c.is_whitespace() || matches!(c, '`' | '"' | '\'' | '(' | ')' | ',' | '<' | '>')) {
+        let word = word.split(':').next().unwrap_or(word).trim_end_matches(['.', ';', '!', '?', '*']);
+        let word = word.trim_start_matches("./").trim_start_matches(['@', '*']);
+        let name = word.rsplit('/').next().unwrap_or(word);
+        let is_file = name.rsplit_once('.').is_some_and(|(stem, end)| {
+            !stem.is_empty()
+                && (1..=6).contains(&end.len())
+                && end.chars().all(|c| c.is_ascii_alphanumeric())
+                && end.chars().any(|c| c.is_ascii_alphabetic())
+        });
+        // Abbreviations that are no names.
+        let is_file = is_file && !matches!(word, "e.g" | "i.e");
+        if is_file && word.len() < 300 && !word.contains("//") && !files.contains(&word) {
+            files.push(word);
+        }
+    }
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_its_words_without_those_that_say_nothing() {
+        assert_eq!(terms("Can you please fix parseHookInput in the login?"), ["fix", "parse", "hook", "input", "login"]);
+        assert_eq!(branch_terms("dev1/improve-commit-link-prompt"), ["improve", "commit", "link", "prompt"]);
+        assert!(branch_terms("main").is_empty());
+    }
+
+    #[test]
+    fn files_are_found_in_what_people_write() {
+        let text = "look at `src/login.rs:281`, ./a/b.go and CLAUDE.md. Not e.g. this, 1.5 or https://x.example/y.html";
+        assert_eq!(files_named(text), ["src/login.rs", "a/b.go", "CLAUDE.md"]);
+    }
+}

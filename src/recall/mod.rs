@@ -1,0 +1,7 @@
+//! Use case: choosing from what is known what matters at a moment (DESIGN §5).
+
+mod ranked;
+mod start;
+
+pub use ranked::{Asked, ranked, ranked_by};
+pub use start::{after_compaction, at_start};

@@ -1,0 +1,127 @@
+//! For a request, files in play and a branch: pieces of work in the order in which they matter, with the reasons.
+
+use crate::model::{MemoryRow, Past, Why};
+use crate::rank::{self, Kin, Moment, Scored, Trace, Weights};
+use crate::store::Store;
+use crate::store::recall::UnitPlace;
+use anyhow::Result;
+use std::collections::HashMap;
+
+/// Sessions whose units are looked at without any other sign, and sessions of the same branch.
+const RECENT: usize = 24;
+/// The best, whose files lead to others.
+const BEST: usize = 4;
+/// Units that one of the best leads to.
+const KIN: usize = 40;
+/// Of the best score, what is at least worth a line.
+const LEAST: f64 = 0.25;
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Asked<'a> {
+    pub project: i64,
+    /// The session that asks, which is left out.
+    pub own: Option<&'a str>,
+    pub request: Option<&'a str>,
+    pub branch: Option<&'a str>,
+    /// Files in play, relative to the worktree's root.
+    pub files: &'a [String],
+}
+
+/// Ranks a project's pieces of work, at most `limit`, the best first.
+pub fn ranked(store: &Store, asked: &Asked, limit: usize) -> Result<Vec<Past>> {
+    ranked_by(store, asked, &Weights::default(), limit)
+}
+
+/// The same by other weights: what a bench compares.
+pub fn ranked_by(store: &Store, asked: &Asked, weights: &Weights, limit: usize) -> Result<Vec<Past>> {
+    let sessions = store.sessions_in_time(asked.project, asked.own)?;
+    let (mut moment, mut places) = moment(store, asked, &sessions)?;
+    let mut scored = rank::fuse(&moment, weights);
+    let kin = kin(store, asked.project, &scored, &places)?;
+    let more: Vec<i64> = kin.iter().flat_map(|kin| kin.units.keys()).filter(|unit| !places.contains_key(unit)).copied().collect();
+    if !more.is_empty() {
+        add_places(&mut moment, &mut places, store.unit_places(&more, &sessions)?, asked.branch);
+        scored = rank::fuse(&moment, weights);
+    }
+    let scored = rank::with_kin(scored, &kin, &moment, weights);
+    let least = scored.first().map_or(0.0, |best| best.score * LEAST);
+    let best = scored.into_iter().filter(|scored| scored.score > least).take(limit);
+    best.filter_map(|scored| found(store, &places, scored).transpose()).collect()
+}
+
+/// What each route finds.
+fn moment(store: &Store, asked: &Asked, sessions: &[(i64, Option<String>)]) -> Result<(Moment, HashMap<i64, UnitPlace>)> {
+    let project = asked.project;
+    let words = store.units_by_words(project, &rank::terms(asked.request.unwrap_or_default()))?;
+    let branch_name = store.units_by_words(project, &rank::branch_terms(asked.branch.unwrap_or_default()))?;
+    let files = store.units_by_files(project, asked.files, true)?;
+    let mut written = Vec::new();
+    for file in rank::files_named(asked.request.unwrap_or_default()) {
+        written.extend(store.paths_like(project, file)?);
+    }
+    let named = store.units_by_files(project, &written, true)?;
+    let on_branch = |branch: &Option<String>| branch.as_deref().is_some_and(|b| Some(b) == asked.branch && rank::is_topic(b));
+    let near = sessions.iter().take(RECENT);
+    let same = sessions.iter().filter(|(_, branch)| on_branch(branch)).take(RECENT);
+    let near: Vec<i64> = near.chain(same).map(|(id, _)| *id).collect();
+    let mut units = store.units_of_sessions(&near)?;
+    for route in [&words, &branch_name, &files, &named] {
+        units.extend(route.keys());
+    }
+    units.sort_unstable();
+    units.dedup();
+    let lately: Vec<i64> = sessions.iter().take(RECENT).rev().map(|(id, _)| *id).collect();
+    let trace = Trace::of(&store.edited_by_sessions(&lately)?);
+    let mut moment = Moment { words, branch_name, files, named, same_branch: Vec::new(), age: HashMap::new(), trace };
+    let mut places = HashMap::new();
+    add_places(&mut moment, &mut places, store.unit_places(&units, sessions)?, asked.branch);
+    Ok((moment, places))
+}
+
+fn add_places(moment: &mut Moment, all: &mut HashMap<i64, UnitPlace>, places: Vec<UnitPlace>, branch: Option<&str>) {
+    for place in places {
+        moment.age.insert(place.unit, place.age);
+        if place.branch.as_deref().is_some_and(|on| Some(on) == branch && rank::is_topic(on)) {
+            moment.same_branch.push(place.unit);
+        }
+        all.insert(place.unit, place);
+    }
+}
+
+/// Which units of other sessions changed the files of the best ones, and how alike their files are.
+fn kin(store: &Store, project: i64, scored: &[Scored], places: &HashMap<i64, UnitPlace>) -> Result<Vec<Kin>> {
+    let mut edited: HashMap<i64, Vec<String>> = HashMap::new();
+    let mut near: Vec<(i64, i64, Vec<i64>)> = Vec::new();
+    for best in scored.iter().take(BEST) {
+        let Some(place) = places.get(&best.unit) else { continue };
+        let files = store.edited_by_unit(place.unit)?;
+        let found = store.units_by_files(project, &files, false)?;
+        let mut found: Vec<(i64, f64)> = found.into_iter().collect();
+        found.sort_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
+        found.truncate(KIN);
+        edited.insert(place.unit, files);
+        near.push((place.unit, place.session, found.into_iter().map(|(unit, _)| unit).collect()));
+    }
+    for unit in near.iter().flat_map(|(_, _, found)| found) {
+        if !edited.contains_key(unit) {
+            edited.insert(*unit, store.edited_by_unit(*unit)?);
+        }
+    }
+    let alike = rank::alike_by_files(&edited, scored.len());
+    let other = |unit: &i64, session: i64| places.get(unit).is_none_or(|other| other.session != session);
+    let told = near.into_iter().map(|(of, session, found)| {
+        let units = found.into_iter().filter(|unit| other(unit, session));
+        Kin { of, units: units.map(|unit| (unit, alike(of, unit))).collect() }
+    });
+    Ok(told.collect())
+}
+
+fn found(store: &Store, places: &HashMap<i64, UnitPlace>, scored: Scored) -> Result<Option<Past>> {
+    let Some(unit) = store.unit_by_row(scored.unit)? else { return Ok(None) };
+    let mut memories = store.memories_of_unit(unit.session, unit.id)?;
+    memories.retain(|memory: &MemoryRow| memory.superseded_by.is_none());
+    let why = scored.reasons.iter().map(|reason| Why { what: reason.route.name(), adds: reason.adds }).collect();
+    let branch = places.get(&scored.unit).and_then(|place| place.branch.clone());
+    Ok(Some(Past { unit, branch, score: scored.score, why, memories }))
+}

@@ -1,0 +1,90 @@
+//! What recall needs to know of a project's sessions and units, beside what the indexes find.
+
+use super::Store;
+use super::unit_index::hash;
+use crate::model::Millis;
+use anyhow::Result;
+use rusqlite::{OptionalExtension, Row, params};
+use std::collections::HashMap;
+
+/// Sessions of a project by which its order in time is known.
+const SESSIONS: i64 = 400;
+
+/// Where a unit stands.
+#[derive(Clone, Debug)]
+pub struct UnitPlace {
+    pub unit: i64,
+    pub session: i64,
+    /// How many sessions of the project ended after its own.
+    pub age: usize,
+    pub branch: Option<String>,
+    pub ended_at: Millis,
+}
+
+impl Store {
+    /// A project's sessions in time, the newest first: their ids, the branches they ended on, and when. `own` is left out.
+    pub fn sessions_in_time(&self, project: i64, own: Option<&str>) -> Result<Vec<(i64, Option<String>)>> {
+        let sql =
+            "SELECT id, coalesce(end_branch, start_branch) FROM sessions WHERE project_id = ?1 AND agent_session_id IS NOT ?2
+                   AND prompts + tool_uses > 0 ORDER BY active_at DESC, id DESC LIMIT ?3";
+        let row = |row: &Row| Ok((row.get(0)?, row.get(1)?));
+        Ok(self.conn.prepare_cached(sql)?.query_map(params![project, own, SESSIONS], row)?.collect::<Result<_, _>>()?)
+    }
+
+    /// Where units stand; those of sessions that are not in `sessions` are left out.
+    pub fn unit_places(&self, units: &[i64], sessions: &[(i64, Option<String>)]) -> Result<Vec<UnitPlace>> {
+        let ages: HashMap<i64, usize> = sessions.iter().enumerate().map(|(age, (id, _))| (*id, age)).collect();
+        let sql = "SELECT u.id, u.session_id, coalesce(s.start_branch, s.end_branch), u.ended_at FROM work_units u JOIN sessions s ON s.id = u.session_id WHERE u.id = ?1";
+        let mut statement = self.conn.prepare_cached(sql)?;
+        let mut places = Vec::new();
+        for unit in units {
+            let row = |row: &Row| {
+                let session = row.get(1)?;
+                Ok(UnitPlace {
+                    unit: row.get(0)?,
+                    session,
+                    age: ages.get(&session).copied().unwrap_or(usize::MAX),
+                    branch: row.get(2)?,
+                    ended_at: row.get(3)?,
+                })
+            };
+            let place = statement.query_row([unit], row).optional()?;
+            places.extend(place.filter(|place| place.age != usize::MAX));
+        }
+        Ok(places)
+    }
+
+    /// The units of some sessions in which something was done or said that is known.
+    pub fn units_of_sessions(&self, sessions: &[i64]) -> Result<Vec<i64>> {
+        let sql = "SELECT id FROM work_units WHERE session_id IN (SELECT value FROM json_each(?1)) AND rules_mark IS NOT NULL ORDER BY id";
+        let sessions = serde_json::to_string(sessions)?;
+        Ok(self.conn.prepare_cached(sql)?.query_map([sessions], |row| row.get(0))?.collect::<Result<_, _>>()?)
+    }
+
+    /// Files that a unit edited, the most edited first.
+    pub fn edited_by_unit(&self, unit: i64) -> Result<Vec<String>> {
+        let sql = "SELECT f.path FROM steps s JOIN step_files f ON f.step_id = s.id
+                   WHERE s.session_id = (SELECT session_id FROM work_units WHERE id = ?1) AND s.work_unit_id = ?1 AND f.edits > 0
+                   GROUP BY f.path ORDER BY sum(f.edits) DESC, f.path LIMIT 40";
+        Ok(self.conn.prepare_cached(sql)?.query_map([unit], |row| row.get(0))?.collect::<Result<_, _>>()?)
+    }
+
+    /// Hashes of the files that each of some sessions edited, in the given order.
+    pub fn edited_by_sessions(&self, sessions: &[i64]) -> Result<Vec<Vec<u64>>> {
+        let sql = "SELECT DISTINCT f.path FROM steps s JOIN step_files f ON f.step_id = s.id WHERE s.session_id = ?1 AND f.edits > 0 LIMIT 200";
+        let mut statement = self.conn.prepare_cached(sql)?;
+        let mut edited = Vec::new();
+        for session in sessions {
+            let paths = statement.query_map([session], |row| row.get::<_, String>(0))?;
+            edited.push(paths.map(|path| path.map(|path| hash(&path))).collect::<Result<_, _>>()?);
+        }
+        Ok(edited)
+    }
+
+    /// Stored paths of a project that end in what somebody wrote: `login.rs` is `src/login.rs`.
+    pub fn paths_like(&self, project: i64, written: &str) -> Result<Vec<String>> {
+        let sql = "SELECT DISTINCT f.path FROM memory_files f JOIN memories m ON m.id = f.memory_id
+                   WHERE m.project_id = ?1 AND (f.path = ?2 OR substr(f.path, -length(?2) - 1) = '/' || ?2) LIMIT 5";
+        Ok(self.conn.prepare_cached(sql)?.query_map(params![project, written], |row| row.get(0))?.collect::<Result<_, _>>()?)
+    }
+}
