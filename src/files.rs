@@ -161,6 +161,16 @@ pub fn is_remote(_: &Path) -> bool {
     false
 }
 
+/// Whether a file may be run.
+pub fn is_program(path: &Path) -> bool {
+    let Ok(meta) = fs::metadata(path) else { return false };
+    #[cfg(unix)]
+    let may = std::os::unix::fs::PermissionsExt::mode(&meta.permissions()) & 0o111 != 0;
+    #[cfg(not(unix))]
+    let may = true;
+    meta.is_file() && may
+}
+
 /// Whether a file is the user's own.
 #[cfg(unix)]
 pub fn is_ours(meta: &fs::Metadata) -> bool {

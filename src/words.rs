@@ -25,6 +25,24 @@ pub fn is_cjk(c: char) -> bool {
     matches!(c as u32, 0x3040..=0x30FF | 0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xAC00..=0xD7AF | 0xF900..=0xFAFF | 0x20000..=0x3FFFF)
 }
 
+/// Characters that are not seen, or change what is seen: controls, joiners, marks of direction, variation selectors, tags.
+/// Line ends and tabs are seen.
+pub fn is_unseen(c: char) -> bool {
+    match c {
+        '\n' | '\t' => false,
+        c if c.is_control() => true,
+        c => matches!(c as u32,
+            0xAD | 0x34F | 0x61C | 0x115F | 0x1160 | 0x17B4 | 0x17B5 | 0x180B..=0x180F | 0x200B..=0x200F | 0x202A..=0x202E
+            | 0x2060..=0x206F | 0x3164 | 0xFE00..=0xFE0F | 0xFEFF | 0xFFA0 | 0xFFF0..=0xFFFB | 0x1BCA0..=0x1BCA3
+            | 0x1D173..=0x1D17A | 0xE0000..=0xE0FFF),
+    }
+}
+
+/// A text without them.
+pub fn seen(text: &str) -> String {
+    text.chars().filter(|c| !is_unseen(*c)).collect()
+}
+
 /// At most so many characters, cut between words, with `…` where something is missing.
 pub fn cut(text: &str, most: usize) -> String {
     let text = text.trim();

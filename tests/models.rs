@@ -4,52 +4,11 @@
 mod world;
 
 use serde_json::json;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use world::World;
+use world::models::{ANSWER, CONFIG, memories, says, turn, with_model, work};
 use world::server::{Reply, Server};
 use world::session::Session;
-
-const CONFIG: &str = "home/.config/nmem/config.toml";
-
-const ANSWER: &str = "<observation sources=\"1, 2, 3, 4, 5\"><type>bugfix</type><title>The exporter quotes commas</title>\
-<subtitle>Rows with commas arrive whole</subtitle><facts><fact>src/export.rs quotes a field that holds a comma</fact></facts>\
-<narrative>Fields were joined without quotes. They are quoted now.</narrative>\
-<concepts><concept>problem-solution</concept><concept>gotcha</concept></concepts></observation>\
-<summary><request>Rows with commas are broken</request><learned>A field with a comma must be quoted.</learned><completed>Quotes were added.</completed></summary>";
-
-fn says(text: &str) -> Reply {
-    Reply::Says(text.to_string())
-}
-
-/// A session that fixes something, commits it, and ends: one closed unit.
-fn work(world: &World, id: &'static str) {
-    let mut session = Session::new(world, id);
-    session.ask("the exporter breaks rows with commas, fix it").fails("cargo test export", "error: expected 2 fields, found 3");
-    session.edit("src/export.rs").bash("cargo test export", "test result: ok. 4 passed");
-    session
-        .bash("git commit -am 'fix: quote fields with commas'", "[main 1a2b3c4] fix: quote fields with commas\n 1 file changed");
-    session.close("Fields with commas are quoted now: the exporter joined them bare. Tests pass.").end();
-}
-
-/// Another session's turn, whose Stop finds what waits; how long the Stop took.
-fn turn(world: &World, id: &'static str) -> Duration {
-    let mut session = Session::again(world, id);
-    session.ask("what is the version?");
-    let begun = Instant::now();
-    session.close("It is 1.2.");
-    begun.elapsed()
-}
-
-fn memories(world: &World) -> String {
-    world.sql("SELECT kind, coalesce(type, '-'), title, made_by, superseded_by IS NOT NULL FROM memories ORDER BY id")
-}
-
-fn with_model(reply: Reply, provider: &str) -> (World, Server) {
-    let (mut world, server) = (World::new(), Server::new(reply));
-    world.set("TEST_KEY", "key-of-the-user");
-    world.write(CONFIG, &server.config(provider));
-    (world, server)
-}
 
 #[test]
 fn a_closed_unit_is_told_at_the_next_stop_in_either_wire_format() {

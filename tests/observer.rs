@@ -84,7 +84,8 @@ fn told(answer: &str) -> Vec<Draft> {
     let (story, domain) = (story(), coding());
     let asked = asked(&story, &domain);
     assert_eq!(asked.blocks.len(), 5);
-    let known = Known { story: &story, domain: &domain, standing: &[], recorded: &["Known already".to_string()], call: 1 };
+    let known =
+        Known { story: &story, domain: &domain, standing: &[], refused: &[], recorded: &["Known already".to_string()], call: 1 };
     tell(read(answer, &domain), &asked, &known).into_iter().map(|told| told.draft).collect()
 }
 

@@ -1,7 +1,7 @@
 //! `nmem distil`: what waits for a model, now; with `--redo` also what was distilled before.
 
 use super::{ProjectArgument, hook, observe, output, writable};
-use crate::config::{Config, environment};
+use crate::config::environment;
 use crate::distil::{Distiller, Observer, Outcome};
 use crate::error::Failure;
 use crate::model::{Endpoint, Found, Provider};
@@ -57,6 +57,11 @@ struct Done {
 /// Runs the command.
 pub fn run(args: &Arguments) -> Result<()> {
     let until = args.budget.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+    let folder = args.project.folder()?;
+    if let Some(begun) = environment::session_folder() {
+        // In an agent's shell a project's settings have set variables, and this sends what is recorded.
+        environment::enter_hook(&folder, &begun);
+    }
     let (folder, config) = args.project.config()?;
     if !config.files.value.db.exists() {
         return output::say("Nothing is recorded, so there is nothing to distil.");
@@ -98,7 +103,7 @@ pub fn run(args: &Arguments) -> Result<()> {
     drop(progress);
     store.settle_all();
     let spent = store.spent_since(begun - 1)?;
-    told(args, &config, &to, (by_rules, done, spent.tokens()))
+    told(args, &to, (by_rules, done, spent.tokens()))
 }
 
 fn session(store: &Store, id: &str) -> Result<i64> {
@@ -133,7 +138,7 @@ fn work(
             at + 1,
             queue.len()
         ));
-        if !observe::may_see(due.folder.as_deref(), observer.to.provider) {
+        if !due.may_be_seen(&|folder| observe::may_see(folder, observer.to.provider)) {
             done.withheld += 1;
             continue;
         }
@@ -143,7 +148,7 @@ fn work(
                 done.units += 1;
                 done.memories += memories;
             }
-            Outcome::Nothing => done.units += 1,
+            Outcome::Nothing => {}
             Outcome::Left => done.left += 1,
             Outcome::Failed(refusal) => {
                 failed += 1;
@@ -170,7 +175,7 @@ fn told_by_rules(args: &Arguments, by_rules: usize) -> Result<()> {
     output::say(&format!("{units} distilled by rules. No model is named: [llm] in the config file, as `nmem status` shows."))
 }
 
-fn told(args: &Arguments, config: &Config, to: &Endpoint, (by_rules, done, tokens): (usize, Done, i64)) -> Result<()> {
+fn told(args: &Arguments, to: &Endpoint, (by_rules, done, tokens): (usize, Done, i64)) -> Result<()> {
     if args.json {
         let problem = done.problem.as_ref().map(|problem| &problem.what);
         output::say(
@@ -198,7 +203,7 @@ fn told(args: &Arguments, config: &Config, to: &Endpoint, (by_rules, done, token
         }
         if done.withheld > 0 {
             let units = count(done.withheld as i64, "unit is", "units are");
-            parts.push(format!("{units} not for this model ({}, [[folder]])", config.file.display()));
+            parts.push(format!("{units} not for this model, as the settings of a folder in it say"));
         }
         output::say(&format!("{}.", parts.join("; ")))?;
     }

@@ -30,7 +30,7 @@ pub fn at_stop(recorder: &Recorder, store: &mut Store, event: &Event) {
             daily_tokens: llm.daily_tokens.value,
         };
         let here = event.cwd.as_deref();
-        let may_see = |folder: Option<&str>| folder.is_some() && (folder == here || may_see(folder, to.provider));
+        let may_see = |folder: &str| Some(folder) == here || may_see(folder, to.provider);
         let left = || llm.stop_limit().saturating_sub(environment::started().elapsed());
         observer.at_stop(store, (event.platform, &event.session), &may_see, &left)
     };
@@ -55,10 +55,10 @@ pub fn at_stop(recorder: &Recorder, store: &mut Store, event: &Event) {
 }
 
 /// Whether a model may see what was recorded in a folder: recording is on there, and the user names the same provider.
-pub fn may_see(folder: Option<&str>, provider: Provider) -> bool {
-    let Some(folder) = folder.map(Path::new).filter(|folder| folder.is_absolute()) else { return false };
-    config::load(&[folder])
-        .is_ok_and(|config| config.enabled.value && config.llm.provider.value == provider && redactor(&config).is_ok())
+pub fn may_see(folder: &str, provider: Provider) -> bool {
+    let folder = Path::new(folder);
+    let allowed = |config: Config| config.enabled.value && config.llm.provider.value == provider && redactor(&config).is_ok();
+    folder.is_absolute() && config::load(&[folder]).is_ok_and(allowed)
 }
 
 /// What a person should know of the model at a session's start.

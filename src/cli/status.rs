@@ -233,8 +233,11 @@ fn models(config: &Config, models: &Models, now: Millis) -> Vec<String> {
         said.push(format!("last: {}, {} in {took:.1} s, {}", line(&last.model, 60), last.outcome, time::ago(last.at, now)));
     }
     if on && models.waiting > 0 {
-        let when =
-            if llm.when.value == When::Manual { "`nmem distil` asks" } else { "the next Stops ask, `nmem distil` at once" };
+        let when = if llm.when.value == When::Manual {
+            "`nmem distil` asks"
+        } else {
+            "what ended in the last two days is asked about at the next turns' ends, all of it by `nmem distil`"
+        };
         said.push(format!("{} in the queue: {when}", count(models.waiting as i64, "unit", "units")));
     }
     if let Some(until) = models.paused_until.filter(|_| on) {

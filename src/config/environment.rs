@@ -155,7 +155,7 @@ pub fn proxy() -> Option<String> {
 /// A program of the user's, by its name: from PATH, absolute, and neither from a hook's project nor by a PATH of its own.
 pub fn program(name: &str) -> Option<PathBuf> {
     let path = env("PATH")?;
-    let is_there = |path: &PathBuf| path.is_absolute() && !is_in_project(path) && path.is_file();
+    let is_there = |path: &PathBuf| path.is_absolute() && !is_in_project(path) && files::is_program(path);
     std::env::split_paths(&path).flat_map(|folder| PROGRAM_ENDINGS.map(|end| folder.join(format!("{name}{end}")))).find(is_there)
 }
 

@@ -2,13 +2,14 @@
 //! A call is leased and written down before it begins; its answer is stored in one transaction, or not at all.
 
 use super::rules::Distiller;
+use crate::config::environment;
 use crate::domains;
 use crate::llm;
 use crate::model::{Draft, Endpoint, MemoryRow, Millis, Platform, Purpose, Refusal, UnitStory, estimated_tokens};
 use crate::observer::{self, Known, Request};
 use crate::redact::Clean;
 use crate::store::Store;
-use crate::store::memories::{BY_HAND, Call, Due, RULES};
+use crate::store::memories::{BY_HAND, Begun, Call, Due, RULES};
 use anyhow::Result;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -19,7 +20,6 @@ const AT_STOP: usize = 2;
 const RECENT: Millis = 48 * 3_600_000;
 /// How much longer than its call a process may hold a unit.
 const GRACE: Duration = Duration::from_secs(5);
-const DAY: Millis = 86_400_000;
 
 /// Asks one model about units.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl Observer<'_> {
         &self,
         store: &mut Store,
         (platform, session): (Platform, &str),
-        may_see: &dyn Fn(Option<&str>) -> bool,
+        may_see: &dyn Fn(&str) -> bool,
         left: &dyn Fn() -> Duration,
     ) -> Result<Vec<Outcome>> {
         let now = self.distiller.now;
@@ -63,7 +63,7 @@ impl Observer<'_> {
         }
         let mut outcomes = Vec::new();
         let mut took = llm::LEAST;
-        for due in due.iter().filter(|due| may_see(due.folder.as_deref())).take(AT_STOP) {
+        for due in due.iter().filter(|due| due.may_be_seen(may_see)).take(AT_STOP) {
             // A call that would be cut off is paid for and gives nothing.
             if left() < took {
                 break;
@@ -89,7 +89,7 @@ impl Observer<'_> {
         let redo = due.purpose == Purpose::Redo;
         let (_, seen) = store.model_calls(due.unit)?;
         let after = if redo { 0 } else { seen };
-        let standing = standing(store, &story, redo)?;
+        let (standing, refused) = standing(store, &story, redo)?;
         let recorded = store.recorded_titles(story.session, redo.then_some(story.unit))?;
         let left_out: HashSet<_> = store.dismissed_sources(story.session)?.into_iter().collect();
         let so_far = standing.iter().find(|old| after > 0 && old.kind == "summary" && old.made_by != RULES);
@@ -111,12 +111,14 @@ impl Observer<'_> {
         };
         let question = self.distiller.redactor.clean(asked.question.clone());
         let input = estimated_tokens(question.system.len() + question.user.len());
-        let spent = store.spent_since(self.distiller.now - DAY)?.tokens();
-        if spent + input + i64::from(question.answer_tokens) > self.daily_tokens {
-            return Ok(Outcome::Spent);
-        }
         let hold = (limit + GRACE).as_millis() as Millis;
-        let Some(call) = store.begin_call(due, self.to, input, self.distiller.now, hold)? else { return Ok(Outcome::Left) };
+        let output = i64::from(question.answer_tokens);
+        // A person's queue may take minutes: the clock goes on between calls.
+        let call = match store.begin_call(due, self.to, (input, output, self.daily_tokens), environment::now(), hold)? {
+            Begun::Call(call) => call,
+            Begun::Taken => return Ok(Outcome::Left),
+            Begun::Spent => return Ok(Outcome::Spent),
+        };
         let begun = Instant::now();
         let answer = llm::ask(&question, self.to, limit);
         let took = begun.elapsed().as_millis() as Millis;
@@ -135,18 +137,24 @@ impl Observer<'_> {
         let estimated = answer.input_tokens.is_none() || answer.output_tokens.is_none();
         let output = answer.output_tokens.unwrap_or_else(|| estimated_tokens(answer.text.len()));
         let tokens = (answer.input_tokens.unwrap_or(input), output, estimated);
-        let heard = observer::read(&answer.text, &domain);
-        if heard.is_unusable() {
+        let known =
+            Known { story: &story, domain: &domain, standing: &standing, refused: &refused, recorded: &recorded, call: call.row };
+        // What somebody else wrote is read: should that fail, it is an answer that can't be read.
+        let read = || {
+            let heard = observer::read(&answer.text, &domain);
+            (!heard.is_unusable()).then(|| observer::tell(heard, &asked, &known))
+        };
+        let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)).unwrap_or_default();
+        let Some(told) = told else {
             store.write(|tx| {
                 tx.end_call(call.row, tokens, took, "unusable")?;
                 tx.give_back(call.lease, true)
             })?;
             let what = "the answer holds nothing of what was asked for".to_string();
             return Ok(Outcome::Failed(Refusal { outcome: "unusable".into(), what, again: None }));
-        }
-        let known = Known { story: &story, domain: &domain, standing: &standing, recorded: &recorded, call: call.row };
+        };
         let (mut drafts, supersedes): (Vec<Draft>, Vec<Vec<i64>>) =
-            observer::tell(heard, &asked, &known).into_iter().map(|told| (told.draft, told.supersedes)).unzip();
+            told.into_iter().map(|told| (told.draft, told.supersedes)).unzip();
         self.distiller.hash_files(store, &story, &mut drafts)?;
         self.keep(store, &story, (self.distiller.redactor.clean(drafts), supersedes), (call, due.purpose), (tokens, took))
     }
@@ -162,7 +170,7 @@ impl Observer<'_> {
     ) -> Result<Outcome> {
         let kept = store.write(|tx| {
             tx.end_call(call.row, tokens, took, "ok")?;
-            tx.tell_by_model(call.lease, story, &told, (purpose, &self.to.model), self.distiller.now)
+            tx.tell_by_model(call.lease, story, &told, (purpose, &self.to.model), environment::now())
         })?;
         Ok(if kept { Outcome::Told(told.0.len()) } else { Outcome::Left })
     }
@@ -179,16 +187,21 @@ fn is_unsent(refusal: &Refusal) -> bool {
     matches!(refusal.outcome.as_str(), "connect" | "https" | "proxy" | "program") || refusal.outcome.starts_with("http ")
 }
 
-/// Memories of a unit that hold; where it is told anew, without those of models that nobody touched.
-fn standing(store: &Store, story: &UnitStory, redo: bool) -> Result<Vec<MemoryRow>> {
+/// Memories of a unit that hold, and those in whose place a person put others; where it is told anew, without those of models
+/// that nobody touched.
+fn standing(store: &Store, story: &UnitStory, redo: bool) -> Result<(Vec<MemoryRow>, Vec<MemoryRow>)> {
     let all = store.memories_of_unit(story.session, story.unit)?;
     let is_model = |memory: &MemoryRow| memory.made_by != RULES && memory.made_by != BY_HAND;
+    let models: Vec<i64> = all.iter().filter(|memory| is_model(memory)).map(|memory| memory.id).collect();
     let going: Vec<i64> = all
         .iter()
         .filter(|m| redo && is_model(m) && !m.by_hand && !m.pinned && m.superseded_by.is_none())
         .map(|m| m.id)
         .collect();
     let holds = |m: &MemoryRow| !going.contains(&m.id) && m.superseded_by.is_none_or(|by| going.contains(&by));
+    // A model takes the place of rules; any other succession is a person's.
+    let refused = |m: &MemoryRow| m.superseded_by.is_some_and(|by| is_model(m) || !models.contains(&by));
+    let refused = all.iter().filter(|m| refused(m)).cloned().collect();
     let cleared = |m: MemoryRow| MemoryRow { superseded_by: None, ..m };
-    Ok(all.into_iter().filter(holds).map(cleared).collect())
+    Ok((all.into_iter().filter(holds).map(cleared).collect(), refused))
 }

@@ -21,7 +21,7 @@ pub fn ask(question: &Question, to: &Endpoint, limit: Duration) -> Result<Answer
     let read = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"].into_iter().filter_map(usage);
     Ok(Answer {
         text: texts.collect::<Vec<_>>().join("\n"),
-        input_tokens: usage("input_tokens").map(|_| read.sum()),
+        input_tokens: usage("input_tokens").map(|_| read.fold(0, i64::saturating_add)),
         output_tokens: usage("output_tokens"),
     })
 }

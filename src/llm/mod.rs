@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 /// Bytes of an answer at most.
 const ANSWER_BYTES: u64 = 1 << 20;
+/// Tokens of one call at most: more than any model reads.
+const TOKENS: i64 = 10_000_000;
 /// Time below which nothing is asked: no answer comes so soon.
 pub const LEAST: Duration = Duration::from_millis(500);
 /// How long a server that says nothing of it is left alone before the one retry.
@@ -44,6 +46,9 @@ fn once(question: &Question, to: &Endpoint, limit: Duration) -> Result<Answer, R
         Provider::OpenAi => openai::ask(question, to, limit),
         Provider::Claude => claude::ask(question, to, limit),
     }?;
+    // A count that no call can come to is none.
+    let count = |tokens: Option<i64>| tokens.filter(|tokens| (0..=TOKENS).contains(tokens));
+    let answer = Answer { input_tokens: count(answer.input_tokens), output_tokens: count(answer.output_tokens), ..answer };
     match answer.text.trim().is_empty() {
         true => Err(refusal("no answer", "the answer holds no text")),
         false => Ok(answer),

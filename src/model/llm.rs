@@ -165,7 +165,7 @@ pub struct Spent {
 impl Spent {
     /// All tokens.
     pub fn tokens(&self) -> i64 {
-        self.input_tokens + self.output_tokens
+        self.input_tokens.saturating_add(self.output_tokens)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::markup::{Part, parts};
 use crate::model::Domain;
+use crate::words::seen;
 use std::collections::BTreeMap;
 
 /// What an answer holds.
@@ -42,6 +43,8 @@ pub struct Observed {
 
 /// Observations of one answer; more is a list of everything.
 const MOST: usize = 12;
+/// Entries of one list, and numbers of blocks; what is kept in the end is far less.
+const ENTRIES: usize = 100;
 /// Sections of a summary.
 pub const SECTIONS: [&str; 6] = ["request", "investigated", "learned", "completed", "next_steps", "notes"];
 /// Fields that hold one text.
@@ -224,6 +227,7 @@ impl Reader<'_> {
             true => values.push(text),
             false => values.extend(listed(&text, name != "facts")),
         }
+        values.truncate(ENTRIES);
     }
 
     /// Ends what is open.
@@ -294,10 +298,13 @@ fn items_of(list: &str) -> Vec<&'static str> {
 /// A list that was written as text: lines, points, and where commas part, commas.
 fn listed(text: &str, commas: bool) -> Vec<String> {
     let text = text.trim().trim_start_matches('[').trim_end_matches(']');
-    let lines: Vec<&str> =
-        text.lines().map(|line| line.trim().trim_start_matches(['-', '*', '•']).trim()).filter(|line| !line.is_empty()).collect();
-    let items: Vec<&str> = if commas { lines.iter().flat_map(|line| line.split([',', ';'])).collect() } else { lines };
-    items.iter().map(|item| item.trim().trim_matches(['"', '\'', '`']).to_string()).filter(|item| !item.is_empty()).collect()
+    let bare = |line: &'_ str| -> String { line.trim().trim_start_matches(['-', '*', '•']).trim().to_string() };
+    let lines: Vec<String> = text.lines().map(bare).filter(|line| !line.is_empty()).take(ENTRIES).collect();
+    let cut = |line: &String| -> Vec<String> {
+        if commas { line.split([',', ';']).take(ENTRIES).map(String::from).collect() } else { vec![line.clone()] }
+    };
+    let items = lines.iter().flat_map(cut).map(|item| item.trim().trim_matches(['"', '\'', '`']).to_string());
+    items.filter(|item| !item.is_empty()).take(ENTRIES).collect()
 }
 
 /// Numbers in "3, 7", "#3 and #7", "blocks 3-5".
@@ -305,7 +312,7 @@ fn numbers(text: &str) -> Vec<usize> {
     let mut found: Vec<usize> = Vec::new();
     let mut rest = text;
     let mut range = None;
-    while let Some(at) = rest.find(|c: char| c.is_ascii_digit()) {
+    while let Some(at) = rest.find(|c: char| c.is_ascii_digit()).filter(|_| found.len() < ENTRIES) {
         let between = &rest[..at];
         let length = rest[at..].bytes().take_while(u8::is_ascii_digit).count();
         let number: usize = rest[at..at + length].parse().unwrap_or(usize::MAX);
@@ -323,7 +330,8 @@ fn numbers(text: &str) -> Vec<usize> {
 
 /// One text on its lines, without marks of emphasis around the whole of it.
 fn tidy(text: &str) -> String {
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    // An entity may have stood for what is not seen.
+    let text = seen(text).split_whitespace().collect::<Vec<_>>().join(" ");
     text.trim_matches('*').trim().to_string()
 }
 

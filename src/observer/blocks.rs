@@ -3,6 +3,7 @@
 use super::hostile;
 use super::worth::worth;
 use crate::model::{Domain, Millis, Source, ToolUseRow, UnitStory};
+use crate::words::seen;
 use std::collections::HashSet;
 
 /// Bytes of what went in and of what came out that are shown whole, and of one that is shown short.
@@ -79,7 +80,8 @@ pub fn blocks(story: &UnitStory, domain: &Domain, after: i64, left_out: &HashSet
         if !new || left_out.contains(&Source::Prompt(prompt.id)) {
             continue;
         }
-        let (text, withheld) = if by_user { (prompt.text.clone(), Vec::new()) } else { hostile::without(&prompt.text) };
+        let text = seen(&prompt.text);
+        let (text, withheld) = if by_user { (text, Vec::new()) } else { hostile::without(&text) };
         all.push(Block {
             source: Source::Prompt(prompt.id),
             what: if by_user { "message of the user" } else { "message of the agent" }.to_string(),
@@ -96,22 +98,23 @@ pub fn blocks(story: &UnitStory, domain: &Domain, after: i64, left_out: &HashSet
             withheld,
         });
     }
-    let mut seen = HashSet::new();
+    let mut known = HashSet::new();
     for tool in tools {
         let described = tool.metadata["description"].as_str();
         let parts = [described, tool.path.as_deref(), tool.content.as_deref(), tool.input.as_deref()];
         let mut given: Vec<&str> = parts.into_iter().flatten().filter(|part| !part.trim().is_empty()).collect();
         given.dedup();
-        let (parameters, mut withheld) = hostile::without(&given.join("\n"));
+        let (parameters, mut withheld) = hostile::without(&seen(&given.join("\n")));
         // What a failure printed is kept longer than what went well.
         let printed = tool.metadata["response"].as_str().or(tool.outcome.as_deref()).unwrap_or_default();
-        let (outcome, more) = hostile::without(printed);
+        let (outcome, more) = hostile::without(&seen(printed));
         withheld.extend(more);
         let failed = tool.succeeded == Some(false);
-        let again = !seen.insert((tool.kind.as_str(), tool.path.as_deref(), tool.content.as_deref()));
+        let again = !known.insert((tool.kind.as_str(), tool.path.as_deref(), tool.content.as_deref()));
         all.push(Block {
             source: Source::ToolUse(tool.id),
-            what: tool.tool_name.clone(),
+            // A server names its own tools.
+            what: Some(seen(&tool.tool_name)).filter(|name| !hostile::is_hostile(name)).unwrap_or_else(|| "tool".into()),
             at: tool.received_at,
             prompt: number(tool),
             parameters: Some(middle_out(&parameters, LONG)).filter(|text| !text.is_empty()),

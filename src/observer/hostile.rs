@@ -3,7 +3,7 @@
 //! believed. A list finds only what it knows; it is the third of the defences, after marked data and a bounded answer
 //! (ADR/0025).
 
-use crate::words::is_cjk;
+use crate::words::{is_cjk, is_unseen};
 
 /// What stands for a line that was withheld.
 const MARK: &str = "[a line that addresses the reader was withheld]";
@@ -118,8 +118,9 @@ fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars().flat_map(char::to_lowercase) {
         match c {
-            '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{ad}' | '*' | '`' => {}
-            c if c.is_whitespace() || c.is_control() => {
+            '*' | '`' => {}
+            c if !c.is_whitespace() && is_unseen(c) => {}
+            c if c.is_whitespace() => {
                 if !out.ends_with(' ') {
                     out.push(' ');
                 }
@@ -168,14 +169,16 @@ pub fn repeats(text: &str, withheld: &[String]) -> bool {
         })
 }
 
-/// Whether a text is an order: nothing that came out of a tool may become one.
+/// Whether a text, or a sentence of it, is an order: nothing that came out of a tool may become one.
 pub fn orders(text: &str) -> bool {
-    let text = plain(text);
-    let first = text.trim_start().split(|c: char| !c.is_alphanumeric() && c != '\'').next().unwrap_or("").to_string();
-    matches!(first.as_str(), "always" | "never" | "ignore" | "disregard" | "don't" | "must")
-        || ["you must", "you should", "agents must", "agents should", "do not ", "please "]
-            .iter()
-            .any(|start| text.trim_start().starts_with(start))
+    plain(text).split(['.', '!', '?', ':', ';', '"']).any(|sentence| {
+        let sentence = sentence.trim_start_matches(|c: char| !c.is_alphanumeric());
+        let first = sentence.split(|c: char| !c.is_alphanumeric() && c != '\'').next().unwrap_or_default();
+        matches!(first, "always" | "never" | "ignore" | "disregard" | "don't" | "must")
+            || ["you must", "you should", "agents must", "agents should", "do not ", "please "]
+                .iter()
+                .any(|start| sentence.starts_with(start))
+    })
 }
 
 fn words(text: &str) -> Vec<String> {

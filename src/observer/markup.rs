@@ -4,6 +4,7 @@
 //! Models put answers in code fences, write `Vec<u8>` and `a && b` bare, think aloud in tags of their own, mix cases, forget
 //! to close what they opened, and stop in the middle of a word.
 
+use crate::words::is_unseen;
 use quick_xml::Reader;
 use quick_xml::escape::{resolve_predefined_entity, unescape_with};
 use quick_xml::events::{BytesStart, Event};
@@ -91,7 +92,7 @@ fn without_sequences(answer: &str) -> String {
                 Some(']' | 'P' | '_' | '^' | 'X') => drop(chars.find(|c| matches!(c, '\u{7}' | '\u{1b}' | '\n'))),
                 _ => {}
             },
-            '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => {}
+            c if is_unseen(c) => {}
             c => out.push(c),
         }
     }
@@ -195,8 +196,7 @@ fn tag(text: &str, is_tag: &dyn Fn(&str) -> bool) -> Option<(String, usize)> {
     let bytes = text.as_bytes();
     let closes = bytes.get(1) == Some(&b'/');
     let from = 1 + usize::from(closes);
-    let blank = text[from..].len() - text[from..].trim_start().len();
-    let start = from + blank.min(1);
+    let start = from + usize::from(bytes.get(from).is_some_and(u8::is_ascii_whitespace));
     let length = bytes[start..].iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')).count();
     let name = low(&text[start..start + length]);
     if length == 0 || !is_tag(&name) {

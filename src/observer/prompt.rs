@@ -4,6 +4,7 @@
 use super::blocks::{Block, blocks, fit};
 use super::hostile;
 use crate::model::{Domain, Field, Millis, Question, Source, Term, UnitStory};
+use crate::words::is_unseen;
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -160,7 +161,7 @@ fn user(request: &Request, blocks: &[Block], left_out: usize) -> String {
         let failed = if block.failed { " (failed)" } else { "" };
         let _ = writeln!(text, "<what_happened>{}{failed}</what_happened>", escaped(&block.what));
         let _ = writeln!(text, "<occurred_at>{}</occurred_at>", time(block.at));
-        if let Some(folder) = request.folder {
+        if let Some(folder) = request.folder.filter(|folder| !hostile::is_hostile(folder)) {
             let _ = writeln!(text, "<working_directory>{}</working_directory>", escaped(folder));
         }
         for (name, part) in [("parameters", &block.parameters), ("outcome", &block.outcome)] {
@@ -174,17 +175,14 @@ fn user(request: &Request, blocks: &[Block], left_out: usize) -> String {
     text
 }
 
-/// Text in which nothing is markup, and nothing is a control character.
+/// Text in which nothing is markup, and nothing is there that is not seen.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
+    for c in text.chars().filter(|c| !is_unseen(*c)) {
         match c {
             '<' => out += "&lt;",
             '>' => out += "&gt;",
             '&' => out += "&amp;",
-            '\n' | '\t' => out.push(c),
-            '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => {}
-            c if c.is_control() => {}
             c => out.push(c),
         }
     }

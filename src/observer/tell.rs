@@ -38,6 +38,8 @@ pub struct Known<'a> {
     pub domain: &'a Domain,
     /// Memories of the unit that hold.
     pub standing: &'a [MemoryRow],
+    /// Memories of the unit in whose place a person put others.
+    pub refused: &'a [MemoryRow],
     /// Titles that models have recorded of the session.
     pub recorded: &'a [String],
     /// Which call on this unit it was, from 1.
@@ -92,15 +94,19 @@ fn observation(observed: &Observed, asked: &Asked, known: &Known) -> Option<Draf
     let named: Vec<&Block> = observed.sources.iter().filter_map(|n| asked.blocks.get(n.checked_sub(1)?)).collect();
     // Numbers that are no block's name nothing: then it is the whole unit's.
     let all: Vec<&Block> = if named.is_empty() { asked.blocks.iter().collect() } else { named.clone() };
-    let by_user = all.iter().any(|block| block.by_user);
+    // Whoever names no block can't say that it was the person's.
+    let by_user = named.iter().any(|block| block.by_user);
     let is_bad = |text: &str| repeats(text, &asked.withheld) || is_hostile(text) || !by_user && orders(text);
     let title = cut(observed.title.trim_end_matches('.'), TITLE);
     if title.chars().filter(|c| c.is_alphanumeric()).count() < 2 || is_bad(&observed.title) {
         return None;
     }
     let sources = thinned(all.iter().map(|block| block.source).collect());
-    let is_known = |memory: &&MemoryRow| memory.by_hand || memory.kind == DECISION || memory.kind == "lesson";
-    let is_told = known.standing.iter().filter(is_known).any(|memory| {
+    // A summary and a task are of the whole unit: they stand beside what is told of a part of it.
+    let is_whole = |memory: &&MemoryRow| memory.kind == "summary" || memory.kind == "task";
+    let is_fixed = |memory: &&MemoryRow| memory.by_hand || memory.pinned || memory.kind == DECISION || memory.kind == "lesson";
+    let fixed = known.standing.iter().filter(is_fixed).chain(known.refused).filter(|memory| !is_whole(memory));
+    let is_told = fixed.clone().any(|memory| {
         let same = memory.sources.iter().filter(|id| sources.iter().any(|source| source.id() == **id)).count();
         alike(&memory.title, &title) || !named.is_empty() && same > 0 && same * 2 >= sources.len()
     });
@@ -109,7 +115,7 @@ fn observation(observed: &Observed, asked: &Asked, known: &Known) -> Option<Draf
     }
     let kind_type = terms::kind_type(observed.kind_type.as_deref(), known.domain);
     // What a program or a page says is nobody's decision.
-    let messages = all.iter().any(|block| matches!(block.source, Source::Prompt(_)));
+    let messages = named.iter().any(|block| matches!(block.source, Source::Prompt(_)));
     let kind_type = match kind_type {
         Some(chosen) if chosen == DECISION && !messages => known.domain.type_for("discovery").map(String::from),
         other => other,
@@ -185,7 +191,7 @@ fn files(observed: &Observed, blocks: &[&Block], named: bool) -> Vec<MemoryFile>
         None if files.len() < FILES => files.push(MemoryFile { path: path.to_string(), modified, hash: None }),
         None => {}
     };
-    for said in observed.files_modified.iter().chain(&observed.files_read) {
+    for said in observed.files_modified.iter().take(FILES).chain(observed.files_read.iter().take(FILES)) {
         let said = said.trim_start_matches("./");
         let same = |path: &str| path == said || said.ends_with(&format!("/{path}")) || path.ends_with(&format!("/{said}"));
         let is_there = |block: &&&Block| block.path.as_deref().is_some_and(same);
@@ -267,7 +273,10 @@ fn summary(sections: &std::collections::BTreeMap<String, String>, asked: &Asked,
     let is_bad = |text: &str| repeats(text, &asked.withheld) || is_hostile(text);
     let mut content = Map::new();
     for name in SECTIONS {
-        if let Some(text) = sections.get(name).filter(|text| !text.is_empty() && !is_bad(text) && !is_nothing(text)) {
+        // What was asked for may be put as an order; what is left to do may not.
+        let orders = |text: &&String| name != "request" && orders(text);
+        let text = sections.get(name).filter(|text| !text.is_empty() && !is_bad(text) && !is_nothing(text));
+        if let Some(text) = text.filter(|text| !orders(text)) {
             content.insert(name.into(), Value::from(cut(text, SECTION)));
         }
     }

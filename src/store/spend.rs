@@ -3,7 +3,7 @@
 use super::{Store, Tx};
 use crate::model::{Endpoint, Millis, Purpose, Spend, Spent};
 use anyhow::Result;
-use rusqlite::params;
+use rusqlite::{Connection, params};
 
 /// A call that goes on, or whose process was killed.
 const UNFINISHED: &str = "unfinished";
@@ -14,13 +14,7 @@ const PAUSE: Millis = 30 * 60_000;
 impl Store {
     /// What calls have cost since a moment.
     pub fn spent_since(&self, since: Millis) -> Result<Spent> {
-        let sql =
-            "SELECT count(*), coalesce(sum(outcome <> 'ok'), 0), coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0)
-                   FROM spend WHERE at > ?1";
-        let row = |row: &rusqlite::Row| {
-            Ok(Spent { calls: row.get(0)?, failed: row.get(1)?, input_tokens: row.get(2)?, output_tokens: row.get(3)? })
-        };
-        Ok(self.conn.prepare_cached(sql)?.query_row([since], row)?)
+        spent_since(&self.conn, since)
     }
 
     /// Until when Stop asks no model: after failures in a row, for half an hour from the last one.
@@ -57,13 +51,34 @@ impl Store {
     }
 }
 
+fn spent_since(conn: &Connection, since: Millis) -> Result<Spent> {
+    let sql =
+        "SELECT count(*), coalesce(sum(outcome <> 'ok'), 0), coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0)
+               FROM spend WHERE at > ?1";
+    let row = |row: &rusqlite::Row| {
+        Ok(Spent { calls: row.get(0)?, failed: row.get(1)?, input_tokens: row.get(2)?, output_tokens: row.get(3)? })
+    };
+    Ok(conn.prepare_cached(sql)?.query_row([since], row)?)
+}
+
 impl Tx<'_> {
-    /// Writes down that a call begins, with what it will read; returns its row.
-    pub(super) fn begin_call(&self, unit: i64, to: &Endpoint, purpose: Purpose, input_tokens: i64, now: Millis) -> Result<i64> {
+    pub(super) fn spent_since(&self, since: Millis) -> Result<Spent> {
+        spent_since(&self.tx, since)
+    }
+
+    /// Writes down that a call begins, with what it will read and may write; returns its row.
+    pub(super) fn begin_call(
+        &self,
+        unit: i64,
+        to: &Endpoint,
+        purpose: Purpose,
+        (input, output): (i64, i64),
+        now: Millis,
+    ) -> Result<i64> {
         let sql =
             "INSERT INTO spend(at, work_unit_id, provider, model, purpose, input_tokens, output_tokens, estimated, took, outcome)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, 1, 0, ?7)";
-        let values = params![now, unit, to.provider.name(), to.model, purpose.name(), input_tokens, UNFINISHED];
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, 0, ?8)";
+        let values = params![now, unit, to.provider.name(), to.model, purpose.name(), input, output, UNFINISHED];
         self.tx.prepare_cached(sql)?.execute(values)?;
         Ok(self.tx.last_insert_rowid())
     }

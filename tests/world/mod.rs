@@ -5,6 +5,7 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests look at everything")]
 
+pub mod models;
 pub mod server;
 pub mod session;
 

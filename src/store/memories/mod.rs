@@ -8,7 +8,7 @@ mod model;
 mod retention;
 mod story;
 
-pub use model::{Call, Due, Replacing};
+pub use model::{Begun, Call, Due, Replacing};
 pub(in crate::store) use story::story_of;
 
 use super::index::INDEXED_MEMORY;

@@ -20,14 +20,22 @@ const GROWN: i64 = 15;
 const LEAST: i64 = 3;
 /// Sessions of a project in which Stop looks for due units.
 const SESSIONS: i64 = 8;
+const DAY: Millis = 86_400_000;
 
 /// A unit for which a call is due.
 #[derive(Clone, Debug)]
 pub struct Due {
     pub unit: i64,
-    /// Where its session works: whether a model may see it is decided there.
-    pub folder: Option<String>,
+    /// Where its session works, and where else something was done in it: whether a model may see it is decided there.
+    pub folders: Vec<String>,
     pub purpose: Purpose,
+}
+
+impl Due {
+    /// Whether a model may see all of it: a unit of which any part is not for it is not shown.
+    pub fn may_be_seen(&self, may_see: &dyn Fn(&str) -> bool) -> bool {
+        !self.folders.is_empty() && self.folders.iter().all(|folder| may_see(folder))
+    }
 }
 
 /// A call that was begun on a unit that no other process asks about meanwhile.
@@ -36,6 +44,16 @@ pub struct Call {
     pub lease: Lease,
     /// Its row in `spend`.
     pub row: i64,
+}
+
+/// Whether a call may begin.
+#[derive(Clone, Copy, Debug)]
+pub enum Begun {
+    Call(Call),
+    /// Another process asks about the unit, or it is gone.
+    Taken,
+    /// The day's tokens would not do.
+    Spent,
 }
 
 /// A memory of a model, and the rows whose place it takes.
@@ -51,7 +69,8 @@ const DUE: &str = "WITH unit AS (
     FROM work_units u JOIN sessions s ON s.id = u.session_id
     WHERE s.id IN (SESSIONS) AND s.muted = 0 AND u.ended_at >= :since AND u.model_calls < :calls
       AND (u.model_until IS NULL OR u.model_until <= :now OR u.model_until > :now + 120000))
-  SELECT id, cwd, state FROM unit u
+  SELECT id, cwd, state,
+      (SELECT json_group_array(DISTINCT t.cwd) FROM tool_uses t JOIN steps p ON p.id = t.step_id WHERE t.session_id = u.session_id AND p.work_unit_id = u.id AND t.cwd IS NOT NULL) FROM unit u
   WHERE (u.tools >= :least OR EXISTS (SELECT 1 FROM memories m WHERE m.session_id = u.session_id AND m.work_unit_id = u.id))
     AND (SELECT count(*) FROM spend d WHERE d.work_unit_id = u.id AND d.outcome <> 'ok') < :failures
     AND CASE u.state
@@ -132,19 +151,21 @@ impl Store {
         while let Some(row) = rows.next()? {
             let open = row.get_ref(2)?.as_str()? != "closed";
             let purpose = if open { Purpose::Checkpoint } else { Purpose::Closing };
-            due.push(Due { unit: row.get(0)?, folder: row.get(1)?, purpose });
+            due.push(Due { unit: row.get(0)?, folders: folders(row.get(1)?, row.get(3)?), purpose });
         }
         Ok(due)
     }
 
     /// All units of a session or a project in which something was done, for a person who wants them told anew.
     pub fn units_to_redo(&self, project: Option<i64>, session: Option<i64>) -> Result<Vec<Due>> {
-        let sql = "SELECT u.id, s.cwd FROM work_units u JOIN sessions s ON s.id = u.session_id
+        let sql = "SELECT u.id, s.cwd,
+                     (SELECT json_group_array(DISTINCT t.cwd) FROM tool_uses t JOIN steps p ON p.id = t.step_id WHERE t.session_id = u.session_id AND p.work_unit_id = u.id AND t.cwd IS NOT NULL)
+                   FROM work_units u JOIN sessions s ON s.id = u.session_id
                    WHERE (?1 IS NULL OR s.project_id = ?1) AND (?2 IS NULL OR s.id = ?2) AND s.muted = 0
                      AND (EXISTS (SELECT 1 FROM memories m WHERE m.session_id = s.id AND m.work_unit_id = u.id)
                        OR (SELECT coalesce(sum(tool_uses), 0) FROM steps WHERE session_id = s.id AND work_unit_id = u.id) >= ?3)
                    ORDER BY u.started_at DESC, u.id DESC";
-        let row = |row: &Row| Ok(Due { unit: row.get(0)?, folder: row.get(1)?, purpose: Purpose::Redo });
+        let row = |row: &Row| Ok(Due { unit: row.get(0)?, folders: folders(row.get(1)?, row.get(2)?), purpose: Purpose::Redo });
         Ok(self.conn.prepare_cached(sql)?.query_map(params![project, session, LEAST], row)?.collect::<Result<_, _>>()?)
     }
 
@@ -186,23 +207,27 @@ impl Store {
         Ok(row.unwrap_or_default())
     }
 
-    /// Takes a unit for `limit` milliseconds and writes down that a call begins; `None` where another process asks about it.
+    /// Takes a unit for `limit` milliseconds and writes down that a call begins that reads so many tokens, unless the last 24
+    /// hours then come to more than `most`.
     pub fn begin_call(
         &mut self,
         due: &Due,
         to: &Endpoint,
-        input_tokens: i64,
+        (input, output, most): (i64, i64, i64),
         now: Millis,
         limit: Millis,
-    ) -> Result<Option<Call>> {
+    ) -> Result<Begun> {
         let until = now + limit;
         self.write(|tx| {
+            if tx.spent_since(now - DAY)?.tokens().saturating_add(input + output) > most {
+                return Ok(Begun::Spent);
+            }
             let sql = "UPDATE work_units SET model_until = ?2 WHERE id = ?1 AND (model_until IS NULL OR model_until <= ?3 OR model_until > ?3 + 120000)";
             if tx.tx.prepare_cached(sql)?.execute(params![due.unit, until, now])? == 0 {
-                return Ok(None);
+                return Ok(Begun::Taken);
             }
-            let row = tx.begin_call(due.unit, to, due.purpose, input_tokens, now)?;
-            Ok(Some(Call { lease: Lease { unit: due.unit, until }, row }))
+            let row = tx.begin_call(due.unit, to, due.purpose, (input, output), now)?;
+            Ok(Begun::Call(Call { lease: Lease { unit: due.unit, until }, row }))
         })
     }
 }
@@ -290,4 +315,10 @@ impl Tx<'_> {
         self.tx.prepare_cached("UPDATE work_units SET rules_due = 1 WHERE id = ?1")?.execute([home.unit])?;
         Ok(())
     }
+}
+
+/// The folder of a session, and those of its tool uses, as JSON.
+fn folders(own: Option<String>, others: String) -> Vec<String> {
+    let others: Vec<String> = serde_json::from_str(&others).unwrap_or_default();
+    own.into_iter().chain(others).collect()
 }
