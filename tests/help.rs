@@ -96,7 +96,7 @@ fn the_help_of_every_command() {
     Options:
           --kind <KIND>        Kinds to look at; memory is all of observation, summary, decision, lesson
                                and task [default: all that can match] [possible values: memory,
-                               observation, summary, decision, lesson, task, prompt, tool]
+                               observation, summary, decision, lesson, task, unit, prompt, tool]
           --file <PATH>        Only memories and tool uses on this file
           --type <TYPE>        Only memories of this type: bugfix, feature, discovery, …
           --concept <CONCEPT>  Only memories with this concept: gotcha, how-it-works, …

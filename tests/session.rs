@@ -97,7 +97,7 @@ fn what_happened_is_found_by_words() {
     p1  2026-11-21 09:00  prompt
         Fix the login: it loses the query string
     --- stderr
-    nmem: 3 of 6; --limit 0 for all
+    nmem: 3 of 7; --limit 0 for all
     [exit 0]
     ");
     insta::assert_snapshot!(world.nmem(&["search", "queryString", "--json", "--kind", "prompt"]).text(), @r#"
@@ -114,6 +114,8 @@ fn what_happened_is_found_by_words() {
         The redirect now keeps the query string — Asked: Fix the login: it loses the query string src
     t1  2026-11-21 09:03  edit
         src/login.rs
+    u1  2026-11-21 09:00  work
+        Fix the login: it loses the query string — The redirect now keeps the query string. a test for fragments `cargo fmt` failed last: oops
     [exit 0]
     ");
     insta::assert_snapshot!(world.nmem(&["search", "no such thing at all xyzzy"]).text(), @"

@@ -8,6 +8,7 @@
 #![expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a bench prints and reads its own environment")]
 
 mod baselines;
+mod locomo;
 mod score;
 mod sessions;
 
@@ -61,7 +62,8 @@ fn main() {
             table.row(&name, &moments, moments.iter().map(|moment| shown(moment, &Weights::default(), files, budget)).collect());
         }
     }
-    println!("\n{}", json!({"bench": "recall", "measured": true, "sessions": table.json}));
+    let locomo = locomo::run(folder.parent().unwrap());
+    println!("\n{}", json!({"bench": "recall", "measured": true, "sessions": table.json, "locomo": locomo}));
 }
 
 /// The sessions of what a session would be given, in its order.

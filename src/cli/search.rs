@@ -69,6 +69,7 @@ enum KindArgument {
     Decision,
     Lesson,
     Task,
+    Unit,
     Prompt,
     Tool,
 }
@@ -81,12 +82,13 @@ impl KindArgument {
             KindArgument::Decision => MemoryKind::Decision,
             KindArgument::Lesson => MemoryKind::Lesson,
             KindArgument::Task => MemoryKind::Task,
-            KindArgument::Memory | KindArgument::Prompt | KindArgument::Tool => return None,
+            KindArgument::Memory | KindArgument::Unit | KindArgument::Prompt | KindArgument::Tool => return None,
         })
     }
 
     fn hit(self) -> HitKind {
         match self {
+            KindArgument::Unit => HitKind::Unit,
             KindArgument::Prompt => HitKind::Prompt,
             KindArgument::Tool => HitKind::Tool,
             _ => HitKind::Memory,
@@ -188,7 +190,7 @@ pub fn run(args: &Arguments) -> Result<()> {
 }
 
 fn kinds(args: &Arguments) -> Vec<HitKind> {
-    let all = [HitKind::Memory, HitKind::Prompt, HitKind::Tool];
+    let all = [HitKind::Memory, HitKind::Unit, HitKind::Prompt, HitKind::Tool];
     let chosen = |kind: &HitKind| args.kind.is_empty() || args.kind.iter().any(|argument| argument.hit() == *kind);
     all.into_iter().filter(chosen).collect()
 }

@@ -157,6 +157,8 @@ pub struct Filter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HitKind {
     Memory,
+    /// A piece of work.
+    Unit,
     Prompt,
     Tool,
 }
@@ -167,7 +169,7 @@ impl HitKind {
         match self {
             HitKind::Memory => true,
             HitKind::Prompt => filter.file.is_none() && filter.kind_type.is_none() && filter.concept.is_none(),
-            HitKind::Tool => filter.kind_type.is_none() && filter.concept.is_none(),
+            HitKind::Unit | HitKind::Tool => filter.kind_type.is_none() && filter.concept.is_none(),
         }
     }
 }

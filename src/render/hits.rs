@@ -15,6 +15,7 @@ const FULL: usize = 4000;
 pub fn id(hit: &Hit) -> String {
     match hit.kind {
         HitKind::Memory => format!("m{}", hit.id),
+        HitKind::Unit => format!("u{}", hit.id),
         HitKind::Prompt => format!("p{}", hit.id),
         HitKind::Tool => format!("t{}", hit.id),
     }
@@ -24,6 +25,7 @@ pub fn id(hit: &Hit) -> String {
 pub fn json(hit: &Hit, words: &[String]) -> Value {
     let made_by = match hit.kind {
         HitKind::Memory => hit.made_by.as_deref().unwrap_or_default(),
+        HitKind::Unit => "nmem",
         HitKind::Prompt => hit.what.as_str(),
         HitKind::Tool => "tool",
     };
@@ -37,6 +39,7 @@ pub fn json(hit: &Hit, words: &[String]) -> Value {
 /// One hit on a line or two.
 pub fn text(hit: &Hit, words: &[String], style: Style, all_projects: bool) -> String {
     let what = match hit.kind {
+        HitKind::Unit => "work",
         HitKind::Prompt if hit.what == "agent" => "answer",
         HitKind::Prompt => "prompt",
         HitKind::Tool => hit.what.as_str(),

@@ -4,6 +4,7 @@
 //! by BM25 over the rare words, and a query of nothing but common words takes the newest rows that hold all of them.
 //! What a person types is never handed to FTS5 as syntax, so no query can be an error.
 
+mod context;
 mod query;
 mod rows;
 
@@ -15,6 +16,7 @@ use anyhow::Result;
 pub use query::Query;
 use rows::{Newest, hit, sql, values};
 use rusqlite::OptionalExtension;
+use std::collections::HashMap;
 
 /// A word that more rows hold than this is common: ranking by it would visit them all. Ranking 4,000 rows takes 10 ms.
 const COMMON: i64 = 4000;
@@ -37,7 +39,17 @@ impl Store {
                     None => (narrowed(&path, filter), false),
                 });
             }
+            let by_word = if kind == HitKind::Prompt && expression.as_ref().is_some_and(|(_, ranked)| *ranked) {
+                self.by_word(query, filter)?
+            } else {
+                Vec::new()
+            };
             match expression {
+                // One word says nothing of what stands beside it.
+                Some(_) if by_word.len() > 1 => {
+                    let ranked = self.in_context(&by_word)?;
+                    hits.extend(self.load_all(kind, &ranked, filter, limit)?);
+                }
                 Some((words, true)) => hits.extend(self.matches(kind, sql(kind).ranked, &words, filter, limit)?),
                 Some((words, false)) => hits.extend(self.matches(kind, sql(kind).latest, &words, filter, limit)?),
                 None => hits.extend(self.newest(kind, filter, limit)?),
@@ -75,6 +87,28 @@ impl Store {
         Ok(Some((within(&common, " AND "), false)))
     }
 
+    /// The prompts that hold each of the words that are affordable, with their scores.
+    fn by_word(&self, query: &Query, filter: &Filter) -> Result<context::ByWord> {
+        let mut statement = self.conn.prepare_cached(sql(HitKind::Prompt).ranked)?;
+        let mut found: Vec<HashMap<i64, f64>> = Vec::new();
+        let mut rows = 0;
+        for wanted in &query.wanted {
+            let expression = narrowed(&format!("- scope : ({})", query.expression(&[wanted], "")), filter);
+            let held = statement.query_map((expression, COMMON + 1), |row| Ok((row.get(0)?, row.get(1)?)))?;
+            let held: HashMap<i64, f64> = held.collect::<Result<_, _>>()?;
+            if !held.is_empty() && held.len() as i64 <= COMMON {
+                rows += held.len() as i64;
+                found.push(held);
+            }
+        }
+        // The rarest words say most.
+        found.sort_by_key(HashMap::len);
+        while rows > RANKED && found.len() > 1 {
+            rows -= found.pop().map_or(0, |held| held.len() as i64);
+        }
+        Ok(found)
+    }
+
     fn matches(&self, kind: HitKind, sql: &str, expression: &str, filter: &Filter, limit: usize) -> Result<Vec<Hit>> {
         let mut statement = self.conn.prepare_cached(sql)?;
         let mut rows = statement.query((expression, VISITED.max(limit as i64)))?;
@@ -107,18 +141,45 @@ impl Store {
 
     /// Loads rows in their order until there are enough that pass the filter.
     fn load(&self, kind: HitKind, ids: &mut rusqlite::Rows, filter: &Filter, limit: usize) -> Result<Vec<Hit>> {
-        let mut statement = self.conn.prepare_cached(sql(kind).load)?;
-        let filter = values(filter);
+        let mut loader = Loader::new(self, kind, filter)?;
         let mut hits = Vec::new();
         while hits.len() < limit
             && let Some(row) = ids.next()?
         {
-            let (id, score): (i64, f64) = (row.get(0)?, row.get(1)?);
-            let bound = std::iter::once(&id as &dyn rusqlite::ToSql).chain(filter.iter().map(|value| value.as_ref()));
-            let bound: Vec<&dyn rusqlite::ToSql> = bound.collect();
-            hits.extend(statement.query_row(bound.as_slice(), |row| hit(kind, score, row)).optional()?);
+            hits.extend(loader.load(row.get(0)?, row.get(1)?)?);
         }
         Ok(hits)
+    }
+
+    fn load_all(&self, kind: HitKind, ranked: &[(i64, f64)], filter: &Filter, limit: usize) -> Result<Vec<Hit>> {
+        let mut loader = Loader::new(self, kind, filter)?;
+        let mut hits = Vec::new();
+        for (id, score) in ranked {
+            if hits.len() == limit {
+                break;
+            }
+            hits.extend(loader.load(*id, *score)?);
+        }
+        Ok(hits)
+    }
+}
+
+/// Loads rows that pass a filter.
+struct Loader<'a> {
+    kind: HitKind,
+    statement: rusqlite::CachedStatement<'a>,
+    filter: Vec<Box<dyn rusqlite::ToSql>>,
+}
+
+impl<'a> Loader<'a> {
+    fn new(store: &'a Store, kind: HitKind, filter: &Filter) -> Result<Loader<'a>> {
+        Ok(Loader { kind, statement: store.conn.prepare_cached(sql(kind).load)?, filter: values(filter) })
+    }
+
+    fn load(&mut self, id: i64, score: f64) -> Result<Option<Hit>> {
+        let bound = std::iter::once(&id as &dyn rusqlite::ToSql).chain(self.filter.iter().map(|value| value.as_ref()));
+        let bound: Vec<&dyn rusqlite::ToSql> = bound.collect();
+        Ok(self.statement.query_row(bound.as_slice(), |row| hit(self.kind, score, row)).optional()?)
     }
 }
 

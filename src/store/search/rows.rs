@@ -56,6 +56,25 @@ const MEMORIES: Sql = Sql {
              AND (?9 = '[]' OR m.kind IN (SELECT value FROM json_each(?9)))",
 };
 
+/// Units hold many words, and so score high: what was drawn from them comes before them.
+const UNITS: Sql = Sql {
+    count: "SELECT count(*) FROM (SELECT 1 FROM unit_index WHERE unit_index MATCH ?1 LIMIT ?2)",
+    ranked: "SELECT rowid, -0.6 * bm25(unit_index, 1.0, 0.0, 0.0) FROM unit_index WHERE unit_index MATCH ?1 ORDER BY 2 DESC LIMIT ?2",
+    latest: "SELECT rowid, 0.0 FROM unit_index WHERE unit_index MATCH ?1 ORDER BY rowid DESC LIMIT ?2",
+    newest: Newest::OfSession("SELECT id, 0.0 FROM work_units WHERE session_id = ?1 ORDER BY id DESC LIMIT ?2"),
+    load: "SELECT u.id, u.outcome, coalesce(u.intent, 'work without a prompt'),
+             coalesce((SELECT group_concat(value, char(10)) FROM memories m, json_tree(m.content) WHERE m.session_id = u.session_id AND m.work_unit_id = u.id
+               AND m.kind = 'summary' AND m.superseded_by IS NULL AND json_tree.type = 'text' AND key NOT IN ('request') AND path = '$'), ''),
+             NULL, NULL, pr.name, s.agent_session_id, s.platform, u.started_at, u.id, NULL,
+             (SELECT json_group_array(DISTINCT f.path) FROM steps p JOIN step_files f ON f.step_id = p.id WHERE p.session_id = u.session_id AND p.work_unit_id = u.id AND f.edits > 0),
+             NULL, 'unit'
+           FROM work_units u JOIN sessions s ON s.id = u.session_id LEFT JOIN projects pr ON pr.id = s.project_id
+           WHERE u.id = ?1 AND (?2 IS NULL OR s.project_id = ?2) AND (?3 IS NULL OR s.platform = ?3) AND u.ended_at >= ?4 AND u.started_at < ?5
+             AND (?6 IS NULL OR EXISTS (SELECT 1 FROM steps p JOIN step_files f ON f.step_id = p.id WHERE p.session_id = u.session_id AND p.work_unit_id = u.id
+               AND (f.path = ?6 OR substr(f.path, -length('/' || ?6)) = '/' || ?6)))
+             AND ?7 IS NULL AND ?8 IS NULL AND ?9 IS NOT NULL",
+};
+
 /// Words of a command and of its description count more than those of an error.
 const TOOL_USES: Sql = Sql {
     count: "SELECT count(*) FROM (SELECT 1 FROM tool_index WHERE tool_index MATCH ?1 LIMIT ?2)",
@@ -76,6 +95,7 @@ const TOOL_USES: Sql = Sql {
 pub(super) fn sql(kind: HitKind) -> &'static Sql {
     match kind {
         HitKind::Memory => &MEMORIES,
+        HitKind::Unit => &UNITS,
         HitKind::Prompt => &PROMPTS,
         HitKind::Tool => &TOOL_USES,
     }
