@@ -9,6 +9,8 @@ use std::collections::HashMap;
 
 /// Sessions whose units are looked at without any other sign, and sessions of the same branch.
 const RECENT: usize = 24;
+/// Sessions in whose files a name without its folder is looked for.
+const NAMED: usize = 60;
 /// The best, whose files lead to others.
 const BEST: usize = 4;
 /// Units that one of the best leads to.
@@ -56,10 +58,8 @@ fn moment(store: &Store, asked: &Asked, sessions: &[(i64, Option<String>)]) -> R
     let words = store.units_by_words(project, &rank::terms(asked.request.unwrap_or_default()))?;
     let branch_name = store.units_by_words(project, &rank::branch_terms(asked.branch.unwrap_or_default()))?;
     let files = store.units_by_files(project, asked.files, true)?;
-    let mut written = Vec::new();
-    for file in rank::files_named(asked.request.unwrap_or_default()) {
-        written.extend(store.paths_like(project, file)?);
-    }
+    let written = rank::files_named(asked.request.unwrap_or_default());
+    let written = if written.is_empty() { Vec::new() } else { whole_paths(store, &written, sessions)? };
     let named = store.units_by_files(project, &written, true)?;
     let on_branch = |branch: &Option<String>| branch.as_deref().is_some_and(|b| Some(b) == asked.branch && rank::is_topic(b));
     let near = sessions.iter().take(RECENT);
@@ -77,6 +77,18 @@ fn moment(store: &Store, asked: &Asked, sessions: &[(i64, Option<String>)]) -> R
     let mut places = HashMap::new();
     add_places(&mut moment, &mut places, store.unit_places(&units, sessions)?, asked.branch);
     Ok((moment, places))
+}
+
+/// What somebody wrote of files, as they are stored: `login.rs` is `src/login.rs` where one was at work on it lately.
+fn whole_paths(store: &Store, written: &[&str], sessions: &[(i64, Option<String>)]) -> Result<Vec<String>> {
+    let lately: Vec<i64> = sessions.iter().take(NAMED).map(|(id, _)| *id).collect();
+    let known = store.paths_of_sessions(&lately)?;
+    let ends = |path: &str, end: &str| path.strip_suffix(end).is_some_and(|before| before.is_empty() || before.ends_with('/'));
+    let mut paths: Vec<String> = written.iter().map(|path| path.to_string()).collect();
+    paths.extend(known.into_iter().filter(|path| written.iter().any(|end| ends(path, end))));
+    paths.sort_unstable();
+    paths.dedup();
+    Ok(paths)
 }
 
 fn add_places(moment: &mut Moment, all: &mut HashMap<i64, UnitPlace>, places: Vec<UnitPlace>, branch: Option<&str>) {

@@ -81,10 +81,10 @@ impl Store {
         Ok(edited)
     }
 
-    /// Stored paths of a project that end in what somebody wrote: `login.rs` is `src/login.rs`.
-    pub fn paths_like(&self, project: i64, written: &str) -> Result<Vec<String>> {
-        let sql = "SELECT DISTINCT f.path FROM memory_files f JOIN memories m ON m.id = f.memory_id
-                   WHERE m.project_id = ?1 AND (f.path = ?2 OR substr(f.path, -length(?2) - 1) = '/' || ?2) LIMIT 5";
-        Ok(self.conn.prepare_cached(sql)?.query_map(params![project, written], |row| row.get(0))?.collect::<Result<_, _>>()?)
+    /// Paths that were read or edited in some sessions.
+    pub fn paths_of_sessions(&self, sessions: &[i64]) -> Result<Vec<String>> {
+        let sql = "SELECT DISTINCT f.path FROM steps s JOIN step_files f ON f.step_id = s.id WHERE s.session_id IN (SELECT value FROM json_each(?1)) LIMIT 4000";
+        let sessions = serde_json::to_string(sessions)?;
+        Ok(self.conn.prepare_cached(sql)?.query_map([sessions], |row| row.get(0))?.collect::<Result<_, _>>()?)
     }
 }

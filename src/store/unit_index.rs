@@ -16,9 +16,17 @@ use std::collections::{BTreeSet, HashMap};
 const TIMES: usize = 3;
 /// Bytes of a unit's words.
 const WORDS: usize = 24 * 1024;
-/// Units that one word may lead to before it is common, and that all words of a request may.
-const COMMON: i64 = 1500;
-const RANKED: i64 = 6000;
+/// Units that one word may lead to before it is common, and that all words of a request may: each costs 3 µs to rank.
+const COMMON: i64 = 200;
+const RANKED: i64 = 1600;
+/// Words that are counted: of a long plan those that come first.
+const COUNTED: usize = 120;
+/// Where all words are common: how many must stand together, how many of the newest units in which they do are found, and
+/// their score; and what of it a file counts that all units touch.
+const TOGETHER: usize = 3;
+const NEWEST: i64 = 50;
+const ALL_COMMON: f64 = 2.0;
+const COMMON_FILE: f64 = 0.1;
 /// Units that a route leads to at most.
 const FOUND: i64 = 400;
 
@@ -80,47 +88,70 @@ impl Tx<'_> {
 }
 
 impl Store {
-    /// Units of a project that hold any of the words, with their BM25 scores. Common words are left out where there are
-    /// others: the rarest say most, and ranking by all would visit every unit.
+    /// Units of a project that hold any of the words, with their BM25 scores.
     pub fn units_by_words(&self, project: i64, terms: &[Term]) -> Result<HashMap<i64, f64>> {
-        let mut counted = Vec::new();
-        for term in terms {
-            let count = self.units_with(project, term)?;
-            if count > 0 {
-                counted.push((count, term));
-            }
+        let (rare, mut common) = self.affordable(project, "words", terms)?;
+        if rare.is_empty() && !common.is_empty() {
+            // The longest say most.
+            common.sort_by_key(|term| std::cmp::Reverse(term.len()));
+            common.truncate(TOGETHER);
+            return self.newest_with(project, "words", &common.join("\" AND \""));
         }
-        counted.sort();
-        let mut rows = 0;
-        let affordable: Vec<&String> = counted
-            .iter()
-            .take_while(|(count, _)| {
-                rows += count;
-                rows <= RANKED && *count <= COMMON || rows == *count
-            })
-            .map(|(_, term)| *term)
-            .collect();
-        let words: Vec<String> = affordable.iter().map(|term| format!("\"{term}\"")).collect();
-        self.units_ranked(project, "words", &words)
-    }
-
-    fn units_with(&self, project: i64, term: &str) -> Result<i64> {
-        let sql = "SELECT count(*) FROM (SELECT 1 FROM unit_index WHERE unit_index MATCH ?1 LIMIT ?2)";
-        let expression = format!("(words : \"{term}\") AND scope : {}", scope(Some(project)));
-        Ok(self.conn.prepare_cached(sql)?.query_row(params![expression, COMMON + 1], |row| row.get(0))?)
+        self.units_ranked(project, "words", &rare)
     }
 
     /// Units of a project that edited any of the files, or, for less, read one.
     pub fn units_by_files(&self, project: i64, paths: &[String], also_read: bool) -> Result<HashMap<i64, f64>> {
-        let edited: Vec<String> = paths.iter().map(|path| file_word('p', path)).collect();
-        let mut found = self.units_ranked(project, "files", &edited)?;
+        let of = |kind: char| -> Result<HashMap<i64, f64>> {
+            let words: Vec<String> = paths.iter().map(|path| file_word(kind, path)).collect();
+            let (rare, common) = self.affordable(project, "files", &words)?;
+            let mut found = self.units_ranked(project, "files", &rare)?;
+            if !common.is_empty() {
+                // A file that everything touches says little, but its last touch says something.
+                for (unit, score) in self.newest_with(project, "files", &common.join("\" OR \""))? {
+                    found.entry(unit).or_insert(score * COMMON_FILE);
+                }
+            }
+            Ok(found)
+        };
+        let mut found = of('p')?;
         if also_read {
-            let read: Vec<String> = paths.iter().map(|path| file_word('r', path)).collect();
-            for (unit, score) in self.units_ranked(project, "files", &read)? {
+            for (unit, score) in of('r')? {
                 *found.entry(unit).or_default() += score * 0.3;
             }
         }
         Ok(found)
+    }
+
+    /// The words by which ranking is cheap, the rarest first, and those that are common: BM25 visits every unit that holds
+    /// any, and the rarest say most.
+    fn affordable(&self, project: i64, column: &str, words: &[String]) -> Result<(Vec<String>, Vec<String>)> {
+        let sql = "SELECT count(*) FROM (SELECT 1 FROM unit_index WHERE unit_index MATCH ?1 LIMIT ?2)";
+        let mut statement = self.conn.prepare_cached(sql)?;
+        let (mut counted, mut common) = (Vec::new(), Vec::new());
+        for word in words.iter().take(COUNTED) {
+            let expression = format!("({column} : \"{word}\") AND scope : {}", scope(Some(project)));
+            match statement.query_row(params![expression, COMMON + 1], |row| row.get::<_, i64>(0))? {
+                0 => {}
+                count if count > COMMON => common.push(word.clone()),
+                count => counted.push((count, word.clone())),
+            }
+        }
+        counted.sort();
+        let mut rows = 0;
+        let rare = counted.into_iter().take_while(|(count, _)| {
+            rows += count;
+            rows <= RANKED
+        });
+        Ok((rare.map(|(_, word)| word).collect(), common))
+    }
+
+    /// The newest units that hold words, all or any of them, as the expression has it.
+    fn newest_with(&self, project: i64, column: &str, words: &str) -> Result<HashMap<i64, f64>> {
+        let sql = "SELECT rowid FROM unit_index WHERE unit_index MATCH ?1 ORDER BY rowid DESC LIMIT ?2";
+        let expression = format!("({column} : (\"{words}\")) AND scope : {}", scope(Some(project)));
+        let row = |row: &rusqlite::Row| Ok((row.get(0)?, ALL_COMMON));
+        Ok(self.conn.prepare_cached(sql)?.query_map(params![expression, NEWEST], row)?.collect::<Result<_, _>>()?)
     }
 
     fn units_ranked(&self, project: i64, column: &str, words: &[String]) -> Result<HashMap<i64, f64>> {
@@ -131,7 +162,7 @@ impl Store {
         let sql = format!(
             "SELECT rowid, -bm25(unit_index, {weights}) FROM unit_index WHERE unit_index MATCH ?1 ORDER BY 2 DESC LIMIT ?2"
         );
-        let expression = format!("({column} : ({})) AND scope : {}", words.join(" OR "), scope(Some(project)));
+        let expression = format!("({column} : (\"{}\")) AND scope : {}", words.join("\" OR \""), scope(Some(project)));
         let row = |row: &rusqlite::Row| Ok((row.get(0)?, row.get(1)?));
         Ok(self.conn.prepare_cached(&sql)?.query_map(params![expression, FOUND], row)?.collect::<Result<_, _>>()?)
     }

@@ -86,8 +86,10 @@ impl Store {
 
     /// Pinned memories of a project, the newest first.
     pub fn pinned_memories(&self, project: i64, limit: usize) -> Result<Vec<MemoryRow>> {
+        // In an order of their own, the few that are pinned would be looked for among all.
         let sql = format!(
-            "{MEMORY} WHERE m.project_id = ?1 AND m.pinned AND m.superseded_by IS NULL ORDER BY m.created_at DESC LIMIT ?2"
+            "{MEMORY} WHERE m.id IN (SELECT id FROM memories WHERE project_id = ?1 AND pinned) AND m.superseded_by IS NULL
+             ORDER BY m.created_at DESC LIMIT ?2"
         );
         self.memories(&sql, &[&project, &(limit as i64)])
     }

@@ -6,7 +6,7 @@ use anyhow::Result;
 use std::collections::{BTreeMap, HashMap};
 
 /// Hits whose neighbours and sessions are looked at.
-const LOOKED_AT: usize = 600;
+const LOOKED_AT: usize = 300;
 /// What a word of the message before counts, and one of the message after.
 const BEFORE: f64 = 0.4;
 const AFTER: f64 = 0.3;

@@ -1,6 +1,6 @@
 //! Full-text search: from a query as people type it to rows in the order in which they fit.
 //!
-//! The cost is bounded whatever the query: the words of a query are counted up to 4,000 rows each; rows are ranked
+//! The cost is bounded whatever the query: the words of a query are counted up to 400 rows each; rows are ranked
 //! by BM25 over the rare words, and a query of nothing but common words takes the newest rows that hold all of them.
 //! What a person types is never handed to FTS5 as syntax, so no query can be an error.
 
@@ -17,11 +17,12 @@ pub use query::Query;
 use rows::{Newest, hit, sql, values};
 use rusqlite::OptionalExtension;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
-/// A word that more rows hold than this is common: ranking by it would visit them all. Ranking 4,000 rows takes 10 ms.
-const COMMON: i64 = 4000;
+/// A word that more rows hold than this is common: ranking by it would visit them all, and counting takes 1 µs a row.
+const COMMON: i64 = 400;
 /// Rows that the words of one query may add up to; what is left out are its commonest words.
-const RANKED: i64 = 8000;
+const RANKED: i64 = 1000;
 /// Rows that are looked at before a search gives up finding more that pass its filter.
 const VISITED: i64 = 8000;
 
@@ -29,29 +30,31 @@ impl Store {
     /// Finds rows of the wanted kinds, best first. Prompts have no file, and only memories have a type or a concept.
     pub fn search(&self, query: &Query, kinds: &[HitKind], filter: &Filter, limit: usize) -> Result<Vec<Hit>> {
         let mut hits = Vec::new();
+        let mut counts: HashMap<&str, Vec<i64>> = HashMap::new();
         for &kind in kinds.iter().filter(|kind| kind.passes(filter)) {
-            let mut expression = self.expression(kind, query, filter)?;
+            let counts = match counts.entry(sql(kind).count) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(self.counts_of(kind, query, filter)?),
+            };
+            let mut chosen = chosen(query, counts, filter);
             let by_path = filter.file.as_deref().filter(|_| kind == HitKind::Tool);
             if let Some(path) = by_path.map(query_terms).filter(|terms| !terms.is_empty()) {
                 let path = format!("path : ({})", path.iter().map(|t| format!("\"{t}\"")).collect::<Vec<_>>().join(" AND "));
-                expression = Some(match expression {
-                    Some((words, ranked)) => (format!("({words}) AND {path}"), ranked),
-                    None => (narrowed(&path, filter), false),
+                chosen.expression = Some(match chosen.expression {
+                    Some(words) => format!("({words}) AND {path}"),
+                    None => narrowed(&path, filter),
                 });
             }
-            let by_word = if kind == HitKind::Prompt && expression.as_ref().is_some_and(|(_, ranked)| *ranked) {
-                self.by_word(query, filter)?
-            } else {
-                Vec::new()
-            };
-            match expression {
+            match chosen.expression {
                 // One word says nothing of what stands beside it.
-                Some(_) if by_word.len() > 1 => {
-                    let ranked = self.in_context(&by_word)?;
+                Some(_) if kind == HitKind::Prompt && chosen.rare.len() > 1 => {
+                    let ranked = self.in_context(&self.by_word(query, &chosen.rare, filter)?)?;
                     hits.extend(self.load_all(kind, &ranked, filter, limit)?);
                 }
-                Some((words, true)) => hits.extend(self.matches(kind, sql(kind).ranked, &words, filter, limit)?),
-                Some((words, false)) => hits.extend(self.matches(kind, sql(kind).latest, &words, filter, limit)?),
+                Some(words) if !chosen.rare.is_empty() => {
+                    hits.extend(self.matches(kind, sql(kind).ranked, &words, filter, limit)?);
+                }
+                Some(words) => hits.extend(self.matches(kind, sql(kind).latest, &words, filter, limit)?),
                 None => hits.extend(self.newest(kind, filter, limit)?),
             }
         }
@@ -60,51 +63,24 @@ impl Store {
         Ok(hits)
     }
 
-    /// The FTS5 expression for a query, and whether ranking by it is cheap; `None` for a query without words.
-    fn expression(&self, kind: HitKind, query: &Query, filter: &Filter) -> Result<Option<(String, bool)>> {
-        let within = |words: &[&String], join: &str| narrowed(&format!("- scope : ({})", query.expression(words, join)), filter);
-        let (mut rare, mut common) = (Vec::new(), Vec::new());
-        for wanted in &query.wanted {
+    /// How many rows hold each of the words, counted up to where a word is common.
+    fn counts_of(&self, kind: HitKind, query: &Query, filter: &Filter) -> Result<Vec<i64>> {
+        let mut statement = self.conn.prepare_cached(sql(kind).count)?;
+        let count = |wanted: &String| {
             let one = narrowed(&format!("- scope : {wanted}"), filter);
-            let count: i64 = self.conn.prepare_cached(sql(kind).count)?.query_row((one, COMMON + 1), |row| row.get(0))?;
-            if count > COMMON { common.push(wanted) } else { rare.push((wanted, count)) }
-        }
-        // The rarest words say most. One that stands nowhere leaves the choice to the others.
-        rare.sort_by_key(|(_, count)| *count);
-        let mut rows = 0;
-        let affordable = rare.iter().filter(|(_, count)| *count > 0).take_while(|(_, count)| {
-            rows += count;
-            rows <= RANKED || rows == *count
-        });
-        let found: Vec<&String> = affordable.map(|(word, _)| *word).collect();
-        if !found.is_empty() {
-            return Ok(Some((within(&found, " OR "), true)));
-        }
-        if common.is_empty() {
-            let all: Vec<&String> = query.wanted.iter().collect();
-            return Ok((!all.is_empty()).then(|| (within(&all, " OR "), true)));
-        }
-        Ok(Some((within(&common, " AND "), false)))
+            Ok(statement.query_row((one, COMMON + 1), |row| row.get(0))?)
+        };
+        query.wanted.iter().map(count).collect()
     }
 
-    /// The prompts that hold each of the words that are affordable, with their scores.
-    fn by_word(&self, query: &Query, filter: &Filter) -> Result<context::ByWord> {
+    /// The prompts that hold each of some words, with their scores.
+    fn by_word(&self, query: &Query, words: &[&String], filter: &Filter) -> Result<context::ByWord> {
         let mut statement = self.conn.prepare_cached(sql(HitKind::Prompt).ranked)?;
-        let mut found: Vec<HashMap<i64, f64>> = Vec::new();
-        let mut rows = 0;
-        for wanted in &query.wanted {
-            let expression = narrowed(&format!("- scope : ({})", query.expression(&[wanted], "")), filter);
+        let mut found = Vec::new();
+        for word in words {
+            let expression = narrowed(&format!("- scope : ({})", query.expression(&[word], "")), filter);
             let held = statement.query_map((expression, COMMON + 1), |row| Ok((row.get(0)?, row.get(1)?)))?;
-            let held: HashMap<i64, f64> = held.collect::<Result<_, _>>()?;
-            if !held.is_empty() && held.len() as i64 <= COMMON {
-                rows += held.len() as i64;
-                found.push(held);
-            }
-        }
-        // The rarest words say most.
-        found.sort_by_key(HashMap::len);
-        while rows > RANKED && found.len() > 1 {
-            rows -= found.pop().map_or(0, |held| held.len() as i64);
+            found.push(held.collect::<Result<HashMap<i64, f64>, _>>()?);
         }
         Ok(found)
     }
@@ -181,6 +157,39 @@ impl<'a> Loader<'a> {
         let bound: Vec<&dyn rusqlite::ToSql> = bound.collect();
         Ok(self.statement.query_row(bound.as_slice(), |row| hit(self.kind, score, row)).optional()?)
     }
+}
+
+/// What is looked for in an index.
+struct Chosen<'a> {
+    /// The FTS5 expression; `None` for a query without words.
+    expression: Option<String>,
+    /// The words by which ranking is cheap, the rarest first; none: the newest rows that hold all words are taken.
+    rare: Vec<&'a String>,
+}
+
+fn chosen<'a>(query: &'a Query, counts: &[i64], filter: &Filter) -> Chosen<'a> {
+    let within = |words: &[&String], join: &str| narrowed(&format!("- scope : ({})", query.expression(words, join)), filter);
+    let counted = query.wanted.iter().zip(counts.iter().copied());
+    let (common, mut rare): (Vec<_>, Vec<_>) = counted.partition(|(_, count)| *count > COMMON);
+    // The rarest words say most. One that stands nowhere leaves the choice to the others.
+    rare.sort_by_key(|(_, count)| *count);
+    let mut rows = 0;
+    let affordable = rare.iter().filter(|(_, count)| *count > 0).take_while(|(_, count)| {
+        rows += count;
+        rows <= RANKED || rows == *count
+    });
+    let found: Vec<&String> = affordable.map(|(word, _)| *word).collect();
+    if !found.is_empty() {
+        return Chosen { expression: Some(within(&found, " OR ")), rare: found };
+    }
+    let common: Vec<&String> = common.into_iter().map(|(word, _)| word).collect();
+    let all: Vec<&String> = query.wanted.iter().collect();
+    let expression = match (common.is_empty(), all.is_empty()) {
+        (true, true) => None,
+        (true, false) => Some(within(&all, " OR ")),
+        (false, _) => Some(within(&common, " AND ")),
+    };
+    Chosen { expression, rare: Vec::new() }
 }
 
 /// Narrows an expression to a project.
