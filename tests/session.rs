@@ -48,7 +48,7 @@ fn the_next_session_knows_what_happened() {
       failed, or to keep in mind: "`cargo fmt` failed last: oops"
       left to do: "a test for fragments"
 
-    Found and changed, the newest first:
+    Found and changed, the nearest first:
     - 2026-11-21 change: "The redirect now keeps the query string"; "Asked: Fix the login: it loses the query string" in `src/login.rs` (m1)
 
     More: `nmem show m<number>` for a memory, `u<number>` for a piece of work, `nmem search WORDS` for everything.

@@ -88,8 +88,9 @@ pub fn run(args: &Arguments) -> Result<()> {
     if args.query.is_some() || !args.file.is_empty() || args.why {
         return ranked(args, &config, (&folder, &place, store.as_ref()), budget);
     }
+    let branch = project::git::state_at(&folder, config.home.as_deref()).and_then(|state| state.branch);
     let recalled = match (&store, &place.row) {
-        (Some(store), Some(row)) => recall::at_start(store, row.id, None, now)?,
+        (Some(store), Some(row)) => recall::at_start(store, row.id, (None, branch.as_deref()), now)?,
         _ => Recalled::default(),
     };
     // What an agent would be given, and why it would be given nothing.
@@ -201,10 +202,17 @@ fn told(recalled: &Recalled) -> Vec<&MemoryRow> {
 fn json(project: Option<&str>, recalled: &Recalled, given: &ForAgent) -> Value {
     let all = told(recalled);
     let shown: Vec<&MemoryRow> = given.shown.iter().filter_map(|id| all.iter().find(|m| m.id == *id).copied()).collect();
+    let near = |memory: &MemoryRow| memory.unit.and_then(|unit| recalled.why.get(&unit));
+    let why = |memory: &MemoryRow| -> Vec<String> {
+        let pinned = memory.pinned.then(|| "pinned".to_string());
+        let routes = near(memory).into_iter().flat_map(|(_, why)| why).map(|why| format!("{} {:+.2}", why.what, why.adds));
+        pinned.into_iter().chain(routes).collect()
+    };
     let brief = |memory: &&MemoryRow| {
         json!({
             "id": memories::id(memory), "kind": memory.kind, "type": memory.kind_type, "title": memory.title,
             "session": memory.agent_session_id, "unit": memory.unit.map(|unit| format!("u{unit}")),
+            "score": near(memory).map(|(score, _)| score), "why": why(memory),
         })
     };
     let of = |kind: &str| -> Vec<Value> { shown.iter().filter(|m| m.kind == kind).map(|m| memories::json(m)).collect() };

@@ -203,13 +203,17 @@ fn answer(config: &Config, store: &Store, event: &Event, source: StartSource, no
         return Ok(Answer::default());
     }
     let budget = config.context_bytes.value;
+    let branch = match &event.what {
+        Happening::SessionStarted(start) => start.git.as_ref().and_then(|git| git.branch.as_deref()),
+        _ => None,
+    };
     let (recalled, occasion, first) = if source == StartSource::Compact {
         (recall::after_compaction(store, (event.platform, &event.session), now)?, Occasion::Compacted, None)
     } else {
         let row = store.project_of(event.platform, &event.session)?;
         let Some(row) = row else { return Ok(Answer::default()) };
         let first = store.session_count(row.id)? <= 1;
-        (recall::at_start(store, row.id, Some(&event.session), now)?, Occasion::Start, Some(first))
+        (recall::at_start(store, row.id, (Some(&event.session), branch), now)?, Occasion::Start, Some(first))
     };
     let given = for_agent(occasion, &recalled, budget);
     let message = first.and_then(|first| message(config, &given, first));

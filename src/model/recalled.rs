@@ -1,6 +1,7 @@
 //! What is recalled for a moment, as `recall` gathers it and `render` writes it.
 
 use super::{MemoryRow, Millis, SessionRow, UnitRow};
+use std::collections::HashMap;
 
 /// What is recalled.
 #[derive(Clone, Debug, Default)]
@@ -9,10 +10,12 @@ pub struct Recalled {
     pub sessions: Vec<SessionTold>,
     /// Memories that a person pinned.
     pub pinned: Vec<MemoryRow>,
-    /// Decisions and lessons, the newest first.
+    /// Decisions and lessons, the nearest first.
     pub settled: Vec<MemoryRow>,
-    /// Observations, the newest first.
+    /// Observations, the nearest first.
     pub observations: Vec<MemoryRow>,
+    /// How near pieces of work are, by their ids, and why.
+    pub why: HashMap<i64, (f64, Vec<Why>)>,
 }
 
 /// A session, told.

@@ -1,10 +1,14 @@
 //! For a session that begins, or goes on behind a compaction: where work stopped, what was decided and learnt, what was
 //! found and changed.
 
-use crate::model::{MemoryKind, Millis, Platform, PromptRow, Recalled, SessionRow, SessionTold, State, Turn, UnitTold};
+use super::ranked::{Asked, ranked};
+use crate::model::{
+    MemoryKind, MemoryRow, Millis, Platform, PromptRow, Recalled, SessionRow, SessionTold, State, Turn, UnitTold,
+};
 use crate::project::client;
 use crate::store::Store;
 use anyhow::Result;
+use std::collections::HashMap;
 
 /// Sessions that are looked at.
 const SESSIONS: usize = 8;
@@ -17,25 +21,41 @@ const OWN_UNITS: usize = 12;
 /// Memories that are gathered of each sort; how many are told, the room decides.
 const SETTLED: usize = 12;
 const OBSERVATIONS: usize = 24;
+/// Pieces of work that are ranked for it.
+const NEAR: usize = 24;
 /// A session whose client can't be asked counts as at work for so long after its last event.
 const SILENCE: Millis = 30 * 60_000;
 
-/// Gathers what went before in a project; `own` is the session that asks, which is left out.
-pub fn at_start(store: &Store, project: i64, own: Option<&str>, now: Millis) -> Result<Recalled> {
+/// Gathers what went before in a project, for a session that begins on a branch; `own` is the session that asks, which is left
+/// out. What was found and decided is told by what it has to do with the branch and with the files at which work stopped.
+pub fn at_start(store: &Store, project: i64, (own, branch): (Option<&str>, Option<&str>), now: Millis) -> Result<Recalled> {
     let mut sessions = store.last_sessions(project, SESSIONS + 1)?;
     sessions.retain(|s| Some(s.agent_session_id.as_str()) != own);
     sessions.truncate(SESSIONS);
     let sessions = sessions.into_iter().map(|s| told(store, s, (TURNS, UNITS), now)).collect::<Result<Vec<_>>>()?;
     let pinned = store.pinned_memories(project, SETTLED)?;
-    let unpinned = |kinds: &[MemoryKind], most: usize| -> Result<Vec<_>> {
-        Ok(store.newest_memories(project, kinds, most)?.into_iter().filter(|memory| !memory.pinned).collect())
+    let worked = sessions.iter().flat_map(|told| &told.units).find(|told| told.unit.files.iter().any(|file| file.edits > 0));
+    let files = worked.map(|told| store.edited_by_unit(told.unit.id)).transpose()?.unwrap_or_default();
+    let near = ranked(store, &Asked { project, own, request: None, branch, files: &files }, NEAR)?;
+    let gathered = |kinds: &[MemoryKind], most: usize| -> Result<Vec<MemoryRow>> {
+        let mut all: Vec<MemoryRow> = store.newest_memories(project, kinds, most)?;
+        let others = near.iter().flat_map(|past| &past.memories).filter(|m| kinds.iter().any(|kind| kind.name() == m.kind));
+        for memory in others {
+            if !all.iter().any(|known| known.id == memory.id) {
+                all.push(memory.clone());
+            }
+        }
+        all.retain(|memory| !memory.pinned);
+        let score =
+            |memory: &MemoryRow| near.iter().find(|past| Some(past.unit.id) == memory.unit).map_or(0.0, |past| past.score);
+        all.sort_by(|a, b| score(b).total_cmp(&score(a)).then(b.created_at.cmp(&a.created_at)).then(b.id.cmp(&a.id)));
+        all.truncate(most);
+        Ok(all)
     };
-    Ok(Recalled {
-        sessions,
-        settled: unpinned(&[MemoryKind::Decision, MemoryKind::Lesson], SETTLED)?,
-        observations: unpinned(&[MemoryKind::Observation], OBSERVATIONS)?,
-        pinned,
-    })
+    let settled = gathered(&[MemoryKind::Decision, MemoryKind::Lesson], SETTLED)?;
+    let observations = gathered(&[MemoryKind::Observation], OBSERVATIONS)?;
+    let why = near.into_iter().map(|past| (past.unit.id, (past.score, past.why))).collect();
+    Ok(Recalled { sessions, settled, observations, pinned, why })
 }
 
 /// Gathers what a session did so far, when its conversation was cut away.
@@ -53,6 +73,7 @@ pub fn after_compaction(store: &Store, own: (Platform, &str), now: Millis) -> Re
         observations: of(&["observation"]),
         pinned: Vec::new(),
         sessions: vec![told(store, session, (OWN_TURNS, OWN_UNITS), now)?],
+        why: HashMap::new(),
     })
 }
 

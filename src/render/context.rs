@@ -131,7 +131,11 @@ pub fn for_agent(occasion: Occasion, recalled: &Recalled, budget: usize) -> ForA
         new
     });
     let fresh: Vec<&MemoryRow> = fresh.collect();
-    block.section("\nFound and changed, the newest first:", &fresh, room, observation);
+    let found = match occasion {
+        Occasion::Start => "\nFound and changed, the nearest first:",
+        Occasion::Compacted => "\nFound and changed, the newest first:",
+    };
+    block.section(found, &fresh, room, observation);
     if occasion == Occasion::Start {
         earlier(&mut block, &recalled.sessions);
     }
