@@ -32,7 +32,7 @@ pub struct Arguments {
     #[command(flatten)]
     project: ProjectArgument,
     /// What a session would be given that begins with this request
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     query: Option<String>,
     /// What it would be given with these files in play
     #[arg(long, value_name = "PATH", num_args = 1..)]
