@@ -71,6 +71,21 @@ pub fn alike(a: &str, b: &str) -> bool {
     !short.is_empty() && long.starts_with(short.as_str()) && short.len() * 4 >= long.len()
 }
 
+/// How many letters differ (Levenshtein 1966).
+pub fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().take(60).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().take(60).enumerate() {
+        let mut before = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let next = (before + usize::from(x != *y)).min(row[j] + 1).min(row[j + 1] + 1);
+            before = std::mem::replace(&mut row[j + 1], next);
+        }
+    }
+    row[b.len()]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -220,3 +220,16 @@ fn what_was_stored_reaches_a_session_as_quoted_lines_alone() {
         assert!(quoted, "{line}");
     }
 }
+
+#[test]
+fn a_word_that_stands_nowhere_is_read_as_the_nearest_one() {
+    let world = World::new();
+    past(&world);
+    for wrong in ["pasword", "exproter", "umlauts", "derivaton"] {
+        let found = world.nmem(&["search", wrong]);
+        assert!(found.stdout.contains("2026-"), "{wrong}: {}", found.text());
+    }
+    let found = world.nmem(&["search", "exporrter"]).text();
+    assert!(found.contains("nmem: nothing holds exporrter; this is what holds export"), "{found}");
+    assert!(world.nmem(&["search", "zzzzzz"]).text().contains("nothing found"));
+}

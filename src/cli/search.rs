@@ -176,7 +176,16 @@ pub fn run(args: &Arguments) -> Result<()> {
     }
     let limit = if args.limit == 0 { ALL } else { args.limit };
     // A few more than are shown, to say how many there are.
-    let mut found = store.search(&Query::parse(&text), &kinds(args), &filter, limit.max(COUNTED))?;
+    let query = Query::parse(&text);
+    let mut found = store.search(&query, &kinds(args), &filter, limit.max(COUNTED))?;
+    if found.is_empty()
+        && let Some(corrected) = store.corrected(&query)?
+    {
+        found = store.search(&corrected, &kinds(args), &filter, limit.max(COUNTED))?;
+        if !found.is_empty() && !json {
+            output::warn(&format!("nothing holds {}; this is what holds {}", query.words(), corrected.words()));
+        }
+    }
     let total = found.len();
     found.truncate(limit);
     print(args, &found, &words(&args.query.join(" ")), json, filter.project.is_none())?;

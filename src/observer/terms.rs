@@ -1,6 +1,7 @@
 //! A model's word for a type or a concept → the domain's: the word itself, what is meant by another, or what is spelt nearly so.
 
 use crate::model::{Domain, Term};
+use crate::words::distance;
 
 /// Words that models use for what rules call a fix, a feature, …; each list is of the type that the domain files it under.
 const MEANT: [(&str, &[&str]); 5] = [
@@ -81,21 +82,6 @@ fn nearest<'a>(said: &str, terms: &'a [Term]) -> Option<&'a str> {
         (Some(term), None) => Some(&term.name),
         _ => None,
     }
-}
-
-/// How many letters differ (Levenshtein 1966).
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().take(60).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().take(60).enumerate() {
-        let mut before = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let next = (before + usize::from(x != *y)).min(row[j] + 1).min(row[j + 1] + 1);
-            before = std::mem::replace(&mut row[j + 1], next);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 mod context;
 mod query;
 mod rows;
+mod typos;
 
 use super::Store;
 use super::index::scope;

@@ -51,6 +51,11 @@ impl Query {
         query
     }
 
+    /// The words that are looked for, for a person.
+    pub fn words(&self) -> String {
+        self.wanted.iter().map(|word| word.trim_matches('"')).collect::<Vec<_>>().join(", ")
+    }
+
     /// Whether it asks for nothing: the newest rows are wanted.
     pub fn is_empty(&self) -> bool {
         self.wanted.is_empty()
