@@ -5,12 +5,13 @@ use super::Query;
 use crate::words::distance;
 use anyhow::Result;
 
-/// Letters of the shortest word that is corrected: of a shorter one everything is near.
-const SHORTEST: usize = 4;
+/// Letters of the shortest word that is corrected, and of the shortest that it is read as: of shorter ones everything is near.
+const SHORTEST: usize = 5;
+const SHORTEST_TERM: usize = 4;
 /// Letters from which two may differ.
 const LONG: usize = 8;
-/// Letters of a word's ending that stemming takes away: "exporter" stands in the index as "export".
-const ENDING: usize = 4;
+/// Endings that stemming takes away: "exporter" stands in the index as "export".
+const ENDINGS: [&str; 15] = ["s", "e", "es", "ed", "er", "ers", "or", "ors", "ing", "ings", "ion", "ions", "ly", "ment", "ation"];
 
 impl Store {
     /// The query with each word replaced by the nearest that is in the index; `None` where there is none. Only to be asked
@@ -37,19 +38,16 @@ impl Store {
         let mut statement = self.conn.prepare_cached(sql)?;
         let mut rows = statement.query([first, &after])?;
         let within = if word.len() >= LONG { 2 } else { 1 };
+        let stems = ENDINGS.iter().filter_map(|ending| word.strip_suffix(ending)).filter(|stem| stem.len() >= SHORTEST_TERM);
+        let forms: Vec<&str> = std::iter::once(word).chain(stems).collect();
         let mut best: Option<(usize, i64, String)> = None;
         while let Some(row) = rows.next()? {
             let (term, held): (String, i64) = (row.get(0)?, row.get(1)?);
-            if term.len() + 1 < SHORTEST
-                || !term.is_ascii()
-                || term.len() > word.len() + within
-                || term.len() + ENDING + within < word.len()
-            {
+            if term.len() < SHORTEST_TERM || !term.is_ascii() || term.len() > word.len() + within {
                 continue;
             }
-            // As it is, and with an ending that the stem has not.
-            let ends = [word.len(), (term.len() + 1).min(word.len()), term.len().min(word.len())];
-            let far = ends.into_iter().map(|end| distance(&term, &word[..end])).min().unwrap_or(usize::MAX);
+            let forms = forms.iter().filter(|form| form.len().abs_diff(term.len()) <= within);
+            let far = forms.map(|form| distance(&term, form)).min().unwrap_or(usize::MAX);
             let nearer = best.as_ref().is_none_or(|(least, most, _)| far < *least || far == *least && held > *most);
             if far <= within && nearer {
                 best = Some((far, held, term));
