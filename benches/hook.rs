@@ -176,7 +176,12 @@ impl World {
             let built = Command::new(rustc).args(["-O", "-o", name, &format!("{name}.rs")]).current_dir(&folder).status();
             assert!(built.is_ok_and(|s| s.success()), "rustc could not build {name}.rs");
         }
-        World { empty: folder.join("empty"), folder, binary, serial: 1_000_000_000, random: Random(7) }
+        // Copies, as an installer makes them: what a linker has just written lies in memory in smaller pieces.
+        for (from, to) in [(&folder.join("empty"), "installed-empty"), (&binary, "installed-nmem")] {
+            fs::copy(from, folder.join(to)).expect("a copy");
+        }
+        let (empty, binary) = (folder.join("installed-empty"), folder.join("installed-nmem"));
+        World { empty, folder, binary, serial: 1_000_000_000, random: Random(7) }
     }
 
     /// A case as a command; what goes to stdin is written to a file, before any clock runs.

@@ -42,7 +42,8 @@ pub fn whole_text(path: &Path, limit: u64) -> io::Result<String> {
     if len > limit {
         return Err(io::Error::new(io::ErrorKind::InvalidData, format!("larger than {limit} bytes")));
     }
-    let mut text = String::new();
+    // One read, and one that finds the end.
+    let mut text = String::with_capacity(len as usize + 1);
     file.take(limit).read_to_string(&mut text)?;
     Ok(text)
 }
