@@ -41,6 +41,23 @@ fn a_closed_unit_is_told_at_the_next_stop_in_either_wire_format() {
     }
 }
 
+/// Where a session's last unit begins stays unjudged when nothing follows it: its end settles that too.
+#[test]
+fn of_a_session_that_ended_every_unit_is_told() {
+    let (world, server) = with_model(says(ANSWER), "anthropic");
+    let mut session = Session::new(&world, "first");
+    session.ask("the exporter breaks rows with commas, fix it").edit("src/export.rs").bash("cargo test export", "ok. 4 passed");
+    session.bash("git commit -am 'fix: quote fields with commas'", "[main 1a2b3c4] fix: quote fields with commas");
+    session.close("Fields with commas are quoted now.");
+    session.ask("unrelated: the landing page needs a favicon and a new logo").edit("site/index.html").edit("site/logo.svg");
+    session.bash("git commit -am 'site: favicon and logo'", "[main 2b3c4d5] site: favicon and logo");
+    session.close("The page has its favicon.").end();
+    assert_eq!(world.sql("SELECT state FROM work_units"), "closed\nclosed");
+    assert_eq!(world.sql("SELECT settled FROM steps ORDER BY id"), "1\n0", "where the second begins was not judged again");
+    turn(&world, "second");
+    assert_eq!(server.count(), 2);
+}
+
 #[test]
 fn what_rules_knew_and_the_model_left_out_stays() {
     let (world, _server) = with_model(says(ANSWER), "anthropic");

@@ -60,11 +60,11 @@ pub enum Begun {
 pub type Replacing = (Clean<Vec<Draft>>, Vec<Vec<i64>>);
 
 /// Units with a call due, of the sessions that `SESSIONS` stands for. A unit that is closed is due once nothing that follows
-/// can move its end any more: the step behind it is settled, or nothing follows.
+/// can move its end any more: the step behind it is settled, nothing follows, or its session is over (its last unit is).
 const DUE: &str = "WITH unit AS (
     SELECT u.id, u.session_id, u.state, u.started_at, u.ended_at, u.model_calls, u.model_at, u.distilled_seq, s.cwd,
       (SELECT coalesce(sum(tool_uses), 0) FROM steps WHERE session_id = s.id AND work_unit_id = u.id) AS tools,
-      (SELECT coalesce(max(last_seq), 0) FROM steps WHERE session_id = s.id AND work_unit_id = u.id) AS last_seq,
+      (SELECT l.state FROM work_units l WHERE l.session_id = s.id ORDER BY l.id DESC LIMIT 1) <> 'open' AS over,
       (SELECT max(id) FROM steps WHERE session_id = s.id AND work_unit_id = u.id) AS last_step
     FROM work_units u JOIN sessions s ON s.id = u.session_id
     WHERE s.id IN (SESSIONS) AND s.muted = 0 AND u.ended_at >= :since AND u.model_calls < :calls
@@ -74,7 +74,7 @@ const DUE: &str = "WITH unit AS (
   WHERE (u.tools >= :least OR EXISTS (SELECT 1 FROM memories m WHERE m.session_id = u.session_id AND m.work_unit_id = u.id))
     AND (SELECT count(*) FROM spend d WHERE d.work_unit_id = u.id AND d.outcome <> 'ok') < :failures
     AND CASE u.state
-      WHEN 'closed' THEN coalesce((SELECT n.settled FROM steps n WHERE n.session_id = u.session_id AND n.id > u.last_step ORDER BY n.id LIMIT 1), 1)
+      WHEN 'closed' THEN u.over OR coalesce((SELECT n.settled FROM steps n WHERE n.session_id = u.session_id AND n.id > u.last_step ORDER BY n.id LIMIT 1), 1)
       ELSE u.model_calls + (u.state = 'open') < :calls
         AND max(u.started_at, coalesce(u.model_at, 0), coalesce((SELECT max(o.model_at) FROM work_units o WHERE o.session_id = u.session_id), 0)) <= :now - :checkpoint
         AND (SELECT count(*) FROM tool_uses t JOIN steps p ON p.id = t.step_id WHERE t.session_id = u.session_id AND p.work_unit_id = u.id
