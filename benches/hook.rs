@@ -307,7 +307,7 @@ fn round2(x: f64) -> f64 {
 fn main() {
     let options = options();
     let mut world = World::new(options.binary);
-    let rounds = if options.quick { 60 } else { 300 };
+    let rounds = if options.quick { 200 } else { 300 };
     let mut sizes = Vec::new();
     for &size in &options.sizes {
         let db = world.folder.join(format!("{size}.db"));

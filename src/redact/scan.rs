@@ -361,8 +361,8 @@ mod tests {
         for piece in ["sk-", "AIza-", "eyJ_", "token", " cookie:", "password=", "://a:", " -p", "-----BEGIN "] {
             let begun = std::time::Instant::now();
             scan(&piece.repeat(50_000 / piece.len()));
-            // Unoptimised and beside other tests; quadratic it would be a minute.
-            assert!(begun.elapsed().as_millis() < 5000, "{piece}: {:?}", begun.elapsed());
+            // Unoptimised and beside other tests; quadratic it would be seconds.
+            assert!(begun.elapsed().as_millis() < 1500, "{piece}: {:?}", begun.elapsed());
         }
     }
 
