@@ -122,7 +122,10 @@ fn store(recorder: &Recorder, event: Event, now: Millis) -> Result<Option<String
         }
         store
     });
-    let Happening::SessionStarted(start) = &event.what else { return Ok(None) };
+    let Happening::SessionStarted(start) = &event.what else {
+        stored.into_iter().for_each(Store::leave);
+        return Ok(None);
+    };
     let note = observe::note(config, stored.as_ref().ok());
     let answer = match stored {
         Ok(store) => answer(config, &store, &event, start.source, now)?,

@@ -7,6 +7,7 @@ use crate::project;
 use crate::redact::Redactor;
 use crate::rules;
 use crate::store::Store;
+use crate::store::memories::DueUnit;
 use anyhow::Result;
 use std::path::Path;
 
@@ -27,13 +28,12 @@ pub struct Distiller<'a> {
 impl Distiller<'_> {
     /// Draws memories from units in which something happened since the last time; units that another process has at hand
     /// are left to it. Returns how many were done. Each is written in one transaction.
-    pub fn distil(&self, store: &mut Store, due: &[i64]) -> Result<usize> {
+    pub fn distil(&self, store: &mut Store, due: &[DueUnit]) -> Result<usize> {
         let mut wanted = Vec::new();
-        for unit in due {
+        for due in due {
             // A greeting is seen to say nothing before anything is written.
-            let talk = store.mere_talk(*unit)?;
-            if talk.is_none_or(|prompts| !rules::nothing_in(&prompts)) {
-                wanted.push(*unit);
+            if store.talk(*due)?.is_none_or(|said| !rules::nothing_in(&said)) {
+                wanted.push(due.unit);
             }
         }
         if wanted.is_empty() {

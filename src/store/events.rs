@@ -5,15 +5,11 @@ use super::{Store, Tx};
 use crate::model::{Event, GitState, Happening, Millis, Platform, ProjectId, SessionStart, StartSource, TurnUsage};
 use crate::redact::Clean;
 use anyhow::Result;
-use rusqlite::{OptionalExtension, named_params, params};
+use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 use sha2::{Digest, Sha256};
 
 /// Two deliveries of an event without an id count as one within this time.
 pub(super) const SAME_EVENT: Millis = 2000;
-/// The session of a platform (`?1`) by the agent's own id (`?2`). A long id is nobody else's: where another platform's
-/// hooks tell of it too, as Cursor and VS Code run the hooks of Claude's settings, it is the same session.
-pub(super) const THIS_SESSION: &str =
-    "s.agent_session_id = ?2 AND (s.platform = ?1 OR length(?2) >= 16) ORDER BY s.platform <> ?1 LIMIT 1";
 
 /// A name for an event that the platform gives no id, but a time: the same for each time it is told.
 pub(super) fn name_of(event: &Event, texts: &[Option<&str>]) -> Option<String> {
@@ -48,6 +44,7 @@ pub struct TranscriptRead {
 }
 
 /// A session's row, as far as storing an event needs it.
+#[derive(Default)]
 pub(super) struct Session {
     pub(super) id: i64,
     pub(super) muted: bool,
@@ -58,18 +55,48 @@ pub(super) struct Session {
     pub(super) tool_uses: i64,
     pub(super) last_prompt_id: Option<i64>,
     pub(super) tasks: Option<String>,
+    mark: TranscriptMark,
+}
+
+/// The session of a platform by the agent's own id. A long id is nobody else's: where another platform's hooks tell of it
+/// too, as Cursor and VS Code run the hooks of Claude's settings, it is the same session.
+pub(super) fn known_session(conn: &Connection, platform: Platform, id: &str) -> Result<Option<Session>> {
+    // One statement for all that ask in a hook: it is compiled once. Sorting by platform would cost it a table.
+    let sql = "SELECT id, cwd, prompts, tool_uses, last_prompt_id, tasks, project_id, muted, muted_prompt, transcript_offset,
+                 turn_offset, transcript_message, platform = ?1 FROM sessions
+               WHERE agent_session_id = ?2 AND (platform = ?1 OR length(?2) >= 16)";
+    let row = |row: &Row| {
+        let at = |n: usize| row.get::<_, Option<i64>>(n).map(|at| at.map(|at| at.max(0) as u64));
+        let mark = TranscriptMark { offset: at(9)?.unwrap_or(0), turn: at(10)?, last_message: row.get(11)? };
+        let session = Session {
+            id: row.get(0)?,
+            cwd: row.get(1)?,
+            prompts: row.get(2)?,
+            tool_uses: row.get(3)?,
+            last_prompt_id: row.get(4)?,
+            tasks: row.get(5)?,
+            project: row.get(6)?,
+            muted: row.get(7)?,
+            muted_prompt: row.get(8)?,
+            mark,
+        };
+        Ok((row.get::<_, bool>(12)?, session))
+    };
+    let mut found = None;
+    for known in conn.prepare_cached(sql)?.query_map(params![platform.name(), id], row)? {
+        let (own, session) = known?;
+        if own {
+            return Ok(Some(session));
+        }
+        found.get_or_insert(session);
+    }
+    Ok(found)
 }
 
 impl Store {
     /// Returns how far the transcript of a session has been read; `None` for a session never seen.
     pub fn transcript_mark(&self, platform: Platform, session: &str) -> Result<Option<TranscriptMark>> {
-        let sql = format!("SELECT transcript_offset, turn_offset, transcript_message FROM sessions s WHERE {THIS_SESSION}");
-        let mut statement = self.conn.prepare_cached(&sql)?;
-        let row = |row: &rusqlite::Row| {
-            let turn = row.get::<_, Option<i64>>(1)?.map(|turn| turn.max(0) as u64);
-            Ok(TranscriptMark { offset: row.get::<_, i64>(0)?.max(0) as u64, turn, last_message: row.get(2)? })
-        };
-        Ok(statement.query_row(params![platform.name(), session], row).optional()?)
+        Ok(known_session(&self.conn, platform, session)?.map(|session| session.mark))
     }
 }
 
@@ -142,7 +169,7 @@ impl Tx<'_> {
 
     /// Finds the session's row or makes it: a first event may be any event.
     fn session(&self, event: &Clean<Event>, identify: Identify) -> Result<Session> {
-        if let Some(session) = self.known_session(event)? {
+        if let Some(session) = known_session(&self.tx, event.platform, &event.session)? {
             return match (&session.cwd, &event.cwd) {
                 (None, Some(cwd)) => self.place_session(session, cwd, event.at, identify),
                 _ => Ok(session),
@@ -164,17 +191,7 @@ impl Tx<'_> {
             offset
         ])?;
         let id = self.tx.last_insert_rowid();
-        Ok(Session {
-            id,
-            muted: false,
-            muted_prompt: None,
-            project,
-            cwd: event.cwd.clone(),
-            prompts: 0,
-            tool_uses: 0,
-            last_prompt_id: None,
-            tasks: None,
-        })
+        Ok(Session { id, project, cwd: event.cwd.clone(), ..Session::default() })
     }
 
     /// A session whose first event told no folder gets its project with the first that does.
@@ -188,26 +205,6 @@ impl Tx<'_> {
         session.cwd = Some(cwd.to_string());
         session.project = project;
         Ok(session)
-    }
-
-    fn known_session(&self, event: &Clean<Event>) -> Result<Option<Session>> {
-        let sql = format!(
-            "SELECT id, cwd, prompts, tool_uses, last_prompt_id, tasks, project_id, muted, muted_prompt FROM sessions s WHERE {THIS_SESSION}"
-        );
-        let row = |row: &rusqlite::Row| {
-            Ok(Session {
-                id: row.get(0)?,
-                cwd: row.get(1)?,
-                prompts: row.get(2)?,
-                tool_uses: row.get(3)?,
-                last_prompt_id: row.get(4)?,
-                tasks: row.get(5)?,
-                project: row.get(6)?,
-                muted: row.get(7)?,
-                muted_prompt: row.get(8)?,
-            })
-        };
-        Ok(self.tx.prepare_cached(&sql)?.query_row(params![event.platform.name(), event.session], row).optional()?)
     }
 
     fn start_session(&self, id: i64, event: &Event, start: &SessionStart) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Reads what is stored: the last sessions of a project, one thing whole, counts.
 
 use super::Store;
-use super::events::THIS_SESSION;
+use super::events::known_session;
 use crate::model::{Client, Counts, Found, LastEvent, Millis, Platform, ProjectRow, PromptRow, SessionRow, ToolUseRow};
 use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, params};
@@ -90,9 +90,8 @@ pub(super) fn tool_use(row: &Row) -> rusqlite::Result<ToolUseRow> {
 impl Store {
     /// The project of a session.
     pub fn project_of(&self, platform: Platform, session: &str) -> Result<Option<ProjectRow>> {
-        let sql = format!(
-            "SELECT p.id, p.name, p.repo_url, p.root, p.created_at FROM sessions s JOIN projects p ON p.id = s.project_id WHERE {THIS_SESSION}"
-        );
+        let project = known_session(&self.conn, platform, session)?.and_then(|session| session.project);
+        let sql = "SELECT id, name, repo_url, root, created_at FROM projects WHERE id = ?1";
         let row = |row: &Row| {
             Ok(ProjectRow {
                 id: row.get(0)?,
@@ -102,7 +101,7 @@ impl Store {
                 created_at: row.get(4)?,
             })
         };
-        Ok(self.conn.prepare_cached(&sql)?.query_row([platform.name(), session], row).optional()?)
+        Ok(self.conn.prepare_cached(sql)?.query_row([project], row).optional()?)
     }
 
     /// Returns the last sessions of a project that hold something, newest first.
@@ -119,8 +118,8 @@ impl Store {
 
     /// Finds a session by the agent's own id.
     pub fn session_by_agent_id(&self, platform: Platform, id: &str) -> Result<Option<SessionRow>> {
-        let sql = format!("{SESSION} WHERE {THIS_SESSION}");
-        Ok(self.conn.prepare_cached(&sql)?.query_row([platform.name(), id], session).optional()?)
+        let id = known_session(&self.conn, platform, id)?.map(|session| session.id);
+        Ok(self.conn.prepare_cached(&format!("{SESSION} WHERE s.id = ?1"))?.query_row([id], session).optional()?)
     }
 
     /// Finds sessions whose agent's id begins so; two at most, to tell whether it is unique.

@@ -23,6 +23,8 @@ const MIGRATIONS: &[Migration] = &[
     Migration { sql: include_str!("../../migrations/0004-models.sql"), quick: true },
     // The index over pinned memories takes 0.3 s at 100,000 memories.
     Migration { sql: include_str!("../../migrations/0005-recall.sql"), quick: false },
+    // So does reading all tool uses.
+    Migration { sql: include_str!("../../migrations/0006-hook-cost.sql"), quick: false },
 ];
 
 /// Pages below which no migration takes long: 8 MB, some ten thousand tool uses.
@@ -37,6 +39,9 @@ const APPLICATION: i64 = 0x6e6d_656d;
 /// Applies the migrations that are missing, each in a transaction of its own. Who isn't `patient` applies quick ones only.
 pub fn bring_up(conn: &mut Connection, path: &Path, patient: bool) -> Result<()> {
     refuse_foreign(conn, path)?;
+    if version(conn)? == SCHEMA_VERSION {
+        return Ok(());
+    }
     apply(conn, path, MIGRATIONS, patient)?;
     refuse_other_versions(conn, path)
 }

@@ -131,6 +131,8 @@ impl Store {
         let conn = Connection::open_with_flags(path, flags).with_context(|| format!("cannot open {}", path.display()))?;
         conn.busy_timeout(wait)?;
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        // Else a statement is compiled a second time once its values are known; plans here don't hang on them.
+        conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         conn.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0;")?;
         // A database without a log may be one that has none, on a network file system.
         let writes = flags.contains(OpenFlags::SQLITE_OPEN_READ_WRITE);
@@ -155,6 +157,12 @@ impl Store {
     /// Writes the log back whatever its size: at the end of a turn, when nobody waits for the next millisecond.
     pub fn settle_all(&self) {
         self.settle(0);
+    }
+
+    /// Leaves the database to the end of the process, which takes back memory, locks and files all at once: closing costs a
+    /// hook 70 µs and changes nothing in the files.
+    pub fn leave(self) {
+        std::mem::forget(self);
     }
 
     /// A checkpoint that fails because others read or write is tried again by the next process.

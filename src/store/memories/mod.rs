@@ -3,12 +3,15 @@
 //! A unit is leased before it is distilled, so that two processes never do the same one, and nothing is locked while
 //! files are hashed or a model is asked. A process that is killed loses its lease with time.
 
+mod due;
 mod list;
 mod model;
 mod retention;
 mod story;
 
+pub use due::DueUnit;
 pub use model::{Begun, Call, Due, Replacing};
+
 pub(in crate::store) use story::story_of;
 
 use super::index::INDEXED_MEMORY;

@@ -1,7 +1,7 @@
 //! Units and a model: which are due, who asks about one, and how its memories come to stand in the place of the rules'
 //! (ADR/0024). Like the rules' lease, one that is not given back ends with time.
 
-use super::super::events::THIS_SESSION;
+use super::super::events::known_session;
 use super::super::{Store, Tx};
 use super::{Home, Lease};
 use crate::model::{Draft, Endpoint, Millis, Platform, Purpose, Source, UnitStory};
@@ -106,14 +106,11 @@ impl Store {
 
     /// A session, and then the last ones of its project.
     fn sessions_at_stop(&self, platform: Platform, session: &str) -> Result<Vec<i64>> {
-        let sql = format!("SELECT s.id, s.project_id FROM sessions s WHERE {THIS_SESSION}");
-        let row = |row: &Row| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?));
-        let own = self.conn.prepare_cached(&sql)?.query_row(params![platform.name(), session], row).optional()?;
-        let Some((own, project)) = own else { return Ok(Vec::new()) };
+        let Some(own) = known_session(&self.conn, platform, session)? else { return Ok(Vec::new()) };
         let sql = "SELECT id FROM sessions WHERE project_id = ?1 AND id <> ?2 ORDER BY active_at DESC LIMIT ?3";
-        let mut sessions = vec![own];
+        let mut sessions = vec![own.id];
         let mut others = self.conn.prepare_cached(sql)?;
-        for other in others.query_map(params![project, own, SESSIONS], |row| row.get(0))? {
+        for other in others.query_map(params![own.project, own.id, SESSIONS], |row| row.get(0))? {
             sessions.push(other?);
         }
         Ok(sessions)

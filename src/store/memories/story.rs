@@ -1,63 +1,20 @@
 //! Reads a unit with all that was said and done in it.
 
 use super::super::Store;
-use super::super::events::THIS_SESSION;
 use super::super::history::{PROMPT, TOOL_USE, prompt, tool_use};
-use crate::model::{Millis, Platform, PromptRow, Reach, Task, ToolUseRow, UnitStory};
+use super::due::mark_of;
+use crate::model::{PromptRow, Reach, Task, ToolUseRow, UnitStory};
 use anyhow::Result;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row};
 use std::collections::HashMap;
 
 /// Tool uses of one unit that are read: the last ones. Reading them takes 8 ms.
 const TOOL_USES: i64 = 1000;
-/// Sessions of a project in which due units are looked for.
-const SESSIONS: i64 = 8;
 
 /// Tool uses that a unit had, whatever is left of them.
 const COUNTED: &str = "SELECT coalesce(sum(tool_uses), 0) FROM steps WHERE session_id = ?1 AND work_unit_id = ?2";
 
-/// Units in which something happened since rules last looked, of the sessions that `SESSIONS` stands for: something was said,
-/// or their steps are not what they were, or a process that had them at hand may be gone.
-const DUE: &str = "SELECT u.id FROM work_units u JOIN
-    (SELECT work_unit_id, count(*) || ' ' || coalesce(max(last_seq), 0) || ' ' || coalesce(max(prompt_id), 0) AS mark
-     FROM steps WHERE session_id IN (SESSIONS) GROUP BY work_unit_id) s ON s.work_unit_id = u.id
-  WHERE (u.rules_due OR u.rules_mark IS NOT s.mark OR u.leased_until IS NOT NULL)";
-
 impl Store {
-    /// Units of a session in which something happened since rules last looked.
-    pub fn due_in_session(&self, platform: Platform, session: &str) -> Result<Vec<i64>> {
-        let sql = DUE.replace("SESSIONS", &format!("SELECT s.id FROM sessions s WHERE {THIS_SESSION}"));
-        let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map(params![platform.name(), session], |row| row.get(0))?.collect::<Result<_, _>>()?)
-    }
-
-    /// Such units of the last sessions of a project: who was killed left them. The open unit of a session that was heard of
-    /// since `heard` is its own affair.
-    pub fn due_in_project(&self, project: i64, heard: Millis) -> Result<Vec<i64>> {
-        let sql = DUE.replace("SESSIONS", "SELECT id FROM sessions WHERE project_id = ?1 ORDER BY active_at DESC LIMIT ?2");
-        let sql = format!(
-            "{sql} AND (u.state <> 'open' OR EXISTS (SELECT 1 FROM sessions o WHERE o.id = u.session_id AND (o.ended_at IS NOT NULL OR o.active_at < ?3)))"
-        );
-        let values = params![project, SESSIONS, heard];
-        Ok(self.conn.prepare_cached(&sql)?.query_map(values, |row| row.get(0))?.collect::<Result<_, _>>()?)
-    }
-
-    /// Such units of some sessions.
-    pub fn due_in_sessions(&self, sessions: &[i64]) -> Result<Vec<i64>> {
-        let sql = DUE.replace("SESSIONS", "SELECT value FROM json_each(?1)");
-        let sessions = serde_json::to_string(sessions)?;
-        Ok(self.conn.prepare_cached(&sql)?.query_map([sessions], |row| row.get(0))?.collect::<Result<_, _>>()?)
-    }
-
-    /// The messages of a unit in which no tool was used and of which nothing is remembered; `None` for any other.
-    pub fn mere_talk(&self, unit: i64) -> Result<Option<Vec<PromptRow>>> {
-        let sql = "SELECT u.session_id FROM work_units u WHERE u.id = ?1 AND u.leased_until IS NULL
-                     AND NOT EXISTS (SELECT 1 FROM steps s WHERE s.session_id = u.session_id AND s.work_unit_id = u.id AND s.tool_uses > 0)
-                     AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.session_id = u.session_id AND m.work_unit_id = u.id)";
-        let session: Option<i64> = self.conn.prepare_cached(sql)?.query_row([unit], |row| row.get(0)).optional()?;
-        session.map(|session| said_in_unit(&self.conn, [session, unit])).transpose()
-    }
-
     /// Reads a unit with all that was said and done in it; `None` where it is gone.
     pub fn unit_story(&self, unit: i64) -> Result<Option<UnitStory>> {
         story_of(&self.conn, unit)
@@ -67,7 +24,7 @@ impl Store {
     pub fn hashes_of_unit(&self, session: i64, unit: i64) -> Result<HashMap<String, String>> {
         let sql = "SELECT f.path, f.hash FROM memories m JOIN memory_files f ON f.memory_id = m.id
                    WHERE m.session_id = ?1 AND m.work_unit_id = ?2 AND f.hash IS NOT NULL ORDER BY m.created_at";
-        let row = |row: &rusqlite::Row| Ok((row.get(0)?, row.get(1)?));
+        let row = |row: &Row| Ok((row.get(0)?, row.get(1)?));
         Ok(self.conn.prepare_cached(sql)?.query_map([session, unit], row)?.collect::<Result<_, _>>()?)
     }
 }
@@ -75,11 +32,9 @@ impl Store {
 /// Reads a unit with all that was said and done in it; `None` where it is gone.
 pub(in crate::store) fn story_of(conn: &Connection, unit: i64) -> Result<Option<UnitStory>> {
     let sql = "SELECT u.session_id, u.intent, u.outcome, u.evidence, u.rules_seq, s.platform, s.project_id, s.cwd, s.tasks,
-                 u.id = (SELECT max(id) FROM work_units WHERE session_id = s.id), d.name, d.config,
-                 (SELECT count(*) || ' ' || coalesce(max(last_seq), 0) || ' ' || coalesce(max(prompt_id), 0) FROM steps
-                  WHERE session_id = s.id AND work_unit_id = u.id)
+                 u.id = (SELECT max(id) FROM work_units WHERE session_id = s.id), d.name, d.config
                FROM work_units u JOIN sessions s ON s.id = u.session_id LEFT JOIN domains d ON d.id = s.domain_id WHERE u.id = ?1";
-    let row = |row: &rusqlite::Row| {
+    let row = |row: &Row| {
         let tasks: Vec<Task> =
             row.get::<_, Option<String>>(8)?.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default();
         let open = tasks.into_iter().filter(|task| task.status != "completed").map(|task| task.subject);
@@ -96,7 +51,7 @@ pub(in crate::store) fn story_of(conn: &Connection, unit: i64) -> Result<Option<
             folder: row.get(7)?,
             open_tasks: if row.get(9)? { open.collect() } else { Vec::new() },
             domain: domain.map(|name| Ok::<_, rusqlite::Error>((name, row.get(11)?))).transpose()?,
-            mark: row.get(12)?,
+            mark: None,
             prompts: Vec::new(),
             costs: Vec::new(),
             tools: Vec::new(),
@@ -105,6 +60,7 @@ pub(in crate::store) fn story_of(conn: &Connection, unit: i64) -> Result<Option<
     };
     let Some(mut story) = conn.prepare_cached(sql)?.query_row([unit], row).optional()? else { return Ok(None) };
     let key = [story.session, unit];
+    story.mark = mark_of(conn, story.session, unit)?;
     story.prompts = said_in_unit(conn, key)?;
     story.costs = costs_of_unit(conn, key)?;
     story.tools = tools_of_unit(conn, key)?;

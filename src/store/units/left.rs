@@ -2,7 +2,7 @@
 //! of the project finds out.
 
 use super::super::Store;
-use super::super::events::THIS_SESSION;
+use super::super::events::known_session;
 use super::ClosedBy;
 use crate::model::{Client, Millis, Platform};
 use anyhow::Result;
@@ -35,10 +35,11 @@ impl LeftOpen {
 impl Store {
     /// Other sessions of a session's project whose last unit is open.
     pub fn left_open(&self, platform: Platform, session: &str) -> Result<Vec<LeftOpen>> {
+        let Some(own) = known_session(&self.conn, platform, session)? else { return Ok(Vec::new()) };
         let sql = format!(
             "SELECT o.id, o.client_pid, o.client_started, max(o.active_at, u.ended_at, coalesce((SELECT max(ended_at) FROM steps WHERE session_id = o.id), 0))
-             FROM (SELECT id, client_pid, client_started, active_at FROM sessions WHERE project_id = (SELECT project_id FROM sessions s WHERE {THIS_SESSION})
-                     AND agent_session_id <> ?2 ORDER BY active_at DESC LIMIT {SESSIONS}) o
+             FROM (SELECT id, client_pid, client_started, active_at FROM sessions WHERE project_id = ?1
+                     AND id <> ?2 ORDER BY active_at DESC LIMIT {SESSIONS}) o
              JOIN work_units u ON u.id = (SELECT max(id) FROM work_units WHERE session_id = o.id) AND u.state = 'open'"
         );
         let row = |row: &Row| {
@@ -47,7 +48,7 @@ impl Store {
             let client = pid.map(|pid| Client { pid, started: started.map(|s| s as u64) });
             Ok(LeftOpen { session: row.get(0)?, client, heard_of: row.get(3)? })
         };
-        Ok(self.conn.prepare_cached(&sql)?.query_map(params![platform.name(), session], row)?.collect::<Result<_, _>>()?)
+        Ok(self.conn.prepare_cached(&sql)?.query_map(params![own.project, own.id], row)?.collect::<Result<_, _>>()?)
     }
 }
 

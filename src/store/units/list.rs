@@ -151,8 +151,7 @@ impl Store {
     fn commits_of(&self, unit: &UnitRow) -> Result<Vec<Made>> {
         let Some((first, last)) = unit.range else { return Ok(Vec::new()) };
         let sql = "SELECT metadata -> 'commit' ->> 'sha', metadata -> 'commit' ->> 'subject' FROM tool_uses
-                   WHERE session_id = ?1 AND seq BETWEEN ?3 AND ?4 AND (kind IN ('edit', 'write', 'command') OR succeeded = 0)
-                     AND command_kind = 'commit' AND metadata -> 'commit' IS NOT NULL
+                   WHERE session_id = ?1 AND seq BETWEEN ?3 AND ?4 AND command_kind = 'commit' AND metadata -> 'commit' IS NOT NULL
                      AND step_id IN (SELECT id FROM steps WHERE session_id = ?1 AND work_unit_id = ?2) ORDER BY seq";
         let made = |row: &Row| Ok(Made { sha: row.get(0)?, subject: row.get::<_, Option<String>>(1)?.unwrap_or_default() });
         Ok(self.conn.prepare_cached(sql)?.query_map([unit.session, unit.id, first, last], made)?.collect::<Result<_, _>>()?)
