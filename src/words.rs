@@ -71,19 +71,24 @@ pub fn alike(a: &str, b: &str) -> bool {
     !short.is_empty() && long.starts_with(short.as_str()) && short.len() * 4 >= long.len()
 }
 
-/// How many letters differ (Levenshtein 1966).
+/// How many letters differ; two neighbours that are swapped count as one (optimal string alignment, after Damerau 1964).
 pub fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().take(60).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().take(60).enumerate() {
-        let mut before = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let next = (before + usize::from(x != *y)).min(row[j] + 1).min(row[j + 1] + 1);
-            before = std::mem::replace(&mut row[j + 1], next);
+    let letters = |text: &str| text.chars().take(60).collect::<Vec<char>>();
+    let (a, b) = (letters(a), letters(b));
+    let mut before: Vec<usize> = Vec::new();
+    let mut above: Vec<usize> = (0..=b.len()).collect();
+    for i in 0..a.len() {
+        let mut row = vec![i + 1];
+        for j in 0..b.len() {
+            let mut least = (above[j] + usize::from(a[i] != b[j])).min(above[j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
+                least = least.min(before[j - 1] + 1);
+            }
+            row.push(least);
         }
+        before = std::mem::replace(&mut above, row);
     }
-    row[b.len()]
+    above[b.len()]
 }
 
 #[cfg(test)]
@@ -94,5 +99,14 @@ mod tests {
     fn identifiers_are_cut_at_their_humps() {
         assert_eq!(humps("parseHTTPResponse2"), ["parse", "HTTP", "Response2"]);
         assert_eq!(humps("word"), ["word"]);
+    }
+
+    #[test]
+    fn a_letter_more_less_or_other_is_one_and_so_is_a_swap() {
+        for (a, b, far) in
+            [("zebra", "zebra", 0), ("zebra", "zerba", 1), ("zebra", "zbra", 1), ("zebra", "cobra", 2), ("", "ab", 2)]
+        {
+            assert_eq!((distance(a, b), distance(b, a)), (far, far), "{a} {b}");
+        }
     }
 }

@@ -75,14 +75,7 @@ fn recall(found: &[&str], evidence: &[&str], k: usize) -> f64 {
 fn tell(store: &mut Store, number: usize, conversation: &Value) -> Vec<String> {
     let redactor = Redactor::default();
     let identify = |cwd: &str| {
-        let id = ProjectId {
-            places: Vec::new(),
-            keys: vec![format!("dir:{cwd}")],
-            name: cwd.into(),
-            repo_url: None,
-            root: cwd.into(),
-            domain: None,
-        };
+        let id = ProjectId { keys: vec![format!("dir:{cwd}")], name: cwd.into(), root: cwd.into(), ..ProjectId::default() };
         Some(Redactor::default().clean(id))
     };
     let mut ids = all_ids(store);

@@ -107,7 +107,7 @@ enum Format {
 /// Most results that are fetched for `--limit 0`.
 const ALL: usize = 100_000;
 /// Results that are counted beyond those shown; each costs a few microseconds.
-const COUNTED: usize = 500;
+const COUNTED: usize = 100;
 
 fn platform(name: &str) -> Result<Platform, String> {
     let known: Vec<&str> = Platform::ALL.iter().map(|p| p.name()).collect();

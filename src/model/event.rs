@@ -327,7 +327,7 @@ pub struct Tokens {
 }
 
 /// What belongs together: the identity of a folder of work.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProjectId {
     /// `under:<folder>` for the folder and those above it, up to the root: `nmem project split` made one of them a project
     /// of its own, or none.

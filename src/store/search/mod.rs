@@ -24,6 +24,8 @@ use std::collections::hash_map::Entry;
 const COMMON: i64 = 400;
 /// Rows that the words of one query may add up to; what is left out are its commonest words.
 const RANKED: i64 = 1000;
+/// Common words that are looked for in one row: of more, hardly any holds all, and to learn so takes 5 ms a word.
+const TOGETHER: usize = 5;
 /// Rows that are looked at before a search gives up finding more that pass its filter.
 const VISITED: i64 = 8000;
 
@@ -55,7 +57,13 @@ impl Store {
                 Some(words) if !chosen.rare.is_empty() => {
                     hits.extend(self.matches(kind, sql(kind).ranked, &words, filter, limit)?);
                 }
-                Some(words) => hits.extend(self.matches(kind, sql(kind).latest, &words, filter, limit)?),
+                Some(words) => {
+                    let with_all = match query.wanted.len() {
+                        ..=TOGETHER => self.matches(kind, sql(kind).latest, &words, filter, limit)?,
+                        _ => Vec::new(),
+                    };
+                    hits.extend(if with_all.is_empty() { self.with_most(kind, query, filter, limit)? } else { with_all });
+                }
                 None => hits.extend(self.newest(kind, filter, limit)?),
             }
         }
@@ -84,6 +92,24 @@ impl Store {
             found.push(held.collect::<Result<HashMap<i64, f64>, _>>()?);
         }
         Ok(found)
+    }
+
+    /// Where no row holds all of some common words, or they are a sentence: the newest rows of each word, those first that hold most of them. Their
+    /// score is how many are missing, as a part of all.
+    fn with_most(&self, kind: HitKind, query: &Query, filter: &Filter, limit: usize) -> Result<Vec<Hit>> {
+        let mut statement = self.conn.prepare_cached(sql(kind).latest)?;
+        let mut held: HashMap<i64, usize> = HashMap::new();
+        for word in &query.wanted {
+            let one = narrowed(&format!("- scope : ({})", query.expression(&[word], "")), filter);
+            let rows = statement.query_map((one, COMMON), |row| row.get(0))?;
+            rows.into_iter().try_for_each(|id| id.map(|id| *held.entry(id).or_default() += 1))?;
+        }
+        let most = held.values().copied().max().unwrap_or(0);
+        let mut ranked: Vec<(i64, usize)> = held.into_iter().filter(|(_, words)| words * 2 > most).collect();
+        ranked.sort_by_key(|(id, words)| std::cmp::Reverse((*words, *id)));
+        let all = query.wanted.len() as f64;
+        let ranked: Vec<(i64, f64)> = ranked.into_iter().map(|(id, words)| (id, words as f64 / all - 1.0)).collect();
+        self.load_all(kind, &ranked, filter, limit)
     }
 
     fn matches(&self, kind: HitKind, sql: &str, expression: &str, filter: &Filter, limit: usize) -> Result<Vec<Hit>> {
@@ -206,39 +232,57 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    #[test]
-    fn a_search_in_one_project_is_not_drowned_by_another() {
-        use crate::model::{Event, Happening, Platform, ProjectId};
-        use crate::redact::Redactor;
-        let scratch = crate::store::testing::Scratch::new("drowned");
+    use crate::model::{Event, Happening, Platform, ProjectId};
+    use crate::redact::Redactor;
+    use crate::store::testing::Scratch;
+
+    /// A store with prompts: a project and a text each, a millisecond apart.
+    fn told(name: &str, prompts: &[(&str, &str)]) -> (Scratch, Store) {
+        let scratch = Scratch::new(name);
         let mut store = scratch.open();
         let redactor = Redactor::default();
-        let prompt = |n: usize, project: &str, text: &str| Event {
+        let prompt = |(n, (project, text)): (usize, &(&str, &str))| Event {
             platform: Platform::ClaudeCode,
             session: format!("in {project}"),
             at: n as i64,
             time: None,
-            cwd: Some(project.into()),
+            cwd: Some((*project).into()),
             transcript: None,
             transcript_length: None,
             prompt: Some(format!("p{n}")),
             agent: None,
-            what: Happening::Prompted { text: text.into() },
+            what: Happening::Prompted { text: (*text).into() },
         };
-        let mut events = vec![prompt(0, "/a", "deploy the 記憶 thing of project1")];
-        events.extend((1..9000).map(|n| prompt(n, "/b", if n % 2 == 0 { "deploy zebra" } else { "deploy" })));
         let identify = |cwd: &str| {
-            let id = ProjectId {
-                places: Vec::new(),
-                keys: vec![format!("dir:{cwd}")],
-                name: cwd.into(),
-                repo_url: None,
-                root: cwd.into(),
-                domain: None,
-            };
-            Some(Redactor::default().clean(id))
+            let id = ProjectId { keys: vec![format!("dir:{cwd}")], name: cwd.into(), root: cwd.into(), ..ProjectId::default() };
+            Some(redactor.clean(id))
         };
-        store.write(|tx| events.into_iter().try_for_each(|e| tx.store_event(&redactor.clean(e), None, &identify))).unwrap();
+        let mut events = prompts.iter().enumerate().map(prompt);
+        store.write(|tx| events.try_for_each(|e| tx.store_event(&redactor.clean(e), None, &identify))).unwrap();
+        (scratch, store)
+    }
+
+    #[test]
+    fn of_common_words_the_newest_rows_with_most_of_them_are_found() {
+        let mut prompts: Vec<(&str, &str)> = (0..1500).map(|n| ("/a", ["deploy the zebra", "zebra", "quagga"][n % 3])).collect();
+        prompts.extend([("/a", "quagga and zebra"), ("/a", "deploy")]);
+        let (_scratch, store) = told("most", &prompts);
+        let found = |text: &str| -> Vec<String> {
+            let hits = store.search(&Query::parse(text), &[HitKind::Prompt], &Filter::default(), 2).unwrap();
+            hits.into_iter().map(|hit| hit.text).collect()
+        };
+        assert_eq!(found("deploy zebra"), ["deploy the zebra", "deploy the zebra"], "all words in one row");
+        assert_eq!(found("quagga zebra deploy"), ["quagga and zebra", "deploy the zebra"], "two of three");
+        assert_eq!(store.corrected(&Query::parse("quagga zebra deploy")).unwrap(), None, "each of them stands somewhere");
+        let corrected = store.corrected(&Query::parse("quagga zerba")).unwrap().unwrap();
+        assert_eq!(corrected.words(), "quagga, zebra");
+    }
+
+    #[test]
+    fn a_search_in_one_project_is_not_drowned_by_another() {
+        let mut prompts = vec![("/a", "deploy the 記憶 thing of project1")];
+        prompts.extend((1..9000).map(|n| ("/b", if n % 2 == 0 { "deploy zebra" } else { "deploy" })));
+        let (_scratch, store) = told("drowned", &prompts);
         let in_a = Filter { project: Some(1), ..Filter::default() };
         let found = |text: &str, filter: &Filter, limit| {
             store.search(&Query::parse(text), &[HitKind::Prompt], filter, limit).unwrap().len()

@@ -14,29 +14,47 @@ const LONG: usize = 8;
 const ENDINGS: [&str; 15] = ["s", "e", "es", "ed", "er", "ers", "or", "ors", "ing", "ings", "ion", "ions", "ly", "ment", "ation"];
 
 impl Store {
-    /// The query with each word replaced by the nearest that is in the index; `None` where there is none. Only to be asked
-    /// where nothing was found: it looks at all words that begin with the same letter.
+    /// The query with each word that stands nowhere replaced by the nearest that is in the index; `None` where none is. Only to
+    /// be asked where nothing was found: it looks at all words that begin with the same letter.
     pub fn corrected(&self, query: &Query) -> Result<Option<Query>> {
         self.conn.execute_batch("CREATE VIRTUAL TABLE IF NOT EXISTS temp.words USING fts5vocab(main, 'text_index', 'row')")?;
         let mut corrected = Query { unwanted: query.unwanted.clone(), ..Query::default() };
+        let mut replaced = false;
         for wanted in &query.wanted {
             let word = wanted.trim_matches('"');
-            if word.contains([' ', '"']) || word.len() < SHORTEST || !word.is_ascii() {
-                continue;
-            }
-            if let Some(nearest) = self.nearest(word)? {
+            if self.stands_somewhere(wanted)? {
+                corrected.wanted.push(wanted.clone());
+            } else if !word.contains([' ', '"'])
+                && word.len() >= SHORTEST
+                && word.is_ascii()
+                && let Some(nearest) = self.nearest(word)?
+            {
                 corrected.wanted.push(format!("\"{nearest}\""));
+                replaced = true;
             }
         }
-        Ok((!corrected.wanted.is_empty()).then_some(corrected))
+        Ok(replaced.then_some(corrected))
     }
 
+    fn stands_somewhere(&self, wanted: &str) -> Result<bool> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM text_index WHERE text_index MATCH ?1) OR EXISTS (SELECT 1 FROM tool_index WHERE tool_index MATCH ?1)";
+        let expression = format!("- scope : {wanted}");
+        Ok(self.conn.prepare_cached(sql)?.query_row([expression], |row| row.get(0))?)
+    }
+
+    /// Most people mistype neither of the first two letters: words that begin with both are an eighth of those with the first.
     fn nearest(&self, word: &str) -> Result<Option<String>> {
+        match self.nearest_among(&word[..2], word)? {
+            None => self.nearest_among(&word[..1], word),
+            found => Ok(found),
+        }
+    }
+
+    fn nearest_among(&self, beginning: &str, word: &str) -> Result<Option<String>> {
         let sql = "SELECT term, doc FROM temp.words WHERE term >= ?1 AND term < ?2";
-        let first = &word[..1];
-        let after = char::from(first.as_bytes()[0] + 1).to_string();
+        let after = format!("{beginning}{}", char::MAX);
         let mut statement = self.conn.prepare_cached(sql)?;
-        let mut rows = statement.query([first, &after])?;
+        let mut rows = statement.query([beginning, &after])?;
         let within = if word.len() >= LONG { 2 } else { 1 };
         let stems = ENDINGS.iter().filter_map(|ending| word.strip_suffix(ending)).filter(|stem| stem.len() >= SHORTEST_TERM);
         let forms: Vec<&str> = std::iter::once(word).chain(stems).collect();
