@@ -4,6 +4,8 @@ use crate::index_text::query_terms;
 
 /// Words of a query that are looked at.
 const WORDS: usize = 24;
+/// Terms of one phrase, path or identifier that are looked at: FTS5 opens a list for each.
+const TERMS: usize = 32;
 
 /// English words that say nothing about what is searched for.
 const STOP_WORDS: &[&str] = &[
@@ -28,7 +30,8 @@ impl Query {
         let mut query = Query::default();
         let mut stopped = Vec::new();
         for (negated, token) in tokens(text).into_iter().take(WORDS) {
-            let terms = query_terms(token);
+            let mut terms = query_terms(token);
+            terms.truncate(TERMS);
             // One character of a script without spaces stands in bigrams alone.
             let single = terms.len() == 1 && !terms[0].is_ascii() && terms[0].chars().count() == 1;
             let prefix = single || token.len() > 1 && token.ends_with('*');
@@ -98,5 +101,6 @@ mod tests {
         assert_eq!(query.unwanted, ["\"logout\"", "\"a b\""]);
         assert_eq!(Query::parse("what is it").wanted.len(), 3, "stop words alone are better than nothing");
         assert!(Query::parse(" - \" ").is_empty());
+        assert_eq!(Query::parse(&"../etc/passwd".repeat(1000)).wanted[0].split(' ').count(), TERMS, "one token, a short phrase");
     }
 }
