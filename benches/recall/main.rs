@@ -1,9 +1,9 @@
-//! Does recall bring the right earlier sessions (`NMEM_BENCH_DATA/recall`, default `../shared/bench`), and how fast?
+//! Does recall bring the right earlier sessions (`NMEM_BENCH_DATA/recall`, default `../shared/bench`)?
 //!
 //! `cargo bench --bench recall`: real sessions told to the hooks; for each query what a session would be given that begins
-//! with it, and again with its first three files in play, beside the simple rankings; what each route adds; then time and
-//! memory at growing sizes. `-- --quick` without the last part, `-- --ablation` drops one route at a time and moves weights.
-//! Prints tables for people and one JSON object as its last line.
+//! with it, and again with its first three files in play, beside the simple rankings; then LoCoMo through `nmem search`'s own
+//! way. `-- --ablation` drops one route at a time and moves weights. Time and memory are the hook bench's affair. Prints
+//! tables for people and one JSON object as its last line.
 
 #![expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a bench prints and reads its own environment")]
 

@@ -87,7 +87,7 @@ impl Observer<'_> {
         let (name, config) = story.domain.clone().unwrap_or_default();
         let domain = domains::of(Some(&name), config.as_deref());
         let redo = due.purpose == Purpose::Redo;
-        let (_, seen) = store.model_calls(due.unit)?;
+        let seen = store.shown_to_model(due.unit)?;
         let after = if redo { 0 } else { seen };
         let (standing, refused) = standing(store, &story, redo)?;
         let recorded = store.recorded_titles(story.session, redo.then_some(story.unit))?;
@@ -155,7 +155,8 @@ impl Observer<'_> {
         };
         let (mut drafts, supersedes): (Vec<Draft>, Vec<Vec<i64>>) =
             told.into_iter().map(|told| (told.draft, told.supersedes)).unzip();
-        self.distiller.hash_files(store, &story, &mut drafts)?;
+        // Without hashes nothing is said to be stale; an answer that was paid for is not lost for them.
+        let _ = self.distiller.hash_files(store, &story, &mut drafts);
         self.keep(store, &story, (self.distiller.redactor.clean(drafts), supersedes), (call, due.purpose), (tokens, took))
     }
 

@@ -42,7 +42,7 @@ pub struct Known<'a> {
     pub refused: &'a [MemoryRow],
     /// Titles that models have recorded of the session.
     pub recorded: &'a [String],
-    /// Which call on this unit it was, from 1.
+    /// The call in `spend`: names what it tells.
     pub call: i64,
 }
 
@@ -267,8 +267,8 @@ fn take_over(draft: &mut Draft, old: &MemoryRow, domain: &Domain) {
     }
 }
 
-/// The summary: a model's sections, and the rules' where it says nothing. The title stays the rules', who have the request
-/// in the person's own words, unless there is none.
+/// The summary: a model's sections. Its title is the request as the model puts it, else as the rules did, else what was
+/// completed or learnt.
 fn summary(sections: &std::collections::BTreeMap<String, String>, asked: &Asked, known: &Known) -> Option<Told> {
     let is_bad = |text: &str| repeats(text, &asked.withheld) || is_hostile(text);
     let mut content = Map::new();

@@ -2,7 +2,6 @@
 
 use super::Store;
 use super::unit_index::hash;
-use crate::model::Millis;
 use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, params};
 use std::collections::HashMap;
@@ -17,12 +16,12 @@ pub struct UnitPlace {
     pub session: i64,
     /// How many sessions of the project ended after its own.
     pub age: usize,
+    /// The branch on which its session began.
     pub branch: Option<String>,
-    pub ended_at: Millis,
 }
 
 impl Store {
-    /// A project's sessions in time, the newest first: their ids, the branches they ended on, and when. `own` is left out.
+    /// A project's sessions in time, the newest first: their ids and the branches they ended on. `own` is left out.
     pub fn sessions_in_time(&self, project: i64, own: Option<&str>) -> Result<Vec<(i64, Option<String>)>> {
         let sql =
             "SELECT id, coalesce(end_branch, start_branch) FROM sessions WHERE project_id = ?1 AND agent_session_id IS NOT ?2
@@ -34,7 +33,7 @@ impl Store {
     /// Where units stand; those of sessions that are not in `sessions` are left out.
     pub fn unit_places(&self, units: &[i64], sessions: &[(i64, Option<String>)]) -> Result<Vec<UnitPlace>> {
         let ages: HashMap<i64, usize> = sessions.iter().enumerate().map(|(age, (id, _))| (*id, age)).collect();
-        let sql = "SELECT u.id, u.session_id, coalesce(s.start_branch, s.end_branch), u.ended_at FROM work_units u JOIN sessions s ON s.id = u.session_id WHERE u.id = ?1";
+        let sql = "SELECT u.id, u.session_id, coalesce(s.start_branch, s.end_branch) FROM work_units u JOIN sessions s ON s.id = u.session_id WHERE u.id = ?1";
         let mut statement = self.conn.prepare_cached(sql)?;
         let mut places = Vec::new();
         for unit in units {
@@ -45,7 +44,6 @@ impl Store {
                     session,
                     age: ages.get(&session).copied().unwrap_or(usize::MAX),
                     branch: row.get(2)?,
-                    ended_at: row.get(3)?,
                 })
             };
             let place = statement.query_row([unit], row).optional()?;

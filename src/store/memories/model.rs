@@ -197,11 +197,10 @@ impl Store {
         Ok(keys.iter().flat_map(|key| key.split(':').skip(1)).filter_map(Source::read).collect())
     }
 
-    /// How often a model was asked about a unit, and the last tool use that it was shown.
-    pub fn model_calls(&self, unit: i64) -> Result<(i64, i64)> {
-        let sql = "SELECT model_calls, coalesce(distilled_seq, 0) FROM work_units WHERE id = ?1";
-        let row = self.conn.prepare_cached(sql)?.query_row([unit], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-        Ok(row.unwrap_or_default())
+    /// The last tool use of a unit that a model was shown; 0 for none.
+    pub fn shown_to_model(&self, unit: i64) -> Result<i64> {
+        let sql = "SELECT coalesce(distilled_seq, 0) FROM work_units WHERE id = ?1";
+        Ok(self.conn.prepare_cached(sql)?.query_row([unit], |row| row.get(0)).optional()?.unwrap_or(0))
     }
 
     /// Takes a unit for `limit` milliseconds and writes down that a call begins that reads so many tokens, unless the last 24
