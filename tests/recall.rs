@@ -222,6 +222,46 @@ fn what_was_stored_reaches_a_session_as_quoted_lines_alone() {
 }
 
 #[test]
+fn what_cant_both_hold_stands_side_by_side_the_newest_first() {
+    let world = World::new();
+    past(&world);
+    let remember = |title: &str, more: &[&str]| {
+        let said = world.nmem(&[&["remember", title, "--kind", "decision"], more].concat());
+        assert!(said.text().ends_with("[exit 0]"), "{}", said.text());
+    };
+    remember("Tabs for indentation", &["--alternative", "spaces"]);
+    remember("Never run the slow tests before a commit", &[]);
+    remember("The spaces of the editor are named after branches", &[]);
+    remember("Run the slow tests before each commit", &[]);
+    remember("Indent with spaces", &[]);
+    let told: Value = serde_json::from_str(&world.nmem(&["context", "--json"]).stdout).unwrap();
+    let lines = told["text"].as_str().unwrap().lines().filter(|line| line.contains("the user: ")).collect::<Vec<_>>();
+    let lines: Vec<&str> = lines.iter().map(|line| line.split_once("the user: ").unwrap().1).collect();
+    insta::assert_snapshot!(lines.join("\n"), @r#"
+    "Indent with spaces" (m11)
+    "Tabs for indentation" (m7); m11, which is newer, says otherwise
+    "Run the slow tests before each commit" (m10)
+    "Never run the slow tests before a commit" (m8); m10, which is newer, says otherwise
+    "The spaces of the editor are named after branches" (m9)
+    "#);
+}
+
+#[test]
+fn a_start_is_told_as_many_observations_and_summaries_as_the_user_wants() {
+    let world = World::new();
+    past(&world);
+    world::models::work(&world, "summed-up");
+    let count = || {
+        let told: Value = serde_json::from_str(&world.nmem(&["context", "--json"]).stdout).unwrap();
+        ["observations", "summaries"].map(|key| told[key].as_array().unwrap().len())
+    };
+    let [observations, summaries] = count();
+    assert!(observations > 1 && summaries == 1, "{observations} {summaries}");
+    world.write("home/.config/nmem/config.toml", "[context]\nobservations = 1\nsummaries = 0\n");
+    assert_eq!(count(), [1, 0]);
+}
+
+#[test]
 fn a_word_that_stands_nowhere_is_read_as_the_nearest_one() {
     let world = World::new();
     past(&world);

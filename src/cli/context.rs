@@ -90,7 +90,7 @@ pub fn run(args: &Arguments) -> Result<()> {
     }
     let branch = project::git::state_at(&folder, config.home.as_deref()).and_then(|state| state.branch);
     let recalled = match (&store, &place.row) {
-        (Some(store), Some(row)) => recall::at_start(store, row.id, (None, branch.as_deref()), now)?,
+        (Some(store), Some(row)) => recall::at_start(store, row.id, (None, branch.as_deref()), record::most(&config), now)?,
         _ => Recalled::default(),
     };
     // What an agent would be given, and why it would be given nothing.

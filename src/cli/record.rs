@@ -216,11 +216,16 @@ fn answer(config: &Config, store: &Store, event: &Event, source: StartSource, no
         let row = store.project_of(event.platform, &event.session)?;
         let Some(row) = row else { return Ok(Answer::default()) };
         let first = store.session_count(row.id)? <= 1;
-        (recall::at_start(store, row.id, (Some(&event.session), branch), now)?, Occasion::Start, Some(first))
+        (recall::at_start(store, row.id, (Some(&event.session), branch), most(config), now)?, Occasion::Start, Some(first))
     };
     let given = for_agent(occasion, &recalled, budget);
     let message = first.and_then(|first| message(config, &given, first));
     Ok(Answer { context: Some(given.text).filter(|t| !t.is_empty()), message })
+}
+
+/// What a session's start is told at most.
+pub fn most(config: &Config) -> recall::Most {
+    recall::Most { observations: config.observations.value, summaries: config.summaries.value }
 }
 
 /// One line for the person: a project's first session says what is recorded, where, and how to switch it off.

@@ -274,6 +274,8 @@ fn settings(config: &Config) -> Vec<(&'static str, Value, String)> {
         ("enabled", json!(config.enabled.value), config.enabled.source.to_string()),
         ("inject", json!(config.inject.value.name()), config.inject.source.to_string()),
         ("context_bytes", json!(config.context_bytes.value), config.context_bytes.source.to_string()),
+        ("context.observations", json!(config.observations.value), config.observations.source.to_string()),
+        ("context.summaries", json!(config.summaries.value), config.summaries.source.to_string()),
         ("thinking", json!(config.thinking.value), config.thinking.source.to_string()),
         ("skip_tools", json!(config.skip_tools.value), config.skip_tools.source.to_string()),
         ("ignore", json!(ignore.value), ignore.source.to_string()),

@@ -24,6 +24,8 @@ pub fn apply(config: &mut Config, text: &str) -> Result<(), Wrong> {
             }
         } else if key == "retention" {
             retention(config, &value)?;
+        } else if key == "context" {
+            context(config, &value)?;
         } else if key == "llm" {
             config.llm.read(&value, &mut config.unknown)?;
         } else if !set(config, &key, &value, Source::File)? {
@@ -68,6 +70,24 @@ fn retention(config: &mut Config, value: &toml::Value) -> Result<(), Wrong> {
         let days = value.as_integer().and_then(|days| u32::try_from(days).ok()).filter(|days| *days <= 36_500);
         let days = days.ok_or_else(|| wrong("retention.tool_uses_days", "a number of days, or 0 for ever", value))?;
         config.tool_uses_days = Setting { value: days, source: Source::File };
+    }
+    Ok(())
+}
+
+/// `[context]`
+fn context(config: &mut Config, value: &toml::Value) -> Result<(), Wrong> {
+    for (key, value) in value.as_table().ok_or("`context` must be written as [context]")? {
+        let (setting, most) = match key.as_str() {
+            "observations" => (&mut config.observations, 200),
+            "summaries" => (&mut config.summaries, 50),
+            _ => {
+                config.unknown.push(format!("context.{key}"));
+                continue;
+            }
+        };
+        let count = value.as_integer().and_then(|count| usize::try_from(count).ok()).filter(|count| *count <= most);
+        let count = count.ok_or_else(|| wrong(&format!("context.{key}"), &format!("a number from 0 to {most}"), value))?;
+        *setting = Setting { value: count, source: Source::File };
     }
     Ok(())
 }

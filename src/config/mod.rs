@@ -98,6 +98,10 @@ pub struct Config {
     pub inject: Setting<Inject>,
     /// Bytes given to an agent at a session's start.
     pub context_bytes: Setting<usize>,
+    /// Observations, and summaries of pieces of work, that a session's start is told at most (`[context]`); the room may
+    /// hold fewer.
+    pub observations: Setting<usize>,
+    pub summaries: Setting<usize>,
     pub skip_tools: Setting<Vec<String>>,
     /// Files that are recorded by path only, as globs.
     pub ignore: Setting<Vec<String>>,
@@ -196,6 +200,8 @@ impl Config {
             enabled: Setting::default(true),
             inject: Setting::default(Inject::All),
             context_bytes: Setting::default(4000),
+            observations: Setting::default(50),
+            summaries: Setting::default(10),
             skip_tools: Setting::default(SKIP_TOOLS.map(String::from).to_vec()),
             ignore: Setting::default(IGNORE.map(String::from).to_vec()),
             redact: Setting::default(Vec::new()),
@@ -331,6 +337,7 @@ mod tests {
         let error = |text: &str| applied(text).map(|_| ()).unwrap_err();
         assert!(error("enabled = true\ninject =").starts_with("line 2: "));
         assert_eq!(error("enabled = 1"), "`enabled` must be true or false, not 1");
+        assert!(error("[context]\nsummaries = -1").contains("`context.summaries` must be a number from 0 to 50"));
         assert!(error("context_bytes = 90000").contains("from 500 to 9000"));
         assert!(error("folder = 1").contains("[[folder]]"));
     }

@@ -10,8 +10,10 @@ pub struct Recalled {
     pub sessions: Vec<SessionTold>,
     /// Memories that a person pinned.
     pub pinned: Vec<MemoryRow>,
-    /// Decisions and lessons, the nearest first.
+    /// Decisions and lessons, the nearest first; what is contradicted stands behind what contradicts it.
     pub settled: Vec<MemoryRow>,
+    /// Of these, and of what is pinned: which is contradicted by which newer one, by their ids.
+    pub against: HashMap<i64, i64>,
     /// Observations, the nearest first.
     pub observations: Vec<MemoryRow>,
     /// How near pieces of work are, by their ids, and why.

@@ -4,4 +4,4 @@ mod ranked;
 mod start;
 
 pub use ranked::{Asked, ranked, ranked_by};
-pub use start::{after_compaction, at_start};
+pub use start::{Most, after_compaction, at_start};

@@ -6,6 +6,7 @@ use crate::model::{
     MemoryKind, MemoryRow, Millis, Platform, PromptRow, Recalled, SessionRow, SessionTold, State, Turn, UnitTold,
 };
 use crate::project::client;
+use crate::rank;
 use crate::store::Store;
 use anyhow::Result;
 use std::collections::HashMap;
@@ -18,21 +19,36 @@ const UNITS: usize = 5;
 const TURNS: usize = 1;
 const OWN_TURNS: usize = 10;
 const OWN_UNITS: usize = 12;
-/// Memories that are gathered of each sort; how many are told, the room decides.
+/// Decisions and lessons that are gathered; how many are told, the room decides.
 const SETTLED: usize = 12;
-const OBSERVATIONS: usize = 24;
 /// Pieces of work that are ranked for it.
 const NEAR: usize = 24;
 /// A session whose client can't be asked counts as at work for so long after its last event.
 const SILENCE: Millis = 30 * 60_000;
 
+/// What is told at most, as the user set it.
+#[derive(Clone, Copy, Debug)]
+pub struct Most {
+    pub observations: usize,
+    /// Of pieces of work, the newest; of others only what was asked for, and what became of it.
+    pub summaries: usize,
+}
+
 /// Gathers what went before in a project, for a session that begins on a branch; `own` is the session that asks, which is left
 /// out. What was found and decided is told by what it has to do with the branch and with the files at which work stopped.
-pub fn at_start(store: &Store, project: i64, (own, branch): (Option<&str>, Option<&str>), now: Millis) -> Result<Recalled> {
+pub fn at_start(
+    store: &Store,
+    project: i64,
+    (own, branch): (Option<&str>, Option<&str>),
+    most: Most,
+    now: Millis,
+) -> Result<Recalled> {
     let mut sessions = store.last_sessions(project, SESSIONS + 1)?;
     sessions.retain(|s| Some(s.agent_session_id.as_str()) != own);
     sessions.truncate(SESSIONS);
-    let sessions = sessions.into_iter().map(|s| told(store, s, (TURNS, UNITS), now)).collect::<Result<Vec<_>>>()?;
+    let mut sessions = sessions.into_iter().map(|s| told(store, s, (TURNS, UNITS), now)).collect::<Result<Vec<_>>>()?;
+    let summed_up = sessions.iter_mut().flat_map(|told| &mut told.units).filter(|told| told.summary.is_some());
+    summed_up.skip(most.summaries).for_each(|told| told.summary = None);
     let pinned = store.pinned_memories(project, SETTLED)?;
     let worked = sessions.iter().flat_map(|told| &told.units).find(|told| told.unit.files.iter().any(|file| file.edits > 0));
     let files = worked.map(|told| store.edited_by_unit(told.unit.id)).transpose()?.unwrap_or_default();
@@ -53,9 +69,11 @@ pub fn at_start(store: &Store, project: i64, (own, branch): (Option<&str>, Optio
         Ok(all)
     };
     let settled = gathered(&[MemoryKind::Decision, MemoryKind::Lesson], SETTLED)?;
-    let observations = gathered(&[MemoryKind::Observation], OBSERVATIONS)?;
+    let observations = gathered(&[MemoryKind::Observation], most.observations)?;
+    let against = against(&pinned, &settled);
+    let settled = rank::side_by_side(settled, &against);
     let why = near.into_iter().map(|past| (past.unit.id, (past.score, past.why))).collect();
-    Ok(Recalled { sessions, settled, observations, pinned, why })
+    Ok(Recalled { sessions, settled, against, observations, pinned, why })
 }
 
 /// Gathers what a session did so far, when its conversation was cut away.
@@ -68,13 +86,20 @@ pub fn after_compaction(store: &Store, own: (Platform, &str), now: Millis) -> Re
     memories.retain(|memory| memory.superseded_by.is_none());
     memories.reverse();
     let of = |kinds: &[&str]| memories.iter().filter(|memory| kinds.contains(&memory.kind.as_str())).cloned().collect();
+    let settled: Vec<MemoryRow> = of(&["decision", "lesson"]);
+    let against = against(&[], &settled);
     Ok(Recalled {
-        settled: of(&["decision", "lesson"]),
+        settled: rank::side_by_side(settled, &against),
+        against,
         observations: of(&["observation"]),
         pinned: Vec::new(),
         sessions: vec![told(store, session, (OWN_TURNS, OWN_UNITS), now)?],
         why: HashMap::new(),
     })
+}
+
+fn against(pinned: &[MemoryRow], settled: &[MemoryRow]) -> HashMap<i64, i64> {
+    rank::contradicted(&[pinned, settled].concat())
 }
 
 fn told(store: &Store, session: SessionRow, (turns, units): (usize, usize), now: Millis) -> Result<SessionTold> {

@@ -1,7 +1,7 @@
 //! Ranked pieces of work for an agent: compact, dated, cited by id, at most so many bytes; and for a person, with reasons.
 
 use super::clean::{code, line, prose, quoted};
-use super::context::Block;
+use super::context::{Block, whose};
 use super::memories;
 use super::pick::{Line, pick};
 use super::style::Style;
@@ -45,9 +45,8 @@ pub fn past<'a>(all: &'a [Past], budget: usize) -> Told<'a> {
     let mut lines = Vec::new();
     let mut tells: Vec<Option<&MemoryRow>> = Vec::new();
     for (group, past) in all.iter().enumerate() {
-        for (text, worth, memory) in told(past) {
-            let head = text.starts_with("- ");
-            lines.push(Line { group, head, text, worth: worth * past.score });
+        for (at, (text, worth, memory)) in told(past).into_iter().enumerate() {
+            lines.push(Line { group, head: at == 0, text, worth: worth * past.score });
             tells.push(memory);
         }
     }
@@ -78,7 +77,7 @@ pub fn past<'a>(all: &'a [Past], budget: usize) -> Told<'a> {
     Told { text, shown: shown.into_iter().map(|(_, shown)| shown).collect(), tokens }
 }
 
-/// The lines that could be shown of a piece of work, what each is worth beside its score, and the memory that it tells.
+/// The lines that could be shown of a piece of work, its name first: what each is worth beside its score, and the memory that it tells.
 fn told(past: &Past) -> Vec<(String, f64, Option<&MemoryRow>)> {
     let unit = &past.unit;
     let of = |kinds: &'static [&'static str]| past.memories.iter().filter(move |memory| kinds.contains(&memory.kind.as_str()));
@@ -90,9 +89,12 @@ fn told(past: &Past) -> Vec<(String, f64, Option<&MemoryRow>)> {
     head.extend(unit.outcome.clone().filter(|outcome| outcome != "unknown"));
     let mut lines = vec![(format!("- {} {intent} ({})", time::day(unit.started_at), head.join(", ")), HEAD, summary)];
     for memory in of(&["decision", "lesson"]).take(EACH) {
-        let who = if memory.provenance == "user" { "the user" } else { "the agent" };
         let word = if memory.kind == "decision" { "decided" } else { "learnt" };
-        lines.push((format!("  {word} by {who}: {} (m{})", quoted(&memory.title, 160), memory.id), 1.3, Some(memory)));
+        lines.push((
+            format!("  {word} by {}: {} (m{})", whose(memory), quoted(&memory.title, 160), memory.id),
+            1.3,
+            Some(memory),
+        ));
     }
     let section = |name: &str, label: &str, worth: f64| {
         let memory = summary?;

@@ -1,0 +1,83 @@
+//! Two decisions or lessons that can't both hold. Only what the words themselves show: one chooses what the other refused,
+//! or one forbids what the other orders. A contradiction that is missed is two lines; one that is none misleads, so much
+//! must agree (ADR/0029).
+
+use super::terms::terms;
+use crate::model::MemoryRow;
+use std::collections::HashMap;
+
+/// Words that turn a sentence round, as they stand after the marks are taken out.
+const REFUSALS: [&str; 9] = ["never", "not", "don", "dont", "avoid", "without", "stop", "no", "cannot"];
+/// Words that say how strongly something is settled, and not what.
+const FORCE: [&str; 8] = ["never", "always", "chosen", "avoid", "without", "stop", "should", "must"];
+/// Words about the same that two sentences must share, and their part of the shorter one in hundredths.
+const SHARED: usize = 2;
+const PART: usize = 75;
+
+/// What a memory settles.
+struct Stand {
+    refuses: bool,
+    about: Vec<String>,
+    over: Vec<Vec<String>>,
+}
+
+impl Stand {
+    fn of(memory: &MemoryRow) -> Stand {
+        let lower = memory.title.to_lowercase();
+        let refuses = lower.split(|c: char| !c.is_alphanumeric()).any(|word| REFUSALS.contains(&word));
+        Stand { refuses, about: about(&memory.title), over: memory.list("alternatives").into_iter().map(about).collect() }
+    }
+
+    /// Chooses what the other refused, and is about little else: "the tests need a database" does not choose tests.
+    fn takes_what_is_refused_by(&self, other: &Stand) -> bool {
+        let takes = |over: &Vec<String>| {
+            !over.is_empty() && over.len() * 2 >= self.about.len() && over.iter().all(|word| self.about.contains(word))
+        };
+        !self.refuses && self.about != other.about && other.over.iter().any(takes)
+    }
+
+    /// Says of nearly the same words the opposite.
+    fn turns_round(&self, other: &Stand) -> bool {
+        let shared = self.about.iter().filter(|word| other.about.contains(word)).count();
+        let shorter = self.about.len().min(other.about.len());
+        self.refuses != other.refuses && shared >= SHARED && shared * 100 >= shorter * PART
+    }
+}
+
+fn about(text: &str) -> Vec<String> {
+    let stem = |word: String| {
+        word.strip_suffix('s').filter(|stem| stem.len() > 2 && !stem.ends_with('s')).map(String::from).unwrap_or(word)
+    };
+    terms(text).into_iter().filter(|word| !FORCE.contains(&word.as_str())).map(stem).collect()
+}
+
+/// Memories against which others stand, by their ids: for each the newest that says otherwise. Of each pair only the older
+/// one is among the keys.
+pub fn contradicted(memories: &[MemoryRow]) -> HashMap<i64, i64> {
+    let mut newest: Vec<(&MemoryRow, Stand)> = memories.iter().map(|memory| (memory, Stand::of(memory))).collect();
+    newest.sort_by_key(|(memory, _)| std::cmp::Reverse((memory.created_at, memory.id)));
+    let mut against = HashMap::new();
+    for (at, (old, stand)) in newest.iter().enumerate() {
+        let contradicts = |(_, new): &&(&MemoryRow, Stand)| {
+            new.turns_round(stand) || new.takes_what_is_refused_by(stand) || stand.takes_what_is_refused_by(new)
+        };
+        if let Some((new, _)) = newest[..at].iter().find(contradicts) {
+            against.insert(old.id, new.id);
+        }
+    }
+    against
+}
+
+/// The same memories, each that is contradicted right behind the one that stands against it.
+pub fn side_by_side(memories: Vec<MemoryRow>, against: &HashMap<i64, i64>) -> Vec<MemoryRow> {
+    let (old, mut ordered): (Vec<MemoryRow>, Vec<MemoryRow>) =
+        memories.into_iter().partition(|memory| against.contains_key(&memory.id));
+    // The newer ones first, so that a third finds the second in its place.
+    let mut old = old;
+    old.sort_by_key(|memory| std::cmp::Reverse((memory.created_at, memory.id)));
+    for memory in old {
+        let behind = ordered.iter().position(|new| against.get(&memory.id) == Some(&new.id)).map_or(ordered.len(), |at| at + 1);
+        ordered.insert(behind, memory);
+    }
+    ordered
+}
