@@ -4,6 +4,3 @@
 CREATE VIRTUAL TABLE unit_index USING fts5(words, files, scope, content='', contentless_delete=1, tokenize="porter unicode61 remove_diacritics 2");
 
 UPDATE work_units SET rules_due = 1;
-
--- Few memories are pinned, and every session is told of them.
-CREATE INDEX memories_pinned ON memories(project_id) WHERE pinned;
