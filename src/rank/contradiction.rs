@@ -51,10 +51,11 @@ fn about(text: &str) -> Vec<String> {
     terms(text).into_iter().filter(|word| !FORCE.contains(&word.as_str())).map(stem).collect()
 }
 
-/// Memories against which others stand, by their ids: for each the newest that says otherwise. Of each pair only the older
-/// one is among the keys.
+/// Decisions and lessons against which others stand, by their ids: for each the newest that says otherwise. Of each pair
+/// only the older one is among the keys; other memories settle nothing.
 pub fn contradicted(memories: &[MemoryRow]) -> HashMap<i64, i64> {
-    let mut newest: Vec<(&MemoryRow, Stand)> = memories.iter().map(|memory| (memory, Stand::of(memory))).collect();
+    let settling = memories.iter().filter(|memory| matches!(memory.kind.as_str(), "decision" | "lesson"));
+    let mut newest: Vec<(&MemoryRow, Stand)> = settling.map(|memory| (memory, Stand::of(memory))).collect();
     newest.sort_by_key(|(memory, _)| std::cmp::Reverse((memory.created_at, memory.id)));
     let mut against = HashMap::new();
     for (at, (old, stand)) in newest.iter().enumerate() {
@@ -70,10 +71,9 @@ pub fn contradicted(memories: &[MemoryRow]) -> HashMap<i64, i64> {
 
 /// The same memories, each that is contradicted right behind the one that stands against it.
 pub fn side_by_side(memories: Vec<MemoryRow>, against: &HashMap<i64, i64>) -> Vec<MemoryRow> {
-    let (old, mut ordered): (Vec<MemoryRow>, Vec<MemoryRow>) =
+    let (mut old, mut ordered): (Vec<MemoryRow>, Vec<MemoryRow>) =
         memories.into_iter().partition(|memory| against.contains_key(&memory.id));
     // The newer ones first, so that a third finds the second in its place.
-    let mut old = old;
     old.sort_by_key(|memory| std::cmp::Reverse((memory.created_at, memory.id)));
     for memory in old {
         let behind = ordered.iter().position(|new| against.get(&memory.id) == Some(&new.id)).map_or(ordered.len(), |at| at + 1);

@@ -11,7 +11,6 @@ mod story;
 
 pub use due::DueUnit;
 pub use model::{Begun, Call, Due, Replacing};
-
 pub(in crate::store) use story::story_of;
 
 use super::index::INDEXED_MEMORY;

@@ -42,7 +42,7 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.query_row([expression], |row| row.get(0))?)
     }
 
-    /// Most people mistype neither of the first two letters: words that begin with both are an eighth of those with the first.
+    /// Most slips are behind the first two letters, and words that begin with both are soon looked through.
     fn nearest(&self, word: &str) -> Result<Option<String>> {
         match self.nearest_among(&word[..2], word)? {
             None => self.nearest_among(&word[..1], word),
