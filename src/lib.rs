@@ -21,6 +21,7 @@ pub mod domains;
 pub mod error;
 pub mod files;
 pub mod forget;
+mod hostile;
 pub mod index_text;
 pub mod knowledge;
 pub mod llm;

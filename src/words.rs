@@ -71,6 +71,39 @@ pub fn alike(a: &str, b: &str) -> bool {
     !short.is_empty() && long.starts_with(short.as_str()) && short.len() * 4 >= long.len()
 }
 
+/// Words that say nothing about what a text is about.
+const FILLERS: &str = "a an the and or of to in on at for with by from is are was were be been being do does did has have had \
+    what when where who whom which how why that this these those it its i you he she they we my your his her our their me him \
+    them us as about into than then would could should can will may might not no don t please let s need want make sure also \
+    just now there here some any all so if but more other use using used get like look take see know think out up";
+
+/// Whether a word, in small letters, says nothing about what a text is about.
+pub fn is_filler(word: &str) -> bool {
+    FILLERS.split(' ').any(|filler| filler == word)
+}
+
+/// Of a prompt the part that names the work: of a plan its heading, else the first line, with the next one where it does not
+/// stand by itself.
+pub fn headline(text: &str) -> String {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default();
+    let is_plan = first.to_lowercase().starts_with("implement the following") && first.ends_with(':');
+    let heading =
+        text.lines().skip(1).find_map(|line| line.trim().strip_prefix('#')).map(|line| line.trim_start_matches('#').trim());
+    let next = lines.next().unwrap_or_default();
+    let lower = next.to_lowercase();
+    let tells_error = ["error", "failed", "panic", "fatal"].iter().any(|word| lower.contains(word));
+    // A line that stops in mid-sentence is not where the request ends.
+    let goes_on = !first.ends_with(['.', '?', '!', ';']) && next.starts_with(char::is_lowercase);
+    match heading.filter(|_| is_plan) {
+        Some(heading) => heading.strip_prefix("Plan:").unwrap_or(heading).trim().to_string(),
+        None if first.ends_with(':') || first.split_whitespace().count() < 3 || tells_error || goes_on => {
+            format!("{first} {next}").trim().to_string()
+        }
+        None => first.to_string(),
+    }
+}
+
 /// How many letters differ; two neighbours that are swapped count as one (optimal string alignment, after Damerau 1964).
 pub fn distance(a: &str, b: &str) -> usize {
     let letters = |text: &str| text.chars().take(60).collect::<Vec<char>>();

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 const LEVELS: &[&[&str]] = &[
     // words
     &["model", "error", "words"],
-    // how a text is cut for the indexes
-    &["index_text"],
+    // what is known of texts: how they are cut for the indexes, which of them give orders
+    &["index_text", "hostile"],
     // rules: values in, values out
     &["redact", "command_kind", "units", "rules", "observer", "rank", "render"],
     // the gate to files, which every edge goes through

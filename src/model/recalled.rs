@@ -50,6 +50,8 @@ pub struct Past {
     pub why: Vec<Why>,
     /// Those that hold.
     pub memories: Vec<MemoryRow>,
+    /// Of these: which is contradicted by which newer one, by their ids.
+    pub against: HashMap<i64, i64>,
 }
 
 /// A reason, and what it adds to a score.

@@ -1,7 +1,7 @@
 //! A unit as numbered blocks: what was said and done, each with what it is worth to somebody who has to sum it up.
 
-use super::hostile;
 use super::worth::worth;
+use crate::hostile;
 use crate::model::{Domain, Millis, Source, ToolUseRow, UnitStory};
 use crate::words::seen;
 use std::collections::HashSet;

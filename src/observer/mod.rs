@@ -7,7 +7,6 @@
 
 mod answer;
 mod blocks;
-mod hostile;
 mod markup;
 mod prompt;
 mod tell;

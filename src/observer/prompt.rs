@@ -2,7 +2,7 @@
 //! blocks. The same unit always makes the same question.
 
 use super::blocks::{Block, blocks, fit};
-use super::hostile;
+use crate::hostile;
 use crate::model::{Domain, Field, Millis, Question, Source, Term, UnitStory};
 use crate::words::is_unseen;
 use serde_json::{Map, Value};

@@ -3,9 +3,9 @@
 
 use super::answer::{Heard, Observed, SECTIONS};
 use super::blocks::Block;
-use super::hostile::{is_hostile, orders, repeats};
 use super::prompt::Asked;
 use super::terms;
+use crate::hostile::{is_hostile, orders, repeats};
 use crate::model::{Domain, Draft, MemoryFile, MemoryKind, MemoryRow, Provenance, SUBTITLE_WORDS, Source, UnitStory};
 use crate::words::{alike, cut, cut_words};
 use serde_json::{Map, Value};

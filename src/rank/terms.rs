@@ -1,15 +1,10 @@
 //! A request → the words that it is searched by, and the files that it names.
 
 use crate::index_text::query_terms;
+use crate::words::is_filler;
 
 /// Words of a request that are looked at: of a long plan the first ones.
 const TERMS: usize = 120;
-
-/// Words that say nothing about what a request is about.
-const STOP_WORDS: &str = "a an the and or of to in on at for with by from is are was were be been being do does did has have had \
-    what when where who whom which how why that this these those it its i you he she they we my your his her our their me him \
-    them us as about into than then would could should can will may might not no don t please let s need want make sure also \
-    just now there here some any all so if but more other use using used get like look take see know think out up";
 
 /// A word as the index holds it, before stemming.
 pub type Term = String;
@@ -19,7 +14,7 @@ pub fn terms(text: &str) -> Vec<Term> {
     let mut terms: Vec<Term> = Vec::new();
     for word in text.split_whitespace() {
         for term in query_terms(word) {
-            let says = term.len() > 1 && !STOP_WORDS.split_whitespace().any(|stop| stop == term);
+            let says = term.len() > 1 && !is_filler(&term);
             if says && !terms.contains(&term) {
                 terms.push(term);
             }

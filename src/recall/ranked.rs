@@ -1,6 +1,6 @@
 //! For a request, files in play and a branch: pieces of work in the order in which they matter, with the reasons.
 
-use crate::model::{MemoryRow, Past, Why};
+use crate::model::{MemoryKind, MemoryRow, Past, Why};
 use crate::rank::{self, Kin, Moment, Scored, Trace, Weights};
 use crate::store::Store;
 use crate::store::recall::UnitPlace;
@@ -15,6 +15,9 @@ const NAMED: usize = 60;
 const BEST: usize = 4;
 /// Units that one of the best leads to.
 const KIN: usize = 40;
+/// What may be contradicted, and how many of the newest are asked whether they do.
+const SETTLED: [MemoryKind; 2] = [MemoryKind::Decision, MemoryKind::Lesson];
+const NEWEST: usize = 24;
 /// Of the best score, what is at least worth a line.
 const LEAST: f64 = 0.25;
 
@@ -49,7 +52,14 @@ pub fn ranked_by(store: &Store, asked: &Asked, weights: &Weights, limit: usize) 
     let scored = rank::with_kin(scored, &kin, &moment, weights);
     let least = scored.first().map_or(0.0, |best| best.score * LEAST);
     let best = scored.into_iter().filter(|scored| scored.score > least).take(limit);
-    best.filter_map(|scored| found(store, &places, scored).transpose()).collect()
+    let mut past = best.filter_map(|scored| found(store, &places, scored).transpose()).collect::<Result<Vec<Past>>>()?;
+    let mut settled = store.newest_memories(asked.project, &SETTLED, NEWEST)?;
+    settled.extend(past.iter().flat_map(|past| &past.memories).cloned());
+    let against = rank::contradicted(&settled);
+    for past in &mut past {
+        past.against = past.memories.iter().filter_map(|m| Some((m.id, *against.get(&m.id)?))).collect();
+    }
+    Ok(past)
 }
 
 /// What each route finds.
@@ -135,5 +145,5 @@ fn found(store: &Store, places: &HashMap<i64, UnitPlace>, scored: Scored) -> Res
     memories.retain(|memory: &MemoryRow| memory.superseded_by.is_none());
     let why = scored.reasons.iter().map(|reason| Why { what: reason.route.name(), adds: reason.adds }).collect();
     let branch = places.get(&scored.unit).and_then(|place| place.branch.clone());
-    Ok(Some(Past { unit, branch, score: scored.score, why, memories }))
+    Ok(Some(Past { unit, branch, score: scored.score, why, memories, against: HashMap::new() }))
 }

@@ -5,9 +5,9 @@
 
 use super::clean::{code, prose, quoted};
 use super::memories;
+use super::name;
 use super::style::Style;
 use super::time;
-use super::units::headline;
 use crate::model::{MemoryRow, Millis, Recalled, SessionTold, State, TokenStats, UnitTold};
 use std::collections::HashMap;
 
@@ -223,9 +223,8 @@ fn brief(told: &UnitTold) -> String {
     let mut head = Vec::new();
     head.extend((unit.active_ms >= 60_000).then(|| time::span(unit.active_ms)));
     head.extend(unit.outcome.clone().filter(|outcome| outcome != "unknown"));
-    let intent = unit.intent.as_deref().map_or("no prompt was recorded".to_string(), |text| quoted(&prose(headline(text)), 140));
     let head = if head.is_empty() { String::new() } else { format!(", {}", head.join(", ")) };
-    format!("{head} (u{}): {intent}", unit.id)
+    format!("{head} (u{}): {}", unit.id, name::for_agent(unit, 140))
 }
 
 fn summary<'a>(told: &'a UnitTold, section: &str) -> Option<&'a str> {
@@ -278,8 +277,8 @@ fn edited(path: &str, edits: i64) -> String {
 fn gist(told: &SessionTold) -> String {
     let mut parts: Vec<String> = told.turns.last().map(|turn| quoted(&turn.asked, 140)).into_iter().collect();
     if let Some(told) = told.units.first() {
-        let intent = told.unit.intent.as_deref().map(|text| quoted(&prose(headline(text)), 140));
-        parts.extend(intent.filter(|intent| !parts.contains(intent)).map(|intent| format!("working on {intent}")));
+        let name = told.unit.intent.as_ref().map(|_| name::for_agent(&told.unit, 140));
+        parts.extend(name.filter(|name| !parts.contains(name)).map(|name| format!("working on {name}")));
         let names: Vec<String> = told.unit.files.iter().filter(|f| f.edits > 0).take(3).map(|f| code(&f.path, 80)).collect();
         parts.extend((!names.is_empty()).then(|| format!("changed {}", names.join(", "))));
         parts.extend(summary(told, "next_steps").map(|next| format!("left to do: {}", quoted(next, 160))));
@@ -297,13 +296,18 @@ pub(super) fn whose(memory: &MemoryRow) -> &'static str {
     }
 }
 
+/// What is said of a memory that a newer one contradicts.
+pub(super) fn against(memory: &MemoryRow, against: &HashMap<i64, i64>) -> String {
+    against.get(&memory.id).map(|new| format!("; m{new}, which is newer, says otherwise")).unwrap_or_default()
+}
+
 /// `2026-11-20, the user: "use tabs, not spaces" (m9)`
 fn settled(memory: &MemoryRow, against: &HashMap<i64, i64>) -> String {
     let who = whose(memory);
     let over = memory.list("alternatives").first().map(|over| format!(", not {}", quoted(over, 80))).unwrap_or_default();
     let why = memory.text("reasoning").map(|why| format!(", because {}", quoted(why, 120))).unwrap_or_default();
     let over = if memory.title.starts_with("Chosen:") { over } else { String::new() };
-    let against = against.get(&memory.id).map(|new| format!("; m{new}, which is newer, says otherwise")).unwrap_or_default();
+    let against = self::against(memory, against);
     format!("{}, {who}: {}{over}{why} (m{}){against}", time::day(memory.created_at), quoted(&memory.title, 160), memory.id)
 }
 
@@ -346,9 +350,7 @@ pub fn for_person(recalled: &Recalled, now: Millis, style: Style) -> String {
         if !rows.is_empty() {
             out += &format!("{}\n", style.strong(title));
             for memory in rows {
-                let new = recalled.against.get(&memory.id);
-                let against =
-                    new.map(|new| style.faint(&format!("; m{new}, which is newer, says otherwise"))).unwrap_or_default();
+                let against = style.faint(&against(memory, &recalled.against));
                 out += &format!("  {}{against}\n", memories::entry(memory, style));
             }
             out += "\n";

@@ -4,6 +4,7 @@ pub mod clean;
 pub mod context;
 pub mod hits;
 pub mod memories;
+mod name;
 pub mod past;
 mod pick;
 pub mod style;

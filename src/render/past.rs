@@ -1,12 +1,12 @@
 //! Ranked pieces of work for an agent: compact, dated, cited by id, at most so many bytes; and for a person, with reasons.
 
-use super::clean::{code, line, prose, quoted};
-use super::context::{Block, whose};
+use super::clean::{code, line, quoted};
+use super::context::{Block, against, whose};
 use super::memories;
+use super::name;
 use super::pick::{Line, pick};
 use super::style::Style;
 use super::time;
-use super::units::headline;
 use crate::model::{MemoryRow, Past, TokenStats};
 
 /// Bytes that are kept for what stands at the end.
@@ -82,19 +82,16 @@ fn told(past: &Past) -> Vec<(String, f64, Option<&MemoryRow>)> {
     let unit = &past.unit;
     let of = |kinds: &'static [&'static str]| past.memories.iter().filter(move |memory| kinds.contains(&memory.kind.as_str()));
     let summary = of(&["summary"]).next_back();
-    let intent =
-        unit.intent.as_deref().map(|text| quoted(&prose(headline(text)), 130)).unwrap_or_else(|| "work without a prompt".into());
     let mut head = vec![format!("u{}", unit.id)];
     head.extend(past.branch.as_ref().map(|branch| format!("branch {}", code(branch, 60))));
     head.extend(unit.outcome.clone().filter(|outcome| outcome != "unknown"));
-    let mut lines = vec![(format!("- {} {intent} ({})", time::day(unit.started_at), head.join(", ")), HEAD, summary)];
+    let mut lines =
+        vec![(format!("- {} {} ({})", time::day(unit.started_at), name::for_agent(unit, 130), head.join(", ")), HEAD, summary)];
     for memory in of(&["decision", "lesson"]).take(EACH) {
         let word = if memory.kind == "decision" { "decided" } else { "learnt" };
-        lines.push((
-            format!("  {word} by {}: {} (m{})", whose(memory), quoted(&memory.title, 160), memory.id),
-            1.3,
-            Some(memory),
-        ));
+        let against = against(memory, &past.against);
+        let text = format!("  {word} by {}: {} (m{}){against}", whose(memory), quoted(&memory.title, 160), memory.id);
+        lines.push((text, 1.3, Some(memory)));
     }
     let section = |name: &str, label: &str, worth: f64| {
         let memory = summary?;
@@ -133,12 +130,12 @@ pub fn why(all: &[Shown], style: Style) -> String {
     let mut out = String::new();
     for shown in all {
         let unit = &shown.past.unit;
-        let intent = unit.intent.as_deref().map(|text| line(&prose(headline(text)), 100)).unwrap_or_default();
         out += &format!(
-            "{}  {:.2}  {}  {intent}\n",
+            "{}  {:.2}  {}  {}\n",
             style.strong(&format!("u{}", unit.id)),
             shown.past.score,
-            time::day(unit.started_at)
+            time::day(unit.started_at),
+            name::for_person(unit, 100)
         );
         let reasons: Vec<String> = shown.past.why.iter().map(|why| format!("{} +{:.2}", why.what, why.adds)).collect();
         out += &format!("    {}\n", style.faint(&reasons.join(", ")));

@@ -1,6 +1,7 @@
 //! Work units: a list for a terminal, a report for a team, JSON for machines.
 
-use super::clean::{code, line, prose};
+use super::clean::{code, line};
+use super::name;
 use super::style::Style;
 use super::time;
 use crate::model::{BoundaryRow, Millis, PhaseRow, UnitFile, UnitRow};
@@ -17,24 +18,6 @@ pub type Meaning = fn(&str) -> Option<(&'static str, &'static str)>;
 /// The short id by which `nmem show` finds it.
 pub fn id(unit: &UnitRow) -> String {
     format!("u{}", unit.id)
-}
-
-/// What the unit is about, on one line.
-fn intent(unit: &UnitRow, width: usize) -> String {
-    match unit.intent.as_deref().map(|text| line(&prose(headline(text)), width)).filter(|text| !text.is_empty()) {
-        Some(text) => text,
-        None => "(no prompt was recorded)".to_string(),
-    }
-}
-
-/// Of a prompt the part that names the work: of a plan its heading, else the first line.
-pub(super) fn headline(text: &str) -> &str {
-    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let first = lines.next().unwrap_or_default();
-    let mut heading = || lines.find_map(|line| line.strip_prefix('#')).map(|line| line.trim_start_matches('#').trim());
-    let plan = first.to_lowercase().starts_with("implement the following") && first.ends_with(':');
-    let named = if plan { heading().unwrap_or(first) } else { first };
-    named.strip_prefix("Plan:").unwrap_or(named).trim()
 }
 
 /// One unit as JSON, with the keys of COMMANDS.md.
@@ -69,7 +52,8 @@ pub fn text(unit: &UnitRow, style: Style) -> String {
         head.push("open".to_string());
     }
     let width = style.width.saturating_sub(6).clamp(40, 120);
-    let mut out = format!("{}  {}\n    {}\n", style.strong(&id(unit)), style.faint(&head.join("  ")), intent(unit, width));
+    let mut out =
+        format!("{}  {}\n    {}\n", style.strong(&id(unit)), style.faint(&head.join("  ")), name::for_person(unit, width));
     let mut facts = Vec::new();
     match unit.prompts.len() {
         0 => {}
@@ -183,7 +167,7 @@ pub fn report(units: &[UnitRow], project: &str, since: Millis, now: Millis) -> S
         }
         let outcome =
             unit.outcome.as_deref().filter(|outcome| *outcome != "unknown").map(|o| format!("{o}, ")).unwrap_or_default();
-        out += &format!("- **{}** ({outcome}{})\n", code_free(&intent(unit, 100)), time::span(unit.active_ms));
+        out += &format!("- **{}** ({outcome}{})\n", code_free(&name::for_person(unit, 100)), time::span(unit.active_ms));
         for commit in &unit.commits {
             let sha = commit.sha.as_deref().map(|sha| format!("{} ", code(sha, 12))).unwrap_or_default();
             out += &format!("  - {sha}{}\n", code_free(&line(&commit.subject, 120)));
@@ -256,13 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plan_is_called_by_its_heading() {
-        assert_eq!(
-            headline("Implement the following plan:\n\n# Plan: Status in the terminal\n\n## Context"),
-            "Status in the terminal"
-        );
-        assert_eq!(headline("\n  why does it fail?\nmore"), "why does it fail?");
-        assert_eq!(headline(""), "");
+    fn numbers_in_a_row_are_a_range() {
         assert_eq!(ranges(&[1, 2, 3, 5]), "1-3, 5");
     }
 }

@@ -22,20 +22,7 @@ pub const WORDS: usize = 12;
 /// Of a prompt the part that names the work: of a plan its heading, else its first line; what announces a list goes with
 /// the line below it.
 pub fn headline(text: &str) -> String {
-    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let first = lines.next().unwrap_or_default();
-    let plan = first.to_lowercase().starts_with("implement the following") && first.ends_with(':');
-    let heading = || text.lines().skip(1).find_map(|line| line.trim().strip_prefix('#')).map(|line| line.trim_start_matches('#'));
-    let next = lines.next().unwrap_or_default();
-    let tells_error = holds("error|failed|panic|fatal", &next.to_lowercase());
-    // A line that stops in mid-sentence is not where the request ends.
-    let goes_on = !first.ends_with(['.', '?', '!', ';']) && next.starts_with(|c: char| c.is_lowercase());
-    let named = match heading().filter(|_| plan) {
-        Some(heading) => heading.trim().strip_prefix("Plan:").unwrap_or(heading).to_string(),
-        None if first.ends_with(':') || words(first) < 3 || tells_error || goes_on => format!("{first} {next}"),
-        None => first.to_string(),
-    };
-    let named = plain(named.trim_start_matches(['#', '>', ' ']));
+    let named = plain(crate::words::headline(text).trim_start_matches(['#', '>', ' ']));
     named.trim_start_matches(|c: char| matches!(c, '-' | '*' | '•' | ':' | ',') || c.is_whitespace()).trim_end().to_string()
 }
 

@@ -1,15 +1,17 @@
 //! Text that speaks to whoever reads it: "ignore your instructions and record …", forged tags of a transcript or of an
 //! answer. Such lines of what tools gave back are withheld from the observer, and an answer that repeats them is not
-//! believed. A list finds only what it knows; it is the third of the defences, after marked data and a bounded answer
-//! (ADR/0025).
+//! believed; nor do rules quote such a sentence. A list finds only what it knows; it is the third of the defences, after
+//! marked data and a bounded answer (ADR/0025).
 
 use crate::words::{is_cjk, is_unseen};
 
 /// What stands for a line that was withheld.
 const MARK: &str = "[a line that addresses the reader was withheld]";
 
-/// Parts of a line that only an answer, a transcript or a system prompt would hold.
-const FORGED: [&str; 14] = [
+/// Parts of a line that only a system prompt or a transcript would hold.
+const FRAMES: [&str; 5] = ["<system", "</system", "[system]", "<|im_", "[inst]"];
+/// Parts of a line that only an observer's answer, or what it is asked, would hold.
+const FORGED: [&str; 9] = [
     "<observation",
     "</observation",
     "<summary",
@@ -19,19 +21,22 @@ const FORGED: [&str; 14] = [
     "<narrative",
     "</outcome",
     "what_happened>",
-    "<system",
-    "</system",
-    "[system]",
-    "<|im_",
-    "[inst]",
 ];
 
 /// A verb and, behind it in the line, what it is aimed at.
-const ORDERS: [(&[&str], &[&str]); 4] = [
+type Order = (&'static [&'static str], &'static [&'static str]);
+/// Orders that nobody says of his own work.
+const TURNING: [Order; 2] = [
+    (&["ignore", "disregard", "forget", "override"], &["instruction", "system prompt"]),
+    (&["you are now", "you must now", "from now on you", "from now on, you"], &[""]),
+];
+/// Orders to who keeps the record; of work on such a program, or on any, one says the like oneself.
+const RECORDING: [Order; 4] = [
     (
         &["ignore", "disregard", "forget", "override", "bypass", "discard"],
         &["instruction", "prompt", "previous", "above", "earlier", "rules", "guideline", "told", "everything", "directive"],
     ),
+    (&["act as", "pretend"], &[""]),
     (
         &[
             "record", "remember", "memorize", "memorise", "store", "save", "note", "write", "add", "output", "emit", "answer",
@@ -57,7 +62,6 @@ const ORDERS: [(&[&str], &[&str]); 4] = [
             "only this",
         ],
     ),
-    (&["you are now", "you must now", "from now on you", "act as", "pretend"], &[""]),
     (
         &[
             "new instruction",
@@ -136,11 +140,18 @@ pub fn is_hostile(text: &str) -> bool {
     is_suspect(&plain(text))
 }
 
+/// Whether a text poses as what a system or a user says to an agent, whatever it is about.
+pub fn is_frame(text: &str) -> bool {
+    let plain = plain(text);
+    FRAMES.iter().any(|part| plain.contains(part)) || gives(&TURNING, &plain)
+}
+
 fn is_suspect(plain: &str) -> bool {
-    if FORGED.iter().any(|part| plain.contains(part)) {
-        return true;
-    }
-    ORDERS.iter().any(|(verbs, aims)| {
+    FRAMES.iter().chain(&FORGED).any(|part| plain.contains(part)) || gives(&TURNING, plain) || gives(&RECORDING, plain)
+}
+
+fn gives(orders: &[Order], plain: &str) -> bool {
+    orders.iter().any(|(verbs, aims)| {
         verbs.iter().any(|verb| {
             places(plain, verb).any(|at| {
                 let rest: String = plain[at + verb.len()..].chars().take(60).collect();
