@@ -2,12 +2,14 @@
 //!
 //! `cargo bench --bench recall`: real sessions told to the hooks; for each query what a session would be given that begins
 //! with it, and again with its first three files in play, beside the simple rankings; then LoCoMo through `nmem search`'s own
-//! way. `-- --ablation` drops one route at a time and moves weights. Time and memory are the hook bench's affair. Prints
-//! tables for people and one JSON object as its last line.
+//! way; then what `nmem context` and `nmem search` take in time and memory at up to a million tool uses and 100,000 memories.
+//! `-- --ablation` drops one route at a time and moves weights, `-- --large` measures time and memory alone. Prints tables for
+//! people and one JSON object as its last line.
 
 #![expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a bench prints and reads its own environment")]
 
 mod baselines;
+mod large;
 mod locomo;
 mod score;
 mod sessions;
@@ -25,6 +27,9 @@ use std::path::PathBuf;
 const BUDGETS: [usize; 3] = [2000, 4000, 9000];
 /// Pieces of work among which a block is chosen, as `nmem context` does.
 const RANKED: usize = 16;
+
+/// The query before which about a thousand tool uses are known.
+const SMALL: usize = 5;
 
 /// A query, and what was known when it was asked.
 struct Moment {
@@ -45,6 +50,11 @@ fn main() {
     }
     let world = World::new("recall");
     let told = sessions::told(&world, &folder);
+    let (small, whole) = (told[SMALL].1.clone(), world.keep("whole"));
+    if asked("--large") {
+        println!("\n{}", json!({"bench": "recall", "measured": true, "large": large::run(&world, &small, &whole)}));
+        return;
+    }
     let open = |copy| Store::open(&Files::of(copy, false), PERSON_WAIT).unwrap();
     let moments: Vec<Moment> = told.into_iter().map(|(query, copy)| Moment { query, store: open(copy) }).collect();
     println!("{} queries; recall@5 / MRR / nDCG@5\n", moments.len());
@@ -63,7 +73,8 @@ fn main() {
         }
     }
     let locomo = locomo::run(folder.parent().unwrap());
-    println!("\n{}", json!({"bench": "recall", "measured": true, "sessions": table.json, "locomo": locomo}));
+    let large = large::run(&world, &small, &whole);
+    println!("\n{}", json!({"bench": "recall", "measured": true, "sessions": table.json, "locomo": locomo, "large": large}));
 }
 
 /// The sessions of what a session would be given, in its order.

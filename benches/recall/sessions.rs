@@ -69,7 +69,7 @@ impl Drop for World {
     }
 }
 
-fn millis(time: &Value) -> i64 {
+pub fn millis(time: &Value) -> i64 {
     time.as_str().unwrap().parse::<jiff::Timestamp>().unwrap().as_millisecond()
 }
 

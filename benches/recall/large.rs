@@ -1,0 +1,164 @@
+//! What `context` and `search` cost in time and memory where much is remembered: the bench's own sessions, again and again,
+//! as sessions of one project before them.
+
+use super::sessions::World;
+use nmem::model::Files;
+use nmem::store::{PERSON_WAIT, Store};
+use rusqlite::Connection;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Tool uses and memories, about.
+const SIZES: [(i64, i64); 3] = [(1_000, 0), (100_000, 10_000), (1_000_000, 100_000)];
+const ROUNDS: usize = 9;
+const REQUEST: &str = "can you look at the exporter of session metadata and fix the failing integration test for shadow branches";
+const CASES: [(&str, &[&str]); 7] = [
+    ("context", &["context", "--json"]),
+    ("context --query, four words", &["context", "--json", "--query", "mise run lint fails"]),
+    ("context --query, a sentence", &["context", "--json", "--query", REQUEST]),
+    ("context --file", &["context", "--json", "--file", "cmd/entire/cli/setup.go"]),
+    ("search, four words", &["search", "--json", "mise run lint fails"]),
+    ("search, a sentence", &["search", "--json", REQUEST]),
+    ("search, a slip", &["search", "--json", "sesion metadta"]),
+];
+
+/// Which ids of other tables the columns of a table hold; its own id first.
+const TABLES: [(&str, &[(&str, &str)]); 9] = [
+    ("sessions", &[("id", "sessions"), ("last_prompt_id", "prompts")]),
+    ("prompts", &[("id", "prompts"), ("session_id", "sessions")]),
+    ("tool_uses", &[("id", "tool_uses"), ("session_id", "sessions"), ("prompt_id", "prompts"), ("step_id", "steps")]),
+    ("work_units", &[("id", "work_units"), ("session_id", "sessions")]),
+    ("steps", &[("id", "steps"), ("session_id", "sessions"), ("work_unit_id", "work_units"), ("prompt_id", "prompts")]),
+    ("step_files", &[("step_id", "steps")]),
+    (
+        "memories",
+        &[("id", "memories"), ("session_id", "sessions"), ("work_unit_id", "work_units"), ("superseded_by", "memories")],
+    ),
+    ("memory_files", &[("memory_id", "memories")]),
+    ("memory_concepts", &[("memory_id", "memories")]),
+];
+
+/// Prints the table; returns it as JSON. `small` is a database of about a thousand tool uses, `whole` the one to multiply.
+pub fn run(world: &World, small: &Path, whole: &Path) -> Value {
+    println!("\nTime (median, longest of {ROUNDS}, ms) and memory (peak, MB), whole processes");
+    let mut told = serde_json::Map::new();
+    for (tool_uses, memories) in SIZES {
+        let db = world.db();
+        let _ = std::fs::remove_file(db.with_extension("db-wal"));
+        let _ = std::fs::remove_file(db.with_extension("db-shm"));
+        std::fs::copy(if memories == 0 { small } else { whole }, &db).unwrap();
+        let (uses, known) = multiply(&db, tool_uses, memories);
+        let size = std::fs::metadata(&db).unwrap().len() / 1_000_000;
+        println!("{uses} tool uses, {known} memories, {size} MB");
+        for (name, args) in CASES {
+            let mut runs: Vec<(Duration, u64)> = (0..ROUNDS).map(|_| timed(world, args)).collect();
+            runs.sort();
+            let millis = |at: usize| (runs[at].0.as_secs_f64() * 10_000.0).round() / 10.0;
+            let peak = runs.iter().map(|run| run.1).max().unwrap() as f64 / 1000.0;
+            println!("  {name:30} {:6.1} {:6.1}   {peak:5.1}", millis(ROUNDS / 2), millis(ROUNDS - 1));
+            told.insert(format!("{uses}, {name}"), json!([millis(ROUNDS / 2), millis(ROUNDS - 1), peak]));
+        }
+    }
+    Value::Object(told)
+}
+
+/// Repeats all that stands in a database as earlier sessions of the same project, then its memories up to a number.
+fn multiply(db: &Path, tool_uses: i64, memories: i64) -> (i64, i64) {
+    #[expect(clippy::disallowed_methods, reason = "a bench that makes a database as large as years would")]
+    let conn = Connection::open(db).unwrap();
+    conn.execute_batch("PRAGMA foreign_keys = OFF; PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY; BEGIN").unwrap();
+    let one = |sql: &str| conn.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+    let last = |table: &str| one(&format!("SELECT max(id) FROM {table}"));
+    let first: Vec<(&str, i64)> =
+        TABLES.iter().filter(|(_, ids)| ids[0].0 == "id").map(|(table, _)| (*table, last(table))).collect();
+    let first = |table: &str| first.iter().find(|(name, _)| *name == table).unwrap().1;
+    let copies = (tool_uses / one("SELECT count(*) FROM tool_uses")).max(1);
+    for copy in 1..copies {
+        for (table, ids) in TABLES {
+            let columns = columns(&conn, table);
+            let value = |column: &String| match ids.iter().find(|(name, _)| name == column) {
+                Some((_, of)) => format!("{column} + {}", copy * first(of)),
+                None => match column.as_str() {
+                    "started_at" | "ended_at" | "active_at" | "received_at" | "created_at" => {
+                        format!("{column} - {}", copy * 21_600_000)
+                    }
+                    "agent_session_id" | "platform_prompt_id" | "tool_use_id" | "uuid" => format!("{column} || '-{copy}'"),
+                    _ => column.clone(),
+                },
+            };
+            let values: Vec<String> = columns.iter().map(value).collect();
+            let (into, values) = (columns.join(", "), values.join(", "));
+            let (own, of) = ids[0];
+            conn.execute(&format!("INSERT INTO {table}({into}) SELECT {values} FROM {table} WHERE {own} <= {}", first(of)), [])
+                .unwrap();
+        }
+    }
+    loop {
+        let known = one("SELECT count(*) FROM memories");
+        if known >= memories {
+            break;
+        }
+        let from = last("memories");
+        let columns = columns(&conn, "memories");
+        let value = |column: &String| match column.as_str() {
+            "id" => format!("id + {from}"),
+            "uuid" => "lower(hex(randomblob(16)))".into(),
+            "rule_key" => "NULL".into(),
+            other => other.into(),
+        };
+        let values: Vec<String> = columns.iter().map(value).collect();
+        let (into, values) = (columns.join(", "), values.join(", "));
+        let most = memories - known;
+        conn.execute(&format!("INSERT INTO memories({into}) SELECT {values} FROM memories ORDER BY id LIMIT {most}"), [])
+            .unwrap();
+    }
+    conn.execute_batch("COMMIT").unwrap();
+    let counts = (one("SELECT count(*) FROM tool_uses"), one("SELECT count(*) FROM memories"));
+    drop(conn);
+    let mut store = Store::open(&Files::of(db.to_path_buf(), false), PERSON_WAIT).unwrap();
+    store.rebuild_index(&mut |_, _| {}).unwrap();
+    store.settle_all();
+    counts
+}
+
+fn columns(conn: &Connection, table: &str) -> Vec<String> {
+    let mut statement = conn.prepare(&format!("SELECT name FROM pragma_table_info('{table}')")).unwrap();
+    let names = statement.query_map([], |row| row.get(0)).unwrap();
+    names.map(Result::unwrap).collect()
+}
+
+/// A run of the binary: how long it took, and the most memory that it held, in kB (0 where that can't be asked for).
+fn timed(world: &World, args: &[&str]) -> (Duration, u64) {
+    let begun = Instant::now();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_nmem"));
+    child
+        .args(args)
+        .current_dir(world.project())
+        .env_clear()
+        .envs([("HOME", world.home.to_str().unwrap()), ("PATH", "/usr/bin:/bin")]);
+    let child = child.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let peak = wait(child);
+    (begun.elapsed(), peak)
+}
+
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "nothing in std tells a child's peak of memory")]
+fn wait(child: std::process::Child) -> u64 {
+    // struct rusage of Linux begins with two times of two words each; the fifth word is the peak, in kB.
+    unsafe extern "C" {
+        fn wait4(pid: i32, status: *mut i32, options: i32, usage: *mut [i64; 18]) -> i32;
+    }
+    let (mut status, mut usage) = (0, [0_i64; 18]);
+    // SAFETY: the two pointers are to values of the right size that live through the call.
+    unsafe { wait4(child.id() as i32, &raw mut status, 0, &raw mut usage) };
+    assert_eq!(status, 0, "nmem failed");
+    usage[4] as u64
+}
+
+#[cfg(not(target_os = "linux"))]
+fn wait(mut child: std::process::Child) -> u64 {
+    assert!(child.wait().unwrap().success());
+    0
+}
