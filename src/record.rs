@@ -92,6 +92,7 @@ impl Recorder<'_> {
                 start.client = self.client_pid.map(client::client);
             }
             Happening::SessionEnded { git, .. } => *git = state(),
+            Happening::AboutToEdit { path } => *path = project::relative(path, cwd.as_deref(), self.home()),
             Happening::ToolUsed(tool) => {
                 if let Some(path) = &mut tool.path {
                     let relative = project::relative(path, cwd.as_deref(), self.home());

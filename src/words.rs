@@ -72,14 +72,19 @@ pub fn alike(a: &str, b: &str) -> bool {
 }
 
 /// Words that say nothing about what a text is about.
-const FILLERS: &str = "a an the and or of to in on at for with by from is are was were be been being do does did has have had \
-    what when where who whom which how why that this these those it its i you he she they we my your his her our their me him \
-    them us as about into than then would could should can will may might not no don t please let s need want make sure also \
-    just now there here some any all so if but more other use using used get like look take see know think out up";
+const FILLERS: [&str; 105] = [
+    "a", "an", "the", "and", "or", "of", "to", "in", "on", "at", "for", "with", "by", "from", "is", "are", "was", "were", "be",
+    "been", "being", "do", "does", "did", "has", "have", "had", "what", "when", "where", "who", "whom", "which", "how", "why",
+    "that", "this", "these", "those", "it", "its", "i", "you", "he", "she", "they", "we", "my", "your", "his", "her", "our",
+    "their", "me", "him", "them", "us", "as", "about", "into", "than", "then", "would", "could", "should", "can", "will", "may",
+    "might", "not", "no", "don", "t", "please", "let", "s", "need", "want", "make", "sure", "also", "just", "now", "there",
+    "here", "some", "any", "all", "so", "if", "but", "more", "other", "use", "using", "used", "get", "like", "look", "take",
+    "see", "know", "think", "out", "up",
+];
 
 /// Whether a word, in small letters, says nothing about what a text is about.
 pub fn is_filler(word: &str) -> bool {
-    FILLERS.split(' ').any(|filler| filler == word)
+    FILLERS.contains(&word)
 }
 
 /// Of a prompt the part that names the work: of a plan its heading, else the first line, with the next one where it does not
@@ -102,6 +107,28 @@ pub fn headline(text: &str) -> String {
         }
         None => first.to_string(),
     }
+}
+
+/// Paths and file names in a text: `src/login.rs`, `login.rs:12`, `CLAUDE.md`.
+pub fn files_named(text: &str) -> Vec<&str> {
+    let mut files: Vec<&str> = Vec::new();
+    for word in text.split(|c: char| c.is_whitespace() || matches!(c, '`' | '"' | '\'' | '(' | ')' | ',' | '<' | '>')) {
+        let word = word.split(':').next().unwrap_or(word).trim_end_matches(['.', ';', '!', '?', '*']);
+        let word = word.trim_start_matches("./").trim_start_matches(['@', '*']);
+        let name = word.rsplit('/').next().unwrap_or(word);
+        let is_file = name.rsplit_once('.').is_some_and(|(stem, end)| {
+            !stem.is_empty()
+                && (1..=6).contains(&end.len())
+                && end.chars().all(|c| c.is_ascii_alphanumeric())
+                && end.chars().any(|c| c.is_ascii_alphabetic())
+        });
+        // Abbreviations that are no names.
+        let is_file = is_file && !matches!(word, "e.g" | "i.e");
+        if is_file && word.len() < 300 && !word.contains("//") && !files.contains(&word) {
+            files.push(word);
+        }
+    }
+    files
 }
 
 /// How many letters differ; two neighbours that are swapped count as one (optimal string alignment, after Damerau 1964).
@@ -141,5 +168,11 @@ mod tests {
         {
             assert_eq!((distance(a, b), distance(b, a)), (far, far), "{a} {b}");
         }
+    }
+
+    #[test]
+    fn files_are_found_in_what_people_write() {
+        let text = "look at `src/login.rs:281`, ./a/b.go and CLAUDE.md. Not e.g. this, 1.5 or https://x.example/y.html";
+        assert_eq!(files_named(text), ["src/login.rs", "a/b.go", "CLAUDE.md"]);
     }
 }

@@ -154,6 +154,8 @@ fn a_broken_config_records_nothing_and_the_next_start_says_so() {
       enabled = true  default
       inject = "all"  config file
       context_bytes = 4000  default
+      prompt_bytes = 900  default
+      file_bytes = 700  default
       context.observations = 50  default
       context.summaries = 10  default
       thinking = true  default

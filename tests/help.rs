@@ -518,8 +518,8 @@ fn the_help_of_every_command() {
     Example: nmem trust
 
     By itself such a file can only switch recording off. What else it asks for (inject, context_bytes,
-    ignore, redact, skip_tools, project, enabled = true) counts once it is trusted, until its content
-    changes.
+    prompt_bytes, file_bytes, ignore, redact, skip_tools, project, enabled = true) counts once it is
+    trusted, until its content changes.
     The config file's [[folder]] rules go before it.
     [exit 0]
     "#);

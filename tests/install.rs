@@ -22,7 +22,7 @@ fn settings(world: &World) -> Option<String> {
 fn an_empty_home_gets_a_file_and_loses_it_again() {
     let world = World::new();
     insta::assert_snapshot!(world.nmem(&["install", "claude-code"]).text().replace(env!("CARGO_BIN_EXE_nmem"), "$NMEM"), @"
-    nmem is hooked into claude-code: 9 events in $WORLD/home/.claude/settings.json
+    nmem is hooked into claude-code: 10 events in $WORLD/home/.claude/settings.json
     It records from the next session on. `nmem uninstall` undoes it.
     [exit 0]
     ");
@@ -34,6 +34,9 @@ fn an_empty_home_gets_a_file_and_loses_it_again() {
         ],
         "UserPromptSubmit": [
           { "hooks": [{ "type": "command", "command": "$NMEM record", "timeout": 10 }] }
+        ],
+        "PreToolUse": [
+          { "matcher": "Edit|Write|MultiEdit|NotebookEdit", "hooks": [{ "type": "command", "command": "$NMEM record", "timeout": 10 }] }
         ],
         "PostToolUse": [
           { "hooks": [{ "type": "command", "command": "$NMEM record", "timeout": 10 }] }

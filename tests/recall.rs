@@ -131,6 +131,7 @@ fn a_person_is_told_why() {
       change: "Fields with commas are quoted now" (m4)
       changed `src/export.rs`
     - 2026-11-03 "Write release notes for the customers of version 3" (u4, branch `main`, done)
+      change: "The release notes are written" (m6)
       changed `docs/RELEASE.md`
     - 2026-11-02 "Make the key derivation slower, as the audit wants it" (u3, branch `main`, done)
 
@@ -141,6 +142,7 @@ fn a_person_is_told_why() {
         m4 change Fields with commas are quoted now
     u4  0.30  2026-11-03  Write release notes for the customers of version 3
         recent +0.30
+        m6 change The release notes are written
     u3  0.28  2026-11-02  Make the key derivation slower, as the audit wants it
         recent +0.25, same files as the best +0.03
     [exit 0]

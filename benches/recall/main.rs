@@ -3,7 +3,8 @@
 //! `cargo bench --bench recall`: real sessions told to the hooks; for each query what a session would be given that begins
 //! with it, and again with its first three files in play, beside the simple rankings; then LoCoMo through `nmem search`'s own
 //! way; then what `nmem context` and `nmem search` take in time and memory at up to a million tool uses and 100,000 memories.
-//! `-- --ablation` drops one route at a time and moves weights, `-- --large` measures time and memory alone. Prints tables for
+//! `-- --ablation` drops one route at a time and moves weights, `-- --prompts` asks only when hooks speak at a prompt, `-- --large`
+//! measures time and memory alone. Prints tables for
 //! people and one JSON object as its last line.
 
 #![expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a bench prints and reads its own environment")]
@@ -11,6 +12,7 @@
 mod baselines;
 mod large;
 mod locomo;
+mod prompts;
 mod score;
 mod sessions;
 
@@ -48,6 +50,10 @@ fn main() {
         println!("{}", json!({"bench": "recall", "measured": false}));
         return;
     }
+    if asked("--prompts") {
+        println!("\n{}", json!({"bench": "recall", "measured": true, "prompts": prompts::run(folder.parent().unwrap())}));
+        return;
+    }
     let world = World::new("recall");
     let told = sessions::told(&world, &folder);
     let (small, whole) = (told[SMALL].1.clone(), world.keep("whole"));
@@ -73,8 +79,12 @@ fn main() {
         }
     }
     let locomo = locomo::run(folder.parent().unwrap());
+    let prompts = prompts::run(folder.parent().unwrap());
     let large = large::run(&world, &small, &whole);
-    println!("\n{}", json!({"bench": "recall", "measured": true, "sessions": table.json, "locomo": locomo, "large": large}));
+    println!(
+        "\n{}",
+        json!({"bench": "recall", "measured": true, "sessions": table.json, "locomo": locomo, "prompts": prompts, "large": large})
+    );
 }
 
 /// The sessions of what a session would be given, in its order.

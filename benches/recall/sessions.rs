@@ -37,8 +37,8 @@ impl World {
         self.home.join(".local/share/nmem/nmem.db")
     }
 
-    /// Sends one event through the built binary, as a hook would.
-    pub fn hook(&self, session: &str, mut payload: Value, at: i64) {
+    /// Sends one event through the built binary, as a hook would; returns what it answers.
+    pub fn hook(&self, session: &str, mut payload: Value, at: i64) -> String {
         payload["session_id"] = json!(session);
         payload["cwd"] = json!(self.project());
         let text = payload.to_string().replace("/srv/cli/", &format!("{}/", self.project().display()));
@@ -47,11 +47,13 @@ impl World {
             .env_clear()
             .envs([("HOME", self.home.to_str().unwrap()), ("PATH", "/usr/bin:/bin"), ("NMEM_NOW", &at.to_string())])
             .stdin(Stdio::piped())
-            .stdout(Stdio::null())
+            .stdout(Stdio::piped())
             .spawn()
             .unwrap();
         child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
-        assert!(child.wait().unwrap().success());
+        let done = child.wait_with_output().unwrap();
+        assert!(done.status.success());
+        String::from_utf8(done.stdout).unwrap()
     }
 
     /// A copy of what is known now, with its log written back.

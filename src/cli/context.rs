@@ -1,7 +1,7 @@
 //! `nmem context`: the SessionStart hook, and in a terminal the same view for a person.
 
 use super::stdin::{self, Stdin};
-use super::{Place, ProjectArgument, hook, off, open, output, record};
+use super::{Place, ProjectArgument, hook, moments, off, open, output, record};
 use crate::config::{CONTEXT_BYTES_MAX, Config, Inject, environment};
 use crate::model::{MemoryRow, Millis, Recalled, TokenStats};
 use crate::platforms::intake::{self, Intake};
@@ -90,7 +90,7 @@ pub fn run(args: &Arguments) -> Result<()> {
     }
     let branch = project::git::state_at(&folder, config.home.as_deref()).and_then(|state| state.branch);
     let recalled = match (&store, &place.row) {
-        (Some(store), Some(row)) => recall::at_start(store, row.id, (None, branch.as_deref()), record::most(&config), now)?,
+        (Some(store), Some(row)) => recall::at_start(store, row.id, (None, branch.as_deref()), moments::most(&config), now)?,
         _ => Recalled::default(),
     };
     // What an agent would be given, and why it would be given nothing.

@@ -5,6 +5,7 @@ use crate::config::{self, environment};
 use crate::doctor::Finding;
 use crate::error::Failure;
 use crate::files;
+use crate::platforms::claude::HOOKS;
 use crate::platforms::settings::{self, Hook};
 use crate::project;
 use anyhow::{Context, Result};
@@ -61,20 +62,6 @@ enum Scope {
     Project,
 }
 
-/// The events that are subscribed, what answers them and for how long, in seconds (ADR/0004). SessionEnd needs a timeout
-/// of its own: without one the client gives it 1.5 s.
-const CLAUDE_CODE: [(&str, &str, u32); 9] = [
-    ("SessionStart", "context", 10),
-    ("UserPromptSubmit", "record", 10),
-    ("PostToolUse", "record", 10),
-    ("PostToolUseFailure", "record", 10),
-    ("SubagentStop", "record", 10),
-    ("PreCompact", "record", 10),
-    ("Stop", "record", 30),
-    ("StopFailure", "record", 10),
-    ("SessionEnd", "record", 10),
-];
-
 /// Bytes of a settings file that are read.
 const SETTINGS_BYTES: u64 = 4 << 20;
 
@@ -84,10 +71,7 @@ pub fn install(args: &InstallArguments) -> Result<()> {
         let PlatformArgument::ClaudeCode = platform;
         let file = settings_file(&args.place)?;
         let program = program(args.place.scope)?;
-        let hooks: Vec<Hook> = CLAUDE_CODE
-            .iter()
-            .map(|&(event, verb, timeout)| Hook { event, command: format!("{program} {verb}"), timeout })
-            .collect();
+        let hooks: Vec<Hook> = HOOKS.iter().map(|hook| hook.with(format!("{program} {}", hook.verb))).collect();
         let before = read(&file)?;
         let text = before.clone().unwrap_or_default();
         // Hooks of a binary that has moved are ours as well: they are replaced, not doubled.
@@ -116,7 +100,7 @@ pub fn install(args: &InstallArguments) -> Result<()> {
         let kept = if before.is_some() { format!("\nThe file as it was: {}", backup(&file).display()) } else { String::new() };
         output::say(&format!(
             "nmem is hooked into claude-code: {} events in {}{kept}\nIt records from the next session on. `nmem uninstall{}` undoes it.",
-            CLAUDE_CODE.len(),
+            HOOKS.len(),
             file.display(),
             if args.place.scope == Scope::Project { " --scope project" } else { "" }
         ))?;
@@ -189,7 +173,7 @@ pub fn examine(folder: &Path) -> Result<Vec<Finding>> {
             continue;
         };
         let ours = |event: &str| settings::commands(&value, event).into_iter().find(|c| is_ours(c));
-        let commands: Vec<(&str, Option<String>)> = CLAUDE_CODE.iter().map(|&(event, ..)| (event, ours(event))).collect();
+        let commands: Vec<(&str, Option<String>)> = HOOKS.iter().map(|hook| (hook.event, ours(hook.event))).collect();
         let missing: Vec<&str> = commands.iter().filter(|(_, c)| c.is_none()).map(|(event, _)| *event).collect();
         if missing.len() == commands.len() {
             continue;
@@ -238,12 +222,9 @@ fn gone(command: &str) -> Option<String> {
 /// Whether adding today's hooks to the copy gives the file as it stands.
 fn is_undone_by(text: &str, kept: &str) -> bool {
     let Ok(value) = settings::checked(text) else { return false };
-    let hooks: Vec<Hook> = CLAUDE_CODE
+    let hooks: Vec<Hook> = HOOKS
         .iter()
-        .filter_map(|&(event, _, timeout)| {
-            let command = settings::commands(&value, event).into_iter().find(|c| is_ours(c))?;
-            Some(Hook { event, command, timeout })
-        })
+        .filter_map(|hook| Some(hook.with(settings::commands(&value, hook.event).into_iter().find(|c| is_ours(c))?)))
         .collect();
     settings::add(kept, &hooks).is_ok_and(|again| again == text)
 }

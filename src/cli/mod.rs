@@ -12,6 +12,7 @@ mod forget;
 mod hook;
 mod install;
 mod memory;
+mod moments;
 mod observe;
 mod off;
 mod output;

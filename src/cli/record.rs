@@ -1,18 +1,16 @@
 //! `nmem record`: takes one hook event. Answers a session's start, and nothing else.
 
 use super::hook::{log_at, log_error, recorder, redactor};
+use super::moments;
 use super::observe;
 use super::stdin::Stdin;
-use crate::config::{self, Config, Inject, environment};
+use crate::config::{self, Config, environment};
 use crate::distil::Distiller;
-use crate::model::{Event, Happening, LogLevel, Millis, Platform, StartSource};
+use crate::model::{Event, Happening, LogLevel, Millis, Moment, Platform};
 use crate::platforms::intake::{self, Intake};
 use crate::platforms::{self, Answer, Surroundings};
 use crate::project;
-use crate::recall;
 use crate::record::Recorder;
-use crate::render;
-use crate::render::context::{ForAgent, Occasion, for_agent};
 use crate::store::{self, Store, spool};
 use anyhow::Result;
 use serde_json::Value;
@@ -80,7 +78,7 @@ pub fn handle(platform: Option<Platform>, payload: &Value, mended: bool) -> Resu
             log_error(&format!("nothing is recorded: {error:#}"));
             let starts = payload["hook_event_name"] == "SessionStart";
             let message = Some(format!("nmem does not record: {error:#}. Mend it, then see `nmem status`."));
-            return Ok(platforms::encode_session_start(platform, &Answer { context: None, message }).filter(|_| starts));
+            return Ok(platforms::encode(platform, Moment::Start, &Answer { context: None, message }).filter(|_| starts));
         }
     };
     if !config.enabled.value {
@@ -94,6 +92,7 @@ pub fn handle(platform: Option<Platform>, payload: &Value, mended: bool) -> Resu
     let recorder = recorder(&config, &redactor);
     match platforms::decode(platform, payload, &around) {
         Ok(Some(event)) if recorder.is_off(&event, now) => Ok(None),
+        Ok(Some(event)) if matches!(event.what, Happening::AboutToEdit { .. }) => moments::at_file(&recorder, event, now),
         Ok(Some(event)) => store(&recorder, event, now),
         Ok(None) => Ok(None),
         Err(reason) => anyhow::bail!("a payload was not stored: {reason}"),
@@ -122,16 +121,18 @@ fn store(recorder: &Recorder, event: Event, now: Millis) -> Result<Option<String
         }
         store
     });
-    let Happening::SessionStarted(start) = &event.what else {
-        stored.into_iter().for_each(Store::leave);
-        return Ok(None);
-    };
-    let note = observe::note(config, stored.as_ref().ok());
-    let answer = match stored {
-        Ok(store) => answer(config, &store, &event, start.source, now)?,
-        Err(problem) => Answer { context: None, message: Some(format!("nmem: {problem}. See `nmem status`.")) },
-    };
-    Ok(platforms::encode_session_start(event.platform, &with_notes(config, answer, note)))
+    match (&event.what, stored) {
+        (Happening::SessionStarted(start), stored) => moments::at_start(config, stored, &event, start.source, now),
+        (Happening::Prompted { text }, Ok(mut store)) => {
+            let answer = moments::at_prompt(config, &mut store, &event, text, now);
+            store.leave();
+            answer
+        }
+        (_, stored) => {
+            stored.into_iter().for_each(Store::leave);
+            Ok(None)
+        }
+    }
 }
 
 /// Draws memories where a turn, a session or a conversation ends, and at a start from what others left. The event is safe
@@ -178,70 +179,4 @@ fn trim(config: &Config, store: &mut Store, now: Millis) {
     {
         log_error(&format!("old tool uses were not trimmed: {error:#}"));
     }
-}
-
-/// Adds what the person should know at a session's start, whatever else is said.
-fn with_notes(config: &Config, mut answer: Answer, note: Option<String>) -> Answer {
-    let files = &config.files.value;
-    let mut notes: Vec<String> = answer.message.take().into_iter().chain(note).collect();
-    let lost = spool::lost(files);
-    if lost > 0 {
-        notes.push(format!("nmem: {lost} events were lost, since neither the database nor any other place could be written."));
-        spool::losses_were_told(files);
-    }
-    if !config.unknown.is_empty() {
-        notes.push(format!("nmem: {} in {} are no settings that it knows.", config.unknown.join(", "), config.file.display()));
-    }
-    let waiting: Vec<&str> = config.wishes.iter().flat_map(|w| w.waiting()).collect();
-    if !waiting.is_empty() {
-        notes.push(format!("nmem: this project's .nmem.toml asks for {}; `nmem trust` shows it.", waiting.join(", ")));
-    }
-    Answer { message: Some(notes.join(" ")).filter(|n| !n.is_empty()), ..answer }
-}
-
-/// What a session that starts is told.
-fn answer(config: &Config, store: &Store, event: &Event, source: StartSource, now: Millis) -> Result<Answer> {
-    // The conversation of a resumed or forked session still holds what it was told at its start.
-    if config.inject.value == Inject::None || matches!(source, StartSource::Resume | StartSource::Fork) {
-        return Ok(Answer::default());
-    }
-    let budget = config.context_bytes.value;
-    let branch = match &event.what {
-        Happening::SessionStarted(start) => start.git.as_ref().and_then(|git| git.branch.as_deref()),
-        _ => None,
-    };
-    let (recalled, occasion, first) = if source == StartSource::Compact {
-        (recall::after_compaction(store, (event.platform, &event.session), now)?, Occasion::Compacted, None)
-    } else {
-        let row = store.project_of(event.platform, &event.session)?;
-        let Some(row) = row else { return Ok(Answer::default()) };
-        let first = store.session_count(row.id)? <= 1;
-        (recall::at_start(store, row.id, (Some(&event.session), branch), most(config), now)?, Occasion::Start, Some(first))
-    };
-    let given = for_agent(occasion, &recalled, budget);
-    let message = first.and_then(|first| message(config, &given, first));
-    Ok(Answer { context: Some(given.text).filter(|t| !t.is_empty()), message })
-}
-
-/// What a session's start is told at most.
-pub fn most(config: &Config) -> recall::Most {
-    recall::Most { observations: config.observations.value, summaries: config.summaries.value }
-}
-
-/// One line for the person: a project's first session says what is recorded, where, and how to switch it off.
-fn message(config: &Config, given: &ForAgent, first: bool) -> Option<String> {
-    if first {
-        let leaves = match config.llm.destination() {
-            None => "nothing leaves this machine".to_string(),
-            Some(model) => format!("parts of it are sent to {model}, as [llm] in {} says", config.file.display()),
-        };
-        return Some(format!(
-            "nmem records prompts, tool calls and closing messages of this project in {}, secrets redacted; {leaves}. \
-             `nmem off` stops it, `nmem forget` takes back.",
-            config.files.value.db.display()
-        ));
-    }
-    let told = render::count(given.shown.len() as i64, "memory", "memories");
-    (!given.text.is_empty())
-        .then(|| format!("nmem reminded the agent of {told} ({} bytes). See `nmem context`.", given.text.len()))
 }

@@ -4,17 +4,20 @@ use super::{ProjectArgument, hook, off, output};
 use crate::config::llm::When;
 use crate::config::{Config, environment};
 use crate::log;
-use crate::model::{Counts, Files, LastEvent, Millis, Spend, Spent};
+use crate::model::{Counts, Files, Given, LastEvent, Millis, Moment, Spend, Spent};
 use crate::render::clean::line;
 use crate::render::{count, time};
 use crate::store::{self, PERSON_WAIT, Store, spool};
 use anyhow::Result;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fs;
 
 /// Errors that are shown.
 const ERRORS: usize = 5;
 const DAY: Millis = 86_400_000;
+/// Days for which it is told what agents were given.
+const GIVEN: Millis = 30;
 
 /// Show what is stored, what waits and what went wrong
 #[derive(Debug, clap::Args)]
@@ -33,6 +36,7 @@ struct Stored {
     counts: Counts,
     last: Vec<LastEvent>,
     models: Models,
+    given: BTreeMap<Moment, Given>,
     problem: Option<String>,
 }
 
@@ -72,7 +76,7 @@ pub fn run(args: &Arguments) -> Result<()> {
                 "version": env!("CARGO_PKG_VERSION"), "database": files.db, "bytes": bytes, "problem": stored.problem,
                 "counts": {"projects": stored.counts.projects, "sessions": stored.counts.sessions, "prompts": stored.counts.prompts, "tool_uses": stored.counts.tool_uses, "work_units": stored.counts.work_units, "memories": stored.counts.memories},
                 "last_event": last, "spool": {"waiting": spool::waiting(files), "rejected": spool::rejected(files), "lost": spool::lost(files)}, "errors": errors,
-                "queue": stored.models.waiting, "spend": spend(&config, &stored.models),
+                "given": given_json(&stored.given), "queue": stored.models.waiting, "spend": spend(&config, &stored.models),
                 "off": switched_off, "notes": wishes,
                 "settings": settings, "unknown_settings": config.unknown,
             })
@@ -130,6 +134,12 @@ pub fn run(args: &Arguments) -> Result<()> {
         out += &format!("\n{}  none now\n", style.strong("model"));
     }
     for said in models(&config, &stored.models, now) {
+        out += &format!("  {said}\n");
+    }
+    if !stored.given.is_empty() {
+        out += &format!("\n{}  to agents in the last {GIVEN} days\n", style.strong("given"));
+    }
+    for said in given(&stored.given) {
         out += &format!("  {said}\n");
     }
     out += &format!("\n{}  {}\n", style.strong("settings"), config.file.display());
@@ -210,7 +220,29 @@ fn counted(store: &Store) -> Result<Stored> {
         waiting: store.model_queue(None, None, now)?.len(),
         paused_until: store.paused_until(now)?,
     };
-    Ok(Stored { counts: store.counts()?, last: store.last_events()?, models, problem: None })
+    let given = store.given_since(None, now - GIVEN * DAY)?;
+    Ok(Stored { counts: store.counts()?, last: store.last_events()?, models, given, problem: None })
+}
+
+/// What agents were given lately, and what of it they used.
+fn given(given: &BTreeMap<Moment, Given>) -> Vec<String> {
+    let told = |(moment, given): (&Moment, &Given)| {
+        let when = match moment {
+            Moment::Start => "as a session began",
+            Moment::Compaction => "after a compaction",
+            Moment::Prompt => "at a prompt",
+            Moment::File => "before a file was changed",
+        };
+        let Given { times, bytes, items, used } = *given;
+        let things = count(items, "thing", "things");
+        format!("{when}: {}, {bytes} bytes, {things}; the agent then used {used}", count(times, "time", "times"))
+    };
+    given.iter().map(told).collect()
+}
+
+fn given_json(given: &BTreeMap<Moment, Given>) -> Value {
+    let one = |given: &Given| json!({"times": given.times, "bytes": given.bytes, "items": given.items, "used": given.used});
+    given.iter().map(|(moment, given)| (moment.name().to_string(), one(given))).collect::<serde_json::Map<_, _>>().into()
 }
 
 /// What is asked, what that costs, what waits, and what is in the way; nothing where no model was ever named.
@@ -274,6 +306,8 @@ fn settings(config: &Config) -> Vec<(&'static str, Value, String)> {
         ("enabled", json!(config.enabled.value), config.enabled.source.to_string()),
         ("inject", json!(config.inject.value.name()), config.inject.source.to_string()),
         ("context_bytes", json!(config.context_bytes.value), config.context_bytes.source.to_string()),
+        ("prompt_bytes", json!(config.prompt_bytes.value), config.prompt_bytes.source.to_string()),
+        ("file_bytes", json!(config.file_bytes.value), config.file_bytes.source.to_string()),
         ("context.observations", json!(config.observations.value), config.observations.source.to_string()),
         ("context.summaries", json!(config.summaries.value), config.summaries.source.to_string()),
         ("thinking", json!(config.thinking.value), config.thinking.source.to_string()),

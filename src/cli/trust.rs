@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// Show what a repository's .nmem.toml asks for, and let it
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem trust\n\nBy itself such a file can only switch recording off. What else it asks for (inject, context_bytes,\nignore, redact, skip_tools, project, enabled = true) counts once it is trusted, until its content changes.\nThe config file's [[folder]] rules go before it."
+    after_help = "Example: nmem trust\n\nBy itself such a file can only switch recording off. What else it asks for (inject, context_bytes,\nprompt_bytes, file_bytes, ignore, redact, skip_tools, project, enabled = true) counts once it is trusted, until its content changes.\nThe config file's [[folder]] rules go before it."
 )]
 pub struct Arguments {
     #[command(flatten)]

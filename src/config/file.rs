@@ -41,12 +41,9 @@ pub fn set(config: &mut Config, key: &str, value: &toml::Value, source: Source) 
         "enabled" => config.enabled = Setting { value: boolean(key, value)?, source },
         "thinking" => config.thinking = Setting { value: boolean(key, value)?, source },
         "inject" => config.inject = Setting { value: inject(key, value)?, source },
-        "context_bytes" => {
-            let bytes =
-                value.as_integer().and_then(|n| usize::try_from(n).ok()).filter(|n| (500..=CONTEXT_BYTES_MAX).contains(n));
-            config.context_bytes =
-                Setting { value: bytes.ok_or_else(|| wrong(key, "a number from 500 to 9000", value))?, source };
-        }
+        "context_bytes" => config.context_bytes = Setting { value: context_bytes(key, value)?, source },
+        "prompt_bytes" => config.prompt_bytes = Setting { value: moment_bytes(key, value)?, source },
+        "file_bytes" => config.file_bytes = Setting { value: moment_bytes(key, value)?, source },
         "language" => {
             let tag = value.as_str().filter(|tag| is_language(tag));
             let tag = tag.ok_or_else(|| wrong(key, "\"auto\", or a tag such as \"de\" or \"pt-BR\"", value))?;
@@ -123,6 +120,18 @@ pub fn boolean(key: &str, value: &toml::Value) -> Result<bool, Wrong> {
 /// A string.
 pub fn text(key: &str, value: &toml::Value) -> Result<String, Wrong> {
     value.as_str().map(String::from).ok_or_else(|| wrong(key, "a string", value))
+}
+
+/// Bytes that a session's start is given.
+pub fn context_bytes(key: &str, value: &toml::Value) -> Result<usize, Wrong> {
+    let bytes = value.as_integer().and_then(|n| usize::try_from(n).ok()).filter(|n| (500..=CONTEXT_BYTES_MAX).contains(n));
+    bytes.ok_or_else(|| wrong(key, "a number from 500 to 9000", value))
+}
+
+/// Bytes that are given in the middle of work.
+pub fn moment_bytes(key: &str, value: &toml::Value) -> Result<usize, Wrong> {
+    let bytes = value.as_integer().and_then(|n| usize::try_from(n).ok()).filter(|n| *n == 0 || (300..=4000).contains(n));
+    bytes.ok_or_else(|| wrong(key, "0 for silence, or a number from 300 to 4000", value))
 }
 
 /// How much agents are given.

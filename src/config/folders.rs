@@ -1,6 +1,6 @@
 //! The user's rules for folders: `[[folder]]` in the config file, of which the first that matches counts.
 
-use super::file::{Wrong, boolean, inject, text};
+use super::file::{Wrong, boolean, context_bytes, inject, moment_bytes, text};
 use super::llm::provider;
 use super::{Inject, Setting, Source};
 use crate::model::Provider;
@@ -13,6 +13,9 @@ pub struct Rule {
     pub pattern: String,
     pub enabled: Option<bool>,
     pub inject: Option<Inject>,
+    pub context_bytes: Option<usize>,
+    pub prompt_bytes: Option<usize>,
+    pub file_bytes: Option<usize>,
     /// The project's name, set by hand.
     pub project: Option<String>,
     pub database: Option<PathBuf>,
@@ -30,6 +33,9 @@ impl Rule {
                 "match" => rule.pattern = expanded(&text(key, value)?, home),
                 "enabled" => rule.enabled = Some(boolean(key, value)?),
                 "inject" => rule.inject = Some(inject(key, value)?),
+                "context_bytes" => rule.context_bytes = Some(context_bytes(key, value)?),
+                "prompt_bytes" => rule.prompt_bytes = Some(moment_bytes(key, value)?),
+                "file_bytes" => rule.file_bytes = Some(moment_bytes(key, value)?),
                 "project" => rule.project = Some(text(key, value)?).filter(|name| !name.trim().is_empty()),
                 "database" => rule.database = Some(PathBuf::from(expanded(&text(key, value)?, home))),
                 "provider" => rule.provider = Some(provider(key, value)?),

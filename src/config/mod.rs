@@ -98,6 +98,9 @@ pub struct Config {
     pub inject: Setting<Inject>,
     /// Bytes given to an agent at a session's start.
     pub context_bytes: Setting<usize>,
+    /// Bytes given at a prompt, and before a file is changed; 0: nothing is said then.
+    pub prompt_bytes: Setting<usize>,
+    pub file_bytes: Setting<usize>,
     /// Observations, and summaries of pieces of work, that a session's start is told at most (`[context]`); the room may
     /// hold fewer.
     pub observations: Setting<usize>,
@@ -200,6 +203,8 @@ impl Config {
             enabled: Setting::default(true),
             inject: Setting::default(Inject::All),
             context_bytes: Setting::default(4000),
+            prompt_bytes: Setting::default(900),
+            file_bytes: Setting::default(700),
             observations: Setting::default(50),
             summaries: Setting::default(10),
             skip_tools: Setting::default(SKIP_TOOLS.map(String::from).to_vec()),
@@ -231,6 +236,9 @@ impl Config {
         if let Some(rule) = self.rule(folder).cloned() {
             rule.put(&rule.enabled, &mut self.enabled);
             rule.put(&rule.inject, &mut self.inject);
+            rule.put(&rule.context_bytes, &mut self.context_bytes);
+            rule.put(&rule.prompt_bytes, &mut self.prompt_bytes);
+            rule.put(&rule.file_bytes, &mut self.file_bytes);
             rule.put(&rule.project.clone().map(Some), &mut self.project);
             rule.put(&rule.provider, &mut self.llm.provider);
             if let Some(db) = rule.database.clone().filter(|_| !matches!(self.files.source, Source::Environment(_))) {

@@ -14,7 +14,8 @@ const LEVELS: usize = 24;
 /// Keys that count by themselves.
 const BY_ITSELF: [&str; 3] = ["enabled", "language", "domain"];
 /// Keys that a trusted file may set.
-pub const WITH_TRUST: [&str; 7] = ["enabled", "inject", "context_bytes", "skip_tools", "ignore", "redact", "project"];
+pub const WITH_TRUST: [&str; 9] =
+    ["enabled", "inject", "context_bytes", "prompt_bytes", "file_bytes", "skip_tools", "ignore", "redact", "project"];
 
 /// A repository's file, as it was found.
 #[derive(Clone, Debug)]

@@ -64,6 +64,10 @@ pub enum Happening {
     /// A prompt that begins with `#nomem`: of it and its turn nothing is kept, and so nothing is here.
     Muted,
     ToolUsed(Box<ToolUse>),
+    /// A file is about to be changed. A question, and nothing to store.
+    AboutToEdit {
+        path: String,
+    },
     /// A tool on the skip list that nevertheless says how the task list stands.
     TasksChanged(TaskChange),
     TurnEnded {

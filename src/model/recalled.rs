@@ -52,6 +52,8 @@ pub struct Past {
     pub memories: Vec<MemoryRow>,
     /// Of these: which is contradicted by which newer one, by their ids.
     pub against: HashMap<i64, i64>,
+    /// It is clearly relevant: enough to be told at a prompt unasked (ADR/0030).
+    pub clear: bool,
 }
 
 /// A reason, and what it adds to a score.
@@ -84,6 +86,49 @@ pub struct Turn {
 pub struct Made {
     pub sha: Option<String>,
     pub subject: String,
+}
+
+/// When an agent is given something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Moment {
+    /// A session begins.
+    Start,
+    /// It goes on with its conversation cut away.
+    Compaction,
+    /// The user asks for something.
+    Prompt,
+    /// The agent is about to change a file.
+    File,
+}
+
+impl Moment {
+    /// All of them, as a session comes to them.
+    pub const ALL: [Moment; 4] = [Moment::Start, Moment::Compaction, Moment::Prompt, Moment::File];
+
+    /// The word that is stored and shown.
+    pub fn name(self) -> &'static str {
+        match self {
+            Moment::Start => "start",
+            Moment::Compaction => "compaction",
+            Moment::Prompt => "prompt",
+            Moment::File => "file",
+        }
+    }
+
+    /// The moment of a word.
+    pub fn from_name(name: &str) -> Option<Moment> {
+        Moment::ALL.into_iter().find(|moment| moment.name() == name)
+    }
+}
+
+/// What agents were given at one kind of moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Given {
+    pub times: i64,
+    pub bytes: i64,
+    /// Memories and pieces of work, and those of them that were used.
+    pub items: i64,
+    pub used: i64,
 }
 
 /// What remembering saves (the observation protocol): tokens to read what is given, and tokens that finding it out cost.

@@ -67,6 +67,7 @@ impl Texts for Event {
                 git_texts(&mut start.git, visit);
             }
             Happening::Prompted { text } => visit(text, PROMPT),
+            Happening::AboutToEdit { path } => visit(path, NAME),
             Happening::Muted | Happening::Compacting => {}
             Happening::ToolUsed(tool) => tool.texts(visit),
             Happening::TasksChanged(change) => change.texts(visit),

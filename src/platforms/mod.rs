@@ -9,7 +9,7 @@ pub mod settings;
 mod slimmer;
 pub mod transcript;
 
-use crate::model::{Event, Millis, Platform};
+use crate::model::{Event, Millis, Moment, Platform};
 use serde_json::{Value, json};
 
 /// What decoding needs to know of this run.
@@ -36,16 +36,21 @@ pub struct Answer {
     pub message: Option<String>,
 }
 
-/// Writes the answer as the platform accepts it for a session's start; `None` where there is nothing to say: then
-/// nothing may be printed.
-pub fn encode_session_start(platform: Platform, answer: &Answer) -> Option<String> {
+/// Writes the answer to a session's start, a prompt, or a file that is about to be changed, as the platform accepts it;
+/// `None` where there is nothing to say: then nothing may be printed.
+pub fn encode(platform: Platform, moment: Moment, answer: &Answer) -> Option<String> {
     let Platform::ClaudeCode = platform;
+    let event = match moment {
+        Moment::Start | Moment::Compaction => "SessionStart",
+        Moment::Prompt => "UserPromptSubmit",
+        Moment::File => "PreToolUse",
+    };
     let mut json = serde_json::Map::new();
     if let Some(message) = &answer.message {
         json.insert("systemMessage".into(), json!(message));
     }
     if let Some(context) = &answer.context {
-        json.insert("hookSpecificOutput".into(), json!({"hookEventName": "SessionStart", "additionalContext": context}));
+        json.insert("hookSpecificOutput".into(), json!({"hookEventName": event, "additionalContext": context}));
     }
     (!json.is_empty()).then(|| Value::Object(json).to_string())
 }

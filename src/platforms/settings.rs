@@ -10,6 +10,8 @@ use std::ops::Range;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hook {
     pub event: &'static str,
+    /// The tools that the event is about.
+    pub matcher: Option<&'static str>,
     pub command: String,
     /// Seconds.
     pub timeout: u32,
@@ -66,8 +68,9 @@ pub fn checked(text: &str) -> Result<Value, NotEditable> {
 fn add_one(text: &str, hook: &Hook) -> Result<String, NotEditable> {
     let command = Value::from(hook.command.as_str());
     let Hook { event, timeout, .. } = hook;
+    let matcher = hook.matcher.map(|tools| format!("\"matcher\": {}, ", Value::from(tools))).unwrap_or_default();
     let handler = format!("{{ \"type\": \"command\", \"command\": {command}, \"timeout\": {timeout} }}");
-    let group = format!("{{ \"hooks\": [{handler}] }}");
+    let group = format!("{{ {matcher}\"hooks\": [{handler}] }}");
     let top = object_at(text, 0);
     let Some(hooks) = member(text, &top, "hooks") else {
         return Ok(insert(
@@ -252,7 +255,9 @@ mod tests {
     use proptest::prelude::*;
 
     fn hooks() -> Vec<Hook> {
-        ["SessionStart", "PostToolUse"].map(|event| Hook { event, command: "/bin/nmem record".into(), timeout: 10 }).to_vec()
+        ["SessionStart", "PostToolUse"]
+            .map(|event| Hook { event, matcher: None, command: "/bin/nmem record".into(), timeout: 10 })
+            .to_vec()
     }
 
     fn ours(command: &str) -> bool {

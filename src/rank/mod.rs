@@ -9,4 +9,4 @@ mod terms;
 
 pub use contradiction::{contradicted, side_by_side};
 pub use route::{Kin, Moment, Reason, Route, Scored, Trace, Weights, alike_by_files, fuse, with_kin};
-pub use terms::{Term, branch_terms, files_named, is_topic, terms};
+pub use terms::{Term, branch_terms, is_topic, terms};

@@ -42,28 +42,6 @@ pub fn is_topic(branch: &str) -> bool {
     !TRUNKS.contains(&branch)
 }
 
-/// Paths and file names in a text: `src/login.rs`, `login.rs:12`, `CLAUDE.md`.
-pub fn files_named(text: &str) -> Vec<&str> {
-    let mut files: Vec<&str> = Vec::new();
-    for word in text.split(|c: char| c.is_whitespace() || matches!(c, '`' | '"' | '\'' | '(' | ')' | ',' | '<' | '>')) {
-        let word = word.split(':').next().unwrap_or(word).trim_end_matches(['.', ';', '!', '?', '*']);
-        let word = word.trim_start_matches("./").trim_start_matches(['@', '*']);
-        let name = word.rsplit('/').next().unwrap_or(word);
-        let is_file = name.rsplit_once('.').is_some_and(|(stem, end)| {
-            !stem.is_empty()
-                && (1..=6).contains(&end.len())
-                && end.chars().all(|c| c.is_ascii_alphanumeric())
-                && end.chars().any(|c| c.is_ascii_alphabetic())
-        });
-        // Abbreviations that are no names.
-        let is_file = is_file && !matches!(word, "e.g" | "i.e");
-        if is_file && word.len() < 300 && !word.contains("//") && !files.contains(&word) {
-            files.push(word);
-        }
-    }
-    files
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,11 +51,5 @@ mod tests {
         assert_eq!(terms("Can you please fix parseHookInput in the login?"), ["fix", "parse", "hook", "input", "login"]);
         assert_eq!(branch_terms("dev1/improve-commit-link-prompt"), ["improve", "commit", "link", "prompt"]);
         assert!(branch_terms("main").is_empty());
-    }
-
-    #[test]
-    fn files_are_found_in_what_people_write() {
-        let text = "look at `src/login.rs:281`, ./a/b.go and CLAUDE.md. Not e.g. this, 1.5 or https://x.example/y.html";
-        assert_eq!(files_named(text), ["src/login.rs", "a/b.go", "CLAUDE.md"]);
     }
 }

@@ -1,7 +1,9 @@
 //! Use case: choosing from what is known what matters at a moment (DESIGN §5).
 
+mod moments;
 mod ranked;
 mod start;
 
+pub use moments::{at_file, at_prompt};
 pub use ranked::{Asked, ranked, ranked_by};
 pub use start::{Most, after_compaction, at_start};

@@ -3,7 +3,8 @@
 use crate::model::{MemoryKind, MemoryRow, Past, Why};
 use crate::rank::{self, Kin, Moment, Scored, Trace, Weights};
 use crate::store::Store;
-use crate::store::recall::UnitPlace;
+use crate::store::recall::{Effort, UnitPlace};
+use crate::words::files_named;
 use anyhow::Result;
 use std::collections::HashMap;
 
@@ -18,6 +19,8 @@ const KIN: usize = 40;
 /// What may be contradicted, and how many of the newest are asked whether they do.
 const SETTLED: [MemoryKind; 2] = [MemoryKind::Decision, MemoryKind::Lesson];
 const NEWEST: usize = 24;
+/// Pieces of work of which it is asked at a prompt where they stand.
+const AMONG: usize = 12;
 /// Of the best score, what is at least worth a line.
 const LEAST: f64 = 0.25;
 
@@ -26,11 +29,31 @@ const LEAST: f64 = 0.25;
 pub struct Asked<'a> {
     pub project: i64,
     /// The session that asks, which is left out.
-    pub own: Option<&'a str>,
+    pub own: Option<i64>,
     pub request: Option<&'a str>,
     pub branch: Option<&'a str>,
     /// Files in play, relative to the worktree's root.
     pub files: &'a [String],
+}
+
+/// The same at a prompt, where milliseconds count: what is clearly relevant by what speaks for it beside its age and its kin.
+pub(super) fn clear(store: &Store, asked: &Asked, limit: usize) -> Result<Vec<Past>> {
+    let weights = Weights::default();
+    let mut moment = routes(store, asked, &[], Effort::QUICK)?;
+    moment.age = moment.found().map(|unit| (unit, 0)).collect();
+    // Where a piece of work stands is asked only of those that could be clear on the right branch.
+    let could_be = rank::fuse(&moment, &weights).into_iter().filter(|scored| scored.is_clear_with(weights.branch));
+    let could_be: Vec<i64> = could_be.take(AMONG).map(|scored| scored.unit).collect();
+    if could_be.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut places = HashMap::new();
+    let mut known = store.unit_places(&could_be, &[])?;
+    known.retain(|place| Some(place.session) != asked.own);
+    moment.age.clear();
+    add_places(&mut moment, &mut places, known, asked.branch);
+    let clear = rank::fuse(&moment, &weights).into_iter().filter(|scored| scored.is_clear_with(0.0)).take(limit);
+    clear.filter_map(|scored| found(store, &places, scored).transpose()).collect()
 }
 
 /// Ranks a project's pieces of work, at most `limit`, the best first.
@@ -62,31 +85,38 @@ pub fn ranked_by(store: &Store, asked: &Asked, weights: &Weights, limit: usize) 
     Ok(past)
 }
 
-/// What each route finds.
+/// What each route finds, and where it stands.
 fn moment(store: &Store, asked: &Asked, sessions: &[(i64, Option<String>)]) -> Result<(Moment, HashMap<i64, UnitPlace>)> {
-    let project = asked.project;
-    let words = store.units_by_words(project, &rank::terms(asked.request.unwrap_or_default()))?;
-    let branch_name = store.units_by_words(project, &rank::branch_terms(asked.branch.unwrap_or_default()))?;
-    let files = store.units_by_files(project, asked.files, true)?;
-    let written = rank::files_named(asked.request.unwrap_or_default());
-    let written = if written.is_empty() { Vec::new() } else { whole_paths(store, &written, sessions)? };
-    let named = store.units_by_files(project, &written, true)?;
+    let mut moment = routes(store, asked, sessions, Effort::WHOLE)?;
     let on_branch = |branch: &Option<String>| branch.as_deref().is_some_and(|b| Some(b) == asked.branch && rank::is_topic(b));
     let near = sessions.iter().take(RECENT);
     let same = sessions.iter().filter(|(_, branch)| on_branch(branch)).take(RECENT);
     let near: Vec<i64> = near.chain(same).map(|(id, _)| *id).collect();
     let mut units = store.units_of_sessions(&near)?;
-    for route in [&words, &branch_name, &files, &named] {
-        units.extend(route.keys());
-    }
+    units.extend(moment.found());
     units.sort_unstable();
     units.dedup();
     let lately: Vec<i64> = sessions.iter().take(RECENT).rev().map(|(id, _)| *id).collect();
-    let trace = Trace::of(&store.edited_by_sessions(&lately)?);
-    let mut moment = Moment { words, branch_name, files, named, same_branch: Vec::new(), age: HashMap::new(), trace };
+    moment.trace = Trace::of(&store.edited_by_sessions(&lately)?);
     let mut places = HashMap::new();
     add_places(&mut moment, &mut places, store.unit_places(&units, sessions)?, asked.branch);
     Ok((moment, places))
+}
+
+/// What is found by words and files.
+fn routes(store: &Store, asked: &Asked, sessions: &[(i64, Option<String>)], effort: Effort) -> Result<Moment> {
+    let project = asked.project;
+    let written = files_named(asked.request.unwrap_or_default());
+    let written = if written.is_empty() { Vec::new() } else { whole_paths(store, &written, sessions)? };
+    Ok(Moment {
+        words: store.units_by_words(project, &rank::terms(asked.request.unwrap_or_default()), effort)?,
+        branch_name: store.units_by_words(project, &rank::branch_terms(asked.branch.unwrap_or_default()), effort)?,
+        files: store.units_by_files(project, asked.files, true, effort)?,
+        named: store.units_by_files(project, &written, true, effort)?,
+        same_branch: Vec::new(),
+        age: HashMap::new(),
+        trace: Trace(0.5),
+    })
 }
 
 /// What somebody wrote of files, as they are stored: `login.rs` is `src/login.rs` where one was at work on it lately.
@@ -118,7 +148,7 @@ fn kin(store: &Store, project: i64, scored: &[Scored], places: &HashMap<i64, Uni
     for best in scored.iter().take(BEST) {
         let Some(place) = places.get(&best.unit) else { continue };
         let files = store.edited_by_unit(place.unit)?;
-        let found = store.units_by_files(project, &files, false)?;
+        let found = store.units_by_files(project, &files, false, Effort::WHOLE)?;
         let mut found: Vec<(i64, f64)> = found.into_iter().collect();
         found.sort_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
         found.truncate(KIN);
@@ -143,7 +173,8 @@ fn found(store: &Store, places: &HashMap<i64, UnitPlace>, scored: Scored) -> Res
     let Some(unit) = store.unit_by_row(scored.unit)? else { return Ok(None) };
     let mut memories = store.memories_of_unit(unit.session, unit.id)?;
     memories.retain(|memory: &MemoryRow| memory.superseded_by.is_none());
+    let clear = scored.is_clear_with(0.0);
     let why = scored.reasons.iter().map(|reason| Why { what: reason.route.name(), adds: reason.adds }).collect();
     let branch = places.get(&scored.unit).and_then(|place| place.branch.clone());
-    Ok(Some(Past { unit, branch, score: scored.score, why, memories, against: HashMap::new() }))
+    Ok(Some(Past { unit, branch, score: scored.score, why, memories, against: HashMap::new(), clear }))
 }

@@ -39,12 +39,12 @@ pub struct Most {
 pub fn at_start(
     store: &Store,
     project: i64,
-    (own, branch): (Option<&str>, Option<&str>),
+    (own, branch): (Option<i64>, Option<&str>),
     most: Most,
     now: Millis,
 ) -> Result<Recalled> {
     let mut sessions = store.last_sessions(project, SESSIONS + 1)?;
-    sessions.retain(|s| Some(s.agent_session_id.as_str()) != own);
+    sessions.retain(|s| Some(s.id) != own);
     sessions.truncate(SESSIONS);
     let mut sessions = sessions.into_iter().map(|s| told(store, s, (TURNS, UNITS), now)).collect::<Result<Vec<_>>>()?;
     let summed_up = sessions.iter_mut().flat_map(|told| &mut told.units).filter(|told| told.summary.is_some());

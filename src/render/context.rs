@@ -3,17 +3,16 @@
 //! It is a record of the past and says so. Everything in it that somebody said is quoted, on one line, cleaned; nothing
 //! in it is in the imperative. It is cut at whole entries: a line is there as a whole or not at all.
 
-use super::clean::{code, prose, quoted};
+use super::block::Block;
+use super::clean::{code, quoted};
 use super::memories;
-use super::name;
+use super::session::{brief, conversation, gist, heading, pieces, summary};
 use super::style::Style;
 use super::time;
-use crate::model::{MemoryRow, Millis, Recalled, SessionTold, State, TokenStats, UnitTold};
+use crate::model::{MemoryRow, Millis, Recalled, SessionTold, State, TokenStats};
 use std::collections::HashMap;
 
-/// Files, commits and pieces of work that are named of one session.
-const FILES: usize = 8;
-const COMMITS: usize = 5;
+/// Pieces of work that are told in full of one session.
 const DETAILED: usize = 2;
 /// Bytes that are kept for what stands at the end, of a small block less.
 const FOOTER: usize = 240;
@@ -37,59 +36,16 @@ pub struct ForAgent {
     pub text: String,
     /// Memories that are told in it, in the order in which they stand.
     pub shown: Vec<i64>,
+    /// Pieces of work that are told in full.
+    pub units: Vec<i64>,
     pub tokens: TokenStats,
 }
 
-/// Collects lines up to a number of bytes.
-pub(super) struct Block {
-    text: String,
-    budget: usize,
-    shown: Vec<i64>,
-    tokens: TokenStats,
-}
-
-impl Block {
-    /// A block without a limit of its own: what stands in it was chosen before.
-    pub(super) fn new(text: String) -> Block {
-        Block { text, budget: usize::MAX, shown: Vec::new(), tokens: TokenStats::default() }
-    }
-
-    pub(super) fn line(&mut self, line: &str) {
-        self.push(line);
-    }
-
-    /// The text, and what reading it costs.
-    pub(super) fn done(mut self) -> (String, TokenStats) {
-        self.tokens.read = (self.text.len() / 4) as i64;
-        (self.text, self.tokens)
-    }
-
-    fn push(&mut self, line: &str) -> bool {
-        let fits = self.text.len() + line.len() < self.budget;
-        if fits {
-            self.text.push_str(line);
-            self.text.push('\n');
-        }
-        fits
-    }
-
-    pub(super) fn tells(&mut self, memory: &MemoryRow) {
-        self.shown.push(memory.id);
-        self.tokens.work += memory.tokens.unwrap_or(0);
-        self.tokens.estimated |= memory.tokens_estimated && memory.tokens.is_some();
-    }
-
-    /// Memories under a title, as many as there is room for up to a number of bytes.
-    fn section(&mut self, title: &str, memories: &[&MemoryRow], until: usize, entry: impl Fn(&MemoryRow) -> String) {
-        let whole = std::mem::replace(&mut self.budget, until);
-        for (i, memory) in memories.iter().enumerate() {
-            let begin = if i == 0 { format!("{title}\n") } else { String::new() };
-            if !self.push(&format!("{begin}- {}", entry(memory))) {
-                break;
-            }
-            self.tells(memory);
-        }
-        self.budget = whole;
+impl ForAgent {
+    /// What is told in it, as `nmem show` takes it.
+    pub fn items(&self) -> Vec<String> {
+        let memories = self.shown.iter().map(|id| format!("m{id}"));
+        memories.chain(self.units.iter().map(|id| format!("u{id}"))).collect()
     }
 }
 
@@ -100,7 +56,7 @@ pub fn for_agent(occasion: Occasion, recalled: &Recalled, budget: usize) -> ForA
         return ForAgent::default();
     }
     let room = budget.saturating_sub(FOOTER.min(budget / 3));
-    let mut block = Block { text: String::new(), budget: room, shown: Vec::new(), tokens: TokenStats::default() };
+    let mut block = Block::within(room);
     match occasion {
         // Not the project's name: a repository chooses its own, and the agent knows where it is.
         Occasion::Start => block.push(
@@ -147,7 +103,7 @@ pub fn for_agent(occasion: Occasion, recalled: &Recalled, budget: usize) -> ForA
     block.push(&format!(
         "\n{line}More: `nmem show m<number>` for a memory, `u<number>` for a piece of work, `nmem search WORDS` for everything."
     ));
-    ForAgent { text: block.text, shown: block.shown, tokens: block.tokens }
+    ForAgent { text: block.text, shown: block.shown, units: block.units, tokens: block.tokens }
 }
 
 /// Where work stopped, and what is at work elsewhere.
@@ -185,107 +141,6 @@ fn did_something(told: &SessionTold) -> bool {
     told.session.tool_uses > 0 || told.units.iter().any(|told| summary(told, "next_steps").is_some())
 }
 
-/// The last turns: what was asked and answered.
-fn conversation(block: &mut Block, told: &SessionTold) {
-    let before = told.session.prompts - told.turns.len() as i64;
-    if before > 0 {
-        block.push(&format!("  ({before} prompt{} before)", if before == 1 { "" } else { "s" }));
-    }
-    for (i, turn) in told.turns.iter().enumerate() {
-        let asked = |most: usize| format!("- asked: {}", quoted(&turn.asked, most));
-        if !block.push(&asked(240)) && !block.push(&asked(80)) {
-            return;
-        }
-        if let Some(done) = &turn.done {
-            block.push(&format!("  answered: {}", quoted(&prose(done), if i + 1 == told.turns.len() { 400 } else { 200 })));
-        }
-    }
-    if told.turns.is_empty() {
-        block.push("- no prompt was recorded");
-    }
-}
-
-/// The last pieces of work of a session, the newest first: the first ones in full, the others on a line.
-fn pieces(block: &mut Block, told: &SessionTold, detailed: usize) {
-    let worked = told.units.iter().filter(|told| told.unit.tool_uses > 0 || told.summary.is_some());
-    for (i, told) in worked.enumerate() {
-        if i < detailed {
-            piece(block, told);
-        } else {
-            block.push(&format!("- before that{}", brief(told)));
-        }
-    }
-}
-
-/// `, 38 min, done (u12): "Fix the login"`
-fn brief(told: &UnitTold) -> String {
-    let unit = &told.unit;
-    let mut head = Vec::new();
-    head.extend((unit.active_ms >= 60_000).then(|| time::span(unit.active_ms)));
-    head.extend(unit.outcome.clone().filter(|outcome| outcome != "unknown"));
-    let head = if head.is_empty() { String::new() } else { format!(", {}", head.join(", ")) };
-    format!("{head} (u{}): {}", unit.id, name::for_agent(unit, 140))
-}
-
-fn summary<'a>(told: &'a UnitTold, section: &str) -> Option<&'a str> {
-    told.summary.as_ref()?.text(section)
-}
-
-fn piece(block: &mut Block, told: &UnitTold) {
-    let unit = &told.unit;
-    if !block.push(&format!("- piece of work{}", brief(told))) {
-        return;
-    }
-    if let Some(memory) = &told.summary {
-        block.tells(memory);
-    }
-    let names: Vec<String> = unit.files.iter().filter(|f| f.edits > 0).take(FILES).map(|f| edited(&f.path, f.edits)).collect();
-    let more = unit.files.iter().filter(|f| f.edits > 0).count().saturating_sub(names.len());
-    if !names.is_empty() {
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        block.push(&format!("  changed: {}{more}", names.join(", ")));
-    }
-    // What is summed up has its commits among the memories.
-    let commits = if told.summary.is_some() { &[][..] } else { &unit.commits[..] };
-    for commit in commits.iter().rev().take(COMMITS).rev() {
-        let sha = commit
-            .sha
-            .as_deref()
-            .map(|sha| format!("{} ", code(&sha.chars().take(7).collect::<String>(), 12)))
-            .unwrap_or_default();
-        block.push(&format!("  committed: {sha}{}", quoted(&commit.subject, 120)));
-    }
-    for (name, section) in [("learned", "learned"), ("failed, or to keep in mind", "notes"), ("left to do", "next_steps")] {
-        if let Some(text) = summary(told, section) {
-            block.push(&format!("  {name}: {}", quoted(text, 300)));
-        }
-    }
-    if matches!(unit.outcome.as_deref(), Some("struggling" | "abandoned")) {
-        block.push(&format!(
-            "  it was left {}: {}",
-            unit.outcome.as_deref().unwrap_or_default(),
-            unit.evidence.as_deref().unwrap_or_default()
-        ));
-    }
-}
-
-fn edited(path: &str, edits: i64) -> String {
-    if edits > 1 { format!("{} ({edits} edits)", code(path, 100)) } else { code(path, 100) }
-}
-
-/// A session in one line.
-fn gist(told: &SessionTold) -> String {
-    let mut parts: Vec<String> = told.turns.last().map(|turn| quoted(&turn.asked, 140)).into_iter().collect();
-    if let Some(told) = told.units.first() {
-        let name = told.unit.intent.as_ref().map(|_| name::for_agent(&told.unit, 140));
-        parts.extend(name.filter(|name| !parts.contains(name)).map(|name| format!("working on {name}")));
-        let names: Vec<String> = told.unit.files.iter().filter(|f| f.edits > 0).take(3).map(|f| code(&f.path, 80)).collect();
-        parts.extend((!names.is_empty()).then(|| format!("changed {}", names.join(", "))));
-        parts.extend(summary(told, "next_steps").map(|next| format!("left to do: {}", quoted(next, 160))));
-    }
-    parts.join("; ")
-}
-
 /// Whose words a memory is drawn from.
 pub(super) fn whose(memory: &MemoryRow) -> &'static str {
     match memory.provenance.as_str() {
@@ -302,7 +157,7 @@ pub(super) fn against(memory: &MemoryRow, against: &HashMap<i64, i64>) -> String
 }
 
 /// `2026-11-20, the user: "use tabs, not spaces" (m9)`
-fn settled(memory: &MemoryRow, against: &HashMap<i64, i64>) -> String {
+pub(super) fn settled(memory: &MemoryRow, against: &HashMap<i64, i64>) -> String {
     let who = whose(memory);
     let over = memory.list("alternatives").first().map(|over| format!(", not {}", quoted(over, 80))).unwrap_or_default();
     let why = memory.text("reasoning").map(|why| format!(", because {}", quoted(why, 120))).unwrap_or_default();
@@ -312,7 +167,7 @@ fn settled(memory: &MemoryRow, against: &HashMap<i64, i64>) -> String {
 }
 
 /// `2026-11-20 bugfix: "The redirect keeps the query string", "…" in `src/login.rs` (m7)`
-fn observation(memory: &MemoryRow) -> String {
+pub(super) fn observation(memory: &MemoryRow) -> String {
     let files: Vec<String> = memory.files.iter().filter(|f| f.modified).take(2).map(|f| code(&f.path, 80)).collect();
     let place = if files.is_empty() { String::new() } else { format!(" in {}", files.join(", ")) };
     let subtitle = memory.subtitle.as_deref().map(|text| format!("; {}", quoted(text, 150))).unwrap_or_default();
@@ -366,7 +221,7 @@ pub fn for_person(recalled: &Recalled, now: Millis, style: Style) -> String {
         }
         let at_work = if told.state == State::AtWork { ", at work now" } else { "" };
         out += &format!("  {}\n", style.faint(&format!("{}{at_work}  ({})", heading(told), time::ago(told.until, now))));
-        let mut block = Block { text: String::new(), budget: usize::MAX, shown: Vec::new(), tokens: TokenStats::default() };
+        let mut block = Block::within(usize::MAX);
         conversation(&mut block, told);
         pieces(&mut block, told, DETAILED);
         block.text.lines().for_each(|line| out += &format!("    {line}\n"));
@@ -376,25 +231,4 @@ pub fn for_person(recalled: &Recalled, now: Millis, style: Style) -> String {
         }
     }
     out
-}
-
-/// `2026-11-20 17:42, 38 min, branch fix/login, 24 tool uses (s14)`
-fn heading(told: &SessionTold) -> String {
-    let session = &told.session;
-    let mut parts = vec![format!("{} {}", time::day(session.started_at), time::clock(session.started_at))];
-    let length = told.until - session.started_at;
-    if length >= 60_000 {
-        parts.push(time::span(length));
-    }
-    let branch = session.end_branch.as_ref().or(session.start_branch.as_ref());
-    parts.extend(branch.map(|b| format!("branch {}", code(b, 60))));
-    match session.tool_uses {
-        0 => {}
-        1 => parts.push("1 tool use".to_string()),
-        n => parts.push(format!("{n} tool uses")),
-    }
-    if told.state == State::BrokenOff {
-        parts.push("broken off".to_string());
-    }
-    format!("{} (s{})", parts.join(", "), session.id)
 }

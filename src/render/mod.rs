@@ -1,5 +1,6 @@
 //! Turns what was found into text: for an agent's context, for a terminal, for machines.
 
+mod block;
 pub mod clean;
 pub mod context;
 pub mod hits;
@@ -7,6 +8,7 @@ pub mod memories;
 mod name;
 pub mod past;
 mod pick;
+mod session;
 pub mod style;
 pub mod time;
 pub mod units;

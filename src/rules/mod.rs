@@ -1,6 +1,7 @@
 //! Memories without a model (DESIGN §6 "by rules", ADR/0019): what a work unit's messages and tool uses say, drawn out by
 //! plain rules. Each memory names what it is drawn from; what isn't sure is left out, and nothing worth saying gives nothing.
 
+mod about;
 mod answers;
 mod causes;
 mod changes;
@@ -92,6 +93,7 @@ pub fn drafts(story: &UnitStory, domain: &Domain) -> Vec<Draft> {
     told.extend(answers::discoveries(&turns));
     told.extend(settled::decisions(&turns));
     told.extend(lessons::lessons(&turns));
+    about::place(&mut told, &turns);
     let summary = summary::summary(story, &turns, &told);
     let task = summary::task(story, &turns, &told);
     told.extend(summary);

@@ -103,6 +103,9 @@ impl Store {
 impl Tx<'_> {
     /// Stores an event; what it tells twice stays as it was.
     pub fn store_event(&self, event: &Clean<Event>, read: Option<&TranscriptRead>, identify: Identify) -> Result<()> {
+        if let Happening::AboutToEdit { .. } = event.what {
+            return Ok(());
+        }
         let session = self.session(event, identify)?;
         let goes_on = !matches!(event.what, Happening::SessionStarted(_) | Happening::Prompted { .. } | Happening::Muted);
         let late = event.prompt.is_some() && event.prompt == session.muted_prompt;
@@ -138,7 +141,7 @@ impl Tx<'_> {
                     self.agent_text(&session, event, "closing", text)?;
                 }
             }
-            Happening::Compacting => {}
+            Happening::Compacting | Happening::AboutToEdit { .. } => {}
             Happening::SessionEnded { reason, git } => {
                 if let Some(read) = read {
                     self.transcript_read(&session, event, None, read)?;

@@ -272,6 +272,7 @@ impl Tx<'_> {
             self.tx.execute("DELETE FROM steps WHERE session_id = ?1", [session])?;
             self.tx.execute("DELETE FROM work_units WHERE session_id = ?1", [session])?;
             self.tx.execute("DELETE FROM dismissed WHERE session_id = ?1", [session])?;
+            self.tx.execute("DELETE FROM told WHERE session_id = ?1", [session])?;
         }
         for session in &going.touched {
             self.recount_units(*session)?;

@@ -17,6 +17,7 @@ pub mod recall;
 pub mod search;
 mod spend;
 pub mod spool;
+mod told;
 mod tool_uses;
 mod unit_index;
 pub mod units;

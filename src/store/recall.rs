@@ -1,7 +1,10 @@
 //! What recall needs to know of a project's sessions and units, beside what the indexes find.
 
 use super::Store;
+use super::events::known_session;
+pub use super::unit_index::Effort;
 use super::unit_index::hash;
+use crate::model::Platform;
 use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, params};
 use std::collections::HashMap;
@@ -20,17 +23,71 @@ pub struct UnitPlace {
     pub branch: Option<String>,
 }
 
+/// Where a session stands: what it may be told of, and whether its last prompt began something.
+#[derive(Clone, Debug)]
+pub struct SessionPlace {
+    pub session: i64,
+    pub project: i64,
+    pub branch: Option<String>,
+    /// What is said now is not to be remembered.
+    pub muted: bool,
+}
+
+/// The unit under way, when a prompt has come.
+#[derive(Clone, Debug, Default)]
+pub struct UnderWay {
+    /// The prompt began it.
+    pub is_new: bool,
+    /// Files that it edited.
+    pub edited: Vec<String>,
+    /// The turn before edited one that the unit had not edited before.
+    pub has_new_files: bool,
+}
+
 impl Store {
+    /// Where a session stands; `None` where it is unknown, or belongs to no project.
+    pub fn session_place(&self, platform: Platform, session: &str) -> Result<Option<SessionPlace>> {
+        let Some(known) = known_session(&self.conn, platform, session)? else { return Ok(None) };
+        let Some(project) = known.project else { return Ok(None) };
+        let sql = "SELECT coalesce(end_branch, start_branch) FROM sessions WHERE id = ?1";
+        let branch = self.conn.prepare_cached(sql)?.query_row([known.id], |row| row.get(0))?;
+        Ok(Some(SessionPlace { session: known.id, project, branch, muted: known.muted }))
+    }
+
+    /// The unit of a session's last prompt.
+    pub fn under_way(&self, session: i64) -> Result<UnderWay> {
+        let sql = "SELECT work_unit_id, prompt_id FROM steps WHERE session_id = ?1 AND prompt_id IS NOT NULL ORDER BY prompt_id DESC, id DESC LIMIT 40";
+        let mut statement = self.conn.prepare_cached(sql)?;
+        let row = |row: &Row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
+        let steps: Vec<(i64, i64)> = statement.query_map([session], row)?.collect::<Result<_, _>>()?;
+        let Some(&(unit, prompt)) = steps.first() else { return Ok(UnderWay::default()) };
+        let before = steps.iter().find(|(_, of)| *of != prompt);
+        let Some((_, turn)) = before.filter(|(of, _)| *of == unit) else {
+            return Ok(UnderWay { is_new: true, ..UnderWay::default() });
+        };
+        let sql = "SELECT f.path, s.prompt_id FROM steps s JOIN step_files f ON f.step_id = s.id WHERE s.session_id = ?1 AND s.work_unit_id = ?2 AND f.edits > 0 LIMIT 400";
+        let row = |row: &Row| Ok((row.get::<_, String>(0)?, row.get::<_, Option<i64>>(1)?));
+        let edits: Vec<(String, Option<i64>)> =
+            self.conn.prepare_cached(sql)?.query_map([session, unit], row)?.collect::<Result<_, _>>()?;
+        let earlier = |path: &str| edits.iter().any(|(known, of)| known == path && *of != Some(*turn));
+        let has_new_files = edits.iter().any(|(path, of)| *of == Some(*turn) && !earlier(path));
+        let mut edited: Vec<String> = edits.into_iter().map(|(path, _)| path).collect();
+        edited.sort_unstable();
+        edited.dedup();
+        edited.truncate(40);
+        Ok(UnderWay { is_new: false, edited, has_new_files })
+    }
+
     /// A project's sessions in time, the newest first: their ids and the branches they ended on. `own` is left out.
-    pub fn sessions_in_time(&self, project: i64, own: Option<&str>) -> Result<Vec<(i64, Option<String>)>> {
-        let sql =
-            "SELECT id, coalesce(end_branch, start_branch) FROM sessions WHERE project_id = ?1 AND agent_session_id IS NOT ?2
+    pub fn sessions_in_time(&self, project: i64, own: Option<i64>) -> Result<Vec<(i64, Option<String>)>> {
+        let sql = "SELECT id, coalesce(end_branch, start_branch) FROM sessions WHERE project_id = ?1 AND id IS NOT ?2
                    AND prompts + tool_uses > 0 ORDER BY active_at DESC, id DESC LIMIT ?3";
         let row = |row: &Row| Ok((row.get(0)?, row.get(1)?));
         Ok(self.conn.prepare_cached(sql)?.query_map(params![project, own, SESSIONS], row)?.collect::<Result<_, _>>()?)
     }
 
-    /// Where units stand; those of sessions that are not in `sessions` are left out.
+    /// Where units stand; those of sessions that are not in `sessions` are left out, unless none are given: then nothing is
+    /// known of their time.
     pub fn unit_places(&self, units: &[i64], sessions: &[(i64, Option<String>)]) -> Result<Vec<UnitPlace>> {
         let ages: HashMap<i64, usize> = sessions.iter().enumerate().map(|(age, (id, _))| (*id, age)).collect();
         let sql = "SELECT u.id, u.session_id, coalesce(s.start_branch, s.end_branch) FROM work_units u JOIN sessions s ON s.id = u.session_id WHERE u.id = ?1";
@@ -42,7 +99,7 @@ impl Store {
                 Ok(UnitPlace {
                     unit: row.get(0)?,
                     session,
-                    age: ages.get(&session).copied().unwrap_or(usize::MAX),
+                    age: if sessions.is_empty() { 0 } else { ages.get(&session).copied().unwrap_or(usize::MAX) },
                     branch: row.get(2)?,
                 })
             };

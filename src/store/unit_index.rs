@@ -16,11 +16,6 @@ use std::collections::{BTreeSet, HashMap};
 const TIMES: usize = 3;
 /// Bytes of a unit's words.
 const WORDS: usize = 24 * 1024;
-/// Units that one word may lead to before it is common, and that all words of a request may: each costs 3 µs to rank.
-const COMMON: i64 = 200;
-const RANKED: i64 = 1600;
-/// Words that are counted: of a long plan those that come first.
-const COUNTED: usize = 120;
 /// Where all words are common: how many must stand together, how many of the newest units in which they do are found, and
 /// their score; and what of it a file counts that all units touch.
 const TOGETHER: usize = 3;
@@ -28,7 +23,25 @@ const NEWEST: i64 = 50;
 const ALL_COMMON: f64 = 2.0;
 const COMMON_FILE: f64 = 0.1;
 /// Units that a route leads to at most.
-const FOUND: i64 = 400;
+const FOUND: usize = 400;
+
+/// How much may be looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// Words that are counted: of a long plan those that come first.
+    counted: usize,
+    /// Units that one word may lead to before it is common.
+    common: i64,
+    /// Units that all words of a request may lead to: each costs 3 µs to rank.
+    ranked: i64,
+}
+
+impl Effort {
+    /// Where a session begins, or a person asks.
+    pub const WHOLE: Effort = Effort { counted: 120, common: 200, ranked: 1600 };
+    /// At each prompt.
+    pub const QUICK: Effort = Effort { counted: 32, common: 60, ranked: 300 };
+}
 
 /// The index's word for a file. Edits and reads are told apart.
 fn file_word(kind: char, path: &str) -> String {
@@ -89,8 +102,8 @@ impl Tx<'_> {
 
 impl Store {
     /// Units of a project that hold any of the words, with their BM25 scores.
-    pub fn units_by_words(&self, project: i64, terms: &[Term]) -> Result<HashMap<i64, f64>> {
-        let (rare, mut common) = self.affordable(project, "words", terms)?;
+    pub fn units_by_words(&self, project: i64, terms: &[Term], effort: Effort) -> Result<HashMap<i64, f64>> {
+        let (rare, mut common) = self.affordable(project, "words", terms, effort)?;
         if rare.is_empty() && !common.is_empty() {
             // The longest say most.
             common.sort_by_key(|term| std::cmp::Reverse(term.len()));
@@ -101,10 +114,10 @@ impl Store {
     }
 
     /// Units of a project that edited any of the files, or, for less, read one.
-    pub fn units_by_files(&self, project: i64, paths: &[String], also_read: bool) -> Result<HashMap<i64, f64>> {
+    pub fn units_by_files(&self, project: i64, paths: &[String], also_read: bool, effort: Effort) -> Result<HashMap<i64, f64>> {
         let of = |kind: char| -> Result<HashMap<i64, f64>> {
             let words: Vec<String> = paths.iter().map(|path| file_word(kind, path)).collect();
-            let (rare, common) = self.affordable(project, "files", &words)?;
+            let (rare, common) = self.affordable(project, "files", &words, effort)?;
             let mut found = self.units_ranked(project, "files", &rare)?;
             if !common.is_empty() {
                 // A file that everything touches says little, but its last touch says something.
@@ -125,15 +138,15 @@ impl Store {
 
     /// The words by which ranking is cheap, the rarest first, and those that are common: BM25 visits every unit that holds
     /// any, and the rarest say most.
-    fn affordable(&self, project: i64, column: &str, words: &[String]) -> Result<(Vec<String>, Vec<String>)> {
+    fn affordable(&self, project: i64, column: &str, words: &[String], effort: Effort) -> Result<(Vec<String>, Vec<String>)> {
         let sql = "SELECT count(*) FROM (SELECT 1 FROM unit_index WHERE unit_index MATCH ?1 LIMIT ?2)";
         let mut statement = self.conn.prepare_cached(sql)?;
         let (mut counted, mut common) = (Vec::new(), Vec::new());
-        for word in words.iter().take(COUNTED) {
+        for word in words.iter().take(effort.counted) {
             let expression = format!("({column} : \"{word}\") AND scope : {}", scope(Some(project)));
-            match statement.query_row(params![expression, COMMON + 1], |row| row.get::<_, i64>(0))? {
+            match statement.query_row(params![expression, effort.common + 1], |row| row.get::<_, i64>(0))? {
                 0 => {}
-                count if count > COMMON => common.push(word.clone()),
+                count if count > effort.common => common.push(word.clone()),
                 count => counted.push((count, word.clone())),
             }
         }
@@ -141,7 +154,7 @@ impl Store {
         let mut rows = 0;
         let rare = counted.into_iter().take_while(|(count, _)| {
             rows += count;
-            rows <= RANKED
+            rows <= effort.ranked
         });
         Ok((rare.map(|(_, word)| word).collect(), common))
     }
@@ -159,11 +172,14 @@ impl Store {
             return Ok(HashMap::new());
         }
         let weights = if column == "words" { "1.0, 0.0, 0.0" } else { "0.0, 1.0, 0.0" };
-        let sql = format!(
-            "SELECT rowid, -bm25(unit_index, {weights}) FROM unit_index WHERE unit_index MATCH ?1 ORDER BY 2 DESC LIMIT ?2"
-        );
+        let sql = format!("SELECT rowid, -bm25(unit_index, {weights}) FROM unit_index WHERE unit_index MATCH ?1");
         let expression = format!("({column} : (\"{}\")) AND scope : {}", words.join("\" OR \""), scope(Some(project)));
         let row = |row: &rusqlite::Row| Ok((row.get(0)?, row.get(1)?));
-        Ok(self.conn.prepare_cached(&sql)?.query_map(params![expression, FOUND], row)?.collect::<Result<_, _>>()?)
+        let mut found: Vec<(i64, f64)> =
+            self.conn.prepare_cached(&sql)?.query_map([expression], row)?.collect::<Result<_, _>>()?;
+        // Sorted here: SQLite would open a table of its own for it.
+        found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        found.truncate(FOUND);
+        Ok(found.into_iter().collect())
     }
 }

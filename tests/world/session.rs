@@ -17,11 +17,13 @@ pub struct Session<'a> {
     pub at: i64,
     used: usize,
     pub asked: usize,
+    /// What the agent was told by the last event's hook.
+    pub told: String,
 }
 
 impl<'a> Session<'a> {
     pub fn new(world: &'a World, id: &'a str) -> Session<'a> {
-        Session { world, id, at: NINE, used: 0, asked: 0 }
+        Session { world, id, at: NINE, used: 0, asked: 0, told: String::new() }
     }
 
     pub fn tell(&mut self, mut payload: Value) -> &mut Self {
@@ -34,6 +36,8 @@ impl<'a> Session<'a> {
         hook.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).unwrap();
         let out = self.world.finish(hook);
         assert_eq!((out.stderr.as_str(), out.code), ("", Some(0)));
+        let answer: Value = serde_json::from_str(&out.stdout).unwrap_or_default();
+        self.told = answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default().to_string();
         self
     }
 
@@ -46,6 +50,21 @@ impl<'a> Session<'a> {
         self.used += 1;
         let id = format!("{}-t{}", self.id, self.used);
         self.tell(json!({"hook_event_name": "PostToolUse", "tool_name": tool, "tool_input": input, "tool_response": response, "tool_use_id": id}))
+    }
+
+    /// Asks, as a client does before each tool, whether there is anything to say.
+    pub fn is_about_to(&mut self, tool: &str, file: &str) -> String {
+        let path = self.world.project().join(file);
+        self.tell(
+            json!({"hook_event_name": "PreToolUse", "tool_name": tool, "tool_use_id": "x", "tool_input": {"file_path": path}}),
+        );
+        std::mem::take(&mut self.told)
+    }
+
+    /// A session begins; returns what it is told.
+    pub fn starts(&mut self, source: &str) -> String {
+        self.tell(json!({"hook_event_name": "SessionStart", "source": source}));
+        std::mem::take(&mut self.told)
     }
 
     pub fn edit(&mut self, file: &str) -> &mut Self {

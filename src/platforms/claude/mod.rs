@@ -3,7 +3,10 @@
 //! Which events are subscribed and why is in ADR/0004; those that tell nothing new are `None` here, so that an older or a
 //! hand-made hook configuration does no harm.
 
+mod hooks;
 mod made;
+
+pub use hooks::HOOKS;
 
 use super::Surroundings;
 use crate::command_kind;
@@ -66,6 +69,11 @@ fn happening(name: &str, payload: &Value, around: &Surroundings) -> Option<Happe
             text => Happening::Prompted { text },
         },
         "PostToolUse" | "PostToolUseFailure" => return tool_event(name, payload, around),
+        "PreToolUse" => {
+            let path = ["file_path", "notebook_path"].iter().find_map(|key| text(&payload["tool_input"][key]))?;
+            let changes = ["Edit", "Write", "MultiEdit", "NotebookEdit"].contains(&payload["tool_name"].as_str()?);
+            Happening::AboutToEdit { path: Some(path).filter(|path| changes && path.len() <= PATH_BYTES)? }
+        }
         "Stop" => Happening::TurnEnded { closing: text(&payload["last_assistant_message"]), error: None },
         "StopFailure" => Happening::TurnEnded {
             closing: text(&payload["last_assistant_message"]),

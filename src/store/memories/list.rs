@@ -1,9 +1,10 @@
 //! Reads memories: of a unit, of a session, the newest of a project, one.
 
 use super::super::Store;
+use super::RULES;
 use crate::model::{MemoryFile, MemoryKind, MemoryRow};
 use anyhow::Result;
-use rusqlite::{Row, ToSql};
+use rusqlite::{OptionalExtension, Row, ToSql, params};
 
 const MEMORY: &str = "SELECT m.id, m.uuid, m.kind, m.type, m.title, m.subtitle, m.body, m.content, p.name, m.session_id,
     s.agent_session_id, m.work_unit_id, m.prompt_number, m.sources, m.platform, m.provenance, m.made_by, m.discovery_tokens,
@@ -92,6 +93,42 @@ impl Store {
              ORDER BY m.created_at DESC LIMIT ?2"
         );
         self.memories(&sql, &[&project, &(limit as i64)])
+    }
+
+    /// Whether any memory of any project is about a file of this name.
+    pub fn has_memories_about(&self, path: &str) -> Result<bool> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM memory_files WHERE path = ?1)";
+        Ok(self.conn.prepare_cached(sql)?.query_row([path], |row| row.get(0))?)
+    }
+
+    /// Decisions and lessons that still hold and are about a changed file, and observations that are pinned or have one of two
+    /// concepts; of what the user or the agent said. The newest first.
+    pub fn memories_about(&self, project: i64, path: &str, concepts: [&str; 2], limit: usize) -> Result<Vec<MemoryRow>> {
+        // In the order of an index, so that nothing is sorted, and of a file that everything touches only the newest.
+        let sql = "SELECT f.memory_id FROM (SELECT memory_id FROM memory_files WHERE path = ?2 AND modified ORDER BY memory_id DESC LIMIT 400) f
+                     JOIN memories m ON m.id = f.memory_id
+                   WHERE m.project_id = ?1 AND m.superseded_by IS NULL AND (m.provenance = 'user' OR m.provenance = 'agent' OR m.pinned)
+                     AND (m.kind = 'decision' OR m.kind = 'lesson' OR m.kind = 'observation' AND (m.pinned
+                       OR EXISTS (SELECT 1 FROM memory_concepts c WHERE c.memory_id = m.id AND (c.concept = ?3 OR c.concept = ?4))))
+                   LIMIT ?5";
+        let mut statement = self.conn.prepare_cached(sql)?;
+        let ids = statement.query_map(params![project, path, concepts[0], concepts[1], limit as i64], |row| row.get(0))?;
+        let ids: Vec<i64> = ids.collect::<Result<_, _>>()?;
+        ids.into_iter().filter_map(|id| self.memory_by_row(id).transpose()).collect()
+    }
+
+    /// Whether what an agent said is proven by its work: a source of it is a change, a check or a commit. What was only
+    /// fetched, read or printed proves nothing. Where such a tool use is gone with time, rules have seen it.
+    pub fn is_proven(&self, memory: &MemoryRow) -> Result<bool> {
+        let sql = "SELECT kind IN ('edit', 'write') OR command_kind IN ('test', 'build', 'lint', 'commit') FROM tool_uses WHERE id = ?1";
+        let mut statement = self.conn.prepare_cached(sql)?;
+        for source in memory.sources.iter().filter_map(|source| source.strip_prefix('t')?.parse::<i64>().ok()) {
+            let known = statement.query_row([source], |row| row.get::<_, Option<bool>>(0)).optional()?;
+            if known.map_or(memory.made_by == RULES, |proves| proves.unwrap_or(false)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn memories(&self, sql: &str, values: &[&dyn ToSql]) -> Result<Vec<MemoryRow>> {

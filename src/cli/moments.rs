@@ -1,0 +1,151 @@
+//! What an agent is given, and when: as its session starts, at a prompt, before it changes a file.
+
+use super::hook::log_error;
+use super::observe;
+use crate::config::{Config, Inject};
+use crate::model::{Event, Happening, Millis, Moment, StartSource};
+use crate::platforms::{self, Answer};
+use crate::recall;
+use crate::record::Recorder;
+use crate::render;
+use crate::render::context::{ForAgent, Occasion, for_agent};
+use crate::render::past;
+use crate::store::recall::SessionPlace;
+use crate::store::{HOOK_WAIT, Store, spool};
+use anyhow::Result;
+
+/// Answers a session's start, whether its event could be stored or not.
+pub fn at_start(
+    config: &Config,
+    stored: std::result::Result<Store, String>,
+    event: &Event,
+    source: StartSource,
+    now: Millis,
+) -> Result<Option<String>> {
+    let note = observe::note(config, stored.as_ref().ok());
+    let answer = match stored {
+        Ok(mut store) => given(config, &mut store, event, source, now)?,
+        Err(problem) => Answer { context: None, message: Some(format!("nmem: {problem}. See `nmem status`.")) },
+    };
+    Ok(platforms::encode(event.platform, Moment::Start, &with_notes(config, answer, note)))
+}
+
+/// Answers a prompt that was just stored. Silence is the usual answer.
+pub fn at_prompt(config: &Config, store: &mut Store, event: &Event, prompt: &str, now: Millis) -> Result<Option<String>> {
+    if config.inject.value != Inject::All || config.prompt_bytes.value == 0 {
+        return Ok(None);
+    }
+    let Some(place) = store.session_place(event.platform, &event.session)? else { return Ok(None) };
+    let found = recall::at_prompt(store, &place, prompt)?;
+    let told = past::at_prompt(&found, config.prompt_bytes.value);
+    say(store, (&place, event), Moment::Prompt, (told.text.clone(), told.items()), now)
+}
+
+/// Answers the question of an agent that is about to change a file. Nothing is stored but what it was told.
+pub fn at_file(recorder: &Recorder, event: Event, now: Millis) -> Result<Option<String>> {
+    let config = recorder.config;
+    if config.inject.value != Inject::All || config.file_bytes.value == 0 {
+        return Ok(None);
+    }
+    let files = &config.files.value;
+    let event = recorder.complete(event);
+    let Happening::AboutToEdit { path } = &event.what else { return Ok(None) };
+    let Some(store) = Store::open_to_read(files, HOOK_WAIT)? else { return Ok(None) };
+    let Some(place) = store.session_place(event.platform, &event.session)? else { return Ok(None) };
+    let known = recall::at_file(&store, &place, path)?;
+    let told = past::at_file(path, &known, config.file_bytes.value);
+    store.leave();
+    if told.text.is_empty() {
+        return Ok(None);
+    }
+    let mut store = Store::open(files, HOOK_WAIT)?;
+    say(&mut store, (&place, &event), Moment::File, (told.text.clone(), told.items()), now)
+}
+
+/// Says something in the middle of work, unless another process has said it just now.
+fn say(
+    store: &mut Store,
+    (place, event): (&SessionPlace, &Event),
+    moment: Moment,
+    (text, items): (String, Vec<String>),
+    now: Millis,
+) -> Result<Option<String>> {
+    if text.is_empty() || !store.tell(place.session, moment, now, (text.len(), &items))? {
+        return Ok(None);
+    }
+    Ok(platforms::encode(event.platform, moment, &Answer { context: Some(text), message: None }))
+}
+
+/// Adds what the person should know at a session's start, whatever else is said.
+fn with_notes(config: &Config, mut answer: Answer, note: Option<String>) -> Answer {
+    let files = &config.files.value;
+    let mut notes: Vec<String> = answer.message.take().into_iter().chain(note).collect();
+    let lost = spool::lost(files);
+    if lost > 0 {
+        notes.push(format!("nmem: {lost} events were lost, since neither the database nor any other place could be written."));
+        spool::losses_were_told(files);
+    }
+    if !config.unknown.is_empty() {
+        notes.push(format!("nmem: {} in {} are no settings that it knows.", config.unknown.join(", "), config.file.display()));
+    }
+    let waiting: Vec<&str> = config.wishes.iter().flat_map(|w| w.waiting()).collect();
+    if !waiting.is_empty() {
+        notes.push(format!("nmem: this project's .nmem.toml asks for {}; `nmem trust` shows it.", waiting.join(", ")));
+    }
+    Answer { message: Some(notes.join(" ")).filter(|n| !n.is_empty()), ..answer }
+}
+
+/// What a session that starts is told.
+fn given(config: &Config, store: &mut Store, event: &Event, source: StartSource, now: Millis) -> Result<Answer> {
+    // The conversation of a resumed or forked session still holds what it was told at its start.
+    if config.inject.value == Inject::None || matches!(source, StartSource::Resume | StartSource::Fork) {
+        return Ok(Answer::default());
+    }
+    let budget = config.context_bytes.value;
+    let branch = match &event.what {
+        Happening::SessionStarted(start) => start.git.as_ref().and_then(|git| git.branch.as_deref()),
+        _ => None,
+    };
+    let place = store.session_place(event.platform, &event.session)?;
+    let (recalled, occasion, first) = if source == StartSource::Compact {
+        (recall::after_compaction(store, (event.platform, &event.session), now)?, Occasion::Compacted, None)
+    } else {
+        let Some(place) = &place else { return Ok(Answer::default()) };
+        let first = store.session_count(place.project)? <= 1;
+        let own = (Some(place.session), branch);
+        (recall::at_start(store, place.project, own, most(config), now)?, Occasion::Start, Some(first))
+    };
+    let given = for_agent(occasion, &recalled, budget);
+    if let Some(place) = place.filter(|place| !given.text.is_empty() && !place.muted) {
+        let moment = if occasion == Occasion::Start { Moment::Start } else { Moment::Compaction };
+        // What can't be kept is said all the same.
+        if let Err(error) = store.tell(place.session, moment, now, (given.text.len(), &given.items())) {
+            log_error(&format!("what the session was told is not kept: {error:#}"));
+        }
+    }
+    let message = first.and_then(|first| message(config, &given, first));
+    Ok(Answer { context: Some(given.text).filter(|t| !t.is_empty()), message })
+}
+
+/// What a session's start is told at most.
+pub fn most(config: &Config) -> recall::Most {
+    recall::Most { observations: config.observations.value, summaries: config.summaries.value }
+}
+
+/// One line for the person: a project's first session says what is recorded, where, and how to switch it off.
+fn message(config: &Config, given: &ForAgent, first: bool) -> Option<String> {
+    if first {
+        let leaves = match config.llm.destination() {
+            None => "nothing leaves this machine".to_string(),
+            Some(model) => format!("parts of it are sent to {model}, as [llm] in {} says", config.file.display()),
+        };
+        return Some(format!(
+            "nmem records prompts, tool calls and closing messages of this project in {}, secrets redacted; {leaves}. \
+             `nmem off` stops it, `nmem forget` takes back.",
+            config.files.value.db.display()
+        ));
+    }
+    let told = render::count(given.shown.len() as i64, "memory", "memories");
+    (!given.text.is_empty())
+        .then(|| format!("nmem reminded the agent of {told} ({} bytes). See `nmem context`.", given.text.len()))
+}
