@@ -7,7 +7,7 @@ use crate::model::{MemoryRow, Millis, Recalled, TokenStats};
 use crate::platforms::intake::{self, Intake};
 use crate::project;
 use crate::recall::{self, Asked};
-use crate::render::context::{ForAgent, Occasion, for_agent, for_person};
+use crate::render::context::{ForAgent, for_agent, for_person};
 use crate::render::memories;
 use crate::render::past::{Told, past, why};
 use crate::store::Store;
@@ -96,7 +96,7 @@ pub fn run(args: &Arguments) -> Result<()> {
     // What an agent would be given, and why it would be given nothing.
     let silent = silent(&config, &place, now);
     if args.json {
-        let mut given = if silent.is_some() { ForAgent::default() } else { for_agent(Occasion::Start, &recalled, budget) };
+        let mut given = if silent.is_some() { ForAgent::default() } else { for_agent(&recalled, budget) };
         if let Some(store) = &store {
             let of_units: Vec<i64> =
                 told(&recalled).into_iter().filter(|m| given.shown.contains(&m.id)).filter_map(|m| m.unit).collect();

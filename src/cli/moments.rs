@@ -8,11 +8,15 @@ use crate::platforms::{self, Answer};
 use crate::recall;
 use crate::record::Recorder;
 use crate::render;
-use crate::render::context::{ForAgent, Occasion, for_agent};
+use crate::render::context::{ForAgent, for_agent};
 use crate::render::past;
+use crate::render::standing::{self, Gone};
 use crate::store::recall::SessionPlace;
 use crate::store::{HOOK_WAIT, Store, spool};
 use anyhow::Result;
+
+/// The part of the room, in hundredths, that a session which `/clear` ended may take.
+const CLEARED: usize = 60;
 
 /// Answers a session's start, whether its event could be stored or not.
 pub fn at_start(
@@ -106,18 +110,31 @@ fn given(config: &Config, store: &mut Store, event: &Event, source: StartSource,
         Happening::SessionStarted(start) => start.git.as_ref().and_then(|git| git.branch.as_deref()),
         _ => None,
     };
-    let place = store.session_place(event.platform, &event.session)?;
-    let (recalled, occasion, first) = if source == StartSource::Compact {
-        (recall::after_compaction(store, (event.platform, &event.session), now)?, Occasion::Compacted, None)
-    } else {
-        let Some(place) = &place else { return Ok(Answer::default()) };
-        let first = store.session_count(place.project)? <= 1;
-        let own = (Some(place.session), branch);
-        (recall::at_start(store, place.project, own, most(config), now)?, Occasion::Start, Some(first))
+    let Some(place) = store.session_place(event.platform, &event.session)? else { return Ok(Answer::default()) };
+    let is_compacted = source == StartSource::Compact;
+    let (moment, first) = match is_compacted {
+        true => (Moment::Compaction, None),
+        false => (Moment::Start, Some(store.session_count(place.project)? <= 1)),
     };
-    let given = for_agent(occasion, &recalled, budget);
-    if let Some(place) = place.filter(|place| !given.text.is_empty() && !place.muted) {
-        let moment = if occasion == Occasion::Start { Moment::Start } else { Moment::Compaction };
+    let given = match is_compacted {
+        true => standing(store, Some(place.session), Gone::Compacted, budget)?,
+        false => {
+            let gone = match source {
+                StartSource::Clear => recall::cleared(store, place.project, place.session, now)?,
+                _ => None,
+            };
+            // What `/clear` took away comes back first; earlier sessions get the room that it leaves.
+            let own = standing(store, gone, Gone::Cleared, budget * CLEARED / 100)?;
+            let mut recalled = recall::at_start(store, place.project, (Some(place.session), branch), most(config), now)?;
+            recalled.sessions.retain(|told| Some(told.session.id) != gone);
+            for memories in [&mut recalled.pinned, &mut recalled.settled, &mut recalled.observations] {
+                memories.retain(|memory| !own.shown.contains(&memory.id));
+            }
+            let rest = budget.saturating_sub(own.text.len() + 1);
+            own.and(for_agent(&recalled, rest))
+        }
+    };
+    if !given.text.is_empty() && !place.muted {
         // What can't be kept is said all the same.
         if let Err(error) = store.tell(place.session, moment, now, (given.text.len(), &given.items())) {
             log_error(&format!("what the session was told is not kept: {error:#}"));
@@ -125,6 +142,11 @@ fn given(config: &Config, store: &mut Store, event: &Event, source: StartSource,
     }
     let message = first.and_then(|first| message(config, &given, first));
     Ok(Answer { context: Some(given.text).filter(|t| !t.is_empty()), message })
+}
+
+fn standing(store: &Store, session: Option<i64>, gone: Gone, budget: usize) -> Result<ForAgent> {
+    let standing = session.map(|session| recall::standing(store, session)).transpose()?.flatten();
+    Ok(standing.map_or_else(ForAgent::default, |standing| standing::for_agent(&standing, gone, budget)))
 }
 
 /// What a session's start is told at most.

@@ -33,6 +33,38 @@ pub struct SessionTold {
     pub units: Vec<UnitTold>,
 }
 
+/// Where a session's own work stands: what it needs back when its conversation is gone.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    pub session: SessionRow,
+    /// The piece of work under way.
+    pub unit: Option<UnitRow>,
+    /// What the user asked in it, in their words, by the numbers of the prompts.
+    pub asked: Vec<(i64, String)>,
+    /// The agent's last answer in it.
+    pub answered: Option<String>,
+    /// What fails as it stands, the latest first.
+    pub failing: Vec<Failing>,
+    /// Open entries of the task list.
+    pub open_tasks: Vec<String>,
+    /// Decisions and lessons of the session, the newest first; what is contradicted stands behind what contradicts it.
+    pub settled: Vec<MemoryRow>,
+    pub against: HashMap<i64, i64>,
+    /// The newest first.
+    pub observations: Vec<MemoryRow>,
+    /// Pieces of work before, the newest first.
+    pub before: Vec<UnitTold>,
+}
+
+/// A command that failed and has not gone through since.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failing {
+    pub command: String,
+    pub times: usize,
+    /// In the tool's words.
+    pub reason: String,
+}
+
 /// A piece of work, told.
 #[derive(Clone, Debug)]
 pub struct UnitTold {

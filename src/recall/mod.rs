@@ -2,8 +2,10 @@
 
 mod moments;
 mod ranked;
+mod standing;
 mod start;
 
 pub use moments::{at_file, at_prompt};
 pub use ranked::{Asked, ranked, ranked_by};
-pub use start::{Most, after_compaction, at_start};
+pub use standing::{cleared, standing};
+pub use start::{Most, at_start};

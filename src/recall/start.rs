@@ -1,10 +1,7 @@
-//! For a session that begins, or goes on behind a compaction: where work stopped, what was decided and learnt, what was
-//! found and changed.
+//! For a session that begins: where work stopped, what was decided and learnt, what was found and changed.
 
 use super::ranked::{Asked, ranked};
-use crate::model::{
-    MemoryKind, MemoryRow, Millis, Platform, PromptRow, Recalled, SessionRow, SessionTold, State, Turn, UnitTold,
-};
+use crate::model::{MemoryKind, MemoryRow, Millis, PromptRow, Recalled, SessionRow, SessionTold, State, Turn, UnitTold};
 use crate::project::client;
 use crate::rank;
 use crate::store::Store;
@@ -15,10 +12,8 @@ use std::collections::HashMap;
 const SESSIONS: usize = 8;
 /// Units that are told of one session.
 const UNITS: usize = 5;
-/// Turns of a session that are told, and of the session's own record after a compaction.
+/// Turns of a session that are told.
 const TURNS: usize = 1;
-const OWN_TURNS: usize = 10;
-const OWN_UNITS: usize = 12;
 /// Decisions and lessons that are gathered; how many are told, the room decides.
 const SETTLED: usize = 12;
 /// Pieces of work that are ranked for it.
@@ -74,28 +69,6 @@ pub fn at_start(
     let settled = rank::side_by_side(settled, &against);
     let why = near.into_iter().map(|past| (past.unit.id, (past.score, past.why))).collect();
     Ok(Recalled { sessions, settled, against, observations, pinned, why })
-}
-
-/// Gathers what a session did so far, when its conversation was cut away.
-pub fn after_compaction(store: &Store, own: (Platform, &str), now: Millis) -> Result<Recalled> {
-    let Some(session) = store.session_by_agent_id(own.0, own.1)? else { return Ok(Recalled::default()) };
-    if session.prompts + session.tool_uses == 0 {
-        return Ok(Recalled::default());
-    }
-    let mut memories = store.memories_of_session(session.id)?;
-    memories.retain(|memory| memory.superseded_by.is_none());
-    memories.reverse();
-    let of = |kinds: &[&str]| memories.iter().filter(|memory| kinds.contains(&memory.kind.as_str())).cloned().collect();
-    let settled: Vec<MemoryRow> = of(&["decision", "lesson"]);
-    let against = against(&[], &settled);
-    Ok(Recalled {
-        settled: rank::side_by_side(settled, &against),
-        against,
-        observations: of(&["observation"]),
-        pinned: Vec::new(),
-        sessions: vec![told(store, session, (OWN_TURNS, OWN_UNITS), now)?],
-        why: HashMap::new(),
-    })
 }
 
 fn against(pinned: &[MemoryRow], settled: &[MemoryRow]) -> HashMap<i64, i64> {

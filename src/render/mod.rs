@@ -9,6 +9,7 @@ mod name;
 pub mod past;
 mod pick;
 mod session;
+pub mod standing;
 pub mod style;
 pub mod time;
 pub mod units;

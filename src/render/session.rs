@@ -4,7 +4,7 @@ use super::block::Block;
 use super::clean::{code, prose, quoted};
 use super::name;
 use super::time;
-use crate::model::{SessionTold, State, UnitTold};
+use crate::model::{SessionTold, State, UnitRow, UnitTold};
 
 /// Files and commits that are named of one piece of work.
 const FILES: usize = 8;
@@ -72,14 +72,8 @@ fn piece(block: &mut Block, told: &UnitTold) {
         block.push(&format!("  changed: {}{more}", names.join(", ")));
     }
     // What is summed up has its commits among the memories.
-    let commits = if told.summary.is_some() { &[][..] } else { &unit.commits[..] };
-    for commit in commits.iter().rev().take(COMMITS).rev() {
-        let sha = commit
-            .sha
-            .as_deref()
-            .map(|sha| format!("{} ", code(&sha.chars().take(7).collect::<String>(), 12)))
-            .unwrap_or_default();
-        block.push(&format!("  committed: {sha}{}", quoted(&commit.subject, 120)));
+    if told.summary.is_none() {
+        committed(block, unit);
     }
     for (name, section) in [("learned", "learned"), ("failed, or to keep in mind", "notes"), ("left to do", "next_steps")] {
         if let Some(text) = summary(told, section) {
@@ -92,6 +86,18 @@ fn piece(block: &mut Block, told: &UnitTold) {
             unit.outcome.as_deref().unwrap_or_default(),
             unit.evidence.as_deref().unwrap_or_default()
         ));
+    }
+}
+
+/// The last commits of a piece of work, a line each.
+pub(super) fn committed(block: &mut Block, unit: &UnitRow) {
+    for commit in unit.commits.iter().skip(unit.commits.len().saturating_sub(COMMITS)) {
+        let sha = commit
+            .sha
+            .as_deref()
+            .map(|sha| format!("{} ", code(&sha.chars().take(7).collect::<String>(), 12)))
+            .unwrap_or_default();
+        block.push(&format!("  committed: {sha}{}", quoted(&commit.subject, 120)));
     }
 }
 

@@ -116,20 +116,34 @@ fn is_summary(line: &str) -> bool {
 
 /// The line of a failure's answer that says most: one that names an error, else the last.
 pub fn reason(tool: &ToolUseRow) -> String {
+    let lines = lines(tool);
+    let line = errors(&lines).next();
+    // A single line is all there is to say; the last one of many says nothing of why.
+    let line = line.or_else(|| lines.first().copied().filter(|line| lines.len() <= 2 && !is_summary(line))).unwrap_or_default();
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The first lines of a failure's answer that name errors; else its reason.
+pub fn reasons(tool: &ToolUseRow, most: usize) -> String {
+    let lines = lines(tool);
+    let named: Vec<&str> = errors(&lines).take(most).collect();
+    if named.is_empty() { reason(tool) } else { named.join(" | ") }
+}
+
+fn lines(tool: &ToolUseRow) -> Vec<&str> {
     let response = tool.metadata["response"].as_str().or(tool.outcome.as_deref()).unwrap_or_default();
-    let noise = |line: &&str| {
+    let says = |line: &&str| {
         !line.is_empty()
             && !line.starts_with("Exit code ")
             && !line.starts_with("[…")
             && !line.starts_with("<tool_use_error>")
             && line.chars().any(char::is_alphanumeric)
     };
-    let lines: Vec<&str> = response.lines().map(str::trim).filter(noise).collect();
-    let named = lines.iter().copied().filter(|line| !line.starts_with("hint:") && holds(ERRORS, &bare(line)));
-    let line = named.clone().find(|line| !is_summary(line));
-    // A single line is all there is to say; the last one of many says nothing of why.
-    let line = line.or_else(|| lines.first().copied().filter(|line| lines.len() <= 2 && !is_summary(line))).unwrap_or_default();
-    line.split_whitespace().collect::<Vec<_>>().join(" ")
+    response.lines().map(str::trim).filter(says).collect()
+}
+
+fn errors<'a>(lines: &[&'a str]) -> impl Iterator<Item = &'a str> {
+    lines.iter().copied().filter(|line| !line.starts_with("hint:") && holds(ERRORS, &bare(line)) && !is_summary(line))
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ mod turns;
 pub use left::split_left;
 pub use prose::cut;
 
-use crate::model::{Domain, Draft, MemoryKind, PromptRow, UnitStory};
+use crate::model::{Domain, Draft, Failing, MemoryKind, PromptRow, UnitStory};
 use told::Told;
 use turns::{Turn, turns};
 
@@ -100,6 +100,23 @@ pub fn drafts(story: &UnitStory, domain: &Domain) -> Vec<Draft> {
     told.extend(task);
     let shares = shares(&turns, &told);
     told.into_iter().zip(shares).map(|(told, tokens)| told.draft(domain, &turns, tokens)).collect()
+}
+
+/// Lines of a failure that are told where it stands.
+const REASONS: usize = 3;
+
+/// What failed in a unit and has not gone through since, in order.
+pub fn failing(story: &UnitStory) -> Vec<Failing> {
+    let tools: Vec<_> = story.tools.iter().collect();
+    let standing = failures::failures(&tools).into_iter().filter(|failure| failure.passed.is_none());
+    // A look that found nothing is no failure of the work.
+    let told = standing.filter(|failure| !causes::is_look(failure.command()));
+    told.map(|failure| Failing {
+        command: failure.command().to_string(),
+        times: failure.failed.len(),
+        reason: failure.failed.last().map(|tool| failures::reasons(tool, REASONS)).unwrap_or_default(),
+    })
+    .collect()
 }
 
 /// Whether a unit in which no tool was used says nothing that is worth remembering.
