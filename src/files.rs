@@ -59,6 +59,13 @@ pub fn content_hash(path: &Path, limit: u64) -> Option<String> {
     Some(Sha256::digest(&bytes)[..16].iter().map(|b| format!("{b:02x}")).collect())
 }
 
+/// When a file's content was written last, in Unix milliseconds; `None` where there is none.
+pub fn changed_at(path: &Path) -> Option<i64> {
+    let changed = fs::metadata(path).ok()?.modified().ok()?;
+    let since = changed.duration_since(std::time::UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_millis()).ok()
+}
+
 /// A stretch of a growing file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Stretch {

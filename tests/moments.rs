@@ -113,6 +113,58 @@ fn a_file_that_bit_somebody_is_spoken_of_once_before_it_is_changed() {
     assert_eq!(later(&world, "fourth", "main").is_about_to("Edit", "src/export.rs"), "");
 }
 
+/// Writes a file as some other hand would, two days after.
+fn by_other_hands(world: &World, file: &str, text: &str) {
+    world.write(&format!("project/{file}"), text);
+    let at = std::time::UNIX_EPOCH + std::time::Duration::from_millis((NINE - DAY) as u64);
+    std::fs::File::options().write(true).open(world.project().join(file)).unwrap().set_modified(at).unwrap();
+}
+
+#[test]
+fn what_was_changed_by_other_hands_or_moved_or_is_gone_is_said_to_be() {
+    let world = World::new();
+    for file in ["src/login.rs", "src/export.rs"] {
+        world.write(&format!("project/{file}"), "fn main() {}");
+    }
+    past(&world);
+    let told = |id: &'static str, file: &str| later(&world, id, "main").is_about_to("Edit", file);
+    assert!(!told("a", "src/export.rs").contains(" since"), "it is what it was");
+    // Rewritten with what it held: no other content.
+    by_other_hands(&world, "src/export.rs", "fn main() {}");
+    assert!(!told("b", "src/export.rs").contains(" since"));
+    by_other_hands(&world, "src/export.rs", "fn main() { other() }");
+    assert!(
+        told("c", "src/export.rs").contains("; `src/export.rs` has changed since, by other hands"),
+        "{}",
+        told("d", "src/export.rs")
+    );
+    let start = || later(&world, "e", "main").starts("startup");
+    assert!(start().contains("`src/export.rs` has changed since"), "{}", start());
+    std::fs::remove_file(world.project().join("src/login.rs")).unwrap();
+    assert!(world.nmem(&["context", "--query", "passwords with an umlaut"]).text().contains("`src/login.rs` is not there now"));
+    let mut moved = later(&world, "f", "main");
+    moved.ask("Move the login").bash("git mv src/login.rs src/session/login.rs", "").close("Moved.").end();
+    world.write("project/src/session/login.rs", "fn main() {}");
+    assert!(
+        told("g", "src/login.rs").contains("; `src/login.rs` is now `src/session/login.rs`"),
+        "{}",
+        told("h", "src/login.rs")
+    );
+}
+
+#[test]
+fn what_another_session_changed_is_not_said_to_be_of_other_hands() {
+    let world = World::new();
+    world.write("project/src/export.rs", "fn main() {}");
+    past(&world);
+    by_other_hands(&world, "src/export.rs", "fn main() { tabs() }");
+    let mut session = later(&world, "tabs-session-01", "main");
+    session.ask("Write tabs").edit("src/export.rs");
+    assert!(!later(&world, "a", "main").is_about_to("Edit", "src/export.rs").contains(" since"), "it is being changed");
+    session.close("Added tabs to the exporter.").end();
+    assert!(!later(&world, "b", "main").is_about_to("Edit", "src/export.rs").contains(" since"), "it is known how it was left");
+}
+
 /// A session in the middle of its second piece of work: something fails, something was decided, something is open.
 fn at_work(world: &World) {
     branch(world, "main");

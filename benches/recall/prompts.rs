@@ -118,8 +118,14 @@ fn ask(world: &World, (of, number, stream): (usize, usize, &Stream), turn: &Turn
         let (_, behind) = line.rsplit_once("(u")?;
         behind.split([',', ')']).next()?.parse().ok()
     });
-    let request =
-        Asked { project: place.project, own: Some(place.session), request: Some(text), branch: Some(&stream.branch), files: &[] };
+    let request = Asked {
+        project: place.project,
+        own: Some(place.session),
+        request: Some(text),
+        branch: Some(&stream.branch),
+        files: &[],
+        root: None,
+    };
     let always = ranked(&store, &request, 3).unwrap();
     let paths: Vec<String> = turn.edited.iter().cloned().collect();
     let same = store.units_by_files(place.project, &paths, false, Effort::WHOLE).unwrap();

@@ -6,7 +6,7 @@ use crate::config::{CONTEXT_BYTES_MAX, Config, Inject, environment};
 use crate::model::{MemoryRow, Millis, Recalled, TokenStats};
 use crate::platforms::intake::{self, Intake};
 use crate::project;
-use crate::recall::{self, Asked};
+use crate::recall::{self, Asked, Here};
 use crate::render::context::{ForAgent, for_agent, for_person};
 use crate::render::memories;
 use crate::render::past::{Told, past, why};
@@ -89,8 +89,10 @@ pub fn run(args: &Arguments) -> Result<()> {
         return ranked(args, &config, (&folder, &place, store.as_ref()), budget);
     }
     let branch = project::git::state_at(&folder, config.home.as_deref()).and_then(|state| state.branch);
+    let root = project::worktree_root(&folder, config.home.as_deref());
+    let here = Here { own: None, branch: branch.as_deref(), root };
     let recalled = match (&store, &place.row) {
-        (Some(store), Some(row)) => recall::at_start(store, row.id, (None, branch.as_deref()), moments::most(&config), now)?,
+        (Some(store), Some(row)) => recall::at_start(store, row.id, here, moments::most(&config), now)?,
         _ => Recalled::default(),
     };
     // What an agent would be given, and why it would be given nothing.
@@ -127,12 +129,13 @@ fn ranked(
         project::relative(&file.to_string_lossy(), Some(&cwd), config.home.as_deref())
     };
     let files: Vec<String> = args.file.iter().map(relative).collect();
+    let root = project::worktree_root(folder, config.home.as_deref());
     let found = match (store, &place.row) {
         (Some(store), Some(row)) => {
             let request = args.query.as_deref();
             recall::ranked(
                 store,
-                &Asked { project: row.id, own: None, request, branch: branch.as_deref(), files: &files },
+                &Asked { project: row.id, own: None, request, branch: branch.as_deref(), files: &files, root },
                 RANKED,
             )?
         }

@@ -5,7 +5,8 @@ use super::observe;
 use crate::config::{Config, Inject};
 use crate::model::{Event, Happening, Millis, Moment, StartSource};
 use crate::platforms::{self, Answer};
-use crate::recall;
+use crate::project;
+use crate::recall::{self, Here};
 use crate::record::Recorder;
 use crate::render;
 use crate::render::context::{ForAgent, for_agent};
@@ -14,6 +15,7 @@ use crate::render::standing::{self, Gone};
 use crate::store::recall::SessionPlace;
 use crate::store::{HOOK_WAIT, Store, spool};
 use anyhow::Result;
+use std::path::Path;
 
 /// The part of the room, in hundredths, that a session which `/clear` ended may take.
 const CLEARED: usize = 60;
@@ -40,7 +42,8 @@ pub fn at_prompt(config: &Config, store: &mut Store, event: &Event, prompt: &str
         return Ok(None);
     }
     let Some(place) = store.session_place(event.platform, &event.session)? else { return Ok(None) };
-    let found = recall::at_prompt(store, &place, prompt)?;
+    let root = root(config, event);
+    let found = recall::at_prompt(store, &place, prompt, root)?;
     let told = past::at_prompt(&found, config.prompt_bytes.value);
     say(store, (&place, event), Moment::Prompt, (told.text.clone(), told.items()), now)
 }
@@ -56,8 +59,8 @@ pub fn at_file(recorder: &Recorder, event: Event, now: Millis) -> Result<Option<
     let Happening::AboutToEdit { path } = &event.what else { return Ok(None) };
     let Some(store) = Store::open_to_read(files, HOOK_WAIT)? else { return Ok(None) };
     let Some(place) = store.session_place(event.platform, &event.session)? else { return Ok(None) };
-    let known = recall::at_file(&store, &place, path)?;
-    let told = past::at_file(path, &known, config.file_bytes.value);
+    let (known, beside) = recall::at_file(&store, &place, path, root(config, &event))?;
+    let told = past::at_file(path, (&known, &beside), config.file_bytes.value);
     store.leave();
     if told.text.is_empty() {
         return Ok(None);
@@ -125,7 +128,8 @@ fn given(config: &Config, store: &mut Store, event: &Event, source: StartSource,
             };
             // What `/clear` took away comes back first; earlier sessions get the room that it leaves.
             let own = standing(store, gone, Gone::Cleared, budget * CLEARED / 100)?;
-            let mut recalled = recall::at_start(store, place.project, (Some(place.session), branch), most(config), now)?;
+            let here = Here { own: Some(place.session), branch, root: root(config, event) };
+            let mut recalled = recall::at_start(store, place.project, here, most(config), now)?;
             recalled.sessions.retain(|told| Some(told.session.id) != gone);
             for memories in [&mut recalled.pinned, &mut recalled.settled, &mut recalled.observations] {
                 memories.retain(|memory| !own.shown.contains(&memory.id));
@@ -147,6 +151,11 @@ fn given(config: &Config, store: &mut Store, event: &Event, source: StartSource,
 fn standing(store: &Store, session: Option<i64>, gone: Gone, budget: usize) -> Result<ForAgent> {
     let standing = session.map(|session| recall::standing(store, session)).transpose()?.flatten();
     Ok(standing.map_or_else(ForAgent::default, |standing| standing::for_agent(&standing, gone, budget)))
+}
+
+/// The worktree's root, where files are looked at.
+fn root<'a>(config: &Config, event: &'a Event) -> Option<&'a Path> {
+    project::worktree_root(Path::new(event.cwd.as_deref()?), config.home.as_deref())
 }
 
 /// What a session's start is told at most.

@@ -12,8 +12,8 @@ pub struct Recalled {
     pub pinned: Vec<MemoryRow>,
     /// Decisions and lessons, the nearest first; what is contradicted stands behind what contradicts it.
     pub settled: Vec<MemoryRow>,
-    /// Of these, and of what is pinned: which is contradicted by which newer one, by their ids.
-    pub against: HashMap<i64, i64>,
+    /// Of these, and of what is pinned and was observed.
+    pub beside: Beside,
     /// Observations, the nearest first.
     pub observations: Vec<MemoryRow>,
     /// How near pieces of work are, by their ids, and why.
@@ -49,7 +49,7 @@ pub struct Standing {
     pub open_tasks: Vec<String>,
     /// Decisions and lessons of the session, the newest first; what is contradicted stands behind what contradicts it.
     pub settled: Vec<MemoryRow>,
-    pub against: HashMap<i64, i64>,
+    pub beside: Beside,
     /// The newest first.
     pub observations: Vec<MemoryRow>,
     /// Pieces of work before, the newest first.
@@ -82,10 +82,34 @@ pub struct Past {
     pub why: Vec<Why>,
     /// Those that hold.
     pub memories: Vec<MemoryRow>,
-    /// Of these: which is contradicted by which newer one, by their ids.
-    pub against: HashMap<i64, i64>,
+    /// Of these.
+    pub beside: Beside,
     /// It is clearly relevant: enough to be told at a prompt unasked (ADR/0030).
     pub clear: bool,
+}
+
+/// What is to be said beside memories, by their ids.
+#[derive(Clone, Debug, Default)]
+pub struct Beside {
+    /// Which newer one says otherwise.
+    pub against: HashMap<i64, i64>,
+    /// What has become of their files by other hands than those that are known (ADR/0032).
+    pub stale: HashMap<i64, Vec<Stale>>,
+}
+
+/// A file that is not what it was when a memory was drawn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stale {
+    pub path: String,
+    pub became: Became,
+}
+
+/// What has become of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Became {
+    Changed,
+    Gone,
+    Moved(String),
 }
 
 /// A reason, and what it adds to a score.

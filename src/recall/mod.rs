@@ -2,10 +2,12 @@
 
 mod moments;
 mod ranked;
+mod stale;
 mod standing;
 mod start;
 
 pub use moments::{at_file, at_prompt};
 pub use ranked::{Asked, ranked, ranked_by};
+pub use stale::stale;
 pub use standing::{cleared, standing};
-pub use start::{Most, at_start};
+pub use start::{Here, Most, at_start};

@@ -1,14 +1,16 @@
 //! In the middle of work: at a prompt, and before a file is changed. Silence is the usual answer (ADR/0030).
 
-use super::ranked::{Asked, clear};
+use super::ranked::{Asked, clear, mark_stale};
+use super::stale::stale;
 use crate::domains;
-use crate::model::{MemoryRow, Moment, Past};
+use crate::model::{Beside, MemoryRow, Moment, Past};
 use crate::rank;
 use crate::rules::Cue;
 use crate::store::Store;
 use crate::store::recall::SessionPlace;
 use crate::words::files_named;
 use anyhow::Result;
+use std::path::Path;
 
 /// Pieces of work that are told at a prompt, and among which is chosen.
 const PIECES: usize = 2;
@@ -23,7 +25,7 @@ const WARNINGS: [Cue; 2] = [Cue::Trap, Cue::Solution];
 
 /// What is clearly relevant to the prompt that a session was just given, and was not told to it yet. A prompt that goes on
 /// with what is under way is met with silence, unless work has come to other files since.
-pub fn at_prompt(store: &Store, place: &SessionPlace, prompt: &str) -> Result<Vec<Past>> {
+pub fn at_prompt(store: &Store, place: &SessionPlace, prompt: &str, root: Option<&Path>) -> Result<Vec<Past>> {
     let under_way = store.under_way(place.session)?;
     if place.muted || !(under_way.is_new || under_way.has_new_files) {
         return Ok(Vec::new());
@@ -33,7 +35,7 @@ pub fn at_prompt(store: &Store, place: &SessionPlace, prompt: &str) -> Result<Ve
     }
     let branch = place.branch.as_deref();
     let request = Some(prompt);
-    let asked = Asked { project: place.project, own: Some(place.session), request, branch, files: &under_way.edited };
+    let asked = Asked { project: place.project, own: Some(place.session), request, branch, files: &under_way.edited, root };
     let mut found = clear(store, &asked, AMONG)?;
     if found.is_empty() {
         return Ok(found);
@@ -50,6 +52,7 @@ pub fn at_prompt(store: &Store, place: &SessionPlace, prompt: &str) -> Result<Ve
             }
         }
     }
+    mark_stale(store, &asked, &mut found)?;
     Ok(found)
 }
 
@@ -61,10 +64,10 @@ fn is_trusted(store: &Store, memory: &MemoryRow) -> Result<bool> {
 
 /// What somebody who is about to change a file should know of it: decisions and lessons about it, traps, and what was
 /// broken there and mended; each once in a session.
-pub fn at_file(store: &Store, place: &SessionPlace, path: &str) -> Result<Vec<MemoryRow>> {
+pub fn at_file(store: &Store, place: &SessionPlace, path: &str, root: Option<&Path>) -> Result<(Vec<MemoryRow>, Beside)> {
     // Of most files nothing is known, and to learn that is all that it costs then.
     if place.muted || !store.has_memories_about(path)? {
-        return Ok(Vec::new());
+        return Ok(Default::default());
     }
     let domain = store.domain_of_project(place.project)?.unwrap_or_default();
     let domain = domains::of(Some(&domain.0), domain.1.as_deref());
@@ -72,7 +75,7 @@ pub fn at_file(store: &Store, place: &SessionPlace, path: &str) -> Result<Vec<Me
     let mut known = store.memories_about(place.project, path, [trap, solution], KNOWN)?;
     known.retain(|memory| memory.session != Some(place.session));
     if known.is_empty() {
-        return Ok(known);
+        return Ok(Default::default());
     }
     // A start tells much, an hour before; here it matters.
     let told = store.told_at(place.session, &[Moment::Prompt, Moment::File])?;
@@ -84,5 +87,7 @@ pub fn at_file(store: &Store, place: &SessionPlace, path: &str) -> Result<Vec<Me
             warnings.push(memory);
         }
     }
-    Ok(warnings)
+    let against = rank::contradicted(&warnings);
+    let stale = root.map(|root| stale(store, (place.project, root), &warnings)).transpose()?.unwrap_or_default();
+    Ok((warnings, Beside { against, stale }))
 }

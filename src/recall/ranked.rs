@@ -1,12 +1,14 @@
 //! For a request, files in play and a branch: pieces of work in the order in which they matter, with the reasons.
 
-use crate::model::{MemoryKind, MemoryRow, Past, Why};
+use super::stale::stale;
+use crate::model::{Beside, MemoryKind, MemoryRow, Past, Why};
 use crate::rank::{self, Kin, Moment, Scored, Trace, Weights};
 use crate::store::Store;
 use crate::store::recall::{Effort, UnitPlace};
 use crate::words::files_named;
 use anyhow::Result;
 use std::collections::HashMap;
+use std::path::Path;
 
 /// Sessions whose units are looked at without any other sign, and sessions of the same branch.
 const RECENT: usize = 24;
@@ -34,6 +36,8 @@ pub struct Asked<'a> {
     pub branch: Option<&'a str>,
     /// Files in play, relative to the worktree's root.
     pub files: &'a [String],
+    /// The worktree's root, where files are looked at; `None`: nothing is said of what became of them.
+    pub root: Option<&'a Path>,
 }
 
 /// The same at a prompt, where milliseconds count: what is clearly relevant by what speaks for it beside its age and its kin.
@@ -80,9 +84,20 @@ pub fn ranked_by(store: &Store, asked: &Asked, weights: &Weights, limit: usize) 
     settled.extend(past.iter().flat_map(|past| &past.memories).cloned());
     let against = rank::contradicted(&settled);
     for past in &mut past {
-        past.against = past.memories.iter().filter_map(|m| Some((m.id, *against.get(&m.id)?))).collect();
+        past.beside.against = past.memories.iter().filter_map(|m| Some((m.id, *against.get(&m.id)?))).collect();
     }
+    mark_stale(store, asked, &mut past)?;
     Ok(past)
+}
+
+/// Marks memories whose files are not what they were.
+pub(super) fn mark_stale(store: &Store, asked: &Asked, past: &mut [Past]) -> Result<()> {
+    let Some(root) = asked.root else { return Ok(()) };
+    let mut stale = stale(store, (asked.project, root), past.iter().flat_map(|past| &past.memories))?;
+    for past in past {
+        past.beside.stale = past.memories.iter().filter_map(|memory| stale.remove_entry(&memory.id)).collect();
+    }
+    Ok(())
 }
 
 /// What each route finds, and where it stands.
@@ -176,5 +191,5 @@ fn found(store: &Store, places: &HashMap<i64, UnitPlace>, scored: Scored) -> Res
     let clear = scored.is_clear_with(0.0);
     let why = scored.reasons.iter().map(|reason| Why { what: reason.route.name(), adds: reason.adds }).collect();
     let branch = places.get(&scored.unit).and_then(|place| place.branch.clone());
-    Ok(Some(Past { unit, branch, score: scored.score, why, memories, against: HashMap::new(), clear }))
+    Ok(Some(Past { unit, branch, score: scored.score, why, memories, beside: Beside::default(), clear }))
 }

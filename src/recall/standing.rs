@@ -1,6 +1,6 @@
 //! For a session whose conversation was cut away, by a compaction or by `/clear`: where its own work stands.
 
-use crate::model::{Failing, MemoryRow, Millis, Standing, UnitTold};
+use crate::model::{Beside, Failing, MemoryRow, Millis, Standing, UnitTold};
 use crate::rank;
 use crate::rules;
 use crate::store::Store;
@@ -56,7 +56,7 @@ pub fn standing(store: &Store, session: i64) -> Result<Option<Standing>> {
         answered,
         failing,
         settled: rank::side_by_side(settled, &against),
-        against,
+        beside: Beside { against, ..Beside::default() },
         observations,
         before,
         session,

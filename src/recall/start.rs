@@ -1,12 +1,13 @@
 //! For a session that begins: where work stopped, what was decided and learnt, what was found and changed.
 
 use super::ranked::{Asked, ranked};
-use crate::model::{MemoryKind, MemoryRow, Millis, PromptRow, Recalled, SessionRow, SessionTold, State, Turn, UnitTold};
+use super::stale::stale;
+use crate::model::{Beside, MemoryKind, MemoryRow, Millis, PromptRow, Recalled, SessionRow, SessionTold, State, Turn, UnitTold};
 use crate::project::client;
 use crate::rank;
 use crate::store::Store;
 use anyhow::Result;
-use std::collections::HashMap;
+use std::path::Path;
 
 /// Sessions that are looked at.
 const SESSIONS: usize = 8;
@@ -29,15 +30,19 @@ pub struct Most {
     pub summaries: usize,
 }
 
-/// Gathers what went before in a project, for a session that begins on a branch; `own` is the session that asks, which is left
-/// out. What was found and decided is told by what it has to do with the branch and with the files at which work stopped.
-pub fn at_start(
-    store: &Store,
-    project: i64,
-    (own, branch): (Option<i64>, Option<&str>),
-    most: Most,
-    now: Millis,
-) -> Result<Recalled> {
+/// Where a session begins.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Here<'a> {
+    /// The session that asks, which is left out.
+    pub own: Option<i64>,
+    pub branch: Option<&'a str>,
+    /// The worktree's root, where files are looked at.
+    pub root: Option<&'a Path>,
+}
+
+/// Gathers what went before in a project, for a session that begins. What was found and decided is told by what it has to do with the branch and with the files at which work stopped.
+pub fn at_start(store: &Store, project: i64, here: Here, most: Most, now: Millis) -> Result<Recalled> {
+    let Here { own, branch, root } = here;
     let mut sessions = store.last_sessions(project, SESSIONS + 1)?;
     sessions.retain(|s| Some(s.id) != own);
     sessions.truncate(SESSIONS);
@@ -47,7 +52,7 @@ pub fn at_start(
     let pinned = store.pinned_memories(project, SETTLED)?;
     let worked = sessions.iter().flat_map(|told| &told.units).find(|told| told.unit.files.iter().any(|file| file.edits > 0));
     let files = worked.map(|told| store.edited_by_unit(told.unit.id)).transpose()?.unwrap_or_default();
-    let near = ranked(store, &Asked { project, own, request: None, branch, files: &files }, NEAR)?;
+    let near = ranked(store, &Asked { project, own, request: None, branch, files: &files, root: None }, NEAR)?;
     let gathered = |kinds: &[MemoryKind], most: usize| -> Result<Vec<MemoryRow>> {
         let mut all: Vec<MemoryRow> = store.newest_memories(project, kinds, most)?;
         let others = near.iter().flat_map(|past| &past.memories).filter(|m| kinds.iter().any(|kind| kind.name() == m.kind));
@@ -65,14 +70,13 @@ pub fn at_start(
     };
     let settled = gathered(&[MemoryKind::Decision, MemoryKind::Lesson], SETTLED)?;
     let observations = gathered(&[MemoryKind::Observation], most.observations)?;
-    let against = against(&pinned, &settled);
+    let against = rank::contradicted(&[&pinned[..], &settled[..]].concat());
     let settled = rank::side_by_side(settled, &against);
+    let shown = pinned.iter().chain(&settled).chain(&observations);
+    let stale = root.map(|root| stale(store, (project, root), shown)).transpose()?.unwrap_or_default();
+    let beside = Beside { against, stale };
     let why = near.into_iter().map(|past| (past.unit.id, (past.score, past.why))).collect();
-    Ok(Recalled { sessions, settled, against, observations, pinned, why })
-}
-
-fn against(pinned: &[MemoryRow], settled: &[MemoryRow]) -> HashMap<i64, i64> {
-    rank::contradicted(&[pinned, settled].concat())
+    Ok(Recalled { sessions, settled, beside, observations, pinned, why })
 }
 
 fn told(store: &Store, session: SessionRow, (turns, units): (usize, usize), now: Millis) -> Result<SessionTold> {

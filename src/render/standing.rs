@@ -43,10 +43,10 @@ pub fn for_agent(standing: &Standing, gone: Gone, budget: usize) -> ForAgent {
     block.budget = room;
     let until = (block.text.len() + room * SETTLED / 100).min(room);
     let all: Vec<&MemoryRow> = standing.settled.iter().collect();
-    block.section("\nDecided and learnt in it:", &all, until, |memory| settled(memory, &standing.against));
+    block.section("\nDecided and learnt in it:", &all, until, |memory| settled(memory, &standing.beside));
     let found: Vec<&MemoryRow> = standing.observations.iter().collect();
     let until = (block.text.len() + (room - block.text.len()) / 2).min(room);
-    block.section("\nFound and changed in it, the newest first:", &found, until, observation);
+    block.section("\nFound and changed in it, the newest first:", &found, until, |memory| observation(memory, &standing.beside));
     for (at, told) in standing.before.iter().enumerate() {
         let begin = if at == 0 { "\nPieces of work before, the newest first:\n" } else { "" };
         let line = format!("{begin}- {}{}", time::clock(told.unit.started_at), brief(told));

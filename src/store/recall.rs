@@ -2,8 +2,10 @@
 
 use super::Store;
 use super::events::known_session;
+use super::index::scope;
 pub use super::unit_index::Effort;
 use super::unit_index::hash;
+use crate::index_text::query_terms;
 use crate::model::Platform;
 use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, params};
@@ -124,6 +126,42 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.query_map([unit], |row| row.get(0))?.collect::<Result<_, _>>()?)
     }
 
+    /// The hash that the newest memory knows a file by.
+    pub fn last_hash(&self, project: i64, path: &str) -> Result<Option<String>> {
+        let sql = "SELECT f.hash FROM memory_files f JOIN memories m ON m.id = f.memory_id
+                   WHERE f.path = ?2 AND f.hash IS NOT NULL AND m.project_id = ?1 ORDER BY f.memory_id DESC LIMIT 1";
+        Ok(self.conn.prepare_cached(sql)?.query_row(params![project, path], |row| row.get(0)).optional()?)
+    }
+
+    /// Whether a session that has not ended edited a file: what it left there is not known yet.
+    pub fn is_at_hand(&self, project: i64, path: &str) -> Result<bool> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM (SELECT id, ended_at FROM sessions WHERE project_id = ?1 ORDER BY active_at DESC LIMIT 8) o
+                     JOIN steps s ON s.session_id = o.id JOIN step_files f ON f.step_id = s.id AND f.path = ?2
+                   WHERE o.ended_at IS NULL AND f.edits > 0)";
+        Ok(self.conn.prepare_cached(sql)?.query_row(params![project, path], |row| row.get(0))?)
+    }
+
+    /// Where a recorded `mv` or `git mv` put a file, the last one that did.
+    pub fn moved_to(&self, project: i64, path: &str) -> Result<Option<String>> {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let terms: Vec<String> = query_terms(name).iter().map(|term| format!("\"{term}\"")).collect();
+        if terms.is_empty() {
+            return Ok(None);
+        }
+        let expression = format!("command : (\"mv\" AND {}) AND scope : {}", terms.join(" AND "), scope(Some(project)));
+        let sql = "SELECT rowid FROM tool_index WHERE tool_index MATCH ?1 ORDER BY rowid DESC LIMIT 20";
+        let mut statement = self.conn.prepare_cached(sql)?;
+        let ids: Vec<i64> = statement.query_map([expression], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        let mut command = self.conn.prepare_cached("SELECT content FROM tool_uses WHERE id = ?1 AND succeeded")?;
+        for id in ids {
+            let line: Option<String> = command.query_row([id], |row| row.get(0)).optional()?.flatten();
+            if let Some(new) = line.as_deref().and_then(|line| moved(line, path)) {
+                return Ok(Some(new));
+            }
+        }
+        Ok(None)
+    }
+
     /// Hashes of the files that each of some sessions edited, in the given order.
     pub fn edited_by_sessions(&self, sessions: &[i64]) -> Result<Vec<Vec<u64>>> {
         let sql = "SELECT DISTINCT f.path FROM steps s JOIN step_files f ON f.step_id = s.id WHERE s.session_id = ?1 AND f.edits > 0 LIMIT 200";
@@ -141,5 +179,31 @@ impl Store {
         let sql = "SELECT DISTINCT f.path FROM steps s JOIN step_files f ON f.step_id = s.id WHERE s.session_id IN (SELECT value FROM json_each(?1)) LIMIT 4000";
         let sessions = serde_json::to_string(sessions)?;
         Ok(self.conn.prepare_cached(sql)?.query_map([sessions], |row| row.get(0))?.collect::<Result<_, _>>()?)
+    }
+}
+
+/// Where a command line moves a file: `git mv a/x.rs b/` and `mv a/x.rs b/y.rs`, from the root.
+fn moved(line: &str, path: &str) -> Option<String> {
+    line.split(['&', ';', '|', '\n']).find_map(|part| {
+        let words: Vec<&str> = part.split_whitespace().map(|word| word.trim_matches(['"', '\''])).collect();
+        let at = words.iter().position(|word| *word == "mv")?;
+        let names: Vec<&str> = words[at + 1..].iter().copied().filter(|word| !word.starts_with('-')).collect();
+        let (to, from) = names.split_last()?;
+        from.contains(&path).then(|| match to.strip_suffix('/') {
+            Some(folder) => format!("{folder}/{}", path.rsplit('/').next().unwrap_or(path)),
+            None => to.to_string(),
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_move_is_read_from_its_command() {
+        assert_eq!(moved("cd x && git mv src/a.rs src/b.rs", "src/a.rs").as_deref(), Some("src/b.rs"));
+        assert_eq!(moved("mv -v 'src/a.rs' src/c.rs lib/", "src/a.rs").as_deref(), Some("lib/a.rs"));
+        assert_eq!(moved("rm src/a.rs", "src/a.rs"), None);
     }
 }
