@@ -113,10 +113,14 @@ fn a_file_that_bit_somebody_is_spoken_of_once_before_it_is_changed() {
     assert_eq!(later(&world, "fourth", "main").is_about_to("Edit", "src/export.rs"), "");
 }
 
-/// Writes a file as some other hand would, two days after.
+/// Writes a file as some other hand would, when no session is at work.
 fn by_other_hands(world: &World, file: &str, text: &str) {
+    written_at(world, file, text, NINE - DAY);
+}
+
+fn written_at(world: &World, file: &str, text: &str, at: i64) {
     world.write(&format!("project/{file}"), text);
-    let at = std::time::UNIX_EPOCH + std::time::Duration::from_millis((NINE - DAY) as u64);
+    let at = std::time::UNIX_EPOCH + std::time::Duration::from_millis(at as u64);
     std::fs::File::options().write(true).open(world.project().join(file)).unwrap().set_modified(at).unwrap();
 }
 
@@ -157,12 +161,12 @@ fn what_another_session_changed_is_not_said_to_be_of_other_hands() {
     let world = World::new();
     world.write("project/src/export.rs", "fn main() {}");
     past(&world);
-    by_other_hands(&world, "src/export.rs", "fn main() { tabs() }");
     let mut session = later(&world, "tabs-session-01", "main");
     session.ask("Write tabs").edit("src/export.rs");
+    written_at(&world, "src/export.rs", "fn main() { tabs() }", session.at - 1000);
     assert!(!later(&world, "a", "main").is_about_to("Edit", "src/export.rs").contains(" since"), "it is being changed");
-    session.close("Added tabs to the exporter.").end();
-    assert!(!later(&world, "b", "main").is_about_to("Edit", "src/export.rs").contains(" since"), "it is known how it was left");
+    session.close("Ok.").end();
+    assert!(!later(&world, "b", "main").is_about_to("Edit", "src/export.rs").contains(" since"), "it was changed by a session");
 }
 
 /// A session in the middle of its second piece of work: something fails, something was decided, something is open.

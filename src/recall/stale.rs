@@ -1,5 +1,5 @@
 //! Which memories tell of files that are not what they were (DESIGN §5, ADR/0032). A memory keeps its files' hashes; what has
-//! another one now, and no later memory knows it so, was changed by hands that nobody recorded.
+//! another one now, was written while no session was at work, and no later memory knows it so, was changed by other hands.
 
 use crate::files;
 use crate::model::{Became, MemoryRow, Stale};
@@ -39,12 +39,12 @@ pub fn stale<'a>(
                 },
                 // What has not been written since is what it was: to know that takes no reading.
                 Some(at) if at <= memory.created_at => continue,
-                Some(_) => {
+                Some(at) => {
                     let now = file.hash.get_or_insert_with(|| files::content_hash(&root.join(path), BYTES));
                     let Some(now) = now.as_ref().filter(|now| *now != hash) else { continue };
                     let known = match file.known {
                         Some(known) => known,
-                        None => store.last_hash(project, path)?.as_ref() == Some(now) || store.is_at_hand(project, path)?,
+                        None => store.last_hash(project, path)?.as_ref() == Some(now) || store.was_at_work(project, at)?,
                     };
                     file.known = Some(known);
                     if known {

@@ -6,13 +6,16 @@ use super::index::scope;
 pub use super::unit_index::Effort;
 use super::unit_index::hash;
 use crate::index_text::query_terms;
-use crate::model::Platform;
+use crate::model::{Millis, Platform};
 use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, params};
 use std::collections::HashMap;
 
 /// Sessions of a project by which its order in time is known.
 const SESSIONS: i64 = 400;
+
+/// How long after a step's last event something may be written that is still of it.
+const LATE: Millis = 10_000;
 
 /// Where a unit stands.
 #[derive(Clone, Debug)]
@@ -133,12 +136,12 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.query_row(params![project, path], |row| row.get(0)).optional()?)
     }
 
-    /// Whether a session that has not ended edited a file: what it left there is not known yet.
-    pub fn is_at_hand(&self, project: i64, path: &str) -> Result<bool> {
-        let sql = "SELECT EXISTS (SELECT 1 FROM (SELECT id, ended_at FROM sessions WHERE project_id = ?1 ORDER BY active_at DESC LIMIT 8) o
-                     JOIN steps s ON s.session_id = o.id JOIN step_files f ON f.step_id = s.id AND f.path = ?2
-                   WHERE o.ended_at IS NULL AND f.edits > 0)";
-        Ok(self.conn.prepare_cached(sql)?.query_row(params![project, path], |row| row.get(0))?)
+    /// Whether a session of the project was at work at a time: what was written then, it or its commands wrote.
+    pub fn was_at_work(&self, project: i64, at: Millis) -> Result<bool> {
+        let sql =
+            "SELECT EXISTS (SELECT 1 FROM (SELECT id FROM sessions WHERE project_id = ?1 ORDER BY active_at DESC LIMIT 60) o
+                     JOIN steps s ON s.session_id = o.id WHERE s.started_at <= ?2 AND s.ended_at >= ?2 - ?3)";
+        Ok(self.conn.prepare_cached(sql)?.query_row(params![project, at, LATE], |row| row.get(0))?)
     }
 
     /// Where a recorded `mv` or `git mv` put a file, the last one that did.
