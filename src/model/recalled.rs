@@ -84,7 +84,8 @@ pub struct Past {
     pub memories: Vec<MemoryRow>,
     /// Of these.
     pub beside: Beside,
-    /// It is clearly relevant: enough to be told at a prompt unasked (ADR/0030).
+    /// What speaks for it beside its age and its kin, and whether that is enough to tell it at a prompt unasked (ADR/0030).
+    pub clarity: f64,
     pub clear: bool,
 }
 

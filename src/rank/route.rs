@@ -215,8 +215,16 @@ pub fn with_kin(mut all: Vec<Scored>, kin: &[Kin], moment: &Moment, weights: &We
 impl Scored {
     /// Whether it is clearly relevant, if `more` is yet to be added: enough to be told unasked.
     pub fn is_clear_with(&self, more: f64) -> bool {
-        let by = |route: Route| self.reasons.iter().find(|reason| reason.route == route).map_or(0.0, |reason| reason.adds);
-        self.score + more - by(Route::Recent) - by(Route::Kin) >= CLEAR && by(Route::Words) >= CLEAR_WORDS
+        self.clarity() + more >= CLEAR && self.by(Route::Words) >= CLEAR_WORDS
+    }
+
+    /// What speaks for it beside its age and its kin; from 1 on it is clearly relevant, if the words agree.
+    pub fn clarity(&self) -> f64 {
+        self.score - self.by(Route::Recent) - self.by(Route::Kin)
+    }
+
+    fn by(&self, route: Route) -> f64 {
+        self.reasons.iter().find(|reason| reason.route == route).map_or(0.0, |reason| reason.adds)
     }
 
     fn add(&mut self, route: Route, adds: f64) {

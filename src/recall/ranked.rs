@@ -188,8 +188,8 @@ fn found(store: &Store, places: &HashMap<i64, UnitPlace>, scored: Scored) -> Res
     let Some(unit) = store.unit_by_row(scored.unit)? else { return Ok(None) };
     let mut memories = store.memories_of_unit(unit.session, unit.id)?;
     memories.retain(|memory: &MemoryRow| memory.superseded_by.is_none());
-    let clear = scored.is_clear_with(0.0);
+    let (clarity, clear) = (scored.clarity(), scored.is_clear_with(0.0));
     let why = scored.reasons.iter().map(|reason| Why { what: reason.route.name(), adds: reason.adds }).collect();
     let branch = places.get(&scored.unit).and_then(|place| place.branch.clone());
-    Ok(Some(Past { unit, branch, score: scored.score, why, memories, beside: Beside::default(), clear }))
+    Ok(Some(Past { unit, branch, score: scored.score, why, memories, beside: Beside::default(), clarity, clear }))
 }

@@ -179,8 +179,12 @@ pub fn why(all: &[Shown], style: Style) -> String {
             time::day(unit.started_at),
             name::for_person(unit, 100)
         );
+        let past = &shown.past;
+        let unasked = if past.clear { "said at a prompt" } else { "not said at a prompt" };
         let reasons: Vec<String> = shown.past.why.iter().map(|why| format!("{} +{:.2}", why.what, why.adds)).collect();
-        out += &format!("    {}\n", style.faint(&reasons.join(", ")));
+        let reasons = reasons.join(", ");
+        out +=
+            &format!("    {}\n", style.faint(&format!("{reasons}; {unasked}: {:.2} of 1 without recency and kin", past.clarity.max(0.0))));
         for memory in &shown.memories {
             out += &format!("    {}\n", memories::entry(memory, style));
         }
