@@ -170,6 +170,9 @@ fn a_broken_config_records_nothing_and_the_next_start_says_so() {
       llm.when = "stop"  default
       llm.stop_seconds = 8  default
       llm.daily_tokens = 200000  default
+      embeddings.base_url = ""  default
+      embeddings.model = ""  default
+      embeddings.api_key_env = ""  default
       retention.tool_uses_days = 180  default
       project = null  default
 

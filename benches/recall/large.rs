@@ -2,7 +2,7 @@
 //! as sessions of one project before them.
 
 use super::sessions::World;
-use nmem::model::Files;
+use nmem::model::{Files, Vector};
 use nmem::store::{PERSON_WAIT, Store};
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 /// Tool uses and memories, about.
 const SIZES: [(i64, i64); 3] = [(1_000, 0), (100_000, 10_000), (1_000_000, 100_000)];
 const ROUNDS: usize = 9;
+/// Numbers in a vector.
+const LENGTH: usize = 384;
 const REQUEST: &str = "can you look at the exporter of session metadata and fix the failing integration test for shadow branches";
 const CASES: [(&str, &[&str]); 7] = [
     ("context", &["context", "--json"]),
@@ -60,8 +62,45 @@ pub fn run(world: &World, small: &Path, whole: &Path) -> Value {
             println!("  {name:30} {:6.1} {:6.1}   {peak:5.1}", millis(ROUNDS / 2), millis(ROUNDS - 1));
             told.insert(format!("{uses}, {name}"), json!([millis(ROUNDS / 2), millis(ROUNDS - 1), peak]));
         }
+        let (count, mut scans) = scans(&db);
+        scans.sort();
+        let millis = |at: usize| (scans[at].as_secs_f64() * 10_000.0).round() / 10.0;
+        println!(
+            "  {:30} {:6.1} {:6.1}   (in a process that is there)",
+            format!("{count} vectors of {LENGTH}"),
+            millis(ROUNDS / 2),
+            millis(ROUNDS - 1)
+        );
+        told.insert(format!("{count} vectors"), json!([millis(ROUNDS / 2), millis(ROUNDS - 1)]));
     }
     Value::Object(told)
+}
+
+/// Gives each memory a vector, and finds the nearest ones, each time through a connection of its own, as a hook does.
+fn scans(db: &Path) -> (usize, Vec<Duration>) {
+    let files = Files::of(db.to_path_buf(), false);
+    let mut store = Store::open(&files, PERSON_WAIT).unwrap();
+    let mut state = 1_u64;
+    let mut number = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 40) as f32 / (1_u64 << 23) as f32 - 1.0
+    };
+    let mut vector = || Vector::of(&(0..LENGTH).map(|_| number()).collect::<Vec<f32>>()).unwrap();
+    let waiting = store.unembedded((Some(1), None), "bench", usize::MAX >> 1).unwrap();
+    for batch in waiting.chunks(4096) {
+        let all: Vec<_> = batch.iter().map(|waiting| (waiting.clone(), vector())).collect();
+        store.keep_vectors("bench", &all).unwrap();
+    }
+    store.settle_all();
+    let asked = vector();
+    let scan = |_| {
+        let store = Store::open(&files, PERSON_WAIT).unwrap();
+        let begun = Instant::now();
+        let near = store.nearest_memories(1, "bench", &asked, 40).unwrap();
+        assert_eq!(near.count, waiting.len());
+        begun.elapsed()
+    };
+    (waiting.len(), (0..ROUNDS).map(scan).collect())
 }
 
 /// Repeats all that stands in a database as earlier sessions of the same project, then its memories up to a number.

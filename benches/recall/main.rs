@@ -91,7 +91,15 @@ fn main() {
 fn shown(moment: &Moment, weights: &Weights, files: bool, budget: usize) -> Vec<String> {
     let query = &moment.query;
     let files: &[String] = if files { &query.edited[..query.edited.len().min(3)] } else { &[] };
-    let asked = Asked { project: 1, own: None, request: Some(&query.text), branch: Some(&query.branch), files, root: None };
+    let asked = Asked {
+        project: 1,
+        own: None,
+        request: Some(&query.text),
+        branch: Some(&query.branch),
+        meaning: None,
+        files,
+        root: None,
+    };
     let found = ranked_by(&moment.store, &asked, weights, RANKED).unwrap();
     past(&found, budget).shown.iter().map(|shown| shown.past.unit.agent_session_id.clone()).collect()
 }

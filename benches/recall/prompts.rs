@@ -123,6 +123,7 @@ fn ask(world: &World, (of, number, stream): (usize, usize, &Stream), turn: &Turn
         own: Some(place.session),
         request: Some(text),
         branch: Some(&stream.branch),
+        meaning: None,
         files: &[],
         root: None,
     };

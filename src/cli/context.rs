@@ -1,7 +1,7 @@
 //! `nmem context`: the SessionStart hook, and in a terminal the same view for a person.
 
 use super::stdin::{self, Stdin};
-use super::{Place, ProjectArgument, hook, moments, off, open, output, record};
+use super::{Place, ProjectArgument, hook, meaning, moments, off, open, output, record};
 use crate::config::{CONTEXT_BYTES_MAX, Config, Inject, environment};
 use crate::model::{MemoryRow, Millis, Recalled, TokenStats};
 use crate::platforms::intake::{self, Intake};
@@ -130,12 +130,17 @@ fn ranked(
     };
     let files: Vec<String> = args.file.iter().map(relative).collect();
     let root = project::worktree_root(folder, config.home.as_deref());
+    let meaning = match &args.query {
+        Some(query) => meaning::of(config, &hook::redactor(config)?, query, meaning::FOR_A_PERSON),
+        None => None,
+    };
+    let meaning = meaning.as_ref().map(|(model, vector)| (model.as_str(), vector));
     let found = match (store, &place.row) {
         (Some(store), Some(row)) => {
             let request = args.query.as_deref();
             recall::ranked(
                 store,
-                &Asked { project: row.id, own: None, request, branch: branch.as_deref(), files: &files, root },
+                &Asked { project: row.id, own: None, request, branch: branch.as_deref(), meaning, files: &files, root },
                 RANKED,
             )?
         }

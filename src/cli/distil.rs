@@ -1,10 +1,11 @@
 //! `nmem distil`: what waits for a model, now; with `--redo` also what was distilled before.
 
 use super::{ProjectArgument, hook, observe, output, writable};
-use crate::config::environment;
-use crate::distil::{Distiller, Observer, Outcome};
+use crate::config::{Config, environment};
+use crate::distil::{Distiller, Meaning, Observer, Outcome};
 use crate::error::Failure;
 use crate::model::{Endpoint, Found, Provider};
+use crate::redact::Redactor;
 use crate::render::clean::line;
 use crate::render::count;
 use crate::store::Store;
@@ -87,9 +88,10 @@ pub fn run(args: &Arguments) -> Result<()> {
     let due = store.due_in_sessions(&sessions)?;
     let by_rules = distiller.distil(&mut store, &due)?;
     let Some(to) = to else {
+        let embedded = embed(&config, &redactor, &mut store, (project, session), until, &progress)?;
         drop(progress);
         store.settle_all();
-        return told_by_rules(args, by_rules);
+        return told_by_rules(args, by_rules, embedded);
     };
     let queue = if args.redo { store.units_to_redo(project, session)? } else { store.model_queue(project, session, now)? };
     let observer = Observer {
@@ -100,10 +102,11 @@ pub fn run(args: &Arguments) -> Result<()> {
     };
     let begun = now;
     let done = work(&observer, &mut store, &queue, until, &progress)?;
+    let embedded = embed(&config, &redactor, &mut store, (project, session), until, &progress)?;
     drop(progress);
     store.settle_all();
     let spent = store.spent_since(begun - 1)?;
-    told(args, &to, (by_rules, done, spent.tokens()))
+    told(args, &to, (by_rules, done, spent.tokens()), embedded)
 }
 
 fn session(store: &Store, id: &str) -> Result<i64> {
@@ -167,20 +170,64 @@ fn work(
     Ok(done)
 }
 
-fn told_by_rules(args: &Arguments, by_rules: usize) -> Result<()> {
-    if args.json {
-        return output::say(&json!({"by_rules": by_rules, "units": 0, "memories": 0, "left": 0, "tokens": 0}).to_string());
-    }
-    let units = count(by_rules as i64, "unit was", "units were");
-    output::say(&format!("{units} distilled by rules. No model is named: [llm] in the config file, as `nmem status` shows."))
+/// Asks what memories mean that nobody has said yet, where a model is named for it; `None` where none is.
+fn embed(
+    config: &Config,
+    redactor: &Redactor,
+    store: &mut Store,
+    of: (Option<i64>, Option<i64>),
+    until: Option<Instant>,
+    progress: &output::Progress,
+) -> Result<Option<Embedded>> {
+    let Some(to) = config.embeddings.endpoint()? else { return Ok(None) };
+    let waiting = store.unembedded(of, &to.model, usize::MAX >> 1)?;
+    let mut more = |done: usize| {
+        progress.say(&format!("{}, {done} of {}", line(&to.model, 40), waiting.len()));
+        Some(until.map_or(PATIENCE, |until| until.saturating_duration_since(Instant::now()).min(PATIENCE)))
+    };
+    let asked = Meaning { to: &to, redactor }.of_memories(store, &waiting, &mut more)?;
+    let hint = "what is embedded is kept; mend [embeddings] in the config file, or try again later";
+    let problem = asked.as_ref().err().map(|refusal| Failure::new(format!("nothing was embedded: {}", refusal.what), hint));
+    let left = store.unembedded(of, &to.model, usize::MAX >> 1)?.len();
+    Ok(Some(Embedded { done: waiting.len() - left.min(waiting.len()), left, problem }))
 }
 
-fn told(args: &Arguments, to: &Endpoint, (by_rules, done, tokens): (usize, Done, i64)) -> Result<()> {
+/// What became of it.
+struct Embedded {
+    done: usize,
+    left: usize,
+    problem: Option<Failure>,
+}
+
+impl Embedded {
+    fn said(&self) -> String {
+        let left = if self.left > 0 { format!("; {} wait", self.left) } else { String::new() };
+        format!(" {} embedded{left}.", count(self.done as i64, "memory was", "memories were"))
+    }
+}
+
+fn told_by_rules(args: &Arguments, by_rules: usize, embedded: Option<Embedded>) -> Result<()> {
+    if args.json {
+        let done = embedded.as_ref().map(|embedded| embedded.done);
+        let told = json!({"by_rules": by_rules, "units": 0, "memories": 0, "left": 0, "tokens": 0, "embedded": done});
+        output::say(&told.to_string())?;
+    } else {
+        let units = count(by_rules as i64, "unit was", "units were");
+        let meaning = embedded.as_ref().map(Embedded::said).unwrap_or_default();
+        output::say(&format!(
+            "{units} distilled by rules.{meaning} No model is named: [llm] in the config file, as `nmem status` shows."
+        ))?;
+    }
+    embedded.and_then(|embedded| embedded.problem).map_or(Ok(()), |problem| Err(problem.into()))
+}
+
+fn told(args: &Arguments, to: &Endpoint, (by_rules, done, tokens): (usize, Done, i64), embedded: Option<Embedded>) -> Result<()> {
     if args.json {
         let problem = done.problem.as_ref().map(|problem| &problem.what);
         output::say(
             &json!({"by_rules": by_rules, "units": done.units, "memories": done.memories, "left": done.left,
-                "withheld": done.withheld, "tokens": tokens, "problem": problem})
+                "withheld": done.withheld, "tokens": tokens, "problem": problem,
+                "embedded": embedded.as_ref().map(|embedded| embedded.done)})
             .to_string(),
         )?;
     } else {
@@ -205,7 +252,8 @@ fn told(args: &Arguments, to: &Endpoint, (by_rules, done, tokens): (usize, Done,
             let units = count(done.withheld as i64, "unit is", "units are");
             parts.push(format!("{units} not for this model, as the settings of a folder in it say"));
         }
-        output::say(&format!("{}.", parts.join("; ")))?;
+        let meaning = embedded.as_ref().map(Embedded::said).unwrap_or_default();
+        output::say(&format!("{}.{meaning}", parts.join("; ")))?;
     }
-    done.problem.map_or(Ok(()), |problem| Err(problem.into()))
+    done.problem.or(embedded.and_then(|embedded| embedded.problem)).map_or(Ok(()), |problem| Err(problem.into()))
 }

@@ -11,6 +11,7 @@ mod domain;
 mod forget;
 mod hook;
 mod install;
+mod meaning;
 mod memory;
 mod moments;
 mod observe;

@@ -1,6 +1,7 @@
 //! What an agent is given, and when: as its session starts, at a prompt, before it changes a file.
 
 use super::hook::log_error;
+use super::meaning;
 use super::observe;
 use crate::config::{Config, Inject};
 use crate::model::{Event, Happening, Millis, Moment, StartSource};
@@ -37,13 +38,15 @@ pub fn at_start(
 }
 
 /// Answers a prompt that was just stored. Silence is the usual answer.
-pub fn at_prompt(config: &Config, store: &mut Store, event: &Event, prompt: &str, now: Millis) -> Result<Option<String>> {
+pub fn at_prompt(recorder: &Recorder, store: &mut Store, event: &Event, prompt: &str, now: Millis) -> Result<Option<String>> {
+    let config = recorder.config;
     if config.inject.value != Inject::All || config.prompt_bytes.value == 0 {
         return Ok(None);
     }
     let Some(place) = store.session_place(event.platform, &event.session)? else { return Ok(None) };
     let root = root(config, event);
-    let found = recall::at_prompt(store, &place, prompt, root)?;
+    let meaning = || meaning::of(config, recorder.redactor, prompt, meaning::AT_PROMPT);
+    let found = recall::at_prompt(store, &place, (prompt, &meaning), root)?;
     let told = past::at_prompt(&found, config.prompt_bytes.value);
     say(store, (&place, event), Moment::Prompt, (told.text.clone(), told.items()), now)
 }

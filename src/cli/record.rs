@@ -1,6 +1,7 @@
 //! `nmem record`: takes one hook event. Answers a session's start, and nothing else.
 
 use super::hook::{log_at, log_error, recorder, redactor};
+use super::meaning;
 use super::moments;
 use super::observe;
 use super::stdin::Stdin;
@@ -118,13 +119,14 @@ fn store(recorder: &Recorder, event: Event, now: Millis) -> Result<Option<String
         draw_memories(recorder, &mut store, &event, now);
         if let Happening::TurnEnded { error: None, .. } = event.what {
             observe::at_stop(recorder, &mut store, &event);
+            meaning::at_stop(recorder, &mut store, &event);
         }
         store
     });
     match (&event.what, stored) {
         (Happening::SessionStarted(start), stored) => moments::at_start(config, stored, &event, start.source, now),
         (Happening::Prompted { text }, Ok(mut store)) => {
-            let answer = moments::at_prompt(config, &mut store, &event, text, now);
+            let answer = moments::at_prompt(recorder, &mut store, &event, text, now);
             store.leave();
             answer
         }

@@ -1,11 +1,12 @@
 //! `nmem search`: what is remembered, asked, answered and done, by words.
 
-use super::{ProjectArgument, open, output};
+use super::{ProjectArgument, hook, meaning, open, output};
 use crate::config::{self, environment};
 use crate::error::Failure;
 use crate::index_text::query_terms;
 use crate::model::{Filter, Hit, HitKind, MemoryKind, Platform};
 use crate::project;
+use crate::recall;
 use crate::render::{hits, time};
 use crate::store::search::Query;
 use anyhow::Result;
@@ -184,6 +185,12 @@ pub fn run(args: &Arguments) -> Result<()> {
         found = store.search(&corrected, &kinds(args), &filter, limit.max(COUNTED))?;
         if !found.is_empty() && !json {
             output::warn(&format!("nothing holds {}; this is what holds {}", query.words(), corrected.words()));
+        }
+    }
+    if !text.is_empty() && kinds(args).contains(&HitKind::Memory) && config.embeddings.destination().is_some() {
+        let meaning = meaning::of(&config, &hook::redactor(&config)?, &text, meaning::FOR_A_PERSON);
+        if let Some((model, vector)) = &meaning {
+            found = recall::with_meaning(&store, found, &filter, (model, vector), limit.max(COUNTED))?;
         }
     }
     let total = found.len();

@@ -37,6 +37,8 @@ struct Stored {
     last: Vec<LastEvent>,
     models: Models,
     given: BTreeMap<Moment, Given>,
+    /// Memories that have a vector, and all that could.
+    embedded: Option<(i64, i64)>,
     problem: Option<String>,
 }
 
@@ -76,7 +78,7 @@ pub fn run(args: &Arguments) -> Result<()> {
                 "version": env!("CARGO_PKG_VERSION"), "database": files.db, "bytes": bytes, "problem": stored.problem,
                 "counts": {"projects": stored.counts.projects, "sessions": stored.counts.sessions, "prompts": stored.counts.prompts, "tool_uses": stored.counts.tool_uses, "work_units": stored.counts.work_units, "memories": stored.counts.memories},
                 "last_event": last, "spool": {"waiting": spool::waiting(files), "rejected": spool::rejected(files), "lost": spool::lost(files)}, "errors": errors,
-                "given": given_json(&stored.given), "queue": stored.models.waiting, "spend": spend(&config, &stored.models),
+                "given": given_json(&stored.given), "embedded": stored.embedded.map(|(done, all)| json!({"memories": done, "of": all})), "queue": stored.models.waiting, "spend": spend(&config, &stored.models),
                 "off": switched_off, "notes": wishes,
                 "settings": settings, "unknown_settings": config.unknown,
             })
@@ -136,6 +138,9 @@ pub fn run(args: &Arguments) -> Result<()> {
     for said in models(&config, &stored.models, now) {
         out += &format!("  {said}\n");
     }
+    for said in embeddings(&config, stored.embedded) {
+        out += &format!("  {said}\n");
+    }
     if !stored.given.is_empty() {
         out += &format!("\n{}  to agents in the last {GIVEN} days\n", style.strong("given"));
     }
@@ -173,7 +178,10 @@ fn look(config: &Config) -> Stored {
         } else {
             None
         };
-        store.map_or(Ok(Stored::default()), |store| counted(&store))
+        let Some(store) = store else { return Ok(Stored::default()) };
+        let on = !config.embeddings.base_url.value.is_empty();
+        let embedded = on.then(|| store.embedded(&config.embeddings.model.value)).transpose()?;
+        Ok(Stored { embedded, ..counted(&store)? })
     };
     look().unwrap_or_else(|error| {
         // What can't be written may still be read.
@@ -221,7 +229,21 @@ fn counted(store: &Store) -> Result<Stored> {
         paused_until: store.paused_until(now)?,
     };
     let given = store.given_since(None, now - GIVEN * DAY)?;
-    Ok(Stored { counts: store.counts()?, last: store.last_events()?, models, given, problem: None })
+    Ok(Stored { counts: store.counts()?, last: store.last_events()?, models, given, embedded: None, problem: None })
+}
+
+/// Which model says what memories mean, and of how many it has.
+fn embeddings(config: &Config, embedded: Option<(i64, i64)>) -> Vec<String> {
+    let Some(host) = config.embeddings.destination() else { return Vec::new() };
+    let mut said = vec![format!("embeddings: {} at {host}", line(&config.embeddings.model.value, 60))];
+    if let Err(error) = config.embeddings.endpoint() {
+        said.push(format!("problem: {}", line(&format!("{error:#}"), 300)));
+    }
+    if let Some((done, all)) = embedded {
+        let rest = if done < all { "; `nmem distil` embeds the rest of a project" } else { "" };
+        said.push(format!("{done} of {all} memories have a vector{rest}"));
+    }
+    said
 }
 
 /// What agents were given lately, and what of it they used.
@@ -322,6 +344,9 @@ fn settings(config: &Config) -> Vec<(&'static str, Value, String)> {
         ("llm.when", json!(config.llm.when.value.name()), config.llm.when.source.to_string()),
         ("llm.stop_seconds", json!(config.llm.stop_seconds.value), config.llm.stop_seconds.source.to_string()),
         ("llm.daily_tokens", json!(config.llm.daily_tokens.value), config.llm.daily_tokens.source.to_string()),
+        ("embeddings.base_url", json!(config.embeddings.base_url.value), config.embeddings.base_url.source.to_string()),
+        ("embeddings.model", json!(config.embeddings.model.value), config.embeddings.model.source.to_string()),
+        ("embeddings.api_key_env", json!(config.embeddings.api_key_env.value), config.embeddings.api_key_env.source.to_string()),
         ("retention.tool_uses_days", json!(config.tool_uses_days.value), config.tool_uses_days.source.to_string()),
         ("project", json!(config.project.value), config.project.source.to_string()),
     ]

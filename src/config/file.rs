@@ -26,6 +26,8 @@ pub fn apply(config: &mut Config, text: &str) -> Result<(), Wrong> {
             retention(config, &value)?;
         } else if key == "context" {
             context(config, &value)?;
+        } else if key == "embeddings" {
+            config.embeddings.read(&value, &mut config.unknown)?;
         } else if key == "llm" {
             config.llm.read(&value, &mut config.unknown)?;
         } else if !set(config, &key, &value, Source::File)? {

@@ -194,7 +194,7 @@ pub fn provider(key: &str, value: &toml::Value) -> Result<Provider, Wrong> {
 }
 
 /// https anywhere, http on this machine alone, and no password in it: that is for `api_key_env`.
-fn check_url(url: &str) -> Result<(), String> {
+pub(super) fn check_url(url: &str) -> Result<(), String> {
     let host = host(url).ok_or_else(|| format!("must begin with https://, not {url:?}"))?;
     if url.split("://").nth(1).unwrap_or("").split(['/', '?', '#']).next().unwrap_or("").contains('@') {
         return Err("must hold no user and no password: give the key by `api_key_env`".into());
@@ -209,7 +209,7 @@ fn check_url(url: &str) -> Result<(), String> {
 }
 
 /// The host of a URL, without its port.
-fn host(url: &str) -> Option<&str> {
+pub(super) fn host(url: &str) -> Option<&str> {
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"))?;
     let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or("");
     let authority = authority.rsplit('@').next().unwrap_or("");
@@ -220,7 +220,7 @@ fn host(url: &str) -> Option<&str> {
 }
 
 /// Whether a URL leads to this machine.
-fn is_loopback(url: &str) -> bool {
+pub(super) fn is_loopback(url: &str) -> bool {
     let Some(host) = host(url) else { return false };
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }

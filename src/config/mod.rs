@@ -4,6 +4,7 @@
 //! A config file that can't be read is an error also for hooks: what the user forbade is then unknown, so nothing is
 //! recorded until it is mended, and the next session's start says so.
 
+pub mod embeddings;
 pub mod environment;
 mod file;
 mod folders;
@@ -13,8 +14,9 @@ pub mod switches;
 
 use crate::error::Failure;
 use crate::files;
-use crate::model::Files;
+use crate::model::{Files, Provider};
 use anyhow::Result;
+use embeddings::Embeddings;
 use folders::{Rule, expanded};
 use llm::Llm;
 use repository::Wishes;
@@ -116,6 +118,8 @@ pub struct Config {
     pub language: Setting<String>,
     /// Which model is asked.
     pub llm: Llm,
+    /// Which model says what texts mean.
+    pub embeddings: Embeddings,
     /// Days that raw tool uses are kept; 0: for ever.
     pub tool_uses_days: Setting<u32>,
     /// The project's name, where it was set by hand for the place.
@@ -213,6 +217,7 @@ impl Config {
             thinking: Setting::default(true),
             language: Setting::default("auto".to_string()),
             llm: Llm::default(),
+            embeddings: Embeddings::default(),
             tool_uses_days: Setting::default(180),
             project: Setting::default(None),
             domain: Setting::default(None),
@@ -241,6 +246,9 @@ impl Config {
             rule.put(&rule.file_bytes, &mut self.file_bytes);
             rule.put(&rule.project.clone().map(Some), &mut self.project);
             rule.put(&rule.provider, &mut self.llm.provider);
+            if rule.provider == Some(Provider::None) {
+                self.embeddings.switch_off(rule.source());
+            }
             if let Some(db) = rule.database.clone().filter(|_| !matches!(self.files.source, Source::Environment(_))) {
                 self.files = Setting { value: with_spare_places(Files::of(db, false)), source: rule.source() };
             }

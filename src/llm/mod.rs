@@ -3,6 +3,7 @@
 
 mod anthropic;
 mod claude;
+pub mod embed;
 pub mod guard;
 mod http;
 mod openai;

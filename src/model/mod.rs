@@ -11,6 +11,7 @@ mod recalled;
 mod stored;
 mod texts;
 mod unit;
+mod vector;
 
 pub use domain::*;
 pub use event::*;
@@ -20,6 +21,7 @@ pub use recalled::*;
 pub use stored::*;
 pub use texts::*;
 pub use unit::*;
+pub use vector::*;
 
 use std::path::{Path, PathBuf};
 

@@ -9,6 +9,8 @@ pub enum Route {
     Words,
     /// The words of the branch's name.
     BranchName,
+    /// What the request means, as a model says.
+    Meaning,
     /// Files that are being read or edited now.
     Files,
     /// Files that the request names.
@@ -27,6 +29,7 @@ impl Route {
         match self {
             Route::Words => "words",
             Route::BranchName => "branch name",
+            Route::Meaning => "meaning",
             Route::Files => "files in play",
             Route::Named => "files named",
             Route::Branch => "same branch",
@@ -41,6 +44,8 @@ impl Route {
 pub struct Weights {
     pub words: f64,
     pub branch_name: f64,
+    /// Times how far it stands out of all memories: a model's cosines begin where it pleases.
+    pub meaning: f64,
     pub files: f64,
     pub named: f64,
     pub branch: f64,
@@ -58,6 +63,7 @@ impl Default for Weights {
         Weights {
             words: 1.0,
             branch_name: 1.0,
+            meaning: 0.8,
             files: 1.2,
             named: 0.2,
             branch: 0.4,
@@ -102,6 +108,8 @@ impl Trace {
 pub struct Moment {
     pub words: HashMap<i64, f64>,
     pub branch_name: HashMap<i64, f64>,
+    /// Between 0 and 1: 0 is as near as any, 1 says the same.
+    pub meaning: HashMap<i64, f64>,
     pub files: HashMap<i64, f64>,
     pub named: HashMap<i64, f64>,
     pub same_branch: Vec<i64>,
@@ -113,7 +121,9 @@ pub struct Moment {
 impl Moment {
     /// Units that words or files have led to; some of them twice.
     pub fn found(&self) -> impl Iterator<Item = i64> {
-        [&self.words, &self.branch_name, &self.files, &self.named].into_iter().flat_map(|route| route.keys().copied())
+        [&self.words, &self.branch_name, &self.meaning, &self.files, &self.named]
+            .into_iter()
+            .flat_map(|route| route.keys().copied())
     }
 }
 
@@ -155,6 +165,9 @@ pub fn fuse(moment: &Moment, weights: &Weights) -> Vec<Scored> {
                 scored.add(route, found.get(&scored.unit).map_or(0.0, |score| sure * score / most));
             }
         }
+    }
+    for scored in &mut all {
+        scored.add(Route::Meaning, weights.meaning * moment.meaning.get(&scored.unit).copied().unwrap_or(0.0));
     }
     let recent = weights.recent * moment.trace.odds();
     for scored in &mut all {
@@ -215,7 +228,7 @@ pub fn with_kin(mut all: Vec<Scored>, kin: &[Kin], moment: &Moment, weights: &We
 impl Scored {
     /// Whether it is clearly relevant, if `more` is yet to be added: enough to be told unasked.
     pub fn is_clear_with(&self, more: f64) -> bool {
-        self.clarity() + more >= CLEAR && self.by(Route::Words) >= CLEAR_WORDS
+        self.clarity() + more >= CLEAR && self.by(Route::Words) + self.by(Route::Meaning) >= CLEAR_WORDS
     }
 
     /// What speaks for it beside its age and its kin; from 1 on it is clearly relevant, if the words agree.
@@ -250,6 +263,7 @@ mod tests {
         Moment {
             words: words.iter().copied().collect(),
             branch_name: HashMap::new(),
+            meaning: HashMap::new(),
             files: HashMap::new(),
             named: HashMap::new(),
             same_branch: Vec::new(),

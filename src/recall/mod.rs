@@ -2,12 +2,14 @@
 
 mod moments;
 mod ranked;
+mod search;
 mod stale;
 mod standing;
 mod start;
 
 pub use moments::{at_file, at_prompt};
 pub use ranked::{Asked, ranked, ranked_by};
+pub use search::with_meaning;
 pub use stale::stale;
 pub use standing::{cleared, standing};
 pub use start::{Here, Most, at_start};

@@ -3,7 +3,7 @@
 use super::ranked::{Asked, clear, mark_stale};
 use super::stale::stale;
 use crate::domains;
-use crate::model::{Beside, MemoryRow, Moment, Past};
+use crate::model::{Beside, MemoryRow, Moment, Past, Vector};
 use crate::rank;
 use crate::rules::Cue;
 use crate::store::Store;
@@ -23,9 +23,15 @@ const KNOWN: usize = 12;
 /// What memories of a file are told before it is changed: traps, and what was broken there and mended.
 const WARNINGS: [Cue; 2] = [Cue::Trap, Cue::Solution];
 
-/// What is clearly relevant to the prompt that a session was just given, and was not told to it yet. A prompt that goes on
+/// What is clearly relevant to the prompt that a session was just given, and was not told to it yet; what the prompt means is
+/// asked only where something could be said. A prompt that goes on
 /// with what is under way is met with silence, unless work has come to other files since.
-pub fn at_prompt(store: &Store, place: &SessionPlace, prompt: &str, root: Option<&Path>) -> Result<Vec<Past>> {
+pub fn at_prompt(
+    store: &Store,
+    place: &SessionPlace,
+    (prompt, meaning): (&str, &dyn Fn() -> Option<(String, Vector)>),
+    root: Option<&Path>,
+) -> Result<Vec<Past>> {
     let under_way = store.under_way(place.session)?;
     if place.muted || !(under_way.is_new || under_way.has_new_files) {
         return Ok(Vec::new());
@@ -34,8 +40,11 @@ pub fn at_prompt(store: &Store, place: &SessionPlace, prompt: &str, root: Option
         return Ok(Vec::new());
     }
     let branch = place.branch.as_deref();
+    let meaning = meaning();
+    let meaning = meaning.as_ref().map(|(model, vector)| (model.as_str(), vector));
     let request = Some(prompt);
-    let asked = Asked { project: place.project, own: Some(place.session), request, branch, files: &under_way.edited, root };
+    let asked =
+        Asked { project: place.project, own: Some(place.session), request, branch, meaning, files: &under_way.edited, root };
     let mut found = clear(store, &asked, AMONG)?;
     if found.is_empty() {
         return Ok(found);

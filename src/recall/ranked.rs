@@ -1,7 +1,7 @@
 //! For a request, files in play and a branch: pieces of work in the order in which they matter, with the reasons.
 
 use super::stale::stale;
-use crate::model::{Beside, MemoryKind, MemoryRow, Past, Why};
+use crate::model::{Beside, MemoryKind, MemoryRow, Past, Vector, Why};
 use crate::rank::{self, Kin, Moment, Scored, Trace, Weights};
 use crate::store::Store;
 use crate::store::recall::{Effort, UnitPlace};
@@ -21,6 +21,9 @@ const KIN: usize = 40;
 /// What may be contradicted, and how many of the newest are asked whether they do.
 const SETTLED: [MemoryKind; 2] = [MemoryKind::Decision, MemoryKind::Lesson];
 const NEWEST: usize = 24;
+/// Memories that are near in meaning, and how far one must stand out.
+const NEAR: usize = 40;
+pub(super) const STANDS_OUT: f64 = 0.15;
 /// Pieces of work of which it is asked at a prompt where they stand.
 const AMONG: usize = 12;
 /// Of the best score, what is at least worth a line.
@@ -34,6 +37,8 @@ pub struct Asked<'a> {
     pub own: Option<i64>,
     pub request: Option<&'a str>,
     pub branch: Option<&'a str>,
+    /// What the request means, and the model that says so.
+    pub meaning: Option<(&'a str, &'a Vector)>,
     /// Files in play, relative to the worktree's root.
     pub files: &'a [String],
     /// The worktree's root, where files are looked at; `None`: nothing is said of what became of them.
@@ -126,12 +131,26 @@ fn routes(store: &Store, asked: &Asked, sessions: &[(i64, Option<String>)], effo
     Ok(Moment {
         words: store.units_by_words(project, &rank::terms(asked.request.unwrap_or_default()), effort)?,
         branch_name: store.units_by_words(project, &rank::branch_terms(asked.branch.unwrap_or_default()), effort)?,
+        meaning: by_meaning(store, asked)?,
         files: store.units_by_files(project, asked.files, true, effort)?,
         named: store.units_by_files(project, &written, true, effort)?,
         same_branch: Vec::new(),
         age: HashMap::new(),
         trace: Trace(0.5),
     })
+}
+
+/// Units whose memories come near the request in meaning: the cosine, from the mean of all on.
+fn by_meaning(store: &Store, asked: &Asked) -> Result<HashMap<i64, f64>> {
+    let Some((model, vector)) = asked.meaning else { return Ok(HashMap::new()) };
+    let near = store.nearest_memories(asked.project, model, vector, NEAR)?;
+    let mut units: HashMap<i64, f64> = HashMap::new();
+    for (unit, cosine) in store.units_of_memories(&near.memories)? {
+        let out = f64::from((cosine - near.mean) / (1.0 - near.mean).max(0.01));
+        let best = units.entry(unit).or_default();
+        *best = best.max(if out >= STANDS_OUT { out } else { 0.0 });
+    }
+    Ok(units)
 }
 
 /// What somebody wrote of files, as they are stored: `login.rs` is `src/login.rs` where one was at work on it lately.

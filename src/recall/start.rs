@@ -52,7 +52,7 @@ pub fn at_start(store: &Store, project: i64, here: Here, most: Most, now: Millis
     let pinned = store.pinned_memories(project, SETTLED)?;
     let worked = sessions.iter().flat_map(|told| &told.units).find(|told| told.unit.files.iter().any(|file| file.edits > 0));
     let files = worked.map(|told| store.edited_by_unit(told.unit.id)).transpose()?.unwrap_or_default();
-    let near = ranked(store, &Asked { project, own, request: None, branch, files: &files, root: None }, NEAR)?;
+    let near = ranked(store, &Asked { project, own, request: None, branch, meaning: None, files: &files, root: None }, NEAR)?;
     let gathered = |kinds: &[MemoryKind], most: usize| -> Result<Vec<MemoryRow>> {
         let mut all: Vec<MemoryRow> = store.newest_memories(project, kinds, most)?;
         let others = near.iter().flat_map(|past| &past.memories).filter(|m| kinds.iter().any(|kind| kind.name() == m.kind));

@@ -183,8 +183,10 @@ pub fn why(all: &[Shown], style: Style) -> String {
         let unasked = if past.clear { "said at a prompt" } else { "not said at a prompt" };
         let reasons: Vec<String> = shown.past.why.iter().map(|why| format!("{} +{:.2}", why.what, why.adds)).collect();
         let reasons = reasons.join(", ");
-        out +=
-            &format!("    {}\n", style.faint(&format!("{reasons}; {unasked}: {:.2} of 1 without recency and kin", past.clarity.max(0.0))));
+        out += &format!(
+            "    {}\n",
+            style.faint(&format!("{reasons}; {unasked}: {:.2} of 1 without recency and kin", past.clarity.max(0.0)))
+        );
         for memory in &shown.memories {
             out += &format!("    {}\n", memories::entry(memory, style));
         }

@@ -99,6 +99,9 @@ impl Tx<'_> {
 
     /// Takes a prompt or a memory out of the index.
     pub(super) fn unindex(&self, id: i64, kind: i64) -> Result<()> {
+        if kind == INDEXED_MEMORY {
+            self.forget_vector(id)?;
+        }
         let rowid = id * INDEXED_KINDS + kind;
         self.tx.prepare_cached("DELETE FROM text_index WHERE rowid = ?1")?.execute([rowid])?;
         Ok(())

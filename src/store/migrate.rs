@@ -25,6 +25,7 @@ const MIGRATIONS: &[Migration] = &[
     // Reading all tool uses, and all memories, takes 0.6 s at 1,000,000 and 100,000.
     Migration { sql: include_str!("../../migrations/0006-hook-cost.sql"), quick: false },
     Migration { sql: include_str!("../../migrations/0007-told.sql"), quick: true },
+    Migration { sql: include_str!("../../migrations/0008-vectors.sql"), quick: true },
 ];
 
 /// Pages below which no migration takes long: 8 MB, some ten thousand tool uses.

@@ -21,6 +21,7 @@ mod told;
 mod tool_uses;
 mod unit_index;
 pub mod units;
+pub mod vectors;
 
 use crate::files::{self, Identity};
 use crate::model::Files;

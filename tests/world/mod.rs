@@ -8,6 +8,7 @@
 pub mod models;
 pub mod server;
 pub mod session;
+pub mod thesaurus;
 
 use rusqlite::Connection;
 use serde_json::Value;

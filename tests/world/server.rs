@@ -13,6 +13,8 @@ pub enum Reply {
     Says(String),
     /// A status, headers, a body.
     Raw(u16, &'static str, String),
+    /// Vectors of the texts, as the function has them.
+    Embeds(fn(&str) -> Vec<f32>),
     Hangs,
     /// A byte of an answer every tenth of a second.
     Trickles,
@@ -80,6 +82,11 @@ impl Server {
         self.asked.lock().unwrap().last().expect("nothing was asked").clone()
     }
 
+    /// The lines of a config file that name it as the one who knows what texts mean.
+    pub fn embeddings(&self) -> String {
+        format!("[embeddings]\nbase_url = \"http://127.0.0.1:{}/v1\"\nmodel = \"thesaurus\"\n", self.port)
+    }
+
     /// The lines of a config file that name it.
     pub fn config(&self, provider: &str) -> String {
         let path = if provider == "openai" { "/v1" } else { "" };
@@ -118,6 +125,15 @@ fn serve(stream: TcpStream, told: &Mutex<Vec<Asked>>, replies: &Mutex<Reply>) ->
     };
     match reply {
         Reply::Says(text) => send(&mut stream, 200, "", &wire(&path, &text)),
+        Reply::Embeds(vector) => {
+            let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+            let texts = body["input"].as_array().into_iter().flatten().enumerate();
+            let data: Vec<Value> =
+                texts.map(|(index, text)| json!({"index": index, "embedding": vector(text.as_str().unwrap())})).collect();
+            // In another order than they were asked for: the index says which is which.
+            let data: Vec<Value> = data.into_iter().rev().collect();
+            send(&mut stream, 200, "", &json!({"data": data, "usage": {"prompt_tokens": 10}}).to_string())
+        }
         Reply::Slowly(wait, text) => {
             std::thread::sleep(wait);
             send(&mut stream, 200, "", &wire(&path, &text))

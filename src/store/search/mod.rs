@@ -72,6 +72,11 @@ impl Store {
         Ok(hits)
     }
 
+    /// Memories in a given order with given scores, as far as they pass a filter.
+    pub fn memories_as_hits(&self, ranked: &[(i64, f64)], filter: &Filter) -> Result<Vec<Hit>> {
+        self.load_all(HitKind::Memory, ranked, filter, ranked.len())
+    }
+
     /// How many rows hold each of the words, counted up to where a word is common.
     fn counts_of(&self, kind: HitKind, query: &Query, filter: &Filter) -> Result<Vec<i64>> {
         let mut statement = self.conn.prepare_cached(sql(kind).count)?;

@@ -1,0 +1,47 @@
+//! Where commands and hooks ask what texts mean: only where the user names a model for it, and never for long.
+
+use super::hook::{log_at, log_error};
+use crate::config::{Config, environment};
+use crate::distil::Meaning;
+use crate::model::{Event, LogLevel, Vector};
+use crate::record::Recorder;
+use crate::redact::Redactor;
+use crate::store::Store;
+use anyhow::Result;
+use std::time::{Duration, Instant};
+
+/// How long a prompt's hook waits for it, and a person's command.
+pub const AT_PROMPT: Duration = Duration::from_millis(120);
+pub const FOR_A_PERSON: Duration = Duration::from_secs(2);
+
+/// What a text means, and which model says so; `None` where none is named, or it does not answer in time.
+pub fn of(config: &Config, redactor: &Redactor, text: &str, limit: Duration) -> Option<(String, Vector)> {
+    // What is missing is said by `nmem status`.
+    let to = config.embeddings.endpoint().ok().flatten()?;
+    match (Meaning { to: &to, redactor }).of(text, limit) {
+        Ok(vector) => Some((to.model, vector)),
+        Err(refusal) => {
+            log_at(LogLevel::Info, &format!("words alone were looked for: {}", refusal.what));
+            None
+        }
+    }
+}
+
+/// After a turn: the session's new memories, in what is left of the hook's time. Nothing here can undo what is stored.
+pub fn at_stop(recorder: &Recorder, store: &mut Store, event: &Event) {
+    let Ok(Some(to)) = recorder.config.embeddings.endpoint() else { return };
+    let mut run = || -> Result<()> {
+        let Some(place) = store.session_place(event.platform, &event.session)? else { return Ok(()) };
+        let until = environment::started() + recorder.config.llm.stop_limit();
+        let until = until.min(Instant::now() + FOR_A_PERSON);
+        match (Meaning { to: &to, redactor: recorder.redactor }).at_stop(store, place.session, until)? {
+            Ok(0) => {}
+            Ok(_) => store.settle_all(),
+            Err(refusal) => log_error(&format!("memories are not embedded yet: {}; it is tried again later", refusal.what)),
+        }
+        Ok(())
+    };
+    if let Err(error) = run() {
+        log_error(&format!("memories are not embedded: {error:#}"));
+    }
+}

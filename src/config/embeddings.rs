@@ -1,0 +1,104 @@
+//! `[embeddings]`: which model says what memories mean, and where; off while no address is named. As with `[llm]`, only the
+//! user's own file switches it on.
+
+use super::file::{Wrong, text};
+use super::llm::{check_url, host, is_loopback};
+use super::{Setting, Source, environment};
+use crate::error::Failure;
+use crate::model::{Endpoint, Provider};
+use anyhow::Result;
+
+/// All of `[embeddings]`.
+#[derive(Clone, Debug)]
+pub struct Embeddings {
+    pub base_url: Setting<String>,
+    pub model: Setting<String>,
+    /// The name of the variable, never the key.
+    pub api_key_env: Setting<String>,
+}
+
+impl Default for Embeddings {
+    fn default() -> Embeddings {
+        let nothing = || Setting::default(String::new());
+        Embeddings { base_url: nothing(), model: nothing(), api_key_env: nothing() }
+    }
+}
+
+impl Embeddings {
+    /// Reads the table; keys that aren't known are added to `unknown`.
+    pub(super) fn read(&mut self, value: &toml::Value, unknown: &mut Vec<String>) -> Result<(), Wrong> {
+        for (key, value) in value.as_table().ok_or("`embeddings` must be written as [embeddings]")? {
+            let name = format!("embeddings.{key}");
+            let setting = match key.as_str() {
+                "base_url" => &mut self.base_url,
+                "model" => &mut self.model,
+                "api_key_env" => &mut self.api_key_env,
+                _ => {
+                    unknown.push(name);
+                    continue;
+                }
+            };
+            *setting = Setting { value: text(&name, value)?.trim().to_string(), source: Source::File };
+        }
+        if !self.base_url.value.is_empty() {
+            check_url(&self.base_url.value).map_err(|why| format!("`embeddings.base_url` {why}"))?;
+        }
+        Ok(())
+    }
+
+    /// What is recorded in a folder is shown to no model.
+    pub(super) fn switch_off(&mut self, source: Source) {
+        self.base_url = Setting { value: String::new(), source };
+    }
+
+    /// Where texts would be sent; `None` while it is off.
+    ///
+    /// # Errors
+    /// What is missing in the config file or in the environment.
+    pub fn endpoint(&self) -> Result<Option<Endpoint>> {
+        let base_url = self.base_url.value.trim_end_matches('/').to_string();
+        if base_url.is_empty() {
+            return Ok(None);
+        }
+        if self.model.value.is_empty() {
+            return Err(Failure::new("[embeddings] names no model", "write `model = \"…\"` into [embeddings]").into());
+        }
+        let is_loopback = is_loopback(&base_url);
+        let name = Some(self.api_key_env.value.as_str()).filter(|name| !name.is_empty()).unwrap_or("OPENAI_API_KEY");
+        let key = environment::secret(name);
+        if key.is_none() && !is_loopback {
+            let what = format!("no key for [embeddings]: {name} is not set, or this project sets it");
+            return Err(Failure::new(what, format!("set {name}, or name another variable in `api_key_env`")).into());
+        }
+        let proxy = if is_loopback { None } else { environment::proxy() };
+        let model = self.model.value.clone();
+        Ok(Some(Endpoint { provider: Provider::OpenAi, base_url, model, key, proxy, is_loopback, program: None }))
+    }
+
+    /// Where texts would be sent, for a person.
+    pub fn destination(&self) -> Option<&str> {
+        host(&self.base_url.value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Embeddings, Wrong> {
+        let mut embeddings = Embeddings::default();
+        let table: toml::Table = text.parse().unwrap();
+        embeddings.read(&toml::Value::Table(table), &mut Vec::new()).map(|()| embeddings)
+    }
+
+    #[test]
+    fn it_is_off_until_an_address_and_a_model_are_named() {
+        assert!(read("model = \"m\"").unwrap().endpoint().unwrap().is_none());
+        assert!(read("base_url = \"http://127.0.0.1:1/v1\"").unwrap().endpoint().is_err());
+        let local = read("base_url = \"http://127.0.0.1:1/v1/\"\nmodel = \"m\"\napi_key_env = \"NMEM_NO_SUCH\"").unwrap();
+        assert_eq!(local.endpoint().unwrap().unwrap().base_url, "http://127.0.0.1:1/v1");
+        let far = read("base_url = \"https://example.com/v1\"\nmodel = \"m\"\napi_key_env = \"NMEM_NO_SUCH\"").unwrap();
+        assert!(far.endpoint().unwrap_err().to_string().contains("NMEM_NO_SUCH is not set"));
+        assert!(read("base_url = \"http://example.com\"").unwrap_err().starts_with("`embeddings.base_url` must be https"));
+    }
+}
