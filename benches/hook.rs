@@ -34,11 +34,12 @@ fn main() {
 "#;
 
 /// What is started: a name, arguments, and the payload on stdin.
-const CASES: [(&str, &[&str], Option<&str>); 9] = [
+const CASES: [(&str, &[&str], Option<&str>); 10] = [
     ("empty", &[], None),
     ("prompt", &["record"], Some("UserPromptSubmit")),
     ("bash", &["record"], Some("PostToolUse-Bash")),
     ("read", &["record"], Some("PostToolUse-Read")),
+    ("before edit", &["record"], Some("PreToolUse-Edit")),
     ("edit", &["record"], Some("PostToolUse-Edit")),
     ("failure", &["record"], Some("PostToolUseFailure-Bash")),
     ("stop", &["record"], Some("Stop")),
@@ -110,7 +111,7 @@ fn payload(name: &str, serial: u64, session: &str, random: &mut Random) -> Value
         }
         "PostToolUse-Bash" => payload["tool_input"]["command"] = json!(format!("cargo test {}", random.words(5))),
         "PostToolUseFailure-Bash" => payload["error"] = json!(format!("Exit code 101\n{}", random.words(40))),
-        "PostToolUse-Read" | "PostToolUse-Edit" => {
+        "PostToolUse-Read" | "PostToolUse-Edit" | "PreToolUse-Edit" => {
             payload["tool_input"]["file_path"] = json!(format!("{CWD}/src/{}/{}.rs", random.word(), random.word()));
         }
         "Stop" => payload["last_assistant_message"] = json!(random.words(40)),
@@ -263,14 +264,14 @@ fn compare(world: &mut World, db: &Path, size: usize, rounds: usize) -> Value {
     }
     let floor = percentile(&runs[0], 0.5);
     println!(
-        "\n{size} tool uses, {rounds} starts each\n{:<10}{:>10}{:>8}{:>10}{:>10}{:>12}",
+        "\n{size} tool uses, {rounds} starts each\n{:<12}{:>10}{:>8}{:>10}{:>10}{:>12}",
         "case", "median us", "ratio", "p95", "max", "peak kB"
     );
     let mut cases = serde_json::Map::new();
     for (i, (name, ..)) in CASES.iter().enumerate() {
         let (median, p95, max) = (percentile(&runs[i], 0.5), percentile(&runs[i], 0.95), percentile(&runs[i], 1.0));
         let peak = (0..3).map(|_| world.peak(db, CASES[i])).max().unwrap_or(0);
-        println!("{name:<10}{median:>10.0}{:>8.2}{p95:>10.0}{max:>10.0}{peak:>12}", median / floor);
+        println!("{name:<12}{median:>10.0}{:>8.2}{p95:>10.0}{max:>10.0}{peak:>12}", median / floor);
         cases.insert(name.to_string(), json!({"median_us": median.round(), "ratio": round2(median / floor), "p95_us": p95.round(), "max_us": max.round(), "peak_kb": peak}));
     }
     json!({"tool_uses": size, "rounds": rounds, "cases": cases})
