@@ -116,15 +116,12 @@ fn given(config: &Config, store: &mut Store, event: &Event, source: StartSource,
         Happening::SessionStarted(start) => start.git.as_ref().and_then(|git| git.branch.as_deref()),
         _ => None,
     };
-    let Some(place) = store.session_place(event.platform, &event.session)? else { return Ok(Answer::default()) };
-    let is_compacted = source == StartSource::Compact;
-    let (moment, first) = match is_compacted {
-        true => (Moment::Compaction, None),
-        false => (Moment::Start, Some(store.session_count(place.project)? <= 1)),
-    };
-    let given = match is_compacted {
-        true => standing(store, Some(place.session), Gone::Compacted, budget)?,
-        false => {
+    let Some(session) = store.session_row(event.platform, &event.session)? else { return Ok(Answer::default()) };
+    let place = store.session_place(event.platform, &event.session)?;
+    let (moment, given, first) = match (source, &place) {
+        (StartSource::Compact, _) => (Moment::Compaction, standing(store, Some(session), Gone::Compacted, budget)?, None),
+        (_, None) => return Ok(Answer::default()),
+        (_, Some(place)) => {
             let gone = match source {
                 StartSource::Clear => recall::cleared(store, place.project, place.session, now)?,
                 _ => None,
@@ -138,12 +135,13 @@ fn given(config: &Config, store: &mut Store, event: &Event, source: StartSource,
                 memories.retain(|memory| !own.shown.contains(&memory.id));
             }
             let rest = budget.saturating_sub(own.text.len() + 1);
-            own.and(for_agent(&recalled, rest))
+            let first = store.session_count(place.project)? <= 1;
+            (Moment::Start, own.and(for_agent(&recalled, rest)), Some(first))
         }
     };
-    if !given.text.is_empty() && !place.muted {
+    if !given.text.is_empty() && !place.is_some_and(|place| place.muted) {
         // What can't be kept is said all the same.
-        if let Err(error) = store.tell(place.session, moment, now, (given.text.len(), &given.items())) {
+        if let Err(error) = store.tell(session, moment, now, (given.text.len(), &given.items())) {
             log_error(&format!("what the session was told is not kept: {error:#}"));
         }
     }

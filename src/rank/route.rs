@@ -136,8 +136,8 @@ pub struct Reason {
 
 /// From where a piece of work is clearly relevant: the sum of what speaks for it beside its age, and its kin; and the part of
 /// it that the request's own words must make. Chosen where 461 real prompts left little to gain (ADR/0030).
-const CLEAR: f64 = 1.0;
-const CLEAR_WORDS: f64 = 0.3;
+const CLEAR: f64 = 1.2;
+const CLEAR_WORDS: f64 = 0.5;
 
 /// A unit with its score and why.
 #[derive(Clone, Debug)]
@@ -231,7 +231,7 @@ impl Scored {
         self.clarity() + more >= CLEAR && self.by(Route::Words) + self.by(Route::Meaning) >= CLEAR_WORDS
     }
 
-    /// What speaks for it beside its age and its kin; from 1 on it is clearly relevant, if the words agree.
+    /// What speaks for it beside its age and its kin; from 1.2 on it is clearly relevant, if the words agree.
     pub fn clarity(&self) -> f64 {
         self.score - self.by(Route::Recent) - self.by(Route::Kin)
     }

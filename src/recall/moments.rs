@@ -13,7 +13,7 @@ use anyhow::Result;
 use std::path::Path;
 
 /// Pieces of work that are told at a prompt, and among which is chosen.
-const PIECES: usize = 2;
+const PIECES: usize = 1;
 const AMONG: usize = 6;
 /// Words that a prompt must say something in; one that names a file needs none.
 const WORDS: usize = 3;
@@ -23,9 +23,9 @@ const KNOWN: usize = 12;
 /// What memories of a file are told before it is changed: traps, and what was broken there and mended.
 const WARNINGS: [Cue; 2] = [Cue::Trap, Cue::Solution];
 
-/// What is clearly relevant to the prompt that a session was just given, and was not told to it yet; what the prompt means is
-/// asked only where something could be said. A prompt that goes on
-/// with what is under way is met with silence, unless work has come to other files since.
+/// What is clearly relevant to the prompt that a session was just given, and was not told to it yet. A prompt that goes on with
+/// what is under way is met with silence, unless work has come to other files since. What the prompt means is asked only
+/// where something could be said.
 pub fn at_prompt(
     store: &Store,
     place: &SessionPlace,
@@ -52,7 +52,12 @@ pub fn at_prompt(
     let told = store.told_at(place.session, &Moment::ALL)?;
     found.retain(|past| !told.contains(&format!("u{}", past.unit.id)));
     found.truncate(PIECES);
+    let named = files_named(prompt);
     for past in &mut found {
+        // Of its files those first that the prompt names or that are at hand.
+        let at_hand =
+            |path: &str| under_way.edited.iter().any(|file| file == path) || named.iter().any(|name| path.ends_with(name));
+        past.unit.files.sort_by_key(|file| !at_hand(&file.path));
         let memories = std::mem::take(&mut past.memories);
         let new = memories.into_iter().filter(|memory| !told.contains(&format!("m{}", memory.id)) && memory.kind != "summary");
         for memory in new {

@@ -50,6 +50,11 @@ pub struct UnderWay {
 }
 
 impl Store {
+    /// A session's row.
+    pub fn session_row(&self, platform: Platform, session: &str) -> Result<Option<i64>> {
+        Ok(known_session(&self.conn, platform, session)?.map(|known| known.id))
+    }
+
     /// Where a session stands; `None` where it is unknown, or belongs to no project.
     pub fn session_place(&self, platform: Platform, session: &str) -> Result<Option<SessionPlace>> {
         let Some(known) = known_session(&self.conn, platform, session)? else { return Ok(None) };
