@@ -25,6 +25,8 @@ pub struct Recorder<'a> {
     pub client_pid: Option<u32>,
     /// Where the agent was started.
     pub session_folder: Option<PathBuf>,
+    /// The project, where the caller names it.
+    pub named: Option<ProjectId>,
     /// The platform's own folder: a transcript elsewhere is not opened.
     pub transcripts: Option<PathBuf>,
 }
@@ -68,6 +70,9 @@ impl Recorder<'_> {
 
     /// The project of a folder, by the name that the user gave it or by what is found there.
     pub fn project(&self, cwd: &str) -> Option<ProjectId> {
+        if let Some(named) = &self.named {
+            return Some(named.clone());
+        }
         let cwd = Path::new(cwd);
         let project = project::identify(cwd, self.home(), self.config.project_named(cwd))?;
         let domain = self.config.domain.value.clone().filter(|name| domains::text(name).is_some());
@@ -173,7 +178,9 @@ impl Recorder<'_> {
         let Some(path) = self.transcript(event) else { return Ok(None) };
         let mark = store.transcript_mark(event.platform, &event.session)?.unwrap_or_default();
         let Ok(stretch) = files::tail(&path, mark.offset, TRANSCRIPT_BYTES) else { return Ok(None) };
-        let Platform::ClaudeCode = event.platform;
+        if event.platform != Platform::ClaudeCode {
+            return Ok(None);
+        }
         let switches: Vec<&Off> = self.config.switches.off.iter().collect();
         let places = self.places(event, &switches);
         let session = Some((event.platform, event.session.as_str()));

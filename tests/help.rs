@@ -39,6 +39,7 @@ fn the_help_of_every_command() {
       off        Stop recording: everywhere, in a project, in a session; for good or for a while
       on         Go on recording
       trust      Show what a repository's .nmem.toml asks for, and let it
+      rad        Answer one request of another program: JSON on stdin, JSON on stdout
       help       Print this message or the help of the given subcommand(s)
 
     Options:
@@ -521,6 +522,28 @@ fn the_help_of_every_command() {
     prompt_bytes, file_bytes, ignore, redact, skip_tools, project, enabled = true) counts once it is
     trusted, until its content changes.
     The config file's [[folder]] rules go before it.
+    [exit 0]
+
+    $ nmem rad --help
+    Answer one request of another program: JSON on stdin, JSON on stdout
+
+    Usage: nmem rad [OPTIONS] [VERB]
+
+    Arguments:
+      [VERB]  What is asked
+
+    Options:
+          --batch  A request a line, an answer a line
+      -h, --help   Print help
+
+    Example: echo '{"agent_session_id": "a-1", "project": "my-app", "user_prompt": "Add a login"}' |
+    nmem rad sessions/ensure
+
+    Verbs: sessions/init, sessions/ensure, observations, sessions/summarize, sessions/complete, context,
+    search, observation, session, health. What is wrong with a request is said as
+    {"error": {"code", "message"}}, with exit 1. With --batch each line is a request, and may name a
+    verb of
+    its own in "verb"; each answer is a line.
     [exit 0]
     "#);
 }

@@ -193,7 +193,7 @@ fn ranked_json(project: Option<&str>, told: &Told) -> Value {
     })
 }
 
-fn token_stats(tokens: TokenStats) -> Value {
+pub(super) fn token_stats(tokens: TokenStats) -> Value {
     json!({
         "readTokens": tokens.read, "workTokens": tokens.work, "savings": tokens.savings(), "savingsPercent": tokens.savings_percent(),
         "distilTokens": tokens.distil, "netSavings": tokens.net(), "estimated": tokens.estimated,

@@ -18,6 +18,7 @@ mod observe;
 mod off;
 mod output;
 mod project;
+mod rad;
 mod record;
 mod search;
 mod show;
@@ -77,6 +78,7 @@ enum Command {
     Off(off::OffArguments),
     On(off::OnArguments),
     Trust(trust::Arguments),
+    Rad(rad::Arguments),
 }
 
 /// Runs a command line without the program's name.
@@ -100,6 +102,13 @@ pub fn main(mut args: Vec<OsString>) -> ExitCode {
             return ExitCode::from(error.exit_code() as u8);
         }
     };
+    if let Command::Rad(args) = &parsed.command {
+        return match rad::run(args) {
+            Ok(true) => ExitCode::SUCCESS,
+            Ok(false) => ExitCode::from(1),
+            Err(error) => finish(Err(error)),
+        };
+    }
     finish(run(parsed.command))
 }
 
@@ -131,6 +140,7 @@ fn run(command: Command) -> Result<()> {
         Command::Off(args) => off::off(&args),
         Command::On(args) => off::on(&args),
         Command::Trust(args) => trust::run(&args),
+        Command::Rad(args) => rad::run(&args).map(drop),
     }
 }
 

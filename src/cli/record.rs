@@ -12,6 +12,7 @@ use crate::platforms::intake::{self, Intake};
 use crate::platforms::{self, Answer, Surroundings};
 use crate::project;
 use crate::record::Recorder;
+use crate::redact::Clean;
 use crate::store::{self, Store, spool};
 use anyhow::Result;
 use serde_json::Value;
@@ -101,30 +102,9 @@ pub fn handle(platform: Option<Platform>, payload: &Value, mended: bool) -> Resu
 }
 
 fn store(recorder: &Recorder, event: Event, now: Millis) -> Result<Option<String>> {
-    let (config, files) = (recorder.config, &recorder.config.files.value);
     let event = recorder.complete(event);
-    let stored = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| recorder.store(&event)))
-        .unwrap_or_else(|_| Err(anyhow::anyhow!("panic while storing")));
-    let stored = stored.map_err(|error| match spool::append(files, &event) {
-        Ok(()) => {
-            log_error(&format!("kept in the spool: {error:#}"));
-            format!("{}; events are kept and stored later", store::reason(&error))
-        }
-        Err(lost) => {
-            log_error(&format!("{error:#}; {lost:#}"));
-            format!("{}; nothing can be written, so what happens now is lost", store::reason(&error))
-        }
-    });
-    let stored = stored.map(|mut store| {
-        draw_memories(recorder, &mut store, &event, now);
-        if let Happening::TurnEnded { error: None, .. } = event.what {
-            observe::at_stop(recorder, &mut store, &event);
-            meaning::at_stop(recorder, &mut store, &event);
-        }
-        store
-    });
-    match (&event.what, stored) {
-        (Happening::SessionStarted(start), stored) => moments::at_start(config, stored, &event, start.source, now),
+    match (&event.what, keep(recorder, &event, now)) {
+        (Happening::SessionStarted(start), stored) => moments::at_start(recorder.config, stored, &event, start.source, now),
         (Happening::Prompted { text }, Ok(mut store)) => {
             let answer = moments::at_prompt(recorder, &mut store, &event, text, now);
             store.leave();
@@ -135,6 +115,32 @@ fn store(recorder: &Recorder, event: Event, now: Millis) -> Result<Option<String
             Ok(None)
         }
     }
+}
+
+/// Stores an event and does what is due after it. What can't be stored is kept in the spool, or counted as lost; the error
+/// says why.
+pub fn keep(recorder: &Recorder, event: &Clean<Event>, now: Millis) -> std::result::Result<Store, String> {
+    let files = &recorder.config.files.value;
+    let stored = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| recorder.store(event)))
+        .unwrap_or_else(|_| Err(anyhow::anyhow!("panic while storing")));
+    let stored = stored.map_err(|error| match spool::append(files, event) {
+        Ok(()) => {
+            log_error(&format!("kept in the spool: {error:#}"));
+            format!("{}; events are kept and stored later", store::reason(&error))
+        }
+        Err(lost) => {
+            log_error(&format!("{error:#}; {lost:#}"));
+            format!("{}; nothing can be written, so what happens now is lost", store::reason(&error))
+        }
+    });
+    stored.map(|mut store| {
+        draw_memories(recorder, &mut store, event, now);
+        if let Happening::TurnEnded { error: None, .. } = event.what {
+            observe::at_stop(recorder, &mut store, event);
+            meaning::at_stop(recorder, &mut store, event);
+        }
+        store
+    })
 }
 
 /// Draws memories where a turn, a session or a conversation ends, and at a start from what others left. The event is safe

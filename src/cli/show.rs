@@ -251,7 +251,7 @@ fn tool_json(store: &Store, tool: &ToolUseRow) -> Result<Value> {
     }))
 }
 
-fn session_json(store: &Store, session: &SessionRow) -> Result<Value> {
+pub(super) fn session_json(store: &Store, session: &SessionRow) -> Result<Value> {
     let prompts: Vec<Value> = store.prompts_of(session.id)?.iter().map(|p| prompt_json(store, p)).collect::<Result<_>>()?;
     let tools: Vec<Value> = store.tool_uses_of(session.id)?.iter().map(|t| tool_json(store, t)).collect::<Result<_>>()?;
     let kinds: Value = serde_json::from_str(&session.kinds).unwrap_or_default();

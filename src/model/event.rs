@@ -10,16 +10,19 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case")]
 pub enum Platform {
     ClaudeCode,
+    /// A program of one's own, by the protocol.
+    Custom,
 }
 
 impl Platform {
     /// Every platform that this build has an adapter for.
-    pub const ALL: [Platform; 1] = [Platform::ClaudeCode];
+    pub const ALL: [Platform; 2] = [Platform::ClaudeCode, Platform::Custom];
 
     /// Returns the name as it stands in the database, in flags and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Platform::ClaudeCode => "claude-code",
+            Platform::Custom => "custom",
         }
     }
 

@@ -24,6 +24,8 @@ pub struct Surroundings<'a> {
 pub fn decode(platform: Platform, payload: &Value, around: &Surroundings) -> Result<Option<Event>, String> {
     match platform {
         Platform::ClaudeCode => claude::decode(payload, around),
+        // A program of one's own speaks as Claude Code does.
+        Platform::Custom => Ok(claude::decode(payload, around)?.map(|event| Event { platform, ..event })),
     }
 }
 
@@ -39,7 +41,7 @@ pub struct Answer {
 /// Writes the answer to a session's start, a prompt, or a file that is about to be changed, as the platform accepts it;
 /// `None` where there is nothing to say: then nothing may be printed.
 pub fn encode(platform: Platform, moment: Moment, answer: &Answer) -> Option<String> {
-    let Platform::ClaudeCode = platform;
+    let (Platform::ClaudeCode | Platform::Custom) = platform;
     let event = match moment {
         Moment::Start | Moment::Compaction => "SessionStart",
         Moment::Prompt => "UserPromptSubmit",

@@ -82,6 +82,15 @@ impl Store {
         Ok(self.conn.prepare_cached(&format!("{PROJECT} WHERE id = ?1"))?.query_row([id], project).optional()?)
     }
 
+    /// The keys of the project of a name; of several the one that was made last.
+    pub fn keys_by_name(&self, name: &str) -> Result<Vec<String>> {
+        let sql = "SELECT max(id) FROM projects WHERE name = ?1";
+        match self.conn.query_row(sql, [name], |row| row.get::<_, Option<i64>>(0))? {
+            Some(project) => self.project_keys(project),
+            None => Ok(Vec::new()),
+        }
+    }
+
     /// All projects, the one that was last at work first, each with its sessions and the time of the last.
     pub fn projects(&self) -> Result<Vec<(ProjectRow, i64, Option<Millis>)>> {
         let sql = "SELECT p.id, p.name, p.repo_url, p.root, p.created_at, count(s.id), max(s.active_at)

@@ -1,0 +1,206 @@
+//! `nmem rad VERB`: memory for any program, one request a process and no server (docs/protocol.md, ADR/0034). What is
+//! recorded goes the way of hooks: the same redaction, skip list, switches, spool and rules.
+
+mod reading;
+mod request;
+mod sessions;
+
+use super::{hook, output};
+use crate::config::{self, Config, environment};
+use crate::model::{Millis, ProjectId};
+use crate::platforms::intake::{self, Intake};
+use crate::redact::Redactor;
+use crate::store::{PERSON_WAIT, Store};
+use anyhow::Result;
+use request::{Problem, Request};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::io::BufRead;
+use std::path::{Path, PathBuf};
+
+/// Bytes of one line of a batch.
+const LINE: usize = 16 << 20;
+
+/// Answer one request of another program: JSON on stdin, JSON on stdout
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: echo '{\"agent_session_id\": \"a-1\", \"project\": \"my-app\", \"user_prompt\": \"Add a login\"}' | nmem rad sessions/ensure\n\nVerbs: sessions/init, sessions/ensure, observations, sessions/summarize, sessions/complete, context,\nsearch, observation, session, health. What is wrong with a request is said as\n{\"error\": {\"code\", \"message\"}}, with exit 1. With --batch each line is a request, and may name a verb of\nits own in \"verb\"; each answer is a line."
+)]
+pub struct Arguments {
+    /// What is asked
+    #[arg(value_name = "VERB")]
+    verb: Option<String>,
+    /// A request a line, an answer a line
+    #[arg(long)]
+    batch: bool,
+}
+
+/// Runs the command; whether every request was answered.
+pub fn run(args: &Arguments) -> Result<bool> {
+    let mut rad = Rad::begin()?;
+    if args.batch {
+        return batch(&mut rad, args.verb.as_deref());
+    }
+    let read = intake::read(std::io::stdin().lock())?;
+    let answer = match (read, args.verb.as_deref()) {
+        (_, None) => Err(Problem::bad("no verb is named: `nmem rad --help` lists them")),
+        (Intake::Json { value, mended: false }, Some(verb)) => rad.answer(verb, &value),
+        (Intake::Empty, Some(verb)) => rad.answer(verb, &Value::Object(Default::default())),
+        (Intake::Json { mended: true, .. } | Intake::Garbage(_), _) => {
+            Err(Problem::bad("stdin is no sound JSON of at most 16 MB"))
+        }
+    };
+    let answered = answer.is_ok();
+    output::say(&answer.unwrap_or_else(|problem| problem.json()).to_string())?;
+    Ok(answered)
+}
+
+fn batch(rad: &mut Rad, verb: Option<&str>) -> Result<bool> {
+    let mut input = std::io::stdin().lock();
+    let mut all = true;
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if std::io::Read::take(&mut input, LINE as u64 + 1).read_until(b'\n', &mut line)? == 0 {
+            return Ok(all);
+        }
+        if line.len() > LINE && line.last() != Some(&b'\n') {
+            skip_line(&mut input)?;
+            line.clear();
+        }
+        if line.trim_ascii().is_empty() && !line.is_empty() {
+            continue;
+        }
+        let answer = match serde_json::from_slice::<Value>(&line) {
+            Err(_) => Err(Problem::bad("the line is no JSON of at most 16 MB")),
+            Ok(value) => match value["verb"].as_str().or(verb) {
+                None => Err(Problem::bad("no verb is named, by the command or in `verb`")),
+                Some(verb) => rad.answer(verb, &value),
+            },
+        };
+        all &= answer.is_ok();
+        output::say(&answer.unwrap_or_else(|problem| problem.json()).to_string())?;
+    }
+}
+
+fn skip_line(input: &mut impl BufRead) -> std::io::Result<()> {
+    loop {
+        let read = input.fill_buf()?;
+        let (length, ends) = match read.iter().position(|byte| *byte == b'\n') {
+            Some(at) => (at + 1, true),
+            None => (read.len(), read.is_empty()),
+        };
+        input.consume(length);
+        if ends {
+            return Ok(());
+        }
+    }
+}
+
+/// Settings as they hold in one folder.
+struct Settings {
+    config: Config,
+    redactor: Redactor,
+}
+
+/// What answering needs to know of this run.
+struct Rad {
+    /// Where the program runs.
+    folder: PathBuf,
+    settings: HashMap<PathBuf, Settings>,
+    now: Millis,
+}
+
+impl Rad {
+    fn begin() -> Result<Rad> {
+        let folder = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+        if let Some(begun) = environment::session_folder() {
+            // In an agent's shell a project's settings have set variables.
+            environment::enter_hook(&folder, &begun);
+        }
+        Ok(Rad { folder, settings: HashMap::new(), now: environment::now() })
+    }
+
+    fn answer(&mut self, verb: &str, value: &Value) -> Result<Value, Problem> {
+        let request = Request::of(value)?;
+        let folder = self.folder_of(request)?;
+        self.load(&folder)?;
+        let here = Here { folder: &folder, settings: &self.settings[&folder], now: self.now };
+        match verb {
+            "sessions/ensure" => sessions::ensure(&here, request),
+            "sessions/init" => sessions::init(&here, request),
+            "observations" => sessions::observations(&here, request),
+            "sessions/summarize" => sessions::summarize(&here, request),
+            "sessions/complete" => sessions::complete(&here, request),
+            "context" => reading::context(&here, request),
+            "search" => reading::search(&here, request),
+            "observation" => reading::observation(&here, request),
+            "session" => reading::session(&here, request),
+            "health" => reading::health(&here),
+            _ => Err(Problem::bad(format!("{verb:?} is no verb: `nmem rad --help` lists them"))),
+        }
+    }
+
+    /// Where the work happens that a request is about.
+    fn folder_of(&self, request: Request) -> Result<PathBuf, Problem> {
+        let Some(cwd) = request.text(&["cwd"])? else { return Ok(self.folder.clone()) };
+        let sound = cwd.len() <= environment::PATH_BYTES && !cwd.contains('\0') && Path::new(cwd).is_absolute();
+        if sound { Ok(PathBuf::from(cwd)) } else { Err(Problem::bad("`cwd` must be an absolute path")) }
+    }
+
+    fn load(&mut self, folder: &Path) -> Result<(), Problem> {
+        if !self.settings.contains_key(folder) {
+            let config = config::load(&[folder])?;
+            let redactor = hook::redactor(&config)?;
+            self.settings.insert(folder.to_path_buf(), Settings { config, redactor });
+        }
+        Ok(())
+    }
+}
+
+/// One request's place.
+struct Here<'a> {
+    folder: &'a Path,
+    settings: &'a Settings,
+    now: Millis,
+}
+
+impl Here<'_> {
+    /// The store as it is.
+    fn reader(&self) -> Result<Option<Store>, Problem> {
+        Ok(Store::open_to_read(&self.settings.config.files.value, PERSON_WAIT)?)
+    }
+
+    /// The store, for reading, after what waits; `None` where nothing was ever recorded.
+    fn store(&self) -> Result<Option<Store>, Problem> {
+        let files = &self.settings.config.files.value;
+        if crate::store::spool::is_waiting(files) {
+            let mut store = Store::open(files, PERSON_WAIT)?;
+            hook::recorder(&self.settings.config, &self.settings.redactor).drain(&mut store)?;
+        }
+        self.reader()
+    }
+
+    /// What a project is known by that a request names: the one that is stored by that name, else the folder's own, if that
+    /// is its name, else one of that name and nothing more. `None` where none is named.
+    fn identity(&self, request: Request) -> Result<Option<ProjectId>, Problem> {
+        let Some(name) = request.name(&["project"])? else { return Ok(None) };
+        let own = || hook::recorder(&self.settings.config, &self.settings.redactor).project(&self.folder.to_string_lossy());
+        if let Some(own) = own().filter(|own| own.name == name) {
+            return Ok(Some(own));
+        }
+        let store = self.reader()?;
+        let stored = store.as_ref().map(|store| store.keys_by_name(name)).transpose()?.unwrap_or_default();
+        let keys = if stored.is_empty() { vec![format!("name:{name}")] } else { stored };
+        let root = self.folder.display().to_string();
+        Ok(Some(ProjectId { keys, name: name.to_string(), root, ..ProjectId::default() }))
+    }
+
+    /// The project that a request names, or that its folder is.
+    fn project(&self, store: &Store, request: Request) -> Result<Option<(i64, String)>, Problem> {
+        let own = || hook::recorder(&self.settings.config, &self.settings.redactor).project(&self.folder.to_string_lossy());
+        let Some(identity) = self.identity(request)?.or_else(own) else { return Ok(None) };
+        let row = store.project_by_identity(&self.settings.redactor.clean(identity))?;
+        Ok(row.map(|row| (row.id, row.name)))
+    }
+}

@@ -1,0 +1,129 @@
+//! What a program asks: a project's context, a search, one thing whole, whether all is well.
+
+use super::Here;
+use super::request::{Problem, Request};
+use crate::cli::{context, show};
+use crate::model::{Filter, Found, Hit, HitKind, MemoryKind};
+use crate::recall;
+use crate::render::context::for_agent;
+use crate::render::{hits, memories, time};
+use crate::store::search::Query;
+use serde_json::{Value, json};
+
+/// Observations and summaries of a context that are given at most.
+const MOST: usize = 200;
+
+/// `context`: the project's last observations and summaries, what they cost, and the text that a session is given.
+pub fn context(here: &Here, request: Request) -> Result<Value, Problem> {
+    let (limit, summaries) = (request.count(&["limit"], 50, MOST)?, request.count(&["summary_limit"], 10, MOST)?);
+    let store = here.store()?;
+    let known = store.as_ref().map(|store| here.project(store, request)).transpose()?.flatten();
+    let (Some(store), Some((project, name))) = (store, known) else {
+        let name = request.name(&["project"])?;
+        return Ok(
+            json!({"project": name, "observations": [], "summaries": [], "tokenStats": context::token_stats(Default::default()), "text": ""}),
+        );
+    };
+    let most = recall::Most { observations: limit, summaries };
+    let recalled = recall::at_start(&store, project, recall::Here::default(), most, here.now)?;
+    let given = for_agent(&recalled, here.settings.config.context_bytes.value);
+    let observations: Vec<Value> = recalled.observations.iter().map(memories::json).collect();
+    let summed_up = store.newest_memories(project, &[MemoryKind::Summary], summaries)?;
+    Ok(json!({
+        "project": name, "observations": observations, "summaries": summed_up.iter().map(memories::json).collect::<Vec<_>>(),
+        "tokenStats": context::token_stats(given.tokens), "text": given.text,
+    }))
+}
+
+/// `search`: words as `nmem search` takes them.
+pub fn search(here: &Here, request: Request) -> Result<Value, Problem> {
+    let text = request.text(&["query"])?.unwrap_or_default();
+    let limit = request.count(&["limit"], 10, 1000)?;
+    let none = || Ok(json!({"query": text, "count": 0, "results": []}));
+    let kinds = match request.name(&["type", "kind"])? {
+        None | Some("all") => vec![HitKind::Memory, HitKind::Unit, HitKind::Prompt],
+        Some("observations" | "observation" | "memory" | "memories") => vec![HitKind::Memory],
+        Some("sessions" | "unit" | "units") => vec![HitKind::Unit],
+        Some("prompts" | "prompt") => vec![HitKind::Prompt],
+        Some("tools" | "tool") => vec![HitKind::Tool],
+        Some(_) => return Err(Problem::bad("`type` must be observations, sessions, prompts, tools or all")),
+    };
+    let range = request.value(&["date_range"]).map(Request::of).transpose()?;
+    let moment = |names: &[&str]| -> Result<Option<i64>, Problem> {
+        let Some(value) = range.and_then(|range| range.value(names)) else { return Ok(None) };
+        let at = value.as_i64().or_else(|| time::parse(value.as_str()?, here.now).ok());
+        at.map(Some)
+            .ok_or_else(|| Problem::bad(format!("`dateRange.{}` must be a time: 2026-11-01, 7d, Unix milliseconds", names[0])))
+    };
+    let (since, until) = (moment(&["start", "since"])?, moment(&["end", "until"])?);
+    let Some(store) = here.store()? else { return none() };
+    let project = match request.name(&["project"])? {
+        Some("*" | "all") => None,
+        _ => match here.project(&store, request)? {
+            Some((project, _)) => Some(project),
+            None => return none(),
+        },
+    };
+    let filter = Filter {
+        project,
+        since,
+        until,
+        kind_type: request.name(&["obs_type"])?.map(String::from),
+        concept: request.name(&["concept"])?.map(String::from),
+        file: request.name(&["file"])?.map(String::from),
+        ..Filter::default()
+    };
+    let found: Vec<Hit> = store.search(&Query::parse(text), &kinds, &filter, limit)?;
+    let words = crate::index_text::query_terms(text);
+    let results: Vec<Value> = match request.name(&["format"])? {
+        None | Some("index" | "json" | "full") => found.iter().map(|hit| hits::json(hit, &words)).collect(),
+        Some("text" | "md") => found.iter().map(|hit| Value::from(hits::markdown(hit, &words))).collect(),
+        Some(_) => return Err(Problem::bad("`format` must be index, full, json, text or md")),
+    };
+    Ok(json!({"query": text, "count": results.len(), "results": results}))
+}
+
+/// `observation`: a memory, by its id or its uuid.
+pub fn observation(here: &Here, request: Request) -> Result<Value, Problem> {
+    let id = id(request, 'm')?;
+    match find(here, &id)? {
+        Found::Memory(memory) => Ok(memories::json(&memory)),
+        _ => Err(Problem::not_found(format!("{id} is no memory"))),
+    }
+}
+
+/// `session`: a session with its prompts, its tool uses, and what was remembered of it.
+pub fn session(here: &Here, request: Request) -> Result<Value, Problem> {
+    let id = match request.value(&["id"]) {
+        Some(_) => id(request, 's')?,
+        None => request.needed(&["agent_session_id", "claude_session_id", "session_id"])?.to_string(),
+    };
+    let Found::Session(session) = find(here, &id)? else { return Err(Problem::not_found(format!("{id} is no session"))) };
+    let store = here.store()?.ok_or_else(|| Problem::not_found("nothing is recorded"))?;
+    let mut told = show::session_json(&store, &session)?;
+    told["observations"] = store.memories_of_session(session.id)?.iter().map(memories::json).collect();
+    Ok(told)
+}
+
+/// `health`: whether the store can be had.
+pub fn health(here: &Here) -> Result<Value, Problem> {
+    let store = here.store()?;
+    let memories = store.map(|store| store.counts()).transpose()?.map_or(0, |counts| counts.memories);
+    Ok(json!({
+        "status": "ok", "version": env!("CARGO_PKG_VERSION"), "uptime": 0, "database": here.settings.config.files.value.db, "memories": memories,
+    }))
+}
+
+/// An id as nmem prints it, or its number alone.
+fn id(request: Request, kind: char) -> Result<String, Problem> {
+    let value = request.value(&["id"]).ok_or_else(|| Problem::bad("`id` is missing"))?;
+    let id = value.as_i64().map(|number| number.to_string()).or_else(|| Some(value.as_str()?.trim().to_string()));
+    let id = id.filter(|id| !id.is_empty() && id.len() <= 200).ok_or_else(|| Problem::bad("`id` must be an id"))?;
+    Ok(if id.bytes().all(|byte| byte.is_ascii_digit()) && id.len() < 19 { format!("{kind}{id}") } else { id })
+}
+
+fn find(here: &Here, id: &str) -> Result<Found, Problem> {
+    let missing = || Problem::not_found(format!("nothing has the id {id:?}"));
+    let store = here.store()?.ok_or_else(missing)?;
+    show::find(&store, id)?.ok_or_else(missing)
+}

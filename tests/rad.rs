@@ -1,0 +1,167 @@
+//! `nmem rad`: memory for any program. The examples of docs/protocol.md are run as they stand there.
+
+mod world;
+
+use serde_json::{Value, json};
+use std::fs;
+use world::World;
+use world::session::NINE;
+
+fn world() -> World {
+    let mut world = World::new();
+    world.set("NMEM_NOW", &NINE.to_string());
+    world
+}
+
+fn rad(world: &World, verb: &str, request: &Value) -> (Value, Option<i32>) {
+    let out = world.feed(&["rad", verb], request.to_string().as_bytes());
+    (serde_json::from_str(&out.stdout).unwrap_or_else(|_| panic!("{}", out.text())), out.code)
+}
+
+fn answered(world: &World, verb: &str, request: Value) -> Value {
+    let (answer, code) = rad(world, verb, &request);
+    assert_eq!(code, Some(0), "{verb} {request} {answer}");
+    answer
+}
+
+/// What differs from machine to machine.
+fn masked(answer: &str) -> Value {
+    let mut value: Value = serde_json::from_str(answer).unwrap_or_else(|_| panic!("{answer}"));
+    if let Some(database) = value.get_mut("database") {
+        *database = json!("nmem.db");
+    }
+    for hit in value["results"].as_array_mut().into_iter().flatten() {
+        assert!(hit["score"].as_f64().unwrap() > 0.0);
+        hit["score"] = json!(0);
+    }
+    value
+}
+
+#[test]
+fn every_example_of_the_documentation_answers_as_it_says() {
+    let world = world();
+    let docs = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/protocol.md")).unwrap();
+    let mut lines = docs.lines().peekable();
+    let mut run = 0;
+    while let Some(line) = lines.next() {
+        let Some(command) = line.strip_prefix("$ ") else { continue };
+        let binary = env!("CARGO_BIN_EXE_nmem");
+        let out = world.program("sh", &["-c", &command.replace("nmem rad", &format!("{binary} rad"))]).output().unwrap();
+        let expected = lines.next().unwrap();
+        assert_eq!(masked(String::from_utf8_lossy(&out.stdout).trim()), masked(expected), "{command}");
+        run += 1;
+    }
+    assert!(run >= 10, "{run} examples");
+}
+
+#[test]
+fn what_is_wrong_is_named_and_nothing_of_it_is_stored() {
+    let world = world();
+    for (verb, request) in [
+        ("sessions/ensure", json!({})),
+        ("sessions/ensure", json!({"agent_session_id": 7})),
+        ("sessions/ensure", json!({"agent_session_id": "a".repeat(201)})),
+        ("sessions/ensure", json!({"agent_session_id": "a\u{0}b"})),
+        ("sessions/ensure", json!({"agent_session_id": "a", "project": {"name": "x"}})),
+        ("sessions/ensure", json!({"agent_session_id": "a", "project": "x\ny"})),
+        ("sessions/ensure", json!({"agent_session_id": "a", "cwd": "../../etc"})),
+        ("sessions/ensure", json!({"agent_session_id": "a", "cwd": 3})),
+        ("sessions/ensure", json!({"agent_session_id": "a", "user_prompt": ["x"]})),
+        ("sessions/init", json!({"agent_session_id": "a"})),
+        ("sessions/init", json!({"agent_session_id": "a", "user_prompt": "  "})),
+        ("observations", json!({"agent_session_id": "a"})),
+        ("observations", json!({"tool_name": "Read"})),
+        ("observations", json!({"agent_session_id": "a", "tool_name": ["Read"]})),
+        ("sessions/summarize", json!({"agent_session_id": "unknown"})),
+        ("sessions/complete", json!({})),
+        ("context", json!({"limit": 0})),
+        ("context", json!({"limit": "many"})),
+        ("context", json!({"summary_limit": -1})),
+        ("search", json!({"query": 7})),
+        ("search", json!({"type": "everything"})),
+        ("search", json!({"dateRange": "yesterday"})),
+        ("search", json!({"dateRange": {"start": "never"}})),
+        ("search", json!({"format": "xml", "query": "x"})),
+        ("observation", json!({})),
+        ("observation", json!({"id": {}})),
+        ("observation", json!({"id": "m1"})),
+        ("session", json!({})),
+        ("session", json!({"id": "../x"})),
+        ("nonsense", json!({})),
+        ("", json!({})),
+        ("health", json!([1, 2])),
+        ("health", json!("text")),
+    ] {
+        let (answer, code) = rad(&world, verb, &request);
+        let is_empty = answer["count"] == 0;
+        assert!(is_empty || answer["error"]["message"].is_string() && code == Some(1), "{verb} {request} {answer}");
+        let code = answer["error"]["code"].as_str().unwrap_or("bad_request");
+        assert!(matches!(code, "bad_request" | "not_found"), "{answer}");
+    }
+    for garbage in [&b"{\"agent_session_id\": \"a\""[..], b"\x00\xff", b"not json", b"{\"a\": 1} {\"b\": 2}"] {
+        let out = world.feed(&["rad", "sessions/ensure"], garbage);
+        assert_eq!((out.code, out.stdout.contains("bad_request")), (Some(1), true), "{}", out.text());
+    }
+    assert!(!world.db().exists() || world.count("SELECT count(*) FROM sessions") == 0);
+}
+
+#[test]
+fn secrets_and_switches_count_here_as_in_hooks() {
+    let world = world();
+    let key = "AKIAQ7RZ2JX4MT5NVW3P";
+    answered(
+        &world,
+        "sessions/init",
+        json!({"agent_session_id": "a-1", "project": "shop", "user_prompt": format!("the key is {key}")}),
+    );
+    answered(
+        &world,
+        "observations",
+        json!({"agent_session_id": "a-1", "project": "shop", "tool_name": "Bash", "tool_input": {"command": format!("deploy --key {key}")}, "tool_response": {"stdout": key}}),
+    );
+    for (path, bytes) in world.all_bytes() {
+        assert!(!bytes.windows(key.len()).any(|part| part == key.as_bytes()), "{}", path.display());
+    }
+    world.write("home/.config/nmem/config.toml", "enabled = false\n");
+    let (answer, code) = rad(&world, "sessions/init", &json!({"agent_session_id": "a-2", "user_prompt": "hello there"}));
+    assert_eq!((answer["error"]["code"].as_str(), code), (Some("off"), Some(1)));
+    assert_eq!(world.count("SELECT count(*) FROM sessions"), 1);
+}
+
+#[test]
+fn a_session_is_found_by_its_id_and_a_project_by_its_name_whoever_recorded_it() {
+    let world = world();
+    world.hook("UserPromptSubmit");
+    let session = world.sql("SELECT agent_session_id FROM sessions");
+    let name = world.sql("SELECT name FROM projects");
+    let told = answered(
+        &world,
+        "sessions/ensure",
+        json!({"session_id": session.trim(), "project": name.trim(), "user_prompt": "and another"}),
+    );
+    assert_eq!(told, json!({"created": false, "id": 1, "prompt_number": 2}));
+    answered(
+        &world,
+        "sessions/ensure",
+        json!({"agent_session_id": "other", "project": name.trim(), "cwd": "/srv", "source_client": "my-agent"}),
+    );
+    assert_eq!(world.sql("SELECT platform, project_id FROM sessions ORDER BY id").trim(), "claude-code|1\ncustom|1");
+}
+
+#[test]
+fn a_batch_answers_each_line_and_a_bad_one_stops_nothing() {
+    let world = world();
+    let mut requests = String::from(
+        "{\"verb\": \"sessions/init\", \"agent_session_id\": \"b-1\", \"project\": \"p\", \"user_prompt\": \"many things\"}\nnot json\n\n",
+    );
+    for n in 0..50 {
+        requests += &json!({"agent_session_id": "b-1", "project": "p", "tool_use_id": format!("t{n}"), "tool_name": "Bash", "tool_input": {"command": format!("echo {n}")}, "tool_response": {"stdout": n}}).to_string();
+        requests.push('\n');
+    }
+    let out = world.feed(&["rad", "observations", "--batch"], requests.as_bytes());
+    let answers = out.lines();
+    assert_eq!((answers.len(), out.code), (52, Some(1)), "{}", out.stderr);
+    assert_eq!(answers[1]["error"]["code"], "bad_request");
+    assert!(answers[2..].iter().all(|answer| answer["status"] == "queued"));
+    assert_eq!(world.count("SELECT count(*) FROM tool_uses"), 50);
+}
