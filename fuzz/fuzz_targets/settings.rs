@@ -5,7 +5,7 @@ use libfuzzer_sys::fuzz_target;
 use nmem::platforms::settings::{Hook, add, checked, remove};
 
 fuzz_target!(|text: &str| {
-    let hooks = [Hook { event: "Stop", command: "nmem record".into(), timeout: 10 }];
+    let hooks = [Hook { event: "Stop", matcher: Some("Edit|Write"), command: "nmem record".into(), timeout: 10 }];
     if let Ok(with) = add(text, &hooks) {
         let value = checked(&with).expect("what was written is sound");
         assert!(value["hooks"]["Stop"].to_string().contains("nmem record"));
