@@ -138,13 +138,13 @@ fn a_person_is_told_why() {
     More: `nmem show u<number>` for a piece of work, `m<number>` for a memory, `nmem search WORDS`.
 
     u2  0.60  2026-11-01  The exporter breaks rows that hold commas
-        words +0.39, recent +0.21; not said at a prompt: 0.39 of 1.2 without recency and kin
+        words +0.39, recent +0.21; not said at a prompt: 0.39 of 1.2 without recency and kin, 0.39 of 0.5 by words
         m4 change Fields with commas are quoted now
     u4  0.30  2026-11-03  Write release notes for the customers of version 3
-        recent +0.30; not said at a prompt: 0.00 of 1.2 without recency and kin
+        recent +0.30; not said at a prompt: 0.00 of 1.2 without recency and kin, 0.00 of 0.5 by words
         m6 change The release notes are written
     u3  0.28  2026-11-02  Make the key derivation slower, as the audit wants it
-        recent +0.25, same files as the best +0.03; not said at a prompt: 0.00 of 1.2 without recency and kin
+        recent +0.25, same files as the best +0.03; not said at a prompt: 0.00 of 1.2 without recency and kin, 0.00 of 0.5 by words
     [exit 0]
     "#);
 }

@@ -43,8 +43,11 @@ pub fn at_prompt(recorder: &Recorder, store: &mut Store, event: &Event, prompt: 
     if config.inject.value != Inject::All || config.prompt_bytes.value == 0 {
         return Ok(None);
     }
-    let Some(place) = store.session_place(event.platform, &event.session)? else { return Ok(None) };
+    let Some(mut place) = store.session_place(event.platform, &event.session)? else { return Ok(None) };
     let root = root(config, event);
+    // Many a branch is made after a session began.
+    let git = root.and_then(|root| project::git::state_at(root, config.home.as_deref()));
+    place.branch = git.and_then(|git| git.branch).or(place.branch);
     let meaning = || meaning::of(config, recorder.redactor, prompt, meaning::AT_PROMPT);
     let found = recall::at_prompt(store, &place, (prompt, &meaning), root)?;
     let told = past::at_prompt(&found, config.prompt_bytes.value);

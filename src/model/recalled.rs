@@ -84,9 +84,23 @@ pub struct Past {
     pub memories: Vec<MemoryRow>,
     /// Of these.
     pub beside: Beside,
-    /// What speaks for it beside its age and its kin, and whether that is enough to tell it at a prompt unasked (ADR/0030).
-    pub clarity: f64,
-    pub clear: bool,
+    /// Whether it is clear enough to be told at a prompt unasked, and by what (ADR/0030).
+    pub clarity: Clarity,
+}
+
+/// How clearly a piece of work is relevant.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Clarity {
+    /// What speaks for it beside its age and its kin, and the part of that which words or meaning make.
+    pub sum: f64,
+    pub words: f64,
+    pub is_enough: bool,
+}
+
+impl Clarity {
+    /// How much of either is enough. Chosen where 461 real prompts left little to gain (ADR/0030).
+    pub const ENOUGH: f64 = 1.2;
+    pub const WORDS: f64 = 0.5;
 }
 
 /// What is to be said beside memories, by their ids.

@@ -1,5 +1,6 @@
 //! From what each route found to one order, with the reasons.
 
+use crate::model::Clarity;
 use std::collections::HashMap;
 
 /// A way in which a piece of work was found.
@@ -134,11 +135,6 @@ pub struct Reason {
     pub adds: f64,
 }
 
-/// From where a piece of work is clearly relevant: the sum of what speaks for it beside its age, and its kin; and the part of
-/// it that the request's own words must make. Chosen where 461 real prompts left little to gain (ADR/0030).
-const CLEAR: f64 = 1.2;
-const CLEAR_WORDS: f64 = 0.5;
-
 /// A unit with its score and why.
 #[derive(Clone, Debug)]
 pub struct Scored {
@@ -226,14 +222,11 @@ pub fn with_kin(mut all: Vec<Scored>, kin: &[Kin], moment: &Moment, weights: &We
 }
 
 impl Scored {
-    /// Whether it is clearly relevant, if `more` is yet to be added: enough to be told unasked.
-    pub fn is_clear_with(&self, more: f64) -> bool {
-        self.clarity() + more >= CLEAR && self.by(Route::Words) + self.by(Route::Meaning) >= CLEAR_WORDS
-    }
-
-    /// What speaks for it beside its age and its kin; from 1.2 on it is clearly relevant, if the words agree.
-    pub fn clarity(&self) -> f64 {
-        self.score - self.by(Route::Recent) - self.by(Route::Kin)
+    /// How clearly it is relevant, if `more` is yet to be added.
+    pub fn clarity(&self, more: f64) -> Clarity {
+        let sum = self.score + more - self.by(Route::Recent) - self.by(Route::Kin);
+        let words = self.by(Route::Words) + self.by(Route::Meaning);
+        Clarity { sum, words, is_enough: sum >= Clarity::ENOUGH && words >= Clarity::WORDS }
     }
 
     fn by(&self, route: Route) -> f64 {

@@ -51,7 +51,7 @@ pub(super) fn clear(store: &Store, asked: &Asked, limit: usize) -> Result<Vec<Pa
     let mut moment = routes(store, asked, &[], Effort::QUICK)?;
     moment.age = moment.found().map(|unit| (unit, 0)).collect();
     // Where a piece of work stands is asked only of those that could be clear on the right branch.
-    let could_be = rank::fuse(&moment, &weights).into_iter().filter(|scored| scored.is_clear_with(weights.branch));
+    let could_be = rank::fuse(&moment, &weights).into_iter().filter(|scored| scored.clarity(weights.branch).is_enough);
     let could_be: Vec<i64> = could_be.take(AMONG).map(|scored| scored.unit).collect();
     if could_be.is_empty() {
         return Ok(Vec::new());
@@ -61,7 +61,7 @@ pub(super) fn clear(store: &Store, asked: &Asked, limit: usize) -> Result<Vec<Pa
     known.retain(|place| Some(place.session) != asked.own);
     moment.age.clear();
     add_places(&mut moment, &mut places, known, asked.branch);
-    let clear = rank::fuse(&moment, &weights).into_iter().filter(|scored| scored.is_clear_with(0.0)).take(limit);
+    let clear = rank::fuse(&moment, &weights).into_iter().filter(|scored| scored.clarity(0.0).is_enough).take(limit);
     clear.filter_map(|scored| found(store, &places, scored).transpose()).collect()
 }
 
@@ -207,8 +207,8 @@ fn found(store: &Store, places: &HashMap<i64, UnitPlace>, scored: Scored) -> Res
     let Some(unit) = store.unit_by_row(scored.unit)? else { return Ok(None) };
     let mut memories = store.memories_of_unit(unit.session, unit.id)?;
     memories.retain(|memory: &MemoryRow| memory.superseded_by.is_none());
-    let (clarity, clear) = (scored.clarity(), scored.is_clear_with(0.0));
+    let clarity = scored.clarity(0.0);
     let why = scored.reasons.iter().map(|reason| Why { what: reason.route.name(), adds: reason.adds }).collect();
     let branch = places.get(&scored.unit).and_then(|place| place.branch.clone());
-    Ok(Some(Past { unit, branch, score: scored.score, why, memories, beside: Beside::default(), clarity, clear }))
+    Ok(Some(Past { unit, branch, score: scored.score, why, memories, beside: Beside::default(), clarity }))
 }

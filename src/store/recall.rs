@@ -33,6 +33,7 @@ pub struct UnitPlace {
 pub struct SessionPlace {
     pub session: i64,
     pub project: i64,
+    /// The branch on which it began.
     pub branch: Option<String>,
     /// What is said now is not to be remembered.
     pub muted: bool,
@@ -59,7 +60,7 @@ impl Store {
     pub fn session_place(&self, platform: Platform, session: &str) -> Result<Option<SessionPlace>> {
         let Some(known) = known_session(&self.conn, platform, session)? else { return Ok(None) };
         let Some(project) = known.project else { return Ok(None) };
-        let sql = "SELECT coalesce(end_branch, start_branch) FROM sessions WHERE id = ?1";
+        let sql = "SELECT coalesce(start_branch, end_branch) FROM sessions WHERE id = ?1";
         let branch = self.conn.prepare_cached(sql)?.query_row([known.id], |row| row.get(0))?;
         Ok(Some(SessionPlace { session: known.id, project, branch, muted: known.muted }))
     }
@@ -88,9 +89,9 @@ impl Store {
         Ok(UnderWay { is_new: false, edited, has_new_files })
     }
 
-    /// A project's sessions in time, the newest first: their ids and the branches they ended on. `own` is left out.
+    /// A project's sessions in time, the newest first: their ids and the branches on which they began. `own` is left out.
     pub fn sessions_in_time(&self, project: i64, own: Option<i64>) -> Result<Vec<(i64, Option<String>)>> {
-        let sql = "SELECT id, coalesce(end_branch, start_branch) FROM sessions WHERE project_id = ?1 AND id IS NOT ?2
+        let sql = "SELECT id, coalesce(start_branch, end_branch) FROM sessions WHERE project_id = ?1 AND id IS NOT ?2
                    AND prompts + tool_uses > 0 ORDER BY active_at DESC, id DESC LIMIT ?3";
         let row = |row: &Row| Ok((row.get(0)?, row.get(1)?));
         Ok(self.conn.prepare_cached(sql)?.query_map(params![project, own, SESSIONS], row)?.collect::<Result<_, _>>()?)

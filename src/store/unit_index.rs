@@ -34,13 +34,15 @@ pub struct Effort {
     common: i64,
     /// Units that all words of a request may lead to: each costs 3 µs to rank.
     ranked: i64,
+    /// What only common words lead to is looked for, too: the newest of it. It is never clear.
+    newest: bool,
 }
 
 impl Effort {
     /// Where a session begins, or a person asks.
-    pub const WHOLE: Effort = Effort { counted: 120, common: 200, ranked: 1600 };
+    pub const WHOLE: Effort = Effort { counted: 120, common: 200, ranked: 1600, newest: true };
     /// At each prompt.
-    pub const QUICK: Effort = Effort { counted: 32, common: 60, ranked: 300 };
+    pub const QUICK: Effort = Effort { counted: 32, common: 60, ranked: 300, newest: false };
 }
 
 /// The index's word for a file. Edits and reads are told apart.
@@ -104,7 +106,7 @@ impl Store {
     /// Units of a project that hold any of the words, with their BM25 scores.
     pub fn units_by_words(&self, project: i64, terms: &[Term], effort: Effort) -> Result<HashMap<i64, f64>> {
         let (rare, mut common) = self.affordable(project, "words", terms, effort)?;
-        if rare.is_empty() && !common.is_empty() {
+        if rare.is_empty() && !common.is_empty() && effort.newest {
             // The longest say most.
             common.sort_by_key(|term| std::cmp::Reverse(term.len()));
             common.truncate(TOGETHER);
@@ -119,7 +121,7 @@ impl Store {
             let words: Vec<String> = paths.iter().map(|path| file_word(kind, path)).collect();
             let (rare, common) = self.affordable(project, "files", &words, effort)?;
             let mut found = self.units_ranked(project, "files", &rare)?;
-            if !common.is_empty() {
+            if !common.is_empty() && effort.newest {
                 // A file that everything touches says little, but its last touch says something.
                 for (unit, score) in self.newest_with(project, "files", &common.join("\" OR \""))? {
                     found.entry(unit).or_insert(score * COMMON_FILE);
