@@ -8,7 +8,7 @@ use crate::model::{
 };
 use crate::redact::Redactor;
 use crate::store::Store;
-use crate::store::memories::{BY_HAND, Home};
+use crate::store::memories::{BY_HAND, BY_PROGRAM, Home};
 use anyhow::Result;
 use serde_json::{Map, Value};
 
@@ -241,6 +241,24 @@ pub fn remember(store: &mut Store, redactor: &Redactor, draft: Draft, project: O
             tx.set_pinned(id, true)?;
         }
         Ok(id)
+    })
+}
+
+/// Stores what a program tells: a task first, and behind it the decisions and lessons that belong to it and go with it;
+/// returns the task's row and uuid.
+pub fn record(store: &mut Store, redactor: &Redactor, drafts: Vec<Draft>, project: i64) -> Result<(i64, String)> {
+    let drafts = redactor.clean(drafts);
+    let home = Home { project: Some(project), platform: Some(BY_PROGRAM), ..Home::default() };
+    store.write(|tx| {
+        let mut task: Option<(i64, String)> = None;
+        for draft in drafts.iter() {
+            let id = tx.insert_memory(draft, home, BY_PROGRAM)?;
+            match &task {
+                Some((_, task)) => tx.belongs_to_task(id, task)?,
+                None => task = Some((id, tx.uuid_of(id)?)),
+            }
+        }
+        task.ok_or_else(|| Failure::usage("there is no task", "tell what was to be done").into())
     })
 }
 

@@ -540,7 +540,8 @@ fn the_help_of_every_command() {
     nmem rad sessions/ensure
 
     Verbs: sessions/init, sessions/ensure, observations, sessions/summarize, sessions/complete, context,
-    search, observation, session, health. What is wrong with a request is said as
+    search, observation, session, knowledge/record, knowledge/related, health. What is wrong with a
+    request is said as
     {"error": {"code", "message"}}, with exit 1. With --batch each line is a request, and may name a
     verb of
     its own in "verb"; each answer is a line.

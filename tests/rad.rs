@@ -30,6 +30,14 @@ fn masked(answer: &str) -> Value {
     if let Some(database) = value.get_mut("database") {
         *database = json!("nmem.db");
     }
+    if value.get("taskId").is_some() {
+        value["taskId"] = json!("a uuid");
+    }
+    for list in ["similarTasks", "relevantDecisions", "applicableLessons"] {
+        for entry in value.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
+            (entry["id"], entry["similarity"]) = (json!("a uuid"), json!(0));
+        }
+    }
     for hit in value["results"].as_array_mut().into_iter().flatten() {
         assert!(hit["score"].as_f64().unwrap() > 0.0);
         hit["score"] = json!(0);
@@ -51,7 +59,7 @@ fn every_example_of_the_documentation_answers_as_it_says() {
         assert_eq!(masked(String::from_utf8_lossy(&out.stdout).trim()), masked(expected), "{command}");
         run += 1;
     }
-    assert!(run >= 10, "{run} examples");
+    assert!(run >= 12, "{run} examples");
 }
 
 #[test]
@@ -164,4 +172,100 @@ fn a_batch_answers_each_line_and_a_bad_one_stops_nothing() {
     assert_eq!(answers[1]["error"]["code"], "bad_request");
     assert!(answers[2..].iter().all(|answer| answer["status"] == "queued"));
     assert_eq!(world.count("SELECT count(*) FROM tool_uses"), 50);
+}
+
+/// The example of the specification: a task with a decision and a lesson.
+fn spent(world: &World) -> Value {
+    answered(
+        world,
+        "knowledge/record",
+        json!({
+            "task": {"repoId": "shop", "taskDescription": "Round the discount of coupons", "taskKind": "bugfix", "agentTier": "paid", "success": true, "metadata": {"pr": 7}},
+            "decisions": [{"decisionType": "approach", "chosenOption": "Round once, at the end", "alternatives": ["Round each line"], "reasoning": "the sum of rounded lines is a cent off", "confidence": 0.8}],
+            "lessons": [{"lessonType": "warning", "title": "Never use floats for prices", "description": "A discount of 15 % on 0.1 is not what it seems", "tags": ["money"]}]
+        }),
+    )
+}
+
+#[test]
+fn knowledge_is_recorded_and_related_and_goes_with_its_task() {
+    let world = world();
+    let task = spent(&world)["taskId"].as_str().unwrap().to_string();
+    answered(
+        &world,
+        "knowledge/record",
+        json!({"repo_id": "blog", "task_description": "Show prices in the newsletter", "task_kind": "feature", "success": false,
+        "lessons": [{"lesson_type": "failure", "title": "Prices in mails go stale", "description": "A discount in a mail is wrong tomorrow"}]}),
+    );
+    let told = answered(
+        &world,
+        "knowledge/related",
+        json!({"taskDescription": "the discount of a price is rounded wrongly", "repoId": "shop", "limit": 5}),
+    );
+    assert_eq!(
+        (told["similarTasks"][0]["id"].as_str(), told["similarTasks"][0]["success"].as_bool()),
+        (Some(task.as_str()), Some(true))
+    );
+    assert_eq!(told["relevantDecisions"][0]["chosenOption"], "Round once, at the end");
+    let decision = &told["relevantDecisions"][0];
+    assert_eq!((decision["confidence"].as_f64(), decision["alternatives"][0].as_str()), (Some(0.8), Some("Round each line")));
+    let lessons: Vec<(&str, bool)> = told["applicableLessons"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|l| (l["title"].as_str().unwrap(), l["crossRepo"].as_bool().unwrap()))
+        .collect();
+    assert_eq!(lessons, [("Never use floats for prices", false), ("Prices in mails go stale", true)]);
+    for list in ["similarTasks", "relevantDecisions", "applicableLessons"] {
+        for entry in told[list].as_array().unwrap() {
+            assert!((0.0..=1.0).contains(&entry["similarity"].as_f64().unwrap()), "{entry}");
+        }
+    }
+    assert_eq!(world.nmem(&["forget", "m1", "--yes"]).code, Some(0));
+    assert_eq!(
+        world.sql("SELECT kind, title FROM memories ORDER BY id").trim(),
+        "task|Show prices in the newsletter\nlesson|Prices in mails go stale"
+    );
+}
+
+#[test]
+fn knowledge_that_is_wrong_is_refused_whole() {
+    let world = world();
+    let task = |field: &str, value: Value| {
+        let mut task = json!({"repoId": "shop", "taskDescription": "x y", "success": true});
+        task[field] = value;
+        json!({"task": task})
+    };
+    let with = |list: &str, item: Value| json!({"task": {"taskDescription": "x y", "success": true}, list: item});
+    for (request, named) in [
+        (json!({}), "`task_description` is missing"),
+        (task("success", json!("yes")), "`success`"),
+        (task("success", Value::Null), "`success`"),
+        (task("taskKind", json!("dance")), "dance"),
+        (task("agentTier", json!("gold")), "`agentTier`"),
+        (task("metadata", json!([])), "`metadata`"),
+        (task("errorMessage", json!(7)), "`error_message`"),
+        (task("repoId", json!(["a"])), "`project`"),
+        (with("decisions", json!({})), "`decisions` must be a list"),
+        (with("decisions", json!([7])), "decisions[0]"),
+        (with("decisions", json!([{"chosenOption": ""}])), "decisions[0]: `chosen_option` is missing"),
+        (with("decisions", json!([{"chosenOption": "a", "confidence": 7}])), "confidence is 7"),
+        (with("decisions", json!([{"chosenOption": "a", "confidence": "high"}])), "confidence"),
+        (with("decisions", json!([{"chosenOption": "a", "decisionType": "mood"}])), "mood"),
+        (with("decisions", json!([{"chosenOption": "a", "alternatives": {"b": 1}}])), "alternatives"),
+        (with("lessons", json!([{"title": "a"}])), "lessons[0]: `description` is missing"),
+        (with("lessons", json!([{"title": "a", "description": "b", "lessonType": "rumour"}])), "rumour"),
+        (with("lessons", json!([{"title": "a", "description": "b", "tags": 3}])), "tags"),
+        (with("lessons", Value::from(vec![json!({}); 101])), "at most 100"),
+    ] {
+        let (answer, code) = rad(&world, "knowledge/record", &request);
+        let message = answer["error"]["message"].as_str().unwrap_or_default();
+        assert!(code == Some(1) && message.contains(named), "{request} {answer}");
+    }
+    assert!(!world.db().exists() || world.count("SELECT count(*) FROM memories") == 0);
+    for (request, named) in
+        [(json!({}), "`task_description` is missing"), (json!({"taskDescription": "x", "limit": 0}), "`limit`")]
+    {
+        assert!(rad(&world, "knowledge/related", &request).0.to_string().contains(named));
+    }
 }

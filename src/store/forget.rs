@@ -108,6 +108,19 @@ impl Store {
         self.within(going)
     }
 
+    /// Decisions and lessons that belong to tasks among some memories: they go with them.
+    fn parts_of_tasks(&self, memories: &[i64]) -> Result<Vec<i64>> {
+        let sql =
+            "SELECT p.id FROM memories t JOIN memories p ON p.project_id = t.project_id AND p.kind IN ('decision', 'lesson')
+                   WHERE t.id = ?1 AND t.kind = 'task' AND p.content ->> '$.task' = t.uuid";
+        let mut statement = self.conn.prepare(sql)?;
+        let mut parts = Vec::new();
+        for id in memories {
+            parts.extend(statement.query_map([id], |row| row.get::<_, i64>(0))?.collect::<Result<Vec<_>, _>>()?);
+        }
+        Ok(parts)
+    }
+
     /// Counts rows of whole sessions, and gathers the sessions that lose some of theirs.
     fn within(&self, mut going: Going) -> Result<Going> {
         let mut touched = BTreeSet::new();
@@ -127,6 +140,7 @@ impl Store {
         for session in &going.sessions {
             going.memories.extend(of.query_map([session], |row| row.get::<_, i64>(0))?.collect::<Result<Vec<_>, _>>()?);
         }
+        going.memories.extend(self.parts_of_tasks(&going.memories)?);
         going.memories.sort_unstable();
         going.memories.dedup();
         going.touched = touched.into_iter().filter(|id| !going.sessions.contains(id)).collect();

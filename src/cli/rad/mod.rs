@@ -1,13 +1,14 @@
 //! `nmem rad VERB`: memory for any program, one request a process and no server (docs/protocol.md, ADR/0034). What is
 //! recorded goes the way of hooks: the same redaction, skip list, switches, spool and rules.
 
+mod knowledge;
 mod reading;
 mod request;
 mod sessions;
 
 use super::{hook, output};
 use crate::config::{self, Config, environment};
-use crate::model::{Millis, ProjectId};
+use crate::model::{Event, Happening, Millis, Platform, ProjectId};
 use crate::platforms::intake::{self, Intake};
 use crate::redact::Redactor;
 use crate::store::{PERSON_WAIT, Store};
@@ -24,7 +25,7 @@ const LINE: usize = 16 << 20;
 /// Answer one request of another program: JSON on stdin, JSON on stdout
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: echo '{\"agent_session_id\": \"a-1\", \"project\": \"my-app\", \"user_prompt\": \"Add a login\"}' | nmem rad sessions/ensure\n\nVerbs: sessions/init, sessions/ensure, observations, sessions/summarize, sessions/complete, context,\nsearch, observation, session, health. What is wrong with a request is said as\n{\"error\": {\"code\", \"message\"}}, with exit 1. With --batch each line is a request, and may name a verb of\nits own in \"verb\"; each answer is a line."
+    after_help = "Example: echo '{\"agent_session_id\": \"a-1\", \"project\": \"my-app\", \"user_prompt\": \"Add a login\"}' | nmem rad sessions/ensure\n\nVerbs: sessions/init, sessions/ensure, observations, sessions/summarize, sessions/complete, context,\nsearch, observation, session, knowledge/record, knowledge/related, health. What is wrong with a request is said as\n{\"error\": {\"code\", \"message\"}}, with exit 1. With --batch each line is a request, and may name a verb of\nits own in \"verb\"; each answer is a line."
 )]
 pub struct Arguments {
     /// What is asked
@@ -136,6 +137,8 @@ impl Rad {
             "search" => reading::search(&here, request),
             "observation" => reading::observation(&here, request),
             "session" => reading::session(&here, request),
+            "knowledge/record" => knowledge::record(&here, request),
+            "knowledge/related" => knowledge::related(&here, request),
             "health" => reading::health(&here),
             _ => Err(Problem::bad(format!("{verb:?} is no verb: `nmem rad --help` lists them"))),
         }
@@ -184,9 +187,8 @@ impl Here<'_> {
     /// What a project is known by that a request names: the one that is stored by that name, else the folder's own, if that
     /// is its name, else one of that name and nothing more. `None` where none is named.
     fn identity(&self, request: Request) -> Result<Option<ProjectId>, Problem> {
-        let Some(name) = request.name(&["project"])? else { return Ok(None) };
-        let own = || hook::recorder(&self.settings.config, &self.settings.redactor).project(&self.folder.to_string_lossy());
-        if let Some(own) = own().filter(|own| own.name == name) {
+        let Some(name) = request.name(&["project", "repo_id", "repo"])? else { return Ok(None) };
+        if let Some(own) = self.own_identity().filter(|own| own.name == name) {
             return Ok(Some(own));
         }
         let store = self.reader()?;
@@ -196,10 +198,42 @@ impl Here<'_> {
         Ok(Some(ProjectId { keys, name: name.to_string(), root, ..ProjectId::default() }))
     }
 
+    /// What the folder's own project is known by.
+    fn own_identity(&self) -> Option<ProjectId> {
+        hook::recorder(&self.settings.config, &self.settings.redactor).project(&self.folder.to_string_lossy())
+    }
+
+    /// Whether anything may be recorded here now.
+    fn may_record(&self) -> Result<(), Problem> {
+        let config = &self.settings.config;
+        let off = |what: String| Err(Problem { code: "off", message: what });
+        if let Some(name) = environment::switched_off() {
+            return off(format!("{name} switches nmem off"));
+        }
+        if !config.enabled.value {
+            return off(format!("enabled = false ({}): nothing is recorded here", config.enabled.source));
+        }
+        let here = Event {
+            platform: Platform::Custom,
+            session: String::new(),
+            at: self.now,
+            time: None,
+            cwd: Some(self.folder.display().to_string()),
+            transcript: None,
+            transcript_length: None,
+            prompt: None,
+            agent: None,
+            what: Happening::Compacting,
+        };
+        if hook::recorder(config, &self.settings.redactor).is_off(&here, self.now) {
+            return off("recording is switched off here: `nmem on` resumes it".into());
+        }
+        Ok(())
+    }
+
     /// The project that a request names, or that its folder is.
     fn project(&self, store: &Store, request: Request) -> Result<Option<(i64, String)>, Problem> {
-        let own = || hook::recorder(&self.settings.config, &self.settings.redactor).project(&self.folder.to_string_lossy());
-        let Some(identity) = self.identity(request)?.or_else(own) else { return Ok(None) };
+        let Some(identity) = self.identity(request)?.or_else(|| self.own_identity()) else { return Ok(None) };
         let row = store.project_by_identity(&self.settings.redactor.clean(identity))?;
         Ok(row.map(|row| (row.id, row.name)))
     }

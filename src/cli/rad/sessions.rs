@@ -3,7 +3,6 @@
 use super::Here;
 use super::request::{Problem, Request};
 use crate::cli::{hook, record};
-use crate::config::environment;
 use crate::model::{Event, Happening, Platform, SessionStart};
 use crate::platforms::{self, Surroundings};
 use crate::record::Recorder;
@@ -123,16 +122,10 @@ fn tell(here: &Here, request: Request, what: Happening) -> Result<(), Problem> {
 /// The way of hooks: switches, redaction, the store or the spool, and what is due afterwards.
 fn keep(here: &Here, request: Request, event: Event) -> Result<(), Problem> {
     let (config, redactor) = (&here.settings.config, &here.settings.redactor);
-    let off = |what: String| Problem { code: "off", message: what };
-    if let Some(name) = environment::switched_off() {
-        return Err(off(format!("{name} switches nmem off")));
-    }
-    if !config.enabled.value {
-        return Err(off(format!("enabled = false ({}): nothing is recorded here", config.enabled.source)));
-    }
+    here.may_record()?;
     let recorder = Recorder { named: here.identity(request)?, client_pid: None, ..hook::recorder(config, redactor) };
     if recorder.is_off(&event, here.now) {
-        return Err(off("recording is switched off here: `nmem on` resumes it".into()));
+        return Err(Problem { code: "off", message: "recording is switched off here: `nmem on` resumes it".into() });
     }
     let event = recorder.complete(event);
     match record::keep(&recorder, &event, here.now) {

@@ -34,6 +34,8 @@ pub struct Lease {
 /// Who made a memory: the word that is stored.
 pub const RULES: &str = "rules";
 pub const BY_HAND: &str = "hand";
+/// A program of one's own, by the protocol.
+pub const BY_PROGRAM: &str = "custom";
 
 /// Where a memory belongs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -238,6 +240,18 @@ impl Tx<'_> {
         self.tx.prepare_cached(sql)?.execute(values)?;
         self.write_parts(id, draft)?;
         self.index_memory_again(id)
+    }
+
+    /// Says to which task a decision or a lesson belongs.
+    pub fn belongs_to_task(&self, id: i64, task: &str) -> Result<()> {
+        let sql = "UPDATE memories SET content = json_set(content, '$.task', ?2) WHERE id = ?1";
+        self.tx.prepare_cached(sql)?.execute(params![id, task])?;
+        Ok(())
+    }
+
+    /// A memory's uuid.
+    pub fn uuid_of(&self, id: i64) -> Result<String> {
+        Ok(self.tx.prepare_cached("SELECT uuid FROM memories WHERE id = ?1")?.query_row([id], |row| row.get(0))?)
     }
 
     /// Sets or takes the pin.
