@@ -153,7 +153,7 @@ fn fill(files: &Files, tool_uses: usize) {
             })
             .collect();
         let identify: nmem::store::events::Identify =
-            &|cwd| Some(Redactor::default().clean(nmem::project::identify(Path::new(cwd), None, None)?));
+            &|event| Some(Redactor::default().clean(nmem::project::identify(Path::new(event.cwd.as_deref()?), None, None)?));
         store.write(|tx| batch.iter().try_for_each(|event| tx.store_event(event, None, identify))).expect("stored");
     }
     store.settle_all();

@@ -25,8 +25,6 @@ pub struct Recorder<'a> {
     pub client_pid: Option<u32>,
     /// Where the agent was started.
     pub session_folder: Option<PathBuf>,
-    /// The project, where the caller names it.
-    pub named: Option<ProjectId>,
     /// The platform's own folder: a transcript elsewhere is not opened.
     pub transcripts: Option<PathBuf>,
 }
@@ -34,23 +32,33 @@ pub struct Recorder<'a> {
 impl Recorder<'_> {
     /// Tells whether the user switched recording off for an event's session or project.
     pub fn is_off(&self, event: &Event, now: Millis) -> bool {
-        let on_now = |off: &&Off| off.holds(now);
-        let session = Some((event.platform, event.session.as_str()));
-        let off: Vec<&Off> = self.config.switches.off.iter().filter(on_now).collect();
-        let places = self.places(event, &off);
+        self.is_off_for(Some((event.platform, &event.session)), event.cwd.as_deref(), event.project.as_ref(), now)
+    }
+
+    /// The same for a session, for a folder, and for a project that is named: one that is off is enough.
+    pub fn is_off_for(
+        &self,
+        session: Option<(Platform, &str)>,
+        folder: Option<&str>,
+        named: Option<&ProjectId>,
+        now: Millis,
+    ) -> bool {
+        let off: Vec<&Off> = self.config.switches.off.iter().filter(|off| off.holds(now)).collect();
+        let places = self.places(folder, named, &off);
         off.iter().any(|off| off.is_about(session, &places))
     }
 
-    /// Where an event happened and where its session was begun, if one of the switches asks for it: to know a project
-    /// takes a look at its repository and at the store.
-    fn places(&self, event: &Event, switches: &[&Off]) -> Vec<Known> {
+    /// The folder, where the session was begun, and the project that is named, if one of the switches asks for it: to know
+    /// a project takes a look at its repository and at the store.
+    fn places(&self, folder: Option<&str>, named: Option<&ProjectId>, switches: &[&Off]) -> Vec<Known> {
         if !switches.iter().any(|off| off.asks_for_project()) {
             return Vec::new();
         }
-        let begun = self.session_folder.as_ref().and_then(|f| f.to_str());
-        let folders: Vec<&str> = event.cwd.as_deref().into_iter().chain(begun).collect();
         let store = Store::open_to_read(&self.config.files.value, HOOK_WAIT).ok().flatten();
-        folders.into_iter().map(|folder| self.known(folder, store.as_ref()).0).collect()
+        let begun = self.session_folder.as_ref().and_then(|f| f.to_str());
+        let folders = folder.into_iter().chain(begun).map(|folder| self.known(folder, store.as_ref()).0);
+        let named = named.map(|id| self.known_by(PathBuf::new(), &self.redactor.clean(id.clone()), store.as_ref()).0);
+        folders.chain(named).collect()
     }
 
     /// What the project of a folder is known by: what is found there, and what the store knows of it.
@@ -59,20 +67,28 @@ impl Recorder<'_> {
         let real = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
         let Some(id) = self.project(folder) else { return (Known { folder: real, ..Known::default() }, None, None) };
         let id = self.redactor.clean(id);
-        let row = store.and_then(|s| s.project_by_identity(&id).ok().flatten());
+        let (known, row) = self.known_by(real, &id, store);
+        (known, Some((*id).clone()), row)
+    }
+
+    fn known_by(&self, folder: PathBuf, id: &Clean<ProjectId>, store: Option<&Store>) -> (Known, Option<ProjectRow>) {
+        let row = store.and_then(|s| s.project_by_identity(id).ok().flatten());
         let mut keys = row.as_ref().zip(store).and_then(|(row, s)| s.project_keys(row.id).ok()).unwrap_or_default();
         let is_part = id.places.iter().any(|place| keys.contains(place));
         if !is_part {
             keys.extend(id.keys.iter().cloned());
         }
-        (Known { folder: real, keys, is_part }, Some((*id).clone()), row)
+        (Known { folder, keys, is_part }, row)
+    }
+
+    /// The project of an event: the one that it names, or that of its folder.
+    fn project_of(&self, event: &Event) -> Option<Clean<ProjectId>> {
+        let found = event.project.clone().or_else(|| self.project(event.cwd.as_deref()?));
+        found.map(|id| self.redactor.clean(id))
     }
 
     /// The project of a folder, by the name that the user gave it or by what is found there.
     pub fn project(&self, cwd: &str) -> Option<ProjectId> {
-        if let Some(named) = &self.named {
-            return Some(named.clone());
-        }
         let cwd = Path::new(cwd);
         let project = project::identify(cwd, self.home(), self.config.project_named(cwd))?;
         let domain = self.config.domain.value.clone().filter(|name| domains::text(name).is_some());
@@ -137,7 +153,7 @@ impl Recorder<'_> {
 
     fn store_in(&self, store: &mut Store, event: &Clean<Event>) -> Result<()> {
         let read = self.read_transcript(store, event)?;
-        let identify: Identify = &|cwd| Some(self.redactor.clean(self.project(cwd)?));
+        let identify: Identify = &|event| self.project_of(event);
         let work = |tx: &crate::store::Tx| tx.store_event(event, read.as_ref(), identify);
         if spool::is_waiting(&self.config.files.value) {
             store.write_after_spool(self.redactor, &|tx, event| tx.store_event(event, None, identify), work)?;
@@ -166,7 +182,7 @@ impl Recorder<'_> {
         if !spool::is_waiting(&self.config.files.value) {
             return Ok(());
         }
-        let identify: Identify = &|cwd| Some(self.redactor.clean(self.project(cwd)?));
+        let identify: Identify = &|event| self.project_of(event);
         store.write_after_spool(self.redactor, &|tx, event| tx.store_event(event, None, identify), |_| Ok(()))
     }
 
@@ -182,7 +198,7 @@ impl Recorder<'_> {
             return Ok(None);
         }
         let switches: Vec<&Off> = self.config.switches.off.iter().collect();
-        let places = self.places(event, &switches);
+        let places = self.places(event.cwd.as_deref(), event.project.as_ref(), &switches);
         let session = Some((event.platform, event.session.as_str()));
         let off = |at: Option<Millis>| {
             // What tells no time may be of any time.

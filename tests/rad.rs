@@ -154,6 +154,43 @@ fn a_session_is_found_by_its_id_and_a_project_by_its_name_whoever_recorded_it() 
         json!({"agent_session_id": "other", "project": name.trim(), "cwd": "/srv", "source_client": "my-agent"}),
     );
     assert_eq!(world.sql("SELECT platform, project_id FROM sessions ORDER BY id").trim(), "claude-code|1\ncustom|1");
+    // Who names a project does not say where it lies.
+    assert_eq!(world.sql("SELECT root FROM projects").trim(), "$WORLD/project");
+}
+
+#[test]
+fn what_waits_goes_to_its_own_project_and_what_was_named_stays_named() {
+    let world = world();
+    world.hook("UserPromptSubmit");
+    let own = world.sql("SELECT name FROM projects");
+    let lock = world.lock();
+    world.hook_with("UserPromptSubmit", &[("/session_id", json!("of a hook"))]);
+    let request = json!({"agent_session_id": "named", "project": "shop", "user_prompt": "how are sales?"});
+    let (answer, code) = rad(&world, "sessions/init", &request);
+    assert_eq!((answer["error"]["code"].as_str(), code), (Some("unavailable"), Some(1)), "{answer}");
+    drop(lock);
+    answered(&world, "sessions/ensure", json!({"agent_session_id": "later", "project": "another"}));
+    let sql =
+        "SELECT agent_session_id, name FROM sessions s JOIN projects p ON p.id = s.project_id ORDER BY s.id LIMIT 3 OFFSET 1";
+    assert_eq!(world.sql(sql).trim(), format!("of a hook|{}\nnamed|shop\nlater|another", own.trim()));
+}
+
+#[test]
+fn a_project_that_is_off_is_off_from_every_folder() {
+    let world = world();
+    answered(&world, "sessions/ensure", json!({"agent_session_id": "a"}));
+    let name = world.sql("SELECT name FROM projects");
+    assert_eq!(world.nmem(&["off", "--project", "."]).code, Some(0));
+    fs::create_dir_all(world.home().join("elsewhere")).unwrap();
+    let elsewhere = world.home().join("elsewhere").display().to_string();
+    let task = json!({"taskDescription": "t", "taskKind": "bugfix", "success": true, "project": name.trim(), "cwd": elsewhere});
+    let prompt = json!({"agent_session_id": "b", "user_prompt": "hello", "project": name.trim(), "cwd": elsewhere});
+    for (verb, request) in [("sessions/init", prompt), ("knowledge/record", task)] {
+        let (answer, code) = rad(&world, verb, &request);
+        assert_eq!((answer["error"]["code"].as_str(), code), (Some("off"), Some(1)), "{verb} {answer}");
+    }
+    answered(&world, "sessions/ensure", json!({"agent_session_id": "c", "project": "another", "cwd": elsewhere}));
+    assert_eq!(world.count("SELECT count(*) FROM sessions"), 2);
 }
 
 #[test]

@@ -74,8 +74,9 @@ fn recall(found: &[&str], evidence: &[&str], k: usize) -> f64 {
 /// Stores a conversation; the id of a turn is that of its prompt in the order of all that were stored.
 fn tell(store: &mut Store, number: usize, conversation: &Value) -> Vec<String> {
     let redactor = Redactor::default();
-    let identify = |cwd: &str| {
-        let id = ProjectId { keys: vec![format!("dir:{cwd}")], name: cwd.into(), root: cwd.into(), ..ProjectId::default() };
+    let identify = |event: &Event| {
+        let cwd = event.cwd.clone()?;
+        let id = ProjectId { keys: vec![format!("dir:{cwd}")], name: cwd.clone(), root: cwd.clone(), ..ProjectId::default() };
         Some(Redactor::default().clean(id))
     };
     let mut ids = all_ids(store);
@@ -96,6 +97,7 @@ fn tell(store: &mut Store, number: usize, conversation: &Value) -> Vec<String> {
                         at,
                         time: None,
                         cwd: Some(format!("/conversation{number}")),
+                        project: None,
                         transcript: None,
                         transcript_length: None,
                         prompt: Some(format!("{number}-{id}")),

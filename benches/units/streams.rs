@@ -42,8 +42,7 @@ impl Stream {
 /// Reads all streams of a folder.
 pub fn load(folder: &Path, config: &Config) -> Vec<Stream> {
     let redactor = Redactor::default();
-    let recorder =
-        Recorder { config, redactor: &redactor, client_pid: None, session_folder: None, named: None, transcripts: None };
+    let recorder = Recorder { config, redactor: &redactor, client_pid: None, session_folder: None, transcripts: None };
     let labels: Value = serde_json::from_str(&fs::read_to_string(folder.join("labels.json")).unwrap()).unwrap();
     let streams = labels.as_object().unwrap().iter().map(|(name, label)| {
         let list = |key: &str| label[key].as_array().unwrap().iter().map(|n| n.as_u64().unwrap() as usize).collect();

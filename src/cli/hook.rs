@@ -81,7 +81,6 @@ pub fn recorder<'a>(config: &'a Config, redactor: &'a Redactor) -> Recorder<'a> 
         redactor,
         client_pid: environment::client_pid(),
         session_folder: environment::session_folder(),
-        named: None,
         transcripts: environment::claude_folder(config.home.as_deref()),
     }
 }

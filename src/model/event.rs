@@ -45,6 +45,9 @@ pub struct Event {
     pub time: Option<Millis>,
     /// The agent's working directory, absolute.
     pub cwd: Option<String>,
+    /// The project, where the caller names it: then the directory is not asked for one.
+    #[serde(default)]
+    pub project: Option<ProjectId>,
     /// The transcript that the platform named, absolute. Never opened without the checks of `untrusted`.
     pub transcript: Option<String>,
     /// Bytes that the transcript held when a session was met: what came before is not counted to it.
@@ -334,7 +337,7 @@ pub struct Tokens {
 }
 
 /// What belongs together: the identity of a folder of work.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProjectId {
     /// `under:<folder>` for the folder and those above it, up to the root: `nmem project split` made one of them a project
     /// of its own, or none.

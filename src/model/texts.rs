@@ -61,6 +61,9 @@ impl Texts for Event {
     fn texts(&mut self, visit: &mut dyn FnMut(&mut String, Limit)) {
         visit(&mut self.session, ID);
         each(visit, &mut [(&mut self.cwd, NAME), (&mut self.transcript, NAME), (&mut self.prompt, ID), (&mut self.agent, ID)]);
+        if let Some(project) = &mut self.project {
+            project.texts(visit);
+        }
         match &mut self.what {
             Happening::SessionStarted(start) => {
                 each(visit, &mut [(&mut start.model, NAME)]);

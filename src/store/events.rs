@@ -23,8 +23,8 @@ pub(super) fn name_of(event: &Event, texts: &[Option<&str>]) -> Option<String> {
     Some(format!("~{}", hash.finalize()[..12].iter().map(|b| format!("{b:02x}")).collect::<String>()))
 }
 
-/// Finds the project of a working directory, when a session is seen for the first time.
-pub type Identify<'a> = &'a dyn Fn(&str) -> Option<Clean<ProjectId>>;
+/// Finds the project of an event, when a session is seen for the first time.
+pub type Identify<'a> = &'a dyn Fn(&Event) -> Option<Clean<ProjectId>>;
 
 /// How far a session's transcript has been read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -174,12 +174,12 @@ impl Tx<'_> {
     fn session(&self, event: &Clean<Event>, identify: Identify) -> Result<Session> {
         if let Some(session) = known_session(&self.tx, event.platform, &event.session)? {
             return match (&session.cwd, &event.cwd) {
-                (None, Some(cwd)) => self.place_session(session, cwd, event.at, identify),
+                (None, Some(cwd)) => self.place_session(session, cwd, event, identify),
                 _ => Ok(session),
             };
         }
         let offset = event.transcript_length.unwrap_or(0) as i64;
-        let (project, domain) = match event.cwd.as_deref().and_then(identify) {
+        let (project, domain) = match identify(event) {
             Some(id) => self.project_and_domain(&id, event.at)?,
             None => (None, None),
         };
@@ -198,9 +198,9 @@ impl Tx<'_> {
     }
 
     /// A session whose first event told no folder gets its project with the first that does.
-    fn place_session(&self, mut session: Session, cwd: &str, at: Millis, identify: Identify) -> Result<Session> {
-        let (project, domain) = match identify(cwd) {
-            Some(id) => self.project_and_domain(&id, at)?,
+    fn place_session(&self, mut session: Session, cwd: &str, event: &Event, identify: Identify) -> Result<Session> {
+        let (project, domain) = match identify(event) {
+            Some(id) => self.project_and_domain(&id, event.at)?,
             None => (None, None),
         };
         let sql = "UPDATE sessions SET cwd = ?2, project_id = ?3, domain_id = ?4 WHERE id = ?1";

@@ -295,6 +295,7 @@ pub(crate) mod testing {
             at: n,
             time: None,
             cwd: None,
+            project: None,
             transcript: None,
             transcript_length: None,
             prompt: Some(format!("p{n}")),

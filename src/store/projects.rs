@@ -82,13 +82,12 @@ impl Store {
         Ok(self.conn.prepare_cached(&format!("{PROJECT} WHERE id = ?1"))?.query_row([id], project).optional()?)
     }
 
-    /// The keys of the project of a name; of several the one that was made last.
-    pub fn keys_by_name(&self, name: &str) -> Result<Vec<String>> {
-        let sql = "SELECT max(id) FROM projects WHERE name = ?1";
-        match self.conn.query_row(sql, [name], |row| row.get::<_, Option<i64>>(0))? {
-            Some(project) => self.project_keys(project),
-            None => Ok(Vec::new()),
-        }
+    /// What the project of a name is known by; of several the one that was made last.
+    pub fn identity_by_name(&self, name: &str) -> Result<Option<ProjectId>> {
+        let sql = format!("{PROJECT} WHERE name = ?1 ORDER BY id DESC LIMIT 1");
+        let Some(row) = self.conn.query_row(&sql, [name], project).optional()? else { return Ok(None) };
+        let keys = self.project_keys(row.id)?;
+        Ok(Some(ProjectId { keys, name: row.name, repo_url: row.repo_url, root: row.root, ..ProjectId::default() }))
     }
 
     /// All projects, the one that was last at work first, each with its sessions and the time of the last.

@@ -20,14 +20,15 @@ const TIERS: [&str; 2] = ["free", "paid"];
 pub fn record(here: &Here, request: Request) -> Result<Value, Problem> {
     let task = request.value(&["task"]).map(Request::of).transpose()?.unwrap_or(request);
     let drafts = [vec![of_task(task)?], parts(request, "decisions", of_decision)?, parts(request, "lessons", of_lesson)?];
-    here.may_record()?;
+    let named = here.identity(task)?;
+    here.may_record(None, named.as_ref())?;
     let domain = domains::built_in(domains::DEFAULT).unwrap_or_default();
     let drafted = |told: &Told| -> Result<_, Problem> {
         let draft = knowledge::draft(told, &domain, here.now).map_err(|error| Problem::bad(format!("{error:#}")))?;
         Ok(crate::model::Draft { provenance: Provenance::Agent, ..draft })
     };
     let drafts = drafts.iter().flatten().map(drafted).collect::<Result<Vec<_>, _>>()?;
-    let identity = here.identity(task)?.or_else(|| here.own_identity());
+    let identity = named.or_else(|| here.own_identity());
     let identity = identity.ok_or_else(|| Problem::bad("the home folder is no project: name one in `repoId`"))?;
     let redactor = &here.settings.redactor;
     let mut store = Store::open(&here.settings.config.files.value, PERSON_WAIT)?;

@@ -8,7 +8,7 @@ mod sessions;
 
 use super::{hook, output};
 use crate::config::{self, Config, environment};
-use crate::model::{Event, Happening, Millis, Platform, ProjectId};
+use crate::model::{Millis, Platform, ProjectId};
 use crate::platforms::intake::{self, Intake};
 use crate::redact::Redactor;
 use crate::store::{PERSON_WAIT, Store};
@@ -192,10 +192,14 @@ impl Here<'_> {
             return Ok(Some(own));
         }
         let store = self.reader()?;
-        let stored = store.as_ref().map(|store| store.keys_by_name(name)).transpose()?.unwrap_or_default();
-        let keys = if stored.is_empty() { vec![format!("name:{name}")] } else { stored };
-        let root = self.folder.display().to_string();
-        Ok(Some(ProjectId { keys, name: name.to_string(), root, ..ProjectId::default() }))
+        let stored = store.as_ref().map(|store| store.identity_by_name(name)).transpose()?.flatten();
+        let new = || ProjectId {
+            keys: vec![format!("name:{name}")],
+            name: name.to_string(),
+            root: self.folder.display().to_string(),
+            ..ProjectId::default()
+        };
+        Ok(Some(stored.unwrap_or_else(new)))
     }
 
     /// What the folder's own project is known by.
@@ -203,8 +207,8 @@ impl Here<'_> {
         hook::recorder(&self.settings.config, &self.settings.redactor).project(&self.folder.to_string_lossy())
     }
 
-    /// Whether anything may be recorded here now.
-    fn may_record(&self) -> Result<(), Problem> {
+    /// Whether anything may be recorded now: of this session, here, and in the project that is named.
+    fn may_record(&self, session: Option<(Platform, &str)>, named: Option<&ProjectId>) -> Result<(), Problem> {
         let config = &self.settings.config;
         let off = |what: String| Err(Problem { code: "off", message: what });
         if let Some(name) = environment::switched_off() {
@@ -213,19 +217,8 @@ impl Here<'_> {
         if !config.enabled.value {
             return off(format!("enabled = false ({}): nothing is recorded here", config.enabled.source));
         }
-        let here = Event {
-            platform: Platform::Custom,
-            session: String::new(),
-            at: self.now,
-            time: None,
-            cwd: Some(self.folder.display().to_string()),
-            transcript: None,
-            transcript_length: None,
-            prompt: None,
-            agent: None,
-            what: Happening::Compacting,
-        };
-        if hook::recorder(config, &self.settings.redactor).is_off(&here, self.now) {
+        let recorder = hook::recorder(config, &self.settings.redactor);
+        if recorder.is_off_for(session, self.folder.to_str(), named, self.now) {
             return off("recording is switched off here: `nmem on` resumes it".into());
         }
         Ok(())

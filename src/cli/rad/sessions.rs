@@ -60,7 +60,7 @@ pub fn observations(here: &Here, request: Request) -> Result<Value, Problem> {
     let around = Surroundings { now: here.now, skip_tools: &here.settings.config.skip_tools.value };
     let event = platforms::decode(Platform::Custom, &payload, &around).map_err(Problem::bad)?;
     let event = event.ok_or_else(|| Problem::bad("it is no use of a tool"))?;
-    keep(here, request, Event { platform: platform(here, request)?, ..event })?;
+    keep(here, Event { platform: platform(here, request)?, project: here.identity(request)?, ..event })?;
     let now = stands(here, request)?;
     Ok(json!({"status": "queued", "id": now.id, "sessionDbId": now.id, "prompt_number": now.prompts}))
 }
@@ -110,23 +110,21 @@ fn tell(here: &Here, request: Request, what: Happening) -> Result<(), Problem> {
         at: here.now,
         time: None,
         cwd: Some(here.folder.display().to_string()),
+        project: here.identity(request)?,
         transcript: None,
         transcript_length: None,
         prompt: None,
         agent: None,
         what,
     };
-    keep(here, request, event)
+    keep(here, event)
 }
 
 /// The way of hooks: switches, redaction, the store or the spool, and what is due afterwards.
-fn keep(here: &Here, request: Request, event: Event) -> Result<(), Problem> {
+fn keep(here: &Here, event: Event) -> Result<(), Problem> {
     let (config, redactor) = (&here.settings.config, &here.settings.redactor);
-    here.may_record()?;
-    let recorder = Recorder { named: here.identity(request)?, client_pid: None, ..hook::recorder(config, redactor) };
-    if recorder.is_off(&event, here.now) {
-        return Err(Problem { code: "off", message: "recording is switched off here: `nmem on` resumes it".into() });
-    }
+    here.may_record(Some((event.platform, &event.session)), event.project.as_ref())?;
+    let recorder = Recorder { client_pid: None, ..hook::recorder(config, redactor) };
     let event = recorder.complete(event);
     match record::keep(&recorder, &event, here.now) {
         Ok(store) => {

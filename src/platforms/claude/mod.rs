@@ -42,6 +42,7 @@ pub fn decode(payload: &Value, around: &Surroundings) -> Result<Option<Event>, S
         at: around.now,
         time: time(&payload["timestamp"]),
         cwd: text(&payload["cwd"]).filter(|cwd| cwd.len() <= PATH_BYTES),
+        project: None,
         transcript: text(&payload["transcript_path"]),
         transcript_length: None,
         prompt: text(&payload["prompt_id"]),

@@ -252,14 +252,16 @@ mod tests {
             at: n as i64,
             time: None,
             cwd: Some((*project).into()),
+            project: None,
             transcript: None,
             transcript_length: None,
             prompt: Some(format!("p{n}")),
             agent: None,
             what: Happening::Prompted { text: (*text).into() },
         };
-        let identify = |cwd: &str| {
-            let id = ProjectId { keys: vec![format!("dir:{cwd}")], name: cwd.into(), root: cwd.into(), ..ProjectId::default() };
+        let identify = |event: &Event| {
+            let cwd = event.cwd.clone()?;
+            let id = ProjectId { keys: vec![format!("dir:{cwd}")], name: cwd.clone(), root: cwd.clone(), ..ProjectId::default() };
             Some(redactor.clean(id))
         };
         let mut events = prompts.iter().enumerate().map(prompt);

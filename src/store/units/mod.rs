@@ -165,6 +165,7 @@ mod tests {
             at,
             time: None,
             cwd: None,
+            project: None,
             transcript: None,
             transcript_length: None,
             prompt: Some(format!("p{}", n % 5)),
