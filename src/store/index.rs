@@ -52,8 +52,9 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Puts a memory into the index as it stands now.
+    /// Puts a memory into the index as it stands now, with another text or in another project: its vector is no longer its own.
     pub(super) fn index_memory_again(&self, id: i64) -> Result<()> {
+        self.forget_vector(id)?;
         self.unindex(id, INDEXED_MEMORY)?;
         let mut statement = self.tx.prepare_cached(&format!("{MEMORY} WHERE m.id = ?1"))?;
         let mut rows = statement.query([id])?;
@@ -99,9 +100,6 @@ impl Tx<'_> {
 
     /// Takes a prompt or a memory out of the index.
     pub(super) fn unindex(&self, id: i64, kind: i64) -> Result<()> {
-        if kind == INDEXED_MEMORY {
-            self.forget_vector(id)?;
-        }
         let rowid = id * INDEXED_KINDS + kind;
         self.tx.prepare_cached("DELETE FROM text_index WHERE rowid = ?1")?.execute([rowid])?;
         Ok(())
@@ -136,6 +134,7 @@ impl Tx<'_> {
         let mut memories = self.tx.prepare_cached(&format!("{MEMORY} WHERE m.session_id = ?1"))?;
         let mut rows = memories.query([session])?;
         while let Some(row) = rows.next()? {
+            self.forget_vector(row.get(0)?)?;
             self.unindex(row.get(0)?, INDEXED_MEMORY)?;
             self.index_memory_row(row)?;
         }

@@ -220,6 +220,7 @@ impl Tx<'_> {
 
     /// Takes a memory out, with all that belongs to it.
     pub(in crate::store) fn delete_memory(&self, id: i64) -> Result<()> {
+        self.forget_vector(id)?;
         self.unindex(id, INDEXED_MEMORY)?;
         for sql in [
             "DELETE FROM memory_files WHERE memory_id = ?1",
