@@ -7,7 +7,7 @@ use crate::config::{Config, Inject};
 use crate::model::{Event, Happening, Millis, Moment, StartSource};
 use crate::platforms::{self, Answer};
 use crate::project;
-use crate::recall::{self, Here};
+use crate::recall::{self, Here, Prompt};
 use crate::record::Recorder;
 use crate::render;
 use crate::render::context::{ForAgent, for_agent};
@@ -43,13 +43,11 @@ pub fn at_prompt(recorder: &Recorder, store: &mut Store, event: &Event, prompt: 
     if config.inject.value != Inject::All || config.prompt_bytes.value == 0 {
         return Ok(None);
     }
-    let Some(mut place) = store.session_place(event.platform, &event.session)? else { return Ok(None) };
+    let Some(place) = store.session_place(event.platform, &event.session)? else { return Ok(None) };
     let root = root(config, event);
-    // Many a branch is made after a session began.
-    let git = root.and_then(|root| project::git::state_at(root, config.home.as_deref()));
-    place.branch = git.and_then(|git| git.branch).or(place.branch);
+    let branch = || project::git::state_at(root?, config.home.as_deref())?.branch;
     let meaning = || meaning::of(config, recorder.redactor, prompt, meaning::AT_PROMPT);
-    let found = recall::at_prompt(store, &place, (prompt, &meaning), root)?;
+    let found = recall::at_prompt(store, &place, &Prompt { text: prompt, meaning: &meaning, branch: &branch, root })?;
     let told = past::at_prompt(&found, config.prompt_bytes.value);
     say(store, (&place, event), Moment::Prompt, (told.text.clone(), told.items()), now)
 }
@@ -170,10 +168,20 @@ pub fn most(config: &Config) -> recall::Most {
 /// One line for the person: a project's first session says what is recorded, where, and how to switch it off.
 fn message(config: &Config, given: &ForAgent, first: bool) -> Option<String> {
     if first {
-        let leaves = match config.llm.destination() {
-            None => "nothing leaves this machine".to_string(),
-            Some(model) => format!("parts of it are sent to {model}, as [llm] in {} says", config.file.display()),
-        };
+        let sent = [
+            config
+                .llm
+                .destination()
+                .map(|model| format!("parts of it are sent to {model}, as [llm] in {} says", config.file.display())),
+            config.embeddings.destination().map(|host| {
+                format!(
+                    "what is remembered of it and asked for is sent to {host}, as [embeddings] in {} says",
+                    config.file.display()
+                )
+            }),
+        ];
+        let sent: Vec<String> = sent.into_iter().flatten().collect();
+        let leaves = if sent.is_empty() { "nothing leaves this machine".to_string() } else { sent.join("; ") };
         return Some(format!(
             "nmem records prompts, tool calls and closing messages of this project in {}, secrets redacted; {leaves}. \
              `nmem off` stops it, `nmem forget` takes back.",

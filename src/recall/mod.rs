@@ -7,7 +7,7 @@ mod stale;
 mod standing;
 mod start;
 
-pub use moments::{at_file, at_prompt};
+pub use moments::{Prompt, at_file, at_prompt};
 pub use ranked::{Asked, ranked, ranked_by};
 pub use search::with_meaning;
 pub use stale::stale;

@@ -23,15 +23,20 @@ const KNOWN: usize = 12;
 /// What memories of a file are told before it is changed: traps, and what was broken there and mended.
 const WARNINGS: [Cue; 2] = [Cue::Trap, Cue::Solution];
 
-/// What is clearly relevant to the prompt that a session was just given, and was not told to it yet. A prompt that goes on with
-/// what is under way is met with silence, unless work has come to other files since. What the prompt means is asked only
-/// where something could be said.
-pub fn at_prompt(
-    store: &Store,
-    place: &SessionPlace,
-    (prompt, meaning): (&str, &dyn Fn() -> Option<(String, Vector)>),
-    root: Option<&Path>,
-) -> Result<Vec<Past>> {
+/// A prompt that a session was just given.
+pub struct Prompt<'a> {
+    pub text: &'a str,
+    /// What it means, and which model says so. As the branch, it is asked only where something could be said.
+    pub meaning: &'a dyn Fn() -> Option<(String, Vector)>,
+    /// The branch as it is now: many a branch is made after a session began.
+    pub branch: &'a dyn Fn() -> Option<String>,
+    pub root: Option<&'a Path>,
+}
+
+/// What is clearly relevant to a prompt, and was not told to its session yet. A prompt that goes on with what is under way is
+/// met with silence, unless work has come to other files since.
+pub fn at_prompt(store: &Store, place: &SessionPlace, given: &Prompt) -> Result<Vec<Past>> {
+    let prompt = given.text;
     let under_way = store.under_way(place.session)?;
     if place.muted || !(under_way.is_new || under_way.has_new_files) {
         return Ok(Vec::new());
@@ -39,8 +44,10 @@ pub fn at_prompt(
     if rank::terms(prompt).len() < WORDS && files_named(prompt).is_empty() {
         return Ok(Vec::new());
     }
-    let branch = place.branch.as_deref();
-    let meaning = meaning();
+    let branch = (given.branch)().or(place.branch.clone());
+    let branch = branch.as_deref();
+    let root = given.root;
+    let meaning = (given.meaning)();
     let meaning = meaning.as_ref().map(|(model, vector)| (model.as_str(), vector));
     let request = Some(prompt);
     let asked =
@@ -94,7 +101,6 @@ pub fn at_file(store: &Store, place: &SessionPlace, path: &str, root: Option<&Pa
     // A start tells much, an hour before; here it matters.
     let told = store.told_at(place.session, &[Moment::Prompt, Moment::File])?;
     known.retain(|memory| !told.contains(&format!("m{}", memory.id)));
-    known.sort_by_key(|memory| !memory.pinned);
     let mut warnings = Vec::new();
     for memory in known {
         if warnings.len() < OF_FILE && is_trusted(store, &memory)? {

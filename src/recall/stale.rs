@@ -11,6 +11,8 @@ use std::path::Path;
 /// Files that are looked at, and bytes of one that are hashed.
 const FILES: usize = 40;
 const BYTES: u64 = 1 << 20;
+/// Files that are gone and for which the commands are searched.
+const MOVES: usize = 8;
 
 /// Looks at the files of memories that are about to be shown, the first ones first; by the memories' ids.
 pub fn stale<'a>(
@@ -20,6 +22,7 @@ pub fn stale<'a>(
 ) -> Result<HashMap<i64, Vec<Stale>>> {
     let mut seen: HashMap<&str, File> = HashMap::new();
     let mut all: HashMap<i64, Vec<Stale>> = HashMap::new();
+    let mut searched = 0;
     for memory in memories {
         for (path, hash) in
             memory.files.iter().filter(|file| file.modified).filter_map(|file| Some((&file.path, file.hash.as_ref()?)))
@@ -31,12 +34,16 @@ pub fn stale<'a>(
                 changed_at: files::changed_at(&root.join(path)),
                 hash: None,
                 known: None,
+                moved_to: None,
             });
             let became = match file.changed_at {
-                None => match store.moved_to(project, path)? {
-                    Some(new) if root.join(&new).exists() => Became::Moved(new),
-                    _ => Became::Gone,
-                },
+                None => {
+                    if file.moved_to.is_none() && searched < MOVES {
+                        searched += 1;
+                        file.moved_to = Some(store.moved_to(project, path)?.filter(|new| root.join(new).exists()));
+                    }
+                    file.moved_to.clone().flatten().map_or(Became::Gone, Became::Moved)
+                }
                 // What has not been written since is what it was: to know that takes no reading.
                 Some(at) if at <= memory.created_at => continue,
                 Some(at) => {
@@ -65,6 +72,8 @@ struct File {
     changed_at: Option<i64>,
     /// Read when it is asked for; `None` inside where it is too large.
     hash: Option<Option<String>>,
+    /// Where it went, if a command moved it; searched when it is asked for.
+    moved_to: Option<Option<String>>,
     /// Whether it is as recorded work left it.
     known: Option<bool>,
 }

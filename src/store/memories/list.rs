@@ -10,6 +10,8 @@ const MEMORY: &str = "SELECT m.id, m.uuid, m.kind, m.type, m.title, m.subtitle, 
     s.agent_session_id, m.work_unit_id, m.prompt_number, m.sources, m.platform, m.provenance, m.made_by, m.discovery_tokens,
     m.tokens_estimated, m.created_at, m.pinned, m.by_hand, m.superseded_by, m.project_id
   FROM memories m LEFT JOIN projects p ON p.id = m.project_id LEFT JOIN sessions s ON s.id = m.session_id";
+/// Rules whose sources are changes and commits.
+const OF_CHANGES: [&str; 3] = ["commit:", "edits:", "fix:"];
 
 fn memory(row: &Row) -> rusqlite::Result<MemoryRow> {
     let json = |i: usize| row.get::<_, String>(i);
@@ -102,15 +104,15 @@ impl Store {
     }
 
     /// Decisions and lessons that still hold and are about a changed file, and observations that are pinned or have one of two
-    /// concepts; of what the user or the agent said. The newest first.
+    /// concepts; of what the user or the agent said. What is pinned first, then what the user said, each the newest first.
     pub fn memories_about(&self, project: i64, path: &str, concepts: [&str; 2], limit: usize) -> Result<Vec<MemoryRow>> {
-        // In the order of an index, so that nothing is sorted, and of a file that everything touches only the newest.
+        // Of a file that everything touches only the newest.
         let sql = "SELECT f.memory_id FROM (SELECT memory_id FROM memory_files WHERE path = ?2 AND modified ORDER BY memory_id DESC LIMIT 400) f
                      JOIN memories m ON m.id = f.memory_id
                    WHERE m.project_id = ?1 AND m.superseded_by IS NULL AND (m.provenance = 'user' OR m.provenance = 'agent' OR m.pinned)
                      AND (m.kind = 'decision' OR m.kind = 'lesson' OR m.kind = 'observation' AND (m.pinned
                        OR EXISTS (SELECT 1 FROM memory_concepts c WHERE c.memory_id = m.id AND (c.concept = ?3 OR c.concept = ?4))))
-                   LIMIT ?5";
+                   ORDER BY m.pinned DESC, m.provenance = 'user' DESC, m.id DESC LIMIT ?5";
         let mut statement = self.conn.prepare_cached(sql)?;
         let ids = statement.query_map(params![project, path, concepts[0], concepts[1], limit as i64], |row| row.get(0))?;
         let ids: Vec<i64> = ids.collect::<Result<_, _>>()?;
@@ -118,13 +120,16 @@ impl Store {
     }
 
     /// Whether what an agent said is proven by its work: a source of it is a change, a check or a commit. What was only
-    /// fetched, read or printed proves nothing. Where such a tool use is gone with time, rules have seen it.
+    /// fetched, read or printed proves nothing. Where such a tool use is gone with time, it did if the rule drew from changes.
     pub fn is_proven(&self, memory: &MemoryRow) -> Result<bool> {
+        let key: Option<String> =
+            self.conn.prepare_cached("SELECT rule_key FROM memories WHERE id = ?1")?.query_row([memory.id], |row| row.get(0))?;
+        let of_changes = key.is_some_and(|key| OF_CHANGES.iter().any(|rule| key.starts_with(rule)));
         let sql = "SELECT kind IN ('edit', 'write') OR command_kind IN ('test', 'build', 'lint', 'commit') FROM tool_uses WHERE id = ?1";
         let mut statement = self.conn.prepare_cached(sql)?;
         for source in memory.sources.iter().filter_map(|source| source.strip_prefix('t')?.parse::<i64>().ok()) {
             let known = statement.query_row([source], |row| row.get::<_, Option<bool>>(0)).optional()?;
-            if known.map_or(memory.made_by == RULES, |proves| proves.unwrap_or(false)) {
+            if known.map_or(of_changes && memory.made_by == RULES, |proves| proves.unwrap_or(false)) {
                 return Ok(true);
             }
         }
