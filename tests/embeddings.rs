@@ -63,6 +63,40 @@ fn what_is_asked_for_in_other_words_is_found() {
     assert_eq!(server.count(), asked);
 }
 
+/// Vectors are paid for: what mends the indexes leaves them.
+#[test]
+fn an_index_made_anew_keeps_the_vectors() {
+    let (world, server) = world();
+    world.write(CONFIG, &server.embeddings());
+    world.nmem(&["distil"]);
+    world.sql("INSERT INTO text_index(text_index) VALUES ('delete-all')");
+    let out = world.nmem(&["doctor", "--fix"]);
+    assert_eq!(world.count("SELECT count(*) FROM text_index_docsize WHERE id % 4 = 1"), 12, "{}", out.text());
+    assert_eq!(world.sql("SELECT sum(length(memories) / 8) FROM vectors").trim(), "12");
+}
+
+/// A person is told where what they say goes, and a project of which one folder is kept from models is embedded without it.
+#[test]
+fn where_it_goes_is_said_and_a_folder_that_is_kept_from_models_stays_here() {
+    let (world, server) = (World::new(), Server::new(Reply::Embeds(vector)));
+    let kept = world.project().join("kept");
+    std::fs::create_dir_all(&kept).unwrap();
+    let rule = format!("[[folder]]\nmatch = \"{}\"\nprovider = \"none\"\n", kept.display());
+    world.write(CONFIG, &format!("{}{rule}", server.embeddings()));
+    let said = world.hook_with("SessionStart-startup", &[]).stdout;
+    assert!(!said.contains("nothing leaves") && said.contains("is sent to 127.0.0.1"), "{said}");
+    for (folder, id) in [(&kept, "kept"), (&world.project(), "open")] {
+        let request = serde_json::json!({"agent_session_id": id, "cwd": folder,
+            "user_prompt": format!("Remember that the {id} invoice has a number")});
+        world.feed(&["rad", "sessions/init"], request.to_string().as_bytes());
+        world.feed(&["rad", "sessions/summarize"], format!("{{\"agent_session_id\": \"{id}\"}}").as_bytes());
+    }
+    let out = world.nmem(&["distil"]);
+    let asked: Vec<String> = server.asked.lock().unwrap().iter().map(|asked| asked.body.to_string()).collect();
+    assert!(asked.iter().any(|body| body.contains("the open invoice")), "{}", out.text());
+    assert!(!asked.iter().any(|body| body.contains("the kept invoice")), "{asked:?}");
+}
+
 #[test]
 fn what_is_changed_is_embedded_anew_and_what_is_forgotten_is_gone() {
     let (world, server) = world();
@@ -128,5 +162,9 @@ fn a_server_that_is_unwell_costs_no_memory_and_hardly_any_time() {
     server.now(Reply::Raw(500, "", "{}".into()));
     world.nmem(&["remember", "Widgets are round", "--kind", "lesson"]);
     let out = world.nmem(&["distil"]);
-    assert!(out.code == Some(1) && out.stderr.contains("nothing was embedded: the server answers 500"), "{}", out.text());
+    assert!(
+        out.code == Some(1) && out.stderr.contains("no model of meaning was heard: the server answers 500"),
+        "{}",
+        out.text()
+    );
 }

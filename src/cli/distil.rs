@@ -1,8 +1,8 @@
 //! `nmem distil`: what waits for a model, now; with `--redo` also what was distilled before.
 
-use super::{ProjectArgument, hook, observe, output, writable};
+use super::{ProjectArgument, hook, meaning, observe, output, writable};
 use crate::config::{Config, environment};
-use crate::distil::{Distiller, Meaning, Observer, Outcome};
+use crate::distil::{Distiller, Meaning, Observer, Outcome, shown};
 use crate::error::Failure;
 use crate::model::{Endpoint, Found, Provider};
 use crate::redact::Redactor;
@@ -180,15 +180,17 @@ fn embed(
     progress: &output::Progress,
 ) -> Result<Option<Embedded>> {
     let Some(to) = config.embeddings.endpoint()? else { return Ok(None) };
-    let waiting = store.unembedded(of, &to.model, usize::MAX >> 1)?;
+    let may_see = |folder: &str| meaning::may_see(folder, &to);
+    let waiting = shown(store, store.unembedded(of, &to.model, usize::MAX >> 1)?, &may_see)?;
     let mut more = |done: usize| {
         progress.say(&format!("{}, {done} of {}", line(&to.model, 40), waiting.len()));
         Some(until.map_or(PATIENCE, |until| until.saturating_duration_since(Instant::now()).min(PATIENCE)))
     };
     let asked = Meaning { to: &to, redactor }.of_memories(store, &waiting, &mut more)?;
     let hint = "what is embedded is kept; mend [embeddings] in the config file, or try again later";
-    let problem = asked.as_ref().err().map(|refusal| Failure::new(format!("nothing was embedded: {}", refusal.what), hint));
-    let left = store.unembedded(of, &to.model, usize::MAX >> 1)?.len();
+    let problem =
+        asked.as_ref().err().map(|refusal| Failure::new(format!("no model of meaning was heard: {}", refusal.what), hint));
+    let left = shown(store, store.unembedded(of, &to.model, usize::MAX >> 1)?, &may_see)?.len();
     Ok(Some(Embedded { done: waiting.len() - left.min(waiting.len()), left, problem }))
 }
 

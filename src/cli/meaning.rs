@@ -1,13 +1,14 @@
 //! Where commands and hooks ask what texts mean: only where the user names a model for it, and never for long.
 
 use super::hook::{log_at, log_error};
-use crate::config::{Config, environment};
+use crate::config::{self, Config, environment};
 use crate::distil::Meaning;
-use crate::model::{Event, LogLevel, Vector};
+use crate::model::{Endpoint, Event, LogLevel, Vector};
 use crate::record::Recorder;
 use crate::redact::Redactor;
 use crate::store::Store;
 use anyhow::Result;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How long a prompt's hook waits for it, and a person's command.
@@ -27,6 +28,16 @@ pub fn of(config: &Config, redactor: &Redactor, text: &str, limit: Duration) -> 
     }
 }
 
+/// Whether a model may see what was remembered in a folder: recording is on there, and the user names the same model.
+pub fn may_see(folder: &str, to: &Endpoint) -> bool {
+    let folder = Path::new(folder);
+    let same = |config: Config| {
+        let own = config.embeddings.endpoint().ok().flatten();
+        config.enabled.value && own.is_some_and(|own| (&own.base_url, &own.model) == (&to.base_url, &to.model))
+    };
+    folder.is_absolute() && config::load(&[folder]).is_ok_and(same)
+}
+
 /// After a turn: the session's new memories, in what is left of the hook's time. Nothing here can undo what is stored.
 pub fn at_stop(recorder: &Recorder, store: &mut Store, event: &Event) {
     let Ok(Some(to)) = recorder.config.embeddings.endpoint() else { return };
@@ -34,7 +45,9 @@ pub fn at_stop(recorder: &Recorder, store: &mut Store, event: &Event) {
         let Some(place) = store.session_place(event.platform, &event.session)? else { return Ok(()) };
         let until = environment::started() + recorder.config.llm.stop_limit();
         let until = until.min(Instant::now() + FOR_A_PERSON);
-        match (Meaning { to: &to, redactor: recorder.redactor }).at_stop(store, place.session, until)? {
+        match (Meaning { to: &to, redactor: recorder.redactor })
+            .at_stop(store, place.session, until, &|folder| may_see(folder, &to))?
+        {
             Ok(0) => {}
             Ok(_) => store.settle_all(),
             Err(refusal) => log_error(&format!("memories are not embedded yet: {}; it is tried again later", refusal.what)),

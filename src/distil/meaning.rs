@@ -7,6 +7,8 @@ use crate::redact::Redactor;
 use crate::store::Store;
 use crate::store::vectors::Unembedded;
 use anyhow::Result;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::time::{Duration, Instant};
 
 /// Texts of one request.
@@ -54,8 +56,30 @@ impl Meaning<'_> {
     }
 
     /// At the end of a turn: the session's own memories, within what is left of the hook's time.
-    pub fn at_stop(&self, store: &mut Store, session: i64, until: Instant) -> Result<Result<usize, Refusal>> {
+    pub fn at_stop(
+        &self,
+        store: &mut Store,
+        session: i64,
+        until: Instant,
+        may_see: &dyn Fn(&str) -> bool,
+    ) -> Result<Result<usize, Refusal>> {
         let waiting = store.unembedded((None, Some(session)), &self.to.model, 4 * BATCH)?;
+        let waiting = shown(store, waiting, may_see)?;
         self.of_memories(store, &waiting, &mut |_| Some(until.saturating_duration_since(Instant::now())))
     }
+}
+
+/// Those of which a model may see all folders that their sessions worked in.
+pub fn shown(store: &Store, mut waiting: Vec<Unembedded>, may_see: &dyn Fn(&str) -> bool) -> Result<Vec<Unembedded>> {
+    let mut sessions: HashMap<i64, bool> = HashMap::new();
+    let mut folders: HashMap<String, bool> = HashMap::new();
+    for session in waiting.iter().filter_map(|waiting| waiting.session) {
+        if let Entry::Vacant(unknown) = sessions.entry(session) {
+            let all = store.folders_of_session(session)?;
+            let shown = |folder: String| *folders.entry(folder).or_insert_with_key(|folder| may_see(folder));
+            unknown.insert(all.into_iter().all(shown));
+        }
+    }
+    waiting.retain(|waiting| waiting.session.is_none_or(|session| sessions[&session]));
+    Ok(waiting)
 }

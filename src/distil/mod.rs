@@ -5,6 +5,6 @@ mod meaning;
 mod model;
 mod rules;
 
-pub use meaning::{BATCH, Meaning};
+pub use meaning::{BATCH, Meaning, shown};
 pub use model::{Observer, Outcome};
 pub use rules::Distiller;

@@ -18,6 +18,8 @@ pub struct Unembedded {
     pub project: i64,
     /// Title, subtitle and narrative.
     pub text: String,
+    /// The session that it is drawn from; `None` for what was told by hand.
+    pub session: Option<i64>,
 }
 
 /// What memories come near a text in meaning, and how near all are.
@@ -40,14 +42,22 @@ impl Store {
     ) -> Result<Vec<Unembedded>> {
         let of = if session.is_some() { "m.session_id = ?2 AND (?1 IS NULL OR ?1)" } else { "m.project_id = ?1 AND ?2 IS NULL" };
         let sql = format!(
-            "SELECT m.id, m.project_id, concat_ws('. ', m.title, m.subtitle, m.body) FROM memories m
+            "SELECT m.id, m.project_id, concat_ws('. ', m.title, m.subtitle, m.body), m.session_id FROM memories m
              WHERE {of} AND m.project_id IS NOT NULL AND m.superseded_by IS NULL AND m.kind <> 'task'
                AND (m.vector_block IS NULL OR NOT EXISTS (SELECT 1 FROM vectors v WHERE v.id = m.vector_block AND v.model = ?3))
              ORDER BY m.created_at DESC, m.id DESC LIMIT ?4"
         );
-        let row = |row: &Row| Ok(Unembedded { memory: row.get(0)?, project: row.get(1)?, text: row.get(2)? });
+        let row =
+            |row: &Row| Ok(Unembedded { memory: row.get(0)?, project: row.get(1)?, text: row.get(2)?, session: row.get(3)? });
         let values = params![project, session, model, limit as i64];
         Ok(self.conn.prepare_cached(&sql)?.query_map(values, row)?.collect::<Result<_, _>>()?)
+    }
+
+    /// Folders in which something was done in a session: whether a model may see its memories is decided there.
+    pub fn folders_of_session(&self, session: i64) -> Result<Vec<String>> {
+        let sql = "SELECT cwd FROM sessions WHERE id = ?1 AND cwd IS NOT NULL
+                   UNION SELECT cwd FROM tool_uses WHERE session_id = ?1 AND cwd IS NOT NULL";
+        Ok(self.conn.prepare_cached(sql)?.query_map([session], |row| row.get(0))?.collect::<Result<_, _>>()?)
     }
 
     /// Keeps vectors, unless a memory's text has changed meanwhile. All are of one length.
