@@ -95,9 +95,10 @@ fn the_help_of_every_command() {
       [QUERY]...  Words to look for
 
     Options:
-          --kind <KIND>        Kinds to look at; memory is all of observation, summary, decision, lesson
-                               and task [default: all that can match] [possible values: memory,
-                               observation, summary, decision, lesson, task, unit, prompt, tool]
+          --kind <KIND>        Kinds to look at; memory is all of observation, summary, decision,
+                               lesson, task and entity [default: all that can match] [possible values:
+                               memory, observation, summary, decision, lesson, task, entity, unit,
+                               prompt, tool]
           --file <PATH>        Only memories and tool uses on this file
           --type <TYPE>        Only memories of this type: bugfix, feature, discovery, …
           --concept <CONCEPT>  Only memories with this concept: gotcha, how-it-works, …
@@ -540,8 +541,8 @@ fn the_help_of_every_command() {
     nmem rad sessions/ensure
 
     Verbs: sessions/init, sessions/ensure, observations, sessions/summarize, sessions/complete, context,
-    search, observation, session, knowledge/record, knowledge/related, health. What is wrong with a
-    request is said as
+    search, observation, session, entities, knowledge/record, knowledge/related, health. What is wrong
+    with a request is said as
     {"error": {"code", "message"}}, with exit 1. With --batch each line is a request, and may name a
     verb of
     its own in "verb"; each answer is a line.

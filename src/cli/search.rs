@@ -25,7 +25,7 @@ pub struct Arguments {
     /// A word that must not be there: `-word` on the command line
     #[arg(long = "not", value_name = "WORD", hide = true)]
     unwanted: Vec<String>,
-    /// Kinds to look at; memory is all of observation, summary, decision, lesson and task [default: all that can match]
+    /// Kinds to look at; memory is all of observation, summary, decision, lesson, task and entity [default: all that can match]
     #[arg(long, value_delimiter = ',', value_name = "KIND")]
     kind: Vec<KindArgument>,
     /// Only memories and tool uses on this file
@@ -70,6 +70,7 @@ enum KindArgument {
     Decision,
     Lesson,
     Task,
+    Entity,
     Unit,
     Prompt,
     Tool,
@@ -83,6 +84,7 @@ impl KindArgument {
             KindArgument::Decision => MemoryKind::Decision,
             KindArgument::Lesson => MemoryKind::Lesson,
             KindArgument::Task => MemoryKind::Task,
+            KindArgument::Entity => MemoryKind::Entity,
             KindArgument::Memory | KindArgument::Unit | KindArgument::Prompt | KindArgument::Tool => return None,
         })
     }

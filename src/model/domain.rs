@@ -25,6 +25,9 @@ pub struct Domain {
     /// Fields of an observation beyond those that all domains have.
     #[serde(default, rename = "field")]
     pub fields: Vec<Field>,
+    /// What entities of a type of one's own hold.
+    #[serde(default, rename = "entity")]
+    pub entities: Vec<EntityType>,
     /// What each section of a summary tells.
     pub summary: Sections,
     pub prompts: Prompts,
@@ -52,6 +55,15 @@ pub struct Field {
     /// `text`, `list`, `numbers` or `date`.
     pub kind: String,
     pub meaning: String,
+}
+
+/// A type of entities that programs record (RAD protocol).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EntityType {
+    pub name: String,
+    /// JSON Schema of its content, as JSON.
+    pub schema: String,
 }
 
 /// What each section of a summary tells in this domain.

@@ -11,6 +11,9 @@ pub const SUBTITLE: Limit = Limit(400);
 /// Words of a subtitle at most (the observation protocol).
 pub const SUBTITLE_WORDS: usize = 24;
 
+/// A text of an entity's content: what is longer is refused, and not cut.
+pub const ENTITY_TEXT: Limit = Limit(64 * 1024);
+
 /// Types of decisions, lessons and tasks (RAD memory specification).
 pub const DECISION_TYPES: [&str; 3] = ["approach", "technology", "architecture"];
 pub const LESSON_TYPES: [&str; 4] = ["success", "failure", "optimization", "warning"];
@@ -27,11 +30,19 @@ pub enum MemoryKind {
     Decision,
     Lesson,
     Task,
+    /// Of a type of a program's own, which `type` says.
+    Entity,
 }
 
 impl MemoryKind {
-    pub const ALL: [MemoryKind; 5] =
-        [MemoryKind::Observation, MemoryKind::Summary, MemoryKind::Decision, MemoryKind::Lesson, MemoryKind::Task];
+    pub const ALL: [MemoryKind; 6] = [
+        MemoryKind::Observation,
+        MemoryKind::Summary,
+        MemoryKind::Decision,
+        MemoryKind::Lesson,
+        MemoryKind::Task,
+        MemoryKind::Entity,
+    ];
 
     /// Returns the word that is stored.
     pub fn name(self) -> &'static str {
@@ -41,6 +52,7 @@ impl MemoryKind {
             MemoryKind::Decision => "decision",
             MemoryKind::Lesson => "lesson",
             MemoryKind::Task => "task",
+            MemoryKind::Entity => "entity",
         }
     }
 
@@ -141,17 +153,28 @@ impl Texts for Draft {
                 visit(text, limit);
             }
         }
-        self.content.values_mut().for_each(|value| each_string(value, visit));
+        let limit = if self.kind == MemoryKind::Entity { ENTITY_TEXT } else { FAILURE };
+        self.content.iter_mut().for_each(|(name, value)| each_string(name, value, limit, visit));
         self.concepts.iter_mut().for_each(|concept| visit(concept, NAME));
         self.files.iter_mut().for_each(|file| visit(&mut file.path, NAME));
     }
 }
 
-fn each_string(value: &mut Value, visit: &mut dyn FnMut(&mut String, Limit)) {
+/// Visits a field's texts; each behind its field's name too, since that may tell what it is: `"password": "…"`.
+fn each_string(name: &str, value: &mut Value, limit: Limit, visit: &mut dyn FnMut(&mut String, Limit)) {
     match value {
-        Value::String(text) => visit(text, FAILURE),
-        Value::Array(items) => items.iter_mut().for_each(|item| each_string(item, visit)),
-        Value::Object(fields) => fields.values_mut().for_each(|field| each_string(field, visit)),
+        Value::String(text) => {
+            visit(text, limit);
+            let lead = format!("{name}=");
+            let mut named = format!("{lead}{text}");
+            visit(&mut named, Limit(limit.0 + lead.len()));
+            match named.strip_prefix(&lead) {
+                Some(rest) => *text = rest.to_string(),
+                None => *text = named,
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| each_string(name, item, limit, visit)),
+        Value::Object(fields) => fields.iter_mut().for_each(|(name, field)| each_string(name, field, limit, visit)),
         _ => {}
     }
 }
@@ -160,6 +183,23 @@ impl<T: Texts> Texts for Vec<T> {
     fn texts(&mut self, visit: &mut dyn FnMut(&mut String, Limit)) {
         self.iter_mut().for_each(|item| item.texts(visit));
     }
+}
+
+/// What a program records (RADEntity of the RAD protocol), as it is told.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Entity {
+    /// A uuid of the program's own; what is recorded again under it is replaced.
+    pub uuid: Option<String>,
+    /// A kind of memory, or a name of the program's own.
+    pub entity_type: String,
+    pub title: Option<String>,
+    pub subtitle: Option<String>,
+    pub content: Map<String, Value>,
+    pub concepts: Vec<String>,
+    pub files_read: Vec<String>,
+    pub files_modified: Vec<String>,
+    pub tokens: Option<i64>,
+    pub at: Millis,
 }
 
 /// A memory as it is stored.

@@ -6,6 +6,23 @@ use super::time;
 use crate::model::MemoryRow;
 use serde_json::{Value, json};
 
+/// Fields of decisions and discoveries, in the order in which one reads them; others follow by name.
+const IN_ORDER: [&str; 11] = [
+    "problem",
+    "question",
+    "options",
+    "alternatives",
+    "chosen",
+    "finding",
+    "rationale",
+    "reasoning",
+    "reason",
+    "implications",
+    "confidence",
+];
+/// Bytes of an item of a list above which each item has a line of its own.
+const SHORT: usize = 30;
+
 /// The short id by which `nmem show` finds it.
 pub fn id(memory: &MemoryRow) -> String {
     format!("m{}", memory.id)
@@ -59,8 +76,17 @@ pub fn whole(memory: &MemoryRow, style: Style) -> String {
     for fact in memory.list("facts") {
         out += &format!("    - {}\n", line(fact, usize::MAX));
     }
-    for (name, value) in memory.content.iter().filter(|(name, _)| *name != "facts") {
-        out += &format!("  {}: {}\n", line(&name.replace('_', " "), 40), line(&words(value), usize::MAX));
+    let mut fields: Vec<(&String, &Value)> = memory.content.iter().filter(|(name, _)| *name != "facts").collect();
+    fields.sort_by_key(|(name, _)| IN_ORDER.iter().position(|known| known == name).unwrap_or(IN_ORDER.len()));
+    for (name, value) in fields {
+        let name = line(&name.replace('_', " "), 40);
+        match value.as_array().filter(|items| items.len() > 1 && items.iter().any(|item| words(item).len() > SHORT)) {
+            Some(items) => {
+                let items = items.iter().map(|item| format!("    - {}\n", line(&words(item), usize::MAX)));
+                out += &format!("  {name}:\n{}", items.collect::<String>());
+            }
+            None => out += &format!("  {name}: {}\n", line(&words(value), usize::MAX)),
+        }
     }
     if let Some(body) = &memory.body {
         out += &format!("  {}\n", line(body, usize::MAX));
@@ -95,9 +121,32 @@ fn words(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Array(items) => items.iter().map(words).collect::<Vec<_>>().join(", "),
-        Value::Object(fields) => fields.values().map(words).collect::<Vec<_>>().join(" "),
+        Value::Object(fields) => {
+            fields.iter().map(|(name, value)| format!("{name} {}", words(value))).collect::<Vec<_>>().join(", ")
+        }
         other => other.to_string(),
     }
+}
+
+/// One memory as the RAD protocol's entity: a kind of nmem's own is its type, and its narrative and type stand in its content.
+pub fn entity(memory: &MemoryRow) -> Value {
+    let files = |modified: bool| -> Vec<&str> {
+        memory.files.iter().filter(|f| f.modified == modified).map(|f| f.path.as_str()).collect()
+    };
+    let is_own = memory.kind == "entity";
+    let mut content = memory.content.clone();
+    if !is_own {
+        for (name, value) in [("narrative", &memory.body), ("type", &memory.kind_type)] {
+            content.extend(value.clone().map(|value| (name.to_string(), Value::from(value))));
+        }
+    }
+    let entity_type = memory.kind_type.as_ref().filter(|_| is_own).unwrap_or(&memory.kind);
+    json!({
+        "id": memory.uuid, "entity_type": entity_type, "source_client": memory.platform, "agent_session_id": memory.agent_session_id,
+        "created_at": time::iso(memory.created_at), "created_at_epoch": memory.created_at, "title": memory.title,
+        "subtitle": memory.subtitle, "content": content, "concepts": memory.concepts, "files_read": files(false),
+        "files_modified": files(true), "discovery_tokens": memory.tokens,
+    })
 }
 
 /// One memory as JSON: the fields of the observation protocol, and those of its kind under their own names.

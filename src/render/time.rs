@@ -9,6 +9,11 @@ fn zoned(at: Millis) -> Zoned {
     Timestamp::from_millisecond(at).unwrap_or_default().to_zoned(TimeZone::system())
 }
 
+/// In UTC, as ISO 8601 has it, to the millisecond: `2026-11-20T09:00:00.000Z`.
+pub fn iso(at: Millis) -> String {
+    Timestamp::from_millisecond(at).map(|at| format!("{at:.3}")).unwrap_or_default()
+}
+
 /// `2026-11-20`
 pub fn day(at: Millis) -> String {
     zoned(at).strftime("%Y-%m-%d").to_string()

@@ -14,6 +14,35 @@ use serde_json::{Map, Value, json};
 const PARTS: usize = 100;
 /// A score of search at which a similarity is a half.
 const HALF: f64 = 4.0;
+/// Fields that a task, a decision or a lesson has, and those of the request around it.
+const KNOWN: [&str; 26] = [
+    "task",
+    "decisions",
+    "lessons",
+    "id",
+    "task_id",
+    "verb",
+    "cwd",
+    "project",
+    "repo_id",
+    "repo",
+    "metadata",
+    "task_description",
+    "description",
+    "success",
+    "task_kind",
+    "agent_tier",
+    "error_message",
+    "chosen_option",
+    "chosen",
+    "decision_type",
+    "reasoning",
+    "alternatives",
+    "confidence",
+    "lesson_type",
+    "title",
+    "tags",
+];
 const TIERS: [&str; 2] = ["free", "paid"];
 
 /// `knowledge/record` (`recordEvent`): a task that was done or failed, with what was decided and learnt.
@@ -143,15 +172,20 @@ fn told(kind: &str, of: Option<&str>, title: &str) -> Told {
     told
 }
 
+/// The specification's `metadata`, and in it the fields that it doesn't know.
 fn metadata(of: Request, told: &mut Told) -> Result<(), Problem> {
-    match of.value(&["metadata"]) {
-        None => Ok(()),
-        Some(Value::Object(metadata)) => {
-            told.insert("metadata".into(), Value::Object(metadata.clone()));
-            Ok(())
-        }
-        Some(_) => Err(Problem::bad("`metadata` must be an object")),
+    let mut metadata = match of.value(&["metadata"]) {
+        None => Map::new(),
+        Some(Value::Object(metadata)) => metadata.clone(),
+        Some(_) => return Err(Problem::bad("`metadata` must be an object")),
+    };
+    for (name, value) in of.others(&[&KNOWN]) {
+        metadata.entry(name.clone()).or_insert_with(|| value.clone());
     }
+    if !metadata.is_empty() {
+        told.insert("metadata".into(), Value::Object(metadata));
+    }
+    Ok(())
 }
 
 fn parts(request: Request, name: &str, read: impl Fn(Request) -> Result<Told, Problem>) -> Result<Vec<Told>, Problem> {

@@ -1,6 +1,7 @@
 //! `nmem rad VERB`: memory for any program, one request a process and no server (docs/protocol.md, ADR/0034). What is
 //! recorded goes the way of hooks: the same redaction, skip list, switches, spool and rules.
 
+mod entities;
 mod knowledge;
 mod reading;
 mod request;
@@ -8,24 +9,30 @@ mod sessions;
 
 use super::{hook, output};
 use crate::config::{self, Config, environment};
-use crate::model::{Millis, Platform, ProjectId};
+use crate::domains;
+use crate::model::{Domain, Millis, Platform, ProjectId};
 use crate::platforms::intake::{self, Intake};
 use crate::redact::Redactor;
 use crate::store::{PERSON_WAIT, Store};
 use anyhow::Result;
 use request::{Problem, Request};
 use serde_json::Value;
+use std::cell::RefCell;
 use std::collections::HashMap;
-use std::io::BufRead;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 /// Bytes of one line of a batch.
 const LINE: usize = 16 << 20;
+/// Bytes of a batch that are read at once, and entities that are stored in one transaction: hooks beside it hardly wait.
+const BUFFER: usize = 256 << 10;
+const GROUP: usize = 100;
 
 /// Answer one request of another program: JSON on stdin, JSON on stdout
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: echo '{\"agent_session_id\": \"a-1\", \"project\": \"my-app\", \"user_prompt\": \"Add a login\"}' | nmem rad sessions/ensure\n\nVerbs: sessions/init, sessions/ensure, observations, sessions/summarize, sessions/complete, context,\nsearch, observation, session, knowledge/record, knowledge/related, health. What is wrong with a request is said as\n{\"error\": {\"code\", \"message\"}}, with exit 1. With --batch each line is a request, and may name a verb of\nits own in \"verb\"; each answer is a line."
+    after_help = "Example: echo '{\"agent_session_id\": \"a-1\", \"project\": \"my-app\", \"user_prompt\": \"Add a login\"}' | nmem rad sessions/ensure\n\nVerbs: sessions/init, sessions/ensure, observations, sessions/summarize, sessions/complete, context,\nsearch, observation, session, entities, knowledge/record, knowledge/related, health. What is wrong with a request is said as\n{\"error\": {\"code\", \"message\"}}, with exit 1. With --batch each line is a request, and may name a verb of\nits own in \"verb\"; each answer is a line."
 )]
 pub struct Arguments {
     /// What is asked
@@ -57,10 +64,16 @@ pub fn run(args: &Arguments) -> Result<bool> {
 }
 
 fn batch(rad: &mut Rad, verb: Option<&str>) -> Result<bool> {
-    let mut input = std::io::stdin().lock();
+    let mut input = BufReader::with_capacity(BUFFER, std::io::stdin().lock());
     let mut all = true;
     let mut line = Vec::new();
+    // Entities that wait for the ones behind them, to be stored in one transaction.
+    let mut group = entities::Group::default();
     loop {
+        // Who waits for an answer before the next request gets it.
+        if group.len() == GROUP || !input.buffer().contains(&b'\n') {
+            all &= flush(rad, &mut group)?;
+        }
         line.clear();
         if std::io::Read::take(&mut input, LINE as u64 + 1).read_until(b'\n', &mut line)? == 0 {
             return Ok(all);
@@ -76,12 +89,29 @@ fn batch(rad: &mut Rad, verb: Option<&str>) -> Result<bool> {
             Err(_) => Err(Problem::bad("the line is no JSON of at most 16 MB")),
             Ok(value) => match value["verb"].as_str().or(verb) {
                 None => Err(Problem::bad("no verb is named, by the command or in `verb`")),
-                Some(verb) => rad.answer(verb, &value),
+                Some("entities") if entities::is_record(&value) => {
+                    rad.take(&value, &mut group);
+                    continue;
+                }
+                Some(verb) => {
+                    all &= flush(rad, &mut group)?;
+                    rad.answer(verb, &value)
+                }
             },
         };
+        all &= flush(rad, &mut group)?;
         all &= answer.is_ok();
         output::say(&answer.unwrap_or_else(|problem| problem.json()).to_string())?;
     }
+}
+
+fn flush(rad: &Rad, group: &mut entities::Group) -> Result<bool> {
+    let mut all = true;
+    for answer in rad.store(std::mem::take(group)) {
+        all &= answer.is_ok();
+        output::say(&answer.unwrap_or_else(|problem| problem.json()).to_string())?;
+    }
+    Ok(all)
 }
 
 fn skip_line(input: &mut impl BufRead) -> std::io::Result<()> {
@@ -102,6 +132,10 @@ fn skip_line(input: &mut impl BufRead) -> std::io::Result<()> {
 struct Settings {
     config: Config,
     redactor: Redactor,
+    /// The store, once something was written, for the next line of a batch.
+    store: RefCell<Option<Store>>,
+    /// Domains of projects, which are long to read.
+    domains: RefCell<HashMap<i64, Rc<Domain>>>,
 }
 
 /// What answering needs to know of this run.
@@ -137,11 +171,29 @@ impl Rad {
             "search" => reading::search(&here, request),
             "observation" => reading::observation(&here, request),
             "session" => reading::session(&here, request),
+            "entities" => entities::entities(&here, request),
             "knowledge/record" => knowledge::record(&here, request),
             "knowledge/related" => knowledge::related(&here, request),
             "health" => reading::health(&here),
             _ => Err(Problem::bad(format!("{verb:?} is no verb: `nmem rad --help` lists them"))),
         }
+    }
+
+    /// Takes an entity of a batch into the group that is stored next.
+    fn take(&mut self, value: &Value, group: &mut entities::Group) {
+        let taken = Request::of(value).and_then(|request| {
+            let folder = self.folder_of(request)?;
+            self.load(&folder)?;
+            let here = Here { folder: &folder, settings: &self.settings[&folder], now: self.now };
+            entities::prepare(&here, request).map(|prepared| (folder.clone(), prepared))
+        });
+        group.push(taken);
+    }
+
+    /// Stores a group; an answer each, in their order.
+    fn store(&self, group: entities::Group) -> Vec<Result<Value, Problem>> {
+        let by_folder = |folder: &PathBuf| Here { folder: &self.folder, settings: &self.settings[folder], now: self.now };
+        entities::store(group, by_folder)
     }
 
     /// Where the work happens that a request is about.
@@ -155,13 +207,17 @@ impl Rad {
         if !self.settings.contains_key(folder) {
             let config = config::load(&[folder])?;
             let redactor = hook::redactor(&config)?;
-            self.settings.insert(folder.to_path_buf(), Settings { config, redactor });
+            self.settings.insert(
+                folder.to_path_buf(),
+                Settings { config, redactor, store: RefCell::default(), domains: RefCell::default() },
+            );
         }
         Ok(())
     }
 }
 
 /// One request's place.
+#[derive(Clone, Copy)]
 struct Here<'a> {
     folder: &'a Path,
     settings: &'a Settings,
@@ -172,6 +228,34 @@ impl Here<'_> {
     /// The store as it is.
     fn reader(&self) -> Result<Option<Store>, Problem> {
         Ok(Store::open_to_read(&self.settings.config.files.value, PERSON_WAIT)?)
+    }
+
+    /// Looks into the store as it is; `None` where nothing was ever recorded.
+    fn look<T>(&self, at: impl FnOnce(&Store) -> Result<T>) -> Result<Option<T>, Problem> {
+        match self.settings.store.borrow().as_ref() {
+            Some(store) => Ok(Some(at(store)?)),
+            None => Ok(self.reader()?.as_ref().map(at).transpose()?),
+        }
+    }
+
+    /// Writes into the store.
+    fn write<T>(&self, work: impl FnOnce(&mut Store) -> Result<T, Problem>) -> Result<T, Problem> {
+        let mut kept = self.settings.store.borrow_mut();
+        match kept.as_mut() {
+            Some(store) => work(store),
+            None => work(kept.insert(Store::open(&self.settings.config.files.value, PERSON_WAIT)?)),
+        }
+    }
+
+    /// What kind of work a project is.
+    fn domain(&self, store: &Store, project: i64) -> Result<Rc<Domain>, Problem> {
+        if let Some(known) = self.settings.domains.borrow().get(&project) {
+            return Ok(known.clone());
+        }
+        let domain = store.domain_of_project(project)?.unwrap_or_default();
+        let domain = Rc::new(domains::of(Some(&domain.0), domain.1.as_deref()));
+        self.settings.domains.borrow_mut().insert(project, domain.clone());
+        Ok(domain)
     }
 
     /// The store, for reading, after what waits; `None` where nothing was ever recorded.
@@ -191,8 +275,7 @@ impl Here<'_> {
         if let Some(own) = self.own_identity().filter(|own| own.name == name) {
             return Ok(Some(own));
         }
-        let store = self.reader()?;
-        let stored = store.as_ref().map(|store| store.identity_by_name(name)).transpose()?.flatten();
+        let stored = self.look(|store| store.identity_by_name(name))?.flatten();
         let new = || ProjectId {
             keys: vec![format!("name:{name}")],
             name: name.to_string(),

@@ -122,7 +122,7 @@ fn id(request: Request, kind: char) -> Result<String, Problem> {
     Ok(if id.bytes().all(|byte| byte.is_ascii_digit()) && id.len() < 19 { format!("{kind}{id}") } else { id })
 }
 
-fn find(here: &Here, id: &str) -> Result<Found, Problem> {
+pub fn find(here: &Here, id: &str) -> Result<Found, Problem> {
     let missing = || Problem::not_found(format!("nothing has the id {id:?}"));
     let store = here.store()?.ok_or_else(missing)?;
     show::find(&store, id)?.ok_or_else(missing)

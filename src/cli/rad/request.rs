@@ -1,4 +1,4 @@
-//! A request as programs write it: names in snake or camel case, what is unknown left alone, what is wrong named.
+//! A request as programs write it: names in snake or camel case, what is unknown kept or left alone, what is wrong named.
 
 use serde_json::{Map, Value, json};
 
@@ -45,7 +45,6 @@ impl<'a> Request<'a> {
 
     /// The value of the first of some names, written in snake case, that the request has in either case; `null` is none.
     pub fn value(self, names: &[&str]) -> Option<&'a Value> {
-        let plain = |name: &str| name.chars().filter(|c| *c != '_').flat_map(char::to_lowercase).collect::<String>();
         let wanted: Vec<String> = names.iter().map(|name| plain(name)).collect();
         let found = wanted.iter().find_map(|wanted| self.0.iter().find(|(name, _)| plain(name) == *wanted));
         found.map(|(_, value)| value).filter(|value| !value.is_null())
@@ -72,6 +71,19 @@ impl<'a> Request<'a> {
         }
     }
 
+    /// A list of texts; nothing is an empty one.
+    pub fn list(self, names: &[&str]) -> Result<Vec<String>, Problem> {
+        let Some(value) = self.value(names) else { return Ok(Vec::new()) };
+        let items = value.as_array().and_then(|items| items.iter().map(|item| item.as_str().map(String::from)).collect());
+        items.ok_or_else(|| Problem::bad(format!("`{}` must be a list of texts", names[0])))
+    }
+
+    /// Fields that go by none of some names, in either case.
+    pub fn others(self, known: &'a [&'a [&'a str]]) -> impl Iterator<Item = (&'a String, &'a Value)> {
+        let known: Vec<String> = known.iter().flat_map(|names| names.iter()).map(|name| plain(name)).collect();
+        self.0.iter().filter(move |(name, _)| !known.contains(&plain(name)))
+    }
+
     /// A number from 1 to `most`.
     pub fn count(self, names: &[&str], usual: usize, most: usize) -> Result<usize, Problem> {
         let Some(value) = self.value(names) else { return Ok(usual) };
@@ -80,6 +92,11 @@ impl<'a> Request<'a> {
         let number = number.and_then(|number| usize::try_from(number).ok()).filter(|number| (1..=most).contains(number));
         number.ok_or_else(|| Problem::bad(format!("`{}` must be a number from 1 to {most}", names[0])))
     }
+}
+
+/// A name without what tells snake from camel case.
+fn plain(name: &str) -> String {
+    name.chars().filter(|c| *c != '_').flat_map(char::to_lowercase).collect()
 }
 
 #[cfg(test)]

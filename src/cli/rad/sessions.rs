@@ -7,10 +7,11 @@ use crate::model::{Event, Happening, Platform, SessionStart};
 use crate::platforms::{self, Surroundings};
 use crate::record::Recorder;
 use crate::store::Store;
+use anyhow::Result as Looked;
 use serde_json::{Value, json};
 
 /// The names of a session's id, as the two documents have it and as agents say it.
-const SESSION: [&str; 3] = ["agent_session_id", "claude_session_id", "session_id"];
+pub const SESSION: [&str; 3] = ["agent_session_id", "claude_session_id", "session_id"];
 const PROMPT: [&str; 2] = ["user_prompt", "prompt"];
 
 /// A session's row and how many prompts it has.
@@ -32,6 +33,15 @@ pub fn ensure(here: &Here, request: Request) -> Result<Value, Problem> {
     }
     let now = stands(here, request)?;
     Ok(json!({"id": now.id, "prompt_number": now.prompts, "created": before.is_none()}))
+}
+
+/// The row of the session that a request names; it begins now, if it has not yet.
+pub fn begun(here: &Here, request: Request) -> Result<i64, Problem> {
+    if let Some(standing) = standing(here, request)? {
+        return Ok(standing.id);
+    }
+    tell(here, request, Happening::SessionStarted(SessionStart::default()))?;
+    Ok(stands(here, request)?.id)
 }
 
 /// `sessions/init`: the same, with a prompt.
@@ -94,13 +104,12 @@ fn platform(here: &Here, request: Request) -> Result<Platform, Problem> {
         return Ok(Platform::from_name(name).unwrap_or(Platform::Custom));
     }
     let id = session_id(request)?;
-    let Some(store) = here.reader()? else { return Ok(Platform::Custom) };
-    for platform in Platform::ALL {
-        if store.session_row(platform, id)?.is_some() {
-            return Ok(platform);
-        }
-    }
-    Ok(Platform::Custom)
+    let known = here.look(|store| {
+        let known = |platform: &Platform| store.session_row(*platform, id).map(|row| row.is_some());
+        Platform::ALL.into_iter().map(|platform| Ok((platform, known(&platform)?))).collect::<Looked<Vec<_>>>()
+    })?;
+    let known = known.into_iter().flatten().find(|(_, known)| *known);
+    Ok(known.map_or(Platform::Custom, |(platform, _)| platform))
 }
 
 fn tell(here: &Here, request: Request, what: Happening) -> Result<(), Problem> {
@@ -137,8 +146,8 @@ fn keep(here: &Here, event: Event) -> Result<(), Problem> {
 
 fn standing(here: &Here, request: Request) -> Result<Option<Standing>, Problem> {
     let id = session_id(request)?;
-    let Some(store) = here.reader()? else { return Ok(None) };
-    let session = store.session_by_agent_id(platform(here, request)?, id)?;
+    let platform = platform(here, request)?;
+    let session = here.look(|store| store.session_by_agent_id(platform, id))?.flatten();
     Ok(session.map(|row| Standing { id: row.id, prompts: row.prompts, ended: row.ended_at.is_some() }))
 }
 

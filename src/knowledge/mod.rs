@@ -1,5 +1,7 @@
 //! Use case: what a person tells nmem, mends, pins or replaces. What they touched, no rule and no model touches again.
 
+pub mod entity;
+
 use crate::domains;
 use crate::error::Failure;
 use crate::model::{
@@ -159,7 +161,7 @@ fn kind_type(kind: MemoryKind, given: Option<String>, domain: &Domain) -> Result
         MemoryKind::Decision => DECISION_TYPES.to_vec(),
         MemoryKind::Lesson => LESSON_TYPES.to_vec(),
         MemoryKind::Task => TASK_KINDS.to_vec(),
-        MemoryKind::Summary => return Ok(given),
+        MemoryKind::Summary | MemoryKind::Entity => return Ok(given),
     };
     match given {
         Some(given) if !known.contains(&given.as_str()) => Err(unknown("type", &given, domain, &known).into()),
@@ -175,12 +177,7 @@ fn kind_type(kind: MemoryKind, given: Option<String>, domain: &Domain) -> Result
 
 /// What a decision, a lesson and a task must hold (RAD memory specification).
 fn check_content(kind: MemoryKind, content: &mut Map<String, Value>, title: &str) -> Result<()> {
-    if let Some(confidence) = content.get("confidence") {
-        let sure = confidence.as_f64().filter(|sure| (0.0..=1.0).contains(sure));
-        if sure.is_none() {
-            return Err(Failure::usage(format!("confidence is {confidence}"), "give a number from 0 to 1").into());
-        }
-    }
+    check_confidence(content)?;
     if let Some(success) = content.get("success").filter(|success| !success.is_boolean()) {
         return Err(Failure::usage(format!("success is {success}"), "give true or false").into());
     }
@@ -198,9 +195,17 @@ fn check_content(kind: MemoryKind, content: &mut Map<String, Value>, title: &str
         MemoryKind::Lesson => must("description"),
         MemoryKind::Task => must("task_description"),
         MemoryKind::Summary => must("request"),
-        MemoryKind::Observation => {}
+        MemoryKind::Observation | MemoryKind::Entity => {}
     }
     Ok(())
+}
+
+fn check_confidence(content: &Map<String, Value>) -> Result<()> {
+    let Some(confidence) = content.get("confidence") else { return Ok(()) };
+    match confidence.as_f64().filter(|sure| (0.0..=1.0).contains(sure)) {
+        Some(_) => Ok(()),
+        None => Err(Failure::usage(format!("confidence is {confidence}"), "give a number from 0 to 1").into()),
+    }
 }
 
 fn unknown(what: &str, given: &str, domain: &Domain, known: &[&str]) -> Failure {
@@ -234,6 +239,9 @@ fn strings(name: &str, value: &Value) -> Result<Vec<String>> {
 
 /// Stores what a person tells; returns its row.
 pub fn remember(store: &mut Store, redactor: &Redactor, draft: Draft, project: Option<i64>, pin: bool) -> Result<i64> {
+    if draft.kind == MemoryKind::Entity && draft.kind_type.is_none() {
+        return Err(Failure::usage("an entity needs a type", "programs record them: `nmem rad entities`").into());
+    }
     let draft = redactor.clean(draft);
     store.write(|tx| {
         let id = tx.insert_memory(&draft, Home { project, ..Home::default() }, BY_HAND)?;

@@ -1,16 +1,20 @@
 //! Domains as TOML: the built-in presets and those of a person's own (ADR/0020). An error names the line, or the entry, and
 //! what to write instead.
 
-use crate::model::Domain;
+mod schema;
+
+pub use schema::misfits;
+
+use crate::model::{Domain, MemoryKind};
 use crate::rules::{Cue, Finding};
 
 /// The built-in presets, the default one first.
 const PRESETS: [(&str, &str); 5] = [
-    ("coding", include_str!("../presets/coding.toml")),
-    ("emails", include_str!("../presets/emails.toml")),
-    ("books", include_str!("../presets/books.toml")),
-    ("research", include_str!("../presets/research.toml")),
-    ("devops", include_str!("../presets/devops.toml")),
+    ("coding", include_str!("../../presets/coding.toml")),
+    ("emails", include_str!("../../presets/emails.toml")),
+    ("books", include_str!("../../presets/books.toml")),
+    ("research", include_str!("../../presets/research.toml")),
+    ("devops", include_str!("../../presets/devops.toml")),
 ];
 
 /// The domain of a project for which nothing is said.
@@ -151,6 +155,18 @@ fn check(domain: &Domain, text: &str) -> Vec<String> {
             wrong.push(format!("{}[[field]] {} is there twice; take one out", line(&field.name), field.name));
         }
     }
+    for (at, entity) in domain.entities.iter().enumerate() {
+        let (place, name) = (line(&entity.name), &entity.name);
+        if !is_name(name) || MemoryKind::from_name(name).is_some() {
+            wrong.push(format!("{place}[[entity]] name = {name:?}: give small letters, digits and -, and no kind of nmem's own"));
+        }
+        if domain.entities[..at].iter().any(|other| other.name == *name) {
+            wrong.push(format!("{place}[[entity]] {name} is there twice; take one out"));
+        }
+        if let Some(why) = schema::problem(&entity.schema) {
+            wrong.push(format!("{place}[[entity]] {name}: `schema` is no JSON Schema: {why}"));
+        }
+    }
     wrong
 }
 
@@ -184,7 +200,7 @@ mod tests {
         insta::assert_snapshot!(wrong("name = \"bugfix\"", "name = \"Bug Fix\""), @r#"line 9: [[type]] name = "Bug Fix": give small letters, digits and -"#);
         insta::assert_snapshot!(wrong("kind = \"list\"", "kind = \"array\""), @r#"line 88: [[field]] functions_touched: kind = "array"; give one of text, list, numbers, date"#);
         insta::assert_snapshot!(wrong("rules = [\"fix\"]", "rules = [\"bug\"]"), @r#"line 9: [[type]] bugfix: rules = ["bug"] is not known; there are fix, feature, refactor, change, discovery"#);
-        insta::assert_snapshot!(wrong("[summary]", "[summry]"), @"line 102: unknown field `summry`, expected one of `name`, `about`, `skip_tools`, `ignore`, `type`, `concept`, `field`, `summary`, `prompts`");
+        insta::assert_snapshot!(wrong("[summary]", "[summry]"), @"line 102: unknown field `summry`, expected one of `name`, `about`, `skip_tools`, `ignore`, `type`, `concept`, `field`, `entity`, `summary`, `prompts`");
         insta::assert_snapshot!(wrong("about = ", "about "), @"line 3: key with no value, expected `=`");
     }
 }

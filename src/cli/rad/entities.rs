@@ -1,0 +1,207 @@
+//! `entities`: what a program wants kept, of any type (RADEntity), and one read back.
+
+use super::Here;
+use super::request::{Problem, Request};
+use super::sessions;
+use crate::error::Failure;
+use crate::knowledge::entity::{self, Entry};
+use crate::model::{Draft, Entity, Found, Millis};
+use crate::redact::Clean;
+use crate::render::memories;
+use crate::store::memories::{Home, Recorded};
+use serde_json::{Map, Value, json};
+use std::path::PathBuf;
+
+/// A type's name: small letters, digits, `-` and `_`.
+const NAME: usize = 64;
+/// Fields of a request that are not the content's; what is none of these is kept in the content.
+const OWN: [&[&str]; 19] = [
+    &["id", "uuid"],
+    &["entity_type"],
+    &["source_client"],
+    &["platform"],
+    &["agent_session_id"],
+    &["claude_session_id"],
+    &["session_id"],
+    &["created_at"],
+    &["created_at_epoch"],
+    &["title"],
+    &["subtitle"],
+    &["content"],
+    &["concepts"],
+    &["files_read"],
+    &["files_modified"],
+    &["discovery_tokens"],
+    &["project", "repo_id", "repo"],
+    &["cwd"],
+    &["verb"],
+];
+
+/// Records an entity; with an `id` and no `entity_type`, gives one back.
+pub fn entities(here: &Here, request: Request) -> Result<Value, Problem> {
+    let uuid = request.name(&["id", "uuid"])?;
+    match (request.name(&["entity_type"])?, uuid) {
+        (Some(_), _) => {
+            let group = vec![prepare(here, request).map(|prepared| (PathBuf::new(), prepared))];
+            store(group, |_| *here).pop().unwrap_or_else(|| Err(Problem::bad("there is no entity")))
+        }
+        (None, Some(id)) => read(here, id),
+        (None, None) => Err(Problem::bad("`entity_type` is missing")),
+    }
+}
+
+fn read(here: &Here, id: &str) -> Result<Value, Problem> {
+    match super::reading::find(here, id)? {
+        Found::Memory(memory) => Ok(memories::entity(&memory)),
+        _ => Err(Problem::not_found(format!("{id} is no entity"))),
+    }
+}
+
+/// Whether a request of a batch is to be recorded.
+pub fn is_record(value: &Value) -> bool {
+    Request::of(value).is_ok_and(|request| request.value(&["entity_type"]).is_some())
+}
+
+/// An entity that is checked, and where it belongs.
+pub struct Prepared {
+    draft: Clean<Draft>,
+    uuid: Option<String>,
+    project: i64,
+    session: Option<i64>,
+    client: Clean<String>,
+}
+
+/// Requests in their order, with the folders whose settings they follow; those that are wrong too.
+pub type Group = Vec<Result<(PathBuf, Prepared), Problem>>;
+
+/// Reads a request and checks it; its session and its project begin, where they are new.
+pub fn prepare(here: &Here, request: Request) -> Result<Prepared, Problem> {
+    let uuid = request.name(&["id", "uuid"])?;
+    let entity_type = request.needed(&["entity_type"])?;
+    let sound = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
+    if entity_type.len() > NAME || !entity_type.chars().all(sound) {
+        return Err(Problem::bad(format!("`entity_type` must be small letters, digits, - and _, {NAME} at most")));
+    }
+    if uuid.is_some_and(|uuid| !is_uuid(uuid)) {
+        return Err(Problem::bad("`id` must be a uuid, in small letters"));
+    }
+    let mut content = match request.value(&["content"]) {
+        None => Map::new(),
+        Some(Value::Object(content)) => content.clone(),
+        Some(_) => return Err(Problem::bad("`content` must be an object")),
+    };
+    // What is not known is kept, where it can be found again.
+    for (name, value) in request.others(&OWN) {
+        content.entry(name.clone()).or_insert_with(|| value.clone());
+    }
+    let tokens = request.value(&["discovery_tokens"]);
+    let tokens =
+        tokens.map(|n| n.as_i64().ok_or_else(|| Problem::bad("`discovery_tokens` must be a whole number"))).transpose()?;
+    let entity = Entity {
+        uuid: uuid.map(String::from),
+        entity_type: entity_type.to_string(),
+        title: request.text(&["title"])?.map(String::from).filter(|title| !title.trim().is_empty()),
+        subtitle: request.text(&["subtitle"])?.map(String::from),
+        content,
+        concepts: request.list(&["concepts"])?,
+        files_read: request.list(&["files_read"])?,
+        files_modified: request.list(&["files_modified"])?,
+        tokens,
+        at: moment(request)?.unwrap_or(here.now),
+    };
+    let client = request.name(&["source_client", "platform"])?.unwrap_or("custom");
+    let named = here.identity(request)?;
+    here.may_record(None, named.as_ref())?;
+    let session = match request.name(&sessions::SESSION)? {
+        Some(_) => Some(sessions::begun(here, request)?),
+        None => None,
+    };
+    let identity = named.or_else(|| here.own_identity());
+    let identity = identity.ok_or_else(|| Problem::bad("the home folder is no project: name one in `project`"))?;
+    let redactor = &here.settings.redactor;
+    let identity = redactor.clean(identity);
+    here.write(|store| {
+        let project = match store.project_by_identity(&identity)? {
+            Some(project) => project.id,
+            None => store.ensure_project(&identity, here.now)?,
+        };
+        let domain = here.domain(store, project)?;
+        let draft = redactor.clean(entity::draft(entity, &domain).map_err(wrong)?);
+        Ok(Prepared { draft, uuid: uuid.map(String::from), project, session, client: redactor.clean(client.to_string()) })
+    })
+}
+
+/// Stores a group, all that belongs into one store in one transaction; an answer each, in their order.
+pub fn store<'a>(group: Group, here: impl Fn(&PathBuf) -> Here<'a>) -> Vec<Result<Value, Problem>> {
+    let mut answers: Vec<Result<Value, Problem>> = Vec::new();
+    let mut group = group.into_iter().peekable();
+    while let Some(first) = group.next() {
+        let (folder, prepared) = match first {
+            Ok(first) => first,
+            Err(problem) => {
+                answers.push(Err(problem));
+                continue;
+            }
+        };
+        let mut all = vec![prepared];
+        while let Some(Ok((_, next))) = group.next_if(|next| next.as_ref().is_ok_and(|(other, _)| *other == folder)) {
+            all.push(next);
+        }
+        let recorded = here(&folder).write(|store| Ok(entity::record(store, all.iter().map(Prepared::entry))?));
+        match recorded {
+            Ok(recorded) => answers.extend(recorded.into_iter().map(answer)),
+            Err(problem) => answers.extend(all.iter().map(|_| Err(problem.clone()))),
+        }
+    }
+    answers
+}
+
+fn answer(recorded: anyhow::Result<Recorded>) -> Result<Value, Problem> {
+    let recorded = recorded.map_err(wrong)?;
+    let status = if recorded.replaced { "replaced" } else { "recorded" };
+    Ok(json!({"id": recorded.uuid, "memory": format!("m{}", recorded.id), "status": status}))
+}
+
+impl Prepared {
+    fn entry(&self) -> Entry<'_> {
+        let home = Home { project: Some(self.project), session: self.session, platform: Some(&self.client), ..Home::default() };
+        Entry { uuid: self.uuid.as_deref(), draft: &self.draft, home }
+    }
+}
+
+/// What the program did wrong is its own; the rest is the store's.
+fn wrong(error: anyhow::Error) -> Problem {
+    match error.downcast_ref::<Failure>() {
+        Some(failure) => Problem::bad(failure.to_string()),
+        None => error.into(),
+    }
+}
+
+/// When it was: ISO 8601, or Unix milliseconds; where both stand, they must agree to the second.
+fn moment(request: Request) -> Result<Option<Millis>, Problem> {
+    let epoch = request.value(&["created_at_epoch"]);
+    let epoch =
+        epoch.map(|n| n.as_i64().ok_or_else(|| Problem::bad("`created_at_epoch` must be Unix milliseconds"))).transpose()?;
+    let iso = match request.value(&["created_at"]) {
+        Some(Value::Number(number)) => number.as_i64(),
+        Some(value) => {
+            let time = value.as_str().and_then(|text| text.parse::<jiff::Timestamp>().ok()).map(|time| time.as_millisecond());
+            Some(time.ok_or_else(|| Problem::bad("`created_at` must be a time of ISO 8601: 2026-11-20T09:00:00Z"))?)
+        }
+        None => None,
+    };
+    match (epoch, iso) {
+        (Some(epoch), Some(iso)) if (epoch - iso).abs() > 1000 => {
+            Err(Problem::bad("`created_at` and `created_at_epoch` are not the same time"))
+        }
+        (epoch, iso) => Ok(epoch.or(iso)),
+    }
+}
+
+fn is_uuid(text: &str) -> bool {
+    let dashes = [8, 13, 18, 23];
+    text.len() == 36
+        && text.bytes().enumerate().all(|(at, byte)| {
+            if dashes.contains(&at) { byte == b'-' } else { byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte) }
+        })
+}

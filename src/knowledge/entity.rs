@@ -1,0 +1,136 @@
+//! Use case: entities of any type that programs record (the RAD protocol's flexible model). Each is a memory: of nmem's own
+//! kinds by their name, of any other type as it is.
+
+use super::kind_type;
+use crate::domains::misfits;
+use crate::error::Failure;
+use crate::model::{Domain, Draft, ENTITY_TEXT, Entity, MemoryFile, MemoryKind, Millis, NAME, Provenance, SUBTITLE, TITLE};
+use crate::redact::Clean;
+use crate::store::Store;
+use crate::store::memories::{BY_PROGRAM, Home, Recorded};
+use anyhow::Result;
+use serde_json::Value;
+
+/// Concepts of one entity, and files.
+const CONCEPTS: usize = 50;
+const FILES: usize = 500;
+/// Bytes of its content, as JSON.
+const CONTENT: usize = 1 << 20;
+/// The latest time that a clock may say: the end of the year 9999, in Unix milliseconds.
+const LATEST: Millis = 253_402_300_799_999;
+/// What an entity without a title is called by: the first of these that its content has as a text.
+const CALLED_BY: [&str; 9] = ["title", "name", "chosen", "question", "finding", "problem", "request", "description", "narrative"];
+/// Characters of such a title.
+const CALLED: usize = 160;
+
+/// An entity that is checked, and where it belongs.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'a> {
+    pub uuid: Option<&'a str>,
+    pub draft: &'a Clean<Draft>,
+    pub home: Home<'a>,
+}
+
+/// Stores entities in one transaction; for each what became of it. What the store itself fails at undoes all of them.
+pub fn record<'a>(store: &mut Store, entries: impl Iterator<Item = Entry<'a>>) -> Result<Vec<Result<Recorded>>> {
+    store.write(|tx| {
+        let one = |entry: Entry| match tx.record_entity(entry.uuid, entry.draft, entry.home, BY_PROGRAM) {
+            Err(error) if !error.is::<Failure>() => Err(error),
+            recorded => Ok(recorded),
+        };
+        entries.map(one).collect()
+    })
+}
+
+/// An entity as the memory that it becomes.
+///
+/// # Errors
+/// A [`Failure`] that names the field that is wrong.
+pub fn draft(entity: Entity, domain: &Domain) -> Result<Draft> {
+    let Entity { entity_type, subtitle, mut content, concepts, files_read, files_modified, tokens, at, .. } = entity;
+    let size = Value::Object(content.clone()).to_string().len();
+    fits("content", size, CONTENT)?;
+    longest(&Value::Object(content.clone())).map_or(Ok(()), |length| fits("a text of `content`", length, ENTITY_TEXT.0))?;
+    fits("subtitle", subtitle.as_deref().unwrap_or_default().len(), SUBTITLE.0)?;
+    fits("title", entity.title.as_deref().unwrap_or_default().len(), TITLE.0)?;
+    if concepts.len() > CONCEPTS || concepts.iter().any(|concept| !is_line(concept)) {
+        return wrong("concepts", format!("must be a list of at most {CONCEPTS} lines of text"));
+    }
+    for (name, files) in [("files_read", &files_read), ("files_modified", &files_modified)] {
+        if files.len() > FILES || files.iter().any(|path| !is_path(path)) {
+            return wrong(name, format!("must be a list of at most {FILES} paths without `..` or control characters"));
+        }
+    }
+    if tokens.is_some_and(|tokens| tokens < 0) {
+        return wrong("discovery_tokens", "must be a number from 0 on".into());
+    }
+    if !(0..=LATEST).contains(&at) {
+        return wrong("created_at", "must lie between the years 1970 and 9999".into());
+    }
+    let misfits = misfits(domain, &entity_type, &Value::Object(content.clone()));
+    if !misfits.is_empty() {
+        return Err(Failure::usage(misfits.join("; "), format!("`nmem domain show` has the schema of {entity_type}")).into());
+    }
+    let called = |name: &&str| content.get(*name)?.as_str().map(str::trim).filter(|text| !text.is_empty());
+    let called = || CALLED_BY.iter().find_map(called).map(|text| crate::rules::cut(text, CALLED));
+    let title = entity.title.or_else(called).unwrap_or_else(|| entity_type.clone());
+    let (kind, kind_type, body) = match MemoryKind::from_name(&entity_type).filter(|kind| *kind != MemoryKind::Entity) {
+        None => (MemoryKind::Entity, Some(entity_type), None),
+        Some(kind) => {
+            let text = |value: Option<Value>| value.and_then(|value| value.as_str().map(String::from));
+            let given = text(content.remove("type"));
+            (kind, kind_type(kind, given, domain)?, text(content.remove("narrative")))
+        }
+    };
+    super::check_confidence(&content)?;
+    let file = |modified: bool| move |path: String| MemoryFile { path, modified, hash: None };
+    let mut files: Vec<MemoryFile> = files_modified.into_iter().map(file(true)).collect();
+    let read = files_read.into_iter().filter(|path| !files.iter().any(|file| file.path == *path)).collect::<Vec<_>>();
+    files.extend(read.into_iter().map(file(false)));
+    Ok(Draft {
+        key: None,
+        kind,
+        kind_type,
+        title,
+        subtitle,
+        body,
+        content,
+        concepts,
+        files,
+        prompt: None,
+        sources: Vec::new(),
+        provenance: Provenance::Agent,
+        at,
+        tokens: tokens.map(|tokens| (tokens, false)),
+    })
+}
+
+fn fits(what: &str, length: usize, most: usize) -> Result<()> {
+    if length <= most {
+        return Ok(());
+    }
+    let hint = "record less of it, or a path to where it lies";
+    Err(Failure::usage(format!("{what} has {length} bytes, and {most} are the most"), hint).into())
+}
+
+fn wrong<T>(name: &str, must: String) -> Result<T> {
+    Err(Failure::usage(format!("`{name}` {must}"), "nothing was stored").into())
+}
+
+/// Bytes of the longest text in a value.
+fn longest(value: &Value) -> Option<usize> {
+    match value {
+        Value::String(text) => Some(text.len()),
+        Value::Array(items) => items.iter().filter_map(longest).max(),
+        Value::Object(fields) => fields.iter().flat_map(|(name, field)| [Some(name.len()), longest(field)]).flatten().max(),
+        _ => None,
+    }
+}
+
+fn is_line(text: &str) -> bool {
+    !text.trim().is_empty() && text.len() <= NAME.0 && !text.chars().any(char::is_control)
+}
+
+fn is_path(path: &str) -> bool {
+    is_line(path) && !path.split(['/', '\\']).any(|part| part == "..")
+}
