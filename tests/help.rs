@@ -23,6 +23,8 @@ fn the_help_of_every_command() {
       units      Show work units: what was worked on, piece by piece
       show       Show one memory, session, work unit, prompt or tool use whole
       status     Show what is stored, what waits and what went wrong
+      patterns   Show what recurs: the same failure, a file that is mended again and again, lessons of
+                 one tag
       install    Hook nmem into an agent
       uninstall  Take nmem's hooks out again; what was recorded stays
       demo       Play a recorded session through the real hooks, and show what is remembered
@@ -177,6 +179,23 @@ fn the_help_of_every_command() {
       -h, --help           Print help
 
     Example: nmem status --json
+    [exit 0]
+
+    $ nmem patterns --help
+    Show what recurs: the same failure, a file that is mended again and again, lessons of one tag
+
+    Usage: nmem patterns [OPTIONS]
+
+    Options:
+          --limit <N>      Patterns to show; 0 for all [default: 10]
+          --json           Print one JSON object a line
+          --project <DIR>  Look at the project of this folder instead of the current one
+      -h, --help           Print help
+
+    Example: nmem patterns
+
+    A pattern is what happened in three pieces of work or more. Errors are the same but for paths,
+    numbers and quoted names.
     [exit 0]
 
     $ nmem install --help

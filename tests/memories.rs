@@ -43,7 +43,7 @@ fn a_solved_failure_with_its_commit_is_one_memory_that_leads_to_its_sources() {
         - `cargo test import` failed (error: deadlock detected after 5 s), passed after changes to `src/lock.rs`
         - sort by table name before locking
         - The locks are now sorted by table name.
-      commit: 1a2b3c4 fix(locks): take the locks in one order
+      commit: sha 1a2b3c4, subject fix(locks): take the locks in one order
       modules affected: src
       changed: src/lock.rs
       concepts: problem-solution, what-changed
@@ -160,9 +160,10 @@ fn a_person_can_remember_supersede_and_is_told_what_is_wrong() {
       Redis for the cache
       alternatives: memcached
       chosen: Redis for the cache
-      confidence: 0.8
       reasoning: it can expire keys
+      confidence: 0.8
       project: project
+      sure: 0.8 said, 0.32 now; another holds instead (m3)
     [exit 0]
     ");
     assert_snapshot!(said(&["search", "cache"]), @"

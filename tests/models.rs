@@ -73,7 +73,7 @@ fn what_rules_knew_and_the_model_left_out_stays() {
       Rows with commas arrive whole
         - src/export.rs quotes a field that holds a comma
         - `cargo test export` failed (error: expected 2 fields, found 3), passed after changes to `src/export.rs`
-      commit: 1a2b3c4 fix: quote fields with commas
+      commit: sha 1a2b3c4, subject fix: quote fields with commas
       modules affected: src
       Fields were joined without quotes. They are quoted now.
       changed: src/export.rs

@@ -137,8 +137,8 @@ fn a_person_is_told_why() {
 
     More: `nmem show u<number>` for a piece of work, `m<number>` for a memory, `nmem search WORDS`.
 
-    u2  0.60  2026-11-01  The exporter breaks rows that hold commas
-        words +0.39, recent +0.21; not said at a prompt: 0.39 of 1.2 without recency and kin, 0.39 of 0.5 by words
+    u2  0.59  2026-11-01  The exporter breaks rows that hold commas
+        words +0.38, recent +0.21; not said at a prompt: 0.38 of 1.2 without recency and kin, 0.38 of 0.5 by words
         m4 change Fields with commas are quoted now
     u4  0.30  2026-11-03  Write release notes for the customers of version 3
         recent +0.30; not said at a prompt: 0.00 of 1.2 without recency and kin, 0.00 of 0.5 by words

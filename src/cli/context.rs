@@ -10,6 +10,7 @@ use crate::recall::{self, Asked, Here};
 use crate::render::context::{ForAgent, for_agent, for_person};
 use crate::render::memories;
 use crate::render::past::{Told, past, why};
+use crate::render::patterns;
 use crate::store::Store;
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -146,13 +147,20 @@ fn ranked(
         }
         _ => Vec::new(),
     };
+    let suggestions = match (store, &place.row) {
+        (Some(store), Some(row)) => recall::patterns::suggested_beside(store, row.id, &found, (args.query.as_deref(), &files))?,
+        _ => Vec::new(),
+    };
     let mut told = past(&found, budget);
+    told.text = patterns::beside(told.text, &suggestions, budget);
     if args.json {
         if let Some(store) = store {
             let units: Vec<i64> = told.shown.iter().map(|shown| shown.past.unit.id).collect();
             told.tokens.distil = store.spent_on(&units)?;
         }
-        return output::say(&ranked_json(place.name(), &told).to_string());
+        let mut json = ranked_json(place.name(), &told);
+        json["suggestions"] = suggestions.iter().map(patterns::suggestion_json).collect();
+        return output::say(&json.to_string());
     }
     if told.text.is_empty() {
         return output::say(&match place.row {
@@ -228,6 +236,7 @@ fn json(project: Option<&str>, recalled: &Recalled, given: &ForAgent) -> Value {
         "project": project, "text": given.text, "bytes": given.text.len(), "memories": shown.iter().map(brief).collect::<Vec<_>>(),
         "observations": of("observation"), "summaries": of("summary"),
         "tokenStats": token_stats(given.tokens),
+        "suggestions": recalled.suggestions.iter().map(patterns::suggestion_json).collect::<Vec<_>>(),
     })
 }
 

@@ -17,6 +17,7 @@ mod moments;
 mod observe;
 mod off;
 mod output;
+mod patterns;
 mod project;
 mod rad;
 mod record;
@@ -60,6 +61,7 @@ enum Command {
     Units(units::Arguments),
     Show(show::Arguments),
     Status(status::Arguments),
+    Patterns(patterns::Arguments),
     Install(install::InstallArguments),
     Uninstall(install::UninstallArguments),
     Demo(demo::Arguments),
@@ -124,6 +126,7 @@ fn run(command: Command) -> Result<()> {
         Command::Units(args) => units::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Status(args) => status::run(&args),
+        Command::Patterns(args) => patterns::run(&args),
         Command::Install(args) => install::install(&args),
         Command::Uninstall(args) => install::uninstall(&args),
         Command::Demo(args) => demo::run(&args),

@@ -3,6 +3,8 @@
 use super::{ProjectArgument, open, output, units};
 use crate::error::Failure;
 use crate::model::{Found, MemoryRow, PromptRow, SessionRow, ToolUseRow, UnitRow};
+use crate::rank::Outcome;
+use crate::recall::patterns::{Confidence, sure};
 use crate::render::clean::line;
 use crate::render::memories;
 use crate::render::style::Style;
@@ -44,8 +46,18 @@ pub fn run(args: &Arguments) -> Result<()> {
         (Found::Session(session), true) => output::say(&session_json(&store, &session)?.to_string()),
         (Found::Unit(unit), false) => output::say(&unit_text(&store, &unit, style)?),
         (Found::Unit(unit), true) => output::say(&unit_json(&store, &unit)?.to_string()),
-        (Found::Memory(memory), false) => output::say(memories::whole(&memory, style).trim_end()),
-        (Found::Memory(memory), true) => output::say(&memories::json(&memory).to_string()),
+        (Found::Memory(memory), false) => {
+            let sure = sure(&store, &memory)?.map(|sure| format!("  {}\n", style.faint(&surely(&sure)))).unwrap_or_default();
+            output::say(format!("{}{sure}", memories::whole(&memory, style)).trim_end())
+        }
+        (Found::Memory(memory), true) => {
+            let mut json = memories::json(&memory);
+            if let Some(sure) = sure(&store, &memory)? {
+                json["confidence_now"] = json!(sure.now);
+                json["evidence"] = evidence(&sure);
+            }
+            output::say(&json.to_string())
+        }
         (Found::Prompt(prompt), false) => output::say(&prompt_text(&prompt, style)),
         (Found::Prompt(prompt), true) => output::say(&prompt_json(&store, &prompt)?.to_string()),
         (Found::ToolUse(tool), false) => output::say(&tool_text(&store, &tool, style)?),
@@ -77,6 +89,20 @@ fn by_agents_id(store: &Store, prefix: &str) -> Result<Option<Found>> {
         return Err(Failure::new(format!("several sessions begin with {}", line(prefix, 80)), "give more of the id").into());
     }
     Ok(sessions.pop().map(|s| Found::Session(Box::new(s))))
+}
+
+/// How sure a decision is now, and what moved it.
+fn surely(sure: &Confidence) -> String {
+    let evidence: Vec<String> = sure.evidence.iter().map(|(outcome, by)| format!("{} ({by})", outcome.name())).collect();
+    let since = if evidence.is_empty() { "nothing is known to have come of it".to_string() } else { evidence.join(", ") };
+    let said = sure.said.map(|said| format!("{said} said, ")).unwrap_or_default();
+    format!("sure: {said}{} now; {since}", sure.now)
+}
+
+/// What moved how sure a decision is, as JSON.
+pub(super) fn evidence(sure: &Confidence) -> Value {
+    let one = |(outcome, by): &(Outcome, String)| json!({"what": outcome.name(), "by": by, "counts": outcome.counts()});
+    sure.evidence.iter().map(one).collect()
 }
 
 fn unit_text(store: &Store, unit: &UnitRow, style: Style) -> Result<String> {

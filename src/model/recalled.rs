@@ -18,6 +18,7 @@ pub struct Recalled {
     pub observations: Vec<MemoryRow>,
     /// How near pieces of work are, by their ids, and why.
     pub why: HashMap<i64, (f64, Vec<Why>)>,
+    pub suggestions: Vec<Suggestion>,
 }
 
 /// A session, told.
@@ -228,4 +229,41 @@ impl TokenStats {
     pub fn net(self) -> i64 {
         self.savings() - self.distil
     }
+}
+
+/// Something that recurs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pattern {
+    /// `failure`: a command fails for the same reason; `check`: a linter or a build fails at all; `fix`: the same file is mended; `lesson`: lessons of the same tag.
+    pub kind: &'static str,
+    /// What its newest case is called: the command, the file, or the tag.
+    pub title: String,
+    /// The newest first.
+    pub cases: Vec<Case>,
+}
+
+/// What experience suggests, drawn by rules.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Suggestion {
+    Recurs(Pattern),
+    /// A decision that is not what it was: how sure it is now, why, and by what that is known.
+    Doubtful {
+        decision: Box<MemoryRow>,
+        now: f64,
+        why: &'static str,
+        by: String,
+    },
+}
+
+/// One case of a pattern.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// As `nmem show` takes it: `t12`, `m3`.
+    pub id: String,
+    pub unit: Option<i64>,
+    pub at: Millis,
+    /// The error, or the memory's title.
+    pub said: String,
+    /// The memory that says how it was mended.
+    pub mended: Option<String>,
 }

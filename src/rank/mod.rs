@@ -3,10 +3,12 @@
 //! scores are weighed by how sure each route is, added, and kept with the reasons. Values in, values out: `store` finds
 //! what each route leads to, `recall` puts the question.
 
+mod confidence;
 mod contradiction;
 mod route;
 mod terms;
 
+pub use confidence::{Outcome, confidence};
 pub use contradiction::{contradicted, side_by_side};
 pub use route::{Kin, Moment, Reason, Route, Scored, Trace, Weights, alike_by_files, fuse, with_kin};
 pub use terms::{Term, branch_terms, is_topic, terms};

@@ -1,7 +1,10 @@
 //! Use case: choosing from what is known what matters at a moment (DESIGN §5).
 
 mod moments;
+pub mod patterns;
+mod pieces;
 mod ranked;
+pub mod related;
 mod search;
 mod stale;
 mod standing;

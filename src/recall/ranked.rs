@@ -124,7 +124,7 @@ fn moment(store: &Store, asked: &Asked, sessions: &[(i64, Option<String>)]) -> R
 }
 
 /// What is found by words and files.
-fn routes(store: &Store, asked: &Asked, sessions: &[(i64, Option<String>)], effort: Effort) -> Result<Moment> {
+pub(super) fn routes(store: &Store, asked: &Asked, sessions: &[(i64, Option<String>)], effort: Effort) -> Result<Moment> {
     let project = asked.project;
     let written = files_named(asked.request.unwrap_or_default());
     let written = if written.is_empty() { Vec::new() } else { whole_paths(store, &written, sessions)? };
@@ -203,7 +203,7 @@ fn kin(store: &Store, project: i64, scored: &[Scored], places: &HashMap<i64, Uni
     Ok(told.collect())
 }
 
-fn found(store: &Store, places: &HashMap<i64, UnitPlace>, scored: Scored) -> Result<Option<Past>> {
+pub(super) fn found(store: &Store, places: &HashMap<i64, UnitPlace>, scored: Scored) -> Result<Option<Past>> {
     let Some(unit) = store.unit_by_row(scored.unit)? else { return Ok(None) };
     let mut memories = store.memories_of_unit(unit.session, unit.id)?;
     memories.retain(|memory: &MemoryRow| memory.superseded_by.is_none());

@@ -1,5 +1,6 @@
 //! For a session that begins: where work stopped, what was decided and learnt, what was found and changed.
 
+use super::patterns::suggested_at_start;
 use super::ranked::{Asked, ranked};
 use super::stale::stale;
 use crate::model::{Beside, MemoryKind, MemoryRow, Millis, PromptRow, Recalled, SessionRow, SessionTold, State, Turn, UnitTold};
@@ -76,7 +77,8 @@ pub fn at_start(store: &Store, project: i64, here: Here, most: Most, now: Millis
     let stale = root.map(|root| stale(store, (project, root), shown)).transpose()?.unwrap_or_default();
     let beside = Beside { against, stale };
     let why = near.into_iter().map(|past| (past.unit.id, (past.score, past.why))).collect();
-    Ok(Recalled { sessions, settled, beside, observations, pinned, why })
+    let suggestions = suggested_at_start(store, project, &files, &settled)?;
+    Ok(Recalled { sessions, settled, beside, observations, pinned, why, suggestions })
 }
 
 fn told(store: &Store, session: SessionRow, (turns, units): (usize, usize), now: Millis) -> Result<SessionTold> {

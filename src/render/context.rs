@@ -6,10 +6,11 @@
 use super::block::Block;
 use super::clean::{code, quoted};
 use super::memories;
+use super::patterns::{SUGGESTED, suggested};
 use super::session::{brief, conversation, gist, heading, pieces, summary};
 use super::style::Style;
 use super::time;
-use crate::model::{Became, Beside, MemoryRow, Millis, Recalled, SessionTold, State, TokenStats};
+use crate::model::{Became, Beside, MemoryRow, Millis, Recalled, SessionTold, State, Suggestion, TokenStats};
 
 /// Files of one memory of which it is said what has become of them.
 const STALE: usize = 2;
@@ -86,6 +87,7 @@ pub fn for_agent(recalled: &Recalled, budget: usize) -> ForAgent {
     let fresh: Vec<&MemoryRow> = fresh.collect();
     block.section("\nFound and changed, the nearest first:", &fresh, room, |memory| observation(memory, &recalled.beside));
     earlier(&mut block, &recalled.sessions);
+    suggestions(&mut block, &recalled.suggestions);
     block.budget = budget;
     block.tokens.read = (block.text.len() / 4) as i64;
     let line = economics(block.tokens).map(|line| format!("{line}\n")).unwrap_or_default();
@@ -93,6 +95,13 @@ pub fn for_agent(recalled: &Recalled, budget: usize) -> ForAgent {
         "\n{line}More: `nmem show m<number>` for a memory, `u<number>` for a piece of work, `nmem search WORDS` for everything."
     ));
     ForAgent { text: block.text, shown: block.shown, units: block.units, tokens: block.tokens }
+}
+
+fn suggestions(block: &mut Block, all: &[Suggestion]) {
+    for (at, suggestion) in all.iter().enumerate() {
+        let begin = if at == 0 { format!("{SUGGESTED}\n") } else { String::new() };
+        block.push(&format!("{begin}- {}", suggested(suggestion)));
+    }
 }
 
 /// Where work stopped, and what is at work elsewhere.
@@ -212,6 +221,11 @@ pub fn for_person(recalled: &Recalled, now: Millis, style: Style) -> String {
     };
     section("pinned", &recalled.pinned);
     section("decided and learnt", &recalled.settled);
+    if !recalled.suggestions.is_empty() {
+        out += &format!("{}\n", style.strong("suggested by what came before"));
+        recalled.suggestions.iter().for_each(|suggestion| out += &format!("  {}\n", suggested(suggestion)));
+        out += "\n";
+    }
     for told in &recalled.sessions {
         let on = time::day(told.session.started_at);
         if on != day {

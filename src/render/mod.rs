@@ -7,6 +7,7 @@ pub mod hits;
 pub mod memories;
 mod name;
 pub mod past;
+pub mod patterns;
 mod pick;
 mod session;
 pub mod standing;

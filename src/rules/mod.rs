@@ -12,6 +12,8 @@ mod left;
 mod lessons;
 mod own_words;
 mod prose;
+mod recurring;
+mod reverts;
 mod said;
 mod settled;
 mod subject;
@@ -20,8 +22,11 @@ mod symbols;
 mod told;
 mod turns;
 
+pub use failures::{program, reason};
 pub use left::split_left;
 pub use prose::cut;
+pub use recurring::{Recurs, recurring, shape};
+pub use reverts::{Reverted, reverted};
 
 use crate::model::{Domain, Draft, Failing, MemoryKind, PromptRow, UnitStory};
 use told::Told;

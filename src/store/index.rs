@@ -58,10 +58,8 @@ impl Tx<'_> {
         self.unindex(id, INDEXED_MEMORY)?;
         let mut statement = self.tx.prepare_cached(&format!("{MEMORY} WHERE m.id = ?1"))?;
         let mut rows = statement.query([id])?;
-        match rows.next()? {
-            Some(row) => self.index_memory_row(row),
-            None => Ok(()),
-        }
+        rows.next()?.map_or(Ok(()), |row| self.index_memory_row(row))?;
+        self.index_lone(id)
     }
 
     fn index_memory_row(&self, row: &Row) -> Result<()> {
@@ -137,6 +135,7 @@ impl Tx<'_> {
             self.forget_vector(row.get(0)?)?;
             self.unindex(row.get(0)?, INDEXED_MEMORY)?;
             self.index_memory_row(row)?;
+            self.index_lone(row.get(0)?)?;
         }
         Ok(())
     }
@@ -152,7 +151,7 @@ impl Store {
     pub fn unindexed(&self) -> Result<i64> {
         let sql = "SELECT abs((SELECT count(*) FROM prompts WHERE kind <> 'thinking') - (SELECT count(*) FROM text_index_docsize WHERE id % ?1 = ?2))
                         + abs((SELECT count(*) FROM memories) - (SELECT count(*) FROM text_index_docsize WHERE id % ?1 = ?3))
-                        + abs((SELECT count(*) FROM work_units WHERE rules_mark IS NOT NULL) - (SELECT count(*) FROM unit_index_docsize))
+                        + abs((SELECT count(*) FROM work_units WHERE rules_mark IS NOT NULL) - (SELECT count(*) FROM unit_index_docsize WHERE id > 0))
                         + abs((SELECT count(*) FROM tool_uses) - (SELECT count(*) FROM tool_index_docsize))";
         Ok(self.conn.query_row(sql, [INDEXED_KINDS, INDEXED_PROMPT, INDEXED_MEMORY], |row| row.get(0))?)
     }
@@ -237,6 +236,7 @@ impl Tx<'_> {
                 Indexed::Memories => {
                     self.unindex(row.get(0)?, INDEXED_MEMORY)?;
                     self.index_memory_row(row)?;
+                    self.index_lone(row.get(0)?)?;
                 }
                 Indexed::Tools => {
                     self.unindex_tool(row.get(0)?)?;

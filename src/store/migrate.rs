@@ -27,6 +27,8 @@ const MIGRATIONS: &[Migration] = &[
     Migration { sql: include_str!("../../migrations/0007-told.sql"), quick: true },
     // A column more in a strict table has SQLite check all its rows: 0.9 s at 100,000 memories.
     Migration { sql: include_str!("../../migrations/0008-vectors.sql"), quick: false },
+    // An index that reads all memories.
+    Migration { sql: include_str!("../../migrations/0009-knowledge.sql"), quick: false },
 ];
 
 /// Pages below which no migration takes long: 8 MB, some ten thousand tool uses.

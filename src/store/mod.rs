@@ -12,6 +12,7 @@ mod index;
 mod make;
 pub mod memories;
 mod migrate;
+pub mod patterns;
 pub mod projects;
 pub mod recall;
 pub mod search;

@@ -2,18 +2,18 @@
 
 use super::Here;
 use super::request::{Problem, Request};
+use crate::cli::{meaning, show};
 use crate::domains;
 use crate::knowledge::{self, Told};
-use crate::model::{Filter, HitKind, MemoryKind, MemoryRow, Provenance};
+use crate::model::{MemoryRow, Provenance};
+use crate::recall::patterns::Confidence;
+use crate::recall::related::{self, Question, Task};
 use crate::render::memories;
-use crate::store::search::Query;
 use crate::store::{PERSON_WAIT, Store};
 use serde_json::{Map, Value, json};
 
 /// Decisions, and lessons, of one task.
 const PARTS: usize = 100;
-/// A score of search at which a similarity is a half.
-const HALF: f64 = 4.0;
 /// Fields that a task, a decision or a lesson has, and those of the request around it.
 const KNOWN: [&str; 26] = [
     "task",
@@ -73,57 +73,46 @@ pub fn related(here: &Here, request: Request) -> Result<Value, Problem> {
     let kind = request.name(&["task_kind", "kind"])?;
     let nothing = json!({"similarTasks": [], "relevantDecisions": [], "applicableLessons": []});
     let Some(store) = here.store()? else { return Ok(nothing) };
-    let project = here.project(&store, request)?.map(|(project, _)| project);
-    let query = Query::parse(description);
-    let find = |memories: MemoryKind, project: Option<i64>, kind: Option<&str>| -> Result<Vec<(MemoryRow, f64)>, Problem> {
-        let filter = Filter { project, kind_type: kind.map(String::from), memories: vec![memories], ..Filter::default() };
-        let found = store.search(&query, &[HitKind::Memory], &filter, limit)?;
-        let row = |(id, score)| Ok(store.memory_by_row(id)?.map(|memory| (memory, score)));
-        found.into_iter().filter_map(|hit| row((hit.id, hit.score)).transpose()).collect()
-    };
-    let own = |kinds, of| project.map_or(Ok(Vec::new()), |project| find(kinds, Some(project), of));
-    let tasks: Vec<Value> = own(MemoryKind::Task, kind)?.iter().map(|(memory, score)| task_json(memory, *score)).collect();
-    let decisions: Vec<Value> =
-        own(MemoryKind::Decision, None)?.iter().map(|(memory, score)| decision_json(memory, *score)).collect();
-    let mut lessons = own(MemoryKind::Lesson, None)?;
-    for other in find(MemoryKind::Lesson, None, None)? {
-        if lessons.len() < limit && other.0.project_id != project {
-            lessons.push(other);
-        }
-    }
-    let lessons: Vec<Value> =
-        lessons.iter().map(|(memory, score)| lesson_json(memory, *score, memory.project_id != project)).collect();
-    Ok(json!({"similarTasks": tasks, "relevantDecisions": decisions, "applicableLessons": lessons}))
+    let place = here.project(&store, request)?;
+    let (project, repo) = place.map_or((None, None), |(project, name)| (Some(project), Some(name)));
+    let meaning = meaning::of(&here.settings.config, &here.settings.redactor, description, meaning::FOR_A_PERSON);
+    let meaning = meaning.as_ref().map(|(model, vector)| (model.as_str(), vector));
+    let known = related::related(&store, &Question { project, description, kind, meaning, limit })?;
+    let decision = |(memory, near, sure): &(MemoryRow, f64, Confidence)| decision_json(memory, *near, sure);
+    let lesson = |(memory, near): &(MemoryRow, f64)| lesson_json(memory, *near, memory.project_id != project);
+    Ok(json!({
+        "similarTasks": known.tasks.iter().map(|task| task_json(task, repo.as_deref())).collect::<Vec<_>>(),
+        "relevantDecisions": known.decisions.iter().map(decision).collect::<Vec<_>>(),
+        "applicableLessons": known.lessons.iter().map(lesson).collect::<Vec<_>>(),
+    }))
 }
 
-/// From 0 to 1, and the higher the higher the score of the search: a half where a rare word is shared in a title.
-fn similarity(score: f64) -> f64 {
-    let score = score.max(0.0);
-    (score / (score + HALF) * 1000.0).round() / 1000.0
-}
-
-fn task_json(memory: &MemoryRow, score: f64) -> Value {
+fn task_json(task: &Task, repo: Option<&str>) -> Value {
+    let memory = task.memory.as_ref();
+    let unit = task.unit.map(|unit| format!("u{unit}"));
     json!({
-        "id": memory.uuid, "memory": memories::id(memory), "description": memory.text("task_description").unwrap_or(&memory.title),
-        "taskKind": memory.kind_type, "success": memory.content.get("success"), "similarity": similarity(score), "repo": memory.project,
-        "createdAt": memory.created_at,
+        "id": memory.map(|memory| memory.uuid.clone()).or(unit.clone()), "memory": memory.map(memories::id), "unit": unit,
+        "description": task.description, "taskKind": memory.and_then(|memory| memory.kind_type.as_deref()), "success": task.success,
+        "similarity": task.similarity, "repo": repo, "createdAt": task.at,
     })
 }
 
-fn decision_json(memory: &MemoryRow, score: f64) -> Value {
+fn decision_json(memory: &MemoryRow, similarity: f64, sure: &Confidence) -> Value {
     json!({
         "id": memory.uuid, "memory": memories::id(memory), "decisionType": memory.kind_type,
-        "chosenOption": memory.text("chosen").unwrap_or(&memory.title), "alternatives": memory.list("alternatives"),
-        "reasoning": memory.text("reasoning").unwrap_or_default(), "confidence": memory.content.get("confidence"),
-        "similarity": similarity(score), "repo": memory.project, "provenance": memory.provenance,
+        "chosenOption": memory.text("chosen").unwrap_or(&memory.title),
+        "alternatives": if memory.list("alternatives").is_empty() { memory.list("options") } else { memory.list("alternatives") },
+        "reasoning": memory.text("reasoning").or(memory.text("rationale")).or(memory.text("reason")).unwrap_or_default(),
+        "confidence": sure.now, "confidenceSaid": sure.said, "evidence": show::evidence(sure),
+        "similarity": similarity, "repo": memory.project, "provenance": memory.provenance,
     })
 }
 
-fn lesson_json(memory: &MemoryRow, score: f64, of_another: bool) -> Value {
+fn lesson_json(memory: &MemoryRow, similarity: f64, of_another: bool) -> Value {
     json!({
         "id": memory.uuid, "memory": memories::id(memory), "title": memory.title,
         "description": memory.text("description").unwrap_or(&memory.title), "lessonType": memory.kind_type, "tags": memory.list("tags"),
-        "similarity": similarity(score), "repo": memory.project, "crossRepo": of_another, "provenance": memory.provenance,
+        "similarity": similarity, "repo": memory.project, "crossRepo": of_another, "provenance": memory.provenance,
     })
 }
 

@@ -6,7 +6,7 @@ use crate::cli::{context, show};
 use crate::model::{Filter, Found, Hit, HitKind, MemoryKind};
 use crate::recall;
 use crate::render::context::for_agent;
-use crate::render::{hits, memories, time};
+use crate::render::{hits, memories, patterns, time};
 use crate::store::search::Query;
 use serde_json::{Value, json};
 
@@ -32,6 +32,7 @@ pub fn context(here: &Here, request: Request) -> Result<Value, Problem> {
     Ok(json!({
         "project": name, "observations": observations, "summaries": summed_up.iter().map(memories::json).collect::<Vec<_>>(),
         "tokenStats": context::token_stats(given.tokens), "text": given.text,
+        "suggestions": recalled.suggestions.iter().map(patterns::suggestion_json).collect::<Vec<_>>(),
     }))
 }
 

@@ -57,6 +57,14 @@ impl Store {
         self.memories(&sql, &[&prefix.to_lowercase()])
     }
 
+    /// Decisions and lessons that belong to a task and still hold.
+    pub fn memories_of_task(&self, task: &str) -> Result<Vec<MemoryRow>> {
+        let sql = format!(
+            "{MEMORY} WHERE m.content ->> '$.task' = ?1 AND m.kind IN ('decision', 'lesson') AND m.superseded_by IS NULL ORDER BY m.id"
+        );
+        self.memories(&sql, &[&task])
+    }
+
     /// The memories of a unit, in the order of what they tell of.
     pub fn memories_of_unit(&self, session: i64, unit: i64) -> Result<Vec<MemoryRow>> {
         let sql = format!("{MEMORY} WHERE m.session_id = ?1 AND m.work_unit_id = ?2 ORDER BY m.created_at, m.id");

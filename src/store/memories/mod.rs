@@ -4,22 +4,23 @@
 //! files are hashed or a model is asked. A process that is killed loses its lease with time.
 
 mod due;
+mod entity;
 mod list;
 mod model;
 mod retention;
 mod story;
 
 pub use due::DueUnit;
+pub use entity::Recorded;
 pub use model::{Begun, Call, Due, Replacing};
 pub(in crate::store) use story::story_of;
 
 use super::index::INDEXED_MEMORY;
 use super::{Store, Tx};
-use crate::error::Failure;
 use crate::model::{Draft, Going, MemoryFile, Millis, Reach, Source, UnitStory};
 use crate::redact::Clean;
 use anyhow::Result;
-use rusqlite::{OptionalExtension, Row, named_params, params};
+use rusqlite::{Row, named_params, params};
 use std::collections::{HashMap, HashSet};
 
 /// How long a unit stays with a process that doesn't come back.
@@ -45,15 +46,6 @@ pub struct Home<'a> {
     pub session: Option<i64>,
     pub unit: Option<i64>,
     pub platform: Option<&'a str>,
-}
-
-/// An entity that was stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recorded {
-    pub id: i64,
-    pub uuid: String,
-    /// It stands in the place of one of the same uuid.
-    pub replaced: bool,
 }
 
 /// A memory of a rule as it stands.
@@ -179,32 +171,6 @@ impl Tx<'_> {
         self.index_memory_again(id)
     }
 
-    /// Stores what a program records, in the place of what it recorded under the same uuid before.
-    ///
-    /// # Errors
-    /// The uuid is that of a memory which somebody else made, or which a person has changed.
-    pub fn record_entity(&self, uuid: Option<&str>, draft: &Clean<Draft>, home: Home, made_by: &str) -> Result<Recorded> {
-        let sql = "SELECT id, made_by = ?2 AND NOT by_hand AND project_id IS ?3 AND kind = ?4 FROM memories WHERE uuid = ?1";
-        let values = params![uuid, made_by, home.project, draft.kind.name()];
-        let known: Option<(i64, bool)> =
-            self.tx.prepare_cached(sql)?.query_row(values, |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-        let (id, replaced) = match known {
-            Some((id, false)) => {
-                let what = format!("the id is that of m{id}, which is not this program's to replace");
-                return Err(Failure::usage(what, "leave `id` out, or give another").into());
-            }
-            Some((id, true)) => {
-                self.rewrite_memory(id, draft, home, made_by)?;
-                (id, true)
-            }
-            None => (self.insert_memory(draft, home, made_by)?, false),
-        };
-        if let (Some(uuid), false) = (uuid, replaced) {
-            self.tx.prepare_cached("UPDATE memories SET uuid = ?2 WHERE id = ?1")?.execute(params![id, uuid])?;
-        }
-        Ok(Recorded { id, uuid: self.uuid_of(id)?, replaced })
-    }
-
     /// Stores a memory; returns its row.
     pub fn insert_memory(&self, draft: &Draft, home: Home, made_by: &str) -> Result<i64> {
         let sql = "INSERT INTO memories(uuid, kind, type, title, subtitle, body, content, project_id, session_id, work_unit_id,
@@ -257,6 +223,8 @@ impl Tx<'_> {
     /// Takes a memory out, with all that belongs to it.
     pub(in crate::store) fn delete_memory(&self, id: i64) -> Result<()> {
         self.forget_vector(id)?;
+        let task = self.task_of(id)?;
+        self.unindex_unit(-id)?;
         self.unindex(id, INDEXED_MEMORY)?;
         for sql in [
             "DELETE FROM memory_files WHERE memory_id = ?1",
@@ -266,7 +234,8 @@ impl Tx<'_> {
         ] {
             self.tx.prepare_cached(sql)?.execute([id])?;
         }
-        Ok(())
+        // A task is found by what belongs to it.
+        task.map_or(Ok(()), |task| self.index_lone(task))
     }
 
     /// Writes a memory as a person wants it; nobody else touches it again.
@@ -283,7 +252,8 @@ impl Tx<'_> {
     pub fn belongs_to_task(&self, id: i64, task: &str) -> Result<()> {
         let sql = "UPDATE memories SET content = json_set(content, '$.task', ?2) WHERE id = ?1";
         self.tx.prepare_cached(sql)?.execute(params![id, task])?;
-        Ok(())
+        self.unindex_unit(-id)?;
+        self.index_lone(id)
     }
 
     /// A memory's uuid.

@@ -59,8 +59,8 @@ const MEMORIES: Sql = Sql {
 /// Units hold many words, and so score high: what was drawn from them comes before them.
 const UNITS: Sql = Sql {
     count: "SELECT count(*) FROM (SELECT 1 FROM unit_index WHERE unit_index MATCH ?1 LIMIT ?2)",
-    ranked: "SELECT rowid, -0.6 * bm25(unit_index, 1.0, 0.0, 0.0) FROM unit_index WHERE unit_index MATCH ?1 ORDER BY 2 DESC LIMIT ?2",
-    latest: "SELECT rowid, 0.0 FROM unit_index WHERE unit_index MATCH ?1 ORDER BY rowid DESC LIMIT ?2",
+    ranked: "SELECT rowid, -0.6 * bm25(unit_index, 1.0, 0.0, 0.0) FROM unit_index WHERE unit_index MATCH ?1 AND rowid > 0 ORDER BY 2 DESC LIMIT ?2",
+    latest: "SELECT rowid, 0.0 FROM unit_index WHERE unit_index MATCH ?1 AND rowid > 0 ORDER BY rowid DESC LIMIT ?2",
     newest: Newest::OfSession("SELECT id, 0.0 FROM work_units WHERE session_id = ?1 ORDER BY id DESC LIMIT ?2"),
     load: "SELECT u.id, u.outcome, coalesce(u.intent, 'work without a prompt'),
              coalesce((SELECT group_concat(value, char(10)) FROM memories m, json_tree(m.content) WHERE m.session_id = u.session_id AND m.work_unit_id = u.id

@@ -1,0 +1,104 @@
+//! What could recur, and what took commits back: read for `nmem patterns` and for how sure a decision is.
+
+use super::Store;
+use super::history::{TOOL_USE, tool_use};
+use super::index::scope;
+use crate::model::ToolUseRow;
+use anyhow::Result;
+use rusqlite::{OptionalExtension, params};
+
+/// Memories of any kind among which one is looked for.
+const AMONG: usize = 20;
+
+/// A memory of something that was mended, or a lesson with its tags, on which files or tags it is.
+#[derive(Clone, Debug)]
+pub struct Noted {
+    pub memory: i64,
+    pub unit: Option<i64>,
+    pub at: i64,
+    pub title: String,
+    /// A changed file, or a tag.
+    pub on: String,
+}
+
+impl Store {
+    /// Commands that failed in a project, the newest sessions first, with the pieces of work that they are of.
+    pub fn failed_commands(&self, project: i64, limit: usize) -> Result<Vec<(ToolUseRow, Option<i64>)>> {
+        let columns = TOOL_USE.replace(" FROM tool_uses", ", (SELECT work_unit_id FROM steps WHERE id = step_id) FROM tool_uses");
+        let sql = format!("{columns} WHERE session_id = ?1 AND kind = 'command' AND succeeded = 0 ORDER BY seq DESC LIMIT ?2");
+        let mut failed = self.conn.prepare_cached(&sql)?;
+        let sessions = "SELECT id FROM sessions WHERE project_id = ?1 AND failures > 0 ORDER BY active_at DESC";
+        let mut sessions = self.conn.prepare_cached(sessions)?;
+        let mut sessions = sessions.query([project])?;
+        let mut found = Vec::new();
+        while let (Some(session), true) = (sessions.next()?, found.len() < limit) {
+            let values = params![session.get::<_, i64>(0)?, (limit - found.len()) as i64];
+            let row = |row: &rusqlite::Row| Ok((tool_use(row)?, row.get(15)?));
+            for one in failed.query_map(values, row)? {
+                found.push(one?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Observations of a type on the files that they changed, the newest first.
+    pub fn mended_files(&self, project: i64, kind_type: &str, limit: usize) -> Result<Vec<Noted>> {
+        self.noted(
+            "SELECT m.id, m.work_unit_id, m.created_at, m.title, f.path FROM (SELECT * FROM memories WHERE project_id = ?1 ORDER BY created_at DESC LIMIT ?4) m
+               JOIN memory_files f ON f.memory_id = m.id AND f.modified
+             WHERE m.kind = 'observation' AND m.type = ?2 AND m.superseded_by IS NULL ORDER BY m.created_at DESC LIMIT ?3",
+            (project, kind_type, limit),
+        )
+    }
+
+    /// The same of one file.
+    pub fn mended_file(&self, project: i64, kind_type: &str, path: &str, limit: usize) -> Result<Vec<Noted>> {
+        let sql = "SELECT m.id, m.work_unit_id, m.created_at, m.title, f.path FROM memory_files f JOIN memories m ON m.id = f.memory_id
+                   WHERE f.path = ?4 AND f.modified AND m.project_id = ?1 AND m.kind = 'observation' AND m.type = ?2 AND m.superseded_by IS NULL
+                   ORDER BY f.memory_id DESC LIMIT ?3";
+        let values = params![project, kind_type, limit as i64, path];
+        Ok(self.conn.prepare_cached(sql)?.query_map(values, noted)?.collect::<Result<_, _>>()?)
+    }
+
+    /// Lessons by their tags, the newest first.
+    pub fn tagged_lessons(&self, project: i64, limit: usize) -> Result<Vec<Noted>> {
+        self.noted(
+            "SELECT m.id, m.work_unit_id, m.created_at, m.title, lower(t.value) FROM (SELECT * FROM memories WHERE project_id = ?1 ORDER BY created_at DESC LIMIT ?4) m, json_each(m.content, '$.tags') t
+             WHERE m.kind = ?2 AND m.superseded_by IS NULL AND t.type = 'text' ORDER BY m.created_at DESC LIMIT ?3",
+            (project, "lesson", limit),
+        )
+    }
+
+    fn noted(&self, sql: &str, (project, what, limit): (i64, &str, usize)) -> Result<Vec<Noted>> {
+        let values = params![project, what, limit as i64, (limit * AMONG) as i64];
+        Ok(self.conn.prepare_cached(sql)?.query_map(values, noted)?.collect::<Result<_, _>>()?)
+    }
+
+    /// Commands of a project that speak of taking something back and went through, the newest first: row, session, place in
+    /// the session, text.
+    pub fn reverting(&self, project: i64, limit: usize) -> Result<Vec<(i64, i64, i64, String)>> {
+        let sql = "SELECT rowid FROM tool_index WHERE tool_index MATCH ?1 ORDER BY rowid DESC LIMIT ?2";
+        let expression = format!("command : (\"revert\" OR \"reverts\") AND scope : {}", scope(Some(project)));
+        let mut ids = self.conn.prepare_cached(sql)?;
+        let ids: Vec<i64> = ids.query_map(params![expression, limit as i64], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        let sql = "SELECT id, session_id, seq, content FROM tool_uses WHERE id = ?1 AND succeeded AND content IS NOT NULL";
+        let mut command = self.conn.prepare_cached(sql)?;
+        let mut found = Vec::new();
+        for id in ids {
+            let row = |row: &rusqlite::Row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+            found.extend(command.query_row([id], row).optional()?);
+        }
+        Ok(found)
+    }
+
+    /// The last commit that a session made before a place in it: its id and its subject.
+    pub fn commit_before(&self, session: i64, seq: i64) -> Result<Option<(Option<String>, Option<String>)>> {
+        let sql = "SELECT metadata -> 'commit' ->> 'sha', metadata -> 'commit' ->> 'subject' FROM tool_uses
+                   WHERE session_id = ?1 AND seq < ?2 AND command_kind = 'commit' AND metadata -> 'commit' IS NOT NULL ORDER BY seq DESC LIMIT 1";
+        Ok(self.conn.prepare_cached(sql)?.query_row([session, seq], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
+    }
+}
+
+fn noted(row: &rusqlite::Row) -> rusqlite::Result<Noted> {
+    Ok(Noted { memory: row.get(0)?, unit: row.get(1)?, at: row.get(2)?, title: row.get(3)?, on: row.get(4)? })
+}
