@@ -9,9 +9,10 @@
 //!   [`observer`], [`rank`], [`render`]
 //! * the gate to files: [`files`]
 //! * edges, one outside thing each: [`config`], [`project`], [`platforms`], [`store`], [`domains`], [`llm`], [`log`]
-//! * use cases: [`record`], [`mod@distil`], [`knowledge`], [`recall`], [`mod@forget`], [`doctor`], [`replay`]
+//! * use cases: [`record`], [`mod@distil`], [`knowledge`], [`recall`], [`mod@forget`], [`archive`], [`doctor`], [`replay`]
 //! * surface: [`cli`]
 
+pub mod archive;
 pub mod cli;
 pub mod command_kind;
 pub mod config;

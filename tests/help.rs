@@ -35,6 +35,9 @@ fn the_help_of_every_command() {
       unpin      No longer tell every session of a memory
       supersede  Say that one memory no longer holds, and which one does instead
       forget     Forget for good: by id, session, project, time or text
+      export     Write everything that is stored as JSON Lines: a copy to keep, or to take to another
+                 machine
+      restore    Read an export back: all of it or nothing
       distil     Ask a model now about all that waits for one
       domain     What kind of work a project is: list, show, set, check
       project    Which folders are one project: list, rename, merge, split
@@ -415,6 +418,48 @@ fn the_help_of_every_command() {
     from the
     database, its indexes and its log, from waiting and rejected events, and from broken databases that
     were set aside.
+    [exit 0]
+
+    $ nmem export --help
+    Write everything that is stored as JSON Lines: a copy to keep, or to take to another machine
+
+    Usage: nmem export [OPTIONS] [FILE]
+
+    Arguments:
+      [FILE]  The file to write [default: stdout]
+
+    Options:
+          --project <DIR>  Only the project of this folder [default: everything]
+          --force          Write over a file that is there
+      -h, --help           Print help
+
+    Example: nmem export memory.jsonl
+             nmem export --project . | gzip > project.jsonl.gz
+
+    A line is a row; memories are entities of the RAD protocol. Nobody else may read the file. Hooks go
+    on beside it.
+    [exit 0]
+
+    $ nmem restore --help
+    Read an export back: all of it or nothing
+
+    Usage: nmem restore [OPTIONS] <FILE>
+
+    Arguments:
+      <FILE>  The file to read; - for stdin
+
+    Options:
+          --dry-run  Only say what would come of it
+          --json     Print one JSON object
+      -h, --help     Print help
+
+    Example: nmem restore memory.jsonl
+             gunzip -c project.jsonl.gz | nmem restore -
+
+    What stands here already is left as it is: sessions by their agents' ids, memories by their uuids.
+    Restore only what you
+    exported yourself: memories in it are told to your agents. Hooks that come meanwhile wait in the
+    spool.
     [exit 0]
 
     $ nmem distil --help

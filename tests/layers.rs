@@ -16,7 +16,7 @@ const LEVELS: &[&[&str]] = &[
     // edges: one outside thing each
     &["config", "project", "platforms", "store", "domains", "llm", "log"],
     // use cases
-    &["record", "distil", "knowledge", "recall", "replay", "forget", "doctor"],
+    &["record", "distil", "knowledge", "recall", "replay", "forget", "archive", "doctor"],
     // surface
     &["cli", "lib", "main"],
 ];

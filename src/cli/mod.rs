@@ -3,6 +3,7 @@
 //! Hook commands don't go through clap, which costs 0.2 of an empty process; and a clap error exits with 2, which blocks
 //! an agent (ADR/0006).
 
+mod archive;
 mod context;
 mod demo;
 mod distil;
@@ -74,6 +75,8 @@ enum Command {
     Unpin(memory::PinArguments),
     Supersede(memory::SupersedeArguments),
     Forget(forget::Arguments),
+    Export(archive::ExportArguments),
+    Restore(archive::RestoreArguments),
     Distil(distil::Arguments),
     Domain(domain::Arguments),
     Project(project::Arguments),
@@ -136,6 +139,8 @@ fn run(command: Command) -> Result<()> {
         Command::Pin(args) => memory::pin(&args, true),
         Command::Unpin(args) => memory::pin(&args, false),
         Command::Supersede(args) => memory::supersede(&args),
+        Command::Export(args) => archive::export(&args),
+        Command::Restore(args) => archive::restore(&args),
         Command::Distil(args) => distil::run(&args),
         Command::Domain(args) => domain::run(&args),
         Command::Forget(args) => forget::run(&args),

@@ -161,7 +161,7 @@ impl Texts for Draft {
 }
 
 /// Visits a field's texts; each behind its field's name too, since that may tell what it is: `"password": "…"`.
-fn each_string(name: &str, value: &mut Value, limit: Limit, visit: &mut dyn FnMut(&mut String, Limit)) {
+pub(super) fn each_string(name: &str, value: &mut Value, limit: Limit, visit: &mut dyn FnMut(&mut String, Limit)) {
     match value {
         Value::String(text) => {
             visit(text, limit);

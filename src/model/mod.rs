@@ -3,6 +3,7 @@
 //! Nothing here decides, reads or writes. An [`Event`] is what happened in an agent; an adapter makes it, `redact` turns it
 //! into `Clean<Event>`, and only that is stored. A row is what comes back out.
 
+mod archive;
 mod domain;
 mod event;
 mod llm;
@@ -13,6 +14,7 @@ mod texts;
 mod unit;
 mod vector;
 
+pub use archive::*;
 pub use domain::*;
 pub use event::*;
 pub use llm::*;

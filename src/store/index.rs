@@ -217,6 +217,16 @@ impl Indexed {
 }
 
 impl Tx<'_> {
+    /// Puts all rows behind some ids into the indexes: of prompts, memories, tool uses, units.
+    pub(super) fn index_behind(&self, [prompts, memories, tools, units]: [i64; 4]) -> Result<()> {
+        for (table, from) in
+            [(Indexed::Prompts, prompts), (Indexed::Memories, memories), (Indexed::Tools, tools), (Indexed::Units, units)]
+        {
+            self.index_stretch(table, from, i64::MAX)?;
+        }
+        Ok(())
+    }
+
     fn index_stretch(&self, table: Indexed, from: i64, to: i64) -> Result<()> {
         let sql = match table {
             Indexed::Prompts => format!("{PROMPT} AND p.id > ?1 AND p.id <= ?2"),

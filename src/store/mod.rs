@@ -4,6 +4,7 @@
 //! 1 MiB by checkpoints of our own: SQLite's automatic ones are forgotten by a process that exits. `synchronous` is
 //! NORMAL: `kill -9` loses nothing, a power cut may lose the last commits but never the file.
 
+pub mod archive;
 mod domains;
 pub mod events;
 pub mod forget;

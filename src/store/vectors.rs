@@ -125,7 +125,7 @@ impl Store {
 
 impl Tx<'_> {
     /// Puts vectors into the last block of their kind while it has room, then into new ones.
-    fn pack(&self, project: i64, model: &str, mut new: &[(i64, &Vector)]) -> Result<()> {
+    pub(super) fn pack(&self, project: i64, model: &str, mut new: &[(i64, &Vector)]) -> Result<()> {
         while let Some((_, first)) = new.first() {
             let length = first.numbers.len() as i64;
             let sql = "SELECT id, memories, data FROM vectors WHERE project_id = ?1 AND model = ?2 AND length = ?3 AND length(memories) < ?4 ORDER BY id DESC LIMIT 1";

@@ -1,0 +1,130 @@
+//! Use case: all that is stored as JSON Lines, and back (ADR/0038).
+
+use crate::error::Failure;
+use crate::model::{ARCHIVE, Millis, Row, Table};
+use crate::redact::Redactor;
+use crate::store::Store;
+use crate::store::archive::{Restored, Restoring};
+use anyhow::{Context, Result};
+use serde_json::{Map, Value, json};
+use std::io::{BufRead, Read, Write};
+
+/// Bytes of one line.
+const LINE: u64 = 64 << 20;
+/// Rows after which it is said how far it is.
+const OFTEN: usize = 1000;
+
+/// Writes every row, of a project or of all; returns how many.
+pub fn export(
+    store: &Store,
+    (project, name): (Option<i64>, Option<&str>),
+    now: Millis,
+    out: &mut dyn Write,
+    progress: &mut dyn FnMut(usize),
+) -> Result<usize> {
+    writeln!(out, "{}", json!({"nmem_export": ARCHIVE, "at": now, "project": name}))?;
+    let mut count = 0;
+    store.each_row(project, &mut |row| {
+        let mut values = row.values;
+        if row.table != Table::Memories {
+            values.insert("table".into(), row.table.name().into());
+        }
+        serde_json::to_writer(&mut *out, &values)?;
+        out.write_all(b"\n")?;
+        count += 1;
+        if count % OFTEN == 0 {
+            progress(count);
+        }
+        Ok(())
+    })?;
+    out.flush()?;
+    Ok(count)
+}
+
+/// Says that a restore went through and is not to be kept.
+#[derive(Debug)]
+struct OnlyTried(Restored);
+
+impl std::fmt::Display for OnlyTried {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "only tried")
+    }
+}
+
+impl std::error::Error for OnlyTried {}
+
+/// Reads rows back, all of them or none; of a dry run nothing stays.
+///
+/// # Errors
+/// A [`Failure`] that names the line that is wrong.
+pub fn restore(
+    store: &mut Store,
+    redactor: &Redactor,
+    input: &mut dyn BufRead,
+    dry_run: bool,
+    progress: &mut dyn FnMut(usize),
+) -> Result<Restored> {
+    header(input)?;
+    let done = store.write(|tx| {
+        let mut restoring = Restoring::begin(tx)?;
+        let mut at = 1;
+        while let Some(values) = next(input, at + 1)? {
+            at += 1;
+            let row = redactor.clean(row(values).map_err(|error| placed(error, at))?);
+            restoring.take(&row).map_err(|error| placed(error, at))?;
+            if at % OFTEN == 0 {
+                progress(at);
+            }
+        }
+        progress(at);
+        let restored = restoring.finish()?;
+        if dry_run { Err(OnlyTried(restored).into()) } else { Ok(restored) }
+    });
+    match done {
+        Err(error) => error.downcast::<OnlyTried>().map(|tried| tried.0),
+        done => done,
+    }
+}
+
+fn header(input: &mut dyn BufRead) -> Result<()> {
+    let hint = "give a file that `nmem export` wrote";
+    let first = next(input, 1)?.unwrap_or_default();
+    match first.get("nmem_export").and_then(Value::as_i64) {
+        Some(ARCHIVE) => Ok(()),
+        Some(later) if later > ARCHIVE => {
+            let what = format!("the file was written by a newer nmem (version {later} of its format; this one reads {ARCHIVE})");
+            Err(Failure::new(what, "restore it with that nmem").into())
+        }
+        _ => Err(Failure::new("that is no export of nmem", hint).into()),
+    }
+}
+
+fn next(input: &mut dyn BufRead, at: usize) -> Result<Option<Map<String, Value>>> {
+    let mut line = Vec::new();
+    if input.take(LINE + 1).read_until(b'\n', &mut line).context("cannot read the file")? == 0 {
+        return Ok(None);
+    }
+    match serde_json::from_slice(&line) {
+        Ok(Value::Object(values)) if line.last() == Some(&b'\n') => Ok(Some(values)),
+        _ => {
+            let what = format!("line {at} is cut off, or no JSON object");
+            Err(Failure::new(what, "the file is not whole; nothing was restored").into())
+        }
+    }
+}
+
+fn row(mut values: Map<String, Value>) -> Result<Row> {
+    let table = match values.remove("table") {
+        Some(name) => name.as_str().and_then(Table::from_name).filter(|table| *table != Table::Memories),
+        None => values.contains_key("entity_type").then_some(Table::Memories),
+    };
+    let table = table.ok_or_else(|| Failure::new("it is no row of an export", "nothing was restored"))?;
+    Ok(Row { table, values })
+}
+
+fn placed(error: anyhow::Error, at: usize) -> anyhow::Error {
+    match error.downcast::<Failure>() {
+        Ok(failure) => Failure { what: format!("line {at}: {}", failure.what), ..failure }.into(),
+        Err(error) => error.context(format!("line {at}")),
+    }
+}
