@@ -183,3 +183,32 @@ fn names_are_given_by_hand_and_mistakes_are_told() {
     assert_eq!((list["name"].as_str(), list["sessions"].as_i64()), (Some("shop"), Some(2)));
     assert_eq!(list["keys"], json!(["repo:example.org/dev/project"]));
 }
+
+/// Found in the repository itself at a session's end, once a day.
+#[test]
+fn what_a_repository_is_is_found_in_itself() {
+    let mut world = World::new();
+    world.set("NMEM_NOW", "1795165200000");
+    made_here(&world, "shop", 'd');
+    world.write("shop/package.json", "{\"dependencies\": {\"next\": \"15\", \"react\": \"19\"}}");
+    world.write("shop/src/a.tsx", "");
+    let end = |world: &World, session: &str| {
+        work(world, "shop", session);
+        let request = json!({"agent_session_id": session, "cwd": world.folder.join("shop")});
+        assert_eq!(world.feed(&["rad", "sessions/complete"], request.to_string().as_bytes()).json()["status"], "completed");
+        world.nmem(&["project", "list", "--json"]).json()["about"].clone()
+    };
+    let found = json!({"type": "web application", "languages": ["TypeScript"], "frameworks": ["Next.js", "React"], "last_indexed": 1_795_165_200_000_i64});
+    assert_eq!(end(&world, "s-one"), found);
+    assert!(world.nmem(&["project", "list"]).stdout.contains("web application in TypeScript with Next.js, React"));
+    world.write("shop/package.json", "{}");
+    assert_eq!(end(&world, "s-two"), found, "it is looked at once a day");
+    world.set("NMEM_NOW", "1795265200000");
+    assert_eq!(end(&world, "s-three")["frameworks"], json!([]));
+    let related = json!({"taskDescription": "x", "repoId": "shop"}).to_string();
+    let told = world.feed(&["rad", "knowledge/related"], related.as_bytes()).json();
+    assert_eq!(
+        (told["repo"]["mainLanguages"][0].as_str(), told["repo"]["projectType"].as_str()),
+        (Some("TypeScript"), Some("library"))
+    );
+}

@@ -79,22 +79,32 @@ fn list(json: bool) -> Result<()> {
         let keys = store.project_keys(project.id)?;
         let text = if json {
             json!({"id": project.id, "name": project.name, "root": project.root, "repo_url": project.repo_url, "keys": keys,
+                "about": project.about.as_ref().map(|(about, at)| json!({"type": about.project_type, "languages": about.languages, "frameworks": about.frameworks, "last_indexed": at})),
                 "sessions": sessions, "last_at": last, "created_at": project.created_at})
             .to_string()
         } else {
             let when = last.map_or_else(|| "never".to_string(), |at| time::ago(at, now));
             let known = project.repo_url.clone().unwrap_or_else(|| project.root.clone());
-            let count = count(sessions, "session", "sessions");
+            let (count, what) = (count(sessions, "session", "sessions"), what_it_is(&project));
             format!(
                 "{:>4}  {}  {}",
                 project.id,
                 style.strong(&line(&project.name, 60)),
-                style.faint(&line(&format!("{count}, last {when}  {known}"), 160))
+                style.faint(&line(&format!("{count}, last {when}{what}  {known}"), 160))
             )
         };
         output::say(&text)?;
     }
     Ok(())
+}
+
+/// What a project is: `, library in Rust, with Tokio`.
+fn what_it_is(project: &ProjectRow) -> String {
+    let Some((about, _)) = &project.about else { return String::new() };
+    let written = Some(about.languages.join(", ")).filter(|names| !names.is_empty()).map(|names| format!("in {names}"));
+    let with = Some(about.frameworks.join(", ")).filter(|names| !names.is_empty()).map(|names| format!("with {names}"));
+    let words: Vec<String> = about.project_type.clone().into_iter().chain(written).chain(with).collect();
+    if words.is_empty() { String::new() } else { format!(", {}", words.join(" ")) }
 }
 
 fn rename(name: &str, project: &ProjectArgument) -> Result<()> {

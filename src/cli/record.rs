@@ -10,7 +10,7 @@ use crate::distil::Distiller;
 use crate::model::{Event, Happening, LogLevel, Millis, Moment, Platform};
 use crate::platforms::intake::{self, Intake};
 use crate::platforms::{self, Answer, Surroundings};
-use crate::project;
+use crate::project::{self, about::about};
 use crate::record::Recorder;
 use crate::redact::Clean;
 use crate::store::{self, Store, spool};
@@ -174,8 +174,24 @@ fn draw_memories(recorder: &Recorder, store: &mut Store, event: &Event, now: Mil
     if ends {
         if let Happening::SessionEnded { .. } = event.what {
             trim(recorder.config, store, now);
+            look_at_repository(store, event, now);
         }
         store.settle_all();
+    }
+}
+
+/// Once a day it is looked at what a project's repository is.
+fn look_at_repository(store: &mut Store, event: &Event, now: Millis) {
+    let mut look = || -> Result<()> {
+        let Some(project) = store.project_of(event.platform, &event.session)? else { return Ok(()) };
+        if project.about.as_ref().is_some_and(|(_, at)| now - at < DAY) {
+            return Ok(());
+        }
+        let root = Path::new(&project.root);
+        if root.is_dir() { store.set_about(project.id, &about(root), now) } else { Ok(()) }
+    };
+    if let Err(error) = look() {
+        log_error(&format!("what the repository is was not kept: {error:#}"));
     }
 }
 

@@ -277,6 +277,9 @@ pub struct Metadata {
     /// The subagent in which the call was made; `None` in the main thread.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
+    /// What else a program said of it, by names of its own.
+    #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
+    pub extra: serde_json::Map<String, serde_json::Value>,
 }
 
 /// A git commit that a command made.

@@ -1,6 +1,18 @@
 //! What comes back out of the store.
 
 use super::{Client, MemoryKind, MemoryRow, Millis, Task, UnitRow};
+use serde::{Deserialize, Serialize};
+
+/// What a repository is, as far as it says so itself (`repo_metadata` of the RAD memory specification).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct About {
+    /// `workspace`, `web application`, `application`, `library`, `documents`
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub project_type: Option<String>,
+    /// The most used first.
+    pub languages: Vec<String>,
+    pub frameworks: Vec<String>,
+}
 
 /// A project as it is stored.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,6 +23,8 @@ pub struct ProjectRow {
     /// The worktree in which it was last seen.
     pub root: String,
     pub created_at: Millis,
+    /// What it is, and when that was looked at.
+    pub about: Option<(About, Millis)>,
 }
 
 /// A session as it is stored.

@@ -1,5 +1,6 @@
 //! Which texts an event carries, and how many bytes of each are kept.
 
+use super::memory::each_string;
 use super::{Event, GitState, Happening, ProjectId, TaskChange, ToolUse, TurnUsage};
 
 /// How many bytes of a text are kept. Head and tail are kept, the middle goes: a failure's reason stands at the end.
@@ -114,6 +115,7 @@ impl Texts for ToolUse {
                 (&mut meta.agent_id, ID),
             ],
         );
+        meta.extra.iter_mut().for_each(|(name, value)| each_string(name, value, EXCERPT, visit));
         if let Some(commit) = &mut meta.commit {
             each(visit, &mut [(&mut commit.sha, NAME), (&mut commit.subject, SUBJECT)]);
         }

@@ -4,6 +4,7 @@
 //! common `.git` folder, else the folder itself: worktrees and clones of one repository are one project. The home folder
 //! and `/` never are one.
 
+pub mod about;
 pub mod client;
 pub mod git;
 

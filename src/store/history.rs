@@ -91,17 +91,7 @@ impl Store {
     /// The project of a session.
     pub fn project_of(&self, platform: Platform, session: &str) -> Result<Option<ProjectRow>> {
         let project = known_session(&self.conn, platform, session)?.and_then(|session| session.project);
-        let sql = "SELECT id, name, repo_url, root, created_at FROM projects WHERE id = ?1";
-        let row = |row: &Row| {
-            Ok(ProjectRow {
-                id: row.get(0)?,
-                name: row.get(1)?,
-                repo_url: row.get(2)?,
-                root: row.get(3)?,
-                created_at: row.get(4)?,
-            })
-        };
-        Ok(self.conn.prepare_cached(sql)?.query_row([project], row).optional()?)
+        project.map_or(Ok(None), |project| self.project_by_row(project))
     }
 
     /// Returns the last sessions of a project that hold something, newest first.

@@ -1,15 +1,24 @@
 //! Which project a session belongs to: found by any of its keys, made where none is known, and mended by hand.
 
 use super::{Store, Tx};
-use crate::model::{Millis, ProjectId, ProjectRow};
+use crate::model::{About, Millis, ProjectId, ProjectRow};
 use crate::redact::Clean;
 use anyhow::Result;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-const PROJECT: &str = "SELECT id, name, repo_url, root, created_at FROM projects";
+const PROJECT: &str = "SELECT id, name, repo_url, root, created_at, about FROM projects";
 
 fn project(row: &Row) -> rusqlite::Result<ProjectRow> {
-    Ok(ProjectRow { id: row.get(0)?, name: row.get(1)?, repo_url: row.get(2)?, root: row.get(3)?, created_at: row.get(4)? })
+    let told: Option<serde_json::Value> = row.get::<_, Option<String>>(5)?.and_then(|json| serde_json::from_str(&json).ok());
+    let about = told.and_then(|told| Some((serde_json::from_value(told.clone()).ok()?, told["looked_at"].as_i64()?)));
+    Ok(ProjectRow {
+        id: row.get(0)?,
+        name: row.get(1)?,
+        repo_url: row.get(2)?,
+        root: row.get(3)?,
+        created_at: row.get(4)?,
+        about,
+    })
 }
 
 /// The project that a folder's identity leads to: the innermost part that was split off, else its surest key.
@@ -78,7 +87,8 @@ impl Store {
         }
     }
 
-    fn project_by_row(&self, id: i64) -> Result<Option<ProjectRow>> {
+    /// A project.
+    pub fn project_by_row(&self, id: i64) -> Result<Option<ProjectRow>> {
         Ok(self.conn.prepare_cached(&format!("{PROJECT} WHERE id = ?1"))?.query_row([id], project).optional()?)
     }
 
@@ -92,9 +102,9 @@ impl Store {
 
     /// All projects, the one that was last at work first, each with its sessions and the time of the last.
     pub fn projects(&self) -> Result<Vec<(ProjectRow, i64, Option<Millis>)>> {
-        let sql = "SELECT p.id, p.name, p.repo_url, p.root, p.created_at, count(s.id), max(s.active_at)
-                   FROM projects p LEFT JOIN sessions s ON s.project_id = p.id GROUP BY p.id ORDER BY 7 DESC, p.id DESC";
-        let row = |row: &Row| Ok((project(row)?, row.get(5)?, row.get(6)?));
+        let sql = "SELECT p.id, p.name, p.repo_url, p.root, p.created_at, p.about, count(s.id), max(s.active_at)
+                   FROM projects p LEFT JOIN sessions s ON s.project_id = p.id GROUP BY p.id ORDER BY 8 DESC, p.id DESC";
+        let row = |row: &Row| Ok((project(row)?, row.get(6)?, row.get(7)?));
         Ok(self.conn.prepare(sql)?.query_map([], row)?.collect::<Result<_, _>>()?)
     }
 
@@ -107,6 +117,14 @@ impl Store {
     /// The project of an identity, made where nothing is recorded of it yet.
     pub fn ensure_project(&mut self, id: &Clean<ProjectId>, at: Millis) -> Result<i64> {
         self.write(|tx| tx.project(id, at))
+    }
+
+    /// Keeps what a project's repository is.
+    pub fn set_about(&mut self, project: i64, about: &About, at: Millis) -> Result<()> {
+        let mut told = serde_json::to_value(about)?;
+        told["looked_at"] = at.into();
+        let sql = "UPDATE projects SET about = ?2 WHERE id = ?1";
+        self.write(|tx| Ok(tx.tx.execute(sql, params![project, told.to_string()]).map(drop)?))
     }
 
     /// Gives a project another name.

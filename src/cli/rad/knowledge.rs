@@ -5,7 +5,7 @@ use super::request::{Problem, Request};
 use crate::cli::{meaning, show};
 use crate::domains;
 use crate::knowledge::{self, Told};
-use crate::model::{MemoryRow, Provenance};
+use crate::model::{MemoryRow, ProjectRow, Provenance};
 use crate::recall::patterns::Confidence;
 use crate::recall::related::{self, Question, Task};
 use crate::render::memories;
@@ -71,10 +71,11 @@ pub fn related(here: &Here, request: Request) -> Result<Value, Problem> {
     let description = request.needed(&["task_description", "description", "query"])?;
     let limit = request.count(&["limit"], 5, 100)?;
     let kind = request.name(&["task_kind", "kind"])?;
-    let nothing = json!({"similarTasks": [], "relevantDecisions": [], "applicableLessons": []});
+    let nothing = json!({"similarTasks": [], "relevantDecisions": [], "applicableLessons": [], "repo": null});
     let Some(store) = here.store()? else { return Ok(nothing) };
     let place = here.project(&store, request)?;
     let (project, repo) = place.map_or((None, None), |(project, name)| (Some(project), Some(name)));
+    let row = project.map(|project| store.project_by_row(project)).transpose()?.flatten();
     let meaning = meaning::of(&here.settings.config, &here.settings.redactor, description, meaning::FOR_A_PERSON);
     let meaning = meaning.as_ref().map(|(model, vector)| (model.as_str(), vector));
     let known = related::related(&store, &Question { project, description, kind, meaning, limit })?;
@@ -84,7 +85,18 @@ pub fn related(here: &Here, request: Request) -> Result<Value, Problem> {
         "similarTasks": known.tasks.iter().map(|task| task_json(task, repo.as_deref())).collect::<Vec<_>>(),
         "relevantDecisions": known.decisions.iter().map(decision).collect::<Vec<_>>(),
         "applicableLessons": known.lessons.iter().map(lesson).collect::<Vec<_>>(),
+        "repo": row.as_ref().map(repo_json),
     }))
+}
+
+/// `repo_metadata` of the specification: what the repository says of itself.
+fn repo_json(project: &ProjectRow) -> Value {
+    let about = project.about.as_ref();
+    json!({
+        "repoId": project.name, "repoName": project.name, "repoUrl": project.repo_url, "projectType": about.map(|(about, _)| &about.project_type),
+        "mainLanguages": about.map_or(&Vec::new(), |(about, _)| &about.languages),
+        "frameworks": about.map_or(&Vec::new(), |(about, _)| &about.frameworks), "lastIndexed": about.map(|(_, at)| at),
+    })
 }
 
 fn task_json(task: &Task, repo: Option<&str>) -> Value {

@@ -43,11 +43,11 @@ pub fn search(here: &Here, request: Request) -> Result<Value, Problem> {
     let none = || Ok(json!({"query": text, "count": 0, "results": []}));
     let kinds = match request.name(&["type", "kind"])? {
         None | Some("all") => vec![HitKind::Memory, HitKind::Unit, HitKind::Prompt],
-        Some("observations" | "observation" | "memory" | "memories") => vec![HitKind::Memory],
+        Some("observations" | "observation" | "memory" | "memories" | "entities" | "entity") => vec![HitKind::Memory],
         Some("sessions" | "unit" | "units") => vec![HitKind::Unit],
         Some("prompts" | "prompt") => vec![HitKind::Prompt],
         Some("tools" | "tool") => vec![HitKind::Tool],
-        Some(_) => return Err(Problem::bad("`type` must be observations, sessions, prompts, tools or all")),
+        Some(_) => return Err(Problem::bad("`type` must be observations, entities, sessions, prompts, tools or all")),
     };
     let range = request.value(&["date_range"]).map(Request::of).transpose()?;
     let moment = |names: &[&str]| -> Result<Option<i64>, Problem> {
@@ -72,6 +72,10 @@ pub fn search(here: &Here, request: Request) -> Result<Value, Problem> {
         kind_type: request.name(&["obs_type"])?.map(String::from),
         concept: request.name(&["concept"])?.map(String::from),
         file: request.name(&["file"])?.map(String::from),
+        memories: match request.name(&["type", "kind"])? {
+            Some("entities" | "entity") => vec![MemoryKind::Entity],
+            _ => Vec::new(),
+        },
         ..Filter::default()
     };
     let found: Vec<Hit> = store.search(&Query::parse(text), &kinds, &filter, limit)?;

@@ -12,6 +12,22 @@ use serde_json::{Value, json};
 
 /// The names of a session's id, as the two documents have it and as agents say it.
 pub const SESSION: [&str; 3] = ["agent_session_id", "claude_session_id", "session_id"];
+/// Fields of a use of a tool; of others so many are kept.
+const OF_USE: [&str; 12] = [
+    "tool_name",
+    "tool_input",
+    "tool_response",
+    "error",
+    "tool_use_id",
+    "timestamp",
+    "cwd",
+    "project",
+    "repo_id",
+    "platform",
+    "source_client",
+    "verb",
+];
+const OTHERS: usize = 16;
 const PROMPT: [&str; 2] = ["user_prompt", "prompt"];
 
 /// A session's row and how many prompts it has.
@@ -69,7 +85,11 @@ pub fn observations(here: &Here, request: Request) -> Result<Value, Problem> {
     });
     let around = Surroundings { now: here.now, skip_tools: &here.settings.config.skip_tools.value };
     let event = platforms::decode(Platform::Custom, &payload, &around).map_err(Problem::bad)?;
-    let event = event.ok_or_else(|| Problem::bad("it is no use of a tool"))?;
+    let mut event = event.ok_or_else(|| Problem::bad("it is no use of a tool"))?;
+    if let Happening::ToolUsed(tool) = &mut event.what {
+        let others = request.others(&[&SESSION, &OF_USE]).take(OTHERS);
+        tool.metadata.extra = others.map(|(name, value)| (name.clone(), value.clone())).collect();
+    }
     keep(here, Event { platform: platform(here, request)?, project: here.identity(request)?, ..event })?;
     let now = stands(here, request)?;
     Ok(json!({"status": "queued", "id": now.id, "sessionDbId": now.id, "prompt_number": now.prompts}))
