@@ -108,14 +108,14 @@ fn work_and_recorded_tasks_are_related_in_one_order() {
     let world = World::new();
     thrice(&world);
     for (task, lesson) in [
-        ("Import rows with empty lines from spreadsheets", "Spreadsheets end lines with both signs"),
+        ("The importer stops at empty lines of spreadsheets", "Spreadsheets end lines with both signs"),
         ("Translate the newsletter", "Names stay"),
     ] {
         let request = json!({"taskDescription": task, "success": false, "cwd": world.project(),
             "lessons": [{"title": lesson, "description": lesson}]});
         assert_eq!(world.feed(&["rad", "knowledge/record"], request.to_string().as_bytes()).code, Some(0));
     }
-    let told = related(&world, "the importer stops at empty lines of spreadsheets");
+    let told = related(&world, "the importer stops at empty lines");
     let tasks = told["similarTasks"].as_array().unwrap();
     let similar: Vec<f64> = tasks.iter().map(|task| task["similarity"].as_f64().unwrap()).collect();
     assert!(similar.windows(2).all(|pair| pair[0] >= pair[1]) && similar.iter().all(|s| *s > 0.0 && *s < 1.0), "{told}");

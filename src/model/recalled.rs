@@ -234,7 +234,7 @@ impl TokenStats {
 /// Something that recurs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pattern {
-    /// `failure`: a command fails for the same reason; `check`: a linter or a build fails at all; `fix`: the same file is mended; `lesson`: lessons of the same tag.
+    /// `failure`: a command fails for the same reason; `fix`: the same file is mended; `lesson`: lessons of the same tag.
     pub kind: &'static str,
     /// What its newest case is called: the command, the file, or the tag.
     pub title: String,

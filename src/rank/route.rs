@@ -8,6 +8,8 @@ use std::collections::HashMap;
 pub enum Route {
     /// The words of the request.
     Words,
+    /// What is remembered of it, by the words of the request.
+    Told,
     /// The words of the branch's name.
     BranchName,
     /// What the request means, as a model says.
@@ -29,6 +31,7 @@ impl Route {
     pub fn name(self) -> &'static str {
         match self {
             Route::Words => "words",
+            Route::Told => "what is told of it",
             Route::BranchName => "branch name",
             Route::Meaning => "meaning",
             Route::Files => "files in play",
@@ -44,6 +47,7 @@ impl Route {
 #[derive(Clone, Copy, Debug)]
 pub struct Weights {
     pub words: f64,
+    pub told: f64,
     pub branch_name: f64,
     /// Times how far it stands out of all memories: a model's cosines begin where it pleases.
     pub meaning: f64,
@@ -63,6 +67,7 @@ impl Default for Weights {
     fn default() -> Weights {
         Weights {
             words: 1.0,
+            told: 1.0,
             branch_name: 1.0,
             meaning: 0.8,
             files: 1.2,
@@ -108,6 +113,8 @@ impl Trace {
 #[derive(Clone, Debug)]
 pub struct Moment {
     pub words: HashMap<i64, f64>,
+    /// Asked for where tasks are compared: a long piece of work holds many words, and its task few.
+    pub told: HashMap<i64, f64>,
     pub branch_name: HashMap<i64, f64>,
     /// Between 0 and 1: 0 is as near as any, 1 says the same.
     pub meaning: HashMap<i64, f64>,
@@ -122,7 +129,7 @@ pub struct Moment {
 impl Moment {
     /// Units that words or files have led to; some of them twice.
     pub fn found(&self) -> impl Iterator<Item = i64> {
-        [&self.words, &self.branch_name, &self.meaning, &self.files, &self.named]
+        [&self.words, &self.told, &self.branch_name, &self.meaning, &self.files, &self.named]
             .into_iter()
             .flat_map(|route| route.keys().copied())
     }
@@ -150,6 +157,7 @@ pub fn fuse(moment: &Moment, weights: &Weights) -> Vec<Scored> {
     all.sort_by_key(|scored| scored.unit);
     for (route, found, weight, half) in [
         (Route::Words, &moment.words, weights.words, weights.half_sure),
+        (Route::Told, &moment.told, weights.told, weights.half_sure),
         (Route::BranchName, &moment.branch_name, weights.branch_name, weights.half_sure),
         (Route::Files, &moment.files, weights.files, 1.0),
         (Route::Named, &moment.named, weights.named, 1.0),
@@ -255,6 +263,7 @@ mod tests {
     fn moment(words: &[(i64, f64)], ages: &[(i64, usize)]) -> Moment {
         Moment {
             words: words.iter().copied().collect(),
+            told: HashMap::new(),
             branch_name: HashMap::new(),
             meaning: HashMap::new(),
             files: HashMap::new(),

@@ -3,7 +3,7 @@
 use crate::domains;
 use crate::model::{Case, MemoryKind, MemoryRow, Past, Pattern, Suggestion, UnitRow};
 use crate::rank::{Outcome, confidence, contradicted};
-use crate::rules::{Finding, Recurs, Reverted, program, reason, recurring, reverted, shape};
+use crate::rules::{Finding, Recurs, Reverted, reason, recurring, reverted, shape};
 use crate::store::Store;
 use crate::store::patterns::Noted;
 use anyhow::Result;
@@ -35,17 +35,12 @@ fn among(store: &Store, project: i64, most: usize) -> Result<Vec<Pattern>> {
     let fix = fix(store, project)?;
     let mended = store.mended_files(project, &fix, most)?;
     let by_unit: HashMap<i64, i64> = mended.iter().filter_map(|noted| Some((noted.unit?, noted.memory))).collect();
-    let failures = store.failed_commands(project, most)?.into_iter().flat_map(|(tool, unit)| {
+    let failures = store.failed_commands(project, most)?.into_iter().filter_map(|(tool, unit)| {
+        let (program, shape) = shape(&tool)?;
         let mended = unit.and_then(|unit| by_unit.get(&unit)).map(|memory| format!("m{memory}"));
         let case = Case { id: format!("t{}", tool.id), unit, at: tool.received_at, said: reason(&tool), mended };
         let piece = unit.map_or(format!("s{}", tool.session_id), |unit| format!("u{unit}"));
-        let one = |kind, key, title| Recurs { kind, key, title, piece: piece.clone(), case: case.clone() };
-        let same = shape(&tool).map(|(program, shape)| one("failure", format!("{program}: {shape}"), program));
-        // That tests fail is work; that a linter or a build does again and again could be known before.
-        let is_check = matches!(tool.command_kind.as_deref(), Some("lint" | "build"));
-        let check = program(tool.content.as_deref().unwrap_or_default());
-        let check = (is_check && !case.said.is_empty()).then(|| one("check", check.clone(), check));
-        same.into_iter().chain(check).collect::<Vec<_>>()
+        Some(Recurs { kind: "failure", key: format!("{program}: {shape}"), title: program, piece, case })
     });
     let lessons = store.tagged_lessons(project, most)?;
     let all = failures.chain(noted("fix", mended)).chain(noted("lesson", lessons));

@@ -1,11 +1,11 @@
-//! For a description: pieces of work and what programs recorded, in one order (ADR/0036). The routes and weights are those of
-//! a prompt: what a piece is near by, without its age and without its kin.
+//! For a description: pieces of work and what programs recorded, in one order (ADR/0036). It is that of recall, by the
+//! same routes and weights, without a piece's age and its kin: a task is not more like another for being young.
 
-use super::ranked::{Asked, found, routes};
+use super::ranked::{Asked, found, memories_by_words, routes};
 use crate::model::{MemoryRow, UnitRow};
-use crate::rank::{self, Weights};
+use crate::rank::{self, Scored, Weights};
 use crate::store::Store;
-use crate::store::recall::Effort;
+use crate::store::recall::{Effort, UnitPlace};
 use anyhow::Result;
 use std::collections::HashMap;
 
@@ -21,6 +21,14 @@ pub struct Piece {
     pub memories: Vec<MemoryRow>,
 }
 
+/// How near memories are by their own words, as shares of the nearest one's: what is told of a near piece of work may be about
+/// something else.
+pub(super) fn by_own_words(store: &Store, asked: &Asked) -> Result<HashMap<i64, f64>> {
+    let hits = memories_by_words(store, asked)?;
+    let most = hits.iter().map(|hit| hit.score).fold(0.0, f64::max);
+    Ok(hits.into_iter().filter(|_| most > 0.0).map(|hit| (hit.id, hit.score / most)).collect())
+}
+
 /// From 0, where nothing is shared, to 1, and the higher the higher the score: s / (s + 0.5).
 pub fn similarity(near: f64) -> f64 {
     let near = near.max(0.0);
@@ -34,15 +42,12 @@ pub(super) fn pieces(store: &Store, asked: &Asked, limit: usize) -> Result<Vec<P
     let mut units: Vec<i64> = moment.found().collect();
     units.sort_unstable();
     units.dedup();
-    let mut places = HashMap::new();
-    for place in store.unit_places(&units, &sessions)? {
-        moment.age.insert(place.unit, place.age);
-        places.insert(place.unit, place);
-    }
-    // What stands for itself goes by its memory's id, below zero; its age counts no more here than that of others.
-    moment.age.extend(units.into_iter().filter(|unit| *unit < 0).map(|lone| (lone, 0)));
-    let mut near: Vec<(f64, rank::Scored)> =
-        rank::fuse(&moment, &Weights::default()).into_iter().map(|scored| (scored.clarity(0.0).sum, scored)).collect();
+    let places: HashMap<i64, UnitPlace> =
+        store.unit_places(&units, &sessions)?.into_iter().map(|place| (place.unit, place)).collect();
+    // What stands for itself goes by its memory's id, below zero.
+    moment.age = units.into_iter().filter(|unit| *unit < 0 || places.contains_key(unit)).map(|unit| (unit, 0)).collect();
+    let scored = rank::fuse(&moment, &Weights::default());
+    let mut near: Vec<(f64, Scored)> = scored.into_iter().map(|scored| (scored.clarity(0.0).sum, scored)).collect();
     near.retain(|(near, _)| *near > 0.0);
     near.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.unit.cmp(&a.1.unit)));
     let mut pieces = Vec::new();

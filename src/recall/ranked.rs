@@ -1,10 +1,11 @@
 //! For a request, files in play and a branch: pieces of work in the order in which they matter, with the reasons.
 
 use super::stale::stale;
-use crate::model::{Beside, MemoryKind, MemoryRow, Past, Vector, Why};
+use crate::model::{Beside, Filter, Hit, HitKind, MemoryKind, MemoryRow, Past, Vector, Why};
 use crate::rank::{self, Kin, Moment, Scored, Trace, Weights};
 use crate::store::Store;
 use crate::store::recall::{Effort, UnitPlace};
+use crate::store::search::Query;
 use crate::words::files_named;
 use anyhow::Result;
 use std::collections::HashMap;
@@ -24,6 +25,9 @@ const NEWEST: usize = 24;
 /// Memories that are near in meaning, and how far one must stand out.
 const NEAR: usize = 40;
 pub(super) const STANDS_OUT: f64 = 0.15;
+/// Memories by which pieces are found, and words by which they are looked for.
+const TOLD: usize = 60;
+const TOLD_BY: usize = 24;
 /// Pieces of work of which it is asked at a prompt where they stand.
 const AMONG: usize = 12;
 /// Of the best score, what is at least worth a line.
@@ -130,6 +134,7 @@ pub(super) fn routes(store: &Store, asked: &Asked, sessions: &[(i64, Option<Stri
     let written = if written.is_empty() { Vec::new() } else { whole_paths(store, &written, sessions)? };
     Ok(Moment {
         words: store.units_by_words(project, &rank::terms(asked.request.unwrap_or_default()), effort)?,
+        told: if effort.is_related() { told(store, asked)? } else { HashMap::new() },
         branch_name: store.units_by_words(project, &rank::branch_terms(asked.branch.unwrap_or_default()), effort)?,
         meaning: by_meaning(store, asked)?,
         files: store.units_by_files(project, asked.files, true, effort)?,
@@ -138,6 +143,29 @@ pub(super) fn routes(store: &Store, asked: &Asked, sessions: &[(i64, Option<Stri
         age: HashMap::new(),
         trace: Trace(0.5),
     })
+}
+
+/// Pieces of work by what is remembered of them: the best of its memories.
+fn told(store: &Store, asked: &Asked) -> Result<HashMap<i64, f64>> {
+    let mut found: HashMap<i64, f64> = HashMap::new();
+    for hit in memories_by_words(store, asked)? {
+        let piece = match hit.unit {
+            Some(unit) => unit,
+            None => -store.head_of(hit.id)?,
+        };
+        let best = found.entry(piece).or_default();
+        *best = best.max(hit.score);
+    }
+    Ok(found)
+}
+
+/// Memories that hold words of the request.
+pub(super) fn memories_by_words(store: &Store, asked: &Asked) -> Result<Vec<Hit>> {
+    let words = rank::terms(asked.request.unwrap_or_default());
+    let query = Query::parse(&words[..words.len().min(TOLD_BY)].join(" "));
+    let kinds = [MemoryKind::Task, MemoryKind::Summary, MemoryKind::Decision, MemoryKind::Lesson, MemoryKind::Observation];
+    let filter = Filter { project: Some(asked.project), memories: kinds.to_vec(), ..Filter::default() };
+    store.search(&query, &[HitKind::Memory], &filter, TOLD)
 }
 
 /// Units whose memories come near the request in meaning: the cosine, from the mean of all on.

@@ -1,7 +1,7 @@
 //! Use case: what is known that a task has to do with (`getRelatedKnowledge` of the RAD memory specification), in recall's order.
 
 use super::patterns::{Confidence, Judge, SETTLED};
-use super::pieces::{Piece, pieces, similarity};
+use super::pieces::{Piece, by_own_words, pieces, similarity};
 use super::ranked::Asked;
 use crate::model::{MemoryKind, MemoryRow, Millis, Vector};
 use crate::store::Store;
@@ -9,8 +9,11 @@ use anyhow::Result;
 
 /// Pieces of work that are looked at.
 const PIECES: usize = 40;
-/// Of the best score, what is still near.
-const LEAST: f64 = 0.25;
+/// Of the best score, what is still near: of a piece, and of a decision or a lesson by its own words.
+const LEAST: f64 = 0.75;
+const OWN: f64 = 0.3;
+/// What a piece must come to at all, where more than a few are known.
+const ENOUGH: f64 = 0.4;
 /// Other projects that are asked for lessons, those that were last at work; and how near a piece of them must be, of what the
 /// nearest of all pieces is.
 const OTHERS: usize = 20;
@@ -52,23 +55,25 @@ pub struct Question<'a> {
 
 /// What a store knows.
 pub fn related(store: &Store, question: &Question) -> Result<Known> {
-    let ask = |project: i64, meaning| {
-        let asked = Asked { project, request: Some(question.description), meaning, ..Asked::default() };
-        pieces(store, &asked, PIECES)
-    };
+    // Not the branch: a task is described, and asked for wherever the program stands.
+    let asked = |project, meaning| Asked { project, request: Some(question.description), meaning, ..Asked::default() };
+    let ask = |project, meaning| pieces(store, &asked(project, meaning), PIECES);
     let mut known = Known::default();
     let mut nearest: f64 = 0.0;
     if let Some(project) = question.project {
         let mut near = ask(project, question.meaning)?;
         nearest = near.first().map_or(0.0, |best| best.near);
-        let least = nearest * LEAST;
+        let least = if store.knows_few_pieces()? { nearest * LEAST } else { (nearest * LEAST).max(ENOUGH) };
         near.retain(|piece| piece.near >= least);
         let settled = store.newest_memories(project, &[MemoryKind::Decision, MemoryKind::Lesson], SETTLED)?;
         let judge = Judge::of(store, project, &settled)?;
+        let own = by_own_words(store, &asked(project, question.meaning))?;
         for piece in &near {
             let task = task(piece).filter(|task| question.kind.is_none_or(|kind| kind_of(task) == Some(kind)));
             known.tasks.extend(task.filter(|_| known.tasks.len() < question.limit));
-            for memory in &piece.memories {
+            // A session does many things; what a program recorded with a task is about that task.
+            let is_near = |memory: &&MemoryRow| piece.unit.is_none() || own.get(&memory.id).is_some_and(|own| *own >= OWN);
+            for memory in piece.memories.iter().filter(is_near) {
                 match memory.kind.as_str() {
                     "decision" if known.decisions.len() < question.limit => {
                         let confidence = judge.judge(memory, piece.unit.as_ref())?;

@@ -16,7 +16,6 @@ fn what(pattern: &Pattern) -> String {
     let title = code(&pattern.title, 100);
     match pattern.kind {
         "failure" => format!("{title} failed for the same reason in {times} pieces of work"),
-        "check" => format!("{title} failed in {times} pieces of work, each for its own reason"),
         "fix" => format!("{title} was mended in {times} pieces of work"),
         _ => format!("{times} lessons are about {title}"),
     }

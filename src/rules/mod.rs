@@ -22,7 +22,7 @@ mod symbols;
 mod told;
 mod turns;
 
-pub use failures::{program, reason};
+pub use failures::reason;
 pub use left::split_left;
 pub use prose::cut;
 pub use recurring::{Recurs, recurring, shape};

@@ -13,7 +13,7 @@ const LEAST: usize = 3;
 /// One thing that happened, before it is known to recur.
 #[derive(Clone, Debug)]
 pub struct Recurs {
-    /// `failure`, `check`, `fix` or `lesson`.
+    /// `failure`, `fix` or `lesson`.
     pub kind: &'static str,
     /// By what it is the same as another.
     pub key: String,

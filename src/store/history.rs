@@ -172,6 +172,11 @@ impl Store {
     }
 
     /// Counts everything.
+    pub fn memory_count(&self) -> Result<i64> {
+        Ok(self.conn.query_row("SELECT count(*) FROM memories", [], |row| row.get(0))?)
+    }
+
+    /// What `nmem status` counts.
     pub fn counts(&self) -> Result<Counts> {
         let sql = "SELECT (SELECT count(*) FROM projects), count(*) FILTER (WHERE cwd IS NOT NULL OR prompts + tool_uses > 0),
                      (SELECT count(*) FROM prompts WHERE source = 'user'), coalesce(sum(tool_uses), 0),

@@ -50,6 +50,13 @@ impl Effort {
     pub const QUICK: Effort = Effort { counted: 32, common: 60, ranked: 300, newest: false, lone: false };
 }
 
+impl Effort {
+    /// Whether tasks are compared.
+    pub fn is_related(self) -> bool {
+        self.lone
+    }
+}
+
 /// The index's word for a file. Edits and reads are told apart.
 fn file_word(kind: char, path: &str) -> String {
     format!("{kind}{:016x}", hash(path))
@@ -147,6 +154,13 @@ impl Tx<'_> {
 }
 
 impl Store {
+    /// What a memory of no unit belongs to: its task, or itself.
+    pub fn head_of(&self, memory: i64) -> Result<i64> {
+        let sql = "SELECT t.id FROM memories m JOIN memories t ON t.uuid = m.content ->> '$.task' WHERE m.id = ?1";
+        let task = self.conn.prepare_cached(sql)?.query_row([memory], |row| row.get(0)).optional()?;
+        Ok(task.unwrap_or(memory))
+    }
+
     /// Units of a project that hold any of the words, with their BM25 scores.
     pub fn units_by_words(&self, project: i64, terms: &[Term], effort: Effort) -> Result<HashMap<i64, f64>> {
         let (rare, mut common) = self.affordable(project, "words", terms, effort)?;
@@ -218,8 +232,7 @@ impl Store {
         if words.is_empty() {
             return Ok(HashMap::new());
         }
-        let sql = "SELECT count(*) FROM (SELECT 1 FROM unit_index_docsize LIMIT ?1)";
-        let all: i64 = self.conn.prepare_cached(sql)?.query_row([FEW + 1], |row| row.get(0))?;
+        let all = self.pieces_known()?;
         // At a prompt nothing is said where so little is known.
         if all <= FEW && effort.newest {
             return self.few_ranked((project, all), column, words, effort);
@@ -235,6 +248,17 @@ impl Store {
         found.retain(|(unit, _)| effort.lone || *unit > 0);
         found.truncate(FOUND);
         Ok(found.into_iter().collect())
+    }
+
+    /// How many pieces of work the index holds; of more than a few no more is said.
+    fn pieces_known(&self) -> Result<i64> {
+        let sql = "SELECT count(*) FROM (SELECT 1 FROM unit_index_docsize LIMIT ?1)";
+        Ok(self.conn.prepare_cached(sql)?.query_row([FEW + 1], |row| row.get(0))?)
+    }
+
+    /// Whether so few pieces of work are known that a score says little by itself.
+    pub fn knows_few_pieces(&self) -> Result<bool> {
+        Ok(self.pieces_known()? <= FEW)
     }
 
     /// Where there are few, what BM25 would say with an inverse document frequency that is never below zero, and without

@@ -113,7 +113,7 @@ pub fn session(here: &Here, request: Request) -> Result<Value, Problem> {
 /// `health`: whether the store can be had.
 pub fn health(here: &Here) -> Result<Value, Problem> {
     let store = here.store()?;
-    let memories = store.map(|store| store.counts()).transpose()?.map_or(0, |counts| counts.memories);
+    let memories = store.map(|store| store.memory_count()).transpose()?.unwrap_or(0);
     Ok(json!({
         "status": "ok", "version": env!("CARGO_PKG_VERSION"), "uptime": 0, "database": here.settings.config.files.value.db, "memories": memories,
     }))
