@@ -156,6 +156,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_plan_is_called_by_its_heading_and_a_prompt_by_its_first_line() {
+        for (prompt, called) in [
+            ("Implement the following plan:\n\n# Plan: Move the cache\n\n## Why", "Move the cache"),
+            ("Fix the login: it loops.\nIt began yesterday.", "Fix the login: it loops."),
+            ("Look at this:\n\nthe cache is stale", "Look at this: the cache is stale"),
+            ("Tests don't pass here\nerror: 12 != 13", "Tests don't pass here error: 12 != 13"),
+            ("", ""),
+        ] {
+            assert_eq!(headline(prompt), called);
+        }
+    }
+
+    #[test]
     fn identifiers_are_cut_at_their_humps() {
         assert_eq!(humps("parseHTTPResponse2"), ["parse", "HTTP", "Response2"]);
         assert_eq!(humps("word"), ["word"]);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use world::World;
 use world::models::CONFIG;
 use world::server::{Reply, Server};
-use world::session::Session;
+use world::session::{MINUTE, Session};
 use world::thesaurus::vector;
 
 /// What is remembered, and a question for it in other words.
@@ -152,10 +152,14 @@ fn a_server_that_is_unwell_costs_no_memory_and_hardly_any_time() {
     {
         server.now(reply);
         let mut session = Session::new(&world, Box::leak(format!("session-{n}").into_boxed_str()));
+        // Each an hour after the one before: it is asked again.
+        session.at += n as i64 * 60 * MINUTE;
+        let asked = server.count();
         let begun = Instant::now();
         session.ask(long);
         // A debug build on a busy machine takes some of it; the measured figure is in ADR/0033.
         assert!(begun.elapsed() < Duration::from_millis(600), "{n}: {:?}", begun.elapsed());
+        assert!(server.count() > asked, "{n}: it was not asked");
         assert!(world.nmem(&["search", "invoice"]).text().contains("An invoice has a number"), "{n}");
     }
     assert_eq!(world.sql("SELECT count(*) FROM memories WHERE vector_block IS NOT NULL").trim(), "12");
@@ -167,4 +171,30 @@ fn a_server_that_is_unwell_costs_no_memory_and_hardly_any_time() {
         "{}",
         out.text()
     );
+}
+
+/// A server that does not answer costs one hook its time, and not the ones of the next ten minutes.
+#[test]
+fn a_server_that_does_not_answer_is_left_alone_for_a_while() {
+    let (world, server) = world();
+    world.write(CONFIG, &server.embeddings());
+    world.nmem(&["distil"]);
+    let asked = |at: i64, id: &'static str| {
+        let mut session = Session::new(&world, id);
+        session.at += at * MINUTE;
+        let before = server.count();
+        session.ask("The login of the customer takes long, and the invoice mail is not translated");
+        server.count() - before
+    };
+    server.now(Reply::Raw(500, "", "{}".into()));
+    assert_eq!((asked(0, "one"), asked(3, "two"), asked(9, "three")), (1, 0, 0));
+    assert_eq!((asked(12, "four"), asked(20, "five")), (1, 0), "after ten minutes it is asked again, and left alone again");
+    server.now(Reply::Embeds(vector));
+    assert_eq!((asked(40, "six"), asked(41, "seven")), (1, 1), "one that answers is asked each time");
+    // A person is not told to wait.
+    server.now(Reply::Raw(500, "", "{}".into()));
+    asked(50, "eight");
+    let before = server.count();
+    world.nmem(&["search", "billing rules", "--kind", "memory"]);
+    assert_eq!(server.count(), before + 1);
 }

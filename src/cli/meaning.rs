@@ -3,7 +3,7 @@
 use super::hook::{log_at, log_error};
 use crate::config::{self, Config, environment};
 use crate::distil::Meaning;
-use crate::model::{Endpoint, Event, LogLevel, Vector};
+use crate::model::{Endpoint, Event, LogLevel, Millis, Vector};
 use crate::record::Recorder;
 use crate::redact::Redactor;
 use crate::store::Store;
@@ -14,6 +14,25 @@ use std::time::{Duration, Instant};
 /// How long a prompt's hook waits for it, and a person's command.
 pub const AT_PROMPT: Duration = Duration::from_millis(120);
 pub const FOR_A_PERSON: Duration = Duration::from_secs(2);
+
+/// After a model did not answer a hook, how long hooks ask it no more, in milliseconds.
+const PAUSE: Millis = 10 * 60_000;
+
+/// Whether hooks may ask the model: it answered the last one, or some time has gone by.
+pub fn may_be_asked(config: &Config, store: &Store, now: Millis) -> bool {
+    let paused = |at: Option<Millis>| at.is_some_and(|at| (0..PAUSE).contains(&(now - at)));
+    config.embeddings.destination().is_some() && !store.meaning_failed_at().is_ok_and(paused)
+}
+
+/// Keeps whether the model answered a hook. What can't be kept is asked again.
+pub fn note(store: &mut Store, answered: bool, now: Millis) {
+    let known = store.meaning_failed_at().unwrap_or(None).is_some();
+    if (known || !answered)
+        && let Err(error) = store.set_meaning_failed((!answered).then_some(now))
+    {
+        log_error(&format!("whether the model of meaning answers is not kept: {error:#}"));
+    }
+}
 
 /// What a text means, and which model says so; `None` where none is named, or it does not answer in time.
 pub fn of(config: &Config, redactor: &Redactor, text: &str, limit: Duration) -> Option<(String, Vector)> {
@@ -39,8 +58,11 @@ pub fn may_see(folder: &str, to: &Endpoint) -> bool {
 }
 
 /// After a turn: the session's new memories, in what is left of the hook's time. Nothing here can undo what is stored.
-pub fn at_stop(recorder: &Recorder, store: &mut Store, event: &Event) {
+pub fn at_stop(recorder: &Recorder, store: &mut Store, event: &Event, now: Millis) {
     let Ok(Some(to)) = recorder.config.embeddings.endpoint() else { return };
+    if !may_be_asked(recorder.config, store, now) {
+        return;
+    }
     let mut run = || -> Result<()> {
         let Some(place) = store.session_place(event.platform, &event.session)? else { return Ok(()) };
         let until = environment::started() + recorder.config.llm.stop_limit();
@@ -49,8 +71,14 @@ pub fn at_stop(recorder: &Recorder, store: &mut Store, event: &Event) {
             .at_stop(store, place.session, until, &|folder| may_see(folder, &to))?
         {
             Ok(0) => {}
-            Ok(_) => store.settle_all(),
-            Err(refusal) => log_error(&format!("memories are not embedded yet: {}; it is tried again later", refusal.what)),
+            Ok(_) => {
+                note(store, true, now);
+                store.settle_all();
+            }
+            Err(refusal) => {
+                note(store, false, now);
+                log_error(&format!("memories are not embedded yet: {}; it is tried again later", refusal.what));
+            }
         }
         Ok(())
     };

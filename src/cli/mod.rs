@@ -107,13 +107,6 @@ pub fn main(mut args: Vec<OsString>) -> ExitCode {
             return ExitCode::from(error.exit_code() as u8);
         }
     };
-    if let Command::Rad(args) = &parsed.command {
-        return match rad::run(args) {
-            Ok(true) => ExitCode::SUCCESS,
-            Ok(false) => ExitCode::from(1),
-            Err(error) => finish(Err(error)),
-        };
-    }
     finish(run(parsed.command))
 }
 
@@ -121,8 +114,10 @@ fn wants_help(args: &[OsString]) -> bool {
     args.iter().any(|a| a == "--help" || a == "-h")
 }
 
-fn run(command: Command) -> Result<()> {
-    match command {
+/// Runs a command; whether all that was asked of it could be answered.
+fn run(command: Command) -> Result<bool> {
+    let done = match command {
+        Command::Rad(args) => return rad::run(&args),
         Command::Record(_) => Ok(()),
         Command::Context(args) => context::run(&args),
         Command::Search(args) => search::run(&args),
@@ -148,12 +143,13 @@ fn run(command: Command) -> Result<()> {
         Command::Off(args) => off::off(&args),
         Command::On(args) => off::on(&args),
         Command::Trust(args) => trust::run(&args),
-        Command::Rad(args) => rad::run(&args).map(drop),
-    }
+    };
+    done.map(|()| true)
 }
 
-fn finish(result: Result<()>) -> ExitCode {
+fn finish(result: Result<bool>) -> ExitCode {
     match result {
+        Ok(false) => ExitCode::from(1),
         Err(error) if !is_broken_pipe(&error) => {
             let failure = explain(&error);
             output::complain(&failure);

@@ -16,6 +16,7 @@ use crate::render::standing::{self, Gone};
 use crate::store::recall::SessionPlace;
 use crate::store::{HOOK_WAIT, Store, spool};
 use anyhow::Result;
+use std::cell::Cell;
 use std::path::Path;
 
 /// The part of the room, in hundredths, that a session which `/clear` ended may take.
@@ -46,8 +47,17 @@ pub fn at_prompt(recorder: &Recorder, store: &mut Store, event: &Event, prompt: 
     let Some(place) = store.session_place(event.platform, &event.session)? else { return Ok(None) };
     let root = root(config, event);
     let branch = || project::git::state_at(root?, config.home.as_deref())?.branch;
-    let meaning = || meaning::of(config, recorder.redactor, prompt, meaning::AT_PROMPT);
+    let answered = Cell::new(None);
+    let meaning = || {
+        let meaning = meaning::may_be_asked(config, store, now)
+            .then(|| meaning::of(config, recorder.redactor, prompt, meaning::AT_PROMPT))?;
+        answered.set(Some(meaning.is_some()));
+        meaning
+    };
     let found = recall::at_prompt(store, &place, &Prompt { text: prompt, meaning: &meaning, branch: &branch, root })?;
+    if let Some(answered) = answered.get() {
+        meaning::note(store, answered, now);
+    }
     let told = past::at_prompt(&found, config.prompt_bytes.value);
     say(store, (&place, event), Moment::Prompt, (told.text.clone(), told.items()), now)
 }

@@ -137,7 +137,7 @@ pub fn keep(recorder: &Recorder, event: &Clean<Event>, now: Millis) -> std::resu
         draw_memories(recorder, &mut store, event, now);
         if let Happening::TurnEnded { error: None, .. } = event.what {
             observe::at_stop(recorder, &mut store, event);
-            meaning::at_stop(recorder, &mut store, event);
+            meaning::at_stop(recorder, &mut store, event, now);
         }
         store
     })

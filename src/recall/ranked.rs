@@ -22,9 +22,8 @@ const KIN: usize = 40;
 /// What may be contradicted, and how many of the newest are asked whether they do.
 const SETTLED: [MemoryKind; 2] = [MemoryKind::Decision, MemoryKind::Lesson];
 const NEWEST: usize = 24;
-/// Memories that are near in meaning, and how far one must stand out.
+/// Memories that are near in meaning.
 const NEAR: usize = 40;
-pub(super) const STANDS_OUT: f64 = 0.15;
 /// Memories by which pieces are found, and words by which they are looked for.
 const TOLD: usize = 60;
 const TOLD_BY: usize = 24;
@@ -174,9 +173,10 @@ fn by_meaning(store: &Store, asked: &Asked) -> Result<HashMap<i64, f64>> {
     let near = store.nearest_memories(asked.project, model, vector, NEAR)?;
     let mut units: HashMap<i64, f64> = HashMap::new();
     for (unit, cosine) in store.units_of_memories(&near.memories)? {
-        let out = f64::from((cosine - near.mean) / (1.0 - near.mean).max(0.01));
-        let best = units.entry(unit).or_default();
-        *best = best.max(if out >= STANDS_OUT { out } else { 0.0 });
+        if let Some(out) = near.stands_out(cosine) {
+            let best = units.entry(unit).or_default();
+            *best = best.max(out);
+        }
     }
     Ok(units)
 }

@@ -1,7 +1,6 @@
 //! A search by words, and the second opinion of a model on what is near: fused by rank, since the scores of the two have
 //! nothing in common (reciprocal rank fusion, Cormack, Clarke and Büttcher 2009).
 
-use super::ranked::STANDS_OUT;
 use crate::model::{Filter, Hit, Vector};
 use crate::store::Store;
 use anyhow::Result;
@@ -21,9 +20,8 @@ pub fn with_meaning(
 ) -> Result<Vec<Hit>> {
     let Some(project) = filter.project else { return Ok(found) };
     let near = store.nearest_memories(project, model, vector, NEAR)?;
-    let out = |cosine: f32| f64::from((cosine - near.mean) / (1.0 - near.mean).max(0.01));
     let ranked: Vec<(i64, f64)> =
-        near.memories.iter().map(|(id, cosine)| (*id, out(*cosine))).filter(|(_, out)| *out >= STANDS_OUT).collect();
+        near.memories.iter().filter_map(|(id, cosine)| Some((*id, near.stands_out(*cosine)?))).collect();
     let near = store.memories_as_hits(&ranked, filter)?;
     let mut all: Vec<Hit> = Vec::new();
     for list in [found, near] {

@@ -15,9 +15,12 @@ const JUST_NOW: Millis = 60_000;
 
 /// The session that `/clear` ended just now in a project: the client goes on in a new one.
 pub fn cleared(store: &Store, project: i64, own: i64, now: Millis) -> Result<Option<i64>> {
+    let client = store.session_by_row(own)?.and_then(|session| session.client);
     let last = store.last_sessions(project, 4)?.into_iter().find(|session| {
+        // Of two clients in one folder each goes on from its own.
+        let is_same = client.as_ref().zip(session.client.as_ref()).is_none_or(|(own, other)| own.pid == other.pid);
         let ended = session.ended_at.is_some_and(|at| now - at <= JUST_NOW);
-        session.id != own && ended && session.end_reason.as_deref() == Some("clear")
+        session.id != own && is_same && ended && session.end_reason.as_deref() == Some("clear")
     });
     Ok(last.map(|session| session.id))
 }

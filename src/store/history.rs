@@ -171,7 +171,7 @@ impl Store {
         Ok(self.conn.prepare(&sql)?.query_map([session], tool_use)?.collect::<Result<_, _>>()?)
     }
 
-    /// Counts everything.
+    /// Counts memories.
     pub fn memory_count(&self) -> Result<i64> {
         Ok(self.conn.query_row("SELECT count(*) FROM memories", [], |row| row.get(0))?)
     }

@@ -1,7 +1,7 @@
 //! Vectors of memories, packed in blocks and scanned in place (ADR/0033).
 
 use super::{Store, Tx};
-use crate::model::Vector;
+use crate::model::{Millis, Vector};
 use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, params};
 use std::collections::BTreeMap;
@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 const BLOCK: usize = 256;
 /// Bytes of the file that are read in place while vectors are scanned.
 const MAPPED: i64 = 1 << 30;
+/// How far a memory must stand out of all to be called near.
+const STANDS_OUT: f64 = 0.15;
 
 /// A memory whose meaning is to be asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +34,32 @@ pub struct Near {
     pub count: usize,
 }
 
+impl Near {
+    /// How far one stands out of all: from 0, as near as any, to 1, which says the same. `None` where that says nothing.
+    pub fn stands_out(&self, cosine: f32) -> Option<f64> {
+        let out = f64::from((cosine - self.mean) / (1.0 - self.mean).max(0.01));
+        (out >= STANDS_OUT).then_some(out)
+    }
+}
+
 impl Store {
+    /// When the model of meaning last did not answer; `None` once it has.
+    pub fn meaning_failed_at(&self) -> Result<Option<Millis>> {
+        let sql = "SELECT value FROM meta WHERE key = 'meaning_failed_at'";
+        Ok(self.conn.prepare_cached(sql)?.query_row([], |row| row.get(0)).optional()?)
+    }
+
+    /// Keeps when the model of meaning did not answer; `None`: it does again.
+    pub fn set_meaning_failed(&mut self, at: Option<Millis>) -> Result<()> {
+        self.write(|tx| {
+            match at {
+                Some(at) => tx.tx.execute("INSERT OR REPLACE INTO meta(key, value) VALUES ('meaning_failed_at', ?1)", [at])?,
+                None => tx.tx.execute("DELETE FROM meta WHERE key = 'meaning_failed_at'", [])?,
+            };
+            Ok(())
+        })
+    }
+
     /// Memories that hold and have no vector of a model yet, of a project or of one of its sessions, the newest first.
     pub fn unembedded(
         &self,
@@ -78,7 +105,11 @@ impl Store {
 
     /// The nearest memories of a project.
     pub fn nearest_memories(&self, project: i64, model: &str, to: &Vector, most: usize) -> Result<Near> {
-        self.conn.pragma_update(None, "mmap_size", MAPPED)?;
+        // Without a log the file may lie on a network, where what is mapped can change under the reader. With one it is never
+        // cut while anybody reads it.
+        if self.journal_mode()? == "wal" {
+            self.conn.pragma_update(None, "mmap_size", MAPPED)?;
+        }
         let length = to.numbers.len();
         // What is before the blobs is read first: blocks of others cost a page each.
         let sql = "SELECT memories, data FROM vectors WHERE project_id = ?1 AND model = ?2 AND length = ?3";

@@ -57,8 +57,16 @@ pub fn search(here: &Here, request: Request) -> Result<Value, Problem> {
             .ok_or_else(|| Problem::bad(format!("`dateRange.{}` must be a time: 2026-11-01, 7d, Unix milliseconds", names[0])))
     };
     let (since, until) = (moment(&["start", "since"])?, moment(&["end", "until"])?);
+    let as_lines = match request.name(&["format"])? {
+        None | Some("index" | "json" | "full") => false,
+        Some("text" | "md") => true,
+        Some(_) => return Err(Problem::bad("`format` must be index, full, json, text or md")),
+    };
+    let kind_type = request.name(&["obs_type"])?.map(String::from);
+    let (concept, file) = (request.name(&["concept"])?.map(String::from), request.name(&["file"])?.map(String::from));
+    let named = request.name(&["project"])?;
     let Some(store) = here.store()? else { return none() };
-    let project = match request.name(&["project"])? {
+    let project = match named {
         Some("*" | "all") => None,
         _ => match here.project(&store, request)? {
             Some((project, _)) => Some(project),
@@ -69,9 +77,9 @@ pub fn search(here: &Here, request: Request) -> Result<Value, Problem> {
         project,
         since,
         until,
-        kind_type: request.name(&["obs_type"])?.map(String::from),
-        concept: request.name(&["concept"])?.map(String::from),
-        file: request.name(&["file"])?.map(String::from),
+        kind_type,
+        concept,
+        file,
         memories: match request.name(&["type", "kind"])? {
             Some("entities" | "entity") => vec![MemoryKind::Entity],
             _ => Vec::new(),
@@ -80,11 +88,8 @@ pub fn search(here: &Here, request: Request) -> Result<Value, Problem> {
     };
     let found: Vec<Hit> = store.search(&Query::parse(text), &kinds, &filter, limit)?;
     let words = crate::index_text::query_terms(text);
-    let results: Vec<Value> = match request.name(&["format"])? {
-        None | Some("index" | "json" | "full") => found.iter().map(|hit| hits::json(hit, &words)).collect(),
-        Some("text" | "md") => found.iter().map(|hit| Value::from(hits::markdown(hit, &words))).collect(),
-        Some(_) => return Err(Problem::bad("`format` must be index, full, json, text or md")),
-    };
+    let told = |hit: &Hit| if as_lines { Value::from(hits::markdown(hit, &words)) } else { hits::json(hit, &words) };
+    let results: Vec<Value> = found.iter().map(told).collect();
     Ok(json!({"query": text, "count": results.len(), "results": results}))
 }
 
