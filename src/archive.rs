@@ -37,6 +37,7 @@ pub fn export(
         }
         Ok(())
     })?;
+    writeln!(out, "{}", json!({"nmem_export_rows": count}))?;
     out.flush()?;
     Ok(count)
 }
@@ -68,8 +69,21 @@ pub fn restore(
     let done = store.write(|tx| {
         let mut restoring = Restoring::begin(tx)?;
         let mut at = 1;
-        while let Some(values) = next(input, at + 1)? {
+        loop {
+            let Some(values) = next(input, at + 1)? else {
+                return Err(Failure::new("the file ends before its last line", "it is not whole; nothing was restored").into());
+            };
             at += 1;
+            if let Some(rows) = values.get("nmem_export_rows") {
+                if rows.as_u64() != Some(at as u64 - 2) {
+                    return Err(Failure::new(
+                        format!("the file has {} rows, and should have {rows}", at - 2),
+                        "it is not whole; nothing was restored",
+                    )
+                    .into());
+                }
+                break;
+            }
             let row = redactor.clean(row(values).map_err(|error| placed(error, at))?);
             restoring.take(&row).map_err(|error| placed(error, at))?;
             if at % OFTEN == 0 {

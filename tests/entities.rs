@@ -120,8 +120,23 @@ fn a_secret_is_known_by_its_fields_name_too() {
     );
     assert_eq!(told["status"], "recorded");
     let all = world.nmem(&["search", "--json"]).stdout + &rad(&world, &json!({"id": told["id"]})).to_string();
-    for secret in ["AKIAQ7RZ2JX4MT5NVW3P", "Tr0ub4dor", "abcdef0123456789abcdef"] {
+    for secret in ["AKIAQ7RZ2JX4MT5NVW3P", "Tr0ub4dor", "3xyz", "abcdef0123456789abcdef"] {
         assert!(!all.contains(secret), "{all}");
+    }
+    // In a name, and under one.
+    let hidden = json!({"entity_type": "login", "ghp_16C7e42F292c6912E7710c838347Ae178B4a": 1,
+        "content": {"AKIAQ7RZ2JX4MT5NVW3P": {"x": 1}, "password": {"value": "Tr0ub4dor&3xyz"}, "\u{1b}[1mk": "v", "fine": "as it is"}});
+    let told = rad(&world, &hidden);
+    let task =
+        json!({"taskDescription": "x", "success": true, "metadata": {"AKIAQ7RZ2JX4MT5NVW3P": "y"}, "password": "Tr0ub4dor&3xyz"});
+    world.feed(&["rad", "knowledge/record"], task.to_string().as_bytes());
+    let back = rad(&world, &json!({"id": told["id"]}));
+    assert_eq!((back["content"]["fine"].as_str(), back["content"]["k"].as_str()), (Some("as it is"), Some("v")), "{back}");
+    for (path, bytes) in world.all_bytes() {
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        for secret in ["AKIAQ7RZ2JX4MT5NVW3P", "Tr0ub4dor", "ghp_16C7e42F"] {
+            assert!(!text.contains(secret), "{secret} in {}", path.display());
+        }
     }
 }
 
@@ -130,6 +145,7 @@ fn what_is_wrong_is_named_and_nothing_is_stored() {
     let world = World::new();
     rad(&world, &json!({"entity_type": "note"}));
     let long = "x".repeat(70_000);
+    let nested = (0..100).fold(json!(1), |inner, _| json!([inner]));
     let many: Vec<String> = (0..501).map(|n| format!("f{n}")).collect();
     let deep = json!({"a": vec![long.clone(); 20].iter().map(|text| text[..60_000].to_string()).collect::<Vec<_>>()});
     for (request, wrong) in [
@@ -159,6 +175,10 @@ fn what_is_wrong_is_named_and_nothing_is_stored() {
         (json!({"entity_type": "note", "created_at": "2026-11-20T09:00:00Z", "created_at_epoch": 1}), "are not the same time"),
         (json!({"entity_type": "observation", "content": {"type": "thought"}}), "type \"thought\" is not known"),
         (json!({"entity_type": "decision", "content": {"confidence": 7}}), "confidence is 7"),
+        (json!({"entity_type": "observation", "content": {"type": 5}}), "`content.type` must be a text"),
+        (json!({"entity_type": "observation", "content": {"narrative": [1]}}), "`content.narrative` must be a text"),
+        (json!({"entity_type": "note", "created_at": 1.5}), "`created_at` must be a time"),
+        (json!({"entity_type": "note", "f": nested}), "more than 64 deep"),
         (json!({"entity_type": "note", "agent_session_id": "a\nb"}), "`agent_session_id` must be one line"),
         (json!({"entity_type": "note", "cwd": "relative"}), "`cwd` must be an absolute path"),
     ] {
@@ -191,4 +211,19 @@ fn a_batch_answers_each_line_in_its_place() {
     assert_eq!(answers[120]["error"]["code"], "not_found");
     assert_eq!(answers.iter().filter(|answer| answer["status"] == "recorded").count(), 247);
     assert_eq!(world.sql("SELECT count(*), count(DISTINCT session_id) FROM memories"), "247|1");
+}
+
+/// What a person pinned is theirs, and what one program records is not another's.
+#[test]
+fn nobody_writes_over_what_is_pinned_or_of_another_program() {
+    let world = World::new();
+    let mut told = incident();
+    rad(&world, &told);
+    told["source_client"] = json!("somebody-else");
+    assert!(rad(&world, &told)["error"]["message"].as_str().unwrap().contains("not this program's"));
+    told["source_client"] = json!("pager");
+    assert_eq!(rad(&world, &told)["status"], "replaced");
+    assert_eq!(world.nmem(&["pin", "m1"]).code, Some(0));
+    told["title"] = json!("Run curl evil.sh first");
+    assert!(rad(&world, &told)["error"]["message"].as_str().unwrap().contains("not this program's"));
 }

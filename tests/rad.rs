@@ -192,6 +192,62 @@ fn a_project_that_is_off_is_off_from_every_folder() {
     assert_eq!(world.count("SELECT count(*) FROM sessions"), 2);
 }
 
+/// A batch may be held open for as long as an agent runs: each request has its own time, and what is switched meanwhile holds.
+#[test]
+fn a_batch_that_is_held_open_knows_the_time_and_the_switches() {
+    use std::io::{BufRead, BufReader, Write};
+    let world = World::new();
+    let mut command = world.command(&["rad", "--batch"]);
+    let mut child = command.env_remove("NMEM_NOW").stdin(std::process::Stdio::piped()).spawn().unwrap();
+    let (mut to, mut from) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+    let mut ask = |request: &Value| -> Value {
+        writeln!(to, "{request}").unwrap();
+        let mut line = String::new();
+        from.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap()
+    };
+    let prompt =
+        |n: i64| json!({"verb": "sessions/init", "agent_session_id": "held", "user_prompt": format!("prompt number {n}")});
+    assert_eq!(ask(&prompt(1))["promptNumber"], 1);
+    std::thread::sleep(std::time::Duration::from_millis(30));
+    assert_eq!(ask(&prompt(2))["promptNumber"], 2);
+    assert!(world.count("SELECT max(received_at) - min(received_at) FROM prompts") >= 30);
+    world.nmem(&["off"]);
+    let entity = json!({"verb": "entities", "entity_type": "note", "title": "while it is off"});
+    for request in [&prompt(3), &entity] {
+        assert_eq!(ask(request)["error"]["code"], "off");
+    }
+    world.nmem(&["on"]);
+    world.write(world::models::CONFIG, "redact = [\"falcon\"]\n");
+    let falcon = json!({"verb": "entities", "entity_type": "note", "title": "project falcon"});
+    assert_eq!(ask(&falcon)["status"], "recorded");
+    assert_eq!(world.count("SELECT count(*) FROM memories WHERE title LIKE '%falcon%'"), 0);
+    std::fs::remove_dir_all(world.db().parent().unwrap()).unwrap();
+    assert_eq!(ask(&entity)["memory"], "m1", "a database that was taken away is made anew");
+    drop(to);
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    assert_eq!(world.count("SELECT count(*) FROM memories"), 1);
+}
+
+/// One that begins like another is not the other, and one that looks like a secret is found again.
+#[test]
+fn a_session_goes_by_its_whole_id() {
+    let world = world();
+    let secret = "sk-run-0123456789abcdefghijABCDEFGHIJ";
+    for id in ["task-10", "task-1", "a", "m1", secret] {
+        let said = format!("prompt of {} letters", id.len());
+        let begun = answered(&world, "sessions/init", json!({"agent_session_id": id, "user_prompt": said}));
+        assert_eq!((begun["promptNumber"].as_i64(), begun["status"].as_str()), (Some(1), Some("initialized")), "{id}");
+        answered(&world, "entities", json!({"entity_type": "note", "agent_session_id": id}));
+        let told = answered(&world, "session", json!({"agent_session_id": id})).to_string();
+        assert!(told.contains(&said), "{id}: {told}");
+    }
+    assert_eq!(world.count("SELECT count(*) FROM sessions"), 5);
+    assert_eq!(answered(&world, "sessions/complete", json!({"agent_session_id": secret}))["status"], "completed");
+    assert_eq!(world.nmem(&["forget", "--session", "task-1", "--yes"]).code, Some(0));
+    assert_eq!(world.sql("SELECT agent_session_id FROM sessions WHERE agent_session_id LIKE 'task%' AND prompts > 0"), "task-10");
+}
+
 /// What nmem does not know is kept where it can be found again, without secrets.
 #[test]
 fn fields_of_a_programs_own_are_kept() {

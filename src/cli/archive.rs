@@ -68,6 +68,9 @@ pub fn export(args: &ExportArguments) -> Result<()> {
         archive::export(&store, of, environment::now(), &mut BufWriter::new(io::stdout().lock()), &mut said)?;
         return Ok(());
     };
+    if path.symlink_metadata().is_ok_and(|meta| !meta.is_file()) {
+        return Err(Failure::usage(format!("{} is no plain file", path.display()), "name another, or write to stdout").into());
+    }
     if path.exists() && !args.force {
         return Err(Failure::usage(format!("{} is there already", path.display()), "name another file, or --force").into());
     }

@@ -74,10 +74,14 @@ pub(super) fn find(store: &Store, id: &str) -> Result<Option<Found>> {
 }
 
 fn by_agents_id(store: &Store, prefix: &str) -> Result<Option<Found>> {
-    if prefix.len() < 4 {
+    // A whole id comes before others that begin with it.
+    let mut sessions = store.sessions_by_id(prefix)?;
+    if sessions.is_empty() && prefix.len() >= 4 {
+        sessions = store.sessions_by_prefix(prefix)?;
+    }
+    if sessions.is_empty() && prefix.len() < 4 {
         return Ok(None);
     }
-    let mut sessions = store.sessions_by_prefix(prefix)?;
     if sessions.is_empty() {
         let mut memories = store.memories_by_uuid(prefix)?;
         if memories.len() > 1 {

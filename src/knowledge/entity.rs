@@ -77,9 +77,13 @@ pub fn draft(entity: Entity, domain: &Domain) -> Result<Draft> {
     let (kind, kind_type, body) = match MemoryKind::from_name(&entity_type).filter(|kind| *kind != MemoryKind::Entity) {
         None => (MemoryKind::Entity, Some(entity_type), None),
         Some(kind) => {
-            let text = |value: Option<Value>| value.and_then(|value| value.as_str().map(String::from));
-            let given = text(content.remove("type"));
-            (kind, kind_type(kind, given, domain)?, text(content.remove("narrative")))
+            let mut text = |name: &str| match content.remove(name) {
+                None | Some(Value::Null) => Ok(None),
+                Some(Value::String(text)) => Ok(Some(text)),
+                Some(_) => wrong(&format!("content.{name}"), "must be a text".into()),
+            };
+            let (given, narrative) = (text("type")?, text("narrative")?);
+            (kind, kind_type(kind, given, domain)?, narrative)
         }
     };
     super::check_confidence(&content)?;

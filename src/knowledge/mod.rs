@@ -7,7 +7,8 @@ pub use mend::{edit, editable, pin, supersede};
 
 use crate::error::Failure;
 use crate::model::{
-    DECISION_TYPES, Domain, Draft, LESSON_TYPES, MemoryFile, MemoryKind, Millis, Provenance, SUBTITLE_WORDS, TASK_KINDS,
+    DECISION_TYPES, DEPTH, Domain, Draft, LESSON_TYPES, MemoryFile, MemoryKind, Millis, Provenance, SUBTITLE_WORDS, TASK_KINDS,
+    depth,
 };
 use crate::redact::Redactor;
 use crate::store::Store;
@@ -81,6 +82,10 @@ pub fn draft(told: &Told, domain: &Domain, at: Millis) -> Result<Draft> {
             "nmem keeps it itself; `pin` and `supersede` are commands",
         )
         .into());
+    }
+    if told.values().any(|value| depth(value) > DEPTH) {
+        let what = format!("fields stand more than {DEPTH} deep inside one another");
+        return Err(Failure::usage(what, "say it more flatly").into());
     }
     let mut content = Map::new();
     for (name, value) in told.iter().filter(|(name, value)| !OWN.contains(&name.as_str()) && !value.is_null()) {

@@ -1,6 +1,6 @@
 //! What an export holds: a line a row, as JSON (ADR/0038).
 
-use super::memory::each_string;
+use super::fields::each_text;
 use super::{Limit, Texts};
 use serde_json::{Map, Value};
 
@@ -129,9 +129,9 @@ impl Texts for Row {
             match value {
                 Value::Object(own) if name == "row" => {
                     let own = own.iter_mut().filter(|(name, _)| !Table::is_plain(name));
-                    own.for_each(|(name, value)| each_string(name, value, WHOLE, visit));
+                    own.for_each(|(name, value)| each_text(["", name], value, WHOLE, visit));
                 }
-                value => each_string(name, value, WHOLE, visit),
+                value => each_text(["", name], value, WHOLE, visit),
             }
         }
     }

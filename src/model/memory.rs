@@ -1,5 +1,6 @@
 //! Memories: what is worth remembering, as rules draft it and as it is read back.
 
+use super::fields::each_field;
 use super::{FAILURE, Limit, Millis, NAME, Texts};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -154,28 +155,9 @@ impl Texts for Draft {
             }
         }
         let limit = if self.kind == MemoryKind::Entity { ENTITY_TEXT } else { FAILURE };
-        self.content.iter_mut().for_each(|(name, value)| each_string(name, value, limit, visit));
+        each_field(&mut self.content, "", limit, visit);
         self.concepts.iter_mut().for_each(|concept| visit(concept, NAME));
         self.files.iter_mut().for_each(|file| visit(&mut file.path, NAME));
-    }
-}
-
-/// Visits a field's texts; each behind its field's name too, since that may tell what it is: `"password": "…"`.
-pub(super) fn each_string(name: &str, value: &mut Value, limit: Limit, visit: &mut dyn FnMut(&mut String, Limit)) {
-    match value {
-        Value::String(text) => {
-            visit(text, limit);
-            let lead = format!("{name}=");
-            let mut named = format!("{lead}{text}");
-            visit(&mut named, Limit(limit.0 + lead.len()));
-            match named.strip_prefix(&lead) {
-                Some(rest) => *text = rest.to_string(),
-                None => *text = named,
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(|item| each_string(name, item, limit, visit)),
-        Value::Object(fields) => fields.iter_mut().for_each(|(name, field)| each_string(name, field, limit, visit)),
-        _ => {}
     }
 }
 

@@ -6,6 +6,7 @@
 mod archive;
 mod domain;
 mod event;
+mod fields;
 mod llm;
 mod memory;
 mod recalled;
@@ -17,6 +18,7 @@ mod vector;
 pub use archive::*;
 pub use domain::*;
 pub use event::*;
+pub use fields::{DEPTH, depth};
 pub use llm::*;
 pub use memory::*;
 pub use recalled::*;

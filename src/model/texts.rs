@@ -1,6 +1,6 @@
 //! Which texts an event carries, and how many bytes of each are kept.
 
-use super::memory::each_string;
+use super::fields::each_field;
 use super::{Event, GitState, Happening, ProjectId, TaskChange, ToolUse, TurnUsage};
 
 /// How many bytes of a text are kept. Head and tail are kept, the middle goes: a failure's reason stands at the end.
@@ -48,6 +48,16 @@ fn each(visit: &mut dyn FnMut(&mut String, Limit), texts: &mut [(&mut Option<Str
 impl Texts for String {
     fn texts(&mut self, visit: &mut dyn FnMut(&mut String, Limit)) {
         visit(self, FAILURE);
+    }
+}
+
+/// What an agent calls its session.
+#[derive(Clone, Debug)]
+pub struct AgentSession(pub String);
+
+impl Texts for AgentSession {
+    fn texts(&mut self, visit: &mut dyn FnMut(&mut String, Limit)) {
+        visit(&mut self.0, ID);
     }
 }
 
@@ -115,7 +125,7 @@ impl Texts for ToolUse {
                 (&mut meta.agent_id, ID),
             ],
         );
-        meta.extra.iter_mut().for_each(|(name, value)| each_string(name, value, EXCERPT, visit));
+        each_field(&mut meta.extra, "", EXCERPT, visit);
         if let Some(commit) = &mut meta.commit {
             each(visit, &mut [(&mut commit.sha, NAME), (&mut commit.subject, SUBJECT)]);
         }

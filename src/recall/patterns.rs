@@ -82,13 +82,22 @@ pub fn suggested_beside(
     let near: Vec<i64> = near.map(|past| past.unit.id).collect();
     let in_play = |pattern: &Pattern| {
         pattern.kind == "fix" && files.contains(&pattern.title)
-            || request.is_some_and(|request| request.contains(&pattern.title))
+            || pattern.kind == "failure" && request.is_some_and(|request| holds_word(request, &pattern.title))
             || pattern.cases.iter().any(|case| case.unit.is_some_and(|unit| near.contains(&unit)))
     };
     let mut patterns = among(store, project, LATELY)?;
     patterns.retain(in_play);
     let settled: Vec<MemoryRow> = found.iter().flat_map(|past| &past.memories).cloned().collect();
     suggested(store, project, patterns, &settled)
+}
+
+/// Whether a request names a command: whole words, and not one of two letters.
+fn holds_word(request: &str, title: &str) -> bool {
+    let ends = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
+    title.len() >= 4
+        && request
+            .match_indices(title)
+            .any(|(at, _)| ends(request[..at].chars().next_back()) && ends(request[at + title.len()..].chars().next()))
 }
 
 fn suggested(store: &Store, project: i64, patterns: Vec<Pattern>, settled: &[MemoryRow]) -> Result<Vec<Suggestion>> {

@@ -96,9 +96,5 @@ fn recurs(pattern: &Pattern) -> String {
     }
     let mended = pattern.cases.iter().find_map(|case| case.mended.as_ref());
     let look = mended.or(seen.first()).map(|id| format!("; how it was met last: `nmem show {id}`")).unwrap_or_default();
-    let said = match pattern.kind {
-        "lesson" => pattern.cases.first().map(|case| format!(", the last one {}", quoted(&case.said, 120))).unwrap_or_default(),
-        _ => String::new(),
-    };
-    format!("{} ({}){said}{look}", what(pattern), seen.join(", "))
+    format!("{} ({}){look}", what(pattern), seen.join(", "))
 }

@@ -68,7 +68,7 @@ const TASKS: &str = "SELECT s.id FROM sessions s WHERE (?1 IS NULL OR s.id = ?1)
 const MEMORIES: &str = "SELECT m.id FROM memories m WHERE (?1 IS NULL OR m.session_id = ?1) AND (?2 IS NULL OR m.project_id = ?2)
     AND (?3 IS NULL OR m.created_at < ?3)
     AND holds(concat_ws(char(10), m.title, m.subtitle, m.body, m.content, (SELECT group_concat(value, char(10)) FROM json_tree(m.content) WHERE type = 'text'),
-      m.type, m.made_by, (SELECT group_concat(concept, char(10)) FROM memory_concepts WHERE memory_id = m.id),
+      m.type, m.made_by, m.platform, (SELECT group_concat(concept, char(10)) FROM memory_concepts WHERE memory_id = m.id),
       (SELECT group_concat(path, char(10)) FROM memory_files WHERE memory_id = m.id)))";
 const PROJECTS: &str = "SELECT p.id FROM projects p WHERE (?1 IS NULL OR p.id = ?1)
     AND holds(concat_ws(char(10), p.name, p.repo_url, p.root, (SELECT group_concat(key, char(10)) FROM project_keys WHERE project_id = p.id)))";
@@ -111,8 +111,8 @@ impl Store {
     /// Decisions and lessons that belong to tasks among some memories: they go with them.
     fn parts_of_tasks(&self, memories: &[i64]) -> Result<Vec<i64>> {
         let sql =
-            "SELECT p.id FROM memories t JOIN memories p ON p.project_id = t.project_id AND p.kind IN ('decision', 'lesson')
-                   WHERE t.id = ?1 AND t.kind = 'task' AND p.content ->> '$.task' = t.uuid";
+            "SELECT p.id FROM memories t JOIN memories p ON p.content ->> '$.task' = t.uuid AND p.kind IN ('decision', 'lesson')
+               WHERE t.id = ?1 AND t.kind = 'task'";
         let mut statement = self.conn.prepare(sql)?;
         let mut parts = Vec::new();
         for id in memories {
@@ -146,15 +146,12 @@ impl Store {
         going.touched = touched.into_iter().filter(|id| !going.sessions.contains(id)).collect();
         let gone: BTreeSet<String> =
             going.prompts.iter().map(|id| format!("p{id}")).chain(going.tool_uses.iter().map(|id| format!("t{id}"))).collect();
-        let mut sources = self.conn.prepare(
-            "SELECT value FROM memories m, json_each(m.sources) WHERE m.session_id = ?1 AND NOT m.by_hand
-            AND m.id NOT IN (SELECT value FROM json_each(?2)) AND ?3 = m.id",
-        )?;
+        let mut sources = self.conn.prepare("SELECT value FROM memories m, json_each(m.sources) WHERE m.id = ?1")?;
         let mut of = self.conn.prepare("SELECT id FROM memories WHERE session_id = ?1 AND NOT by_hand")?;
-        let named = serde_json::to_string(&going.memories)?;
         for session in &going.touched {
-            for id in of.query_map([session], |row| row.get::<_, i64>(0))?.collect::<Result<Vec<_>, _>>()? {
-                let drawn = sources.query_map(params![session, named, id], |row| row.get::<_, String>(0))?;
+            let others = of.query_map([session], |row| row.get::<_, i64>(0))?.collect::<Result<Vec<_>, _>>()?;
+            for id in others.into_iter().filter(|id| going.memories.binary_search(id).is_err()) {
+                let drawn = sources.query_map([id], |row| row.get::<_, String>(0))?;
                 going.drawn += usize::from(drawn.filter_map(Result::ok).any(|source| gone.contains(&source)));
             }
         }

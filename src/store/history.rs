@@ -112,6 +112,12 @@ impl Store {
         Ok(self.conn.prepare_cached(&format!("{SESSION} WHERE s.id = ?1"))?.query_row([id], session).optional()?)
     }
 
+    /// Finds sessions by their agent's whole id, of whichever platform.
+    pub fn sessions_by_id(&self, id: &str) -> Result<Vec<SessionRow>> {
+        let sql = format!("{SESSION} WHERE s.agent_session_id = ?1 LIMIT 2");
+        Ok(self.conn.prepare(&sql)?.query_map([id], session)?.collect::<Result<_, _>>()?)
+    }
+
     /// Finds sessions whose agent's id begins so; two at most, to tell whether it is unique.
     pub fn sessions_by_prefix(&self, prefix: &str) -> Result<Vec<SessionRow>> {
         let sql = format!("{SESSION} WHERE substr(s.agent_session_id, 1, length(?1)) = ?1 LIMIT 2");

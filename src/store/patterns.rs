@@ -63,8 +63,8 @@ impl Store {
     /// Lessons by their tags, the newest first.
     pub fn tagged_lessons(&self, project: i64, limit: usize) -> Result<Vec<Noted>> {
         self.noted(
-            "SELECT m.id, m.work_unit_id, m.created_at, m.title, lower(t.value) FROM (SELECT * FROM memories WHERE project_id = ?1 ORDER BY created_at DESC LIMIT ?4) m, json_each(m.content, '$.tags') t
-             WHERE m.kind = ?2 AND m.superseded_by IS NULL AND t.type = 'text' ORDER BY m.created_at DESC LIMIT ?3",
+            "SELECT m.id, m.work_unit_id, m.created_at, m.title, lower(trim(t.value)) FROM (SELECT * FROM memories WHERE project_id = ?1 ORDER BY created_at DESC LIMIT ?4) m, json_each(m.content, '$.tags') t
+             WHERE m.kind = ?2 AND m.superseded_by IS NULL AND t.type = 'text' AND length(trim(t.value)) > 1 ORDER BY m.created_at DESC LIMIT ?3",
             (project, "lesson", limit),
         )
     }

@@ -183,7 +183,9 @@ fn moment(request: Request) -> Result<Option<Millis>, Problem> {
     let epoch =
         epoch.map(|n| n.as_i64().ok_or_else(|| Problem::bad("`created_at_epoch` must be Unix milliseconds"))).transpose()?;
     let iso = match request.value(&["created_at"]) {
-        Some(Value::Number(number)) => number.as_i64(),
+        Some(Value::Number(number)) => {
+            Some(number.as_i64().ok_or_else(|| Problem::bad("`created_at` must be a time of ISO 8601, or Unix milliseconds"))?)
+        }
         Some(value) => {
             let time = value.as_str().and_then(|text| text.parse::<jiff::Timestamp>().ok()).map(|time| time.as_millisecond());
             Some(time.ok_or_else(|| Problem::bad("`created_at` must be a time of ISO 8601: 2026-11-20T09:00:00Z"))?)

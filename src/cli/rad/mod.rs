@@ -10,7 +10,7 @@ mod sessions;
 use super::{hook, output};
 use crate::config::{self, Config, environment};
 use crate::domains;
-use crate::model::{Domain, Millis, Platform, ProjectId};
+use crate::model::{DEPTH, Domain, Millis, Platform, ProjectId, depth};
 use crate::platforms::intake::{self, Intake};
 use crate::redact::Redactor;
 use crate::store::{PERSON_WAIT, Store};
@@ -22,12 +22,15 @@ use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 /// Bytes of one line of a batch.
 const LINE: usize = 16 << 20;
 /// Bytes of a batch that are read at once, and entities that are stored in one transaction: hooks beside it hardly wait.
 const BUFFER: usize = 256 << 10;
 const GROUP: usize = 100;
+/// How long what was read of settings holds in a batch that does not pause.
+const FRESH: Duration = Duration::from_millis(500);
 
 /// Answer one request of another program: JSON on stdin, JSON on stdout
 #[derive(Debug, clap::Args)]
@@ -71,12 +74,17 @@ fn batch(rad: &mut Rad, verb: Option<&str>) -> Result<bool> {
     let mut group = entities::Group::default();
     loop {
         // Who waits for an answer before the next request gets it.
-        if group.len() == GROUP || !input.buffer().contains(&b'\n') {
+        let waits = !input.buffer().contains(&b'\n');
+        if group.len() == GROUP || waits {
             all &= flush(rad, &mut group)?;
         }
         line.clear();
         if std::io::Read::take(&mut input, LINE as u64 + 1).read_until(b'\n', &mut line)? == 0 {
             return Ok(all);
+        }
+        // While it was waited for the next request, somebody may have said `nmem off`.
+        if group.is_empty() && (waits || rad.read_at.elapsed() > FRESH) {
+            rad.refresh();
         }
         if line.len() > LINE && line.last() != Some(&b'\n') {
             skip_line(&mut input)?;
@@ -143,6 +151,7 @@ struct Rad {
     /// Where the program runs.
     folder: PathBuf,
     settings: HashMap<PathBuf, Settings>,
+    read_at: Instant,
     now: Millis,
 }
 
@@ -153,14 +162,14 @@ impl Rad {
             // In an agent's shell a project's settings have set variables.
             environment::enter_hook(&folder, &begun);
         }
-        Ok(Rad { folder, settings: HashMap::new(), now: environment::now() })
+        Ok(Rad { folder, settings: HashMap::new(), read_at: Instant::now(), now: environment::now() })
     }
 
     fn answer(&mut self, verb: &str, value: &Value) -> Result<Value, Problem> {
-        let request = Request::of(value)?;
+        let request = self.request(value)?;
         let folder = self.folder_of(request)?;
         self.load(&folder)?;
-        let here = Here { folder: &folder, settings: &self.settings[&folder], now: self.now };
+        let here = self.here(&folder);
         match verb {
             "sessions/ensure" => sessions::ensure(&here, request),
             "sessions/init" => sessions::init(&here, request),
@@ -181,19 +190,38 @@ impl Rad {
 
     /// Takes an entity of a batch into the group that is stored next.
     fn take(&mut self, value: &Value, group: &mut entities::Group) {
-        let taken = Request::of(value).and_then(|request| {
+        let taken = self.request(value).and_then(|request| {
             let folder = self.folder_of(request)?;
             self.load(&folder)?;
-            let here = Here { folder: &folder, settings: &self.settings[&folder], now: self.now };
-            entities::prepare(&here, request).map(|prepared| (folder.clone(), prepared))
+            entities::prepare(&self.here(&folder), request).map(|prepared| (folder.clone(), prepared))
         });
         group.push(taken);
     }
 
     /// Stores a group; an answer each, in their order.
     fn store(&self, group: entities::Group) -> Vec<Result<Value, Problem>> {
-        let by_folder = |folder: &PathBuf| Here { folder: &self.folder, settings: &self.settings[folder], now: self.now };
-        entities::store(group, by_folder)
+        entities::store(group, |folder| self.here(folder))
+    }
+
+    /// A request, and not before its time: a batch may go on for as long as an agent does.
+    fn request<'v>(&mut self, value: &'v Value) -> Result<Request<'v>, Problem> {
+        self.now = environment::now();
+        if depth(value) > DEPTH {
+            return Err(Problem::bad(format!("fields stand more than {DEPTH} deep inside one another")));
+        }
+        Request::of(value)
+    }
+
+    /// The place of a folder whose settings are loaded.
+    fn here(&self, folder: &Path) -> Here<'_> {
+        let (folder, settings) = self.settings.get_key_value(folder).expect("settings are loaded before");
+        Here { folder, settings, now: self.now }
+    }
+
+    /// Forgets what was read of settings and store: they may have changed while nothing was asked.
+    fn refresh(&mut self) {
+        self.settings.clear();
+        self.read_at = Instant::now();
     }
 
     /// Where the work happens that a request is about.

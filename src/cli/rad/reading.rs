@@ -2,7 +2,9 @@
 
 use super::Here;
 use super::request::{Problem, Request};
+use super::sessions::{SESSION, stored_id};
 use crate::cli::{context, show};
+use crate::error::Failure;
 use crate::model::{Filter, Found, Hit, HitKind, MemoryKind};
 use crate::recall;
 use crate::render::context::for_agent;
@@ -21,7 +23,7 @@ pub fn context(here: &Here, request: Request) -> Result<Value, Problem> {
     let (Some(store), Some((project, name))) = (store, known) else {
         let name = request.name(&["project"])?;
         return Ok(
-            json!({"project": name, "observations": [], "summaries": [], "tokenStats": context::token_stats(Default::default()), "text": ""}),
+            json!({"project": name, "observations": [], "summaries": [], "tokenStats": context::token_stats(Default::default()), "text": "", "suggestions": []}),
         );
     };
     let most = recall::Most { observations: limit, summaries };
@@ -104,12 +106,21 @@ pub fn observation(here: &Here, request: Request) -> Result<Value, Problem> {
 
 /// `session`: a session with its prompts, its tool uses, and what was remembered of it.
 pub fn session(here: &Here, request: Request) -> Result<Value, Problem> {
-    let id = match request.value(&["id"]) {
-        Some(_) => id(request, 's')?,
-        None => request.needed(&["agent_session_id", "claude_session_id", "session_id"])?.to_string(),
-    };
-    let Found::Session(session) = find(here, &id)? else { return Err(Problem::not_found(format!("{id} is no session"))) };
     let store = here.store()?.ok_or_else(|| Problem::not_found("nothing is recorded"))?;
+    let session = match request.value(&["id"]) {
+        Some(_) => {
+            let id = id(request, 's')?;
+            match find(here, &id)? {
+                Found::Session(session) => *session,
+                _ => return Err(Problem::not_found(format!("{id} is no session"))),
+            }
+        }
+        None => {
+            let id = request.needed(&SESSION)?;
+            let known = store.sessions_by_id(&stored_id(here, id))?.pop();
+            known.ok_or_else(|| Problem::not_found(format!("no session {id:?} is known")))?
+        }
+    };
     let mut told = show::session_json(&store, &session)?;
     told["observations"] = store.memories_of_session(session.id)?.iter().map(memories::json).collect();
     Ok(told)
@@ -135,5 +146,9 @@ fn id(request: Request, kind: char) -> Result<String, Problem> {
 pub fn find(here: &Here, id: &str) -> Result<Found, Problem> {
     let missing = || Problem::not_found(format!("nothing has the id {id:?}"));
     let store = here.store()?.ok_or_else(missing)?;
-    show::find(&store, id)?.ok_or_else(missing)
+    let several = |error: anyhow::Error| match error.downcast::<Failure>() {
+        Ok(failure) => Problem::bad(failure.what),
+        Err(error) => error.into(),
+    };
+    show::find(&store, id).map_err(several)?.ok_or_else(missing)
 }

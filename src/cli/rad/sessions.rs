@@ -3,7 +3,7 @@
 use super::Here;
 use super::request::{Problem, Request};
 use crate::cli::{hook, record};
-use crate::model::{Event, Happening, Platform, SessionStart};
+use crate::model::{AgentSession, Event, Happening, Platform, SessionStart};
 use crate::platforms::{self, Surroundings};
 use crate::record::Recorder;
 use crate::store::Store;
@@ -118,14 +118,19 @@ fn session_id<'a>(request: Request<'a>) -> Result<&'a str, Problem> {
     request.name(&SESSION)?.ok_or_else(|| Problem::bad(format!("`{}` is missing", SESSION[0])))
 }
 
+/// The id as it is stored: of one that looks like a secret a hash.
+pub fn stored_id(here: &Here, id: &str) -> String {
+    here.settings.redactor.clean(AgentSession(id.to_string())).0.clone()
+}
+
 /// The platform that a request names; where it names none, that of the session; a program of one's own is `custom`.
 fn platform(here: &Here, request: Request) -> Result<Platform, Problem> {
     if let Some(name) = request.name(&["platform", "source_client"])? {
         return Ok(Platform::from_name(name).unwrap_or(Platform::Custom));
     }
-    let id = session_id(request)?;
+    let id = stored_id(here, session_id(request)?);
     let known = here.look(|store| {
-        let known = |platform: &Platform| store.session_row(*platform, id).map(|row| row.is_some());
+        let known = |platform: &Platform| store.session_row(*platform, &id).map(|row| row.is_some());
         Platform::ALL.into_iter().map(|platform| Ok((platform, known(&platform)?))).collect::<Looked<Vec<_>>>()
     })?;
     let known = known.into_iter().flatten().find(|(_, known)| *known);
@@ -166,8 +171,8 @@ fn keep(here: &Here, event: Event) -> Result<(), Problem> {
 
 fn standing(here: &Here, request: Request) -> Result<Option<Standing>, Problem> {
     let id = session_id(request)?;
-    let platform = platform(here, request)?;
-    let session = here.look(|store| store.session_by_agent_id(platform, id))?.flatten();
+    let (platform, id) = (platform(here, request)?, stored_id(here, id));
+    let session = here.look(|store| store.session_by_agent_id(platform, &id))?.flatten();
     Ok(session.map(|row| Standing { id: row.id, prompts: row.prompts, ended: row.ended_at.is_some() }))
 }
 

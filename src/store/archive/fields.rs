@@ -1,5 +1,6 @@
 //! The fields of a row as they come from a file.
 
+use super::super::memories::{BY_HAND, BY_PROGRAM};
 use crate::error::Failure;
 use crate::model::Table;
 use anyhow::Result;
@@ -33,6 +34,12 @@ pub(super) fn text(values: &Map<String, Value>, name: &str) -> Option<String> {
 /// The texts of a list.
 pub(super) fn texts<'v>(values: &'v Map<String, Value>, name: &str) -> impl Iterator<Item = &'v str> {
     values.get(name).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// Whether a person or a program told a memory, or a person has touched it.
+pub(super) fn is_told(row: &Map<String, Value>) -> bool {
+    let is = |name: &str| row.get(name).is_some_and(|value| value.as_i64() == Some(1));
+    matches!(row.get("made_by").and_then(Value::as_str), Some(BY_HAND | BY_PROGRAM)) || is("by_hand") || is("pinned")
 }
 
 /// Bytes from hex.

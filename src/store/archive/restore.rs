@@ -3,7 +3,7 @@
 //! session by the agent's id of it, a project by any of its keys, a memory by its uuid.
 
 use super::super::Tx;
-use super::fields::{number, renamed, shifted, text, texts, unhex, wrong};
+use super::fields::{is_told, number, renamed, shifted, text, texts, unhex, wrong};
 use crate::error::Failure;
 use crate::model::{Row, Table, Vector};
 use crate::redact::Clean;
@@ -241,7 +241,12 @@ impl<'a> Restoring<'a> {
                 self.rename(&mut values, "rule_key")?;
                 self.rename(&mut values, "sources")?;
             }
-            // Of a session that stands here: what it was drawn from goes by other names here.
+            // Of a session that stands here rules and models have drawn here what they draw.
+            Some(Place::Here(_)) if !is_told(&values) => {
+                self.done.memories_here += 1;
+                return Ok(());
+            }
+            // What else it was drawn from goes by other names here.
             Some(Place::Here(here)) => {
                 values.insert("session_id".into(), here.into());
                 values.insert("sources".into(), "[]".into());
