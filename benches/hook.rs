@@ -85,7 +85,7 @@ impl Random {
         let rank = (1.0 / ((self.next() >> 11) as f64 / (1u64 << 53) as f64 + 1e-4)) as usize;
         const COMMON: [&str; 12] =
             ["cargo", "test", "src", "error", "the", "fix", "login", "build", "run", "git", "main", "check"];
-        COMMON.get(rank - 1).map_or_else(|| format!("w{}", rank * 7 + self.below(7)), |w| w.to_string())
+        COMMON.get(rank.wrapping_sub(1)).map_or_else(|| format!("w{}", rank * 7 + self.below(7)), |w| w.to_string())
     }
     fn words(&mut self, n: usize) -> String {
         (0..n).map(|_| self.word()).collect::<Vec<_>>().join(" ")
