@@ -7,7 +7,7 @@ use anyhow::Result;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, ToSql, params};
 use serde_json::{Map, Value, json};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 const OF_PROJECT: &str = "session_id IN (SELECT id FROM sessions WHERE ?1 IS NULL OR project_id = ?1)";
@@ -46,12 +46,16 @@ fn rows(conn: &Connection, table: Table, project: Option<i64>, take: &mut dyn Fn
     };
     let sql = if table == Table::Dismissed { sql.replace(", 3", "") } else { sql };
     let mut statement = conn.prepare(&sql)?;
-    let columns: Vec<String> = statement.column_names().map(String::from).collect();
+    // What SQLite makes from other columns is no row's own, and is not listed there.
+    let mut own = conn.prepare(&format!("SELECT name FROM pragma_table_info('{name}')"))?;
+    let own: HashSet<String> = own.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let columns: Vec<(usize, String)> =
+        statement.column_names().map(String::from).enumerate().filter(|(_, column)| own.contains(column)).collect();
     let mut found = statement.query([project])?;
     while let Some(row) = found.next()? {
         let mut values = Map::new();
-        for (at, column) in columns.iter().enumerate() {
-            values.extend(value(row.get_ref(at)?)?.map(|value| (column.clone(), value)));
+        for (at, column) in &columns {
+            values.extend(value(row.get_ref(*at)?)?.map(|value| (column.clone(), value)));
         }
         let id = values.get("id").and_then(Value::as_i64);
         match table {
