@@ -6,6 +6,9 @@ use serde_json::{Map, Value};
 
 /// Bytes of a name behind which a value is looked at: longer ones tell nothing.
 const TELLING: usize = 64;
+/// Bytes, and words, of a value that its name may tell to be a secret.
+const SHORT: usize = 1024;
+const WORDS: usize = 6;
 /// How deep fields may stand inside one another. What is written must be readable: JSON is read to 128.
 pub const DEPTH: usize = 64;
 
@@ -34,7 +37,9 @@ pub fn each_text(names: [&str; 2], value: &mut Value, limit: Limit, visit: Visit
     match value {
         Value::String(text) => {
             visit(text, limit);
-            for name in names.into_iter().filter(|name| !name.is_empty() && name.len() <= TELLING) {
+            // What a name gives away is short; prose is looked at as it is.
+            let is_short = text.len() <= SHORT && text.split_whitespace().nth(WORDS).is_none();
+            for name in names.into_iter().filter(|name| is_short && !name.is_empty() && name.len() <= TELLING) {
                 let lead = format!("\"{name}\": ");
                 let mut named = format!("{lead}{}", Value::from(text.as_str()));
                 let before = named.clone();

@@ -35,8 +35,9 @@ pub fn similarity(near: f64) -> f64 {
     (near / (near + HALF) * 1000.0).round() / 1000.0
 }
 
-/// Pieces that are near a description, the nearest first, of a project; a memory that no longer holds is in none.
-pub(super) fn pieces(store: &Store, asked: &Asked, limit: usize) -> Result<Vec<Piece>> {
+/// Pieces that are near a description, the nearest first, of a project, down to a share of the best score; a memory that no
+/// longer holds is in none.
+pub(super) fn pieces(store: &Store, asked: &Asked, (limit, share): (usize, f64)) -> Result<Vec<Piece>> {
     let sessions = store.sessions_in_time(asked.project, asked.own)?;
     let mut moment = routes(store, asked, &sessions, Effort::RELATED)?;
     let mut units: Vec<i64> = moment.found().collect();
@@ -50,6 +51,8 @@ pub(super) fn pieces(store: &Store, asked: &Asked, limit: usize) -> Result<Vec<P
     let mut near: Vec<(f64, Scored)> = scored.into_iter().map(|scored| (scored.clarity(0.0).sum, scored)).collect();
     near.retain(|(near, _)| *near > 0.0);
     near.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.unit.cmp(&a.1.unit)));
+    let least = near.first().map_or(0.0, |(best, _)| best * share);
+    near.retain(|(near, _)| *near >= least);
     let mut pieces = Vec::new();
     for (near, scored) in near {
         if pieces.len() == limit {

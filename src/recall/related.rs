@@ -57,11 +57,11 @@ pub struct Question<'a> {
 pub fn related(store: &Store, question: &Question) -> Result<Known> {
     // Not the branch: a task is described, and asked for wherever the program stands.
     let asked = |project, meaning| Asked { project, request: Some(question.description), meaning, ..Asked::default() };
-    let ask = |project, meaning| pieces(store, &asked(project, meaning), PIECES);
+    let ask = |project, meaning, share| pieces(store, &asked(project, meaning), (PIECES, share));
     let mut known = Known::default();
     let mut nearest: f64 = 0.0;
     if let Some(project) = question.project {
-        let mut near = ask(project, question.meaning)?;
+        let mut near = ask(project, question.meaning, LEAST)?;
         nearest = near.first().map_or(0.0, |best| best.near);
         let least = if store.knows_few_pieces()? { nearest * LEAST } else { (nearest * LEAST).max(ENOUGH) };
         near.retain(|piece| piece.near >= least);
@@ -90,7 +90,7 @@ pub fn related(store: &Store, question: &Question) -> Result<Known> {
     let others = store.projects()?.into_iter().map(|(project, ..)| project.id).filter(|id| Some(*id) != question.project);
     let mut foreign: Vec<(MemoryRow, f64)> = Vec::new();
     for project in others.take(OTHERS).take_while(|_| known.lessons.len() < question.limit) {
-        for piece in ask(project, None)? {
+        for piece in ask(project, None, AS_NEAR)? {
             nearest = nearest.max(piece.near);
             let lessons = piece.memories.into_iter().filter(|memory| memory.kind == "lesson");
             foreign.extend(lessons.map(|lesson| (lesson, piece.near)));
