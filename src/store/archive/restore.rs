@@ -195,11 +195,8 @@ impl<'a> Restoring<'a> {
         }
     }
 
-    /// Whether a call of a model is not counted here yet; of a unit that stands here it is.
+    /// Whether a call of a model is not counted here yet. Its unit may be forgotten: what was paid stays.
     fn is_new_spend(&self, values: &Map<String, Value>) -> Result<bool> {
-        if let Some(unit) = values.get("work_unit_id").and_then(Value::as_i64) {
-            return Ok(self.tx.tx.prepare_cached("SELECT 1 FROM work_units WHERE id = ?1")?.exists([unit])?);
-        }
         let sql = "SELECT 1 FROM spend WHERE at = ?1 AND provider = ?2 AND purpose = ?3";
         let same = params![number(values, "at")?, text(values, "provider"), text(values, "purpose")];
         Ok(!self.tx.tx.prepare_cached(sql)?.exists(same)?)
@@ -329,7 +326,7 @@ impl<'a> Restoring<'a> {
         let names: Vec<&str> = values.keys().map(String::as_str).collect();
         let marks = vec!["?"; names.len()].join(", ");
         let sql = format!("INSERT INTO {}({}) VALUES ({marks})", table.name(), names.join(", "));
-        let sketch = |name: &str, value: &Value| match (name, value) {
+        let as_sql = |name: &str, value: &Value| match (name, value) {
             ("sketch", Value::String(hex)) => unhex(hex).map(Sql::Blob),
             (_, Value::Null) => Some(Sql::Null),
             (_, Value::String(text)) => Some(Sql::Text(text.clone())),
@@ -337,7 +334,7 @@ impl<'a> Restoring<'a> {
             (_, Value::Number(number)) => number.as_i64().map(Sql::Integer).or(number.as_f64().map(Sql::Real)),
             _ => None,
         };
-        let row: Option<Vec<Sql>> = values.iter().map(|(name, value)| sketch(name, value)).collect();
+        let row: Option<Vec<Sql>> = values.iter().map(|(name, value)| as_sql(name, value)).collect();
         let Some(row) = row else { return wrong("a value") };
         self.tx.tx.prepare_cached(&sql)?.execute(params_from_iter(row))?;
         *self.done.written.entry(table).or_default() += 1;

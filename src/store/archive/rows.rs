@@ -41,10 +41,10 @@ fn rows(conn: &Connection, table: Table, project: Option<i64>, take: &mut dyn Fn
         Table::Spend => "SELECT * FROM spend WHERE ?1 IS NULL OR work_unit_id IN (SELECT u.id FROM work_units u
             JOIN sessions s ON s.id = u.session_id WHERE s.project_id = ?1) ORDER BY id"
             .to_string(),
-        Table::Told | Table::Dismissed => format!("SELECT * FROM {name} WHERE {OF_PROJECT} ORDER BY 1, 2, 3"),
+        Table::Told => format!("SELECT * FROM told WHERE {OF_PROJECT} ORDER BY session_id, item, moment"),
+        Table::Dismissed => format!("SELECT * FROM dismissed WHERE {OF_PROJECT} ORDER BY session_id, rule_key"),
         _ => format!("SELECT * FROM {name} WHERE {OF_PROJECT} ORDER BY id"),
     };
-    let sql = if table == Table::Dismissed { sql.replace(", 3", "") } else { sql };
     let mut statement = conn.prepare(&sql)?;
     // What SQLite makes from other columns is no row's own, and is not listed there.
     let mut own = conn.prepare(&format!("SELECT name FROM pragma_table_info('{name}')"))?;
@@ -103,11 +103,13 @@ fn files_of_step(conn: &Connection, step: Option<i64>) -> Result<Value> {
     Ok(conn.prepare_cached(sql)?.query_map([step], row)?.collect::<Result<Vec<Value>, _>>()?.into())
 }
 
-/// Memories as entities.
+/// Memories as entities. Of one project alone, a memory of another project's session goes without it: that is not in the file.
 fn memories(conn: &Connection, project: Option<i64>, take: &mut dyn FnMut(Row) -> Result<()>) -> Result<()> {
-    let sql = "SELECT m.id, m.uuid, m.kind, m.type, m.title, m.subtitle, m.body, m.content, m.project_id, m.session_id, m.work_unit_id,
+    let sql = "SELECT m.id, m.uuid, m.kind, m.type, m.title, m.subtitle, m.body, m.content, m.project_id,
+                 CASE WHEN ?1 IS NULL OR s.project_id = ?1 THEN m.session_id END, CASE WHEN ?1 IS NULL OR s.project_id = ?1 THEN m.work_unit_id END,
                  m.prompt_number, m.sources, m.platform, m.provenance, m.made_by, m.rule_key, m.discovery_tokens, m.tokens_estimated,
-                 m.created_at, m.pinned, m.by_hand, (SELECT uuid FROM memories WHERE id = m.superseded_by), s.agent_session_id, m.vector_block
+                 m.created_at, m.pinned, m.by_hand, (SELECT uuid FROM memories WHERE id = m.superseded_by),
+                 CASE WHEN ?1 IS NULL OR s.project_id = ?1 THEN s.agent_session_id END, m.vector_block
                FROM memories m LEFT JOIN sessions s ON s.id = m.session_id WHERE ?1 IS NULL OR m.project_id = ?1 ORDER BY m.id";
     let mut statement = conn.prepare(sql)?;
     let mut found = statement.query([project])?;
