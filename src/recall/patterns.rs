@@ -49,6 +49,9 @@ fn among(store: &Store, project: i64, most: usize) -> Result<Vec<Pattern>> {
 
 /// Fixes that recur on one of some files: what is quick to know.
 pub fn patterns_of(store: &Store, project: i64, files: &[String]) -> Result<Vec<Pattern>> {
+    if files.is_empty() {
+        return Ok(Vec::new());
+    }
     let fix = fix(store, project)?;
     let mut all = Vec::new();
     for path in files {

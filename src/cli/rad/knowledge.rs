@@ -48,6 +48,9 @@ const TIERS: [&str; 2] = ["free", "paid"];
 /// `knowledge/record` (`recordEvent`): a task that was done or failed, with what was decided and learnt.
 pub fn record(here: &Here, request: Request) -> Result<Value, Problem> {
     let task = request.value(&["task"]).map(Request::of).transpose()?.unwrap_or(request);
+    if task.value(&["task_id"]).or(request.value(&["task_id"])).is_some() {
+        return Err(Problem::bad("`taskId` is nmem's to give: tell the task with its decisions and lessons at once"));
+    }
     let drafts = [vec![of_task(task)?], parts(request, "decisions", of_decision)?, parts(request, "lessons", of_lesson)?];
     let named = here.identity(task)?;
     here.may_record(None, named.as_ref())?;
