@@ -5,7 +5,7 @@
 
 use sha2::{Digest, Sha256};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 /// Bytes of a small file that are read: `.git/HEAD`, `.git/config`.
@@ -269,16 +269,22 @@ pub fn open_private(path: &Path) -> io::Result<File> {
 
 /// Writes a private file of ours whole or not at all: under another name first, and renamed.
 pub fn replace_private(path: &Path, text: &str) -> io::Result<()> {
+    write_private(path, |file| file.write_all(text.as_bytes()))
+}
+
+/// The same for what is written bit by bit; whatever `write` fails at, no file is left that looks whole.
+pub fn write_private<T, E: From<io::Error>>(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<T, E>) -> Result<T, E> {
     let mut name = path.as_os_str().to_owned();
     name.push(format!("-new-{}", &unique()[..8]));
     let draft = Path::new(&name);
-    let write = || {
-        let mut file = append_private(draft)?;
-        io::Write::write_all(&mut file, text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(draft, path)
+    let all = || -> Result<T, E> {
+        let mut out = BufWriter::new(append_private(draft)?);
+        let done = write(&mut out)?;
+        out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+        fs::rename(draft, path)?;
+        Ok(done)
     };
-    write().inspect_err(|_| drop(fs::remove_file(draft)))
+    all().inspect_err(|_| drop(fs::remove_file(draft)))
 }
 
 /// Reads a key of ours, 32 bytes in hex; makes it where there is none. Of many that make it at once, the first one's holds.

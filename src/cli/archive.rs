@@ -12,8 +12,8 @@ use crate::store::archive::Restored;
 use anyhow::{Context, Result};
 use serde_json::json;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, BufRead, BufReader, BufWriter};
+use std::path::PathBuf;
 
 /// Write everything that is stored as JSON Lines: a copy to keep, or to take to another machine
 #[derive(Debug, clap::Args)]
@@ -74,25 +74,10 @@ pub fn export(args: &ExportArguments) -> Result<()> {
     if path.exists() && !args.force {
         return Err(Failure::usage(format!("{} is there already", path.display()), "name another file, or --force").into());
     }
-    let rows = whole_or_not(path, &mut |file| archive::export(&store, of, environment::now(), file, &mut said))?;
+    let rows = files::write_private(path, |file| archive::export(&store, of, environment::now(), file, &mut said))
+        .with_context(|| format!("cannot write {}", path.display()))?;
     drop(progress);
     output::say(&format!("{} in {}", count(rows as i64, "row", "rows"), path.display()))
-}
-
-/// Writes a file under another name first: what is broken off leaves no file that looks whole.
-fn whole_or_not(path: &Path, write: &mut dyn FnMut(&mut dyn Write) -> Result<usize>) -> Result<usize> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!("-new-{}", &files::unique()[..8]));
-    let draft = Path::new(&name);
-    let mut all = || -> Result<usize> {
-        let file = files::append_private(draft).with_context(|| format!("cannot write {}", path.display()))?;
-        let mut out = BufWriter::new(file);
-        let rows = write(&mut out)?;
-        out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
-        std::fs::rename(draft, path)?;
-        Ok(rows)
-    };
-    all().inspect_err(|_| drop(std::fs::remove_file(draft)))
 }
 
 /// Runs `nmem restore`.
