@@ -1,0 +1,153 @@
+//! The `claude` program as a model, which a script stands in for: how it is started, and that nothing is left of it.
+
+use crate::world::World;
+use crate::world::session::Session;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+const CONFIG: &str = "home/.config/nmem/config.toml";
+const RESULT: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"<observation sources=\"1\"><type>feature</type><title>Rows are quoted</title><narrative>They are.</narrative></observation>","usage":{"input_tokens":10,"cache_creation_input_tokens":900,"cache_read_input_tokens":90,"output_tokens":50}}"#;
+
+/// A world in which `claude` is a script.
+fn with_script(script: &str) -> World {
+    let mut world = World::new();
+    world.write("bin/claude", &format!("#!/bin/sh\n{script}\n"));
+    // A sleep whose command line names this world.
+    std::fs::copy("/bin/sleep", world.folder.join("bin/nap")).unwrap();
+    let path = world.folder.join("bin/claude");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    world.set("PATH", &format!("{}:/usr/bin:/bin", world.folder.join("bin").display()));
+    world.write(CONFIG, "[llm]\nprovider = \"claude\"\nstop_seconds = 2\n");
+    world
+}
+
+fn work(world: &World, id: &'static str) {
+    let mut session = Session::new(world, id);
+    session.ask("the exporter breaks rows with commas, fix it").edit("src/export.rs");
+    session.bash("git commit -am 'fix: quote fields'", "[main 1a2b3c4] fix: quote fields\n 1 file changed");
+    session.close("Fields with commas are quoted now.").end();
+}
+
+fn turn(world: &World, id: &'static str) {
+    Session::again(world, id).ask("what is the version?").close("It is 1.2.");
+}
+
+/// Processes that name this world in their command line.
+fn left(world: &World) -> Vec<String> {
+    let mark = world.folder.display().to_string();
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let commands = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    let commands = commands.map(|bytes| String::from_utf8_lossy(&bytes).replace('\0', " "));
+    commands.filter(|command| command.contains(&mark)).collect()
+}
+
+fn nothing_is_left(world: &World) {
+    let until = Instant::now() + Duration::from_secs(3);
+    while !left(world).is_empty() {
+        assert!(Instant::now() < until, "{:?}", left(world));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn it_is_asked_in_an_empty_folder_without_tools_settings_or_a_transcript() {
+    let mut world = with_script(&format!(
+        "cat > \"$HOME/stdin\"; for a in \"$@\"; do echo \"<$a>\" | head -1; done > \"$HOME/args\"; env | sort > \"$HOME/env\"; pwd > \"$HOME/pwd\"; ls -A > \"$HOME/ls\"; cat <<'E'\n{RESULT}\nE"
+    ));
+    for (name, value) in [("CLAUDECODE", "1"), ("CLAUDE_CODE_SESSION_ID", "x"), ("CLAUDE_CONFIG_DIR", "/somewhere")] {
+        world.set(name, value);
+    }
+    work(&world, "first");
+    turn(&world, "second");
+    assert_eq!(world.sql("SELECT title, made_by FROM memories WHERE made_by <> 'rules'"), "Rows are quoted|haiku");
+    assert_eq!(world.sql("SELECT provider, input_tokens, output_tokens, outcome FROM spend"), "claude|1000|50|ok");
+    assert!(world.read("home/stdin").starts_with("What happened, in order"));
+    let args = world.read("home/args");
+    insta::assert_snapshot!(args.replace("<You keep the memory", "<…\nYou keep").lines().filter(|l| !l.starts_with("You keep")).collect::<Vec<_>>().join(" "), @"<--print> <--output-format> <json> <--model> <haiku> <--system-prompt> <… <--tools> <> <--setting-sources> <> <--strict-mcp-config> <--disable-slash-commands> <--no-session-persistence>");
+    let env = world.read("home/env");
+    assert!(env.contains("NMEM_DISABLE=1") && env.contains("CLAUDE_CONFIG_DIR=/somewhere"), "{env}");
+    assert!(!env.contains("CLAUDECODE") && !env.contains("SESSION_ID"), "{env}");
+    assert_eq!(world.read("home/pwd").trim(), world.data().join("observer").display().to_string());
+    assert_eq!(world.read("home/ls"), "");
+}
+
+#[test]
+fn what_a_project_sets_does_not_reach_it_and_a_program_of_the_project_is_not_it() {
+    let mut world = with_script(&format!("env > \"$HOME/env\"; cat > /dev/null; cat <<'E'\n{RESULT}\nE"));
+    world.write(
+        "project/.claude/settings.json",
+        "{\"env\": {\"ANTHROPIC_BASE_URL\": \"http://evil.example\", \"NODE_OPTIONS\": \"--require x\"}}",
+    );
+    world.set("ANTHROPIC_BASE_URL", "http://evil.example");
+    world.set("NODE_OPTIONS", "--require x");
+    work(&world, "first");
+    turn(&world, "second");
+    let env = world.read("home/env");
+    assert!(!env.contains("evil") && !env.contains("NODE_OPTIONS"), "{env}");
+
+    let mut world = World::new();
+    world.write("project/node_modules/.bin/claude", "#!/bin/sh\ntouch \"$HOME/ran\"\n");
+    let path = world.project().join("node_modules/.bin/claude");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    world.set("PATH", &format!("{}:/usr/bin:/bin", path.parent().unwrap().display()));
+    world.write(CONFIG, "[llm]\nprovider = \"claude\"\n");
+    work(&world, "first");
+    turn(&world, "second");
+    assert!(!world.home().join("ran").exists());
+}
+
+#[test]
+fn one_that_hangs_with_children_of_its_own_is_gone_at_the_limit() {
+    let world = with_script("\"$HOME/../bin/nap\" 77 & sh -c '\"$HOME/../bin/nap\" 78; true' & wait");
+    work(&world, "first");
+    let begun = Instant::now();
+    turn(&world, "second");
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() > Duration::from_secs(1), "it really hung");
+    assert_eq!(world.sql("SELECT outcome FROM spend"), "timeout");
+    nothing_is_left(&world);
+}
+
+#[test]
+fn what_fails_or_says_nonsense_leaves_the_unit_in_the_queue() {
+    for (script, outcome) in [
+        ("exit 3", "program"),
+        ("echo not logged in; exit 1", "program"),
+        ("cat >/dev/null; echo '{\"is_error\": true, \"result\": \"Invalid API key\"}'", "program"),
+        ("cat >/dev/null; echo '{\"result\": \"\"}'", "no answer"),
+        ("head -c 3000000 /dev/zero", "too large"),
+    ] {
+        let world = with_script(script);
+        work(&world, "first");
+        turn(&world, "second");
+        assert_eq!(world.sql("SELECT outcome FROM spend"), outcome, "{script}");
+        assert_eq!(world.sql("SELECT state FROM work_units WHERE id = 1"), "closed", "{script}");
+        nothing_is_left(&world);
+    }
+}
+
+#[test]
+fn a_hook_that_is_killed_takes_it_along_and_tells_nothing_by_half() {
+    let world =
+        with_script(&format!("\"$HOME/../bin/nap\" 0.05; cat > /dev/null; \"$HOME/../bin/nap\" 0.05; cat <<'E'\n{RESULT}\nE"));
+    work(&world, "first");
+    let before = world.sql("SELECT count(*) FROM memories");
+    // A killed call is a failed one: these are not to be a pause, nor to be too many.
+    let told = |world: &World| world.count("SELECT count(*) FROM memories WHERE made_by = 'haiku'");
+    for n in 0..25_u64 {
+        let mut child = world.command(&["distil"]).stdin(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(n * 7));
+        let _ = child.kill();
+        child.wait().unwrap();
+        nothing_is_left(&world);
+        assert!(matches!(told(&world), 0 | 1), "all or nothing");
+        if told(&world) == 0 {
+            assert_eq!(world.sql("SELECT count(*) FROM memories"), before);
+        }
+        world.connect().execute_batch("UPDATE work_units SET model_until = NULL").unwrap();
+    }
+    world.nmem(&["distil"]);
+    assert_eq!(told(&world), 1, "once in the end");
+    assert_eq!(world.sql("PRAGMA integrity_check"), "ok");
+}

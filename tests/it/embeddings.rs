@@ -1,0 +1,198 @@
+//! A second opinion on what is near, from a model that the user names: when it is asked, what it finds, and what does not go
+//! wrong when it does not answer.
+
+use crate::world::World;
+use crate::world::models::CONFIG;
+use crate::world::server::{Reply, Server};
+use crate::world::session::{MINUTE, Session};
+use crate::world::thesaurus::vector;
+use serde_json::Value;
+use std::time::{Duration, Instant};
+
+/// What is remembered, and a question for it in other words.
+const PAIRS: [(&str, &str); 12] = [
+    ("The login keeps credentials for an hour", "how do we handle authentication"),
+    ("A passphrase is hashed twice", "where is the password kept"),
+    ("The sqlite tables are vacuumed at night", "what cleans the storage"),
+    ("An invoice has a number without gaps", "billing rules"),
+    ("Erase goes through the outbox", "how to remove things"),
+    ("A buyer may hold two carts", "what can a customer have"),
+    ("Everything is in utc until it is shown", "which timezone is used"),
+    ("A thumbnail is made on demand", "when are images scaled"),
+    ("The suite runs in four shards", "how are tests split"),
+    ("Backoff doubles up to a minute", "how often is it tried again"),
+    ("Rights come from the directory", "who decides on access"),
+    ("The rollout is by country", "how do we ship"),
+];
+
+fn world() -> (World, Server) {
+    let (world, server) = (World::new(), Server::new(Reply::Embeds(vector)));
+    Session::new(&world, "first").ask("hello there").close("Hello.").end();
+    for (memory, _) in PAIRS {
+        assert_eq!(world.nmem(&["remember", memory, "--kind", "lesson"]).code, Some(0));
+    }
+    (world, server)
+}
+
+/// How many of the questions find what they are about among the first three memories.
+fn found(world: &World) -> usize {
+    let finds = |(memory, question): &&(&str, &str)| {
+        let out = world.nmem(&["search", question, "--kind", "memory", "--limit", "3", "--json"]);
+        out.lines().iter().any(|hit| hit["title"].as_str().unwrap().contains(memory))
+    };
+    PAIRS.iter().filter(finds).count()
+}
+
+#[test]
+fn what_is_asked_for_in_other_words_is_found() {
+    let (world, server) = world();
+    let by_words = found(&world);
+    assert_eq!(server.count(), 0, "nothing is asked of a model that nobody named");
+    world.write(CONFIG, &server.embeddings());
+    let out = world.nmem(&["distil"]);
+    assert!(out.text().contains("12 memories were embedded."), "{}", out.text());
+    let with_meaning = found(&world);
+    assert!(by_words <= 2 && with_meaning >= 11, "by words {by_words}, with meaning {with_meaning} of {}", PAIRS.len());
+    let status: Value = world.nmem(&["status", "--json"]).json();
+    assert_eq!(status["embedded"], serde_json::json!({"memories": 12, "of": 12}));
+    // Twice is once.
+    let asked = server.count();
+    assert!(world.nmem(&["distil"]).text().contains("0 memories were embedded."));
+    assert_eq!(server.count(), asked);
+}
+
+/// Vectors are paid for: what mends the indexes leaves them.
+#[test]
+fn an_index_made_anew_keeps_the_vectors() {
+    let (world, server) = world();
+    world.write(CONFIG, &server.embeddings());
+    world.nmem(&["distil"]);
+    world.sql("INSERT INTO text_index(text_index) VALUES ('delete-all')");
+    let out = world.nmem(&["doctor", "--fix"]);
+    assert_eq!(world.count("SELECT count(*) FROM text_index_docsize WHERE id % 4 = 1"), 12, "{}", out.text());
+    assert_eq!(world.sql("SELECT sum(length(memories) / 8) FROM vectors").trim(), "12");
+}
+
+/// A person is told where what they say goes, and a project of which one folder is kept from models is embedded without it.
+#[test]
+fn where_it_goes_is_said_and_a_folder_that_is_kept_from_models_stays_here() {
+    let (world, server) = (World::new(), Server::new(Reply::Embeds(vector)));
+    let kept = world.project().join("kept");
+    std::fs::create_dir_all(&kept).unwrap();
+    let rule = format!("[[folder]]\nmatch = \"{}\"\nprovider = \"none\"\n", kept.display());
+    world.write(CONFIG, &format!("{}{rule}", server.embeddings()));
+    let said = world.hook_with("SessionStart-startup", &[]).stdout;
+    assert!(!said.contains("nothing leaves") && said.contains("is sent to 127.0.0.1"), "{said}");
+    for (folder, id) in [(&kept, "kept"), (&world.project(), "open")] {
+        let request = serde_json::json!({"agent_session_id": id, "cwd": folder,
+            "user_prompt": format!("Remember that the {id} invoice has a number")});
+        world.feed(&["rad", "sessions/init"], request.to_string().as_bytes());
+        world.feed(&["rad", "sessions/summarize"], format!("{{\"agent_session_id\": \"{id}\"}}").as_bytes());
+    }
+    let out = world.nmem(&["distil"]);
+    let asked: Vec<String> = server.asked.lock().unwrap().iter().map(|asked| asked.body.to_string()).collect();
+    assert!(asked.iter().any(|body| body.contains("the open invoice")), "{}", out.text());
+    assert!(!asked.iter().any(|body| body.contains("the kept invoice")), "{asked:?}");
+}
+
+#[test]
+fn what_is_changed_is_embedded_anew_and_what_is_forgotten_is_gone() {
+    let (world, server) = world();
+    world.write(CONFIG, &server.embeddings());
+    world.nmem(&["distil"]);
+    let id = world.sql("SELECT 'm' || id FROM memories WHERE title LIKE '%sqlite%'");
+    let id = id.trim();
+    assert_eq!(world.nmem(&["edit", id, "--title", "Invoices are printed at night"]).code, Some(0));
+    assert_eq!(world.sql("SELECT sum(length(memories) / 8) FROM vectors").trim(), "11");
+    assert!(world.nmem(&["distil"]).text().contains("1 memory was embedded."));
+    assert_eq!(world.nmem(&["forget", id, "--yes"]).code, Some(0));
+    assert_eq!(world.sql("SELECT sum(length(memories) / 8), count(*) FROM vectors").trim(), "11|1");
+}
+
+#[test]
+fn a_turn_embeds_what_it_remembered_and_a_folder_that_is_shown_to_no_model_is_not() {
+    for asked in [true, false] {
+        let (world, server) = (World::new(), Server::new(Reply::Embeds(vector)));
+        let here = format!("[[folder]]\nmatch = \"{}\"\nprovider = \"none\"\n", world.project().display());
+        let rule = if asked { "" } else { &here };
+        world.write(CONFIG, &format!("{}{rule}", server.embeddings()));
+        let mut session = Session::new(&world, "first");
+        session.ask("Remember that prices are integers in cents, never floats. My key is AKIAQ7RZ2JX4MT5NVW3P");
+        session.edit("src/price.rs").close("Added the price.");
+        assert_eq!(server.count() > 0, asked);
+        for asked in server.asked.lock().unwrap().iter() {
+            assert!(!asked.body.to_string().contains("AKIAQ7RZ2JX4MT5NVW3P"), "{}", asked.body);
+        }
+    }
+}
+
+#[test]
+fn a_server_that_is_unwell_costs_no_memory_and_hardly_any_time() {
+    let (world, server) = world();
+    world.write(CONFIG, &server.embeddings());
+    world.nmem(&["distil"]);
+    let long =
+        "The login of the customer takes long, and the invoice mail is not translated; look at src/login.rs and src/mail.rs";
+    for (n, reply) in [
+        Reply::Hangs,
+        Reply::Trickles,
+        Reply::Floods,
+        Reply::ClosesEarly,
+        Reply::Raw(500, "", "{}".into()),
+        Reply::Raw(200, "", "{\"data\": []}".into()),
+        Reply::Raw(200, "", "{\"data\": [{\"embedding\": [1, \"x\", null]}]}".into()),
+        Reply::Raw(200, "", "{\"data\": [{\"index\": 7, \"embedding\": [1, 2]}]}".into()),
+        Reply::Embeds(|_| vec![0.0; 3]),
+        Reply::Embeds(|_| vec![1.0; 5]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        server.now(reply);
+        let mut session = Session::new(&world, Box::leak(format!("session-{n}").into_boxed_str()));
+        // Each an hour after the one before: it is asked again.
+        session.at += n as i64 * 60 * MINUTE;
+        let asked = server.count();
+        let begun = Instant::now();
+        session.ask(long);
+        // A debug build on a busy machine takes some of it; the measured figure is in ADR/0033.
+        assert!(begun.elapsed() < Duration::from_millis(600), "{n}: {:?}", begun.elapsed());
+        assert!(server.count() > asked, "{n}: it was not asked");
+        assert!(world.nmem(&["search", "invoice"]).text().contains("An invoice has a number"), "{n}");
+    }
+    assert_eq!(world.sql("SELECT count(*) FROM memories WHERE vector_block IS NOT NULL").trim(), "12");
+    server.now(Reply::Raw(500, "", "{}".into()));
+    world.nmem(&["remember", "Widgets are round", "--kind", "lesson"]);
+    let out = world.nmem(&["distil"]);
+    assert!(
+        out.code == Some(1) && out.stderr.contains("no model of meaning was heard: the server answers 500"),
+        "{}",
+        out.text()
+    );
+}
+
+/// A server that does not answer costs one hook its time, and not the ones of the next ten minutes.
+#[test]
+fn a_server_that_does_not_answer_is_left_alone_for_a_while() {
+    let (world, server) = world();
+    world.write(CONFIG, &server.embeddings());
+    world.nmem(&["distil"]);
+    let asked = |at: i64, id: &'static str| {
+        let mut session = Session::new(&world, id);
+        session.at += at * MINUTE;
+        let before = server.count();
+        session.ask("The login of the customer takes long, and the invoice mail is not translated");
+        server.count() - before
+    };
+    server.now(Reply::Raw(500, "", "{}".into()));
+    assert_eq!((asked(0, "one"), asked(3, "two"), asked(9, "three")), (1, 0, 0));
+    assert_eq!((asked(12, "four"), asked(20, "five")), (1, 0), "after ten minutes it is asked again, and left alone again");
+    server.now(Reply::Embeds(vector));
+    assert_eq!((asked(40, "six"), asked(41, "seven")), (1, 1), "one that answers is asked each time");
+    // A person is not told to wait.
+    server.now(Reply::Raw(500, "", "{}".into()));
+    asked(50, "eight");
+    let before = server.count();
+    world.nmem(&["search", "billing rules", "--kind", "memory"]);
+    assert_eq!(server.count(), before + 1);
+}

@@ -1,0 +1,172 @@
+//! Hooks in somebody's own settings file: added once, other people's untouched, undone byte for byte.
+
+use crate::world::World;
+use std::fs;
+
+const FULL: &str = r#"{
+    "model":"opus",
+  "hooks": {
+        "PostToolUse": [ {"matcher": "Edit|Write", "hooks": [ {"type": "command", "command": "prettier --write"} ]} ],
+	"Notification":[{"hooks":[{"type":"command","command":"say \"done\""}]}]
+  },
+
+  "permissions": {"allow": ["Bash(git *)"], "deny": []}}"#;
+
+fn settings(world: &World) -> Option<String> {
+    fs::read_to_string(world.home().join(".claude/settings.json")).ok()
+}
+
+#[test]
+fn an_empty_home_gets_a_file_and_loses_it_again() {
+    let world = World::new();
+    insta::assert_snapshot!(world.nmem(&["install", "claude-code"]).text().replace(env!("CARGO_BIN_EXE_nmem"), "$NMEM"), @"
+    nmem is hooked into claude-code: 10 events in $WORLD/home/.claude/settings.json
+    It records from the next session on. `nmem uninstall` undoes it.
+    [exit 0]
+    ");
+    insta::assert_snapshot!(settings(&world).unwrap().replace(env!("CARGO_BIN_EXE_nmem"), "$NMEM"), @r#"
+    {
+      "hooks": {
+        "SessionStart": [
+          { "hooks": [{ "type": "command", "command": "$NMEM context", "timeout": 10 }] }
+        ],
+        "UserPromptSubmit": [
+          { "hooks": [{ "type": "command", "command": "$NMEM record", "timeout": 10 }] }
+        ],
+        "PreToolUse": [
+          { "matcher": "Edit|Write|MultiEdit|NotebookEdit", "hooks": [{ "type": "command", "command": "$NMEM record", "timeout": 10 }] }
+        ],
+        "PostToolUse": [
+          { "hooks": [{ "type": "command", "command": "$NMEM record", "timeout": 10 }] }
+        ],
+        "PostToolUseFailure": [
+          { "hooks": [{ "type": "command", "command": "$NMEM record", "timeout": 10 }] }
+        ],
+        "SubagentStop": [
+          { "hooks": [{ "type": "command", "command": "$NMEM record", "timeout": 10 }] }
+        ],
+        "PreCompact": [
+          { "hooks": [{ "type": "command", "command": "$NMEM record", "timeout": 10 }] }
+        ],
+        "Stop": [
+          { "hooks": [{ "type": "command", "command": "$NMEM record", "timeout": 30 }] }
+        ],
+        "StopFailure": [
+          { "hooks": [{ "type": "command", "command": "$NMEM record", "timeout": 10 }] }
+        ],
+        "SessionEnd": [
+          { "hooks": [{ "type": "command", "command": "$NMEM record", "timeout": 10 }] }
+        ]
+      }
+    }
+    "#);
+    assert!(world.nmem(&["install", "claude-code"]).stdout.contains("already"));
+    world.nmem(&["uninstall"]);
+    assert_eq!(settings(&world), None);
+}
+
+#[test]
+fn a_file_full_of_other_peoples_hooks_comes_back_byte_for_byte() {
+    let world = World::new();
+    world.write("home/.claude/settings.json", FULL);
+    world.nmem(&["install", "claude-code"]);
+    let with = settings(&world).unwrap();
+    assert!(with.contains("prettier --write") && with.contains("nmem context"));
+    world.nmem(&["install", "claude-code"]);
+    assert_eq!(settings(&world).unwrap(), with, "twice is once");
+    assert_eq!(world.read("home/.claude/settings.json.before-nmem"), FULL);
+    world.nmem(&["uninstall"]);
+    assert_eq!(settings(&world).unwrap(), FULL);
+}
+
+#[test]
+fn what_the_user_changed_meanwhile_stays() {
+    let world = World::new();
+    world.write("home/.claude/settings.json", FULL);
+    world.nmem(&["install", "claude-code"]);
+    let changed = settings(&world).unwrap().replace("\"opus\"", "\"sonnet\"");
+    world.write("home/.claude/settings.json", &changed);
+    world.nmem(&["uninstall"]);
+    assert_eq!(settings(&world).unwrap(), FULL.replace("\"opus\"", "\"sonnet\""));
+}
+
+#[test]
+fn a_dry_run_shows_the_change_and_makes_none() {
+    let world = World::new();
+    world.write("home/.claude/settings.json", FULL);
+    let shown = world.nmem(&["install", "claude-code", "--dry-run"]).stdout;
+    assert!(shown.contains("+ ") && shown.contains("nmem record"), "{shown}");
+    assert_eq!(settings(&world).unwrap(), FULL);
+}
+
+#[test]
+fn a_broken_settings_file_is_left_alone_with_the_reason() {
+    let world = World::new();
+    world.write("home/.claude/settings.json", "{\"hooks\": [}");
+    insta::assert_snapshot!(world.nmem(&["install", "claude-code"]).text(), @"
+    --- stderr
+    nmem: $WORLD/home/.claude/settings.json was left alone: it is not JSON: expected value at line 1 column 12
+      mend the file, then run the command again
+    [exit 1]
+    ");
+    assert_eq!(settings(&world).unwrap(), "{\"hooks\": [}");
+}
+
+#[test]
+fn a_project_gets_the_bare_name_and_the_user_the_whole_path() {
+    let world = World::new();
+    world.nmem(&["install", "claude-code", "--scope", "project"]);
+    let text = world.read("project/.claude/settings.json");
+    assert_eq!(text, include_str!("../../hooks/claude-code/settings.json"), "the ready configuration is what install writes");
+    assert!(text.contains("\"nmem context\"") && !text.contains("/nmem"), "{text}");
+    world.nmem(&["uninstall", "--scope", "project"]);
+    assert!(!world.project().join(".claude/settings.json").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn private_settings_stay_private_and_a_link_stays_a_link() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = World::new();
+    world.write("dotfiles/claude.json", FULL);
+    let real = world.folder.join("dotfiles/claude.json");
+    fs::set_permissions(&real, fs::Permissions::from_mode(0o600)).unwrap();
+    std::os::unix::fs::symlink(&real, world.home().join(".claude/settings.json")).unwrap();
+    world.nmem(&["install", "claude-code"]);
+    assert!(fs::read_to_string(&real).unwrap().contains("nmem context"));
+    for path in ["dotfiles/claude.json", "home/.claude/settings.json.before-nmem"] {
+        assert_eq!(fs::metadata(world.folder.join(path)).unwrap().permissions().mode() & 0o777, 0o600, "{path}");
+    }
+    world.nmem(&["uninstall"]);
+    assert_eq!(fs::read_to_string(&real).unwrap(), FULL);
+    assert!(fs::symlink_metadata(world.home().join(".claude/settings.json")).unwrap().is_symlink());
+}
+
+#[test]
+fn a_file_that_can_no_longer_be_read_is_said_to_be() {
+    let world = World::new();
+    world.nmem(&["install", "claude-code"]);
+    let text = settings(&world).unwrap();
+    world.write("home/.claude/settings.json", &text.replace("{\n  \"hooks\"", "{\n  // mine\n  \"hooks\""));
+    let output = world.nmem(&["uninstall"]);
+    assert_eq!(output.code, Some(1));
+    assert!(output.stderr.contains("was left alone: it is not JSON"), "{}", output.text());
+}
+
+#[test]
+fn a_folder_that_does_not_exist_is_no_project() {
+    let world = World::new();
+    let output = world.nmem(&["install", "claude-code", "--scope", "project", "--project", "nowhere"]);
+    assert_eq!(output.code, Some(1));
+    assert!(!world.project().join("nowhere").exists());
+    assert_eq!(world.nmem(&["install", "claude-code", "--project", "."]).code, Some(2));
+    assert_eq!(settings(&world), None);
+}
+
+#[test]
+fn hooks_in_both_scopes_are_said_to_tell_everything_twice() {
+    let world = World::new();
+    assert_eq!(world.nmem(&["install", "claude-code"]).stderr, "");
+    let output = world.nmem(&["install", "claude-code", "--scope", "project"]);
+    assert!(output.stderr.contains("told everything twice"), "{}", output.text());
+}

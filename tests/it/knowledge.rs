@@ -1,0 +1,126 @@
+//! What is known beyond single memories: what recurs, how sure a decision still is, and what both suggest.
+
+use crate::world::World;
+use crate::world::session::{MINUTE, Session};
+use serde_json::{Value, json};
+
+const DAY: i64 = 24 * 60 * MINUTE;
+
+/// A session on a day of its own.
+fn on_day<'a>(world: &'a World, id: &'a str, day: i64) -> Session<'a> {
+    let mut session = Session::new(world, id);
+    session.at += day * DAY;
+    session.starts("startup");
+    session
+}
+
+/// A linter finds another thing in each of three pieces of work, and a file is mended in each.
+fn thrice(world: &World) {
+    for (n, id, error) in [
+        (1, "one", "src/a.rs:3:7: error: value `total` is never read (unused)"),
+        (2, "two", "src/b.rs:40:1: error: value `sum` is never read (unused)"),
+        (3, "three", "src/c.rs:9:12: error: value `left` is never read (unused)"),
+    ] {
+        let mut session = on_day(world, id, n);
+        session
+            .ask("Fix the crash of the importer: it stops at empty lines")
+            .fails("just lint", &format!("Exit code 1\n{error}"));
+        session.edit("src/import.rs").bash("just lint", "ok");
+        session.bash(
+            "git commit -am 'fix: the importer passes over empty lines'",
+            &format!("[main 3fa106{n}] fix: the importer passes over empty lines"),
+        );
+        session.close("Fixed: the importer passes over empty lines now.").end();
+    }
+}
+
+#[test]
+fn what_happens_in_three_pieces_of_work_is_a_pattern_with_its_cases() {
+    let world = World::new();
+    assert!(world.nmem(&["patterns"]).text().contains("Nothing has happened in three pieces of work"));
+    thrice(&world);
+    let patterns = world.nmem(&["patterns", "--json"]).lines();
+    let told: Vec<(&str, &str, i64)> = patterns
+        .iter()
+        .map(|p| (p["kind"].as_str().unwrap(), p["title"].as_str().unwrap(), p["count"].as_i64().unwrap()))
+        .collect();
+    assert!(told.contains(&("failure", "just lint", 3)) && told.contains(&("fix", "src/import.rs", 3)), "{told:?}");
+    insta::assert_snapshot!(world.nmem(&["patterns"]).stdout);
+}
+
+/// Few, explained, marked: and never in the words of a tool, which may be anybody's.
+#[test]
+fn what_recurs_is_suggested_where_it_matters() {
+    let world = World::new();
+    thrice(&world);
+    let told = on_day(&world, "next", 5).starts("startup");
+    let suggested = told.split("Suggestions, drawn by rules").nth(1).unwrap_or_else(|| panic!("{told}"));
+    assert!(suggested.contains("`src/import.rs` was mended in 3 pieces of work (u3, u2, u1)"), "{told}");
+    let asked = world.nmem(&["context", "--query", "just lint fails again in the importer", "--json"]).json();
+    let suggestions = asked["suggestions"].as_array().unwrap();
+    assert!((1..=2).contains(&suggestions.len()) && suggestions[0]["pattern"]["count"] == 3, "{asked}");
+    let text = asked["text"].as_str().unwrap();
+    let suggested = text.split("Suggestions, drawn by rules").nth(1).unwrap_or_else(|| panic!("{text}"));
+    assert!(suggested.contains("`just lint` failed") && !suggested.contains("never read"), "{text}");
+    let elsewhere = world.nmem(&["context", "--query", "translate the newsletter", "--json"]).json();
+    assert!(!elsewhere["text"].as_str().unwrap().contains("`just lint` failed"), "{elsewhere}");
+}
+
+fn related(world: &World, description: &str) -> Value {
+    let request = json!({"taskDescription": description, "cwd": world.project()});
+    serde_json::from_str(&world.feed(&["rad", "knowledge/related"], request.to_string().as_bytes()).stdout).unwrap()
+}
+
+/// A decision of a session goes with what became of its work.
+#[test]
+fn a_decision_is_less_sure_once_its_commit_was_reverted() {
+    let world = World::new();
+    let mut session = on_day(&world, "first", 1);
+    session.ask("Use a ring buffer for the importer's rows, not a queue").edit("src/import.rs");
+    session.bash("git commit -am 'feat: rows wait in a ring buffer'", "[main abc1234] feat: rows wait in a ring buffer");
+    session.close("Done: rows wait in a ring buffer.").end();
+    let decision = |told: &Value| told["relevantDecisions"][0].clone();
+    let before = decision(&related(&world, "the importer's rows and the ring buffer"));
+    assert_eq!(before["evidence"][0]["what"], "its task was done", "{before}");
+    assert_eq!((before["confidence"].as_f64(), before["confidenceSaid"].as_f64()), (Some(0.667), None));
+    let mut session = on_day(&world, "second", 2);
+    session
+        .ask("The importer loses rows, take the ring buffer back")
+        .bash("git revert --no-edit abc1234", "[main fff0000] Revert");
+    session.close("Reverted.").end();
+    let after = decision(&related(&world, "the importer's rows and the ring buffer"));
+    assert_eq!(
+        (after["confidence"].as_f64(), after["evidence"][1]["what"].as_str()),
+        (Some(0.4), Some("its commit was reverted")),
+        "{after}"
+    );
+    let shown = world.nmem(&["show", after["memory"].as_str().unwrap()]).stdout;
+    assert!(shown.contains("sure: 0.4 now; its task was done (u1), its commit was reverted (t"), "{shown}");
+    let told = on_day(&world, "third", 3).starts("startup");
+    assert!(told.contains("but its commit was reverted") && told.contains("0.40 sure now"), "{told}");
+}
+
+/// Pieces of work, and what a program recorded, stand in one order; the nearer the more similar.
+#[test]
+fn work_and_recorded_tasks_are_related_in_one_order() {
+    let world = World::new();
+    thrice(&world);
+    for (task, lesson) in [
+        ("The importer stops at empty lines of spreadsheets", "Spreadsheets end lines with both signs"),
+        ("Translate the newsletter", "Names stay"),
+    ] {
+        let request = json!({"taskDescription": task, "success": false, "cwd": world.project(),
+            "lessons": [{"title": lesson, "description": lesson}]});
+        assert_eq!(world.feed(&["rad", "knowledge/record"], request.to_string().as_bytes()).code, Some(0));
+    }
+    let told = related(&world, "the importer stops at empty lines");
+    let tasks = told["similarTasks"].as_array().unwrap();
+    let similar: Vec<f64> = tasks.iter().map(|task| task["similarity"].as_f64().unwrap()).collect();
+    assert!(similar.windows(2).all(|pair| pair[0] >= pair[1]) && similar.iter().all(|s| *s > 0.0 && *s < 1.0), "{told}");
+    assert!(tasks.iter().any(|task| task["unit"].is_string() && task["success"] == true), "{told}");
+    assert_eq!(tasks.iter().filter(|task| task["unit"].is_null()).count(), 1, "{told}");
+    assert_eq!(told["applicableLessons"][0]["title"], "Spreadsheets end lines with both signs");
+    assert!(!told.to_string().contains("newsletter"), "{told}");
+    let nothing = related(&world, "quantum entanglement of penguins");
+    assert_eq!(nothing["similarTasks"], json!([]));
+}

@@ -1,0 +1,52 @@
+//! The integration tests, one program with a module for each user story. Most of them drive the built binary in a world of
+//! their own (`world/`); what needs no process is tested beside its code.
+
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests look at everything")]
+
+mod world;
+
+mod archive;
+mod bad_input;
+#[cfg(unix)]
+mod claude_model;
+mod database;
+mod decides;
+mod doctor;
+mod embeddings;
+mod entities;
+mod examples;
+mod families;
+mod forget;
+mod help;
+mod install;
+mod knowledge;
+mod layers;
+mod memories;
+mod models;
+mod models_attacked;
+mod moments;
+mod observer;
+mod payloads;
+mod project;
+mod rad;
+mod readme;
+mod recall;
+mod secrets;
+mod session;
+#[cfg(unix)]
+mod storage;
+mod units;
+
+/// A file that is not declared above would never run.
+#[test]
+fn every_test_file_is_part_of_this_program() {
+    let own = include_str!("main.rs");
+    let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it")).unwrap();
+    let names = files.filter_map(|entry| entry.unwrap().file_name().to_str()?.strip_suffix(".rs").map(String::from));
+    let forgotten: Vec<String> = names.filter(|name| name != "main" && !own.contains(&format!("mod {name};"))).collect();
+    assert!(forgotten.is_empty(), "not declared in tests/it/main.rs: {forgotten:?}");
+    let beside = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests")).unwrap();
+    let stray: Vec<_> =
+        beside.map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|e| e == "rs")).collect();
+    assert!(stray.is_empty(), "a program of its own costs a link of seconds: move it to tests/it/: {stray:?}");
+}

@@ -1,0 +1,212 @@
+//! Which folders are one project: clones, worktrees, moves, first remotes, packages, links, and what the user says.
+
+use crate::world::World;
+use serde_json::json;
+use std::fs;
+use std::path::Path;
+
+/// A session in a folder; returns the project's name.
+fn work(world: &World, folder: &str, session: &str) -> String {
+    let changes = [("/session_id", json!(session)), ("/cwd", json!(world.folder.join(folder))), ("/prompt_id", json!(session))];
+    assert_eq!(world.hook_with("UserPromptSubmit", &changes).text(), "[exit 0]");
+    world.sql(&format!("SELECT coalesce((SELECT name || ' ' || id FROM projects WHERE id = project_id), 'none') FROM sessions WHERE agent_session_id = '{session}'"))
+}
+
+/// A repository that was made here: its reflog tells its first commit.
+fn made_here(world: &World, name: &str, commit: char) {
+    let id = commit.to_string().repeat(40);
+    world.write(&format!("{name}/.git/HEAD"), "ref: refs/heads/main\n");
+    world.write(&format!("{name}/.git/objects/.keep"), "");
+    let zero = "0".repeat(40);
+    world
+        .write(&format!("{name}/.git/logs/HEAD"), &format!("{zero} {id} Dev <d@example.org> 1 +0000\tcommit (initial): first\n"));
+}
+
+#[test]
+fn a_repository_stays_one_project_when_it_moves_or_gets_its_first_remote() {
+    let world = World::new();
+    made_here(&world, "app", 'a');
+    made_here(&world, "unlike", 'b');
+    assert_eq!(work(&world, "app", "s-one"), "app 1");
+    assert_eq!(work(&world, "unlike", "s-two"), "unlike 2");
+    fs::rename(world.folder.join("app"), world.folder.join("moved")).unwrap();
+    assert_eq!(work(&world, "moved", "s-three"), "app 1");
+    world.write("moved/.git/config", "[remote \"origin\"]\n\turl = git@example.org:dev/app.git\n");
+    assert_eq!(work(&world, "moved", "s-four"), "app 1");
+    world.git_project("clone", "https://example.org/dev/app");
+    assert_eq!(work(&world, "clone", "s-five"), "app 1", "the remote is known from now on");
+}
+
+#[test]
+fn clones_worktrees_submodules_and_links_are_the_project_they_belong_to() {
+    let world = World::new();
+    made_here(&world, "origin", 'c');
+    assert_eq!(work(&world, "origin", "s-one"), "origin 1");
+    let absolute = |path: &str| world.folder.join(path).display().to_string();
+    world.write("tree/.git", &format!("gitdir: {}\n", absolute("origin/.git/worktrees/tree")));
+    world.write("origin/.git/worktrees/tree/HEAD", "ref: refs/heads/x\n");
+    world.write("origin/.git/worktrees/tree/commondir", "../..\n");
+    world.write("origin/.git/worktrees/tree/gitdir", &format!("{}\n", absolute("tree/.git")));
+    assert_eq!(work(&world, "tree", "s-two"), "origin 1");
+    world.write("origin/part/.git", "gitdir: ../.git/modules/part\n");
+    world.write("origin/.git/modules/part/HEAD", "ref: refs/heads/x\n");
+    world.write(
+        "origin/.git/modules/part/config",
+        "[core]\n\tworktree = ../../../part\n[remote \"origin\"]\n\turl = git@h.example:a/part\n",
+    );
+    assert_eq!(work(&world, "origin/part", "s-three"), "part 2");
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(world.folder.join("origin"), world.folder.join("link")).unwrap();
+        fs::create_dir_all(world.folder.join("origin/src")).unwrap();
+        assert_eq!(work(&world, "link/src", "s-four"), "origin 1");
+    }
+    for clone in ["clone-a", "clone-b"] {
+        world.git_project(clone, &absolute("origin"));
+    }
+    let name = work(&world, "clone-a", "s-five");
+    assert_eq!(work(&world, "clone-b", "s-six"), name);
+}
+
+#[test]
+fn a_folder_that_only_claims_to_be_a_project_is_not_told_of_it() {
+    let world = World::new();
+    made_here(&world, "victim", 'd');
+    let absolute = |path: &str| world.folder.join(path).display().to_string();
+    world.git_project("known", "https://example.org/dev/known.git");
+    world.write("known/.git/logs/HEAD", &world.read("victim/.git/logs/HEAD").replace('d', "e"));
+    assert_eq!(work(&world, "victim", "s-one"), "victim 1");
+    assert_eq!(work(&world, "known", "s-two"), "known 2");
+    // Its git folder doesn't name it back.
+    world.write("claim-a/.git", &format!("gitdir: {}\n", absolute("victim/.git")));
+    // A folder of its own that names the victim's as the common one, or as its remote.
+    world.write("claim-b/.git/HEAD", "ref: refs/heads/main\n");
+    world.write("claim-b/.git/commondir", &format!("{}\n", absolute("victim/.git")));
+    world.git_project("claim-c", "../victim");
+    // Another URL, and the first commit of a project that has one.
+    world.git_project("claim-d", "https://evil.example/x/y.git");
+    world.write("claim-d/.git/logs/HEAD", &world.read("known/.git/logs/HEAD"));
+    let mut claims = vec!["claim-a", "claim-b", "claim-c", "claim-d"];
+    #[cfg(unix)]
+    {
+        fs::create_dir_all(world.folder.join("claim-e")).unwrap();
+        std::os::unix::fs::symlink(absolute("victim/.git"), world.folder.join("claim-e/.git")).unwrap();
+        claims.push("claim-e");
+    }
+    for claim in claims {
+        let name = work(&world, claim, &format!("s-{claim}"));
+        assert!(name != "victim 1" && name != "known 2", "{claim}: {name}");
+    }
+}
+
+#[test]
+fn home_is_never_a_project_also_under_git_and_a_folder_without_git_is_one() {
+    let world = World::new();
+    world.write("home/.git/HEAD", "ref: refs/heads/main\n");
+    fs::create_dir_all(world.folder.join("home/notes")).unwrap();
+    assert_eq!(work(&world, "home", "s-one"), "none");
+    assert_eq!(work(&world, "home/notes", "s-two"), "notes 1");
+}
+
+#[test]
+fn a_package_is_split_off_with_its_sessions_and_merged_back() {
+    let world = World::new();
+    for folder in ["project/packages/billing/src", "project/packages/web"] {
+        fs::create_dir_all(world.folder.join(folder)).unwrap();
+    }
+    assert_eq!(work(&world, "project", "s-root"), "project 1");
+    assert_eq!(work(&world, "project/packages/billing/src", "s-billing"), "project 1");
+    insta::assert_snapshot!(world.nmem(&["project", "split", "packages/billing"]).text(), @"
+    billing is a project of its own now, with all below $WORLD/project/packages/billing: 1 session of project moved.
+    [exit 0]
+    ");
+    assert_eq!(work(&world, "project/packages/billing", "s-later"), "billing 2");
+    assert_eq!(work(&world, "project/packages/web", "s-web"), "project 1");
+    assert_eq!(world.sql("SELECT group_concat(project_id, '') FROM (SELECT project_id FROM sessions ORDER BY id)"), "1221");
+    // Search is narrowed inside the index: what moved is found in its new project, and there alone.
+    let found = |folder: &str| {
+        let folder = world.folder.join(folder).display().to_string();
+        world.nmem(&["search", "SCENARIO", "--json", "--project", &folder]).stdout.lines().count()
+    };
+    assert_eq!((found("project"), found("project/packages/billing/src")), (2, 2));
+    insta::assert_snapshot!(world.nmem(&["project", "list"]).text(), @"
+       2  billing  2 sessions, last just now https://example.org/dev/project.git
+       1  project  2 sessions, last just now https://example.org/dev/project.git
+    [exit 0]
+    ");
+    insta::assert_snapshot!(world.nmem(&["project", "merge", "billing", "1"]).text(), @"
+    billing is part of project now: 2 sessions moved, and its folders lead there.
+    [exit 0]
+    ");
+    assert_eq!((found("project"), found("project/packages/billing")), (4, 4));
+    assert_eq!(work(&world, "project/packages/billing", "s-last"), "project 1");
+}
+
+#[test]
+fn names_are_given_by_hand_and_mistakes_are_told() {
+    let world = World::new();
+    assert_eq!(world.nmem(&["project", "list"]).text(), "No project is recorded yet.\n[exit 0]");
+    work(&world, "project", "s-one");
+    insta::assert_snapshot!(world.nmem(&["project", "rename", "shop"]).text(), @"
+    project is called shop now.
+    [exit 0]
+    ");
+    assert_eq!(work(&world, "project", "s-two"), "shop 1");
+    insta::assert_snapshot!(world.nmem(&["project", "rename", ""]).text(), @"
+    --- stderr
+    nmem: a name is 1 to 200 characters on one line, and not a number: those are the ones that `list` prints
+      give another, such as shop
+    [exit 2]
+    ");
+    insta::assert_snapshot!(world.nmem(&["project", "merge", "shop", "shop"]).text(), @"
+    --- stderr
+    nmem: that is one and the same project
+      `nmem project list` prints numbers
+    [exit 2]
+    ");
+    insta::assert_snapshot!(world.nmem(&["project", "merge", "nowhere", "shop"]).text(), @"
+    --- stderr
+    nmem: no project is called nowhere
+      `nmem project list` shows the projects
+    [exit 1]
+    ");
+    let elsewhere = Path::new("/").display().to_string();
+    insta::assert_snapshot!(world.nmem(&["project", "rename", "x", "--project", &elsewhere]).text(), @"
+    --- stderr
+    nmem: nothing is recorded of this folder yet
+      `nmem project list` shows the projects
+    [exit 1]
+    ");
+    let list = world.nmem(&["project", "list", "--json"]).json();
+    assert_eq!((list["name"].as_str(), list["sessions"].as_i64()), (Some("shop"), Some(2)));
+    assert_eq!(list["keys"], json!(["repo:example.org/dev/project"]));
+}
+
+/// Found in the repository itself at a session's end, once a day.
+#[test]
+fn what_a_repository_is_is_found_in_itself() {
+    let mut world = World::new();
+    world.set("NMEM_NOW", "1795165200000");
+    made_here(&world, "shop", 'd');
+    world.write("shop/package.json", "{\"dependencies\": {\"next\": \"15\", \"react\": \"19\"}}");
+    world.write("shop/src/a.tsx", "");
+    let end = |world: &World, session: &str| {
+        work(world, "shop", session);
+        let request = json!({"agent_session_id": session, "cwd": world.folder.join("shop")});
+        assert_eq!(world.feed(&["rad", "sessions/complete"], request.to_string().as_bytes()).json()["status"], "completed");
+        world.nmem(&["project", "list", "--json"]).json()["about"].clone()
+    };
+    let found = json!({"type": "web application", "languages": ["TypeScript"], "frameworks": ["Next.js", "React"], "last_indexed": 1_795_165_200_000_i64});
+    assert_eq!(end(&world, "s-one"), found);
+    assert!(world.nmem(&["project", "list"]).stdout.contains("web application in TypeScript with Next.js, React"));
+    world.write("shop/package.json", "{}");
+    assert_eq!(end(&world, "s-two"), found, "it is looked at once a day");
+    world.set("NMEM_NOW", "1795265200000");
+    assert_eq!(end(&world, "s-three")["frameworks"], json!([]));
+    let related = json!({"taskDescription": "x", "repoId": "shop"}).to_string();
+    let told = world.feed(&["rad", "knowledge/related"], related.as_bytes()).json();
+    assert_eq!(
+        (told["repo"]["mainLanguages"][0].as_str(), told["repo"]["projectType"].as_str()),
+        (Some("TypeScript"), Some("library"))
+    );
+}
