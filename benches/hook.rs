@@ -152,11 +152,13 @@ fn fill(files: &Files, tool_uses: usize) {
                 decode(Platform::ClaudeCode, &payload, &around).expect("a fixture").map(|e| redactor.clean(e))
             })
             .collect();
-        let identify: nmem::store::events::Identify =
+        let identify: nmem::store::sessions::Identify =
             &|event| Some(Redactor::default().clean(nmem::project::identify(Path::new(event.cwd.as_deref()?), None, None)?));
-        store.write(|tx| batch.iter().try_for_each(|event| tx.store_event(event, None, identify))).expect("stored");
+        store
+            .write(|tx| batch.iter().try_for_each(|event| nmem::ingest::store_event(tx, event, None, identify)))
+            .expect("stored");
     }
-    store.settle_all();
+    store.checkpoint();
 }
 
 struct World {

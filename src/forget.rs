@@ -4,6 +4,7 @@
 use crate::config::Config;
 use crate::config::switches::{Switches, What};
 use crate::files;
+use crate::ingest::recount;
 use crate::model::{Files, Going, Millis, beside};
 use crate::store::Store;
 use crate::store::forget::Wanted;
@@ -62,7 +63,7 @@ impl Plan {
     pub fn carry_out(&self, store: &mut Store, config: &Config, now: Millis, step: &mut dyn FnMut(&str)) -> Result<()> {
         let files = store.files().clone();
         step("taking rows out");
-        store.forget(&self.going, self.wanted.text.as_deref())?;
+        store.forget(&self.going, self.wanted.text.as_deref(), &recount)?;
         for path in &self.set_aside {
             fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))?;
         }

@@ -3,6 +3,7 @@
 //! A stream is JSON Lines, an event a line, as hooks are given them; `event` may stand for `hook_event_name` and `ts` for
 //! the time. What a stream lacks (session, folder, time) is filled in.
 
+use crate::ingest;
 use crate::model::{Event, Files, Millis, Platform};
 use crate::platforms::{Surroundings, decode};
 use crate::redact::Clean;
@@ -119,7 +120,7 @@ pub fn play(store: &mut Store, events: &[Replayed]) -> Result<Starts> {
     let mut sessions: BTreeMap<&str, Stored> = BTreeMap::new();
     for replayed in events {
         let event = &replayed.event;
-        store.write(|tx| tx.store_event(event, None, &|_| None))?;
+        store.write(|tx| ingest::store_event(tx, event, None, &|_| None))?;
         let row = store.session_by_agent_id(event.platform, &event.session)?.context("nothing was stored")?;
         let stored = sessions.entry(&event.session).or_default();
         stored.row = row.id;
@@ -133,7 +134,7 @@ pub fn play(store: &mut Store, events: &[Replayed]) -> Result<Starts> {
     }
     let mut out = Starts::default();
     for stored in sessions.values() {
-        store.write(|tx| tx.end_of_stream(stored.row, events.last().map_or(0, |last| last.event.at)))?;
+        store.write(|tx| ingest::end_of_stream(tx, stored.row, events.last().map_or(0, |last| last.event.at)))?;
         let prompt = |number: i64| stored.prompts.get(usize::try_from(number).ok()?.checked_sub(1)?).map(|at| *at as i64);
         out.inline.extend(store.inline_starts(stored.row)?.into_iter().filter_map(prompt));
         for boundary in store.units_of_session(stored.row)?.into_iter().filter_map(|unit| unit.boundary) {

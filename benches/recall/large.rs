@@ -91,7 +91,7 @@ fn scans(db: &Path) -> (usize, Vec<Duration>) {
         let all: Vec<_> = batch.iter().map(|waiting| (waiting.clone(), vector())).collect();
         store.keep_vectors("bench", &all).unwrap();
     }
-    store.settle_all();
+    store.checkpoint();
     let asked = vector();
     let scan = |_| {
         let store = Store::open(&files, PERSON_WAIT).unwrap();
@@ -158,7 +158,7 @@ fn multiply(db: &Path, tool_uses: i64, memories: i64) -> (i64, i64) {
     drop(conn);
     let mut store = Store::open(&Files::of(db.to_path_buf(), false), PERSON_WAIT).unwrap();
     store.rebuild_index(&mut |_, _| {}).unwrap();
-    store.settle_all();
+    store.checkpoint();
     counts
 }
 

@@ -104,7 +104,7 @@ fn tell(store: &mut Store, number: usize, conversation: &Value) -> Vec<String> {
                         agent: None,
                         what: Happening::Prompted { text },
                     };
-                    tx.store_event(&redactor.clean(event), None, &identify)?;
+                    nmem::ingest::store_event(tx, &redactor.clean(event), None, &identify)?;
                     ids.push(id.to_string());
                 }
             }

@@ -58,7 +58,7 @@ impl World {
 
     /// A copy of what is known now, with its log written back.
     pub fn keep(&self, name: &str) -> PathBuf {
-        Store::open(&Files::of(self.db(), false), PERSON_WAIT).unwrap().settle_all();
+        Store::open(&Files::of(self.db(), false), PERSON_WAIT).unwrap().checkpoint();
         let copy = self.home.join(format!("{name}.db"));
         fs::copy(self.db(), &copy).unwrap();
         copy

@@ -3,7 +3,7 @@
 
 use super::score::{Scores, Truth, half_unit, score};
 use super::streams::Stream;
-use nmem::units::{Judgment, Moment, Places, SETTLED_AFTER, SIGNALS, Values, WINDOW, WORK, Weights, decide};
+use nmem::segmentation::{Judgment, Moment, Places, SETTLED_AFTER, SIGNALS, Values, WINDOW, WORK, Weights, decide};
 use std::collections::BTreeMap;
 
 /// Strength of the penalty on a weight's square, halved.

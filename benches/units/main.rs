@@ -16,7 +16,7 @@ mod streams;
 use baselines::{RULES, Random};
 use fit::{Known, by_kind, fit};
 use nmem::replay::{self, Scratch};
-use nmem::units::{Moment, SIGNALS, WORK};
+use nmem::segmentation::{Moment, SIGNALS, WORK};
 use score::{Scores, Truth, half_unit, score};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};

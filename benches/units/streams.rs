@@ -2,11 +2,11 @@
 
 use super::score::Truth;
 use nmem::config::Config;
+use nmem::ingest::{self, Caller, Run};
 use nmem::model::Happening;
-use nmem::record::Recorder;
 use nmem::redact::Redactor;
 use nmem::replay::{self, Replayed};
-use nmem::units::{Bag, Step};
+use nmem::segmentation::{Bag, Step};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -42,7 +42,7 @@ impl Stream {
 /// Reads all streams of a folder.
 pub fn load(folder: &Path, config: &Config) -> Vec<Stream> {
     let redactor = Redactor::default();
-    let recorder = Recorder { config, redactor: &redactor, client_pid: None, session_folder: None, transcripts: None };
+    let run = Run::new(Caller::History, config, &redactor);
     let labels: Value = serde_json::from_str(&fs::read_to_string(folder.join("labels.json")).unwrap()).unwrap();
     let streams = labels.as_object().unwrap().iter().map(|(name, label)| {
         let list = |key: &str| label[key].as_array().unwrap().iter().map(|n| n.as_u64().unwrap() as usize).collect();
@@ -55,7 +55,7 @@ pub fn load(folder: &Path, config: &Config) -> Vec<Stream> {
             optional: list("optional"),
         };
         let path = folder.join(format!("{name}.jsonl"));
-        let complete = |event| recorder.complete(event);
+        let complete = |event| ingest::completed(&run, event);
         let (events, skipped) = replay::read(&path, name, &config.skip_tools.value, &complete).unwrap();
         let steps = steps(&events);
         assert_eq!((steps.len(), skipped), (truth.prompts, 0), "{name}");

@@ -1,6 +1,7 @@
 //! `nmem export` and `nmem restore`: all that is stored as JSON Lines, and back.
 
-use super::{ProjectArgument, hook, open, output, writable};
+use super::output;
+use super::project_argument::{ProjectArgument, open, writable};
 use crate::archive;
 use crate::config::{self, environment};
 use crate::error::Failure;
@@ -8,6 +9,7 @@ use crate::files;
 use crate::model::Table;
 use crate::render::clean::line;
 use crate::render::count;
+use crate::runtime::redactor;
 use crate::store::archive::Restored;
 use anyhow::{Context, Result};
 use serde_json::json;
@@ -56,7 +58,7 @@ pub fn export(args: &ExportArguments) -> Result<()> {
     let store = open(&config)?;
     let nothing = || Failure::new("nothing is recorded yet", "recording begins with the first session after `nmem install`");
     let store = store.ok_or_else(nothing)?;
-    let place = argument.find(&folder, &config, Some(&store))?;
+    let place = argument.find(&folder, &config, Some(&store));
     let of = match (&args.project, &place.row) {
         (None, _) => (None, None),
         (Some(_), Some(row)) => (Some(row.id), Some(row.name.as_str())),
@@ -84,7 +86,7 @@ pub fn export(args: &ExportArguments) -> Result<()> {
 pub fn restore(args: &RestoreArguments) -> Result<()> {
     let folder = std::env::current_dir().context("cannot tell the current folder")?;
     let config = config::load(&[&folder])?;
-    let redactor = hook::redactor(&config)?;
+    let redactor = redactor(&config)?;
     let mut input: Box<dyn BufRead> = match args.file.as_os_str() == "-" {
         true => Box::new(io::stdin().lock()),
         false => {
@@ -98,7 +100,7 @@ pub fn restore(args: &RestoreArguments) -> Result<()> {
     let mut said = |lines: usize| progress.say(&format!("{lines} lines"));
     let done = archive::restore(&mut store, &redactor, &mut *input, args.dry_run, &mut said)?;
     drop(progress);
-    store.settle_all();
+    store.checkpoint();
     if args.json {
         let written: serde_json::Map<_, _> =
             Table::ALL.iter().map(|table| (table.name().to_string(), json!(done.written.get(table).unwrap_or(&0)))).collect();

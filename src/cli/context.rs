@@ -1,16 +1,20 @@
 //! `nmem context`: the SessionStart hook, and in a terminal the same view for a person.
 
+use super::output;
+use super::project_argument::{ProjectArgument, open};
 use super::stdin::{self, Stdin};
-use super::{Place, ProjectArgument, hook, meaning, moments, off, open, output, record};
 use crate::config::{CONTEXT_BYTES_MAX, Config, Inject, environment};
-use crate::model::{MemoryRow, Millis, Recalled, TokenStats};
+use crate::distil::embedding;
+use crate::ingest::{self, hook};
+use crate::model::{MemoryRow, Millis, Recalled};
 use crate::platforms::intake::{self, Intake};
 use crate::project;
 use crate::recall::{self, Asked, Here};
-use crate::render::context::{ForAgent, for_agent, for_person};
+use crate::render::context::{ForAgent, for_agent, for_person, token_stats};
 use crate::render::memories;
 use crate::render::past::{Told, past, why};
 use crate::render::patterns;
+use crate::runtime::{FolderProject, redactor};
 use crate::store::Store;
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -64,17 +68,13 @@ pub fn run_hook(args: &[OsString]) -> Option<ExitCode> {
         return Some(ExitCode::SUCCESS);
     }
     let mut asked = true;
-    let code = hook::sealed(|| {
-        let intake = Stdin::within(STDIN).and_then(intake::read);
-        match intake {
-            Ok(Intake::Json { value, mended }) => record::handle(record::platform(args), &value, mended),
-            Ok(Intake::Garbage(reason)) => anyhow::bail!("stdin was no hook event: {reason}"),
-            // Nothing came at all: a person asks.
-            Ok(Intake::Empty) | Err(_) => {
-                asked = false;
-                Ok(None)
-            }
+    let code = super::hook::run_safely(|| match Stdin::within(STDIN).and_then(intake::read) {
+        // Nothing came at all: a person asks.
+        Ok(Intake::Empty) | Err(_) => {
+            asked = false;
+            Ok(None)
         }
+        Ok(intake) => hook::answer(hook::platform(args), intake),
     });
     asked.then_some(code)
 }
@@ -84,7 +84,7 @@ pub fn run(args: &Arguments) -> Result<()> {
     let (folder, config) = args.project.config()?;
     let store = open(&config)?;
     let now = environment::now();
-    let place = args.project.find(&folder, &config, store.as_ref())?;
+    let place = args.project.find(&folder, &config, store.as_ref());
     let budget = args.budget.map_or(config.context_bytes.value, |b| b as usize);
     if args.query.is_some() || !args.file.is_empty() || args.why {
         return ranked(args, &config, (&folder, &place, store.as_ref()), budget);
@@ -93,7 +93,7 @@ pub fn run(args: &Arguments) -> Result<()> {
     let root = project::worktree_root(&folder, config.home.as_deref());
     let here = Here { own: None, branch: branch.as_deref(), root };
     let recalled = match (&store, &place.row) {
-        (Some(store), Some(row)) => recall::at_start(store, row.id, here, moments::most(&config), now)?,
+        (Some(store), Some(row)) => recall::at_start(store, row.id, here, ingest::start_limits(&config), now)?,
         _ => Recalled::default(),
     };
     // What an agent would be given, and why it would be given nothing.
@@ -120,7 +120,7 @@ pub fn run(args: &Arguments) -> Result<()> {
 fn ranked(
     args: &Arguments,
     config: &Config,
-    (folder, place, store): (&Path, &Place, Option<&Store>),
+    (folder, place, store): (&Path, &FolderProject, Option<&Store>),
     budget: usize,
 ) -> Result<()> {
     let branch = project::git::state_at(folder, config.home.as_deref()).and_then(|state| state.branch);
@@ -132,7 +132,7 @@ fn ranked(
     let files: Vec<String> = args.file.iter().map(relative).collect();
     let root = project::worktree_root(folder, config.home.as_deref());
     let meaning = match &args.query {
-        Some(query) => meaning::of(config, &hook::redactor(config)?, query, meaning::FOR_A_PERSON),
+        Some(query) => embedding::of_text(config, &redactor(config)?, query, embedding::FOR_A_PERSON),
         None => None,
     };
     let meaning = meaning.as_ref().map(|(model, vector)| (model.as_str(), vector));
@@ -201,13 +201,6 @@ fn ranked_json(project: Option<&str>, told: &Told) -> Value {
     })
 }
 
-pub(super) fn token_stats(tokens: TokenStats) -> Value {
-    json!({
-        "readTokens": tokens.read, "workTokens": tokens.work, "savings": tokens.savings(), "savingsPercent": tokens.savings_percent(),
-        "distilTokens": tokens.distil, "netSavings": tokens.net(), "estimated": tokens.estimated,
-    })
-}
-
 /// All memories among which was chosen.
 fn told(recalled: &Recalled) -> Vec<&MemoryRow> {
     let summaries = recalled.sessions.iter().flat_map(|told| &told.units).filter_map(|told| told.summary.as_ref());
@@ -241,17 +234,17 @@ fn json(project: Option<&str>, recalled: &Recalled, given: &ForAgent) -> Value {
 }
 
 /// Why an agent would be given nothing here.
-fn silent(config: &Config, place: &Place, now: Millis) -> Option<String> {
+fn silent(config: &Config, place: &FolderProject, now: Millis) -> Option<String> {
     if !config.enabled.value {
         return Some(format!("enabled = false ({}): hooks do nothing here", config.enabled.source));
     }
     if config.inject.value == Inject::None {
         return Some(format!("inject = \"none\" ({}): agents are given nothing", config.inject.source));
     }
-    off::here(config, place, now).map(|off| format!("recording is off {}: hooks do nothing here", off::told(&off, now)))
+    config.switches.off_in(&place.known, now).map(|off| format!("recording is off {}: hooks do nothing here", off.describe(now)))
 }
 
-fn nothing(place: &Place) -> String {
+fn nothing(place: &FolderProject) -> String {
     match place.name() {
         Some(name) => format!(
             "Nothing is recorded of {name} yet: recording begins with the first session after `nmem install claude-code`."

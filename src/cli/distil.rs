@@ -1,13 +1,17 @@
 //! `nmem distil`: what waits for a model, now; with `--redo` also what was distilled before.
 
-use super::{ProjectArgument, hook, meaning, observe, output, writable};
+use super::output;
+use super::project_argument::{ProjectArgument, writable};
 use crate::config::{Config, environment};
 use crate::distil::{Distiller, Meaning, Observer, Outcome, shown};
+use crate::distil::{embedding, llm_may_see};
 use crate::error::Failure;
+use crate::lookup;
 use crate::model::{Endpoint, Found, Provider};
 use crate::redact::Redactor;
 use crate::render::clean::line;
 use crate::render::count;
+use crate::runtime::redactor;
 use crate::store::Store;
 use crate::store::memories::Due;
 use anyhow::Result;
@@ -67,9 +71,9 @@ pub fn run(args: &Arguments) -> Result<()> {
     if !config.files.value.db.exists() {
         return output::say("Nothing is recorded, so there is nothing to distil.");
     }
-    let redactor = hook::redactor(&config)?;
+    let redactor = redactor(&config)?;
     let mut store = writable(&config)?;
-    let place = args.project.find(&folder, &config, Some(&store))?;
+    let place = args.project.find(&folder, &config, Some(&store));
     let session = args.session.as_deref().map(|id| session(&store, id)).transpose()?;
     let project = place.row.as_ref().map(|row| row.id).filter(|_| session.is_none());
     if project.is_none() && session.is_none() {
@@ -90,7 +94,7 @@ pub fn run(args: &Arguments) -> Result<()> {
     let Some(to) = to else {
         let embedded = embed(&config, &redactor, &mut store, (project, session), until, &progress)?;
         drop(progress);
-        store.settle_all();
+        store.checkpoint();
         return told_by_rules(args, by_rules, embedded);
     };
     let queue = if args.redo { store.units_to_redo(project, session)? } else { store.model_queue(project, session, now)? };
@@ -104,13 +108,13 @@ pub fn run(args: &Arguments) -> Result<()> {
     let done = work(&observer, &mut store, &queue, until, &progress)?;
     let embedded = embed(&config, &redactor, &mut store, (project, session), until, &progress)?;
     drop(progress);
-    store.settle_all();
+    store.checkpoint();
     let spent = store.spent_since(begun - 1)?;
     told(args, &to, (by_rules, done, spent.tokens()), embedded)
 }
 
 fn session(store: &Store, id: &str) -> Result<i64> {
-    match super::show::find(store, id)? {
+    match lookup::find(store, id)? {
         Some(Found::Session(session)) => Ok(session.id),
         _ => Err(Failure::new(format!("{} is no session", line(id, 80)), "`nmem status` and `nmem search` print ids").into()),
     }
@@ -141,7 +145,7 @@ fn work(
             at + 1,
             queue.len()
         ));
-        if !due.may_be_seen(&|folder| observe::may_see(folder, observer.to.provider)) {
+        if !due.may_be_seen(&|folder| llm_may_see(folder, observer.to.provider)) {
             done.withheld += 1;
             continue;
         }
@@ -180,7 +184,7 @@ fn embed(
     progress: &output::Progress,
 ) -> Result<Option<Embedded>> {
     let Some(to) = config.embeddings.endpoint()? else { return Ok(None) };
-    let may_see = |folder: &str| meaning::may_see(folder, &to);
+    let may_see = |folder: &str| embedding::may_see(folder, &to);
     let waiting = shown(store, store.unembedded(of, &to.model, usize::MAX >> 1)?, &may_see)?;
     let mut more = |done: usize| {
         progress.say(&format!("{}, {done} of {}", line(&to.model, 40), waiting.len()));

@@ -1,15 +1,19 @@
 //! `nmem doctor`: looks at all that recording depends on; each finding with its remedy.
 
-use super::{ProjectArgument, hook, install, off, output};
+use super::output;
+use super::project_argument::ProjectArgument;
 use crate::config::{Config, environment};
-use crate::doctor::{self, Finding, Level};
+use crate::doctor;
 use crate::error::Failure;
+use crate::ingest::{self, Caller, Run};
+use crate::installation;
 use crate::log;
+use crate::model::{Finding, Level};
 use crate::render::clean::line;
+use crate::runtime::redactor;
 use crate::store::Store;
 use anyhow::Result;
 use serde_json::json;
-use std::path::Path;
 
 /// Errors of hooks that are so old are history.
 const DAY: i64 = 86_400_000;
@@ -34,11 +38,11 @@ pub fn run(args: &Arguments) -> Result<()> {
     let (config, problem) = args.project.config_and_problem(&folder)?;
     let progress = output::Progress::begin();
     let mut findings = settings(&config, problem.as_ref());
-    findings.extend(install::examine(&folder)?);
+    findings.extend(installation::examine(&folder)?);
     findings.extend(model(&config));
-    let redactor = hook::redactor(&config).unwrap_or_default();
-    let recorder = hook::recorder(&config, &redactor);
-    let drain = |store: &mut Store| recorder.drain(store);
+    let redactor = redactor(&config).unwrap_or_default();
+    let run = Run::new(Caller::Program, &config, &redactor);
+    let drain = |store: &mut Store| ingest::drain(&run, store);
     findings.extend(doctor::examine(&config, &drain, args.fix, &mut |step| progress.say(step)));
     findings.extend(hook_errors(&config));
     drop(progress);
@@ -86,7 +90,7 @@ fn settings(config: &Config, problem: Option<&anyhow::Error>) -> Vec<Finding> {
     }
     let now = environment::now();
     for switch in config.switches.off.iter().filter(|off| off.holds(now)) {
-        findings.push(Finding::note("settings", format!("recording is off {}", off::told(switch, now)), "`nmem on` ends it"));
+        findings.push(Finding::note("settings", format!("recording is off {}", switch.describe(now)), "`nmem on` ends it"));
     }
     for (path, error) in config.wishes.iter().filter_map(|w| Some((&w.path, w.table.as_ref().err()?))) {
         let what = format!("{} can't be read: {error}", path.display());
@@ -132,11 +136,4 @@ fn hook_errors(config: &Config) -> Vec<Finding> {
     let Some(last) = recent.first() else { return vec![Finding::good("hooks", "no errors in the last day")] };
     let what = format!("{} errors in the last day; the last: {}", recent.len(), last.message);
     vec![Finding::note("hooks", what, "`nmem status` shows more of them")]
-}
-
-/// Other programs of the name before this one on `PATH`.
-pub fn other_programs(this: &Path) -> Vec<std::path::PathBuf> {
-    let real = this.canonicalize().unwrap_or_else(|_| this.to_path_buf());
-    let found = environment::path_folders().into_iter().map(|folder| folder.join("nmem")).filter(|path| path.is_file());
-    found.filter(|path| path.canonicalize().is_ok_and(|p| p != real)).collect()
 }

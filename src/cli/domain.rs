@@ -1,12 +1,14 @@
 //! `nmem domain`: which kind of work a project is, and so what is remembered of it.
 
-use super::{Place, ProjectArgument, hook, open, output, writable};
+use super::output;
+use super::project_argument::{ProjectArgument, open, writable};
 use crate::config::environment;
 use crate::domains;
 use crate::error::Failure;
 use crate::files;
 use crate::model::{Domain, DomainText, Term};
 use crate::render::clean::line;
+use crate::runtime::{FolderProject, redactor};
 use crate::store::Store;
 use anyhow::Result;
 use clap::Subcommand;
@@ -88,7 +90,7 @@ struct Here {
 fn here(project: &ProjectArgument) -> Result<Here> {
     let (folder, config) = project.config()?;
     let store = open(&config)?;
-    let place = project.find(&folder, &config, store.as_ref())?;
+    let place = project.find(&folder, &config, store.as_ref());
     let own = match (&store, &place.row) {
         (Some(store), Some(row)) => store.domain_of_project(row.id)?,
         _ => None,
@@ -208,8 +210,8 @@ fn set(named: &str, project: &ProjectArgument) -> Result<()> {
     }
     let (folder, config) = project.config()?;
     let mut store = writable(&config)?;
-    let redactor = hook::redactor(&config)?;
-    let place = project.find(&folder, &config, Some(&store))?;
+    let redactor = redactor(&config)?;
+    let place = project.find(&folder, &config, Some(&store));
     let row = row(&mut store, &place, |id| redactor.clean(id))?;
     let text = text.map(|text| redactor.clean(DomainText(text)));
     store.set_domain(row, Some((&domain.name, text.as_ref())), environment::now())?;
@@ -224,7 +226,7 @@ fn set(named: &str, project: &ProjectArgument) -> Result<()> {
 /// The project's row, made where nothing is recorded of it yet.
 fn row(
     store: &mut Store,
-    place: &Place,
+    place: &FolderProject,
     clean: impl Fn(crate::model::ProjectId) -> crate::redact::Clean<crate::model::ProjectId>,
 ) -> Result<i64> {
     match (&place.row, &place.id) {

@@ -1,13 +1,16 @@
 //! `nmem forget`: shows what would go, asks, and takes it out of every file.
 
-use super::{ProjectArgument, hook, output, show};
+use super::output;
+use super::project_argument::{ProjectArgument, drain};
 use crate::config::{Config, environment};
 use crate::distil::Distiller;
 use crate::error::Failure;
 use crate::forget::{self, Plan};
+use crate::lookup;
 use crate::model::Found;
 use crate::render::clean::line;
 use crate::render::{self, time};
+use crate::runtime::redactor;
 use crate::store::forget::Wanted;
 use crate::store::{self, PERSON_WAIT, Store, spool};
 use anyhow::Result;
@@ -70,7 +73,7 @@ pub fn run(args: &Arguments) -> Result<()> {
                 format!("mend {}, then run the same command again: nothing was forgotten", files.db.display()),
             )
         })?;
-        hook::recorder(&config, &hook::redactor(&config)?).drain(&mut store)?;
+        drain(&config, &mut store)?;
         let wanted = wanted(args, &here, &folder, &config, &store)?;
         let plan = Plan::of(&store, wanted)?;
         if !plan.is_empty() {
@@ -111,7 +114,7 @@ pub fn run(args: &Arguments) -> Result<()> {
 
 /// Memories that were drawn from what went are drawn anew from what is left.
 fn draw_anew(store: &mut Store, plan: &Plan, config: &Config) -> Result<()> {
-    let redactor = hook::redactor(config)?;
+    let redactor = redactor(config)?;
     let ignored = config.ignored();
     let home = config.home.as_deref();
     let distiller = Distiller { redactor: &redactor, home, ignored: &ignored, now: environment::now() };
@@ -165,7 +168,7 @@ fn wanted(args: &Arguments, here: &ProjectArgument, folder: &Path, config: &Conf
         wanted.session = Some(session.id);
     }
     if args.project.is_some() {
-        let place = here.find(folder, config, Some(store))?;
+        let place = here.find(folder, config, Some(store));
         let row = place.row.as_ref().ok_or_else(|| {
             Failure::new(
                 format!("nothing is recorded of {}", place.name().unwrap_or("this folder")),
@@ -189,7 +192,7 @@ fn wanted(args: &Arguments, here: &ProjectArgument, folder: &Path, config: &Conf
 }
 
 fn found(store: &Store, id: &str) -> Result<Found> {
-    show::find(store, id)?
+    lookup::find(store, id)?
         .ok_or_else(|| Failure::new(format!("nothing has the id {}", line(id, 80)), "`nmem search` prints ids").into())
 }
 

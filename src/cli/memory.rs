@@ -1,16 +1,19 @@
 //! `nmem remember`, `edit`, `pin`, `unpin`, `supersede`: what a person tells and mends.
 
+use super::output;
+use super::project_argument::{ProjectArgument, writable};
 use super::stdin::Stdin;
-use super::{ProjectArgument, hook, output, show, writable};
 use crate::config::{Config, environment};
 use crate::domains;
 use crate::error::Failure;
 use crate::files;
 use crate::knowledge::{self, Told};
+use crate::lookup;
 use crate::model::{Found, MemoryRow};
 use crate::project;
 use crate::render::clean::line;
 use crate::render::memories;
+use crate::runtime::redactor;
 use crate::store::Store;
 use anyhow::{Context, Result};
 use serde_json::{Map, Value};
@@ -174,8 +177,8 @@ pub struct SupersedeArguments {
 pub fn remember(args: &RememberArguments) -> Result<()> {
     let (folder, config) = args.project.config()?;
     let mut store = writable(&config)?;
-    let redactor = hook::redactor(&config)?;
-    let place = args.project.find(&folder, &config, Some(&store))?;
+    let redactor = redactor(&config)?;
+    let place = args.project.find(&folder, &config, Some(&store));
     let project = match (&place.row, &place.id) {
         (Some(row), _) => Some(row.id),
         (None, Some(id)) => Some(store.ensure_project(&redactor.clean(id.clone()), environment::now())?),
@@ -228,7 +231,7 @@ pub fn edit(args: &EditArguments) -> Result<()> {
             return output::say("Nothing was changed.");
         }
     }
-    knowledge::edit(&mut store, &hook::redactor(&config)?, &memory, changes)?;
+    knowledge::edit(&mut store, &redactor(&config)?, &memory, changes)?;
     output::say(&format!("m{} is changed; no rule changes it again.", memory.id))
 }
 
@@ -253,7 +256,7 @@ pub fn supersede(args: &SupersedeArguments) -> Result<()> {
 }
 
 fn memory(store: &Store, id: &str) -> Result<MemoryRow> {
-    match show::find(store, id)? {
+    match lookup::find(store, id)? {
         Some(Found::Memory(memory)) => Ok(*memory),
         Some(_) => {
             Err(Failure::usage(format!("{} is no memory", line(id, 80)), "memories are m1, m2, …; `nmem search` prints them")

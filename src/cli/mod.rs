@@ -12,14 +12,12 @@ mod domain;
 mod forget;
 mod hook;
 mod install;
-mod meaning;
 mod memory;
-mod moments;
-mod observe;
 mod off;
 mod output;
 mod patterns;
 mod project;
+mod project_argument;
 mod rad;
 mod record;
 mod search;
@@ -29,16 +27,12 @@ mod stdin;
 mod trust;
 mod units;
 
-use crate::config::switches::Known;
-use crate::config::{self, Config, environment};
-use crate::error::{Failure, explain, is_broken_pipe};
+use crate::config::environment;
+use crate::error::{explain, is_broken_pipe};
 use crate::llm::guard;
-use crate::model::{ProjectId, ProjectRow};
-use crate::store::Store;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Memory for coding agents: one binary, one SQLite file, nothing running
@@ -91,7 +85,7 @@ pub fn main(mut args: Vec<OsString>) -> ExitCode {
     environment::started();
     match args.first().and_then(|a| a.to_str()) {
         Some(guard::COMMAND) => return guard::run(&args[1..]),
-        Some("record") if !wants_help(&args) => return hook::sealed(|| record::run(&args[1..])),
+        Some("record") if !wants_help(&args) => return hook::run_safely(|| record::run(&args[1..])),
         Some("context") if context::is_hook(&args[1..]) => {
             if let Some(code) = context::run_hook(&args[1..]) {
                 return code;
@@ -162,88 +156,4 @@ fn finish(result: Result<bool>) -> ExitCode {
 /// The clap definition, for tests that hold the help texts.
 pub fn definition() -> clap::Command {
     Arguments::command()
-}
-
-/// Arguments that every command has which looks at a project.
-#[derive(Debug, clap::Args)]
-struct ProjectArgument {
-    /// Look at the project of this folder instead of the current one
-    #[arg(long, value_name = "DIR")]
-    project: Option<PathBuf>,
-}
-
-impl ProjectArgument {
-    /// The folder, absolute.
-    fn folder(&self) -> Result<PathBuf> {
-        match &self.project {
-            Some(folder) => folder.canonicalize().map_err(|e| {
-                Failure::new(format!("cannot look at {}: {e}", folder.display()), "give a folder that exists").into()
-            }),
-            None => std::env::current_dir().context("cannot tell the current folder"),
-        }
-    }
-
-    /// All settings as they hold there; what can't be read is said, and its defaults count.
-    fn config(&self) -> Result<(PathBuf, Config)> {
-        let folder = self.folder()?;
-        let (config, problem) = self.config_and_problem(&folder)?;
-        if let Some(problem) = problem {
-            output::warn(&format!("nothing is recorded: {problem:#}"));
-        }
-        for key in &config.unknown {
-            output::warn(&format!("{}: `{key}` is not a setting that this nmem knows", config.file.display()));
-        }
-        Ok((folder, config))
-    }
-
-    fn config_and_problem(&self, folder: &Path) -> Result<(Config, Option<anyhow::Error>)> {
-        let (config, problem) = config::load_what_can_be(&[folder])?;
-        let problem = problem.or_else(|| hook::redactor(&config).err());
-        Ok((config, problem))
-    }
-
-    /// The project as it is stored: its row, or what it would be called.
-    fn find(&self, folder: &Path, config: &Config, store: Option<&Store>) -> Result<Place> {
-        let redactor = hook::redactor(config).unwrap_or_default();
-        let (known, id, row) = hook::recorder(config, &redactor).known(&folder.to_string_lossy(), store);
-        Ok(Place { known, id, row })
-    }
-}
-
-/// A folder seen as a project.
-struct Place {
-    known: Known,
-    /// `None`: the folder is no project (home, `/`).
-    id: Option<ProjectId>,
-    /// `None`: nothing is stored of it yet.
-    row: Option<ProjectRow>,
-}
-
-impl Place {
-    fn name(&self) -> Option<&str> {
-        self.row.as_ref().map(|row| row.name.as_str()).or(self.id.as_ref().map(|id| id.name.as_str()))
-    }
-}
-
-/// Opens the store for a person's reading command: stores what waits first; `None` where nothing was ever recorded.
-fn open(config: &Config) -> Result<Option<Store>> {
-    use crate::store::{PERSON_WAIT, spool};
-    let files = &config.files.value;
-    if spool::is_waiting(files) {
-        let drained = Store::open(files, PERSON_WAIT).and_then(|mut store| {
-            let redactor = hook::redactor(config)?;
-            hook::recorder(config, &redactor).drain(&mut store)
-        });
-        if let Err(error) = drained {
-            output::warn(&format!("{} events wait and could not be stored: {error:#}", spool::waiting(files)));
-        }
-    }
-    Store::open_to_read(files, PERSON_WAIT)
-}
-
-/// Opens the store for a person's writing command, making it where there is none: stores what waits first.
-fn writable(config: &Config) -> Result<Store> {
-    let mut store = Store::open(&config.files.value, crate::store::PERSON_WAIT)?;
-    hook::recorder(config, &hook::redactor(config)?).drain(&mut store)?;
-    Ok(store)
 }

@@ -1,12 +1,14 @@
 //! `nmem off`, `nmem on`: the user's switches, for everything, a project, a session, for good or for a while.
 
-use super::{Place, ProjectArgument, open, output};
+use super::output;
+use super::project_argument::{ProjectArgument, open};
 use crate::config::switches::{Off, Switches, What};
 use crate::config::{Config, environment};
 use crate::error::Failure;
 use crate::model::{Found, Millis, Platform, SessionRow};
 use crate::render::clean::line;
 use crate::render::time;
+use crate::runtime::FolderProject;
 use crate::store::Store;
 use anyhow::Result;
 use std::path::PathBuf;
@@ -73,7 +75,7 @@ pub fn off(args: &OffArguments) -> Result<()> {
     let store = open(&config).ok().flatten();
     let what = match (&args.which.session, &args.which.project) {
         (Some(id), _) => session(&here, &folder, &config, id)?,
-        (None, Some(_)) => project(&here.find(&folder, &config, store.as_ref())?)?,
+        (None, Some(_)) => project(&here.find(&folder, &config, store.as_ref()))?,
         (None, None) => What::Everything,
     };
     let off = Off { what, since: now, until };
@@ -88,9 +90,9 @@ pub fn off(args: &OffArguments) -> Result<()> {
         }
     })?;
     if let Some(longer) = longer {
-        return output::say(&format!("Recording is off already {}, which is longer. `nmem on` ends it.", told(&longer, now)));
+        return output::say(&format!("Recording is off already {}, which is longer. `nmem on` ends it.", longer.describe(now)));
     }
-    output::say(&format!("Recording is off {}. `nmem on` ends it.", told(&off, now)))
+    output::say(&format!("Recording is off {}. `nmem on` ends it.", off.describe(now)))
 }
 
 /// When a time to come is over: for so long, or until a day.
@@ -117,7 +119,7 @@ pub fn on(args: &OnArguments) -> Result<()> {
     let here = ProjectArgument { project: args.which.project.clone() };
     let (folder, config) = here.config()?;
     let store = open(&config).ok().flatten();
-    let place = here.find(&folder, &config, store.as_ref())?;
+    let place = here.find(&folder, &config, store.as_ref());
     let id = args.which.session.as_deref().filter(|id| !id.is_empty());
     // A session of another project is not ended from here, unless it is named.
     let elsewhere = |platform: &str, id: &str| {
@@ -136,7 +138,7 @@ pub fn on(args: &OnArguments) -> Result<()> {
     let left = Switches::change(&config.switches_file, now, |switches| {
         for off in switches.off.iter_mut().filter(|off| off.holds(now)) {
             if ends(off) {
-                ended.push(told(off, now));
+                ended.push(off.describe(now));
                 off.until = Some(now);
             }
         }
@@ -146,7 +148,7 @@ pub fn on(args: &OnArguments) -> Result<()> {
         false => output::say(&format!("Recording is on again; it was off {}.", ended.join(", and ")))?,
     }
     for off in left.off.iter().filter(|off| off.holds(now)) {
-        output::say(&format!("Still off {}.", told(off, now)))?;
+        output::say(&format!("Still off {}.", off.describe(now)))?;
     }
     if !config.enabled.value {
         output::warn(&format!("enabled = false ({}): nothing is recorded here anyway", config.enabled.source));
@@ -157,26 +159,7 @@ pub fn on(args: &OnArguments) -> Result<()> {
     Ok(())
 }
 
-/// Recording that is off for all of a project, or for everything.
-pub fn here(config: &Config, place: &Place, now: Millis) -> Option<Off> {
-    config.switches.off_for(None, std::slice::from_ref(&place.known), now).cloned()
-}
-
-/// What is off and until when.
-pub fn told(off: &Off, now: Millis) -> String {
-    let what = match &off.what {
-        What::Everything => "everywhere".to_string(),
-        What::Project { name, .. } => format!("for the project {}", line(name, 80)),
-        What::Session { id, .. } => format!("for the session {}", line(id, 80)),
-    };
-    match off.until {
-        None => what,
-        Some(until) if time::day(until) == time::day(now) => format!("{what} until {}", time::clock(until)),
-        Some(until) => format!("{what} until {} {}", time::day(until), time::clock(until)),
-    }
-}
-
-fn project(place: &Place) -> Result<What> {
+fn project(place: &FolderProject) -> Result<What> {
     let id = place.id.as_ref().ok_or_else(|| {
         Failure::new("this folder is no project (the home folder and / never are one)", "change into one, or leave --project out")
     })?;
@@ -193,7 +176,7 @@ fn session(here: &ProjectArgument, folder: &std::path::Path, config: &Config, id
     }
     let store = open(config)?.ok_or_else(|| Failure::new("no session is recorded yet", "`nmem off 1h` stops all recording"))?;
     let found: Vec<SessionRow> = match id {
-        "" => match here.find(folder, config, Some(&store))?.row {
+        "" => match here.find(folder, config, Some(&store)).row {
             Some(row) => store.last_sessions(row.id, 20)?.into_iter().filter(|s| s.ended_at.is_none()).collect(),
             None => Vec::new(),
         },

@@ -1,6 +1,7 @@
 //! `nmem patterns`: what recurs in a project.
 
-use super::{ProjectArgument, open, output};
+use super::output;
+use super::project_argument::{ProjectArgument, open};
 use crate::error::Failure;
 use crate::recall::patterns::patterns;
 use crate::render::patterns as rendered;
@@ -26,7 +27,7 @@ pub struct Arguments {
 pub fn run(args: &Arguments) -> Result<()> {
     let (folder, config) = args.project.config()?;
     let store = open(&config)?;
-    let place = args.project.find(&folder, &config, store.as_ref())?;
+    let place = args.project.find(&folder, &config, store.as_ref());
     if place.name().is_none() {
         let what = "this folder is no project (the home folder and / never are one)";
         return Err(Failure::new(what, "change into one, or `--project DIR`").into());

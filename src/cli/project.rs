@@ -1,11 +1,13 @@
 //! `nmem project`: which folders are one project, mended by hand where folders mislead.
 
-use super::{ProjectArgument, hook, open, output, writable};
+use super::output;
+use super::project_argument::{ProjectArgument, open, writable};
 use crate::config::{Config, environment};
 use crate::error::Failure;
 use crate::model::ProjectRow;
 use crate::render::clean::line;
 use crate::render::{count, time};
+use crate::runtime::{FolderProject, redactor};
 use crate::store::Store;
 use anyhow::Result;
 use clap::Subcommand;
@@ -111,7 +113,7 @@ fn rename(name: &str, project: &ProjectArgument) -> Result<()> {
     let (folder, config) = project.config()?;
     let mut store = recorded(&config)?;
     let name = name_of(&config, name)?;
-    let row = here(&project.find(&folder, &config, Some(&store))?)?;
+    let row = here(&project.find(&folder, &config, Some(&store)))?;
     store.rename_project(row.id, &name)?;
     output::say(&format!("{} is called {} now.", line(&row.name, 80), line(&name, 80)))
 }
@@ -136,16 +138,16 @@ fn split(folder: &std::path::Path, name: Option<&str>) -> Result<()> {
     let part = ProjectArgument { project: Some(folder.to_path_buf()) };
     let (folder, config) = part.config()?;
     let mut store = recorded(&config)?;
-    let row = here(&part.find(&folder, &config, Some(&store))?)?;
+    let row = here(&part.find(&folder, &config, Some(&store)))?;
     if Path::new(&row.root) == folder
-        || part.find(&folder, &config, Some(&store))?.known.is_part && is_root_of_part(&store, &row, &folder)?
+        || part.find(&folder, &config, Some(&store)).known.is_part && is_root_of_part(&store, &row, &folder)?
     {
         let what = format!("{} is a project of its own already: {}", folder.display(), line(&row.name, 80));
         return Err(Failure::new(what, "`nmem project rename` gives it another name").into());
     }
     let last = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let name = name_of(&config, name.unwrap_or(&last))?;
-    let path = hook::redactor(&config)?.clean(folder.display().to_string());
+    let path = redactor(&config)?.clean(folder.display().to_string());
     let moved = store.split_project(row.id, &path, &name, environment::now())?;
     output::say(&format!(
         "{} is a project of its own now, with all below {}: {} of {} moved.",
@@ -177,10 +179,10 @@ fn name_of(config: &Config, name: &str) -> Result<crate::redact::Clean<String>> 
         let what = "a name is 1 to 200 characters on one line, and not a number: those are the ones that `list` prints";
         return Err(Failure::usage(what, "give another, such as shop").into());
     }
-    Ok(hook::redactor(config)?.clean(name.to_string()))
+    Ok(redactor(config)?.clean(name.to_string()))
 }
 
-fn here(place: &super::Place) -> Result<ProjectRow> {
+fn here(place: &FolderProject) -> Result<ProjectRow> {
     let name = place.name().unwrap_or("this folder").to_string();
     place.row.clone().ok_or_else(|| {
         Failure::new(format!("nothing is recorded of {name} yet"), "`nmem project list` shows the projects").into()

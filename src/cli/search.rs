@@ -1,13 +1,16 @@
 //! `nmem search`: what is remembered, asked, answered and done, by words.
 
-use super::{ProjectArgument, hook, meaning, open, output};
+use super::output;
+use super::project_argument::{ProjectArgument, open};
 use crate::config::{self, environment};
+use crate::distil::embedding;
 use crate::error::Failure;
 use crate::index_text::query_terms;
 use crate::model::{Filter, Hit, HitKind, MemoryKind, Platform};
 use crate::project;
 use crate::recall;
 use crate::render::{hits, time};
+use crate::runtime::redactor;
 use crate::store::search::Query;
 use anyhow::Result;
 use clap::ValueEnum;
@@ -148,7 +151,7 @@ pub fn run(args: &Arguments) -> Result<()> {
     let (folder, config) = args.project.config()?;
     let store = open(&config)?;
     let json = args.json || args.format == Format::Json;
-    let place = args.project.find(&folder, &config, store.as_ref())?;
+    let place = args.project.find(&folder, &config, store.as_ref());
     let (Some(store), false) = (store, place.row.is_none() && place.id.is_some() && !args.all) else {
         if !json {
             let name = place.name().unwrap_or("this machine");
@@ -190,7 +193,7 @@ pub fn run(args: &Arguments) -> Result<()> {
         }
     }
     if !text.is_empty() && kinds(args).contains(&HitKind::Memory) && config.embeddings.destination().is_some() {
-        let meaning = meaning::of(&config, &hook::redactor(&config)?, &text, meaning::FOR_A_PERSON);
+        let meaning = embedding::of_text(&config, &redactor(&config)?, &text, embedding::FOR_A_PERSON);
         if let Some((model, vector)) = &meaning {
             found = recall::with_meaning(&store, found, &filter, (model, vector), limit.max(COUNTED))?;
         }

@@ -1,6 +1,7 @@
 //! `nmem status`: what is stored, what waits, what went wrong, and where each setting came from.
 
-use super::{ProjectArgument, hook, off, output};
+use super::output;
+use super::project_argument::{ProjectArgument, drain};
 use crate::config::llm::When;
 use crate::config::{Config, environment};
 use crate::log;
@@ -168,9 +169,8 @@ fn look(config: &Config) -> Stored {
     let files = &config.files.value;
     let look = || -> Result<Stored> {
         let store = if spool::is_waiting(files) {
-            let redactor = hook::redactor(config)?;
             let mut store = Store::open(files, PERSON_WAIT)?;
-            hook::recorder(config, &redactor).drain(&mut store)?;
+            drain(config, &mut store)?;
             Some(store)
         } else if files.db.exists() {
             // For writing: an older database is brought up here.
@@ -193,7 +193,7 @@ fn look(config: &Config) -> Stored {
 /// Why hooks do nothing here, or in one session.
 fn switched_off(config: &Config, now: Millis) -> Vec<String> {
     let mut off: Vec<String> =
-        config.switches.off.iter().filter(|o| o.holds(now)).map(|o| format!("recording is off {}", off::told(o, now))).collect();
+        config.switches.off.iter().filter(|o| o.holds(now)).map(|o| format!("recording is off {}", o.describe(now))).collect();
     if !config.enabled.value {
         off.push(format!("enabled = false ({}): nothing is recorded here", config.enabled.source));
     }

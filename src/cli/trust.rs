@@ -1,6 +1,7 @@
 //! `nmem trust`: what a repository's `.nmem.toml` asks for beyond less, shown and approved by content.
 
-use super::{ProjectArgument, output};
+use super::output;
+use super::project_argument::ProjectArgument;
 use crate::config::repository::{self, Wishes};
 use crate::config::switches::{Switches, Trusted};
 use crate::config::{Config, environment};

@@ -1,15 +1,18 @@
 //! `nmem units`: what was worked on, piece by piece.
 
-use super::{ProjectArgument, hook, open, output};
+use super::output;
+use super::project_argument::{ProjectArgument, open};
 use crate::config::{Config, environment};
 use crate::error::Failure;
+use crate::ingest::{self, Caller, Run};
+use crate::lookup;
 use crate::model::{Found, Millis, UnitRow};
 use crate::render::clean::line;
-use crate::render::style::Style;
 use crate::render::{time, units as rendered};
 use crate::replay::{self, Scratch};
+use crate::runtime::redactor;
+use crate::segmentation::signal_meaning;
 use crate::store::Store;
-use crate::units::SIGNALS;
 use anyhow::Result;
 use clap::ValueEnum;
 use serde_json::json;
@@ -74,7 +77,7 @@ pub fn run(args: &Arguments) -> Result<()> {
     let since = since.map_err(|wrong| Failure::usage(wrong, "see `nmem units --help`"))?;
     let since = since.or((args.format == Format::Md && args.session.is_none() && args.ids.is_empty()).then_some(now - WEEK));
     let store = open(&config)?;
-    let place = args.project.find(&folder, &config, store.as_ref())?;
+    let place = args.project.find(&folder, &config, store.as_ref());
     let limit = match args.limit {
         Some(0) => usize::MAX,
         Some(limit) => limit,
@@ -124,7 +127,7 @@ fn chosen(
         return Ok((units, args.ids.len()));
     }
     if let Some(id) = &args.session {
-        let mut units = match super::show::find(store, id)? {
+        let mut units = match lookup::find(store, id)? {
             Some(Found::Session(session)) => store.units_of_session(session.id)?,
             _ => {
                 return Err(
@@ -161,7 +164,7 @@ fn listed(args: &Arguments, units: &[UnitRow], found: usize, name: &str) -> Resu
         }
         out += &rendered::text(unit, style);
         if args.why {
-            out += &rendered::why(unit, meaning, style);
+            out += &rendered::why(unit, signal_meaning, style);
         }
     }
     output::say(out.trim_end())?;
@@ -171,29 +174,15 @@ fn listed(args: &Arguments, units: &[UnitRow], found: usize, name: &str) -> Resu
     Ok(())
 }
 
-/// One unit with the reasons of its boundary.
-pub(super) fn whole(unit: &UnitRow, style: Style) -> String {
-    format!(
-        "{}{}    {}\n",
-        rendered::text(unit, style),
-        rendered::why(unit, meaning, style),
-        style.faint(&format!("session s{}", unit.session))
-    )
-}
-
-fn meaning(name: &str) -> Option<(&'static str, &'static str)> {
-    SIGNALS.iter().find(|signal| signal.name == name).map(|signal| (signal.high, signal.low))
-}
-
 /// Plays streams as hooks would have told them.
 fn replayed(config: &Config, files: &[PathBuf]) -> Result<()> {
-    let redactor = hook::redactor(config)?;
-    let recorder = hook::recorder(config, &redactor);
+    let redactor = redactor(config)?;
+    let run = Run::new(Caller::History, config, &redactor);
     let scratch = Scratch::new()?;
     let mut store = scratch.store()?;
     for (number, file) in files.iter().enumerate() {
         let (events, skipped) =
-            replay::read(file, &format!("replay-{number}"), &config.skip_tools.value, &|event| recorder.complete(event))?;
+            replay::read(file, &format!("replay-{number}"), &config.skip_tools.value, &|event| ingest::completed(&run, event))?;
         if skipped > 0 {
             output::warn(&format!("{}: {skipped} lines are no hook events", file.display()));
         }

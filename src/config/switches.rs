@@ -6,6 +6,8 @@
 use crate::error::Failure;
 use crate::files;
 use crate::model::{Millis, Platform};
+use crate::render::clean::line;
+use crate::render::time;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -76,6 +78,20 @@ impl Off {
     /// Whether it is off now. When it began does not matter: a clock that goes back switches nothing on.
     pub fn holds(&self, now: Millis) -> bool {
         self.until.is_none_or(|until| now < until)
+    }
+
+    /// What is off and until when, for a person.
+    pub fn describe(&self, now: Millis) -> String {
+        let what = match &self.what {
+            What::Everything => "everywhere".to_string(),
+            What::Project { name, .. } => format!("for the project {}", line(name, 80)),
+            What::Session { id, .. } => format!("for the session {}", line(id, 80)),
+        };
+        match self.until {
+            None => what,
+            Some(until) if time::day(until) == time::day(now) => format!("{what} until {}", time::clock(until)),
+            Some(until) => format!("{what} until {} {}", time::day(until), time::clock(until)),
+        }
     }
 
     /// Whether it is about a session, or about a folder that is known so.
@@ -153,6 +169,11 @@ impl Switches {
     /// The switch that is off for a session in a project, if one is.
     pub fn off_for(&self, session: Option<(Platform, &str)>, places: &[Known], now: Millis) -> Option<&Off> {
         self.off.iter().find(|off| off.is_about(session, places) && off.holds(now))
+    }
+
+    /// The switch by which recording is off for all of a folder, if one is.
+    pub fn off_in(&self, folder: &Known, now: Millis) -> Option<&Off> {
+        self.off_for(None, std::slice::from_ref(folder), now)
     }
 
     /// Whether a file's content is trusted.

@@ -1,11 +1,10 @@
 //! Where commands and hooks ask what texts mean: only where the user names a model for it, and never for long.
 
-use super::hook::{log_at, log_error};
+use super::embed_memories::Meaning;
 use crate::config::{self, Config, environment};
-use crate::distil::Meaning;
 use crate::model::{Endpoint, Event, LogLevel, Millis, Vector};
-use crate::record::Recorder;
 use crate::redact::Redactor;
+use crate::runtime::{log_at, log_error};
 use crate::store::Store;
 use anyhow::Result;
 use std::path::Path;
@@ -35,7 +34,7 @@ pub fn note(store: &mut Store, answered: bool, now: Millis) {
 }
 
 /// What a text means, and which model says so; `None` where none is named, or it does not answer in time.
-pub fn of(config: &Config, redactor: &Redactor, text: &str, limit: Duration) -> Option<(String, Vector)> {
+pub fn of_text(config: &Config, redactor: &Redactor, text: &str, limit: Duration) -> Option<(String, Vector)> {
     // What is missing is said by `nmem status`.
     let to = config.embeddings.endpoint().ok().flatten()?;
     match (Meaning { to: &to, redactor }).of(text, limit) {
@@ -58,23 +57,18 @@ pub fn may_see(folder: &str, to: &Endpoint) -> bool {
 }
 
 /// After a turn: the session's new memories, in what is left of the hook's time. Nothing here can undo what is stored.
-pub fn at_stop(recorder: &Recorder, store: &mut Store, event: &Event, now: Millis) {
-    let Ok(Some(to)) = recorder.config.embeddings.endpoint() else { return };
-    if !may_be_asked(recorder.config, store, now) {
+pub fn embed_at_stop(config: &Config, redactor: &Redactor, store: &mut Store, event: &Event, now: Millis) {
+    let Ok(Some(to)) = config.embeddings.endpoint() else { return };
+    if !may_be_asked(config, store, now) {
         return;
     }
     let mut run = || -> Result<()> {
         let Some(place) = store.session_place(event.platform, &event.session)? else { return Ok(()) };
-        let until = environment::started() + recorder.config.llm.stop_limit();
+        let until = environment::started() + config.llm.stop_limit();
         let until = until.min(Instant::now() + FOR_A_PERSON);
-        match (Meaning { to: &to, redactor: recorder.redactor })
-            .at_stop(store, place.session, until, &|folder| may_see(folder, &to))?
-        {
+        match (Meaning { to: &to, redactor }).at_stop(store, place.session, until, &|folder| may_see(folder, &to))? {
             Ok(0) => {}
-            Ok(_) => {
-                note(store, true, now);
-                store.settle_all();
-            }
+            Ok(_) => note(store, true, now),
             Err(refusal) => {
                 note(store, false, now);
                 log_error(&format!("memories are not embedded yet: {}; it is tried again later", refusal.what));

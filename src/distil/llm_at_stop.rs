@@ -1,68 +1,57 @@
-//! What `record` and `nmem distil` share: whether a model may be asked, and about which folders.
+//! After a turn: whether a language model is asked, about which folders, and for how long. `nmem distil` asks the same
+//! questions.
 
-use super::hook::{log_at, log_error, redactor};
+use super::model::{Observer, Outcome};
+use super::rules::Distiller;
 use crate::config::{self, Config, environment, llm::When};
-use crate::distil::{Distiller, Observer, Outcome};
 use crate::model::{Event, LogLevel, Provider};
-use crate::record::Recorder;
+use crate::runtime::{log_at, log_error, redactor};
 use crate::store::Store;
 use anyhow::Result;
 use std::path::Path;
 use std::time::Duration;
 
-/// After a turn: a blocking call, where one is due and fits into what is left of the hook's time. Nothing here can undo what
-/// is stored; what goes wrong is logged.
-pub fn at_stop(recorder: &Recorder, store: &mut Store, event: &Event) {
-    let llm = &recorder.config.llm;
+/// A blocking call, where one is due and fits into what is left of the hook's time. Nothing here can undo what is stored;
+/// what goes wrong is logged.
+pub fn llm_at_stop(config: &Config, distiller: &Distiller, store: &mut Store, event: &Event) {
+    let llm = &config.llm;
     if llm.provider.value == Provider::None || llm.when.value == When::Manual {
         return;
     }
     let run = || -> Result<Vec<Outcome>> {
         // What is missing is said at the session's start, not at each turn's end.
-        let Ok(Some(to)) = llm.endpoint(&recorder.config.files.value) else { return Ok(Vec::new()) };
-        let ignored = recorder.config.ignored();
-        let now = environment::now();
-        let distiller = Distiller { redactor: recorder.redactor, home: recorder.config.home.as_deref(), ignored: &ignored, now };
-        let observer = Observer {
-            distiller: &distiller,
-            to: &to,
-            language: &recorder.config.language.value,
-            daily_tokens: llm.daily_tokens.value,
-        };
+        let Ok(Some(to)) = llm.endpoint(&config.files.value) else { return Ok(Vec::new()) };
+        let language = &config.language.value;
+        let observer = Observer { distiller, to: &to, language, daily_tokens: llm.daily_tokens.value };
         let here = event.cwd.as_deref();
-        let may_see = |folder: &str| Some(folder) == here || may_see(folder, to.provider);
+        let may_see = |folder: &str| Some(folder) == here || llm_may_see(folder, to.provider);
         let left = || llm.stop_limit().saturating_sub(environment::started().elapsed());
         observer.at_stop(store, (event.platform, &event.session), &may_see, &left)
     };
     let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
     match done.unwrap_or_else(|_| Err(anyhow::anyhow!("panic while a model was asked"))) {
-        Ok(outcomes) => {
-            for outcome in &outcomes {
-                match outcome {
-                    Outcome::Failed(refusal) => {
-                        log_error(&format!("no model was heard: {}; it is asked again later", refusal.what))
-                    }
-                    Outcome::Spent => log_at(LogLevel::Info, "no model was asked: the day's tokens are used up"),
-                    _ => {}
-                }
-            }
-            if !outcomes.is_empty() {
-                store.settle_all();
-            }
-        }
+        Ok(outcomes) => outcomes.iter().for_each(log_outcome),
         Err(error) => log_error(&format!("no model was asked: {error:#}")),
     }
 }
 
+fn log_outcome(outcome: &Outcome) {
+    match outcome {
+        Outcome::Failed(refusal) => log_error(&format!("no model was heard: {}; it is asked again later", refusal.what)),
+        Outcome::Spent => log_at(LogLevel::Info, "no model was asked: the day's tokens are used up"),
+        _ => {}
+    }
+}
+
 /// Whether a model may see what was recorded in a folder: recording is on there, and the user names the same provider.
-pub fn may_see(folder: &str, provider: Provider) -> bool {
+pub fn llm_may_see(folder: &str, provider: Provider) -> bool {
     let folder = Path::new(folder);
     let allowed = |config: Config| config.enabled.value && config.llm.provider.value == provider && redactor(&config).is_ok();
     folder.is_absolute() && config::load(&[folder]).is_ok_and(allowed)
 }
 
 /// What a person should know of the model at a session's start.
-pub fn note(config: &Config, store: Option<&Store>) -> Option<String> {
+pub fn llm_note(config: &Config, store: Option<&Store>) -> Option<String> {
     let llm = &config.llm;
     if llm.provider.value == Provider::None || llm.when.value == When::Manual {
         return None;

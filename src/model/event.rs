@@ -94,6 +94,13 @@ pub enum Happening {
     },
 }
 
+impl Happening {
+    /// Whether the agent only asks: it is answered, and nothing is stored.
+    pub fn is_question(&self) -> bool {
+        matches!(self, Happening::AboutToEdit { .. })
+    }
+}
+
 /// How a session began.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SessionStart {

@@ -2,7 +2,7 @@
 
 use super::Here;
 use super::request::{Problem, Request};
-use crate::cli::{meaning, show};
+use crate::distil::embedding;
 use crate::domains;
 use crate::knowledge::{self, Told};
 use crate::model::{MemoryRow, ProjectRow, Provenance};
@@ -79,7 +79,7 @@ pub fn related(here: &Here, request: Request) -> Result<Value, Problem> {
     let place = here.project(&store, request)?;
     let (project, repo) = place.map_or((None, None), |(project, name)| (Some(project), Some(name)));
     let row = project.map(|project| store.project_by_row(project)).transpose()?.flatten();
-    let meaning = meaning::of(&here.settings.config, &here.settings.redactor, description, meaning::FOR_A_PERSON);
+    let meaning = embedding::of_text(&here.settings.config, &here.settings.redactor, description, embedding::FOR_A_PERSON);
     let meaning = meaning.as_ref().map(|(model, vector)| (model.as_str(), vector));
     let known = related::related(&store, &Question { project, description, kind, meaning, limit })?;
     let decision = |(memory, near, sure): &(MemoryRow, f64, Confidence)| decision_json(memory, *near, sure);
@@ -118,7 +118,7 @@ fn decision_json(memory: &MemoryRow, similarity: f64, sure: &Confidence) -> Valu
         "chosenOption": memory.text("chosen").unwrap_or(&memory.title),
         "alternatives": if memory.list("alternatives").is_empty() { memory.list("options") } else { memory.list("alternatives") },
         "reasoning": memory.text("reasoning").or(memory.text("rationale")).or(memory.text("reason")).unwrap_or_default(),
-        "confidence": sure.now, "confidenceSaid": sure.said, "evidence": show::evidence(sure),
+        "confidence": sure.now, "confidenceSaid": sure.said, "evidence": sure.evidence_json(),
         "similarity": similarity, "repo": memory.project, "provenance": memory.provenance,
     })
 }

@@ -1,140 +1,47 @@
 //! `nmem rad VERB`: memory for any program, one request a process and no server (docs/protocol.md, ADR/0034). What is
 //! recorded goes the way of hooks: the same redaction, skip list, switches, spool and rules.
 
+mod batch;
 mod entities;
 mod knowledge;
 mod reading;
 mod request;
 mod sessions;
 
-use super::{hook, output};
 use crate::config::{self, Config, environment};
 use crate::domains;
+use crate::ingest::{self, Caller, Run};
 use crate::model::{DEPTH, Domain, Millis, Platform, ProjectId, depth};
-use crate::platforms::intake::{self, Intake};
+use crate::platforms::intake::Intake;
 use crate::redact::Redactor;
+use crate::runtime::{self, Projects, Where};
 use crate::store::{PERSON_WAIT, Store};
 use anyhow::Result;
-use request::{Problem, Request};
+pub use batch::batch;
+pub use request::Problem;
+use request::Request;
 use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// Bytes of one line of a batch.
-const LINE: usize = 16 << 20;
-/// Bytes of a batch that are read at once, and entities that are stored in one transaction: hooks beside it hardly wait.
-const BUFFER: usize = 256 << 10;
-const GROUP: usize = 100;
-/// How long what was read of settings holds in a batch that does not pause.
-const FRESH: Duration = Duration::from_millis(500);
-
-/// Answer one request of another program: JSON on stdin, JSON on stdout
-#[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Example: echo '{\"agent_session_id\": \"a-1\", \"project\": \"my-app\", \"user_prompt\": \"Add a login\"}' | nmem rad sessions/ensure\n\nVerbs: sessions/init, sessions/ensure, observations, sessions/summarize, sessions/complete, context,\nsearch, observation, session, entities, knowledge/record, knowledge/related, health. What is wrong with a request is said as\n{\"error\": {\"code\", \"message\"}}, with exit 1. With --batch each line is a request, and may name a verb of\nits own in \"verb\"; each answer is a line."
-)]
-pub struct Arguments {
-    /// What is asked
-    #[arg(value_name = "VERB")]
-    verb: Option<String>,
-    /// A request a line, an answer a line
-    #[arg(long)]
-    batch: bool,
-}
-
-/// Runs the command; whether every request was answered.
-pub fn run(args: &Arguments) -> Result<bool> {
+/// Answers one request; `read` is what stdin held.
+pub fn answer(verb: Option<&str>, read: Intake) -> Result<Answered> {
     let mut rad = Rad::begin()?;
-    if args.batch {
-        return batch(&mut rad, args.verb.as_deref());
-    }
-    let read = intake::read(std::io::stdin().lock())?;
-    let answer = match (read, args.verb.as_deref()) {
+    Ok(match (read, verb) {
         (_, None) => Err(Problem::bad("no verb is named: `nmem rad --help` lists them")),
         (Intake::Json { value, mended: false }, Some(verb)) => rad.answer(verb, &value),
         (Intake::Empty, Some(verb)) => rad.answer(verb, &Value::Object(Default::default())),
         (Intake::Json { mended: true, .. } | Intake::Garbage(_), _) => {
             Err(Problem::bad("stdin is no sound JSON of at most 16 MB"))
         }
-    };
-    let answered = answer.is_ok();
-    output::say(&answer.unwrap_or_else(|problem| problem.json()).to_string())?;
-    Ok(answered)
+    })
 }
 
-fn batch(rad: &mut Rad, verb: Option<&str>) -> Result<bool> {
-    let mut input = BufReader::with_capacity(BUFFER, std::io::stdin().lock());
-    let mut all = true;
-    let mut line = Vec::new();
-    // Entities that wait for the ones behind them, to be stored in one transaction.
-    let mut group = entities::Group::default();
-    loop {
-        // Who waits for an answer before the next request gets it.
-        let waits = !input.buffer().contains(&b'\n');
-        if group.len() == GROUP || waits {
-            all &= flush(rad, &mut group)?;
-        }
-        line.clear();
-        if std::io::Read::take(&mut input, LINE as u64 + 1).read_until(b'\n', &mut line)? == 0 {
-            return Ok(all);
-        }
-        // While it was waited for the next request, somebody may have said `nmem off`.
-        if group.is_empty() && (waits || rad.read_at.elapsed() > FRESH) {
-            rad.refresh();
-        }
-        if line.len() > LINE && line.last() != Some(&b'\n') {
-            skip_line(&mut input)?;
-            line.clear();
-        }
-        if line.trim_ascii().is_empty() && !line.is_empty() {
-            continue;
-        }
-        let answer = match serde_json::from_slice::<Value>(&line) {
-            Err(_) => Err(Problem::bad("the line is no JSON of at most 16 MB")),
-            Ok(value) => match value["verb"].as_str().or(verb) {
-                None => Err(Problem::bad("no verb is named, by the command or in `verb`")),
-                Some("entities") if entities::is_record(&value) => {
-                    rad.take(&value, &mut group);
-                    continue;
-                }
-                Some(verb) => {
-                    all &= flush(rad, &mut group)?;
-                    rad.answer(verb, &value)
-                }
-            },
-        };
-        all &= flush(rad, &mut group)?;
-        all &= answer.is_ok();
-        output::say(&answer.unwrap_or_else(|problem| problem.json()).to_string())?;
-    }
-}
-
-fn flush(rad: &Rad, group: &mut entities::Group) -> Result<bool> {
-    let mut all = true;
-    for answer in rad.store(std::mem::take(group)) {
-        all &= answer.is_ok();
-        output::say(&answer.unwrap_or_else(|problem| problem.json()).to_string())?;
-    }
-    Ok(all)
-}
-
-fn skip_line(input: &mut impl BufRead) -> std::io::Result<()> {
-    loop {
-        let read = input.fill_buf()?;
-        let (length, ends) = match read.iter().position(|byte| *byte == b'\n') {
-            Some(at) => (at + 1, true),
-            None => (read.len(), read.is_empty()),
-        };
-        input.consume(length);
-        if ends {
-            return Ok(());
-        }
-    }
-}
+/// What a request is answered: JSON, or what is wrong with it.
+pub type Answered = Result<Value, Problem>;
 
 /// Settings as they hold in one folder.
 struct Settings {
@@ -234,7 +141,7 @@ impl Rad {
     fn load(&mut self, folder: &Path) -> Result<(), Problem> {
         if !self.settings.contains_key(folder) {
             let config = config::load(&[folder])?;
-            let redactor = hook::redactor(&config)?;
+            let redactor = runtime::redactor(&config)?;
             self.settings.insert(
                 folder.to_path_buf(),
                 Settings { config, redactor, store: RefCell::default(), domains: RefCell::default() },
@@ -252,7 +159,16 @@ struct Here<'a> {
     now: Millis,
 }
 
-impl Here<'_> {
+impl<'a> Here<'a> {
+    fn projects(&self) -> Projects<'a> {
+        Projects { config: &self.settings.config, redactor: &self.settings.redactor }
+    }
+
+    /// What the pipeline of events is given.
+    fn run(&self) -> Run<'a> {
+        Run { now: self.now, ..Run::new(Caller::Program, &self.settings.config, &self.settings.redactor) }
+    }
+
     /// The store as it is.
     fn reader(&self) -> Result<Option<Store>, Problem> {
         Ok(Store::open_to_read(&self.settings.config.files.value, PERSON_WAIT)?)
@@ -291,7 +207,7 @@ impl Here<'_> {
         let files = &self.settings.config.files.value;
         if crate::store::spool::is_waiting(files) {
             let mut store = Store::open(files, PERSON_WAIT)?;
-            hook::recorder(&self.settings.config, &self.settings.redactor).drain(&mut store)?;
+            ingest::drain(&self.run(), &mut store)?;
         }
         self.reader()
     }
@@ -315,7 +231,7 @@ impl Here<'_> {
 
     /// What the folder's own project is known by.
     fn own_identity(&self) -> Option<ProjectId> {
-        hook::recorder(&self.settings.config, &self.settings.redactor).project(&self.folder.to_string_lossy())
+        self.projects().identify(&self.folder.to_string_lossy())
     }
 
     /// Whether anything may be recorded now: of this session, here, and in the project that is named.
@@ -328,8 +244,9 @@ impl Here<'_> {
         if !config.enabled.value {
             return off(format!("enabled = false ({}): nothing is recorded here", config.enabled.source));
         }
-        let recorder = hook::recorder(config, &self.settings.redactor);
-        if recorder.is_off_for(session, self.folder.to_str(), named, self.now) {
+        let begun = environment::session_folder();
+        let folders = [self.folder.to_str(), begun.as_ref().and_then(|folder| folder.to_str())];
+        if runtime::is_paused(&self.projects(), &Where { session, folders, project: named }, self.now) {
             return off("recording is switched off here: `nmem on` resumes it".into());
         }
         Ok(())

@@ -3,11 +3,11 @@
 use super::Here;
 use super::request::{Problem, Request};
 use super::sessions::{SESSION, stored_id};
-use crate::cli::{context, show};
 use crate::error::Failure;
+use crate::lookup;
 use crate::model::{Filter, Found, Hit, HitKind, MemoryKind};
 use crate::recall;
-use crate::render::context::for_agent;
+use crate::render::context::{for_agent, token_stats};
 use crate::render::{hits, memories, patterns, time};
 use crate::store::search::Query;
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ pub fn context(here: &Here, request: Request) -> Result<Value, Problem> {
     let (Some(store), Some((project, name))) = (store, known) else {
         let name = request.name(&["project"])?;
         return Ok(
-            json!({"project": name, "observations": [], "summaries": [], "tokenStats": context::token_stats(Default::default()), "text": "", "suggestions": []}),
+            json!({"project": name, "observations": [], "summaries": [], "tokenStats": token_stats(Default::default()), "text": "", "suggestions": []}),
         );
     };
     let most = recall::Most { observations: limit, summaries };
@@ -33,7 +33,7 @@ pub fn context(here: &Here, request: Request) -> Result<Value, Problem> {
     let summed_up = store.newest_memories(project, &[MemoryKind::Summary], summaries)?;
     Ok(json!({
         "project": name, "observations": observations, "summaries": summed_up.iter().map(memories::json).collect::<Vec<_>>(),
-        "tokenStats": context::token_stats(given.tokens), "text": given.text,
+        "tokenStats": token_stats(given.tokens), "text": given.text,
         "suggestions": recalled.suggestions.iter().map(patterns::suggestion_json).collect::<Vec<_>>(),
     }))
 }
@@ -121,8 +121,9 @@ pub fn session(here: &Here, request: Request) -> Result<Value, Problem> {
             known.ok_or_else(|| Problem::not_found(format!("no session {id:?} is known")))?
         }
     };
-    let mut told = show::session_json(&store, &session)?;
-    told["observations"] = store.memories_of_session(session.id)?.iter().map(memories::json).collect();
+    let session = lookup::session(&store, session)?;
+    let mut told = session.json();
+    told["observations"] = session.memories.iter().map(memories::json).collect();
     Ok(told)
 }
 
@@ -150,5 +151,5 @@ pub fn find(here: &Here, id: &str) -> Result<Found, Problem> {
         Ok(failure) => Problem::bad(failure.what),
         Err(error) => error.into(),
     };
-    show::find(&store, id).map_err(several)?.ok_or_else(missing)
+    lookup::find(&store, id).map_err(several)?.ok_or_else(missing)
 }

@@ -2,11 +2,9 @@
 
 use super::Here;
 use super::request::{Problem, Request};
-use crate::cli::{hook, record};
+use crate::ingest::{Input, ingest};
 use crate::model::{AgentSession, Event, Happening, Platform, SessionStart};
 use crate::platforms::{self, Surroundings};
-use crate::record::Recorder;
-use crate::store::Store;
 use anyhow::Result as Looked;
 use serde_json::{Value, json};
 
@@ -156,16 +154,10 @@ fn tell(here: &Here, request: Request, what: Happening) -> Result<(), Problem> {
 
 /// The way of hooks: switches, redaction, the store or the spool, and what is due afterwards.
 fn keep(here: &Here, event: Event) -> Result<(), Problem> {
-    let (config, redactor) = (&here.settings.config, &here.settings.redactor);
     here.may_record(Some((event.platform, &event.session)), event.project.as_ref())?;
-    let recorder = Recorder { client_pid: None, ..hook::recorder(config, redactor) };
-    let event = recorder.complete(event);
-    match record::keep(&recorder, &event, here.now) {
-        Ok(store) => {
-            Store::leave(store);
-            Ok(())
-        }
-        Err(why) => Err(Problem { code: "unavailable", message: why }),
+    match ingest(&here.run(), Input::Events(vec![event]))?.not_stored {
+        None => Ok(()),
+        Some(why) => Err(Problem { code: "unavailable", message: why }),
     }
 }
 

@@ -7,6 +7,7 @@ use crate::rules::{Finding, Recurs, Reverted, reason, recurring, reverted, shape
 use crate::store::Store;
 use crate::store::patterns::Noted;
 use anyhow::Result;
+use serde_json::{Value, json};
 use std::collections::HashMap;
 
 /// Failures, and memories, that are looked at, the newest: where a person asks for patterns, and beside other things.
@@ -147,6 +148,22 @@ pub struct Confidence {
     pub said: Option<f64>,
     /// What became of it, and by what that is known: `u3`, `m7`, `t12`.
     pub evidence: Vec<(Outcome, String)>,
+}
+
+impl Confidence {
+    /// How sure a decision is now, and what moved it, for a person.
+    pub fn text(&self) -> String {
+        let evidence: Vec<String> = self.evidence.iter().map(|(outcome, by)| format!("{} ({by})", outcome.name())).collect();
+        let since = if evidence.is_empty() { "nothing is known to have come of it".to_string() } else { evidence.join(", ") };
+        let said = self.said.map(|said| format!("{said} said, ")).unwrap_or_default();
+        format!("sure: {said}{} now; {since}", self.now)
+    }
+
+    /// What moved it, as JSON: `[{what, by, counts}]`.
+    pub fn evidence_json(&self) -> Value {
+        let one = |(outcome, by): &(Outcome, String)| json!({"what": outcome.name(), "by": by, "counts": outcome.counts()});
+        self.evidence.iter().map(one).collect()
+    }
 }
 
 /// How sure a decision of the store is now; `None` for what is no decision.

@@ -11,6 +11,7 @@ use super::session::{brief, conversation, gist, heading, pieces, summary};
 use super::style::Style;
 use super::time;
 use crate::model::{Became, Beside, MemoryRow, Millis, Recalled, SessionTold, State, Suggestion, TokenStats};
+use serde_json::{Value, json};
 
 /// Files of one memory of which it is said what has become of them.
 const STALE: usize = 2;
@@ -244,4 +245,11 @@ pub fn for_person(recalled: &Recalled, now: Millis, style: Style) -> String {
         }
     }
     out
+}
+/// What remembering saves, as the observation protocol has it.
+pub fn token_stats(tokens: TokenStats) -> Value {
+    json!({
+        "readTokens": tokens.read, "workTokens": tokens.work, "savings": tokens.savings(), "savingsPercent": tokens.savings_percent(),
+        "distilTokens": tokens.distil, "netSavings": tokens.net(), "estimated": tokens.estimated,
+    })
 }

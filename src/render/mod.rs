@@ -14,6 +14,7 @@ pub mod standing;
 pub mod style;
 pub mod time;
 pub mod units;
+pub mod whole;
 
 /// `1 session`, `3 sessions`.
 pub fn count(n: impl Into<i64>, one: &str, many: &str) -> String {

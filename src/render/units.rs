@@ -1,10 +1,11 @@
 //! Work units: a list for a terminal, a report for a team, JSON for machines.
 
 use super::clean::{code, line};
+use super::memories;
 use super::name;
 use super::style::Style;
 use super::time;
-use crate::model::{BoundaryRow, Millis, PhaseRow, UnitFile, UnitRow};
+use crate::model::{BoundaryRow, MemoryRow, Millis, PhaseRow, UnitFile, UnitRow};
 use serde_json::{Value, json};
 
 /// Files that are named in a list.
@@ -243,4 +244,16 @@ mod tests {
     fn numbers_in_a_row_are_a_range() {
         assert_eq!(ranges(&[1, 2, 3, 5]), "1-3, 5");
     }
+}
+
+/// One unit with the reasons of its boundary, for a person.
+pub fn whole(unit: &UnitRow, meaning: Meaning, style: Style) -> String {
+    format!("{}{}    {}\n", text(unit, style), why(unit, meaning, style), style.faint(&format!("session s{}", unit.session)))
+}
+
+/// One unit as JSON, with the ids of the memories that were drawn from it.
+pub fn whole_json(unit: &UnitRow, drawn: &[MemoryRow]) -> Value {
+    let mut out = json(unit);
+    out["memories"] = drawn.iter().map(memories::id).collect();
+    out
 }

@@ -12,8 +12,6 @@ use super::window::Window;
 
 /// Steps that must follow a step, and be known, until the judgment of its place stands.
 pub const SETTLED_AFTER: usize = 2;
-/// Steps of a session that are looked at, the last ones.
-pub const WINDOW: usize = 16;
 
 /// What is known when a place is judged: each has weights of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

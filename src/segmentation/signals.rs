@@ -68,6 +68,11 @@ signals! {
     Lowest "lowest_here" "the lowest place around" "not the lowest place around"
 }
 
+/// What a signal says, by its name: where it speaks for a boundary, and where against.
+pub fn signal_meaning(name: &str) -> Option<(&'static str, &'static str)> {
+    SIGNALS.iter().find(|signal| signal.name == name).map(|signal| (signal.high, signal.low))
+}
+
 /// The values of all signals at one place.
 pub type Values = [f32; SIGNALS.len()];
 

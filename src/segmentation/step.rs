@@ -3,7 +3,7 @@
 
 use super::asked::Asked;
 use super::bag::{Bag, ONE, hash};
-use super::bytes::{Reader, Writer};
+use super::codec::{Reader, Writer};
 use super::phases::{Phase, RUNS, Run, add_run, fold};
 use crate::model::{CommandKind, Kind, Millis, ToolUse};
 

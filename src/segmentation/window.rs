@@ -5,6 +5,9 @@ use super::step::Step;
 use std::cell::OnceCell;
 use std::ops::Range;
 
+/// Steps of a session that are looked at, the last ones.
+pub const WINDOW: usize = 16;
+
 /// Terms, by their number in the window's vocabulary, each with how often it came.
 pub(super) type Terms = Vec<(u32, f32)>;
 

@@ -73,6 +73,9 @@ const MEMORIES: &str = "SELECT m.id FROM memories m WHERE (?1 IS NULL OR m.sessi
 const PROJECTS: &str = "SELECT p.id FROM projects p WHERE (?1 IS NULL OR p.id = ?1)
     AND holds(concat_ws(char(10), p.name, p.repo_url, p.root, (SELECT group_concat(key, char(10)) FROM project_keys WHERE project_id = p.id)))";
 
+/// Sums up what is left of a session's units, inside the transaction.
+pub type Recount<'a> = &'a dyn Fn(&Tx, i64) -> Result<()>;
+
 impl Store {
     /// Finds what would go.
     pub fn what_would_go(&self, wanted: &Wanted) -> Result<Going> {
@@ -166,8 +169,8 @@ impl Store {
         Ok(going)
     }
 
-    /// Takes the rows out. The text is gone from every page only after [`Store::scrub`].
-    pub fn forget(&mut self, going: &Going, text: Option<&str>) -> Result<()> {
+    /// Takes the rows out; `recount` sums up again what is left of a session's units. The text is gone from every page only after [`Store::scrub`].
+    pub fn forget(&mut self, going: &Going, text: Option<&str>, recount: Recount) -> Result<()> {
         self.conn.pragma_update(None, "secure_delete", true)?;
         self.conn.pragma_update(None, "cache_size", -CACHE)?;
         // What refers to a row goes or is cleared here; SQLite would look through all tool uses for each prompt.
@@ -189,7 +192,7 @@ impl Store {
             }
             going.task_lists.iter().try_for_each(|id| tx.forget_tasks(*id))?;
             going.touched.iter().try_for_each(|id| tx.count_again(*id))?;
-            tx.forget_in_units(going)?;
+            tx.forget_in_units(going, recount)?;
             going.sessions.iter().try_for_each(|id| tx.forget_session(*id, text.is_some()))?;
             for id in &going.projects {
                 tx.tx.execute("UPDATE sessions SET project_id = NULL WHERE project_id = ?1", [id])?;
@@ -270,7 +273,7 @@ impl Tx<'_> {
     }
 
     /// What units have of texts that went: intents are told anew, files counted again; the hashes of words go, too.
-    fn forget_in_units(&self, going: &Going) -> Result<()> {
+    fn forget_in_units(&self, going: &Going, recount: Recount) -> Result<()> {
         for session in going.sessions.iter().chain(&going.touched) {
             // What is left of a unit is indexed anew when rules look at it again.
             self.tx
@@ -286,7 +289,7 @@ impl Tx<'_> {
             self.tx.execute("DELETE FROM told WHERE session_id = ?1", [session])?;
         }
         for session in &going.touched {
-            self.recount_units(*session)?;
+            recount(self, *session)?;
             // Memories are drawn anew; that tool uses have other numbers now makes none of them new. A model that is being
             // asked about what went is not heard.
             let sql = "UPDATE work_units SET rules_due = 1, model_until = NULL, rules_seq = CASE WHEN rules_seq IS NOT NULL THEN
@@ -321,7 +324,7 @@ impl Tx<'_> {
 #[cfg(test)]
 mod tests {
     use super::super::testing::Scratch;
-    use super::super::testing::prompt;
+    use super::super::testing::{self, prompt};
     use super::*;
 
     #[test]
@@ -331,7 +334,7 @@ mod tests {
         for n in 0..400 {
             let word = if n % 7 == 0 { "Zwetschgenkuchen" } else { "cake" };
             store
-                .write(|tx| tx.store_event(&prompt("s", n, &format!("{word} number {n}\nand the {word} again")), None, &|_| None))
+                .write(|tx| testing::store_event(tx, &prompt("s", n, &format!("{word} number {n}\nand the {word} again"))))
                 .unwrap();
         }
         let holds = |scratch: &Scratch| {
@@ -348,7 +351,7 @@ mod tests {
         let wanted = Wanted { text: Some("zwetschgenKUCHEN".into()), ..Wanted::default() };
         let going = store.what_would_go(&wanted).unwrap();
         assert_eq!((going.prompts.len(), going.sessions.len(), going.touched.len()), (58, 0, 1));
-        store.forget(&going, wanted.text.as_deref()).unwrap();
+        store.forget(&going, wanted.text.as_deref(), &crate::ingest::recount).unwrap();
         store.scrub().unwrap();
         assert_eq!(holds(&scratch), 0);
         assert_eq!(store.counts().unwrap().prompts, 342);
@@ -359,15 +362,15 @@ mod tests {
     fn nothing_said_is_nothing_wanted_and_a_session_goes_whole() {
         let scratch = Scratch::new("forget-session");
         let mut store = scratch.open();
-        store.write(|tx| tx.store_event(&prompt("a", 1, "one"), None, &|_| None)).unwrap();
-        store.write(|tx| tx.store_event(&prompt("b", 2, "two"), None, &|_| None)).unwrap();
+        store.write(|tx| testing::store_event(tx, &prompt("a", 1, "one"))).unwrap();
+        store.write(|tx| testing::store_event(tx, &prompt("b", 2, "two"))).unwrap();
         assert!(store.what_would_go(&Wanted::default()).unwrap().is_empty());
         let going = store.what_would_go(&Wanted { session: Some(1), ..Wanted::default() }).unwrap();
         assert_eq!(
             (going.sessions.as_slice(), going.prompts.as_slice(), going.session_ids.as_slice()),
             (&[1][..], &[1][..], &["a".to_string()][..])
         );
-        store.forget(&going, None).unwrap();
+        store.forget(&going, None, &crate::ingest::recount).unwrap();
         let old = store.what_would_go(&Wanted { before: Some(2), ..Wanted::default() }).unwrap();
         assert_eq!(old.prompts, [] as [i64; 0]);
         assert_eq!(store.counts().unwrap().prompts, 1);

@@ -1,7 +1,7 @@
 //! Reads what is stored: the last sessions of a project, one thing whole, counts.
 
 use super::Store;
-use super::events::known_session;
+use super::sessions::known_session;
 use crate::model::{Client, Counts, Found, LastEvent, Millis, Platform, ProjectRow, PromptRow, SessionRow, ToolUseRow};
 use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, params};

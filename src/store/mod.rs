@@ -6,17 +6,19 @@
 
 pub mod archive;
 mod domains;
-pub mod events;
 pub mod forget;
 pub mod history;
+mod identity;
 mod index;
 mod make;
 pub mod memories;
 mod migrate;
 pub mod patterns;
 pub mod projects;
+mod prompts;
 pub mod recall;
 pub mod search;
+pub mod sessions;
 mod spend;
 pub mod spool;
 mod told;
@@ -24,6 +26,8 @@ mod tool_uses;
 mod unit_index;
 pub mod units;
 pub mod vectors;
+
+pub use units::LeftOpen;
 
 use crate::files::{self, Identity};
 use crate::model::Files;
@@ -154,23 +158,31 @@ impl Store {
             tx.tx.commit()?;
             done
         };
-        self.settle(WAL_LIMIT);
+        self.checkpoint_over(WAL_LIMIT);
         Ok(done)
     }
 
-    /// Writes the log back whatever its size: at the end of a turn, when nobody waits for the next millisecond.
-    pub fn settle_all(&self) {
-        self.settle(0);
+    /// Runs `work` on one snapshot: its statements take and give back no locks of their own.
+    pub fn read<T>(&self, work: impl FnOnce(&Store) -> Result<T>) -> Result<T> {
+        let snapshot = self.conn.unchecked_transaction()?;
+        let done = work(self);
+        drop(snapshot);
+        done
+    }
+
+    /// Writes the log back whatever its size: where a person's command, or a full disk, needs it.
+    pub fn checkpoint(&self) {
+        self.checkpoint_over(0);
     }
 
     /// Leaves the database to the end of the process, which takes back memory, locks and files all at once: closing costs a
     /// hook 70 µs and changes nothing in the files.
-    pub fn leave(self) {
+    pub fn exit_without_close(self) {
         std::mem::forget(self);
     }
 
     /// A checkpoint that fails because others read or write is tried again by the next process.
-    fn settle(&self, limit: u64) {
+    fn checkpoint_over(&self, limit: u64) {
         if fs::metadata(self.files.wal()).is_ok_and(|m| m.len() > limit) {
             let _ = self.conn.busy_timeout(Duration::ZERO);
             let _ = self.conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
@@ -287,6 +299,11 @@ pub(crate) mod testing {
         pub fn open(&self) -> Store {
             Store::open(&self.files(), HOOK_WAIT).unwrap()
         }
+    }
+
+    /// Stores an event as the pipeline does.
+    pub fn store_event(tx: &Tx, event: &Clean<Event>) -> Result<()> {
+        crate::ingest::store_event(tx, event, None, &|_| None)
     }
 
     /// A prompt of a session, the n-th millisecond.

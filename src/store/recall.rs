@@ -1,8 +1,8 @@
 //! What recall needs to know of a project's sessions and units, beside what the indexes find.
 
 use super::Store;
-use super::events::known_session;
 use super::index::scope;
+use super::sessions::known_session;
 pub use super::unit_index::Effort;
 use super::unit_index::hash;
 use crate::index_text::query_terms;

@@ -1,9 +1,11 @@
 //! Stores tool uses, and the task list that some of them keep.
 
 use super::Tx;
-use super::events::{SAME_EVENT, Session, name_of};
+use super::identity::{SAME_EVENT, name_of};
 use super::index::IndexedTool;
+use super::sessions::StoredSession;
 use crate::model::{Event, Task, TaskChange, ToolUse};
+use crate::segmentation::StepId;
 use anyhow::Result;
 use rusqlite::{named_params, params};
 
@@ -11,16 +13,22 @@ use rusqlite::{named_params, params};
 const TASKS: usize = 50;
 
 impl Tx<'_> {
-    /// Stores a tool use, once; and the task list, where the tool keeps it.
-    pub(super) fn tool_use(&self, session: &Session, event: &Event, tool: &ToolUse) -> Result<()> {
-        let texts = [Some(tool.source_event.as_str()), Some(&tool.name), tool.content.as_deref(), tool.path.as_deref()];
-        let more = [tool.input.as_deref(), tool.outcome.as_deref(), tool.metadata.response.as_deref()];
-        let id = tool.id.clone().or_else(|| name_of(event, &[&texts[..], &more[..]].concat()));
-        if id.is_none() && self.used_just_now(session, event, tool)? {
-            return Ok(());
-        }
-        let prompt = self.prompt_of(session, event)?;
-        let step = self.step_for_tool(session, prompt, event)?;
+    /// Whether a tool use without an id, or a name by its time, was stored just now.
+    pub fn is_same_tool_use(&self, session: &StoredSession, event: &Event, tool: &ToolUse) -> Result<bool> {
+        Ok(id_of(event, tool).is_none() && self.used_just_now(session, event, tool)?)
+    }
+
+    /// Stores a tool use, once, with the step that it continues; and the task list, where the tool keeps it. Returns its row
+    /// where it is new.
+    pub fn tool_use(
+        &self,
+        session: &StoredSession,
+        event: &Event,
+        tool: &ToolUse,
+        prompt: Option<i64>,
+        step: StepId,
+    ) -> Result<Option<i64>> {
+        let StepId::Stored(step) = step else { anyhow::bail!("a step that is not stored") };
         let sql =
             "INSERT INTO tool_uses(session_id, seq, prompt_id, tool_use_id, received_at, cwd, tool_name, kind, command_kind,
                      path, content, input, outcome, succeeded, source_event, metadata, step_id)
@@ -29,15 +37,15 @@ impl Tx<'_> {
                    ON CONFLICT(session_id, tool_use_id) WHERE tool_use_id IS NOT NULL DO NOTHING";
         let metadata = Some(serde_json::to_string(&tool.metadata)?).filter(|json| json != "{}");
         let inserted = self.tx.prepare_cached(sql)?.execute(named_params! {
-            ":session": session.id, ":seq": session.tool_uses + 1, ":prompt": prompt, ":id": id, ":at": event.at,
+            ":session": session.id, ":seq": session.tool_uses + 1, ":prompt": prompt, ":id": id_of(event, tool), ":at": event.at,
             ":cwd": event.cwd.as_deref().filter(|cwd| session.cwd.as_deref() != Some(cwd)),
             ":name": tool.name, ":kind": tool.kind.name(), ":command": tool.command.map(|c| c.name()),
             ":path": tool.path, ":content": tool.content, ":input": tool.input, ":outcome": tool.outcome,
             ":succeeded": tool.succeeded, ":event": tool.source_event, ":metadata": metadata,
-            ":step": step.id,
+            ":step": step,
         })?;
         if inserted == 0 {
-            return Ok(());
+            return Ok(None);
         }
         let indexed = IndexedTool {
             kind: tool.kind.name(),
@@ -52,15 +60,14 @@ impl Tx<'_> {
                      kinds = json_set(kinds, ?3, coalesce(json_extract(kinds, ?3), 0) + 1) WHERE id = ?1";
         let failed = i64::from(tool.succeeded == Some(false));
         self.tx.prepare_cached(sql)?.execute(params![session.id, failed, format!("$.{}", tool.kind.name())])?;
-        self.tool_in_units(session, step, (id, session.tool_uses + 1), tool, event.at)?;
-        match &tool.tasks {
-            Some(change) => self.change_tasks(session, change),
-            None => Ok(()),
+        if let Some(change) = &tool.tasks {
+            self.change_tasks(session, change)?;
         }
+        Ok(Some(id))
     }
 
     /// Looks for the same call among the session's last ones; for platforms that give calls no id.
-    fn used_just_now(&self, session: &Session, event: &Event, tool: &ToolUse) -> Result<bool> {
+    fn used_just_now(&self, session: &StoredSession, event: &Event, tool: &ToolUse) -> Result<bool> {
         let sql = "SELECT 1 FROM tool_uses WHERE session_id = ?1 AND seq > ?2 - 16 AND tool_use_id IS NULL AND tool_name = ?3
                      AND content IS ?4 AND path IS ?5 AND input IS ?6 AND outcome IS ?7 AND source_event = ?8 AND abs(?9 - received_at) <= ?10";
         let values = params![
@@ -79,12 +86,19 @@ impl Tx<'_> {
     }
 
     /// Changes the session's task list.
-    pub(super) fn change_tasks(&self, session: &Session, change: &TaskChange) -> Result<()> {
+    pub fn change_tasks(&self, session: &StoredSession, change: &TaskChange) -> Result<()> {
         let standing = session.tasks.as_deref().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
         let json = serde_json::to_string(&changed(standing, change))?;
         self.tx.prepare_cached("UPDATE sessions SET tasks = ?2 WHERE id = ?1")?.execute(params![session.id, json])?;
         Ok(())
     }
+}
+
+/// The platform's id of a call, else a name by its content and time.
+fn id_of(event: &Event, tool: &ToolUse) -> Option<String> {
+    let texts = [Some(tool.source_event.as_str()), Some(&tool.name), tool.content.as_deref(), tool.path.as_deref()];
+    let more = [tool.input.as_deref(), tool.outcome.as_deref(), tool.metadata.response.as_deref()];
+    tool.id.clone().or_else(|| name_of(event, &[&texts[..], &more[..]].concat()))
 }
 
 fn changed(mut tasks: Vec<Task>, change: &TaskChange) -> Vec<Task> {

@@ -10,14 +10,20 @@ const LEVELS: &[&[&str]] = &[
     // what is known of texts: how they are cut for the indexes, which of them give orders
     &["index_text", "hostile"],
     // rules: values in, values out
-    &["redact", "command_kind", "units", "rules", "observer", "rank", "render"],
+    &["redact", "command_kind", "segmentation", "rules", "observer", "rank", "render"],
     // the gate to files, which every edge goes through
     &["files"],
     // edges: one outside thing each
     &["config", "project", "platforms", "store", "domains", "llm", "log"],
+    // what every run has at hand: the redactor, the log, which project a folder is
+    &["runtime"],
     // use cases
-    &["record", "distil", "knowledge", "recall", "replay", "forget", "archive", "doctor"],
+    &["distil", "knowledge", "recall", "archive", "doctor", "lookup", "installation"],
+    // the way of an event through the use cases, and what goes that way with events of its own
+    &["ingest"],
+    &["replay", "forget"],
     // surface
+    &["rad"],
     &["cli", "lib", "main"],
 ];
 
@@ -78,6 +84,7 @@ fn named(text: &str) -> Vec<String> {
 fn code(path: &Path) -> String {
     let text = fs::read_to_string(path).unwrap();
     let text = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+    let text = text.split("#[cfg(test)]\npub(crate) mod testing").next().unwrap();
     text.lines().filter(|l| !l.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
 }
 

@@ -2,8 +2,8 @@
 //! two plain readings: as one query it would need three tables of its own, and cost a hook twice as much.
 
 use super::super::Store;
-use super::super::events::known_session;
 use super::super::history::{PROMPT, prompt};
+use super::super::sessions::known_session;
 use crate::model::{Millis, Platform, PromptRow};
 use anyhow::Result;
 use rusqlite::{Connection, Row, params};

@@ -1,7 +1,7 @@
 //! Units and a model: which are due, who asks about one, and how its memories come to stand in the place of the rules'
 //! (ADR/0024). Like the rules' lease, one that is not given back ends with time.
 
-use super::super::events::known_session;
+use super::super::sessions::known_session;
 use super::super::{Store, Tx};
 use super::{Home, Lease};
 use crate::model::{Draft, Endpoint, Millis, Platform, Purpose, Source, UnitStory};

@@ -42,7 +42,7 @@ impl Tx<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::testing::{Scratch, prompt};
+    use super::super::super::testing::{self, Scratch, prompt};
     use crate::model::{Event, Happening, Kind, Metadata, ToolUse};
     use crate::redact::Redactor;
 
@@ -52,7 +52,7 @@ mod tests {
         let mut store = scratch.open();
         store
             .write(|tx| {
-                tx.store_event(&prompt("s", 0, "count to three hundred"), None, &|_| None)?;
+                testing::store_event(tx, &prompt("s", 0, "count to three hundred"))?;
                 (1..=300).try_for_each(|at| {
                     let tool = ToolUse {
                         id: Some(format!("t{at}")),
@@ -69,7 +69,7 @@ mod tests {
                         tasks: None,
                     };
                     let event = Event { at, what: Happening::ToolUsed(Box::new(tool)), ..(*prompt("s", 0, "")).clone() };
-                    tx.store_event(&Redactor::default().clean(event), None, &|_| None)
+                    testing::store_event(tx, &Redactor::default().clean(event))
                 })
             })
             .unwrap();

@@ -265,7 +265,7 @@ mod tests {
             Some(redactor.clean(id))
         };
         let mut events = prompts.iter().enumerate().map(prompt);
-        store.write(|tx| events.try_for_each(|e| tx.store_event(&redactor.clean(e), None, &identify))).unwrap();
+        store.write(|tx| events.try_for_each(|e| crate::ingest::store_event(tx, &redactor.clean(e), None, &identify))).unwrap();
         (scratch, store)
     }
 

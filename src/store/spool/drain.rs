@@ -174,7 +174,7 @@ mod tests {
     }
 
     fn store_event(tx: &Tx, event: &Clean<Event>) -> Result<()> {
-        tx.store_event(event, None, &|_| None)
+        super::super::super::testing::store_event(tx, event)
     }
 
     fn texts(store: &Store) -> Vec<String> {

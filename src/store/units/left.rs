@@ -2,9 +2,9 @@
 //! of the project finds out.
 
 use super::super::Store;
-use super::super::events::known_session;
-use super::ClosedBy;
+use super::super::sessions::known_session;
 use crate::model::{Client, Millis, Platform};
+use crate::segmentation::ClosedBy;
 use anyhow::Result;
 use rusqlite::{Row, params};
 

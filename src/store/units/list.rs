@@ -2,7 +2,7 @@
 
 use super::super::Store;
 use crate::model::{BoundaryRow, Made, Millis, PhaseRow, Tokens, UnitFile, UnitRow};
-use crate::units::{Run, Step, fold};
+use crate::segmentation::{Run, Step, fold};
 use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, params};
 

@@ -1,0 +1,126 @@
+//! Step 5: rows are written in one transaction, behind all that waits in the spool; what can't be stored waits there.
+//!
+//! A hook never loses an event: a database that is locked, full or newer leaves it in the spool, one that is broken is set
+//! aside for a new one, and only where nothing can be written at all a loss is counted (ADR/0010).
+
+use super::rows::{self, Stored};
+use super::run::{Caller, Run};
+use super::{segment, transcript};
+use crate::model::Event;
+use crate::redact::Clean;
+use crate::runtime::log_error;
+use crate::store::sessions::{Identify, TranscriptRead};
+use crate::store::{self, HOOK_WAIT, PERSON_WAIT, Store, Tx, spool};
+use anyhow::{Result, anyhow};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Where events are now.
+#[derive(Debug)]
+pub enum Persisted {
+    /// In the database, which stays open for the steps that follow.
+    Stored(Store),
+    /// In the spool, or lost, and why.
+    NotStored(String),
+    /// Nowhere: a question of the agent's is only answered.
+    Question,
+}
+
+impl Persisted {
+    /// Leaves the database to the end of the process; says why nothing could be stored.
+    pub fn leave(self) -> Option<String> {
+        match self {
+            Persisted::Stored(store) => {
+                store.exit_without_close();
+                None
+            }
+            Persisted::NotStored(why) => Some(why),
+            Persisted::Question => None,
+        }
+    }
+}
+
+/// What is done with each event behind its rows, in the same transaction.
+pub type Segment = fn(&Tx, &Stored) -> Result<()>;
+
+/// Stores events in one transaction.
+///
+/// # Errors
+/// Only of past events, which lie elsewhere and can be read again: then none of them is stored.
+pub fn persist(run: &Run, events: &[Clean<Event>], segment: Segment) -> Result<Persisted> {
+    if events.iter().all(|event| event.what.is_question()) {
+        return Ok(Persisted::Question);
+    }
+    let stored =
+        catch_unwind(AssertUnwindSafe(|| store(run, events, segment))).unwrap_or_else(|_| Err(anyhow!("panic while storing")));
+    match stored {
+        Ok(store) => Ok(Persisted::Stored(store)),
+        Err(error) if run.caller == Caller::History => Err(error),
+        Err(error) => Ok(Persisted::NotStored(keep(run, events, &error))),
+    }
+}
+
+/// Keeps events in the spool, or counts them as lost; says why the database could not be had.
+fn keep(run: &Run, events: &[Clean<Event>], error: &anyhow::Error) -> String {
+    let files = &run.config.files.value;
+    match events.iter().try_for_each(|event| spool::append(files, event)) {
+        Ok(()) => {
+            log_error(&format!("kept in the spool: {error:#}"));
+            format!("{}; events are kept and stored later", store::reason(error))
+        }
+        Err(lost) => {
+            log_error(&format!("{error:#}; {lost:#}"));
+            format!("{}; nothing can be written, so what happens now is lost", store::reason(error))
+        }
+    }
+}
+
+/// On an error nothing of the events is stored. A database that turns out to be broken is set aside, and they go into a new
+/// one.
+fn store(run: &Run, events: &[Clean<Event>], segment: Segment) -> Result<Store> {
+    let (files, wait) = (&run.config.files.value, if run.caller == Caller::History { PERSON_WAIT } else { HOOK_WAIT });
+    let mut store = Store::open(files, wait)?;
+    match write(run, &mut store, events, segment) {
+        Ok(()) => Ok(store),
+        // On a full disk the log is written back, which makes room, and once more.
+        Err(error) if store::is_full(&error) => {
+            store.checkpoint();
+            write(run, &mut store, events, segment).map(|()| store)
+        }
+        Err(error) => {
+            if !store.set_aside_if_broken(&error)? {
+                return Err(error);
+            }
+            let mut store = Store::open(files, wait)?;
+            write(run, &mut store, events, segment)?;
+            Ok(store)
+        }
+    }
+}
+
+fn write(run: &Run, store: &mut Store, events: &[Clean<Event>], segment: Segment) -> Result<()> {
+    let read = |store: &Store, event: &Clean<Event>| transcript::read(run, store, event);
+    let reads: Vec<Option<TranscriptRead>> = events.iter().map(|event| read(store, event)).collect::<Result<_>>()?;
+    let projects = run.projects();
+    let identify: Identify = &|event| projects.of_event(event);
+    let one = |tx: &Tx, event: &Clean<Event>, read: Option<&TranscriptRead>| {
+        let stored = rows::store(tx, event, read, identify)?;
+        segment(tx, &stored)
+    };
+    let all = |tx: &Tx| events.iter().zip(&reads).try_for_each(|(event, read)| one(tx, event, read.as_ref()));
+    if spool::is_waiting(&run.config.files.value) {
+        store.write_after_spool(run.redactor, &|tx, event| one(tx, event, None), all)
+    } else {
+        store.write(all)
+    }
+}
+
+/// Stores what waits in the spool.
+pub fn drain(run: &Run, store: &mut Store) -> Result<()> {
+    if !spool::is_waiting(&run.config.files.value) {
+        return Ok(());
+    }
+    let projects = run.projects();
+    let identify: Identify = &|event| projects.of_event(event);
+    let one = |tx: &Tx, event: &Clean<Event>| segment::segment(tx, &rows::store(tx, event, None, identify)?);
+    store.write_after_spool(run.redactor, &one, |_| Ok(()))
+}

@@ -1,0 +1,134 @@
+//! Use case: what an id names, whole, with what it belongs to.
+
+use crate::error::Failure;
+use crate::model::{Found, MemoryRow, PromptRow, SessionRow, ToolUseRow};
+use crate::render::clean::line;
+use crate::render::style::Style;
+use crate::render::whole;
+use crate::store::Store;
+use anyhow::Result;
+use serde_json::Value;
+
+/// A prompt or an agent's text, and where it belongs.
+#[derive(Clone, Debug)]
+pub struct PromptWhole {
+    pub prompt: PromptRow,
+    /// The agent's own id of its session.
+    pub session: Option<String>,
+    pub unit: Option<i64>,
+}
+
+/// A tool use, and where it belongs.
+#[derive(Clone, Debug)]
+pub struct ToolUseWhole {
+    pub tool_use: ToolUseRow,
+    /// The agent's own id of its session.
+    pub session: Option<String>,
+    pub unit: Option<i64>,
+    pub prompt: Option<PromptRow>,
+}
+
+/// A session with all that was said and done in it.
+#[derive(Clone, Debug)]
+pub struct SessionWhole {
+    pub session: SessionRow,
+    pub prompts: Vec<PromptWhole>,
+    pub tool_uses: Vec<ToolUseWhole>,
+    pub memories: Vec<MemoryRow>,
+}
+
+impl PromptWhole {
+    pub fn json(&self) -> Value {
+        whole::prompt_json(&self.prompt, self.session.as_deref(), self.unit)
+    }
+}
+
+impl ToolUseWhole {
+    pub fn json(&self) -> Value {
+        whole::tool_use_json(&self.tool_use, self.session.as_deref(), self.unit)
+    }
+
+    pub fn text(&self, style: Style) -> String {
+        whole::tool_use(&self.tool_use, self.unit, self.prompt.as_ref(), style)
+    }
+}
+
+impl SessionWhole {
+    pub fn json(&self) -> Value {
+        let prompts = self.prompts.iter().map(PromptWhole::json).collect();
+        whole::session_json(&self.session, prompts, self.tool_uses.iter().map(ToolUseWhole::json).collect())
+    }
+
+    pub fn text(&self, style: Style) -> String {
+        let prompts: Vec<&PromptRow> = self.prompts.iter().map(|whole| &whole.prompt).collect();
+        let tools: Vec<&ToolUseRow> = self.tool_uses.iter().map(|whole| &whole.tool_use).collect();
+        whole::session(&self.session, &prompts, &tools, &self.memories, style)
+    }
+}
+
+/// Finds what an id names: nmem's own, or the beginning of the agent's id of a session or of a memory's uuid.
+pub fn find(store: &Store, id: &str) -> Result<Option<Found>> {
+    match store.find(id)? {
+        Some(found) => Ok(Some(found)),
+        None => by_agents_id(store, id),
+    }
+}
+
+fn by_agents_id(store: &Store, prefix: &str) -> Result<Option<Found>> {
+    // A whole id comes before others that begin with it.
+    let mut sessions = store.sessions_by_id(prefix)?;
+    if sessions.is_empty() && prefix.len() >= 4 {
+        sessions = store.sessions_by_prefix(prefix)?;
+    }
+    if sessions.is_empty() && prefix.len() < 4 {
+        return Ok(None);
+    }
+    if sessions.is_empty() {
+        let mut memories = store.memories_by_uuid(prefix)?;
+        if memories.len() > 1 {
+            return Err(Failure::new(format!("several memories begin with {}", line(prefix, 80)), "give more of the id").into());
+        }
+        return Ok(memories.pop().map(|memory| Found::Memory(Box::new(memory))));
+    }
+    if sessions.len() > 1 && sessions.iter().all(|s| s.agent_session_id != prefix) {
+        return Err(Failure::new(format!("several sessions begin with {}", line(prefix, 80)), "give more of the id").into());
+    }
+    Ok(sessions.pop().map(|s| Found::Session(Box::new(s))))
+}
+
+/// Reads a prompt whole.
+pub fn prompt(store: &Store, prompt: PromptRow) -> Result<PromptWhole> {
+    let session = agent_session(store, prompt.session_id)?;
+    let unit = store.unit_of_prompt(prompt.session_id, prompt.id)?;
+    Ok(PromptWhole { prompt, session, unit })
+}
+
+/// Reads a tool use whole.
+pub fn tool_use(store: &Store, tool_use: ToolUseRow) -> Result<ToolUseWhole> {
+    let session = agent_session(store, tool_use.session_id)?;
+    let unit = store.unit_of_tool_use(tool_use.id)?;
+    let prompt = tool_use.prompt_id.map(|id| store.prompt_by_row(id)).transpose()?.flatten();
+    Ok(ToolUseWhole { tool_use, session, unit, prompt })
+}
+
+/// Reads a session whole.
+pub fn session(store: &Store, session: SessionRow) -> Result<SessionWhole> {
+    let own = Some(session.agent_session_id.clone());
+    let prompts = store.prompts_of(session.id)?.into_iter().map(|prompt| {
+        let unit = store.unit_of_prompt(prompt.session_id, prompt.id)?;
+        Ok(PromptWhole { prompt, session: own.clone(), unit })
+    });
+    let prompts = prompts.collect::<Result<_>>()?;
+    let tool_uses = store.tool_uses_of(session.id)?.into_iter().map(|tool_use| {
+        let unit = store.unit_of_tool_use(tool_use.id)?;
+        Ok(ToolUseWhole { tool_use, session: own.clone(), unit, prompt: None })
+    });
+    let tool_uses = tool_uses.collect::<Result<_>>()?;
+    let memories = store.memories_of_session(session.id)?;
+    Ok(SessionWhole { session, prompts, tool_uses, memories })
+}
+
+/// The agent's own id of a session, as every JSON of nmem has it under `session`.
+fn agent_session(store: &Store, id: i64) -> Result<Option<String>> {
+    Ok(store.session_by_row(id)?.map(|s| s.agent_session_id))
+}

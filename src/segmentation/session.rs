@@ -1,0 +1,249 @@
+//! The last steps of a session while segmentation changes them: judges where units begin, and collects the changes.
+
+use super::changes::{BoundaryChange, Changes, Intent, NewStep, UnitChange};
+use super::decide::{Judgment, Moment, Places, SETTLED_AFTER, Weights, decide};
+use super::outcome::outcome;
+use super::reason::reason;
+use super::rows::{StepId, StepRow, UnitId, WINDOW_STEPS};
+use super::step::Step;
+use super::window::WINDOW;
+use crate::model::Millis;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// Words of a prompt that must say something, for it to tell what a unit is about.
+const MEANING: u16 = 3;
+
+/// Steps in order, and what has changed of them so far.
+pub(super) struct Session {
+    pub rows: Vec<StepRow>,
+    pub changes: Changes,
+    weights: Weights,
+    at: Millis,
+}
+
+/// Steps that are judged as one: the parts of the work on a prompt, where no unit begins among them.
+struct Group {
+    rows: Range<usize>,
+    step: Step,
+}
+
+impl Session {
+    pub fn new(rows: Vec<StepRow>, at: Millis) -> Session {
+        Session { rows, changes: Changes::default(), weights: Weights::default(), at }
+    }
+
+    pub fn open_unit(&mut self, at: Millis) -> UnitId {
+        self.changes.opened.push(at);
+        UnitId::New(self.changes.opened.len() - 1)
+    }
+
+    /// Adds a step behind the others.
+    pub fn add_step(&mut self, unit: UnitId, prompt: Option<i64>, settled: bool, step: Step) {
+        self.changes.inserted = Some(NewStep { unit, prompt, settled, step: step.clone() });
+        self.rows.push(StepRow { id: StepId::New, unit, prompt, settled, boundary: None, cleared: false, step });
+    }
+
+    /// Begins a unit with the last step where nothing has to be weighed.
+    pub fn begin_unit(&mut self, reason: &'static str) {
+        self.changes.boundaries.push(BoundaryChange {
+            step: self.rows[self.rows.len() - 1].id,
+            reason,
+            score: None,
+            signals: None,
+            at_prompt: true,
+            stands: true,
+            history: Some(json!({"at": self.at, "what": "decided"})),
+        });
+    }
+
+    /// Settles every step, so that none is judged again.
+    pub fn settle(&mut self) {
+        let open = self.rows.iter().filter(|row| !row.settled && row.id != StepId::New);
+        self.changes.settled.extend(open.map(|row| row.id));
+    }
+
+    /// Judges the open places and has units and boundaries follow. `last_known`: the work on the last prompt is known, not
+    /// only its text.
+    pub fn judge(&mut self, last_known: bool) {
+        let found = if last_known { self.inner_boundaries() } else { BTreeSet::new() };
+        let mut groups = self.group(&found);
+        let far = groups.len().saturating_sub(WINDOW);
+        let near = groups.get(far).map_or(0, |group| group.rows.start);
+        for row in self.rows[..near].iter().filter(|row| !row.step.is_faded()) {
+            let mut step = row.step.clone();
+            step.fade();
+            self.changes.steps.push((row.id, step));
+        }
+        groups.drain(..far);
+        let steps: Vec<Step> = groups.iter_mut().map(|group| std::mem::take(&mut group.step)).collect();
+        let unit_of = |group: &Group| self.rows[group.rows.start].unit;
+        // A prompt tells nothing about the places before it: those were judged when their turn was over.
+        let open = match groups.iter().rposition(|group| self.rows[group.rows.start].settled) {
+            _ if !last_known => groups.len() - 1,
+            settled => settled.map_or(0, |at| at + 1),
+        };
+        let open = open.max(1);
+        let judgments = if open < groups.len() {
+            let before = unit_of(&groups[open - 1]);
+            let from = groups[..open].iter().rposition(|group| unit_of(group) != before).map_or(0, |at| at + 1);
+            let places = Places::new(&steps, last_known);
+            decide(&self.weights, steps.len(), from, open, &|from, at| places.values(from, at))
+        } else {
+            Vec::new()
+        };
+        self.follow(&groups, &judgments);
+        for judgment in judgments.iter().filter(|judgment| last_known && judgment.at + SETTLED_AFTER < groups.len()) {
+            let rows = &self.rows[groups[judgment.at].rows.clone()];
+            self.changes.settled.extend(rows.iter().map(|row| row.id));
+        }
+    }
+
+    /// Open steps in the middle of the work on a prompt that look like the beginning of a unit, by their places. Those that
+    /// don't, with enough behind them, are settled: the work on one prompt may have hundreds of steps.
+    fn inner_boundaries(&mut self) -> BTreeSet<usize> {
+        let is_inner = |row: &StepRow| !row.settled && row.step.asked.is_none();
+        let first = self.rows.len().saturating_sub(WINDOW);
+        let rows = &self.rows[first..];
+        let Some(open) = rows.iter().position(is_inner).map(|at| at.max(1)) else { return BTreeSet::new() };
+        let from = rows[..open].iter().rposition(|row| row.unit != rows[open - 1].unit).map_or(0, |at| at + 1);
+        let steps: Vec<Step> = rows.iter().map(|row| row.step.clone()).collect();
+        let places = Places::new(&steps, true);
+        let mut begins = BTreeSet::new();
+        for judgment in decide(&self.weights, steps.len(), from, open, &|from, at| places.values(from, at)) {
+            let row = &rows[judgment.at];
+            if judgment.moment != Moment::Inside || !is_inner(row) {
+                continue;
+            }
+            if judgment.boundary {
+                begins.insert(first + judgment.at);
+            } else if judgment.at + SETTLED_AFTER < rows.len() && rows[judgment.at - 1].unit == row.unit {
+                self.changes.settled.push(row.id);
+            }
+        }
+        begins
+    }
+
+    /// Puts the parts of the work on a prompt together. A part with which a unit begins already stays apart, so that its
+    /// place is judged, and what is taken back is written down; so does one that is newly found to begin one.
+    fn group(&self, found: &BTreeSet<usize>) -> Vec<Group> {
+        let mut groups: Vec<Group> = Vec::new();
+        for (at, row) in self.rows.iter().enumerate() {
+            let begins_unit = at > 0 && self.rows[at - 1].unit != row.unit;
+            match groups.last_mut() {
+                Some(group) if row.step.asked.is_none() && !begins_unit && !found.contains(&at) => {
+                    group.rows.end = at + 1;
+                    group.step.join(&row.step);
+                }
+                _ => groups.push(Group { rows: at..at + 1, step: row.step.clone() }),
+            }
+        }
+        groups
+    }
+
+    /// Moves steps to the units that the judgments make of them; writes down what was decided and what was taken back.
+    fn follow(&mut self, groups: &[Group], judgments: &[Judgment]) {
+        let mut touched: BTreeSet<UnitId> = self.rows.last().map(|row| row.unit).into_iter().collect();
+        for judgment in judgments {
+            let first = groups[judgment.at].rows.start;
+            let before = self.rows[first - 1].unit;
+            let was = self.rows[first].unit;
+            let began = was != before && !self.rows[..first].iter().any(|row| row.unit == was);
+            let unit = match (judgment.boundary, began) {
+                (false, _) => before,
+                (true, true) => was,
+                (true, false) => self.open_unit(self.rows[first].step.at),
+            };
+            touched.extend([before, was, unit]);
+            self.write_down(first, judgment);
+            for at in groups[judgment.at].rows.clone() {
+                self.move_step(at, unit);
+            }
+        }
+        let last = self.rows.last().map(|row| row.unit);
+        for unit in touched {
+            match unit {
+                UnitId::Stored(id) if self.rows.iter().all(|row| row.unit != unit) => self.changes.emptied.push(id),
+                _ => self.sum_up(unit, Some(unit) != last),
+            }
+        }
+    }
+
+    fn move_step(&mut self, at: usize, unit: UnitId) {
+        let row = &mut self.rows[at];
+        if row.unit == unit {
+            return;
+        }
+        row.unit = unit;
+        match (row.id, &mut self.changes.inserted) {
+            (StepId::New, Some(inserted)) => inserted.unit = unit,
+            (id, _) => self.changes.moved.push((id, unit)),
+        }
+    }
+
+    fn write_down(&mut self, at: usize, judgment: &Judgment) {
+        let row = &mut self.rows[at];
+        let what = match (row.boundary, judgment.boundary) {
+            (None, false) => return,
+            (None, true) if judgment.moment == Moment::Prompt => Some("decided"),
+            (None, true) => Some("found by what followed"),
+            (Some(true), false) => Some("taken back by what followed"),
+            (Some(false), true) => Some("found again"),
+            _ => None,
+        };
+        row.boundary = Some(judgment.boundary);
+        let rounded = |x: f32| (f64::from(x) * 1000.0).round() / 1000.0;
+        let signals: Map<String, Value> = judgment
+            .told(&self.weights)
+            .into_iter()
+            .map(|t| {
+                (t.signal.to_string(), json!({"value": rounded(t.value), "weight": rounded(t.weight), "adds": rounded(t.adds)}))
+            })
+            .collect();
+        self.changes.boundaries.push(BoundaryChange {
+            step: row.id,
+            reason: reason(judgment, &self.weights),
+            score: Some(rounded(judgment.score)),
+            signals: Some(signals.into()),
+            at_prompt: judgment.moment == Moment::Prompt,
+            stands: judgment.boundary,
+            history: what.map(|what| json!({"at": self.at, "what": what, "score": rounded(judgment.score)})),
+        });
+    }
+
+    /// Sums up what a unit came to, by its steps among the last ones.
+    pub fn sum_up(&mut self, unit: UnitId, over: bool) {
+        let whole = self.rows.first().is_some_and(|first| first.unit != unit) || self.rows.len() < WINDOW_STEPS;
+        self.sum_up_steps(unit, whole, over);
+    }
+
+    /// Sums up a unit; `whole`: all of its steps are here.
+    pub fn sum_up_steps(&mut self, unit: UnitId, whole: bool, over: bool) {
+        let steps: Vec<&StepRow> = self.rows.iter().filter(|row| row.unit == unit).collect();
+        let (outcome, evidence) = outcome(&steps.iter().map(|row| &row.step).collect::<Vec<_>>(), over);
+        self.changes.units.push(UnitChange {
+            unit,
+            whole,
+            started: steps.iter().map(|row| row.step.at).min().unwrap_or(0),
+            ended: steps.iter().map(|row| row.step.until).max().unwrap_or(0),
+            intent: if whole { intent(&steps) } else { Intent::Unchanged },
+            outcome,
+            evidence,
+            over,
+        });
+    }
+}
+
+/// The first prompt that says something, else any prompt, else what the work is called.
+fn intent(steps: &[&StepRow]) -> Intent {
+    let says = |least: u16| {
+        let asked = |row: &&&StepRow| row.step.asked.as_ref().is_some_and(|asked| asked.meaning >= least || asked.command);
+        steps.iter().filter(asked).find_map(|row| row.prompt)
+    };
+    match (says(MEANING).or_else(|| says(0)), steps.first().map(|row| row.id)) {
+        (Some(prompt), _) => Intent::Prompt(prompt),
+        (None, Some(StepId::Stored(first))) => Intent::WorkFrom(first),
+        _ => Intent::Unchanged,
+    }
+}

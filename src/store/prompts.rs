@@ -1,0 +1,107 @@
+//! The user's prompts and the agent's texts as they come in.
+
+use super::Tx;
+use super::identity::{SAME_EVENT, name_of};
+use super::sessions::StoredSession;
+use crate::model::{Event, Millis};
+use anyhow::Result;
+use rusqlite::{OptionalExtension, params};
+
+/// An agent's text as it is stored.
+#[derive(Clone, Copy, Debug)]
+pub struct StoredText {
+    pub row: i64,
+    /// It was not there before.
+    pub is_new: bool,
+}
+
+impl Tx<'_> {
+    /// Stores a user's prompt, once; returns its row where it is new.
+    pub fn user_prompt(&self, session: &StoredSession, event: &Event, text: &str) -> Result<Option<i64>> {
+        let named = event.prompt.is_some() || event.time.is_some();
+        if !named && self.told_just_now(session, "user", text, event.at)? {
+            return Ok(None);
+        }
+        let number = session.prompts + 1;
+        let Some(id) = self.insert_prompt(session, number, ("user", "prompt"), event, text)? else { return Ok(None) };
+        // Behind a muted turn that was broken off the transcript is read from here on.
+        let sql = "UPDATE sessions SET prompts = ?2, last_prompt_id = ?3, active_at = max(active_at, ?4), ended_at = NULL, end_reason = NULL, turn_offset = ?5,
+                     transcript_offset = CASE WHEN muted THEN max(transcript_offset, coalesce(?5, 0)) ELSE transcript_offset END, muted = 0 WHERE id = ?1";
+        let length = event.transcript_length.map(|length| length as i64);
+        self.tx.prepare_cached(sql)?.execute(params![session.id, number, id, event.at, length])?;
+        Ok(Some(id))
+    }
+
+    /// Stores an agent's closing message, a subagent's too.
+    pub fn closing_text(&self, session: &StoredSession, event: &Event, text: &str) -> Result<Option<StoredText>> {
+        self.agent_text(session, event, "closing", text)
+    }
+
+    /// Stores an agent's text under the number of the prompt that it answers; returns it, or what stands
+    /// there already.
+    pub(super) fn agent_text(
+        &self,
+        session: &StoredSession,
+        event: &Event,
+        kind: &str,
+        text: &str,
+    ) -> Result<Option<StoredText>> {
+        let number = match self.named_prompt(session, event)? {
+            Some((_, number)) => number,
+            None => session.prompts,
+        };
+        let sql = "SELECT id FROM prompts WHERE session_id = ?1 AND source = 'agent' AND kind = ?2 AND agent_id IS ?3
+                     AND platform_prompt_id IS ?4 AND text = ?5 AND (platform_prompt_id IS NOT NULL OR number = ?6)";
+        let told = params![session.id, kind, event.agent, event.prompt, text, number];
+        let standing = self.tx.prepare_cached(sql)?.query_row(told, |row| row.get(0)).optional()?;
+        match standing {
+            Some(row) => Ok(Some(StoredText { row, is_new: false })),
+            None => {
+                let new = self.insert_prompt(session, number, ("agent", kind), event, text)?;
+                Ok(new.map(|row| StoredText { row, is_new: true }))
+            }
+        }
+    }
+
+    fn insert_prompt(
+        &self,
+        session: &StoredSession,
+        number: i64,
+        (source, kind): (&str, &str),
+        event: &Event,
+        text: &str,
+    ) -> Result<Option<i64>> {
+        let sql = "INSERT INTO prompts(session_id, number, source, kind, platform_prompt_id, agent_id, text, received_at)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING";
+        let unnamed = event.prompt.is_none() && source == "user";
+        let name = if unnamed { name_of(event, &[Some(text)]) } else { event.prompt.clone() };
+        let values = params![session.id, number, source, kind, name, event.agent, text, event.at];
+        if self.tx.prepare_cached(sql)?.execute(values)? == 0 {
+            return Ok(None);
+        }
+        let id = self.tx.last_insert_rowid();
+        if kind != "thinking" {
+            self.index_prompt(id, session.project, text)?;
+        }
+        Ok(Some(id))
+    }
+
+    fn told_just_now(&self, session: &StoredSession, source: &str, text: &str, at: Millis) -> Result<bool> {
+        let sql = "SELECT 1 FROM prompts WHERE session_id = ?1 AND number = ?2 AND source = ?3 AND text = ?4 AND abs(?5 - received_at) <= ?6";
+        let values = params![session.id, session.prompts, source, text, at, SAME_EVENT];
+        Ok(self.tx.prepare_cached(sql)?.exists(values)?)
+    }
+
+    /// The row and number of the prompt that the platform names.
+    pub(super) fn named_prompt(&self, session: &StoredSession, event: &Event) -> Result<Option<(i64, i64)>> {
+        let Some(prompt) = &event.prompt else { return Ok(None) };
+        let sql = "SELECT id, number FROM prompts WHERE session_id = ?1 AND platform_prompt_id = ?2 AND source = 'user' AND platform_prompt_id IS NOT NULL";
+        let row = |row: &rusqlite::Row| Ok((row.get(0)?, row.get(1)?));
+        Ok(self.tx.prepare_cached(sql)?.query_row(params![session.id, prompt], row).optional()?)
+    }
+
+    /// The prompt that an event belongs to. What a machine-made prompt sets off belongs to the person's prompt before it.
+    pub fn prompt_of(&self, session: &StoredSession, event: &Event) -> Result<Option<i64>> {
+        Ok(self.named_prompt(session, event)?.map(|(id, _)| id).or(session.last_prompt_id))
+    }
+}

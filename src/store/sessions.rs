@@ -1,0 +1,212 @@
+//! Sessions' rows as events change them: found or made, begun, ended, muted; and how far their transcripts have been read.
+
+use super::{Store, Tx};
+use crate::model::{Event, GitState, Millis, Platform, ProjectId, SessionStart, TurnUsage};
+use crate::redact::Clean;
+use anyhow::Result;
+use rusqlite::{Connection, Row, named_params, params};
+
+/// Finds the project of an event, when a session is seen for the first time.
+pub type Identify<'a> = &'a dyn Fn(&Event) -> Option<Clean<ProjectId>>;
+
+/// How far a session's transcript has been read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TranscriptMark {
+    pub offset: u64,
+    /// Where the turn under way begins; `None` where its prompt was not recorded.
+    pub turn: Option<u64>,
+    pub last_message: Option<String>,
+}
+
+/// What was read of a transcript: stored only if nobody else has read on meanwhile.
+#[derive(Debug)]
+pub struct TranscriptRead {
+    pub usage: Clean<TurnUsage>,
+    pub from: u64,
+    pub to: u64,
+}
+
+/// A session's row, as far as storing an event needs it.
+#[derive(Debug, Default)]
+pub struct StoredSession {
+    pub id: i64,
+    pub muted: bool,
+    pub muted_prompt: Option<String>,
+    pub project: Option<i64>,
+    pub cwd: Option<String>,
+    pub prompts: i64,
+    pub tool_uses: i64,
+    pub last_prompt_id: Option<i64>,
+    pub tasks: Option<String>,
+    pub(super) mark: TranscriptMark,
+}
+
+/// The session of a platform by the agent's own id. A long id is nobody else's: where another platform's hooks tell of it
+/// too, as Cursor and VS Code run the hooks of Claude's settings, it is the same session.
+pub(super) fn known_session(conn: &Connection, platform: Platform, id: &str) -> Result<Option<StoredSession>> {
+    // One statement for all that ask in a hook: it is compiled once. Sorting by platform would cost it a table.
+    let sql = "SELECT id, cwd, prompts, tool_uses, last_prompt_id, tasks, project_id, muted, muted_prompt, transcript_offset,
+                 turn_offset, transcript_message, platform = ?1 FROM sessions
+               WHERE agent_session_id = ?2 AND (platform = ?1 OR length(?2) >= 16)";
+    let row = |row: &Row| {
+        let at = |n: usize| row.get::<_, Option<i64>>(n).map(|at| at.map(|at| at.max(0) as u64));
+        let mark = TranscriptMark { offset: at(9)?.unwrap_or(0), turn: at(10)?, last_message: row.get(11)? };
+        let session = StoredSession {
+            id: row.get(0)?,
+            cwd: row.get(1)?,
+            prompts: row.get(2)?,
+            tool_uses: row.get(3)?,
+            last_prompt_id: row.get(4)?,
+            tasks: row.get(5)?,
+            project: row.get(6)?,
+            muted: row.get(7)?,
+            muted_prompt: row.get(8)?,
+            mark,
+        };
+        Ok((row.get::<_, bool>(12)?, session))
+    };
+    let mut found = None;
+    for known in conn.prepare_cached(sql)?.query_map(params![platform.name(), id], row)? {
+        let (own, session) = known?;
+        if own {
+            return Ok(Some(session));
+        }
+        found.get_or_insert(session);
+    }
+    Ok(found)
+}
+
+impl Store {
+    /// Returns how far the transcript of a session has been read; `None` for a session never seen.
+    pub fn transcript_mark(&self, platform: Platform, session: &str) -> Result<Option<TranscriptMark>> {
+        Ok(known_session(&self.conn, platform, session)?.map(|session| session.mark))
+    }
+}
+
+impl Tx<'_> {
+    /// Begins a turn that is not to be remembered.
+    pub fn mute(&self, id: i64, event: &Event) -> Result<()> {
+        let sql = "UPDATE sessions SET muted = 1, muted_prompt = ?3, active_at = max(active_at, ?2) WHERE id = ?1";
+        self.tx.execute(sql, params![id, event.at, event.prompt])?;
+        Ok(())
+    }
+
+    /// Passes over what the transcript says of a muted turn, unread.
+    pub fn skip_transcript(&self, session: i64, read: &TranscriptRead) -> Result<()> {
+        let sql = "UPDATE sessions SET transcript_offset = ?2 WHERE id = ?1 AND transcript_offset = ?3";
+        self.tx.execute(sql, params![session, read.to as i64, read.from as i64])?;
+        Ok(())
+    }
+
+    /// Finds the session's row or makes it: a first event may be any event.
+    pub fn session(&self, event: &Clean<Event>, identify: Identify) -> Result<StoredSession> {
+        if let Some(session) = known_session(&self.tx, event.platform, &event.session)? {
+            return match (&session.cwd, &event.cwd) {
+                (None, Some(cwd)) => self.place_session(session, cwd, event, identify),
+                _ => Ok(session),
+            };
+        }
+        let offset = event.transcript_length.unwrap_or(0) as i64;
+        let (project, domain) = match identify(event) {
+            Some(id) => self.project_and_domain(&id, event.at)?,
+            None => (None, None),
+        };
+        let sql = "INSERT INTO sessions(project_id, domain_id, platform, agent_session_id, started_at, active_at, cwd, transcript_offset) VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7)";
+        self.tx.prepare_cached(sql)?.execute(params![
+            project,
+            domain,
+            event.platform.name(),
+            event.session,
+            event.at,
+            event.cwd,
+            offset
+        ])?;
+        let id = self.tx.last_insert_rowid();
+        Ok(StoredSession { id, project, cwd: event.cwd.clone(), ..StoredSession::default() })
+    }
+
+    /// A session whose first event told no folder gets its project with the first that does.
+    fn place_session(&self, mut session: StoredSession, cwd: &str, event: &Event, identify: Identify) -> Result<StoredSession> {
+        let (project, domain) = match identify(event) {
+            Some(id) => self.project_and_domain(&id, event.at)?,
+            None => (None, None),
+        };
+        let sql = "UPDATE sessions SET cwd = ?2, project_id = ?3, domain_id = ?4 WHERE id = ?1";
+        self.tx.execute(sql, params![session.id, cwd, project, domain])?;
+        session.cwd = Some(cwd.to_string());
+        session.project = project;
+        Ok(session)
+    }
+
+    /// Notes that a session starts, or goes on.
+    pub fn start_session(&self, id: i64, event: &Event, start: &SessionStart) -> Result<()> {
+        // A resumed session goes on: its end is taken back. Branch and head at the start stay those of the first start.
+        let sql =
+            "UPDATE sessions SET active_at = max(active_at, :at), ended_at = NULL, end_reason = NULL, start_source = :source, compactions = compactions + (:source = 'compact' AND (start_source IS NOT 'compact' OR :at - active_at > 2000)),
+                     client_pid = coalesce(:pid, client_pid), client_started = coalesce(:started, client_started),
+                     start_branch = coalesce(start_branch, :branch), start_head = coalesce(start_head, :head),
+                     model = coalesce(:model, model) WHERE id = :id";
+        let git = start.git.clone().unwrap_or_default();
+        self.tx.prepare_cached(sql)?.execute(named_params! {
+            ":id": id, ":at": event.at, ":source": start.source.name(),
+            ":pid": start.client.map(|c| c.pid), ":started": start.client.and_then(|c| c.started).map(|s| s as i64),
+            ":branch": git.branch, ":head": git.head, ":model": start.model,
+        })?;
+        Ok(())
+    }
+
+    /// Notes that a session has ended.
+    pub fn end_session(&self, id: i64, at: Millis, reason: &str, git: Option<&GitState>) -> Result<()> {
+        let sql =
+            "UPDATE sessions SET active_at = max(active_at, ?2), ended_at = ?2, end_reason = ?3, end_branch = ?4, end_head = ?5
+                   WHERE id = ?1";
+        let (branch, head) = git.map_or((None, None), |g| (g.branch.as_deref(), g.head.as_deref()));
+        self.tx.prepare_cached(sql)?.execute(params![id, at, reason, branch, head])?;
+        Ok(())
+    }
+
+    /// Notes that a turn has ended, and why it failed, where it did.
+    pub fn end_turn(&self, id: i64, at: Millis, error: Option<&str>) -> Result<()> {
+        let sql = "UPDATE sessions SET active_at = max(active_at, ?2),
+                     stop_reason = CASE WHEN ?3 IS NULL THEN stop_reason ELSE 'error: ' || ?3 END WHERE id = ?1";
+        self.tx.prepare_cached(sql)?.execute(params![id, at, error])?;
+        Ok(())
+    }
+
+    /// Adds what the transcript says, unless another process has read the same stretch meanwhile.
+    pub fn transcript_read(
+        &self,
+        session: &StoredSession,
+        event: &Event,
+        closing: Option<i64>,
+        read: &TranscriptRead,
+    ) -> Result<()> {
+        let sql = "UPDATE sessions SET transcript_offset = :to, transcript_message = coalesce(:message, transcript_message),
+                     model = coalesce(:model, model), stop_reason = coalesce(:stop, stop_reason),
+                     context_tokens = coalesce(:context, context_tokens), cost_usd = coalesce(:cost, cost_usd),
+                     input_tokens = CASE WHEN :input IS NULL THEN input_tokens ELSE coalesce(input_tokens, 0) + :input END,
+                     output_tokens = CASE WHEN :input IS NULL THEN output_tokens ELSE coalesce(output_tokens, 0) + :output END,
+                     cache_read_tokens = CASE WHEN :input IS NULL THEN cache_read_tokens ELSE coalesce(cache_read_tokens, 0) + :read END,
+                     cache_write_tokens = CASE WHEN :input IS NULL THEN cache_write_tokens ELSE coalesce(cache_write_tokens, 0) + :write END
+                   WHERE id = :id AND transcript_offset = :from";
+        let usage = &read.usage;
+        let tokens = usage.tokens;
+        let changed = self.tx.prepare_cached(sql)?.execute(named_params! {
+            ":id": session.id, ":from": read.from as i64, ":to": read.to as i64, ":message": usage.last_message,
+            ":model": usage.model, ":stop": usage.stop_reason, ":context": usage.context_tokens, ":cost": usage.cost_usd,
+            ":input": tokens.map(|t| t.input), ":output": tokens.map(|t| t.output),
+            ":read": tokens.map(|t| t.cache_read), ":write": tokens.map(|t| t.cache_write),
+        })?;
+        if changed == 0 {
+            return Ok(());
+        }
+        if let (Some(closing), Some(t)) = (closing, tokens) {
+            let sql = "UPDATE prompts SET input_tokens = ?2, output_tokens = ?3, cache_read_tokens = ?4, cache_write_tokens = ?5 WHERE id = ?1";
+            self.tx.prepare_cached(sql)?.execute(params![closing, t.input, t.output, t.cache_read, t.cache_write])?;
+        }
+        if let Some(thinking) = &usage.thinking {
+            self.agent_text(session, event, "thinking", thinking)?;
+        }
+        Ok(())
+    }
+}
