@@ -2,6 +2,11 @@
 //!
 //! Hook commands don't go through clap, which costs 0.2 of an empty process; and a clap error exits with 2, which blocks
 //! an agent (ADR/0006).
+//!
+//! Shared by commands: `hook` (the envelope of what agents start), `stdin`, `output`, `project_argument`. Commands:
+//! `record` and `context`; `search`, `units`, `show`, `status`, `patterns`; `memory` (remember, edit, pin, supersede),
+//! `forget`, `distil`, `domain`, `project`, `off`, `trust`, `archive` (export, restore); `install`, `doctor`, `demo`;
+//! `rad`.
 
 mod archive;
 mod context;

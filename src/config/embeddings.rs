@@ -1,9 +1,10 @@
 //! `[embeddings]`: which model says what memories mean, and where; off while no address is named. As with `[llm]`, only the
 //! user's own file switches it on.
 
-use super::file::{Wrong, text};
+use super::environment;
 use super::llm::{check_url, host, is_loopback};
-use super::{Setting, Source, environment};
+use super::setting::{Setting, Source};
+use super::value::{Wrong, text};
 use crate::error::Failure;
 use crate::model::{Endpoint, Provider};
 use anyhow::Result;

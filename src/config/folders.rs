@@ -1,8 +1,8 @@
 //! The user's rules for folders: `[[folder]]` in the config file, of which the first that matches counts.
 
-use super::file::{Wrong, boolean, context_bytes, inject, moment_bytes, text};
 use super::llm::provider;
-use super::{Inject, Setting, Source};
+use super::setting::{Inject, Setting, Source};
+use super::value::{Wrong, boolean, context_bytes, inject, moment_bytes, text};
 use crate::model::Provider;
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,9 @@
 //! `[llm]`: which model is asked, where, and how much. Only the user's own file switches one on: a key that lies in the
 //! environment does not, and no repository can (DESIGN §6, §7).
 
-use super::file::{Wrong, text};
-use super::{Setting, Source, environment};
+use super::environment;
+use super::setting::{Setting, Source};
+use super::value::{Wrong, text};
 use crate::error::Failure;
 use crate::model::{Endpoint, Files, Program, Provider};
 use anyhow::Result;

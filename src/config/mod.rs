@@ -3,6 +3,9 @@
 //!
 //! A config file that can't be read is an error also for hooks: what the user forbade is then unknown, so nothing is
 //! recorded until it is mended, and the next session's start says so.
+//!
+//! Read in this order: `setting` and `settings` (what there is, and its defaults), `file` and `value` (TOML), `folders`,
+//! `repository`, `switches`, `llm`, `embeddings`, `environment`.
 
 pub mod embeddings;
 pub mod environment;
@@ -10,135 +13,27 @@ mod file;
 mod folders;
 pub mod llm;
 pub mod repository;
+mod setting;
+mod settings;
 pub mod switches;
+mod value;
+
+pub use setting::{CONTEXT_BYTES_MAX, Inject, Setting, Source};
+pub use settings::Config;
 
 use crate::error::Failure;
 use crate::files;
 use crate::model::{Files, Provider};
 use anyhow::Result;
-use embeddings::Embeddings;
 use folders::{Rule, expanded};
-use llm::Llm;
 use repository::Wishes;
 use sha2::{Digest, Sha256};
-use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use switches::Switches;
 
 /// Bytes of a config file that are read.
 const CONFIG_BYTES: u64 = 256 * 1024;
-/// Most bytes that may be given to an agent: the largest platform cuts off at 10,000 characters.
-pub const CONTEXT_BYTES_MAX: usize = 9000;
-
-/// Where a setting's value came from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
-    Default,
-    File,
-    Environment(&'static str),
-    /// The user's rule for a folder, by its pattern.
-    Folder(String),
-    /// A repository's own file.
-    Repository(PathBuf),
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Source::Default => f.write_str("default"),
-            Source::File => f.write_str("config file"),
-            Source::Environment(name) => f.write_str(name),
-            Source::Folder(pattern) => write!(f, "[[folder]] {pattern}"),
-            Source::Repository(path) => write!(f, "{}", path.display()),
-        }
-    }
-}
-
-/// A value and where it came from.
-#[derive(Clone, Debug)]
-pub struct Setting<T> {
-    pub value: T,
-    pub source: Source,
-}
-
-impl<T> Setting<T> {
-    fn default(value: T) -> Setting<T> {
-        Setting { value, source: Source::Default }
-    }
-}
-
-/// What agents are given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Inject {
-    None,
-    Start,
-    All,
-}
-
-impl Inject {
-    /// Returns the word of the config file.
-    pub fn name(self) -> &'static str {
-        match self {
-            Inject::None => "none",
-            Inject::Start => "start",
-            Inject::All => "all",
-        }
-    }
-}
-
-/// All settings of this run.
-#[derive(Clone, Debug)]
-pub struct Config {
-    pub file: PathBuf,
-    pub switches_file: PathBuf,
-    pub files: Setting<Files>,
-    /// The key of marks (`redact`), in a file of its own.
-    pub mark_key: PathBuf,
-    pub home: Option<PathBuf>,
-    pub enabled: Setting<bool>,
-    pub inject: Setting<Inject>,
-    /// Bytes given to an agent at a session's start.
-    pub context_bytes: Setting<usize>,
-    /// Bytes given at a prompt, and before a file is changed; 0: nothing is said then.
-    pub prompt_bytes: Setting<usize>,
-    pub file_bytes: Setting<usize>,
-    /// Observations, and summaries of pieces of work, that a session's start is told at most (`[context]`); the room may
-    /// hold fewer.
-    pub observations: Setting<usize>,
-    pub summaries: Setting<usize>,
-    pub skip_tools: Setting<Vec<String>>,
-    /// Files that are recorded by path only, as globs.
-    pub ignore: Setting<Vec<String>>,
-    /// The user's own patterns (`redact` compiles them).
-    pub redact: Setting<Vec<String>>,
-    /// Keep up to 2 kB of the agent's thinking from the transcript.
-    pub thinking: Setting<bool>,
-    /// In which language memories are written: a tag such as `de`, or `auto`: as the prompts are.
-    pub language: Setting<String>,
-    /// Which model is asked.
-    pub llm: Llm,
-    /// Which model says what texts mean.
-    pub embeddings: Embeddings,
-    /// Days that raw tool uses are kept; 0: for ever.
-    pub tool_uses_days: Setting<u32>,
-    /// The project's name, where it was set by hand for the place.
-    pub project: Setting<Option<String>>,
-    /// The domain that a repository's file asks for.
-    pub domain: Setting<Option<String>>,
-    pub switches: Switches,
-    /// What the repository asks for.
-    pub wishes: Vec<Wishes>,
-    /// Keys of the config file that this version doesn't know.
-    pub unknown: Vec<String>,
-    folders: Vec<Rule>,
-}
-
-/// Tools that are not recorded unless the config says otherwise.
-const SKIP_TOOLS: [&str; 5] = ["TodoWrite", "SlashCommand", "Skill", "AskUserQuestion", "ListMcpResourcesTool"];
-/// Files of which the contents are not recorded unless the config says otherwise; key stores are never (`redact`).
-const IGNORE: [&str; 2] = ["**/.env*", "**/secrets/**"];
-
 /// Finds the files of the database that is used where no folder has one of its own; needs no config file.
 pub fn files() -> Result<Setting<Files>> {
     let (db, own, source) = match environment::path("NMEM_DB")? {
@@ -197,37 +92,6 @@ fn unreadable(path: &Path, why: &str) -> anyhow::Error {
 }
 
 impl Config {
-    fn defaults(file: PathBuf, files: Setting<Files>, data: &Path, home: Option<PathBuf>) -> Config {
-        Config {
-            file,
-            files,
-            home,
-            mark_key: data.join("mark-key"),
-            switches_file: Switches::file(data),
-            enabled: Setting::default(true),
-            inject: Setting::default(Inject::All),
-            context_bytes: Setting::default(4000),
-            prompt_bytes: Setting::default(900),
-            file_bytes: Setting::default(700),
-            observations: Setting::default(50),
-            summaries: Setting::default(10),
-            skip_tools: Setting::default(SKIP_TOOLS.map(String::from).to_vec()),
-            ignore: Setting::default(IGNORE.map(String::from).to_vec()),
-            redact: Setting::default(Vec::new()),
-            thinking: Setting::default(true),
-            language: Setting::default("auto".to_string()),
-            llm: Llm::default(),
-            embeddings: Embeddings::default(),
-            tool_uses_days: Setting::default(180),
-            project: Setting::default(None),
-            domain: Setting::default(None),
-            switches: Switches::default(),
-            wishes: Vec::new(),
-            unknown: Vec::new(),
-            folders: Vec::new(),
-        }
-    }
-
     /// What holds in a folder beyond what holds everywhere. The user's own rule for the folder comes last; a repository's
     /// wish for less comes after it. A database of a folder before stays the one, unless this folder has one of its own.
     fn narrow(&mut self, folder: &Path) -> Result<()> {
@@ -284,7 +148,7 @@ impl Config {
         for (key, value) in table.iter().filter(|(key, _)| repository::WITH_TRUST.contains(&key.as_str())) {
             let source = Source::Repository(wishes.path.clone());
             if key == "project" {
-                self.project = Setting { value: Some(file::text(key, value)?), source };
+                self.project = Setting { value: Some(value::text(key, value)?), source };
             } else {
                 file::set(self, key, value, source)?;
             }
@@ -333,6 +197,7 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::PathBuf;
 
     fn applied(text: &str) -> std::result::Result<Config, String> {
         let files = Setting::default(Files::of(PathBuf::from("/x/nmem.db"), false));

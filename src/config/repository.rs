@@ -40,7 +40,7 @@ impl Wishes {
 
     /// The language that memories are to be in. What could be a sentence is none.
     pub fn language(&self) -> Option<&str> {
-        self.table.as_ref().ok()?.get("language")?.as_str().filter(|tag| super::file::is_language(tag))
+        self.table.as_ref().ok()?.get("language")?.as_str().filter(|tag| super::value::is_language(tag))
     }
 
     /// Keys that no repository may set, whatever it is trusted with.

@@ -1,7 +1,7 @@
 //! Use case: work units → memories. By rules always, when a turn, a session or a conversation ends; by a model where the
 //! user's config names one and a call is due (DESIGN §2, §6).
 //!
-//! To read in this order: `rules`; `model` (one call of a language model) and `llm_at_stop` (when a hook makes one);
+//! Read in this order: `rules`; `model` (one call of a language model) and `llm_at_stop` (when a hook makes one);
 //! `embed_memories` and `embedding` (vectors of memories and of a request).
 
 mod embed_memories;

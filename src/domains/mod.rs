@@ -1,5 +1,7 @@
 //! Domains as TOML: the built-in presets and those of a person's own (ADR/0020). An error names the line, or the entry, and
 //! what to write instead.
+//!
+//! `schema` checks a domain's fields.
 
 mod schema;
 

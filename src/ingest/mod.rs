@@ -1,7 +1,8 @@
 //! The way of an event, for hooks, for `nmem rad` and for past sessions: [`ingest`] is the list of its steps.
 //!
-//! To read in this order: `hook` (a payload and its settings), `run` (what all steps need to know), `decode`, `filter`, `complete`, `persist` (with `transcript`
-//! and `rows`), `segment`, `distil`, `upkeep`, `inject`. Each step is one call; none calls the next one (ADR/0039).
+//! Read in this order: `hook` (a payload and its settings), `run` (what all steps need to know), `decode`, `filter`,
+//! `complete`, `persist` (with `transcript`, `rows` and `stored`), `segment`, `distil`, `upkeep`, `inject`. Each step is one
+//! call; none calls the next one (ADR/0039).
 
 mod complete;
 mod decode;
@@ -13,6 +14,7 @@ mod persist;
 mod rows;
 mod run;
 mod segment;
+mod stored;
 mod transcript;
 mod upkeep;
 

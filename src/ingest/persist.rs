@@ -3,8 +3,9 @@
 //! A hook never loses an event: a database that is locked, full or newer leaves it in the spool, one that is broken is set
 //! aside for a new one, and only where nothing can be written at all a loss is counted (ADR/0010).
 
-use super::rows::{self, Stored};
+use super::rows;
 use super::run::{Caller, Run};
+use super::stored::Stored;
 use super::{segment, transcript};
 use crate::model::Event;
 use crate::redact::Clean;

@@ -1,44 +1,13 @@
 //! An event's rows: which are written for which kind of event. What an event tells twice stays as it was.
 
+use super::stored::Stored;
 use super::{filter, segment};
-use crate::model::{Event, Happening, Millis, StartSource};
+use crate::model::{Event, Happening, StartSource};
 use crate::redact::Clean;
-use crate::segmentation::{ClosedBy, StepRow, StoredToolUse};
+use crate::segmentation::{ClosedBy, StoredToolUse};
 use crate::store::Tx;
 use crate::store::sessions::{Identify, TranscriptRead};
 use anyhow::Result;
-
-/// What was stored of an event, as far as work units are concerned.
-#[derive(Debug)]
-pub enum Stored<'a> {
-    /// Nothing, or nothing new, or what changes no unit.
-    Nothing,
-    Prompt {
-        session: i64,
-        row: i64,
-        text: &'a str,
-        at: Millis,
-    },
-    ToolUse {
-        session: i64,
-        /// The step that it was stored with.
-        step: StepRow,
-        used: StoredToolUse<'a>,
-    },
-    TurnEnd {
-        session: i64,
-        prompt: Option<i64>,
-        /// What the agent said at its end.
-        closing: Option<&'a str>,
-        is_new: bool,
-        at: Millis,
-    },
-    UnitClosed {
-        session: i64,
-        by: ClosedBy,
-        at: Millis,
-    },
-}
 
 /// Stores one event and puts its work into units: for callers that have a transaction of their own.
 pub fn store_event(tx: &Tx, event: &Clean<Event>, read: Option<&TranscriptRead>, identify: Identify) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Step 6: what was stored goes into work units. Rows are read from the store, `segmentation` decides, its changes are
 //! saved: all in the transaction of the event.
 
-use super::rows::Stored;
+use super::stored::Stored;
 use crate::model::{Event, Millis};
 use crate::segmentation::{self, ClosedBy, StepRow, StoredToolUse, is_due};
 use crate::store::Tx;

@@ -1,4 +1,6 @@
 //! Use case: knowledge that is told and not drawn from work: by a person, by a program; and what is known of it.
+//!
+//! Here what a person tells; `entity` what a program does; `mend` edits.
 
 pub mod entity;
 mod mend;

@@ -2,7 +2,7 @@
 //! hooks, no transcript, and a guard that ends it with the hook.
 
 use super::guard::Guarded;
-use super::{ANSWER_BYTES, refusal};
+use super::refusal::{ANSWER_BYTES, refusal};
 use crate::files;
 use crate::model::{Answer, Endpoint, Question, Refusal};
 use serde_json::Value;

@@ -2,7 +2,7 @@
 //! the program in a process group of its own. The guard's stdin is a line to the hook: what is to be read comes through it,
 //! and when it closes, the hook is done or dead, and the whole group is killed.
 
-use super::refusal;
+use super::refusal::refusal;
 use crate::model::{Program, Refusal};
 use std::ffi::OsString;
 use std::io::{self, Read, Write};

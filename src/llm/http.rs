@@ -1,6 +1,6 @@
 //! One POST of JSON: https unless loopback, no redirects, a limit for the whole of it, whatever the server does.
 
-use super::{ANSWER_BYTES, refusal};
+use super::refusal::{ANSWER_BYTES, refusal};
 use crate::model::{Endpoint, Refusal};
 use serde_json::Value;
 use std::time::Duration;

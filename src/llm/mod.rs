@@ -1,5 +1,8 @@
 //! The edge to language models: a question goes out, redacted, and an answer comes back within a limit of time (DESIGN §6).
 //! What comes back is text of somebody else's; `observer` reads it.
+//!
+//! Read in this order: here one question and its retry; `refusal`; `http` with `anthropic` and `openai`; `claude` (the
+//! program) and `guard` (which ends it with the hook); `embed` (vectors).
 
 mod anthropic;
 mod claude;
@@ -7,13 +10,13 @@ pub mod embed;
 pub mod guard;
 mod http;
 mod openai;
+mod refusal;
 
 use crate::model::{Answer, Endpoint, Provider, Question, Refusal};
 use crate::redact::Clean;
+use refusal::refusal;
 use std::time::{Duration, Instant};
 
-/// Bytes of an answer at most.
-const ANSWER_BYTES: u64 = 1 << 20;
 /// Tokens of one call at most: more than any model reads.
 const TOKENS: i64 = 10_000_000;
 /// Time below which nothing is asked: no answer comes so soon.
@@ -54,9 +57,4 @@ fn once(question: &Question, to: &Endpoint, limit: Duration) -> Result<Answer, R
         true => Err(refusal("no answer", "the answer holds no text")),
         false => Ok(answer),
     }
-}
-
-/// A refusal that asking again would not change.
-fn refusal(outcome: &str, what: impl Into<String>) -> Refusal {
-    Refusal { outcome: outcome.to_string(), what: what.into(), again: None }
 }

@@ -2,6 +2,10 @@
 //!
 //! Nothing here decides, reads or writes. An [`Event`] is what happened in an agent; an adapter makes it, `redact` turns it
 //! into `Clean<Event>`, and only that is stored. A row is what comes back out.
+//!
+//! Read in this order: `event` and `texts` (what an agent did, and which of its texts are redacted), `stored`, `unit` and
+//! `memory` (rows), `recalled` (what is chosen for a moment), `domain`, `fields`, `llm`, `vector`, `archive` and
+//! `finding`.
 
 mod archive;
 mod domain;

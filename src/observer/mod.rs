@@ -4,6 +4,9 @@
 //!
 //! What it is shown was written by tools, pages and programs, some of it perhaps to deceive. ADR/0025 says how it is kept
 //! from steering the observer.
+//!
+//! Read in this order: `prompt`, `blocks`, `worth` and `terms` (the question); `answer` with `markup` (the answer as it
+//! was written); `tell` (memories).
 
 mod answer;
 mod blocks;

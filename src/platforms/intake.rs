@@ -4,12 +4,10 @@
 //! shortens long strings to head and tail, closes what was left open, escapes control characters and drops what is nested
 //! too deep: so the call's id, which stands behind a 100 MB output, is still found, in bounded memory.
 
-use super::slimmer::Slimmer;
+use super::slimmer::{KEPT, Slimmer};
 use serde_json::Value;
 use std::io::{self, Read};
 
-/// Bytes of input that are kept as they are.
-pub(super) const KEPT: usize = 16 << 20;
 /// Bytes of input that are looked at at all; what comes after is left in the pipe.
 const SEEN: usize = 1 << 30;
 

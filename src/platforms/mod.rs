@@ -2,23 +2,21 @@
 //!
 //! An adapter is a file of its own. It never fails on what it doesn't know: an event it has no use for is `None`, a field
 //! of the wrong type is as good as absent.
+//!
+//! Read in this order: `intake` and `slimmer` (stdin, whatever it holds), `surroundings`, `claude` (the adapter),
+//! `transcript`, `settings` (hooks in a settings file).
 
 pub mod claude;
 pub mod intake;
 pub mod settings;
 mod slimmer;
+mod surroundings;
 pub mod transcript;
 
-use crate::model::{Event, Millis, Moment, Platform};
-use serde_json::{Value, json};
+pub use surroundings::Surroundings;
 
-/// What decoding needs to know of this run.
-#[derive(Debug)]
-pub struct Surroundings<'a> {
-    pub now: Millis,
-    /// Tools that are not recorded.
-    pub skip_tools: &'a [String],
-}
+use crate::model::{Event, Moment, Platform};
+use serde_json::{Value, json};
 
 /// Makes an event of a hook's JSON; `None` where there is nothing to store. The error says what the payload lacks.
 pub fn decode(platform: Platform, payload: &Value, around: &Surroundings) -> Result<Option<Event>, String> {

@@ -4,9 +4,10 @@
 //! surrogates, `NaN`, commas too many) is mended or becomes `null`, what is nested too deep goes. Its tests are those of
 //! `intake.rs`.
 
-use super::intake::KEPT;
 use serde_json::Value;
 
+/// Bytes of input that are kept as they are.
+pub const KEPT: usize = 16 << 20;
 /// A string longer than this, in a payload that is too large or broken, keeps its two ends.
 pub const STRING: usize = 128 << 10;
 /// A string that the end of the input cuts is kept from this length on: half a text is a text, half an id is a wrong one.

@@ -128,7 +128,7 @@ impl Repository {
 
 /// Reads the git state of the worktree that holds `cwd`.
 pub fn state_at(cwd: &Path, home: Option<&Path>) -> Option<GitState> {
-    Repository::open(super::worktree_root(cwd, home)?).map(|r| r.state())
+    Repository::open(super::worktree::worktree_root(cwd, home)?).map(|r| r.state())
 }
 
 fn commit_id(text: &str) -> Option<String> {

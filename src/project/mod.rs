@@ -3,13 +3,20 @@
 //! A project is what the user named, else the repository by its normalised remote URL, else by its first commit or its
 //! common `.git` folder, else the folder itself: worktrees and clones of one repository are one project. The home folder
 //! and `/` never are one.
+//!
+//! Read in this order: here the identity; `worktree`; `git` (what `.git` says); `client` (the agent's process); `about`
+//! (what a repository is).
 
 pub mod about;
 pub mod client;
 pub mod git;
+mod worktree;
+
+pub use worktree::{relative, worktree_root};
 
 use crate::model::ProjectId;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
+use worktree::lexical;
 
 /// Finds the project of a folder, which may have been named by hand; `None` for the home folder, `/` and what isn't an
 /// absolute path.
@@ -54,42 +61,8 @@ fn of_repository(repository: &git::Repository) -> (Vec<String>, String, Option<S
     (keys, name.strip_suffix(".git").map(String::from).unwrap_or(name), repo_url)
 }
 
-/// The nearest folder at or above `cwd` that holds a `.git`; never the home folder or `/`, where a `.git` holds people's
-/// settings, not a project.
-pub fn worktree_root<'a>(cwd: &'a Path, home: Option<&Path>) -> Option<&'a Path> {
-    cwd.ancestors()
-        .take_while(|folder| folder.parent().is_some() && Some(*folder) != home)
-        .find(|folder| folder.join(".git").symlink_metadata().is_ok())
-}
-
-/// Writes a path relative to the worktree's root, with `/`, where it lies inside; else as it is.
-/// `.` and `..` are resolved by name alone.
-pub fn relative(path: &str, cwd: Option<&str>, home: Option<&Path>) -> String {
-    let Some(cwd) = cwd.map(Path::new).filter(|c| c.is_absolute()) else { return path.to_string() };
-    let full = lexical(&cwd.join(path));
-    let root = worktree_root(cwd, home).unwrap_or(cwd);
-    match full.strip_prefix(root) {
-        Ok(inside) if inside.as_os_str().is_empty() => ".".to_string(),
-        Ok(inside) => inside.display().to_string().replace('\\', "/"),
-        Err(_) => full.display().to_string(),
-    }
-}
-
 fn canonical(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| lexical(path))
-}
-
-fn lexical(path: &Path) -> PathBuf {
-    path.components().fold(PathBuf::new(), |mut out, part| {
-        match part {
-            Component::ParentDir => {
-                out.pop();
-            }
-            Component::CurDir => {}
-            part => out.push(part),
-        }
-        out
-    })
 }
 
 fn last_part(path: &str) -> String {

@@ -1,6 +1,6 @@
 //! `entities`: what a program wants kept, of any type (RADEntity), and one read back.
 
-use super::Here;
+use super::here::Here;
 use super::request::{Problem, Request};
 use super::sessions;
 use crate::error::Failure;

@@ -1,6 +1,6 @@
 //! Tasks with their decisions and lessons, as the RAD memory specification has them: told by a program, and asked for.
 
-use super::Here;
+use super::here::Here;
 use super::request::{Problem, Request};
 use crate::distil::embedding;
 use crate::domains;

@@ -1,6 +1,6 @@
 //! What a program asks: a project's context, a search, one thing whole, whether all is well.
 
-use super::Here;
+use super::here::Here;
 use super::request::{Problem, Request};
 use super::sessions::{SESSION, stored_id};
 use crate::error::Failure;

@@ -1,6 +1,6 @@
 //! What a program tells of its session: begun, asked, used, answered, ended. Each becomes the event that a hook would send.
 
-use super::Here;
+use super::here::Here;
 use super::request::{Problem, Request};
 use crate::ingest::{Input, ingest};
 use crate::model::{AgentSession, Event, Happening, Platform, SessionStart};

@@ -2,6 +2,8 @@
 //! (words, the branch's name, files in play, recency, the same branch, files shared with what is found already); their
 //! scores are weighed by how sure each route is, added, and kept with the reasons. Values in, values out: `store` finds
 //! what each route leads to, `recall` puts the question.
+//!
+//! Read in this order: `terms` (words of a request), `route` (the fusion), `contradiction`, `confidence`.
 
 mod confidence;
 mod contradiction;

@@ -1,4 +1,8 @@
 //! Use case: choosing from what is known what matters at a moment (DESIGN §5).
+//!
+//! Read in this order: `ranked` (work units by all that speaks for them), `start`, `moments` and `standing` (what a
+//! session is given, and when), `stale` (files that changed since), `search`, `related` with `pieces` (knowledge that a
+//! program asks for), `patterns` (what recurs).
 
 mod moments;
 pub mod patterns;

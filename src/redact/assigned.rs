@@ -4,7 +4,7 @@
 //! a variable, a call, a type or a placeholder.
 
 use super::families::{HEADERS, PASSWORD_NAMES, SECRET_NAMES, SHORT_NAMES};
-use super::scan::{LOOKED_AT, Span, boundary, run, starts_with_folded};
+use super::span::{LOOKED_AT, Span, boundary, run, starts_with_folded};
 use super::values::{is_variable, looks_chosen, looks_random, looks_set};
 
 /// Schemes of `Authorization`, in lower case (IANA HTTP Authentication Scheme Registry, and AWS's own).

@@ -7,6 +7,10 @@
 //!
 //! What was not scanned is not stored: of a long text only a head and a tail window are looked at, each wider than the
 //! longest family, and what is kept lies well inside them.
+//!
+//! Read in this order: here the windows and the marks; `families` (the table of keys), `scan` (one pass over the text),
+//! `span`, `shapes`, `assigned` and `options` (its matchers), `values` (what looks random or chosen), `private`
+//! (`<private>`), `hidden` (files that are recorded by path only).
 
 mod assigned;
 mod families;
@@ -15,14 +19,15 @@ mod options;
 mod private;
 mod scan;
 mod shapes;
+mod span;
 mod values;
 
 use crate::model::{ID, Limit, NAME, Texts};
 use hidden::Hidden;
 use hmac::{Hmac, Mac};
 use regex::Regex;
-use scan::Span;
 use sha2::{Digest, Sha256};
+use span::Span;
 use std::fmt;
 use std::ops::{Deref, Range};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -137,10 +142,10 @@ impl Redactor {
             }
             return Some(cut(&self.without(text, &spans, 0..text.len()), limit, 0));
         }
-        let head = &text[..floor(text, window)];
-        let tail = &text[floor(text, text.len() - window)..];
-        let kept_head = self.without(head, &self.spans(head), 0..floor(head, head.len() - MARGIN));
-        let kept_tail = self.without(tail, &self.spans_of_tail(tail), floor(tail, MARGIN)..tail.len());
+        let head = &text[..text.floor_char_boundary(window)];
+        let tail = &text[text.floor_char_boundary(text.len() - window)..];
+        let kept_head = self.without(head, &self.spans(head), 0..head.floor_char_boundary(head.len() - MARGIN));
+        let kept_tail = self.without(tail, &self.spans_of_tail(tail), tail.floor_char_boundary(MARGIN)..tail.len());
         let between = text.len() - kept_head.len().min(text.len()) - kept_tail.len().min(text.len() / 2);
         Some(cut(&(kept_head + &kept_tail), limit, between))
     }
@@ -239,19 +244,9 @@ fn cut(text: &str, limit: Limit, missing: usize) -> String {
         return text.to_string();
     }
     let room = limit.0.saturating_sub(40);
-    let head = floor(text, room * 2 / 3);
-    let tail = ceil(text, text.len() - room / 3);
+    let head = text.floor_char_boundary(room * 2 / 3);
+    let tail = text.ceil_char_boundary(text.len() - room / 3);
     format!("{}\n[… {} bytes cut …]\n{}", &text[..head], tail - head + missing, &text[tail..])
-}
-
-/// The last character boundary at or before `at`.
-fn floor(text: &str, at: usize) -> usize {
-    (0..=at.min(text.len())).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0)
-}
-
-/// The first character boundary at or after `at`.
-fn ceil(text: &str, at: usize) -> usize {
-    (at..text.len()).find(|&i| text.is_char_boundary(i)).unwrap_or(text.len())
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Passwords that are given to a program on its command line: `curl -u me:pw`, `mysql -ppw`, `sshpass -p pw`.
 
-use super::scan::{Span, run};
+use super::span::{Span, run};
 use super::values::is_mark;
 
 /// How a program takes its password.

@@ -3,28 +3,15 @@
 //! No regex and no allocation but for what is found. Measured in ADR/0008.
 
 use super::families::{HEADERS, KEYS, PASSWORD_NAMES, SECRET_NAMES, SHORT_NAMES};
-use super::shapes::{cut_pem, jwt, key, pem, url_password};
+use super::shapes::{PEM, cut_pem, jwt, key, pem, url_password};
+use super::span::Span;
 use super::{assigned, options};
 
-/// Bytes `start..end` of the scanned text, to be replaced by a mark. Never empty, on character boundaries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
-    pub start: usize,
-    pub end: usize,
-    pub family: &'static str,
-    /// So random that nobody finds it by trying: a hash of it gives nothing away.
-    pub guessless: bool,
-}
-
-pub(super) const PEM: &str = "-----BEGIN ";
 /// Literals with a matcher of their own.
 const SPECIAL: &[&str] = &[PEM, "://", "eyJ", " -", "bearer ", "basic "];
 
 /// One bit for each pair of bytes that begins something: keys as they are written, names in either case.
 static PAIRS: [u64; 1024] = pairs();
-
-/// Rows of `KEYS`, ordered by their first byte, and where each byte's rows begin.
-pub(super) static BY_FIRST: ([u8; KEYS.len()], [u8; 257]) = by_first();
 
 const fn pairs() -> [u64; 1024] {
     let mut bits = [0; 1024];
@@ -57,25 +44,6 @@ const fn with(mut bits: [u64; 1024], a: u8, b: u8) -> [u64; 1024] {
 
 const fn pair(a: u8, b: u8) -> usize {
     (a as usize) << 8 | b as usize
-}
-
-const fn by_first() -> ([u8; KEYS.len()], [u8; 257]) {
-    let (mut order, mut starts) = ([0; KEYS.len()], [0; 257]);
-    let (mut byte, mut at) = (0, 0);
-    while byte < 256 {
-        starts[byte] = at as u8;
-        let mut i = 0;
-        while i < KEYS.len() {
-            if KEYS[i].prefix.as_bytes()[0] as usize == byte {
-                order[at] = i as u8;
-                at += 1;
-            }
-            i += 1;
-        }
-        byte += 1;
-    }
-    starts[256] = at as u8;
-    (order, starts)
 }
 
 /// Returns the secrets in `text`, in order, none overlapping.
@@ -183,32 +151,6 @@ fn begins_word(bytes: &[u8], at: usize) -> bool {
 fn colour_ends(before: &[u8]) -> bool {
     let digits = before[..before.len() - 1].iter().rev().take(12).take_while(|b| b.is_ascii_digit() || **b == b';').count();
     before.len().checked_sub(digits + 2).is_some_and(|i| before[i] == b'[')
-}
-
-/// Bytes after a place that are looked at before it is clear that something stands there: without a limit, a text of
-/// nothing but beginnings would take quadratic time.
-pub const LOOKED_AT: usize = 1024;
-
-/// The end of a run of bytes that begins at `from`.
-pub fn run(bytes: &[u8], from: usize, while_: impl Fn(u8) -> bool) -> usize {
-    bytes[from.min(bytes.len())..].iter().position(|&b| !while_(b)).map_or(bytes.len(), |i| from + i)
-}
-
-pub(super) fn find(bytes: &[u8], needle: &[u8]) -> Option<usize> {
-    bytes.windows(needle.len()).position(|w| w == needle)
-}
-
-/// Tells whether bytes begin with a name, in either case.
-pub fn starts_with_folded(bytes: &[u8], name: &str) -> bool {
-    bytes.len() >= name.len() && bytes[..name.len()].eq_ignore_ascii_case(name.as_bytes())
-}
-
-/// Moves on to the next place that isn't inside a UTF-8 character.
-pub fn boundary(bytes: &[u8], mut at: usize) -> usize {
-    while bytes.get(at).is_some_and(|b| b & 0xC0 == 0x80) {
-        at += 1;
-    }
-    at
 }
 
 #[cfg(test)]

@@ -1,8 +1,33 @@
 //! Keys by prefix, and the shapes that are no prefix: JWT, private keys in PEM, passwords in URLs.
 
 use super::families::{Body, KEYS};
-use super::scan::{BY_FIRST, LOOKED_AT, PEM, Span, boundary, find, run};
+use super::span::{LOOKED_AT, Span, boundary, find, run};
 use super::values::{is_variable, looks_random};
+
+/// How a private key begins.
+pub const PEM: &str = "-----BEGIN ";
+
+/// Rows of `KEYS`, ordered by their first byte, and where each byte's rows begin.
+static BY_FIRST: ([u8; KEYS.len()], [u8; 257]) = by_first();
+
+const fn by_first() -> ([u8; KEYS.len()], [u8; 257]) {
+    let (mut order, mut starts) = ([0; KEYS.len()], [0; 257]);
+    let (mut byte, mut at) = (0, 0);
+    while byte < 256 {
+        starts[byte] = at as u8;
+        let mut i = 0;
+        while i < KEYS.len() {
+            if KEYS[i].prefix.as_bytes()[0] as usize == byte {
+                order[at] = i as u8;
+                at += 1;
+            }
+            i += 1;
+        }
+        byte += 1;
+    }
+    starts[256] = at as u8;
+    (order, starts)
+}
 
 /// A key of the table of families.
 pub fn key(bytes: &[u8], at: usize) -> Option<Span> {

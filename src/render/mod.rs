@@ -1,4 +1,8 @@
 //! Turns what was found into text: for an agent's context, for a terminal, for machines.
+//!
+//! Read in this order: `clean` (nothing reaches a reader without it), `style` and `time`; `context`, `block`, `pick`,
+//! `session`, `standing`, `past` and `name` (what agents are given); `memories`, `units`, `hits`, `patterns` and `whole`
+//! (what people and programs read).
 
 mod block;
 pub mod clean;

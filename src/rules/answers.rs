@@ -1,16 +1,14 @@
 //! What was found out: an investigation that changed nothing and ended in an answer.
 
 use super::causes::cause;
-use super::changes::asked_for;
 use super::cues::{Words, first_word, holds, is_one_of};
 use super::failures::is_change;
+use super::finding::{Cue, Finding};
 use super::own_words::own_sentences;
-use super::prose::words;
+use super::prose::{headline, words};
 use super::said::points_at;
-use super::summary::headline;
-use super::told::Told;
+use super::told::{Told, asked_for};
 use super::turns::Turn;
-use super::{Cue, Finding};
 use crate::model::Source;
 
 /// Discoveries of one unit.

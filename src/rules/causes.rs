@@ -1,15 +1,14 @@
 //! Problems and their solutions: a check that failed, changes, the same check green; and what the agent found to be the
 //! cause of what the person reported.
 
-use super::changes::{PASSED_BEFORE, asked_for};
 use super::cues::{Words, begins_with, holds, is_one_of};
 use super::failures::{Failure, failures, program};
+use super::finding::{Cue, Finding};
 use super::prose::{Prose, words};
 use super::said::{is_check, is_statement};
 use super::subject::of_request;
-use super::told::{Told, alike};
+use super::told::{PASSED_BEFORE, Told, alike, asked_for};
 use super::turns::{Turn, is_inside, is_project_change};
-use super::{Cue, Finding};
 use crate::model::{MemoryFile, Provenance, Source, ToolUseRow};
 
 /// Words with which a cause is named.

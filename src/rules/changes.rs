@@ -1,22 +1,19 @@
 //! What was changed: a memory for each commit, and one for changes that none has taken in yet.
 
-use super::cues::{first_word, is_one_of};
-use super::prose::{Prose, cut, sentences, words};
+use super::finding::{Cue, Finding};
+use super::prose::{Prose, headline, sentences, words};
+use super::retraction::overtaken;
 use super::said::reports;
 use super::subject::{by_first_word, conventional};
-use super::summary::headline;
 use super::symbols::symbols;
-use super::told::{FACTS, TITLE, Told, alike};
-use super::turns::{Turn, commit, is_inside, is_project_change};
-use super::{Cue, Finding};
+use super::told::{FACTS, PASSED_BEFORE, Told, alike, asked_for};
+use super::turns::{Turn, commit, is_inside, is_project_change, later};
 use crate::model::{Domain, MemoryFile, Source, ToolUseRow};
 use serde_json::{Value, json};
 
 /// A change of a file, and the turn in which it was made.
 type Edit<'a> = (usize, &'a ToolUseRow);
 
-/// What is said of the check that passed last.
-pub const PASSED_BEFORE: &str = "passed before the commit";
 /// Lines at a commit message's end that say nothing about it.
 const TRAILERS: [&str; 8] =
     ["co-authored-by:", "signed-off-by:", "🤖", "generated with", "reviewed-by:", "change-id:", "claude-session:", "entire-"];
@@ -130,7 +127,8 @@ fn uncommitted(turns: &[Turn], edits: &[Edit], domain: &Domain) -> Option<Told> 
     told.subtitle = Some(asked_for(&request)).filter(|asked| !asked.is_empty());
     turns[main].prose.points().take(FACTS - 2).for_each(|point| told.fact(point));
     let before = over.iter().copied().filter(|at| *at < main);
-    let reported = before.filter_map(|at| says_done(at).filter(|said| reports(said) && !overtaken(said, &turns[at + 1..])));
+    let reported =
+        before.filter_map(|at| says_done(at).filter(|said| reports(said) && !overtaken(said, later(&turns[at + 1..]))));
     reported.for_each(|said| told.fact(said));
     told.content.insert("committed".into(), Value::from(false));
     told.cues = cues(finding);
@@ -162,33 +160,6 @@ fn kind_of(named: Option<Finding>, text: &str, edits: &[Edit], domain: &Domain) 
         None if is_code && paths.peek().is_some() && paths.all(is_document) => Finding::Change,
         None => by_first_word(text),
     }
-}
-
-/// Whether a later message takes back what an earlier one reported: it removes or reverts something of the same words.
-pub fn overtaken(said: &str, later: &[Turn]) -> bool {
-    let own = names(said);
-    let shared = |taken: &Vec<String>| taken.iter().filter(|name| own.contains(name)).count();
-    later.iter().flat_map(|turn| &turn.takes_back).any(|taken| shared(taken) >= 2)
-}
-
-/// The words of each part of a message that takes something back.
-pub fn taken_back(prose: &Prose) -> Vec<Vec<String>> {
-    let takes_back = |text: &str| {
-        is_one_of("removed|reverted|dropped|replaced|undid|deleted|switched|renamed", &first_word(text))
-            || text.contains("no longer")
-    };
-    prose.parts.iter().filter(|part| takes_back(&part.text)).map(|part| names(&part.text)).collect()
-}
-
-/// The longer words of a text, by which two texts are seen to be about the same.
-fn names(text: &str) -> Vec<String> {
-    text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() >= 5).map(str::to_lowercase).collect()
-}
-
-/// What was asked, quoted.
-pub fn asked_for(prompt: &str) -> String {
-    let request = headline(prompt);
-    if words(&request) < 2 { String::new() } else { format!("Asked: {}", cut(&request, TITLE)) }
 }
 
 fn drawn_from(told: &mut Told, turns: &[Turn], over: &[usize], edits: &[Edit]) {

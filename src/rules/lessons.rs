@@ -4,12 +4,12 @@
 use super::causes::is_look;
 use super::cues::{Words, begins_with, is_one_of};
 use super::failures::{failures, program};
+use super::finding::{Cue, Finding};
 use super::own_words::own_sentences;
 use super::prose::{cut, words};
 use super::said::is_statement;
 use super::told::{Told, alike};
 use super::turns::Turn;
-use super::{Cue, Finding};
 use crate::model::{MemoryKind, Provenance, Source, ToolUseRow};
 use serde_json::Value;
 

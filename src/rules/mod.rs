@@ -1,5 +1,10 @@
 //! Memories without a model (DESIGN §6 "by rules", ADR/0019): what a work unit's messages and tool uses say, drawn out by
 //! plain rules. Each memory names what it is drawn from; what isn't sure is left out, and nothing worth saying gives nothing.
+//!
+//! Read in this order: here the list of rules; `finding`, `told` and `turns` (what rules share); `prose`, `cues`, `said`,
+//! `own_words` and `left` (how texts are read); then the rules: `changes` with `subject`, `symbols` and `retraction`;
+//! `failures` and `causes`; `answers`; `decisions` and `settled`; `lessons`; `about`; `summary`; and for patterns
+//! `recurring` and `reverts`.
 
 mod about;
 mod answers;
@@ -8,11 +13,13 @@ mod changes;
 mod cues;
 mod decisions;
 mod failures;
+mod finding;
 mod left;
 mod lessons;
 mod own_words;
 mod prose;
 mod recurring;
+mod retraction;
 mod reverts;
 mod said;
 mod settled;
@@ -23,6 +30,7 @@ mod told;
 mod turns;
 
 pub use failures::reason;
+pub use finding::{Cue, Finding};
 pub use left::split_left;
 pub use prose::cut;
 pub use recurring::{Recurs, recurring, shape};
@@ -31,62 +39,6 @@ pub use reverts::{Reverted, reverted};
 use crate::model::{Domain, Draft, Failing, MemoryKind, PromptRow, UnitStory};
 use told::Told;
 use turns::{Turn, turns};
-
-/// What a rule found, as a domain's types ask for it by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Finding {
-    Fix,
-    Feature,
-    Refactor,
-    Change,
-    Discovery,
-}
-
-impl Finding {
-    /// The word that presets use.
-    pub fn name(self) -> &'static str {
-        match self {
-            Finding::Fix => "fix",
-            Finding::Feature => "feature",
-            Finding::Refactor => "refactor",
-            Finding::Change => "change",
-            Finding::Discovery => "discovery",
-        }
-    }
-
-    /// All words that a preset's types may ask for.
-    pub const NAMES: [&str; 5] = ["fix", "feature", "refactor", "change", "discovery"];
-}
-
-/// What a memory is about, as a domain's concepts ask for it by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cue {
-    Mechanism,
-    Reason,
-    Change,
-    Solution,
-    Trap,
-    Pattern,
-    TradeOff,
-}
-
-impl Cue {
-    /// The word that presets use.
-    pub fn name(self) -> &'static str {
-        match self {
-            Cue::Mechanism => "mechanism",
-            Cue::Reason => "reason",
-            Cue::Change => "change",
-            Cue::Solution => "solution",
-            Cue::Trap => "trap",
-            Cue::Pattern => "pattern",
-            Cue::TradeOff => "trade-off",
-        }
-    }
-
-    /// All words that a preset's concepts may ask for.
-    pub const NAMES: [&str; 7] = ["mechanism", "reason", "change", "solution", "trap", "pattern", "trade-off"];
-}
 
 /// Draws memories from a unit, closed or as far as it goes.
 pub fn drafts(story: &UnitStory, domain: &Domain) -> Vec<Draft> {

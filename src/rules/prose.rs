@@ -193,6 +193,13 @@ pub fn words(text: &str) -> usize {
     spaced + text.chars().filter(|c| is_cjk(*c)).count() / 2
 }
 
+/// Of a prompt the part that names the work: of a plan its heading, else its first line; what announces a list goes with
+/// the line below it.
+pub fn headline(text: &str) -> String {
+    let named = plain(crate::words::headline(text).trim_start_matches(['#', '>', ' ']));
+    named.trim_start_matches(|c: char| matches!(c, '-' | '*' | '•' | ':' | ',') || c.is_whitespace()).trim_end().to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,8 +1,7 @@
 //! Decisions as memories: the person's own, their choices, and those that the agent gives a reason for.
 
 use super::decisions::{Decided, by_agent, by_choice, by_user};
-use super::prose::{Prose, cut, words};
-use super::summary::headline;
+use super::prose::{Prose, cut, headline, words};
 use super::told::{Told, alike};
 use super::turns::Turn;
 use crate::model::{MemoryKind, Provenance, Source};

@@ -1,7 +1,7 @@
 //! What kind of change it was, by the words of its commit or of its request.
 
-use super::Finding;
 use super::cues::{Words, first_word, is_one_of};
+use super::finding::Finding;
 
 /// Takes the type of a conventional commit off its subject: `fix(units): a` is a fix, `a`.
 pub fn conventional(subject: &str) -> (Option<Finding>, &str) {

@@ -1,11 +1,11 @@
 //! A unit's summary in the fields of the observation protocol, and its task with the outcome.
 
-use super::Finding;
 use super::causes::cause;
 use super::cues::{Words, begins_with, first_word, holds, is_one_of};
 use super::failures::{failures, is_change, program};
+use super::finding::Finding;
 use super::left::split_left;
-use super::prose::{cut, plain, words};
+use super::prose::{cut, headline, plain, words};
 use super::subject::of_request;
 use super::told::{Told, alike};
 use super::turns::{Turn, is_inside, result};
@@ -18,13 +18,6 @@ const NAMED: usize = 4;
 const SECTION: usize = 600;
 /// Words of an answer that alone make a summary worth its place.
 pub const WORDS: usize = 12;
-
-/// Of a prompt the part that names the work: of a plan its heading, else its first line; what announces a list goes with
-/// the line below it.
-pub fn headline(text: &str) -> String {
-    let named = plain(crate::words::headline(text).trim_start_matches(['#', '>', ' ']));
-    named.trim_start_matches(|c: char| matches!(c, '-' | '*' | '•' | ':' | ',') || c.is_whitespace()).trim_end().to_string()
-}
 
 /// What the unit is about: the first prompt that can be understood by itself, of those that led to changes before others; else
 /// what it is called. The second tells whether it can.

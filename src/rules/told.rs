@@ -1,8 +1,8 @@
 //! What a rule has to say, before a domain gives it its type and concepts.
 
-use super::prose::{cut, cut_words};
+use super::finding::{Cue, Finding};
+use super::prose::{cut, cut_words, headline, words};
 use super::turns::Turn;
-use super::{Cue, Finding};
 use crate::model::{Domain, Draft, MemoryFile, MemoryKind, Provenance, SUBTITLE_WORDS, Source};
 pub use crate::words::alike;
 use serde_json::{Map, Value};
@@ -15,6 +15,9 @@ const BODY: usize = 900;
 pub const FACTS: usize = 6;
 const SOURCES: usize = 24;
 const FILES: usize = 40;
+
+/// What is said of the check that passed last.
+pub const PASSED_BEFORE: &str = "passed before the commit";
 
 /// What a rule has to say.
 #[derive(Clone, Debug)]
@@ -116,7 +119,7 @@ impl Told {
                 Some(finding) => domain.type_for(finding.name()).map(String::from),
                 None => self.kind_type,
             },
-            title: headline(&self.title),
+            title: title(&self.title),
             subtitle: self.subtitle.map(|text| cut_words(&text, SUBTITLE_WORDS)).filter(|text| !text.is_empty()),
             body: self.body.map(|text| cut(&text, BODY)).filter(|text| !text.is_empty()),
             content: self.content,
@@ -131,8 +134,14 @@ impl Told {
     }
 }
 
+/// What was asked, quoted.
+pub fn asked_for(prompt: &str) -> String {
+    let request = headline(prompt);
+    if words(&request) < 2 { String::new() } else { format!("Asked: {}", cut(&request, TITLE)) }
+}
+
 /// A title: one line that begins with a capital and ends without a dot.
-fn headline(text: &str) -> String {
+fn title(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let text = cut(text.trim_end_matches(['.', ' ', ':', ',']), TITLE);
     // A name in code, or one that is written small, keeps its form.

@@ -1,10 +1,10 @@
 //! A unit as a sequence of turns: what was asked, what was done, what was answered.
 
-use super::changes::{overtaken, taken_back};
 use super::cues::{Words, holds};
 use super::left::split_left;
 use super::own_words::own_sentences;
 use super::prose::Prose;
+use super::retraction::{overtaken, taken_back};
 use super::said::reports;
 use crate::model::{Domain, MemoryFile, PromptRow, Source, ToolUseRow, UnitStory};
 use std::collections::BTreeMap;
@@ -149,5 +149,10 @@ pub fn commit(tool: &ToolUseRow) -> Option<(Option<&str>, Option<&str>)> {
 pub fn result<'a>(turns: &'a [Turn], at: usize) -> Option<&'a str> {
     let refused = turns.get(at + 1).is_some_and(|next| next.refuses);
     let said = turns[at].prose.done().filter(|said| reports(said) && !refused)?;
-    (!overtaken(said, &turns[at + 1..])).then_some(said)
+    (!overtaken(said, later(&turns[at + 1..]))).then_some(said)
+}
+
+/// What later turns take back.
+pub fn later<'a>(turns: &'a [Turn]) -> impl Iterator<Item = &'a Vec<String>> {
+    turns.iter().flat_map(|turn| &turn.takes_back)
 }

@@ -1,4 +1,4 @@
-//! What every run of nmem has at hand beside its settings. To read in this order: here the redactor with the user's own
+//! What every run of nmem has at hand beside its settings. Read in this order: here the redactor with the user's own
 //! patterns, `log` the error log that takes redacted lines only, `projects` which project a folder is, `pause` whether the
 //! user switched recording off.
 

@@ -1,7 +1,7 @@
 //! Finds where one work unit ends and the next begins (DESIGN §4). No I/O: it takes the last steps of a session as rows and
 //! gives [`Changes`] that the store writes.
 //!
-//! To read in this order: `step` (what is known of a prompt and the work on it; `bag`, `asked` and `phases` are parts of it,
+//! Read in this order: `step` (what is known of a prompt and the work on it; `bag`, `asked` and `phases` are parts of it,
 //! `codec` its stored form), `substeps` (where long work is cut), `window` and `signals` (steps compared), `weights` and
 //! `decide` (the most likely boundaries), `rows`, `assign`, `session` and `changes` (from an event to what is written),
 //! `outcome` and `reason` (what is said of it).

@@ -3,7 +3,7 @@
 //! They keep no text of their own (contentless FTS5), so all that stands in them comes from one function of the stored
 //! row: what was indexed when it was stored and what `doctor --fix` makes anew are the same.
 
-use super::memories::story_of;
+use super::memories::story::story_of;
 use super::{Store, Tx};
 use crate::index_text::{INDEX_TEXT_VERSION, index_text};
 use anyhow::Result;

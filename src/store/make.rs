@@ -7,7 +7,7 @@ use super::migrate::bring_up;
 use crate::files::{self, Identity};
 use crate::model::{Files, beside};
 use anyhow::{Context, Result, bail};
-use rusqlite::{Connection, ErrorCode};
+use rusqlite::Connection;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -59,11 +59,6 @@ fn place(draft: &Path, files: &Files) -> Result<()> {
         Err(e) if e.kind() != io::ErrorKind::AlreadyExists => Err(e.into()),
         _ => Ok(()),
     }
-}
-
-/// Tells whether an error says that the file is no sound database.
-pub fn is_broken(error: &anyhow::Error) -> bool {
-    matches!(super::code(error), Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt))
 }
 
 /// Renames a broken database and what belongs to it, if it still is the file that was opened: another process may have

@@ -3,9 +3,15 @@
 //! A lone process that opens a WAL database first rebuilds the log's index, 1.4 µs a frame, so the log is kept under
 //! 1 MiB by checkpoints of our own: SQLite's automatic ones are forgotten by a process that exits. `synchronous` is
 //! NORMAL: `kill -9` loses nothing, a power cut may lose the last commits but never the file.
+//!
+//! Read in this order: here opening and transactions; `make` and `migrate`; `failure`; `identity` (what makes two events
+//! one), `sessions`, `prompts`, `tool_uses`, `units` (rows as events come in); `index` and `unit_index` (text);
+//! `memories`, `domains`, `spend`, `vectors`; `spool`; and what is read: `projects`, `history`, `search`, `recall`,
+//! `told`, `patterns`; `forget`; `archive`.
 
 pub mod archive;
 mod domains;
+mod failure;
 pub mod forget;
 pub mod history;
 mod identity;
@@ -27,13 +33,14 @@ mod unit_index;
 pub mod units;
 pub mod vectors;
 
+pub use failure::{is_full, reason};
 pub use units::LeftOpen;
 
 use crate::files::{self, Identity};
 use crate::model::Files;
 use anyhow::{Context, Result, anyhow, bail};
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -80,7 +87,7 @@ impl Store {
                 }
             };
             match Store::open_as_it_is(files, wait, found) {
-                Err(error) if make::is_broken(&error) => {
+                Err(error) if failure::is_broken(&error) => {
                     make::set_aside(files, found).with_context(|| format!("{error:#}"))?;
                     broken = Some(error);
                 }
@@ -102,7 +109,7 @@ impl Store {
     /// Sets the database aside if `error`, which came from it, says that it is broken; tells whether it did. What is
     /// opened next is a new one.
     pub fn set_aside_if_broken(self, error: &anyhow::Error) -> Result<bool> {
-        let Some(found) = self.found.filter(|_| make::is_broken(error)) else { return Ok(false) };
+        let Some(found) = self.found.filter(|_| failure::is_broken(error)) else { return Ok(false) };
         let files = self.files.clone();
         drop(self);
         make::set_aside(&files, found)?;
@@ -226,26 +233,6 @@ fn count_no_memory() {
             rusqlite::ffi::sqlite3_config(rusqlite::ffi::SQLITE_CONFIG_MEMSTATUS, 0 as std::ffi::c_int);
         }
     });
-}
-
-fn code(error: &anyhow::Error) -> Option<ErrorCode> {
-    error.chain().find_map(|e| e.downcast_ref::<rusqlite::Error>()).and_then(rusqlite::Error::sqlite_error_code)
-}
-
-/// Whether an error says that the disk has no room.
-pub fn is_full(error: &anyhow::Error) -> bool {
-    code(error) == Some(ErrorCode::DiskFull)
-}
-
-/// Why the database could not be had, in words for a person.
-pub fn reason(error: &anyhow::Error) -> String {
-    match code(error) {
-        Some(ErrorCode::DiskFull) => "the disk is full".into(),
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => "another program holds the database".into(),
-        Some(ErrorCode::ReadOnly) => "the database can't be written: it, or its disk, is read-only".into(),
-        Some(ErrorCode::SystemIoFailure) => "the disk does not take or give the data: full, or failing".into(),
-        _ => format!("{error:#}"),
-    }
 }
 
 fn journal_mode(conn: &Connection) -> Result<String> {

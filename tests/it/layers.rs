@@ -1,5 +1,6 @@
 //! Holds the shape of `src/`: imports run one way, no file grows past what one reads in one go (STYLE §3, ADR/0009).
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -62,22 +63,94 @@ fn level(room: &str) -> usize {
     LEVELS.iter().position(|rooms| rooms.contains(&room)).unwrap_or_else(|| panic!("src/{room} stands on no level: give it one"))
 }
 
-/// The rooms that a file names: in `use crate::{a, b::c}`, `use crate::a::…` and `crate::a::…` inside code.
-fn named(text: &str) -> Vec<String> {
-    let word = |text: &str| text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
-    let mut rooms = Vec::new();
-    for (at, _) in text.match_indices("crate::") {
-        let rest = &text[at + "crate::".len()..];
-        match rest.strip_prefix('{') {
-            Some(list) => {
-                let list = &list[..list.find('}').unwrap_or(list.len())];
-                rooms.extend(list.split(',').map(word));
-            }
-            None => rooms.push(word(rest)),
+/// Every path of a file that begins with `crate` or `super`, lists in braces taken apart, each as its parts.
+fn paths(text: &str) -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    for (at, _) in text.match_indices("crate::").chain(text.match_indices("super::")) {
+        let before = text[..at].chars().next_back();
+        if !before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':') {
+            branches(&text[at..], Vec::new(), &mut found);
         }
     }
-    rooms.retain(|room| !room.is_empty());
-    rooms
+    found
+}
+
+/// Reads one path from the beginning of a text; returns what is behind it.
+fn branches<'a>(text: &'a str, mut so_far: Vec<String>, found: &mut Vec<Vec<String>>) -> &'a str {
+    let mut rest = text.trim_start();
+    loop {
+        let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+        if end > 0 {
+            so_far.push(rest[..end].to_string());
+            rest = &rest[end..];
+        }
+        match rest.strip_prefix("::") {
+            Some(more) if more.starts_with('{') => {
+                rest = &more[1..];
+                loop {
+                    rest = branches(rest, so_far.clone(), found).trim_start();
+                    match rest.chars().next() {
+                        Some(',') => rest = rest[1..].trim_start(),
+                        Some('}') => return &rest[1..],
+                        _ => return rest.get(1..).unwrap_or_default(),
+                    }
+                    if let Some(behind) = rest.strip_prefix('}') {
+                        return behind;
+                    }
+                }
+            }
+            Some(more) => rest = more,
+            None => break,
+        }
+    }
+    found.push(so_far);
+    // `as name` in a list is none of its paths.
+    rest.find([',', '}', ';']).filter(|_| rest.starts_with(" as ")).map_or(rest, |at| &rest[at..])
+}
+
+/// A file as a module: `src/store/units/mod.rs` is `store::units`.
+fn module(path: &Path) -> Vec<String> {
+    let inside = path.strip_prefix(root()).unwrap().with_extension("");
+    let mut parts: Vec<String> = inside.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+    if matches!(parts.last().map(String::as_str), Some("mod" | "lib" | "main")) {
+        parts.pop();
+    }
+    parts
+}
+
+/// The files that each file imports: by `crate::` and `super::`, and a room's head those of its own files that it uses
+/// itself. What it only hands on (`pub use`) is no import.
+fn imports() -> BTreeMap<Vec<String>, BTreeSet<Vec<String>>> {
+    let files: BTreeMap<Vec<String>, String> = sources().iter().map(|path| (module(path), code(path))).collect();
+    let imports = files.iter().map(|(own, text)| {
+        let mut all = BTreeSet::new();
+        for path in paths(text) {
+            let mut whole: Vec<String> = own.clone();
+            let ups = path.iter().take_while(|part| *part == "super").count();
+            whole.truncate(own.len().saturating_sub(ups));
+            if path[0] == "crate" {
+                whole.clear();
+            }
+            whole.extend(path[ups.max(1)..].iter().cloned());
+            while !whole.is_empty() && !files.contains_key(&whole) {
+                whole.pop();
+            }
+            all.insert(whole);
+        }
+        let handed_on = text.split("pub use ").skip(1).map(|rest| &rest[..rest.find(';').unwrap_or(rest.len())]);
+        let used = handed_on.fold(text.clone(), |text, list| text.replace(&format!("pub use {list};"), ""));
+        for child in files.keys().filter(|other| other.len() == own.len() + 1 && other.starts_with(own)) {
+            let name = format!("{}::", child[child.len() - 1]);
+            let mut places = used.match_indices(&name);
+            if places.any(|(at, _)| !used[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':')) {
+                all.insert(child.clone());
+            }
+        }
+        all.remove(own);
+        all.remove(&Vec::new());
+        (own.clone(), all)
+    });
+    imports.collect()
 }
 
 /// A file without its comments and its tests, which may look wherever they must.
@@ -91,15 +164,64 @@ fn code(path: &Path) -> String {
 #[test]
 fn imports_run_one_way() {
     let mut breaches = Vec::new();
-    for path in sources() {
-        let own = room(&path);
-        for other in named(&code(&path)) {
-            if other != own && level(&other) >= level(&own) {
-                breaches.push(format!("{} (level {}) imports {other} (level {})", path.display(), level(&own), level(&other)));
+    for (file, imports) in imports() {
+        let Some(own) = file.first() else { continue };
+        for other in imports.iter().filter_map(|other| other.first()).filter(|other| *other != own) {
+            if level(other) >= level(own) {
+                breaches.push(format!("{} (level {}) imports {other} (level {})", file.join("::"), level(own), level(other)));
             }
         }
     }
     assert!(breaches.is_empty(), "{}", breaches.join("\n"));
+}
+
+/// A file that another one needs, and that needs it, can't be read alone.
+#[test]
+fn no_file_imports_itself_by_way_of_others() {
+    let imports = imports();
+    let mut circles = Vec::new();
+    for file in imports.keys() {
+        let mut reached: BTreeSet<&Vec<String>> = BTreeSet::new();
+        let mut next: Vec<&Vec<String>> = imports[file].iter().collect();
+        while let Some(other) = next.pop() {
+            if reached.insert(other) {
+                next.extend(imports.get(other).into_iter().flatten());
+            }
+        }
+        if reached.contains(file) {
+            circles.push(file.join("::"));
+        }
+    }
+    assert!(imports.values().map(BTreeSet::len).sum::<usize>() > 300, "the imports were not found");
+    assert!(circles.is_empty(), "these files import each other: {}", circles.join(", "));
+}
+
+/// What two commands share belongs to neither.
+#[test]
+fn no_command_imports_another_commands_file() {
+    let shared = ["output", "hook", "stdin", "project_argument"];
+    for (file, imports) in imports().into_iter().filter(|(file, _)| file.len() == 2 && file[0] == "cli") {
+        for other in imports.iter().filter(|other| other.len() == 2 && other[0] == "cli") {
+            assert!(shared.contains(&other[1].as_str()), "cli/{}.rs imports cli/{}.rs", file[1], other[1]);
+        }
+    }
+}
+
+/// A newcomer reads a room's head first: it says in which order to read the files.
+#[test]
+fn the_head_of_each_room_names_its_files() {
+    let mut missing = Vec::new();
+    for head in sources().into_iter().filter(|path| path.ends_with("mod.rs")) {
+        let text = fs::read_to_string(&head).unwrap();
+        let head_lines: String = text.lines().take_while(|line| line.starts_with("//!")).collect();
+        for entry in fs::read_dir(head.parent().unwrap()).unwrap() {
+            let name = entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned();
+            if name != "mod" && !head_lines.contains(&format!("`{name}`")) && !head_lines.contains(&format!("[`{name}`]")) {
+                missing.push(format!("{}: {name}", head.display()));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "not named by the head of their room:\n{}", missing.join("\n"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What a tool call brought about beyond its output: a commit, a change of the task list.
 
-use super::{ENTRIES, text};
+use super::values::{ENTRIES, text};
 use crate::command_kind;
 use crate::model::{CommandKind, Commit, Task, TaskChange, TaskPatch};
 use serde_json::Value;

@@ -2,20 +2,22 @@
 //!
 //! Which events are subscribed and why is in ADR/0004; those that tell nothing new are `None` here, so that an older or a
 //! hand-made hook configuration does no harm.
+//!
+//! `hooks` are the events that are subscribed, `made` a call's commit and task list, `values` texts in its JSON.
 
 mod hooks;
 mod made;
+mod values;
 
 pub use hooks::HOOKS;
 
-use super::Surroundings;
+use super::surroundings::Surroundings;
 use crate::command_kind;
 use crate::model::{Event, Happening, Kind, Metadata, Millis, Platform, SessionStart, StartSource, ToolUse};
 use made::{commit, task_change};
 use serde_json::Value;
+use values::{joined, readable, readable_if_not_object, text};
 
-/// Entries of a task list, and results of a web search, that are looked at.
-const ENTRIES: usize = 50;
 /// Bytes of a tool's text that are put together at most; redaction looks at less (`model::Limit`).
 const TEXT: usize = 4 << 20;
 
@@ -309,34 +311,4 @@ fn change(input: &Value, response: &Value) -> Said {
         ..Metadata::default()
     };
     Said { input: Some(hunks).filter(|h| !h.is_empty()), outcome: text(&response["type"]), metadata }
-}
-
-/// A string that holds something.
-fn text(value: &Value) -> Option<String> {
-    value.as_str().filter(|t| !t.trim().is_empty()).map(String::from)
-}
-
-fn joined(list: &Value, with: &str) -> Option<String> {
-    let items: Vec<&str> = list.as_array()?.iter().filter_map(Value::as_str).take(200).collect();
-    Some(items.join(with)).filter(|t| !t.is_empty())
-}
-
-/// A response of any shape as text: content blocks, strings, lists of them, or JSON.
-fn readable(value: &Value) -> Option<String> {
-    match value {
-        Value::Null => None,
-        Value::String(_) => text(value),
-        Value::Array(items) => {
-            let words =
-                |item: &Value| text(&item["text"]).or_else(|| text(&item["title"])).or_else(|| readable_if_not_object(item));
-            let parts: Vec<String> = items.iter().take(ENTRIES).filter_map(words).collect();
-            Some(parts.join("\n")).filter(|t| !t.is_empty())
-        }
-        Value::Object(_) => text(&value["text"]).or_else(|| readable(&value["content"])).or_else(|| Some(value.to_string())),
-        other => Some(other.to_string()),
-    }
-}
-
-fn readable_if_not_object(value: &Value) -> Option<String> {
-    if value.is_object() { None } else { readable(value) }
 }

@@ -3,6 +3,8 @@
 //! What a tool read from or wrote to such a file goes, also where a command prints it. A command that only names the file
 //! stays; one that may hold the contents (it writes to the file, or feeds it) is cut to its program and the paths. In
 //! output of many files (`grep -r`, `git diff`, `head`) the lines of such a file go and the others stay.
+//!
+//! `names` says which files these are, `commands` which commands print them.
 
 mod commands;
 mod names;
@@ -28,7 +30,7 @@ impl Hidden {
             Kind::Fetch | Kind::Delegate => {}
             Kind::Command | Kind::Mcp | Kind::Other => {
                 let content = tool.content.as_deref().unwrap_or_default();
-                let content = &content[..super::floor(content, COMMAND)];
+                let content = &content[..content.floor_char_boundary(COMMAND)];
                 let mentioned = self.mentioned(content, folder);
                 if !mentioned.is_empty() || tool.kind == Kind::Command && prints_secrets(content) {
                     if !mentioned.is_empty() && (tool.kind != Kind::Command || may_hold_contents(content)) {
@@ -80,8 +82,8 @@ impl Hidden {
             return self.without_lines_in(text, false, folder);
         }
         let line_end = |at: usize| text[at..].find('\n').map_or(text.len(), |i| at + i + 1);
-        let head_end = line_end(super::floor(text, END));
-        let tail_start = line_end(super::floor(text, text.len() - END)).max(head_end);
+        let head_end = line_end(text.floor_char_boundary(END));
+        let tail_start = line_end(text.floor_char_boundary(text.len() - END)).max(head_end);
         let before = &text[..tail_start];
         let part = ["\ndiff ", "\n==> "].iter().filter_map(|begin| before.rfind(begin)).max();
         let part = part.and_then(|at| self.begins_hidden_part(before[at + 1..].lines().next()?, folder)).unwrap_or(false);

@@ -2,18 +2,20 @@
 //!
 //! A unit is leased before it is distilled, so that two processes never do the same one, and nothing is locked while
 //! files are hashed or a model is asked. A process that is killed loses its lease with time.
+//!
+//! Read in this order: `due` (units in which something happened), `story` (a unit whole), here leases and writing,
+//! `model` (the queue of a language model), `entity`, `list`, `retention`.
 
 mod due;
 mod entity;
 mod list;
 mod model;
 mod retention;
-mod story;
+pub(super) mod story;
 
 pub use due::DueUnit;
 pub use entity::Recorded;
 pub use model::{Begun, Call, Due, Replacing};
-pub(in crate::store) use story::story_of;
 
 use super::index::INDEXED_MEMORY;
 use super::{Store, Tx};

@@ -3,6 +3,9 @@
 //! The cost is bounded whatever the query: the words of a query are counted up to 400 rows each; rows are ranked
 //! by BM25 over the rare words, and a query of nothing but common words takes the newest rows that hold all of them.
 //! What a person types is never handed to FTS5 as syntax, so no query can be an error.
+//!
+//! Read in this order: `query` (what a person typed), here candidates and ranking, `rows`, `context` (what came before
+//! and after), `typos`.
 
 mod context;
 mod query;

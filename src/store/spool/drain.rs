@@ -157,7 +157,7 @@ impl Store {
 /// An error that time or a person mends, unlike an event that the schema refuses.
 fn is_outage(error: &anyhow::Error) -> bool {
     !matches!(
-        super::super::code(error),
+        super::super::failure::code(error),
         None | Some(ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch | ErrorCode::TooBig)
     )
 }

@@ -6,6 +6,8 @@
 //! locks, stores their lines in the same transaction as its own event, and removes them after the commit. If it dies in
 //! between, the ids in `drained` make the second time harmless. A line that the store refuses for good (not for an outage)
 //! goes to the rejected file, or nothing would ever drain.
+//!
+//! `drain` stores what waits.
 
 mod drain;
 

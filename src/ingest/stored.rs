@@ -1,0 +1,36 @@
+//! What the rows of an event tell segmentation.
+
+use crate::model::Millis;
+use crate::segmentation::{ClosedBy, StepRow, StoredToolUse};
+
+/// What was stored of an event, as far as work units are concerned.
+#[derive(Debug)]
+pub enum Stored<'a> {
+    /// Nothing, or nothing new, or what changes no unit.
+    Nothing,
+    Prompt {
+        session: i64,
+        row: i64,
+        text: &'a str,
+        at: Millis,
+    },
+    ToolUse {
+        session: i64,
+        /// The step that it was stored with.
+        step: StepRow,
+        used: StoredToolUse<'a>,
+    },
+    TurnEnd {
+        session: i64,
+        prompt: Option<i64>,
+        /// What the agent said at its end.
+        closing: Option<&'a str>,
+        is_new: bool,
+        at: Millis,
+    },
+    UnitClosed {
+        session: i64,
+        by: ClosedBy,
+        at: Millis,
+    },
+}

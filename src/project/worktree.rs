@@ -1,0 +1,37 @@
+//! The worktree that a folder lies in, and paths relative to it.
+
+use std::path::{Component, Path, PathBuf};
+
+/// The nearest folder at or above `cwd` that holds a `.git`; never the home folder or `/`, where a `.git` holds people's
+/// settings, not a project.
+pub fn worktree_root<'a>(cwd: &'a Path, home: Option<&Path>) -> Option<&'a Path> {
+    cwd.ancestors()
+        .take_while(|folder| folder.parent().is_some() && Some(*folder) != home)
+        .find(|folder| folder.join(".git").symlink_metadata().is_ok())
+}
+
+/// Writes a path relative to the worktree's root, with `/`, where it lies inside; else as it is.
+/// `.` and `..` are resolved by name alone.
+pub fn relative(path: &str, cwd: Option<&str>, home: Option<&Path>) -> String {
+    let Some(cwd) = cwd.map(Path::new).filter(|c| c.is_absolute()) else { return path.to_string() };
+    let full = lexical(&cwd.join(path));
+    let root = worktree_root(cwd, home).unwrap_or(cwd);
+    match full.strip_prefix(root) {
+        Ok(inside) if inside.as_os_str().is_empty() => ".".to_string(),
+        Ok(inside) => inside.display().to_string().replace('\\', "/"),
+        Err(_) => full.display().to_string(),
+    }
+}
+
+pub(super) fn lexical(path: &Path) -> PathBuf {
+    path.components().fold(PathBuf::new(), |mut out, part| {
+        match part {
+            Component::ParentDir => {
+                out.pop();
+            }
+            Component::CurDir => {}
+            part => out.push(part),
+        }
+        out
+    })
+}

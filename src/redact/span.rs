@@ -1,0 +1,38 @@
+//! Where a secret stands in a text, and how matchers look at bytes: what they all share.
+
+/// Bytes `start..end` of the scanned text, to be replaced by a mark. Never empty, on character boundaries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    pub start: usize,
+    pub end: usize,
+    pub family: &'static str,
+    /// So random that nobody finds it by trying: a hash of it gives nothing away.
+    pub guessless: bool,
+}
+
+/// Bytes after a place that are looked at before it is clear that something stands there: without a limit, a text of
+/// nothing but beginnings would take quadratic time.
+pub const LOOKED_AT: usize = 1024;
+
+/// The end of a run of bytes that begins at `from`.
+pub fn run(bytes: &[u8], from: usize, while_: impl Fn(u8) -> bool) -> usize {
+    bytes[from.min(bytes.len())..].iter().position(|&b| !while_(b)).map_or(bytes.len(), |i| from + i)
+}
+
+/// The first place of some bytes in others.
+pub fn find(bytes: &[u8], needle: &[u8]) -> Option<usize> {
+    bytes.windows(needle.len()).position(|w| w == needle)
+}
+
+/// Tells whether bytes begin with a name, in either case.
+pub fn starts_with_folded(bytes: &[u8], name: &str) -> bool {
+    bytes.len() >= name.len() && bytes[..name.len()].eq_ignore_ascii_case(name.as_bytes())
+}
+
+/// Moves on to the next place that isn't inside a UTF-8 character.
+pub fn boundary(bytes: &[u8], mut at: usize) -> usize {
+    while bytes.get(at).is_some_and(|b| b & 0xC0 == 0x80) {
+        at += 1;
+    }
+    at
+}
