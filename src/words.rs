@@ -131,26 +131,6 @@ pub fn files_named(text: &str) -> Vec<&str> {
     files
 }
 
-/// How many letters differ; two neighbours that are swapped count as one (optimal string alignment, after Damerau 1964).
-pub fn distance(a: &str, b: &str) -> usize {
-    let letters = |text: &str| text.chars().take(60).collect::<Vec<char>>();
-    let (a, b) = (letters(a), letters(b));
-    let mut before: Vec<usize> = Vec::new();
-    let mut above: Vec<usize> = (0..=b.len()).collect();
-    for i in 0..a.len() {
-        let mut row = vec![i + 1];
-        for j in 0..b.len() {
-            let mut least = (above[j] + usize::from(a[i] != b[j])).min(above[j + 1] + 1).min(row[j] + 1);
-            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
-                least = least.min(before[j - 1] + 1);
-            }
-            row.push(least);
-        }
-        before = std::mem::replace(&mut above, row);
-    }
-    above[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,15 +152,6 @@ mod tests {
     fn identifiers_are_cut_at_their_humps() {
         assert_eq!(humps("parseHTTPResponse2"), ["parse", "HTTP", "Response2"]);
         assert_eq!(humps("word"), ["word"]);
-    }
-
-    #[test]
-    fn a_letter_more_less_or_other_is_one_and_so_is_a_swap() {
-        for (a, b, far) in
-            [("zebra", "zebra", 0), ("zebra", "zerba", 1), ("zebra", "zbra", 1), ("zebra", "cobra", 2), ("", "ab", 2)]
-        {
-            assert_eq!((distance(a, b), distance(b, a)), (far, far), "{a} {b}");
-        }
     }
 
     #[test]

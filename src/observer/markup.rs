@@ -1,13 +1,11 @@
-//! What models write in place of XML, made into XML: only the tags that are asked for are tags, everything else is text.
-//! Then quick-xml reads it, which needs no luck any more.
+//! The one tokenizer for what models write in place of XML: only the tags that are asked for are tags, everything else is
+//! text.
 //!
 //! Models put answers in code fences, write `Vec<u8>` and `a && b` bare, think aloud in tags of their own, mix cases, forget
-//! to close what they opened, and stop in the middle of a word.
+//! to close what they opened, and stop in the middle of a word. A reader of XML takes none of that; one of HTML takes `<u8>`
+//! for a tag (ADR/0041).
 
 use crate::words::is_unseen;
-use quick_xml::Reader;
-use quick_xml::escape::{resolve_predefined_entity, unescape_with};
-use quick_xml::events::{BytesStart, Event};
 
 /// A part of an answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,58 +25,119 @@ const PARTS: usize = 20_000;
 
 /// Takes an answer apart. `is_tag` knows the names that are asked for.
 pub fn parts(answer: &str, is_tag: &dyn Fn(&str) -> bool) -> Vec<Part> {
-    let text = escaped(&without_asides(&without_sequences(answer)), is_tag);
-    let mut reader = Reader::from_str(&text);
-    let config = reader.config_mut();
-    config.allow_unmatched_ends = true;
-    config.allow_dangling_amp = true;
-    config.check_end_names = false;
-    let mut parts = Vec::new();
-    while parts.len() < PARTS {
-        match reader.read_event() {
-            Ok(Event::Start(tag)) => parts.push(open(&tag)),
-            Ok(Event::Empty(tag)) => {
-                let opened = open(&tag);
-                let name = name(&tag);
-                parts.extend([opened, Part::Close(name)]);
+    let text = without_asides(&without_sequences(answer));
+    let mut parts = Parts::default();
+    let mut rest = text.as_str();
+    while parts.all.len() < PARTS && !rest.is_empty() {
+        let took = match rest.as_bytes()[0] {
+            b'<' if rest.starts_with("<!--") => rest.find("-->").map_or(rest.len(), |end| end + 3),
+            b'<' if rest.starts_with("<![CDATA[") => {
+                let inner = &rest["<![CDATA[".len()..];
+                let end = inner.find("]]>");
+                parts.text(&inner[..end.unwrap_or(inner.len())]);
+                end.map_or(rest.len(), |end| "<![CDATA[".len() + end + 3)
             }
-            Ok(Event::End(tag)) => parts.push(Part::Close(low(tag.name().as_ref()))),
-            Ok(Event::Text(text)) => parts.push(Part::Text(text.to_string())),
-            Ok(Event::GeneralRef(entity)) => parts.push(Part::Text(resolved(&entity))),
-            Ok(Event::CData(text)) => parts.push(Part::Text(text.to_string())),
-            Ok(Event::Eof) | Err(_) => break,
-            Ok(_) => {}
+            b'<' => parts.tag(rest, is_tag).unwrap_or_else(|| parts.text(&rest[..1])),
+            b'&' => match entity(rest) {
+                Some((meant, took)) => {
+                    parts.text(meant.encode_utf8(&mut [0; 4]));
+                    took
+                }
+                None => parts.text(&rest[..1]),
+            },
+            _ => parts.text(&rest[..rest.find(['<', '&']).unwrap_or(rest.len())]),
+        };
+        rest = &rest[took..];
+    }
+    parts.end_text();
+    parts.all
+}
+
+/// Parts as they are found; text that belongs together stays together.
+#[derive(Default)]
+struct Parts {
+    all: Vec<Part>,
+    text: String,
+}
+
+impl Parts {
+    /// Adds text, without what is not seen; returns the bytes that it takes.
+    fn text(&mut self, text: &str) -> usize {
+        self.text.extend(text.chars().filter(|c| matches!(c, '\n' | '\t') || !c.is_control()));
+        text.len()
+    }
+
+    fn end_text(&mut self) {
+        if !self.text.is_empty() {
+            self.all.push(Part::Text(std::mem::take(&mut self.text)));
         }
     }
-    parts
-}
 
-fn open(tag: &BytesStart) -> Part {
-    let mut attributes = Vec::new();
-    for attribute in tag.html_attributes().with_checks(false).flatten() {
-        let value = attribute.value.to_string();
-        let value = unescape_with(&value, resolve_predefined_entity).map(|v| v.into_owned()).unwrap_or(value);
-        attributes.push((low(attribute.key.as_ref()), value));
+    /// Adds a tag that is asked for; returns the bytes that it takes, `None` where the `<` is text.
+    fn tag(&mut self, text: &str, is_tag: &dyn Fn(&str) -> bool) -> Option<usize> {
+        let bytes = text.as_bytes();
+        let closes = bytes.get(1) == Some(&b'/');
+        let from = 1 + usize::from(closes);
+        let start = from + usize::from(bytes.get(from).is_some_and(u8::is_ascii_whitespace));
+        let length = bytes[start..].iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')).count();
+        let name = low(&text[start..start + length]);
+        let after = start + length;
+        let ends = bytes.get(after).is_some_and(|next| matches!(next, b'>' | b'/') || next.is_ascii_whitespace());
+        if length == 0 || !is_tag(&name) || !ends {
+            return None;
+        }
+        let end = tag_end(&text[after..])? + after;
+        self.end_text();
+        if closes {
+            self.all.push(Part::Close(name));
+            return Some(end + 1);
+        }
+        let inner = text[after..end].trim();
+        let (inner, is_empty) = inner.strip_suffix('/').map_or((inner, false), |inner| (inner, true));
+        self.all.push(Part::Open(name.clone(), attributes(inner)));
+        if is_empty {
+            self.all.push(Part::Close(name));
+        }
+        Some(end + 1)
     }
-    Part::Open(name(tag), attributes)
 }
 
-fn name(tag: &BytesStart) -> String {
-    low(tag.name().as_ref())
+/// `name="value"`, `name='value'` or `name=value`; a name without a value is none.
+fn attributes(inner: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut rest = inner.trim_start();
+    while let Some((name, behind)) = rest.split_once('=') {
+        let name = name.trim().rsplit(char::is_whitespace).next().unwrap_or_default();
+        let behind = behind.trim_start();
+        let (value, next) = match behind.chars().next() {
+            Some(quote @ ('"' | '\'')) => behind[1..].split_once(quote).unwrap_or((&behind[1..], "")),
+            _ => behind.split_once(char::is_whitespace).unwrap_or((behind, "")),
+        };
+        if !name.is_empty() {
+            found.push((low(name), unescaped(value)));
+        }
+        rest = next.trim_start();
+    }
+    found
+}
+
+/// A value with its entities resolved.
+fn unescaped(value: &str) -> String {
+    let mut out = String::with_capacity(value.len());
+    let mut rest = value;
+    while let Some(at) = rest.find('&') {
+        out.push_str(&rest[..at]);
+        let (meant, took) = entity(&rest[at..]).unwrap_or(('&', 1));
+        out.push(meant);
+        rest = &rest[at + took..];
+    }
+    out.push_str(rest);
+    out.replace(char::is_control, " ")
 }
 
 /// Small letters, and `-` as `_`.
 fn low(name: &str) -> String {
     name.trim().to_lowercase().replace('-', "_")
-}
-
-fn resolved(entity: &str) -> String {
-    let number = entity.strip_prefix('#').and_then(|n| match n.strip_prefix(['x', 'X']) {
-        Some(hex) => u32::from_str_radix(hex, 16).ok(),
-        None => n.parse().ok(),
-    });
-    let known = resolve_predefined_entity(entity).map(String::from);
-    known.or_else(|| number.and_then(char::from_u32).map(String::from)).unwrap_or_else(|| format!("&{entity};"))
 }
 
 /// Without escape sequences of terminals (ECMA-48: CSI, and strings such as OSC) and without characters that are not seen.
@@ -135,89 +194,6 @@ fn without_asides(answer: &str) -> String {
     out
 }
 
-/// Escapes all but the tags that are known, comments and CDATA.
-fn escaped(text: &str, is_tag: &dyn Fn(&str) -> bool) -> String {
-    let mut out = String::with_capacity(text.len() + 64);
-    let mut rest = text;
-    while let Some(c) = rest.chars().next() {
-        let took = match c {
-            '<' if rest.starts_with("<!--") => rest.find("-->").map_or(rest.len(), |end| end + 3),
-            '<' if rest.starts_with("<![CDATA[") => {
-                let inner = &rest["<![CDATA[".len()..];
-                let end = inner.find("]]>");
-                push_escaped(&mut out, &inner[..end.unwrap_or(inner.len())]);
-                end.map_or(rest.len(), |end| "<![CDATA[".len() + end + 3)
-            }
-            '<' => match tag(rest, is_tag) {
-                Some((written, took)) => {
-                    out.push_str(&written);
-                    took
-                }
-                None => {
-                    out.push_str("&lt;");
-                    1
-                }
-            },
-            '&' => match entity(rest) {
-                Some(took) => {
-                    out.push_str(&rest[..took]);
-                    took
-                }
-                None => {
-                    out.push_str("&amp;");
-                    1
-                }
-            },
-            c => {
-                push_escaped(&mut out, c.encode_utf8(&mut [0; 4]));
-                c.len_utf8()
-            }
-        };
-        rest = &rest[took..];
-    }
-    out
-}
-
-fn push_escaped(out: &mut String, text: &str) {
-    for c in text.chars() {
-        match c {
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '&' => out.push_str("&amp;"),
-            '\n' | '\t' => out.push(c),
-            c if c.is_control() => {}
-            c => out.push(c),
-        }
-    }
-}
-
-/// A tag that is asked for, written soundly, and the bytes that it takes; `None` where the `<` is text.
-fn tag(text: &str, is_tag: &dyn Fn(&str) -> bool) -> Option<(String, usize)> {
-    let bytes = text.as_bytes();
-    let closes = bytes.get(1) == Some(&b'/');
-    let from = 1 + usize::from(closes);
-    let start = from + usize::from(bytes.get(from).is_some_and(u8::is_ascii_whitespace));
-    let length = bytes[start..].iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')).count();
-    let name = low(&text[start..start + length]);
-    if length == 0 || !is_tag(&name) {
-        return None;
-    }
-    let after = start + length;
-    let next = bytes.get(after)?;
-    if !matches!(next, b'>' | b'/') && !next.is_ascii_whitespace() {
-        return None;
-    }
-    let end = tag_end(&text[after..])? + after;
-    if closes {
-        return Some((format!("</{name}>"), end + 1));
-    }
-    let inner = text[after..end].trim();
-    let (inner, empty) = inner.strip_suffix('/').map_or((inner, ""), |inner| (inner, "/"));
-    let inner = inner.replace('<', "&lt;").replace(|c: char| c.is_control(), " ");
-    let space = if inner.is_empty() { "" } else { " " };
-    Some((format!("<{name}{space}{inner}{empty}>"), end + 1))
-}
-
 /// Where a tag ends: a `>` outside quotation marks, or the first one where those don't match.
 fn tag_end(text: &str) -> Option<usize> {
     let mut quote = None;
@@ -234,15 +210,24 @@ fn tag_end(text: &str) -> Option<usize> {
     first
 }
 
-/// The bytes of an entity that means something.
-fn entity(text: &str) -> Option<usize> {
+/// What an entity stands for, and the bytes that it takes; `None` where the `&` is text.
+fn entity(text: &str) -> Option<(char, usize)> {
     let end = text.bytes().take(12).position(|b| b == b';')?;
     let name = &text[1..end];
-    let number = name.strip_prefix('#').is_some_and(|n| {
-        let value = n.strip_prefix(['x', 'X']).map_or_else(|| n.parse().ok(), |hex| u32::from_str_radix(hex, 16).ok());
-        value.and_then(char::from_u32).is_some_and(|c| !c.is_control() || c == '\n')
-    });
-    (number || matches!(name, "amp" | "lt" | "gt" | "quot" | "apos")).then_some(end + 1)
+    let meant = match name {
+        "amp" => '&',
+        "lt" => '<',
+        "gt" => '>',
+        "quot" => '"',
+        "apos" => '\'',
+        _ => {
+            let number = name.strip_prefix('#')?;
+            let code =
+                number.strip_prefix(['x', 'X']).map_or_else(|| number.parse().ok(), |hex| u32::from_str_radix(hex, 16).ok());
+            code.and_then(char::from_u32).filter(|c| !c.is_control() || *c == '\n')?
+        }
+    };
+    Some((meant, end + 1))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! A model's word for a type or a concept → the domain's: the word itself, what is meant by another, or what is spelt nearly so.
 
 use crate::model::{Domain, Term};
-use crate::words::distance;
+use strsim::osa_distance as distance;
 
 /// Words that models use for what rules call a fix, a feature, …; each list is of the type that the domain files it under.
 const MEANT: [(&str, &[&str]); 5] = [

@@ -1,10 +1,9 @@
-//! Puts hooks into an agent's settings file, and takes them out again, leaving every other byte as it was.
-//!
-//! The file is somebody's own work: it is not parsed and written anew, but edited as text at the places that a small
-//! scanner finds. The scanner runs on text that serde_json has accepted, so it need not check anything.
+//! Puts hooks into an agent's settings file, and takes them out again, leaving what is other people's as it was: the file is
+//! edited as a syntax tree that keeps every byte (`jsonc-parser`), not parsed and written anew.
 
+use jsonc_parser::ParseOptions;
+use jsonc_parser::cst::{CstInputValue, CstNode, CstRootNode};
 use serde_json::Value;
-use std::ops::Range;
 
 /// One hook that is to be there: an event, and the handler's JSON.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,14 +22,13 @@ pub struct NotEditable(pub String);
 
 /// Adds the hooks that are not there yet; others stay. An empty text becomes a whole file.
 pub fn add(text: &str, hooks: &[Hook]) -> Result<String, NotEditable> {
-    let mut text = if text.trim().is_empty() { "{}\n".to_string() } else { text.to_string() };
-    let value = checked(&text)?;
-    for hook in hooks {
-        if commands(&value, hook.event).iter().any(|c| c == &hook.command) {
-            continue;
-        }
-        text = add_one(&text, hook)?;
+    let text = if text.trim().is_empty() { "{}\n" } else { text };
+    let value = checked(text)?;
+    let mut root = tree(text)?;
+    for hook in hooks.iter().filter(|hook| !commands(&value, hook.event).contains(&hook.command)) {
+        add_one(&mut root, hook).ok_or_else(|| NotEditable("`hooks` has a shape of its own".into()))?;
     }
+    let text = root.to_string();
     checked(&text)?;
     Ok(text)
 }
@@ -38,10 +36,9 @@ pub fn add(text: &str, hooks: &[Hook]) -> Result<String, NotEditable> {
 /// Takes out every handler whose command `is_ours` says yes to, and what is empty without them.
 pub fn remove(text: &str, is_ours: &dyn Fn(&str) -> bool) -> Result<String, NotEditable> {
     checked(text)?;
-    let mut text = text.to_string();
-    while let Some(range) = first_of_ours(&text, is_ours) {
-        text.replace_range(range, "");
-    }
+    let root = tree(text)?;
+    while remove_one(&root, is_ours).is_some() {}
+    let text = root.to_string();
     checked(&text)?;
     Ok(text)
 }
@@ -65,188 +62,85 @@ pub fn checked(text: &str) -> Result<Value, NotEditable> {
     }
 }
 
-fn add_one(text: &str, hook: &Hook) -> Result<String, NotEditable> {
-    let command = Value::from(hook.command.as_str());
-    let Hook { event, timeout, .. } = hook;
-    let matcher = hook.matcher.map(|tools| format!("\"matcher\": {}, ", Value::from(tools))).unwrap_or_default();
-    let handler = format!("{{ \"type\": \"command\", \"command\": {command}, \"timeout\": {timeout} }}");
-    let group = format!("{{ {matcher}\"hooks\": [{handler}] }}");
-    let top = object_at(text, 0);
-    let Some(hooks) = member(text, &top, "hooks") else {
-        return Ok(insert(
-            text,
-            &top,
-            1,
-            &format!("\"hooks\": {{\n{i}{i}\"{event}\": [\n{i}{i}{i}{group}\n{i}{i}]\n{i}}}", i = indent(text)),
-        ));
+fn add_one(root: &mut CstRootNode, hook: &Hook) -> Option<()> {
+    let object = |members: Vec<(&str, CstInputValue)>| {
+        CstInputValue::Object(members.into_iter().map(|(name, value)| (name.to_string(), value)).collect())
     };
-    let events = object_at(text, hooks.start);
-    let Some(groups) = member(text, &events, event) else {
-        return Ok(insert(text, &events, 2, &format!("\"{event}\": [\n{i}{i}{i}{group}\n{i}{i}]", i = indent(text))));
+    let command = hook.command.as_str();
+    let handler = object(vec![("type", "command".into()), ("command", command.into()), ("timeout", hook.timeout.into())]);
+    let handlers = ("hooks", CstInputValue::Array(vec![handler]));
+    let group = object(hook.matcher.map(|tools| ("matcher", tools.into())).into_iter().chain([handlers]).collect());
+    let top = root.object_value()?;
+    let hooks = top.get("hooks");
+    let groups = hooks.as_ref().and_then(|hooks| hooks.object_value()?.get(hook.event));
+    // What stands on one line stays on one line: the entry goes before the bracket that closes the innermost container.
+    let innermost =
+        groups.as_ref().or(hooks.as_ref()).map_or(Some(top.to_string()), |property| Some(property.value()?.to_string()))?;
+    let is_empty = innermost[1..innermost.len() - 1].trim().is_empty();
+    if innermost.contains('\n') || is_empty {
+        top.object_value_or_create("hooks")?.array_value_or_create(hook.event)?.append(group);
+        return Some(());
+    }
+    let group = on_one_line(&group);
+    let event = format!("\"{}\":[{group}]", hook.event);
+    let (property, written) = match (groups, hooks) {
+        (Some(groups), _) => (groups, with_entry(&innermost, &group)),
+        (None, Some(hooks)) => (hooks, with_entry(&innermost, &event)),
+        (None, None) => {
+            let with_hooks = with_entry(&innermost, &format!("\"hooks\":{{{event}}}"));
+            *root = tree(&root.to_string().replacen(&innermost, &with_hooks, 1)).ok()?;
+            return Some(());
+        }
     };
-    Ok(insert(text, &array_at(text, groups.start), 3, &group))
+    property.set_value("".into());
+    property.value()?.as_string_lit()?.set_raw_value(written);
+    *root = tree(&root.to_string()).ok()?;
+    Some(())
 }
 
-/// A container: where it begins and ends, and its entries.
-#[derive(Debug)]
-struct Container {
-    /// From the opening to past the closing bracket.
-    range: Range<usize>,
-    entries: Vec<Entry>,
+/// The text of a container that holds something, with one more entry behind the others.
+fn with_entry(container: &str, entry: &str) -> String {
+    let inside = container[..container.len() - 1].trim_end();
+    format!("{inside},{entry}{}", &container[inside.len()..])
 }
 
-/// An object's member or an array's element.
-#[derive(Debug)]
-struct Entry {
-    /// Of a member; with quotes, as written.
-    key: Option<Range<usize>>,
-    value: Range<usize>,
-}
-
-impl Entry {
-    fn start(&self) -> usize {
-        self.key.as_ref().unwrap_or(&self.value).start
+fn on_one_line(value: &CstInputValue) -> String {
+    match value {
+        CstInputValue::Object(members) => {
+            let members = members.iter().map(|(name, value)| format!("{}:{}", Value::from(name.as_str()), on_one_line(value)));
+            format!("{{{}}}", members.collect::<Vec<_>>().join(","))
+        }
+        CstInputValue::Array(items) => format!("[{}]", items.iter().map(on_one_line).collect::<Vec<_>>().join(",")),
+        CstInputValue::String(text) => Value::from(text.as_str()).to_string(),
+        CstInputValue::Number(number) => number.clone(),
+        CstInputValue::Bool(truth) => truth.to_string(),
+        CstInputValue::Null => "null".into(),
     }
 }
 
-/// Puts an entry behind the last one of a container, on a line of its own.
-fn insert(text: &str, into: &Container, depth: usize, entry: &str) -> String {
-    let indent = indent(text);
-    let (at, new) = match into.entries.last() {
-        Some(last) => (last.value.end, format!(",\n{}{entry}", indent.repeat(depth))),
-        None => (into.range.start + 1, format!("\n{}{entry}\n{}", indent.repeat(depth), indent.repeat(depth - 1))),
-    };
-    // White space inside an empty container is replaced by our own.
-    let until = if into.entries.is_empty() { into.range.end - 1 } else { at };
-    format!("{}{new}{}", &text[..at], &text[until..])
-}
-
-/// What the file indents with: the white space of its first indented line, else two spaces.
-fn indent(text: &str) -> String {
-    let first = text.lines().find(|l| l.starts_with([' ', '\t']) && !l.trim().is_empty());
-    first.map_or("  ".into(), |l| l[..l.len() - l.trim_start().len()].to_string())
-}
-
-/// The bytes to take out for the first handler of ours: the handler, or its group, event or all hooks if nothing else is
-/// in them, with the comma and white space that belong to it.
-fn first_of_ours(text: &str, is_ours: &dyn Fn(&str) -> bool) -> Option<Range<usize>> {
-    let top = object_at(text, 0);
-    let hooks = member(text, &top, "hooks")?;
-    let events = object_at(text, hooks.start);
-    for (e, event) in events.entries.iter().enumerate() {
-        let groups = array_at(text, event.value.start);
-        for (g, group) in groups.entries.iter().enumerate() {
-            let Some(list) = object_if(text, group.value.start).and_then(|o| member(text, &o, "hooks")) else { continue };
-            let Some(handlers) = array_if(text, list.start) else { continue };
-            let ours = |handler: &Entry| {
-                let value: Option<Value> = serde_json::from_str(&text[handler.value.clone()]).ok();
-                value.is_some_and(|v| v["command"].as_str().is_some_and(is_ours))
-            };
-            let Some(h) = handlers.entries.iter().position(ours) else { continue };
-            let chain = [(&handlers, h), (&groups, g), (&events, e)];
-            for (container, at) in chain {
-                if container.entries.len() > 1 {
-                    return Some(with_comma(container, at));
-                }
+/// Takes out the first handler of ours: it alone, or with its group, event and all hooks where nothing else is in them.
+fn remove_one(root: &CstRootNode, is_ours: &dyn Fn(&str) -> bool) -> Option<()> {
+    let hooks = root.object_value()?.get("hooks")?;
+    for event in hooks.object_value()?.properties() {
+        for group in event.array_value()?.elements() {
+            let Some(handlers) = group.as_object().and_then(|group| group.array_value("hooks")) else { continue };
+            let command = |handler: &CstNode| handler.as_object()?.get("command")?.value()?.as_string_lit()?.decoded_value().ok();
+            let ours = |handler: &CstNode| command(handler).is_some_and(|command| is_ours(&command));
+            let Some(handler) = handlers.elements().into_iter().find(ours) else { continue };
+            match (handlers.elements().len(), event.array_value()?.elements().len(), hooks.object_value()?.properties().len()) {
+                (1, 1, 1) => hooks.remove(),
+                (1, 1, _) => event.remove(),
+                (1, ..) => group.remove(),
+                _ => handler.remove(),
             }
-            let at = top.entries.iter().position(|entry| entry.value == hooks)?;
-            return Some(match top.entries.len() {
-                1 => top.range.start + 1..top.range.end - 1,
-                _ => with_comma(&top, at),
-            });
+            return Some(());
         }
     }
     None
 }
 
-fn with_comma(container: &Container, at: usize) -> Range<usize> {
-    let entry = &container.entries[at];
-    match at {
-        0 => entry.start()..container.entries[1].start(),
-        _ => container.entries[at - 1].value.end..entry.value.end,
-    }
-}
-
-fn member(text: &str, object: &Container, name: &str) -> Option<Range<usize>> {
-    let is_it =
-        |entry: &&Entry| entry.key.clone().is_some_and(|k| serde_json::from_str::<String>(&text[k]).is_ok_and(|k| k == name));
-    // A name that stands twice: the last one counts, as for every JSON reader.
-    object.entries.iter().rev().find(is_it).map(|e| e.value.clone())
-}
-
-fn object_if(text: &str, at: usize) -> Option<Container> {
-    text[at..].trim_start().starts_with('{').then(|| object_at(text, at))
-}
-
-fn array_if(text: &str, at: usize) -> Option<Container> {
-    text[at..].trim_start().starts_with('[').then(|| array_at(text, at))
-}
-
-fn object_at(text: &str, at: usize) -> Container {
-    container(text, at, true)
-}
-
-fn array_at(text: &str, at: usize) -> Container {
-    container(text, at, false)
-}
-
-fn container(text: &str, at: usize, keyed: bool) -> Container {
-    let bytes = text.as_bytes();
-    let start = space(bytes, at);
-    let mut entries = Vec::new();
-    let mut i = space(bytes, start + 1);
-    while i < bytes.len() && !matches!(bytes[i], b'}' | b']') {
-        let key = keyed.then(|| i..value_end(bytes, i));
-        if let Some(key) = &key {
-            // Past the colon.
-            i = space(bytes, space(bytes, key.end) + 1);
-        }
-        let value = i..value_end(bytes, i);
-        i = space(bytes, value.end);
-        entries.push(Entry { key, value });
-        if bytes.get(i) == Some(&b',') {
-            i = space(bytes, i + 1);
-        }
-    }
-    Container { range: start..(i + 1).min(bytes.len()), entries }
-}
-
-fn space(bytes: &[u8], mut at: usize) -> usize {
-    while bytes.get(at).is_some_and(u8::is_ascii_whitespace) {
-        at += 1;
-    }
-    at
-}
-
-fn value_end(bytes: &[u8], at: usize) -> usize {
-    let (mut depth, mut i) = (0usize, at);
-    while i < bytes.len() {
-        match bytes[i] {
-            b'"' => {
-                i += 1;
-                while i < bytes.len() && bytes[i] != b'"' {
-                    i += if bytes[i] == b'\\' { 2 } else { 1 };
-                }
-            }
-            b'{' | b'[' => depth += 1,
-            b'}' | b']' => depth -= 1,
-            _ => {
-                i += 1;
-                while depth == 0 && i < bytes.len() && !matches!(bytes[i], b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r') {
-                    i += 1;
-                }
-                if depth == 0 {
-                    return i;
-                }
-                continue;
-            }
-        }
-        i += 1;
-        if depth == 0 {
-            return i.min(bytes.len());
-        }
-    }
-    bytes.len()
+fn tree(text: &str) -> Result<CstRootNode, NotEditable> {
+    CstRootNode::parse(text, &ParseOptions::default()).map_err(|e| NotEditable(format!("it is not JSON: {e}")))
 }
 
 #[cfg(test)]
@@ -267,11 +161,14 @@ mod tests {
     #[test]
     fn an_empty_file_becomes_a_readable_one() {
         let text = add("", &hooks()).unwrap();
-        assert_eq!(
-            text,
-            "{\n  \"hooks\": {\n    \"SessionStart\": [\n      { \"hooks\": [{ \"type\": \"command\", \"command\": \"/bin/nmem record\", \"timeout\": 10 }] }\n    ],\n    \
-             \"PostToolUse\": [\n      { \"hooks\": [{ \"type\": \"command\", \"command\": \"/bin/nmem record\", \"timeout\": 10 }] }\n    ]\n  }\n}\n"
-        );
+        let group = |event: &str| {
+            format!(
+                "    \"{event}\": [\n      {{\n        \"hooks\": [\n          {{\n            \"type\": \"command\",\n            \
+                 \"command\": \"/bin/nmem record\",\n            \"timeout\": 10\n          }}\n        ]\n      }}\n    ]"
+            )
+        };
+        let groups = [group("SessionStart"), group("PostToolUse")].join(",\n");
+        assert_eq!(text, format!("{{\n  \"hooks\": {{\n{groups}\n  }}\n}}\n"));
         assert_eq!(remove(&text, &ours).unwrap(), "{}\n");
     }
 

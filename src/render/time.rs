@@ -3,7 +3,7 @@
 use crate::model::Millis;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp, Zoned};
+use jiff::{Span, SpanRelativeTo, Timestamp, Zoned};
 
 fn zoned(at: Millis) -> Zoned {
     Timestamp::from_millisecond(at).unwrap_or_default().to_zoned(TimeZone::system())
@@ -69,17 +69,14 @@ pub fn parse(text: &str, now: Millis) -> Result<Millis, String> {
     if let Ok(date) = text.parse::<Date>() {
         return start(date);
     }
-    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    let count: i64 = text[..digits].parse().map_err(|_| wrong())?;
-    let unit = match &text[digits..] {
-        "min" => SignedDuration::from_mins(1),
-        "h" => SignedDuration::from_hours(1),
-        "d" => SignedDuration::from_hours(24),
-        "w" => SignedDuration::from_hours(24 * 7),
-        _ => return Err(wrong()),
-    };
-    let ms = i64::try_from(unit.as_millis()).ok().and_then(|ms| ms.checked_mul(count)).ok_or_else(wrong)?;
-    now.checked_sub(ms).ok_or_else(wrong)
+    // jiff takes `1m` for a minute, which people may mean as a month.
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    if !["min", "h", "d", "w"].contains(&unit) {
+        return Err(wrong());
+    }
+    let span: Span = text.parse().map_err(|_| wrong())?;
+    let length = span.to_duration(SpanRelativeTo::days_are_24_hours()).map_err(|_| wrong())?;
+    i64::try_from(length.as_millis()).ok().and_then(|ms| now.checked_sub(ms)).ok_or_else(wrong)
 }
 
 #[cfg(test)]

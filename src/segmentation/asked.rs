@@ -1,6 +1,7 @@
 //! What a prompt is like, apart from its subject: long or terse, a question, a wish, a "yes, go on".
 
 use crate::words::is_cjk;
+use serde::{Deserialize, Serialize};
 
 /// Words with which a person goes on with what is under way.
 const CONTINUING: &[&str] = &[
@@ -80,7 +81,7 @@ const ORDERING: &[&str] = &[
 const WISHES: &[&str] = &["i'd like", "i want", "i would like", "let's", "lets", "i need"];
 
 /// What a prompt is like.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
     /// Words, as they are separated by blanks.
     pub words: u16,
@@ -126,11 +127,6 @@ impl Asked {
         }
     }
 
-    pub(super) fn bits(&self) -> u8 {
-        let flags = [self.continues, self.answers, self.opens, self.chore, self.orders, self.wishes, self.question, self.command];
-        flags.iter().enumerate().fold(0, |bits, (at, flag)| bits | u8::from(*flag) << at)
-    }
-
     pub(super) fn from_bits(words: u16, meaning: u16, shift_words: u8, bits: u8) -> Asked {
         let flag = |at: u8| bits >> at & 1 == 1;
         Asked {
@@ -163,6 +159,5 @@ mod tests {
         assert!(Asked::of("commit this and push", 2).chore);
         assert!(Asked::of("/review", 1).command);
         assert!(Asked::of("日本語のパーサーのバグを直してください", 12).words > 6);
-        assert_eq!(Asked::from_bits(next.words, next.meaning, next.shift_words, next.bits()), next);
     }
 }

@@ -1,6 +1,7 @@
 //! A text as a bag of terms: what the detector remembers of it, a few hundred bytes, and none of its words.
 
 use crate::words::{humps, is_cjk};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Words that say nothing about the subject.
@@ -34,7 +35,7 @@ pub(super) const ONE: u8 = 10;
 
 /// Terms in the order of their hashes, each with its count in tenths (255 at most). The lowest bit of a hash tells names
 /// (identifiers, paths, issue numbers: set) from plain words.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bag(Vec<(u32, u8)>);
 
 impl Bag {
@@ -82,6 +83,11 @@ impl Bag {
 
     pub(super) fn from_terms(terms: Vec<(u32, u8)>) -> Bag {
         Bag(terms)
+    }
+
+    /// Whether its terms are in the order in which they are looked for.
+    pub(super) fn is_sound(&self) -> bool {
+        self.0.is_sorted_by(|a, b| a.0 < b.0)
     }
 
     /// How many plain words it holds.

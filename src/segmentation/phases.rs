@@ -1,12 +1,13 @@
 //! What kind of work follows on what: the phases of a work unit (ADR-009's `phase_signature`).
 
 use crate::model::{CommandKind, Kind, Millis, ToolUse};
+use serde::{Deserialize, Serialize};
 
 /// Runs that are kept of one step: beyond, the shortest joins the one before it.
 pub(super) const RUNS: usize = 12;
 
 /// What a stretch of tool uses is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Phase {
     Investigation,
     Execution,
@@ -47,7 +48,7 @@ fn looks(subagent: &str) -> bool {
 }
 
 /// Tool uses of one phase after another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
     pub phase: Phase,
     pub tool_uses: u32,

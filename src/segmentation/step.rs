@@ -3,9 +3,9 @@
 
 use super::asked::Asked;
 use super::bag::{Bag, ONE, hash};
-use super::codec::{Reader, Writer};
 use super::phases::{Phase, RUNS, Run, add_run, fold};
 use crate::model::{CommandKind, Kind, Millis, ToolUse};
+use serde::{Deserialize, Serialize};
 
 /// Bytes of a text that are looked at: of a prompt or a closing message, of a tool use's line, of what it was given.
 const TEXT: usize = 4000;
@@ -22,7 +22,7 @@ const AGENTS: usize = 32;
 const IN_INPUT: u8 = 3;
 
 /// What is known of a step.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     /// When it began, and when it was last heard of.
     pub at: Millis,
@@ -144,70 +144,6 @@ impl Step {
         self.asks = tail(text, 200).contains('?');
         let begin = head(text, 160).to_lowercase();
         self.says_done = DONE.iter().any(|word| begin.contains(word));
-    }
-
-    /// Writes it down for the next process.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        let mut out = Writer::default();
-        out.time(self.at);
-        out.time(self.until);
-        out.asked(self.asked.as_ref());
-        [&self.prompt, &self.work, &self.answer].into_iter().for_each(|bag| out.bag(bag));
-        out.list(&self.files);
-        for count in [self.tool_uses, self.looks, self.edits, self.failures, self.commits, self.pushes, self.passes] {
-            out.number(count);
-        }
-        out.flags([
-            self.failed_last,
-            self.committed_last,
-            self.edited_since_check,
-            self.looked_since_check,
-            self.check_passed.is_some(),
-            self.check_passed == Some(true),
-        ]);
-        out.flags([self.closed, self.asks, self.says_done]);
-        out.runs(&self.phases);
-        out.list(&self.agents);
-        out.done()
-    }
-
-    /// Reads what [`Step::to_bytes`] wrote; `None` where it is of another version or damaged.
-    pub fn from_bytes(bytes: &[u8]) -> Option<Step> {
-        let mut from = Reader::new(bytes)?;
-        let (at, until, asked) = (from.time()?, from.time()?, from.asked()?);
-        let (prompt, work, answer) = (from.bag()?, from.bag()?, from.bag()?);
-        let files = from.list()?;
-        let mut number = || from.number();
-        let (tool_uses, looks, edits, failures) = (number()?, number()?, number()?, number()?);
-        let (commits, pushes, passes) = (number()?, number()?, number()?);
-        let [failed_last, committed_last, edited_since_check, looked_since_check, checked, passed] = from.flags()?;
-        let [closed, asks, says_done] = from.flags()?;
-        Some(Step {
-            at,
-            until,
-            asked,
-            prompt,
-            work,
-            answer,
-            files,
-            tool_uses,
-            looks,
-            edits,
-            failures,
-            commits,
-            pushes,
-            passes,
-            failed_last,
-            committed_last,
-            edited_since_check,
-            looked_since_check,
-            check_passed: checked.then_some(passed),
-            closed,
-            asks,
-            says_done,
-            phases: from.runs()?,
-            agents: from.list()?,
-        })
     }
 
     /// Whether a subagent was started here, or has reported here.

@@ -24,42 +24,8 @@ fn an_empty_home_gets_a_file_and_loses_it_again() {
     It records from the next session on. `nmem uninstall` undoes it.
     [exit 0]
     ");
-    insta::assert_snapshot!(settings(&world).unwrap().replace(env!("CARGO_BIN_EXE_nmem"), "$NMEM"), @r#"
-    {
-      "hooks": {
-        "SessionStart": [
-          { "hooks": [{ "type": "command", "command": "$NMEM context", "timeout": 10 }] }
-        ],
-        "UserPromptSubmit": [
-          { "hooks": [{ "type": "command", "command": "$NMEM record", "timeout": 10 }] }
-        ],
-        "PreToolUse": [
-          { "matcher": "Edit|Write|MultiEdit|NotebookEdit", "hooks": [{ "type": "command", "command": "$NMEM record", "timeout": 10 }] }
-        ],
-        "PostToolUse": [
-          { "hooks": [{ "type": "command", "command": "$NMEM record", "timeout": 10 }] }
-        ],
-        "PostToolUseFailure": [
-          { "hooks": [{ "type": "command", "command": "$NMEM record", "timeout": 10 }] }
-        ],
-        "SubagentStop": [
-          { "hooks": [{ "type": "command", "command": "$NMEM record", "timeout": 10 }] }
-        ],
-        "PreCompact": [
-          { "hooks": [{ "type": "command", "command": "$NMEM record", "timeout": 10 }] }
-        ],
-        "Stop": [
-          { "hooks": [{ "type": "command", "command": "$NMEM record", "timeout": 30 }] }
-        ],
-        "StopFailure": [
-          { "hooks": [{ "type": "command", "command": "$NMEM record", "timeout": 10 }] }
-        ],
-        "SessionEnd": [
-          { "hooks": [{ "type": "command", "command": "$NMEM record", "timeout": 10 }] }
-        ]
-      }
-    }
-    "#);
+    let written = settings(&world).unwrap().replace(env!("CARGO_BIN_EXE_nmem"), "nmem");
+    assert_eq!(written, include_str!("../../hooks/claude-code/settings.json"), "the ready configuration, with the whole path");
     assert!(world.nmem(&["install", "claude-code"]).stdout.contains("already"));
     world.nmem(&["uninstall"]);
     assert_eq!(settings(&world), None);

@@ -2,8 +2,8 @@
 
 use super::super::Store;
 use super::Query;
-use crate::words::distance;
 use anyhow::Result;
+use strsim::osa_distance;
 
 /// Letters of the shortest word that is corrected, and of the shortest that it is read as: of shorter ones everything is near.
 const SHORTEST: usize = 5;
@@ -65,7 +65,7 @@ impl Store {
                 continue;
             }
             let forms = forms.iter().filter(|form| form.len().abs_diff(term.len()) <= within);
-            let far = forms.map(|form| distance(&term, form)).min().unwrap_or(usize::MAX);
+            let far = forms.map(|form| osa_distance(&term, form)).min().unwrap_or(usize::MAX);
             let nearer = best.as_ref().is_none_or(|(least, most, _)| far < *least || far == *least && held > *most);
             if far <= within && nearer {
                 best = Some((far, held, term));

@@ -1,0 +1,125 @@
+//! Steps as nmem stored them until its database's version 9: little-endian, lists with their length before them. Only read:
+//! steps of units that were open then.
+
+use super::asked::Asked;
+use super::bag::Bag;
+use super::phases::{Phase, Run};
+use super::step::Step;
+use crate::model::Millis;
+
+pub const VERSION: u8 = 1;
+
+/// Reads a step behind its version; `None` where it is damaged.
+pub fn read(bytes: &[u8]) -> Option<Step> {
+    let mut from = Reader(bytes);
+    let (at, until, asked) = (from.time()?, from.time()?, from.asked()?);
+    let (prompt, work, answer) = (from.bag()?, from.bag()?, from.bag()?);
+    let files = from.list()?;
+    let mut number = || from.number();
+    let (tool_uses, looks, edits, failures) = (number()?, number()?, number()?, number()?);
+    let (commits, pushes, passes) = (number()?, number()?, number()?);
+    let [failed_last, committed_last, edited_since_check, looked_since_check, checked, passed] = from.flags()?;
+    let [closed, asks, says_done] = from.flags()?;
+    Some(Step {
+        at,
+        until,
+        asked,
+        prompt,
+        work,
+        answer,
+        files,
+        tool_uses,
+        looks,
+        edits,
+        failures,
+        commits,
+        pushes,
+        passes,
+        failed_last,
+        committed_last,
+        edited_since_check,
+        looked_since_check,
+        check_passed: checked.then_some(passed),
+        closed,
+        asks,
+        says_done,
+        phases: from.runs()?,
+        agents: from.list()?,
+    })
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (bytes, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*bytes)
+    }
+
+    fn time(&mut self) -> Option<Millis> {
+        self.take().map(Millis::from_le_bytes)
+    }
+
+    fn number(&mut self) -> Option<u32> {
+        self.take().map(u32::from_le_bytes)
+    }
+
+    fn flags<const N: usize>(&mut self) -> Option<[bool; N]> {
+        let [bits] = self.take()?;
+        Some(std::array::from_fn(|at| bits >> at & 1 == 1))
+    }
+
+    /// The outer option is whether it could be read, the inner one whether there was a prompt.
+    fn asked(&mut self) -> Option<Option<Asked>> {
+        let [is_there] = self.take()?;
+        if is_there == 0 {
+            return Some(None);
+        }
+        let (words, meaning) = (u16::from_le_bytes(self.take()?), u16::from_le_bytes(self.take()?));
+        let [shift_words, bits] = self.take()?;
+        Some(Some(Asked::from_bits(words, meaning, shift_words, bits)))
+    }
+
+    fn bag(&mut self) -> Option<Bag> {
+        let n = self.length()?;
+        let terms = (0..n).map(|_| Some((self.number()?, self.take::<1>()?[0]))).collect::<Option<Vec<_>>>()?;
+        terms.is_sorted_by(|a, b| a.0 < b.0).then(|| Bag::from_terms(terms))
+    }
+
+    fn list(&mut self) -> Option<Vec<u32>> {
+        let n = self.length()?;
+        (0..n).map(|_| self.number()).collect()
+    }
+
+    fn runs(&mut self) -> Option<Vec<Run>> {
+        let n = self.length()?;
+        (0..n)
+            .map(|_| {
+                let [phase] = self.take()?;
+                Some(Run { phase: *Phase::ALL.get(usize::from(phase))?, tool_uses: self.number()?, ms: self.time()? })
+            })
+            .collect()
+    }
+
+    fn length(&mut self) -> Option<usize> {
+        self.take().map(u16::from_le_bytes).map(usize::from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A step of a recorded session, as 1adbddd stored it.
+    const STORED: &str = "01FF3279939B010000EB017A939B010000010F000300004003007C10878C0A3A7334E20A7EA5E4F70A0E00883D900D0ACA4ECD2A0A46427041032E36927A0AADEF65850AE471D0AF147882E4B20A54A87EC10A60BFDFD50A973E05D9032429CEE40A8005CBEC0AEA5792F60AB09085F9031400508791210AFCA5B12F0AFCD04B330AF7D6F3370A78F6B73E0A464270411496AE71460A68F2D7470A945834600AEF4347610A9E7BFF640A18737A7B0A7C10878C0AB2AF15990A3CE247A90A76C499AB0AE471D0AF0A461C71B30A48947BEE0A7EA5E4F71E01006623C56C02000000000000000100000000000000000000000000000001000000300102000101000000B7510000000000000201000000C7680000000000000000";
+
+    #[test]
+    fn a_step_of_an_older_nmem_is_read_and_stays_what_it_was() {
+        let bytes: Vec<u8> =
+            (0..STORED.len()).step_by(2).map(|at| u8::from_str_radix(&STORED[at..at + 2], 16).unwrap()).collect();
+        let step = Step::from_bytes(&bytes).unwrap();
+        assert!(step.tool_uses > 1 && step.asked.is_some() && !step.prompt.terms().is_empty(), "{step:?}");
+        assert_eq!(Step::from_bytes(&step.to_bytes()), Some(step));
+    }
+}
