@@ -31,8 +31,11 @@ pub fn distil(run: &Run, persisted: &mut Persisted, events: &[Clean<Event>]) {
 
 fn by_rules(run: &Run, store: &mut Store, events: &[Clean<Event>]) {
     let ignored = run.config.ignored();
+    if !events.iter().any(|event| is_due(run, event)) {
+        return;
+    }
     let distil = || {
-        let due = due(run, store, events)?;
+        let due = store.read(|store| due(run, store, events))?;
         if due.is_empty() { Ok(0) } else { distiller(run, &ignored).distil(store, &due) }
     };
     let done = catch_unwind(AssertUnwindSafe(distil)).unwrap_or_else(|_| Err(anyhow!("panic while distilling")));
@@ -41,20 +44,26 @@ fn by_rules(run: &Run, store: &mut Store, events: &[Clean<Event>]) {
     }
 }
 
+/// Whether an event is the moment for it.
+fn is_due(run: &Run, event: &Event) -> bool {
+    let ends = matches!(event.what, Happening::TurnEnded { .. } | Happening::SessionEnded { .. } | Happening::Compacting);
+    ends || starts(run, event)
+}
+
+fn starts(run: &Run, event: &Event) -> bool {
+    matches!(event.what, Happening::SessionStarted(_)) && run.caller != Caller::History
+}
+
 fn due(run: &Run, store: &Store, events: &[Clean<Event>]) -> Result<Vec<DueUnit>> {
-    let ends = |event: &&Clean<Event>| {
-        matches!(event.what, Happening::TurnEnded { .. } | Happening::SessionEnded { .. } | Happening::Compacting)
-    };
-    let starts = |event: &Clean<Event>| matches!(event.what, Happening::SessionStarted(_)) && run.caller != Caller::History;
     // A session that goes on behind a compaction is told of itself.
-    let own = events.iter().filter(|event| ends(event) || starts(event));
+    let own = events.iter().filter(|event| is_due(run, event));
     let sessions: BTreeSet<(&str, &str)> = own.map(|event| (event.platform.name(), event.session.as_str())).collect();
     let mut due = Vec::new();
     for (platform, session) in sessions {
         let platform = Platform::from_name(platform).expect("the name came from a platform");
         due.extend(store.due_in_session(platform, session)?);
     }
-    for event in events.iter().filter(|event| starts(event)) {
+    for event in events.iter().filter(|event| starts(run, event)) {
         if let Some(project) = store.project_of(event.platform, &event.session)? {
             due.extend(store.due_in_project(project.id, run.now - AT_WORK)?);
         }

@@ -69,7 +69,8 @@ fn at_prompt(run: &Run, store: &mut Store, event: &Event, prompt: &str) -> Resul
         answered.set(Some(meaning.is_some()));
         meaning
     };
-    let found = recall::at_prompt(store, &place, &Prompt { text: prompt, meaning: &meaning, branch: &branch, root })?;
+    let asked = Prompt { text: prompt, meaning: &meaning, branch: &branch, root };
+    let found = store.read(|store| recall::at_prompt(store, &place, &asked))?;
     if let Some(answered) = answered.get() {
         embedding::note(store, answered, now);
     }
@@ -85,13 +86,13 @@ fn before_edit(run: &Run, event: &Event, path: &str) -> Result<Option<String>> {
     }
     let files = &config.files.value;
     let Some(store) = Store::open_to_read(files, HOOK_WAIT)? else { return Ok(None) };
-    let Some(place) = store.session_place(event.platform, &event.session)? else { return Ok(None) };
-    let (known, beside) = recall::at_file(&store, &place, path, root(config, event))?;
-    let told = past::at_file(path, (&known, &beside), config.file_bytes.value);
+    let found = store.read(|store| {
+        let Some(place) = store.session_place(event.platform, &event.session)? else { return Ok(None) };
+        let (known, beside) = recall::at_file(store, &place, path, root(config, event))?;
+        Ok(Some((place, past::at_file(path, (&known, &beside), config.file_bytes.value))))
+    });
     store.exit_without_close();
-    if told.text.is_empty() {
-        return Ok(None);
-    }
+    let Some((place, told)) = found?.filter(|(_, told)| !told.text.is_empty()) else { return Ok(None) };
     let mut store = Store::open(files, HOOK_WAIT)?;
     say(run, &mut store, (&place, event), Moment::File, (told.text.clone(), told.items()))
 }
@@ -129,49 +130,65 @@ fn with_notes(config: &Config, mut answer: Answer, note: Option<String>) -> Answ
     Answer { message: Some(notes.join(" ")).filter(|n| !n.is_empty()), ..answer }
 }
 
-/// What a session that starts is told.
+/// What a session that starts is told; and that it was told it.
 fn given(run: &Run, store: &mut Store, event: &Event, source: StartSource) -> Result<Answer> {
-    let (config, now) = (run.config, run.now);
     // The conversation of a resumed or forked session still holds what it was told at its start.
-    if config.inject.value == Inject::None || matches!(source, StartSource::Resume | StartSource::Fork) {
+    if run.config.inject.value == Inject::None || matches!(source, StartSource::Resume | StartSource::Fork) {
         return Ok(Answer::default());
     }
+    let Some(start) = store.read(|store| recalled(run, store, event, source))? else { return Ok(Answer::default()) };
+    let block = start.block;
+    if !block.text.is_empty() && !start.is_muted {
+        // What can't be kept is said all the same.
+        if let Err(error) = store.tell(start.session, start.moment, run.now, (block.text.len(), &block.items())) {
+            log_error(&format!("what the session was told is not kept: {error:#}"));
+        }
+    }
+    let message = start.is_first.and_then(|first| message(run.config, &block, first));
+    Ok(Answer { context: Some(block.text).filter(|text| !text.is_empty()), message })
+}
+
+/// What a session is given at its start.
+struct Start {
+    session: i64,
+    moment: Moment,
+    block: ForAgent,
+    /// Whether it is the project's first session; `None` where the person was told before.
+    is_first: Option<bool>,
+    is_muted: bool,
+}
+
+/// Chooses what a session is given; `None` where it belongs to no project. Reads only.
+fn recalled(run: &Run, store: &Store, event: &Event, source: StartSource) -> Result<Option<Start>> {
+    let (config, now) = (run.config, run.now);
     let budget = config.context_bytes.value;
+    let Some(session) = store.session_row(event.platform, &event.session)? else { return Ok(None) };
+    let place = store.session_place(event.platform, &event.session)?;
+    let is_muted = place.as_ref().is_some_and(|place| place.muted);
+    if source == StartSource::Compact {
+        let block = standing(store, Some(session), Gone::Compacted, budget)?;
+        return Ok(Some(Start { session, moment: Moment::Compaction, block, is_first: None, is_muted }));
+    }
+    let Some(place) = place else { return Ok(None) };
+    let gone = match source {
+        StartSource::Clear => recall::cleared(store, place.project, place.session, now)?,
+        _ => None,
+    };
+    // What `/clear` took away comes back first; earlier sessions get the room that it leaves.
+    let own = standing(store, gone, Gone::Cleared, budget * CLEARED / 100)?;
     let branch = match &event.what {
         Happening::SessionStarted(start) => start.git.as_ref().and_then(|git| git.branch.as_deref()),
         _ => None,
     };
-    let Some(session) = store.session_row(event.platform, &event.session)? else { return Ok(Answer::default()) };
-    let place = store.session_place(event.platform, &event.session)?;
-    let (moment, given, first) = match (source, &place) {
-        (StartSource::Compact, _) => (Moment::Compaction, standing(store, Some(session), Gone::Compacted, budget)?, None),
-        (_, None) => return Ok(Answer::default()),
-        (_, Some(place)) => {
-            let gone = match source {
-                StartSource::Clear => recall::cleared(store, place.project, place.session, now)?,
-                _ => None,
-            };
-            // What `/clear` took away comes back first; earlier sessions get the room that it leaves.
-            let own = standing(store, gone, Gone::Cleared, budget * CLEARED / 100)?;
-            let here = Here { own: Some(place.session), branch, root: root(config, event) };
-            let mut recalled = recall::at_start(store, place.project, here, start_limits(config), now)?;
-            recalled.sessions.retain(|told| Some(told.session.id) != gone);
-            for memories in [&mut recalled.pinned, &mut recalled.settled, &mut recalled.observations] {
-                memories.retain(|memory| !own.shown.contains(&memory.id));
-            }
-            let rest = budget.saturating_sub(own.text.len() + 1);
-            let first = store.session_count(place.project)? <= 1;
-            (Moment::Start, own.and(for_agent(&recalled, rest)), Some(first))
-        }
-    };
-    if !given.text.is_empty() && !place.is_some_and(|place| place.muted) {
-        // What can't be kept is said all the same.
-        if let Err(error) = store.tell(session, moment, now, (given.text.len(), &given.items())) {
-            log_error(&format!("what the session was told is not kept: {error:#}"));
-        }
+    let here = Here { own: Some(place.session), branch, root: root(config, event) };
+    let mut recalled = recall::at_start(store, place.project, here, start_limits(config), now)?;
+    recalled.sessions.retain(|told| Some(told.session.id) != gone);
+    for memories in [&mut recalled.pinned, &mut recalled.settled, &mut recalled.observations] {
+        memories.retain(|memory| !own.shown.contains(&memory.id));
     }
-    let message = first.and_then(|first| message(config, &given, first));
-    Ok(Answer { context: Some(given.text).filter(|t| !t.is_empty()), message })
+    let rest = budget.saturating_sub(own.text.len() + 1);
+    let is_first = Some(store.session_count(place.project)? <= 1);
+    Ok(Some(Start { session, moment: Moment::Start, block: own.and(for_agent(&recalled, rest)), is_first, is_muted }))
 }
 
 fn standing(store: &Store, session: Option<i64>, gone: Gone, budget: usize) -> Result<ForAgent> {

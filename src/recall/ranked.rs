@@ -75,6 +75,43 @@ pub fn ranked(store: &Store, asked: &Asked, limit: usize) -> Result<Vec<Past>> {
 
 /// The same by other weights: what a bench compares.
 pub fn ranked_by(store: &Store, asked: &Asked, weights: &Weights, limit: usize) -> Result<Vec<Past>> {
+    let (scored, places) = scored(store, asked, weights, limit)?;
+    let mut past =
+        scored.into_iter().filter_map(|scored| found(store, &places, scored).transpose()).collect::<Result<Vec<Past>>>()?;
+    let mut settled = store.newest_memories(asked.project, &SETTLED, NEWEST)?;
+    settled.extend(past.iter().flat_map(|past| &past.memories).cloned());
+    let against = rank::contradicted(&settled);
+    for past in &mut past {
+        past.beside.against = past.memories.iter().filter_map(|m| Some((m.id, *against.get(&m.id)?))).collect();
+    }
+    mark_stale(store, asked, &mut past)?;
+    Ok(past)
+}
+
+/// What is remembered of a piece of work, and how near that is.
+pub struct NearUnit {
+    pub unit: i64,
+    pub score: f64,
+    pub why: Vec<Why>,
+    /// Those that hold.
+    pub memories: Vec<MemoryRow>,
+}
+
+/// The same ranking where only memories are asked for.
+pub(super) fn near_units(store: &Store, asked: &Asked, limit: usize) -> Result<Vec<NearUnit>> {
+    let (scored, _) = scored(store, asked, &Weights::default(), limit)?;
+    let mut memories = store.memories_of_units(&scored.iter().map(|scored| scored.unit).collect::<Vec<_>>())?;
+    let near = scored.into_iter().map(|scored| NearUnit {
+        unit: scored.unit,
+        score: scored.score,
+        why: reasons(&scored),
+        memories: memories.extract_if(.., |memory| memory.unit == Some(scored.unit)).collect(),
+    });
+    Ok(near.collect())
+}
+
+/// The nearest units with their scores, at most `limit`, and where they stand.
+fn scored(store: &Store, asked: &Asked, weights: &Weights, limit: usize) -> Result<(Vec<Scored>, HashMap<i64, UnitPlace>)> {
     let sessions = store.sessions_in_time(asked.project, asked.own)?;
     let (mut moment, mut places) = moment(store, asked, &sessions)?;
     let mut scored = rank::fuse(&moment, weights);
@@ -87,15 +124,11 @@ pub fn ranked_by(store: &Store, asked: &Asked, weights: &Weights, limit: usize) 
     let scored = rank::with_kin(scored, &kin, &moment, weights);
     let least = scored.first().map_or(0.0, |best| best.score * LEAST);
     let best = scored.into_iter().filter(|scored| scored.score > least).take(limit);
-    let mut past = best.filter_map(|scored| found(store, &places, scored).transpose()).collect::<Result<Vec<Past>>>()?;
-    let mut settled = store.newest_memories(asked.project, &SETTLED, NEWEST)?;
-    settled.extend(past.iter().flat_map(|past| &past.memories).cloned());
-    let against = rank::contradicted(&settled);
-    for past in &mut past {
-        past.beside.against = past.memories.iter().filter_map(|m| Some((m.id, *against.get(&m.id)?))).collect();
-    }
-    mark_stale(store, asked, &mut past)?;
-    Ok(past)
+    Ok((best.collect(), places))
+}
+
+fn reasons(scored: &Scored) -> Vec<Why> {
+    scored.reasons.iter().map(|reason| Why { what: reason.route.name(), adds: reason.adds }).collect()
 }
 
 /// Marks memories whose files are not what they were.
@@ -236,7 +269,7 @@ pub(super) fn found(store: &Store, places: &HashMap<i64, UnitPlace>, scored: Sco
     let mut memories = store.memories_of_unit(unit.session, unit.id)?;
     memories.retain(|memory: &MemoryRow| memory.superseded_by.is_none());
     let clarity = scored.clarity(0.0);
-    let why = scored.reasons.iter().map(|reason| Why { what: reason.route.name(), adds: reason.adds }).collect();
+    let why = reasons(&scored);
     let branch = places.get(&scored.unit).and_then(|place| place.branch.clone());
     Ok(Some(Past { unit, branch, score: scored.score, why, memories, beside: Beside::default(), clarity }))
 }

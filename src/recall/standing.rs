@@ -30,7 +30,7 @@ pub fn standing(store: &Store, session: i64) -> Result<Option<Standing>> {
     let Some(session) = store.session_by_row(session)?.filter(|session| session.prompts + session.tool_uses > 0) else {
         return Ok(None);
     };
-    let mut units = store.last_units(session.id, UNITS)?.into_iter();
+    let mut units = store.last_units(&[session.id], UNITS)?.into_iter();
     let unit = units.next();
     let told = |unit: crate::model::UnitRow| {
         let summary = store.summary_of_unit(unit.session, unit.id)?;

@@ -1,7 +1,7 @@
 //! For a session that begins: where work stopped, what was decided and learnt, what was found and changed.
 
 use super::patterns::suggested_at_start;
-use super::ranked::{Asked, ranked};
+use super::ranked::{Asked, near_units};
 use super::stale::stale;
 use crate::model::{Beside, MemoryKind, MemoryRow, Millis, PromptRow, Recalled, SessionRow, SessionTold, State, Turn, UnitTold};
 use crate::project::client;
@@ -47,13 +47,14 @@ pub fn at_start(store: &Store, project: i64, here: Here, most: Most, now: Millis
     let mut sessions = store.last_sessions(project, SESSIONS + 1)?;
     sessions.retain(|s| Some(s.id) != own);
     sessions.truncate(SESSIONS);
-    let mut sessions = sessions.into_iter().map(|s| told(store, s, (TURNS, UNITS), now)).collect::<Result<Vec<_>>>()?;
+    let mut sessions = told(store, sessions, now)?;
     let summed_up = sessions.iter_mut().flat_map(|told| &mut told.units).filter(|told| told.summary.is_some());
     summed_up.skip(most.summaries).for_each(|told| told.summary = None);
     let pinned = store.pinned_memories(project, SETTLED)?;
     let worked = sessions.iter().flat_map(|told| &told.units).find(|told| told.unit.files.iter().any(|file| file.edits > 0));
     let files = worked.map(|told| store.edited_by_unit(told.unit.id)).transpose()?.unwrap_or_default();
-    let near = ranked(store, &Asked { project, own, request: None, branch, meaning: None, files: &files, root: None }, NEAR)?;
+    let asked = Asked { project, own, request: None, branch, meaning: None, files: &files, root: None };
+    let near = near_units(store, &asked, NEAR)?;
     let gathered = |kinds: &[MemoryKind], most: usize| -> Result<Vec<MemoryRow>> {
         let mut all: Vec<MemoryRow> = store.newest_memories(project, kinds, most)?;
         let others = near.iter().flat_map(|past| &past.memories).filter(|m| kinds.iter().any(|kind| kind.name() == m.kind));
@@ -63,8 +64,7 @@ pub fn at_start(store: &Store, project: i64, here: Here, most: Most, now: Millis
             }
         }
         all.retain(|memory| !memory.pinned);
-        let score =
-            |memory: &MemoryRow| near.iter().find(|past| Some(past.unit.id) == memory.unit).map_or(0.0, |past| past.score);
+        let score = |memory: &MemoryRow| near.iter().find(|past| Some(past.unit) == memory.unit).map_or(0.0, |past| past.score);
         all.sort_by(|a, b| score(b).total_cmp(&score(a)).then(b.created_at.cmp(&a.created_at)).then(b.id.cmp(&a.id)));
         all.truncate(most);
         Ok(all)
@@ -76,28 +76,31 @@ pub fn at_start(store: &Store, project: i64, here: Here, most: Most, now: Millis
     let shown = pinned.iter().chain(&settled).chain(&observations);
     let stale = root.map(|root| stale(store, (project, root), shown)).transpose()?.unwrap_or_default();
     let beside = Beside { against, stale };
-    let why = near.into_iter().map(|past| (past.unit.id, (past.score, past.why))).collect();
+    let why = near.into_iter().map(|past| (past.unit, (past.score, past.why))).collect();
     let suggestions = suggested_at_start(store, project, &files, &settled)?;
     Ok(Recalled { sessions, settled, beside, observations, pinned, why, suggestions })
 }
 
-fn told(store: &Store, session: SessionRow, (turns, units): (usize, usize), now: Millis) -> Result<SessionTold> {
-    let until = store.last_use(session.id)?.unwrap_or(0).max(session.active_at);
-    let alive = session.client.and_then(client::is_alive);
-    let state = match (session.ended_at, alive) {
-        (Some(_), _) => State::Ended,
-        (None, Some(true)) => State::AtWork,
-        (None, None) if now - until < SILENCE => State::AtWork,
-        (None, _) => State::BrokenOff,
-    };
-    let told = |unit: crate::model::UnitRow| {
-        let summary = store.summary_of_unit(unit.session, unit.id)?;
-        Ok(UnitTold { unit, summary })
-    };
-    let units = store.last_units(session.id, units)?.into_iter().map(told).collect::<Result<_>>()?;
-    let mut turns_told = as_turns(&store.last_said(session.id)?);
-    turns_told.drain(..turns_told.len().saturating_sub(turns));
-    Ok(SessionTold { session, state, until, turns: turns_told, units })
+/// Sessions with their last turns and units.
+fn told(store: &Store, sessions: Vec<SessionRow>, now: Millis) -> Result<Vec<SessionTold>> {
+    let units = store.last_units(&sessions.iter().map(|session| session.id).collect::<Vec<_>>(), UNITS)?;
+    let mut summaries = store.summaries_of_units(&units.iter().map(|unit| unit.id).collect::<Vec<_>>())?;
+    let mut units: Vec<UnitTold> = units.into_iter().map(|unit| UnitTold { summary: summaries.remove(&unit.id), unit }).collect();
+    let told = sessions.into_iter().map(|session| {
+        let until = store.last_use(session.id)?.unwrap_or(0).max(session.active_at);
+        let alive = session.client.and_then(client::is_alive);
+        let state = match (session.ended_at, alive) {
+            (Some(_), _) => State::Ended,
+            (None, Some(true)) => State::AtWork,
+            (None, None) if now - until < SILENCE => State::AtWork,
+            (None, _) => State::BrokenOff,
+        };
+        let units = units.extract_if(.., |told| told.unit.session == session.id).collect();
+        let mut turns = as_turns(&store.last_said(session.id)?);
+        turns.drain(..turns.len().saturating_sub(TURNS));
+        Ok(SessionTold { session, state, until, turns, units })
+    });
+    told.collect()
 }
 
 fn as_turns(prompts: &[PromptRow]) -> Vec<Turn> {

@@ -53,6 +53,9 @@ pub const PERSON_WAIT: Duration = Duration::from_secs(5);
 /// Size of the log above which it is written back, in bytes: 20 events or so.
 const WAL_LIMIT: u64 = 1 << 20;
 
+/// Statements that stay compiled: more than any command has, since to compile one costs as much as to run it.
+const STATEMENTS: usize = 128;
+
 /// An open database.
 #[derive(Debug)]
 pub struct Store {
@@ -145,6 +148,7 @@ impl Store {
         #[expect(clippy::disallowed_methods, reason = "the one place where databases are opened")]
         let conn = Connection::open_with_flags(path, flags).with_context(|| format!("cannot open {}", path.display()))?;
         conn.busy_timeout(wait)?;
+        conn.set_prepared_statement_cache_capacity(STATEMENTS);
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         // Else a statement is compiled a second time once its values are known; plans here don't hang on them.
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;

@@ -5,6 +5,7 @@ use super::RULES;
 use crate::model::{MemoryFile, MemoryKind, MemoryRow};
 use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, ToSql, params};
+use std::collections::HashMap;
 
 const MEMORY: &str = "SELECT m.id, m.uuid, m.kind, m.type, m.title, m.subtitle, m.body, m.content, p.name, m.session_id,
     s.agent_session_id, m.work_unit_id, m.prompt_number, m.sources, m.platform, m.provenance, m.made_by, m.discovery_tokens,
@@ -71,12 +72,31 @@ impl Store {
         self.memories(&sql, &[&session, &unit])
     }
 
+    /// The memories of some units that still hold, in the order of what they tell of.
+    pub fn memories_of_units(&self, units: &[i64]) -> Result<Vec<MemoryRow>> {
+        let sql = format!(
+            "{MEMORY} WHERE m.session_id IN (SELECT session_id FROM work_units WHERE id IN (SELECT value FROM json_each(?1)))
+               AND m.work_unit_id IN (SELECT value FROM json_each(?1)) AND m.superseded_by IS NULL ORDER BY m.created_at, m.id"
+        );
+        self.memories(&sql, &[&serde_json::to_string(units)?])
+    }
+
     /// The summary of a unit.
     pub fn summary_of_unit(&self, session: i64, unit: i64) -> Result<Option<MemoryRow>> {
         let sql = format!(
             "{MEMORY} WHERE m.session_id = ?1 AND m.work_unit_id = ?2 AND m.kind = 'summary' AND m.superseded_by IS NULL ORDER BY m.id DESC LIMIT 1"
         );
         Ok(self.memories(&sql, &[&session, &unit])?.pop())
+    }
+
+    /// The summaries of some units, by the units' ids.
+    pub fn summaries_of_units(&self, units: &[i64]) -> Result<HashMap<i64, MemoryRow>> {
+        let sql = format!(
+            "{MEMORY} WHERE m.session_id IN (SELECT session_id FROM work_units WHERE id IN (SELECT value FROM json_each(?1)))
+               AND m.work_unit_id IN (SELECT value FROM json_each(?1)) AND m.kind = 'summary' AND m.superseded_by IS NULL ORDER BY m.id"
+        );
+        let found = self.memories(&sql, &[&serde_json::to_string(units)?])?;
+        Ok(found.into_iter().filter_map(|memory| Some((memory.unit?, memory))).collect())
     }
 
     /// The memories of a session, in the order of what they tell of.
@@ -146,15 +166,25 @@ impl Store {
 
     fn memories(&self, sql: &str, values: &[&dyn ToSql]) -> Result<Vec<MemoryRow>> {
         let mut found: Vec<MemoryRow> = self.conn.prepare_cached(sql)?.query_map(values, memory)?.collect::<Result<_, _>>()?;
-        let mut concepts =
-            self.conn.prepare_cached("SELECT concept FROM memory_concepts WHERE memory_id = ?1 ORDER BY concept")?;
-        let mut files = self
-            .conn
-            .prepare_cached("SELECT path, modified, hash FROM memory_files WHERE memory_id = ?1 ORDER BY modified DESC, path")?;
-        for memory in &mut found {
-            memory.concepts = concepts.query_map([memory.id], |row| row.get(0))?.collect::<Result<_, _>>()?;
-            let file = |row: &Row| Ok(MemoryFile { path: row.get(0)?, modified: row.get(1)?, hash: row.get(2)? });
-            memory.files = files.query_map([memory.id], file)?.collect::<Result<_, _>>()?;
+        if found.is_empty() {
+            return Ok(found);
+        }
+        let place: HashMap<i64, usize> = found.iter().enumerate().map(|(at, memory)| (memory.id, at)).collect();
+        let ids = serde_json::to_string(&found.iter().map(|memory| memory.id).collect::<Vec<_>>())?;
+        let sql = "SELECT memory_id, concept FROM memory_concepts WHERE memory_id IN (SELECT value FROM json_each(?1)) ORDER BY concept";
+        let mut concepts = self.conn.prepare_cached(sql)?;
+        for row in concepts.query_map([&ids], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)))? {
+            let (id, concept) = row?;
+            found[place[&id]].concepts.push(concept);
+        }
+        let sql = "SELECT memory_id, path, modified, hash FROM memory_files WHERE memory_id IN (SELECT value FROM json_each(?1))
+                   ORDER BY modified DESC, path";
+        let mut files = self.conn.prepare_cached(sql)?;
+        let file =
+            |row: &Row| Ok((row.get::<_, i64>(0)?, MemoryFile { path: row.get(1)?, modified: row.get(2)?, hash: row.get(3)? }));
+        for row in files.query_map([&ids], file)? {
+            let (id, file) = row?;
+            found[place[&id]].files.push(file);
         }
         Ok(found)
     }

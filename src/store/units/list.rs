@@ -5,6 +5,7 @@ use crate::model::{BoundaryRow, Made, Millis, PhaseRow, Tokens, UnitFile, UnitRo
 use crate::segmentation::{Run, Step, fold};
 use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, params};
+use std::collections::{BTreeSet, HashMap};
 
 /// Phases that are told of a unit.
 const PHASES: usize = 6;
@@ -44,15 +45,20 @@ fn unit(row: &Row) -> rusqlite::Result<(UnitRow, Option<i64>)> {
     Ok((unit, row.get(11)?))
 }
 
-/// One of a unit's steps, as far as it is told of.
-struct StepFacts {
-    started_at: Millis,
-    ended_at: Millis,
-    range: Option<(i64, i64)>,
-    tool_uses: i64,
-    failures: i64,
-    prompt: Option<i64>,
-    phases: Vec<Run>,
+/// Which steps belong to the units of some sessions (`?1`) that are asked for (`?2`), both as JSON.
+const OF_UNITS: &str =
+    "s.session_id IN (SELECT value FROM json_each(?1)) AND s.work_unit_id IN (SELECT value FROM json_each(?2))";
+
+/// Units that are put together.
+struct Units {
+    units: Vec<UnitRow>,
+    place: HashMap<i64, usize>,
+}
+
+impl Units {
+    fn unit(&mut self, id: i64) -> &mut UnitRow {
+        &mut self.units[self.place[&id]]
+    }
 }
 
 impl Store {
@@ -64,29 +70,34 @@ impl Store {
         let mut statement = self.conn.prepare_cached(&sql)?;
         let found: Vec<_> = statement.query_map(params![project, since], unit)?.collect::<Result<_, _>>()?;
         let count = found.len();
-        Ok((found.into_iter().take(limit).map(|unit| self.whole(unit)).collect::<Result<_>>()?, count))
+        Ok((self.whole(found.into_iter().take(limit).collect())?, count))
     }
 
     /// The units of a session, in order.
     pub fn units_of_session(&self, session: i64) -> Result<Vec<UnitRow>> {
         let sql = format!("{UNIT} WHERE u.session_id = ?1 ORDER BY u.started_at, u.id");
         let found: Vec<_> = self.conn.prepare_cached(&sql)?.query_map([session], unit)?.collect::<Result<_, _>>()?;
-        found.into_iter().map(|unit| self.whole(unit)).collect()
+        self.whole(found)
     }
 
-    /// The last units of a session, the newest first.
-    pub fn last_units(&self, session: i64, limit: usize) -> Result<Vec<UnitRow>> {
+    /// The last units of each of some sessions, the newest first.
+    pub fn last_units(&self, sessions: &[i64], limit: usize) -> Result<Vec<UnitRow>> {
         let sql = format!("{UNIT} WHERE u.session_id = ?1 ORDER BY u.id DESC LIMIT ?2");
-        let found: Vec<_> =
-            self.conn.prepare_cached(&sql)?.query_map([session, limit as i64], unit)?.collect::<Result<_, _>>()?;
-        found.into_iter().map(|unit| self.whole(unit)).collect()
+        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut found = Vec::new();
+        for session in sessions {
+            for row in statement.query_map([*session, limit as i64], unit)? {
+                found.push(row?);
+            }
+        }
+        self.whole(found)
     }
 
     /// Reads one unit.
     pub fn unit_by_row(&self, id: i64) -> Result<Option<UnitRow>> {
         let sql = format!("{UNIT} WHERE u.id = ?1");
         let found = self.conn.prepare_cached(&sql)?.query_row([id], unit).optional()?;
-        found.map(|unit| self.whole(unit)).transpose()
+        Ok(self.whole(found.into_iter().collect())?.pop())
     }
 
     /// The unit that a tool use belongs to; `None` for one from before there were units.
@@ -101,107 +112,140 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.query_row([session, id], |row| row.get(0)).optional()?)
     }
 
-    /// Adds what a unit's steps, files, commits and boundaries say.
-    fn whole(&self, (mut unit, distilled): (UnitRow, Option<i64>)) -> Result<UnitRow> {
-        let key = [unit.session, unit.id];
-        let steps = self.facts(key)?;
-        unit.active_ms = steps.iter().map(|step| (step.ended_at - step.started_at).max(0)).sum();
-        unit.tool_uses = steps.iter().map(|step| step.tool_uses).sum();
-        unit.failures = steps.iter().map(|step| step.failures).sum();
-        unit.prompts = steps.iter().filter_map(|step| step.prompt).collect();
-        unit.prompts.dedup();
-        let ranges = || steps.iter().filter_map(|step| step.range);
-        unit.range = ranges().map(|range| range.0).min().zip(ranges().map(|range| range.1).max());
-        let told = |run: Run| PhaseRow { phase: run.phase.name(), tool_uses: run.tool_uses, ms: run.ms };
-        unit.phases = fold(steps.iter().flat_map(|step| step.phases.iter().copied()), PHASES).into_iter().map(told).collect();
-        let sql = "SELECT f.path, sum(f.reads), sum(f.edits) FROM steps s JOIN step_files f ON f.step_id = s.id
-                   WHERE s.session_id = ?1 AND s.work_unit_id = ?2 GROUP BY f.path ORDER BY 3 DESC, 2 DESC, 1";
-        let file = |row: &Row| Ok(UnitFile { path: row.get(0)?, reads: row.get(1)?, edits: row.get(2)? });
-        unit.files = self.conn.prepare_cached(sql)?.query_map(key, file)?.collect::<Result<_, _>>()?;
-        unit.commits = self.commits_of(&unit)?;
-        unit.tokens = self.tokens_of(&unit)?;
-        if let Some(last) = distilled {
-            let sql = "SELECT count(*) FROM tool_uses WHERE session_id = ?1 AND seq > ?3
-                         AND step_id IN (SELECT id FROM steps WHERE session_id = ?1 AND work_unit_id = ?2)";
-            unit.addendum = self.conn.prepare_cached(sql)?.query_row([unit.session, unit.id, last], |row| row.get(0))?;
+    /// Adds what the steps, files, commits and boundaries of units say: a statement for each, whatever their number.
+    fn whole(&self, found: Vec<(UnitRow, Option<i64>)>) -> Result<Vec<UnitRow>> {
+        let mut units: Vec<UnitRow> = Vec::with_capacity(found.len());
+        for (mut unit, distilled) in found {
+            if let Some(last) = distilled {
+                unit.addendum = self.tool_uses_after(&unit, last)?;
+            }
+            units.push(unit);
         }
-        self.boundaries(&mut unit)?;
-        Ok(unit)
+        if units.is_empty() {
+            return Ok(units);
+        }
+        let list = |id: fn(&UnitRow) -> i64| serde_json::to_string(&units.iter().map(id).collect::<BTreeSet<_>>());
+        let keys = [list(|unit| unit.session)?, list(|unit| unit.id)?];
+        let mut all = Units { place: units.iter().enumerate().map(|(at, unit)| (unit.id, at)).collect(), units };
+        self.add_steps(&mut all, &keys)?;
+        self.add_files(&mut all, &keys)?;
+        self.add_commits(&mut all, &keys)?;
+        self.add_tokens(&mut all, &keys)?;
+        self.add_boundaries(&mut all, &keys)?;
+        Ok(all.units)
     }
 
-    fn facts(&self, key: [i64; 2]) -> Result<Vec<StepFacts>> {
-        let sql = "SELECT s.started_at, s.ended_at, s.first_seq, s.last_seq, s.tool_uses, s.failures, p.number, s.sketch
-                   FROM steps s LEFT JOIN prompts p ON p.id = s.prompt_id WHERE s.session_id = ?1 AND s.work_unit_id = ?2
-                   ORDER BY s.prompt_id, s.id";
-        let facts = |row: &Row| {
-            let sketch: Vec<u8> = row.get(7)?;
-            Ok(StepFacts {
-                started_at: row.get(0)?,
-                ended_at: row.get(1)?,
-                range: row.get::<_, Option<i64>>(2)?.zip(row.get(3)?),
-                tool_uses: row.get(4)?,
-                failures: row.get(5)?,
-                prompt: row.get(6)?,
-                phases: Step::from_bytes(&sketch).unwrap_or_default().phases,
-            })
-        };
-        Ok(self.conn.prepare_cached(sql)?.query_map(key, facts)?.collect::<Result<_, _>>()?)
+    fn tool_uses_after(&self, unit: &UnitRow, last: i64) -> Result<i64> {
+        let sql = "SELECT count(*) FROM tool_uses WHERE session_id = ?1 AND seq > ?3
+                     AND step_id IN (SELECT id FROM steps WHERE session_id = ?1 AND work_unit_id = ?2)";
+        Ok(self.conn.prepare_cached(sql)?.query_row([unit.session, unit.id, last], |row| row.get(0))?)
     }
 
-    fn commits_of(&self, unit: &UnitRow) -> Result<Vec<Made>> {
-        let Some((first, last)) = unit.range else { return Ok(Vec::new()) };
-        let sql = "SELECT metadata -> 'commit' ->> 'sha', metadata -> 'commit' ->> 'subject' FROM tool_uses
-                   WHERE session_id = ?1 AND seq BETWEEN ?3 AND ?4 AND command_kind = 'commit' AND metadata -> 'commit' IS NOT NULL
-                     AND step_id IN (SELECT id FROM steps WHERE session_id = ?1 AND work_unit_id = ?2) ORDER BY seq";
-        let made = |row: &Row| Ok(Made { sha: row.get(0)?, subject: row.get::<_, Option<String>>(1)?.unwrap_or_default() });
-        Ok(self.conn.prepare_cached(sql)?.query_map([unit.session, unit.id, first, last], made)?.collect::<Result<_, _>>()?)
-    }
-
-    /// What its turns cost. A turn in which two units meet is counted to the one that it began in.
-    fn tokens_of(&self, unit: &UnitRow) -> Result<Option<Tokens>> {
-        let sql = "SELECT sum(a.input_tokens), sum(a.output_tokens), sum(a.cache_read_tokens), sum(a.cache_write_tokens)
-                   FROM prompts a WHERE a.session_id = ?1 AND a.source = 'agent' AND a.input_tokens IS NOT NULL AND a.number IN
-                     (SELECT p.number FROM steps s JOIN prompts p ON p.id = s.prompt_id WHERE s.session_id = ?1 AND s.work_unit_id = ?2
-                        AND s.id = (SELECT min(id) FROM steps f WHERE f.session_id = ?1 AND f.prompt_id = s.prompt_id))";
-        let tokens = |row: &Row| {
-            let count = |i: usize| row.get::<_, Option<i64>>(i);
-            Ok(count(0)?.map(|input| {
-                Ok::<_, rusqlite::Error>(Tokens {
-                    input,
-                    output: count(1)?.unwrap_or(0),
-                    cache_read: count(2)?.unwrap_or(0),
-                    cache_write: count(3)?.unwrap_or(0),
-                })
-            }))
-        };
-        let found = self.conn.prepare_cached(sql)?.query_row([unit.session, unit.id], tokens)?;
-        Ok(found.transpose()?)
-    }
-
-    fn boundaries(&self, unit: &mut UnitRow) -> Result<()> {
-        let sql = "SELECT b.standing, p.number, s.first_seq, b.reason, b.score, b.signals, b.history,
-                     s.id = (SELECT min(id) FROM steps f WHERE f.session_id = ?1 AND f.prompt_id IS s.prompt_id)
-                   FROM steps s JOIN boundaries b ON b.step_id = s.id LEFT JOIN prompts p ON p.id = s.prompt_id
-                   WHERE s.session_id = ?1 AND s.work_unit_id = ?2 ORDER BY s.prompt_id, s.id";
-        let json = |text: Option<String>| text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
-        let read = |row: &Row| {
-            let at_prompt: bool = row.get(7)?;
-            let boundary = BoundaryRow {
-                prompt: row.get::<_, Option<i64>>(1)?.filter(|_| at_prompt),
-                first_seq: row.get(2)?,
-                reason: row.get(3)?,
-                score: row.get(4)?,
-                signals: json(row.get(5)?),
-                history: json(row.get(6)?),
+    fn add_steps(&self, all: &mut Units, keys: &[String; 2]) -> Result<()> {
+        let sql = format!(
+            "SELECT s.work_unit_id, s.started_at, s.ended_at, s.first_seq, s.last_seq, s.tool_uses, s.failures, p.number, s.sketch
+             FROM steps s LEFT JOIN prompts p ON p.id = s.prompt_id WHERE {OF_UNITS} ORDER BY s.prompt_id, s.id"
+        );
+        let mut phases: HashMap<i64, Vec<Run>> = HashMap::new();
+        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut rows = statement.query([&keys[0], &keys[1]])?;
+        while let Some(row) = rows.next()? {
+            let unit = all.unit(row.get(0)?);
+            let (started, ended): (Millis, Millis) = (row.get(1)?, row.get(2)?);
+            unit.active_ms += (ended - started).max(0);
+            let range = row.get::<_, Option<i64>>(3)?.zip(row.get::<_, Option<i64>>(4)?);
+            unit.range = match (unit.range, range) {
+                (Some((first, last)), Some((from, to))) => Some((first.min(from), last.max(to))),
+                (known, new) => known.or(new),
             };
-            Ok((row.get::<_, bool>(0)?, boundary))
-        };
+            unit.tool_uses += row.get::<_, i64>(5)?;
+            unit.failures += row.get::<_, i64>(6)?;
+            let prompt: Option<i64> = row.get(7)?;
+            unit.prompts.extend(prompt.filter(|prompt| unit.prompts.last() != Some(prompt)));
+            let step = Step::from_bytes(row.get_ref(8)?.as_blob()?).unwrap_or_default();
+            phases.entry(unit.id).or_default().extend(step.phases);
+        }
+        for unit in &mut all.units {
+            let phase = |run: Run| PhaseRow { phase: run.phase.name(), tool_uses: run.tool_uses, ms: run.ms };
+            unit.phases = fold(phases.remove(&unit.id).unwrap_or_default(), PHASES).into_iter().map(phase).collect();
+        }
+        Ok(())
+    }
+
+    fn add_files(&self, all: &mut Units, keys: &[String; 2]) -> Result<()> {
+        let sql = format!(
+            "SELECT s.work_unit_id, f.path, sum(f.reads), sum(f.edits) FROM steps s JOIN step_files f ON f.step_id = s.id
+             WHERE {OF_UNITS} GROUP BY s.work_unit_id, f.path ORDER BY 4 DESC, 3 DESC, 2"
+        );
+        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut rows = statement.query([&keys[0], &keys[1]])?;
+        while let Some(row) = rows.next()? {
+            let file = UnitFile { path: row.get(1)?, reads: row.get(2)?, edits: row.get(3)? };
+            all.unit(row.get(0)?).files.push(file);
+        }
+        Ok(())
+    }
+
+    fn add_commits(&self, all: &mut Units, keys: &[String; 2]) -> Result<()> {
+        let sql = "SELECT (SELECT work_unit_id FROM steps WHERE id = t.step_id), t.metadata -> 'commit' ->> 'sha',
+                     t.metadata -> 'commit' ->> 'subject' FROM tool_uses t
+                   WHERE t.session_id IN (SELECT value FROM json_each(?1)) AND t.command_kind = 'commit'
+                     AND t.metadata -> 'commit' IS NOT NULL ORDER BY t.session_id, t.seq";
         let mut statement = self.conn.prepare_cached(sql)?;
-        for found in statement.query_map([unit.session, unit.id], read)? {
-            match found? {
-                (true, boundary) if unit.boundary.is_none() => unit.boundary = Some(boundary),
-                (true, _) => {}
-                (false, boundary) => unit.taken_back.push(boundary),
+        let mut rows = statement.query([&keys[0]])?;
+        while let Some(row) = rows.next()? {
+            if let Some(at) = row.get::<_, Option<i64>>(0)?.and_then(|unit| all.place.get(&unit)) {
+                let subject = row.get::<_, Option<String>>(2)?.unwrap_or_default();
+                all.units[*at].commits.push(Made { sha: row.get(1)?, subject });
+            }
+        }
+        Ok(())
+    }
+
+    /// What their turns cost. A turn in which two units meet is counted to the one that it began in.
+    fn add_tokens(&self, all: &mut Units, keys: &[String; 2]) -> Result<()> {
+        let sql = format!(
+            "SELECT s.work_unit_id, sum(a.input_tokens), sum(a.output_tokens), sum(a.cache_read_tokens), sum(a.cache_write_tokens)
+             FROM steps s JOIN prompts p ON p.id = s.prompt_id
+               JOIN prompts a ON a.session_id = s.session_id AND a.number = p.number AND a.source = 'agent' AND a.input_tokens IS NOT NULL
+             WHERE {OF_UNITS} AND s.id = (SELECT min(id) FROM steps f WHERE f.session_id = s.session_id AND f.prompt_id = s.prompt_id)
+             GROUP BY s.work_unit_id"
+        );
+        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut rows = statement.query([&keys[0], &keys[1]])?;
+        while let Some(row) = rows.next()? {
+            let count = |i: usize| Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(i)?.unwrap_or(0));
+            let tokens = Tokens { input: count(1)?, output: count(2)?, cache_read: count(3)?, cache_write: count(4)? };
+            all.unit(row.get(0)?).tokens = Some(tokens);
+        }
+        Ok(())
+    }
+
+    fn add_boundaries(&self, all: &mut Units, keys: &[String; 2]) -> Result<()> {
+        let sql = format!(
+            "SELECT s.work_unit_id, b.standing, p.number, s.first_seq, b.reason, b.score, b.signals, b.history,
+               s.id = (SELECT min(id) FROM steps f WHERE f.session_id = s.session_id AND f.prompt_id IS s.prompt_id)
+             FROM steps s JOIN boundaries b ON b.step_id = s.id LEFT JOIN prompts p ON p.id = s.prompt_id
+             WHERE {OF_UNITS} ORDER BY s.prompt_id, s.id"
+        );
+        let json = |text: Option<String>| text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut rows = statement.query([&keys[0], &keys[1]])?;
+        while let Some(row) = rows.next()? {
+            let at_prompt: bool = row.get(8)?;
+            let boundary = BoundaryRow {
+                prompt: row.get::<_, Option<i64>>(2)?.filter(|_| at_prompt),
+                first_seq: row.get(3)?,
+                reason: row.get(4)?,
+                score: row.get(5)?,
+                signals: json(row.get(6)?),
+                history: json(row.get(7)?),
+            };
+            let unit = all.unit(row.get(0)?);
+            match row.get(1)? {
+                true if unit.boundary.is_none() => unit.boundary = Some(boundary),
+                true => {}
+                false => unit.taken_back.push(boundary),
             }
         }
         Ok(())
