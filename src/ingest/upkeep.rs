@@ -15,6 +15,8 @@ use std::path::Path;
 const DAY: Millis = 86_400_000;
 /// Batches of old tool uses that go at one session's end: more than a session adds.
 const TRIMMED: usize = 10;
+/// Pages of each text index that are merged at one session's end: more than a session adds.
+const MERGED: i64 = 64;
 
 /// Does what is due at a session's start or end.
 pub fn upkeep(run: &Run, persisted: &mut Persisted, event: &Event) {
@@ -31,6 +33,7 @@ pub fn upkeep(run: &Run, persisted: &mut Persisted, event: &Event) {
         Happening::SessionStarted(_) => logged("units that were left open were not closed", close_orphans(store, event)),
         Happening::SessionEnded { .. } => {
             logged("old tool uses were not trimmed", trim(run, store));
+            logged("text indexes were not merged", store.merge_indexes(MERGED));
             logged("what the repository is was not kept", look_at_repository(run, store, event));
         }
         _ => {}

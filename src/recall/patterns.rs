@@ -3,7 +3,7 @@
 use crate::domains;
 use crate::model::{Case, MemoryKind, MemoryRow, Past, Pattern, Suggestion, UnitRow};
 use crate::rank::{Outcome, confidence, contradicted};
-use crate::rules::{Finding, Recurs, Reverted, reason, recurring, reverted, shape};
+use crate::rules::{Finding, OFTEN, Recurs, Reverted, reason, recurring, reverted, shape};
 use crate::store::Store;
 use crate::store::patterns::Noted;
 use anyhow::Result;
@@ -53,9 +53,19 @@ pub fn patterns_of(store: &Store, project: i64, files: &[String]) -> Result<Vec<
     if files.is_empty() {
         return Ok(Vec::new());
     }
+    let mut often = Vec::new();
+    for path in files {
+        if store.is_often_changed(project, path, OFTEN)? {
+            often.push(path);
+        }
+    }
+    // Of most files little is remembered, and to learn that is all that it costs then.
+    if often.is_empty() {
+        return Ok(Vec::new());
+    }
     let fix = fix(store, project)?;
     let mut all = Vec::new();
-    for path in files {
+    for path in often {
         all.extend(noted("fix", store.mended_file(project, &fix, path, OF_FILE)?));
     }
     Ok(recurring(all))
@@ -106,8 +116,9 @@ fn holds_word(request: &str, title: &str) -> bool {
 
 fn suggested(store: &Store, project: i64, patterns: Vec<Pattern>, settled: &[MemoryRow]) -> Result<Vec<Suggestion>> {
     let mut all = Vec::new();
-    let judge = Judge::of(store, project, settled)?;
-    if !judge.reverted.is_empty() {
+    let has_decisions = settled.iter().any(|memory| memory.kind == "decision");
+    let judge = has_decisions.then(|| Judge::of(store, project, settled)).transpose()?;
+    if let Some(judge) = judge.filter(|judge| !judge.reverted.is_empty()) {
         for decision in settled.iter().filter(|memory| memory.kind == "decision") {
             let unit = decision.unit.map(|unit| store.unit_by_row(unit)).transpose()?.flatten();
             let sure = judge.judge(decision, unit.as_ref())?;

@@ -238,23 +238,21 @@ fn add_places(moment: &mut Moment, all: &mut HashMap<i64, UnitPlace>, places: Ve
 
 /// Which units of other sessions changed the files of the best ones, and how alike their files are.
 fn kin(store: &Store, project: i64, scored: &[Scored], places: &HashMap<i64, UnitPlace>) -> Result<Vec<Kin>> {
-    let mut edited: HashMap<i64, Vec<String>> = HashMap::new();
+    let best: Vec<&UnitPlace> = scored.iter().take(BEST).filter_map(|best| places.get(&best.unit)).collect();
+    let mut edited = store.edited_by_units(&best.iter().map(|place| place.unit).collect::<Vec<_>>())?;
     let mut near: Vec<(i64, i64, Vec<i64>)> = Vec::new();
-    for best in scored.iter().take(BEST) {
-        let Some(place) = places.get(&best.unit) else { continue };
-        let files = store.edited_by_unit(place.unit)?;
-        let found = store.units_by_files(project, &files, false, Effort::WHOLE)?;
+    for place in best {
+        let files = edited.entry(place.unit).or_default();
+        let found = store.units_by_files(project, files, false, Effort::WHOLE)?;
         let mut found: Vec<(i64, f64)> = found.into_iter().collect();
         found.sort_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
         found.truncate(KIN);
-        edited.insert(place.unit, files);
         near.push((place.unit, place.session, found.into_iter().map(|(unit, _)| unit).collect()));
     }
-    for unit in near.iter().flat_map(|(_, _, found)| found) {
-        if !edited.contains_key(unit) {
-            edited.insert(*unit, store.edited_by_unit(*unit)?);
-        }
-    }
+    let others: Vec<i64> =
+        near.iter().flat_map(|(_, _, found)| found).filter(|unit| !edited.contains_key(unit)).copied().collect();
+    let mut theirs = store.edited_by_units(&others)?;
+    edited.extend(others.into_iter().map(|unit| (unit, theirs.remove(&unit).unwrap_or_default())));
     let alike = rank::alike_by_files(&edited, scored.len());
     let other = |unit: &i64, session: i64| places.get(unit).is_none_or(|other| other.session != session);
     let told = near.into_iter().map(|(of, session, found)| {

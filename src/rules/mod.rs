@@ -33,7 +33,7 @@ pub use failures::reason;
 pub use finding::{Cue, Finding};
 pub use left::split_left;
 pub use prose::cut;
-pub use recurring::{Recurs, recurring, shape};
+pub use recurring::{OFTEN, Recurs, recurring, shape};
 pub use reverts::{Reverted, reverted};
 
 use crate::model::{Domain, Draft, Failing, MemoryKind, PromptRow, UnitStory};

@@ -5,7 +5,7 @@ use crate::model::{Case, Pattern, ToolUseRow};
 use std::collections::{BTreeMap, HashSet};
 
 /// Pieces of work, or recorded tasks, in which something must have happened.
-const OFTEN: usize = 3;
+pub const OFTEN: usize = 3;
 /// Words of an error by which it is the same as another, and the least that say anything.
 const WORDS: usize = 10;
 const LEAST: usize = 3;

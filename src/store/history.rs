@@ -6,7 +6,7 @@ use crate::model::{Client, Counts, Found, LastEvent, Millis, Platform, ProjectRo
 use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, params};
 
-/// Prompts and closing texts of a session that are read for context: the last ones.
+/// Texts that answer one prompt, the last ones.
 const PROMPTS: i64 = 40;
 
 const SESSION: &str = "SELECT s.id, p.name, s.platform, s.agent_session_id, s.started_at, s.active_at, s.ended_at, s.end_reason,
@@ -124,10 +124,11 @@ impl Store {
         Ok(self.conn.prepare(&sql)?.query_map([prefix], session)?.collect::<Result<_, _>>()?)
     }
 
-    /// Reads the last prompts and closing texts of a session, in order; no subagent's.
+    /// Reads the last prompt of a session and the texts that answer it, in order; no subagent's.
     pub fn last_said(&self, session: i64) -> Result<Vec<PromptRow>> {
         let sql = format!(
-            "{PROMPT} WHERE session_id = ?1 AND kind <> 'thinking' AND agent_id IS NULL ORDER BY number DESC, id DESC LIMIT {PROMPTS}"
+            "{PROMPT} WHERE session_id = ?1 AND kind <> 'thinking' AND agent_id IS NULL
+               AND number >= (SELECT max(number) FROM prompts WHERE session_id = ?1 AND source = 'user') ORDER BY number DESC, id DESC LIMIT {PROMPTS}"
         );
         let mut prompts: Vec<PromptRow> =
             self.conn.prepare_cached(&sql)?.query_map([session], prompt)?.collect::<Result<_, _>>()?;

@@ -142,6 +142,20 @@ impl Tx<'_> {
 }
 
 impl Store {
+    /// Merges segments of the text indexes, at most about `pages` pages of each: every commit adds a segment, and a query
+    /// looks into all of them. What is not merged now is merged the next time (FTS5, "the merge command").
+    pub fn merge_indexes(&mut self, pages: i64) -> Result<()> {
+        self.write(|tx| {
+            for index in ["text_index", "tool_index", "unit_index"] {
+                let sql = format!("INSERT INTO {index}({index}, rank) VALUES ('merge', ?1)");
+                tx.tx.prepare_cached(&sql)?.execute([pages])?;
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Store {
     /// The version of the text function with which the index was filled.
     pub fn index_text_version(&self) -> Result<i64> {
         Ok(self.conn.query_row("SELECT value FROM meta WHERE key = 'index_text_version'", [], |row| row.get(0))?)

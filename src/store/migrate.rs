@@ -29,6 +29,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { sql: include_str!("../../migrations/0008-vectors.sql"), quick: false },
     // An index that reads all memories.
     Migration { sql: include_str!("../../migrations/0009-knowledge.sql"), quick: false },
+    Migration { sql: include_str!("../../migrations/0010-merge.sql"), quick: true },
 ];
 
 /// Pages below which no migration takes long: 8 MB, some ten thousand tool uses.

@@ -60,6 +60,13 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.query_map(values, noted)?.collect::<Result<_, _>>()?)
     }
 
+    /// Whether a project has so many memories of changes of a file.
+    pub fn is_often_changed(&self, project: i64, path: &str, times: usize) -> Result<bool> {
+        let sql = "SELECT count(*) >= ?3 FROM (SELECT 1 FROM memory_files f JOIN memories m ON m.id = f.memory_id
+                     WHERE f.path = ?2 AND f.modified AND m.project_id = ?1 LIMIT ?3)";
+        Ok(self.conn.prepare_cached(sql)?.query_row(params![project, path, times as i64], |row| row.get(0))?)
+    }
+
     /// Lessons by their tags, the newest first.
     pub fn tagged_lessons(&self, project: i64, limit: usize) -> Result<Vec<Noted>> {
         self.noted(

@@ -14,6 +14,11 @@ use std::collections::HashMap;
 /// Sessions of a project by which its order in time is known.
 const SESSIONS: i64 = 400;
 
+/// Files of a unit that are looked at.
+const FILES: usize = 40;
+/// Files of a session that are looked at.
+const SESSION_FILES: usize = 200;
+
 /// How long after a step's last event something may be written that is still of it.
 const LATE: Millis = 10_000;
 
@@ -101,22 +106,20 @@ impl Store {
     /// known of their time.
     pub fn unit_places(&self, units: &[i64], sessions: &[(i64, Option<String>)]) -> Result<Vec<UnitPlace>> {
         let ages: HashMap<i64, usize> = sessions.iter().enumerate().map(|(age, (id, _))| (*id, age)).collect();
-        let sql = "SELECT u.id, u.session_id, coalesce(s.start_branch, s.end_branch) FROM work_units u JOIN sessions s ON s.id = u.session_id WHERE u.id = ?1";
+        let sql = "SELECT u.id, u.session_id, coalesce(s.start_branch, s.end_branch) FROM json_each(?1) e
+                     JOIN work_units u ON u.id = e.value JOIN sessions s ON s.id = u.session_id ORDER BY e.key";
+        let row = |row: &Row| {
+            let session = row.get(1)?;
+            Ok(UnitPlace {
+                unit: row.get(0)?,
+                session,
+                age: if sessions.is_empty() { 0 } else { ages.get(&session).copied().unwrap_or(usize::MAX) },
+                branch: row.get(2)?,
+            })
+        };
         let mut statement = self.conn.prepare_cached(sql)?;
-        let mut places = Vec::new();
-        for unit in units {
-            let row = |row: &Row| {
-                let session = row.get(1)?;
-                Ok(UnitPlace {
-                    unit: row.get(0)?,
-                    session,
-                    age: if sessions.is_empty() { 0 } else { ages.get(&session).copied().unwrap_or(usize::MAX) },
-                    branch: row.get(2)?,
-                })
-            };
-            let place = statement.query_row([unit], row).optional()?;
-            places.extend(place.filter(|place| place.age != usize::MAX));
-        }
+        let mut places: Vec<UnitPlace> = statement.query_map([serde_json::to_string(units)?], row)?.collect::<Result<_, _>>()?;
+        places.retain(|place| place.age != usize::MAX);
         Ok(places)
     }
 
@@ -129,10 +132,24 @@ impl Store {
 
     /// Files that a unit edited, the most edited first.
     pub fn edited_by_unit(&self, unit: i64) -> Result<Vec<String>> {
-        let sql = "SELECT f.path FROM steps s JOIN step_files f ON f.step_id = s.id
-                   WHERE s.session_id = (SELECT session_id FROM work_units WHERE id = ?1) AND s.work_unit_id = ?1 AND f.edits > 0
-                   GROUP BY f.path ORDER BY sum(f.edits) DESC, f.path LIMIT 40";
-        Ok(self.conn.prepare_cached(sql)?.query_map([unit], |row| row.get(0))?.collect::<Result<_, _>>()?)
+        Ok(self.edited_by_units(&[unit])?.remove(&unit).unwrap_or_default())
+    }
+
+    /// Files that each of some units edited, the most edited first.
+    pub fn edited_by_units(&self, units: &[i64]) -> Result<HashMap<i64, Vec<String>>> {
+        let sql = "SELECT s.work_unit_id, f.path FROM json_each(?1) e JOIN work_units u ON u.id = e.value
+                     JOIN steps s ON s.session_id = u.session_id AND s.work_unit_id = u.id JOIN step_files f ON f.step_id = s.id
+                   WHERE f.edits > 0 GROUP BY s.work_unit_id, f.path ORDER BY sum(f.edits) DESC, f.path";
+        let mut edited: HashMap<i64, Vec<String>> = HashMap::new();
+        let mut statement = self.conn.prepare_cached(sql)?;
+        let mut rows = statement.query([serde_json::to_string(units)?])?;
+        while let Some(row) = rows.next()? {
+            let files = edited.entry(row.get(0)?).or_default();
+            if files.len() < FILES {
+                files.push(row.get(1)?);
+            }
+        }
+        Ok(edited)
     }
 
     /// The hash that the newest memory knows a file by.
@@ -173,12 +190,16 @@ impl Store {
 
     /// Hashes of the files that each of some sessions edited, in the given order.
     pub fn edited_by_sessions(&self, sessions: &[i64]) -> Result<Vec<Vec<u64>>> {
-        let sql = "SELECT DISTINCT f.path FROM steps s JOIN step_files f ON f.step_id = s.id WHERE s.session_id = ?1 AND f.edits > 0 LIMIT 200";
+        let sql = "SELECT DISTINCT e.key, f.path FROM json_each(?1) e JOIN steps s ON s.session_id = e.value
+                     JOIN step_files f ON f.step_id = s.id WHERE f.edits > 0";
+        let mut edited = vec![Vec::new(); sessions.len()];
         let mut statement = self.conn.prepare_cached(sql)?;
-        let mut edited = Vec::new();
-        for session in sessions {
-            let paths = statement.query_map([session], |row| row.get::<_, String>(0))?;
-            edited.push(paths.map(|path| path.map(|path| hash(&path))).collect::<Result<_, _>>()?);
+        let mut rows = statement.query([serde_json::to_string(sessions)?])?;
+        while let Some(row) = rows.next()? {
+            let files = &mut edited[row.get::<_, i64>(0)? as usize];
+            if files.len() < SESSION_FILES {
+                files.push(hash(row.get_ref(1)?.as_str()?));
+            }
         }
         Ok(edited)
     }

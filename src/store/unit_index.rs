@@ -199,6 +199,10 @@ impl Store {
     /// The words by which ranking is cheap, the rarest first, and those that are common: BM25 visits every unit that holds
     /// any, and the rarest say most.
     fn affordable(&self, project: i64, column: &str, words: &[String], effort: Effort) -> Result<(Vec<String>, Vec<String>)> {
+        // Where so few units are known, no word is common, and to count costs more than to rank.
+        if self.pieces_known(effort.common)? <= effort.common {
+            return Ok((words.iter().take(effort.counted).cloned().collect(), Vec::new()));
+        }
         let sql = "SELECT count(*) FROM (SELECT 1 FROM unit_index WHERE unit_index MATCH ?1 LIMIT ?2)";
         let mut statement = self.conn.prepare_cached(sql)?;
         let (mut counted, mut common) = (Vec::new(), Vec::new());
@@ -232,7 +236,7 @@ impl Store {
         if words.is_empty() {
             return Ok(HashMap::new());
         }
-        let all = self.pieces_known()?;
+        let all = self.pieces_known(FEW)?;
         // At a prompt nothing is said where so little is known.
         if all <= FEW && effort.newest {
             return self.few_ranked((project, all), column, words, effort);
@@ -250,15 +254,15 @@ impl Store {
         Ok(found.into_iter().collect())
     }
 
-    /// How many pieces of work the index holds; of more than a few no more is said.
-    fn pieces_known(&self) -> Result<i64> {
+    /// How many pieces of work the index holds; of more than `most` no more is said.
+    fn pieces_known(&self, most: i64) -> Result<i64> {
         let sql = "SELECT count(*) FROM (SELECT 1 FROM unit_index_docsize LIMIT ?1)";
-        Ok(self.conn.prepare_cached(sql)?.query_row([FEW + 1], |row| row.get(0))?)
+        Ok(self.conn.prepare_cached(sql)?.query_row([most + 1], |row| row.get(0))?)
     }
 
     /// Whether so few pieces of work are known that a score says little by itself.
     pub fn knows_few_pieces(&self) -> Result<bool> {
-        Ok(self.pieces_known()? <= FEW)
+        Ok(self.pieces_known(FEW)? <= FEW)
     }
 
     /// Where there are few, what BM25 would say with an inverse document frequency that is never below zero, and without

@@ -53,6 +53,8 @@ const OF_UNITS: &str =
 struct Units {
     units: Vec<UnitRow>,
     place: HashMap<i64, usize>,
+    /// Their sessions and their ids, as JSON.
+    keys: [String; 2],
 }
 
 impl Units {
@@ -80,7 +82,7 @@ impl Store {
         self.whole(found)
     }
 
-    /// The last units of each of some sessions, the newest first.
+    /// The last units of each of some sessions, the newest first; without phases, tokens and boundaries.
     pub fn last_units(&self, sessions: &[i64], limit: usize) -> Result<Vec<UnitRow>> {
         let sql = format!("{UNIT} WHERE u.session_id = ?1 ORDER BY u.id DESC LIMIT ?2");
         let mut statement = self.conn.prepare_cached(&sql)?;
@@ -90,7 +92,7 @@ impl Store {
                 found.push(row?);
             }
         }
-        self.whole(found)
+        self.brief(found).map(|all| all.units)
     }
 
     /// Reads one unit.
@@ -112,8 +114,20 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.query_row([session, id], |row| row.get(0)).optional()?)
     }
 
-    /// Adds what the steps, files, commits and boundaries of units say: a statement for each, whatever their number.
+    /// Adds what the rows of units say: a statement for each kind of row, whatever the number of units.
     fn whole(&self, found: Vec<(UnitRow, Option<i64>)>) -> Result<Vec<UnitRow>> {
+        let mut all = self.brief(found)?;
+        if all.units.is_empty() {
+            return Ok(all.units);
+        }
+        self.add_phases(&mut all)?;
+        self.add_tokens(&mut all)?;
+        self.add_boundaries(&mut all)?;
+        Ok(all.units)
+    }
+
+    /// The same, of steps, files and commits alone.
+    fn brief(&self, found: Vec<(UnitRow, Option<i64>)>) -> Result<Units> {
         let mut units: Vec<UnitRow> = Vec::with_capacity(found.len());
         for (mut unit, distilled) in found {
             if let Some(last) = distilled {
@@ -121,18 +135,15 @@ impl Store {
             }
             units.push(unit);
         }
-        if units.is_empty() {
-            return Ok(units);
-        }
         let list = |id: fn(&UnitRow) -> i64| serde_json::to_string(&units.iter().map(id).collect::<BTreeSet<_>>());
         let keys = [list(|unit| unit.session)?, list(|unit| unit.id)?];
-        let mut all = Units { place: units.iter().enumerate().map(|(at, unit)| (unit.id, at)).collect(), units };
-        self.add_steps(&mut all, &keys)?;
-        self.add_files(&mut all, &keys)?;
-        self.add_commits(&mut all, &keys)?;
-        self.add_tokens(&mut all, &keys)?;
-        self.add_boundaries(&mut all, &keys)?;
-        Ok(all.units)
+        let mut all = Units { place: units.iter().enumerate().map(|(at, unit)| (unit.id, at)).collect(), units, keys };
+        if !all.units.is_empty() {
+            self.add_steps(&mut all)?;
+            self.add_files(&mut all)?;
+            self.add_commits(&mut all)?;
+        }
+        Ok(all)
     }
 
     fn tool_uses_after(&self, unit: &UnitRow, last: i64) -> Result<i64> {
@@ -141,14 +152,13 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.query_row([unit.session, unit.id, last], |row| row.get(0))?)
     }
 
-    fn add_steps(&self, all: &mut Units, keys: &[String; 2]) -> Result<()> {
+    fn add_steps(&self, all: &mut Units) -> Result<()> {
         let sql = format!(
-            "SELECT s.work_unit_id, s.started_at, s.ended_at, s.first_seq, s.last_seq, s.tool_uses, s.failures, p.number, s.sketch
+            "SELECT s.work_unit_id, s.started_at, s.ended_at, s.first_seq, s.last_seq, s.tool_uses, s.failures, p.number
              FROM steps s LEFT JOIN prompts p ON p.id = s.prompt_id WHERE {OF_UNITS} ORDER BY s.prompt_id, s.id"
         );
-        let mut phases: HashMap<i64, Vec<Run>> = HashMap::new();
         let mut statement = self.conn.prepare_cached(&sql)?;
-        let mut rows = statement.query([&keys[0], &keys[1]])?;
+        let mut rows = statement.query([&all.keys[0], &all.keys[1]])?;
         while let Some(row) = rows.next()? {
             let unit = all.unit(row.get(0)?);
             let (started, ended): (Millis, Millis) = (row.get(1)?, row.get(2)?);
@@ -162,8 +172,18 @@ impl Store {
             unit.failures += row.get::<_, i64>(6)?;
             let prompt: Option<i64> = row.get(7)?;
             unit.prompts.extend(prompt.filter(|prompt| unit.prompts.last() != Some(prompt)));
-            let step = Step::from_bytes(row.get_ref(8)?.as_blob()?).unwrap_or_default();
-            phases.entry(unit.id).or_default().extend(step.phases);
+        }
+        Ok(())
+    }
+
+    fn add_phases(&self, all: &mut Units) -> Result<()> {
+        let sql = format!("SELECT s.work_unit_id, s.sketch FROM steps s WHERE {OF_UNITS} ORDER BY s.prompt_id, s.id");
+        let mut phases: HashMap<i64, Vec<Run>> = HashMap::new();
+        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut rows = statement.query([&all.keys[0], &all.keys[1]])?;
+        while let Some(row) = rows.next()? {
+            let step = Step::from_bytes(row.get_ref(1)?.as_blob()?).unwrap_or_default();
+            phases.entry(row.get(0)?).or_default().extend(step.phases);
         }
         for unit in &mut all.units {
             let phase = |run: Run| PhaseRow { phase: run.phase.name(), tool_uses: run.tool_uses, ms: run.ms };
@@ -172,13 +192,13 @@ impl Store {
         Ok(())
     }
 
-    fn add_files(&self, all: &mut Units, keys: &[String; 2]) -> Result<()> {
+    fn add_files(&self, all: &mut Units) -> Result<()> {
         let sql = format!(
             "SELECT s.work_unit_id, f.path, sum(f.reads), sum(f.edits) FROM steps s JOIN step_files f ON f.step_id = s.id
              WHERE {OF_UNITS} GROUP BY s.work_unit_id, f.path ORDER BY 4 DESC, 3 DESC, 2"
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
-        let mut rows = statement.query([&keys[0], &keys[1]])?;
+        let mut rows = statement.query([&all.keys[0], &all.keys[1]])?;
         while let Some(row) = rows.next()? {
             let file = UnitFile { path: row.get(1)?, reads: row.get(2)?, edits: row.get(3)? };
             all.unit(row.get(0)?).files.push(file);
@@ -186,13 +206,13 @@ impl Store {
         Ok(())
     }
 
-    fn add_commits(&self, all: &mut Units, keys: &[String; 2]) -> Result<()> {
+    fn add_commits(&self, all: &mut Units) -> Result<()> {
         let sql = "SELECT (SELECT work_unit_id FROM steps WHERE id = t.step_id), t.metadata -> 'commit' ->> 'sha',
                      t.metadata -> 'commit' ->> 'subject' FROM tool_uses t
                    WHERE t.session_id IN (SELECT value FROM json_each(?1)) AND t.command_kind = 'commit'
                      AND t.metadata -> 'commit' IS NOT NULL ORDER BY t.session_id, t.seq";
         let mut statement = self.conn.prepare_cached(sql)?;
-        let mut rows = statement.query([&keys[0]])?;
+        let mut rows = statement.query([&all.keys[0]])?;
         while let Some(row) = rows.next()? {
             if let Some(at) = row.get::<_, Option<i64>>(0)?.and_then(|unit| all.place.get(&unit)) {
                 let subject = row.get::<_, Option<String>>(2)?.unwrap_or_default();
@@ -203,7 +223,7 @@ impl Store {
     }
 
     /// What their turns cost. A turn in which two units meet is counted to the one that it began in.
-    fn add_tokens(&self, all: &mut Units, keys: &[String; 2]) -> Result<()> {
+    fn add_tokens(&self, all: &mut Units) -> Result<()> {
         let sql = format!(
             "SELECT s.work_unit_id, sum(a.input_tokens), sum(a.output_tokens), sum(a.cache_read_tokens), sum(a.cache_write_tokens)
              FROM steps s JOIN prompts p ON p.id = s.prompt_id
@@ -212,7 +232,7 @@ impl Store {
              GROUP BY s.work_unit_id"
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
-        let mut rows = statement.query([&keys[0], &keys[1]])?;
+        let mut rows = statement.query([&all.keys[0], &all.keys[1]])?;
         while let Some(row) = rows.next()? {
             let count = |i: usize| Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(i)?.unwrap_or(0));
             let tokens = Tokens { input: count(1)?, output: count(2)?, cache_read: count(3)?, cache_write: count(4)? };
@@ -221,7 +241,7 @@ impl Store {
         Ok(())
     }
 
-    fn add_boundaries(&self, all: &mut Units, keys: &[String; 2]) -> Result<()> {
+    fn add_boundaries(&self, all: &mut Units) -> Result<()> {
         let sql = format!(
             "SELECT s.work_unit_id, b.standing, p.number, s.first_seq, b.reason, b.score, b.signals, b.history,
                s.id = (SELECT min(id) FROM steps f WHERE f.session_id = s.session_id AND f.prompt_id IS s.prompt_id)
@@ -230,7 +250,7 @@ impl Store {
         );
         let json = |text: Option<String>| text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
         let mut statement = self.conn.prepare_cached(&sql)?;
-        let mut rows = statement.query([&keys[0], &keys[1]])?;
+        let mut rows = statement.query([&all.keys[0], &all.keys[1]])?;
         while let Some(row) = rows.next()? {
             let at_prompt: bool = row.get(8)?;
             let boundary = BoundaryRow {

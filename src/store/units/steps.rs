@@ -11,6 +11,8 @@ const PARTS: i64 = 64;
 const STEP: &str = "SELECT id, work_unit_id, prompt_id, settled, started_at, sketch,
     (SELECT standing FROM boundaries WHERE step_id = steps.id),
     (SELECT closed_by IS 'clear' FROM work_units WHERE id = steps.work_unit_id) FROM steps";
+/// Without what is only asked where places are judged: a tool use asks for its step each time.
+const STEP_ALONE: &str = "SELECT id, work_unit_id, prompt_id, settled, started_at, sketch, NULL, NULL FROM steps";
 
 fn step(row: &Row) -> rusqlite::Result<StepRow> {
     let features: Vec<u8> = row.get(5)?;
@@ -39,14 +41,14 @@ impl Tx<'_> {
 
     /// The last step of a prompt, `all`: its last 64, the newest first. Where the prompt has none, the session's last one.
     pub fn steps_of_prompt(&self, session: i64, prompt: Option<i64>, all: bool) -> Result<Vec<StepRow>> {
-        let sql = format!("{STEP} WHERE session_id = ?1 AND prompt_id IS ?2 ORDER BY id DESC LIMIT ?3");
+        let sql = format!("{STEP_ALONE} WHERE session_id = ?1 AND prompt_id IS ?2 ORDER BY id DESC LIMIT ?3");
         let mut statement = self.tx.prepare_cached(&sql)?;
         let limit = if all { PARTS } else { 1 };
         let rows: Vec<StepRow> = statement.query_map(params![session, prompt, limit], step)?.collect::<Result<_, _>>()?;
         if !rows.is_empty() {
             return Ok(rows);
         }
-        let sql = format!("{STEP} WHERE session_id = ?1 ORDER BY prompt_id DESC, id DESC LIMIT 1");
+        let sql = format!("{STEP_ALONE} WHERE session_id = ?1 ORDER BY prompt_id DESC, id DESC LIMIT 1");
         Ok(self.tx.prepare_cached(&sql)?.query_row([session], step).optional()?.into_iter().collect())
     }
 
