@@ -3,6 +3,7 @@
 //! Formats: gitrepository-layout(5), git-config(5). Every file is read through `files`, since a repository may hold
 //! anything.
 
+use super::git_config::GitConfig;
 use crate::files;
 use crate::model::GitState;
 use std::path::{Path, PathBuf};
@@ -44,7 +45,8 @@ impl Repository {
             return Some(Repository { worktree, folder, common });
         }
         let repository = Repository { worktree, common: folder.clone(), folder };
-        let named = repository.setting("core", "worktree").is_some_and(|back| same(repository.folder.join(back), root));
+        let config = repository.config(None);
+        let named = config.get("core", "worktree").is_some_and(|back| same(repository.folder.join(back), root));
         named.then_some(repository)
     }
 
@@ -62,6 +64,8 @@ impl Repository {
     pub fn state(&self) -> GitState {
         let Some(head) = files::small_text(&self.folder.join("HEAD")) else { return GitState::default() };
         match head.trim().strip_prefix("ref: ") {
+            // Refs in tables have a HEAD that no older git takes (gitformat-reftable): what it says is nothing.
+            Some(".invalid" | "refs/heads/.invalid") => GitState::default(),
             Some(name) => GitState {
                 branch: Some(name.strip_prefix("refs/heads/").unwrap_or(name).to_string()),
                 head: self.commit_of(name),
@@ -70,39 +74,20 @@ impl Repository {
         }
     }
 
-    /// Reads the remote's URL: `origin`, else the first that is named.
-    pub fn remote(&self) -> Option<String> {
-        let (mut first, mut origin) = (None, None);
-        self.settings(|section, key, value| {
-            if section.to_ascii_lowercase().starts_with("remote ") && key.eq_ignore_ascii_case("url") {
-                let slot = if section.ends_with("\"origin\"") { &mut origin } else { &mut first };
-                slot.get_or_insert_with(|| value.to_string());
-            }
-        });
-        origin.or(first).filter(|url| !url.is_empty())
-    }
-
-    fn setting(&self, section: &str, key: &str) -> Option<String> {
-        let mut found = None;
-        self.settings(|s, k, value| {
-            if s.eq_ignore_ascii_case(section) && k.eq_ignore_ascii_case(key) {
-                found = Some(value.to_string());
-            }
-        });
-        found
-    }
-
-    /// Tells each entry of `config`: section, key, value (git-config(1)).
-    fn settings(&self, mut tell: impl FnMut(&str, &str, &str)) {
-        let config = files::small_text(&self.common.join("config")).unwrap_or_default();
-        let mut section = "";
-        for line in config.lines().map(str::trim) {
-            if let Some((name, _)) = line.strip_prefix('[').and_then(|rest| rest.rsplit_once(']')) {
-                section = name;
-            } else if let Some((key, value)) = line.split_once('=') {
-                tell(section, key.trim(), value.trim().trim_matches('"'));
-            }
+    /// The remote's URL as git would fetch from it: of `origin`, else of the first that is named; `None` where that can't be
+    /// told.
+    pub fn remote(&self, home: Option<&Path>) -> Option<String> {
+        let mut user = GitConfig::default();
+        for (home, file) in
+            home.into_iter().flat_map(|home| [(home, home.join(".config/git/config")), (home, home.join(".gitconfig"))])
+        {
+            user.extend(GitConfig::read(&file, Some(home)));
         }
+        self.config(home).remote_url(&user)
+    }
+
+    fn config(&self, home: Option<&Path>) -> GitConfig {
+        GitConfig::read(&self.common.join("config"), home)
     }
 
     /// The folder people call the repository: that of the main worktree.
@@ -239,6 +224,8 @@ mod tests {
         std::fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
         let state = Repository::open(&root).unwrap().state();
         assert_eq!(state, GitState { branch: Some("main".into()), head: Some(id.into()) });
+        std::fs::write(root.join(".git/HEAD"), "ref: refs/heads/.invalid\n").unwrap();
+        assert_eq!(Repository::open(&root).unwrap().state(), GitState::default(), "refs in tables are not read");
         std::fs::write(root.join(".git/HEAD"), "ref: ../../etc/passwd\n").unwrap();
         assert_eq!(Repository::open(&root).unwrap().state().head, None);
         std::fs::remove_dir_all(root).unwrap();

@@ -4,12 +4,13 @@
 //! common `.git` folder, else the folder itself: worktrees and clones of one repository are one project. The home folder
 //! and `/` never are one.
 //!
-//! Read in this order: here the identity; `worktree`; `git` (what `.git` says); `client` (the agent's process); `about`
+//! Read in this order: here the identity; `worktree`; `git` and `git_config` (what `.git` says); `client` (the agent's process); `about`
 //! (what a repository is).
 
 pub mod about;
 pub mod client;
 pub mod git;
+mod git_config;
 mod worktree;
 
 pub use worktree::{relative, worktree_root};
@@ -33,7 +34,7 @@ pub fn identify(cwd: &Path, home: Option<&Path>, by_hand: Option<String>) -> Opt
     let above = cwd.ancestors().take_while(|f| f.starts_with(root) && !never(f));
     let places: Vec<String> = above.map(|f| format!("under:{}", f.display())).collect();
     let (mut keys, mut name, mut repo_url) = match &repository {
-        Some(repository) => of_repository(repository),
+        Some(repository) => of_repository(repository, home),
         None if never(cwd) => return None,
         None => (vec![format!("dir:{}", cwd.display())], last_part(&cwd.display().to_string()), None),
     };
@@ -45,8 +46,8 @@ pub fn identify(cwd: &Path, home: Option<&Path>, by_hand: Option<String>) -> Opt
 }
 
 /// Keys, name, and the remote's URL without credentials.
-fn of_repository(repository: &git::Repository) -> (Vec<String>, String, Option<String>) {
-    let remote = repository.remote();
+fn of_repository(repository: &git::Repository, home: Option<&Path>) -> (Vec<String>, String, Option<String>) {
+    let remote = repository.remote(home);
     let by_url = remote.as_deref().map(|url| match git::local(url, &repository.worktree) {
         Some(folder) => folder.display().to_string(),
         None => git::normalised(url),

@@ -1,0 +1,245 @@
+//! git's configuration files (git-config(1)), as far as a remote's URL hangs on them: quoted values, comments, lines that go
+//! on, `include`, and `insteadOf` of the repository and of the user. Where it can't be told what git would do, there is no URL:
+//! a wrong one would make two projects one.
+
+use crate::files;
+use std::path::{Path, PathBuf};
+
+/// Files that include each other, one inside the other; git allows ten.
+const DEPTH: usize = 10;
+
+/// One setting. Names of sections and keys are in small letters, subsections as they are written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Entry {
+    section: String,
+    subsection: Option<String>,
+    key: String,
+    value: String,
+}
+
+/// What a file and those that it includes say, in order.
+#[derive(Clone, Debug, Default)]
+pub struct GitConfig {
+    entries: Vec<Entry>,
+    /// A file is included on a condition, and says something about URLs.
+    is_conditional: bool,
+}
+
+impl GitConfig {
+    /// Reads a file; nothing where there is none.
+    pub fn read(file: &Path, home: Option<&Path>) -> GitConfig {
+        let mut config = GitConfig::default();
+        config.add(file, home, DEPTH);
+        config
+    }
+
+    fn add(&mut self, file: &Path, home: Option<&Path>, depth: usize) {
+        for entry in parsed(&files::small_text(file).unwrap_or_default()) {
+            let included = (entry.section.starts_with("include") && entry.key == "path" && depth > 0)
+                .then(|| included(&entry.value, file, home))
+                .flatten();
+            match (included, entry.section.as_str()) {
+                (Some(path), "include") => self.add(&path, home, depth - 1),
+                (Some(path), _) => {
+                    let mut other = GitConfig::default();
+                    other.add(&path, home, depth - 1);
+                    let is_about_urls = |entry: &Entry| matches!(entry.section.as_str(), "remote" | "url");
+                    self.is_conditional |= other.is_conditional || other.entries.iter().any(is_about_urls);
+                }
+                (None, _) => self.entries.push(entry),
+            }
+        }
+    }
+
+    /// Adds what another file says behind it.
+    pub fn extend(&mut self, other: GitConfig) {
+        self.entries.extend(other.entries);
+        self.is_conditional |= other.is_conditional;
+    }
+
+    /// The last value of a setting without a subsection.
+    pub fn get(&self, section: &str, key: &str) -> Option<&str> {
+        let is_it = |entry: &&Entry| entry.section == section && entry.subsection.is_none() && entry.key == key;
+        self.entries.iter().rfind(is_it).map(|entry| entry.value.as_str())
+    }
+
+    /// The URL of `origin`, else of the first remote, as git would fetch from it; `user` is the user's own configuration.
+    pub fn remote_url(&self, user: &GitConfig) -> Option<String> {
+        if self.is_conditional || user.is_conditional {
+            return None;
+        }
+        let urls = || self.entries.iter().filter(|entry| entry.section == "remote" && entry.key == "url");
+        let origin = urls().find(|entry| entry.subsection.as_deref() == Some("origin"));
+        let url = origin.or_else(|| urls().next()).map(|entry| entry.value.as_str()).filter(|url| !url.is_empty())?;
+        // Of several beginnings the longest counts.
+        let rules = user.entries.iter().chain(&self.entries).filter(|e| e.section == "url" && e.key == "insteadof");
+        let rule = rules.filter(|rule| url.starts_with(&rule.value)).max_by_key(|rule| rule.value.len());
+        Some(match rule {
+            Some(rule) => format!("{}{}", rule.subsection.as_deref().unwrap_or_default(), &url[rule.value.len()..]),
+            None => url.to_string(),
+        })
+    }
+}
+
+/// `~/x`, a path beside the file that includes it, or an absolute one.
+fn included(path: &str, from: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    match path.strip_prefix("~/") {
+        Some(rest) => Some(home?.join(rest)),
+        None => Some(from.parent()?.join(path)),
+    }
+}
+
+/// Reads the entries of a file; what is no entry is passed over.
+fn parsed(text: &str) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    let (mut section, mut subsection) = (String::new(), None);
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (line, behind) = rest.split_once('\n').unwrap_or((rest, ""));
+        let trimmed = line.trim_start();
+        if let Some(head) = trimmed.strip_prefix('[') {
+            let end = head.find(']').unwrap_or(head.len());
+            // A subsection may hold a bracket, in quotes.
+            let (name, quoted) = head.split_once('"').filter(|(name, _)| name.len() < end).unwrap_or((&head[..end], ""));
+            (section, subsection) = (name.trim().to_lowercase(), (!quoted.is_empty()).then(|| unquoted(quoted)));
+            rest = behind;
+        } else if trimmed.is_empty() || trimmed.starts_with(['#', ';']) {
+            rest = behind;
+        } else {
+            match trimmed.split_once('=') {
+                Some((key, _)) => {
+                    let at = rest.len() - rest.trim_start().len() + key.len() + 1;
+                    let (value, took) = value(&rest[at..]);
+                    entries.push(Entry {
+                        section: section.clone(),
+                        subsection: subsection.clone(),
+                        key: key.trim().to_lowercase(),
+                        value,
+                    });
+                    rest = &rest[at + took..];
+                }
+                // A key alone is true, and says nothing about a URL.
+                None => rest = behind,
+            }
+        }
+    }
+    entries
+}
+
+/// A subsection's name up to its closing quote.
+fn unquoted(text: &str) -> String {
+    let mut out = String::new();
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' | '\n' => break,
+            '\\' => out.extend(chars.next()),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// A value and the bytes that it takes, its line end included.
+fn value(text: &str) -> (String, usize) {
+    let (mut out, mut kept, mut is_quoted) = (String::new(), 0, false);
+    let mut chars = text.char_indices();
+    let mut end = text.len();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\n' => {
+                end = at + 1;
+                break;
+            }
+            '"' => is_quoted = !is_quoted,
+            '#' | ';' if !is_quoted => {
+                end = text[at..].find('\n').map_or(text.len(), |length| at + length + 1);
+                break;
+            }
+            '\\' => match chars.next() {
+                Some((_, 'n')) => out.push('\n'),
+                Some((_, 't')) => out.push('\t'),
+                // The value goes on with the next line.
+                Some((_, '\n')) | None => {}
+                Some((_, c)) => out.push(c),
+            },
+            c => out.push(c),
+        }
+        // White space at the end counts only inside quotes.
+        if is_quoted || !c.is_whitespace() {
+            kept = out.len();
+        }
+    }
+    out.truncate(kept);
+    (out.trim_start().to_string(), end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::fs;
+
+    fn values(text: &str) -> Vec<(String, String)> {
+        parsed(text).into_iter().map(|entry| (entry.key, entry.value)).collect()
+    }
+
+    #[test]
+    fn values_are_read_as_git_reads_them() {
+        let text = "[core]\n\tbare = false ; no\n\tignorecase\n[remote \"or]igin\"]\n  URL = \"https://h/a b\" # here\n\tfetch = +refs/heads/*:\\\nrefs/remotes/*\n";
+        let expected = [("bare", "false"), ("url", "https://h/a b"), ("fetch", "+refs/heads/*:refs/remotes/*")];
+        assert_eq!(values(text), expected.map(|(key, value)| (key.to_string(), value.to_string())));
+        assert_eq!(parsed(text)[1].subsection.as_deref(), Some("or]igin"));
+    }
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Folder {
+            let path = std::env::temp_dir().join(format!("nmem-gitconfig-{}-{name}", std::process::id()));
+            let _ = fs::remove_dir_all(&path);
+            fs::create_dir_all(&path).unwrap();
+            Folder(path)
+        }
+
+        fn url(&self, files: &[(&str, &str)]) -> Option<String> {
+            files.iter().for_each(|(name, text)| fs::write(self.0.join(name), text).unwrap());
+            let user = GitConfig::read(&self.0.join("user"), Some(&self.0));
+            GitConfig::read(&self.0.join("config"), Some(&self.0)).remote_url(&user)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    const ORIGIN: &str = "[remote \"origin\"]\n\turl = gh:team/app\n";
+
+    #[test]
+    fn a_short_url_becomes_what_git_fetches_from() {
+        let user = "[url \"https://github.com/\"]\n\tinsteadOf = gh:\n[url \"git@work.example:\"]\n\tinsteadOf = gh:team/\n";
+        let folder = Folder::new("instead");
+        assert_eq!(folder.url(&[("config", ORIGIN)]).as_deref(), Some("gh:team/app"));
+        assert_eq!(folder.url(&[("user", user)]).as_deref(), Some("git@work.example:app"), "the longest beginning counts");
+    }
+
+    #[test]
+    fn an_included_file_counts_and_one_that_may_count_leaves_no_url() {
+        let folder = Folder::new("include");
+        let include = "[include]\n\tpath = more\n";
+        assert_eq!(folder.url(&[("config", include), ("more", ORIGIN)]).as_deref(), Some("gh:team/app"));
+        assert_eq!(folder.url(&[("more", include)]), None, "a file that includes itself ends");
+        let maybe = format!("{ORIGIN}[includeIf \"onbranch:x\"]\n\tpath = ~/more\n");
+        assert_eq!(folder.url(&[("config", &maybe), ("more", "[remote \"origin\"]\n\turl = other\n")]), None);
+        assert_eq!(folder.url(&[("more", "[user]\n\tname = me\n")]).as_deref(), Some("gh:team/app"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_breaks_the_reader(text in "[\\[\\]\"\\\\#;=a \n\té]{0,60}") {
+            parsed(&text);
+        }
+    }
+}
