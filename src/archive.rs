@@ -1,7 +1,7 @@
 //! Use case: all that is stored as JSON Lines, and back (ADR/0038).
 
 use crate::error::Failure;
-use crate::model::{ARCHIVE, Millis, Row, Table};
+use crate::model::{ARCHIVE, Millis, ProjectRow, Row, Table};
 use crate::redact::Redactor;
 use crate::store::Store;
 use crate::store::archive::{Restored, Restoring};
@@ -17,14 +17,14 @@ const OFTEN: usize = 1000;
 /// Writes every row, of a project or of all; returns how many.
 pub fn export(
     store: &Store,
-    (project, name): (Option<i64>, Option<&str>),
+    of: Option<&ProjectRow>,
     now: Millis,
     out: &mut dyn Write,
     progress: &mut dyn FnMut(usize),
 ) -> Result<usize> {
-    writeln!(out, "{}", json!({"nmem_export": ARCHIVE, "at": now, "project": name}))?;
+    writeln!(out, "{}", json!({"nmem_export": ARCHIVE, "at": now, "project": of.map(|project| &project.name)}))?;
     let mut count = 0;
-    store.each_row(project, &mut |row| {
+    store.each_row(of.map(|project| project.id), &mut |row| {
         let mut values = row.values;
         if row.table != Table::Memories {
             values.insert("table".into(), row.table.name().into());

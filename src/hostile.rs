@@ -3,7 +3,7 @@
 //! believed; nor do rules quote such a sentence. A list finds only what it knows; it is the third of the defences, after
 //! marked data and a bounded answer (ADR/0025).
 
-use crate::words::{is_cjk, is_unseen};
+use crate::words::{is_cjk, is_unseen, words};
 
 /// What stands for a line that was withheld.
 const MARK: &str = "[a line that addresses the reader was withheld]";
@@ -172,10 +172,10 @@ fn places<'a>(text: &'a str, verb: &'a str) -> impl Iterator<Item = usize> {
 
 /// Whether an answer's text repeats a line that was withheld: most of its words stand there.
 pub fn repeats(text: &str, withheld: &[String]) -> bool {
-    let said = words(text);
+    let said = distinct_words(text);
     said.len() >= 3
         && withheld.iter().any(|line| {
-            let line = words(line);
+            let line = distinct_words(line);
             said.iter().filter(|word| line.contains(word)).count() * 10 >= said.len() * 7
         })
 }
@@ -192,9 +192,9 @@ pub fn orders(text: &str) -> bool {
     })
 }
 
-fn words(text: &str) -> Vec<String> {
+fn distinct_words(text: &str) -> Vec<String> {
     let plain = plain(text);
-    let spaced = plain.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 2).map(String::from);
+    let spaced = words(&plain).filter(|word| word.len() > 2).map(String::from);
     let mut all: Vec<String> = spaced.chain(plain.chars().filter(|c| is_cjk(*c)).map(String::from)).collect();
     all.sort();
     all.dedup();

@@ -3,7 +3,7 @@
 //! FTS5's `unicode61` already cuts at `_`, `/`, `-` and `.`; it can't see the words inside `parseHookInput`, and finds no
 //! substring in CJK text, which has no spaces. So identifiers are written out again in parts, and CJK runs as bigrams.
 
-use crate::words::{humps, is_cjk};
+use crate::words::{humps, is_cjk, words};
 
 /// Changes whenever [`index_text`] would write something else for the same input: the index is then rebuilt.
 pub const INDEX_TEXT_VERSION: i64 = 1;
@@ -17,7 +17,7 @@ pub fn index_text(text: &str) -> String {
     let text = &text[..(0..=LIMIT.min(text.len())).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0)];
     let mut out = String::with_capacity(text.len() + text.len() / 4);
     let mut whole = String::new();
-    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()) {
+    for word in words(text) {
         if word.chars().any(is_cjk) {
             cjk(word, &mut out);
             continue;
@@ -38,7 +38,7 @@ pub fn index_text(text: &str) -> String {
 /// `parseHookInput` gives its parts, which the index holds for every way of writing it.
 pub fn query_terms(word: &str) -> Vec<String> {
     let mut terms = Vec::new();
-    for word in word.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()) {
+    for word in words(word) {
         if word.chars().any(is_cjk) {
             let mut bigrams = String::new();
             cjk(word, &mut bigrams);

@@ -71,6 +71,18 @@ pub fn alike(a: &str, b: &str) -> bool {
     !short.is_empty() && long.starts_with(short.as_str()) && short.len() * 4 >= long.len()
 }
 
+/// The runs of letters and digits of a text.
+pub fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
+}
+
+/// The first and the last bytes of a text that is longer, whole characters each.
+pub fn ends(text: &str, head: usize, tail: usize) -> (&str, &str) {
+    let head = text.floor_char_boundary(head);
+    let tail = text.ceil_char_boundary(text.len().saturating_sub(tail)).max(head);
+    (&text[..head], &text[tail..])
+}
+
 /// Words that say nothing about what a text is about.
 const FILLERS: [&str; 105] = [
     "a", "an", "the", "and", "or", "of", "to", "in", "on", "at", "for", "with", "by", "from", "is", "are", "was", "were", "be",

@@ -60,8 +60,8 @@ pub fn export(args: &ExportArguments) -> Result<()> {
     let store = store.ok_or_else(nothing)?;
     let place = argument.find(&folder, &config, Some(&store));
     let of = match (&args.project, &place.row) {
-        (None, _) => (None, None),
-        (Some(_), Some(row)) => (Some(row.id), Some(row.name.as_str())),
+        (None, _) => None,
+        (Some(_), Some(row)) => Some(row),
         (Some(_), None) => return Err(Failure::new("nothing is recorded of that folder's project", "`nmem project list`").into()),
     };
     let progress = output::Progress::begin();

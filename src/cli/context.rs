@@ -6,7 +6,7 @@ use super::stdin::{self, Stdin};
 use crate::config::{CONTEXT_BYTES_MAX, Config, Inject, environment};
 use crate::distil::embedding;
 use crate::ingest::{self, hook};
-use crate::model::{MemoryRow, Millis, Recalled};
+use crate::model::{MemoryKind, MemoryRow, Millis, Recalled};
 use crate::platforms::intake::{self, Intake};
 use crate::project;
 use crate::recall::{self, Asked, Here};
@@ -87,7 +87,7 @@ pub fn run(args: &Arguments) -> Result<()> {
     let place = args.project.find(&folder, &config, store.as_ref());
     let budget = args.budget.map_or(config.context_bytes.value, |b| b as usize);
     if args.query.is_some() || !args.file.is_empty() || args.why {
-        return ranked(args, &config, (&folder, &place, store.as_ref()), budget);
+        return ranked(args, &config, &folder, &place, store.as_ref(), budget);
     }
     let branch = project::git::state_at(&folder, config.home.as_deref()).and_then(|state| state.branch);
     let root = project::worktree_root(&folder, config.home.as_deref());
@@ -120,7 +120,9 @@ pub fn run(args: &Arguments) -> Result<()> {
 fn ranked(
     args: &Arguments,
     config: &Config,
-    (folder, place, store): (&Path, &FolderProject, Option<&Store>),
+    folder: &Path,
+    place: &FolderProject,
+    store: Option<&Store>,
     budget: usize,
 ) -> Result<()> {
     let branch = project::git::state_at(folder, config.home.as_deref()).and_then(|state| state.branch);
@@ -148,7 +150,7 @@ fn ranked(
         _ => Vec::new(),
     };
     let suggestions = match (store, &place.row) {
-        (Some(store), Some(row)) => recall::patterns::suggested_beside(store, row.id, &found, (args.query.as_deref(), &files))?,
+        (Some(store), Some(row)) => recall::patterns::suggested_beside(store, row.id, &found, args.query.as_deref(), &files)?,
         _ => Vec::new(),
     };
     let mut told = past(&found, budget);
@@ -189,15 +191,15 @@ fn ranked_json(project: Option<&str>, told: &Told) -> Value {
         };
         match shown.memories.is_empty() {
             true => vec![item(format!("u{}", unit.id), "unit", None, unit.intent.as_deref().unwrap_or_default())],
-            false => shown.memories.iter().map(|m| item(memories::id(m), &m.kind, m.kind_type.as_deref(), &m.title)).collect(),
+            false => shown.memories.iter().map(|m| item(memories::id(m), m.kind.name(), m.kind_type.as_deref(), &m.title)).collect(),
         }
     }).collect();
-    let of = |kind: &str| -> Vec<Value> {
+    let of = |kind: MemoryKind| -> Vec<Value> {
         told.shown.iter().flat_map(|shown| &shown.memories).filter(|m| m.kind == kind).map(|m| memories::json(m)).collect()
     };
     json!({
         "project": project, "text": told.text, "bytes": told.text.len(), "memories": memories,
-        "observations": of("observation"), "summaries": of("summary"), "tokenStats": token_stats(told.tokens),
+        "observations": of(MemoryKind::Observation), "summaries": of(MemoryKind::Summary), "tokenStats": token_stats(told.tokens),
     })
 }
 
@@ -224,10 +226,10 @@ fn json(project: Option<&str>, recalled: &Recalled, given: &ForAgent) -> Value {
             "score": near(memory).map(|(score, _)| score), "why": why(memory),
         })
     };
-    let of = |kind: &str| -> Vec<Value> { shown.iter().filter(|m| m.kind == kind).map(|m| memories::json(m)).collect() };
+    let of = |kind: MemoryKind| -> Vec<Value> { shown.iter().filter(|m| m.kind == kind).map(|m| memories::json(m)).collect() };
     json!({
         "project": project, "text": given.text, "bytes": given.text.len(), "memories": shown.iter().map(brief).collect::<Vec<_>>(),
-        "observations": of("observation"), "summaries": of("summary"),
+        "observations": of(MemoryKind::Observation), "summaries": of(MemoryKind::Summary),
         "tokenStats": token_stats(given.tokens),
         "suggestions": recalled.suggestions.iter().map(patterns::suggestion_json).collect::<Vec<_>>(),
     })

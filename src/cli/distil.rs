@@ -110,7 +110,7 @@ pub fn run(args: &Arguments) -> Result<()> {
     drop(progress);
     store.checkpoint();
     let spent = store.spent_since(begun - 1)?;
-    told(args, &to, (by_rules, done, spent.tokens()), embedded)
+    told(args, &to, by_rules, done, spent.tokens(), embedded)
 }
 
 fn session(store: &Store, id: &str) -> Result<i64> {
@@ -227,7 +227,7 @@ fn told_by_rules(args: &Arguments, by_rules: usize, embedded: Option<Embedded>) 
     embedded.and_then(|embedded| embedded.problem).map_or(Ok(()), |problem| Err(problem.into()))
 }
 
-fn told(args: &Arguments, to: &Endpoint, (by_rules, done, tokens): (usize, Done, i64), embedded: Option<Embedded>) -> Result<()> {
+fn told(args: &Arguments, to: &Endpoint, by_rules: usize, done: Done, tokens: i64, embedded: Option<Embedded>) -> Result<()> {
     if args.json {
         let problem = done.problem.as_ref().map(|problem| &problem.what);
         output::say(

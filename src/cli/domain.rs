@@ -74,7 +74,7 @@ enum Command {
 pub fn run(args: &Arguments) -> Result<()> {
     match &args.command {
         Command::List { json, project } => list(*json, project),
-        Command::Show { name, json, toml, project } => show(name.as_deref(), (*json, *toml), project),
+        Command::Show { name, json, toml, project } => show(name.as_deref(), *json, *toml, project),
         Command::Set { domain, project } => set(domain, project),
         Command::Check { file } => check(file),
     }
@@ -126,7 +126,7 @@ fn list(json: bool, project: &ProjectArgument) -> Result<()> {
     Ok(())
 }
 
-fn show(name: Option<&str>, (json, toml): (bool, bool), project: &ProjectArgument) -> Result<()> {
+fn show(name: Option<&str>, json: bool, toml: bool, project: &ProjectArgument) -> Result<()> {
     let (text, from) = match name {
         Some(name) => {
             let text = domains::text(name).ok_or_else(|| {

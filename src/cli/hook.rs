@@ -36,10 +36,10 @@ fn keep_memory() {
 }
 
 fn caught<T>(run: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(anyhow::anyhow!("panic: {}", words(&*panic))))
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(anyhow::anyhow!("panic: {}", message(&*panic))))
 }
 
-fn words(panic: &(dyn std::any::Any + Send)) -> &str {
+fn message(panic: &(dyn std::any::Any + Send)) -> &str {
     panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("unknown")
 }
 

@@ -190,7 +190,7 @@ fn session(here: &ProjectArgument, folder: &std::path::Path, config: &Config, id
             Err(Failure::new(format!("no session has the id {}", line(id, 80)), "`nmem context` and `nmem search` print ids")
                 .into())
         }
-        [one] => Ok(what(&one.platform, &one.agent_session_id)),
+        [one] => Ok(what(one.platform.name(), &one.agent_session_id)),
         many => {
             let ids: Vec<String> = many.iter().map(|s| format!("s{}", s.id)).collect();
             Err(Failure::new(

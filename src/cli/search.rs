@@ -189,18 +189,18 @@ pub fn run(args: &Arguments) -> Result<()> {
     {
         found = store.search(&corrected, &kinds(args), &filter, limit.max(COUNTED))?;
         if !found.is_empty() && !json {
-            output::warn(&format!("nothing holds {}; this is what holds {}", query.words(), corrected.words()));
+            output::warn(&format!("nothing holds {}; this is what holds {}", query.sought(), corrected.sought()));
         }
     }
     if !text.is_empty() && kinds(args).contains(&HitKind::Memory) && config.embeddings.destination().is_some() {
         let meaning = embedding::of_text(&config, &redactor(&config)?, &text, embedding::FOR_A_PERSON);
         if let Some((model, vector)) = &meaning {
-            found = recall::with_meaning(&store, found, &filter, (model, vector), limit.max(COUNTED))?;
+            found = recall::with_meaning(&store, found, &filter, model, vector, limit.max(COUNTED))?;
         }
     }
     let total = found.len();
     found.truncate(limit);
-    print(args, &found, &words(&args.query.join(" ")), json, filter.project.is_none())?;
+    print(args, &found, &query_terms(&args.query.join(" ")), json, filter.project.is_none())?;
     if !json && total == 0 {
         output::warn("nothing found");
     } else if !json && total > limit {
@@ -230,10 +230,6 @@ fn path(file: &str, args: &Arguments, config: &config::Config) -> Result<String>
     // A name alone may be of any folder; what looks like a path is taken from here, also where the file is gone.
     let is_path = file.starts_with(['.', '/']) || folder.join(file).exists();
     Ok(if is_path { project::relative(file, folder.to_str(), config.home.as_deref()) } else { file.to_string() })
-}
-
-fn words(text: &str) -> Vec<String> {
-    query_terms(text)
 }
 
 fn print(args: &Arguments, found: &[Hit], words: &[String], json: bool, all: bool) -> Result<()> {

@@ -69,7 +69,7 @@ pub fn run(args: &Arguments) -> Result<()> {
     let wishes = wishes(&config);
     if args.json {
         let errors: Vec<Value> = errors.iter().map(|e| json!({"at": e.at, "message": e.message})).collect();
-        let last: serde_json::Map<String, Value> = stored.last.iter().map(|l| (l.platform.clone(), json!(l.at))).collect();
+        let last: serde_json::Map<String, Value> = stored.last.iter().map(|l| (l.platform.to_string(), json!(l.at))).collect();
         let settings: serde_json::Map<String, Value> = settings(&config)
             .into_iter()
             .map(|(name, value, source)| (name.to_string(), json!({"value": value, "source": source})))

@@ -26,7 +26,7 @@ pub fn llm_at_stop(config: &Config, distiller: &Distiller, store: &mut Store, ev
         let here = event.cwd.as_deref();
         let may_see = |folder: &str| Some(folder) == here || llm_may_see(folder, to.provider);
         let left = || llm.stop_limit().saturating_sub(environment::started().elapsed());
-        observer.at_stop(store, (event.platform, &event.session), &may_see, &left)
+        observer.at_stop(store, event.platform, &event.session, &may_see, &left)
     };
     let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
     match done.unwrap_or_else(|_| Err(anyhow::anyhow!("panic while a model was asked"))) {

@@ -5,11 +5,13 @@ use super::rules::Distiller;
 use crate::config::environment;
 use crate::domains;
 use crate::llm;
-use crate::model::{Draft, Endpoint, MemoryRow, Millis, Platform, Purpose, Refusal, UnitStory, estimated_tokens};
+use crate::model::{
+    Budget, CallCost, Draft, Endpoint, Maker, MemoryKind, MemoryRow, Millis, Platform, Purpose, Refusal, UnitStory,
+    estimated_tokens,
+};
 use crate::observer::{self, Known, Request};
-use crate::redact::Clean;
 use crate::store::Store;
-use crate::store::memories::{BY_HAND, Begun, Call, Due, RULES};
+use crate::store::memories::{Begun, Due, Replacing};
 use anyhow::Result;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -52,7 +54,8 @@ impl Observer<'_> {
     pub fn at_stop(
         &self,
         store: &mut Store,
-        (platform, session): (Platform, &str),
+        platform: Platform,
+        session: &str,
         may_see: &dyn Fn(&str) -> bool,
         left: &dyn Fn() -> Duration,
     ) -> Result<Vec<Outcome>> {
@@ -92,7 +95,7 @@ impl Observer<'_> {
         let (standing, refused) = standing(store, &story, redo)?;
         let recorded = store.recorded_titles(story.session, redo.then_some(story.unit))?;
         let left_out: HashSet<_> = store.dismissed_sources(story.session)?.into_iter().collect();
-        let so_far = standing.iter().find(|old| after > 0 && old.kind == "summary" && old.made_by != RULES);
+        let so_far = standing.iter().find(|old| after > 0 && old.kind == MemoryKind::Summary && old.made_by != Maker::Rules);
         let folder = story.folder.as_deref().map(|folder| self.shown(folder));
         let asked = observer::question(&Request {
             story: &story,
@@ -114,11 +117,12 @@ impl Observer<'_> {
         let hold = (limit + GRACE).as_millis() as Millis;
         let output = i64::from(question.answer_tokens);
         // A person's queue may take minutes: the clock goes on between calls.
-        let call = match store.begin_call(due, self.to, (input, output, self.daily_tokens), environment::now(), hold)? {
-            Begun::Call(call) => call,
-            Begun::Taken => return Ok(Outcome::Left),
-            Begun::Spent => return Ok(Outcome::Spent),
-        };
+        let call =
+            match store.begin_call(due, self.to, Budget { input, output, daily: self.daily_tokens }, environment::now(), hold)? {
+                Begun::Call(call) => call,
+                Begun::Taken => return Ok(Outcome::Left),
+                Begun::Spent => return Ok(Outcome::Spent),
+            };
         let begun = Instant::now();
         let answer = llm::ask(&question, self.to, limit);
         let took = begun.elapsed().as_millis() as Millis;
@@ -128,7 +132,11 @@ impl Observer<'_> {
                 // What was sent and not answered may have been paid for.
                 let paid = if is_unsent(&refusal) { 0 } else { input };
                 store.write(|tx| {
-                    tx.end_call(call.row, (paid, 0, true), took, &refusal.outcome)?;
+                    tx.end_call(
+                        call.row,
+                        CallCost { input_tokens: paid, output_tokens: 0, estimated: true, took },
+                        &refusal.outcome,
+                    )?;
                     tx.give_back(call.lease, false)
                 })?;
                 return Ok(Outcome::Failed(refusal));
@@ -136,7 +144,7 @@ impl Observer<'_> {
         };
         let estimated = answer.input_tokens.is_none() || answer.output_tokens.is_none();
         let output = answer.output_tokens.unwrap_or_else(|| estimated_tokens(answer.text.len()));
-        let tokens = (answer.input_tokens.unwrap_or(input), output, estimated);
+        let cost = CallCost { input_tokens: answer.input_tokens.unwrap_or(input), output_tokens: output, estimated, took };
         let known =
             Known { story: &story, domain: &domain, standing: &standing, refused: &refused, recorded: &recorded, call: call.row };
         // What somebody else wrote is read: should that fail, it is an answer that can't be read.
@@ -147,7 +155,7 @@ impl Observer<'_> {
         let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)).unwrap_or_default();
         let Some(told) = told else {
             store.write(|tx| {
-                tx.end_call(call.row, tokens, took, "unusable")?;
+                tx.end_call(call.row, cost, "unusable")?;
                 tx.give_back(call.lease, true)
             })?;
             let what = "the answer holds nothing of what was asked for".to_string();
@@ -157,23 +165,13 @@ impl Observer<'_> {
             told.into_iter().map(|told| (told.draft, told.supersedes)).unzip();
         // Without hashes nothing is said to be stale; an answer that was paid for is not lost for them.
         let _ = self.distiller.hash_files(store, &story, &mut drafts);
-        self.keep(store, &story, (self.distiller.redactor.clean(drafts), supersedes), (call, due.purpose), (tokens, took))
-    }
-
-    /// Stores memories and what the call cost, both or neither.
-    fn keep(
-        &self,
-        store: &mut Store,
-        story: &UnitStory,
-        told: (Clean<Vec<Draft>>, Vec<Vec<i64>>),
-        (call, purpose): (Call, Purpose),
-        (tokens, took): ((i64, i64, bool), Millis),
-    ) -> Result<Outcome> {
+        // Memories and what the call cost are stored, both or neither.
+        let told = Replacing { drafts: self.distiller.redactor.clean(drafts), supersedes };
         let kept = store.write(|tx| {
-            tx.end_call(call.row, tokens, took, "ok")?;
-            tx.tell_by_model(call.lease, story, &told, (purpose, &self.to.model), environment::now())
+            tx.end_call(call.row, cost, "ok")?;
+            tx.tell_by_model(&call, &story, &told, environment::now())
         })?;
-        Ok(if kept { Outcome::Told(told.0.len()) } else { Outcome::Left })
+        Ok(if kept { Outcome::Told(told.drafts.len()) } else { Outcome::Left })
     }
 
     /// A folder as a model is shown it: whose home it is, is nobody's affair.
@@ -192,7 +190,7 @@ fn is_unsent(refusal: &Refusal) -> bool {
 /// that nobody touched.
 fn standing(store: &Store, story: &UnitStory, redo: bool) -> Result<(Vec<MemoryRow>, Vec<MemoryRow>)> {
     let all = store.memories_of_unit(story.session, story.unit)?;
-    let is_model = |memory: &MemoryRow| memory.made_by != RULES && memory.made_by != BY_HAND;
+    let is_model = |memory: &MemoryRow| !matches!(memory.made_by, Maker::Rules | Maker::Hand);
     let models: Vec<i64> = all.iter().filter(|memory| is_model(memory)).map(|memory| memory.id).collect();
     let going: Vec<i64> = all
         .iter()

@@ -62,7 +62,7 @@ impl Distiller<'_> {
         let root =
             story.folder.as_deref().map(Path::new).map(|folder| project::worktree_root(folder, self.home).unwrap_or(folder));
         let seen = story.seen.unwrap_or(0);
-        let edited = story.tools.iter().filter(|tool| tool.seq > seen && matches!(tool.kind.as_str(), "edit" | "write"));
+        let edited = story.tools.iter().filter(|tool| tool.seq > seen && tool.is_edit());
         if let Some(root) = root {
             let mut paths: Vec<&str> =
                 edited.filter_map(|tool| tool.path.as_deref()).filter(|path| self.is_hashed(path)).collect();

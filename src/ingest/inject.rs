@@ -5,7 +5,7 @@ use super::persist::Persisted;
 use super::run::{Caller, Run};
 use crate::config::{Config, Inject};
 use crate::distil::{self, embedding};
-use crate::model::{Event, Happening, Moment, StartSource};
+use crate::model::{Event, Happening, Moment, Platform, StartSource};
 use crate::platforms::{self, Answer};
 use crate::project;
 use crate::recall::{self, Here, Prompt};
@@ -75,7 +75,7 @@ fn at_prompt(run: &Run, store: &mut Store, event: &Event, prompt: &str) -> Resul
         embedding::note(store, answered, now);
     }
     let told = past::at_prompt(&found, config.prompt_bytes.value);
-    say(run, store, (&place, event), Moment::Prompt, (told.text.clone(), told.items()))
+    say(run, store, &place, event.platform, Moment::Prompt, told.text.clone(), &told.items())
 }
 
 /// Nothing is stored but what was said.
@@ -89,26 +89,28 @@ fn before_edit(run: &Run, event: &Event, path: &str) -> Result<Option<String>> {
     let found = store.read(|store| {
         let Some(place) = store.session_place(event.platform, &event.session)? else { return Ok(None) };
         let (known, beside) = recall::at_file(store, &place, path, root(config, event))?;
-        Ok(Some((place, past::at_file(path, (&known, &beside), config.file_bytes.value))))
+        Ok(Some((place, past::at_file(path, &known, &beside, config.file_bytes.value))))
     });
     store.exit_without_close();
     let Some((place, told)) = found?.filter(|(_, told)| !told.text.is_empty()) else { return Ok(None) };
     let mut store = Store::open(files, HOOK_WAIT)?;
-    say(run, &mut store, (&place, event), Moment::File, (told.text.clone(), told.items()))
+    say(run, &mut store, &place, event.platform, Moment::File, told.text.clone(), &told.items())
 }
 
 /// Says something in the middle of work, unless another process has said it just now.
 fn say(
     run: &Run,
     store: &mut Store,
-    (place, event): (&SessionPlace, &Event),
+    place: &SessionPlace,
+    platform: Platform,
     moment: Moment,
-    (text, items): (String, Vec<String>),
+    text: String,
+    items: &[String],
 ) -> Result<Option<String>> {
-    if text.is_empty() || !store.tell(place.session, moment, run.now, (text.len(), &items))? {
+    if text.is_empty() || !store.tell(place.session, moment, run.now, text.len(), items)? {
         return Ok(None);
     }
-    Ok(platforms::encode(event.platform, moment, &Answer { context: Some(text), message: None }))
+    Ok(platforms::encode(platform, moment, &Answer { context: Some(text), message: None }))
 }
 
 /// Adds what the person should know at a session's start, whatever else is said.
@@ -140,7 +142,7 @@ fn given(run: &Run, store: &mut Store, event: &Event, source: StartSource) -> Re
     let block = start.block;
     if !block.text.is_empty() && !start.is_muted {
         // What can't be kept is said all the same.
-        if let Err(error) = store.tell(start.session, start.moment, run.now, (block.text.len(), &block.items())) {
+        if let Err(error) = store.tell(start.session, start.moment, run.now, block.text.len(), &block.items()) {
             log_error(&format!("what the session was told is not kept: {error:#}"));
         }
     }

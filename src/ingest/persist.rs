@@ -15,8 +15,9 @@ use crate::store::{self, HOOK_WAIT, PERSON_WAIT, Store, Tx, spool};
 use anyhow::{Result, anyhow};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Where events are now.
+/// Where events are now. One exists a process, so the size of its largest variant costs nothing.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant)]
 pub enum Persisted {
     /// In the database, which stays open for the steps that follow.
     Stored(Store),

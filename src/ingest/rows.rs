@@ -2,9 +2,10 @@
 
 use super::stored::Stored;
 use super::{filter, segment};
+use crate::model::ClosedBy;
 use crate::model::{Event, Happening, StartSource};
 use crate::redact::Clean;
-use crate::segmentation::{ClosedBy, StoredToolUse};
+use crate::segmentation::StoredToolUse;
 use crate::store::Tx;
 use crate::store::sessions::{Identify, TranscriptRead};
 use anyhow::Result;

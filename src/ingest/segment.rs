@@ -2,8 +2,8 @@
 //! saved: all in the transaction of the event.
 
 use super::stored::Stored;
-use crate::model::{Event, Millis};
-use crate::segmentation::{self, ClosedBy, StepRow, StoredToolUse, is_due};
+use crate::model::{ClosedBy, Event, Millis};
+use crate::segmentation::{self, StepRow, StoredToolUse, is_due};
 use crate::store::Tx;
 use anyhow::{Context, Result};
 

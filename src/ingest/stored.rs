@@ -1,10 +1,12 @@
 //! What the rows of an event tell segmentation.
 
+use crate::model::ClosedBy;
 use crate::model::Millis;
-use crate::segmentation::{ClosedBy, StepRow, StoredToolUse};
+use crate::segmentation::{StepRow, StoredToolUse};
 
-/// What was stored of an event, as far as work units are concerned.
+/// What was stored of an event, as far as work units are concerned. It lives on the stack for one event.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant)]
 pub enum Stored<'a> {
     /// Nothing, or nothing new, or what changes no unit.
     Nothing,

@@ -4,10 +4,12 @@
 use super::kind_type;
 use crate::domains::misfits;
 use crate::error::Failure;
-use crate::model::{Domain, Draft, ENTITY_TEXT, Entity, MemoryFile, MemoryKind, Millis, NAME, Provenance, SUBTITLE, TITLE};
+use crate::model::{
+    Domain, Draft, ENTITY_TEXT, Entity, Maker, MemoryFile, MemoryKind, Millis, NAME, Provenance, SUBTITLE, TITLE,
+};
 use crate::redact::Clean;
 use crate::store::Store;
-use crate::store::memories::{BY_PROGRAM, Home, Recorded};
+use crate::store::memories::{Home, Recorded};
 use anyhow::Result;
 use serde_json::Value;
 
@@ -34,7 +36,7 @@ pub struct Entry<'a> {
 /// Stores entities in one transaction; for each what became of it. What the store itself fails at undoes all of them.
 pub fn record<'a>(store: &mut Store, entries: impl Iterator<Item = Entry<'a>>) -> Result<Vec<Result<Recorded>>> {
     store.write(|tx| {
-        let one = |entry: Entry| match tx.record_entity(entry.uuid, entry.draft, entry.home, BY_PROGRAM) {
+        let one = |entry: Entry| match tx.record_entity(entry.uuid, entry.draft, entry.home, &Maker::Program) {
             Err(error) if !error.is::<Failure>() => Err(error),
             recorded => Ok(recorded),
         };

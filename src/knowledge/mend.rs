@@ -3,7 +3,7 @@
 use super::{Told, draft};
 use crate::domains;
 use crate::error::Failure;
-use crate::model::{MemoryRow, Source};
+use crate::model::{MemoryRow, Provenance};
 use crate::redact::Redactor;
 use crate::store::Store;
 use anyhow::Result;
@@ -39,7 +39,7 @@ pub fn edit(store: &mut Store, redactor: &Redactor, memory: &MemoryRow, changes:
     let domain = domains::of(Some(&name), config.as_deref());
     let mut told = editable(memory);
     told.extend(changes);
-    told.insert("kind".into(), Value::from(memory.kind.clone()));
+    told.insert("kind".into(), Value::from(memory.kind.name()));
     // What stands already is not refused: the domain may have changed since.
     let standing = |told: &mut Told, name: &str, kept: Value| {
         if told.get(name) == Some(&kept) { told.remove(name).map(|_| kept) } else { None }
@@ -54,7 +54,7 @@ pub fn edit(store: &mut Store, redactor: &Redactor, memory: &MemoryRow, changes:
         draft.concepts = memory.concepts.clone();
     }
     draft.prompt = memory.prompt;
-    draft.sources = memory.sources.iter().filter_map(|id| Source::read(id)).collect();
+    draft.sources = memory.sources.clone();
     for file in &mut draft.files {
         file.hash = memory.files.iter().find(|known| known.path == file.path).and_then(|known| known.hash.clone());
     }
@@ -72,7 +72,7 @@ pub fn pin(store: &mut Store, memory: &MemoryRow, pinned: bool) -> Result<()> {
     if let (true, Some(by)) = (pinned, memory.superseded_by) {
         return Err(Failure::new(format!("m{} no longer holds: m{by} does instead", memory.id), format!("nmem pin m{by}")).into());
     }
-    if pinned && !memory.by_hand && matches!(memory.provenance.as_str(), "tool" | "team") {
+    if pinned && !memory.by_hand && matches!(memory.provenance, Provenance::Tool | Provenance::Team) {
         let what = format!("m{} is made of what a tool printed, and such memories are not pinned", memory.id);
         return Err(Failure::new(what, "say it in your own words: nmem remember --pin TEXT").into());
     }

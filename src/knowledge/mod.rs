@@ -9,12 +9,12 @@ pub use mend::{edit, editable, pin, supersede};
 
 use crate::error::Failure;
 use crate::model::{
-    DECISION_TYPES, DEPTH, Domain, Draft, LESSON_TYPES, MemoryFile, MemoryKind, Millis, Provenance, SUBTITLE_WORDS, TASK_KINDS,
-    depth,
+    DECISION_TYPES, DEPTH, Domain, Draft, LESSON_TYPES, Maker, MemoryFile, MemoryKind, Millis, Platform, Provenance,
+    SUBTITLE_WORDS, TASK_KINDS, depth,
 };
 use crate::redact::Redactor;
 use crate::store::Store;
-use crate::store::memories::{BY_HAND, BY_PROGRAM, Home};
+use crate::store::memories::Home;
 use anyhow::Result;
 use serde_json::{Map, Value};
 
@@ -71,7 +71,7 @@ pub fn draft(told: &Told, domain: &Domain, at: Millis) -> Result<Draft> {
     let kind = match text(told, "kind")? {
         None => MemoryKind::Observation,
         Some(name) => MemoryKind::from_name(&name).ok_or_else(|| {
-            let known = MemoryKind::ALL.map(MemoryKind::name).join(", ");
+            let known = MemoryKind::ALL.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ");
             Failure::usage(format!("kind {name:?} is not known"), format!("give one of {known}"))
         })?,
     };
@@ -252,7 +252,7 @@ pub fn remember(store: &mut Store, redactor: &Redactor, draft: Draft, project: O
     }
     let draft = redactor.clean(draft);
     store.write(|tx| {
-        let id = tx.insert_memory(&draft, Home { project, ..Home::default() }, BY_HAND)?;
+        let id = tx.insert_memory(&draft, Home { project, ..Home::default() }, &Maker::Hand)?;
         if pin {
             tx.set_pinned(id, true)?;
         }
@@ -264,11 +264,11 @@ pub fn remember(store: &mut Store, redactor: &Redactor, draft: Draft, project: O
 /// returns the task's row and uuid.
 pub fn record(store: &mut Store, redactor: &Redactor, drafts: Vec<Draft>, project: i64) -> Result<(i64, String)> {
     let drafts = redactor.clean(drafts);
-    let home = Home { project: Some(project), platform: Some(BY_PROGRAM), ..Home::default() };
+    let home = Home { project: Some(project), platform: Some(Platform::Custom.name()), ..Home::default() };
     store.write(|tx| {
         let mut task: Option<(i64, String)> = None;
         for draft in drafts.iter() {
-            let id = tx.insert_memory(draft, home, BY_PROGRAM)?;
+            let id = tx.insert_memory(draft, home, &Maker::Program)?;
             match &task {
                 Some((_, task)) => tx.belongs_to_task(id, task)?,
                 None => task = Some((id, tx.uuid_of(id)?)),

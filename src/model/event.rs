@@ -3,33 +3,16 @@
 //! Every text here is visited by `texts.rs`, or it would escape redaction: a new field is added there first.
 
 use super::Millis;
+use super::spelled::spelled;
 use serde::{Deserialize, Serialize};
 
+spelled! {
 /// Where the work happens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Platform {
-    ClaudeCode,
+Platform, default Custom {
+    ClaudeCode = "claude-code",
     /// A program of one's own, by the protocol.
-    Custom,
+    Custom = "custom",
 }
-
-impl Platform {
-    /// Every platform that this build has an adapter for.
-    pub const ALL: [Platform; 2] = [Platform::ClaudeCode, Platform::Custom];
-
-    /// Returns the name as it stands in the database, in flags and in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Platform::ClaudeCode => "claude-code",
-            Platform::Custom => "custom",
-        }
-    }
-
-    /// Finds a platform by its name.
-    pub fn from_name(name: &str) -> Option<Platform> {
-        Platform::ALL.into_iter().find(|p| p.name() == name)
-    }
 }
 
 /// One thing that happened in an agent's session.
@@ -110,29 +93,15 @@ pub struct SessionStart {
     pub git: Option<GitState>,
 }
 
+spelled! {
 /// Why the platform says that a session starts now.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum StartSource {
-    #[default]
-    Startup,
-    Resume,
-    Clear,
-    Compact,
-    Fork,
+StartSource, default Startup {
+    Startup = "startup",
+    Resume = "resume",
+    Clear = "clear",
+    Compact = "compact",
+    Fork = "fork",
 }
-
-impl StartSource {
-    /// Returns the word that is stored.
-    pub fn name(self) -> &'static str {
-        match self {
-            StartSource::Startup => "startup",
-            StartSource::Resume => "resume",
-            StartSource::Clear => "clear",
-            StartSource::Compact => "compact",
-            StartSource::Fork => "fork",
-        }
-    }
 }
 
 /// The agent's process. Process ids are used again, so its start time goes with it.
@@ -152,64 +121,32 @@ pub struct GitState {
     pub head: Option<String>,
 }
 
+spelled! {
 /// What a tool call was for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    Read,
-    Search,
-    Edit,
-    Write,
-    Command,
-    Fetch,
-    Delegate,
-    Mcp,
-    Other,
+Kind, default Other {
+    Read = "read",
+    Search = "search",
+    Edit = "edit",
+    Write = "write",
+    Command = "command",
+    Fetch = "fetch",
+    Delegate = "delegate",
+    Mcp = "mcp",
+    Other = "other",
+}
 }
 
-impl Kind {
-    /// Returns the word that is stored.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Read => "read",
-            Kind::Search => "search",
-            Kind::Edit => "edit",
-            Kind::Write => "write",
-            Kind::Command => "command",
-            Kind::Fetch => "fetch",
-            Kind::Delegate => "delegate",
-            Kind::Mcp => "mcp",
-            Kind::Other => "other",
-        }
-    }
-}
-
+spelled! {
 /// What a shell command was for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CommandKind {
-    Build,
-    Test,
-    Lint,
-    Git,
-    Commit,
-    Install,
-    Other,
+CommandKind, default Other {
+    Build = "build",
+    Test = "test",
+    Lint = "lint",
+    Git = "git",
+    Commit = "commit",
+    Install = "install",
+    Other = "other",
 }
-
-impl CommandKind {
-    /// Returns the word that is stored.
-    pub fn name(self) -> &'static str {
-        match self {
-            CommandKind::Build => "build",
-            CommandKind::Test => "test",
-            CommandKind::Lint => "lint",
-            CommandKind::Git => "git",
-            CommandKind::Commit => "commit",
-            CommandKind::Install => "install",
-            CommandKind::Other => "other",
-        }
-    }
 }
 
 /// One tool call of an agent: the raw fact.

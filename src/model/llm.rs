@@ -135,6 +135,25 @@ impl Purpose {
     }
 }
 
+/// Tokens that a call may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Budget {
+    pub input: i64,
+    pub output: i64,
+    /// Of all calls in 24 hours.
+    pub daily: i64,
+}
+
+/// What a call cost.
+#[derive(Clone, Copy, Debug)]
+pub struct CallCost {
+    pub input_tokens: i64,
+    pub output_tokens: i64,
+    /// The tokens were not counted by the provider.
+    pub estimated: bool,
+    pub took: Millis,
+}
+
 /// One call of a model, as it is stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spend {

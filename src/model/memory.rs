@@ -1,8 +1,9 @@
 //! Memories: what is worth remembering, as rules draft it and as it is read back.
 
 use super::fields::each_field;
+use super::spelled::spelled;
 use super::{FAILURE, Limit, Millis, NAME, Texts};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 /// A title: one line.
@@ -20,67 +21,73 @@ pub const DECISION_TYPES: [&str; 3] = ["approach", "technology", "architecture"]
 pub const LESSON_TYPES: [&str; 4] = ["success", "failure", "optimization", "warning"];
 pub const TASK_KINDS: [&str; 4] = ["feature", "bugfix", "refactor", "research"];
 
+spelled! {
 /// What kind of memory it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum MemoryKind {
+MemoryKind, default Entity {
     /// A thing worth remembering that was drawn from tool uses.
-    Observation,
+    Observation = "observation",
     /// A checkpoint of a unit: what was asked, found, done and left.
-    Summary,
-    Decision,
-    Lesson,
-    Task,
+    Summary = "summary",
+    Decision = "decision",
+    Lesson = "lesson",
+    Task = "task",
     /// Of a type of a program's own, which `type` says.
-    Entity,
+    Entity = "entity",
+}
 }
 
-impl MemoryKind {
-    pub const ALL: [MemoryKind; 6] = [
-        MemoryKind::Observation,
-        MemoryKind::Summary,
-        MemoryKind::Decision,
-        MemoryKind::Lesson,
-        MemoryKind::Task,
-        MemoryKind::Entity,
-    ];
+spelled! {
+/// Whose words a memory is made of: what a tool printed weighs less than what a person said.
+Provenance, default Tool {
+    User = "user",
+    Agent = "agent",
+    Tool = "tool",
+    Team = "team",
+}
+}
 
-    /// Returns the word that is stored.
-    pub fn name(self) -> &'static str {
+/// Who made a memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Maker {
+    Rules,
+    /// A person.
+    Hand,
+    /// A program of one's own, by the protocol.
+    Program,
+    /// A language model, by its name.
+    Model(String),
+}
+
+impl Maker {
+    /// Returns the word that is stored and printed.
+    pub fn name(&self) -> &str {
         match self {
-            MemoryKind::Observation => "observation",
-            MemoryKind::Summary => "summary",
-            MemoryKind::Decision => "decision",
-            MemoryKind::Lesson => "lesson",
-            MemoryKind::Task => "task",
-            MemoryKind::Entity => "entity",
+            Maker::Rules => "rules",
+            Maker::Hand => "hand",
+            Maker::Program => "custom",
+            Maker::Model(name) => name,
         }
     }
 
-    /// Finds a kind by its name.
-    pub fn from_name(name: &str) -> Option<MemoryKind> {
-        MemoryKind::ALL.into_iter().find(|kind| kind.name() == name)
+    /// Whether it was a language model.
+    pub fn is_model(&self) -> bool {
+        matches!(self, Maker::Model(_))
     }
 }
 
-/// Whose words a memory is made of: what a tool printed weighs less than what a person said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Provenance {
-    User,
-    Agent,
-    Tool,
-    Team,
+impl Serialize for Maker {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.name())
+    }
 }
 
-impl Provenance {
-    /// Returns the word that is stored.
-    pub fn name(self) -> &'static str {
-        match self {
-            Provenance::User => "user",
-            Provenance::Agent => "agent",
-            Provenance::Tool => "tool",
-            Provenance::Team => "team",
+impl From<String> for Maker {
+    fn from(name: String) -> Maker {
+        match name.as_str() {
+            "rules" => Maker::Rules,
+            "hand" => Maker::Hand,
+            "custom" => Maker::Program,
+            _ => Maker::Model(name),
         }
     }
 }
@@ -104,12 +111,26 @@ impl Source {
         }
     }
 
+    /// The tool use that it is.
+    pub fn tool_use(self) -> Option<i64> {
+        match self {
+            Source::ToolUse(id) => Some(id),
+            Source::Prompt(_) => None,
+        }
+    }
+
     /// The short id by which `nmem show` finds it.
     pub fn id(self) -> String {
         match self {
             Source::ToolUse(id) => format!("t{id}"),
             Source::Prompt(id) => format!("p{id}"),
         }
+    }
+}
+
+impl Serialize for Source {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&self.id())
     }
 }
 
@@ -189,7 +210,7 @@ pub struct Entity {
 pub struct MemoryRow {
     pub id: i64,
     pub uuid: String,
-    pub kind: String,
+    pub kind: MemoryKind,
     pub kind_type: Option<String>,
     pub title: String,
     pub subtitle: Option<String>,
@@ -202,11 +223,11 @@ pub struct MemoryRow {
     pub agent_session_id: Option<String>,
     pub unit: Option<i64>,
     pub prompt: Option<i64>,
-    /// `t12`, `p3`
-    pub sources: Vec<String>,
+    pub sources: Vec<Source>,
+    /// A platform, or what a program calls itself.
     pub platform: Option<String>,
-    pub provenance: String,
-    pub made_by: String,
+    pub provenance: Provenance,
+    pub made_by: Maker,
     pub tokens: Option<i64>,
     pub tokens_estimated: bool,
     pub created_at: Millis,

@@ -3,7 +3,7 @@
 //! Nothing here decides, reads or writes. An [`Event`] is what happened in an agent; an adapter makes it, `redact` turns it
 //! into `Clean<Event>`, and only that is stored. A row is what comes back out.
 //!
-//! Read in this order: `event` and `texts` (what an agent did, and which of its texts are redacted), `stored`, `unit` and
+//! Read in this order: `spelled` (how stored words become enums), `event` and `texts` (what an agent did, and which of its texts are redacted), `stored`, `unit` and
 //! `memory` (rows), `recalled` (what is chosen for a moment), `domain`, `fields`, `llm`, `vector`, `archive` and
 //! `finding`.
 
@@ -15,6 +15,7 @@ mod finding;
 mod llm;
 mod memory;
 mod recalled;
+mod spelled;
 mod stored;
 mod texts;
 mod unit;

@@ -1,5 +1,6 @@
 //! What is recalled for a moment, as `recall` gathers it and `render` writes it.
 
+use super::spelled::spelled;
 use super::{MemoryRow, Millis, SessionRow, UnitRow};
 use std::collections::HashMap;
 
@@ -160,37 +161,18 @@ pub struct Made {
     pub subject: String,
 }
 
+spelled! {
 /// When an agent is given something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Moment {
+Moment, default Start {
     /// A session begins.
-    Start,
+    Start = "start",
     /// It goes on with its conversation cut away.
-    Compaction,
+    Compaction = "compaction",
     /// The user asks for something.
-    Prompt,
+    Prompt = "prompt",
     /// The agent is about to change a file.
-    File,
+    File = "file",
 }
-
-impl Moment {
-    /// All of them, as a session comes to them.
-    pub const ALL: [Moment; 4] = [Moment::Start, Moment::Compaction, Moment::Prompt, Moment::File];
-
-    /// The word that is stored and shown.
-    pub fn name(self) -> &'static str {
-        match self {
-            Moment::Start => "start",
-            Moment::Compaction => "compaction",
-            Moment::Prompt => "prompt",
-            Moment::File => "file",
-        }
-    }
-
-    /// The moment of a word.
-    pub fn from_name(name: &str) -> Option<Moment> {
-        Moment::ALL.into_iter().find(|moment| moment.name() == name)
-    }
 }
 
 /// What agents were given at one kind of moment.
@@ -231,11 +213,22 @@ impl TokenStats {
     }
 }
 
+spelled! {
+/// What recurs.
+PatternKind, default Lesson {
+    /// A command fails for the same reason.
+    Failure = "failure",
+    /// The same file is repaired.
+    Fix = "fix",
+    /// Lessons of the same tag.
+    Lesson = "lesson",
+}
+}
+
 /// Something that recurs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pattern {
-    /// `failure`: a command fails for the same reason; `fix`: the same file is mended; `lesson`: lessons of the same tag.
-    pub kind: &'static str,
+    pub kind: PatternKind,
     /// What its newest case is called: the command, the file, or the tag.
     pub title: String,
     /// The newest first.

@@ -1,6 +1,7 @@
 //! What comes back out of the store.
 
-use super::{Client, MemoryKind, MemoryRow, Millis, Task, UnitRow};
+use super::spelled::spelled;
+use super::{Client, CommandKind, Kind, MemoryKind, MemoryRow, Millis, Platform, Task, UnitRow};
 use serde::{Deserialize, Serialize};
 
 /// What a repository is, as far as it says so itself (`repo_metadata` of the RAD memory specification).
@@ -32,7 +33,7 @@ pub struct ProjectRow {
 pub struct SessionRow {
     pub id: i64,
     pub project: Option<String>,
-    pub platform: String,
+    pub platform: Platform,
     pub agent_session_id: String,
     pub started_at: Millis,
     pub active_at: Millis,
@@ -59,14 +60,31 @@ pub struct SessionRow {
     pub cost_usd: Option<f64>,
 }
 
+spelled! {
+/// Who said a text.
+PromptSource, default Agent {
+    User = "user",
+    Agent = "agent",
+}
+}
+
+spelled! {
+/// What a text is.
+PromptKind, default Thinking {
+    Prompt = "prompt",
+    Closing = "closing",
+    Thinking = "thinking",
+}
+}
+
 /// A prompt, or an agent's text, as it is stored.
 #[derive(Clone, Debug)]
 pub struct PromptRow {
     pub id: i64,
     pub session_id: i64,
     pub number: i64,
-    pub source: String,
-    pub kind: String,
+    pub source: PromptSource,
+    pub kind: PromptKind,
     pub agent_id: Option<String>,
     pub text: String,
     pub received_at: Millis,
@@ -82,8 +100,8 @@ pub struct ToolUseRow {
     pub tool_use_id: Option<String>,
     pub received_at: Millis,
     pub tool_name: String,
-    pub kind: String,
-    pub command_kind: Option<String>,
+    pub kind: Kind,
+    pub command_kind: Option<CommandKind>,
     pub path: Option<String>,
     pub content: Option<String>,
     pub input: Option<String>,
@@ -91,6 +109,18 @@ pub struct ToolUseRow {
     pub succeeded: Option<bool>,
     /// ADR-009's metadata, as JSON.
     pub metadata: serde_json::Value,
+}
+
+impl ToolUseRow {
+    /// Whether it changes files.
+    pub fn is_edit(&self) -> bool {
+        matches!(self.kind, Kind::Edit | Kind::Write)
+    }
+
+    /// Whether it is a command that says whether the work is sound: a test, a build, a linter.
+    pub fn is_check(&self) -> bool {
+        matches!(self.command_kind, Some(CommandKind::Test | CommandKind::Build | CommandKind::Lint))
+    }
 }
 
 /// What a short id names.
@@ -146,7 +176,7 @@ pub struct Counts {
 /// When a platform was last heard of.
 #[derive(Clone, Debug)]
 pub struct LastEvent {
-    pub platform: String,
+    pub platform: Platform,
     pub at: Millis,
 }
 

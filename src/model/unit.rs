@@ -1,7 +1,48 @@
 //! Work units as they are read back.
 
-use super::{CLOSING, CONTENT, FAILURE, Limit, Made, Millis, NAME, PROMPT, PromptRow, SUBJECT, Texts, Tokens, ToolUseRow};
+use super::spelled::spelled;
+use super::{
+    CLOSING, CONTENT, FAILURE, Limit, Made, Millis, NAME, PROMPT, Platform, PromptRow, PromptSource, SUBJECT, Texts, Tokens,
+    ToolUseRow,
+};
 use serde_json::{Map, Value};
+
+spelled! {
+/// Where a unit stands.
+UnitState, default Closed {
+    Open = "open",
+    Closed = "closed",
+    /// A model has seen it whole.
+    Distilled = "distilled",
+}
+}
+
+spelled! {
+/// How a unit went.
+UnitOutcome, default Unknown {
+    /// Something was changed, and committed, checked or said to be finished.
+    Done = "done",
+    /// Nothing was changed, and the agent answered.
+    Answered = "answered",
+    /// It fails, and did so several times.
+    Struggling = "struggling",
+    /// Something was changed, and left before it was finished.
+    Abandoned = "abandoned",
+    Unknown = "unknown",
+}
+}
+
+spelled! {
+/// Why a unit was closed.
+ClosedBy, default Boundary {
+    /// Another unit began.
+    Boundary = "boundary",
+    Clear = "clear",
+    SessionEnd = "session end",
+    ClientGone = "client gone",
+    Silence = "silence",
+}
+}
 
 /// A work unit, whole.
 #[derive(Clone, Debug)]
@@ -10,17 +51,14 @@ pub struct UnitRow {
     pub session: i64,
     /// The agent's own id of the session.
     pub agent_session_id: String,
-    /// `open`, `closed` or `distilled`.
-    pub state: String,
-    /// `boundary`, `clear`, `session end`, `client gone`, `silence`.
-    pub closed_by: Option<String>,
+    pub state: UnitState,
+    pub closed_by: Option<ClosedBy>,
     pub started_at: Millis,
     pub ended_at: Millis,
     /// Time in which something happened: pauses between prompts are not in it.
     pub active_ms: Millis,
     pub intent: Option<String>,
-    /// `done`, `answered`, `struggling`, `abandoned` or `unknown`.
-    pub outcome: Option<String>,
+    pub outcome: Option<UnitOutcome>,
     pub evidence: Option<String>,
     /// What it came to, in the eight fields of a summary; where rules or a model have told.
     pub summary: Option<Map<String, Value>>,
@@ -40,6 +78,18 @@ pub struct UnitRow {
     pub boundary: Option<BoundaryRow>,
     /// Boundaries inside it that were decided once and taken back.
     pub taken_back: Vec<BoundaryRow>,
+}
+
+impl UnitRow {
+    /// How it went, where that is known.
+    pub fn known_outcome(&self) -> Option<UnitOutcome> {
+        self.outcome.filter(|outcome| *outcome != UnitOutcome::Unknown)
+    }
+
+    /// Whether it was left unfinished.
+    pub fn was_left(&self) -> bool {
+        matches!(self.outcome, Some(UnitOutcome::Struggling | UnitOutcome::Abandoned))
+    }
 }
 
 /// A phase of a unit.
@@ -80,9 +130,9 @@ pub struct UnitStory {
     pub unit: i64,
     pub session: i64,
     pub intent: Option<String>,
-    pub outcome: Option<String>,
+    pub outcome: Option<UnitOutcome>,
     pub evidence: Option<String>,
-    pub platform: String,
+    pub platform: Platform,
     pub project: Option<i64>,
     /// Where its session works.
     pub folder: Option<String>,
@@ -116,7 +166,7 @@ pub enum Reach {
 impl Texts for UnitStory {
     fn texts(&mut self, visit: &mut dyn FnMut(&mut String, Limit)) {
         for prompt in &mut self.prompts {
-            visit(&mut prompt.text, if prompt.source == "user" { PROMPT } else { CLOSING });
+            visit(&mut prompt.text, if prompt.source == PromptSource::User { PROMPT } else { CLOSING });
         }
         self.open_tasks.iter_mut().for_each(|task| visit(task, SUBJECT));
         for tool in &mut self.tools {

@@ -2,8 +2,8 @@
 
 use super::worth::worth;
 use crate::hostile;
-use crate::model::{Domain, Millis, Source, ToolUseRow, UnitStory};
-use crate::words::seen;
+use crate::model::{Domain, Kind, Millis, PromptSource, Source, ToolUseRow, UnitStory};
+use crate::words::{ends, seen};
 use std::collections::HashSet;
 
 /// Bytes of what went in and of what came out that are shown whole, and of one that is shown short.
@@ -54,14 +54,15 @@ impl Block {
     /// Cuts it to a line of each of its texts.
     pub fn shorten(&mut self) {
         for text in [&mut self.parameters, &mut self.outcome].into_iter().flatten() {
-            *text = middle_out(text, SHORT);
+            *text = cut_middle(text, SHORT);
         }
     }
 }
 
 /// What came after the last call, in order. `left_out` are rows of which a person wants nothing remembered.
 pub fn blocks(story: &UnitStory, domain: &Domain, after: i64, left_out: &HashSet<Source>) -> Vec<Block> {
-    let numbers: Vec<(i64, i64)> = story.prompts.iter().filter(|p| p.source == "user").map(|p| (p.id, p.number)).collect();
+    let numbers: Vec<(i64, i64)> =
+        story.prompts.iter().filter(|p| p.source == PromptSource::User).map(|p| (p.id, p.number)).collect();
     let number = |tool: &ToolUseRow| numbers.iter().find(|(id, _)| Some(*id) == tool.prompt_id).map(|(_, number)| *number);
     let ignored = |path: &str| domain.ignore.iter().any(|glob| fast_glob::glob_match(glob, path));
     let tools = story.tools.iter().filter(|tool| {
@@ -75,7 +76,7 @@ pub fn blocks(story: &UnitStory, domain: &Domain, after: i64, left_out: &HashSet
     let going: HashSet<i64> = tools.clone().filter_map(&number).collect();
     let mut all: Vec<Block> = Vec::new();
     for prompt in &story.prompts {
-        let by_user = prompt.source == "user";
+        let by_user = prompt.source == PromptSource::User;
         let new = prompt.received_at >= since || by_user && going.contains(&prompt.number);
         if !new || left_out.contains(&Source::Prompt(prompt.id)) {
             continue;
@@ -88,7 +89,7 @@ pub fn blocks(story: &UnitStory, domain: &Domain, after: i64, left_out: &HashSet
             at: prompt.received_at,
             prompt: Some(prompt.number),
             parameters: None,
-            outcome: Some(middle_out(&text, SAID)),
+            outcome: Some(cut_middle(&text, SAID)),
             failed: false,
             by_user,
             from_outside: false,
@@ -110,20 +111,20 @@ pub fn blocks(story: &UnitStory, domain: &Domain, after: i64, left_out: &HashSet
         let (outcome, more) = hostile::without(&seen(printed));
         withheld.extend(more);
         let failed = tool.succeeded == Some(false);
-        let again = !known.insert((tool.kind.as_str(), tool.path.as_deref(), tool.content.as_deref()));
+        let again = !known.insert((tool.kind, tool.path.as_deref(), tool.content.as_deref()));
         all.push(Block {
             source: Source::ToolUse(tool.id),
             // A server names its own tools.
             what: Some(seen(&tool.tool_name)).filter(|name| !hostile::is_hostile(name)).unwrap_or_else(|| "tool".into()),
             at: tool.received_at,
             prompt: number(tool),
-            parameters: Some(middle_out(&parameters, LONG)).filter(|text| !text.is_empty()),
-            outcome: Some(middle_out(&outcome, LONG)).filter(|text| !text.is_empty()),
+            parameters: Some(cut_middle(&parameters, LONG)).filter(|text| !text.is_empty()),
+            outcome: Some(cut_middle(&outcome, LONG)).filter(|text| !text.is_empty()),
             failed,
             by_user: false,
             from_outside: is_from_outside(tool),
             path: tool.path.clone(),
-            edits: matches!(tool.kind.as_str(), "edit" | "write"),
+            edits: tool.is_edit(),
             worth: worth(tool, failed, again),
             withheld,
         });
@@ -136,7 +137,7 @@ pub fn blocks(story: &UnitStory, domain: &Domain, after: i64, left_out: &HashSet
 /// Whether what came out was written by others than the people and programs of this machine.
 fn is_from_outside(tool: &ToolUseRow) -> bool {
     let fetches = |command: &str| command.split_whitespace().any(|word| matches!(word, "curl" | "wget" | "gh" | "glab"));
-    matches!(tool.kind.as_str(), "fetch" | "mcp") || tool.kind == "command" && tool.content.as_deref().is_some_and(fetches)
+    matches!(tool.kind, Kind::Fetch | Kind::Mcp) || tool.kind == Kind::Command && tool.content.as_deref().is_some_and(fetches)
 }
 
 /// Cuts to a budget of bytes by worth: looks are shortened and then left out before anything that changed, failed or was
@@ -175,19 +176,13 @@ pub fn fit(blocks: &mut Vec<Block>, budget: usize) -> usize {
 }
 
 /// At most so many bytes: the beginning and the end, where results and errors stand.
-fn middle_out(text: &str, most: usize) -> String {
+fn cut_middle(text: &str, most: usize) -> String {
     let text = text.trim();
     if text.len() <= most {
         return text.to_string();
     }
-    let (mut head, mut tail) = (most * 3 / 5, text.len() - most * 2 / 5);
-    while !text.is_char_boundary(head) {
-        head -= 1;
-    }
-    while !text.is_char_boundary(tail) {
-        tail += 1;
-    }
-    format!("{} […] {}", text[..head].trim_end(), text[tail..].trim_start())
+    let (head, tail) = ends(text, most * 3 / 5, most * 2 / 5);
+    format!("{} […] {}", head.trim_end(), tail.trim_start())
 }
 
 #[cfg(test)]
@@ -224,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_cut_text_keeps_its_beginning_and_its_end() {
-        let cut = middle_out(&format!("begin {} ende", "ä".repeat(500)), 100);
+        let cut = cut_middle(&format!("begin {} ende", "ä".repeat(500)), 100);
         assert!(cut.starts_with("begin") && cut.ends_with("ende") && cut.len() < 120, "{cut}");
     }
 }

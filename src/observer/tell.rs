@@ -6,7 +6,7 @@ use super::blocks::Block;
 use super::prompt::Asked;
 use super::terms;
 use crate::hostile::{is_hostile, orders, repeats};
-use crate::model::{Domain, Draft, MemoryFile, MemoryKind, MemoryRow, Provenance, SUBTITLE_WORDS, Source, UnitStory};
+use crate::model::{Domain, Draft, Maker, MemoryFile, MemoryKind, MemoryRow, Provenance, SUBTITLE_WORDS, Source, UnitStory};
 use crate::words::{alike, cut, cut_words};
 use serde_json::{Map, Value};
 use std::collections::HashSet;
@@ -21,8 +21,6 @@ const FILES: usize = 40;
 const SOURCES: usize = 24;
 /// The name under which rules keep who may overrule whom: a choice.
 const DECISION: &str = "decision";
-/// Who drew what this takes the place of.
-const RULES: &str = "rules";
 
 /// A memory that a model drew, and the rows whose place it takes.
 #[derive(Clone, Debug)]
@@ -58,7 +56,7 @@ pub fn tell(heard: Heard, asked: &Asked, known: &Known) -> Vec<Told> {
         let supersedes: Vec<i64> = known
             .standing
             .iter()
-            .filter(|old| old.kind == "observation" && is_replaceable(old) && !taken.contains(&old.id))
+            .filter(|old| old.kind == MemoryKind::Observation && is_replaceable(old) && !taken.contains(&old.id))
             .filter(|old| covers(&next.sources, old) || is_part(&next, old) || alike(&next.title, &old.title))
             .map(|old| old.id)
             .collect();
@@ -75,18 +73,18 @@ pub fn tell(heard: Heard, asked: &Asked, known: &Known) -> Vec<Told> {
 
 /// What rules drew and nobody has touched.
 fn is_replaceable(old: &MemoryRow) -> bool {
-    old.made_by == RULES && !old.by_hand && !old.pinned && old.superseded_by.is_none()
+    old.made_by == Maker::Rules && !old.by_hand && !old.pinned && old.superseded_by.is_none()
 }
 
 /// Whether half of what a memory is drawn from is among the sources.
 fn covers(sources: &[Source], old: &MemoryRow) -> bool {
-    let among = old.sources.iter().filter(|id| sources.iter().any(|source| source.id() == **id)).count();
+    let among = old.sources.iter().filter(|id| sources.contains(id)).count();
     among > 0 && among * 2 >= old.sources.len()
 }
 
 /// Whether a draft of the same type is drawn from nothing else.
 fn is_part(draft: &Draft, old: &MemoryRow) -> bool {
-    draft.kind_type == old.kind_type && draft.sources.iter().all(|source| old.sources.contains(&source.id()))
+    draft.kind_type == old.kind_type && draft.sources.iter().all(|source| old.sources.contains(source))
 }
 
 /// An observation, checked against the blocks; `None` where it can't be believed or is known.
@@ -103,11 +101,13 @@ fn observation(observed: &Observed, asked: &Asked, known: &Known) -> Option<Draf
     }
     let sources = thinned(all.iter().map(|block| block.source).collect());
     // A summary and a task are of the whole unit: they stand beside what is told of a part of it.
-    let is_whole = |memory: &&MemoryRow| memory.kind == "summary" || memory.kind == "task";
-    let is_fixed = |memory: &&MemoryRow| memory.by_hand || memory.pinned || memory.kind == DECISION || memory.kind == "lesson";
+    let is_whole = |memory: &&MemoryRow| memory.kind == MemoryKind::Summary || memory.kind == MemoryKind::Task;
+    let is_fixed = |memory: &&MemoryRow| {
+        memory.by_hand || memory.pinned || memory.kind == MemoryKind::Decision || memory.kind == MemoryKind::Lesson
+    };
     let fixed = known.standing.iter().filter(is_fixed).chain(known.refused).filter(|memory| !is_whole(memory));
     let is_told = fixed.clone().any(|memory| {
-        let same = memory.sources.iter().filter(|id| sources.iter().any(|source| source.id() == **id)).count();
+        let same = memory.sources.iter().filter(|id| sources.contains(id)).count();
         alike(&memory.title, &title) || !named.is_empty() && same > 0 && same * 2 >= sources.len()
     });
     if is_told || known.recorded.iter().any(|recorded| alike(recorded, &title)) {
@@ -255,14 +255,14 @@ fn take_over(draft: &mut Draft, old: &MemoryRow, domain: &Domain) {
             draft.concepts.push(concept.clone());
         }
     }
-    draft.sources.extend(old.sources.iter().filter_map(|id| Source::read(id)));
+    draft.sources.extend(&old.sources);
     draft.sources = thinned(std::mem::take(&mut draft.sources));
     draft.tokens = match (draft.tokens, old.tokens) {
         (Some((a, rough)), Some(b)) => Some((a + b, rough || old.tokens_estimated)),
         (None, Some(b)) => Some((b, old.tokens_estimated)),
         (known, None) => known,
     };
-    if old.provenance == Provenance::Tool.name() {
+    if old.provenance == Provenance::Tool {
         draft.provenance = Provenance::Tool;
     }
 }
@@ -283,7 +283,7 @@ fn summary(sections: &std::collections::BTreeMap<String, String>, asked: &Asked,
     if content.keys().all(|name| name == "request" || name == "investigated") {
         return None;
     }
-    let mut standing = known.standing.iter().filter(|old| old.kind == "summary" && old.superseded_by.is_none());
+    let mut standing = known.standing.iter().filter(|old| old.kind == MemoryKind::Summary && old.superseded_by.is_none());
     if standing.clone().any(|old| old.by_hand || old.pinned) {
         return None;
     }

@@ -128,8 +128,8 @@ fn platform(here: &Here, request: Request) -> Result<Platform, Problem> {
     }
     let id = stored_id(here, session_id(request)?);
     let known = here.look(|store| {
-        let known = |platform: &Platform| store.session_row(*platform, &id).map(|row| row.is_some());
-        Platform::ALL.into_iter().map(|platform| Ok((platform, known(&platform)?))).collect::<Looked<Vec<_>>>()
+        let known = |platform: Platform| store.session_row(platform, &id).map(|row| row.is_some());
+        Platform::ALL.iter().copied().map(|platform| Ok((platform, known(platform)?))).collect::<Looked<Vec<_>>>()
     })?;
     let known = known.into_iter().flatten().find(|(_, known)| *known);
     Ok(known.map_or(Platform::Custom, |(platform, _)| platform))

@@ -3,7 +3,8 @@
 //! must agree (ADR/0029).
 
 use super::terms::terms;
-use crate::model::MemoryRow;
+use crate::model::{MemoryKind, MemoryRow};
+use crate::words::words;
 use std::collections::HashMap;
 
 /// Words that turn a sentence round, as they stand after the marks are taken out.
@@ -24,7 +25,7 @@ struct Stand {
 impl Stand {
     fn of(memory: &MemoryRow) -> Stand {
         let lower = memory.title.to_lowercase();
-        let refuses = lower.split(|c: char| !c.is_alphanumeric()).any(|word| REFUSALS.contains(&word));
+        let refuses = words(&lower).any(|word| REFUSALS.contains(&word));
         Stand { refuses, about: about(&memory.title), over: memory.list("alternatives").into_iter().map(about).collect() }
     }
 
@@ -54,7 +55,7 @@ fn about(text: &str) -> Vec<String> {
 /// Decisions and lessons against which others stand, by their ids: for each the newest that says otherwise. Of each pair
 /// only the older one is among the keys; other memories settle nothing.
 pub fn contradicted(memories: &[MemoryRow]) -> HashMap<i64, i64> {
-    let settling = memories.iter().filter(|memory| matches!(memory.kind.as_str(), "decision" | "lesson"));
+    let settling = memories.iter().filter(|memory| matches!(memory.kind, MemoryKind::Decision | MemoryKind::Lesson));
     let mut newest: Vec<(&MemoryRow, Stand)> = settling.map(|memory| (memory, Stand::of(memory))).collect();
     newest.sort_by_key(|(memory, _)| std::cmp::Reverse((memory.created_at, memory.id)));
     let mut against = HashMap::new();

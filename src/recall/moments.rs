@@ -3,7 +3,7 @@
 use super::ranked::{Asked, clear, mark_stale};
 use super::stale::stale;
 use crate::domains;
-use crate::model::{Beside, MemoryRow, Moment, Past, Vector};
+use crate::model::{Beside, MemoryKind, MemoryRow, Moment, Past, Provenance, Vector};
 use crate::rank;
 use crate::rules::Cue;
 use crate::store::Store;
@@ -56,7 +56,7 @@ pub fn at_prompt(store: &Store, place: &SessionPlace, given: &Prompt) -> Result<
     if found.is_empty() {
         return Ok(found);
     }
-    let told = store.told_at(place.session, &Moment::ALL)?;
+    let told = store.told_at(place.session, Moment::ALL)?;
     found.retain(|past| !told.contains(&format!("u{}", past.unit.id)));
     found.truncate(PIECES);
     let named = files_named(prompt);
@@ -66,7 +66,9 @@ pub fn at_prompt(store: &Store, place: &SessionPlace, given: &Prompt) -> Result<
             |path: &str| under_way.edited.iter().any(|file| file == path) || named.iter().any(|name| path.ends_with(name));
         past.unit.files.sort_by_key(|file| !at_hand(&file.path));
         let memories = std::mem::take(&mut past.memories);
-        let new = memories.into_iter().filter(|memory| !told.contains(&format!("m{}", memory.id)) && memory.kind != "summary");
+        let new = memories
+            .into_iter()
+            .filter(|memory| !told.contains(&format!("m{}", memory.id)) && memory.kind != MemoryKind::Summary);
         for memory in new {
             if is_trusted(store, &memory)? {
                 past.memories.push(memory);
@@ -80,7 +82,9 @@ pub fn at_prompt(store: &Store, place: &SessionPlace, given: &Prompt) -> Result<
 /// Whether a memory may speak unasked: the user said it, a person pinned it, or the agent said it and its work proves it. What
 /// a tool printed or a page said never does, nor does what an agent only repeats of it.
 fn is_trusted(store: &Store, memory: &MemoryRow) -> Result<bool> {
-    Ok(memory.pinned || memory.provenance == "user" || memory.provenance == "agent" && store.is_proven(memory)?)
+    Ok(memory.pinned
+        || memory.provenance == Provenance::User
+        || memory.provenance == Provenance::Agent && store.is_proven(memory)?)
 }
 
 /// What somebody who is about to change a file should know of it: decisions and lessons about it, traps, and what was
@@ -108,6 +112,6 @@ pub fn at_file(store: &Store, place: &SessionPlace, path: &str, root: Option<&Pa
         }
     }
     let against = rank::contradicted(&warnings);
-    let stale = root.map(|root| stale(store, (place.project, root), &warnings)).transpose()?.unwrap_or_default();
+    let stale = root.map(|root| stale(store, place.project, root, &warnings)).transpose()?.unwrap_or_default();
     Ok((warnings, Beside { against, stale }))
 }

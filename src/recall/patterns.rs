@@ -1,7 +1,7 @@
 //! Use case: what recurs in a project, and what became of its decisions.
 
 use crate::domains;
-use crate::model::{Case, MemoryKind, MemoryRow, Past, Pattern, Suggestion, UnitRow};
+use crate::model::{Case, MemoryKind, MemoryRow, Past, Pattern, PatternKind, Suggestion, UnitOutcome, UnitRow};
 use crate::rank::{Outcome, confidence, contradicted};
 use crate::rules::{Finding, OFTEN, Recurs, Reverted, reason, recurring, reverted, shape};
 use crate::store::Store;
@@ -41,10 +41,10 @@ fn among(store: &Store, project: i64, most: usize) -> Result<Vec<Pattern>> {
         let mended = unit.and_then(|unit| by_unit.get(&unit)).map(|memory| format!("m{memory}"));
         let case = Case { id: format!("t{}", tool.id), unit, at: tool.received_at, said: reason(&tool), mended };
         let piece = unit.map_or(format!("s{}", tool.session_id), |unit| format!("u{unit}"));
-        Some(Recurs { kind: "failure", key: format!("{program}: {shape}"), title: program, piece, case })
+        Some(Recurs { kind: PatternKind::Failure, key: format!("{program}: {shape}"), title: program, piece, case })
     });
     let lessons = store.tagged_lessons(project, most)?;
-    let all = failures.chain(noted("fix", mended)).chain(noted("lesson", lessons));
+    let all = failures.chain(noted(PatternKind::Fix, mended)).chain(noted(PatternKind::Lesson, lessons));
     Ok(recurring(all.collect()))
 }
 
@@ -66,7 +66,7 @@ pub fn patterns_of(store: &Store, project: i64, files: &[String]) -> Result<Vec<
     let fix = fix(store, project)?;
     let mut all = Vec::new();
     for path in often {
-        all.extend(noted("fix", store.mended_file(project, &fix, path, OF_FILE)?));
+        all.extend(noted(PatternKind::Fix, store.mended_file(project, &fix, path, OF_FILE)?));
     }
     Ok(recurring(all))
 }
@@ -90,13 +90,14 @@ pub fn suggested_beside(
     store: &Store,
     project: i64,
     found: &[Past],
-    (request, files): (Option<&str>, &[String]),
+    request: Option<&str>,
+    files: &[String],
 ) -> Result<Vec<Suggestion>> {
     let near = found.iter().filter(|past| past.clarity.sum >= NEAR).take(NEAREST);
     let near: Vec<i64> = near.map(|past| past.unit.id).collect();
     let in_play = |pattern: &Pattern| {
-        pattern.kind == "fix" && files.contains(&pattern.title)
-            || pattern.kind == "failure" && request.is_some_and(|request| holds_word(request, &pattern.title))
+        pattern.kind == PatternKind::Fix && files.contains(&pattern.title)
+            || pattern.kind == PatternKind::Failure && request.is_some_and(|request| holds_word(request, &pattern.title))
             || pattern.cases.iter().any(|case| case.unit.is_some_and(|unit| near.contains(&unit)))
     };
     let mut patterns = among(store, project, LATELY)?;
@@ -116,10 +117,10 @@ fn holds_word(request: &str, title: &str) -> bool {
 
 fn suggested(store: &Store, project: i64, patterns: Vec<Pattern>, settled: &[MemoryRow]) -> Result<Vec<Suggestion>> {
     let mut all = Vec::new();
-    let has_decisions = settled.iter().any(|memory| memory.kind == "decision");
+    let has_decisions = settled.iter().any(|memory| memory.kind == MemoryKind::Decision);
     let judge = has_decisions.then(|| Judge::of(store, project, settled)).transpose()?;
     if let Some(judge) = judge.filter(|judge| !judge.reverted.is_empty()) {
-        for decision in settled.iter().filter(|memory| memory.kind == "decision") {
+        for decision in settled.iter().filter(|memory| memory.kind == MemoryKind::Decision) {
             let unit = decision.unit.map(|unit| store.unit_by_row(unit)).transpose()?.flatten();
             let sure = judge.judge(decision, unit.as_ref())?;
             let taken_back = sure.evidence.iter().find(|(outcome, _)| *outcome == Outcome::Reverted);
@@ -141,7 +142,7 @@ fn fix(store: &Store, project: i64) -> Result<String> {
     Ok(domain.type_for(Finding::Fix.name()).unwrap_or_default().to_string())
 }
 
-fn noted(kind: &'static str, all: Vec<Noted>) -> impl Iterator<Item = Recurs> {
+fn noted(kind: PatternKind, all: Vec<Noted>) -> impl Iterator<Item = Recurs> {
     all.into_iter().map(move |noted| {
         let id = format!("m{}", noted.memory);
         let piece = noted.unit.map_or(id.clone(), |unit| format!("u{unit}"));
@@ -179,7 +180,7 @@ impl Confidence {
 
 /// How sure a decision of the store is now; `None` for what is no decision.
 pub fn sure(store: &Store, memory: &MemoryRow) -> Result<Option<Confidence>> {
-    let Some(project) = memory.project_id.filter(|_| memory.kind == "decision") else { return Ok(None) };
+    let Some(project) = memory.project_id.filter(|_| memory.kind == MemoryKind::Decision) else { return Ok(None) };
     let mut settled = store.newest_memories(project, &[MemoryKind::Decision, MemoryKind::Lesson], SETTLED)?;
     settled.push(memory.clone());
     let unit = memory.unit.map(|unit| store.unit_by_row(unit)).transpose()?.flatten();
@@ -219,9 +220,9 @@ impl Judge<'_> {
     pub fn judge(&self, decision: &MemoryRow, unit: Option<&UnitRow>) -> Result<Confidence> {
         let mut evidence = Vec::new();
         if let Some(unit) = unit {
-            let outcome = match unit.outcome.as_deref() {
-                Some("done") => Some(Outcome::Done),
-                Some("struggling" | "abandoned") => Some(Outcome::Failed),
+            let outcome = match unit.outcome {
+                Some(UnitOutcome::Done) => Some(Outcome::Done),
+                Some(UnitOutcome::Struggling | UnitOutcome::Abandoned) => Some(Outcome::Failed),
                 _ => None,
             };
             evidence.extend(outcome.map(|outcome| (outcome, format!("u{}", unit.id))));

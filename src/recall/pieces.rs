@@ -37,7 +37,7 @@ pub fn similarity(near: f64) -> f64 {
 
 /// Pieces that are near a description, the nearest first, of a project, down to a share of the best score; a memory that no
 /// longer holds is in none.
-pub(super) fn pieces(store: &Store, asked: &Asked, (limit, share): (usize, f64)) -> Result<Vec<Piece>> {
+pub(super) fn pieces(store: &Store, asked: &Asked, limit: usize, share: f64) -> Result<Vec<Piece>> {
     let sessions = store.sessions_in_time(asked.project, asked.own)?;
     let mut moment = routes(store, asked, &sessions, Effort::RELATED)?;
     let mut units: Vec<i64> = moment.found().collect();

@@ -134,7 +134,7 @@ fn reasons(scored: &Scored) -> Vec<Why> {
 /// Marks memories whose files are not what they were.
 pub(super) fn mark_stale(store: &Store, asked: &Asked, past: &mut [Past]) -> Result<()> {
     let Some(root) = asked.root else { return Ok(()) };
-    let mut stale = stale(store, (asked.project, root), past.iter().flat_map(|past| &past.memories))?;
+    let mut stale = stale(store, asked.project, root, past.iter().flat_map(|past| &past.memories))?;
     for past in past {
         past.beside.stale = past.memories.iter().filter_map(|memory| stale.remove_entry(&memory.id)).collect();
     }

@@ -3,7 +3,7 @@
 use super::patterns::{Confidence, Judge, SETTLED};
 use super::pieces::{Piece, by_own_words, pieces, similarity};
 use super::ranked::Asked;
-use crate::model::{MemoryKind, MemoryRow, Millis, Vector};
+use crate::model::{MemoryKind, MemoryRow, Millis, UnitOutcome, Vector};
 use crate::store::Store;
 use anyhow::Result;
 
@@ -57,7 +57,7 @@ pub struct Question<'a> {
 pub fn related(store: &Store, question: &Question) -> Result<Known> {
     // Not the branch: a task is described, and asked for wherever the program stands.
     let asked = |project, meaning| Asked { project, request: Some(question.description), meaning, ..Asked::default() };
-    let ask = |project, meaning, share| pieces(store, &asked(project, meaning), (PIECES, share));
+    let ask = |project, meaning, share| pieces(store, &asked(project, meaning), PIECES, share);
     let mut known = Known::default();
     let mut nearest: f64 = 0.0;
     if let Some(project) = question.project {
@@ -74,12 +74,12 @@ pub fn related(store: &Store, question: &Question) -> Result<Known> {
             // A session does many things; what a program recorded with a task is about that task.
             let is_near = |memory: &&MemoryRow| piece.unit.is_none() || own.get(&memory.id).is_some_and(|own| *own >= OWN);
             for memory in piece.memories.iter().filter(is_near) {
-                match memory.kind.as_str() {
-                    "decision" if known.decisions.len() < question.limit => {
+                match memory.kind {
+                    MemoryKind::Decision if known.decisions.len() < question.limit => {
                         let confidence = judge.judge(memory, piece.unit.as_ref())?;
                         known.decisions.push((memory.clone(), similarity(piece.near), confidence));
                     }
-                    "lesson" if known.lessons.len() < question.limit => {
+                    MemoryKind::Lesson if known.lessons.len() < question.limit => {
                         known.lessons.push((memory.clone(), similarity(piece.near)));
                     }
                     _ => {}
@@ -92,7 +92,7 @@ pub fn related(store: &Store, question: &Question) -> Result<Known> {
     for project in others.take(OTHERS).take_while(|_| known.lessons.len() < question.limit) {
         for piece in ask(project, None, AS_NEAR)? {
             nearest = nearest.max(piece.near);
-            let lessons = piece.memories.into_iter().filter(|memory| memory.kind == "lesson");
+            let lessons = piece.memories.into_iter().filter(|memory| memory.kind == MemoryKind::Lesson);
             foreign.extend(lessons.map(|lesson| (lesson, piece.near)));
         }
     }
@@ -108,14 +108,14 @@ fn kind_of(task: &Task) -> Option<&str> {
 }
 
 fn task(piece: &Piece) -> Option<Task> {
-    let memory = piece.memories.iter().find(|memory| memory.kind == "task").cloned();
+    let memory = piece.memories.iter().find(|memory| memory.kind == MemoryKind::Task).cloned();
     let unit = piece.unit.as_ref();
     let told = memory.as_ref().map(|memory| memory.text("task_description").unwrap_or(&memory.title));
     let description = told.or(unit.and_then(|unit| unit.intent.as_deref()))?.to_string();
     let said = memory.as_ref().and_then(|memory| memory.content.get("success")?.as_bool());
-    let success = said.or(match unit.and_then(|unit| unit.outcome.as_deref()) {
-        Some("done" | "answered") => Some(true),
-        Some("struggling" | "abandoned") => Some(false),
+    let success = said.or(match unit.and_then(|unit| unit.outcome) {
+        Some(UnitOutcome::Done | UnitOutcome::Answered) => Some(true),
+        Some(UnitOutcome::Struggling | UnitOutcome::Abandoned) => Some(false),
         _ => None,
     });
     let at = memory.as_ref().map(|memory| memory.created_at).or(unit.map(|unit| unit.ended_at))?;

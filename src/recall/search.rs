@@ -15,7 +15,8 @@ pub fn with_meaning(
     store: &Store,
     found: Vec<Hit>,
     filter: &Filter,
-    (model, vector): (&str, &Vector),
+    model: &str,
+    vector: &Vector,
     limit: usize,
 ) -> Result<Vec<Hit>> {
     let Some(project) = filter.project else { return Ok(found) };

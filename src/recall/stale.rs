@@ -17,7 +17,8 @@ const MOVES: usize = 8;
 /// Looks at the files of memories that are about to be shown, the first ones first; by the memories' ids.
 pub fn stale<'a>(
     store: &Store,
-    (project, root): (i64, &Path),
+    project: i64,
+    root: &Path,
     memories: impl IntoIterator<Item = &'a MemoryRow>,
 ) -> Result<HashMap<i64, Vec<Stale>>> {
     let mut seen: HashMap<&str, File> = HashMap::new();

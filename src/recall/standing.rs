@@ -1,6 +1,6 @@
 //! For a session whose conversation was cut away, by a compaction or by `/clear`: where its own work stands.
 
-use crate::model::{Beside, Failing, MemoryRow, Millis, Standing, UnitTold};
+use crate::model::{Beside, Failing, MemoryKind, MemoryRow, Millis, PromptSource, Standing, UnitTold};
 use crate::rank;
 use crate::rules;
 use crate::store::Store;
@@ -38,9 +38,9 @@ pub fn standing(store: &Store, session: i64) -> Result<Option<Standing>> {
     };
     let before = units.map(told).collect::<Result<_>>()?;
     let story = unit.as_ref().map(|unit| store.unit_story(unit.id)).transpose()?.flatten();
-    let said = |source: &'static str| story.iter().flat_map(|story| &story.prompts).filter(move |prompt| prompt.source == source);
-    let asked = said("user").map(|prompt| (prompt.number, prompt.text.clone())).collect();
-    let answered = said("agent").next_back().map(|prompt| prompt.text.clone());
+    let said = |source: PromptSource| story.iter().flat_map(|story| &story.prompts).filter(move |prompt| prompt.source == source);
+    let asked = said(PromptSource::User).map(|prompt| (prompt.number, prompt.text.clone())).collect();
+    let answered = said(PromptSource::Agent).next_back().map(|prompt| prompt.text.clone());
     let mut failing: Vec<Failing> = story.as_ref().map(rules::failing).unwrap_or_default();
     failing.reverse();
     failing.truncate(FAILING);
@@ -48,8 +48,8 @@ pub fn standing(store: &Store, session: i64) -> Result<Option<Standing>> {
     memories.retain(|memory| memory.superseded_by.is_none());
     memories.reverse();
     let (settled, rest): (Vec<MemoryRow>, Vec<MemoryRow>) =
-        memories.into_iter().partition(|memory| matches!(memory.kind.as_str(), "decision" | "lesson"));
-    let observations = rest.into_iter().filter(|memory| memory.kind == "observation").collect();
+        memories.into_iter().partition(|memory| matches!(memory.kind, MemoryKind::Decision | MemoryKind::Lesson));
+    let observations = rest.into_iter().filter(|memory| memory.kind == MemoryKind::Observation).collect();
     let against = rank::contradicted(&settled);
     let open = session.tasks.iter().filter(|task| task.status != "completed").map(|task| task.subject.clone());
     Ok(Some(Standing {

@@ -3,7 +3,9 @@
 use super::patterns::suggested_at_start;
 use super::ranked::{Asked, near_units};
 use super::stale::stale;
-use crate::model::{Beside, MemoryKind, MemoryRow, Millis, PromptRow, Recalled, SessionRow, SessionTold, State, Turn, UnitTold};
+use crate::model::{
+    Beside, MemoryKind, MemoryRow, Millis, PromptRow, PromptSource, Recalled, SessionRow, SessionTold, State, Turn, UnitTold,
+};
 use crate::project::client;
 use crate::rank;
 use crate::store::Store;
@@ -57,7 +59,7 @@ pub fn at_start(store: &Store, project: i64, here: Here, most: Most, now: Millis
     let near = near_units(store, &asked, NEAR)?;
     let gathered = |kinds: &[MemoryKind], most: usize| -> Result<Vec<MemoryRow>> {
         let mut all: Vec<MemoryRow> = store.newest_memories(project, kinds, most)?;
-        let others = near.iter().flat_map(|past| &past.memories).filter(|m| kinds.iter().any(|kind| kind.name() == m.kind));
+        let others = near.iter().flat_map(|past| &past.memories).filter(|m| kinds.contains(&m.kind));
         for memory in others {
             if !all.iter().any(|known| known.id == memory.id) {
                 all.push(memory.clone());
@@ -74,7 +76,7 @@ pub fn at_start(store: &Store, project: i64, here: Here, most: Most, now: Millis
     let against = rank::contradicted(&[&pinned[..], &settled[..]].concat());
     let settled = rank::side_by_side(settled, &against);
     let shown = pinned.iter().chain(&settled).chain(&observations);
-    let stale = root.map(|root| stale(store, (project, root), shown)).transpose()?.unwrap_or_default();
+    let stale = root.map(|root| stale(store, project, root, shown)).transpose()?.unwrap_or_default();
     let beside = Beside { against, stale };
     let why = near.into_iter().map(|past| (past.unit, (past.score, past.why))).collect();
     let suggestions = suggested_at_start(store, project, &files, &settled)?;
@@ -106,10 +108,10 @@ fn told(store: &Store, sessions: Vec<SessionRow>, now: Millis) -> Result<Vec<Ses
 fn as_turns(prompts: &[PromptRow]) -> Vec<Turn> {
     let mut turns: Vec<Turn> = Vec::new();
     for prompt in prompts {
-        match (prompt.source.as_str(), turns.last_mut()) {
+        match (prompt.source, turns.last_mut()) {
             // Broken off and asked again: one question.
-            ("user", Some(turn)) if turn.done.is_none() && turn.asked == prompt.text => turn.number = prompt.number,
-            ("user", _) => turns.push(Turn { number: prompt.number, asked: prompt.text.clone(), done: None }),
+            (PromptSource::User, Some(turn)) if turn.done.is_none() && turn.asked == prompt.text => turn.number = prompt.number,
+            (PromptSource::User, _) => turns.push(Turn { number: prompt.number, asked: prompt.text.clone(), done: None }),
             // A turn may close several times (a stop hook goes on, a background task reports): the last word counts.
             (_, Some(turn)) if turn.number == prompt.number => turn.done = Some(prompt.text.clone()),
             _ => {}

@@ -23,6 +23,7 @@ mod span;
 mod values;
 
 use crate::model::{ID, Limit, NAME, Texts};
+use crate::words::ends;
 use hidden::Hidden;
 use hmac::{Hmac, Mac};
 use regex::Regex;
@@ -140,14 +141,14 @@ impl Redactor {
             if spans.is_empty() && text.len() <= limit.0 {
                 return None;
             }
-            return Some(cut(&self.without(text, &spans, 0..text.len()), limit, 0));
+            return Some(cut_middle(&self.without(text, &spans, 0..text.len()), limit, 0));
         }
         let head = &text[..text.floor_char_boundary(window)];
         let tail = &text[text.floor_char_boundary(text.len() - window)..];
         let kept_head = self.without(head, &self.spans(head), 0..head.floor_char_boundary(head.len() - MARGIN));
         let kept_tail = self.without(tail, &self.spans_of_tail(tail), tail.floor_char_boundary(MARGIN)..tail.len());
         let between = text.len() - kept_head.len().min(text.len()) - kept_tail.len().min(text.len() / 2);
-        Some(cut(&(kept_head + &kept_tail), limit, between))
+        Some(cut_middle(&(kept_head + &kept_tail), limit, between))
     }
 
     /// A block that ends in a tail window and began before it goes from the window's start.
@@ -239,14 +240,13 @@ fn stand_in(id: &str) -> String {
 }
 
 /// Keeps two thirds of the limit from the head and one from the tail; `missing` bytes were cut between them before.
-fn cut(text: &str, limit: Limit, missing: usize) -> String {
+fn cut_middle(text: &str, limit: Limit, missing: usize) -> String {
     if text.len() <= limit.0 {
         return text.to_string();
     }
     let room = limit.0.saturating_sub(40);
-    let head = text.floor_char_boundary(room * 2 / 3);
-    let tail = text.ceil_char_boundary(text.len() - room / 3);
-    format!("{}\n[… {} bytes cut …]\n{}", &text[..head], tail - head + missing, &text[tail..])
+    let (head, tail) = ends(text, room * 2 / 3, room / 3);
+    format!("{head}\n[… {} bytes cut …]\n{tail}", text.len() - head.len() - tail.len() + missing)
 }
 
 #[cfg(test)]

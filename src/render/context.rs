@@ -10,7 +10,7 @@ use super::patterns::{SUGGESTED, suggested};
 use super::session::{brief, conversation, gist, heading, pieces, summary};
 use super::style::Style;
 use super::time;
-use crate::model::{Became, Beside, MemoryRow, Millis, Recalled, SessionTold, State, Suggestion, TokenStats};
+use crate::model::{Became, Beside, MemoryRow, Millis, Provenance, Recalled, SessionTold, State, Suggestion, TokenStats};
 use serde_json::{Value, json};
 
 /// Files of one memory of which it is said what has become of them.
@@ -142,11 +142,11 @@ fn did_something(told: &SessionTold) -> bool {
 
 /// Whose words a memory is drawn from.
 pub(super) fn whose(memory: &MemoryRow) -> &'static str {
-    match memory.provenance.as_str() {
-        "user" => "the user",
-        "agent" => "the agent",
-        "tool" => "a tool",
-        _ => "the team",
+    match memory.provenance {
+        Provenance::User => "the user",
+        Provenance::Agent => "the agent",
+        Provenance::Tool => "a tool",
+        Provenance::Team => "the team",
     }
 }
 

@@ -3,7 +3,7 @@
 use super::clean::line;
 use super::style::Style;
 use super::time;
-use crate::model::MemoryRow;
+use crate::model::{Maker, MemoryKind, MemoryRow, Provenance};
 use serde_json::{Value, json};
 
 /// Fields of decisions and discoveries, in the order in which one reads them; others follow by name.
@@ -31,24 +31,24 @@ pub fn id(memory: &MemoryRow) -> String {
 /// What it is in a word: an observation by its type, the others by their kind.
 pub fn word(memory: &MemoryRow) -> &str {
     match memory.kind_type.as_deref() {
-        Some(kind_type) if memory.kind == "observation" => kind_type,
-        _ => &memory.kind,
+        Some(kind_type) if memory.kind == MemoryKind::Observation => kind_type,
+        _ => memory.kind.name(),
     }
 }
 
 /// Whose words it is made of, and who made it.
 pub fn origin(memory: &MemoryRow) -> String {
-    let of = match memory.provenance.as_str() {
-        "user" => "the user's own words",
-        "agent" => "the agent's words",
-        "tool" => "what a tool printed",
-        _ => "the team",
+    let of = match memory.provenance {
+        Provenance::User => "the user's own words",
+        Provenance::Agent => "the agent's words",
+        Provenance::Tool => "what a tool printed",
+        Provenance::Team => "the team",
     };
-    match memory.made_by.as_str() {
-        "rules" if memory.by_hand => "by rules, changed by hand".to_string(),
-        "rules" => format!("by rules, from {of}"),
-        "hand" => "by hand".to_string(),
-        model => format!("by {}, from {of}", line(model, 60)),
+    match &memory.made_by {
+        Maker::Rules if memory.by_hand => "by rules, changed by hand".to_string(),
+        Maker::Rules => format!("by rules, from {of}"),
+        Maker::Hand => "by hand".to_string(),
+        other => format!("by {}, from {of}", line(other.name(), 60)),
     }
 }
 
@@ -63,7 +63,8 @@ pub fn entry(memory: &MemoryRow, style: Style) -> String {
 
 /// One memory whole, with what it is drawn from.
 pub fn whole(memory: &MemoryRow, style: Style) -> String {
-    let mut head = vec![format!("{} {}", time::day(memory.created_at), time::clock(memory.created_at)), memory.kind.clone()];
+    let mut head =
+        vec![format!("{} {}", time::day(memory.created_at), time::clock(memory.created_at)), memory.kind.name().to_string()];
     head.extend(memory.kind_type.as_ref().map(|kind_type| line(kind_type, 40)));
     head.push(origin(memory));
     head.extend(memory.pinned.then(|| "pinned".to_string()));
@@ -80,12 +81,12 @@ pub fn whole(memory: &MemoryRow, style: Style) -> String {
     fields.sort_by_key(|(name, _)| IN_ORDER.iter().position(|known| known == name).unwrap_or(IN_ORDER.len()));
     for (name, value) in fields {
         let name = line(&name.replace('_', " "), 40);
-        match value.as_array().filter(|items| items.len() > 1 && items.iter().any(|item| words(item).len() > SHORT)) {
+        match value.as_array().filter(|items| items.len() > 1 && items.iter().any(|item| in_words(item).len() > SHORT)) {
             Some(items) => {
-                let items = items.iter().map(|item| format!("    - {}\n", line(&words(item), usize::MAX)));
+                let items = items.iter().map(|item| format!("    - {}\n", line(&in_words(item), usize::MAX)));
                 out += &format!("  {name}:\n{}", items.collect::<String>());
             }
-            None => out += &format!("  {name}: {}\n", line(&words(value), usize::MAX)),
+            None => out += &format!("  {name}: {}\n", line(&in_words(value), usize::MAX)),
         }
     }
     if let Some(body) = &memory.body {
@@ -102,14 +103,17 @@ pub fn whole(memory: &MemoryRow, style: Style) -> String {
         }
     };
     fact("changed", file(true));
-    fact("read", file(false).filter(|_| memory.kind != "summary"));
+    fact("read", file(false).filter(|_| memory.kind != MemoryKind::Summary));
     fact("concepts", Some(memory.concepts.join(", ")).filter(|list| !list.is_empty()).map(|list| line(&list, 200)));
     let unit = memory.unit.map(|unit| format!("u{unit}"));
     let session = memory.session.map(|session| format!("s{session}"));
     let place: Vec<String> = [unit, session].into_iter().flatten().collect();
     fact("project", memory.project.as_ref().map(|project| line(project, 60)));
     fact("in", Some(place.join(" of ")).filter(|place| !place.is_empty()));
-    fact("from", Some(memory.sources.join(" ")).filter(|list| !list.is_empty()));
+    fact(
+        "from",
+        Some(memory.sources.iter().map(|source| source.id()).collect::<Vec<_>>().join(" ")).filter(|list| !list.is_empty()),
+    );
     let estimated = if memory.tokens_estimated { ", estimated" } else { "" };
     fact("cost to find out", memory.tokens.map(|tokens| format!("{tokens} tokens{estimated}")));
     fact("uuid", Some(memory.uuid.clone()));
@@ -117,12 +121,12 @@ pub fn whole(memory: &MemoryRow, style: Style) -> String {
 }
 
 /// A value of its content in words.
-fn words(value: &Value) -> String {
+fn in_words(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        Value::Array(items) => items.iter().map(words).collect::<Vec<_>>().join(", "),
+        Value::Array(items) => items.iter().map(in_words).collect::<Vec<_>>().join(", "),
         Value::Object(fields) => {
-            fields.iter().map(|(name, value)| format!("{name} {}", words(value))).collect::<Vec<_>>().join(", ")
+            fields.iter().map(|(name, value)| format!("{name} {}", in_words(value))).collect::<Vec<_>>().join(", ")
         }
         other => other.to_string(),
     }
@@ -133,14 +137,14 @@ pub fn entity(memory: &MemoryRow) -> Value {
     let files = |modified: bool| -> Vec<&str> {
         memory.files.iter().filter(|f| f.modified == modified).map(|f| f.path.as_str()).collect()
     };
-    let is_own = memory.kind == "entity";
+    let is_own = memory.kind == MemoryKind::Entity;
     let mut content = memory.content.clone();
     if !is_own {
         for (name, value) in [("narrative", &memory.body), ("type", &memory.kind_type)] {
             content.extend(value.clone().map(|value| (name.to_string(), Value::from(value))));
         }
     }
-    let entity_type = memory.kind_type.as_ref().filter(|_| is_own).unwrap_or(&memory.kind);
+    let entity_type = memory.kind_type.as_deref().filter(|_| is_own).unwrap_or(memory.kind.name());
     json!({
         "id": memory.uuid, "entity_type": entity_type, "source_client": memory.platform, "agent_session_id": memory.agent_session_id,
         "created_at": time::iso(memory.created_at), "created_at_epoch": memory.created_at, "title": memory.title,

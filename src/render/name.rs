@@ -2,7 +2,7 @@
 
 use super::clean::{line, prose, quoted};
 use crate::model::UnitRow;
-use crate::words::{headline, is_cjk, is_filler};
+use crate::words::{headline, is_cjk, is_filler, words};
 
 /// Words of a request that must say what it is about, for it to be a name.
 const SAYS: usize = 2;
@@ -42,7 +42,7 @@ fn parts(unit: &UnitRow) -> (Option<String>, Option<String>) {
 fn meaning(text: &str) -> usize {
     let lower = text.to_lowercase();
     let says = |word: &&str| word.len() > 2 && !is_filler(word) && !word.chars().any(is_cjk);
-    let words = lower.split(|c: char| !c.is_alphanumeric()).filter(says).count();
+    let words = words(&lower).filter(says).count();
     words + lower.chars().filter(|c| is_cjk(*c)).count() / 2
 }
 

@@ -3,7 +3,7 @@
 use super::clean::{code, line, quoted};
 use super::style::Style;
 use super::time;
-use crate::model::{Case, Pattern, Suggestion};
+use crate::model::{Case, Pattern, PatternKind, Suggestion};
 use serde_json::{Value, json};
 
 /// Cases that are shown of a pattern, and named in a suggestion.
@@ -15,9 +15,9 @@ fn what(pattern: &Pattern) -> String {
     let times = pattern.cases.len();
     let title = code(&pattern.title, 100);
     match pattern.kind {
-        "failure" => format!("{title} failed for the same reason in {times} pieces of work"),
-        "fix" => format!("{title} was mended in {times} pieces of work"),
-        _ => format!("{times} lessons are about {title}"),
+        PatternKind::Failure => format!("{title} failed for the same reason in {times} pieces of work"),
+        PatternKind::Fix => format!("{title} was mended in {times} pieces of work"),
+        PatternKind::Lesson => format!("{times} lessons are about {title}"),
     }
 }
 

@@ -47,7 +47,7 @@ pub(super) fn brief(told: &UnitTold) -> String {
     let unit = &told.unit;
     let mut head = Vec::new();
     head.extend((unit.active_ms >= 60_000).then(|| time::span(unit.active_ms)));
-    head.extend(unit.outcome.clone().filter(|outcome| outcome != "unknown"));
+    head.extend(unit.known_outcome().map(|outcome| outcome.name().to_string()));
     let head = if head.is_empty() { String::new() } else { format!(", {}", head.join(", ")) };
     format!("{head} (u{}): {}", unit.id, name::for_agent(unit, 140))
 }
@@ -80,10 +80,10 @@ fn piece(block: &mut Block, told: &UnitTold) {
             block.push(&format!("  {name}: {}", quoted(text, 300)));
         }
     }
-    if matches!(unit.outcome.as_deref(), Some("struggling" | "abandoned")) {
+    if unit.was_left() {
         block.push(&format!(
             "  it was left {}: {}",
-            unit.outcome.as_deref().unwrap_or_default(),
+            unit.outcome.unwrap_or_default(),
             unit.evidence.as_deref().unwrap_or_default()
         ));
     }

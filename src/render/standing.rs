@@ -6,7 +6,7 @@ use super::clean::{code, prose, quoted};
 use super::context::{ForAgent, observation, settled};
 use super::session::{brief, committed};
 use super::time;
-use crate::model::{MemoryRow, Standing, UnitFile, UnitRow};
+use crate::model::{MemoryRow, Standing, UnitFile, UnitOutcome, UnitRow};
 
 /// Characters of the first and of the last request of the piece of work under way, and of those between.
 const GOAL: usize = 900;
@@ -63,7 +63,7 @@ pub fn for_agent(standing: &Standing, gone: Gone, budget: usize) -> ForAgent {
 
 fn under_way(block: &mut Block, standing: &Standing, unit: &UnitRow) {
     block.units.push(unit.id);
-    let outcome = unit.outcome.as_deref().filter(|outcome| !matches!(*outcome, "unknown" | "abandoned"));
+    let outcome = unit.known_outcome().filter(|outcome| *outcome != UnitOutcome::Abandoned);
     let outcome = outcome.map(|outcome| format!(", {outcome} as it stands")).unwrap_or_default();
     block.push(&format!("\nUnder way{outcome} (u{}):", unit.id));
     let last = standing.asked.len().saturating_sub(1);

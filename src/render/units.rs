@@ -5,7 +5,7 @@ use super::memories;
 use super::name;
 use super::style::Style;
 use super::time;
-use crate::model::{BoundaryRow, MemoryRow, Millis, PhaseRow, UnitFile, UnitRow};
+use crate::model::{BoundaryRow, MemoryRow, Millis, PhaseRow, UnitFile, UnitOutcome, UnitRow, UnitState};
 use serde_json::{Value, json};
 
 /// Files that are named in a list.
@@ -48,8 +48,8 @@ fn boundary(b: &BoundaryRow) -> Value {
 /// One unit on a few lines.
 pub fn text(unit: &UnitRow, style: Style) -> String {
     let mut head = vec![time::clock(unit.started_at), time::span(unit.active_ms)];
-    head.extend(unit.outcome.as_deref().filter(|outcome| *outcome != "unknown").map(|outcome| outcome_word(outcome, style)));
-    if unit.state == "open" {
+    head.extend(unit.known_outcome().map(|outcome| outcome_word(outcome, style)));
+    if unit.state == UnitState::Open {
         head.push("open".to_string());
     }
     let width = style.width.saturating_sub(6).clamp(40, 120);
@@ -81,10 +81,10 @@ pub fn text(unit: &UnitRow, style: Style) -> String {
     out
 }
 
-fn outcome_word(outcome: &str, style: Style) -> String {
+fn outcome_word(outcome: UnitOutcome, style: Style) -> String {
     match outcome {
-        "done" => style.good(outcome),
-        "struggling" | "abandoned" => style.bad(outcome),
+        UnitOutcome::Done => style.good(outcome.name()),
+        UnitOutcome::Struggling | UnitOutcome::Abandoned => style.bad(outcome.name()),
         other => other.to_string(),
     }
 }
@@ -99,7 +99,7 @@ pub fn why(unit: &UnitRow, meaning: Meaning, style: Style) -> String {
         out += &explained("once thought to begin", boundary, meaning, style);
     }
     if let Some(evidence) = &unit.evidence {
-        out += &format!("    {}: {evidence}\n", unit.outcome.as_deref().unwrap_or("unknown"));
+        out += &format!("    {}: {evidence}\n", unit.outcome.unwrap_or_default());
     }
     out
 }
@@ -166,8 +166,7 @@ pub fn report(units: &[UnitRow], project: &str, since: Millis, now: Millis) -> S
             out += &format!("\n## {}, {on}\n\n", time::weekday(unit.started_at));
             day = on;
         }
-        let outcome =
-            unit.outcome.as_deref().filter(|outcome| *outcome != "unknown").map(|o| format!("{o}, ")).unwrap_or_default();
+        let outcome = unit.known_outcome().map(|outcome| format!("{outcome}, ")).unwrap_or_default();
         out += &format!("- **{}** ({outcome}{})\n", code_free(&name::for_person(unit, 100)), time::span(unit.active_ms));
         for commit in &unit.commits {
             let sha = commit.sha.as_deref().map(|sha| format!("{} ", code(sha, 12))).unwrap_or_default();
@@ -179,7 +178,7 @@ pub fn report(units: &[UnitRow], project: &str, since: Millis, now: Millis) -> S
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             out += &format!("  - changed {}{more}\n", changed.join(", "));
         }
-        if matches!(unit.outcome.as_deref(), Some("struggling" | "abandoned")) {
+        if unit.was_left() {
             out += &format!("  - {}\n", unit.evidence.as_deref().unwrap_or_default());
         }
     }
@@ -236,16 +235,6 @@ fn count(n: i64, what: &str) -> String {
     if n == 1 { format!("1 {what}") } else { format!("{n} {plural}") }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_in_a_row_are_a_range() {
-        assert_eq!(ranges(&[1, 2, 3, 5]), "1-3, 5");
-    }
-}
-
 /// One unit with the reasons of its boundary, for a person.
 pub fn whole(unit: &UnitRow, meaning: Meaning, style: Style) -> String {
     format!("{}{}    {}\n", text(unit, style), why(unit, meaning, style), style.faint(&format!("session s{}", unit.session)))
@@ -256,4 +245,14 @@ pub fn whole_json(unit: &UnitRow, drawn: &[MemoryRow]) -> Value {
     let mut out = json(unit);
     out["memories"] = drawn.iter().map(memories::id).collect();
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_in_a_row_are_a_range() {
+        assert_eq!(ranges(&[1, 2, 3, 5]), "1-3, 5");
+    }
 }

@@ -4,7 +4,7 @@ use super::clean::line;
 use super::memories;
 use super::style::Style;
 use super::time;
-use crate::model::{MemoryRow, PromptRow, SessionRow, ToolUseRow};
+use crate::model::{CommandKind, MemoryRow, PromptKind, PromptRow, PromptSource, SessionRow, ToolUseRow};
 use serde_json::{Value, json};
 
 /// A session with all that was said and done in it, for a person.
@@ -46,17 +46,20 @@ pub fn session(
         }),
     );
     fact("cost", session.cost_usd.map(|c| format!("${c:.4}")));
-    for prompt in prompts.iter().filter(|p| p.source == "user") {
+    for prompt in prompts.iter().filter(|p| p.source == PromptSource::User) {
         out += &format!("\n{}", prompt_entry(prompt, style));
         for tool in tools.iter().filter(|t| t.prompt_id == Some(prompt.id)) {
             out += &format!("  {}\n", tool_line(tool, style));
         }
-        for answer in prompts.iter().filter(|p| p.source == "agent" && p.kind == "closing" && p.number == prompt.number) {
+        for answer in prompts
+            .iter()
+            .filter(|p| p.source == PromptSource::Agent && p.kind == PromptKind::Closing && p.number == prompt.number)
+        {
             out += &format!("  {} {}\n{}", style.faint(&format!("p{}", answer.id)), who(answer), body(&answer.text));
         }
     }
-    let asked = |number: i64| prompts.iter().any(|p| p.source == "user" && p.number == number);
-    for answer in prompts.iter().filter(|p| p.kind == "closing" && !asked(p.number)) {
+    let asked = |number: i64| prompts.iter().any(|p| p.source == PromptSource::User && p.number == number);
+    for answer in prompts.iter().filter(|p| p.kind == PromptKind::Closing && !asked(p.number)) {
         out += &format!("\n{}", prompt_entry(answer, style));
     }
     let without: Vec<&&ToolUseRow> = tools.iter().filter(|t| t.prompt_id.is_none()).collect();
@@ -69,9 +72,9 @@ pub fn session(
 }
 
 fn who(prompt: &PromptRow) -> &'static str {
-    match (prompt.source.as_str(), prompt.kind.as_str(), &prompt.agent_id) {
-        ("user", ..) => "asked",
-        (_, "thinking", _) => "the agent thought",
+    match (prompt.source, prompt.kind, &prompt.agent_id) {
+        (PromptSource::User, ..) => "asked",
+        (_, PromptKind::Thinking, _) => "the agent thought",
         (_, _, Some(_)) => "a subagent answered",
         _ => "answered",
     }
@@ -92,7 +95,7 @@ pub fn prompt_entry(prompt: &PromptRow, style: Style) -> String {
 }
 
 fn tool_line(tool: &ToolUseRow, style: Style) -> String {
-    let kind = tool.command_kind.as_deref().filter(|k| *k != "other").unwrap_or(&tool.kind);
+    let kind = tool.command_kind.filter(|kind| *kind != CommandKind::Other).map_or(tool.kind.name(), CommandKind::name);
     let failed = if tool.succeeded == Some(false) { format!(" {}", style.bad("failed")) } else { String::new() };
     let what = tool.content.as_ref().or(tool.path.as_ref()).unwrap_or(&tool.tool_name);
     format!("{} {kind}{failed} {}", style.faint(&format!("t{}", tool.id)), line(what, 140.min(style.width.saturating_sub(24))))
@@ -105,7 +108,8 @@ pub fn tool_use(tool: &ToolUseRow, unit: Option<i64>, prompt: Option<&PromptRow>
         Some(false) => style.bad("failed"),
         None => "outcome unknown".to_string(),
     };
-    let kind = [Some(tool.kind.as_str()), tool.command_kind.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(" ");
+    let kind =
+        [Some(tool.kind.name()), tool.command_kind.map(CommandKind::name)].into_iter().flatten().collect::<Vec<_>>().join(" ");
     let mut out = format!(
         "{}  {}  {} ({kind}), {outcome}, number {} of s{}\n",
         style.strong(&format!("t{}", tool.id)),

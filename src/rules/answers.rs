@@ -5,11 +5,11 @@ use super::cues::{Words, first_word, holds, is_one_of};
 use super::failures::is_change;
 use super::finding::{Cue, Finding};
 use super::own_words::own_sentences;
-use super::prose::{headline, words};
+use super::prose::{plain_headline, word_count};
 use super::said::points_at;
 use super::told::{Told, asked_for};
 use super::turns::Turn;
-use crate::model::Source;
+use crate::model::{CommandKind, Kind, Source};
 
 /// Discoveries of one unit.
 const MOST: usize = 3;
@@ -37,7 +37,7 @@ pub fn discoveries(turns: &[Turn]) -> Vec<Told> {
 fn discovery(turns: &[Turn], at: usize, turn: &Turn) -> Option<(usize, Told)> {
     let (asked, closing) = (turn.asked?, turn.closing?);
     let looks = turn.looks().filter(|tool| !is_check_run(tool)).count();
-    if turn.changes() || looks == 0 || words(&closing.text) < WORDS || !is_question(&asked.text) {
+    if turn.changes() || looks == 0 || word_count(&closing.text) < WORDS || !is_question(&asked.text) {
         return None;
     }
     let named = cause(&turn.prose);
@@ -57,7 +57,7 @@ fn discovery(turns: &[Turn], at: usize, turn: &Turn) -> Option<(usize, Told)> {
     if later.filter(|tool| is_change(tool)).filter_map(|tool| tool.path.as_deref()).any(|path| read.contains(&path)) {
         return None;
     }
-    let title = named.or_else(|| turn.prose.statements().into_iter().find(|said| words(said) >= 6))?;
+    let title = named.or_else(|| turn.prose.statements().into_iter().find(|said| word_count(said) >= 6))?;
     let mut told = Told::observation(format!("answer:p{}", closing.id), Finding::Discovery, title, vec![at]);
     told.subtitle = Some(asked_for(&asked.text)).filter(|asked| !asked.is_empty());
     // A title that points at something is understood with its question only.
@@ -82,7 +82,7 @@ fn discovery(turns: &[Turn], at: usize, turn: &Turn) -> Option<(usize, Told)> {
     told.sources = turn.said();
     told.sources.extend(
         turn.looks()
-            .filter(|tool| matches!(tool.kind.as_str(), "read" | "search" | "fetch" | "delegate"))
+            .filter(|tool| matches!(tool.kind, Kind::Read | Kind::Search | Kind::Fetch | Kind::Delegate))
             .take(10)
             .map(|tool| Source::ToolUse(tool.id)),
     );
@@ -92,20 +92,24 @@ fn discovery(turns: &[Turn], at: usize, turn: &Turn) -> Option<(usize, Told)> {
 /// The last question of a prompt that can stand for itself; of a long one its last clause.
 fn question(prompt: &str) -> Option<String> {
     let own = own_sentences(prompt);
-    let asked = own.into_iter().rev().find(|sentence| sentence.ends_with('?') && words(sentence) >= 4)?;
+    let asked = own.into_iter().rev().find(|sentence| sentence.ends_with('?') && word_count(sentence) >= 4)?;
     if holds(REQUESTS, &asked.to_lowercase()) {
         return None;
     }
-    let clause = asked.rsplit(", ").next().filter(|clause| asked.chars().count() > 110 && words(clause) >= 5).map(String::from);
+    let clause =
+        asked.rsplit(", ").next().filter(|clause| asked.chars().count() > 110 && word_count(clause) >= 5).map(String::from);
     Some(clause.unwrap_or(asked))
 }
 
 fn is_check_run(tool: &crate::model::ToolUseRow) -> bool {
-    matches!(tool.command_kind.as_deref(), Some("test" | "build" | "lint" | "commit" | "install"))
+    matches!(
+        tool.command_kind,
+        Some(CommandKind::Test | CommandKind::Build | CommandKind::Lint | CommandKind::Commit | CommandKind::Install)
+    )
 }
 
 fn is_question(prompt: &str) -> bool {
     let own = own_sentences(prompt);
     let asks = |sentence: &String| sentence.ends_with('?') || is_one_of(ASKS, &first_word(sentence));
-    own.iter().any(asks) || asks(&headline(prompt))
+    own.iter().any(asks) || asks(&plain_headline(prompt))
 }

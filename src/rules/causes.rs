@@ -4,7 +4,7 @@
 use super::cues::{Words, begins_with, holds, is_one_of};
 use super::failures::{Failure, failures, program};
 use super::finding::{Cue, Finding};
-use super::prose::{Prose, words};
+use super::prose::{Prose, word_count};
 use super::said::{is_check, is_statement};
 use super::subject::of_request;
 use super::told::{PASSED_BEFORE, Told, alike, asked_for};
@@ -41,12 +41,12 @@ pub fn cause(prose: &Prose) -> Option<&str> {
     let at = parts.find_map(|(at, part)| {
         let lower = part.text.to_ascii_lowercase();
         let sure = !holds(UNSURE, &lower) && !part.text.ends_with('?') && !part.is_point;
-        let named = holds(CAUSES, &lower) && words(&part.text) >= CAUSE_WORDS && sure && !part.text.ends_with(':');
+        let named = holds(CAUSES, &lower) && word_count(&part.text) >= CAUSE_WORDS && sure && !part.text.ends_with(':');
         let below = (part.under.contains("root cause") || part.under == "cause" || part.under == "the problem")
             && !part.is_point
             && sure
             && is_statement(&part.text)
-            && words(&part.text) >= CAUSE_WORDS - 2;
+            && word_count(&part.text) >= CAUSE_WORDS - 2;
         (named || below).then_some(at)
     })?;
     Some(without_label(&prose.parts[at].text))
@@ -55,7 +55,11 @@ pub fn cause(prose: &Prose) -> Option<&str> {
 /// `Root cause: the lock …` → `the lock …`
 fn without_label(text: &str) -> &str {
     match text.split_once(": ") {
-        Some((label, rest)) if words(label) <= 4 && label.to_ascii_lowercase().contains("cause") && words(rest) >= 5 => rest,
+        Some((label, rest))
+            if word_count(label) <= 4 && label.to_ascii_lowercase().contains("cause") && word_count(rest) >= 5 =>
+        {
+            rest
+        }
         _ => text,
     }
 }

@@ -1,7 +1,7 @@
 //! What was changed: a memory for each commit, and one for changes that none has taken in yet.
 
 use super::finding::{Cue, Finding};
-use super::prose::{Prose, headline, sentences, words};
+use super::prose::{Prose, plain_headline, sentences, word_count};
 use super::retraction::overtaken;
 use super::said::reports;
 use super::subject::{by_first_word, conventional};
@@ -66,7 +66,7 @@ fn committed(
     let prose = Prose::of(&message);
     prose.points().for_each(|point| told.fact(point));
     let mut body: Vec<&str> =
-        prose.parts.iter().filter(|part| !part.is_point && words(&part.text) >= 3).map(|part| part.text.as_str()).collect();
+        prose.parts.iter().filter(|part| !part.is_point && word_count(&part.text) >= 3).map(|part| part.text.as_str()).collect();
     told.subtitle = body.first().map(|first| first.to_string());
     for said in over.iter().filter_map(|at| turns[*at].prose.done()).filter(|said| !alike(said, subject)) {
         match told.subtitle {
@@ -78,7 +78,7 @@ fn committed(
     if let Some(asked) = over.first().and_then(|at| turns[*at].asked).filter(|_| told.subtitle.is_none()) {
         told.subtitle = Some(asked_for(&asked.text)).filter(|asked| !asked.is_empty());
     }
-    if body.len() > 1 || body.first().is_some_and(|first| words(first) > 24) {
+    if body.len() > 1 || body.first().is_some_and(|first| word_count(first) > 24) {
         told.body = Some(std::mem::take(&mut body).join(" "));
     }
     if let Some(check) = passed_check(turns, edits, at, tool) {
@@ -121,7 +121,7 @@ fn uncommitted(turns: &[Turn], edits: &[Edit], domain: &Domain) -> Option<Told> 
         |reported: bool| over.iter().rev().copied().find(|at| says_done(*at).is_some_and(|said| !reported || reports(said)));
     let main = last(true).or_else(|| last(false))?;
     let title = says_done(main)?;
-    let request = turns[main].asked.map(|asked| headline(&asked.text)).unwrap_or_default();
+    let request = turns[main].asked.map(|asked| plain_headline(&asked.text)).unwrap_or_default();
     let finding = kind_of(None, title, edits, domain);
     let mut told = Told::observation(format!("edits:t{}", edits[0].1.id), finding, title, over.clone());
     told.subtitle = Some(asked_for(&request)).filter(|asked| !asked.is_empty());
@@ -186,7 +186,7 @@ fn touched(told: &mut Told, domain: &Domain, edits: &[Edit]) {
 fn passed_check(turns: &[Turn], edits: &[Edit], at: usize, commit: &ToolUseRow) -> Option<String> {
     let since = edits.last().map_or(0, |(_, tool)| tool.seq);
     let before = turns[..=at].iter().flat_map(|turn| &turn.tools).filter(|tool| tool.seq > since && tool.seq < commit.seq);
-    let mut checks = before.filter(|tool| matches!(tool.command_kind.as_deref(), Some("test" | "build" | "lint")));
+    let mut checks = before.filter(|tool| tool.is_check());
     let last = checks.next_back().filter(|tool| tool.succeeded == Some(true) && since > 0)?;
     let program = super::failures::program(last.content.as_deref()?);
     (!program.is_empty() && !program.contains("fmt") && !program.contains("format"))

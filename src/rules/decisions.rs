@@ -3,7 +3,7 @@
 
 use super::cues::{Words, begins_with, holds, is_one_of};
 use super::own_words::own_sentences;
-use super::prose::{Prose, cut, plain, words};
+use super::prose::{Prose, cut, plain, word_count};
 use super::said::is_statement;
 
 /// A decision.
@@ -124,7 +124,7 @@ fn settles(clause: &str, begins: bool) -> Option<Decided> {
         let verb = rest.split([' ', ',']).next().unwrap_or_default();
         // In the middle of a sentence only what is surely an order; at its beginning whatever may be a verb.
         let orders = is_one_of(ORDERS, verb) || begins && may_order(verb);
-        return if orders && words(rest) >= 2 { decided(clause, Vec::new()) } else { None };
+        return if orders && word_count(rest) >= 2 { decided(clause, Vec::new()) } else { None };
     }
     let together = TOGETHER.iter().find(|begin| lower.starts_with(**begin)).map_or(0, |begin| begin.len());
     let rest = lower.get(together..)?;
@@ -147,7 +147,7 @@ fn settles(clause: &str, begins: bool) -> Option<Decided> {
             decided(&object[..at], vec![other])
         }
         // Without "let's" a verb alone may be an order for this moment: "use the file".
-        _ if together > 0 && words(object) >= 2 && words(object) <= 25 => decided(object, Vec::new()),
+        _ if together > 0 && word_count(object) >= 2 && word_count(object) <= 25 => decided(object, Vec::new()),
         _ => None,
     }
 }
@@ -187,7 +187,7 @@ pub fn by_choice(offer: &str, prompt: &str) -> Option<Decided> {
         return None;
     }
     let lower = first.to_ascii_lowercase();
-    if words(first) > 14 || begins_with(SPEAKS_OF, &lower) || holds(REFUSES, &lower) {
+    if word_count(first) > 14 || begins_with(SPEAKS_OF, &lower) || holds(REFUSES, &lower) {
         return None;
     }
     let options = options(offer)?;
@@ -239,7 +239,7 @@ fn options(offer: &str) -> Option<Vec<(String, String)>> {
         let mark = mark.trim().to_ascii_lowercase();
         let is_mark = mark.len() == 1 && (mark.as_bytes()[0].is_ascii_digit() || matches!(mark.as_bytes()[0], b'a'..=b'e'));
         let text = text.trim().trim_start_matches([':', '-', '–', ' ']);
-        if is_mark && words(text) >= 2 {
+        if is_mark && word_count(text) >= 2 {
             // A list that begins anew is the one that counts.
             if mark == "1" || mark == "a" {
                 found.clear();
@@ -272,7 +272,7 @@ pub fn by_agent(closing: &str) -> Vec<Decided> {
             continue;
         }
         let (chosen, reason) = with_reason(part.text[at + cue.len()..].trim_end_matches('.'));
-        if let (true, Some(reason)) = (words(&chosen) >= 1, reason) {
+        if let (true, Some(reason)) = (word_count(&chosen) >= 1, reason) {
             let over = OVER.iter().find_map(|over| chosen.to_ascii_lowercase().find(over).map(|at| (at, over.len())));
             let (chosen, alternatives) = match over {
                 Some((at, length)) if chosen.is_char_boundary(at) && chosen.is_char_boundary(at + length) => {

@@ -1,7 +1,7 @@
 //! What failed: whether it went through again after something was changed, or was given up.
 
 use super::cues::{Words, begins_with, holds};
-use crate::model::ToolUseRow;
+use crate::model::{Kind, ToolUseRow};
 
 /// A command that failed, as often as it did.
 #[derive(Clone, Debug)]
@@ -67,16 +67,16 @@ pub fn failures<'a>(tools: &[&'a ToolUseRow]) -> Vec<Failure<'a>> {
 
 /// A change of a file that took place.
 pub fn is_change(tool: &ToolUseRow) -> bool {
-    matches!(tool.kind.as_str(), "edit" | "write") && tool.succeeded != Some(false) && tool.path.is_some()
+    tool.is_edit() && tool.succeeded != Some(false) && tool.path.is_some()
 }
 
 /// What runs of one command have in common: of checks their sort, however they are started (a repaired test is often run by
 /// another program than the one that found it), else the whole line.
 fn key(tool: &ToolUseRow) -> Option<String> {
-    let line = tool.content.as_deref().filter(|_| tool.kind == "command")?;
-    match tool.command_kind.as_deref() {
-        Some(kind @ ("test" | "build" | "lint")) => Some(kind.to_string()),
-        _ => Some(line.split_whitespace().collect::<Vec<_>>().join(" ")),
+    let line = tool.content.as_deref().filter(|_| tool.kind == Kind::Command)?;
+    match tool.command_kind.filter(|_| tool.is_check()) {
+        Some(kind) => Some(kind.name().to_string()),
+        None => Some(line.split_whitespace().collect::<Vec<_>>().join(" ")),
     }
 }
 
@@ -198,7 +198,7 @@ pub(super) mod testing {
             received_at: id * 1000,
             tool_name: "Tool".into(),
             kind: kind.into(),
-            command_kind: is_command.then(|| crate::command_kind::classify(what).name().to_string()),
+            command_kind: is_command.then(|| crate::command_kind::classify(what)),
             path: (!is_command).then(|| what.to_string()),
             content: Some(what.into()),
             input: None,

@@ -6,7 +6,7 @@ use super::cues::{Words, begins_with, is_one_of};
 use super::failures::{failures, program};
 use super::finding::{Cue, Finding};
 use super::own_words::own_sentences;
-use super::prose::{cut, words};
+use super::prose::{cut, word_count};
 use super::said::is_statement;
 use super::told::{Told, alike};
 use super::turns::Turn;
@@ -67,7 +67,7 @@ fn to_remember(sentence: &str) -> Option<String> {
     let sentence = sentence.trim();
     let lower = sentence.to_ascii_lowercase();
     let bare = ["please ", "also ", "and ", "but ", "so "].iter().find_map(|word| lower.strip_prefix(word)).unwrap_or(&lower);
-    let asks = begins_with(REMEMBER, bare) && !sentence.ends_with('?') && words(sentence) >= 5;
+    let asks = begins_with(REMEMBER, bare) && !sentence.ends_with('?') && word_count(sentence) >= 5;
     asks.then(|| sentence[sentence.len() - bare.len()..].to_string())
 }
 
@@ -85,7 +85,7 @@ fn traps(turn: &Turn) -> Vec<String> {
         under = &part.under;
         told.extend(labelled(&part.text).or_else(|| below.then(|| part.text.clone())));
     }
-    told.retain(|text| is_statement(text) && words(text) >= 6);
+    told.retain(|text| is_statement(text) && word_count(text) >= 6);
     told.truncate(2);
     told
 }
@@ -93,7 +93,7 @@ fn traps(turn: &Turn) -> Vec<String> {
 /// Commands that failed again and again, in which way ever they were put, and never went through.
 fn given_up(turns: &[Turn]) -> Vec<Told> {
     let all: Vec<&ToolUseRow> = turns.iter().flat_map(|turn| turn.tools.iter().copied()).collect();
-    let is_check = |tool: &ToolUseRow| matches!(tool.command_kind.as_deref(), Some("test" | "build" | "lint"));
+    let is_check = |tool: &ToolUseRow| tool.is_check();
     let last = all.last().map_or(0, |tool| tool.seq);
     let failed = failures(&all).into_iter().filter(|failure| {
         let end = failure.failed.last().map_or(0, |tool| tool.seq);

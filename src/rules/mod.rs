@@ -36,7 +36,7 @@ pub use prose::cut;
 pub use recurring::{OFTEN, Recurs, recurring, shape};
 pub use reverts::{Reverted, reverted};
 
-use crate::model::{Domain, Draft, Failing, MemoryKind, PromptRow, UnitStory};
+use crate::model::{Domain, Draft, Failing, MemoryKind, PromptRow, PromptSource, UnitStory};
 use told::Told;
 use turns::{Turn, turns};
 
@@ -78,9 +78,9 @@ pub fn failing(story: &UnitStory) -> Vec<Failing> {
 
 /// Whether a unit in which no tool was used says nothing that is worth remembering.
 pub fn nothing_in(prompts: &[PromptRow]) -> bool {
-    let said = |prompt: &PromptRow| match prompt.source.as_str() {
-        "user" => !decisions::by_user(&prompt.text).is_empty() || lessons::asks_to_remember(&prompt.text),
-        _ => prose::words(&prompt.text) >= summary::WORDS,
+    let said = |prompt: &PromptRow| match prompt.source {
+        PromptSource::User => !decisions::by_user(&prompt.text).is_empty() || lessons::asks_to_remember(&prompt.text),
+        PromptSource::Agent => prose::word_count(&prompt.text) >= summary::WORDS,
     };
     !prompts.iter().any(said)
 }

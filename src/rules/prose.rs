@@ -188,14 +188,14 @@ pub fn sentences(text: &str) -> Vec<String> {
 }
 
 /// Words of a text; two characters of a script without spaces count as one.
-pub fn words(text: &str) -> usize {
+pub fn word_count(text: &str) -> usize {
     let spaced = text.split_whitespace().filter(|word| word.chars().any(|c| c.is_alphanumeric() && !is_cjk(c))).count();
     spaced + text.chars().filter(|c| is_cjk(*c)).count() / 2
 }
 
 /// Of a prompt the part that names the work: of a plan its heading, else its first line; what announces a list goes with
 /// the line below it.
-pub fn headline(text: &str) -> String {
+pub fn plain_headline(text: &str) -> String {
     let named = plain(crate::words::headline(text).trim_start_matches(['#', '>', ' ']));
     named.trim_start_matches(|c: char| matches!(c, '-' | '*' | '•' | ':' | ',') || c.is_whitespace()).trim_end().to_string()
 }
@@ -239,6 +239,6 @@ mod tests {
     fn sentences_end_where_they_end() {
         assert_eq!(sentences("Use e.g. `a. b` here. And 1.2 there! Ok"), ["Use e.g. `a. b` here.", "And 1.2 there!", "Ok"]);
         assert_eq!(cut("one two three four", 12), "one two…");
-        assert_eq!(words("記憶喪失の bug"), 3);
+        assert_eq!(word_count("記憶喪失の bug"), 3);
     }
 }

@@ -1,7 +1,7 @@
 //! What recurs: the same failure, the same fix on a file, the same tag of lessons, in three pieces of work or more (ADR/0037).
 
 use super::failures::{program, reason};
-use crate::model::{Case, Pattern, ToolUseRow};
+use crate::model::{Case, Pattern, PatternKind, ToolUseRow};
 use std::collections::{BTreeMap, HashSet};
 
 /// Pieces of work, or recorded tasks, in which something must have happened.
@@ -13,8 +13,7 @@ const LEAST: usize = 3;
 /// One thing that happened, before it is known to recur.
 #[derive(Clone, Debug)]
 pub struct Recurs {
-    /// `failure`, `fix` or `lesson`.
-    pub kind: &'static str,
+    pub kind: PatternKind,
     /// By what it is the same as another.
     pub key: String,
     /// What it is called: of the newest case.
@@ -53,7 +52,7 @@ pub fn shape(tool: &ToolUseRow) -> Option<(String, String)> {
 /// Groups what happened; what happened in three pieces of work or more is a pattern. The most frequent first, of equals the
 /// one that was last.
 pub fn recurring(all: Vec<Recurs>) -> Vec<Pattern> {
-    let mut groups: BTreeMap<(&'static str, String), Vec<Recurs>> = BTreeMap::new();
+    let mut groups: BTreeMap<(PatternKind, String), Vec<Recurs>> = BTreeMap::new();
     for one in all {
         groups.entry((one.kind, one.key.clone())).or_default().push(one);
     }
@@ -98,7 +97,7 @@ mod tests {
     fn what_happens_twice_is_no_pattern_and_one_piece_of_work_counts_once() {
         let case = |n: i64| Case { id: format!("t{n}"), unit: Some(n / 2), at: n, said: String::new(), mended: None };
         let one = |n: i64| Recurs {
-            kind: "failure",
+            kind: PatternKind::Failure,
             key: "k".into(),
             title: format!("case {n}"),
             piece: format!("u{}", n / 2),

@@ -2,7 +2,7 @@
 //! offered, supposed, or about the talk itself is none of these.
 
 use super::cues::{Words, begins_with, first_word, holds, is_one_of};
-use super::prose::{Part, Prose, words};
+use super::prose::{Part, Prose, word_count};
 
 /// Sentences that say nothing.
 const FILLERS: Words = "done|perfect|great|good|excellent|yes|no|ok|okay|sure|right|correct|good question|good point|good catch|great question|good idea|exactly|yes, exactly|absolutely|got it|i see|ah|ah, i see|found it|found the issue|found the root cause|all done|nice";
@@ -60,8 +60,9 @@ impl Prose {
 
     /// The points of its lists, as far as they state something.
     pub fn points(&self) -> impl Iterator<Item = &str> {
-        let says =
-            |part: &&Part| part.is_point && words(&part.text) >= 3 && !part.text.ends_with([':', '?']) && !self.is_offered(part);
+        let says = |part: &&Part| {
+            part.is_point && word_count(&part.text) >= 3 && !part.text.ends_with([':', '?']) && !self.is_offered(part)
+        };
         self.parts.iter().filter(says).map(|part| part.text.as_str())
     }
 
@@ -74,7 +75,7 @@ impl Prose {
     /// The question that it ends with.
     pub fn question(&self) -> Option<&str> {
         let last = self.parts.iter().rev().take(6).find(|part| part.text.ends_with('?'))?;
-        (words(&last.text) >= 3).then_some(last.text.as_str())
+        (word_count(&last.text) >= 3).then_some(last.text.as_str())
     }
 }
 
@@ -85,13 +86,13 @@ pub fn is_statement(text: &str) -> bool {
     // A line of a log: `3fa106e` fix: …
     let first = bare.trim_start_matches('`').split([' ', '`']).next().unwrap_or_default();
     let is_log = first.len() >= 7 && first.bytes().all(|b| b.is_ascii_hexdigit()) && first.bytes().any(|b| b.is_ascii_digit());
-    words(text) >= 4 && !is_log && !text.ends_with(['?', ':']) && !is_one_of(FILLERS, bare) && !begins_with(TALK, &lower)
+    word_count(text) >= 4 && !is_log && !text.ends_with(['?', ':']) && !is_one_of(FILLERS, bare) && !begins_with(TALK, &lower)
 }
 
 /// Whether a sentence only says that checks went through, or that all is well.
 pub fn is_check(text: &str) -> bool {
     let lower = text.to_lowercase();
-    words(text) <= 12 && holds(PASSES, &lower) || words(text) <= 8 && holds(FINE, &lower)
+    word_count(text) <= 12 && holds(PASSES, &lower) || word_count(text) <= 8 && holds(FINE, &lower)
 }
 
 fn is_hedged(text: &str) -> bool {
@@ -123,7 +124,7 @@ pub fn reports(text: &str) -> bool {
 
 fn without_done_label(text: &str) -> &str {
     match text.split_once(": ") {
-        Some((label, rest)) if is_one_of(DONE_LABELS, &label.to_lowercase()) && words(rest) >= 4 => rest,
+        Some((label, rest)) if is_one_of(DONE_LABELS, &label.to_lowercase()) && word_count(rest) >= 4 => rest,
         _ => text,
     }
 }

@@ -1,7 +1,7 @@
 //! Decisions as memories: the person's own, their choices, and those that the agent gives a reason for.
 
 use super::decisions::{Decided, by_agent, by_choice, by_user};
-use super::prose::{Prose, cut, headline, words};
+use super::prose::{Prose, cut, plain_headline, word_count};
 use super::told::{Told, alike};
 use super::turns::Turn;
 use crate::model::{MemoryKind, Provenance, Source};
@@ -33,7 +33,7 @@ pub fn decisions(turns: &[Turn]) -> Vec<Told> {
                 let mut told = told(format!("choice:p{}", asked.id), &choice, at, Provenance::User, Source::Prompt(asked.id));
                 told.title = format!("Chosen: {}", choice.chosen);
                 // What the choice was about: the request that led to the offer, else the question.
-                let before = turns[at - 1].asked.map(|asked| headline(&asked.text)).filter(|text| words(text) >= 5);
+                let before = turns[at - 1].asked.map(|asked| plain_headline(&asked.text)).filter(|text| word_count(text) >= 5);
                 let question = || Prose::of(&offer.text).question().map(String::from);
                 told.subtitle = before.or_else(question).map(|about| format!("Asked: {}", cut(&about, 140)));
                 told.sources.push(Source::Prompt(offer.id));

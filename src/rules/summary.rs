@@ -5,11 +5,11 @@ use super::cues::{Words, begins_with, first_word, holds, is_one_of};
 use super::failures::{failures, is_change, program};
 use super::finding::Finding;
 use super::left::split_left;
-use super::prose::{cut, headline, plain, words};
+use super::prose::{cut, plain, plain_headline, word_count};
 use super::subject::of_request;
 use super::told::{Told, alike};
 use super::turns::{Turn, is_inside, result};
-use crate::model::{MemoryFile, MemoryKind, Provenance, Source, ToolUseRow, UnitStory};
+use crate::model::{CommandKind, Kind, MemoryFile, MemoryKind, Provenance, Source, ToolUseRow, UnitOutcome, UnitStory};
 use serde_json::Value;
 
 /// What is named of each sort.
@@ -22,12 +22,12 @@ pub const WORDS: usize = 12;
 /// What the unit is about: the first prompt that can be understood by itself, of those that led to changes before others; else
 /// what it is called. The second tells whether it can.
 fn request(story: &UnitStory, turns: &[Turn]) -> Option<(String, bool)> {
-    let told = |turn: &Turn| Some(without_filler(&headline(&turn.asked?.text))).filter(|text| !text.is_empty());
+    let told = |turn: &Turn| Some(without_filler(&plain_headline(&turn.asked?.text))).filter(|text| !text.is_empty());
     let fits = |at: &usize| turns[*at].changes();
     let with_result = (0..turns.len()).filter(fits).filter(|at| result(turns, *at).is_some());
     let changing = with_result.chain((0..turns.len()).filter(fits)).filter_map(|at| told(&turns[at]));
     let changing = changing.filter(|text| !text.ends_with('?'));
-    let intent = story.intent.as_deref().map(|text| without_filler(&headline(text)));
+    let intent = story.intent.as_deref().map(|text| without_filler(&plain_headline(text)));
     let clear = changing.chain(intent.clone()).chain(turns.iter().filter_map(told).take(3)).find(|text| stands_alone(text));
     match clear {
         Some(clear) => Some((clear, true)),
@@ -54,18 +54,18 @@ fn stands_alone(text: &str) -> bool {
     let pointing = is_one_of("it|this|that|these|those|but|and|again|one|also|then|both|same|another", &first_word(text));
     let lower = text.to_lowercase();
     // To commit, push and review is part of every work.
-    let is_routine = words(text) < 12 && holds("commit|push| pr|pull request|merge|rebase|lint|run the test|review", &lower);
-    words(text) >= 5 && !pointing && !is_routine && !text.ends_with(':') && !text.starts_with('/')
+    let is_routine = word_count(text) < 12 && holds("commit|push| pr|pull request|merge|rebase|lint|run the test|review", &lower);
+    word_count(text) >= 5 && !pointing && !is_routine && !text.ends_with(':') && !text.starts_with('/')
 }
 
 /// Summarises a unit in which something was done or said.
 pub fn summary(story: &UnitStory, turns: &[Turn], told: &[Told]) -> Option<Told> {
     let tools: Vec<&ToolUseRow> = turns.iter().flat_map(|turn| turn.tools.iter().copied()).collect();
-    let said = turns.iter().filter_map(|turn| turn.closing).any(|closing| words(&closing.text) >= WORDS);
+    let said = turns.iter().filter_map(|turn| turn.closing).any(|closing| word_count(&closing.text) >= WORDS);
     let (request, is_clear) = request(story, turns)?;
-    let worked = tools.iter().any(|tool| matches!(tool.kind.as_str(), "read" | "edit" | "write" | "command"));
+    let worked = tools.iter().any(|tool| matches!(tool.kind, Kind::Read | Kind::Edit | Kind::Write | Kind::Command));
     // "Do you have access to it?" is worth nothing tomorrow.
-    let is_small_talk = !worked && told.is_empty() && (!is_clear || words(&request) < 8);
+    let is_small_talk = !worked && told.is_empty() && (!is_clear || word_count(&request) < 8);
     if tools.is_empty() && !said || is_small_talk {
         return None;
     }
@@ -118,18 +118,19 @@ pub fn summary(story: &UnitStory, turns: &[Turn], told: &[Told]) -> Option<Told>
 
 /// The unit's outcome, where what the tools did proves it: a commit, or a test or build that passed after the last change.
 /// That the agent says it is done, or that its last message is missing, proves nothing.
-fn proven<'a>(story: &'a UnitStory, turns: &[Turn]) -> Option<&'a str> {
+fn proven(story: &UnitStory, turns: &[Turn]) -> Option<UnitOutcome> {
     let last = turns.last().and_then(|turn| turn.prose.parts.last()).map(|part| part.text.to_lowercase()).unwrap_or_default();
     let tools = || turns.iter().flat_map(|turn| turn.tools.iter().copied());
     let changed = tools().filter(|tool| is_change(tool)).map(|tool| tool.seq).max().unwrap_or(0);
-    let is_check =
-        |tool: &ToolUseRow| matches!(tool.command_kind.as_deref(), Some("test" | "build")) && tool.succeeded == Some(true);
+    let is_check = |tool: &ToolUseRow| {
+        matches!(tool.command_kind, Some(CommandKind::Test | CommandKind::Build)) && tool.succeeded == Some(true)
+    };
     let checked =
         tools().any(|tool| tool.seq > changed && is_check(tool)) || tools().any(|tool| super::turns::commit(tool).is_some());
-    match story.outcome.as_deref()? {
-        "done" if checked => Some("done"),
-        "answered" if !begins_with("let me|i'll|i will|now let me|now i'll", &last) => Some("answered"),
-        "struggling" => Some("struggling"),
+    match story.outcome? {
+        UnitOutcome::Done if checked => Some(UnitOutcome::Done),
+        UnitOutcome::Answered if !begins_with("let me|i'll|i will|now let me|now i'll", &last) => Some(UnitOutcome::Answered),
+        UnitOutcome::Struggling => Some(UnitOutcome::Struggling),
         _ => None,
     }
 }
@@ -137,8 +138,8 @@ fn proven<'a>(story: &'a UnitStory, turns: &[Turn]) -> Option<&'a str> {
 /// The unit as a task of the RAD memory specification, once its outcome is known.
 pub fn task(story: &UnitStory, turns: &[Turn], told: &[Told]) -> Option<Told> {
     let success = match proven(story, turns)? {
-        "done" => true,
-        "struggling" => false,
+        UnitOutcome::Done => true,
+        UnitOutcome::Struggling => false,
         // Of a question the answer is remembered, not that it was a task.
         _ => return None,
     };
@@ -148,7 +149,8 @@ pub fn task(story: &UnitStory, turns: &[Turn], told: &[Told]) -> Option<Told> {
     }
     let (request, _) = request(story, turns).filter(|(text, is_clear)| *is_clear && !text.ends_with('?'))?;
     // A task without a word of what it came to says nothing that its prompt doesn't; and the word must be about it.
-    let at = turns.iter().position(|turn| turn.asked.is_some_and(|asked| without_filler(&headline(&asked.text)) == request))?;
+    let at =
+        turns.iter().position(|turn| turn.asked.is_some_and(|asked| without_filler(&plain_headline(&asked.text)) == request))?;
     let committed = told.iter().find(|told| told.key.starts_with("commit:") && told.turns.last() == Some(&at));
     let outcome = committed.map(|told| told.title.as_str()).or_else(|| result(turns, at)).map(|said| cut(said, 120));
     if success && outcome.is_none() {
@@ -186,7 +188,7 @@ fn files(tools: &[&ToolUseRow], changed: bool) -> Vec<String> {
     let fits = |tool: &&&ToolUseRow| match changed {
         true => is_change(tool),
         false => {
-            tool.kind == "read"
+            tool.kind == Kind::Read
                 && tool.succeeded != Some(false)
                 && tool.path.as_deref().is_some_and(|path| !changed_ones.contains(&path))
         }
@@ -208,7 +210,7 @@ fn investigated(tools: &[&ToolUseRow], read: &[String]) -> Vec<String> {
         let names = read.iter().take(NAMED).map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", ");
         parts.push(format!("read {names}{}", if more > 0 { format!(" and {more} more") } else { String::new() }));
     }
-    let looked = tools.iter().filter(|tool| matches!(tool.command_kind.as_deref(), Some("other" | "git")));
+    let looked = tools.iter().filter(|tool| matches!(tool.command_kind, Some(CommandKind::Other | CommandKind::Git)));
     let mut described: Vec<&str> = Vec::new();
     for text in looked.filter_map(|tool| tool.metadata["description"].as_str()).filter(|text| looks_into(text)) {
         if !described.contains(&text) {
@@ -218,7 +220,7 @@ fn investigated(tools: &[&ToolUseRow], read: &[String]) -> Vec<String> {
     parts.extend(described.into_iter().take(NAMED).map(|text| cut(text, 80)));
     let fetched = tools
         .iter()
-        .filter(|tool| tool.kind == "fetch" && tool.succeeded != Some(false))
+        .filter(|tool| tool.kind == Kind::Fetch && tool.succeeded != Some(false))
         .filter_map(|tool| tool.content.as_deref());
     parts.extend(fetched.take(2).map(|what| format!("looked up `{}`", cut(what, 80))));
     parts
@@ -288,7 +290,7 @@ fn notes(tools: &[&ToolUseRow], told: &[Told]) -> Vec<String> {
         .collect();
     // A check of its sort that did not go through in the end.
     let open = failures(tools).into_iter().filter(|failure| {
-        let is_check = matches!(failure.failed[0].command_kind.as_deref(), Some("test" | "build" | "lint"));
+        let is_check = matches!(failure.failed[0].command_kind, Some(CommandKind::Test | CommandKind::Build | CommandKind::Lint));
         failure.passed.is_none() && is_check && failure.is_told()
     });
     for failure in open {

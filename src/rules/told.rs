@@ -1,7 +1,7 @@
 //! What a rule has to say, before a domain gives it its type and concepts.
 
 use super::finding::{Cue, Finding};
-use super::prose::{cut, cut_words, headline, words};
+use super::prose::{cut, cut_words, plain_headline, word_count};
 use super::turns::Turn;
 use crate::model::{Domain, Draft, MemoryFile, MemoryKind, Provenance, SUBTITLE_WORDS, Source};
 pub use crate::words::alike;
@@ -136,8 +136,8 @@ impl Told {
 
 /// What was asked, quoted.
 pub fn asked_for(prompt: &str) -> String {
-    let request = headline(prompt);
-    if words(&request) < 2 { String::new() } else { format!("Asked: {}", cut(&request, TITLE)) }
+    let request = plain_headline(prompt);
+    if word_count(&request) < 2 { String::new() } else { format!("Asked: {}", cut(&request, TITLE)) }
 }
 
 /// A title: one line that begins with a capital and ends without a dot.

@@ -6,7 +6,7 @@ use super::own_words::own_sentences;
 use super::prose::Prose;
 use super::retraction::{overtaken, taken_back};
 use super::said::reports;
-use crate::model::{Domain, MemoryFile, PromptRow, Source, ToolUseRow, UnitStory};
+use crate::model::{Domain, Kind, MemoryFile, PromptRow, PromptSource, Source, ToolUseRow, UnitStory};
 use std::collections::BTreeMap;
 
 /// A prompt, the work on it, and the message that closed it.
@@ -45,9 +45,9 @@ pub fn turns<'a>(story: &'a UnitStory, domain: &Domain) -> Vec<Turn<'a>> {
         cost: (0, true),
     };
     for prompt in &story.prompts {
-        match prompt.source.as_str() {
-            "user" => turns.push(new(prompt.number, Some(prompt))),
-            _ => match turns.iter_mut().rev().find(|turn| turn.number == prompt.number) {
+        match prompt.source {
+            PromptSource::User => turns.push(new(prompt.number, Some(prompt))),
+            PromptSource::Agent => match turns.iter_mut().rev().find(|turn| turn.number == prompt.number) {
                 Some(turn) => turn.closing = Some(prompt),
                 None => turns.push(Turn { closing: Some(prompt), ..new(prompt.number, None) }),
             },
@@ -115,7 +115,7 @@ impl Turn<'_> {
     /// Files that were read and not changed, in order.
     pub fn files_read(&self, most: usize) -> Vec<MemoryFile> {
         let mut files: Vec<MemoryFile> = Vec::new();
-        for tool in self.tools.iter().filter(|tool| tool.kind == "read" && tool.succeeded != Some(false)) {
+        for tool in self.tools.iter().filter(|tool| tool.kind == Kind::Read && tool.succeeded != Some(false)) {
             if let Some(path) = tool.path.as_ref().filter(|path| is_inside(path) && files.iter().all(|file| file.path != **path))
             {
                 files.push(MemoryFile { path: path.clone(), modified: false, hash: None });

@@ -4,11 +4,11 @@
 //! cut. A closing message, the end of a session and due parts of long work have the last places judged again.
 
 use super::changes::{Changes, FileUse, NewStep, ToolUseInStep, UnitChange};
-use super::rows::{ClosedBy, StepId, StepRow, UnitId};
+use super::rows::{StepId, StepRow, UnitId};
 use super::session::Session;
 use super::step::Step;
 use super::substeps::begins_step;
-use crate::model::{Kind, Millis, ToolUse};
+use crate::model::{ClosedBy, Kind, Millis, ToolUse};
 
 /// A prompt, stored under its row, after the last steps of its session.
 pub fn begin_prompt(rows: Vec<StepRow>, prompt: i64, text: &str, at: Millis) -> Changes {

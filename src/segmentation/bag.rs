@@ -1,6 +1,6 @@
 //! A text as a bag of terms: what the detector remembers of it, a few hundred bytes, and none of its words.
 
-use crate::words::{humps, is_cjk};
+use crate::words::{humps, is_cjk, words};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ impl Bag {
     /// Adds a text; each of its terms counts `weight`, where `repeated` as often as it stands there.
     pub fn add(&mut self, text: &str, weight: u8, repeated: bool, most: usize) {
         let mut counts: BTreeMap<u32, u8> = BTreeMap::new();
-        for term in words(text).chain(names(text)) {
+        for term in stems(text).chain(names(text)) {
             let count = counts.entry(term).or_default();
             *count = if repeated { count.saturating_add(weight) } else { weight };
         }
@@ -107,8 +107,8 @@ pub(super) fn hash(word: &str) -> u32 {
 }
 
 /// The words of a text, identifiers in parts, small letters, without stop words and endings.
-fn words(text: &str) -> impl Iterator<Item = u32> {
-    text.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).flat_map(parts).filter_map(|part| {
+fn stems(text: &str) -> impl Iterator<Item = u32> {
+    words(text).flat_map(parts).filter_map(|part| {
         let word = part.to_lowercase();
         let means = word.len() >= 3 && !word.bytes().all(|b| b.is_ascii_digit()) && !STOP_WORDS.contains(&format!(" {word} "));
         means.then(|| hash(stem(&word)) & !1)

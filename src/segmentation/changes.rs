@@ -1,9 +1,8 @@
 //! What segmentation changes: plain data that the store writes in the order of the fields, deciding nothing.
 
-use super::outcome::Outcome;
-use super::rows::{ClosedBy, StepId, UnitId};
+use super::rows::{StepId, UnitId};
 use super::step::Step;
-use crate::model::Millis;
+use crate::model::{ClosedBy, Millis, UnitOutcome};
 use serde_json::Value;
 
 /// Changes of one session's steps, units and boundaries.
@@ -82,7 +81,7 @@ pub struct UnitChange {
     pub started: Millis,
     pub ended: Millis,
     pub intent: Intent,
-    pub outcome: Outcome,
+    pub outcome: UnitOutcome,
     pub evidence: String,
     /// Another unit has begun after it, or its session has ended.
     pub over: bool,

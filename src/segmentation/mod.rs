@@ -30,10 +30,10 @@ pub use assign::{
 pub use bag::Bag;
 pub use changes::{BoundaryChange, Changes, FileUse, Intent, NewStep, ToolUseInStep, UnitChange};
 pub use decide::{Judgment, Moment, Places, SETTLED_AFTER, Told, Weights, decide};
-pub use outcome::{Outcome, outcome};
+pub use outcome::outcome;
 pub use phases::{Phase, Run, fold};
 pub use reason::reason;
-pub use rows::{ClosedBy, StepId, StepRow, UnitId, WINDOW_STEPS, step_of};
+pub use rows::{StepId, StepRow, UnitId, WINDOW_STEPS, step_of};
 pub use signals::{SIGNALS, Signal, Values, WORK, signal_meaning};
 pub use step::Step;
 pub use substeps::is_due;

@@ -1,42 +1,16 @@
 //! What a unit came to, and what tells so. No word of the agent's own counts for more than what the tools did.
 
 use super::step::Step;
-
-/// How a unit went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// Something was changed, and committed, checked or said to be finished.
-    Done,
-    /// Nothing was changed, and the agent answered.
-    Answered,
-    /// It fails, and did so several times.
-    Struggling,
-    /// Something was changed, and left before it was finished.
-    Abandoned,
-    Unknown,
-}
-
-impl Outcome {
-    /// The word that is stored.
-    pub fn name(self) -> &'static str {
-        match self {
-            Outcome::Done => "done",
-            Outcome::Answered => "answered",
-            Outcome::Struggling => "struggling",
-            Outcome::Abandoned => "abandoned",
-            Outcome::Unknown => "unknown",
-        }
-    }
-}
+use crate::model::UnitOutcome;
 
 /// Failures that make a struggle.
 const STRUGGLE: u32 = 3;
 
 /// Judges a unit by its steps, in order; `over`: another piece of work has begun, or the session has ended.
-pub fn outcome(steps: &[&Step], over: bool) -> (Outcome, String) {
+pub fn outcome(steps: &[&Step], over: bool) -> (UnitOutcome, String) {
     let sum = |count: fn(&Step) -> u32| steps.iter().map(|step| count(step)).fold(0, u32::saturating_add);
     let (edits, failures, commits) = (sum(|s| s.edits), sum(|s| s.failures), sum(|s| s.commits));
-    let Some(last) = steps.last() else { return (Outcome::Unknown, "nothing is known of it".into()) };
+    let Some(last) = steps.last() else { return (UnitOutcome::Unknown, "nothing is known of it".into()) };
     let times = |n: u32, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     // The last check that ran, and whether files were changed after it.
     let checked = steps.iter().rposition(|step| step.check_passed.is_some());
@@ -44,24 +18,27 @@ pub fn outcome(steps: &[&Step], over: bool) -> (Outcome, String) {
     let edited_since = checked.is_none_or(|at| steps[at].edited_since_check || steps[at + 1..].iter().any(|s| s.edits > 0));
     if failures >= STRUGGLE && (passed == Some(false) || last.failed_last) {
         let how = if passed == Some(false) { "the last check did not pass" } else { "the last tool use failed" };
-        return (Outcome::Struggling, format!("{}, and {how}", times(failures, "failure")));
+        return (UnitOutcome::Struggling, format!("{}, and {how}", times(failures, "failure")));
     }
     if commits > 0 {
         let since = steps.iter().rposition(|step| step.commits > 0).is_some_and(|at| steps[at + 1..].iter().any(|s| s.edits > 0));
         let open = if since { ", and changes since" } else { "" };
-        return (Outcome::Done, format!("{}{open}", times(commits, "commit")));
+        return (UnitOutcome::Done, format!("{}{open}", times(commits, "commit")));
     }
     if edits > 0 && passed == Some(true) && !edited_since {
-        return (Outcome::Done, "checks passed after the last change".into());
+        return (UnitOutcome::Done, "checks passed after the last change".into());
     }
     if edits > 0 && last.closed && last.says_done && !last.failed_last {
-        return (Outcome::Done, "the agent said that it is done".into());
+        return (UnitOutcome::Done, "the agent said that it is done".into());
     }
     match (edits > 0, last.closed, over) {
-        (true, false, true) => (Outcome::Abandoned, "changes, and its last turn was broken off".into()),
-        (true, _, true) if passed == Some(false) => (Outcome::Abandoned, "changes, and the last check did not pass".into()),
-        (false, true, _) => (Outcome::Answered, "nothing was changed, and the agent answered".into()),
-        _ => (Outcome::Unknown, if edits > 0 { "changes, and nothing that completes them" } else { "no closing message" }.into()),
+        (true, false, true) => (UnitOutcome::Abandoned, "changes, and its last turn was broken off".into()),
+        (true, _, true) if passed == Some(false) => (UnitOutcome::Abandoned, "changes, and the last check did not pass".into()),
+        (false, true, _) => (UnitOutcome::Answered, "nothing was changed, and the agent answered".into()),
+        _ => (
+            UnitOutcome::Unknown,
+            if edits > 0 { "changes, and nothing that completes them" } else { "no closing message" }.into(),
+        ),
     }
 }
 

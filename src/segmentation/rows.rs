@@ -43,30 +43,3 @@ pub fn step_of(mut newest_first: Vec<StepRow>, agent: Option<&str>) -> Option<St
     let at = own.unwrap_or(0);
     (at < newest_first.len()).then(|| newest_first.swap_remove(at))
 }
-
-/// Why a unit was closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClosedBy {
-    /// Another unit began.
-    Boundary,
-    Clear,
-    SessionEnd,
-    ClientGone,
-    Silence,
-}
-
-impl ClosedBy {
-    pub const ALL: [ClosedBy; 5] =
-        [ClosedBy::Boundary, ClosedBy::Clear, ClosedBy::SessionEnd, ClosedBy::ClientGone, ClosedBy::Silence];
-
-    /// Returns the word that is stored.
-    pub fn name(self) -> &'static str {
-        match self {
-            ClosedBy::Boundary => "boundary",
-            ClosedBy::Clear => "clear",
-            ClosedBy::SessionEnd => "session end",
-            ClosedBy::ClientGone => "client gone",
-            ClosedBy::Silence => "silence",
-        }
-    }
-}

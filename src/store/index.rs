@@ -6,6 +6,7 @@
 use super::memories::story::story_of;
 use super::{Store, Tx};
 use crate::index_text::{INDEX_TEXT_VERSION, index_text};
+use crate::model::Kind;
 use anyhow::Result;
 use rusqlite::{Row, params};
 
@@ -21,7 +22,7 @@ pub(super) fn scope(project: Option<i64>) -> String {
 
 /// What of a tool use is searched.
 pub(super) struct IndexedTool<'a> {
-    pub kind: &'a str,
+    pub kind: Kind,
     pub content: Option<&'a str>,
     pub path: Option<&'a str>,
     pub description: Option<&'a str>,
@@ -75,7 +76,7 @@ impl Tx<'_> {
             id,
             text(tool.content.filter(|content| tool.path != Some(content))),
             text(tool.description),
-            text(tool.path.filter(|_| tool.kind != "command")),
+            text(tool.path.filter(|_| tool.kind != Kind::Command)),
             text(tool.error),
             scope(project),
         ])?;
@@ -84,10 +85,10 @@ impl Tx<'_> {
 
     fn index_tool_row(&self, row: &Row) -> Result<()> {
         let text = |i: usize| row.get::<_, Option<String>>(i);
-        let (kind, content, path) = (row.get::<_, String>(2)?, text(3)?, text(4)?);
+        let (kind, content, path) = (row.get(2)?, text(3)?, text(4)?);
         let (description, error) = (text(5)?, text(6)?);
         let tool = IndexedTool {
-            kind: &kind,
+            kind,
             content: content.as_deref(),
             path: path.as_deref(),
             description: description.as_deref(),

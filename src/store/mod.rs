@@ -4,7 +4,7 @@
 //! 1 MiB by checkpoints of our own: SQLite's automatic ones are forgotten by a process that exits. `synchronous` is
 //! NORMAL: `kill -9` loses nothing, a power cut may lose the last commits but never the file.
 //!
-//! Read in this order: here opening and transactions; `make` and `migrate`; `failure`; `identity` (what makes two events
+//! Read in this order: here opening and transactions; `make` and `migrate`; `failure`; `words`; `identity` (what makes two events
 //! one), `sessions`, `prompts`, `tool_uses`, `units` (rows as events come in); `index` and `unit_index` (text);
 //! `memories`, `domains`, `spend`, `vectors`; `spool`; and what is read: `projects`, `history`, `search`, `recall`,
 //! `told`, `patterns`; `forget`; `archive`.
@@ -32,6 +32,7 @@ mod tool_uses;
 mod unit_index;
 pub mod units;
 pub mod vectors;
+mod words;
 
 pub use failure::{is_full, reason};
 pub use units::LeftOpen;

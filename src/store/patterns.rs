@@ -47,7 +47,9 @@ impl Store {
             "SELECT m.id, m.work_unit_id, m.created_at, m.title, f.path FROM (SELECT * FROM memories WHERE project_id = ?1 ORDER BY created_at DESC LIMIT ?4) m
                JOIN memory_files f ON f.memory_id = m.id AND f.modified
              WHERE m.kind = 'observation' AND m.type = ?2 AND m.superseded_by IS NULL ORDER BY m.created_at DESC LIMIT ?3",
-            (project, kind_type, limit),
+            project,
+            kind_type,
+            limit,
         )
     }
 
@@ -72,11 +74,13 @@ impl Store {
         self.noted(
             "SELECT m.id, m.work_unit_id, m.created_at, m.title, lower(trim(t.value)) FROM (SELECT * FROM memories WHERE project_id = ?1 ORDER BY created_at DESC LIMIT ?4) m, json_each(m.content, '$.tags') t
              WHERE m.kind = ?2 AND m.superseded_by IS NULL AND t.type = 'text' AND length(trim(t.value)) > 1 ORDER BY m.created_at DESC LIMIT ?3",
-            (project, "lesson", limit),
+            project,
+            "lesson",
+            limit,
         )
     }
 
-    fn noted(&self, sql: &str, (project, what, limit): (i64, &str, usize)) -> Result<Vec<Noted>> {
+    fn noted(&self, sql: &str, project: i64, what: &str, limit: usize) -> Result<Vec<Noted>> {
         let values = params![project, what, limit as i64, (limit * AMONG) as i64];
         Ok(self.conn.prepare_cached(sql)?.query_map(values, noted)?.collect::<Result<_, _>>()?)
     }

@@ -3,7 +3,7 @@
 use super::Tx;
 use super::identity::{SAME_EVENT, name_of};
 use super::sessions::StoredSession;
-use crate::model::{Event, Millis};
+use crate::model::{Event, Millis, PromptKind, PromptSource};
 use anyhow::Result;
 use rusqlite::{OptionalExtension, params};
 
@@ -23,7 +23,7 @@ impl Tx<'_> {
             return Ok(None);
         }
         let number = session.prompts + 1;
-        let Some(id) = self.insert_prompt(session, number, ("user", "prompt"), event, text)? else { return Ok(None) };
+        let Some(id) = self.insert_prompt(session, number, PromptKind::Prompt, event, text)? else { return Ok(None) };
         // Behind a muted turn that was broken off the transcript is read from here on.
         let sql = "UPDATE sessions SET prompts = ?2, last_prompt_id = ?3, active_at = max(active_at, ?4), ended_at = NULL, end_reason = NULL, turn_offset = ?5,
                      transcript_offset = CASE WHEN muted THEN max(transcript_offset, coalesce(?5, 0)) ELSE transcript_offset END, muted = 0 WHERE id = ?1";
@@ -34,7 +34,7 @@ impl Tx<'_> {
 
     /// Stores an agent's closing message, a subagent's too.
     pub fn closing_text(&self, session: &StoredSession, event: &Event, text: &str) -> Result<Option<StoredText>> {
-        self.agent_text(session, event, "closing", text)
+        self.agent_text(session, event, PromptKind::Closing, text)
     }
 
     /// Stores an agent's text under the number of the prompt that it answers; returns it, or what stands
@@ -43,7 +43,7 @@ impl Tx<'_> {
         &self,
         session: &StoredSession,
         event: &Event,
-        kind: &str,
+        kind: PromptKind,
         text: &str,
     ) -> Result<Option<StoredText>> {
         let number = match self.named_prompt(session, event)? {
@@ -52,12 +52,12 @@ impl Tx<'_> {
         };
         let sql = "SELECT id FROM prompts WHERE session_id = ?1 AND source = 'agent' AND kind = ?2 AND agent_id IS ?3
                      AND platform_prompt_id IS ?4 AND text = ?5 AND (platform_prompt_id IS NOT NULL OR number = ?6)";
-        let told = params![session.id, kind, event.agent, event.prompt, text, number];
+        let told = params![session.id, kind.name(), event.agent, event.prompt, text, number];
         let standing = self.tx.prepare_cached(sql)?.query_row(told, |row| row.get(0)).optional()?;
         match standing {
             Some(row) => Ok(Some(StoredText { row, is_new: false })),
             None => {
-                let new = self.insert_prompt(session, number, ("agent", kind), event, text)?;
+                let new = self.insert_prompt(session, number, kind, event, text)?;
                 Ok(new.map(|row| StoredText { row, is_new: true }))
             }
         }
@@ -67,20 +67,21 @@ impl Tx<'_> {
         &self,
         session: &StoredSession,
         number: i64,
-        (source, kind): (&str, &str),
+        kind: PromptKind,
         event: &Event,
         text: &str,
     ) -> Result<Option<i64>> {
         let sql = "INSERT INTO prompts(session_id, number, source, kind, platform_prompt_id, agent_id, text, received_at)
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING";
-        let unnamed = event.prompt.is_none() && source == "user";
+        let source = if kind == PromptKind::Prompt { PromptSource::User } else { PromptSource::Agent };
+        let unnamed = event.prompt.is_none() && source == PromptSource::User;
         let name = if unnamed { name_of(event, &[Some(text)]) } else { event.prompt.clone() };
-        let values = params![session.id, number, source, kind, name, event.agent, text, event.at];
+        let values = params![session.id, number, source.name(), kind.name(), name, event.agent, text, event.at];
         if self.tx.prepare_cached(sql)?.execute(values)? == 0 {
             return Ok(None);
         }
         let id = self.tx.last_insert_rowid();
-        if kind != "thinking" {
+        if kind != PromptKind::Thinking {
             self.index_prompt(id, session.project, text)?;
         }
         Ok(Some(id))

@@ -1,7 +1,7 @@
 //! Sessions' rows as events change them: found or made, begun, ended, muted; and how far their transcripts have been read.
 
 use super::{Store, Tx};
-use crate::model::{Event, GitState, Millis, Platform, ProjectId, SessionStart, TurnUsage};
+use crate::model::{Event, GitState, Millis, Platform, ProjectId, PromptKind, SessionStart, TurnUsage};
 use crate::redact::Clean;
 use anyhow::Result;
 use rusqlite::{Connection, Row, named_params, params};
@@ -205,7 +205,7 @@ impl Tx<'_> {
             self.tx.prepare_cached(sql)?.execute(params![closing, t.input, t.output, t.cache_read, t.cache_write])?;
         }
         if let Some(thinking) = &usage.thinking {
-            self.agent_text(session, event, "thinking", thinking)?;
+            self.agent_text(session, event, PromptKind::Thinking, thinking)?;
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! What calls of a model cost: a row each, written before the call, so that one whose process is killed is counted too.
 
 use super::{Store, Tx};
-use crate::model::{Endpoint, Millis, Purpose, Spend, Spent};
+use crate::model::{Budget, CallCost, Endpoint, Millis, Purpose, Spend, Spent};
 use anyhow::Result;
 use rusqlite::{Connection, params};
 
@@ -67,26 +67,26 @@ impl Tx<'_> {
     }
 
     /// Writes down that a call begins, with what it will read and may write; returns its row.
-    pub(super) fn begin_call(
-        &self,
-        unit: i64,
-        to: &Endpoint,
-        purpose: Purpose,
-        (input, output): (i64, i64),
-        now: Millis,
-    ) -> Result<i64> {
+    pub(super) fn begin_call(&self, unit: i64, purpose: Purpose, to: &Endpoint, budget: Budget, now: Millis) -> Result<i64> {
         let sql =
             "INSERT INTO spend(at, work_unit_id, provider, model, purpose, input_tokens, output_tokens, estimated, took, outcome)
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, 0, ?8)";
-        let values = params![now, unit, to.provider.name(), to.model, purpose.name(), input, output, UNFINISHED];
+        let values = params![now, unit, to.provider.name(), to.model, purpose.name(), budget.input, budget.output, UNFINISHED];
         self.tx.prepare_cached(sql)?.execute(values)?;
         Ok(self.tx.last_insert_rowid())
     }
 
-    /// Writes down how a call ended. Tokens read and written, and whether they are estimated.
-    pub fn end_call(&self, call: i64, (input, output, estimated): (i64, i64, bool), took: Millis, outcome: &str) -> Result<()> {
+    /// Writes down how a call ended.
+    pub fn end_call(&self, call: i64, cost: CallCost, outcome: &str) -> Result<()> {
         let sql = "UPDATE spend SET input_tokens = ?2, output_tokens = ?3, estimated = ?4, took = ?5, outcome = ?6 WHERE id = ?1";
-        self.tx.prepare_cached(sql)?.execute(params![call, input, output, estimated, took, outcome])?;
+        self.tx.prepare_cached(sql)?.execute(params![
+            call,
+            cost.input_tokens,
+            cost.output_tokens,
+            cost.estimated,
+            cost.took,
+            outcome
+        ])?;
         Ok(())
     }
 }

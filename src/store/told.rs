@@ -21,7 +21,7 @@ impl Store {
 
     /// Keeps what a session is told now; returns whether any of it is new. Of two processes that would say the same at
     /// once, one is told that it is not.
-    pub fn tell(&mut self, session: i64, moment: Moment, at: Millis, (bytes, items): (usize, &[String])) -> Result<bool> {
+    pub fn tell(&mut self, session: i64, moment: Moment, at: Millis, bytes: usize, items: &[String]) -> Result<bool> {
         self.write(|tx| {
             // What is told of a conversation that was cut away is told again.
             let again = if matches!(moment, Moment::Start | Moment::Compaction) { "REPLACE" } else { "IGNORE" };

@@ -48,7 +48,7 @@ impl Tx<'_> {
             return Ok(None);
         }
         let indexed = IndexedTool {
-            kind: tool.kind.name(),
+            kind: tool.kind,
             content: tool.content.as_deref(),
             path: tool.path.as_deref(),
             description: tool.metadata.description.as_deref(),

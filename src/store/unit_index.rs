@@ -74,7 +74,7 @@ const LONE: &str =
     "m.work_unit_id IS NULL AND (m.kind = 'task' OR m.kind IN ('decision', 'lesson') AND m.content ->> '$.task' IS NULL)";
 
 /// All that was said in a unit, what its commands were said to do, its commits and its edited files.
-fn words(story: &UnitStory) -> String {
+fn said_and_done(story: &UnitStory) -> String {
     let commit = |tool: &ToolUseRow| tool.metadata["commit"]["subject"].as_str().map(String::from);
     let said = story.prompts.iter().map(|prompt| prompt.text.clone());
     let done = story.tools.iter().flat_map(|tool| {
@@ -101,7 +101,7 @@ fn counted(texts: impl Iterator<Item = String>) -> String {
 }
 
 fn is_edit(tool: &ToolUseRow) -> bool {
-    matches!(tool.kind.as_str(), "edit" | "write")
+    tool.is_edit()
 }
 
 fn files(story: &UnitStory) -> String {
@@ -115,7 +115,7 @@ impl Tx<'_> {
     pub(super) fn index_unit(&self, story: &UnitStory) -> Result<()> {
         self.unindex_unit(story.unit)?;
         let sql = "INSERT INTO unit_index(rowid, words, files, scope) VALUES (?1, ?2, ?3, ?4)";
-        self.tx.prepare_cached(sql)?.execute(params![story.unit, words(story), files(story), scope(story.project)])?;
+        self.tx.prepare_cached(sql)?.execute(params![story.unit, said_and_done(story), files(story), scope(story.project)])?;
         Ok(())
     }
 
@@ -239,7 +239,7 @@ impl Store {
         let all = self.pieces_known(FEW)?;
         // At a prompt nothing is said where so little is known.
         if all <= FEW && effort.newest {
-            return self.few_ranked((project, all), column, words, effort);
+            return self.few_ranked(project, all, column, words, effort);
         }
         let weights = if column == "words" { "1.0, 0.0, 0.0" } else { "0.0, 1.0, 0.0" };
         let sql = format!("SELECT rowid, -bm25(unit_index, {weights}) FROM unit_index WHERE unit_index MATCH ?1");
@@ -267,13 +267,7 @@ impl Store {
 
     /// Where there are few, what BM25 would say with an inverse document frequency that is never below zero, and without
     /// lengths: ln(1 + (N - n + 0.5) / (n + 0.5)) for each word, as Lucene has it.
-    fn few_ranked(
-        &self,
-        (project, all): (i64, i64),
-        column: &str,
-        words: &[String],
-        effort: Effort,
-    ) -> Result<HashMap<i64, f64>> {
+    fn few_ranked(&self, project: i64, all: i64, column: &str, words: &[String], effort: Effort) -> Result<HashMap<i64, f64>> {
         let mut statement = self.conn.prepare_cached("SELECT rowid FROM unit_index WHERE unit_index MATCH ?1")?;
         let mut found: HashMap<i64, f64> = HashMap::new();
         for word in words {

@@ -1,14 +1,14 @@
 //! What models answer, and what is kept of it: forty answers that are broken, sloppy or hostile, each read and told as
 //! memories of the same small unit.
 
-use nmem::model::{Domain, Draft, MemoryKind, Millis, PromptRow, Reach, Source, ToolUseRow, UnitStory};
+use nmem::model::{CommandKind, Domain, Draft, MemoryKind, Millis, PromptKind, PromptRow, Reach, Source, ToolUseRow, UnitStory};
 use nmem::observer::{Asked, Known, Request, question, read, tell};
 use proptest::prelude::*;
 use std::collections::HashSet;
 use std::fmt::Write;
 
 fn prompt(id: i64, source: &str, text: &str, at: Millis) -> PromptRow {
-    let kind = if source == "user" { "prompt" } else { "closing" }.to_string();
+    let kind = if source == "user" { PromptKind::Prompt } else { PromptKind::Closing };
     PromptRow { id, session_id: 1, number: 1, source: source.into(), kind, agent_id: None, text: text.into(), received_at: at }
 }
 
@@ -27,7 +27,7 @@ fn tool(id: i64, kind: &str, path: Option<&str>, content: &str, outcome: &str) -
         }
         .into(),
         kind: kind.into(),
-        command_kind: (kind == "command").then(|| "test".to_string()),
+        command_kind: (kind == "command").then_some(CommandKind::Test),
         path: path.map(String::from),
         content: Some(content.into()),
         input: None,

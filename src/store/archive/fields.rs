@@ -1,7 +1,7 @@
 //! The fields of a row as they come from a file.
 
-use super::super::memories::{BY_HAND, BY_PROGRAM};
 use crate::error::Failure;
+use crate::model::Maker;
 use crate::model::Table;
 use anyhow::Result;
 use serde_json::{Map, Value};
@@ -39,7 +39,8 @@ pub(super) fn texts<'v>(values: &'v Map<String, Value>, name: &str) -> impl Iter
 /// Whether a person or a program told a memory, or a person has touched it.
 pub(super) fn is_told(row: &Map<String, Value>) -> bool {
     let is = |name: &str| row.get(name).is_some_and(|value| value.as_i64() == Some(1));
-    matches!(row.get("made_by").and_then(Value::as_str), Some(BY_HAND | BY_PROGRAM)) || is("by_hand") || is("pinned")
+    let made_by = text(row, "made_by").map(Maker::from);
+    matches!(made_by, Some(Maker::Hand | Maker::Program)) || is("by_hand") || is("pinned")
 }
 
 /// Bytes from hex.

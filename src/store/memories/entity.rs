@@ -3,7 +3,7 @@
 use super::super::Tx;
 use super::Home;
 use crate::error::Failure;
-use crate::model::Draft;
+use crate::model::{Draft, Maker};
 use crate::redact::Clean;
 use anyhow::Result;
 use rusqlite::{OptionalExtension, params};
@@ -22,9 +22,9 @@ impl Tx<'_> {
     ///
     /// # Errors
     /// The uuid is that of a memory which somebody else made, or which a person has changed.
-    pub fn record_entity(&self, uuid: Option<&str>, draft: &Clean<Draft>, home: Home, made_by: &str) -> Result<Recorded> {
+    pub fn record_entity(&self, uuid: Option<&str>, draft: &Clean<Draft>, home: Home, made_by: &Maker) -> Result<Recorded> {
         let sql = "SELECT id, made_by = ?2 AND NOT by_hand AND NOT pinned AND superseded_by IS NULL AND project_id IS ?3 AND kind = ?4 AND platform IS ?5 FROM memories WHERE uuid = ?1";
-        let values = params![uuid, made_by, home.project, draft.kind.name(), home.platform];
+        let values = params![uuid, made_by.name(), home.project, draft.kind.name(), home.platform];
         let known: Option<(i64, bool)> =
             self.tx.prepare_cached(sql)?.query_row(values, |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
         let (id, replaced) = match known {

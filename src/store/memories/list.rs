@@ -1,8 +1,7 @@
 //! Reads memories: of a unit, of a session, the newest of a project, one.
 
 use super::super::Store;
-use super::RULES;
-use crate::model::{MemoryFile, MemoryKind, MemoryRow};
+use crate::model::{Maker, MemoryFile, MemoryKind, MemoryRow, Source};
 use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, ToSql, params};
 use std::collections::HashMap;
@@ -13,6 +12,11 @@ const MEMORY: &str = "SELECT m.id, m.uuid, m.kind, m.type, m.title, m.subtitle, 
   FROM memories m LEFT JOIN projects p ON p.id = m.project_id LEFT JOIN sessions s ON s.id = m.session_id";
 /// Rules whose sources are changes and commits.
 const OF_CHANGES: [&str; 3] = ["commit:", "edits:", "fix:"];
+
+fn sources(json: &str) -> Vec<Source> {
+    let ids: Vec<String> = serde_json::from_str(json).unwrap_or_default();
+    ids.iter().filter_map(|id| Source::read(id)).collect()
+}
 
 fn memory(row: &Row) -> rusqlite::Result<MemoryRow> {
     let json = |i: usize| row.get::<_, String>(i);
@@ -31,7 +35,7 @@ fn memory(row: &Row) -> rusqlite::Result<MemoryRow> {
         agent_session_id: row.get(10)?,
         unit: row.get(11)?,
         prompt: row.get(12)?,
-        sources: serde_json::from_str(&json(13)?).unwrap_or_default(),
+        sources: sources(&json(13)?),
         platform: row.get(14)?,
         provenance: row.get(15)?,
         made_by: row.get(16)?,
@@ -155,9 +159,9 @@ impl Store {
         let of_changes = key.is_some_and(|key| OF_CHANGES.iter().any(|rule| key.starts_with(rule)));
         let sql = "SELECT kind IN ('edit', 'write') OR command_kind IN ('test', 'build', 'lint', 'commit') FROM tool_uses WHERE id = ?1";
         let mut statement = self.conn.prepare_cached(sql)?;
-        for source in memory.sources.iter().filter_map(|source| source.strip_prefix('t')?.parse::<i64>().ok()) {
+        for source in memory.sources.iter().filter_map(|source| source.tool_use()) {
             let known = statement.query_row([source], |row| row.get::<_, Option<bool>>(0)).optional()?;
-            if known.map_or(of_changes && memory.made_by == RULES, |proves| proves.unwrap_or(false)) {
+            if known.map_or(of_changes && memory.made_by == Maker::Rules, |proves| proves.unwrap_or(false)) {
                 return Ok(true);
             }
         }

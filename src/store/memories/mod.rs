@@ -19,7 +19,7 @@ pub use model::{Begun, Call, Due, Replacing};
 
 use super::index::INDEXED_MEMORY;
 use super::{Store, Tx};
-use crate::model::{Draft, Going, MemoryFile, Millis, Reach, Source, UnitStory};
+use crate::model::{Draft, Going, Maker, MemoryFile, Millis, Reach, Source, UnitStory};
 use crate::redact::Clean;
 use anyhow::Result;
 use rusqlite::{Row, named_params, params};
@@ -35,18 +35,13 @@ pub struct Lease {
     until: Millis,
 }
 
-/// Who made a memory: the word that is stored.
-pub const RULES: &str = "rules";
-pub const BY_HAND: &str = "hand";
-/// A program of one's own, by the protocol.
-pub const BY_PROGRAM: &str = "custom";
-
 /// Where a memory belongs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Home<'a> {
     pub project: Option<i64>,
     pub session: Option<i64>,
     pub unit: Option<i64>,
+    /// A platform, or what a program calls itself.
     pub platform: Option<&'a str>,
 }
 
@@ -92,7 +87,7 @@ impl Tx<'_> {
             return Ok(false);
         }
         self.index_unit(story)?;
-        let (project, platform) = (story.project, Some(story.platform.as_str()));
+        let (project, platform) = (story.project, Some(story.platform.name()));
         let home = Home { project, session: Some(story.session), unit: Some(story.unit), platform };
         let mut standing = self.of_rules(home)?;
         for draft in drafts.iter() {
@@ -102,7 +97,7 @@ impl Tx<'_> {
                 Some(_) if story.reach == Reach::Trimmed => {}
                 Some(old) => self.renew(&old, draft, home)?,
                 None if self.is_dismissed(home, key)? => {}
-                None => drop(self.insert_memory(draft, home, RULES)?),
+                None => drop(self.insert_memory(draft, home, &Maker::Rules)?),
             }
         }
         let read: HashSet<String> = story.tools.iter().map(|tool| format!("edits:t{}", tool.id)).collect();
@@ -155,18 +150,18 @@ impl Tx<'_> {
             }
             return self.write_parts(old.id, draft);
         }
-        self.rewrite_memory(old.id, draft, home, RULES)
+        self.rewrite_memory(old.id, draft, home, &Maker::Rules)
     }
 
     /// Writes a memory anew, all of it.
-    fn rewrite_memory(&self, id: i64, draft: &Draft, home: Home, made_by: &str) -> Result<()> {
+    fn rewrite_memory(&self, id: i64, draft: &Draft, home: Home, made_by: &Maker) -> Result<()> {
         let sql = "UPDATE memories SET type = :type, title = :title, subtitle = :subtitle, body = :body, content = :content,
                      work_unit_id = :unit, prompt_number = :prompt, sources = :sources, provenance = :provenance, made_by = :made_by,
                      discovery_tokens = :tokens, tokens_estimated = :estimated, created_at = :at WHERE id = :id";
         self.tx.prepare_cached(sql)?.execute(named_params! {
             ":id": id, ":type": draft.kind_type, ":title": draft.title, ":subtitle": draft.subtitle, ":body": draft.body,
             ":content": content(draft), ":unit": home.unit, ":prompt": draft.prompt, ":sources": sources(&draft.sources),
-            ":provenance": draft.provenance.name(), ":made_by": made_by, ":tokens": draft.tokens.map(|(tokens, _)| tokens),
+            ":provenance": draft.provenance.name(), ":made_by": made_by.name(), ":tokens": draft.tokens.map(|(tokens, _)| tokens),
             ":estimated": draft.tokens.is_some_and(|(_, estimated)| estimated), ":at": draft.at,
         })?;
         self.write_parts(id, draft)?;
@@ -174,7 +169,7 @@ impl Tx<'_> {
     }
 
     /// Stores a memory; returns its row.
-    pub fn insert_memory(&self, draft: &Draft, home: Home, made_by: &str) -> Result<i64> {
+    pub fn insert_memory(&self, draft: &Draft, home: Home, made_by: &Maker) -> Result<i64> {
         let sql = "INSERT INTO memories(uuid, kind, type, title, subtitle, body, content, project_id, session_id, work_unit_id,
                      prompt_number, sources, platform, provenance, made_by, rule_key, discovery_tokens, tokens_estimated, created_at, by_hand)
                    VALUES (:uuid, :kind, :type, :title, :subtitle, :body, :content, :project, :session, :unit,
@@ -183,9 +178,9 @@ impl Tx<'_> {
             ":uuid": uuid(), ":kind": draft.kind.name(), ":type": draft.kind_type, ":title": draft.title,
             ":subtitle": draft.subtitle, ":body": draft.body, ":content": content(draft), ":project": home.project,
             ":session": home.session, ":unit": home.unit, ":prompt": draft.prompt, ":sources": sources(&draft.sources),
-            ":platform": home.platform, ":provenance": draft.provenance.name(), ":made_by": made_by, ":key": draft.key,
+            ":platform": home.platform, ":provenance": draft.provenance.name(), ":made_by": made_by.name(), ":key": draft.key,
             ":tokens": draft.tokens.map(|(tokens, _)| tokens),
-            ":estimated": draft.tokens.is_some_and(|(_, estimated)| estimated), ":at": draft.at, ":by_hand": made_by == BY_HAND,
+            ":estimated": draft.tokens.is_some_and(|(_, estimated)| estimated), ":at": draft.at, ":by_hand": *made_by == Maker::Hand,
         })?;
         let id = self.tx.last_insert_rowid();
         self.write_parts(id, draft)?;

@@ -4,7 +4,7 @@
 use super::super::sessions::known_session;
 use super::super::{Store, Tx};
 use super::{Home, Lease};
-use crate::model::{Draft, Endpoint, Millis, Platform, Purpose, Source, UnitStory};
+use crate::model::{Budget, Draft, Endpoint, Maker, Millis, Platform, Purpose, Source, UnitStory};
 use crate::redact::Clean;
 use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, named_params, params};
@@ -39,15 +39,18 @@ impl Due {
 }
 
 /// A call that was begun on a unit that no other process asks about meanwhile.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Call {
     pub lease: Lease,
     /// Its row in `spend`.
     pub row: i64,
+    pub purpose: Purpose,
+    /// Name of the model that is asked.
+    pub model: String,
 }
 
 /// Whether a call may begin.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Begun {
     Call(Call),
     /// Another process asks about the unit, or it is gone.
@@ -56,8 +59,12 @@ pub enum Begun {
     Spent,
 }
 
-/// A memory of a model, and the rows whose place it takes.
-pub type Replacing = (Clean<Vec<Draft>>, Vec<Vec<i64>>);
+/// Memories of a model, and for each the rows whose place it takes.
+#[derive(Debug)]
+pub struct Replacing {
+    pub drafts: Clean<Vec<Draft>>,
+    pub supersedes: Vec<Vec<i64>>,
+}
 
 /// Units with a call due, of the sessions that `SESSIONS` stands for. A unit that is closed is due once nothing that follows
 /// can move its end any more: the step behind it is settled, nothing follows, or its session is over (its last unit is).
@@ -203,27 +210,19 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.query_row([unit], |row| row.get(0)).optional()?.unwrap_or(0))
     }
 
-    /// Takes a unit for `limit` milliseconds and writes down that a call begins that reads so many tokens, unless the last 24
-    /// hours then come to more than `most`.
-    pub fn begin_call(
-        &mut self,
-        due: &Due,
-        to: &Endpoint,
-        (input, output, most): (i64, i64, i64),
-        now: Millis,
-        limit: Millis,
-    ) -> Result<Begun> {
+    /// Takes a unit for `limit` milliseconds and writes down that a call begins, unless its budget would be exceeded.
+    pub fn begin_call(&mut self, due: &Due, to: &Endpoint, budget: Budget, now: Millis, limit: Millis) -> Result<Begun> {
         let until = now + limit;
         self.write(|tx| {
-            if tx.spent_since(now - DAY)?.tokens().saturating_add(input + output) > most {
+            if tx.spent_since(now - DAY)?.tokens().saturating_add(budget.input + budget.output) > budget.daily {
                 return Ok(Begun::Spent);
             }
             let sql = "UPDATE work_units SET model_until = ?2 WHERE id = ?1 AND (model_until IS NULL OR model_until <= ?3 OR model_until > ?3 + 120000)";
             if tx.tx.prepare_cached(sql)?.execute(params![due.unit, until, now])? == 0 {
                 return Ok(Begun::Taken);
             }
-            let row = tx.begin_call(due.unit, to, due.purpose, (input, output), now)?;
-            Ok(Begun::Call(Call { lease: Lease { unit: due.unit, until }, row }))
+            let row = tx.begin_call(due.unit, due.purpose, to, budget, now)?;
+            Ok(Begun::Call(Call { lease: Lease { unit: due.unit, until }, row, purpose: due.purpose, model: to.model.clone() }))
         })
     }
 }
@@ -247,21 +246,14 @@ impl Tx<'_> {
 
     /// Puts what a model told of a unit in its place, and gives the unit back. Where another process has the unit by now, or
     /// something of it was forgotten meanwhile, nothing is written.
-    pub fn tell_by_model(
-        &self,
-        lease: Lease,
-        story: &UnitStory,
-        (drafts, supersedes): &Replacing,
-        by: (Purpose, &str),
-        now: Millis,
-    ) -> Result<bool> {
+    pub fn tell_by_model(&self, call: &Call, story: &UnitStory, told: &Replacing, now: Millis) -> Result<bool> {
         let sql = "UPDATE work_units SET model_until = NULL, model_at = ?3, distilled_seq = ?4,
                      model_calls = CASE WHEN ?5 THEN max(model_calls, 1) ELSE model_calls + 1 END,
                      state = CASE WHEN state = 'open' THEN state ELSE 'distilled' END WHERE id = ?1 AND model_until = ?2";
         let seen = story.tools.last().map(|tool| tool.seq).unwrap_or(0);
-        let (purpose, model) = by;
-        let redo = purpose == Purpose::Redo;
-        if self.tx.prepare_cached(sql)?.execute(params![lease.unit, lease.until, now, seen, redo])? == 0 {
+        let redo = call.purpose == Purpose::Redo;
+        let made_by = Maker::Model(call.model.clone());
+        if self.tx.prepare_cached(sql)?.execute(params![call.lease.unit, call.lease.until, now, seen, redo])? == 0 {
             return Ok(false);
         }
         // What is told of it would be of another unit, were its steps to move.
@@ -272,22 +264,22 @@ impl Tx<'_> {
             project: story.project,
             session: Some(story.session),
             unit: Some(story.unit),
-            platform: Some(&story.platform),
+            platform: Some(story.platform.name()),
         };
         if redo {
             self.forget_models(home)?;
         }
         let standing = self.of_rules(home)?;
-        for (draft, old) in drafts.iter().zip(supersedes) {
+        for (draft, old) in told.drafts.iter().zip(&told.supersedes) {
             let Some(key) = &draft.key else { continue };
             let id = match standing.get(key) {
                 Some(standing) if self.is_touched(standing.id)? => continue,
                 Some(standing) => {
-                    self.rewrite_memory(standing.id, draft, home, model)?;
+                    self.rewrite_memory(standing.id, draft, home, &made_by)?;
                     standing.id
                 }
                 None if self.is_dismissed(home, key)? => continue,
-                None => self.insert_memory(draft, home, model)?,
+                None => self.insert_memory(draft, home, &made_by)?,
             };
             let sql = "UPDATE memories SET superseded_by = ?2 WHERE id = ?1 AND superseded_by IS NULL AND NOT by_hand AND NOT pinned AND made_by = 'rules'";
             let mut supersede = self.tx.prepare_cached(sql)?;

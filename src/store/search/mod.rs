@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(found("quagga zebra deploy"), ["quagga and zebra", "deploy the zebra"], "two of three");
         assert_eq!(store.corrected(&Query::parse("quagga zebra deploy")).unwrap(), None, "each of them stands somewhere");
         let corrected = store.corrected(&Query::parse("quagga zerba")).unwrap().unwrap();
-        assert_eq!(corrected.words(), "quagga, zebra");
+        assert_eq!(corrected.sought(), "quagga, zebra");
     }
 
     #[test]

@@ -55,7 +55,7 @@ impl Query {
     }
 
     /// The words that are looked for, for a person.
-    pub fn words(&self) -> String {
+    pub fn sought(&self) -> String {
         self.wanted.iter().map(|word| word.trim_matches('"')).collect::<Vec<_>>().join(", ")
     }
 

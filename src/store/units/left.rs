@@ -3,8 +3,8 @@
 
 use super::super::Store;
 use super::super::sessions::known_session;
+use crate::model::ClosedBy;
 use crate::model::{Client, Millis, Platform};
-use crate::segmentation::ClosedBy;
 use anyhow::Result;
 use rusqlite::{Row, params};
 

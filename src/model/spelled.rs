@@ -1,0 +1,58 @@
+//! Words that are stored and printed, as enums: one place holds how each is spelt.
+
+/// Declares an enum with the word of each variant. The words stay as they are: databases hold them, and programs read them.
+/// A word that is not known (of a newer nmem, or written by hand) is read as the default, which claims the least.
+macro_rules! spelled {
+    ($(#[$doc:meta])* $name:ident, default $default:ident { $($(#[$about:meta])* $variant:ident = $word:literal),* $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name { $($(#[$about])* $variant),* }
+
+        impl $name {
+            pub const ALL: &[$name] = &[$($name::$variant),*];
+
+            /// Returns the word that is stored and printed.
+            pub fn name(self) -> &'static str {
+                match self { $($name::$variant => $word),* }
+            }
+
+            /// Finds the variant of a word.
+            pub fn from_name(name: &str) -> Option<$name> {
+                match name { $($word => Some($name::$variant),)* _ => None }
+            }
+        }
+
+        impl Default for $name {
+            fn default() -> $name {
+                $name::$default
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(name: &str) -> $name {
+                $name::from_name(name).unwrap_or_default()
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.serialize_str(self.name())
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<$name, D::Error> {
+                let name = <std::borrow::Cow<str>>::deserialize(from)?;
+                $name::from_name(&name).ok_or_else(|| serde::de::Error::custom(format!("`{name}` is no {}", stringify!($name))))
+            }
+        }
+    };
+}
+
+pub(crate) use spelled;
