@@ -62,6 +62,12 @@ pub struct Config {
 }
 
 impl Config {
+    /// The settings of a test: no file is read.
+    #[cfg(test)]
+    pub fn without_files(files: Files, data: &Path) -> Config {
+        Config::defaults(data.join("config.toml"), Setting::default(files), data, None)
+    }
+
     /// The settings where no file says anything.
     pub(super) fn defaults(file: PathBuf, files: Setting<Files>, data: &Path, home: Option<PathBuf>) -> Config {
         Config {

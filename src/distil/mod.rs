@@ -2,7 +2,7 @@
 //! user's config names one and a call is due (DESIGN §2, §6).
 //!
 //! Read in this order: `rules`; `model` (one call of a language model) and `llm_at_stop` (when a hook makes one);
-//! `embed_memories` and `embedding` (vectors of memories and of a request).
+//! `embed_memories` and `embedding` (vectors of memories and of a request); `tests`.
 
 mod embed_memories;
 pub mod embedding;
@@ -15,3 +15,6 @@ pub use embedding::embed_at_stop;
 pub use llm_at_stop::{llm_at_stop, llm_may_see, llm_note};
 pub use model::{Observer, Outcome};
 pub use rules::Distiller;
+
+#[cfg(test)]
+mod tests;

@@ -1,8 +1,8 @@
 //! The way of an event, for hooks, for `nmem rad` and for past sessions: [`ingest`] is the list of its steps.
 //!
 //! Read in this order: `hook` (a payload and its settings), `run` (what all steps need to know), `decode`, `filter`,
-//! `complete`, `persist` (with `transcript`, `rows` and `stored`), `segment`, `distil`, `upkeep`, `inject`. Each step is one
-//! call; none calls the next one (ADR/0039).
+//! `complete`, `persist` (with `transcript`, `rows` and `stored`), `segment`, `distil`, `upkeep`, `inject`; `tests` go through all of them. Each step is one
+//! call in [`ingest`]; rows and units are written in one transaction, so `persist` is handed `segment` (ADR/0039).
 
 mod complete;
 mod decode;
@@ -40,7 +40,7 @@ pub struct Ingested {
 
 /// An event as the store accepts it: completed and redacted.
 pub fn completed(run: &Run, event: Event) -> Clean<Event> {
-    run.redactor.clean(complete::complete(run, event))
+    run.redactor.clean(complete::complete(run, filter::without_muted_text(event)))
 }
 
 /// Takes one event of a hook or of a program, or many of a past session, through every step.
@@ -48,14 +48,15 @@ pub fn completed(run: &Run, event: Event) -> Clean<Event> {
 /// # Errors
 /// A payload that is no event; past events that could not be stored, of which then none is.
 pub fn ingest(run: &Run, input: Input) -> Result<Ingested> {
-    // The agent's JSON becomes events; tools on the skip list are none, and of a `#nomem` prompt nothing is left.
+    // The agent's JSON becomes events; tools on the skip list are none.
     let mut events: Vec<Event> = decode::decode(run, input)?;
 
-    // Where the user switched recording off, nothing goes on.
+    // Where the user switched recording off, nothing goes on; of a `#nomem` prompt no text does.
     events.retain(|event| !filter::is_paused(run, event));
+    let events = events.into_iter().map(filter::without_muted_text);
 
     // What only the disk knows at this moment is added, and paths become relative.
-    let events = events.into_iter().map(|event| complete::complete(run, event));
+    let events = events.map(|event| complete::complete(run, event));
 
     // From here on every text is clean: no other step can make a `Clean<Event>`.
     let events: Vec<Clean<Event>> = events.map(|event| run.redactor.clean(event)).collect();
@@ -75,3 +76,6 @@ pub fn ingest(run: &Run, input: Input) -> Result<Ingested> {
 
     Ok(Ingested { answer, not_stored: persisted.leave() })
 }
+
+#[cfg(test)]
+mod tests;

@@ -22,7 +22,7 @@ pub fn store<'a>(tx: &Tx, event: &'a Clean<Event>, read: Option<&TranscriptRead>
     }
     let session = tx.session(event, identify)?;
     let at = event.at;
-    if filter::is_muted(&session, event) {
+    if filter::is_in_muted_turn(&session, event) {
         if let Some(read) = read {
             tx.skip_transcript(session.id, read)?;
         }

@@ -31,7 +31,7 @@ pub struct Event {
     /// The project, where the caller names it: then the directory is not asked for one.
     #[serde(default)]
     pub project: Option<ProjectId>,
-    /// The transcript that the platform named, absolute. Never opened without the checks of `untrusted`.
+    /// The transcript that the platform named, absolute. Never opened without the checks of `files`.
     pub transcript: Option<String>,
     /// Bytes that the transcript held when a session was met: what came before is not counted to it.
     #[serde(default)]

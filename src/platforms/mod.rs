@@ -1,6 +1,6 @@
 //! Agent JSON ⇄ events: the only place that knows the names of a hook's fields.
 //!
-//! An adapter is a file of its own. It never fails on what it doesn't know: an event it has no use for is `None`, a field
+//! An adapter has a room of its own. It never fails on what it doesn't know: an event it has no use for is `None`, a field
 //! of the wrong type is as good as absent.
 //!
 //! Read in this order: `intake` and `slimmer` (stdin, whatever it holds), `surroundings`, `claude` (the adapter),

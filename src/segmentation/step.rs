@@ -1,5 +1,5 @@
 //! A step: a prompt and the work on it, as the detector remembers it. Long work is cut into several steps where something
-//! was completed (`cuts.rs`), so that a unit can begin in its middle.
+//! was completed (`substeps`), so that a unit can begin in its middle.
 
 use super::asked::Asked;
 use super::bag::{Bag, ONE, hash};

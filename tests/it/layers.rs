@@ -36,7 +36,8 @@ fn sources() -> Vec<PathBuf> {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 walk(&path, found);
-            } else if path.extension().is_some_and(|e| e == "rs") {
+            } else if path.extension().is_some_and(|e| e == "rs") && !path.ends_with("tests.rs") && !path.ends_with("testing.rs")
+            {
                 found.push(path);
             }
         }

@@ -22,6 +22,23 @@ fn answered(world: &World, verb: &str, request: Value) -> Value {
     answer
 }
 
+#[test]
+fn a_prompt_that_begins_with_nomem_is_not_stored_nor_its_turn() {
+    let world = world();
+    let prompt = |text: &str| answered(&world, "sessions/init", json!({"agent_session_id": "a", "user_prompt": text}));
+    let runs = |command: &str| {
+        let input = json!({"command": command});
+        answered(&world, "observations", json!({"agent_session_id": "a", "tool_name": "Bash", "tool_input": input}))
+    };
+    prompt("#nomem look at the pelican");
+    runs("cat pelican.txt");
+    assert_eq!(world.sql("SELECT (SELECT count(*) FROM prompts) + (SELECT count(*) FROM tool_uses)"), "0");
+    assert!(world.all_bytes().iter().all(|(_, bytes)| !bytes.windows(7).any(|part| part == b"pelican")));
+    prompt("Now look at the heron");
+    runs("cat heron.txt");
+    assert_eq!(world.sql("SELECT (SELECT count(*) FROM prompts) + (SELECT count(*) FROM tool_uses)"), "2");
+}
+
 /// What differs from run to run: uuids, where the store lies, where a project is.
 fn masked(answer: &str) -> Value {
     fn mask(name: &str, value: &mut Value) {

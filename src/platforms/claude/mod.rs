@@ -23,8 +23,6 @@ const TEXT: usize = 4 << 20;
 
 /// Bytes of a path: more is no path on any system.
 const PATH_BYTES: usize = 4096;
-/// What a prompt begins with that is not to be remembered, nor its turn.
-const MUTE: &str = "#nomem";
 /// What a prompt begins with that no person typed.
 const MACHINE_MADE: [&str; 5] = ["<task-notification>", "<local-command-", "<bash-", "<system-reminder>", "<teammate-message"];
 /// What `source` says of such a prompt, in versions that say it.
@@ -67,10 +65,7 @@ fn happening(name: &str, payload: &Value, around: &Surroundings) -> Option<Happe
             client: None,
             git: None,
         }),
-        "UserPromptSubmit" => match by_a_person(payload)? {
-            text if is_muted(&text) => Happening::Muted,
-            text => Happening::Prompted { text },
-        },
+        "UserPromptSubmit" => Happening::Prompted { text: by_a_person(payload)? },
         "PostToolUse" | "PostToolUseFailure" => return tool_event(name, payload, around),
         "PreToolUse" => {
             let path = ["file_path", "notebook_path"].iter().find_map(|key| text(&payload["tool_input"][key]))?;
@@ -108,25 +103,6 @@ fn by_a_person(payload: &Value) -> Option<String> {
     let machine = payload["source"].as_str().is_some_and(|s| MACHINES.contains(&s));
     let begins = prompt.trim_start();
     (!machine && !MACHINE_MADE.iter().any(|m| begins.starts_with(m))).then_some(prompt)
-}
-
-/// A prompt begins with what the person typed: what a client puts before it (images, the open file) is not theirs.
-fn is_muted(prompt: &str) -> bool {
-    let mut rest = prompt.trim_start_matches('\u{feff}').trim_start();
-    loop {
-        let behind = match rest.as_bytes().first() {
-            Some(b'[') => rest.split_once(']').filter(|(inside, _)| inside.len() < 60).map(|(_, behind)| behind),
-            Some(b'<') => rest[1..]
-                .split_once('>')
-                .and_then(|(tag, behind)| behind.split_once(&format!("</{}>", tag.split(' ').next().unwrap_or(tag))))
-                .map(|(_, behind)| behind),
-            _ => None,
-        };
-        match behind {
-            Some(behind) => rest = behind.trim_start(),
-            None => return rest.get(..MUTE.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(MUTE)),
-        }
-    }
 }
 
 fn tool_event(event: &str, payload: &Value, around: &Surroundings) -> Option<Happening> {
