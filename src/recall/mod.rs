@@ -2,7 +2,7 @@
 //!
 //! Read in this order: `ranked` (work units by all that speaks for them), `start`, `moments` and `standing` (what a
 //! session is given, and when), `stale` (files that changed since), `search`, `related` with `pieces` (knowledge that a
-//! program asks for), `patterns` (what recurs).
+//! program asks for), `patterns` (what recurs); `tests`.
 
 mod moments;
 pub mod patterns;
@@ -20,3 +20,6 @@ pub use search::with_meaning;
 pub use stale::stale;
 pub use standing::{cleared, standing};
 pub use start::{Here, Most, at_start};
+
+#[cfg(test)]
+mod tests;

@@ -128,3 +128,149 @@ pub fn recount_unit(rows: Vec<StepRow>, unit: i64, over: bool) -> Changes {
     session.sum_up_steps(UnitId::Stored(unit), true, over);
     session.changes
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::changes::Intent;
+    use super::*;
+    use crate::model::UnitOutcome;
+    use crate::model::testing::tool;
+
+    const MINUTE: Millis = 60_000;
+
+    /// A session's steps, as a store keeps them that does what it is told.
+    #[derive(Default)]
+    struct Kept {
+        rows: Vec<StepRow>,
+        units: i64,
+        /// What each unit came to, the last word each.
+        said: Vec<UnitChange>,
+        boundaries: Vec<&'static str>,
+        closed: Option<ClosedBy>,
+    }
+
+    impl Kept {
+        fn apply(&mut self, changes: Changes) {
+            let before = self.units;
+            let stored = |unit: UnitId| match unit {
+                UnitId::New(n) => UnitId::Stored(before + n as i64),
+                stored => stored,
+            };
+            self.units += changes.opened.len() as i64;
+            if let Some(NewStep { unit, prompt, settled, step }) = changes.inserted {
+                let id = StepId::Stored(self.rows.len() as i64);
+                self.rows.push(StepRow { id, unit: stored(unit), prompt, settled, boundary: None, cleared: false, step });
+            }
+            let last = self.rows.len() - 1;
+            let at = |id: StepId| match id {
+                StepId::Stored(id) => id as usize,
+                StepId::New => last,
+            };
+            if let Some(used) = changes.used {
+                self.rows[at(used.step)].step = used.features;
+            }
+            changes.steps.into_iter().for_each(|(id, step)| self.rows[at(id)].step = step);
+            changes.moved.into_iter().for_each(|(id, unit)| self.rows[at(id)].unit = stored(unit));
+            for boundary in changes.boundaries {
+                let known = self.rows[at(boundary.step)].boundary.replace(boundary.stands);
+                self.boundaries.extend((boundary.stands && known != Some(true)).then_some(boundary.reason));
+            }
+            changes.settled.into_iter().for_each(|id| self.rows[at(id)].settled = true);
+            for change in changes.units {
+                let change = UnitChange { unit: stored(change.unit), ..change };
+                self.said.retain(|known| known.unit != change.unit);
+                self.said.push(change);
+            }
+            self.closed = changes.closed.map(|(_, by)| by);
+        }
+
+        /// A prompt and the work on it.
+        fn turn(&mut self, minute: Millis, text: &str, work: &[(Kind, &str)], closing: &str) {
+            let at = minute * MINUTE;
+            self.apply(begin_prompt(self.rows.clone(), minute, text, at));
+            for (n, (kind, what)) in work.iter().enumerate() {
+                let row = self.rows.last().unwrap().clone();
+                let tool = tool(*kind, what, true);
+                self.apply(add_tool_use(row, StoredToolUse { row: 1, seq: n as i64, tool: &tool, at: at + 1000 }, false));
+            }
+            self.apply(close_turn(self.rows.last().unwrap().clone(), closing, true, at + 2000));
+            self.apply(judge(self.rows.clone(), at + 2000));
+        }
+
+        fn units(&self) -> Vec<UnitId> {
+            self.rows.iter().map(|row| row.unit).collect()
+        }
+    }
+
+    const LOGIN: &[(Kind, &str)] =
+        &[(Kind::Read, "src/login.rs"), (Kind::Edit, "src/login.rs"), (Kind::Command, "cargo test login")];
+    const INVOICE: &[(Kind, &str)] =
+        &[(Kind::Read, "billing/invoice.py"), (Kind::Edit, "billing/invoice.py"), (Kind::Command, "pytest billing")];
+
+    #[test]
+    fn a_session_begins_with_a_unit_and_going_on_stays_in_it() {
+        let mut kept = Kept::default();
+        kept.turn(1, "Fix the login: tokens expire too early", LOGIN, "Fixed the expiry; the tests pass.");
+        kept.turn(2, "yes, and do the same for refresh tokens", LOGIN, "Refresh tokens are done as well.");
+        assert_eq!(kept.units(), [UnitId::Stored(0), UnitId::Stored(0)]);
+        assert_eq!(kept.boundaries, ["the session began"]);
+    }
+
+    #[test]
+    fn another_task_on_other_files_after_a_commit_and_a_pause_begins_a_unit() {
+        let mut kept = Kept::default();
+        kept.turn(1, "Fix the login: tokens expire too early", LOGIN, "Fixed the expiry; the tests pass.");
+        kept.turn(5, "commit it", &[(Kind::Command, "git commit -m 'Fix the expiry'")], "Committed.");
+        kept.turn(180, "Add the customer's tax number to each invoice as a new column", INVOICE, "The column is there.");
+        assert_eq!(kept.units(), [UnitId::Stored(0), UnitId::Stored(0), UnitId::Stored(1)]);
+        assert_eq!(kept.boundaries.len(), 2);
+    }
+
+    #[test]
+    fn after_a_clear_whatever_comes_is_another_unit() {
+        let mut kept = Kept::default();
+        kept.turn(1, "Fix the login: tokens expire too early", LOGIN, "Fixed.");
+        kept.rows[0].cleared = true;
+        kept.turn(2, "yes, and do the same for refresh tokens", LOGIN, "Done.");
+        assert_eq!(kept.units(), [UnitId::Stored(0), UnitId::Stored(1)]);
+        assert_eq!(kept.boundaries, ["the session began", "/clear"]);
+        assert!(kept.rows[0].settled, "what lies before a clear is not judged again");
+    }
+
+    #[test]
+    fn the_end_of_a_session_closes_the_last_unit_and_says_how_it_went() {
+        let mut kept = Kept::default();
+        kept.turn(1, "Fix the login: tokens expire too early", LOGIN, "Fixed the expiry; the tests pass.");
+        kept.apply(close(kept.rows.clone(), ClosedBy::SessionEnd, 9 * MINUTE));
+        assert_eq!(kept.closed, Some(ClosedBy::SessionEnd));
+        let [unit] = kept.said.as_slice() else { panic!("{:?}", kept.said) };
+        assert_eq!((unit.over, unit.outcome, unit.intent), (true, UnitOutcome::Done, Intent::Prompt(1)));
+        assert_eq!(close(Vec::new(), ClosedBy::SessionEnd, 0), Changes::default(), "a session without work");
+    }
+
+    #[test]
+    fn a_cut_puts_a_tool_use_into_a_step_of_its_own_in_the_same_unit() {
+        let mut kept = Kept::default();
+        kept.turn(1, "Port the parser", LOGIN, "Ported.");
+        let tool = tool(Kind::Edit, "src/parser.rs", true);
+        let used = StoredToolUse { row: 7, seq: 9, tool: &tool, at: 50 * MINUTE };
+        let changes = add_tool_use(kept.rows[0].clone(), used, true);
+        let new = changes.inserted.as_ref().expect("a step");
+        assert_eq!((new.unit, new.prompt, new.settled), (UnitId::Stored(0), Some(1), false));
+        let used = changes.used.expect("the tool use");
+        assert_eq!((used.step, used.reassigned), (StepId::New, Some(7)));
+        assert_eq!(used.file, Some(FileUse { path: "src/parser.rs".into(), reads: 0, edits: 1 }));
+    }
+
+    #[test]
+    fn a_failed_edit_changes_no_file() {
+        let mut kept = Kept::default();
+        kept.turn(1, "Port the parser", &[], "");
+        let tool = tool(Kind::Edit, "src/parser.rs", false);
+        let changes = add_tool_use(kept.rows[0].clone(), StoredToolUse { row: 1, seq: 1, tool: &tool, at: MINUTE }, false);
+        let used = changes.used.expect("the tool use");
+        assert!(used.failed);
+        assert_eq!(used.file, None);
+        assert_eq!(changes.inserted, None);
+    }
+}

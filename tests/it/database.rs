@@ -34,9 +34,9 @@ fn a_locked_database_costs_a_quarter_of_a_second_and_no_event() {
 }
 
 #[test]
-fn many_processes_at_once_lose_nothing_and_store_nothing_twice() {
+fn sixty_four_processes_at_once_lose_nothing_and_store_nothing_twice() {
     let world = World::new();
-    let (processes, events) = (16, 12);
+    let (processes, events) = (64, 6);
     std::thread::scope(|scope| {
         for process in 0..processes {
             let world = &world;

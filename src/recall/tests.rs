@@ -1,0 +1,118 @@
+//! What is chosen for a start, a prompt and an edit, from events of earlier sessions.
+
+use super::{Here, Most, Prompt, at_file, at_prompt, at_start};
+use crate::distil::Distiller;
+use crate::model::testing::{event, tool};
+use crate::model::{Event, GitState, Happening, Kind, Platform, ProjectId, SessionStart, State};
+use crate::redact::Redactor;
+use crate::store::Store;
+use crate::store::recall::SessionPlace;
+use crate::store::testing::Scratch;
+
+const MINUTE: i64 = 60_000;
+const MOST: Most = Most { observations: 10, summaries: 3 };
+
+fn store(store: &mut Store, events: Vec<Event>) {
+    let redactor = Redactor::default();
+    let identify = |event: &Event| {
+        let cwd = event.cwd.clone()?;
+        Some(redactor.clean(ProjectId { keys: vec![format!("dir:{cwd}")], name: cwd.clone(), root: cwd, ..ProjectId::default() }))
+    };
+    let one = |tx: &crate::store::Tx, event| crate::ingest::store_event(tx, &redactor.clean(event), None, &identify);
+    store.write(|tx| events.into_iter().try_for_each(|event| one(tx, event))).unwrap();
+}
+
+/// A session of a project that asks for one thing, edits one file on a branch of that name, and is over.
+fn worked(to: &mut Store, session: &str, day: i64, asked: &str, file: &str, answer: &str) {
+    let at = |minute: i64| (day * 24 * 60 + minute) * MINUTE;
+    let here = |minute, what| Event { cwd: Some("/app".into()), ..event(session, at(minute), what) };
+    let used = |minute, kind, what, succeeded| here(minute, Happening::ToolUsed(Box::new(tool(kind, what, succeeded))));
+    let branch = Some(file.trim_start_matches("src/").to_string());
+    let git = GitState { branch, head: None };
+    store(
+        to,
+        vec![
+            here(0, Happening::SessionStarted(SessionStart { git: Some(git), ..SessionStart::default() })),
+            here(0, Happening::Prompted { text: asked.into() }),
+            used(1, Kind::Command, "cargo test", false),
+            used(2, Kind::Edit, file, true),
+            used(3, Kind::Command, "cargo test", true),
+            here(4, Happening::TurnEnded { closing: Some(answer.into()), error: None }),
+            here(5, Happening::SessionEnded { reason: "other".into(), git: None }),
+        ],
+    );
+    let redactor = Redactor::default();
+    let distiller = Distiller { redactor: &redactor, home: None, ignored: &[], now: at(6) };
+    let due = to.due_in_session(Platform::ClaudeCode, session).unwrap();
+    distiller.distil(to, &due).unwrap();
+}
+
+/// What else was done: a word that every piece of work holds says nothing about one.
+const OTHERS: [&str; 10] =
+    ["exporter", "scheduler", "thumbnails", "newsletter", "warehouse", "calendar", "dashboard", "glossary", "importer", "parser"];
+
+/// Sessions of one project, the last two of which matter, and one more that begins.
+fn sessions(name: &str) -> (Scratch, Store, SessionPlace) {
+    let scratch = Scratch::new(name);
+    let mut to = scratch.open();
+    for (n, what) in OTHERS.iter().enumerate() {
+        let (asked, file) = (format!("Rework the {what} so that it starts faster"), format!("src/{what}.rs"));
+        worked(&mut to, &format!("session-about-{what}"), -(n as i64), &asked, &file, "Reworked.");
+    }
+    let tokens = "Fixed. The root cause was that the expiry was rounded down to the minute, so tokens expired early.";
+    worked(&mut to, "the-first-session", 1, "Fix the login: refresh tokens expire too early", "src/login.rs", tokens);
+    let invoice = "Added. The tax number is now a column of its own, and the totals are computed in integers.";
+    worked(&mut to, "the-second-session", 2, "Add the customer's tax number to each invoice", "src/invoice.rs", invoice);
+    let begins = Happening::Prompted { text: "hello".into() };
+    store(&mut to, vec![Event { cwd: Some("/app".into()), ..event("the-third-session", 3 * 24 * 60 * MINUTE, begins) }]);
+    let place = to.session_place(Platform::ClaudeCode, "the-third-session").unwrap().unwrap();
+    (scratch, to, place)
+}
+
+/// A request for work that was done before.
+const SAME: &str = "Tokens of the login expire early again: fix how src/login.rs has the refresh expiry rounded to the minute";
+
+/// A prompt on the branch of the first session.
+fn asks<'a>(text: &'a str) -> Prompt<'a> {
+    Prompt { text, meaning: &|| None, branch: &|| Some("login.rs".into()), root: None }
+}
+
+#[test]
+fn a_start_is_given_the_sessions_before_it_the_newest_first_and_not_itself() {
+    let (_scratch, store, place) = sessions("recall-start");
+    let here = Here { own: Some(place.session), ..Here::default() };
+    let recalled = at_start(&store, place.project, here, MOST, 3 * 24 * 60 * MINUTE).unwrap();
+    let known: Vec<&str> = recalled.sessions.iter().map(|told| told.session.agent_session_id.as_str()).collect();
+    assert_eq!(known[..2], ["the-second-session", "the-first-session"]);
+    assert!(recalled.sessions.iter().all(|told| told.state == State::Ended));
+    assert_eq!(recalled.sessions[0].turns[0].asked, "Add the customer's tax number to each invoice");
+    assert!(recalled.sessions[0].turns[0].done.as_deref().unwrap().starts_with("Added."));
+}
+
+#[test]
+fn a_prompt_is_given_the_work_that_it_clearly_is_about_and_else_nothing() {
+    let (_scratch, store, place) = sessions("recall-prompt");
+    let found = at_prompt(&store, &place, &asks(SAME)).unwrap();
+    let [past] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(past.unit.agent_session_id, "the-first-session");
+    for text in ["thanks", "write a poem about the autumn sea"] {
+        assert!(at_prompt(&store, &place, &asks(text)).unwrap().is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn what_a_session_has_been_given_is_not_given_again() {
+    let (_scratch, mut store, place) = sessions("recall-again");
+    let unit = at_prompt(&store, &place, &asks(SAME)).unwrap()[0].unit.id;
+    store.tell(place.session, crate::model::Moment::Prompt, 0, 1, &[format!("u{unit}")]).unwrap();
+    assert!(at_prompt(&store, &place, &asks(SAME)).unwrap().is_empty());
+}
+
+#[test]
+fn of_a_file_nobody_remembers_nothing_is_said() {
+    let (_scratch, store, place) = sessions("recall-file");
+    assert!(at_file(&store, &place, "src/unknown.rs", None).unwrap().0.is_empty());
+    let (known, _) = at_file(&store, &place, "src/login.rs", None).unwrap();
+    assert!(!known.is_empty());
+    assert!(known.iter().all(|memory| memory.files.iter().any(|file| file.path == "src/login.rs")));
+}
