@@ -20,8 +20,7 @@ mod upkeep;
 
 pub use decode::Input;
 pub use inject::start_limits;
-pub use persist::drain;
-pub use rows::store_event;
+pub use persist::{drain, store_event};
 pub use run::{Caller, Run};
 pub use segment::{end_of_stream, recount};
 

@@ -116,6 +116,11 @@ fn write(run: &Run, store: &mut Store, events: &[Clean<Event>], segment: Segment
     }
 }
 
+/// Stores one event and puts its work into units: for callers that have a transaction of their own.
+pub fn store_event(tx: &Tx, event: &Clean<Event>, read: Option<&TranscriptRead>, identify: Identify) -> Result<()> {
+    segment::segment(tx, &rows::store(tx, event, read, identify)?)
+}
+
 /// Stores what waits in the spool.
 pub fn drain(run: &Run, store: &mut Store) -> Result<()> {
     if !spool::is_waiting(&run.config.files.value) {
@@ -123,6 +128,6 @@ pub fn drain(run: &Run, store: &mut Store) -> Result<()> {
     }
     let projects = run.projects();
     let identify: Identify = &|event| projects.of_event(event);
-    let one = |tx: &Tx, event: &Clean<Event>| segment::segment(tx, &rows::store(tx, event, None, identify)?);
+    let one = |tx: &Tx, event: &Clean<Event>| store_event(tx, event, None, identify);
     store.write_after_spool(run.redactor, &one, |_| Ok(()))
 }

@@ -1,19 +1,14 @@
 //! An event's rows: which are written for which kind of event. What an event tells twice stays as it was.
 
+use super::filter;
 use super::stored::Stored;
-use super::{filter, segment};
 use crate::model::ClosedBy;
 use crate::model::{Event, Happening, StartSource};
 use crate::redact::Clean;
-use crate::segmentation::StoredToolUse;
+use crate::segmentation::{self, StepRow, StoredToolUse};
 use crate::store::Tx;
 use crate::store::sessions::{Identify, TranscriptRead};
-use anyhow::Result;
-
-/// Stores one event and puts its work into units: for callers that have a transaction of their own.
-pub fn store_event(tx: &Tx, event: &Clean<Event>, read: Option<&TranscriptRead>, identify: Identify) -> Result<()> {
-    segment::segment(tx, &store(tx, event, read, identify)?)
-}
+use anyhow::{Context, Result};
 
 /// Writes the rows of an event.
 pub fn store<'a>(tx: &Tx, event: &'a Clean<Event>, read: Option<&TranscriptRead>, identify: Identify) -> Result<Stored<'a>> {
@@ -49,7 +44,7 @@ pub fn store<'a>(tx: &Tx, event: &'a Clean<Event>, read: Option<&TranscriptRead>
             if tx.is_same_tool_use(&session, event, tool)? {
                 return Ok(Stored::Nothing);
             }
-            let step = segment::step_for_tool(tx, session.id, prompt, event)?;
+            let step = step_for_tool(tx, session.id, prompt, event)?;
             if let Some(row) = tx.tool_use(&session, event, tool, prompt, step.id)? {
                 let used = StoredToolUse { row, seq: session.tool_uses + 1, tool, at };
                 return Ok(Stored::ToolUse { session: session.id, step, used });
@@ -82,4 +77,14 @@ pub fn store<'a>(tx: &Tx, event: &'a Clean<Event>, read: Option<&TranscriptRead>
 
 fn closed_by(reason: &str) -> ClosedBy {
     if reason == "clear" { ClosedBy::Clear } else { ClosedBy::SessionEnd }
+}
+
+/// The step that a tool use continues; where there is none, it begins one.
+fn step_for_tool(tx: &Tx, session: i64, prompt: Option<i64>, event: &Event) -> Result<StepRow> {
+    let agent = event.agent.as_deref();
+    if let Some(step) = segmentation::step_of(tx.steps_of_prompt(session, prompt, agent.is_some())?, agent) {
+        return Ok(step);
+    }
+    tx.save(session, &segmentation::begin_at_work(prompt, event.at))?;
+    tx.last_steps(session)?.pop().context("a step that was just inserted")
 }

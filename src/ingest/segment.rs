@@ -2,10 +2,10 @@
 //! saved: all in the transaction of the event.
 
 use super::stored::Stored;
-use crate::model::{ClosedBy, Event, Millis};
+use crate::model::{ClosedBy, Millis};
 use crate::segmentation::{self, StepRow, StoredToolUse, is_due};
 use crate::store::Tx;
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 /// Assigns what was stored of an event to steps and units.
 pub fn segment(tx: &Tx, stored: &Stored) -> Result<()> {
@@ -31,16 +31,6 @@ pub fn segment(tx: &Tx, stored: &Stored) -> Result<()> {
 pub fn close(tx: &Tx, session: i64, by: ClosedBy, at: Millis) -> Result<()> {
     let rows = tx.last_steps(session)?;
     tx.save(session, &segmentation::close(rows, by, at))
-}
-
-/// The step that a tool use continues; where there is none, it begins one.
-pub fn step_for_tool(tx: &Tx, session: i64, prompt: Option<i64>, event: &Event) -> Result<StepRow> {
-    let agent = event.agent.as_deref();
-    if let Some(step) = segmentation::step_of(tx.steps_of_prompt(session, prompt, agent.is_some())?, agent) {
-        return Ok(step);
-    }
-    tx.save(session, &segmentation::begin_at_work(prompt, event.at))?;
-    tx.last_steps(session)?.pop().context("a step that was just inserted")
 }
 
 fn tool_use(tx: &Tx, session: i64, step: &StepRow, used: StoredToolUse) -> Result<()> {
