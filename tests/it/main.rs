@@ -22,6 +22,7 @@ mod install;
 mod knowledge;
 mod layers;
 mod memories;
+mod migration;
 mod models;
 mod models_attacked;
 mod moments;
