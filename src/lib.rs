@@ -2,16 +2,18 @@
 //!
 //! An agent's hook starts the binary, which stores what happened in SQLite and is gone in milliseconds; the next session
 //! is given what matters. Levels, from the ground up; a file imports only from lower ones, or from its own folder
-//! (`tests/it/layers.rs` holds it, ADR/0009):
+//! (`tests/it/layers.rs` holds it, ADR/0009, ADR/0039):
 //!
-//! * words: [`model`], [`mod@error`], [`mod@words`]; how a text is cut for the indexes: [`mod@index_text`]
+//! * words: [`model`], [`mod@error`], [`mod@words`]; how a text is cut for the indexes: [`mod@index_text`]; which
+//!   texts give orders: `hostile`
 //! * rules, values in, values out: [`redact`], [`command_kind`], [`segmentation`], [`rules`],
 //!   [`observer`], [`rank`], [`render`]
 //! * the gate to files: [`files`]
 //! * edges, one outside thing each: [`config`], [`project`], [`platforms`], [`store`], [`domains`], [`llm`], [`log`]
-//! * what every run has at hand: [`runtime`]
-//! * use cases: [`mod@distil`], [`knowledge`], [`recall`], [`mod@forget`], [`archive`], [`doctor`], [`replay`]
-//! * the way of an event through all of them: [`mod@ingest`]
+//! * what every run has at hand: `runtime`
+//! * use cases: [`mod@distil`], [`knowledge`], [`recall`], [`archive`], [`doctor`], `lookup`,
+//!   `installation`
+//! * the way of an event through all of them: [`mod@ingest`]; what sends events of its own that way: [`mod@forget`], [`replay`]
 //! * surface: [`rad`], [`cli`]
 
 pub mod archive;
