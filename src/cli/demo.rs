@@ -80,7 +80,7 @@ impl Drop for Stage {
 pub fn run(args: &Arguments) -> Result<()> {
     let stage = Stage::set(args.keep)?;
     let style = output::style();
-    let (events, context, milliseconds) = play(&stage)?;
+    let Played { events, context, milliseconds } = play(&stage)?;
     let median = milliseconds.get(milliseconds.len() / 2).copied().unwrap_or(0.0);
     output::say(&format!(
         "{events} hook events of two recorded Claude Code sessions went through `nmem record`, each a process of its own, {median:.1} ms in the median.\n"
@@ -99,8 +99,17 @@ pub fn run(args: &Arguments) -> Result<()> {
     Ok(())
 }
 
+/// What came of the sessions.
+struct Played {
+    events: usize,
+    /// What the next session is given.
+    context: String,
+    /// What each event took, sorted.
+    milliseconds: Vec<f64>,
+}
+
 /// Sends every event; then a session begins as the third one would.
-fn play(stage: &Stage) -> Result<(usize, String, Vec<f64>)> {
+fn play(stage: &Stage) -> Result<Played> {
     let project = json_escaped(&stage.project());
     let mut milliseconds = Vec::new();
     let mut start = String::new();
@@ -120,7 +129,7 @@ fn play(stage: &Stage) -> Result<(usize, String, Vec<f64>)> {
     let context = answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default().to_string();
     let events = milliseconds.len();
     milliseconds.sort_by(f64::total_cmp);
-    Ok((events, context, milliseconds))
+    Ok(Played { events, context, milliseconds })
 }
 
 fn json_escaped(path: &Path) -> String {

@@ -72,7 +72,7 @@ pub fn run(args: &Arguments) -> Result<()> {
         let last: serde_json::Map<String, Value> = stored.last.iter().map(|l| (l.platform.to_string(), json!(l.at))).collect();
         let settings: serde_json::Map<String, Value> = settings(&config)
             .into_iter()
-            .map(|(name, value, source)| (name.to_string(), json!({"value": value, "source": source})))
+            .map(|shown| (shown.name.to_string(), json!({"value": shown.value, "source": shown.source})))
             .collect();
         return output::say(
             &json!({
@@ -149,7 +149,7 @@ pub fn run(args: &Arguments) -> Result<()> {
         out += &format!("  {said}\n");
     }
     out += &format!("\n{}  {}\n", style.strong("settings"), config.file.display());
-    for (name, value, source) in settings(&config) {
+    for Shown { name, value, source } in settings(&config) {
         out += &format!("  {name} = {}  {}\n", line(&value.to_string(), 200), style.faint(&source));
     }
     for key in &config.unknown {
@@ -321,33 +321,46 @@ fn megabytes(bytes: u64) -> String {
     }
 }
 
-fn settings(config: &Config) -> Vec<(&'static str, Value, String)> {
+/// A setting as it is shown.
+struct Shown {
+    name: &'static str,
+    value: Value,
+    /// Where it was set.
+    source: String,
+}
+
+fn settings(config: &Config) -> Vec<Shown> {
     let ignore = &config.ignore;
+    let shown = |name, value, source| Shown { name, value, source };
     vec![
-        ("database", json!(config.files.value.db), config.files.source.to_string()),
-        ("enabled", json!(config.enabled.value), config.enabled.source.to_string()),
-        ("inject", json!(config.inject.value.name()), config.inject.source.to_string()),
-        ("context_bytes", json!(config.context_bytes.value), config.context_bytes.source.to_string()),
-        ("prompt_bytes", json!(config.prompt_bytes.value), config.prompt_bytes.source.to_string()),
-        ("file_bytes", json!(config.file_bytes.value), config.file_bytes.source.to_string()),
-        ("context.observations", json!(config.observations.value), config.observations.source.to_string()),
-        ("context.summaries", json!(config.summaries.value), config.summaries.source.to_string()),
-        ("thinking", json!(config.thinking.value), config.thinking.source.to_string()),
-        ("skip_tools", json!(config.skip_tools.value), config.skip_tools.source.to_string()),
-        ("ignore", json!(ignore.value), ignore.source.to_string()),
-        ("redact", json!(config.redact.value), config.redact.source.to_string()),
-        ("language", json!(config.language.value), config.language.source.to_string()),
-        ("llm.provider", json!(config.llm.provider.value.name()), config.llm.provider.source.to_string()),
-        ("llm.base_url", json!(config.llm.base_url.value), config.llm.base_url.source.to_string()),
-        ("llm.model", json!(config.llm.model.value), config.llm.model.source.to_string()),
-        ("llm.api_key_env", json!(config.llm.api_key_env.value), config.llm.api_key_env.source.to_string()),
-        ("llm.when", json!(config.llm.when.value.name()), config.llm.when.source.to_string()),
-        ("llm.stop_seconds", json!(config.llm.stop_seconds.value), config.llm.stop_seconds.source.to_string()),
-        ("llm.daily_tokens", json!(config.llm.daily_tokens.value), config.llm.daily_tokens.source.to_string()),
-        ("embeddings.base_url", json!(config.embeddings.base_url.value), config.embeddings.base_url.source.to_string()),
-        ("embeddings.model", json!(config.embeddings.model.value), config.embeddings.model.source.to_string()),
-        ("embeddings.api_key_env", json!(config.embeddings.api_key_env.value), config.embeddings.api_key_env.source.to_string()),
-        ("retention.tool_uses_days", json!(config.tool_uses_days.value), config.tool_uses_days.source.to_string()),
-        ("project", json!(config.project.value), config.project.source.to_string()),
+        shown("database", json!(config.files.value.db), config.files.source.to_string()),
+        shown("enabled", json!(config.enabled.value), config.enabled.source.to_string()),
+        shown("inject", json!(config.inject.value.name()), config.inject.source.to_string()),
+        shown("context_bytes", json!(config.context_bytes.value), config.context_bytes.source.to_string()),
+        shown("prompt_bytes", json!(config.prompt_bytes.value), config.prompt_bytes.source.to_string()),
+        shown("file_bytes", json!(config.file_bytes.value), config.file_bytes.source.to_string()),
+        shown("context.observations", json!(config.observations.value), config.observations.source.to_string()),
+        shown("context.summaries", json!(config.summaries.value), config.summaries.source.to_string()),
+        shown("thinking", json!(config.thinking.value), config.thinking.source.to_string()),
+        shown("skip_tools", json!(config.skip_tools.value), config.skip_tools.source.to_string()),
+        shown("ignore", json!(ignore.value), ignore.source.to_string()),
+        shown("redact", json!(config.redact.value), config.redact.source.to_string()),
+        shown("language", json!(config.language.value), config.language.source.to_string()),
+        shown("llm.provider", json!(config.llm.provider.value.name()), config.llm.provider.source.to_string()),
+        shown("llm.base_url", json!(config.llm.base_url.value), config.llm.base_url.source.to_string()),
+        shown("llm.model", json!(config.llm.model.value), config.llm.model.source.to_string()),
+        shown("llm.api_key_env", json!(config.llm.api_key_env.value), config.llm.api_key_env.source.to_string()),
+        shown("llm.when", json!(config.llm.when.value.name()), config.llm.when.source.to_string()),
+        shown("llm.stop_seconds", json!(config.llm.stop_seconds.value), config.llm.stop_seconds.source.to_string()),
+        shown("llm.daily_tokens", json!(config.llm.daily_tokens.value), config.llm.daily_tokens.source.to_string()),
+        shown("embeddings.base_url", json!(config.embeddings.base_url.value), config.embeddings.base_url.source.to_string()),
+        shown("embeddings.model", json!(config.embeddings.model.value), config.embeddings.model.source.to_string()),
+        shown(
+            "embeddings.api_key_env",
+            json!(config.embeddings.api_key_env.value),
+            config.embeddings.api_key_env.source.to_string(),
+        ),
+        shown("retention.tool_uses_days", json!(config.tool_uses_days.value), config.tool_uses_days.source.to_string()),
+        shown("project", json!(config.project.value), config.project.source.to_string()),
     ]
 }

@@ -123,6 +123,20 @@ enum Place {
 /// Texts by field, in the order in which they came.
 type Told = BTreeMap<String, Vec<String>>;
 
+/// A field that is open, and what was read of it.
+struct Leaf {
+    name: String,
+    /// Its text is one value, not a list of lines.
+    whole: bool,
+    text: String,
+}
+
+impl Leaf {
+    fn new(name: String, whole: bool) -> Leaf {
+        Leaf { name, whole, text: String::new() }
+    }
+}
+
 struct Reader<'a> {
     domain: &'a Domain,
     heard: Heard,
@@ -130,7 +144,7 @@ struct Reader<'a> {
     /// The list that is open.
     list: Option<String>,
     /// The field whose text is being read, whether it is one of a list, and the text.
-    leaf: Option<(String, bool, String)>,
+    leaf: Option<Leaf>,
     told: Told,
 }
 
@@ -162,7 +176,7 @@ impl Reader<'_> {
         self.leave_leaf(false);
         if self.is_list(name) {
             self.list = Some(name.to_string());
-            self.leaf = Some((name.to_string(), false, String::new()));
+            self.leaf = Some(Leaf::new(name.to_string(), false));
             return;
         }
         if ITEMS.contains(&name) || LISTS.iter().any(|(_, items)| items.contains(&name)) {
@@ -174,12 +188,12 @@ impl Reader<'_> {
                 {
                     self.told.entry(list.clone()).or_default().push(value.clone());
                 }
-                self.leaf = Some((list, true, String::new()));
+                self.leaf = Some(Leaf::new(list, true));
             }
             return;
         }
         self.list = None;
-        self.leaf = Some((name.to_string(), true, String::new()));
+        self.leaf = Some(Leaf::new(name.to_string(), true));
     }
 
     fn attribute(&mut self, name: &str, value: &str) {
@@ -198,13 +212,13 @@ impl Reader<'_> {
             "summary" if self.place == Place::Summary => self.leave(),
             _ if self.list.as_deref() == Some(name) => self.list = None,
             // Text after an item belongs to its list.
-            _ => self.leaf = self.list.clone().map(|list| (list, false, String::new())),
+            _ => self.leaf = self.list.clone().map(|list| Leaf::new(list, false)),
         }
     }
 
     fn text(&mut self, text: &str) {
-        if let Some((_, _, leaf)) = &mut self.leaf {
-            leaf.push_str(text);
+        if let Some(leaf) = &mut self.leaf {
+            leaf.text.push_str(text);
         }
     }
 
@@ -217,7 +231,7 @@ impl Reader<'_> {
 
     /// Takes up the text of a field. Of one that stops in the middle, whole sentences are kept.
     fn leave_leaf(&mut self, cut: bool) {
-        let Some((name, whole, text)) = self.leaf.take() else { return };
+        let Some(Leaf { name, whole, text }) = self.leaf.take() else { return };
         let text = if cut { whole_sentences(&text) } else { text.trim().to_string() };
         if text.is_empty() {
             return;

@@ -200,17 +200,17 @@ impl Judge<'_> {
     /// `settled` are the decisions and lessons that may contradict each other.
     pub fn of<'a>(store: &'a Store, project: i64, settled: &[MemoryRow]) -> Result<Judge<'a>> {
         let mut all = Vec::new();
-        for (id, session, seq, command) in store.reverting(project, REVERTS)? {
-            for taken in reverted(&command) {
+        for reverting in store.reverting(project, REVERTS)? {
+            for taken in reverted(&reverting.command) {
                 let taken = match taken {
-                    Reverted::Last => match store.commit_before(session, seq)? {
+                    Reverted::Last => match store.commit_before(reverting.session, reverting.seq)? {
                         Some((Some(sha), _)) => Reverted::Sha(sha.to_lowercase()),
                         Some((None, Some(subject))) => Reverted::Subject(subject),
                         _ => continue,
                     },
                     taken => taken,
                 };
-                all.push((taken, id));
+                all.push((taken, reverting.tool_use));
             }
         }
         Ok(Judge { store, reverted: all, against: contradicted(settled) })

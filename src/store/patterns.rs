@@ -21,6 +21,16 @@ pub struct Noted {
     pub on: String,
 }
 
+/// A command that takes something back.
+#[derive(Clone, Debug)]
+pub struct Reverting {
+    pub tool_use: i64,
+    pub session: i64,
+    /// Its number in the session.
+    pub seq: i64,
+    pub command: String,
+}
+
 impl Store {
     /// Commands that failed in a project, the newest sessions first, with the pieces of work that they are of.
     pub fn failed_commands(&self, project: i64, limit: usize) -> Result<Vec<(ToolUseRow, Option<i64>)>> {
@@ -85,9 +95,8 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.query_map(values, noted)?.collect::<Result<_, _>>()?)
     }
 
-    /// Commands of a project that speak of taking something back and went through, the newest first: row, session, place in
-    /// the session, text.
-    pub fn reverting(&self, project: i64, limit: usize) -> Result<Vec<(i64, i64, i64, String)>> {
+    /// Commands of a project that speak of taking something back and went through, the newest first.
+    pub fn reverting(&self, project: i64, limit: usize) -> Result<Vec<Reverting>> {
         let sql = "SELECT rowid FROM tool_index WHERE tool_index MATCH ?1 ORDER BY rowid DESC LIMIT ?2";
         let expression = format!("command : (\"revert\" OR \"reverts\") AND scope : {}", scope(Some(project)));
         let mut ids = self.conn.prepare_cached(sql)?;
@@ -96,7 +105,9 @@ impl Store {
         let mut command = self.conn.prepare_cached(sql)?;
         let mut found = Vec::new();
         for id in ids {
-            let row = |row: &rusqlite::Row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+            let row = |row: &rusqlite::Row| {
+                Ok(Reverting { tool_use: row.get(0)?, session: row.get(1)?, seq: row.get(2)?, command: row.get(3)? })
+            };
             found.extend(command.query_row([id], row).optional()?);
         }
         Ok(found)
