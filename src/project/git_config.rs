@@ -98,11 +98,16 @@ fn parsed(text: &str) -> Vec<Entry> {
         let (line, behind) = rest.split_once('\n').unwrap_or((rest, ""));
         let trimmed = line.trim_start();
         if let Some(head) = trimmed.strip_prefix('[') {
-            let end = head.find(']').unwrap_or(head.len());
-            // A subsection may hold a bracket, in quotes.
-            let (name, quoted) = head.split_once('"').filter(|(name, _)| name.len() < end).unwrap_or((&head[..end], ""));
+            let end = end_of_head(head);
+            let inside = &head[..end.unwrap_or(head.len())];
+            let (name, quoted) = inside.split_once('"').unwrap_or((inside, ""));
             (section, subsection) = (name.trim().to_lowercase(), (!quoted.is_empty()).then(|| unquoted(quoted)));
-            rest = behind;
+            // A setting may follow on the same line.
+            let open = line.len() - trimmed.len() + 1;
+            rest = match end {
+                Some(end) => &rest[open + end + 1..],
+                None => behind,
+            };
         } else if trimmed.is_empty() || trimmed.starts_with(['#', ';']) {
             rest = behind;
         } else {
@@ -124,6 +129,17 @@ fn parsed(text: &str) -> Vec<Entry> {
         }
     }
     entries
+}
+
+/// Where the bracket stands that ends a section's head: behind the quotes, if there are any.
+fn end_of_head(head: &str) -> Option<usize> {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    head.char_indices().find_map(|(at, c)| {
+        let ends = c == ']' && !is_quoted;
+        is_quoted ^= c == '"' && !is_escaped;
+        is_escaped = c == '\\' && !is_escaped;
+        ends.then_some(at)
+    })
 }
 
 /// A subsection's name up to its closing quote.
@@ -182,6 +198,13 @@ mod tests {
 
     fn values(text: &str) -> Vec<(String, String)> {
         parsed(text).into_iter().map(|entry| (entry.key, entry.value)).collect()
+    }
+
+    #[test]
+    fn a_setting_may_stand_on_the_line_of_its_section() {
+        let expected = [("url", "https://h/a"), ("bare", "false")];
+        let expected = expected.map(|(key, value)| (key.to_string(), value.to_string()));
+        assert_eq!(values("[remote \"ori]gin\"] url = https://h/a\n [core]bare = false ; no\n"), expected);
     }
 
     #[test]
