@@ -1,5 +1,5 @@
-//! Step 9: what the agent is told of earlier work: as its session starts, at a prompt, before it edits a file. What is said
-//! is chosen in `recall` and written in `render`; here is when something is said, and that it is noted.
+//! Step 9: what the agent is given of earlier work: at its start, at a prompt, before it edits a file. `recall` chooses it and
+//! `render` writes it; this file decides when, and records that it was given.
 
 use super::persist::Persisted;
 use super::run::{Caller, Run};

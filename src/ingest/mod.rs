@@ -1,8 +1,9 @@
 //! The way of an event, for hooks, for `nmem rad` and for past sessions: [`ingest`] is the list of its steps.
 //!
 //! Read in this order: `hook` (a payload and its settings), `run` (what all steps need to know), `decode`, `filter`,
-//! `complete`, `persist` (with `transcript`, `rows` and `stored`), `segment`, `distil`, `upkeep`, `inject`; `tests` go through all of them. Each step is one
-//! call in [`ingest`]; rows and units are written in one transaction, so `persist` is handed `segment` (ADR/0039).
+//! `complete`, `persist` (with `transcript`, `rows` and `stored`), `segment`, `distil`, `upkeep`, `inject`; `tests` go
+//! through all of them. Each step is one call in [`ingest`]. Rows and units are written in one transaction, so `persist`
+//! takes `segment` as a parameter (ADR/0039).
 
 mod complete;
 mod decode;
@@ -70,7 +71,7 @@ pub fn ingest(run: &Run, input: Input) -> Result<Ingested> {
     // What is done once in a while: units that nobody closed, old tool uses, what the repository is.
     upkeep::upkeep(run, &mut persisted, last);
 
-    // What the agent is told of earlier work, at a start, a prompt, or before it edits a file.
+    // What the agent is given of earlier work: at a start, at a prompt, or before it edits a file.
     let answer = inject::inject(run, &mut persisted, last)?;
 
     Ok(Ingested { answer, not_stored: persisted.leave() })

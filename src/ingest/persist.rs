@@ -15,7 +15,7 @@ use crate::store::{self, HOOK_WAIT, PERSON_WAIT, Store, Tx, spool};
 use anyhow::{Result, anyhow};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Where events are now. One exists a process, so the size of its largest variant costs nothing.
+/// Where events are now. There is one in a process, so its size does not matter.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)]
 pub enum Persisted {
@@ -41,7 +41,7 @@ impl Persisted {
     }
 }
 
-/// What is done with each event behind its rows, in the same transaction.
+/// Assigns a stored event to its unit, in the same transaction.
 pub type Segment = fn(&Tx, &Stored) -> Result<()>;
 
 /// Stores events in one transaction.

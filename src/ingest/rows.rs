@@ -1,9 +1,8 @@
-//! An event's rows: which are written for which kind of event. What an event tells twice stays as it was.
+//! An event's rows: which are written for which kind of event. An event that comes twice changes nothing the second time.
 
 use super::filter;
 use super::stored::Stored;
-use crate::model::ClosedBy;
-use crate::model::{Event, Happening, StartSource};
+use crate::model::{ClosedBy, Event, Happening, StartSource};
 use crate::redact::Clean;
 use crate::segmentation::{self, StepRow, StoredToolUse};
 use crate::store::Tx;

@@ -9,11 +9,11 @@ use std::path::PathBuf;
 /// Who brings the events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Caller {
-    /// An agent, which waits, and is told something.
+    /// An agent that waits for an answer.
     Hook,
     /// A program that speaks the RAD protocol.
     Program,
-    /// A past session: what the disk says now is not what it said then, and nobody is to be told.
+    /// A past session: the disk has changed since, and nobody waits for an answer.
     History,
 }
 

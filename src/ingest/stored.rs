@@ -1,7 +1,6 @@
 //! What the rows of an event tell segmentation.
 
-use crate::model::ClosedBy;
-use crate::model::Millis;
+use crate::model::{ClosedBy, Millis};
 use crate::segmentation::{StepRow, StoredToolUse};
 
 /// What was stored of an event, as far as work units are concerned. It lives on the stack for one event.

@@ -3,7 +3,7 @@
 use super::{Caller, Ingested, Input, Run, ingest};
 use crate::config::Config;
 use crate::model::testing::{event, tool};
-use crate::model::{Event, Files, Happening, Kind, SessionStart};
+use crate::model::{Event, Files, Happening, Kind, SessionStart, UnitRow, UnitState, UnitStory};
 use crate::redact::Redactor;
 use crate::store::spool;
 use crate::store::testing::Scratch;
@@ -59,93 +59,90 @@ fn past_session() -> Vec<Event> {
     ]
 }
 
-/// The database as anybody may open it.
-#[expect(clippy::disallowed_methods, reason = "a reader beside the store")]
-fn sqlite(scratch: &Scratch) -> rusqlite::Connection {
-    rusqlite::Connection::open(scratch.files().db).unwrap()
+/// User prompts, tool uses, units and memories.
+fn counts(scratch: &Scratch) -> [i64; 4] {
+    let counts = scratch.open().counts().unwrap();
+    [counts.prompts, counts.tool_uses, counts.work_units, counts.memories]
 }
 
-fn count(scratch: &Scratch, sql: &str) -> i64 {
-    let conn = sqlite(scratch);
-    conn.query_row(sql, [], |row| row.get(0)).unwrap()
+/// The units of the only session, the newest first, each with the titles of its memories.
+fn units(scratch: &Scratch) -> Vec<(UnitRow, Vec<String>)> {
+    let store = scratch.open();
+    let [session] = store.sessions_of(None, None).unwrap()[..] else { panic!("one session") };
+    let titles = |unit: &UnitRow| {
+        let all = store.memories_of_unit(session, unit.id).unwrap();
+        all.into_iter().filter(|memory| memory.superseded_by.is_none()).map(|memory| memory.title).collect()
+    };
+    store.last_units(&[session], 9).unwrap().into_iter().map(|unit| (unit.clone(), titles(&unit))).collect()
+}
+
+/// What happened in each unit, the newest first.
+fn stories(scratch: &Scratch) -> Vec<UnitStory> {
+    let store = scratch.open();
+    units(scratch).into_iter().map(|(unit, _)| store.unit_story(unit.id).unwrap().unwrap()).collect()
 }
 
 #[test]
 fn a_past_session_goes_through_at_once_and_its_memories_are_drawn_once_a_unit() {
     let scratch = Scratch::new("pipeline-past");
-    note_drawn(&scratch);
+    scratch.count_draws();
     let done = run(&scratch, Caller::History, past_session()).unwrap();
     assert_eq!(done, Ingested::default(), "nobody waits for an answer");
-    assert_eq!(count(&scratch, "SELECT count(*) FROM tool_uses"), 4);
-    assert_eq!(count(&scratch, "SELECT count(*) FROM prompts WHERE source = 'user'"), 2);
-    assert_eq!(count(&scratch, "SELECT count(*) FROM work_units WHERE state = 'closed'"), 1);
-    assert!(count(&scratch, "SELECT count(*) FROM memories") > 0);
-    assert_eq!(count(&scratch, "SELECT count(*) FROM drawn"), 1);
+    let [prompts, tool_uses, ..] = counts(&scratch);
+    assert_eq!((prompts, tool_uses), (2, 4));
+    let units = units(&scratch);
+    let [(unit, titles)] = units.as_slice() else { panic!("{units:?}") };
+    assert_eq!(unit.state, UnitState::Closed);
+    assert!(!titles.is_empty());
+    assert_eq!(scratch.draws(), 1);
 }
 
 #[test]
 fn one_by_one_and_at_once_come_to_the_same() {
     let (at_once, one_by_one) = (Scratch::new("pipeline-at-once"), Scratch::new("pipeline-one-by-one"));
     run(&at_once, Caller::History, past_session()).unwrap();
-    note_drawn(&one_by_one);
+    one_by_one.count_draws();
     for event in past_session() {
         run(&one_by_one, Caller::Program, vec![event]).unwrap();
     }
-    for sql in [
-        "SELECT group_concat(content, ' ') FROM (SELECT * FROM tool_uses ORDER BY seq)",
-        "SELECT group_concat(intent || state || outcome, ' ') FROM work_units",
-        "SELECT group_concat(title, char(10)) FROM (SELECT title FROM memories WHERE superseded_by IS NULL ORDER BY title)",
-    ] {
-        let read = |scratch: &Scratch| -> String {
-            let conn = sqlite(scratch);
-            conn.query_row(sql, [], |row| row.get(0)).unwrap()
-        };
-        assert_eq!(read(&at_once), read(&one_by_one), "{sql}");
-    }
+    assert_eq!(counts(&at_once), counts(&one_by_one));
+    let outcome = |(unit, mut titles): (UnitRow, Vec<String>)| {
+        titles.sort();
+        (unit.intent, unit.state, unit.outcome, unit.range, titles)
+    };
+    let came_to = |scratch| units(scratch).into_iter().map(outcome).collect::<Vec<_>>();
+    assert_eq!(came_to(&at_once), came_to(&one_by_one));
+    let contents =
+        |scratch| stories(scratch).into_iter().flat_map(|story| story.tools).map(|tool| tool.content).collect::<Vec<_>>();
+    assert_eq!(contents(&at_once), contents(&one_by_one));
     // After each turn, and for the session's end.
-    assert!(count(&one_by_one, "SELECT count(*) FROM drawn") > 1);
-}
-
-/// Has the database note each time that memories of a unit are drawn.
-fn note_drawn(scratch: &Scratch) {
-    drop(scratch.open());
-    let conn = sqlite(scratch);
-    conn.execute_batch(
-        "CREATE TABLE drawn(unit);
-         CREATE TRIGGER draws AFTER UPDATE OF rules_mark ON work_units BEGIN INSERT INTO drawn VALUES (NEW.id); END",
-    )
-    .unwrap();
+    assert!(one_by_one.draws() > 1);
 }
 
 #[test]
-fn a_hooks_event_waits_in_the_spool_where_a_past_one_is_an_error() {
+fn a_hooks_event_waits_in_the_spool_and_the_next_one_brings_it_along() {
     let scratch = Scratch::new("pipeline-locked");
-    drop(scratch.open());
-    let lock = sqlite(&scratch);
-    lock.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let lock = scratch.lock();
     let done = run(&scratch, Caller::Hook, vec![prompted(1, "Fix the login")]).unwrap();
     assert!(done.not_stored.unwrap().contains("kept and stored later"));
     assert!(spool::is_waiting(&scratch.files()));
     drop(lock);
-    // The next event brings the first one with it, in order.
     run(&scratch, Caller::Hook, vec![used(2, Kind::Read, "src/login.rs", true)]).unwrap();
     assert!(!spool::is_waiting(&scratch.files()));
-    assert_eq!(count(&scratch, "SELECT count(*) FROM prompts"), 1);
-    assert_eq!(count(&scratch, "SELECT count(*) FROM tool_uses WHERE prompt_id IS NOT NULL"), 1);
+    assert_eq!(counts(&scratch)[..2], [1, 1]);
+    // In their order: the tool use belongs to the prompt that waited.
+    let stories = stories(&scratch);
+    assert_eq!(stories.len(), 1);
+    assert_eq!(stories[0].tools[0].prompt_id, Some(stories[0].prompts[0].id));
 }
 
 #[test]
 fn of_past_events_that_cannot_be_stored_none_is() {
     let scratch = Scratch::new("pipeline-none");
-    drop(scratch.open());
-    let conn = sqlite(&scratch);
-    conn.execute_batch(
-        "CREATE TRIGGER full BEFORE INSERT ON tool_uses WHEN NEW.seq = 3 BEGIN SELECT RAISE(FAIL, 'no room'); END",
-    )
-    .unwrap();
+    scratch.refuse_third_tool_use();
     assert!(run(&scratch, Caller::History, past_session()).is_err());
-    assert_eq!(count(&scratch, "SELECT (SELECT count(*) FROM prompts) + (SELECT count(*) FROM tool_uses)"), 0);
-    assert!(!spool::is_waiting(&scratch.files()), "they lie elsewhere and can be read again");
+    assert_eq!(counts(&scratch), [0; 4]);
+    assert!(!spool::is_waiting(&scratch.files()), "they can be read again where they came from");
 }
 
 #[test]

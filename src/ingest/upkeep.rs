@@ -1,5 +1,5 @@
-//! Step 8: what is done once in a while, where an event is the moment for it. None of it can undo what is stored; what goes
-//! wrong is logged and done the next time.
+//! Step 8: housekeeping at a session's start and end. It never undoes what is stored; a failure is logged, and the next
+//! session tries again.
 
 use super::persist::Persisted;
 use super::run::{Caller, Run};

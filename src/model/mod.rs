@@ -5,7 +5,7 @@
 //!
 //! Read in this order: `spelled` (how stored words become enums), `event` and `texts` (what an agent did, and which of its texts are redacted), `stored`, `unit` and
 //! `memory` (rows), `recalled` (what is chosen for a moment), `domain`, `fields`, `llm`, `vector`, `archive` and
-//! `finding`. `testing` makes events for tests.
+//! `finding`.
 
 mod archive;
 mod domain;
@@ -17,8 +17,6 @@ mod memory;
 mod recalled;
 mod spelled;
 mod stored;
-#[cfg(test)]
-pub(crate) mod testing;
 mod texts;
 mod unit;
 mod vector;

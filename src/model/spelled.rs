@@ -1,7 +1,8 @@
 //! Words that are stored and printed, as enums: one place holds how each is spelt.
 
 /// Declares an enum with the word of each variant. The words stay as they are: databases hold them, and programs read them.
-/// A word that is not known (of a newer nmem, or written by hand) is read as the default, which claims the least.
+/// An unknown word in a database (a newer nmem wrote it, or a person) is read as the default, which claims the least; in JSON
+/// it is an error.
 macro_rules! spelled {
     ($(#[$doc:meta])* $name:ident, default $default:ident { $($(#[$about:meta])* $variant:ident = $word:literal),* $(,)? }) => {
         $(#[$doc])*

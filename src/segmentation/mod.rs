@@ -2,8 +2,8 @@
 //! gives [`Changes`] that the store writes.
 //!
 //! Read in this order: `step` (what is known of a prompt and the work on it; `bag`, `asked` and `phases` are parts of it,
-//! `codec` its stored form, `codec_v1` that of older databases), `substeps` (where long work is cut), `window` and `signals` (steps compared), `weights` and
-//! `decide` (the most likely boundaries), `rows`, `assign`, `session` and `changes` (from an event to what is written),
+//! `codec` its stored form, `codec_v1` that of older databases), `substeps` (where long work is cut), `window` and `signals`
+//! (steps compared), `weights` and `decide` (the most likely boundaries), `rows`, `assign`, `session` and `changes` (from an event to what is written),
 //! `outcome` and `reason` (what is said of it).
 
 mod asked;

@@ -291,6 +291,27 @@ pub(crate) mod testing {
         pub fn open(&self) -> Store {
             Store::open(&self.files(), HOOK_WAIT).unwrap()
         }
+        /// A connection that holds the write lock until it is dropped.
+        pub fn lock(&self) -> Connection {
+            let conn = self.open().conn;
+            conn.execute_batch("BEGIN IMMEDIATE").unwrap();
+            conn
+        }
+        /// Counts from now on how often the memories of a unit are drawn.
+        pub fn count_draws(&self) {
+            let sql = "CREATE TABLE drawn(unit); CREATE TRIGGER draws AFTER UPDATE OF rules_mark ON work_units
+                       BEGIN INSERT INTO drawn VALUES (NEW.id); END";
+            self.open().conn.execute_batch(sql).unwrap();
+        }
+        pub fn draws(&self) -> i64 {
+            self.open().conn.query_row("SELECT count(*) FROM drawn", [], |row| row.get(0)).unwrap()
+        }
+        /// Has every session's third tool use fail to be stored.
+        pub fn refuse_third_tool_use(&self) {
+            let sql = "CREATE TRIGGER refuses BEFORE INSERT ON tool_uses WHEN NEW.seq = 3
+                       BEGIN SELECT RAISE(FAIL, 'no room'); END";
+            self.open().conn.execute_batch(sql).unwrap();
+        }
     }
 
     /// Stores an event as the pipeline does.
