@@ -1,6 +1,6 @@
-//! Use case: all that is stored as JSON Lines, and back (ADR/0038).
+//! Use case: export of everything stored as JSON Lines, and restore (ADR/0038).
 
-use crate::error::Failure;
+use crate::error::UserError;
 use crate::model::{ARCHIVE, Millis, ProjectRow, Row, Table};
 use crate::redact::Redactor;
 use crate::store::Store;
@@ -9,12 +9,12 @@ use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
 use std::io::{BufRead, Read, Write};
 
-/// Bytes of one line.
+/// Maximum bytes of a line.
 const LINE: u64 = 64 << 20;
-/// Rows after which it is said how far it is.
+/// Rows between progress reports.
 const OFTEN: usize = 1000;
 
-/// Writes every row, of a project or of all; returns how many.
+/// Writes every row, of one project or of all; returns the number of rows.
 pub fn export(
     store: &Store,
     of: Option<&ProjectRow>,
@@ -42,7 +42,7 @@ pub fn export(
     Ok(count)
 }
 
-/// Says that a restore went through and is not to be kept.
+/// Carries the result of a dry run out of the transaction that it rolls back.
 #[derive(Debug)]
 struct OnlyTried(Restored);
 
@@ -54,10 +54,11 @@ impl std::fmt::Display for OnlyTried {
 
 impl std::error::Error for OnlyTried {}
 
-/// Reads rows back, all of them or none; of a dry run nothing stays.
+/// Restores all rows or none. A dry run leaves nothing behind.
 ///
 /// # Errors
-/// A [`Failure`] that names the line that is wrong.
+///
+/// A [`UserError`] that names the invalid line.
 pub fn restore(
     store: &mut Store,
     redactor: &Redactor,
@@ -71,14 +72,18 @@ pub fn restore(
         let mut at = 1;
         loop {
             let Some(values) = next(input, at + 1)? else {
-                return Err(Failure::new("the file ends before its last line", "it is not whole; nothing was restored").into());
+                return Err(UserError::new(
+                    "the file is truncated: its last line is missing",
+                    "nothing was restored; export it again",
+                )
+                .into());
             };
             at += 1;
             if let Some(rows) = values.get("nmem_export_rows") {
                 if rows.as_u64() != Some(at as u64 - 2) {
-                    return Err(Failure::new(
-                        format!("the file has {} rows, and should have {rows}", at - 2),
-                        "it is not whole; nothing was restored",
+                    return Err(UserError::new(
+                        format!("the file is truncated: it has {} rows instead of {rows}", at - 2),
+                        "nothing was restored; export it again",
                     )
                     .into());
                 }
@@ -104,12 +109,12 @@ fn header(input: &mut dyn BufRead) -> Result<()> {
     let hint = "give a file that `nmem export` wrote";
     let first = next(input, 1)?.unwrap_or_default();
     match first.get("nmem_export").and_then(Value::as_i64) {
-        Some(ARCHIVE) => Ok(()),
+        Some(1..=ARCHIVE) => Ok(()),
         Some(later) if later > ARCHIVE => {
             let what = format!("the file was written by a newer nmem (version {later} of its format; this one reads {ARCHIVE})");
-            Err(Failure::new(what, "restore it with that nmem").into())
+            Err(UserError::new(what, "restore it with that nmem").into())
         }
-        _ => Err(Failure::new("that is no export of nmem", hint).into()),
+        _ => Err(UserError::new("not a file that `nmem export` wrote", hint).into()),
     }
 }
 
@@ -121,24 +126,32 @@ fn next(input: &mut dyn BufRead, at: usize) -> Result<Option<Map<String, Value>>
     match serde_json::from_slice(&line) {
         Ok(Value::Object(values)) if line.last() == Some(&b'\n') => Ok(Some(values)),
         _ => {
-            let what = format!("line {at} is cut off, or no JSON object");
-            Err(Failure::new(what, "the file is not whole; nothing was restored").into())
+            let what = format!("line {at} is truncated or not a JSON object");
+            Err(UserError::new(what, "nothing was restored; export it again").into())
         }
     }
 }
+
+/// Columns renamed since version 1 of the format.
+const RENAMED: [(&str, &str); 3] = [("sketch", "features"), ("standing", "active"), ("moment", "point")];
 
 fn row(mut values: Map<String, Value>) -> Result<Row> {
     let table = match values.remove("table") {
         Some(name) => name.as_str().and_then(Table::from_name).filter(|table| *table != Table::Memories),
         None => values.contains_key("entity_type").then_some(Table::Memories),
     };
-    let table = table.ok_or_else(|| Failure::new("it is no row of an export", "nothing was restored"))?;
+    for (old, new) in RENAMED {
+        if let Some(value) = values.remove(old) {
+            values.insert(new.into(), value);
+        }
+    }
+    let table = table.ok_or_else(|| UserError::new("not a row of an export", "nothing was restored"))?;
     Ok(Row { table, values })
 }
 
 fn placed(error: anyhow::Error, at: usize) -> anyhow::Error {
-    match error.downcast::<Failure>() {
-        Ok(failure) => Failure { what: format!("line {at}: {}", failure.what), ..failure }.into(),
+    match error.downcast::<UserError>() {
+        Ok(failure) => UserError { what: format!("line {at}: {}", failure.what), ..failure }.into(),
         Err(error) => error.context(format!("line {at}")),
     }
 }

@@ -1,17 +1,18 @@
-//! What a shell command was for: build, test, lint, git, commit, install or other; and whether it failed unseen.
+//! The purpose of a shell command (build, test, lint, git, commit, install or other), and whether it failed although
+//! its exit status says otherwise.
 //!
-//! A command line is cut at `&&`, `||`, `;`, `|` and line ends, outside quotes; each part is judged by its program and
-//! first words, and the strongest judgment counts, so that `cd x && cargo test | tail` is a test. Only names are looked
-//! at: what the command does is the shell's affair.
+//! A command line is split at `&&`, `||`, `;`, `|` and line ends outside quotes. Each part is classified by its program
+//! and first words, and the strongest class wins, so `cd x && cargo test | tail` is a test. Only names count; the
+//! command is never run or expanded.
 
 use crate::model::CommandKind;
 
-/// Judges a command line.
+/// Classifies a command line.
 pub fn classify(line: &str) -> CommandKind {
     parts(line).iter().map(|part| judge(part)).max_by_key(|kind| strength(*kind)).unwrap_or(CommandKind::Other)
 }
 
-/// A line that does several things is named after the one that says most about the work.
+/// A line that does several things takes the class that says most about the work.
 fn strength(kind: CommandKind) -> u8 {
     match kind {
         CommandKind::Other => 0,
@@ -24,7 +25,7 @@ fn strength(kind: CommandKind) -> u8 {
     }
 }
 
-/// Programs that only start another: their own words are skipped.
+/// Programs that only start another program; their own words are skipped.
 const WRAPPERS: &[&str] =
     &["sudo", "env", "time", "timeout", "nice", "npx", "bunx", "pnpx", "uvx", "exec", "command", "xargs", "nohup", "rtk"];
 
@@ -97,7 +98,7 @@ const BUILD_PROGRAMS: &[&str] = &[
     "xcodebuild",
     "swiftc",
 ];
-/// Programs of which a word after the name says what they do.
+/// Programs whose subcommand decides the class.
 const RUNNERS: &[&str] = &[
     "cargo", "go", "npm", "pnpm", "yarn", "bun", "deno", "make", "just", "task", "mise", "gradle", "gradlew", "mvn", "mvnw",
     "dotnet", "swift", "mix", "rake", "bundle", "composer", "uv", "poetry", "pdm", "hatch", "python", "python3", "pip", "pip3",
@@ -120,7 +121,7 @@ fn judge(part: &[&str]) -> CommandKind {
     }
 }
 
-/// Variables, wrappers, and the flags and numbers that wrappers take.
+/// Environment variables, wrappers, and the flags and numbers that wrappers take.
 fn is_prefix(word: &str) -> bool {
     let variable = word.split_once('=').is_some_and(|(n, _)| n.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'));
     variable || WRAPPERS.contains(&word) || word.starts_with('-') || word.starts_with(|c: char| c.is_ascii_digit())
@@ -180,8 +181,8 @@ fn runner(name: &str, rest: &[&str]) -> CommandKind {
     }
 }
 
-/// The subject of a commit that a line makes: the first line of `-m`, through the heredoc that agents like to use.
-/// `None` where it can't be told that one was made: another command's status counts, or it was a trial.
+/// The subject of the commit that a line makes: the first line of `-m`, or of the heredoc that agents often use. `None`
+/// if it is unclear whether a commit was made: a dry run, or a line whose status is that of another command.
 pub fn commit_message(line: &str) -> Option<String> {
     let all = parts(line);
     let words = all.iter().find(|part| judge(part) == CommandKind::Commit && part.contains(&"commit"))?;
@@ -201,18 +202,19 @@ pub fn commit_message(line: &str) -> Option<String> {
         (heredoc.lines().nth(1)?, heredoc.rsplit_once(")\"").map_or("", |(_, rest)| rest))
     } else {
         let last = words.last()?;
-        // Words are parts of the line, so the last one's end is a place in it.
+        // Words are slices of the line, so the end of the last one is an offset in it.
         let end = last.as_ptr() as usize - line.as_ptr() as usize + last.len();
         (quote.and_then(|q| body.strip_suffix(q)).unwrap_or(body).lines().next()?, &line[end..])
     };
     Some(subject.trim().to_string()).filter(|s| !s.is_empty() && !hides_status(rest))
 }
 
-/// Bytes of an output's end that are looked at for failures.
+/// Bytes at the end of an output that are searched for failures.
 const OUTPUT: usize = 64 << 10;
 
-/// Tells whether a build, test or lint failed although the line as a whole succeeded: `cargo test | tail` ends as `tail`
-/// does. Only what runners themselves print counts. In real sessions one passing test run in twenty-five was none.
+/// Whether a build, test or lint failed although the line succeeded: `cargo test | tail` exits with the status of
+/// `tail`. Only the summaries that runners print count. In real sessions, one in 25 test runs that looked green had
+/// failed.
 pub fn failed_unseen(line: &str, kind: CommandKind, output: &str) -> bool {
     let runs = matches!(kind, CommandKind::Build | CommandKind::Test | CommandKind::Lint);
     if !runs || !hides_status(line) {
@@ -223,7 +225,7 @@ pub fn failed_unseen(line: &str, kind: CommandKind, output: &str) -> bool {
     output[from..].lines().map(str::trim).any(says_failed)
 }
 
-/// A pipe, a list or an alternative: the status is that of something else.
+/// A pipe, list or alternative: the exit status belongs to another command.
 fn hides_status(line: &str) -> bool {
     let mut quote = None;
     line.chars().any(|c| match (quote, c) {
@@ -242,7 +244,7 @@ fn hides_status(line: &str) -> bool {
     })
 }
 
-/// Lines with which cargo, go test, pytest, jest, mocha, make and the C and TypeScript compilers tell of a failure.
+/// Lines in which cargo, go test, pytest, jest, mocha, make and the C and TypeScript compilers report a failure.
 fn says_failed(line: &str) -> bool {
     const STARTS: [&str; 9] = [
         "--- FAIL",
@@ -264,7 +266,7 @@ fn says_failed(line: &str) -> bool {
     line == "FAIL" || counted || STARTS.iter().any(|start| line.starts_with(start)) || line.contains(": error TS")
 }
 
-/// Cuts a line into commands and words; quotes hold their text together and heredoc bodies are left out.
+/// Splits a line into commands and words. Quotes keep their text together; heredoc bodies are dropped.
 fn parts(line: &str) -> Vec<Vec<&str>> {
     let line = line.split("<<").next().unwrap_or(line);
     let (mut all, mut words, mut from, mut quote) = (Vec::new(), Vec::new(), None::<usize>, None::<char>);

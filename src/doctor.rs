@@ -1,9 +1,9 @@
-//! Use case: finding what is wrong with nmem's own files, and mending what is safe to mend.
+//! Use case: checks nmem's own files, and repairs what can be repaired safely.
 
 use crate::config::Config;
 use crate::files;
 use crate::index_text::INDEX_TEXT_VERSION;
-use crate::model::{Files, Finding, beside};
+use crate::model::{DoctorFinding, Files, beside};
 use crate::render::count;
 use crate::store::{PERSON_WAIT, Store, spool};
 use anyhow::Result;
@@ -11,38 +11,38 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Drafts of files that a killed process has left are removed when they are so old.
+/// Age at which leftover draft files of killed processes are removed.
 const STALE: Duration = Duration::from_secs(3600);
 
-/// Stores what waits in the spool.
+/// Drains the spool.
 pub type Drain<'a> = &'a dyn Fn(&mut Store) -> Result<()>;
 
-/// Looks at the data folder and the database; mends with `fix`. `step` is told what goes on.
-pub fn examine(config: &Config, drain: Drain, fix: bool, step: &mut dyn FnMut(&str)) -> Vec<Finding> {
+/// Examines the data folder and the database; repairs with `fix`. `step` receives progress.
+pub fn examine(config: &Config, drain: Drain, fix: bool, step: &mut dyn FnMut(&str)) -> Vec<DoctorFinding> {
     let files = &config.files.value;
     let mut findings = permissions(config, fix);
     findings.extend(leftovers(files, fix));
     step("checking the database");
     match database(files, drain, fix, step) {
         Ok(more) => findings.extend(more),
-        Err(error) => findings.push(Finding::problem(
+        Err(error) => findings.push(DoctorFinding::problem(
             "database",
             format!("{error:#}"),
-            "mend what is named; hooks keep their events in the spool meanwhile",
+            "fix the problem; meanwhile hooks keep their events in the spool",
         )),
     }
     findings.extend(waiting(files));
     findings
 }
 
-fn permissions(config: &Config, fix: bool) -> Vec<Finding> {
+fn permissions(config: &Config, fix: bool) -> Vec<DoctorFinding> {
     let files = &config.files.value;
     let folder = files.folder();
     if fs::symlink_metadata(folder).is_err() {
-        return vec![Finding::note(
+        return vec![DoctorFinding::note(
             "files",
             format!("{} does not exist yet", folder.display()),
-            "it is made with the first event",
+            "the first event creates it",
         )];
     }
     let mut wrong = Vec::new();
@@ -55,8 +55,8 @@ fn permissions(config: &Config, fix: bool) -> Vec<Finding> {
     {
         match fs::symlink_metadata(&path) {
             Ok(meta) if !meta.is_file() => {
-                let what = format!("{} is no regular file: nmem follows no links there", path.display());
-                findings.push(Finding::problem("files", what, "put a regular file there, or take it away"));
+                let what = format!("{} is not a regular file, and nmem does not follow links there", path.display());
+                findings.push(DoctorFinding::problem("files", what, "replace it with a regular file, or remove it"));
             }
             Ok(_) if is_open(&path, 0o600) => wrong.push((path, 0o600)),
             _ => {}
@@ -64,12 +64,12 @@ fn permissions(config: &Config, fix: bool) -> Vec<Finding> {
     }
     for (path, mode) in wrong {
         let finding =
-            Finding::problem("files", format!("others may read {}", path.display()), format!("chmod {mode:o}, or --fix"));
-        let mended = fix && fs::symlink_metadata(&path).is_ok_and(|meta| files::tighten(&path, &meta, mode).is_ok());
-        findings.push(if mended { finding.fixed() } else { finding });
+            DoctorFinding::problem("files", format!("others may read {}", path.display()), format!("chmod {mode:o}, or --fix"));
+        let repaired = fix && fs::symlink_metadata(&path).is_ok_and(|meta| files::tighten(&path, &meta, mode).is_ok());
+        findings.push(if repaired { finding.fixed() } else { finding });
     }
     if findings.is_empty() {
-        findings.push(Finding::good("files", format!("{}, for you alone", folder.display())));
+        findings.push(DoctorFinding::good("files", format!("{}, private to you", folder.display())));
     }
     findings
 }
@@ -85,8 +85,8 @@ fn is_open(_: &Path, _: u32) -> bool {
     false
 }
 
-/// What killed processes and broken databases have left.
-fn leftovers(files: &Files, fix: bool) -> Vec<Finding> {
+/// Leftovers of killed processes, and broken databases.
+fn leftovers(files: &Files, fix: bool) -> Vec<DoctorFinding> {
     let name = files.db.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let entries = fs::read_dir(files.folder()).into_iter().flatten().flatten().map(|e| e.path());
     let is_draft = |p: &PathBuf| {
@@ -99,7 +99,7 @@ fn leftovers(files: &Files, fix: bool) -> Vec<Finding> {
     let drafts: Vec<PathBuf> = entries.filter(is_draft).collect();
     let mut findings = Vec::new();
     if !drafts.is_empty() {
-        let finding = Finding::note(
+        let finding = DoctorFinding::note(
             "files",
             format!("{} of a process that was killed", count(drafts.len() as i64, "draft", "drafts")),
             "--fix removes them",
@@ -109,24 +109,21 @@ fn leftovers(files: &Files, fix: bool) -> Vec<Finding> {
     }
     for broken in Store::broken_ones(files) {
         let what = format!("a broken database was set aside: {}", broken.display());
-        findings.push(Finding::note(
+        findings.push(DoctorFinding::note(
             "database",
             what,
-            format!(
-                "`sqlite3 {} .recover` may read what is left of it; delete it if it holds nothing that you miss",
-                broken.display()
-            ),
+            format!("`sqlite3 {} .recover` may recover its data; delete it if you do not need it", broken.display()),
         ));
     }
     findings
 }
 
-fn database(files: &Files, drain: Drain, fix: bool, step: &mut dyn FnMut(&str)) -> Result<Vec<Finding>> {
+fn database(files: &Files, drain: Drain, fix: bool, step: &mut dyn FnMut(&str)) -> Result<Vec<DoctorFinding>> {
     if !files.db.exists() && !spool::is_waiting(files) {
-        return Ok(vec![Finding::note(
+        return Ok(vec![DoctorFinding::note(
             "database",
             "nothing is recorded yet",
-            "recording begins with the first session after `nmem install claude-code`",
+            "recording starts with the first session after `nmem install claude-code`",
         )]);
     }
     if fix && spool::rejected(files) > 0 {
@@ -138,23 +135,27 @@ fn database(files: &Files, drain: Drain, fix: bool, step: &mut dyn FnMut(&str)) 
     let unsound = store.integrity()?;
     if unsound.is_empty() {
         let counts = store.counts()?;
-        findings.push(Finding::good(
+        findings.push(DoctorFinding::good(
             "database",
             format!("{}: sound, {}", files.db.display(), count(counts.tool_uses, "tool use", "tool uses")),
         ));
     } else {
         let what = format!("{} is damaged: {}", files.db.display(), unsound.join("; "));
-        let finding = Finding::problem("database", what, "--fix rebuilds its indexes, and sets it aside if that doesn't help");
+        let finding =
+            DoctorFinding::problem("database", what, "--fix rebuilds its indexes, and sets it aside if that doesn't help");
         if !fix {
             return Ok(vec![finding]);
         }
         step("rebuilding indexes");
-        let mended = store.reindex().and_then(|()| store.rebuild_index(&mut |_, _| ())).and_then(|()| store.integrity());
-        if !mended.is_ok_and(|left| left.is_empty()) {
+        let repaired = store.reindex().and_then(|()| store.rebuild_index(&mut |_, _| ())).and_then(|()| store.integrity());
+        if !repaired.is_ok_and(|left| left.is_empty()) {
             store.set_aside()?;
             return Ok(vec![
-                Finding { what: format!("{}; it was set aside, and the next event begins a new one", finding.what), ..finding }
-                    .fixed(),
+                DoctorFinding {
+                    what: format!("{}; it was set aside, and the next event creates a new one", finding.what),
+                    ..finding
+                }
+                .fixed(),
             ]);
         }
         findings.push(finding.fixed());
@@ -164,58 +165,58 @@ fn database(files: &Files, drain: Drain, fix: bool, step: &mut dyn FnMut(&str)) 
     Ok(findings)
 }
 
-/// The text indexes hold a row for each row, made by today's text function.
-fn text_index(store: &mut Store, fix: bool, step: &mut dyn FnMut(&str)) -> Result<Vec<Finding>> {
+/// Whether the full-text indexes match the stored rows and the current text function.
+fn text_index(store: &mut Store, fix: bool, step: &mut dyn FnMut(&str)) -> Result<Vec<DoctorFinding>> {
     let version = store.index_text_version()?;
     let missing = store.unindexed()?;
     let what = match (version == INDEX_TEXT_VERSION, missing) {
-        (true, 0) => return Ok(vec![Finding::good("search", "every row is in the index")]),
-        (true, n) => format!("{} missing from the index, or in it without a row", count(n, "row is", "rows are")),
-        (false, _) => format!("the index was made by version {version} of its text function, this nmem has {INDEX_TEXT_VERSION}"),
+        (true, 0) => return Ok(vec![DoctorFinding::good("search", "every row is indexed")]),
+        (true, n) => format!("{} missing from the index, or superfluous", count(n, "row is", "rows are")),
+        (false, _) => format!("the index has version {version}, this nmem uses {INDEX_TEXT_VERSION}"),
     };
-    let finding = Finding::problem("search", what, "--fix makes the index anew");
+    let finding = DoctorFinding::problem("search", what, "--fix rebuilds the index");
     if fix {
         store.rebuild_index(&mut |done, all| step(&format!("indexing row {done} of {all}")))?;
     }
     Ok(vec![if fix { finding.fixed() } else { finding }])
 }
 
-fn journal(store: &Store, files: &Files, fix: bool) -> Result<Finding> {
+fn journal(store: &Store, files: &Files, fix: bool) -> Result<DoctorFinding> {
     let mode = store.journal_mode()?;
     let fit = if files::is_remote(files.folder()) { "truncate" } else { "wal" };
     if mode == fit {
         let why = if fit == "wal" { "a local disk" } else { "a network file system: slower, but safe" };
-        return Ok(Finding::good("database", format!("journal {mode}, on {why}")));
+        return Ok(DoctorFinding::good("database", format!("journal {mode}, on {why}")));
     }
-    let what = format!("the journal is {mode}, and should be {fit} on this file system");
-    let finding = Finding::problem("database", what, "--fix changes it while no session runs");
+    let what = format!("the journal mode is {mode}, but should be {fit} on this file system");
+    let finding = DoctorFinding::problem("database", what, "--fix changes it while no session runs");
     Ok(if fix && store.set_journal_mode(fit).is_ok() { finding.fixed() } else { finding })
 }
 
-fn waiting(files: &Files) -> Vec<Finding> {
+fn waiting(files: &Files) -> Vec<DoctorFinding> {
     let mut findings = Vec::new();
     let (waiting, rejected, lost) = (spool::waiting(files), spool::rejected(files), spool::lost(files));
     if waiting > 0 {
         let places: Vec<String> = spool::waiting_places(files).iter().map(|p| p.display().to_string()).collect();
-        findings.push(Finding::problem(
+        findings.push(DoctorFinding::problem(
             "events",
-            format!("{waiting} wait in {}", places.join(", ")),
-            "they are stored as soon as the database can be written",
+            format!("{waiting} waiting in {}", places.join(", ")),
+            "they are stored as soon as the database is writable",
         ));
     }
     if rejected > 0 {
-        let what = format!("{rejected} could not be stored and lie in {}", files.rejected.display());
-        findings.push(Finding::note("events", what, "--fix tries them again; a newer nmem may understand them"));
+        let what = format!("{rejected} rejected, kept in {}", files.rejected.display());
+        findings.push(DoctorFinding::note("events", what, "--fix tries them again; a newer nmem may understand them"));
     }
     if lost > 0 {
-        findings.push(Finding::note(
+        findings.push(DoctorFinding::note(
             "events",
-            format!("{lost} were lost: no place could be written"),
-            "make room on the disk; the next session's start says it too",
+            format!("{lost} were lost because nothing was writable"),
+            "free disk space; the next session start reports it, too",
         ));
     }
     if findings.is_empty() {
-        findings.push(Finding::good("events", "none waits, none was rejected, none was lost"));
+        findings.push(DoctorFinding::good("events", "none waiting, rejected or lost"));
     }
     findings
 }

@@ -1,26 +1,26 @@
-//! What can go wrong, as a user sees it: one line that says what failed, and one that says what to do next.
+//! Errors as a user sees them: one line that says what failed, one that says what to do next.
 //!
-//! Inside, errors are `anyhow` chains. At the surface a chain becomes a [`Failure`]. Hooks never get that far: they log
-//! and exit 0 (`cli/hook.rs`, ADR/0006).
+//! Inside nmem, errors are `anyhow` chains. At the surface a chain becomes a [`UserError`]. Hooks log their errors and
+//! exit 0 instead (`cli/hook.rs`, ADR/0006).
 
 use std::fmt;
 
-/// What a failed command tells its user.
+/// What a failed command prints.
 #[derive(Debug)]
-pub struct Failure {
+pub struct UserError {
     /// What failed and why, one line, no full stop.
     pub what: String,
-    /// What to do next, where there is something.
+    /// What to do next, if anything.
     pub hint: Option<String>,
     pub kind: FailureKind,
 }
 
-/// Sorts failures by what the exit code says.
+/// Error kinds, by exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureKind {
-    /// It could not be done: exit 1.
+    /// The command failed: exit 1.
     Failed,
-    /// It was asked for wrongly: exit 2.
+    /// The command was used wrongly: exit 2.
     Usage,
 }
 
@@ -34,37 +34,37 @@ impl FailureKind {
     }
 }
 
-impl Failure {
-    /// Makes a failure with its hint.
-    pub fn new(what: impl Into<String>, hint: impl Into<String>) -> Failure {
-        Failure { what: what.into(), hint: Some(hint.into()), kind: FailureKind::Failed }
+impl UserError {
+    /// Creates an error with a hint.
+    pub fn new(what: impl Into<String>, hint: impl Into<String>) -> UserError {
+        UserError { what: what.into(), hint: Some(hint.into()), kind: FailureKind::Failed }
     }
 
-    /// Makes a failure of usage with its hint.
-    pub fn usage(what: impl Into<String>, hint: impl Into<String>) -> Failure {
-        Failure { kind: FailureKind::Usage, ..Failure::new(what, hint) }
+    /// Creates a usage error with a hint.
+    pub fn usage(what: impl Into<String>, hint: impl Into<String>) -> UserError {
+        UserError { kind: FailureKind::Usage, ..UserError::new(what, hint) }
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for UserError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.what)
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for UserError {}
 
-/// Turns an error chain into what is shown. A `Failure` anywhere in the chain keeps its hint and kind.
-pub fn explain(error: &anyhow::Error) -> Failure {
-    let own = error.chain().find_map(|cause| cause.downcast_ref::<Failure>());
-    Failure {
+/// Turns an error chain into what the user sees. A `UserError` anywhere in the chain keeps its hint and kind.
+pub fn explain(error: &anyhow::Error) -> UserError {
+    let own = error.chain().find_map(|cause| cause.downcast_ref::<UserError>());
+    UserError {
         what: format!("{error:#}"),
         hint: own.and_then(|f| f.hint.clone()),
         kind: own.map_or(FailureKind::Failed, |f| f.kind),
     }
 }
 
-/// Tells whether the reader of our output went away, which is no error.
+/// Whether the reader of our output closed the pipe. That is not an error.
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| cause.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe))
 }

@@ -1,17 +1,17 @@
-//! The gate to files: those that somebody else named, and private ones of our own (DESIGN §7).
+//! Safe access to files: files that a payload or a repository names, and nmem's own private files.
 //!
-//! A path that a payload or a repository names may lead to a FIFO, a device or a file of gigabytes. It is opened without
-//! blocking, must turn out to be a regular file, and no more than a limit is read. What we write is private to its owner.
+//! A named path may lead to a FIFO, a device or a huge file. It is opened without blocking, must be a regular file, and
+//! is read up to a limit. Files that nmem writes are private to their owner.
 
 use sha2::{Digest, Sha256};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-/// Bytes of a small file that are read: `.git/HEAD`, `.git/config`.
+/// Bytes read of a small file, such as `.git/HEAD` or `.git/config`.
 pub const SMALL: u64 = 64 * 1024;
 
-/// Opens a regular file, whatever the path leads to, without ever waiting for it.
+/// Opens a regular file without ever blocking, whatever the path leads to.
 fn open(path: &Path) -> io::Result<(File, u64)> {
     let mut options = OpenOptions::new();
     options.read(true);
@@ -28,7 +28,7 @@ fn open(path: &Path) -> io::Result<(File, u64)> {
     Ok((file, meta.len()))
 }
 
-/// Reads a text file's first [`SMALL`] bytes; `None` where there is none, or it isn't a regular file.
+/// Reads the first [`SMALL`] bytes of a text file; `None` if it is missing or not a regular file.
 pub fn small_text(path: &Path) -> Option<String> {
     let (file, _) = open(path).ok()?;
     let mut text = Vec::new();
@@ -42,13 +42,13 @@ pub fn whole_text(path: &Path, limit: u64) -> io::Result<String> {
     if len > limit {
         return Err(io::Error::new(io::ErrorKind::InvalidData, format!("larger than {limit} bytes")));
     }
-    // One read, and one that finds the end.
+    // One read for the content, one that finds the end.
     let mut text = String::with_capacity(len as usize + 1);
     file.take(limit).read_to_string(&mut text)?;
     Ok(text)
 }
 
-/// SHA-256 of a file's content, the first 16 bytes in hex; `None` where it is no regular file of at most `limit` bytes.
+/// SHA-256 of a file's content: the first 16 bytes in hex; `None` if it is not a regular file of at most `limit` bytes.
 pub fn content_hash(path: &Path, limit: u64) -> Option<String> {
     let (file, len) = open(path).ok()?;
     if len > limit {
@@ -59,23 +59,23 @@ pub fn content_hash(path: &Path, limit: u64) -> Option<String> {
     Some(Sha256::digest(&bytes)[..16].iter().map(|b| format!("{b:02x}")).collect())
 }
 
-/// When a file's content was written last, in Unix milliseconds; `None` where there is none.
+/// When a file was last modified, in Unix milliseconds; `None` if it is missing.
 pub fn changed_at(path: &Path) -> Option<i64> {
     let changed = fs::metadata(path).ok()?.modified().ok()?;
     let since = changed.duration_since(std::time::UNIX_EPOCH).ok()?;
     i64::try_from(since.as_millis()).ok()
 }
 
-/// A stretch of a growing file.
+/// Part of a growing file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Stretch {
     pub bytes: Vec<u8>,
-    /// Where the stretch begins in the file. Past the wanted place when the limit cut its head off.
+    /// Offset at which the part begins. Larger than requested if the limit cut its start off.
     pub from: u64,
 }
 
-/// Reads what a file holds from `from` on, at most `limit` bytes from its end. Of a file that has become
-/// shorter than `from` nothing is left to read.
+/// Reads a file from offset `from` on: at most `limit` bytes, from its end. A file that is now shorter than `from` has
+/// nothing to read.
 pub fn tail(path: &Path, from: u64, limit: u64) -> io::Result<Stretch> {
     let (mut file, len) = open(path)?;
     let from = from.max(len.saturating_sub(limit)).min(len);
@@ -90,7 +90,7 @@ pub fn length(path: &Path) -> Option<u64> {
     open(path).ok().map(|(_, len)| len)
 }
 
-/// Makes a folder that only its owner may enter, whatever the umask.
+/// Creates a folder that only its owner may enter, whatever the umask.
 pub fn make_folder(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -102,7 +102,7 @@ pub fn make_folder(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes sure that a folder of ours stands in a place where others may write: no link, nobody else's, closed to others.
+/// Checks a folder of nmem's own in a place where others may write: not a link, owned by the user, closed to others.
 #[cfg(unix)]
 pub fn own_folder(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -113,22 +113,23 @@ pub fn own_folder(folder: &Path) -> io::Result<()> {
     let meta = fs::symlink_metadata(folder)?;
     let refused = |why| Err(io::Error::new(io::ErrorKind::PermissionDenied, format!("{} {why}", folder.display())));
     if !meta.is_dir() {
-        return refused("is no folder");
+        return refused("is not a folder");
     }
     if meta.uid() != user() {
-        return refused("is somebody else's");
+        return refused("belongs to somebody else");
     }
     tighten(folder, &meta, 0o700)
 }
 
-/// Temporary folders are the user's own on Windows.
+/// On Windows, temporary folders belong to the user.
 #[cfg(not(unix))]
 pub fn own_folder(folder: &Path) -> io::Result<()> {
     make_folder(folder)
 }
 
-/// File systems on which processes of several machines may meet, or shared memory may not work, by the number that
-/// statfs(2) gives: NFS, SMB and CIFS, AFS, Coda, 9P, Ceph, GPFS, Lustre, VirtualBox, and whatever is behind FUSE.
+/// Network and shared file systems by their statfs(2) number: NFS, SMB and CIFS, AFS, Coda, 9P, Ceph, GPFS, Lustre,
+/// VirtualBox, and anything behind FUSE. Processes of several machines may share a file there, or shared memory may not
+/// work.
 #[cfg(target_os = "linux")]
 const REMOTE: [u32; 13] = [
     0x6969,
@@ -146,13 +147,13 @@ const REMOTE: [u32; 13] = [
     0x564C,
 ];
 
-/// Whether a folder lies on a network file system, where SQLite's write-ahead log does not work.
+/// Whether a folder is on a network file system, where SQLite's write-ahead log does not work.
 #[cfg(target_os = "linux")]
 pub fn is_remote(folder: &Path) -> bool {
     use std::os::unix::ffi::OsStrExt;
     let Ok(path) = std::ffi::CString::new(folder.as_os_str().as_bytes()) else { return false };
     let mut found = std::mem::MaybeUninit::<libc::statfs>::zeroed();
-    // SAFETY: a NUL-terminated path and room for one statfs, which zeroes are a valid value of.
+    // SAFETY: `path` is NUL-terminated, and an all-zero statfs is a valid value.
     #[expect(unsafe_code, reason = "std does not tell the file system")]
     let kind = unsafe {
         if libc::statfs(path.as_ptr(), found.as_mut_ptr()) != 0 {
@@ -163,13 +164,13 @@ pub fn is_remote(folder: &Path) -> bool {
     REMOTE.contains(&(kind as u32))
 }
 
-/// Elsewhere it isn't asked: macOS and Windows keep the application data folder on a local disk.
+/// Not checked elsewhere: macOS and Windows keep application data on a local disk.
 #[cfg(not(target_os = "linux"))]
 pub fn is_remote(_: &Path) -> bool {
     false
 }
 
-/// Whether a file may be run.
+/// Whether a file is executable.
 pub fn is_program(path: &Path) -> bool {
     let Ok(meta) = fs::metadata(path) else { return false };
     #[cfg(unix)]
@@ -179,29 +180,29 @@ pub fn is_program(path: &Path) -> bool {
     meta.is_file() && may
 }
 
-/// Whether a file is the user's own.
+/// Whether a file belongs to the user.
 #[cfg(unix)]
 pub fn is_ours(meta: &fs::Metadata) -> bool {
     std::os::unix::fs::MetadataExt::uid(meta) == user()
 }
 
-/// Windows keeps the user's own folders private by itself.
+/// Windows keeps the user's folders private by itself.
 #[cfg(not(unix))]
 pub fn is_ours(_: &fs::Metadata) -> bool {
     true
 }
 
-/// The user whom this process acts for.
+/// The effective user id of this process.
 #[cfg(unix)]
 pub fn user() -> u32 {
-    // SAFETY: geteuid(2) takes nothing and always succeeds.
+    // SAFETY: geteuid(2) takes no arguments and always succeeds.
     #[expect(unsafe_code, reason = "std does not tell the user")]
     unsafe {
         libc::geteuid()
     }
 }
 
-/// What stays of a file while it is the same file, whatever its name.
+/// Identifies a file whatever its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity(u64, u64);
 
@@ -212,14 +213,14 @@ pub fn identity(meta: &fs::Metadata) -> Identity {
     Identity(meta.dev(), meta.ino())
 }
 
-/// Creation time: stable Rust knows no file index.
+/// Creation time: stable Rust offers no file index on Windows.
 #[cfg(not(unix))]
 pub fn identity(meta: &fs::Metadata) -> Identity {
     let created = meta.created().ok().and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok());
     Identity(0, created.map_or(0, |d| d.as_nanos() as u64))
 }
 
-/// Takes from a file or folder the permissions that go beyond `mode`.
+/// Removes all permissions beyond `mode` from a file or folder.
 #[cfg(unix)]
 pub fn tighten(path: &Path, meta: &fs::Metadata, mode: u32) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
@@ -229,13 +230,13 @@ pub fn tighten(path: &Path, meta: &fs::Metadata, mode: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Windows keeps the user's own folders private by itself.
+/// Windows keeps the user's folders private by itself.
 #[cfg(not(unix))]
 pub fn tighten(_: &Path, _: &fs::Metadata, _: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens a private file of ours for appending, never through a link, and readable whatever the umask.
+/// Opens a private file for appending: never through a link, and readable by its owner whatever the umask.
 pub fn append_private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.create(true).append(true).read(true);
@@ -259,7 +260,7 @@ pub fn append_private(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens a file of ours for reading, never through a link.
+/// Opens one of nmem's files for reading, never through a link.
 pub fn open_private(path: &Path) -> io::Result<File> {
     match fs::symlink_metadata(path)?.is_file() {
         true => Ok(open(path)?.0),
@@ -267,12 +268,12 @@ pub fn open_private(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Writes a private file of ours whole or not at all: under another name first, and renamed.
+/// Replaces a private file atomically: written under another name, then renamed.
 pub fn replace_private(path: &Path, text: &str) -> io::Result<()> {
     write_private(path, |file| file.write_all(text.as_bytes()))
 }
 
-/// The same for what is written bit by bit; whatever `write` fails at, no file is left that looks whole.
+/// Writes a private file in pieces, atomically: if `write` fails, no partial file remains.
 pub fn write_private<T, E: From<io::Error>>(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<T, E>) -> Result<T, E> {
     let mut name = path.as_os_str().to_owned();
     name.push(format!("-new-{}", &unique()[..8]));
@@ -287,7 +288,8 @@ pub fn write_private<T, E: From<io::Error>>(path: &Path, write: impl FnOnce(&mut
     all().inspect_err(|_| drop(fs::remove_file(draft)))
 }
 
-/// Reads a key of ours, 32 bytes in hex; makes it where there is none. Of many that make it at once, the first one's holds.
+/// Reads one of nmem's own keys (32 bytes in hex), or creates it. Of several processes that create it at once, the
+/// first wins.
 pub fn own_key(path: &Path) -> Option<[u8; 32]> {
     if fs::symlink_metadata(path).is_err() {
         let fresh: String = random().iter().map(|b| format!("{b:02x}")).collect();
@@ -309,7 +311,7 @@ pub fn own_key(path: &Path) -> Option<[u8; 32]> {
     bytes.filter(|_| text.len() == 64)?.try_into().ok()
 }
 
-/// 32 bytes from the system's random source.
+/// 32 bytes of system randomness.
 fn random() -> [u8; 32] {
     let mut bytes = [0; 32];
     let read = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));
@@ -321,7 +323,7 @@ fn random() -> [u8; 32] {
     bytes
 }
 
-/// 128 bits that nobody else has: the standard library seeds its hashers from the system's random source.
+/// A 128-bit random id. The standard library seeds its hashers from the system's random source.
 pub fn unique() -> String {
     use std::hash::{BuildHasher, RandomState};
     let half = || RandomState::new().hash_one((std::process::id(), std::thread::current().id()));

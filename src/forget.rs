@@ -1,13 +1,13 @@
-//! Use case: forgetting for good. Rows go from the database (`store/forget.rs`); here go the files beside it that may
-//! hold the same text, and at the end every byte is looked at.
+//! Use case: forgetting for good. `store/forget.rs` deletes rows; this file handles the other files that may contain
+//! the same text, and finally checks every byte.
 
 use crate::config::Config;
 use crate::config::switches::{Switches, What};
 use crate::files;
 use crate::ingest::recount;
-use crate::model::{Files, Going, Millis, beside};
+use crate::model::{Deletion, Files, Millis, beside};
 use crate::store::Store;
-use crate::store::forget::Wanted;
+use crate::store::forget::DeleteFilter;
 use anyhow::{Context, Result};
 use std::fs;
 use std::io::{self, Read};
@@ -15,19 +15,20 @@ use std::path::{Path, PathBuf};
 
 /// What would be forgotten.
 #[derive(Debug)]
-pub struct Plan {
-    pub wanted: Wanted,
-    pub going: Going,
-    /// Broken databases that were set aside, with what belongs to them: what they hold can't be told, so they go.
+pub struct ForgetPlan {
+    pub wanted: DeleteFilter,
+    pub going: Deletion,
+    /// Broken databases that were set aside, with their companions. Their content cannot be examined, so they are
+    /// deleted.
     pub set_aside: Vec<PathBuf>,
-    /// Files of lines (rejected events, the log), and how many of their lines go.
+    /// Line-based files (rejected events, the log), and how many of their lines are deleted.
     pub lines: Vec<(PathBuf, usize)>,
     needles: Vec<String>,
 }
 
-impl Plan {
-    /// Finds all that would go.
-    pub fn of(store: &Store, wanted: Wanted) -> Result<Plan> {
+impl ForgetPlan {
+    /// Determines everything that would be deleted.
+    pub fn of(store: &Store, wanted: DeleteFilter) -> Result<ForgetPlan> {
         let going = store.what_would_go(&wanted)?;
         let escaped = |text: &String| serde_json::to_string(text).map(|json| json[1..json.len() - 1].to_lowercase());
         let mut needles: Vec<String> = wanted.text.iter().map(|t| t.to_lowercase()).collect();
@@ -42,8 +43,8 @@ impl Plan {
                 lines.push((path, count));
             }
         }
-        let mut plan = Plan { going, set_aside: Vec::new(), lines, needles, wanted };
-        // Of single rows nobody can tell whether a broken database holds them: all of those go.
+        let mut plan = ForgetPlan { going, set_aside: Vec::new(), lines, needles, wanted };
+        // Single rows cannot be found in a broken database, so all broken databases are deleted.
         let all = plan.needles.is_empty() && !plan.is_empty();
         for path in set_aside(files) {
             let any = |needle: &String| holds(&path, needle.as_bytes()).unwrap_or(true);
@@ -54,23 +55,24 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Whether nothing would go.
+    /// Whether nothing would be deleted.
     pub fn is_empty(&self) -> bool {
         self.going.is_empty() && self.set_aside.is_empty() && self.lines.is_empty()
     }
 
-    /// Forgets. `step` is told what goes on.
+    /// Forgets; `step` receives progress.
     pub fn carry_out(&self, store: &mut Store, config: &Config, now: Millis, step: &mut dyn FnMut(&str)) -> Result<()> {
         let files = store.files().clone();
-        step("taking rows out");
+        step("deleting rows");
         store.forget(&self.going, self.wanted.text.as_deref(), &recount)?;
         for path in &self.set_aside {
             fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))?;
         }
-        // Rejected lines are appended inside a write transaction: in ours nobody adds to the file that is replaced.
+        // Rejected lines are appended inside write transactions. In ours, nobody else writes to the file that is
+        // replaced.
         store.write(|_| line_files(&files).iter().try_for_each(|path| self.clean(path)))?;
         self.clean_switches(config, now)?;
-        step("writing the database anew");
+        step("rewriting the database");
         store.scrub()
     }
 
@@ -82,7 +84,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Switches that are over and name what is forgotten.
+    /// Removes ended pauses that name what is forgotten.
     fn clean_switches(&self, config: &Config, now: Millis) -> Result<()> {
         let named = |what: &What| {
             let text = serde_json::to_string(what).unwrap_or_default().to_lowercase();
@@ -95,7 +97,7 @@ impl Plan {
     }
 }
 
-/// Files that still hold a text, in whichever case of ASCII letters, once all is done.
+/// Files that still contain a text (ignoring ASCII case) afterwards.
 pub fn still_held(files: &Files, config: &Config, text: &str) -> Result<Vec<PathBuf>> {
     let mut paths = ours(files)?;
     paths.push(config.switches_file.clone());
@@ -133,7 +135,7 @@ fn holds(path: &Path, needle: &[u8]) -> io::Result<bool> {
     }
 }
 
-/// The files beside the database that carry its name.
+/// The files next to the database that share its name.
 fn ours(files: &Files) -> Result<Vec<PathBuf>> {
     let name = files.db.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let entries = fs::read_dir(files.folder()).with_context(|| format!("cannot read {}", files.folder().display()))?;
@@ -152,7 +154,7 @@ fn line_files(files: &Files) -> [PathBuf; 3] {
     [files.rejected.clone(), files.log.clone(), beside(&files.log, "-old")]
 }
 
-/// The lines of a file that hold none of the needles, and how many do.
+/// The lines of a file without any of the needles, and the number of lines removed.
 fn kept_lines(path: &Path, needles: &[String]) -> Result<(String, usize)> {
     let mut bytes = Vec::new();
     match files::open_private(path) {

@@ -1,18 +1,19 @@
-//! The text that goes into the full-text index, and the same for queries: one function, with a version.
+//! The text of the full-text index, and of queries against it: one function with a version.
 //!
-//! FTS5's `unicode61` already cuts at `_`, `/`, `-` and `.`; it can't see the words inside `parseHookInput`, and finds no
-//! substring in CJK text, which has no spaces. So identifiers are written out again in parts, and CJK runs as bigrams.
+//! FTS5's `unicode61` tokenizer splits at `_`, `/`, `-` and `.`. It cannot see the words inside `parseHookInput`, and
+//! finds no substring in CJK text, which has no spaces. So identifiers are also written in parts, and CJK runs as
+//! bigrams.
 
-use crate::words::{humps, is_cjk, words};
+use crate::text::{is_cjk, split_identifier, words};
 
-/// Changes whenever [`index_text`] would write something else for the same input: the index is then rebuilt.
+/// Must change whenever [`index_text`] changes its output: the index is then rebuilt.
 pub const INDEX_TEXT_VERSION: i64 = 1;
 
 /// Bytes of a text that are indexed.
 const LIMIT: usize = 8 * 1024;
 
-/// Returns the text to index: all words in their order, identifiers in their parts, so that a phrase finds them; and
-/// at the end the identifiers whole, for who types `parsehookinput`.
+/// Returns the text to index: all words in order with identifiers split, so phrases match, followed by the whole
+/// identifiers, for someone who types `parsehookinput`.
 pub fn index_text(text: &str) -> String {
     let text = &text[..(0..=LIMIT.min(text.len())).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0)];
     let mut out = String::with_capacity(text.len() + text.len() / 4);
@@ -22,7 +23,7 @@ pub fn index_text(text: &str) -> String {
             cjk(word, &mut out);
             continue;
         }
-        let parts = humps(word);
+        let parts = split_identifier(word);
         if parts.len() > 1 {
             push(word, &mut whole);
         }
@@ -34,8 +35,8 @@ pub fn index_text(text: &str) -> String {
     out
 }
 
-/// Returns the terms that a query's word stands for. All of them must stand in a text for the word to be found there:
-/// `parseHookInput` gives its parts, which the index holds for every way of writing it.
+/// Returns the terms that a word of a query stands for; a text must contain all of them. `parseHookInput` becomes its
+/// parts, which the index holds for every spelling of it.
 pub fn query_terms(word: &str) -> Vec<String> {
     let mut terms = Vec::new();
     for word in words(word) {
@@ -44,7 +45,7 @@ pub fn query_terms(word: &str) -> Vec<String> {
             cjk(word, &mut bigrams);
             terms.extend(bigrams.split_whitespace().map(str::to_lowercase));
         } else {
-            terms.extend(humps(word).iter().map(|part| part.to_lowercase()));
+            terms.extend(split_identifier(word).iter().map(|part| part.to_lowercase()));
         }
     }
     terms

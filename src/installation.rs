@@ -1,9 +1,9 @@
-//! Use case: nmem's hooks in an agent's own settings. What stands there, what would be written, and writing it whole.
+//! Use case: nmem's hooks in an agent's settings: examine, plan, and write atomically.
 
 use crate::config::environment;
-use crate::error::Failure;
+use crate::error::UserError;
 use crate::files;
-use crate::model::Finding;
+use crate::model::DoctorFinding;
 use crate::platforms::claude::HOOKS;
 use crate::platforms::settings::{self, Hook};
 use crate::project;
@@ -12,7 +12,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a settings file that are read.
+/// Maximum bytes of a settings file.
 const SETTINGS_BYTES: u64 = 4 << 20;
 
 /// Whose settings: the user's, or those of a project's folder (`None`: the current one).
@@ -22,43 +22,43 @@ pub enum Scope {
     Project(Option<PathBuf>),
 }
 
-/// What installing would do.
+/// What installing would change.
 #[derive(Debug)]
-pub struct Plan {
+pub struct InstallPlan {
     pub file: PathBuf,
-    /// The text as it stands; empty where there is no file.
+    /// The current text; empty if there is no file.
     pub before: String,
-    /// The file with the hooks in it, or without them; `None`: it goes.
+    /// The text with or without the hooks; `None` deletes the file.
     pub after: Option<String>,
     existed: bool,
-    /// The copy that was kept when the hooks were put in.
+    /// The backup made when the hooks were installed.
     kept: Option<String>,
 }
 
-impl Plan {
-    /// Whether the file stays as it is.
+impl InstallPlan {
+    /// Whether the file stays unchanged.
     pub fn changes_nothing(&self) -> bool {
         self.after.as_deref() == Some(&self.before)
     }
 }
 
-/// Plans to put the hooks in.
-pub fn plan_install(scope: &Scope) -> Result<Plan> {
+/// Plans to install the hooks.
+pub fn plan_install(scope: &Scope) -> Result<InstallPlan> {
     let file = settings_file(scope)?;
     let program = program(scope)?;
     let hooks: Vec<Hook> = HOOKS.iter().map(|hook| hook.with(format!("{program} {}", hook.verb))).collect();
     let before = read(&file)?;
     let text = before.clone().unwrap_or_default();
-    // Hooks of a binary that has moved are ours as well: they are replaced, not doubled.
+    // Hooks of a moved binary are also ours: they are replaced, not duplicated.
     let stale = |command: &str| is_ours(command) && !hooks.iter().any(|h| h.command == command);
     let cleared =
         if text.trim().is_empty() { text.clone() } else { settings::remove(&text, &stale).map_err(|e| refused(&file, &e))? };
     let after = settings::add(&cleared, &hooks).map_err(|e| refused(&file, &e))?;
-    Ok(Plan { file, before: text, after: Some(after), existed: before.is_some(), kept: None })
+    Ok(InstallPlan { file, before: text, after: Some(after), existed: before.is_some(), kept: None })
 }
 
-/// Puts the hooks in; returns where the file as it was is kept.
-pub fn install(plan: &Plan) -> Result<Option<PathBuf>> {
+/// Installs the hooks; returns the path of the backup.
+pub fn install(plan: &InstallPlan) -> Result<Option<PathBuf>> {
     if plan.existed && !is_hooked(&plan.before) {
         write_whole(&backup(&plan.file), &plan.before)?;
     }
@@ -66,8 +66,8 @@ pub fn install(plan: &Plan) -> Result<Option<PathBuf>> {
     Ok(plan.existed.then(|| backup(&plan.file)))
 }
 
-/// Plans to take the hooks out; the file's path where there are none in it.
-pub fn plan_uninstall(scope: &Scope) -> Result<std::result::Result<Plan, PathBuf>> {
+/// Plans to remove the hooks; returns the file's path if it has none.
+pub fn plan_uninstall(scope: &Scope) -> Result<std::result::Result<InstallPlan, PathBuf>> {
     let file = settings_file(scope)?;
     let text = read(&file)?.unwrap_or_default();
     if let Err(reason) = settings::checked(&text)
@@ -80,18 +80,18 @@ pub fn plan_uninstall(scope: &Scope) -> Result<std::result::Result<Plan, PathBuf
     }
     let kept = read(&backup(&file))?;
     let after = match &kept {
-        // Nothing but the hooks has changed since: the copy is what was there, byte for byte.
+        // Nothing but the hooks has changed since, so the backup is restored byte for byte.
         Some(kept) if is_undone_by(&text, kept) => Some(kept.clone()),
         _ => Some(settings::remove(&text, &is_ours).map_err(|e| refused(&file, &e))?),
     };
-    // A file that held nothing else was made by us; a link is somebody's own.
+    // We created a file without other content, so delete it, unless it is a link.
     let is_link = fs::symlink_metadata(&file).is_ok_and(|meta| meta.is_symlink());
     let after = after.filter(|text| kept.is_some() || is_link || text.trim() != "{}");
-    Ok(Ok(Plan { file, before: text, after, existed: true, kept }))
+    Ok(Ok(InstallPlan { file, before: text, after, existed: true, kept }))
 }
 
-/// Takes the hooks out.
-pub fn uninstall(plan: &Plan) -> Result<()> {
+/// Removes the hooks.
+pub fn uninstall(plan: &InstallPlan) -> Result<()> {
     match &plan.after {
         Some(after) => write_whole(&plan.file, after)?,
         None => fs::remove_file(&plan.file).with_context(|| format!("cannot remove {}", plan.file.display()))?,
@@ -102,8 +102,8 @@ pub fn uninstall(plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// Looks at the hooks of both scopes, and at the program that they start.
-pub fn examine(folder: &Path) -> Result<Vec<Finding>> {
+/// Examines the hooks of both scopes and the program that they start.
+pub fn examine(folder: &Path) -> Result<Vec<DoctorFinding>> {
     let mut findings = Vec::new();
     let mut hooked = 0;
     let mut places = vec![settings_file(&Scope::User)?, settings_file(&Scope::Project(Some(folder.to_path_buf())))?];
@@ -112,13 +112,13 @@ pub fn examine(folder: &Path) -> Result<Vec<Finding>> {
         let text = match read(&file) {
             Ok(text) => text.unwrap_or_default(),
             Err(error) => {
-                findings.push(Finding::problem("hooks", format!("{error:#}"), "make the file readable for you"));
+                findings.push(DoctorFinding::problem("hooks", format!("{error:#}"), "make the file readable for you"));
                 continue;
             }
         };
         let Ok(value) = settings::checked(&text) else {
             if !text.trim().is_empty() {
-                findings.push(Finding::problem("hooks", format!("{} is no sound JSON", file.display()), "mend it"));
+                findings.push(DoctorFinding::problem("hooks", format!("{} is not valid JSON", file.display()), "fix it"));
             }
             continue;
         };
@@ -131,39 +131,44 @@ pub fn examine(folder: &Path) -> Result<Vec<Finding>> {
         hooked += 1;
         if !missing.is_empty() {
             let what = format!("{} has no hook for {}", file.display(), missing.join(", "));
-            findings.push(Finding::problem("hooks", what, "run `nmem install claude-code` again"));
+            findings.push(DoctorFinding::problem("hooks", what, "run `nmem install claude-code` again"));
         }
         for program in commands.iter().filter_map(|(_, c)| gone(c.as_deref()?)).take(1) {
-            let what = format!("{} starts {program}, which is not there", file.display());
-            findings.push(Finding::problem("hooks", what, "run `nmem install claude-code` again"));
+            let what = format!("{} starts {program}, which does not exist", file.display());
+            findings.push(DoctorFinding::problem("hooks", what, "run `nmem install claude-code` again"));
         }
     }
     match hooked {
-        0 => findings.push(Finding::problem("hooks", "no agent calls nmem", "run `nmem install claude-code`")),
-        1 if findings.is_empty() => findings.push(Finding::good("hooks", "claude-code calls nmem")),
-        1 => {}
-        _ => findings.push(Finding::note(
+        0 => findings.push(DoctorFinding::problem(
             "hooks",
-            "both the user's settings and the project's hook nmem in: a session is told everything twice",
-            "take one out: nmem uninstall, or nmem uninstall --scope project",
+            "nmem is not installed for any agent",
+            "run `nmem install claude-code`",
+        )),
+        1 if findings.is_empty() => findings.push(DoctorFinding::good("hooks", "installed for claude-code")),
+        1 => {}
+        _ => findings.push(DoctorFinding::note(
+            "hooks",
+            "nmem is installed in both the user's and the project's settings: every hook runs twice",
+            "remove one: nmem uninstall, or nmem uninstall --scope project",
         )),
     }
-    let this = std::env::current_exe().context("cannot tell where this binary is")?;
+    let this = std::env::current_exe().context("cannot determine the path of this binary")?;
     for other in other_programs(&this) {
-        let what = format!("{} is another program of this name", other.display());
-        findings.push(Finding::note("hooks", what, "hooks with the bare name start whichever comes first on PATH"));
+        let what = format!("{} is another program with this name", other.display());
+        findings.push(DoctorFinding::note("hooks", what, "hooks with the bare name start whichever comes first on PATH"));
     }
     Ok(findings)
 }
 
-/// Other programs of the name before this one on `PATH`.
+/// Other programs of the same name earlier on `PATH`.
 fn other_programs(this: &Path) -> Vec<PathBuf> {
     let real = this.canonicalize().unwrap_or_else(|_| this.to_path_buf());
     let found = environment::path_folders().into_iter().map(|folder| folder.join("nmem")).filter(|path| path.is_file());
     found.filter(|path| path.canonicalize().is_ok_and(|p| p != real)).collect()
 }
 
-/// The program of a hook's command, if it isn't there. A bare name is looked for on `PATH`, which an agent may have another of.
+/// The program of a hook's command, if it is missing. A bare name is searched on `PATH`, although the agent's may
+/// differ.
 fn gone(command: &str) -> Option<String> {
     let program = match command.trim().strip_prefix('\'') {
         Some(quoted) => quoted.split_once('\'')?.0,
@@ -176,7 +181,7 @@ fn gone(command: &str) -> Option<String> {
     (!there).then(|| program.to_string())
 }
 
-/// Whether adding today's hooks to the copy gives the file as it stands.
+/// Whether adding today's hooks to the backup yields the current file.
 fn is_undone_by(text: &str, kept: &str) -> bool {
     let Ok(value) = settings::checked(text) else { return false };
     let hooks: Vec<Hook> = HOOKS
@@ -190,8 +195,8 @@ fn is_hooked(text: &str) -> bool {
     settings::remove(text, &is_ours).is_ok_and(|without| without != text)
 }
 
-/// Whether a command line is one of ours, from whichever folder: this program and a verb, with nothing before it, and
-/// behind it at most a platform or what a shell does with its output.
+/// Whether a command line is one of our hooks, from any folder: this program and a verb, with nothing before it,
+/// followed at most by a platform or shell redirections.
 fn is_ours(command: &str) -> bool {
     let command = command.trim();
     let (program, rest) = match command.strip_prefix('\'') {
@@ -209,34 +214,34 @@ fn is_ours(command: &str) -> bool {
 fn settings_file(scope: &Scope) -> Result<PathBuf> {
     let home = environment::home();
     let Scope::Project(folder) = scope else {
-        let folder =
-            environment::claude_folder(home.as_deref()).ok_or_else(|| Failure::new("no home folder is known", "set HOME"))?;
+        let folder = environment::claude_folder(home.as_deref())
+            .ok_or_else(|| UserError::new("the home folder is unknown", "set HOME"))?;
         return Ok(folder.join("settings.json"));
     };
     let folder = match folder {
         Some(folder) => folder
             .canonicalize()
-            .map_err(|e| Failure::new(format!("cannot look at {}: {e}", folder.display()), "give a folder that exists"))?,
-        None => std::env::current_dir().context("cannot tell the current folder")?,
+            .map_err(|e| UserError::new(format!("cannot open {}: {e}", folder.display()), "use an existing folder"))?,
+        None => std::env::current_dir().context("cannot determine the current folder")?,
     };
     let root = project::worktree_root(&folder, home.as_deref()).unwrap_or(&folder);
     Ok(root.join(".claude/settings.json"))
 }
 
-/// The settings of the other scope, if nmem is hooked in there too: the agent runs the hooks of both.
+/// The settings of the other scope, if nmem is installed there too: the agent runs the hooks of both.
 pub fn other_scope(scope: &Scope) -> Result<Option<PathBuf>> {
     let file = settings_file(&if *scope == Scope::User { Scope::Project(None) } else { Scope::User })?;
     let hooked = read(&file).ok().flatten().is_some_and(|text| is_hooked(&text));
     Ok(hooked.then_some(file))
 }
 
-/// How a shell finds this binary: the name alone in a project's settings, which other machines read too; else the
-/// absolute path, by the `PATH` entry where that leads here, since it stays when a package manager moves the file.
+/// How a shell finds this binary. In project settings, which other machines share, by its bare name. Otherwise by
+/// absolute path, preferably the one on `PATH`, which stays valid when a package manager moves the file.
 fn program(scope: &Scope) -> Result<String> {
     if matches!(scope, Scope::Project(_)) {
         return Ok("nmem".to_string());
     }
-    let exe = std::env::current_exe().context("cannot tell where this binary is")?;
+    let exe = std::env::current_exe().context("cannot determine the path of this binary")?;
     let real = exe.canonicalize().unwrap_or_else(|_| exe.clone());
     let on_path = environment::path_folders().into_iter().filter(|f| f.is_absolute()).map(|f| f.join("nmem"));
     let stable = on_path.into_iter().find(|p| p.canonicalize().is_ok_and(|p| p == real));
@@ -260,8 +265,8 @@ fn backup(file: &Path) -> PathBuf {
     file.with_file_name("settings.json.before-nmem")
 }
 
-/// Writes beside the file and renames: a reader sees the old text or the new one. A link stays a link, also one that
-/// leads nowhere yet. Settings may hold keys: what is new is for its owner alone, what was there keeps its mode.
+/// Writes a new file and renames it. Links are kept, even dangling ones. Settings may contain keys: a new file is
+/// private, an existing one keeps its mode.
 fn write_whole(file: &Path, text: &str) -> Result<()> {
     let target = match fs::read_link(file) {
         Ok(link) => file.parent().unwrap_or(Path::new("/")).join(link),
@@ -285,7 +290,7 @@ fn write_whole(file: &Path, text: &str) -> Result<()> {
 }
 
 fn refused(file: &Path, reason: &settings::NotEditable) -> anyhow::Error {
-    Failure::new(format!("{} was left alone: {}", file.display(), reason.0), "mend the file, then run the command again").into()
+    UserError::new(format!("{} was left alone: {}", file.display(), reason.0), "fix the file, then run the command again").into()
 }
 
 #[cfg(test)]

@@ -1,19 +1,18 @@
 //! nmem: memory for coding agents, without a daemon.
 //!
-//! An agent's hook starts the binary, which stores what happened in SQLite and is gone in milliseconds; the next session
-//! is given what matters. Levels, from the ground up; a file imports only from lower ones, or from its own folder
-//! (`tests/it/layers.rs` holds it, ADR/0009, ADR/0039):
+//! A hook of the agent starts the binary. It stores the event in SQLite and exits within milliseconds; the next session
+//! receives what matters. These are the levels, lowest first. A file imports only from lower levels or from its own
+//! folder; `tests/it/layers.rs` checks this (ADR/0009, ADR/0039).
 //!
-//! * words: [`model`], [`mod@error`], [`mod@words`]; how a text is cut for the indexes: [`mod@index_text`]; which
-//!   texts give orders: `hostile`
-//! * rules, values in, values out: [`redact`], [`command_kind`], [`segmentation`], [`rules`],
-//!   [`observer`], [`rank`], [`render`]
-//! * the gate to files: [`files`]
-//! * edges, one outside thing each: [`config`], [`project`], [`platforms`], [`store`], [`domains`], [`llm`], [`log`]
-//! * what every run has at hand: `runtime`
-//! * use cases: [`mod@distil`], [`knowledge`], [`recall`], [`archive`], [`doctor`], `lookup`,
-//!   `installation`
-//! * the way of an event through all of them: [`mod@ingest`]; what sends events of its own that way: [`mod@forget`], [`replay`]
+//! * plain types and text functions: [`model`], [`mod@error`], [`mod@text`]; text for the indexes: [`mod@index_text`];
+//!   prompt injection: `prompt_injection`
+//! * logic without I/O: [`redact`], [`command_kind`], [`segmentation`], [`rules`], [`extraction`], [`rank`], [`render`]
+//! * safe access to files: [`files`]
+//! * adapters to one outside thing each: [`config`], [`project`], [`platforms`], [`store`], [`domains`], [`llm`],
+//!   [`log`]
+//! * shared by every run: `runtime`
+//! * use cases: [`mod@distil`], [`knowledge`], [`recall`], [`archive`], [`doctor`], `lookup`, `installation`
+//! * the pipeline of an event: [`mod@ingest`]; use cases that feed it: [`mod@forget`], [`replay`]
 //! * surface: [`rad`], [`cli`]
 
 pub mod archive;
@@ -24,9 +23,9 @@ pub mod distil;
 pub mod doctor;
 pub mod domains;
 pub mod error;
+pub mod extraction;
 pub mod files;
 pub mod forget;
-mod hostile;
 pub mod index_text;
 pub mod ingest;
 mod installation;
@@ -35,9 +34,9 @@ pub mod llm;
 pub mod log;
 mod lookup;
 pub mod model;
-pub mod observer;
 pub mod platforms;
 pub mod project;
+mod prompt_injection;
 pub mod rad;
 pub mod rank;
 pub mod recall;
@@ -48,4 +47,4 @@ pub mod rules;
 mod runtime;
 pub mod segmentation;
 pub mod store;
-pub mod words;
+pub mod text;

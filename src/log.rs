@@ -1,6 +1,6 @@
-//! The log of what went wrong in hooks, which nobody sees otherwise: one JSON line each, beside the database.
+//! The error log of hooks, one JSON line per entry, in the data folder. Nobody would see these errors otherwise.
 //!
-//! It takes redacted text only, and starts anew at 256 kB: the old lines stay in one file more.
+//! It accepts redacted text only. At 256 kB it is rotated; one older file is kept.
 
 use crate::files::{append_private, make_folder};
 use crate::model::{Files, LogLevel, Millis, beside};
@@ -9,18 +9,18 @@ use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 
-/// Bytes after which the log starts anew.
+/// Bytes at which the log is rotated.
 const LIMIT: u64 = 256 << 10;
 
-/// One line.
+/// One log entry.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Line {
+pub struct LogLine {
     pub at: Millis,
     pub level: String,
     pub message: String,
 }
 
-/// Appends a line. A log that can't be written is nobody's trouble.
+/// Appends an entry. Failures are ignored: there is nowhere left to report them.
 pub fn write(files: &Files, wanted: LogLevel, level: LogLevel, at: Millis, message: &Clean<String>) {
     if wanted < level || level == LogLevel::Off {
         return;
@@ -39,11 +39,11 @@ pub fn write(files: &Files, wanted: LogLevel, level: LogLevel, at: Millis, messa
 }
 
 /// Returns the last errors, newest first.
-pub fn last_errors(files: &Files, limit: usize) -> Vec<Line> {
+pub fn last_errors(files: &Files, limit: usize) -> Vec<LogLine> {
     let Ok(file) = File::open(&files.log) else { return Vec::new() };
     let lines = BufReader::new(file).lines().map_while(Result::ok);
-    let mut errors: Vec<Line> =
-        lines.filter_map(|l| serde_json::from_str(&l).ok()).filter(|l: &Line| l.level == "error").collect();
+    let mut errors: Vec<LogLine> =
+        lines.filter_map(|l| serde_json::from_str(&l).ok()).filter(|l: &LogLine| l.level == "error").collect();
     errors.reverse();
     errors.truncate(limit);
     errors

@@ -1,7 +1,7 @@
-//! Use case: what an id names, whole, with what it belongs to.
+//! Use case: resolves an id and reads everything that belongs to it.
 
-use crate::error::Failure;
-use crate::model::{Found, MemoryRow, PromptRow, SessionRow, ToolUseRow};
+use crate::error::UserError;
+use crate::model::{MemoryRow, PromptRow, SessionRow, StoredItem, ToolUseRow};
 use crate::render::clean::line;
 use crate::render::style::Style;
 use crate::render::whole;
@@ -9,7 +9,7 @@ use crate::store::Store;
 use anyhow::Result;
 use serde_json::Value;
 
-/// A prompt or an agent's text, and where it belongs.
+/// A prompt or an agent's text, with its session and unit.
 #[derive(Clone, Debug)]
 pub struct PromptWhole {
     pub prompt: PromptRow,
@@ -18,7 +18,7 @@ pub struct PromptWhole {
     pub unit: Option<i64>,
 }
 
-/// A tool use, and where it belongs.
+/// A tool use, with its session and unit.
 #[derive(Clone, Debug)]
 pub struct ToolUseWhole {
     pub tool_use: ToolUseRow,
@@ -28,7 +28,7 @@ pub struct ToolUseWhole {
     pub prompt: Option<PromptRow>,
 }
 
-/// A session with all that was said and done in it.
+/// A session with its prompts, tool uses, units and memories.
 #[derive(Clone, Debug)]
 pub struct SessionWhole {
     pub session: SessionRow,
@@ -66,16 +66,16 @@ impl SessionWhole {
     }
 }
 
-/// Finds what an id names: nmem's own, or the beginning of the agent's id of a session or of a memory's uuid.
-pub fn find(store: &Store, id: &str) -> Result<Option<Found>> {
+/// Resolves one of nmem's ids, or a prefix of an agent's session id or of a memory's uuid.
+pub fn find(store: &Store, id: &str) -> Result<Option<StoredItem>> {
     match store.find(id)? {
         Some(found) => Ok(Some(found)),
         None => by_agents_id(store, id),
     }
 }
 
-fn by_agents_id(store: &Store, prefix: &str) -> Result<Option<Found>> {
-    // A whole id comes before others that begin with it.
+fn by_agents_id(store: &Store, prefix: &str) -> Result<Option<StoredItem>> {
+    // An exact match comes before prefixes.
     let mut sessions = store.sessions_by_id(prefix)?;
     if sessions.is_empty() && prefix.len() >= 4 {
         sessions = store.sessions_by_prefix(prefix)?;
@@ -86,24 +86,30 @@ fn by_agents_id(store: &Store, prefix: &str) -> Result<Option<Found>> {
     if sessions.is_empty() {
         let mut memories = store.memories_by_uuid(prefix)?;
         if memories.len() > 1 {
-            return Err(Failure::new(format!("several memories begin with {}", line(prefix, 80)), "give more of the id").into());
+            return Err(UserError::new(
+                format!("several memories start with {}", line(prefix, 80)),
+                "use more characters of the id",
+            )
+            .into());
         }
-        return Ok(memories.pop().map(|memory| Found::Memory(Box::new(memory))));
+        return Ok(memories.pop().map(|memory| StoredItem::Memory(Box::new(memory))));
     }
     if sessions.len() > 1 && sessions.iter().all(|s| s.agent_session_id != prefix) {
-        return Err(Failure::new(format!("several sessions begin with {}", line(prefix, 80)), "give more of the id").into());
+        return Err(
+            UserError::new(format!("several sessions start with {}", line(prefix, 80)), "use more characters of the id").into()
+        );
     }
-    Ok(sessions.pop().map(|s| Found::Session(Box::new(s))))
+    Ok(sessions.pop().map(|s| StoredItem::Session(Box::new(s))))
 }
 
-/// Reads a prompt whole.
+/// Reads a prompt with its session and unit.
 pub fn prompt(store: &Store, prompt: PromptRow) -> Result<PromptWhole> {
     let session = agent_session(store, prompt.session_id)?;
     let unit = store.unit_of_prompt(prompt.session_id, prompt.id)?;
     Ok(PromptWhole { prompt, session, unit })
 }
 
-/// Reads a tool use whole.
+/// Reads a tool use with its session, unit and prompt.
 pub fn tool_use(store: &Store, tool_use: ToolUseRow) -> Result<ToolUseWhole> {
     let session = agent_session(store, tool_use.session_id)?;
     let unit = store.unit_of_tool_use(tool_use.id)?;
@@ -111,7 +117,7 @@ pub fn tool_use(store: &Store, tool_use: ToolUseRow) -> Result<ToolUseWhole> {
     Ok(ToolUseWhole { tool_use, session, unit, prompt })
 }
 
-/// Reads a session whole.
+/// Reads a complete session.
 pub fn session(store: &Store, session: SessionRow) -> Result<SessionWhole> {
     let own = Some(session.agent_session_id.clone());
     let prompts = store.prompts_of(session.id)?.into_iter().map(|prompt| {
@@ -128,7 +134,7 @@ pub fn session(store: &Store, session: SessionRow) -> Result<SessionWhole> {
     Ok(SessionWhole { session, prompts, tool_uses, memories })
 }
 
-/// The agent's own id of a session, as every JSON of nmem has it under `session`.
+/// The agent's own id of a session, the value of `session` in all JSON output.
 fn agent_session(store: &Store, id: i64) -> Result<Option<String>> {
     Ok(store.session_by_row(id)?.map(|s| s.agent_session_id))
 }

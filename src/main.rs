@@ -1,4 +1,4 @@
-//! argv → cli → exit code; nothing else.
+//! argv → cli → exit code, nothing else.
 
 use std::process::ExitCode;
 

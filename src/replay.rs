@@ -1,11 +1,12 @@
-//! Use case: recorded streams of hook events → the same way as a hook's, into a scratch database → where units begin.
+//! Use case: replays recorded streams of hook events through the pipeline into a scratch database, to see where units
+//! begin.
 //!
-//! A stream is JSON Lines, an event a line, as hooks are given them; `event` may stand for `hook_event_name` and `ts` for
-//! the time. What a stream lacks (session, folder, time) is filled in.
+//! A stream is JSON Lines, one hook event per line; `event` may replace `hook_event_name`, and `ts` the time. Missing
+//! fields (session, folder, time) are filled in.
 
 use crate::ingest;
 use crate::model::{Event, Files, Millis, Platform};
-use crate::platforms::{Surroundings, decode};
+use crate::platforms::{DecodeContext, decode};
 use crate::redact::Clean;
 use crate::store::{PERSON_WAIT, Store};
 use anyhow::{Context, Result};
@@ -14,15 +15,15 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a stream's file.
+/// Maximum bytes of a stream.
 const BYTES: u64 = 1 << 30;
 
 /// An event of a stream, ready to be stored.
 #[derive(Debug)]
 pub struct Replayed {
-    /// The line that told of it, from 0.
+    /// Its line, from 0.
     pub line: usize,
-    /// How many prompts the stream told before it, itself not counted: the index of a prompt, whether it is stored or not.
+    /// Number of prompts in the stream before it, stored or not.
     pub prompt: usize,
     pub event: Clean<Event>,
 }
@@ -30,26 +31,26 @@ pub struct Replayed {
 /// Where units begin in a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Starts {
-    /// Prompts, from 0: after late evidence, and as it was decided when they came.
+    /// Indexes of prompts, from 0: with late evidence, and as first decided.
     pub starts: Vec<i64>,
     pub inline: Vec<i64>,
-    /// Inside the work on a prompt: the line of the first tool use, and why.
+    /// Boundaries inside the work on a prompt: line of the first tool use, and reason.
     pub inner: Vec<(usize, String)>,
-    /// Lines that were no event.
+    /// Lines that were not events.
     pub skipped: usize,
 }
 
-/// A database in the temporary folder, gone when dropped.
+/// A database in a temporary folder, deleted on drop.
 #[derive(Debug)]
-pub struct Scratch(PathBuf);
+pub struct ScratchStore(PathBuf);
 
-impl Scratch {
-    /// Makes an empty folder.
-    pub fn new() -> Result<Scratch> {
+impl ScratchStore {
+    /// Creates an empty folder.
+    pub fn new() -> Result<ScratchStore> {
         let folder = std::env::temp_dir().join(format!("nmem-replay-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         crate::files::make_folder(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        Ok(Scratch(folder))
+        Ok(ScratchStore(folder))
     }
 
     /// Opens its database.
@@ -58,16 +59,16 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchStore {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// How an event is completed and redacted, as a hook does it.
+/// Completes and redacts an event, as a hook does.
 pub type Complete<'a> = &'a dyn Fn(Event) -> Clean<Event>;
 
-/// Reads a stream; `session` is its name where it has none. Returns its events, and how many lines were none.
+/// Reads a stream; `session` is the name of a session without one. Returns its events and the number of invalid lines.
 pub fn read(path: &Path, session: &str, skip_tools: &[String], complete: Complete) -> Result<(Vec<Replayed>, usize)> {
     let length = fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?.len();
     anyhow::ensure!(length <= BYTES, "{} is larger than 1 GiB", path.display());
@@ -93,11 +94,11 @@ pub fn read(path: &Path, session: &str, skip_tools: &[String], complete: Complet
                 value[key] = other;
             }
         }
-        // A session of one file is none of another's.
+        // Sessions of different files must not share an id.
         value["session_id"] = json!(format!("{session}-{}", value["session_id"].as_str().unwrap_or_default()));
         let prompt = prompts;
         prompts += usize::from(value["hook_event_name"] == "UserPromptSubmit");
-        let around = Surroundings { now, skip_tools };
+        let around = DecodeContext { now, skip_tools };
         match decode(Platform::ClaudeCode, &value, &around) {
             Ok(Some(event)) => events.push(Replayed { line, prompt, event: complete(event) }),
             Ok(None) => {}
@@ -107,24 +108,24 @@ pub fn read(path: &Path, session: &str, skip_tools: &[String], complete: Complet
     Ok((events, skipped))
 }
 
-/// What of a session stands where in the stream: its prompts and its tool uses, in their order.
+/// Positions of a session's prompts and tool uses in the stream.
 #[derive(Default)]
-struct Stored {
+struct ReplayedEvent {
     row: i64,
     prompts: Vec<usize>,
     tool_uses: Vec<usize>,
 }
 
-/// Plays a stream into a store, and tells where its units begin.
+/// Plays a stream into a store and returns where its units begin.
 pub fn play(store: &mut Store, events: &[Replayed]) -> Result<Starts> {
-    let mut sessions: BTreeMap<&str, Stored> = BTreeMap::new();
+    let mut sessions: BTreeMap<&str, ReplayedEvent> = BTreeMap::new();
     for replayed in events {
         let event = &replayed.event;
         store.write(|tx| ingest::store_event(tx, event, None, &|_| None))?;
         let row = store.session_by_agent_id(event.platform, &event.session)?.context("nothing was stored")?;
         let stored = sessions.entry(&event.session).or_default();
         stored.row = row.id;
-        // What was told twice, or is not to be remembered, has no number.
+        // Duplicate and muted prompts have no number.
         if row.prompts as usize > stored.prompts.len() {
             stored.prompts.push(replayed.prompt);
         }
@@ -140,7 +141,7 @@ pub fn play(store: &mut Store, events: &[Replayed]) -> Result<Starts> {
         for boundary in store.units_of_session(stored.row)?.into_iter().filter_map(|unit| unit.boundary) {
             match (boundary.prompt, boundary.first_seq) {
                 (Some(number), _) => out.starts.extend(prompt(number)),
-                // Where a session is met at work nothing was weighed.
+                // In a session first seen in its middle, nothing was weighed.
                 (None, Some(seq)) if boundary.score.is_some() => {
                     out.inner.extend(stored.tool_uses.get(seq as usize - 1).map(|line| (*line, boundary.reason)));
                 }
@@ -149,7 +150,7 @@ pub fn play(store: &mut Store, events: &[Replayed]) -> Result<Starts> {
         }
     }
     for places in [&mut out.starts, &mut out.inline] {
-        // A unit begins with the first prompt anyway.
+        // The first prompt always begins a unit.
         places.retain(|place| *place > 0);
         places.sort_unstable();
     }
@@ -164,7 +165,7 @@ fn time(value: &Value) -> Option<Millis> {
     })
 }
 
-/// The folder that holds all files that are named, so that paths become relative as they do in a session.
+/// The common folder of all files in the stream, so that paths become relative as in a real session.
 fn common_folder<'a>(events: impl Iterator<Item = &'a Value>) -> Option<String> {
     let paths = events.filter_map(|event| event["tool_input"]["file_path"].as_str()).filter(|path| path.starts_with('/'));
     let mut common: Option<Vec<&str>> = None;
@@ -172,7 +173,7 @@ fn common_folder<'a>(events: impl Iterator<Item = &'a Value>) -> Option<String> 
         let folders: Vec<&str> = path.rsplit_once('/').map_or("", |(folder, _)| folder).split('/').collect();
         common = Some(match common {
             None => folders,
-            // A file somewhere else (/tmp, another repository) does not make the root common.
+            // A file elsewhere (/tmp, another repository) must not make the root the common folder.
             Some(so_far) => {
                 let shared: Vec<&str> = so_far.iter().zip(&folders).take_while(|(a, b)| a == b).map(|(a, _)| *a).collect();
                 if shared.len() > 1 { shared } else { so_far }

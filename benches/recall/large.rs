@@ -45,7 +45,7 @@ const TABLES: [(&str, &[(&str, &str)]); 9] = [
 /// Prints the table; returns it as JSON. `small` is a database of about a thousand tool uses, `whole` the one to multiply.
 pub fn run(world: &World, small: &Path, whole: &Path) -> Value {
     println!("\nTime (median, longest of {ROUNDS}, ms) and memory (peak, MB), whole processes");
-    let mut told = serde_json::Map::new();
+    let mut figures = serde_json::Map::new();
     for (tool_uses, memories) in SIZES {
         let db = world.db();
         let _ = std::fs::remove_file(db.with_extension("db-wal"));
@@ -60,7 +60,7 @@ pub fn run(world: &World, small: &Path, whole: &Path) -> Value {
             let millis = |at: usize| (runs[at].0.as_secs_f64() * 10_000.0).round() / 10.0;
             let peak = runs.iter().map(|run| run.1).max().unwrap() as f64 / 1000.0;
             println!("  {name:30} {:6.1} {:6.1}   {peak:5.1}", millis(ROUNDS / 2), millis(ROUNDS - 1));
-            told.insert(format!("{uses}, {name}"), json!([millis(ROUNDS / 2), millis(ROUNDS - 1), peak]));
+            figures.insert(format!("{uses}, {name}"), json!([millis(ROUNDS / 2), millis(ROUNDS - 1), peak]));
         }
         let (count, mut scans) = scans(&db);
         scans.sort();
@@ -71,9 +71,9 @@ pub fn run(world: &World, small: &Path, whole: &Path) -> Value {
             millis(ROUNDS / 2),
             millis(ROUNDS - 1)
         );
-        told.insert(format!("{count} vectors"), json!([millis(ROUNDS / 2), millis(ROUNDS - 1)]));
+        figures.insert(format!("{count} vectors"), json!([millis(ROUNDS / 2), millis(ROUNDS - 1)]));
     }
-    Value::Object(told)
+    Value::Object(figures)
 }
 
 /// Gives each memory a vector, and finds the nearest ones, each time through a connection of its own, as a hook does.
@@ -92,11 +92,11 @@ fn scans(db: &Path) -> (usize, Vec<Duration>) {
         store.keep_vectors("bench", &all).unwrap();
     }
     store.checkpoint();
-    let asked = vector();
+    let query = vector();
     let scan = |_| {
         let store = Store::open(&files, PERSON_WAIT).unwrap();
         let begun = Instant::now();
-        let near = store.nearest_memories(1, "bench", &asked, 40).unwrap();
+        let near = store.nearest_memories(1, "bench", &query, 40).unwrap();
         assert_eq!(near.count, waiting.len());
         begun.elapsed()
     };

@@ -1,9 +1,9 @@
 //! LoCoMo (Maharana et al. 2024): which turns of a long conversation hold the answer. Each conversation is a project, each of
 //! its dated sessions a session, each turn a prompt; the questions go through `nmem search`'s own way.
 
-use nmem::model::{Event, Filter, Happening, HitKind, Platform, ProjectId};
+use nmem::model::{Event, EventKind, Filter, HitKind, Platform, ProjectId};
 use nmem::redact::Redactor;
-use nmem::replay::Scratch;
+use nmem::replay::ScratchStore;
 use nmem::store::Store;
 use nmem::store::search::Query;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ pub fn run(folder: &Path) -> Value {
         return Value::Null;
     };
     let data: Value = serde_json::from_str(&text).unwrap();
-    let scratch = Scratch::new().unwrap();
+    let scratch = ScratchStore::new().unwrap();
     let mut store = scratch.store().unwrap();
     let (mut turns, mut sessions) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
     for (at, conversation) in data.as_array().unwrap().iter().enumerate() {
@@ -102,7 +102,7 @@ fn tell(store: &mut Store, number: usize, conversation: &Value) -> Vec<String> {
                         transcript_length: None,
                         prompt: Some(format!("{number}-{id}")),
                         agent: None,
-                        what: Happening::Prompted { text },
+                        what: EventKind::UserPrompt { text },
                     };
                     nmem::ingest::store_event(tx, &redactor.clean(event), None, &identify)?;
                     ids.push(id.to_string());

@@ -17,9 +17,9 @@ mod score;
 mod sessions;
 
 use nmem::model::Files;
-use nmem::rank::Weights;
-use nmem::recall::{Asked, ranked_by};
-use nmem::render::past::past;
+use nmem::rank::RankWeights;
+use nmem::recall::{RecallQuery, ranked_by};
+use nmem::render::ranked_units::for_query;
 use nmem::store::{PERSON_WAIT, Store};
 use score::{Query, Scores, score};
 use serde_json::{Map, Value, json};
@@ -34,7 +34,7 @@ const RANKED: usize = 16;
 const SMALL: usize = 5;
 
 /// A query, and what was known when it was asked.
-struct Moment {
+struct Case {
     query: Query,
     store: Store,
 }
@@ -55,19 +55,19 @@ fn main() {
         return;
     }
     let world = World::new("recall");
-    let told = sessions::told(&world, &folder);
-    let (small, whole) = (told[SMALL].1.clone(), world.keep("whole"));
+    let replayed = sessions::replayed(&world, &folder);
+    let (small, whole) = (replayed[SMALL].1.clone(), world.keep("whole"));
     if asked("--large") {
         println!("\n{}", json!({"bench": "recall", "measured": true, "large": large::run(&world, &small, &whole)}));
         return;
     }
     let open = |copy| Store::open(&Files::of(copy, false), PERSON_WAIT).unwrap();
-    let moments: Vec<Moment> = told.into_iter().map(|(query, copy)| Moment { query, store: open(copy) }).collect();
+    let moments: Vec<Case> = replayed.into_iter().map(|(query, copy)| Case { query, store: open(copy) }).collect();
     println!("{} queries; recall@5 / MRR / nDCG@5\n", moments.len());
     let mut table = Table::default();
     for (name, rule) in baselines::RULES {
         let texts = baselines::texts(&folder);
-        table.row(name, &moments, moments.iter().map(|moment| rule(&moment.query, &texts)).collect());
+        table.row(name, &moments, moments.iter().map(|case| rule(&case.query, &texts)).collect());
     }
     if asked("--ablation") {
         return ablation(table, &moments);
@@ -75,7 +75,7 @@ fn main() {
     for files in [false, true] {
         for budget in BUDGETS {
             let name = format!("nmem, {}, {budget} bytes", if files { "first three files" } else { "first prompt" });
-            table.row(&name, &moments, moments.iter().map(|moment| shown(moment, &Weights::default(), files, budget)).collect());
+            table.row(&name, &moments, moments.iter().map(|case| shown(case, &RankWeights::default(), files, budget)).collect());
         }
     }
     let locomo = locomo::run(folder.parent().unwrap());
@@ -88,47 +88,47 @@ fn main() {
 }
 
 /// The sessions of what a session would be given, in its order.
-fn shown(moment: &Moment, weights: &Weights, files: bool, budget: usize) -> Vec<String> {
-    let query = &moment.query;
+fn shown(case: &Case, weights: &RankWeights, files: bool, budget: usize) -> Vec<String> {
+    let query = &case.query;
     let files: &[String] = if files { &query.edited[..query.edited.len().min(3)] } else { &[] };
-    let asked = Asked {
+    let asked = RecallQuery {
         project: 1,
         own: None,
         request: Some(&query.text),
         branch: Some(&query.branch),
-        meaning: None,
+        embedding: None,
         files,
         root: None,
     };
-    let found = ranked_by(&moment.store, &asked, weights, RANKED).unwrap();
-    past(&found, budget).shown.iter().map(|shown| shown.past.unit.agent_session_id.clone()).collect()
+    let found = ranked_by(&case.store, &asked, weights, RANKED).unwrap();
+    for_query(&found, budget).shown.iter().map(|shown| shown.ranked.unit.agent_session_id.clone()).collect()
 }
 
 /// What each route adds, and how much hangs on its weight.
-fn ablation(mut table: Table, moments: &[Moment]) {
-    let mut row = |name: &str, weights: Weights| {
-        table.row(name, moments, moments.iter().map(|moment| shown(moment, &weights, false, 4000)).collect());
+fn ablation(mut table: Table, moments: &[Case]) {
+    let mut row = |name: &str, weights: RankWeights| {
+        table.row(name, moments, moments.iter().map(|case| shown(case, &weights, false, 4000)).collect());
     };
-    let all = Weights::default();
+    let all = RankWeights::default();
     row("all", all);
     for (name, without) in [
-        ("without words", Weights { words: 0.0, ..all }),
-        ("without the branch's name", Weights { branch_name: 0.0, ..all }),
-        ("without named files", Weights { named: 0.0, ..all }),
-        ("without the same branch", Weights { branch: 0.0, ..all }),
-        ("without recency", Weights { recent: 0.0, ..all }),
-        ("without kin", Weights { kin: 0.0, ..all }),
-        ("words alone", Weights { branch_name: 0.0, named: 0.0, branch: 0.0, recent: 0.0, kin: 0.0, ..all }),
+        ("without words", RankWeights { words: 0.0, ..all }),
+        ("without the branch's name", RankWeights { branch_name: 0.0, ..all }),
+        ("without named files", RankWeights { named: 0.0, ..all }),
+        ("without the same branch", RankWeights { branch: 0.0, ..all }),
+        ("without recency", RankWeights { recent: 0.0, ..all }),
+        ("without neighbours", RankWeights { neighbours: 0.0, ..all }),
+        ("words alone", RankWeights { branch_name: 0.0, named: 0.0, branch: 0.0, recent: 0.0, neighbours: 0.0, ..all }),
     ] {
         row(name, without);
     }
     for factor in [0.5, 0.75, 1.33, 2.0] {
-        row(&format!("words × {factor}"), Weights { words: all.words * factor, ..all });
-        row(&format!("branch's name × {factor}"), Weights { branch_name: all.branch_name * factor, ..all });
-        row(&format!("recency × {factor}"), Weights { recent: all.recent * factor, ..all });
-        row(&format!("kin × {factor}"), Weights { kin: all.kin * factor, ..all });
-        row(&format!("half sure × {factor}"), Weights { half_sure: all.half_sure * factor, ..all });
-        row(&format!("half life × {factor}"), Weights { half_life: all.half_life * factor, ..all });
+        row(&format!("words × {factor}"), RankWeights { words: all.words * factor, ..all });
+        row(&format!("branch's name × {factor}"), RankWeights { branch_name: all.branch_name * factor, ..all });
+        row(&format!("recency × {factor}"), RankWeights { recent: all.recent * factor, ..all });
+        row(&format!("neighbours × {factor}"), RankWeights { neighbours: all.neighbours * factor, ..all });
+        row(&format!("half sure × {factor}"), RankWeights { half_sure: all.half_sure * factor, ..all });
+        row(&format!("half life × {factor}"), RankWeights { half_life: all.half_life * factor, ..all });
     }
 }
 
@@ -138,8 +138,8 @@ struct Table {
 }
 
 impl Table {
-    fn row(&mut self, name: &str, moments: &[Moment], rankings: Vec<Vec<String>>) {
-        let queries: Vec<&Query> = moments.iter().map(|moment| &moment.query).collect();
+    fn row(&mut self, name: &str, moments: &[Case], rankings: Vec<Vec<String>>) {
+        let queries: Vec<&Query> = moments.iter().map(|case| &case.query).collect();
         let Scores { all, specific, older } = score(&queries, &rankings);
         let cell = |[a, b, c]: [f64; 3]| format!("{a:.3} / {b:.3} / {c:.3}");
         println!("{name:36} all {}   specific {}   older {}", cell(all), cell(specific), cell(older));

@@ -7,7 +7,7 @@
 
 use super::sessions::{World, millis};
 use nmem::model::{Files, Platform};
-use nmem::recall::{Asked, ranked};
+use nmem::recall::{RecallQuery, ranked};
 use nmem::store::recall::Effort;
 use nmem::store::{PERSON_WAIT, Store};
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ struct AtPrompt {
     number: usize,
     starts: bool,
     has_right: bool,
-    told: Vec<Vec<String>>,
+    shown: Vec<Vec<String>>,
     always: Vec<Vec<String>>,
 }
 
@@ -89,9 +89,9 @@ fn play(world: &World, streams: &[Stream], turns: &[Vec<Turn>]) -> Vec<AtPrompt>
         all.extend(stream.events.iter().map(|event| (millis(&event["ts"]), at, event.clone())));
         all.push((last, at, json!({"event": "SessionEnd", "reason": "other"})));
     }
-    all.sort_by_key(|told| told.0);
+    all.sort_by_key(|shown| shown.0);
     let mut prompts = vec![0; streams.len()];
-    let mut asked = Vec::new();
+    let mut answered = Vec::new();
     for (at, of, mut event) in all {
         let stream = &streams[of];
         world.branch(&stream.branch);
@@ -102,28 +102,28 @@ fn play(world: &World, streams: &[Stream], turns: &[Vec<Turn>]) -> Vec<AtPrompt>
         if is_prompt {
             let number = prompts[of];
             prompts[of] += 1;
-            asked.push(ask(world, (of, number, stream), &turns[of][number], (&text, &answer)));
+            answered.push(ask(world, (of, number, stream), &turns[of][number], (&text, &answer)));
         }
     }
-    asked
+    answered
 }
 
 fn ask(world: &World, (of, number, stream): (usize, usize, &Stream), turn: &Turn, (text, answer): (&str, &str)) -> AtPrompt {
     let store = Store::open(&Files::of(world.db(), false), PERSON_WAIT).unwrap();
-    let place = store.session_place(Platform::ClaudeCode, &stream.id).unwrap().unwrap();
+    let place = store.session_scope(Platform::ClaudeCode, &stream.id).unwrap().unwrap();
     let edited = |unit: i64| store.edited_by_unit(unit).unwrap();
-    let told: Value = serde_json::from_str(answer).unwrap_or_default();
-    let told = told["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default();
-    let units = told.lines().filter(|line| line.starts_with("- ")).filter_map(|line| {
+    let shown: Value = serde_json::from_str(answer).unwrap_or_default();
+    let shown = shown["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default();
+    let units = shown.lines().filter(|line| line.starts_with("- ")).filter_map(|line| {
         let (_, behind) = line.rsplit_once("(u")?;
         behind.split([',', ')']).next()?.parse().ok()
     });
-    let request = Asked {
+    let request = RecallQuery {
         project: place.project,
         own: Some(place.session),
         request: Some(text),
         branch: Some(&stream.branch),
-        meaning: None,
+        embedding: None,
         files: &[],
         root: None,
     };
@@ -136,7 +136,7 @@ fn ask(world: &World, (of, number, stream): (usize, usize, &Stream), turn: &Turn
         number,
         starts: own.first().is_some_and(|unit| unit.prompts.first() == Some(&(number as i64 + 1))),
         has_right: same.keys().any(|unit| own.iter().all(|own| own.id != *unit)),
-        told: units.map(edited).collect(),
+        shown: units.map(edited).collect(),
         always: always.iter().map(|past| edited(past.unit.id)).collect(),
     }
 }
@@ -146,33 +146,33 @@ pub fn run(data: &Path) -> Value {
     let world = World::new("prompts");
     let streams = streams(data);
     let turns: Vec<Vec<Turn>> = streams.iter().map(turns).collect();
-    let asked = play(&world, &streams, &turns);
-    let with_right = asked.iter().filter(|asked| asked.has_right).count();
-    println!("\nAt the prompt: {} prompts of {} sessions, {with_right} with a right piece of work", asked.len(), streams.len());
+    let prompts = play(&world, &streams, &turns);
+    let with_right = prompts.iter().filter(|prompts| prompts.has_right).count();
+    println!("\nAt the prompt: {} prompts of {} sessions, {with_right} with a right piece of work", prompts.len(), streams.len());
     println!("{:24} pieces  right by turn / touched / rest   prompts served  of those with a right one served, rightly", "");
     let mut json = serde_json::Map::new();
-    for (name, of) in [("always the best three", (|a| &a.always) as fn(&AtPrompt) -> &Vec<Vec<String>>), ("nmem", |a| &a.told)] {
+    for (name, of) in [("always the best three", (|a| &a.always) as fn(&AtPrompt) -> &Vec<Vec<String>>), ("nmem", |a| &a.shown)] {
         let (mut pieces, mut right, mut served, mut covered, mut rightly) = (0, [0; 3], 0, 0, 0);
-        for (at, prompt) in asked.iter().enumerate() {
+        for (at, prompt) in prompts.iter().enumerate() {
             let turn = &turns[prompt.stream][prompt.number];
             let touched = if turn.edited.is_empty() { &turn.read } else { &turn.edited };
-            let same_work = asked[at..].iter().filter(|other| other.stream == prompt.stream);
+            let same_work = prompts[at..].iter().filter(|other| other.stream == prompt.stream);
             let rest = same_work.enumerate().take_while(|(n, other)| *n == 0 || !other.starts).map(|(_, other)| other);
             let rest: HashSet<&String> = rest.flat_map(|other| &turns[other.stream][other.number].edited).collect();
-            let told = of(prompt);
+            let shown = of(prompt);
             let holds = |files: &Vec<String>, wanted: &dyn Fn(&String) -> bool| files.iter().any(wanted);
-            let by_turn = told.iter().filter(|files| holds(files, &|file| turn.edited.contains(file))).count();
-            pieces += told.len();
+            let by_turn = shown.iter().filter(|files| holds(files, &|file| turn.edited.contains(file))).count();
+            pieces += shown.len();
             right[0] += by_turn;
-            right[1] += told.iter().filter(|files| holds(files, &|file| touched.contains(file))).count();
-            right[2] += told.iter().filter(|files| holds(files, &|file| rest.contains(file))).count();
-            served += usize::from(!told.is_empty());
-            covered += usize::from(prompt.has_right && !told.is_empty());
+            right[1] += shown.iter().filter(|files| holds(files, &|file| touched.contains(file))).count();
+            right[2] += shown.iter().filter(|files| holds(files, &|file| rest.contains(file))).count();
+            served += usize::from(!shown.is_empty());
+            covered += usize::from(prompt.has_right && !shown.is_empty());
             rightly += usize::from(by_turn > 0);
         }
         let part = |n: usize, of: usize| ((n as f64 / of.max(1) as f64) * 1000.0).round() / 1000.0;
         let precision = right.map(|right| part(right, pieces));
-        let (all, some, good) = (part(served, asked.len()), part(covered, with_right), part(rightly, with_right));
+        let (all, some, good) = (part(served, prompts.len()), part(covered, with_right), part(rightly, with_right));
         println!(
             "{name:24} {pieces:6}  {:.2} / {:.2} / {:.2}                {all:.2}            {some:.2}, {good:.2}",
             precision[0], precision[1], precision[2]

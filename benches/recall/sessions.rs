@@ -76,7 +76,7 @@ pub fn millis(time: &Value) -> i64 {
 }
 
 /// Tells all sessions; returns the queries, each with the database as it was.
-pub fn told(world: &World, folder: &Path) -> Vec<(Query, PathBuf)> {
+pub fn replayed(world: &World, folder: &Path) -> Vec<(Query, PathBuf)> {
     let data: Value = serde_json::from_str(&fs::read_to_string(folder.join("queries.json")).unwrap()).unwrap();
     let mut sessions: Vec<&Value> = data["sessions"].as_array().unwrap().iter().collect();
     sessions.sort_by_key(|session| millis(&session["end"]));

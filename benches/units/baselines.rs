@@ -1,7 +1,7 @@
 //! The simple rules beside which the detector stands, as `../shared/bench/units/baselines.py` has them.
 
 use super::streams::Stream;
-use nmem::model::{CommandKind, Happening, Kind, Millis};
+use nmem::model::{CommandKind, EventKind, Kind, Millis};
 use std::collections::{BTreeMap, BTreeSet};
 
 const STOP_WORDS: &str = " about above after again also another been before being both cannot could does doing done down each from \
@@ -24,7 +24,7 @@ fn turns(stream: &Stream) -> Vec<Turn> {
     let (mut turns, mut last): (Vec<Turn>, Millis) = (Vec::new(), 0);
     for replayed in &stream.events {
         match (&replayed.event.what, turns.last_mut()) {
-            (Happening::Prompted { text }, _) => turns.push(Turn {
+            (EventKind::UserPrompt { text }, _) => turns.push(Turn {
                 text: text.clone(),
                 files: BTreeMap::new(),
                 looks: 0,
@@ -32,7 +32,7 @@ fn turns(stream: &Stream) -> Vec<Turn> {
                 pause: replayed.event.at - last,
                 commits: false,
             }),
-            (Happening::ToolUsed(tool), Some(turn)) => {
+            (EventKind::ToolUsed(tool), Some(turn)) => {
                 if let Some(path) = tool.path.as_ref().filter(|_| matches!(tool.kind, Kind::Read | Kind::Edit | Kind::Write)) {
                     *turn.files.entry(path.clone()).or_default() += 1;
                 }

@@ -3,7 +3,9 @@
 
 use super::score::{Scores, Truth, half_unit, score};
 use super::streams::Stream;
-use nmem::segmentation::{Judgment, Moment, Places, SETTLED_AFTER, SIGNALS, Values, WINDOW, WORK, Weights, decide};
+use nmem::segmentation::{
+    CandidateBoundaries, DecisionPhase, Judgment, SETTLED_AFTER, SIGNALS, Values, WINDOW, WORK, Weights, decide,
+};
 use std::collections::BTreeMap;
 
 /// Strength of the penalty on a weight's square, halved.
@@ -44,11 +46,11 @@ const AFTER: &[&str] = &[
 const INSIDE: &[&str] = &["pause", "committed_before", "tests_passed_before", "failures_before", "unit_size"];
 
 /// Which signals a moment's model uses.
-fn uses(moment: Moment, signal: usize) -> bool {
+fn uses(moment: DecisionPhase, signal: usize) -> bool {
     match moment {
-        Moment::Prompt => signal < WORK,
-        Moment::Turn => signal >= WORK || AFTER.contains(&SIGNALS[signal].name),
-        Moment::Inside => signal >= WORK || INSIDE.contains(&SIGNALS[signal].name),
+        DecisionPhase::Prompt => signal < WORK,
+        DecisionPhase::Turn => signal >= WORK || AFTER.contains(&SIGNALS[signal].name),
+        DecisionPhase::Inside => signal >= WORK || INSIDE.contains(&SIGNALS[signal].name),
     }
 }
 
@@ -56,20 +58,20 @@ fn uses(moment: Moment, signal: usize) -> bool {
 pub struct Known<'a> {
     pub stream: &'a Stream,
     /// What is known of its places once the work is: turns, or stretches of work without a prompt.
-    moment: Moment,
+    moment: DecisionPhase,
     values: BTreeMap<(usize, usize, usize), Values>,
 }
 
 impl Known<'_> {
     pub fn of(stream: &Stream) -> Known<'_> {
-        let moment = if stream.steps[1].asked.is_some() { Moment::Turn } else { Moment::Inside };
+        let moment = if stream.steps[1].prompt_features.is_some() { DecisionPhase::Turn } else { DecisionPhase::Inside };
         let n = stream.truth.prompts;
         let mut values = BTreeMap::new();
         for known in 0..=SETTLED_AFTER + 1 {
             for at in 1..n {
                 let visible = if known == 0 { at + 1 } else { (at + known).min(n) };
                 let cut = visible.saturating_sub(WINDOW);
-                let places = Places::new(&stream.steps[cut..visible], known > 0);
+                let places = CandidateBoundaries::new(&stream.steps[cut..visible], known > 0);
                 for from in 0..at {
                     let inside = from.max(cut) - cut;
                     if at - cut > inside {
@@ -99,7 +101,7 @@ impl Known<'_> {
         let (mut from, mut open, mut unit) = (0, 1, 0);
         for prompt in 1..n {
             // The prompt comes: only its own place is judged, in the unit as it stands.
-            let now = decide(weights, prompt + 1, unit, prompt, &|from, at| (Moment::Prompt, self.at(0, from, at)));
+            let now = decide(weights, prompt + 1, unit, prompt, &|from, at| (DecisionPhase::Prompt, self.at(0, from, at)));
             inline.extend(starts(&now));
             // The turn is over.
             let place = |from: usize, at: usize| (self.moment, self.at(prompt + 1 - at, from, at));
@@ -133,7 +135,7 @@ struct Row {
 /// A threshold is chosen on streams that the weights have not seen: the training streams are split into folds, each is
 /// judged by weights fitted on the others. Seventeen boundaries make that choice jumpy, so it is made for several splits,
 /// and the mean is taken.
-pub fn fit(streams: &[&Known], moments: &[Moment], keeps: &dyn Fn(usize) -> bool) -> Weights {
+pub fn fit(streams: &[&Known], moments: &[DecisionPhase], keeps: &dyn Fn(usize) -> bool) -> Weights {
     let mut whole: Option<Weights> = None;
     let mut splits: Vec<Split> = (0..SPLITS).map(|seed| Split::new(streams, seed)).collect();
     for _ in 0..2 {
@@ -164,7 +166,7 @@ impl Split {
         }
     }
 
-    fn fit(&mut self, streams: &[&Known], moments: &[Moment], keeps: &dyn Fn(usize) -> bool) {
+    fn fit(&mut self, streams: &[&Known], moments: &[DecisionPhase], keeps: &dyn Fn(usize) -> bool) {
         for (fold, weights) in self.weights.iter_mut().enumerate() {
             let held = streams.iter().zip(&self.fold).filter(|(_, f)| **f == fold);
             let held: Vec<&String> = held.flat_map(|(s, _)| &s.stream.sources).collect();
@@ -175,7 +177,7 @@ impl Split {
     }
 
     /// Chooses a threshold, and makes it part of the folds' own weights.
-    fn choose(&mut self, streams: &[&Known], moment: Moment) -> f32 {
+    fn choose(&mut self, streams: &[&Known], moment: DecisionPhase) -> f32 {
         let mut weights: Vec<Weights> = self.weights.iter().flatten().cloned().collect();
         let bases: Vec<f32> = weights.iter().map(|w| w.bias[moment as usize]).collect();
         let at = |threshold: f32, weights: &mut Vec<Weights>| {
@@ -184,7 +186,7 @@ impl Split {
         let threshold = best_threshold(|threshold| {
             at(threshold, &mut weights);
             gain(streams, |i| match moment {
-                Moment::Prompt => streams[i].live(&weights[self.fold[i]]).1,
+                DecisionPhase::Prompt => streams[i].live(&weights[self.fold[i]]).1,
                 _ => streams[i].at_once(&weights[self.fold[i]]),
             })
         });
@@ -197,7 +199,7 @@ impl Split {
 /// The weights of prompt and turn, and those of the inside, in one table.
 pub fn merged(prompts: Weights, inside: Weights) -> Weights {
     let mut out = prompts;
-    let at = Moment::Inside as usize;
+    let at = DecisionPhase::Inside as usize;
     out.bias[at] = inside.bias[at] - RARER_INSIDE;
     for (row, other) in out.of.iter_mut().zip(&inside.of) {
         row[at + 1] = other[at + 1];
@@ -225,11 +227,11 @@ pub fn as_source(weights: &Weights) -> String {
     out + "];\n"
 }
 
-fn round(streams: &[&Known], moments: &[Moment], before: Option<&Weights>, keeps: &dyn Fn(usize) -> bool) -> Weights {
+fn round(streams: &[&Known], moments: &[DecisionPhase], before: Option<&Weights>, keeps: &dyn Fn(usize) -> bool) -> Weights {
     let mut weights = Weights { bias: [0.0; 3], of: vec![[0.0; 4]; SIGNALS.len()] };
     let own: Vec<Option<Vec<usize>>> = streams.iter().map(|s| before.map(|w| s.live(w).0)).collect();
     for moment in moments {
-        let knowns = if *moment == Moment::Prompt { &[0][..] } else { &[1, 3] };
+        let knowns = if *moment == DecisionPhase::Prompt { &[0][..] } else { &[1, 3] };
         regress(&mut weights, *moment, &rows(streams, &own, knowns), keeps);
     }
     weights
@@ -260,7 +262,7 @@ fn rows(streams: &[&Known], own: &[Option<Vec<usize>>], knowns: &[usize]) -> Vec
 }
 
 /// Logistic regression by iteratively reweighted least squares, on standardised signals; the bias is not penalised.
-fn regress(weights: &mut Weights, moment: Moment, rows: &[Row], keeps: &dyn Fn(usize) -> bool) {
+fn regress(weights: &mut Weights, moment: DecisionPhase, rows: &[Row], keeps: &dyn Fn(usize) -> bool) {
     let used: Vec<usize> = (0..SIGNALS.len()).filter(|signal| uses(moment, *signal) && keeps(*signal)).collect();
     let n = rows.len() as f64;
     let mean: Vec<f64> = used.iter().map(|s| rows.iter().map(|r| f64::from(r.values[*s])).sum::<f64>() / n).collect();

@@ -15,14 +15,14 @@ mod streams;
 
 use baselines::{RULES, Random};
 use fit::{Known, by_kind, fit};
-use nmem::replay::{self, Scratch};
-use nmem::segmentation::{Moment, SIGNALS, WORK};
+use nmem::replay::{self, ScratchStore};
+use nmem::segmentation::{DecisionPhase, SIGNALS, WORK};
 use score::{Scores, Truth, half_unit, score};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use streams::Stream;
 
-const PROMPTS: &[Moment] = &[Moment::Turn, Moment::Prompt];
+const PROMPTS: &[DecisionPhase] = &[DecisionPhase::Turn, DecisionPhase::Prompt];
 /// Resamples of a bootstrap interval.
 const RESAMPLES: usize = 1000;
 /// Runs of the random rule.
@@ -30,7 +30,7 @@ const RUNS: usize = 200;
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();
-    let asked = |name: &str| args.iter().any(|arg| arg == name);
+    let prompt_features = |name: &str| args.iter().any(|arg| arg == name);
     score::check();
     let folder =
         std::env::var_os("NMEM_BENCH_DATA").map_or_else(|| PathBuf::from("../shared/bench"), PathBuf::from).join("units");
@@ -44,14 +44,14 @@ fn main() {
     let known: Vec<Known> = streams.iter().map(Known::of).collect();
     let mute: Vec<Stream> = streams.iter().map(Stream::without_prompts).collect();
     let mute: Vec<Known> = mute.iter().map(Known::of).collect();
-    if asked("--fit") {
-        let all = |known: &[Known], moments: &[Moment]| fit(&known.iter().collect::<Vec<_>>(), moments, &|_| true);
-        let source = fit::as_source(&fit::merged(all(&known, PROMPTS), all(&mute, &[Moment::Inside])));
+    if prompt_features("--fit") {
+        let all = |known: &[Known], moments: &[DecisionPhase]| fit(&known.iter().collect::<Vec<_>>(), moments, &|_| true);
+        let source = fit::as_source(&fit::merged(all(&known, PROMPTS), all(&mute, &[DecisionPhase::Inside])));
         std::fs::write("src/units/weights.rs", source).unwrap();
         println!("src/units/weights.rs is written");
         return;
     }
-    if asked("--ablation") {
+    if prompt_features("--ablation") {
         return ablation(&known);
     }
     let mut table = Table::default();
@@ -66,7 +66,7 @@ fn main() {
         let chosen = |p: &replay::Starts| to_places(if inline { &p.inline } else { &p.starts });
         table.rows(name, &streams.iter().zip(&played).map(|(s, p)| (&s.truth, chosen(p))).collect::<Vec<_>>(), false);
     }
-    if !asked("--quick") {
+    if !prompt_features("--quick") {
         let late_and_inline = cross_validated(&known, PROMPTS, &|_| true);
         let rows = |inline: bool| -> Vec<(&Truth, Vec<usize>)> {
             let of = |p: &(Vec<usize>, Vec<usize>)| if inline { p.1.clone() } else { p.0.clone() };
@@ -74,10 +74,10 @@ fn main() {
         };
         table.rows("cross-validated, after late evidence", &rows(false), true);
         table.rows("cross-validated, at the prompt", &rows(true), true);
-        let inside = cross_validated(&mute, &[Moment::Inside], &|_| true);
+        let inside = cross_validated(&mute, &[DecisionPhase::Inside], &|_| true);
         let rows: Vec<_> = streams.iter().zip(&inside).map(|(s, p)| (&s.truth, p.0.clone())).collect();
         table.rows("cross-validated, prompts taken out", &rows, true);
-        if asked("--errors") {
+        if prompt_features("--errors") {
             errors(&streams, &late_and_inline);
         }
     }
@@ -90,13 +90,17 @@ fn to_places(prompts: &[i64]) -> Vec<usize> {
 
 /// What the product makes of the streams, by the way that hooks go.
 fn played(streams: &[Stream]) -> Vec<replay::Starts> {
-    let scratch = Scratch::new().unwrap();
+    let scratch = ScratchStore::new().unwrap();
     let mut store = scratch.store().unwrap();
     streams.iter().map(|stream| replay::play(&mut store, &stream.events).unwrap()).collect()
 }
 
 /// Late and inline boundaries of each stream, by weights fitted on the streams that share no session with it.
-fn cross_validated(known: &[Known], moments: &[Moment], keeps: &(dyn Fn(usize) -> bool + Sync)) -> Vec<(Vec<usize>, Vec<usize>)> {
+fn cross_validated(
+    known: &[Known],
+    moments: &[DecisionPhase],
+    keeps: &(dyn Fn(usize) -> bool + Sync),
+) -> Vec<(Vec<usize>, Vec<usize>)> {
     let one = |i: usize| {
         let apart = |other: &&Known| other.stream.sources.is_disjoint(&known[i].stream.sources);
         let others: Vec<&Known> = known.iter().filter(apart).collect();
@@ -220,13 +224,13 @@ fn ablation(known: &[Known]) {
     for (name, dropped) in groups {
         let keeps = |signal: usize| !dropped.contains(&SIGNALS[signal].name) && (*name != "all of the work" || signal < WORK);
         let found = cross_validated(known, PROMPTS, &keeps);
-        let told = |inline: bool| {
+        let contributions = |inline: bool| {
             let of = |p: &(Vec<usize>, Vec<usize>)| if inline { p.1.clone() } else { p.0.clone() };
             let rows: Vec<_> = known.iter().zip(&found).map(|(k, p)| (&k.stream.truth, of(p))).collect();
             let (hand, spliced) = by_kind(&rows);
             format!("{:.3} / {:.3}, {:.3} / {:.3}", hand.f1_1, hand.pk, spliced.f1_1, spliced.pk)
         };
-        println!("{name:36} {:45}  {}", told(false), told(true));
+        println!("{name:36} {:45}  {}", contributions(false), contributions(true));
     }
 }
 
@@ -246,7 +250,7 @@ fn errors(streams: &[Stream], found: &[(Vec<usize>, Vec<usize>)]) {
 
 fn prompt(event: &nmem::model::Event) -> Option<&str> {
     match &event.what {
-        nmem::model::Happening::Prompted { text } => Some(text),
+        nmem::model::EventKind::UserPrompt { text } => Some(text),
         _ => None,
     }
 }

@@ -3,10 +3,10 @@
 use super::score::Truth;
 use nmem::config::Config;
 use nmem::ingest::{self, Caller, Run};
-use nmem::model::Happening;
+use nmem::model::EventKind;
 use nmem::redact::Redactor;
 use nmem::replay::{self, Replayed};
-use nmem::segmentation::{Bag, Step};
+use nmem::segmentation::{Step, TermCounts};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -30,8 +30,8 @@ impl Stream {
             if at == 0 {
                 return step.clone();
             }
-            let answered = Step { closed: false, asks: false, says_done: false, answer: Bag::default(), ..step.clone() };
-            Step { asked: None, prompt: Bag::default(), ..answered }
+            let answered = Step { closed: false, asks: false, says_done: false, answer: TermCounts::default(), ..step.clone() };
+            Step { prompt_features: None, prompt: TermCounts::default(), ..answered }
         };
         let steps = self.steps.iter().enumerate().map(mute).collect();
         let (truth, sources) = (self.truth.clone(), self.sources.clone());
@@ -68,9 +68,9 @@ fn steps(events: &[Replayed]) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     for Replayed { event, .. } in events {
         match (&event.what, steps.last_mut()) {
-            (Happening::Prompted { text }, _) => steps.push(Step::asked(text, event.at)),
-            (Happening::ToolUsed(tool), Some(step)) => step.used(tool, event.at),
-            (Happening::TurnEnded { closing: Some(closing), .. }, Some(step)) => step.closes(closing, event.at),
+            (EventKind::UserPrompt { text }, _) => steps.push(Step::from_prompt(text, event.at)),
+            (EventKind::ToolUsed(tool), Some(step)) => step.used(tool, event.at),
+            (EventKind::TurnEnded { closing: Some(closing), .. }, Some(step)) => step.closes(closing, event.at),
             _ => {}
         }
     }

@@ -2,11 +2,11 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nmem::{domains, observer};
+use nmem::{domains, extraction};
 
 fuzz_target!(|answer: &str| {
     for name in ["coding", "books"] {
-        let heard = observer::read(answer, &domains::built_in(name).expect("a preset is sound"));
+        let heard = extraction::read(answer, &domains::built_in(name).expect("a preset is sound"));
         assert!(heard.observations.len() <= 12 && heard.summary.len() <= 6);
         for observed in &heard.observations {
             assert!(!observed.title.is_empty() && !observed.title.contains(['\n', '\u{1b}']), "{:?}", observed.title);

@@ -3,13 +3,13 @@
 
 use libfuzzer_sys::fuzz_target;
 use nmem::model::Platform;
-use nmem::platforms::intake::{self, Intake};
-use nmem::platforms::{Surroundings, decode};
+use nmem::platforms::payload::{self, Payload};
+use nmem::platforms::{DecodeContext, decode};
 use nmem::redact::Redactor;
 
 fuzz_target!(|data: &[u8]| {
-    let Intake::Json { value, .. } = intake::parse(data) else { return };
-    let around = Surroundings { now: 1, skip_tools: &["TodoWrite".to_string()] };
+    let Payload::Json { value, .. } = payload::parse(data) else { return };
+    let around = DecodeContext { now: 1, skip_tools: &["TodoWrite".to_string()] };
     if let Ok(Some(event)) = decode(Platform::ClaudeCode, &value, &around) {
         let ignored = ["**/.env*".to_string(), "*.private".to_string()];
         let clean = Redactor::new(&[], &ignored, None).unwrap().clean(event);

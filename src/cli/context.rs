@@ -1,4 +1,4 @@
-//! `nmem context`: the SessionStart hook, and in a terminal the same view for a person.
+//! `nmem context`: the SessionStart hook; in a terminal, shows what the next session would receive.
 
 use super::output;
 use super::project_argument::{ProjectArgument, open};
@@ -7,13 +7,13 @@ use crate::config::{CONTEXT_BYTES_MAX, Config, Inject, environment};
 use crate::distil::embedding;
 use crate::ingest::{self, hook};
 use crate::model::{MemoryKind, MemoryRow, Millis, Recalled};
-use crate::platforms::intake::{self, Intake};
+use crate::platforms::payload::{self, Payload};
 use crate::project;
-use crate::recall::{self, Asked, Here};
-use crate::render::context::{ForAgent, for_agent, for_person, token_stats};
+use crate::recall::{self, RecallQuery, SessionContext};
+use crate::render::context::{ContextBlock, for_agent, for_person, token_stats};
 use crate::render::memories;
-use crate::render::past::{Told, past, why};
 use crate::render::patterns;
+use crate::render::ranked_units::{InjectedBlock, for_query, why};
 use crate::runtime::{FolderProject, redactor};
 use crate::store::Store;
 use anyhow::Result;
@@ -23,32 +23,32 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Pieces of work among which a block is chosen.
+/// Number of ranked units to select from.
 const RANKED: usize = 16;
-/// How long stdin is waited for, where it isn't a terminal.
+/// How long to wait for stdin if it is not a terminal.
 const STDIN: Duration = Duration::from_secs(1);
 
-/// Show what the next session here would be given
+/// Show exactly what the next session here would receive
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem context --json\n         nmem context --query 'the exporter breaks rows with commas' --why\n         nmem context --file src/export.rs\n\nWith a hook event on stdin it registers the session and answers as the agent expects."
+    after_help = "Example: nmem context --json\n         nmem context --query 'the exporter breaks rows with commas' --why\n         nmem context --file src/export.rs\n\nWith a hook event on stdin it registers the session and answers in the agent's format."
 )]
-pub struct Arguments {
+pub struct ContextArguments {
     #[command(flatten)]
     project: ProjectArgument,
-    /// What a session would be given that begins with this request
+    /// Rank memories for a session that starts with this prompt
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     query: Option<String>,
-    /// What it would be given with these files in play
+    /// Rank memories for work on these files
     #[arg(long, value_name = "PATH", num_args = 1..)]
     file: Vec<PathBuf>,
-    /// Say what brought each piece of work there
+    /// Show why each unit was chosen
     #[arg(long)]
     why: bool,
-    /// Bytes of the block that an agent would be given [default: the setting context_bytes]
+    /// Maximum bytes of the context block [default: the setting context_bytes]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(500..=CONTEXT_BYTES_MAX as i64))]
     budget: Option<u32>,
-    /// Print one JSON object; `text` is what an agent would be given
+    /// Print one JSON object; `text` is the context block
     #[arg(long)]
     json: bool,
     /// The agent that sends the event on stdin
@@ -56,31 +56,31 @@ pub struct Arguments {
     platform: Option<String>,
 }
 
-/// Whether these arguments may be those of a hook.
+/// Whether these arguments may come from a hook.
 pub fn is_hook(args: &[OsString]) -> bool {
     let plain = |a: &OsString| a.to_str().is_some_and(|a| !a.starts_with('-') || a.starts_with("--platform"));
     args.iter().all(plain) && !stdin::is_terminal()
 }
 
-/// Answers a hook event on stdin; `None` where stdin holds nothing: then a person asks.
+/// Answers a hook event on stdin; `None` if stdin is empty, so a person asks.
 pub fn run_hook(args: &[OsString]) -> Option<ExitCode> {
     if environment::switched_off().is_some() {
         return Some(ExitCode::SUCCESS);
     }
-    let mut asked = true;
-    let code = super::hook::run_safely(|| match Stdin::within(STDIN).and_then(intake::read) {
-        // Nothing came at all: a person asks.
-        Ok(Intake::Empty) | Err(_) => {
-            asked = false;
+    let mut query = true;
+    let code = super::hook::run_safely(|| match Stdin::within(STDIN).and_then(payload::read) {
+        // Nothing arrived: a person asks.
+        Ok(Payload::Empty) | Err(_) => {
+            query = false;
             Ok(None)
         }
         Ok(intake) => hook::answer(hook::platform(args), intake),
     });
-    asked.then_some(code)
+    query.then_some(code)
 }
 
 /// Shows the context to a person.
-pub fn run(args: &Arguments) -> Result<()> {
+pub fn run(args: &ContextArguments) -> Result<()> {
     let (folder, config) = args.project.config()?;
     let store = open(&config)?;
     let now = environment::now();
@@ -91,34 +91,34 @@ pub fn run(args: &Arguments) -> Result<()> {
     }
     let branch = project::git::state_at(&folder, config.home.as_deref()).and_then(|state| state.branch);
     let root = project::worktree_root(&folder, config.home.as_deref());
-    let here = Here { own: None, branch: branch.as_deref(), root };
+    let here = SessionContext { own: None, branch: branch.as_deref(), root };
     let recalled = match (&store, &place.row) {
         (Some(store), Some(row)) => recall::at_start(store, row.id, here, ingest::start_limits(&config), now)?,
         _ => Recalled::default(),
     };
-    // What an agent would be given, and why it would be given nothing.
-    let silent = silent(&config, &place, now);
+    // What an agent would receive, and why it might receive nothing.
+    let no_context = no_context(&config, &place, now);
     if args.json {
-        let mut given = if silent.is_some() { ForAgent::default() } else { for_agent(&recalled, budget) };
+        let mut given = if no_context.is_some() { ContextBlock::default() } else { for_agent(&recalled, budget) };
         if let Some(store) = &store {
             let of_units: Vec<i64> =
-                told(&recalled).into_iter().filter(|m| given.shown.contains(&m.id)).filter_map(|m| m.unit).collect();
+                block(&recalled).into_iter().filter(|m| given.shown.contains(&m.id)).filter_map(|m| m.unit).collect();
             given.tokens.distil = store.spent_on(&of_units)?;
         }
         return output::say(&json(place.name(), &recalled, &given).to_string());
     }
-    if recalled.sessions.is_empty() && recalled.pinned.is_empty() && recalled.settled.is_empty() {
-        return output::say(&nothing(&place));
+    if recalled.sessions.is_empty() && recalled.pinned.is_empty() && recalled.decisions.is_empty() {
+        return output::say(&empty_message(&place));
     }
-    if let Some(reason) = silent {
+    if let Some(reason) = no_context {
         output::warn(&reason);
     }
     output::say(for_person(&recalled, now, output::style()).trim_end())
 }
 
-/// Shows what earlier work has to do with a request and with files in play.
+/// Shows earlier work related to a request and to files in play.
 fn ranked(
-    args: &Arguments,
+    args: &ContextArguments,
     config: &Config,
     folder: &Path,
     place: &FolderProject,
@@ -133,17 +133,17 @@ fn ranked(
     };
     let files: Vec<String> = args.file.iter().map(relative).collect();
     let root = project::worktree_root(folder, config.home.as_deref());
-    let meaning = match &args.query {
+    let embedding = match &args.query {
         Some(query) => embedding::of_text(config, &redactor(config)?, query, embedding::FOR_A_PERSON),
         None => None,
     };
-    let meaning = meaning.as_ref().map(|(model, vector)| (model.as_str(), vector));
+    let embedding = embedding.as_ref().map(|(model, vector)| (model.as_str(), vector));
     let found = match (store, &place.row) {
         (Some(store), Some(row)) => {
             let request = args.query.as_deref();
             recall::ranked(
                 store,
-                &Asked { project: row.id, own: None, request, branch: branch.as_deref(), meaning, files: &files, root },
+                &RecallQuery { project: row.id, own: None, request, branch: branch.as_deref(), embedding, files: &files, root },
                 RANKED,
             )?
         }
@@ -153,39 +153,38 @@ fn ranked(
         (Some(store), Some(row)) => recall::patterns::suggested_beside(store, row.id, &found, args.query.as_deref(), &files)?,
         _ => Vec::new(),
     };
-    let mut told = past(&found, budget);
-    told.text = patterns::beside(told.text, &suggestions, budget);
+    let mut block = for_query(&found, budget);
+    block.text = patterns::beside(block.text, &suggestions, budget);
     if args.json {
         if let Some(store) = store {
-            let units: Vec<i64> = told.shown.iter().map(|shown| shown.past.unit.id).collect();
-            told.tokens.distil = store.spent_on(&units)?;
+            let units: Vec<i64> = block.shown.iter().map(|shown| shown.ranked.unit.id).collect();
+            block.tokens.distil = store.spent_on(&units)?;
         }
-        let mut json = ranked_json(place.name(), &told);
+        let mut json = ranked_json(place.name(), &block);
         json["suggestions"] = suggestions.iter().map(patterns::suggestion_json).collect();
         return output::say(&json.to_string());
     }
-    if told.text.is_empty() {
+    if block.text.is_empty() {
         return output::say(&match place.row {
-            Some(_) => "Nothing that is remembered of this project has to do with it.".to_string(),
-            None => nothing(place),
+            Some(_) => "No memory of this project is related to it.".to_string(),
+            None => empty_message(place),
         });
     }
-    output::say(told.text.trim_end())?;
+    output::say(block.text.trim_end())?;
     if args.why {
-        output::say(&format!("\n{}", why(&told.shown, output::style()).trim_end()))?;
+        output::say(&format!("\n{}", why(&block.shown, output::style()).trim_end()))?;
     }
     Ok(())
 }
 
-/// With the keys of COMMANDS.md: the memories of each piece of work in the order in which it matters; one of which nothing is
-/// remembered stands for itself.
-fn ranked_json(project: Option<&str>, told: &Told) -> Value {
-    let memories: Vec<Value> = told.shown.iter().flat_map(|shown| {
-        let unit = &shown.past.unit;
-        let why: Vec<String> = shown.past.why.iter().map(|why| format!("{} {:+.2}", why.what, why.adds)).collect();
+/// The memories of each unit in order of relevance; a unit without memories appears itself.
+fn ranked_json(project: Option<&str>, block: &InjectedBlock) -> Value {
+    let memories: Vec<Value> = block.shown.iter().flat_map(|shown| {
+        let unit = &shown.ranked.unit;
+        let why: Vec<String> = shown.ranked.why.iter().map(|why| format!("{} {:+.2}", why.what, why.adds)).collect();
         let item = |id: String, kind: &str, kind_type: Option<&str>, title: &str| {
             json!({
-                "id": id, "kind": kind, "type": kind_type, "title": title, "score": shown.past.score, "session": unit.agent_session_id,
+                "id": id, "kind": kind, "type": kind_type, "title": title, "score": shown.ranked.score, "session": unit.agent_session_id,
                 "unit": format!("u{}", unit.id), "why": why,
             })
         };
@@ -195,23 +194,23 @@ fn ranked_json(project: Option<&str>, told: &Told) -> Value {
         }
     }).collect();
     let of = |kind: MemoryKind| -> Vec<Value> {
-        told.shown.iter().flat_map(|shown| &shown.memories).filter(|m| m.kind == kind).map(|m| memories::json(m)).collect()
+        block.shown.iter().flat_map(|shown| &shown.memories).filter(|m| m.kind == kind).map(|m| memories::json(m)).collect()
     };
     json!({
-        "project": project, "text": told.text, "bytes": told.text.len(), "memories": memories,
-        "observations": of(MemoryKind::Observation), "summaries": of(MemoryKind::Summary), "tokenStats": token_stats(told.tokens),
+        "project": project, "text": block.text, "bytes": block.text.len(), "memories": memories,
+        "observations": of(MemoryKind::Observation), "summaries": of(MemoryKind::Summary), "tokenStats": token_stats(block.tokens),
     })
 }
 
-/// All memories among which was chosen.
-fn told(recalled: &Recalled) -> Vec<&MemoryRow> {
-    let summaries = recalled.sessions.iter().flat_map(|told| &told.units).filter_map(|told| told.summary.as_ref());
-    recalled.pinned.iter().chain(&recalled.settled).chain(&recalled.observations).chain(summaries).collect()
+/// All candidate memories.
+fn block(recalled: &Recalled) -> Vec<&MemoryRow> {
+    let summaries = recalled.sessions.iter().flat_map(|block| &block.units).filter_map(|block| block.summary.as_ref());
+    recalled.pinned.iter().chain(&recalled.decisions).chain(&recalled.observations).chain(summaries).collect()
 }
 
-/// With the keys of COMMANDS.md; observations and summaries as the observation protocol has them.
-fn json(project: Option<&str>, recalled: &Recalled, given: &ForAgent) -> Value {
-    let all = told(recalled);
+/// Observations and summaries have the keys of the observation protocol.
+fn json(project: Option<&str>, recalled: &Recalled, given: &ContextBlock) -> Value {
+    let all = block(recalled);
     let shown: Vec<&MemoryRow> = given.shown.iter().filter_map(|id| all.iter().find(|m| m.id == *id).copied()).collect();
     let near = |memory: &MemoryRow| memory.unit.and_then(|unit| recalled.why.get(&unit));
     let why = |memory: &MemoryRow| -> Vec<String> {
@@ -235,22 +234,25 @@ fn json(project: Option<&str>, recalled: &Recalled, given: &ForAgent) -> Value {
     })
 }
 
-/// Why an agent would be given nothing here.
-fn silent(config: &Config, place: &FolderProject, now: Millis) -> Option<String> {
+/// Why an agent would receive nothing here.
+fn no_context(config: &Config, place: &FolderProject, now: Millis) -> Option<String> {
     if !config.enabled.value {
         return Some(format!("enabled = false ({}): hooks do nothing here", config.enabled.source));
     }
     if config.inject.value == Inject::None {
-        return Some(format!("inject = \"none\" ({}): agents are given nothing", config.inject.source));
+        return Some(format!("inject = \"none\" ({}): nothing is injected", config.inject.source));
     }
-    config.switches.off_in(&place.known, now).map(|off| format!("recording is off {}: hooks do nothing here", off.describe(now)))
+    config
+        .switches
+        .off_in(&place.known, now)
+        .map(|off| format!("recording is paused {}: hooks do nothing here", off.describe(now)))
 }
 
-fn nothing(place: &FolderProject) -> String {
+fn empty_message(place: &FolderProject) -> String {
     match place.name() {
         Some(name) => format!(
-            "Nothing is recorded of {name} yet: recording begins with the first session after `nmem install claude-code`."
+            "Nothing is recorded for {name} yet. Recording starts with the first session after `nmem install claude-code`."
         ),
-        None => "This folder is no project (the home folder and / never are one); change into one.".to_string(),
+        None => "This folder is not a project (the home folder and / never are). Change into a project folder.".to_string(),
     }
 }

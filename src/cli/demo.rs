@@ -1,4 +1,4 @@
-//! `nmem demo`: plays a recorded session through the real hooks, in a folder that is gone afterwards.
+//! `nmem demo`: plays recorded sessions through the real hooks, in a temporary folder.
 
 use super::output;
 use crate::render::style::Style;
@@ -10,21 +10,19 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// Two sessions as Claude Code told them, event by event; `$PROJECT` stands for the folder.
+/// Two sessions as Claude Code sent them, one event per line; `$PROJECT` stands for the folder.
 const SESSIONS: &str = include_str!("demo/sessions.jsonl");
 
-/// Play a recorded session through the real hooks, and show what is remembered
+/// Play two recorded sessions through the real hooks and show the result
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Example: nmem demo\n\nNothing of yours is touched: it runs in a temporary folder with a database of its own."
-)]
-pub struct Arguments {
-    /// Keep the folder and say where it is
+#[command(after_help = "Example: nmem demo\n\nYour data is not touched: it runs in a temporary folder with its own database.")]
+pub struct DemoArguments {
+    /// Keep the folder and print its path
     #[arg(long)]
     keep: bool,
 }
 
-/// A world of its own: home, project and database in one temporary folder.
+/// A home, a project and a database in one temporary folder.
 struct Stage {
     folder: PathBuf,
     kept: bool,
@@ -47,9 +45,9 @@ impl Stage {
         self.folder.join("shop")
     }
 
-    /// Runs this very binary as an agent would: a process of its own, the event on its stdin.
+    /// Runs this binary as an agent would: a new process with the event on stdin.
     fn run(&self, args: &[&str], stdin: Option<&str>) -> Result<String> {
-        let mut command = Command::new(std::env::current_exe().context("cannot tell where this binary is")?);
+        let mut command = Command::new(std::env::current_exe().context("cannot determine the path of this binary")?);
         command.args(args).current_dir(self.project()).env_clear().env("HOME", self.folder.join("home"));
         command.env("NMEM_DB", self.folder.join("nmem.db")).env("NMEM_CONFIG", self.folder.join("config.toml"));
         command
@@ -77,38 +75,38 @@ impl Drop for Stage {
 }
 
 /// Runs the command.
-pub fn run(args: &Arguments) -> Result<()> {
+pub fn run(args: &DemoArguments) -> Result<()> {
     let stage = Stage::set(args.keep)?;
     let style = output::style();
     let Played { events, context, milliseconds } = play(&stage)?;
     let median = milliseconds.get(milliseconds.len() / 2).copied().unwrap_or(0.0);
     output::say(&format!(
-        "{events} hook events of two recorded Claude Code sessions went through `nmem record`, each a process of its own, {median:.1} ms in the median.\n"
+        "{events} hook events of two recorded Claude Code sessions went through `nmem record`, one process each, {median:.1} ms on median.\n"
     ))?;
-    show(style, "The next session is given this, before its first prompt:", &context)?;
+    show(style, "The next session receives this before its first prompt:", &context)?;
     for query in
         [vec!["search", "discount rounded", "--limit", "3"], vec!["search", "cargo test", "--kind", "tool", "--limit", "2"]]
     {
         show(style, &format!("$ nmem {}", query.join(" ")), &stage.run(&query, None)?)?;
     }
     show(style, "$ nmem status", &brief(&stage.run(&["status"], None)?))?;
-    output::say(&format!("Hook it into Claude Code: {}", style.strong("nmem install claude-code")))?;
+    output::say(&format!("Install it into Claude Code: {}", style.strong("nmem install claude-code")))?;
     if args.keep {
-        output::say(&format!("The folder is {}", stage.folder.display()))?;
+        output::say(&format!("The folder was kept: {}", stage.folder.display()))?;
     }
     Ok(())
 }
 
-/// What came of the sessions.
+/// The result of the sessions.
 struct Played {
     events: usize,
-    /// What the next session is given.
+    /// What the next session receives.
     context: String,
-    /// What each event took, sorted.
+    /// Duration of each event, sorted.
     milliseconds: Vec<f64>,
 }
 
-/// Sends every event; then a session begins as the third one would.
+/// Sends every event, then starts a third session.
 fn play(stage: &Stage) -> Result<Played> {
     let project = json_escaped(&stage.project());
     let mut milliseconds = Vec::new();
@@ -136,7 +134,7 @@ fn json_escaped(path: &Path) -> String {
     Value::from(path.display().to_string()).to_string().trim_matches('"').to_string()
 }
 
-/// The first part of status: the settings are the same for everyone.
+/// The first part of the status; settings are the same for everyone.
 fn brief(status: &str) -> String {
     status.split("\n\n").next().unwrap_or_default().to_string()
 }

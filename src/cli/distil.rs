@@ -1,13 +1,13 @@
-//! `nmem distil`: what waits for a model, now; with `--redo` also what was distilled before.
+//! `nmem distil`: asks the model about every queued unit now; `--redo` also about finished ones.
 
 use super::output;
 use super::project_argument::{ProjectArgument, writable};
 use crate::config::{Config, environment};
-use crate::distil::{Distiller, Meaning, Observer, Outcome, shown};
+use crate::distil::{DistilOutcome, Distiller, EmbeddingClient, Observer, shown};
 use crate::distil::{embedding, llm_may_see};
-use crate::error::Failure;
+use crate::error::UserError;
 use crate::lookup;
-use crate::model::{Endpoint, Found, Provider};
+use crate::model::{Endpoint, Provider, StoredItem};
 use crate::redact::Redactor;
 use crate::render::clean::line;
 use crate::render::count;
@@ -18,26 +18,26 @@ use anyhow::Result;
 use serde_json::json;
 use std::time::{Duration, Instant};
 
-/// How long one answer is waited for: a person who is waiting can press Ctrl-C.
+/// Time limit of a call. A person who waits can press Ctrl-C.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Failures in a row after which the server is taken to be unwell.
+/// Consecutive failures after which to give up.
 const FAILURES: usize = 2;
-/// Columns of the bar.
+/// Columns of the progress bar.
 const BAR: usize = 20;
 
-/// Ask a model now about all that waits for one
+/// Distil queued work units with the configured model now
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem distil\n         nmem distil --session s14 --redo\n         nmem distil --budget 120\n\nThe model is that of [llm] in the config file. It is asked at the end of turns, too; this asks at\nonce, also while that pauses, and has the rules look first. Ctrl-C at any time: what was told is\nstored, the rest stays in the queue."
+    after_help = "Example: nmem distil\n         nmem distil --session s14 --redo\n         nmem distil --budget 120\n\nRules run first, then the model in [llm] of the config file. Hooks call it at the end of turns, too;\nthis command calls it at once, even during a pause after failures. You can press Ctrl-C at any time:\nfinished units are stored, the rest stays queued."
 )]
-pub struct Arguments {
+pub struct DistilArguments {
     /// Only this session: s14, or the beginning of the agent's own id
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// Also what is already distilled, with today's provider; what you wrote, changed or pinned stays
+    /// Also distil finished units again, with today's provider; memories that you wrote, changed or pinned stay
     #[arg(long)]
     redo: bool,
-    /// Begin nothing after so many seconds
+    /// Start no further call after this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     budget: Option<u64>,
     /// Print one JSON object
@@ -47,29 +47,29 @@ pub struct Arguments {
     project: ProjectArgument,
 }
 
-/// What became of it.
+/// The result.
 #[derive(Default)]
 struct Done {
     units: usize,
     memories: usize,
-    /// Failed, at hand elsewhere, or not begun.
-    left: usize,
-    /// Units that no model may see where they were recorded.
+    /// Failed, leased by another process, or not started.
+    remaining: usize,
+    /// Units from folders that the model may not see.
     withheld: usize,
-    problem: Option<Failure>,
+    problem: Option<UserError>,
 }
 
 /// Runs the command.
-pub fn run(args: &Arguments) -> Result<()> {
+pub fn run(args: &DistilArguments) -> Result<()> {
     let until = args.budget.map(|seconds| Instant::now() + Duration::from_secs(seconds));
     let folder = args.project.folder()?;
     if let Some(begun) = environment::session_folder() {
-        // In an agent's shell a project's settings have set variables, and this sends what is recorded.
+        // In an agent's shell the project's settings may have set variables, and this command sends recorded text.
         environment::enter_hook(&folder, &begun);
     }
     let (folder, config) = args.project.config()?;
     if !config.files.value.db.exists() {
-        return output::say("Nothing is recorded, so there is nothing to distil.");
+        return output::say("Nothing is recorded yet, so there is nothing to distil.");
     }
     let redactor = redactor(&config)?;
     let mut store = writable(&config)?;
@@ -77,7 +77,7 @@ pub fn run(args: &Arguments) -> Result<()> {
     let session = args.session.as_deref().map(|id| session(&store, id)).transpose()?;
     let project = place.row.as_ref().map(|row| row.id).filter(|_| session.is_none());
     if project.is_none() && session.is_none() {
-        return output::say("Nothing is recorded of this folder's project, so there is nothing to distil.");
+        return output::say("Nothing is recorded for this folder's project, so there is nothing to distil.");
     }
     let to = config.llm.endpoint(&config.files.value)?;
     let ignored = config.ignored();
@@ -95,7 +95,7 @@ pub fn run(args: &Arguments) -> Result<()> {
         let embedded = embed(&config, &redactor, &mut store, (project, session), until, &progress)?;
         drop(progress);
         store.checkpoint();
-        return told_by_rules(args, by_rules, embedded);
+        return report_of_rules(args, by_rules, embedded);
     };
     let queue = if args.redo { store.units_to_redo(project, session)? } else { store.model_queue(project, session, now)? };
     let observer = Observer {
@@ -110,17 +110,19 @@ pub fn run(args: &Arguments) -> Result<()> {
     drop(progress);
     store.checkpoint();
     let spent = store.spent_since(begun - 1)?;
-    told(args, &to, by_rules, done, spent.tokens(), embedded)
+    report(args, &to, by_rules, done, spent.tokens(), embedded)
 }
 
 fn session(store: &Store, id: &str) -> Result<i64> {
     match lookup::find(store, id)? {
-        Some(Found::Session(session)) => Ok(session.id),
-        _ => Err(Failure::new(format!("{} is no session", line(id, 80)), "`nmem status` and `nmem search` print ids").into()),
+        Some(StoredItem::Session(session)) => Ok(session.id),
+        _ => {
+            Err(UserError::new(format!("{} is not a session", line(id, 80)), "`nmem status` and `nmem search` print ids").into())
+        }
     }
 }
 
-/// Goes through the queue, as long as there is time and somebody answers.
+/// Works through the queue while there is time and the model answers.
 fn work(
     observer: &Observer,
     store: &mut Store,
@@ -131,9 +133,9 @@ fn work(
     let mut done = Done::default();
     let mut failed = 0;
     for (at, due) in queue.iter().enumerate() {
-        let left = until.map_or(PATIENCE, |until| until.saturating_duration_since(Instant::now()).min(PATIENCE));
-        if left.is_zero() || failed >= FAILURES {
-            done.left += queue.len() - at;
+        let remaining = until.map_or(PATIENCE, |until| until.saturating_duration_since(Instant::now()).min(PATIENCE));
+        if remaining.is_zero() || failed >= FAILURES {
+            done.remaining += queue.len() - at;
             break;
         }
         let filled = at * BAR / queue.len();
@@ -149,24 +151,24 @@ fn work(
             done.withheld += 1;
             continue;
         }
-        match observer.ask_about(store, due, left)? {
-            Outcome::Told(memories) => {
+        match observer.ask_about(store, due, remaining)? {
+            DistilOutcome::Extracted(memories) => {
                 failed = 0;
                 done.units += 1;
                 done.memories += memories;
             }
-            Outcome::Nothing => {}
-            Outcome::Left => done.left += 1,
-            Outcome::Failed(refusal) => {
+            DistilOutcome::Nothing => {}
+            DistilOutcome::Busy => done.remaining += 1,
+            DistilOutcome::Failed(refusal) => {
                 failed += 1;
-                done.left += 1;
-                let hint = "the queue keeps it; mend [llm] in the config file, or try again later";
-                done.problem = Some(Failure::new(format!("no model was heard: {}", refusal.what), hint));
+                done.remaining += 1;
+                let hint = "units stay queued; fix [llm] in the config file, or try again later";
+                done.problem = Some(UserError::new(format!("the model request failed: {}", refusal.what), hint));
             }
-            Outcome::Spent => {
-                done.left += queue.len() - at;
-                let what = format!("the day's {} tokens are used up", observer.daily_tokens);
-                done.problem = Some(Failure::new(what, "raise `daily_tokens` in [llm], or wait; the queue keeps it"));
+            DistilOutcome::OverBudget => {
+                done.remaining += queue.len() - at;
+                let what = format!("the daily budget of {} tokens is used up", observer.daily_tokens);
+                done.problem = Some(UserError::new(what, "raise `daily_tokens` in [llm], or wait; units stay queued"));
                 break;
             }
         }
@@ -174,7 +176,7 @@ fn work(
     Ok(done)
 }
 
-/// Asks what memories mean that nobody has said yet, where a model is named for it; `None` where none is.
+/// Embeds memories without an embedding; `None` if no model is configured.
 fn embed(
     config: &Config,
     redactor: &Redactor,
@@ -190,59 +192,66 @@ fn embed(
         progress.say(&format!("{}, {done} of {}", line(&to.model, 40), waiting.len()));
         Some(until.map_or(PATIENCE, |until| until.saturating_duration_since(Instant::now()).min(PATIENCE)))
     };
-    let asked = Meaning { to: &to, redactor }.of_memories(store, &waiting, &mut more)?;
-    let hint = "what is embedded is kept; mend [embeddings] in the config file, or try again later";
+    let asked = EmbeddingClient { to: &to, redactor }.of_memories(store, &waiting, &mut more)?;
+    let hint = "finished embeddings are kept; fix [embeddings] in the config file, or try again later";
     let problem =
-        asked.as_ref().err().map(|refusal| Failure::new(format!("no model of meaning was heard: {}", refusal.what), hint));
-    let left = shown(store, store.unembedded(of, &to.model, usize::MAX >> 1)?, &may_see)?.len();
-    Ok(Some(Embedded { done: waiting.len() - left.min(waiting.len()), left, problem }))
+        asked.as_ref().err().map(|refusal| UserError::new(format!("the embedding request failed: {}", refusal.what), hint));
+    let remaining = shown(store, store.unembedded(of, &to.model, usize::MAX >> 1)?, &may_see)?.len();
+    Ok(Some(Embedded { done: waiting.len() - remaining.min(waiting.len()), remaining, problem }))
 }
 
-/// What became of it.
+/// The result.
 struct Embedded {
     done: usize,
-    left: usize,
-    problem: Option<Failure>,
+    remaining: usize,
+    problem: Option<UserError>,
 }
 
 impl Embedded {
-    fn said(&self) -> String {
-        let left = if self.left > 0 { format!("; {} wait", self.left) } else { String::new() };
-        format!(" {} embedded{left}.", count(self.done as i64, "memory was", "memories were"))
+    fn summary(&self) -> String {
+        let remaining = if self.remaining > 0 { format!("; {} wait", self.remaining) } else { String::new() };
+        format!(" {} embedded{remaining}.", count(self.done as i64, "memory was", "memories were"))
     }
 }
 
-fn told_by_rules(args: &Arguments, by_rules: usize, embedded: Option<Embedded>) -> Result<()> {
+fn report_of_rules(args: &DistilArguments, by_rules: usize, embedded: Option<Embedded>) -> Result<()> {
     if args.json {
         let done = embedded.as_ref().map(|embedded| embedded.done);
-        let told = json!({"by_rules": by_rules, "units": 0, "memories": 0, "left": 0, "tokens": 0, "embedded": done});
-        output::say(&told.to_string())?;
+        let report = json!({"by_rules": by_rules, "units": 0, "memories": 0, "left": 0, "tokens": 0, "embedded": done});
+        output::say(&report.to_string())?;
     } else {
         let units = count(by_rules as i64, "unit was", "units were");
-        let meaning = embedded.as_ref().map(Embedded::said).unwrap_or_default();
+        let embedding_note = embedded.as_ref().map(Embedded::summary).unwrap_or_default();
         output::say(&format!(
-            "{units} distilled by rules.{meaning} No model is named: [llm] in the config file, as `nmem status` shows."
+            "{units} distilled by rules.{embedding_note} No model is configured: see [llm] in `nmem status --settings`."
         ))?;
     }
     embedded.and_then(|embedded| embedded.problem).map_or(Ok(()), |problem| Err(problem.into()))
 }
 
-fn told(args: &Arguments, to: &Endpoint, by_rules: usize, done: Done, tokens: i64, embedded: Option<Embedded>) -> Result<()> {
+fn report(
+    args: &DistilArguments,
+    to: &Endpoint,
+    by_rules: usize,
+    done: Done,
+    tokens: i64,
+    embedded: Option<Embedded>,
+) -> Result<()> {
     if args.json {
         let problem = done.problem.as_ref().map(|problem| &problem.what);
         output::say(
-            &json!({"by_rules": by_rules, "units": done.units, "memories": done.memories, "left": done.left,
+            &json!({"by_rules": by_rules, "units": done.units, "memories": done.memories, "left": done.remaining,
                 "withheld": done.withheld, "tokens": tokens, "problem": problem,
                 "embedded": embedded.as_ref().map(|embedded| embedded.done)})
             .to_string(),
         )?;
     } else {
         let who = if to.provider == Provider::Claude { format!("the claude program ({})", to.model) } else { to.model.clone() };
-        let mut parts = vec![match (done.units, done.left) {
-            (0, 0) => format!("Nothing waits for {}", line(&who, 80)),
-            (0, _) => format!("Nothing was told by {}", line(&who, 80)),
+        let mut parts = vec![match (done.units, done.remaining) {
+            (0, 0) => format!("Nothing is queued for {}", line(&who, 80)),
+            (0, _) => format!("No memories from {}", line(&who, 80)),
             (units, _) => format!(
-                "{} told by {}: {}",
+                "{} distilled by {}: {}",
                 count(units as i64, "unit was", "units were"),
                 line(&who, 80),
                 count(done.memories as i64, "memory", "memories")
@@ -251,15 +260,15 @@ fn told(args: &Arguments, to: &Endpoint, by_rules: usize, done: Done, tokens: i6
         if tokens > 0 {
             parts.push(format!("{tokens} tokens"));
         }
-        if done.left > 0 {
-            parts.push(format!("{} in the queue", count(done.left as i64, "unit stays", "units stay")));
+        if done.remaining > 0 {
+            parts.push(format!("{} in the queue", count(done.remaining as i64, "unit stays", "units stay")));
         }
         if done.withheld > 0 {
             let units = count(done.withheld as i64, "unit is", "units are");
-            parts.push(format!("{units} not for this model, as the settings of a folder in it say"));
+            parts.push(format!("{units} not for this model, according to the settings of a folder"));
         }
-        let meaning = embedded.as_ref().map(Embedded::said).unwrap_or_default();
-        output::say(&format!("{}.{meaning}", parts.join("; ")))?;
+        let embedding_note = embedded.as_ref().map(Embedded::summary).unwrap_or_default();
+        output::say(&format!("{}.{embedding_note}", parts.join("; ")))?;
     }
     done.problem.or(embedded.and_then(|embedded| embedded.problem)).map_or(Ok(()), |problem| Err(problem.into()))
 }

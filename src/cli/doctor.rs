@@ -1,28 +1,28 @@
-//! `nmem doctor`: looks at all that recording depends on; each finding with its remedy.
+//! `nmem doctor`: checks everything that recording depends on; each finding comes with a remedy.
 
 use super::output;
 use super::project_argument::ProjectArgument;
 use crate::config::{Config, environment};
 use crate::doctor;
-use crate::error::Failure;
+use crate::error::UserError;
 use crate::ingest::{self, Caller, Run};
 use crate::installation;
 use crate::log;
-use crate::model::{Finding, Level};
+use crate::model::{DoctorFinding, Level};
 use crate::render::clean::line;
 use crate::runtime::redactor;
 use crate::store::Store;
 use anyhow::Result;
 use serde_json::json;
 
-/// Errors of hooks that are so old are history.
+/// Older hook errors are not reported.
 const DAY: i64 = 86_400_000;
 
-/// Find out what is wrong, and mend what is safe to mend
+/// Check hooks, database, settings and provider, and say how to fix problems
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: nmem doctor --fix\n\nExits with 1 while a problem remains.")]
-pub struct Arguments {
-    /// Mend what is safe to mend: modes, indexes, the journal, what killed processes left
+pub struct DoctorArguments {
+    /// Repair what can be repaired safely: permissions, indexes, journal, leftover files
     #[arg(long)]
     fix: bool,
     /// Print one JSON object
@@ -33,7 +33,7 @@ pub struct Arguments {
 }
 
 /// Runs the command.
-pub fn run(args: &Arguments) -> Result<()> {
+pub fn run(args: &DoctorArguments) -> Result<()> {
     let folder = args.project.folder()?;
     let (config, problem) = args.project.config_and_problem(&folder)?;
     let progress = output::Progress::begin();
@@ -55,20 +55,20 @@ pub fn run(args: &Arguments) -> Result<()> {
     } else {
         let style = output::style();
         for finding in &findings {
-            output::say(&told(finding, style))?;
+            output::say(&finding_line(finding, style))?;
         }
     }
     let open = findings.iter().filter(|f| f.level == Level::Problem && !f.fixed).count();
     match open {
         0 => Ok(()),
-        1 => Err(Failure::new("1 problem", "the line above says what to do").into()),
-        n => Err(Failure::new(format!("{n} problems"), "the lines above say what to do").into()),
+        1 => Err(UserError::new("1 problem", "see the remedy above").into()),
+        n => Err(UserError::new(format!("{n} problems"), "see the remedies above").into()),
     }
 }
 
-fn told(finding: &Finding, style: crate::render::style::Style) -> String {
+fn finding_line(finding: &DoctorFinding, style: crate::render::style::Style) -> String {
     let state = match (finding.level, finding.fixed) {
-        (_, true) => "mended".to_string(),
+        (_, true) => "fixed".to_string(),
         (Level::Problem, false) => style.bad("problem"),
         (level, false) => level.name().to_string(),
     };
@@ -79,29 +79,33 @@ fn told(finding: &Finding, style: crate::render::style::Style) -> String {
     out
 }
 
-fn settings(config: &Config, problem: Option<&anyhow::Error>) -> Vec<Finding> {
+fn settings(config: &Config, problem: Option<&anyhow::Error>) -> Vec<DoctorFinding> {
     let mut findings = Vec::new();
     if let Some(problem) = problem {
-        findings.push(Finding::problem("settings", format!("{problem:#}"), "mend it; until then hooks record nothing"));
+        findings.push(DoctorFinding::problem("settings", format!("{problem:#}"), "fix it; until then hooks record nothing"));
     }
     for key in &config.unknown {
-        let what = format!("{}: `{key}` is not a setting that this nmem knows", config.file.display());
-        findings.push(Finding::note("settings", what, "see the README for those that it knows"));
+        let what = format!("{}: `{key}` is not a known setting", config.file.display());
+        findings.push(DoctorFinding::note("settings", what, "`nmem status --settings` lists all settings"));
     }
     let now = environment::now();
     for switch in config.switches.off.iter().filter(|off| off.holds(now)) {
-        findings.push(Finding::note("settings", format!("recording is off {}", switch.describe(now)), "`nmem on` ends it"));
+        findings.push(DoctorFinding::note(
+            "settings",
+            format!("recording is paused {}", switch.describe(now)),
+            "`nmem on` resumes it",
+        ));
     }
     for (path, error) in config.wishes.iter().filter_map(|w| Some((&w.path, w.table.as_ref().err()?))) {
         let what = format!("{} can't be read: {error}", path.display());
-        findings.push(Finding::problem("settings", what, "mend it; until then nothing is recorded there"));
+        findings.push(DoctorFinding::problem("settings", what, "fix it; until then nothing is recorded there"));
     }
     if !config.enabled.value {
         let what = format!("enabled = false ({}): nothing is recorded here", config.enabled.source);
-        findings.push(Finding::note("settings", what, "set enabled = true, or add a [[folder]] rule"));
+        findings.push(DoctorFinding::note("settings", what, "set enabled = true, or add a [[folder]] rule"));
     }
     if let Some(name) = environment::switched_off() {
-        findings.push(Finding::note(
+        findings.push(DoctorFinding::note(
             "settings",
             format!("{name} is set: hooks that inherit it do nothing"),
             format!("unset {name}"),
@@ -109,31 +113,31 @@ fn settings(config: &Config, problem: Option<&anyhow::Error>) -> Vec<Finding> {
     }
     for wishes in config.wishes.iter().filter(|w| !w.waiting().is_empty()) {
         let what = format!("{} asks for {}", wishes.path.display(), wishes.waiting().join(", "));
-        findings.push(Finding::note("settings", what, "`nmem trust` shows it"));
+        findings.push(DoctorFinding::note("settings", what, "`nmem trust` shows them"));
     }
     if findings.is_empty() {
         let file = if config.file.exists() { config.file.display().to_string() } else { "the defaults".to_string() };
-        findings.push(Finding::good("settings", file));
+        findings.push(DoctorFinding::good("settings", file));
     }
     findings
 }
 
-/// Whether the model that is named could be asked; it is not asked here, since that costs.
-fn model(config: &Config) -> Option<Finding> {
+/// Whether the configured model could be called. It is not called here, because that costs money.
+fn model(config: &Config) -> Option<DoctorFinding> {
     let destination = config.llm.destination()?;
     Some(match config.llm.endpoint(&config.files.value) {
-        Ok(to) => Finding::good("model", to.map_or(destination.clone(), |to| format!("{} by {destination}", to.model))),
+        Ok(to) => DoctorFinding::good("model", to.map_or(destination.clone(), |to| format!("{} by {destination}", to.model))),
         Err(error) => {
             let failure = crate::error::explain(&error);
-            Finding::problem("model", failure.what, failure.hint.unwrap_or_else(|| "mend [llm] in the config file".into()))
+            DoctorFinding::problem("model", failure.what, failure.hint.unwrap_or_else(|| "fix [llm] in the config file".into()))
         }
     })
 }
 
-fn hook_errors(config: &Config) -> Vec<Finding> {
+fn hook_errors(config: &Config) -> Vec<DoctorFinding> {
     let now = environment::now();
     let recent: Vec<_> = log::last_errors(&config.files.value, 100).into_iter().filter(|e| now - e.at < DAY).collect();
-    let Some(last) = recent.first() else { return vec![Finding::good("hooks", "no errors in the last day")] };
-    let what = format!("{} errors in the last day; the last: {}", recent.len(), last.message);
-    vec![Finding::note("hooks", what, "`nmem status` shows more of them")]
+    let Some(last) = recent.first() else { return vec![DoctorFinding::good("hooks", "no errors in the last day")] };
+    let what = format!("{} errors in the last day; the latest: {}", recent.len(), last.message);
+    vec![DoctorFinding::note("hooks", what, "`nmem status` shows more")]
 }

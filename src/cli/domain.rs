@@ -1,10 +1,10 @@
-//! `nmem domain`: which kind of work a project is, and so what is remembered of it.
+//! `nmem domain`: which kind of work a project is, and so what nmem remembers about it.
 
 use super::output;
 use super::project_argument::{ProjectArgument, open, writable};
 use crate::config::environment;
 use crate::domains;
-use crate::error::Failure;
+use crate::error::UserError;
 use crate::files;
 use crate::model::{Domain, DomainText, Term};
 use crate::render::clean::line;
@@ -15,20 +15,20 @@ use clap::Subcommand;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// What kind of work a project is: list, show, set, check
+/// Show or set what kind of work a project is: coding, research, …
 #[derive(Debug, clap::Args)]
 #[command(
     arg_required_else_help = true,
-    after_help = "Example: nmem domain set emails\n         nmem domain show coding --toml > cooking.toml\n         nmem domain check cooking.toml && nmem domain set cooking.toml\n\nA domain says which types and concepts observations have, which fields of their own, and what a summary tells. The\nproject's own domain counts, else the built-in one that its .nmem.toml names, else coding."
+    after_help = "Example: nmem domain set emails\n         nmem domain show coding --toml > cooking.toml\n         nmem domain check cooking.toml && nmem domain set cooking.toml\n\nA domain defines the types, concepts and fields of observations, and the sections of summaries. The domain set\nfor the project applies, else the built-in one named in its .nmem.toml, else coding."
 )]
-pub struct Arguments {
+pub struct DomainArguments {
     #[command(subcommand)]
-    command: Command,
+    command: DomainCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
-    /// List the built-in domains, and which one this project has
+enum DomainCommand {
+    /// List the built-in domains and this project's
     #[command(after_help = "Example: nmem domain list")]
     List {
         /// Print one JSON object a line
@@ -37,7 +37,7 @@ enum Command {
         #[command(flatten)]
         project: ProjectArgument,
     },
-    /// Show a domain: its types, concepts, fields and sections
+    /// Show a domain: its types, concepts, fields and summary sections
     #[command(after_help = "Example: nmem domain show\n         nmem domain show emails --toml > mine.toml")]
     Show {
         /// A built-in domain [default: this project's]
@@ -45,15 +45,15 @@ enum Command {
         /// Print one JSON object
         #[arg(long, conflicts_with = "toml")]
         json: bool,
-        /// Print the file, to begin one of your own from
+        /// Print the TOML file, as a start for your own
         #[arg(long)]
         toml: bool,
         #[command(flatten)]
         project: ProjectArgument,
     },
-    /// Give this project a domain: a built-in one by its name, or a file of your own
+    /// Set this project's domain: a built-in one by name, or your own file
     #[command(
-        after_help = "Example: nmem domain set books\n         nmem domain set cooking.toml\n\nSessions that have begun keep theirs. The file is read once: set it again after changing it."
+        after_help = "Example: nmem domain set books\n         nmem domain set cooking.toml\n\nExisting sessions keep their domain. The file is read once: set it again after changing it."
     )]
     Set {
         /// Name or file
@@ -62,7 +62,7 @@ enum Command {
         #[command(flatten)]
         project: ProjectArgument,
     },
-    /// Say what is wrong with a domain's file, with the lines
+    /// Check a domain file and print each problem with its line
     #[command(after_help = "Example: nmem domain check cooking.toml")]
     Check {
         #[arg(value_name = "FILE")]
@@ -71,23 +71,23 @@ enum Command {
 }
 
 /// Runs the command.
-pub fn run(args: &Arguments) -> Result<()> {
+pub fn run(args: &DomainArguments) -> Result<()> {
     match &args.command {
-        Command::List { json, project } => list(*json, project),
-        Command::Show { name, json, toml, project } => show(name.as_deref(), *json, *toml, project),
-        Command::Set { domain, project } => set(domain, project),
-        Command::Check { file } => check(file),
+        DomainCommand::List { json, project } => list(*json, project),
+        DomainCommand::Show { name, json, toml, project } => show(name.as_deref(), *json, *toml, project),
+        DomainCommand::Set { domain, project } => set(domain, project),
+        DomainCommand::Check { file } => check(file),
     }
 }
 
-/// A project's domain: its name, its own text, and where it comes from.
-struct Here {
+/// A project's domain: name, TOML text and origin.
+struct DomainContext {
     name: String,
     text: Option<String>,
     from: String,
 }
 
-fn here(project: &ProjectArgument) -> Result<Here> {
+fn here(project: &ProjectArgument) -> Result<DomainContext> {
     let (folder, config) = project.config()?;
     let store = open(&config)?;
     let place = project.find(&folder, &config, store.as_ref());
@@ -96,14 +96,16 @@ fn here(project: &ProjectArgument) -> Result<Here> {
         _ => None,
     };
     Ok(match (own, config.domain.value) {
-        (Some((name, text)), _) => Here { name, text, from: "set for this project".into() },
-        (None, Some(name)) if domains::text(&name).is_some() => Here { name, text: None, from: config.domain.source.to_string() },
-        (None, Some(name)) => Here {
+        (Some((name, text)), _) => DomainContext { name, text, from: "set for this project".into() },
+        (None, Some(name)) if domains::text(&name).is_some() => {
+            DomainContext { name, text: None, from: config.domain.source.to_string() }
+        }
+        (None, Some(name)) => DomainContext {
             name: domains::DEFAULT.into(),
             text: None,
             from: format!("default; {} names {}, which is not built in", config.domain.source, line(&name, 40)),
         },
-        (None, None) => Here { name: domains::DEFAULT.into(), text: None, from: "default".into() },
+        (None, None) => DomainContext { name: domains::DEFAULT.into(), text: None, from: "default".into() },
     })
 }
 
@@ -131,7 +133,7 @@ fn show(name: Option<&str>, json: bool, toml: bool, project: &ProjectArgument) -
         Some(name) => {
             let text = domains::text(name).ok_or_else(|| {
                 let known = domains::names().collect::<Vec<_>>().join(", ");
-                Failure::usage(format!("{} is no built-in domain", line(name, 60)), format!("there are {known}"))
+                UserError::usage(format!("{} is not a built-in domain", line(name, 60)), format!("built-in domains: {known}"))
             })?;
             (text.to_string(), "built in".to_string())
         }
@@ -148,10 +150,10 @@ fn show(name: Option<&str>, json: bool, toml: bool, project: &ProjectArgument) -
     if json {
         return output::say(&serde_json::to_string(&domain)?);
     }
-    output::say(told(&domain, &from).trim_end())
+    output::say(description(&domain, &from).trim_end())
 }
 
-fn told(domain: &Domain, from: &str) -> String {
+fn description(domain: &Domain, from: &str) -> String {
     let style = output::style();
     let mut out = format!(
         "{}  {} {}\n",
@@ -176,7 +178,7 @@ fn told(domain: &Domain, from: &str) -> String {
         }
     }
     let sections = &domain.summary;
-    out += "\na summary tells\n";
+    out += "\nsummary sections\n";
     for (name, text) in [
         ("request", &sections.request),
         ("investigated", &sections.investigated),
@@ -217,13 +219,13 @@ fn set(named: &str, project: &ProjectArgument) -> Result<()> {
     store.set_domain(row, Some((&domain.name, text.as_ref())), environment::now())?;
     let project = line(place.name().unwrap_or_default(), 60);
     output::say(&format!(
-        "{project} is {} now: {}. Sessions that have begun keep what they had.",
+        "The domain of {project} is now {}: {}. Existing sessions keep their domain.",
         domain.name,
         line(&domain.about, 100)
     ))
 }
 
-/// The project's row, made where nothing is recorded of it yet.
+/// The project's row, created if needed.
 fn row(
     store: &mut Store,
     place: &FolderProject,
@@ -233,7 +235,8 @@ fn row(
         (Some(row), _) => Ok(row.id),
         (None, Some(id)) => store.ensure_project(&clean(id.clone()), environment::now()),
         (None, None) => {
-            Err(Failure::new("this folder is no project (the home folder and / never are one)", "change into one").into())
+            Err(UserError::new("this folder is not a project (the home folder and / never are)", "change into a project folder")
+                .into())
         }
     }
 }
@@ -244,13 +247,13 @@ fn check(file: &Path) -> Result<()> {
     let domain = domains::read(&text).map_err(|wrong| wrong_file(&name, &wrong))?;
     refuse_built_in(&domain, &name)?;
     let (types, concepts, fields) = (domain.types.len(), domain.concepts.len(), domain.fields.len());
-    output::say(&format!("{} is sound: {types} types, {concepts} concepts, {fields} fields of its own.", line(&name, 200)))
+    output::say(&format!("{} is valid: {types} types, {concepts} concepts, {fields} custom fields.", line(&name, 200)))
 }
 
 fn refuse_built_in(domain: &Domain, file: &str) -> Result<()> {
     if domains::text(&domain.name).is_some() {
-        let what = format!("{}: a domain of your own can't be called {}", line(file, 80), domain.name);
-        return Err(Failure::usage(what, "give it a `name` that no built-in one has").into());
+        let what = format!("{}: a custom domain cannot be called {}", line(file, 80), domain.name);
+        return Err(UserError::usage(what, "give it a `name` that no built-in domain has").into());
     }
     Ok(())
 }
@@ -258,13 +261,14 @@ fn refuse_built_in(domain: &Domain, file: &str) -> Result<()> {
 fn read(file: &Path, name: &str) -> Result<String> {
     files::whole_text(file, domains::MOST_BYTES).map_err(|error| {
         let known = domains::names().collect::<Vec<_>>().join(", ");
-        let what = format!("{} can't be read as a domain's file: {error}", line(name, 120));
-        Failure::new(what, format!("built in are {known}; `nmem domain show coding --toml` prints a file to begin from")).into()
+        let what = format!("{} cannot be read as a domain file: {error}", line(name, 120));
+        UserError::new(what, format!("built-in domains: {known}; `nmem domain show coding --toml` prints a file to start from"))
+            .into()
     })
 }
 
-/// Says all that is wrong, a line each.
-fn wrong_file(name: &str, wrong: &[String]) -> Failure {
+/// Lists all problems, one per line.
+fn wrong_file(name: &str, wrong: &[String]) -> UserError {
     wrong.iter().for_each(|wrong| output::warn(&line(wrong, 400)));
-    Failure::new(format!("{} can't be used", line(name, 200)), "mend it, then `nmem domain check` it")
+    UserError::new(format!("{} is not valid", line(name, 200)), "fix it, then run `nmem domain check`")
 }

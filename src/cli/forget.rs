@@ -1,31 +1,31 @@
-//! `nmem forget`: shows what would go, asks, and takes it out of every file.
+//! `nmem forget`: lists what would be deleted, asks, and deletes it from every file.
 
 use super::output;
 use super::project_argument::{ProjectArgument, drain};
 use crate::config::{Config, environment};
 use crate::distil::Distiller;
-use crate::error::Failure;
-use crate::forget::{self, Plan};
+use crate::error::UserError;
+use crate::forget::{self, ForgetPlan};
 use crate::lookup;
-use crate::model::Found;
+use crate::model::StoredItem;
 use crate::render::clean::line;
 use crate::render::{self, time};
 use crate::runtime::redactor;
-use crate::store::forget::Wanted;
+use crate::store::forget::DeleteFilter;
 use crate::store::{self, PERSON_WAIT, Store, spool};
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 
-/// Projects and sessions that are named.
+/// Maximum projects and sessions to name.
 const NAMED: usize = 10;
 
-/// Forget for good: by id, session, project, time or text
+/// Delete recorded data for good: by id, session, project, time or text
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem forget --match \"project falcon\" --dry-run\n         nmem forget p12 t340\n         nmem forget --project --before 90d\n\nWhat is said together narrows: --project --before 90d is what is old in this project. The text goes from the\ndatabase, its indexes and its log, from waiting and rejected events, and from broken databases that were set aside."
+    after_help = "Example: nmem forget --match \"project falcon\" --dry-run\n         nmem forget p12 t340\n         nmem forget --project --before 90d\n\nOptions combine: --project --before 90d selects what is old in this project. The text is removed from the database,\nits indexes and log, from waiting and rejected events, and broken databases that were set aside are deleted."
 )]
-pub struct Arguments {
-    /// Memories, prompts, tool uses, units and sessions, by the ids that search and context print
+pub struct ForgetArguments {
+    /// Ids of memories, prompts, tool uses, units and sessions, as search and context print them
     #[arg(value_name = "ID", conflicts_with_all = ["session", "project", "before", "text"])]
     ids: Vec<String>,
     /// A whole session: s14, or the beginning of the agent's own id
@@ -34,13 +34,13 @@ pub struct Arguments {
     /// A whole project: this one, or that of a folder
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".")]
     project: Option<PathBuf>,
-    /// What came earlier: 2026-11-01, 90d
+    /// Everything before this time: 2026-11-01, 90d
     #[arg(long, value_name = "TIME")]
     before: Option<String>,
-    /// Whatever holds this text, in upper or lower case
+    /// Everything that contains this text, ignoring case
     #[arg(long = "match", value_name = "TEXT")]
     text: Option<String>,
-    /// Only say what would go
+    /// Only list what would be deleted
     #[arg(long)]
     dry_run: bool,
     /// Do not ask
@@ -49,10 +49,10 @@ pub struct Arguments {
 }
 
 /// Runs the command.
-pub fn run(args: &Arguments) -> Result<()> {
+pub fn run(args: &ForgetArguments) -> Result<()> {
     let here = ProjectArgument { project: args.project.clone() };
     let (folder, config) = here.config()?;
-    // Text and time are looked for wherever nmem records; ids, sessions and projects are those of one database.
+    // Text and time apply to every database; ids, sessions and projects to one.
     let everywhere = args.ids.is_empty() && args.session.is_none() && args.project.is_none();
     let mut databases = if everywhere { config.databases()? } else { vec![config.files.value.clone()] };
     if everywhere && databases.iter().all(|files| files.db != config.files.value.db) {
@@ -60,32 +60,32 @@ pub fn run(args: &Arguments) -> Result<()> {
     }
     databases.retain(|files| files.db.symlink_metadata().is_ok() || spool::is_waiting(files));
     if databases.is_empty() {
-        return output::say("Nothing is recorded, so there is nothing to forget.");
+        return output::say("Nothing is recorded yet, so there is nothing to forget.");
     }
     let mut found = Vec::new();
     for files in &databases {
         let mut config = config.clone();
         config.files.value = files.clone();
-        // What waits is stored first: it could bring back what goes now.
+        // Drain the spool first, or it would bring back what is deleted now.
         let mut store = Store::open(files, PERSON_WAIT).map_err(|error| {
-            Failure::new(
+            UserError::new(
                 store::reason(&error),
-                format!("mend {}, then run the same command again: nothing was forgotten", files.db.display()),
+                format!("nothing was forgotten; fix {}, then run the same command again", files.db.display()),
             )
         })?;
         drain(&config, &mut store)?;
         let wanted = wanted(args, &here, &folder, &config, &store)?;
-        let plan = Plan::of(&store, wanted)?;
+        let plan = ForgetPlan::of(&store, wanted)?;
         if !plan.is_empty() {
             found.push((store, plan, config));
         }
     }
     if found.is_empty() {
-        return output::say("Nothing is recorded that fits, so nothing goes.");
+        return output::say("No recorded data matches; nothing to delete.");
     }
     for (store, plan, _) in &found {
         let from = if databases.len() > 1 { format!(" from {}", store.files().db.display()) } else { String::new() };
-        output::say(&told(plan, args.dry_run, &from))?;
+        output::say(&summary(plan, args.dry_run, &from))?;
     }
     if everywhere {
         output::say("That is in all projects; --project narrows it.")?;
@@ -93,27 +93,27 @@ pub fn run(args: &Arguments) -> Result<()> {
     if args.dry_run {
         return Ok(());
     }
-    if !args.yes && !output::confirm("Forget this for good?")? {
-        return output::say("Nothing was forgotten.");
+    if !args.yes && !output::confirm("Delete this for good?")? {
+        return output::say("Nothing was deleted.");
     }
     let progress = output::Progress::begin();
     let mut checked = Vec::new();
     for (store, plan, config) in &mut found {
         plan.carry_out(store, config, environment::now(), &mut |step| progress.say(step)).map_err(|error| {
-            Failure::new(format!("{error:#}"), "mend the cause and run the same command again: it goes on where it stopped")
+            UserError::new(format!("{error:#}"), "fix the cause and run the same command again: it continues where it stopped")
         })?;
-        draw_anew(store, plan, config)?;
-        progress.say("looking at every byte");
+        redistil(store, plan, config)?;
+        progress.say("checking every byte");
         checked.push(check(plan, store, config)?);
     }
     drop(progress);
-    // The best that can be said of all is what can be said of the worst.
+    // The result for all databases is that of the worst one.
     let worst = checked.iter().find(|said| **said != CLEAN).or(checked.first());
     output::say(&format!("Forgotten.{}", worst.unwrap_or(&"")))
 }
 
-/// Memories that were drawn from what went are drawn anew from what is left.
-fn draw_anew(store: &mut Store, plan: &Plan, config: &Config) -> Result<()> {
+/// Distils again what the deleted rows were part of.
+fn redistil(store: &mut Store, plan: &ForgetPlan, config: &Config) -> Result<()> {
     let redactor = redactor(config)?;
     let ignored = config.ignored();
     let home = config.home.as_deref();
@@ -122,84 +122,84 @@ fn draw_anew(store: &mut Store, plan: &Plan, config: &Config) -> Result<()> {
     distiller.distil(store, &due).map(drop)
 }
 
-/// What is said when no byte is left.
-const CLEAN: &str = " No byte of any file of nmem's holds the text.";
+/// Printed if no byte of the text is left.
+const CLEAN: &str = " The text is gone from every file of nmem.";
 
-fn check(plan: &Plan, store: &Store, config: &Config) -> Result<&'static str> {
+fn check(plan: &ForgetPlan, store: &Store, config: &Config) -> Result<&'static str> {
     let Some(text) = &plan.wanted.text else { return Ok("") };
     if plan.wanted.session.is_some() || plan.wanted.project.is_some() || plan.wanted.before.is_some() {
-        return Ok(" Elsewhere the text may still stand: only a part was asked for.");
+        return Ok(" Other data may still contain the text, since you selected only part of it.");
     }
     let held = forget::still_held(store.files(), config, text)?;
     if held.is_empty() {
         return Ok(CLEAN);
     }
     if held == [store.files().db.clone()] && store.schema_holds(text)? {
-        return Ok(" The letters still stand in names of the database's own tables and columns.");
+        return Ok(" The same letters occur in names of the database's own tables and columns.");
     }
     let names: Vec<String> = held.iter().map(|p| p.display().to_string()).collect();
-    let what = format!("the text still stands in {}", names.join(", "));
-    Err(Failure::new(what, "a session may have brought it back meanwhile: run the same command again").into())
+    let what = format!("the text is still in {}", names.join(", "));
+    Err(UserError::new(what, "a session may have recorded it again meanwhile: run the same command again").into())
 }
 
-fn wanted(args: &Arguments, here: &ProjectArgument, folder: &Path, config: &Config, store: &Store) -> Result<Wanted> {
+fn wanted(args: &ForgetArguments, here: &ProjectArgument, folder: &Path, config: &Config, store: &Store) -> Result<DeleteFilter> {
     let now = environment::now();
-    let mut wanted = Wanted::default();
+    let mut wanted = DeleteFilter::default();
     for id in &args.ids {
         match found(store, id)? {
-            Found::Prompt(prompt) => wanted.prompts.push(prompt.id),
-            Found::ToolUse(tool) => wanted.tool_uses.push(tool.id),
-            Found::Memory(memory) => wanted.memories.push(memory.id),
-            Found::Unit(unit) => {
+            StoredItem::Prompt(prompt) => wanted.prompts.push(prompt.id),
+            StoredItem::ToolUse(tool) => wanted.tool_uses.push(tool.id),
+            StoredItem::Memory(memory) => wanted.memories.push(memory.id),
+            StoredItem::Unit(unit) => {
                 let (prompts, tool_uses) = store.rows_of_unit(&unit)?;
                 wanted.prompts.extend(prompts);
                 wanted.tool_uses.extend(tool_uses);
             }
-            Found::Session(_) if args.ids.len() > 1 => {
-                return Err(Failure::usage("a session goes alone", "nmem forget --session ID").into());
+            StoredItem::Session(_) if args.ids.len() > 1 => {
+                return Err(
+                    UserError::usage("--session cannot be combined with other options", "nmem forget --session ID").into()
+                );
             }
-            Found::Session(session) => wanted.session = Some(session.id),
+            StoredItem::Session(session) => wanted.session = Some(session.id),
         }
     }
     if let Some(id) = &args.session {
-        let Found::Session(session) = found(store, id)? else {
-            return Err(Failure::usage(format!("{} is no session", line(id, 80)), "sessions are s1, s2, …").into());
+        let StoredItem::Session(session) = found(store, id)? else {
+            return Err(UserError::usage(format!("{} is not a session", line(id, 80)), "sessions are s1, s2, …").into());
         };
         wanted.session = Some(session.id);
     }
     if args.project.is_some() {
         let place = here.find(folder, config, Some(store));
         let row = place.row.as_ref().ok_or_else(|| {
-            Failure::new(
-                format!("nothing is recorded of {}", place.name().unwrap_or("this folder")),
-                "`nmem project list` shows the projects",
+            UserError::new(
+                format!("nothing is recorded for {}", place.name().unwrap_or("this folder")),
+                "`nmem project list` lists all projects",
             )
         })?;
         wanted.project = Some(row.id);
     }
     let before = args.before.as_deref().map(|t| time::parse(t, now)).transpose();
-    wanted.before = before.map_err(|e| Failure::usage(e, "see `nmem forget --help`"))?;
+    wanted.before = before.map_err(|e| UserError::usage(e, "see `nmem forget --help`"))?;
     wanted.text = args.text.clone();
     if wanted.text.as_deref().is_some_and(|t| t.trim().chars().count() < 3) {
-        return Err(Failure::usage("--match needs three characters or more", "fewer stand almost everywhere").into());
+        return Err(UserError::usage("--match needs at least three characters", "shorter texts occur almost everywhere").into());
     }
     if args.ids.is_empty() && args.session.is_none() && args.project.is_none() && args.before.is_none() && args.text.is_none() {
-        return Err(
-            Failure::usage("nothing is said to be forgotten", "give an id, --session, --project, --before or --match").into()
-        );
+        return Err(UserError::usage("no data selected", "give an id, --session, --project, --before or --match").into());
     }
     Ok(wanted)
 }
 
-fn found(store: &Store, id: &str) -> Result<Found> {
+fn found(store: &Store, id: &str) -> Result<StoredItem> {
     lookup::find(store, id)?
-        .ok_or_else(|| Failure::new(format!("nothing has the id {}", line(id, 80)), "`nmem search` prints ids").into())
+        .ok_or_else(|| UserError::new(format!("nothing has the id {}", line(id, 80)), "`nmem search` prints ids").into())
 }
 
-fn told(plan: &Plan, dry_run: bool, from: &str) -> String {
+fn summary(plan: &ForgetPlan, dry_run: bool, from: &str) -> String {
     let count = |n: usize, one: &str, many: &str| render::count(n as i64, one, many);
     let going = &plan.going;
-    let mut out = format!("{}{from}:\n", if dry_run { "This would go for good" } else { "This goes for good" });
+    let mut out = format!("{}{from}:\n", if dry_run { "This would be deleted" } else { "This will be deleted" });
     if !going.projects.is_empty() {
         let names: Vec<String> = going.project_names.iter().take(NAMED).map(|name| line(name, 60)).collect();
         out += &format!("  {}: {}\n", count(going.projects.len(), "whole project", "whole projects"), names.join(", "));
@@ -220,14 +220,14 @@ fn told(plan: &Plan, dry_run: bool, from: &str) -> String {
     }
     if going.drawn > 0 {
         let drawn = count(going.drawn, "memory", "memories");
-        out += &format!("  {drawn} drawn from them, as far as what is left doesn't say the same\n");
+        out += &format!("  {drawn} derived from them, unless the remaining data still supports them\n");
     }
     for (path, n) in &plan.lines {
         out += &format!("  {} of {}\n", count(*n, "line", "lines"), path.display());
     }
     let companion = |path: &&PathBuf| ["-wal", "-shm", "-journal"].iter().any(|end| path.to_string_lossy().ends_with(end));
     for path in plan.set_aside.iter().filter(|path| !companion(path)) {
-        out += &format!("  {} (a broken database that was set aside: what it holds can't be told)\n", path.display());
+        out += &format!("  {} (a broken database that was set aside; its content cannot be examined)\n", path.display());
     }
     out.trim_end().to_string()
 }

@@ -1,5 +1,5 @@
-//! The envelope around everything that an agent starts: exit 0, a panic caught, errors in the log, nothing on stdout but
-//! what the platform accepts (ADR/0006).
+//! The envelope of everything an agent starts: exit 0, panics caught, errors logged, and nothing on stdout but what the
+//! platform accepts (ADR/0006).
 
 use super::output;
 use crate::runtime::log_error;
@@ -7,13 +7,13 @@ use anyhow::Result;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
-/// Runs a hook. Whatever happens in it, the agent sees success; `run` returns what is to be printed.
+/// Runs a hook. The agent sees success whatever happens; `run` returns what to print.
 pub fn run_safely(run: impl FnOnce() -> Result<Option<String>>) -> ExitCode {
-    // The default hook would print to stderr, which some platforms show to the model.
+    // The default panic hook prints to stderr, which some platforms show to the model.
     std::panic::set_hook(Box::new(|_| {}));
     keep_memory();
     match caught(run) {
-        // The agent may be gone: nobody is left to be told.
+        // The agent may be gone.
         Ok(Some(answer)) => drop(output::say(&answer)),
         Ok(None) => {}
         Err(error) => log_error(&format!("{error:#}")),
@@ -21,12 +21,12 @@ pub fn run_safely(run: impl FnOnce() -> Result<Option<String>>) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// A hook is gone in milliseconds: memory that is freed is kept for what comes next. Else glibc gives it back to the system
-/// and asks for it again a dozen times, each time to be filled with zeros: a twentieth of a hook's time.
+/// Keeps freed memory for reuse: otherwise glibc returns it to the system and requests it again a dozen times, each
+/// time filled with zeros. That takes a twentieth of a hook's time.
 fn keep_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
-        // SAFETY: sets two numbers of the allocator; it is called before any other thread is begun.
+        // SAFETY: sets two numbers of the allocator, before any other thread starts.
         #[expect(unsafe_code, reason = "std does not tune the allocator")]
         unsafe {
             libc::mallopt(libc::M_TRIM_THRESHOLD, 64 << 20);

@@ -1,32 +1,32 @@
-//! `nmem install` and `nmem uninstall`: hooks in an agent's own settings, planned, shown, backed up, written whole.
+//! `nmem install` and `nmem uninstall`: hooks in an agent's settings, with diff, backup and atomic write.
 
 use super::output;
 use crate::config;
-use crate::error::Failure;
+use crate::error::UserError;
 use crate::installation::{self, Scope};
 use crate::platforms::claude::HOOKS;
 use anyhow::Result;
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
 
-/// Hook nmem into an agent
+/// Install nmem's hooks into an agent's settings
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem install claude-code --dry-run\n\nOther hooks in the file stay as they are. A copy of the file is kept beside it; `nmem uninstall` undoes it byte for byte."
+    after_help = "Example: nmem install claude-code --dry-run\n\nOther hooks in the file are not changed. A backup is kept next to the file; `nmem uninstall` restores it byte for byte."
 )]
 pub struct InstallArguments {
-    /// Agents to hook into
+    /// Agents to install into
     #[arg(required = true, value_enum, value_name = "PLATFORM")]
     platforms: Vec<PlatformArgument>,
     #[command(flatten)]
     place: PlaceArguments,
 }
 
-/// Take nmem's hooks out again; what was recorded stays
+/// Remove nmem's hooks from an agent's settings; recorded data stays
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example: nmem uninstall\n\nThe database stays; the command says where it is.")]
+#[command(after_help = "Example: nmem uninstall\n\nThe database stays; the command prints its path.")]
 pub struct UninstallArguments {
-    /// Agents to leave [default: all]
+    /// Agents to remove from [default: all]
     #[arg(value_enum, value_name = "PLATFORM")]
     platforms: Vec<PlatformArgument>,
     #[command(flatten)]
@@ -41,7 +41,7 @@ struct PlaceArguments {
     /// The project, with --scope project [default: the current folder]
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
-    /// Show what would change, and change nothing
+    /// Show the changes without making them
     #[arg(long)]
     dry_run: bool,
 }
@@ -63,20 +63,20 @@ impl PlaceArguments {
             (ScopeArgument::Project, folder) => Ok(Scope::Project(folder.clone())),
             (ScopeArgument::User, None) => Ok(Scope::User),
             (ScopeArgument::User, Some(_)) => {
-                Err(Failure::usage("--project goes with --scope project", "add --scope project").into())
+                Err(UserError::usage("--project needs --scope project", "add --scope project").into())
             }
         }
     }
 }
 
-/// Hooks nmem in.
+/// Installs the hooks.
 pub fn install(args: &InstallArguments) -> Result<()> {
     for platform in &args.platforms {
         let PlatformArgument::ClaudeCode = platform;
         let scope = args.place.scope()?;
         let plan = installation::plan_install(&scope)?;
         if plan.changes_nothing() {
-            output::say(&format!("nmem is hooked into claude-code already ({})", plan.file.display()))?;
+            output::say(&format!("nmem is already installed for claude-code ({})", plan.file.display()))?;
             continue;
         }
         if args.place.dry_run {
@@ -84,12 +84,15 @@ pub fn install(args: &InstallArguments) -> Result<()> {
             continue;
         }
         if let Some(other) = installation::other_scope(&scope)? {
-            output::warn(&format!("{} hooks nmem in as well: a session would be told everything twice", other.display()));
+            output::warn(&format!(
+                "nmem is also installed in {}: every hook would run twice, and a session would receive its context twice",
+                other.display()
+            ));
         }
         let kept = installation::install(&plan)?;
-        let kept = kept.map(|kept| format!("\nThe file as it was: {}", kept.display())).unwrap_or_default();
+        let kept = kept.map(|kept| format!("\nBackup: {}", kept.display())).unwrap_or_default();
         output::say(&format!(
-            "nmem is hooked into claude-code: {} events in {}{kept}\nIt records from the next session on. `nmem uninstall{}` undoes it.",
+            "nmem is installed for claude-code: {} events in {}{kept}\nRecording starts with the next session. `nmem uninstall{}` removes it.",
             HOOKS.len(),
             plan.file.display(),
             if scope == Scope::User { "" } else { " --scope project" }
@@ -98,17 +101,17 @@ pub fn install(args: &InstallArguments) -> Result<()> {
     Ok(())
 }
 
-/// Takes the hooks out.
+/// Removes the hooks.
 pub fn uninstall(args: &UninstallArguments) -> Result<()> {
     let scope = args.place.scope()?;
     let plan = match installation::plan_uninstall(&scope)? {
         Ok(plan) => plan,
         Err(file) => {
             let other = match scope {
-                Scope::User => "`nmem uninstall --scope project` looks into the current project's settings",
-                Scope::Project(_) => "`nmem uninstall` looks into the user's settings",
+                Scope::User => "`nmem uninstall --scope project` checks the current project's settings",
+                Scope::Project(_) => "`nmem uninstall` checks the user's settings",
             };
-            return output::say(&format!("nmem is not hooked into claude-code ({})\n{other}", file.display()));
+            return output::say(&format!("nmem is not installed for claude-code ({})\n{other}", file.display()));
         }
     };
     if args.place.dry_run {
@@ -116,11 +119,11 @@ pub fn uninstall(args: &UninstallArguments) -> Result<()> {
     }
     installation::uninstall(&plan)?;
     let data = config::files()?.value.db;
-    let data = if data.exists() { format!("\nWhat was recorded is still in {}", data.display()) } else { String::new() };
-    output::say(&format!("nmem is no longer hooked into claude-code ({}){data}", plan.file.display()))
+    let data = if data.exists() { format!("\nThe recorded data is still in {}", data.display()) } else { String::new() };
+    output::say(&format!("nmem was removed from claude-code ({}){data}", plan.file.display()))
 }
 
-/// The lines that change. Edits are insertions or removals at few places, so a common head and tail say enough.
+/// The changed lines. Edits are few, so a common head and tail are enough context.
 fn diff(file: &Path, before: &str, after: &str) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     let head = old.iter().zip(&new).take_while(|(a, b)| a == b).count();

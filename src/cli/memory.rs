@@ -1,15 +1,15 @@
-//! `nmem remember`, `edit`, `pin`, `unpin`, `supersede`: what a person tells and mends.
+//! `nmem remember`, `edit`, `pin`, `unpin`, `supersede`: memories written and changed by hand.
 
 use super::output;
 use super::project_argument::{ProjectArgument, writable};
 use super::stdin::Stdin;
 use crate::config::{Config, environment};
 use crate::domains;
-use crate::error::Failure;
+use crate::error::UserError;
 use crate::files;
-use crate::knowledge::{self, Told};
+use crate::knowledge::{self, MemoryFields};
 use crate::lookup;
-use crate::model::{Found, MemoryRow};
+use crate::model::{MemoryRow, StoredItem};
 use crate::project;
 use crate::render::clean::line;
 use crate::render::memories;
@@ -21,15 +21,15 @@ use std::io::IsTerminal;
 use std::process::Command;
 use std::time::Duration;
 
-/// How long JSON on stdin is waited for.
+/// How long to wait for JSON on stdin.
 const STDIN: Duration = Duration::from_secs(60);
-/// Bytes of a memory as JSON.
+/// Maximum bytes of a memory as JSON.
 const JSON_BYTES: u64 = 64 * 1024;
 
-/// Remember something by hand
+/// Add a memory by hand
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem remember \"The staging database is rebuilt every Monday\" --concept gotcha --pin\n         nmem remember \"SQLite for the cache\" --kind decision --alternative Redis --reason \"one file, no server\" --confidence 0.8\n         nmem remember \"Run migrations before the tests\" --kind lesson --type warning --tag tests\n         echo '{\"title\": \"…\", \"facts\": [\"…\"]}' | nmem remember --stdin\n\nThe first line is the title, the rest its text. Secrets are redacted as everywhere."
+    after_help = "Example: nmem remember \"The staging database is rebuilt every Monday\" --concept gotcha --pin\n         nmem remember \"SQLite for the cache\" --kind decision --alternative Redis --reason \"one file, no server\" --confidence 0.8\n         nmem remember \"Run migrations before the tests\" --kind lesson --type warning --tag tests\n         echo '{\"title\": \"…\", \"facts\": [\"…\"]}' | nmem remember --stdin\n\nThe first line is the title, the rest is the text. Secrets are redacted."
 )]
 pub struct RememberArguments {
     /// What to remember
@@ -39,11 +39,11 @@ pub struct RememberArguments {
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
     #[command(flatten)]
-    fields: Fields,
-    /// Tell every session of it
+    fields: FieldArguments,
+    /// Include it in every session start
     #[arg(long)]
     pin: bool,
-    /// Read one JSON object from stdin, with these names and any of your own
+    /// Read one JSON object with these fields, and any of your own, from stdin
     #[arg(long)]
     stdin: bool,
     /// Print the memory as JSON
@@ -53,51 +53,51 @@ pub struct RememberArguments {
     project: ProjectArgument,
 }
 
-/// Fields that a memory can have.
+/// Fields of a memory.
 #[derive(Debug, Default, clap::Args)]
-struct Fields {
-    /// Type: of the domain for an observation; approach, technology, architecture; success, failure, optimization, warning
+struct FieldArguments {
+    /// Its type; valid types depend on the kind and the domain
     #[arg(long = "type", value_name = "TYPE")]
     kind_type: Option<String>,
-    /// One sentence of 24 words at most
+    /// One sentence of at most 24 words
     #[arg(long, value_name = "TEXT")]
     subtitle: Option<String>,
-    /// The whole story
+    /// The full text
     #[arg(long, value_name = "TEXT")]
     narrative: Option<String>,
-    /// One thing that is so; may be given again
+    /// A fact; may be repeated
     #[arg(long, value_name = "TEXT")]
     fact: Vec<String>,
     /// A concept of the domain; up to five
     #[arg(long, value_name = "CONCEPT")]
     concept: Vec<String>,
-    /// A file that it is about
+    /// A file that it is about; may be repeated
     #[arg(long, value_name = "PATH")]
     file: Vec<String>,
-    /// Of a decision: what was chosen
+    /// For a decision: what was chosen
     #[arg(long, value_name = "TEXT")]
     chosen: Option<String>,
-    /// Of a decision: what it was chosen over
+    /// For a decision: a rejected alternative; may be repeated
     #[arg(long, value_name = "TEXT")]
     alternative: Vec<String>,
-    /// Of a decision: why
+    /// For a decision: the reason
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
-    /// Of a decision: how sure, from 0 to 1
+    /// For a decision: confidence from 0 to 1
     #[arg(long, value_name = "NUMBER")]
     confidence: Option<f64>,
-    /// Of a lesson: a tag
+    /// For a lesson: a tag; may be repeated
     #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
 }
 
-impl Fields {
-    /// By the names of the observation protocol and of the RAD memory specification; only what was given.
-    fn told(&self, folder: Option<&str>, config: &Config) -> Told {
-        let mut told = Map::new();
+impl FieldArguments {
+    /// The given fields, named as in the observation protocol and the RAD memory specification.
+    fn fields(&self, folder: Option<&str>, config: &Config) -> MemoryFields {
+        let mut fields = Map::new();
         let mut text = |name: &str, value: &Option<String>| {
             if let Some(value) = value {
-                told.insert(name.into(), Value::from(value.clone()));
+                fields.insert(name.into(), Value::from(value.clone()));
             }
         };
         text("type", &self.kind_type);
@@ -115,38 +115,38 @@ impl Fields {
             ("tags", &self.tag),
         ] {
             if !list.is_empty() {
-                told.insert(name.into(), Value::from(list.clone()));
+                fields.insert(name.into(), Value::from(list.clone()));
             }
         }
         if let Some(confidence) = self.confidence {
-            told.insert("confidence".into(), Value::from(confidence));
+            fields.insert("confidence".into(), Value::from(confidence));
         }
-        told
+        fields
     }
 }
 
-/// Mend a memory: change what it says
+/// Change a memory
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem edit m7 --subtitle \"since version 2 only\"\n         nmem edit m7\n\nWithout fields it opens the memory as JSON in $VISUAL or $EDITOR. No rule and no model changes it afterwards."
+    after_help = "Example: nmem edit m7 --subtitle \"since version 2 only\"\n         nmem edit m7\n\nWithout options it opens the memory as JSON in $VISUAL or $EDITOR. Rules and models never change it afterwards."
 )]
 pub struct EditArguments {
     /// The memory
     #[arg(value_name = "ID")]
     id: String,
-    /// Another title
+    /// New title
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
     #[command(flatten)]
-    fields: Fields,
-    /// Read the fields to change from stdin, as one JSON object; null empties one
+    fields: FieldArguments,
+    /// Read the fields to change from stdin, as one JSON object; null empties a field
     #[arg(long)]
     stdin: bool,
     #[command(flatten)]
     project: ProjectArgument,
 }
 
-/// Tell every session of a memory
+/// Include a memory in every session start
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: nmem pin m7")]
 pub struct PinArguments {
@@ -157,16 +157,16 @@ pub struct PinArguments {
     project: ProjectArgument,
 }
 
-/// Say that one memory no longer holds, and which one does instead
+/// Mark a memory as superseded by another
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem supersede m7 m31\n\nThe old one is no longer recalled or found; `nmem show` still shows it."
+    after_help = "Example: nmem supersede m7 m31\n\nThe old one is no longer injected or found; `nmem show` still shows it."
 )]
 pub struct SupersedeArguments {
-    /// The memory that no longer holds
+    /// The superseded memory
     #[arg(value_name = "OLD")]
     old: String,
-    /// The memory that holds instead
+    /// The memory that replaces it
     #[arg(value_name = "NEW")]
     new: String,
     #[command(flatten)]
@@ -183,22 +183,26 @@ pub fn remember(args: &RememberArguments) -> Result<()> {
         (Some(row), _) => Some(row.id),
         (None, Some(id)) => Some(store.ensure_project(&redactor.clean(id.clone()), environment::now())?),
         (None, None) => {
-            return Err(Failure::new("this folder is no project (the home folder and / never are one)", "change into one").into());
+            return Err(UserError::new(
+                "this folder is not a project (the home folder and / never are)",
+                "change into a project folder",
+            )
+            .into());
         }
     };
-    let mut told = if args.stdin { json_from_stdin()? } else { Map::new() };
-    told.extend(args.fields.told(folder.to_str(), &config));
+    let mut fields = if args.stdin { json_from_stdin()? } else { Map::new() };
+    fields.extend(args.fields.fields(folder.to_str(), &config));
     if let Some(kind) = &args.kind {
-        told.insert("kind".into(), Value::from(kind.clone()));
+        fields.insert("kind".into(), Value::from(kind.clone()));
     }
     if !args.text.is_empty() {
-        told.insert("title".into(), Value::from(args.text.join(" ")));
+        fields.insert("title".into(), Value::from(args.text.join(" ")));
     }
     let own = project.map(|project| store.domain_of_project(project)).transpose()?.flatten();
     let (name, text) = own.unwrap_or((config.domain.value.clone().unwrap_or_default(), None));
     let domain = domains::of(Some(&name), text.as_deref());
-    let draft = knowledge::draft(&told, &domain, environment::now())?;
-    let pin = args.pin || told.get("pin") == Some(&Value::from(true));
+    let draft = knowledge::draft(&fields, &domain, environment::now())?;
+    let pin = args.pin || fields.get("pin") == Some(&Value::from(true));
     let id = knowledge::remember(&mut store, &redactor, draft, project, pin)?;
     let memory = store.memory_by_row(id)?.context("the memory is gone again")?;
     match args.json {
@@ -220,19 +224,19 @@ pub fn edit(args: &EditArguments) -> Result<()> {
     let mut store = writable(&config)?;
     let memory = memory(&store, &args.id)?;
     let mut changes = if args.stdin { json_from_stdin()? } else { Map::new() };
-    changes.extend(args.fields.told(folder.to_str(), &config));
+    changes.extend(args.fields.fields(folder.to_str(), &config));
     if let Some(title) = &args.title {
         changes.insert("title".into(), Value::from(title.clone()));
     }
     if changes.is_empty() && !args.stdin {
-        let standing = knowledge::editable(&memory);
-        changes = in_editor(&config, &standing)?;
-        if changes == standing {
+        let current = knowledge::editable(&memory);
+        changes = in_editor(&config, &current)?;
+        if changes == current {
             return output::say("Nothing was changed.");
         }
     }
     knowledge::edit(&mut store, &redactor(&config)?, &memory, changes)?;
-    output::say(&format!("m{} is changed; no rule changes it again.", memory.id))
+    output::say(&format!("m{} was changed; rules and models will not change it again.", memory.id))
 }
 
 /// Runs `nmem pin` and `nmem unpin`.
@@ -242,8 +246,8 @@ pub fn pin(args: &PinArguments, pinned: bool) -> Result<()> {
     let memory = memory(&store, &args.id)?;
     knowledge::pin(&mut store, &memory, pinned)?;
     let project = line(memory.project.as_deref().unwrap_or("its project"), 60);
-    let told = if pinned { format!("is pinned: every session in {project} is told of it") } else { "is no longer pinned".into() };
-    output::say(&format!("m{} {told}.", memory.id))
+    let fields = if pinned { format!("is pinned: every session in {project} receives it") } else { "is no longer pinned".into() };
+    output::say(&format!("m{} {fields}.", memory.id))
 }
 
 /// Runs `nmem supersede`.
@@ -252,60 +256,61 @@ pub fn supersede(args: &SupersedeArguments) -> Result<()> {
     let mut store = writable(&config)?;
     let (old, new) = (memory(&store, &args.old)?, memory(&store, &args.new)?);
     knowledge::supersede(&mut store, &old, &new)?;
-    output::say(&format!("m{} no longer holds; m{} does instead.", old.id, new.id))
+    output::say(&format!("m{} is superseded by m{}.", old.id, new.id))
 }
 
 fn memory(store: &Store, id: &str) -> Result<MemoryRow> {
     match lookup::find(store, id)? {
-        Some(Found::Memory(memory)) => Ok(*memory),
-        Some(_) => {
-            Err(Failure::usage(format!("{} is no memory", line(id, 80)), "memories are m1, m2, …; `nmem search` prints them")
-                .into())
-        }
+        Some(StoredItem::Memory(memory)) => Ok(*memory),
+        Some(_) => Err(UserError::usage(
+            format!("{} is not a memory", line(id, 80)),
+            "memories are m1, m2, …; `nmem search` prints them",
+        )
+        .into()),
         None => {
-            Err(Failure::new(format!("nothing has the id {}", line(id, 80)), "`nmem search --kind memory` prints ids").into())
+            Err(UserError::new(format!("nothing has the id {}", line(id, 80)), "`nmem search --kind memory` prints ids").into())
         }
     }
 }
 
-fn json_from_stdin() -> Result<Told> {
+fn json_from_stdin() -> Result<MemoryFields> {
     let mut text = Vec::new();
     std::io::Read::read_to_end(&mut std::io::Read::take(Stdin::within(STDIN)?, JSON_BYTES + 1), &mut text)?;
     if text.len() as u64 > JSON_BYTES {
-        return Err(Failure::usage(format!("stdin holds more than {JSON_BYTES} bytes"), "a memory is a few lines").into());
+        return Err(UserError::usage(format!("stdin has more than {JSON_BYTES} bytes"), "a memory should be a few lines").into());
     }
     object(&String::from_utf8_lossy(&text))
 }
 
-fn object(text: &str) -> Result<Told> {
+fn object(text: &str) -> Result<MemoryFields> {
     match serde_json::from_str(text) {
-        Ok(Value::Object(told)) => Ok(told),
-        Ok(_) => Err(Failure::usage("the JSON is no object", "give {\"title\": \"…\", …}").into()),
-        Err(error) => Err(Failure::usage(format!("that is no JSON: {error}"), "give {\"title\": \"…\", …}").into()),
+        Ok(Value::Object(fields)) => Ok(fields),
+        Ok(_) => Err(UserError::usage("not a JSON object", "give {\"title\": \"…\", …}").into()),
+        Err(error) => Err(UserError::usage(format!("invalid JSON: {error}"), "give {\"title\": \"…\", …}").into()),
     }
 }
 
-/// Opens the fields in the person's editor. The file lies beside the database, private, and is gone afterwards.
-fn in_editor(config: &Config, standing: &Told) -> Result<Told> {
+/// Opens the fields in the user's editor, in a private temporary file next to the database.
+fn in_editor(config: &Config, current: &MemoryFields) -> Result<MemoryFields> {
     let editor = environment::editor().filter(|_| std::io::stdin().is_terminal());
     let Some(editor) = editor else {
-        return Err(Failure::usage(
-            "nothing is said to be changed",
-            "give --title, --subtitle, …; in a terminal $VISUAL or $EDITOR opens it",
+        return Err(UserError::usage(
+            "no changes given",
+            "give --title, --subtitle, …; in a terminal, $VISUAL or $EDITOR opens the memory",
         )
         .into());
     };
     let path = config.files.value.folder().join(format!("edit-{}.json", files::unique()));
-    files::replace_private(&path, &format!("{}\n", serde_json::to_string_pretty(standing)?))
+    files::replace_private(&path, &format!("{}\n", serde_json::to_string_pretty(current)?))
         .with_context(|| format!("cannot write {}", path.display()))?;
-    // The setting may hold options: `code --wait`.
+    // The setting may contain options: `code --wait`.
     let mut words = editor.split_whitespace();
     let status = Command::new(words.next().unwrap_or("vi")).args(words).arg(&path).status();
     let text = files::whole_text(&path, JSON_BYTES);
     let _ = std::fs::remove_file(&path);
     let status = status.with_context(|| format!("cannot start {editor}"))?;
     if !status.success() {
-        return Err(Failure::new(format!("{editor} ended with {status}"), "nothing was changed").into());
+        return Err(UserError::new(format!("{editor} ended with {status}"), "nothing was changed").into());
     }
     object(&text?)
 }

@@ -1,12 +1,11 @@
-//! The surface: one file per command, each with its arguments, the call of a use case, and the call of `render`.
+//! The command line: one file per command, with its arguments, one call of a use case, and one call of `render`.
 //!
-//! Hook commands don't go through clap, which costs 0.2 of an empty process; and a clap error exits with 2, which blocks
-//! an agent (ADR/0006).
+//! Hooks bypass clap: it costs 0.2 of an empty process, and a clap error exits with 2, which blocks the agent
+//! (ADR/0006).
 //!
-//! Shared by commands: `hook` (the envelope of what agents start), `stdin`, `output`, `project_argument`. Commands:
-//! `record` and `context`; `search`, `units`, `show`, `status`, `patterns`; `memory` (remember, edit, pin, supersede),
-//! `forget`, `distil`, `domain`, `project`, `off`, `trust`, `archive` (export, restore); `install`, `doctor`, `demo`;
-//! `rad`.
+//! Shared: `hook` (the envelope of hooks), `stdin`, `output`, `project_argument`. Commands: `record` and `context`;
+//! `search`, `units`, `show`, `status`, `patterns`; `memory` (remember, edit, pin, supersede), `forget`, `distil`,
+//! `domain`, `project`, `off`, `trust`, `archive` (export, restore); `install`, `doctor`, `demo`; `rad`.
 
 mod archive;
 mod context;
@@ -40,7 +39,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// Memory for coding agents: one binary, one SQLite file, nothing running
+/// Memory for coding agents: one binary, one SQLite file, no daemon
 #[derive(Debug, Parser)]
 #[command(name = "nmem", version, subcommand_required = true, arg_required_else_help = true)]
 #[command(after_help = "Start with `nmem demo`, then `nmem install claude-code`.")]
@@ -51,38 +50,38 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Take one hook event on stdin (agents call this)
+    /// Handle one hook event on stdin (for agents)
     #[command(
-        after_help = "Example: nmem record < event.json\n\nAlways exits with 0. Prints nothing, or the JSON that the platform accepts."
+        after_help = "Example: nmem record < event.json\n\nAlways exits 0. Prints nothing, or JSON in the platform's format."
     )]
-    Record(record::Arguments),
-    Context(context::Arguments),
-    Search(search::Arguments),
-    Units(units::Arguments),
-    Show(show::Arguments),
-    Status(status::Arguments),
-    Patterns(patterns::Arguments),
+    Record(record::RecordArguments),
+    Context(context::ContextArguments),
+    Search(search::SearchArguments),
+    Units(units::UnitsArguments),
+    Show(show::ShowArguments),
+    Status(status::StatusArguments),
+    Patterns(patterns::PatternsArguments),
     Install(install::InstallArguments),
     Uninstall(install::UninstallArguments),
-    Demo(demo::Arguments),
-    Doctor(doctor::Arguments),
+    Demo(demo::DemoArguments),
+    Doctor(doctor::DoctorArguments),
     Remember(memory::RememberArguments),
     Edit(memory::EditArguments),
     Pin(memory::PinArguments),
-    /// No longer tell every session of a memory
+    /// Stop including a memory in every session start
     #[command(after_help = "Example: nmem unpin m7")]
     Unpin(memory::PinArguments),
     Supersede(memory::SupersedeArguments),
-    Forget(forget::Arguments),
+    Forget(forget::ForgetArguments),
     Export(archive::ExportArguments),
     Restore(archive::RestoreArguments),
-    Distil(distil::Arguments),
-    Domain(domain::Arguments),
-    Project(project::Arguments),
+    Distil(distil::DistilArguments),
+    Domain(domain::DomainArguments),
+    Project(project::ProjectArguments),
     Off(off::OffArguments),
     On(off::OnArguments),
-    Trust(trust::Arguments),
-    Rad(rad::Arguments),
+    Trust(trust::TrustArguments),
+    Rad(rad::RadArguments),
 }
 
 /// Runs a command line without the program's name.
@@ -113,7 +112,7 @@ fn wants_help(args: &[OsString]) -> bool {
     args.iter().any(|a| a == "--help" || a == "-h")
 }
 
-/// Runs a command; whether all that was asked of it could be answered.
+/// Runs a command; returns whether everything requested was answered.
 fn run(command: Command) -> Result<bool> {
     let done = match command {
         Command::Rad(args) => return rad::run(&args),
@@ -158,7 +157,7 @@ fn finish(result: Result<bool>) -> ExitCode {
     }
 }
 
-/// The clap definition, for tests that hold the help texts.
+/// The clap definition, for tests of the help texts.
 pub fn definition() -> clap::Command {
     Arguments::command()
 }

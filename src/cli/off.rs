@@ -1,11 +1,11 @@
-//! `nmem off`, `nmem on`: the user's switches, for everything, a project, a session, for good or for a while.
+//! `nmem off`, `nmem on`: pauses recording everywhere, in a project or for a session, for a time or until resumed.
 
 use super::output;
 use super::project_argument::{ProjectArgument, open};
-use crate::config::switches::{Off, Switches, What};
+use crate::config::switches::{RecordingPause, Switches, What};
 use crate::config::{Config, environment};
-use crate::error::Failure;
-use crate::model::{Found, Millis, Platform, SessionRow};
+use crate::error::UserError;
+use crate::model::{Millis, Platform, SessionRow, StoredItem};
 use crate::render::clean::line;
 use crate::render::time;
 use crate::runtime::FolderProject;
@@ -13,10 +13,10 @@ use crate::store::Store;
 use anyhow::Result;
 use std::path::PathBuf;
 
-/// Stop recording: everywhere, in a project, in a session; for good or for a while
+/// Pause recording: everywhere, in a project or for a session
 #[derive(Clone, Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem off 1h\n         nmem off --project\n         nmem off --session\n\nHooks then do nothing: nothing is recorded and agents are given nothing. `nmem on` ends it.\nTo keep out one turn, begin the prompt with #nomem."
+    after_help = "Example: nmem off 1h\n         nmem off --project\n         nmem off --session\n\nMeanwhile hooks do nothing: nothing is recorded or injected. `nmem on` resumes it.\nTo exclude a single turn, begin the prompt with #nomem."
 )]
 pub struct OffArguments {
     /// For how long: 30min, 1h, 2d [default: until `nmem on`]
@@ -26,10 +26,10 @@ pub struct OffArguments {
     which: Which,
 }
 
-/// Go on recording
+/// Resume recording
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem on\n\nEnds what `nmem off` switched off here: everything, this project and its sessions. With --project or --session only that."
+    after_help = "Example: nmem on\n\nEnds every pause that applies here: the general one, this project's and its sessions'. With --project or --session, only that one."
 )]
 pub struct OnArguments {
     #[command(flatten)]
@@ -37,7 +37,7 @@ pub struct OnArguments {
 }
 
 impl OffArguments {
-    /// `--session 1h` and `--project 1h` mean for how long, not which.
+    /// In `--session 1h` and `--project 1h` the value is a duration.
     fn untangled(mut self, now: Millis) -> OffArguments {
         let is_time = |word: &str| word.starts_with(|c: char| c.is_ascii_digit()) && time::parse(word, now).is_ok();
         if self.time.is_some() {
@@ -60,12 +60,12 @@ struct Which {
     /// Only this project, or that of a folder
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".", conflicts_with = "session")]
     project: Option<PathBuf>,
-    /// Only this session: by id, or the one at work here
+    /// Only this session: by id, or the one active here
     #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "")]
     session: Option<String>,
 }
 
-/// Switches off.
+/// Pauses recording.
 pub fn off(args: &OffArguments) -> Result<()> {
     let now = environment::now();
     let args = &args.clone().untangled(now);
@@ -78,11 +78,11 @@ pub fn off(args: &OffArguments) -> Result<()> {
         (None, Some(_)) => project(&here.find(&folder, &config, store.as_ref()))?,
         (None, None) => What::Everything,
     };
-    let off = Off { what, since: now, until };
+    let off = RecordingPause { what, since: now, until };
     let mut longer = None;
     Switches::change(&config.switches_file, now, |switches| {
         let later = |a: Option<Millis>, b: Option<Millis>| b.is_some_and(|b| a.is_none_or(|a| a > b));
-        let same = |o: &Off| o.what == off.what && o.holds(now);
+        let same = |o: &RecordingPause| o.what == off.what && o.holds(now);
         longer = switches.off.iter().find(|o| same(o) && later(o.until, off.until)).cloned();
         if longer.is_none() {
             switches.off.iter_mut().filter(|o| same(o)).for_each(|o| o.until = Some(now));
@@ -90,17 +90,20 @@ pub fn off(args: &OffArguments) -> Result<()> {
         }
     })?;
     if let Some(longer) = longer {
-        return output::say(&format!("Recording is off already {}, which is longer. `nmem on` ends it.", longer.describe(now)));
+        return output::say(&format!(
+            "Recording is already paused {}, which is longer. `nmem on` resumes it.",
+            longer.describe(now)
+        ));
     }
-    output::say(&format!("Recording is off {}. `nmem on` ends it.", off.describe(now)))
+    output::say(&format!("Recording is paused {}. `nmem on` resumes it.", off.describe(now)))
 }
 
-/// When a time to come is over: for so long, or until a day.
+/// The end of a duration, or the given day.
 fn until(text: &str, now: Millis) -> Result<Millis> {
     let wrong = || {
-        Failure::usage(
-            format!("`{}` is no time to come", line(text, 40)),
-            "write for how long: 30min, 1h, 2d; or until when: 2027-01-31",
+        UserError::usage(
+            format!("`{}` is not a duration or a future time", line(text, 40)),
+            "use a duration (30min, 1h, 2d) or a date (2027-01-31)",
         )
     };
     let text = match text.strip_suffix('m').filter(|n| n.chars().all(|c| c.is_ascii_digit())) {
@@ -113,7 +116,7 @@ fn until(text: &str, now: Millis) -> Result<Millis> {
     if until <= now { Err(wrong().into()) } else { Ok(until) }
 }
 
-/// Switches on what is off here.
+/// Ends the pauses that apply here.
 pub fn on(args: &OnArguments) -> Result<()> {
     let now = environment::now();
     let here = ProjectArgument { project: args.which.project.clone() };
@@ -121,13 +124,13 @@ pub fn on(args: &OnArguments) -> Result<()> {
     let store = open(&config).ok().flatten();
     let place = here.find(&folder, &config, store.as_ref());
     let id = args.which.session.as_deref().filter(|id| !id.is_empty());
-    // A session of another project is not ended from here, unless it is named.
+    // Pauses of another project's session end only if the session is named.
     let elsewhere = |platform: &str, id: &str| {
         let session =
             Platform::from_name(platform).zip(store.as_ref()).and_then(|(p, s)| s.session_by_agent_id(p, id).ok().flatten());
         session.is_some_and(|s| s.project.as_deref() != place.row.as_ref().map(|row| row.name.as_str()))
     };
-    let ends = |off: &Off| match &off.what {
+    let ends = |off: &RecordingPause| match &off.what {
         What::Everything => args.which.project.is_none() && args.which.session.is_none(),
         What::Project { .. } => args.which.session.is_none() && off.is_about(None, std::slice::from_ref(&place.known)),
         What::Session { platform, id: theirs } => {
@@ -144,8 +147,8 @@ pub fn on(args: &OnArguments) -> Result<()> {
         }
     })?;
     match ended.is_empty() {
-        true => output::say("Nothing was switched off here.")?,
-        false => output::say(&format!("Recording is on again; it was off {}.", ended.join(", and ")))?,
+        true => output::say("Nothing was paused here.")?,
+        false => output::say(&format!("Recording is on again; it was paused {}.", ended.join(", and ")))?,
     }
     for off in left.off.iter().filter(|off| off.holds(now)) {
         output::say(&format!("Still off {}.", off.describe(now)))?;
@@ -161,7 +164,10 @@ pub fn on(args: &OnArguments) -> Result<()> {
 
 fn project(place: &FolderProject) -> Result<What> {
     let id = place.id.as_ref().ok_or_else(|| {
-        Failure::new("this folder is no project (the home folder and / never are one)", "change into one, or leave --project out")
+        UserError::new(
+            "this folder is not a project (the home folder and / never are)",
+            "change into a project folder, or omit --project",
+        )
     })?;
     let part = id.places.iter().find(|p| place.known.keys.contains(p)).and_then(|p| p.strip_prefix("under:"));
     let root = PathBuf::from(part.unwrap_or(&id.root));
@@ -170,11 +176,11 @@ fn project(place: &FolderProject) -> Result<What> {
 
 fn session(here: &ProjectArgument, folder: &std::path::Path, config: &Config, id: &str) -> Result<What> {
     let what = |platform: &str, id: &str| What::Session { platform: platform.into(), id: id.into() };
-    // The agent says which session its commands run in.
+    // The agent names the session of its commands.
     if let Some(own) = environment::agent_session().filter(|_| id.is_empty()) {
         return Ok(what("claude-code", &own));
     }
-    let store = open(config)?.ok_or_else(|| Failure::new("no session is recorded yet", "`nmem off 1h` stops all recording"))?;
+    let store = open(config)?.ok_or_else(|| UserError::new("no session is recorded yet", "`nmem off 1h` stops all recording"))?;
     let found: Vec<SessionRow> = match id {
         "" => match here.find(folder, config, Some(&store)).row {
             Some(row) => store.last_sessions(row.id, 20)?.into_iter().filter(|s| s.ended_at.is_none()).collect(),
@@ -183,19 +189,17 @@ fn session(here: &ProjectArgument, folder: &std::path::Path, config: &Config, id
         id => by_id(&store, id)?,
     };
     match found.as_slice() {
-        [] if id.is_empty() => {
-            Err(Failure::new("no session is at work here", "`nmem off --session ID` takes one by its id").into())
-        }
+        [] if id.is_empty() => Err(UserError::new("no session is active here", "use `nmem off --session ID`").into()),
         [] => {
-            Err(Failure::new(format!("no session has the id {}", line(id, 80)), "`nmem context` and `nmem search` print ids")
+            Err(UserError::new(format!("no session has the id {}", line(id, 80)), "`nmem context` and `nmem search` print ids")
                 .into())
         }
         [one] => Ok(what(one.platform.name(), &one.agent_session_id)),
         many => {
             let ids: Vec<String> = many.iter().map(|s| format!("s{}", s.id)).collect();
-            Err(Failure::new(
-                format!("several sessions are at work here: {}", ids.join(", ")),
-                "give one of them: nmem off --session s1",
+            Err(UserError::new(
+                format!("several sessions are active here: {}", ids.join(", ")),
+                "choose one: nmem off --session s1",
             )
             .into())
         }
@@ -204,7 +208,7 @@ fn session(here: &ProjectArgument, folder: &std::path::Path, config: &Config, id
 
 fn by_id(store: &Store, id: &str) -> Result<Vec<SessionRow>> {
     match store.find(id)? {
-        Some(Found::Session(session)) => Ok(vec![*session]),
+        Some(StoredItem::Session(session)) => Ok(vec![*session]),
         _ => store.sessions_by_prefix(id),
     }
 }

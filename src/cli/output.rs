@@ -1,7 +1,7 @@
-//! The one place that prints: the answer on stdout, talk on stderr.
+//! The one place that prints: results to stdout, messages to stderr.
 
 use crate::config::environment;
-use crate::error::Failure;
+use crate::error::UserError;
 use crate::render::clean::line;
 use crate::render::style::Style;
 use anyhow::Result;
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Prints an answer and a line end.
+/// Prints a result line.
 pub fn say(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
@@ -18,7 +18,7 @@ pub fn say(text: &str) -> Result<()> {
     Ok(out.flush()?)
 }
 
-/// Colour and width for stdout: colour on a terminal, unless the user asks for none.
+/// Colour and width for stdout: colour only on a terminal and without NO_COLOR.
 pub fn style() -> Style {
     if !io::stdout().is_terminal() {
         return Style::default();
@@ -27,7 +27,7 @@ pub fn style() -> Style {
     Style { colour: !environment::no_color(), width }
 }
 
-/// One line on stderr that says what goes on and for how long, where a person looks and it takes longer than a second.
+/// A progress line on stderr, shown on a terminal if a command takes longer than a second.
 #[derive(Debug)]
 pub struct Progress {
     step: Arc<Mutex<Option<String>>>,
@@ -35,7 +35,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Begins; nothing is shown in the first second.
+    /// Starts; nothing is shown in the first second.
     pub fn begin() -> Progress {
         let step = Arc::new(Mutex::new(Some(String::new())));
         let (shown, begun) = (Arc::clone(&step), Instant::now());
@@ -56,7 +56,7 @@ impl Progress {
         Progress { step, line: io::stderr().is_terminal().then(|| std::thread::spawn(draw)) }
     }
 
-    /// Says what goes on now.
+    /// Shows the current step.
     pub fn say(&self, step: &str) {
         if let Ok(mut shown) = self.step.lock() {
             *shown = Some(step.to_string());
@@ -73,10 +73,10 @@ impl Drop for Progress {
     }
 }
 
-/// Asks on the terminal; without one nobody can answer.
+/// Asks for confirmation on the terminal; without one, the answer is an error.
 pub fn confirm(question: &str) -> Result<bool> {
     if !io::stdin().is_terminal() {
-        return Err(Failure::usage("nobody is there to be asked: stdin is no terminal", "--yes answers").into());
+        return Err(UserError::usage("cannot ask for confirmation: stdin is not a terminal", "--yes answers").into());
     }
     let mut err = io::stderr().lock();
     write!(err, "{question} [y/N] ")?;
@@ -86,8 +86,8 @@ pub fn confirm(question: &str) -> Result<bool> {
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-/// Says on stderr what went wrong and what to do next.
-pub fn complain(failure: &Failure) {
+/// Prints an error and what to do next to stderr.
+pub fn complain(failure: &UserError) {
     let style = Style { colour: io::stderr().is_terminal() && !environment::no_color(), ..Style::default() };
     let mut err = io::stderr().lock();
     let _ = writeln!(err, "{} {}", style.bad("nmem:"), line(&failure.what, 2000));
@@ -96,7 +96,7 @@ pub fn complain(failure: &Failure) {
     }
 }
 
-/// Says something on stderr that is no failure.
+/// Prints a warning to stderr.
 pub fn warn(text: &str) {
     let _ = writeln!(io::stderr().lock(), "nmem: {}", line(text, 2000));
 }

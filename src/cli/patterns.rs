@@ -1,18 +1,18 @@
-//! `nmem patterns`: what recurs in a project.
+//! `nmem patterns`: recurring failures, fixes and lessons of a project.
 
 use super::output;
 use super::project_argument::{ProjectArgument, open};
-use crate::error::Failure;
+use crate::error::UserError;
 use crate::recall::patterns::patterns;
 use crate::render::patterns as rendered;
 use anyhow::Result;
 
-/// Show what recurs: the same failure, a file that is mended again and again, lessons of one tag
+/// Show recurring patterns: repeated failures, files fixed repeatedly, lessons sharing a tag
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem patterns\n\nA pattern is what happened in three pieces of work or more. Errors are the same but for paths, numbers and quoted names."
+    after_help = "Example: nmem patterns\n\nA pattern occurs in at least three work units. Errors count as equal if they differ only in paths, numbers and quoted names."
 )]
-pub struct Arguments {
+pub struct PatternsArguments {
     /// Patterns to show; 0 for all
     #[arg(long, value_name = "N", default_value_t = 10)]
     limit: usize,
@@ -24,16 +24,16 @@ pub struct Arguments {
 }
 
 /// Runs the command.
-pub fn run(args: &Arguments) -> Result<()> {
+pub fn run(args: &PatternsArguments) -> Result<()> {
     let (folder, config) = args.project.config()?;
     let store = open(&config)?;
     let place = args.project.find(&folder, &config, store.as_ref());
     if place.name().is_none() {
-        let what = "this folder is no project (the home folder and / never are one)";
-        return Err(Failure::new(what, "change into one, or `--project DIR`").into());
+        let what = "this folder is not a project (the home folder and / never are)";
+        return Err(UserError::new(what, "change into a project folder, or use --project DIR").into());
     }
     let progress = output::Progress::begin();
-    progress.say("looking for what recurs");
+    progress.say("looking for patterns");
     let mut all = match (&store, &place.row) {
         (Some(store), Some(row)) => patterns(store, row.id)?,
         _ => Vec::new(),
@@ -45,9 +45,7 @@ pub fn run(args: &Arguments) -> Result<()> {
         return all.iter().try_for_each(|pattern| output::say(&rendered::json(pattern).to_string()));
     }
     if all.is_empty() {
-        return output::say(
-            "Nothing has happened in three pieces of work or more: no failure, no fix on a file, no tag of lessons.",
-        );
+        return output::say("No patterns: no failure, fixed file or lesson tag occurs in three work units.");
     }
     output::say(rendered::for_person(&all, output::style()).trim_end())?;
     if all.len() < found {

@@ -1,9 +1,9 @@
-//! `nmem project`: which folders are one project, mended by hand where folders mislead.
+//! `nmem project`: manual corrections of project identity.
 
 use super::output;
 use super::project_argument::{ProjectArgument, open, writable};
 use crate::config::{Config, environment};
-use crate::error::Failure;
+use crate::error::UserError;
 use crate::model::ProjectRow;
 use crate::render::clean::line;
 use crate::render::{count, time};
@@ -14,27 +14,27 @@ use clap::Subcommand;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// Which folders are one project: list, rename, merge, split
+/// List, rename, merge or split projects
 #[derive(Debug, clap::Args)]
 #[command(
     arg_required_else_help = true,
-    after_help = "Example: nmem project list\n         nmem project merge old-name shop\n\nA project is the repository (by its remote, else its first commit, else its folder), or the folder without one.\nThe config file's [[folder]] rules name projects too."
+    after_help = "Example: nmem project list\n         nmem project merge old-name shop\n\nA project is a repository (identified by its remote, first commit or folder), or a folder without one.\n[[folder]] rules in the config file can name projects, too."
 )]
-pub struct Arguments {
+pub struct ProjectArguments {
     #[command(subcommand)]
-    command: Command,
+    command: ProjectCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
-    /// List all projects, the one that was last at work first
+enum ProjectCommand {
+    /// List all projects, most recently active first
     #[command(after_help = "Example: nmem project list --json")]
     List {
         /// Print one JSON object a line
         #[arg(long)]
         json: bool,
     },
-    /// Give the project another name
+    /// Rename the project
     #[command(after_help = "Example: nmem project rename shop-backend")]
     Rename {
         /// The new name
@@ -42,7 +42,7 @@ enum Command {
         #[command(flatten)]
         project: ProjectArgument,
     },
-    /// Make two projects one: what is known of FROM becomes part of INTO
+    /// Merge project FROM into INTO
     #[command(after_help = "Example: nmem project merge old-name shop\n         nmem project merge 7 3")]
     Merge {
         /// Name or number, as `list` prints them
@@ -50,7 +50,7 @@ enum Command {
         /// Name or number, as `list` prints them
         into: String,
     },
-    /// Make a folder a project of its own, with all below it and its sessions so far
+    /// Make a folder a project of its own, with everything below it and its sessions so far
     #[command(after_help = "Example: nmem project split packages/billing")]
     Split {
         /// The folder
@@ -63,12 +63,12 @@ enum Command {
 }
 
 /// Runs the command.
-pub fn run(args: &Arguments) -> Result<()> {
+pub fn run(args: &ProjectArguments) -> Result<()> {
     match &args.command {
-        Command::List { json } => list(*json),
-        Command::Rename { name, project } => rename(name, project),
-        Command::Merge { from, into } => merge(from, into),
-        Command::Split { folder, name } => split(folder, name.as_deref()),
+        ProjectCommand::List { json } => list(*json),
+        ProjectCommand::Rename { name, project } => rename(name, project),
+        ProjectCommand::Merge { from, into } => merge(from, into),
+        ProjectCommand::Split { folder, name } => split(folder, name.as_deref()),
     }
 }
 
@@ -100,7 +100,7 @@ fn list(json: bool) -> Result<()> {
     Ok(())
 }
 
-/// What a project is: `, library in Rust, with Tokio`.
+/// Facts about a project: `, library in Rust, with Tokio`.
 fn what_it_is(project: &ProjectRow) -> String {
     let Some((about, _)) = &project.about else { return String::new() };
     let written = Some(about.languages.join(", ")).filter(|names| !names.is_empty()).map(|names| format!("in {names}"));
@@ -115,7 +115,7 @@ fn rename(name: &str, project: &ProjectArgument) -> Result<()> {
     let name = name_of(&config, name)?;
     let row = here(&project.find(&folder, &config, Some(&store)))?;
     store.rename_project(row.id, &name)?;
-    output::say(&format!("{} is called {} now.", line(&row.name, 80), line(&name, 80)))
+    output::say(&format!("{} is now called {}.", line(&row.name, 80), line(&name, 80)))
 }
 
 fn merge(from: &str, into: &str) -> Result<()> {
@@ -123,12 +123,12 @@ fn merge(from: &str, into: &str) -> Result<()> {
     let mut store = recorded(&config)?;
     let (from, into) = (one(&store, from)?, one(&store, into)?);
     if from.id == into.id {
-        return Err(Failure::usage("that is one and the same project", "`nmem project list` prints numbers").into());
+        return Err(UserError::usage("both are the same project", "`nmem project list` prints numbers").into());
     }
     let moved = store.merge_projects(from.id, into.id)?;
     let name = line(&into.name, 80);
     output::say(&format!(
-        "{} is part of {name} now: {} moved, and its folders lead there.",
+        "{} is now part of {name}: {} moved. Its folders belong to {name} from now on.",
         line(&from.name, 80),
         count(moved as i64, "session", "sessions")
     ))
@@ -142,15 +142,15 @@ fn split(folder: &std::path::Path, name: Option<&str>) -> Result<()> {
     if Path::new(&row.root) == folder
         || part.find(&folder, &config, Some(&store)).known.is_part && is_root_of_part(&store, &row, &folder)?
     {
-        let what = format!("{} is a project of its own already: {}", folder.display(), line(&row.name, 80));
-        return Err(Failure::new(what, "`nmem project rename` gives it another name").into());
+        let what = format!("{} is already a project of its own: {}", folder.display(), line(&row.name, 80));
+        return Err(UserError::new(what, "`nmem project rename` renames it").into());
     }
     let last = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let name = name_of(&config, name.unwrap_or(&last))?;
     let path = redactor(&config)?.clean(folder.display().to_string());
     let moved = store.split_project(row.id, &path, &name, environment::now())?;
     output::say(&format!(
-        "{} is a project of its own now, with all below {}: {} of {} moved.",
+        "{} is now a project of its own, with everything below {}: {} of {} moved.",
         line(&name, 80),
         folder.display(),
         count(moved as i64, "session", "sessions"),
@@ -164,9 +164,9 @@ fn is_root_of_part(store: &Store, row: &ProjectRow, folder: &Path) -> Result<boo
 
 fn recorded(config: &Config) -> Result<Store> {
     if !config.files.value.db.exists() {
-        return Err(Failure::new(
+        return Err(UserError::new(
             "no project is recorded yet",
-            "recording begins with the first session after `nmem install claude-code`",
+            "recording starts with the first session after `nmem install claude-code`",
         )
         .into());
     }
@@ -176,8 +176,8 @@ fn recorded(config: &Config) -> Result<Store> {
 fn name_of(config: &Config, name: &str) -> Result<crate::redact::Clean<String>> {
     let name = name.trim();
     if name.is_empty() || name.len() > 200 || name.chars().any(char::is_control) || name.chars().all(|c| c.is_ascii_digit()) {
-        let what = "a name is 1 to 200 characters on one line, and not a number: those are the ones that `list` prints";
-        return Err(Failure::usage(what, "give another, such as shop").into());
+        let what = "not a valid name: use 1 to 200 characters on one line, and not just a number";
+        return Err(UserError::usage(what, "choose another, such as shop").into());
     }
     Ok(redactor(config)?.clean(name.to_string()))
 }
@@ -185,11 +185,11 @@ fn name_of(config: &Config, name: &str) -> Result<crate::redact::Clean<String>> 
 fn here(place: &FolderProject) -> Result<ProjectRow> {
     let name = place.name().unwrap_or("this folder").to_string();
     place.row.clone().ok_or_else(|| {
-        Failure::new(format!("nothing is recorded of {name} yet"), "`nmem project list` shows the projects").into()
+        UserError::new(format!("nothing is recorded for {name} yet"), "`nmem project list` lists all projects").into()
     })
 }
 
-/// The project of a name or a number.
+/// The project with a name or number.
 fn one(store: &Store, word: &str) -> Result<ProjectRow> {
     let all = store.projects()?;
     if let Some((project, ..)) = all.iter().find(|(p, ..)| p.id.to_string() == word) {
@@ -198,13 +198,14 @@ fn one(store: &Store, word: &str) -> Result<ProjectRow> {
     let mut named: Vec<&ProjectRow> = all.iter().map(|(p, ..)| p).filter(|p| p.name == word).collect();
     match (named.pop(), named.is_empty()) {
         (Some(project), true) => Ok(project.clone()),
-        (Some(_), false) => Err(Failure::usage(
+        (Some(_), false) => Err(UserError::usage(
             format!("several projects are called {}", line(word, 80)),
-            "give the number that `nmem project list` prints",
+            "use the number that `nmem project list` prints",
         )
         .into()),
         (None, _) => {
-            Err(Failure::new(format!("no project is called {}", line(word, 80)), "`nmem project list` shows the projects").into())
+            Err(UserError::new(format!("there is no project {}", line(word, 80)), "`nmem project list` lists all projects")
+                .into())
         }
     }
 }

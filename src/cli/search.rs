@@ -1,10 +1,10 @@
-//! `nmem search`: what is remembered, asked, answered and done, by words.
+//! `nmem search`: full-text search over memories, prompts, units and tool uses.
 
 use super::output;
 use super::project_argument::{ProjectArgument, open};
 use crate::config::{self, environment};
 use crate::distil::embedding;
-use crate::error::Failure;
+use crate::error::UserError;
 use crate::index_text::query_terms;
 use crate::model::{Filter, Hit, HitKind, MemoryKind, Platform};
 use crate::project;
@@ -16,22 +16,23 @@ use anyhow::Result;
 use clap::ValueEnum;
 use std::ffi::OsString;
 
-/// Find memories, prompts, answers and tool uses by words
+/// Search memories, prompts, work units and tool uses
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem search login \"query string\" -logout\n         nmem search --type bugfix --file login.rs --since 30d\n\nAny of the words counts, ranked by relevance; \"a phrase\", -not and prefix* are understood.\nWithout words the newest come first."
+    after_help = "Example: nmem search login \"query string\" -logout\n         nmem search --type bugfix --file login.rs --since 30d\n\nAny of the words counts, ranked by relevance; \"a phrase\", -not and prefix* are understood.\nWithout words, lists the newest."
 )]
-pub struct Arguments {
-    /// Words to look for
+pub struct SearchArguments {
+    /// Words to search for; any of them may match
     #[arg(value_name = "QUERY")]
     query: Vec<String>,
-    /// A word that must not be there: `-word` on the command line
+    /// Excluded word: `-word` on the command line
     #[arg(long = "not", value_name = "WORD", hide = true)]
     unwanted: Vec<String>,
-    /// Kinds to look at; memory is all of observation, summary, decision, lesson, task and entity [default: all that can match]
+    /// Kinds to search; memory includes observation, summary, decision, lesson, task and entity [default: all that can
+    /// match]
     #[arg(long, value_delimiter = ',', value_name = "KIND")]
     kind: Vec<KindArgument>,
-    /// Only memories and tool uses on this file
+    /// Only memories and tool uses about this file
     #[arg(long, value_name = "PATH")]
     file: Option<String>,
     /// Only memories of this type: bugfix, feature, discovery, …
@@ -40,24 +41,24 @@ pub struct Arguments {
     /// Only memories with this concept: gotcha, how-it-works, …
     #[arg(long, value_name = "CONCEPT")]
     concept: Option<String>,
-    /// Only what came from this agent
+    /// Only results from this agent
     #[arg(long, value_name = "NAME", value_parser = platform)]
     platform: Option<Platform>,
-    /// Only what came later: 2026-11-01, 7d, 12h, yesterday
+    /// Only results after this time: 2026-11-01, 7d, 12h, yesterday
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// Only what came earlier
+    /// Only results before this time
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
-    /// Look at all projects
+    /// Search all projects
     #[arg(long)]
     all: bool,
     /// Results to show; 0 for all
     #[arg(long, default_value_t = 10, value_name = "N")]
     limit: usize,
-    /// How to print
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = SearchFormat::Text)]
+    format: SearchFormat,
     /// Print one JSON object a line
     #[arg(long)]
     json: bool,
@@ -103,16 +104,16 @@ impl KindArgument {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum SearchFormat {
     Text,
     Full,
     Json,
     Md,
 }
 
-/// Most results that are fetched for `--limit 0`.
+/// Maximum results for `--limit 0`.
 const ALL: usize = 100_000;
-/// Results that are counted beyond those shown; each costs a few microseconds.
+/// Maximum results to count beyond those shown; each costs a few microseconds.
 const COUNTED: usize = 100;
 
 fn platform(name: &str) -> Result<Platform, String> {
@@ -120,7 +121,7 @@ fn platform(name: &str) -> Result<Platform, String> {
     Platform::from_name(name).ok_or_else(|| format!("known are: {}", known.join(", ")))
 }
 
-/// Turns `-word` into `--not=word`, which clap takes; before it can take it for an option.
+/// Turns `-word` into `--not=word` before clap mistakes it for an option.
 pub fn with_negations(args: Vec<OsString>) -> Vec<OsString> {
     let negated = |arg: &OsString| {
         let word = arg.to_str()?.strip_prefix('-')?;
@@ -135,8 +136,8 @@ pub fn with_negations(args: Vec<OsString>) -> Vec<OsString> {
     args.into_iter().map(&mut word).collect()
 }
 
-/// The query as one text. Of several arguments, one with white space in it was quoted on purpose: it is a phrase.
-fn query(args: &Arguments) -> String {
+/// The query as one text. An argument with white space was quoted on purpose: it is a phrase.
+fn query(args: &SearchArguments) -> String {
     let phrase = |word: &String| match args.query.len() > 1 && word.contains(char::is_whitespace) && !word.contains('"') {
         true => format!("\"{word}\""),
         false => word.clone(),
@@ -147,24 +148,24 @@ fn query(args: &Arguments) -> String {
 }
 
 /// Runs the command.
-pub fn run(args: &Arguments) -> Result<()> {
+pub fn run(args: &SearchArguments) -> Result<()> {
     let (folder, config) = args.project.config()?;
     let store = open(&config)?;
-    let json = args.json || args.format == Format::Json;
+    let json = args.json || args.format == SearchFormat::Json;
     let place = args.project.find(&folder, &config, store.as_ref());
     let (Some(store), false) = (store, place.row.is_none() && place.id.is_some() && !args.all) else {
         if !json {
             let name = place.name().unwrap_or("this machine");
-            output::warn(&format!("nothing is recorded of {name} yet; --all looks at all projects"));
+            output::warn(&format!("nothing is recorded for {name} yet; --all searches all projects"));
         }
         return Ok(());
     };
     let now = environment::now();
     let time = |text: &Option<String>| {
-        text.as_deref().map(|t| time::parse(t, now)).transpose().map_err(|e| Failure::usage(e, "see `nmem search --help`"))
+        text.as_deref().map(|t| time::parse(t, now)).transpose().map_err(|e| UserError::usage(e, "see `nmem search --help`"))
     };
     let filter = Filter {
-        // A folder that is no project has nothing of its own: all is looked at.
+        // A folder without a project has no data of its own, so everything is searched.
         project: place.row.filter(|_| !args.all).map(|row| row.id),
         platform: args.platform.map(|p| p.name().to_string()),
         since: time(&args.since)?,
@@ -176,12 +177,10 @@ pub fn run(args: &Arguments) -> Result<()> {
     };
     let text = query(args);
     if args.query.is_empty() && !args.unwanted.is_empty() {
-        return Err(
-            Failure::usage("a search needs a word to look for beside those to leave out", "see `nmem search --help`").into()
-        );
+        return Err(UserError::usage("a search needs at least one word that is not excluded", "see `nmem search --help`").into());
     }
     let limit = if args.limit == 0 { ALL } else { args.limit };
-    // A few more than are shown, to say how many there are.
+    // Fetch a few more than shown, to count them.
     let query = Query::parse(&text);
     let mut found = store.search(&query, &kinds(args), &filter, limit.max(COUNTED))?;
     if found.is_empty()
@@ -189,7 +188,7 @@ pub fn run(args: &Arguments) -> Result<()> {
     {
         found = store.search(&corrected, &kinds(args), &filter, limit.max(COUNTED))?;
         if !found.is_empty() && !json {
-            output::warn(&format!("nothing holds {}; this is what holds {}", query.sought(), corrected.sought()));
+            output::warn(&format!("no results for {}; showing results for {}", query.sought(), corrected.sought()));
         }
     }
     if !text.is_empty() && kinds(args).contains(&HitKind::Memory) && config.embeddings.destination().is_some() {
@@ -210,36 +209,37 @@ pub fn run(args: &Arguments) -> Result<()> {
     Ok(())
 }
 
-fn kinds(args: &Arguments) -> Vec<HitKind> {
+fn kinds(args: &SearchArguments) -> Vec<HitKind> {
     let all = [HitKind::Memory, HitKind::Unit, HitKind::Prompt, HitKind::Tool];
     let chosen = |kind: &HitKind| args.kind.is_empty() || args.kind.iter().any(|argument| argument.hit() == *kind);
     all.into_iter().filter(chosen).collect()
 }
 
-/// Kinds of memories that were asked for; none: all.
-fn memories(args: &Arguments) -> Vec<MemoryKind> {
+/// Requested kinds of memories; empty: all.
+fn memories(args: &SearchArguments) -> Vec<MemoryKind> {
     match args.kind.contains(&KindArgument::Memory) {
         true => Vec::new(),
         false => args.kind.iter().filter_map(|kind| kind.memory()).collect(),
     }
 }
 
-/// A path as it is stored: relative to the worktree's root.
-fn path(file: &str, args: &Arguments, config: &config::Config) -> Result<String> {
+/// A path as stored: relative to the root of the worktree.
+fn path(file: &str, args: &SearchArguments, config: &config::Config) -> Result<String> {
     let folder = args.project.folder()?;
-    // A name alone may be of any folder; what looks like a path is taken from here, also where the file is gone.
+    // A bare name may be in any folder; anything that looks like a path is relative to this one, even if the file is
+    // gone.
     let is_path = file.starts_with(['.', '/']) || folder.join(file).exists();
     Ok(if is_path { project::relative(file, folder.to_str(), config.home.as_deref()) } else { file.to_string() })
 }
 
-fn print(args: &Arguments, found: &[Hit], words: &[String], json: bool, all: bool) -> Result<()> {
+fn print(args: &SearchArguments, found: &[Hit], words: &[String], json: bool, all: bool) -> Result<()> {
     let style = output::style();
     for hit in found {
         let text = match args.format {
             _ if json => hits::json(hit, words).to_string(),
-            Format::Full => hits::full(hit, words, style, all),
-            Format::Md => hits::markdown(hit, words),
-            Format::Text | Format::Json => hits::text(hit, words, style, all),
+            SearchFormat::Full => hits::full(hit, words, style, all),
+            SearchFormat::Md => hits::markdown(hit, words),
+            SearchFormat::Text | SearchFormat::Json => hits::text(hit, words, style, all),
         };
         output::say(&text)?;
     }

@@ -1,10 +1,10 @@
-//! `nmem show`: one thing whole, with what it belongs to.
+//! `nmem show`: one thing completely, with links to related ones.
 
 use super::output;
 use super::project_argument::{ProjectArgument, open};
-use crate::error::Failure;
+use crate::error::UserError;
 use crate::lookup;
-use crate::model::Found;
+use crate::model::StoredItem;
 use crate::recall::patterns::{Confidence, sure};
 use crate::render::clean::line;
 use crate::render::{memories, units, whole};
@@ -12,13 +12,13 @@ use crate::segmentation::signal_meaning;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-/// Show one memory, session, work unit, prompt or tool use whole
+/// Show a memory, session, work unit, prompt or tool use completely
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem show m7\n\nIds are those that search and context print: m7 a memory, s14 a session, u3 a work unit, p12 a prompt, t345 a tool use.\nA session is found by the beginning of the agent's own id too, a memory by that of its uuid."
+    after_help = "Example: nmem show m7\n\nIds: m7 is a memory, s14 a session, u3 a work unit, p12 a prompt, t345 a tool use. A session is also found by the\nbeginning of the agent's own id, a memory by the beginning of its uuid."
 )]
-pub struct Arguments {
-    /// What to show
+pub struct ShowArguments {
+    /// Its id, as other commands print it
     #[arg(value_name = "ID")]
     id: String,
     /// Print one JSON object
@@ -29,28 +29,28 @@ pub struct Arguments {
 }
 
 /// Runs the command.
-pub fn run(args: &Arguments) -> Result<()> {
+pub fn run(args: &ShowArguments) -> Result<()> {
     let (_, config) = args.project.config()?;
     let unknown = || {
-        Failure::new(
+        UserError::new(
             format!("nothing has the id {}", line(&args.id, 80)),
-            "`nmem search` prints ids; tool uses go after their time (`nmem status`: retention), memories stay",
+            "`nmem search` prints ids; old tool uses are deleted (see retention in `nmem status --settings`), memories are not",
         )
     };
     let store = open(&config)?.ok_or_else(unknown)?;
     let found = lookup::find(&store, &args.id)?.ok_or_else(unknown)?;
     let style = output::style();
     let text = match (found, args.json) {
-        (Found::Session(found), true) => lookup::session(&store, *found)?.json().to_string(),
-        (Found::Session(found), false) => lookup::session(&store, *found)?.text(style),
-        (Found::Unit(unit), json) => {
+        (StoredItem::Session(found), true) => lookup::session(&store, *found)?.json().to_string(),
+        (StoredItem::Session(found), false) => lookup::session(&store, *found)?.text(style),
+        (StoredItem::Unit(unit), json) => {
             let drawn = store.memories_of_unit(unit.session, unit.id)?;
             match json {
                 true => units::whole_json(&unit, &drawn).to_string(),
                 false => format!("{}{}", units::whole(&unit, signal_meaning, style), whole::listed(&drawn, style)),
             }
         }
-        (Found::Memory(memory), json) => {
+        (StoredItem::Memory(memory), json) => {
             let sure = sure(&store, &memory)?;
             match json {
                 true => with_confidence(memories::json(&memory), sure.as_ref()).to_string(),
@@ -60,9 +60,9 @@ pub fn run(args: &Arguments) -> Result<()> {
                 }
             }
         }
-        (Found::Prompt(prompt), false) => whole::prompt_entry(&prompt, style),
-        (Found::Prompt(prompt), true) => lookup::prompt(&store, prompt)?.json().to_string(),
-        (Found::ToolUse(tool), json) => {
+        (StoredItem::Prompt(prompt), false) => whole::prompt_entry(&prompt, style),
+        (StoredItem::Prompt(prompt), true) => lookup::prompt(&store, prompt)?.json().to_string(),
+        (StoredItem::ToolUse(tool), json) => {
             let found = lookup::tool_use(&store, *tool)?;
             if json { found.json().to_string() } else { found.text(style) }
         }

@@ -1,11 +1,11 @@
-//! `nmem status`: what is stored, what waits, what went wrong, and where each setting came from.
+//! `nmem status`: hooks, stored data, queue, errors and settings.
 
 use super::output;
 use super::project_argument::{ProjectArgument, drain};
 use crate::config::llm::When;
 use crate::config::{Config, environment};
 use crate::log;
-use crate::model::{Counts, Files, Given, LastEvent, Millis, Moment, Spend, Spent};
+use crate::model::{Counts, Files, InjectionPoint, InjectionStats, LastEvent, Millis, Spend, Spent};
 use crate::render::clean::line;
 use crate::render::{count, time};
 use crate::store::{self, PERSON_WAIT, Store, spool};
@@ -14,16 +14,16 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
 
-/// Errors that are shown.
+/// Maximum errors to show.
 const ERRORS: usize = 5;
 const DAY: Millis = 86_400_000;
-/// Days for which it is told what agents were given.
+/// Days of injections to count.
 const GIVEN: Millis = 30;
 
-/// Show what is stored, what waits and what went wrong
+/// Show hooks, stored data, queue, errors and changed settings
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: nmem status --json")]
-pub struct Arguments {
+pub struct StatusArguments {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -31,19 +31,19 @@ pub struct Arguments {
     project: ProjectArgument,
 }
 
-/// What is known of the store; nothing where there is none.
+/// Contents of the store; empty if there is none.
 #[derive(Default)]
-struct Stored {
+struct StoreStatus {
     counts: Counts,
     last: Vec<LastEvent>,
     models: Models,
-    given: BTreeMap<Moment, Given>,
-    /// Memories that have a vector, and all that could.
+    given: BTreeMap<InjectionPoint, InjectionStats>,
+    /// Memories with an embedding, and all that could have one.
     embedded: Option<(i64, i64)>,
     problem: Option<String>,
 }
 
-/// What models were asked, and what waits for them.
+/// Costs and queue of the model.
 #[derive(Default)]
 struct Models {
     today: Spent,
@@ -54,7 +54,7 @@ struct Models {
 }
 
 /// Runs the command.
-pub fn run(args: &Arguments) -> Result<()> {
+pub fn run(args: &StatusArguments) -> Result<()> {
     let folder = args.project.folder()?;
     let (config, problem) = args.project.config_and_problem(&folder)?;
     let files = &config.files.value;
@@ -94,7 +94,7 @@ pub fn run(args: &Arguments) -> Result<()> {
         count(sessions, "session", "sessions"),
         count(prompts, "prompt", "prompts"),
         count(tool_uses, "tool use", "tool uses"),
-        count(work_units, "piece of work", "pieces of work"),
+        count(work_units, "work unit", "work units"),
         count(memories, "memory", "memories"),
     ];
     out += &format!("  {}\n", counted.join(", "));
@@ -102,7 +102,7 @@ pub fn run(args: &Arguments) -> Result<()> {
         out += &format!("  last event from {}: {}\n", last.platform, time::ago(last.at, now));
     }
     if stored.last.is_empty() && stored.problem.is_none() && Store::broken_ones(files).is_empty() {
-        out += "  nothing recorded yet: recording begins with the first session after `nmem install claude-code`\n";
+        out += "  nothing recorded yet: recording starts with the first session after `nmem install claude-code`\n";
     }
     if let Some(problem) = &stored.problem {
         out += &format!("  {} {}\n", style.bad("problem:"), line(problem, 400));
@@ -110,17 +110,14 @@ pub fn run(args: &Arguments) -> Result<()> {
     let (waiting, rejected) = (spool::waiting(files), spool::rejected(files));
     if waiting > 0 {
         let places: Vec<String> = spool::waiting_places(files).iter().map(|p| p.display().to_string()).collect();
-        out += &format!("  {waiting} events wait in {}\n", places.join(", "));
+        out += &format!("  {waiting} events are waiting in {}\n", places.join(", "));
     }
     if rejected > 0 {
-        out += &format!("  {rejected} events could not be stored and are kept in {}\n", files.rejected.display());
+        out += &format!("  {rejected} events were rejected and are kept in {}\n", files.rejected.display());
     }
     let lost = spool::lost(files);
     if lost > 0 {
-        out += &format!(
-            "  {} {lost} events were lost: neither the database nor any other place could be written\n",
-            style.bad("problem:")
-        );
+        out += &format!("  {} {lost} events were lost because nothing was writable\n", style.bad("problem:"));
     }
     for broken in Store::broken_ones(files) {
         out += &format!("  {} a broken database was set aside: {}\n", style.bad("note:"), broken.display());
@@ -136,27 +133,27 @@ pub fn run(args: &Arguments) -> Result<()> {
     } else if stored.models.all.calls > 0 {
         out += &format!("\n{}  none now\n", style.strong("model"));
     }
-    for said in models(&config, &stored.models, now) {
-        out += &format!("  {said}\n");
+    for lines in models(&config, &stored.models, now) {
+        out += &format!("  {lines}\n");
     }
-    for said in embeddings(&config, stored.embedded) {
-        out += &format!("  {said}\n");
+    for lines in embeddings(&config, stored.embedded) {
+        out += &format!("  {lines}\n");
     }
     if !stored.given.is_empty() {
-        out += &format!("\n{}  to agents in the last {GIVEN} days\n", style.strong("given"));
+        out += &format!("\n{}  injected in the last {GIVEN} days\n", style.strong("given"));
     }
-    for said in given(&stored.given) {
-        out += &format!("  {said}\n");
+    for lines in given(&stored.given) {
+        out += &format!("  {lines}\n");
     }
     out += &format!("\n{}  {}\n", style.strong("settings"), config.file.display());
-    for Shown { name, value, source } in settings(&config) {
+    for SettingShown { name, value, source } in settings(&config) {
         out += &format!("  {name} = {}  {}\n", line(&value.to_string(), 200), style.faint(&source));
     }
     for key in &config.unknown {
-        out += &format!("  {key}: not a setting that this nmem knows\n");
+        out += &format!("  {key}: not a known setting\n");
     }
     if !errors.is_empty() {
-        out += &format!("\n{}  {}\n", style.strong("errors of late"), files.log.display());
+        out += &format!("\n{}  {}\n", style.strong("recent errors"), files.log.display());
         for error in errors {
             out += &format!("  {}  {}\n", style.faint(&time::ago(error.at, now)), line(&error.message, 300));
         }
@@ -164,36 +161,36 @@ pub fn run(args: &Arguments) -> Result<()> {
     output::say(out.trim_end())
 }
 
-/// Stores what waits, then counts. A store that can't be had is a finding, not a failure.
-fn look(config: &Config) -> Stored {
+/// Drains the spool, then counts. An unavailable store is a finding, not a failure.
+fn look(config: &Config) -> StoreStatus {
     let files = &config.files.value;
-    let look = || -> Result<Stored> {
+    let look = || -> Result<StoreStatus> {
         let store = if spool::is_waiting(files) {
             let mut store = Store::open(files, PERSON_WAIT)?;
             drain(config, &mut store)?;
             Some(store)
         } else if files.db.exists() {
-            // For writing: an older database is brought up here.
+            // Opened for writing, so that an older database is migrated.
             Some(Store::open(files, PERSON_WAIT)?)
         } else {
             None
         };
-        let Some(store) = store else { return Ok(Stored::default()) };
+        let Some(store) = store else { return Ok(StoreStatus::default()) };
         let on = !config.embeddings.base_url.value.is_empty();
         let embedded = on.then(|| store.embedded(&config.embeddings.model.value)).transpose()?;
-        Ok(Stored { embedded, ..counted(&store)? })
+        Ok(StoreStatus { embedded, ..counted(&store)? })
     };
     look().unwrap_or_else(|error| {
-        // What can't be written may still be read.
+        // A read-only store can still be counted.
         let read = Store::open_to_read(files, PERSON_WAIT).ok().flatten().and_then(|store| counted(&store).ok());
-        Stored { problem: Some(store::reason(&error)), ..read.unwrap_or_default() }
+        StoreStatus { problem: Some(store::reason(&error)), ..read.unwrap_or_default() }
     })
 }
 
 /// Why hooks do nothing here, or in one session.
 fn switched_off(config: &Config, now: Millis) -> Vec<String> {
     let mut off: Vec<String> =
-        config.switches.off.iter().filter(|o| o.holds(now)).map(|o| format!("recording is off {}", o.describe(now))).collect();
+        config.switches.off.iter().filter(|o| o.holds(now)).map(|o| format!("recording is paused {}", o.describe(now))).collect();
     if !config.enabled.value {
         off.push(format!("enabled = false ({}): nothing is recorded here", config.enabled.source));
     }
@@ -201,17 +198,17 @@ fn switched_off(config: &Config, now: Millis) -> Vec<String> {
     off
 }
 
-/// What the repository's own file asks for and isn't granted.
+/// Requests of the repository's own file that are not approved.
 fn wishes(config: &Config) -> Vec<String> {
     let mut notes = Vec::new();
     for wishes in &config.wishes {
         let path = wishes.path.display();
         match &wishes.table {
             Err(error) => {
-                notes.push(format!("{path} can't be read ({}): nothing is recorded here until it is mended", line(error, 200)))
+                notes.push(format!("{path} cannot be read ({}): nothing is recorded here until it is fixed", line(error, 200)))
             }
             Ok(_) if !wishes.waiting().is_empty() => {
-                notes.push(format!("{path} asks for {}; `nmem trust` shows it", wishes.waiting().join(", ")));
+                notes.push(format!("{path} asks for {}; `nmem trust` shows them", wishes.waiting().join(", ")));
             }
             Ok(_) => {}
         }
@@ -219,7 +216,7 @@ fn wishes(config: &Config) -> Vec<String> {
     notes
 }
 
-fn counted(store: &Store) -> Result<Stored> {
+fn counted(store: &Store) -> Result<StoreStatus> {
     let now = environment::now();
     let models = Models {
         today: store.spent_since(now - DAY)?,
@@ -228,76 +225,77 @@ fn counted(store: &Store) -> Result<Stored> {
         waiting: store.model_queue(None, None, now)?.len(),
         paused_until: store.paused_until(now)?,
     };
-    let given = store.given_since(None, now - GIVEN * DAY)?;
-    Ok(Stored { counts: store.counts()?, last: store.last_events()?, models, given, embedded: None, problem: None })
+    let given = store.injections_since(None, now - GIVEN * DAY)?;
+    Ok(StoreStatus { counts: store.counts()?, last: store.last_events()?, models, given, embedded: None, problem: None })
 }
 
-/// Which model says what memories mean, and of how many it has.
+/// The embedding model and its coverage.
 fn embeddings(config: &Config, embedded: Option<(i64, i64)>) -> Vec<String> {
     let Some(host) = config.embeddings.destination() else { return Vec::new() };
-    let mut said = vec![format!("embeddings: {} at {host}", line(&config.embeddings.model.value, 60))];
+    let mut lines = vec![format!("embeddings: {} at {host}", line(&config.embeddings.model.value, 60))];
     if let Err(error) = config.embeddings.endpoint() {
-        said.push(format!("problem: {}", line(&format!("{error:#}"), 300)));
+        lines.push(format!("problem: {}", line(&format!("{error:#}"), 300)));
     }
     if let Some((done, all)) = embedded {
-        let rest = if done < all { "; `nmem distil` embeds the rest of a project" } else { "" };
-        said.push(format!("{done} of {all} memories have a vector{rest}"));
+        let rest = if done < all { "; `nmem distil` embeds the rest" } else { "" };
+        lines.push(format!("{done} of {all} memories have an embedding{rest}"));
     }
-    said
+    lines
 }
 
-/// What agents were given lately, and what of it they used.
-fn given(given: &BTreeMap<Moment, Given>) -> Vec<String> {
-    let told = |(moment, given): (&Moment, &Given)| {
+/// Recent injections, and how many items were used.
+fn given(given: &BTreeMap<InjectionPoint, InjectionStats>) -> Vec<String> {
+    let one_line = |(moment, given): (&InjectionPoint, &InjectionStats)| {
         let when = match moment {
-            Moment::Start => "as a session began",
-            Moment::Compaction => "after a compaction",
-            Moment::Prompt => "at a prompt",
-            Moment::File => "before a file was changed",
+            InjectionPoint::Start => "at a session start",
+            InjectionPoint::Compaction => "after a compaction",
+            InjectionPoint::Prompt => "at a prompt",
+            InjectionPoint::File => "before an edit",
         };
-        let Given { times, bytes, items, used } = *given;
+        let InjectionStats { times, bytes, items, used } = *given;
         let things = count(items, "thing", "things");
         format!("{when}: {}, {bytes} bytes, {things}; the agent then used {used}", count(times, "time", "times"))
     };
-    given.iter().map(told).collect()
+    given.iter().map(one_line).collect()
 }
 
-fn given_json(given: &BTreeMap<Moment, Given>) -> Value {
-    let one = |given: &Given| json!({"times": given.times, "bytes": given.bytes, "items": given.items, "used": given.used});
+fn given_json(given: &BTreeMap<InjectionPoint, InjectionStats>) -> Value {
+    let one =
+        |given: &InjectionStats| json!({"times": given.times, "bytes": given.bytes, "items": given.items, "used": given.used});
     given.iter().map(|(moment, given)| (moment.name().to_string(), one(given))).collect::<serde_json::Map<_, _>>().into()
 }
 
-/// What is asked, what that costs, what waits, and what is in the way; nothing where no model was ever named.
+/// Costs, queue and problems of the model; empty if none was ever configured.
 fn models(config: &Config, models: &Models, now: Millis) -> Vec<String> {
     let llm = &config.llm;
     let on = llm.destination().is_some();
-    let mut said = Vec::new();
+    let mut lines = Vec::new();
     if on && let Err(error) = llm.endpoint(&config.files.value) {
-        said.push(format!("problem: {}", line(&format!("{error:#}"), 300)));
+        lines.push(format!("problem: {}", line(&format!("{error:#}"), 300)));
     }
     let Spent { calls, failed, .. } = models.today;
     if on || models.all.calls > 0 {
-        let failures = if failed > 0 { format!(", {failed} of them without an answer") } else { String::new() };
+        let failures = if failed > 0 { format!(", {failed} of them failed") } else { String::new() };
         let (used, most) = (models.today.tokens(), llm.daily_tokens.value);
-        said.push(format!("last 24 hours: {}{failures}, {used} of {most} tokens", count(calls, "call", "calls")));
-        said.push(format!("ever: {}, {} tokens", count(models.all.calls, "call", "calls"), models.all.tokens()));
+        lines.push(format!("last 24 hours: {}{failures}, {used} of {most} tokens", count(calls, "call", "calls")));
+        lines.push(format!("ever: {}, {} tokens", count(models.all.calls, "call", "calls"), models.all.tokens()));
     }
     if let Some(last) = &models.last {
         let took = last.took as f64 / 1000.0;
-        said.push(format!("last: {}, {} in {took:.1} s, {}", line(&last.model, 60), last.outcome, time::ago(last.at, now)));
+        lines.push(format!("last: {}, {} in {took:.1} s, {}", line(&last.model, 60), last.outcome, time::ago(last.at, now)));
     }
     if on && models.waiting > 0 {
         let when = if llm.when.value == When::Manual {
-            "`nmem distil` asks"
+            "`nmem distil` runs them"
         } else {
-            "what ended in the last two days is asked about at the next turns' ends, all of it by `nmem distil`"
+            "units of the last two days run at the next Stop, all of them with `nmem distil`"
         };
-        said.push(format!("{} in the queue: {when}", count(models.waiting as i64, "unit", "units")));
+        lines.push(format!("{} in the queue: {when}", count(models.waiting as i64, "unit", "units")));
     }
     if let Some(until) = models.paused_until.filter(|_| on) {
-        said.push(format!("paused until {}, since the last calls failed; `nmem distil` tries at once", time::clock(until)));
+        lines.push(format!("paused until {} because the last calls failed; `nmem distil` tries at once", time::clock(until)));
     }
-    said
+    lines
 }
 
 fn spend(config: &Config, models: &Models) -> Value {
@@ -321,17 +319,17 @@ fn megabytes(bytes: u64) -> String {
     }
 }
 
-/// A setting as it is shown.
-struct Shown {
+/// A setting for display.
+struct SettingShown {
     name: &'static str,
     value: Value,
-    /// Where it was set.
+    /// Its origin.
     source: String,
 }
 
-fn settings(config: &Config) -> Vec<Shown> {
+fn settings(config: &Config) -> Vec<SettingShown> {
     let ignore = &config.ignore;
-    let shown = |name, value, source| Shown { name, value, source };
+    let shown = |name, value, source| SettingShown { name, value, source };
     vec![
         shown("database", json!(config.files.value.db), config.files.source.to_string()),
         shown("enabled", json!(config.enabled.value), config.enabled.source.to_string()),

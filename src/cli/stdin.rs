@@ -1,14 +1,14 @@
-//! Reads stdin with a limit of time: a hook's caller may never close it.
+//! Reads stdin with a time limit, because a hook's caller may never close it.
 
 use std::io::{self, IsTerminal, Read};
 use std::time::{Duration, Instant};
 
-/// Tells whether a person sits at stdin.
+/// Whether stdin is a terminal.
 pub fn is_terminal() -> bool {
     io::stdin().is_terminal()
 }
 
-/// Stdin, of which reading fails with `TimedOut` at a moment.
+/// Stdin that fails with `TimedOut` at a deadline.
 #[derive(Debug)]
 pub struct Stdin {
     file: std::fs::File,
@@ -16,14 +16,14 @@ pub struct Stdin {
 }
 
 impl Stdin {
-    /// Begins to read; `limit` counts from now.
+    /// Starts reading; `limit` counts from now.
     #[cfg(unix)]
     pub fn within(limit: Duration) -> io::Result<Stdin> {
         use std::os::fd::AsFd;
         Ok(Stdin { file: io::stdin().as_fd().try_clone_to_owned()?.into(), until: Instant::now() + limit })
     }
 
-    /// Begins to read; `limit` counts from now.
+    /// Starts reading; `limit` counts from now.
     #[cfg(windows)]
     pub fn within(limit: Duration) -> io::Result<Stdin> {
         use std::os::windows::io::AsHandle;
@@ -45,7 +45,7 @@ fn wait(file: &std::fs::File, until: Instant) -> io::Result<()> {
     loop {
         let left = until.saturating_duration_since(Instant::now()).as_millis().min(60_000) as libc::c_int;
         let mut poll = libc::pollfd { fd: file.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        // SAFETY: one valid pollfd, which outlives the call, and its count.
+        // SAFETY: one valid pollfd that outlives the call, and its count.
         #[expect(unsafe_code, reason = "std has no poll")]
         let ready = unsafe { libc::poll(&raw mut poll, 1, left) };
         match ready {
@@ -61,7 +61,7 @@ fn wait(file: &std::fs::File, until: Instant) -> io::Result<()> {
     }
 }
 
-/// Windows pipes can't be polled: reading blocks until the caller closes them.
+/// Windows pipes cannot be polled: reading blocks until the caller closes them.
 #[cfg(not(unix))]
 fn wait(_: &std::fs::File, _: Instant) -> io::Result<()> {
     Ok(())

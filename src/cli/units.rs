@@ -1,15 +1,15 @@
-//! `nmem units`: what was worked on, piece by piece.
+//! `nmem units`: the work units of a project.
 
 use super::output;
 use super::project_argument::{ProjectArgument, open};
 use crate::config::{Config, environment};
-use crate::error::Failure;
+use crate::error::UserError;
 use crate::ingest::{self, Caller, Run};
 use crate::lookup;
-use crate::model::{Found, Millis, UnitRow};
+use crate::model::{Millis, StoredItem, UnitRow};
 use crate::render::clean::line;
 use crate::render::{time, units as rendered};
-use crate::replay::{self, Scratch};
+use crate::replay::{self, ScratchStore};
 use crate::runtime::redactor;
 use crate::segmentation::signal_meaning;
 use crate::store::Store;
@@ -18,34 +18,34 @@ use clap::ValueEnum;
 use serde_json::json;
 use std::path::PathBuf;
 
-/// Show work units: what was worked on, piece by piece
+/// Show work units: what was done, with outcome, files and commits
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem units --since 7d --why\n\nA report of the week for a team: nmem units --format md. One unit: nmem units u12"
+    after_help = "Example: nmem units --since 7d --why\n\nA weekly report for a team: nmem units --format md. One unit: nmem units u12"
 )]
-pub struct Arguments {
+pub struct UnitsArguments {
     /// Only these units
     #[arg(value_name = "ID")]
     ids: Vec<String>,
-    /// Only units of this session (s14, or the beginning of the agent's own id)
+    /// Only units of this session: s14, or the beginning of the agent's own id
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// Only units that were at work later: 2026-11-01, 7d, 12h, yesterday [default for md: 7d]
+    /// Only units with an event after this time: 2026-11-01, 7d, 12h, yesterday [default for md: 7d]
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// Say of each unit why it begins where it does, with signals and weights
+    /// Show the signals and weights behind every boundary
     #[arg(long)]
     why: bool,
-    /// How to print
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = UnitsFormat::Text)]
+    format: UnitsFormat,
     /// Units to show; 0 for all [default: 20; all in a report]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Look at all projects
+    /// Show units of all projects
     #[arg(long)]
     all: bool,
-    /// Run the detector over recorded streams of hook events, in a scratch database; one JSON object a file
+    /// Replay recorded hook events in a scratch database; prints one JSON object per file
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["ids", "session", "since", "why", "limit", "all"])]
     replay: Vec<PathBuf>,
     /// Print one JSON object a line
@@ -56,53 +56,55 @@ pub struct Arguments {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum UnitsFormat {
     Text,
     Md,
     Json,
 }
 
-/// Units that a list shows where nothing else is said.
+/// Default number of units in a list.
 const LIMIT: usize = 20;
 const WEEK: Millis = 7 * 24 * 3_600_000;
 
 /// Runs the command.
-pub fn run(args: &Arguments) -> Result<()> {
+pub fn run(args: &UnitsArguments) -> Result<()> {
     let (folder, config) = args.project.config()?;
     if !args.replay.is_empty() {
         return replayed(&config, &args.replay);
     }
     let now = environment::now();
     let since = args.since.as_deref().map(|text| time::parse(text, now)).transpose();
-    let since = since.map_err(|wrong| Failure::usage(wrong, "see `nmem units --help`"))?;
-    let since = since.or((args.format == Format::Md && args.session.is_none() && args.ids.is_empty()).then_some(now - WEEK));
+    let since = since.map_err(|wrong| UserError::usage(wrong, "see `nmem units --help`"))?;
+    let since = since.or((args.format == UnitsFormat::Md && args.session.is_none() && args.ids.is_empty()).then_some(now - WEEK));
     let store = open(&config)?;
     let place = args.project.find(&folder, &config, store.as_ref());
     let limit = match args.limit {
         Some(0) => usize::MAX,
         Some(limit) => limit,
-        None if args.format == Format::Md => usize::MAX,
+        None if args.format == UnitsFormat::Md => usize::MAX,
         None => LIMIT,
     };
     let (units, found) = match &store {
         Some(store) => chosen(args, store, place.row.as_ref().map(|row| row.id), since, limit)?,
         None if !args.ids.is_empty() || args.session.is_some() => {
-            return Err(
-                Failure::new("nothing is recorded yet", "recording begins with the first session after `nmem install`").into()
-            );
+            return Err(UserError::new(
+                "nothing is recorded yet",
+                "recording starts with the first session after `nmem install`",
+            )
+            .into());
         }
         None => (Vec::new(), 0),
     };
     if place.name().is_none() && !args.all && args.ids.is_empty() && args.session.is_none() {
-        let what = "this folder is no project (the home folder and / never are one)";
-        return Err(Failure::new(what, "change into one, or `nmem units --all`").into());
+        let what = "this folder is not a project (the home folder and / never are)";
+        return Err(UserError::new(what, "change into a project folder, or use `nmem units --all`").into());
     }
     let name = if args.all { "all projects" } else { place.name().unwrap_or("no project") };
     match args.format {
-        _ if args.json || args.format == Format::Json => {
+        _ if args.json || args.format == UnitsFormat::Json => {
             units.iter().try_for_each(|unit| output::say(&rendered::json(unit).to_string()))
         }
-        Format::Md => {
+        UnitsFormat::Md => {
             let begun = since.or(units.last().map(|unit| unit.started_at)).unwrap_or(now);
             output::say(&rendered::report(&units, name, begun, now))
         }
@@ -111,14 +113,14 @@ pub fn run(args: &Arguments) -> Result<()> {
 }
 
 fn chosen(
-    args: &Arguments,
+    args: &UnitsArguments,
     store: &Store,
     project: Option<i64>,
     since: Option<Millis>,
     limit: usize,
 ) -> Result<(Vec<UnitRow>, usize)> {
     if !args.ids.is_empty() {
-        let unknown = |id: &str| Failure::new(format!("{} is no work unit", line(id, 80)), "`nmem units` prints ids");
+        let unknown = |id: &str| UserError::new(format!("{} is not a work unit", line(id, 80)), "`nmem units` prints ids");
         let units = args.ids.iter().map(|id| {
             let number = id.strip_prefix('u').and_then(|number| number.parse().ok()).ok_or_else(|| unknown(id))?;
             Ok(store.unit_by_row(number)?.ok_or_else(|| unknown(id))?)
@@ -128,11 +130,13 @@ fn chosen(
     }
     if let Some(id) = &args.session {
         let mut units = match lookup::find(store, id)? {
-            Some(Found::Session(session)) => store.units_of_session(session.id)?,
+            Some(StoredItem::Session(session)) => store.units_of_session(session.id)?,
             _ => {
-                return Err(
-                    Failure::new(format!("{} is no session", line(id, 80)), "`nmem status` and `nmem search` print ids").into()
-                );
+                return Err(UserError::new(
+                    format!("{} is not a session", line(id, 80)),
+                    "`nmem status` and `nmem search` print ids",
+                )
+                .into());
             }
         };
         units.retain(|unit| since.is_none_or(|since| unit.ended_at >= since));
@@ -147,10 +151,10 @@ fn chosen(
     store.units_of_project(project.filter(|_| !args.all), since, limit)
 }
 
-fn listed(args: &Arguments, units: &[UnitRow], found: usize, name: &str) -> Result<()> {
+fn listed(args: &UnitsArguments, units: &[UnitRow], found: usize, name: &str) -> Result<()> {
     if units.is_empty() {
         return output::say(&format!(
-            "No work unit is recorded of {name}{}.",
+            "No work units are recorded for {name}{}.",
             if args.since.is_some() { " in that time" } else { "" }
         ));
     }
@@ -174,22 +178,22 @@ fn listed(args: &Arguments, units: &[UnitRow], found: usize, name: &str) -> Resu
     Ok(())
 }
 
-/// Plays streams as hooks would have told them.
+/// Replays streams as hooks would have sent them.
 fn replayed(config: &Config, files: &[PathBuf]) -> Result<()> {
     let redactor = redactor(config)?;
     let run = Run::new(Caller::History, config, &redactor);
-    let scratch = Scratch::new()?;
+    let scratch = ScratchStore::new()?;
     let mut store = scratch.store()?;
     for (number, file) in files.iter().enumerate() {
         let (events, skipped) =
             replay::read(file, &format!("replay-{number}"), &config.skip_tools.value, &|event| ingest::completed(&run, event))?;
         if skipped > 0 {
-            output::warn(&format!("{}: {skipped} lines are no hook events", file.display()));
+            output::warn(&format!("{}: {skipped} lines are not hook events", file.display()));
         }
         let starts = replay::play(&mut store, &events)?;
         let inner: Vec<_> = starts.inner.iter().map(|(line, reason)| json!({"event": line, "reason": reason})).collect();
-        let told = json!({"file": file.display().to_string(), "starts": starts.starts, "inline": starts.inline, "inner": inner});
-        output::say(&told.to_string())?;
+        let json = json!({"file": file.display().to_string(), "starts": starts.starts, "inline": starts.inline, "inner": inner});
+        output::say(&json.to_string())?;
     }
     Ok(())
 }

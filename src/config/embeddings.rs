@@ -1,20 +1,20 @@
-//! `[embeddings]`: which model says what memories mean, and where; off while no address is named. As with `[llm]`, only the
-//! user's own file switches it on.
+//! `[embeddings]`: the model that computes embeddings. Off while no address is set. As with `[llm]`, only the user's
+//! own file can switch it on.
 
 use super::environment;
 use super::llm::{check_url, host, is_loopback};
-use super::setting::{Setting, Source};
+use super::setting::{Setting, SettingSource};
 use super::value::{Wrong, text};
-use crate::error::Failure;
+use crate::error::UserError;
 use crate::model::{Endpoint, Provider};
 use anyhow::Result;
 
-/// All of `[embeddings]`.
+/// The table `[embeddings]`.
 #[derive(Clone, Debug)]
 pub struct Embeddings {
     pub base_url: Setting<String>,
     pub model: Setting<String>,
-    /// The name of the variable, never the key.
+    /// The name of the variable, never the key itself.
     pub api_key_env: Setting<String>,
 }
 
@@ -26,7 +26,7 @@ impl Default for Embeddings {
 }
 
 impl Embeddings {
-    /// Reads the table; keys that aren't known are added to `unknown`.
+    /// Reads the table; unknown keys are added to `unknown`.
     pub(super) fn read(&mut self, value: &toml::Value, unknown: &mut Vec<String>) -> Result<(), Wrong> {
         for (key, value) in value.as_table().ok_or("`embeddings` must be written as [embeddings]")? {
             let name = format!("embeddings.{key}");
@@ -39,7 +39,7 @@ impl Embeddings {
                     continue;
                 }
             };
-            *setting = Setting { value: text(&name, value)?.trim().to_string(), source: Source::File };
+            *setting = Setting { value: text(&name, value)?.trim().to_string(), source: SettingSource::File };
         }
         if !self.base_url.value.is_empty() {
             check_url(&self.base_url.value).map_err(|why| format!("`embeddings.base_url` {why}"))?;
@@ -47,36 +47,37 @@ impl Embeddings {
         Ok(())
     }
 
-    /// What is recorded in a folder is shown to no model.
-    pub(super) fn switch_off(&mut self, source: Source) {
+    /// Switches it off for a folder.
+    pub(super) fn switch_off(&mut self, source: SettingSource) {
         self.base_url = Setting { value: String::new(), source };
     }
 
     /// Where texts would be sent; `None` while it is off.
     ///
     /// # Errors
-    /// What is missing in the config file or in the environment.
+    ///
+    /// What is missing in the config file or the environment.
     pub fn endpoint(&self) -> Result<Option<Endpoint>> {
         let base_url = self.base_url.value.trim_end_matches('/').to_string();
         if base_url.is_empty() {
             return Ok(None);
         }
         if self.model.value.is_empty() {
-            return Err(Failure::new("[embeddings] names no model", "write `model = \"…\"` into [embeddings]").into());
+            return Err(UserError::new("[embeddings] has no `model`", "write `model = \"…\"` into [embeddings]").into());
         }
         let is_loopback = is_loopback(&base_url);
         let name = Some(self.api_key_env.value.as_str()).filter(|name| !name.is_empty()).unwrap_or("OPENAI_API_KEY");
         let key = environment::secret(name);
         if key.is_none() && !is_loopback {
-            let what = format!("no key for [embeddings]: {name} is not set, or this project sets it");
-            return Err(Failure::new(what, format!("set {name}, or name another variable in `api_key_env`")).into());
+            let what = format!("no key for [embeddings]: {name} is not set, or was set by this project");
+            return Err(UserError::new(what, format!("set {name}, or name another variable in `api_key_env`")).into());
         }
         let proxy = if is_loopback { None } else { environment::proxy() };
         let model = self.model.value.clone();
         Ok(Some(Endpoint { provider: Provider::OpenAi, base_url, model, key, proxy, is_loopback, program: None }))
     }
 
-    /// Where texts would be sent, for a person.
+    /// Where texts would be sent, for display.
     pub fn destination(&self) -> Option<&str> {
         host(&self.base_url.value)
     }

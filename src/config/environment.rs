@@ -1,10 +1,10 @@
 //! The only reader of the environment and the clock.
 //!
-//! In a hook the environment is not the user's alone: a project's own settings can set variables of the hooks that run in
-//! it (seen with the real client). So a hook says where it runs, and from then on what that project sets, and paths that
-//! lead into it, don't count (ADR/0012).
+//! In a hook the environment is not the user's alone: a project's own settings can set variables for hooks that run in
+//! it (seen with the real client). A hook therefore calls [`enter_hook`]; from then on, variables that the project sets
+//! and paths that lead into it are ignored (ADR/0012).
 
-use crate::error::Failure;
+use crate::error::UserError;
 use crate::files;
 use crate::model::{LogLevel, Millis};
 use anyhow::Result;
@@ -13,32 +13,32 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// What a project may have done to the environment of this process.
+/// What a project may have changed in this process's environment.
 #[derive(Debug)]
 struct Doubt {
-    /// Where the session works now, and where it was begun.
+    /// The folder where the session works now, and where it began.
     projects: Vec<PathBuf>,
-    /// Variables that the project's settings set; `None`: the settings can't be read, so any may be.
+    /// Variables that the project sets; `None`: its settings cannot be read, so any variable may be one.
     set: Option<Vec<String>>,
 }
 
 static DOUBT: OnceLock<Doubt> = OnceLock::new();
 
-/// Settings files of a project in which a client takes environment variables for its hooks.
+/// A project's settings files in which a client finds environment variables for its hooks.
 const PROJECT_SETTINGS: [&str; 2] = ["settings.json", "settings.local.json"];
-/// Bytes of a path: more is no path on any system.
+/// Longest path, in bytes, on any system.
 pub const PATH_BYTES: usize = 4096;
-/// Bytes of a settings file that are read: permissions make them long.
+/// Bytes read of a settings file. Permission lists make them long.
 const SETTINGS_BYTES: u64 = 1 << 20;
-/// Folders above a hook's that are looked at.
+/// Parent folders of a hook's folder that are checked.
 const LEVELS: usize = 24;
 
-/// Says that this process is a hook of a session in `folder`, which belongs to `project`. Counts once a process.
+/// Declares that this process is a hook of a session in `folder`, in `project`. Only the first call counts.
 pub fn enter_hook(folder: &Path, project: &Path) {
-    // In the home folder the settings are the user's own; which folder that is, a project can't decide.
+    // In the home folder the settings are the user's own. A project cannot decide which folder that is.
     let own = |folder: &Path| variable("HOME").is_none_or(|home| folder != Path::new(&home) || !is_home_of_user(folder));
-    // The client's settings are those of the folder where it was started: above a folder, or a repository within
-    // another's, or elsewhere altogether.
+    // The client's settings belong to the folder where it was started: a parent, an enclosing repository, or somewhere
+    // else.
     let mut folders: Vec<PathBuf> = folder.ancestors().take(LEVELS).map(PathBuf::from).collect();
     let begun = session_folder();
     folders.extend(begun.clone().filter(|begun| !folders.contains(begun)));
@@ -49,7 +49,7 @@ pub fn enter_hook(folder: &Path, project: &Path) {
     let _ = DOUBT.set(Doubt { projects, set: set.map(|sets| sets.concat()) });
 }
 
-/// passwd(5): whether the system says that a folder is the user's home.
+/// passwd(5): whether a folder is the user's home according to the system.
 #[cfg(unix)]
 fn is_home_of_user(folder: &Path) -> bool {
     let Ok(users) = files::whole_text(Path::new("/etc/passwd"), 4 << 20) else { return false };
@@ -65,17 +65,17 @@ fn is_home_of_user(_: &Path) -> bool {
     true
 }
 
-/// The variables that a settings file sets; nothing where there is none, or no regular file.
+/// The variables that a settings file sets; `None` if there is no such regular file.
 fn variables_of(file: &Path) -> Option<Option<Vec<String>>> {
     match files::whole_text(file, SETTINGS_BYTES) {
         Ok(text) => Some(variables_in(&text)),
-        // Too large, or not UTF-8: what it says is not known.
+        // Too large or not UTF-8: unknown content.
         Err(e) if e.kind() == io::ErrorKind::InvalidData => Some(None),
         Err(_) => None,
     }
 }
 
-/// The names under `env` in a settings file; `None` where it is no JSON that fits what is read of a file.
+/// The names under `env` in a settings file; `None` if it is not valid JSON within the size limit.
 fn variables_in(settings: &str) -> Option<Vec<String>> {
     let value: Value = serde_json::from_str(settings).ok()?;
     Some(value["env"].as_object().map(|env| env.keys().cloned().collect()).unwrap_or_default())
@@ -98,18 +98,18 @@ fn env(name: &str) -> Option<String> {
     variable(name).filter(|_| !is_doubted(name))
 }
 
-/// A path that a variable names; absolute, or it would be another one in each folder. One inside a hook's project
-/// doesn't count.
+/// A path from a variable. It must be absolute, or it would differ between folders. Inside a hook's project it is
+/// ignored.
 pub fn path(name: &'static str) -> Result<Option<PathBuf>> {
     let Some(path) = env(name).map(PathBuf::from) else { return Ok(None) };
     if !path.is_absolute() {
         let what = format!("{name}={} is not an absolute path", path.display());
-        return Err(Failure::new(what, format!("set {name} to an absolute path, or unset it")).into());
+        return Err(UserError::new(what, format!("set {name} to an absolute path, or unset it")).into());
     }
     Ok(Some(path).filter(|path| !is_in_project(path)))
 }
 
-/// The time now, or where `NMEM_NOW` makes it stand.
+/// The current time, or the one in `NMEM_NOW`.
 #[expect(clippy::disallowed_methods, reason = "the one reader of the clock")]
 pub fn now() -> Millis {
     if let Some(fixed) = env("NMEM_NOW").and_then(|v| v.parse().ok()) {
@@ -118,41 +118,42 @@ pub fn now() -> Millis {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_millis() as Millis)
 }
 
-/// The variable that switches hooks off, if one does. A project's own counts too: it may always ask for less.
+/// The variable that disables hooks, if one is set. A project may set it too: it may always ask for less.
 pub fn switched_off() -> Option<&'static str> {
     let says = |name: &'static str, off: fn(&str) -> bool| variable(name).filter(|v| off(v)).map(|_| name);
     says("NMEM_DISABLE", |v| v != "0").or_else(|| says("RAD_ENABLED", |v| v == "false" || v == "0"))
 }
 
-/// The agent's process id, where its hooks are told.
+/// The agent's process id, if it passes it to its hooks.
 pub fn client_pid() -> Option<u32> {
     env("CLAUDE_PID")?.parse().ok()
 }
 
-/// The folder in which the agent was started, where it tells its hooks: its own `cd` does not change it.
+/// The folder in which the agent was started, if it passes it to its hooks; its own `cd` does not change it.
 pub fn session_folder() -> Option<PathBuf> {
     variable("CLAUDE_PROJECT_DIR").map(PathBuf::from).filter(|f| f.is_absolute() && f.as_os_str().len() <= PATH_BYTES)
 }
 
-/// The session that an agent's command runs in, where the agent tells it.
+/// The session of the agent that runs this command, if the agent passes it.
 pub fn agent_session() -> Option<String> {
     env("CLAUDE_CODE_SESSION_ID")
 }
 
-/// A key of the user's, by the name of its variable; none where a hook's project has set it.
+/// A key from one of the user's variables; `None` if a hook's project has set it.
 pub fn secret(name: &str) -> Option<String> {
     let name = name.trim();
     let sound = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    // A key is part of a header: it can hold no line end.
+    // A key becomes part of a header, so it must not contain a line end.
     env(name).filter(|key| sound && key.chars().all(|c| c.is_ascii_graphic()))
 }
 
-/// The proxy through which other machines are reached; none that a hook's project has set.
+/// The user's proxy; `None` if a hook's project has set it.
 pub fn proxy() -> Option<String> {
     ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"].into_iter().find_map(env)
 }
 
-/// A program of the user's, by its name: from PATH, absolute, and neither from a hook's project nor by a PATH of its own.
+/// A program by name, from PATH, as an absolute path. Neither a program inside a hook's project nor a PATH set by it
+/// counts.
 pub fn program(name: &str) -> Option<PathBuf> {
     let path = env("PATH")?;
     let is_there = |path: &PathBuf| path.is_absolute() && !is_in_project(path) && files::is_program(path);
@@ -164,23 +165,23 @@ const PROGRAM_ENDINGS: [&str; 1] = [""];
 #[cfg(windows)]
 const PROGRAM_ENDINGS: [&str; 2] = [".exe", ".cmd"];
 
-/// Variables that a hook's project has set; `None`: its settings can't be read, so any may be.
+/// Variables that a hook's project has set; `None`: its settings cannot be read, so any may be.
 pub fn set_by_project() -> Option<Vec<String>> {
     DOUBT.get().map_or(Some(Vec::new()), |doubt| doubt.set.clone())
 }
 
-/// When this process was started, as near as it can tell.
+/// When this process started, approximately.
 pub fn started() -> std::time::Instant {
     static STARTED: OnceLock<std::time::Instant> = OnceLock::new();
     *STARTED.get_or_init(std::time::Instant::now)
 }
 
-/// The person's editor.
+/// The user's editor.
 pub fn editor() -> Option<String> {
     ["VISUAL", "EDITOR"].into_iter().find_map(env).filter(|editor| !editor.trim().is_empty())
 }
 
-/// Tells whether the user asks for no colour.
+/// Whether the user asks for no colour.
 pub fn no_color() -> bool {
     env("NO_COLOR").is_some()
 }
@@ -195,7 +196,7 @@ pub fn path_folders() -> Vec<PathBuf> {
     env("PATH").map(|p| std::env::split_paths(&p).collect()).unwrap_or_default()
 }
 
-/// How much the log says, by `NMEM_LOG`.
+/// Log level, from `NMEM_LOG`.
 pub fn log_level() -> LogLevel {
     match env("NMEM_LOG").as_deref() {
         Some("off") => LogLevel::Off,
@@ -205,7 +206,7 @@ pub fn log_level() -> LogLevel {
     }
 }
 
-/// The home folder; none where a hook's project has set another.
+/// The home folder; `None` if a hook's project has set another one.
 pub fn home() -> Option<PathBuf> {
     if is_doubted("HOME") {
         return None;
@@ -216,33 +217,33 @@ pub fn home() -> Option<PathBuf> {
         .or_else(|| Some(directories::BaseDirs::new()?.home_dir().to_path_buf()))
 }
 
-/// Where nmem's data lies unless it is told otherwise.
+/// nmem's default data folder.
 pub fn data_folder() -> Result<PathBuf> {
     standard_folder("XDG_DATA_HOME", ".local/share", |dirs| dirs.data_dir().to_path_buf())
 }
 
-/// Where nmem's config file lies unless it is told otherwise.
+/// nmem's default config folder.
 pub fn config_folder() -> Result<PathBuf> {
     standard_folder("XDG_CONFIG_HOME", ".config", |dirs| dirs.config_dir().to_path_buf())
 }
 
 fn standard_folder(name: &str, usual: &str, from: fn(&directories::ProjectDirs) -> PathBuf) -> Result<PathBuf> {
     if is_doubted("HOME") {
-        let what = "the settings of this project set HOME, or can't be read: where your data lies is not known";
-        return Err(Failure::new(what, "mend .claude/settings.json of the project; until then nothing is recorded here").into());
+        let what = "this project's settings set HOME or cannot be read, so the location of your data is unknown";
+        return Err(UserError::new(what, "fix the project's .claude/settings.json; until then nothing is recorded here").into());
     }
-    // A variable of no consequence where the platform has folders of its own.
+    // On other platforms the variable has no effect.
     let moved = cfg!(target_os = "linux") && variable(name).is_some_and(|v| is_doubted(name) || is_in_project(Path::new(&v)));
     match home() {
         Some(home) if moved => Ok(home.join(usual).join("nmem")),
         _ => directories::ProjectDirs::from("", "", "nmem")
             .map(|dirs| from(&dirs))
-            .ok_or_else(|| Failure::new("no home folder is known", "set HOME, or NMEM_DB to an absolute path").into()),
+            .ok_or_else(|| UserError::new("the home folder is unknown", "set HOME, or NMEM_DB to an absolute path").into()),
     }
 }
 
-/// Folders of the user's own in which events may wait when the data folder takes nothing: the runtime folder, and one
-/// among the temporary files. They may not exist.
+/// Private folders where events may wait if the data folder is not writable: the runtime folder, then one among the
+/// temporary files. They may not exist.
 pub fn spare_folders() -> Vec<PathBuf> {
     let absolute = |name| env(name).map(PathBuf::from).filter(|f| f.is_absolute() && !is_in_project(f));
     #[cfg(unix)]

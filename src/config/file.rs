@@ -1,7 +1,7 @@
-//! TOML → settings. An error names the line, or the key and what it must be.
+//! TOML file → settings. An error names the line, or the key and its valid values.
 
 use super::folders::Rule;
-use super::setting::{Setting, Source};
+use super::setting::{Setting, SettingSource};
 use super::settings::Config;
 use super::value::{Wrong, boolean, context_bytes, inject, is_language, moment_bytes, strings, wrong};
 
@@ -13,7 +13,7 @@ pub fn table(text: &str) -> Result<toml::Table, Wrong> {
     })
 }
 
-/// Puts what the user's file says into the settings.
+/// Applies the user's file to the settings.
 pub fn apply(config: &mut Config, text: &str) -> Result<(), Wrong> {
     for (key, value) in table(text)? {
         if key == "folder" {
@@ -29,15 +29,15 @@ pub fn apply(config: &mut Config, text: &str) -> Result<(), Wrong> {
             config.embeddings.read(&value, &mut config.unknown)?;
         } else if key == "llm" {
             config.llm.read(&value, &mut config.unknown)?;
-        } else if !set(config, &key, &value, Source::File)? {
+        } else if !set(config, &key, &value, SettingSource::File)? {
             config.unknown.push(key);
         }
     }
     Ok(())
 }
 
-/// Sets one key; false where it isn't known.
-pub fn set(config: &mut Config, key: &str, value: &toml::Value, source: Source) -> Result<bool, Wrong> {
+/// Sets one key; returns false if it is unknown.
+pub fn set(config: &mut Config, key: &str, value: &toml::Value, source: SettingSource) -> Result<bool, Wrong> {
     match key {
         "enabled" => config.enabled = Setting { value: boolean(key, value)?, source },
         "thinking" => config.thinking = Setting { value: boolean(key, value)?, source },
@@ -66,8 +66,8 @@ fn retention(config: &mut Config, value: &toml::Value) -> Result<(), Wrong> {
             continue;
         }
         let days = value.as_integer().and_then(|days| u32::try_from(days).ok()).filter(|days| *days <= 36_500);
-        let days = days.ok_or_else(|| wrong("retention.tool_uses_days", "a number of days, or 0 for ever", value))?;
-        config.tool_uses_days = Setting { value: days, source: Source::File };
+        let days = days.ok_or_else(|| wrong("retention.tool_uses_days", "a number of days, or 0 for forever", value))?;
+        config.tool_uses_days = Setting { value: days, source: SettingSource::File };
     }
     Ok(())
 }
@@ -85,7 +85,7 @@ fn context(config: &mut Config, value: &toml::Value) -> Result<(), Wrong> {
         };
         let count = value.as_integer().and_then(|count| usize::try_from(count).ok()).filter(|count| *count <= most);
         let count = count.ok_or_else(|| wrong(&format!("context.{key}"), &format!("a number from 0 to {most}"), value))?;
-        *setting = Setting { value: count, source: Source::File };
+        *setting = Setting { value: count, source: SettingSource::File };
     }
     Ok(())
 }

@@ -1,22 +1,22 @@
-//! The user's rules for folders: `[[folder]]` in the config file, of which the first that matches counts.
+//! Folder rules: `[[folder]]` in the config file. The first one that matches applies.
 
 use super::llm::provider;
-use super::setting::{Inject, Setting, Source};
+use super::setting::{Inject, Setting, SettingSource};
 use super::value::{Wrong, boolean, context_bytes, inject, moment_bytes, text};
 use crate::model::Provider;
 use std::path::{Path, PathBuf};
 
-/// One rule. What it doesn't say stays as it is elsewhere.
+/// One rule. Settings it does not mention keep their values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rule {
-    /// A glob over folders, absolute: `~` is expanded.
+    /// A glob over absolute folders; `~` is expanded.
     pub pattern: String,
     pub enabled: Option<bool>,
     pub inject: Option<Inject>,
     pub context_bytes: Option<usize>,
     pub prompt_bytes: Option<usize>,
     pub file_bytes: Option<usize>,
-    /// The project's name, set by hand.
+    /// Project name, set by hand.
     pub project: Option<String>,
     pub database: Option<PathBuf>,
     /// Which model may see what is recorded there.
@@ -24,7 +24,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Reads a rule; keys that aren't known are added to `unknown`.
+    /// Reads a rule; unknown keys are added to `unknown`.
     pub fn read(value: &toml::Value, home: Option<&Path>, unknown: &mut Vec<String>) -> Result<Rule, Wrong> {
         let table = value.as_table().ok_or("`folder` must be written as [[folder]]")?;
         let mut rule = Rule::default();
@@ -53,18 +53,19 @@ impl Rule {
         }
     }
 
-    /// Whether it is about a folder: `x/**` is about `x` too, and a folder that is matched about all below it.
+    /// Whether the rule applies to a folder. `x/**` also matches `x` itself, and a matched folder includes everything
+    /// below it.
     pub fn matches(&self, folder: &Path) -> bool {
         let pattern = self.pattern.strip_suffix("/**").unwrap_or(&self.pattern).trim_end_matches('/');
         folder.ancestors().filter_map(Path::to_str).any(|folder| fast_glob::glob_match(pattern, folder))
     }
 
-    /// Where a setting that it makes comes from.
-    pub fn source(&self) -> Source {
-        Source::Folder(self.pattern.clone())
+    /// The rule as the origin of a setting.
+    pub fn source(&self) -> SettingSource {
+        SettingSource::Folder(self.pattern.clone())
     }
 
-    /// Puts a value of the rule into a setting, where it has one.
+    /// Copies a value of the rule, if set, into a setting.
     pub fn put<T: Clone>(&self, value: &Option<T>, setting: &mut Setting<T>) {
         if let Some(value) = value {
             *setting = Setting { value: value.clone(), source: self.source() };
@@ -72,7 +73,7 @@ impl Rule {
     }
 }
 
-/// `~/x` below the home folder.
+/// Expands `~/x` to a path below the home folder.
 pub fn expanded(path: &str, home: Option<&Path>) -> String {
     match (path.strip_prefix("~/"), home) {
         (Some(rest), Some(home)) => home.join(rest).display().to_string(),

@@ -1,26 +1,26 @@
-//! `[llm]`: which model is asked, where, and how much. Only the user's own file switches one on: a key that lies in the
-//! environment does not, and no repository can (DESIGN §6, §7).
+//! `[llm]`: the language model, its address and its limits. Only the user's own file can switch it on; neither a key in
+//! the environment nor a repository can.
 
 use super::environment;
-use super::setting::{Setting, Source};
+use super::setting::{Setting, SettingSource};
 use super::value::{Wrong, text};
-use crate::error::Failure;
+use crate::error::UserError;
 use crate::model::{Endpoint, Files, Program, Provider};
 use anyhow::Result;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// When a model is asked.
+/// When to call the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// At Stop, where a call is due.
+    /// At Stop, if a call is due.
     Stop,
-    /// When a person says `nmem distil`.
+    /// On `nmem distil` only.
     Manual,
 }
 
 impl When {
-    /// The word of the config file.
+    /// Its name in the config file.
     pub fn name(self) -> &'static str {
         match self {
             When::Stop => "stop",
@@ -29,20 +29,20 @@ impl When {
     }
 }
 
-/// Seconds that a Stop may wait at most: two less than the time that its hook is given by `nmem install`.
+/// Longest wait at Stop, in seconds: two less than the hook timeout that `nmem install` sets.
 pub const STOP_SECONDS_MAX: u32 = 28;
 
-/// All of `[llm]`.
+/// The table `[llm]`.
 #[derive(Clone, Debug)]
 pub struct Llm {
     pub provider: Setting<Provider>,
     pub base_url: Setting<String>,
     pub model: Setting<String>,
-    /// The name of the variable, never the key.
+    /// The name of the variable, never the key itself.
     pub api_key_env: Setting<String>,
     pub when: Setting<When>,
     pub stop_seconds: Setting<u32>,
-    /// Tokens in 24 hours.
+    /// Tokens per 24 hours.
     pub daily_tokens: Setting<i64>,
 }
 
@@ -61,7 +61,7 @@ impl Default for Llm {
 }
 
 impl Llm {
-    /// Reads the table; keys that aren't known are added to `unknown`.
+    /// Reads the table; unknown keys are added to `unknown`.
     pub(super) fn read(&mut self, value: &toml::Value, unknown: &mut Vec<String>) -> Result<(), Wrong> {
         for (key, value) in value.as_table().ok_or("`llm` must be written as [llm]")? {
             let name = format!("llm.{key}");
@@ -70,26 +70,26 @@ impl Llm {
                 "model" => &mut self.model,
                 "api_key_env" => &mut self.api_key_env,
                 "provider" => {
-                    self.provider = Setting { value: provider(&name, value)?, source: Source::File };
+                    self.provider = Setting { value: provider(&name, value)?, source: SettingSource::File };
                     continue;
                 }
                 "when" => {
                     let known = [When::Stop, When::Manual].into_iter().find(|when| value.as_str() == Some(when.name()));
                     let value = known.ok_or_else(|| format!("`{name}` must be \"stop\" or \"manual\""))?;
-                    self.when = Setting { value, source: Source::File };
+                    self.when = Setting { value, source: SettingSource::File };
                     continue;
                 }
                 "stop_seconds" => {
                     let seconds = value.as_integer().and_then(|n| u32::try_from(n).ok());
                     let seconds = seconds.filter(|n| (1..=STOP_SECONDS_MAX).contains(n));
                     let value = seconds.ok_or_else(|| format!("`{name}` must be a number from 1 to {STOP_SECONDS_MAX}"))?;
-                    self.stop_seconds = Setting { value, source: Source::File };
+                    self.stop_seconds = Setting { value, source: SettingSource::File };
                     continue;
                 }
                 "daily_tokens" => {
                     let value = value.as_integer().filter(|n| *n >= 0);
-                    let value = value.ok_or_else(|| format!("`{name}` must be a number of tokens; 0 asks no model"))?;
-                    self.daily_tokens = Setting { value, source: Source::File };
+                    let value = value.ok_or_else(|| format!("`{name}` must be a number of tokens; 0 never calls the model"))?;
+                    self.daily_tokens = Setting { value, source: SettingSource::File };
                     continue;
                 }
                 _ => {
@@ -97,7 +97,7 @@ impl Llm {
                     continue;
                 }
             };
-            *texts = Setting { value: text(&name, value)?.trim().to_string(), source: Source::File };
+            *texts = Setting { value: text(&name, value)?.trim().to_string(), source: SettingSource::File };
         }
         if !self.base_url.value.is_empty() {
             check_url(&self.base_url.value).map_err(|why| format!("`llm.base_url` {why}"))?;
@@ -105,15 +105,16 @@ impl Llm {
         Ok(())
     }
 
-    /// How long a Stop waits for a model.
+    /// How long a Stop waits for the model.
     pub fn stop_limit(&self) -> Duration {
         Duration::from_secs(u64::from(self.stop_seconds.value))
     }
 
-    /// Where a call would go; `None` where no model is named. `files` say where a program may run.
+    /// Where a call would go; `None` if no model is configured. `files` says where the program may run.
     ///
     /// # Errors
-    /// What is missing in the config file, in the environment, or on PATH.
+    ///
+    /// What is missing in the config file, the environment or PATH.
     pub fn endpoint(&self, files: &Files) -> Result<Option<Endpoint>> {
         let provider = self.provider.value;
         let (url, model, key) = match provider {
@@ -128,7 +129,7 @@ impl Llm {
         let model = or(&self.model.value, model);
         let endpoint = Endpoint { provider, base_url, model, key: None, proxy: None, is_loopback, program: None };
         if endpoint.model.is_empty() {
-            return Err(Failure::new("[llm] names no model", "write `model = \"…\"` into [llm]").into());
+            return Err(UserError::new("[llm] has no `model`", "write `model = \"…\"` into [llm]").into());
         }
         if provider == Provider::Claude {
             return Ok(Some(Endpoint { program: Some(program(files)?), ..endpoint }));
@@ -136,14 +137,14 @@ impl Llm {
         let name = or(&self.api_key_env.value, key);
         let key = environment::secret(&name);
         if key.is_none() && !(provider == Provider::OpenAi && is_loopback) {
-            let what = format!("no key for [llm]: {name} is not set, or this project sets it");
-            return Err(Failure::new(what, format!("set {name}, or name another variable in `api_key_env`")).into());
+            let what = format!("no key for [llm]: {name} is not set, or was set by this project");
+            return Err(UserError::new(what, format!("set {name}, or name another variable in `api_key_env`")).into());
         }
         let proxy = if is_loopback { None } else { environment::proxy() };
         Ok(Some(Endpoint { key, proxy, ..endpoint }))
     }
 
-    /// Where memories would be sent, for a person: a host, or the program.
+    /// Where work units would be sent, for display: a host or the program.
     pub fn destination(&self) -> Option<String> {
         let endpoint = match self.provider.value {
             Provider::None => return None,
@@ -156,7 +157,7 @@ impl Llm {
     }
 }
 
-/// What would tell the program that it runs inside itself, and lead it to the session that goes on there.
+/// Variables that would tell the program that it runs inside another session, and lead it there.
 const OF_A_SESSION: [&str; 9] = [
     "CLAUDECODE",
     "CLAUDE_CODE_ENTRYPOINT",
@@ -169,12 +170,13 @@ const OF_A_SESSION: [&str; 9] = [
     "CLAUDE_PROJECT_DIR",
 ];
 
-/// The `claude` program, and what it needs to run by itself.
+/// Locates the `claude` program and what it needs to run on its own.
 fn program(files: &Files) -> Result<Program> {
-    let missing = || Failure::new("the claude program is not on PATH", "install it, or choose another `provider` in [llm]");
+    let missing = || UserError::new("the claude program is not on PATH", "install it, or choose another `provider` in [llm]");
     let set = environment::set_by_project();
-    let doubtful =
-        || Failure::new("this project's .claude/settings.json can't be read", "mend it; no model is asked here meanwhile");
+    let doubtful = || {
+        UserError::new("this project's .claude/settings.json cannot be read", "fix it; until then the model is not called here")
+    };
     let hidden = set.ok_or_else(doubtful)?.into_iter().chain(OF_A_SESSION.map(String::from)).collect();
     let guard: PathBuf = std::env::current_exe()?;
     Ok(Program {
@@ -185,23 +187,24 @@ fn program(files: &Files) -> Result<Program> {
     })
 }
 
-/// The folder in which a program is asked: nothing is in it, and sessions of it are nobody's.
+/// The empty folder in which the program runs. Sessions there are never recorded.
 pub const OBSERVER: &str = "observer";
 
-/// A provider's name.
+/// Parses a provider's name.
 pub fn provider(key: &str, value: &toml::Value) -> Result<Provider, Wrong> {
     let known = Provider::ALL.into_iter().find(|provider| value.as_str() == Some(provider.name()));
     known.ok_or_else(|| format!("`{key}` must be \"none\", \"anthropic\", \"openai\" or \"claude\""))
 }
 
-/// https anywhere, http on this machine alone, and no password in it: that is for `api_key_env`.
+/// Accepts https anywhere and http on this machine only, without a password in the URL: that belongs into
+/// `api_key_env`.
 pub(super) fn check_url(url: &str) -> Result<(), String> {
     let host = host(url).ok_or_else(|| format!("must begin with https://, not {url:?}"))?;
     if url.split("://").nth(1).unwrap_or("").split(['/', '?', '#']).next().unwrap_or("").contains('@') {
-        return Err("must hold no user and no password: give the key by `api_key_env`".into());
+        return Err("must not contain a user or password: name the key in `api_key_env`".into());
     }
     if host.is_empty() {
-        return Err(format!("names no host: {url:?}"));
+        return Err(format!("has no host: {url:?}"));
     }
     if url.starts_with("http://") && !is_loopback(url) {
         return Err(format!("must be https://, since {host} is another machine"));
@@ -209,7 +212,7 @@ pub(super) fn check_url(url: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The host of a URL, without its port.
+/// The host of a URL, without port.
 pub(super) fn host(url: &str) -> Option<&str> {
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"))?;
     let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or("");
@@ -220,7 +223,7 @@ pub(super) fn host(url: &str) -> Option<&str> {
     }
 }
 
-/// Whether a URL leads to this machine.
+/// Whether a URL points to this machine.
 pub(super) fn is_loopback(url: &str) -> bool {
     let Some(host) = host(url) else { return false };
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
@@ -262,7 +265,7 @@ mod tests {
         assert_eq!(error("provider = \"gpt\""), "`llm.provider` must be \"none\", \"anthropic\", \"openai\" or \"claude\"");
         assert_eq!(error("stop_seconds = 60"), "`llm.stop_seconds` must be a number from 1 to 28");
         assert_eq!(error("when = \"always\""), "`llm.when` must be \"stop\" or \"manual\"");
-        assert_eq!(error("daily_tokens = -1"), "`llm.daily_tokens` must be a number of tokens; 0 asks no model");
+        assert_eq!(error("daily_tokens = -1"), "`llm.daily_tokens` must be a number of tokens; 0 never calls the model");
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! All settings of a run, and where each came from: defaults, the config file, a repository's file as far as it is
-//! trusted, the user's rules for folders, the environment, and switches.
+//! All settings of a run and their origins: defaults, config file, a repository's file as far as it is trusted, folder
+//! rules, environment, and switches.
 //!
-//! A config file that can't be read is an error also for hooks: what the user forbade is then unknown, so nothing is
-//! recorded until it is mended, and the next session's start says so.
+//! An unreadable config file is an error for hooks too: nobody knows what the user forbade, so nothing is recorded
+//! until it is fixed. The next session start says so.
 //!
-//! Read in this order: `setting` and `settings` (what there is, and its defaults), `file` and `value` (TOML), `folders`,
+//! Read in this order: `setting` and `settings` (settings and defaults), `file` and `value` (TOML), `folders`,
 //! `repository`, `switches`, `llm`, `embeddings`, `environment`.
 
 pub mod embeddings;
@@ -18,10 +18,10 @@ mod settings;
 pub mod switches;
 mod value;
 
-pub use setting::{CONTEXT_BYTES_MAX, Inject, Setting, Source};
+pub use setting::{CONTEXT_BYTES_MAX, Inject, Setting, SettingSource};
 pub use settings::Config;
 
-use crate::error::Failure;
+use crate::error::UserError;
 use crate::files;
 use crate::model::{Files, Provider};
 use anyhow::Result;
@@ -32,18 +32,18 @@ use std::io;
 use std::path::Path;
 use switches::Switches;
 
-/// Bytes of a config file that are read.
+/// Bytes read of a config file.
 const CONFIG_BYTES: u64 = 256 * 1024;
-/// Finds the files of the database that is used where no folder has one of its own; needs no config file.
+/// The files of the default database, used where no folder rule names another one. Needs no config file.
 pub fn files() -> Result<Setting<Files>> {
     let (db, own, source) = match environment::path("NMEM_DB")? {
-        Some(db) => (db, false, Source::Environment("NMEM_DB")),
-        None => (environment::data_folder()?.join("nmem.db"), true, Source::Default),
+        Some(db) => (db, false, SettingSource::Environment("NMEM_DB")),
+        None => (environment::data_folder()?.join("nmem.db"), true, SettingSource::Default),
     };
     Ok(Setting { value: with_spare_places(Files::of(db, own)), source })
 }
 
-/// Outside its folder the spool's name holds a hash of the database's path: databases never mix.
+/// Outside the data folder a spool's name contains a hash of the database's path, so databases never mix.
 fn with_spare_places(mut files: Files) -> Files {
     let hash = Sha256::digest(files.db.as_os_str().as_encoded_bytes());
     let name: String = hash[..8].iter().map(|b| format!("{b:02x}")).collect();
@@ -51,13 +51,14 @@ fn with_spare_places(mut files: Files) -> Files {
     files
 }
 
-/// Reads all settings for folders: where a session was begun, and where it works. Without any, those that hold everywhere.
+/// Reads all settings for the given folders: where a session began, and where it works now. Without folders, the
+/// general ones.
 pub fn load(folders: &[&Path]) -> Result<Config> {
     let (config, problem) = load_what_can_be(folders)?;
     problem.map_or(Ok(config), Err)
 }
 
-/// Reads all settings; where a file can't be read, the defaults and why. Reading commands go on with those.
+/// Reads all settings. For an unreadable file it returns defaults and the reason; reading commands continue with those.
 pub fn load_what_can_be(folders: &[&Path]) -> Result<(Config, Option<anyhow::Error>)> {
     let named = environment::path("NMEM_CONFIG")?;
     let file = match &named {
@@ -75,7 +76,7 @@ pub fn load_what_can_be(folders: &[&Path]) -> Result<(Config, Option<anyhow::Err
         Ok(switches) => config.switches = switches,
         Err(error) => problem = problem.or(Some(error)),
     }
-    // What is off in one of them is off, whatever the other says.
+    // Recording is off if it is off for any of the folders.
     let (everywhere, mut off) = (config.enabled.clone(), None);
     for folder in folders {
         config.enabled = everywhere.clone();
@@ -88,12 +89,12 @@ pub fn load_what_can_be(folders: &[&Path]) -> Result<(Config, Option<anyhow::Err
 
 fn unreadable(path: &Path, why: &str) -> anyhow::Error {
     let what = format!("{}: {}", path.display(), why.split_whitespace().collect::<Vec<_>>().join(" "));
-    Failure::new(what, "mend it; until then hooks record nothing").into()
+    UserError::new(what, "fix it; until then hooks record nothing").into()
 }
 
 impl Config {
-    /// What holds in a folder beyond what holds everywhere. The user's own rule for the folder comes last; a repository's
-    /// wish for less comes after it. A database of a folder before stays the one, unless this folder has one of its own.
+    /// Applies the settings of one folder on top of the general ones. The user's folder rule comes last, except that a
+    /// repository may still ask for less. The database of an earlier folder stays, unless this folder has its own.
     fn narrow(&mut self, folder: &Path) -> Result<()> {
         let wishes = repository::find(folder, &self.switches);
         // The innermost file wins.
@@ -113,25 +114,25 @@ impl Config {
             if rule.provider == Some(Provider::None) {
                 self.embeddings.switch_off(rule.source());
             }
-            if let Some(db) = rule.database.clone().filter(|_| !matches!(self.files.source, Source::Environment(_))) {
+            if let Some(db) = rule.database.clone().filter(|_| !matches!(self.files.source, SettingSource::Environment(_))) {
                 self.files = Setting { value: with_spare_places(Files::of(db, false)), source: rule.source() };
             }
         }
         if let Some((wishes, tag)) = wishes.iter().find_map(|w| Some((w, w.language()?))) {
-            self.language = Setting { value: tag.to_string(), source: Source::Repository(wishes.path.clone()) };
+            self.language = Setting { value: tag.to_string(), source: SettingSource::Repository(wishes.path.clone()) };
         }
         if let Some((wishes, name)) = wishes.iter().find_map(|w| Some((w, w.domain()?))) {
-            self.domain = Setting { value: Some(name.to_string()), source: Source::Repository(wishes.path.clone()) };
+            self.domain = Setting { value: Some(name.to_string()), source: SettingSource::Repository(wishes.path.clone()) };
         }
         if let Some(wishes) = wishes.iter().find(|w| w.off()) {
-            self.enabled = Setting { value: false, source: Source::Repository(wishes.path.clone()) };
+            self.enabled = Setting { value: false, source: SettingSource::Repository(wishes.path.clone()) };
         }
         self.wishes
             .extend(wishes.into_iter().filter(|new| self.wishes.iter().all(|old| old.path != new.path)).collect::<Vec<_>>());
         Ok(())
     }
 
-    /// Every database that a rule names, and the one that is used elsewhere.
+    /// Every database that a rule names, and the default one.
     pub fn databases(&self) -> Result<Vec<Files>> {
         let mut all = vec![files()?.value];
         for db in self.folders.iter().filter_map(|rule| rule.database.clone()) {
@@ -142,11 +143,11 @@ impl Config {
         Ok(all)
     }
 
-    /// What a trusted file asks for. Its lists are added to the user's, which they don't shorten.
+    /// Applies a trusted repository file. Its lists extend the user's lists.
     fn grant(&mut self, wishes: &Wishes, table: &toml::Table) -> Result<(), String> {
         let own = (self.skip_tools.value.clone(), self.ignore.value.clone(), self.redact.value.clone());
         for (key, value) in table.iter().filter(|(key, _)| repository::WITH_TRUST.contains(&key.as_str())) {
-            let source = Source::Repository(wishes.path.clone());
+            let source = SettingSource::Repository(wishes.path.clone());
             if key == "project" {
                 self.project = Setting { value: Some(value::text(key, value)?), source };
             } else {
@@ -161,7 +162,7 @@ impl Config {
         Ok(())
     }
 
-    /// The user's rule for a folder, by its name as it is given and by its real one.
+    /// The folder rule for a folder, by its given path or its real one.
     fn rule(&self, folder: &Path) -> Option<&Rule> {
         if self.folders.is_empty() {
             return None;
@@ -170,8 +171,8 @@ impl Config {
         self.folders.iter().find(|rule| rule.matches(folder) || real.as_deref().is_some_and(|real| rule.matches(real)))
     }
 
-    /// The name that was set by hand for the project of a folder, wherever this run began: events that waited in the
-    /// spool may be of any.
+    /// The project name set by hand for a folder, whatever folders this run was loaded for: spooled events may come
+    /// from any.
     pub fn project_named(&self, folder: &Path) -> Option<String> {
         if let Some(name) = self.rule(folder).and_then(|rule| rule.project.clone()) {
             return Some(name);
@@ -208,8 +209,8 @@ mod tests {
     #[test]
     fn what_the_file_says_counts_and_is_known_to_come_from_it() {
         let config = applied("inject = \"start\"\nskip_tools = [\"A\"]\n[llm]\nprovider = \"none\"\ntemperature = 1\n").unwrap();
-        assert_eq!((config.inject.value, config.inject.source), (Inject::Start, Source::File));
-        assert_eq!(config.enabled.source, Source::Default);
+        assert_eq!((config.inject.value, config.inject.source), (Inject::Start, SettingSource::File));
+        assert_eq!(config.enabled.source, SettingSource::Default);
         assert_eq!(config.unknown, ["llm.temperature"]);
     }
 
@@ -233,6 +234,6 @@ mod tests {
         let folder = Path::new("/home/me/a/c");
         config.narrow(folder).unwrap();
         assert_eq!(config.project.value.as_deref(), Some("acme"));
-        assert_eq!(config.project.source, Source::Folder("/home/me/a/**".into()));
+        assert_eq!(config.project.source, SettingSource::Folder("/home/me/a/**".into()));
     }
 }

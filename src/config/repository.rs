@@ -1,6 +1,7 @@
-//! What a repository itself asks for, in `.nmem.toml`: it decides nothing but less (DESIGN §7).
+//! What a repository asks for in `.nmem.toml`. By itself it can only ask for less.
 //!
-//! `enabled = false` counts by itself, wherever the file lies above the folder of work. All else waits until the user has read it: `nmem trust` notes the content's hash, and a changed file waits again.
+//! `enabled = false` always counts, in any parent of the working folder. Everything else waits until the user has read
+//! it: `nmem trust` approves the content by its hash, and a changed file waits again.
 
 use super::switches::Switches;
 use crate::files;
@@ -9,47 +10,47 @@ use std::path::{Path, PathBuf};
 
 /// The file's name.
 pub const NAME: &str = ".nmem.toml";
-/// Folders above the folder of work that are looked at.
+/// Parent folders that are searched.
 const LEVELS: usize = 24;
-/// Keys that count by themselves.
+/// Keys that need no approval.
 const BY_ITSELF: [&str; 3] = ["enabled", "language", "domain"];
-/// Keys that a trusted file may set.
+/// Keys that an approved file may set.
 pub const WITH_TRUST: [&str; 9] =
     ["enabled", "inject", "context_bytes", "prompt_bytes", "file_bytes", "skip_tools", "ignore", "redact", "project"];
 
-/// A repository's file, as it was found.
+/// A repository's file.
 #[derive(Clone, Debug)]
 pub struct Wishes {
     pub path: PathBuf,
     pub sha256: String,
-    /// What it says; the reason where that can't be read.
+    /// Its content, or why it cannot be read.
     pub table: Result<toml::Table, String>,
     pub trusted: bool,
 }
 
 impl Wishes {
-    /// Whether it switches recording off. One that can't be read may say so, and less is always granted.
+    /// Whether it switches recording off. An unreadable file might, so it does.
     pub fn off(&self) -> bool {
         self.table.as_ref().map_or(true, |table| table.get("enabled").is_some_and(|v| v.as_bool() != Some(true)))
     }
 
-    /// The domain that it names; whether there is one of that name is for others to know.
+    /// The domain that it names; it may not exist.
     pub fn domain(&self) -> Option<&str> {
         self.table.as_ref().ok()?.get("domain")?.as_str()
     }
 
-    /// The language that memories are to be in. What could be a sentence is none.
+    /// The language for memories. A value that could be a sentence is ignored.
     pub fn language(&self) -> Option<&str> {
         self.table.as_ref().ok()?.get("language")?.as_str().filter(|tag| super::value::is_language(tag))
     }
 
-    /// Keys that no repository may set, whatever it is trusted with.
+    /// Keys that no repository may set, even with approval.
     pub fn ignored(&self) -> Vec<&str> {
         let known = |key: &&String| WITH_TRUST.contains(&key.as_str()) || BY_ITSELF.contains(&key.as_str());
         self.table.iter().flat_map(|table| table.keys()).filter(|key| !known(key)).map(String::as_str).collect()
     }
 
-    /// Keys that wait for trust. Unknown ones are not named: the names are a repository's text.
+    /// Keys that wait for approval. Unknown keys are not named, since their names are the repository's text.
     pub fn waiting(&self) -> Vec<&'static str> {
         let Ok(table) = &self.table else { return Vec::new() };
         if self.trusted {
@@ -60,12 +61,12 @@ impl Wishes {
     }
 }
 
-/// Finds the files in a folder and above it, the innermost first.
+/// Finds the files in a folder and its parents, innermost first.
 pub fn find(folder: &Path, switches: &Switches) -> Vec<Wishes> {
     folder.ancestors().take(LEVELS).filter_map(|folder| read(&folder.join(NAME), switches)).collect()
 }
 
-/// Reads one file; `None` where there is none, or it isn't a regular file.
+/// Reads one file; `None` if it is missing or not a regular file.
 pub fn read(path: &Path, switches: &Switches) -> Option<Wishes> {
     let text = files::small_text(path)?;
     let sha256: String = Sha256::digest(text.as_bytes()).iter().map(|b| format!("{b:02x}")).collect();

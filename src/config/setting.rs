@@ -1,50 +1,50 @@
-//! A setting: its value, and where that came from.
+//! A setting: its value and its origin.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// Most bytes that may be given to an agent: the largest platform cuts off at 10,000 characters.
+/// Maximum bytes to inject: the strictest platform cuts off at 10,000 characters.
 pub const CONTEXT_BYTES_MAX: usize = 9000;
 
-/// Where a setting's value came from.
+/// Origin of a setting's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum SettingSource {
     Default,
     File,
     Environment(&'static str),
-    /// The user's rule for a folder, by its pattern.
+    /// A folder rule, by its pattern.
     Folder(String),
     /// A repository's own file.
     Repository(PathBuf),
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for SettingSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Source::Default => f.write_str("default"),
-            Source::File => f.write_str("config file"),
-            Source::Environment(name) => f.write_str(name),
-            Source::Folder(pattern) => write!(f, "[[folder]] {pattern}"),
-            Source::Repository(path) => write!(f, "{}", path.display()),
+            SettingSource::Default => f.write_str("default"),
+            SettingSource::File => f.write_str("config file"),
+            SettingSource::Environment(name) => f.write_str(name),
+            SettingSource::Folder(pattern) => write!(f, "[[folder]] {pattern}"),
+            SettingSource::Repository(path) => write!(f, "{}", path.display()),
         }
     }
 }
 
-/// A value and where it came from.
+/// A value and its origin.
 #[derive(Clone, Debug)]
 pub struct Setting<T> {
     pub value: T,
-    pub source: Source,
+    pub source: SettingSource,
 }
 
 impl<T> Setting<T> {
-    /// A value that nobody set.
+    /// A default value.
     pub(super) fn default(value: T) -> Setting<T> {
-        Setting { value, source: Source::Default }
+        Setting { value, source: SettingSource::Default }
     }
 }
 
-/// What agents are given.
+/// What to inject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inject {
     None,
@@ -53,7 +53,7 @@ pub enum Inject {
 }
 
 impl Inject {
-    /// Returns the word of the config file.
+    /// Its name in the config file.
     pub fn name(self) -> &'static str {
         match self {
             Inject::None => "none",

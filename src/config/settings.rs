@@ -1,4 +1,4 @@
-//! All settings of a run, and their defaults.
+//! All settings and their defaults.
 
 use super::embeddings::Embeddings;
 use super::folders::Rule;
@@ -9,66 +9,65 @@ use super::switches::Switches;
 use crate::model::Files;
 use std::path::{Path, PathBuf};
 
-/// Tools that are not recorded unless the config says otherwise.
+/// Tools that are not recorded by default.
 const SKIP_TOOLS: [&str; 5] = ["TodoWrite", "SlashCommand", "Skill", "AskUserQuestion", "ListMcpResourcesTool"];
-/// Files of which the contents are not recorded unless the config says otherwise; key stores are never (`redact`).
+/// Files whose contents are not recorded by default; those of key stores never are (`redact`).
 const IGNORE: [&str; 2] = ["**/.env*", "**/secrets/**"];
 
-/// All settings of this run.
+/// All settings of a run.
 #[derive(Clone, Debug)]
 pub struct Config {
     pub file: PathBuf,
     pub switches_file: PathBuf,
     pub files: Setting<Files>,
-    /// The key of marks (`redact`), in a file of its own.
+    /// The key for redaction marks (`redact`), in its own file.
     pub mark_key: PathBuf,
     pub home: Option<PathBuf>,
     pub enabled: Setting<bool>,
     pub inject: Setting<Inject>,
-    /// Bytes given to an agent at a session's start.
+    /// Maximum bytes injected at a session start.
     pub context_bytes: Setting<usize>,
-    /// Bytes given at a prompt, and before a file is changed; 0: nothing is said then.
+    /// Maximum bytes injected at a prompt and before an edit; 0 turns that injection off.
     pub prompt_bytes: Setting<usize>,
     pub file_bytes: Setting<usize>,
-    /// Observations, and summaries of pieces of work, that a session's start is told at most (`[context]`); the room may
-    /// hold fewer.
+    /// Maximum observations and summaries at a session start (`[context]`); the budget may allow fewer.
     pub observations: Setting<usize>,
     pub summaries: Setting<usize>,
     pub skip_tools: Setting<Vec<String>>,
-    /// Files that are recorded by path only, as globs.
+    /// Globs of files that are recorded by path only.
     pub ignore: Setting<Vec<String>>,
-    /// The user's own patterns (`redact` compiles them).
+    /// The user's own patterns, compiled by `redact`.
     pub redact: Setting<Vec<String>>,
     /// Keep up to 2 kB of the agent's thinking from the transcript.
     pub thinking: Setting<bool>,
-    /// In which language memories are written: a tag such as `de`, or `auto`: as the prompts are.
+    /// Language of memories: a tag such as `de`, or `auto` for the language of the prompts.
     pub language: Setting<String>,
-    /// Which model is asked.
+    /// The language model.
     pub llm: Llm,
-    /// Which model says what texts mean.
+    /// The embedding model.
     pub embeddings: Embeddings,
-    /// Days that raw tool uses are kept; 0: for ever.
+    /// Days to keep raw tool uses; 0: forever.
     pub tool_uses_days: Setting<u32>,
-    /// The project's name, where it was set by hand for the place.
+    /// The project's name, if set by hand.
     pub project: Setting<Option<String>>,
-    /// The domain that a repository's file asks for.
+    /// The domain that the repository's file names.
     pub domain: Setting<Option<String>>,
     pub switches: Switches,
-    /// What the repository asks for.
+    /// The repository's files.
     pub wishes: Vec<Wishes>,
-    /// Keys of the config file that this version doesn't know.
+    /// Keys in the config file that this version does not know.
     pub unknown: Vec<String>,
     pub(super) folders: Vec<Rule>,
 }
 
 impl Config {
-    /// The settings of a test: no file is read.
+    /// Settings for tests; no file is read.
     #[cfg(test)]
     pub fn without_files(files: Files, data: &Path) -> Config {
         Config::defaults(data.join("config.toml"), Setting::default(files), data, None)
     }
 
-    /// The settings where no file says anything.
+    /// The settings if no file sets anything.
     pub(super) fn defaults(file: PathBuf, files: Setting<Files>, data: &Path, home: Option<PathBuf>) -> Config {
         Config {
             file,

@@ -1,9 +1,9 @@
-//! What the user switched by command: recording off here or for a while, and repositories' wishes that are trusted.
+//! Switches set by commands: recording paused by `nmem off`, and repository files approved by `nmem trust`.
 //!
-//! One small JSON file in the data folder, written whole; hooks read it before anything else is opened. One that can't be
-//! read stops recording, as a broken config file does: what the user forbade is then unknown.
+//! They are in one small JSON file in the data folder, replaced atomically. Hooks read it before they open anything
+//! else. An unreadable file stops recording, like a broken config file: nobody knows what the user forbade.
 
-use crate::error::Failure;
+use crate::error::UserError;
 use crate::files;
 use crate::model::{Millis, Platform};
 use crate::render::clean::line;
@@ -14,9 +14,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// For so long it is known when recording was off: a transcript that is read later tells of that time too.
+/// How long ended pauses are remembered: a transcript that is read later may cover that time.
 const REMEMBERED: Millis = 7 * 86_400_000;
-/// Bytes of the file that are read.
+/// Bytes read of the file.
 const BYTES: u64 = 256 * 1024;
 
 /// All switches.
@@ -24,28 +24,28 @@ const BYTES: u64 = 256 * 1024;
 #[serde(deny_unknown_fields)]
 pub struct Switches {
     #[serde(default)]
-    pub off: Vec<Off>,
+    pub off: Vec<RecordingPause>,
     #[serde(default)]
     pub trusted: Vec<Trusted>,
 }
 
-/// Something for which recording is off.
+/// A pause of recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Off {
+pub struct RecordingPause {
     #[serde(flatten)]
     pub what: What,
     pub since: Millis,
-    /// When it is over; without, it holds until `nmem on`.
+    /// When it ends; without it, the pause lasts until `nmem on`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Millis>,
 }
 
-/// What is off.
+/// What is paused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "lowercase")]
 pub enum What {
     Everything,
-    /// By the project's keys, any of which is it, and by its folder: what is begun below it later is off too.
+    /// A project by any of its keys, and by its folder, so that new projects below it are paused too.
     Project {
         keys: Vec<String>,
         name: String,
@@ -57,30 +57,30 @@ pub enum What {
     },
 }
 
-/// A repository's file of which the content was read and approved.
+/// An approved file of a repository, by content.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trusted {
     pub path: PathBuf,
     pub sha256: String,
 }
 
-impl Off {
-    /// Whether it is about a project.
+impl RecordingPause {
+    /// Whether it pauses a project.
     pub fn asks_for_project(&self) -> bool {
         matches!(self.what, What::Project { .. })
     }
 
-    /// Whether it was off at a moment of the past.
+    /// Whether recording was paused at a past time.
     pub fn held(&self, at: Millis) -> bool {
         self.since <= at && self.until.is_none_or(|until| at < until)
     }
 
-    /// Whether it is off now. When it began does not matter: a clock that goes back switches nothing on.
+    /// Whether recording is paused now. Its start does not matter, so a clock that is set back resumes nothing.
     pub fn holds(&self, now: Millis) -> bool {
         self.until.is_none_or(|until| now < until)
     }
 
-    /// What is off and until when, for a person.
+    /// What is paused and until when, for display.
     pub fn describe(&self, now: Millis) -> String {
         let what = match &self.what {
             What::Everything => "everywhere".to_string(),
@@ -94,8 +94,8 @@ impl Off {
         }
     }
 
-    /// Whether it is about a session, or about a folder that is known so.
-    pub fn is_about(&self, session: Option<(Platform, &str)>, places: &[Known]) -> bool {
+    /// Whether it applies to a session, or to one of the given folders.
+    pub fn is_about(&self, session: Option<(Platform, &str)>, places: &[ProjectIdentity]) -> bool {
         match &self.what {
             What::Everything => true,
             What::Project { keys, root, .. } => places.iter().any(|place| place.is(keys, root)),
@@ -104,16 +104,16 @@ impl Off {
     }
 }
 
-/// A folder, and what its project is known by.
+/// A folder and the identity of its project.
 #[derive(Clone, Debug, Default)]
-pub struct Known {
+pub struct ProjectIdentity {
     pub folder: PathBuf,
     pub keys: Vec<String>,
-    /// It was split off from the project that its folder lies in.
+    /// It was split off the project around it.
     pub is_part: bool,
 }
 
-impl Known {
+impl ProjectIdentity {
     fn is(&self, keys: &[String], root: &Path) -> bool {
         let below = self.folder.starts_with(root) && !self.is_part;
         below || self.keys.iter().any(|key| keys.contains(key))
@@ -121,15 +121,15 @@ impl Known {
 }
 
 impl Switches {
-    /// Where the file lies in a data folder.
+    /// Path of the file in a data folder.
     pub fn file(data: &Path) -> PathBuf {
         data.join("switches.json")
     }
 
-    /// Reads the switches; none where there is no file.
+    /// Reads the switches; none if there is no file.
     pub fn load(path: &Path) -> Result<Switches> {
         let text = match files::whole_text(path, BYTES) {
-            // A link that leads nowhere is no absence.
+            // A dangling link does not count as a missing file.
             Err(e)
                 if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
                     && fs::symlink_metadata(path).is_err() =>
@@ -138,17 +138,17 @@ impl Switches {
             }
             read => read.map_err(|e| e.to_string()),
         };
-        // serde takes a list for a struct; `[]` would be "nothing is off".
+        // serde accepts a list for a struct; `[]` would mean that nothing is paused.
         let object = |text: &String| text.trim_start().starts_with('{');
         let read = text.and_then(|text| match object(&text) {
             true => serde_json::from_str(&text).map_err(|e| e.to_string()),
             false => Err("not a JSON object".into()),
         });
-        let remedy = "mend it, or delete it and switch off again what was off (`nmem off`); until then hooks record nothing";
-        read.map_err(|e| Failure::new(format!("{}: {e}", path.display()), remedy).into())
+        let remedy = "fix it, or delete it and repeat your `nmem off` commands; until then hooks record nothing";
+        read.map_err(|e| UserError::new(format!("{}: {e}", path.display()), remedy).into())
     }
 
-    /// Changes the switches, one process at a time.
+    /// Changes the switches; a lock keeps other processes out.
     pub fn change(path: &Path, now: Millis, change: impl FnOnce(&mut Switches)) -> Result<Switches> {
         let folder = path.parent().unwrap_or(Path::new("/"));
         let done = || -> Result<Switches> {
@@ -166,17 +166,17 @@ impl Switches {
         done().with_context(|| format!("cannot change {}", path.display()))
     }
 
-    /// The switch that is off for a session in a project, if one is.
-    pub fn off_for(&self, session: Option<(Platform, &str)>, places: &[Known], now: Millis) -> Option<&Off> {
+    /// The pause that applies to a session in any of the folders, if there is one.
+    pub fn off_for(&self, session: Option<(Platform, &str)>, places: &[ProjectIdentity], now: Millis) -> Option<&RecordingPause> {
         self.off.iter().find(|off| off.is_about(session, places) && off.holds(now))
     }
 
-    /// The switch by which recording is off for all of a folder, if one is.
-    pub fn off_in(&self, folder: &Known, now: Millis) -> Option<&Off> {
+    /// The pause that applies to a whole folder, if there is one.
+    pub fn off_in(&self, folder: &ProjectIdentity, now: Millis) -> Option<&RecordingPause> {
         self.off_for(None, std::slice::from_ref(folder), now)
     }
 
-    /// Whether a file's content is trusted.
+    /// Whether a file is approved with this content.
     pub fn trusts(&self, path: &Path, sha256: &str) -> bool {
         self.trusted.iter().any(|t| t.path == path && t.sha256 == sha256)
     }
@@ -193,8 +193,8 @@ mod tests {
         assert_eq!(Switches::load(&path).unwrap(), Switches::default());
         let session = What::Session { platform: "claude-code".into(), id: "s1".into() };
         Switches::change(&path, 0, |s| {
-            s.off.push(Off { what: What::Everything, since: 0, until: Some(100) });
-            s.off.push(Off { what: session, since: 0, until: None });
+            s.off.push(RecordingPause { what: What::Everything, since: 0, until: Some(100) });
+            s.off.push(RecordingPause { what: session, since: 0, until: None });
         })
         .unwrap();
         let read = Switches::load(&path).unwrap();

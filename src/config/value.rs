@@ -1,18 +1,19 @@
-//! TOML values as settings. An error names the key and what it must be.
+//! TOML values → settings. An error names the key and its valid values.
 
 use super::setting::{CONTEXT_BYTES_MAX, Inject};
 
-/// Why a file can't be taken as it is.
+/// Why a file is rejected.
 pub type Wrong = String;
 
-/// BCP 47, roughly, or a language's name in one word: it becomes part of what a model is told, so it can be no sentence.
+/// Roughly BCP 47, or a language's name in one word. It becomes part of a model's instructions, so it must not be a
+/// sentence.
 pub fn is_language(tag: &str) -> bool {
     let parts: Vec<&str> = tag.split('-').collect();
     let letters = |part: &&str| (2..=12).contains(&part.len()) && part.chars().all(|c| c.is_ascii_alphanumeric());
     parts.len() <= 3 && parts.iter().all(letters)
 }
 
-/// An error that names the key, what it must be, and what it is.
+/// An error with the key, the valid values and the actual one.
 pub fn wrong(key: &str, wanted: &str, value: &toml::Value) -> Wrong {
     let shown = match value {
         toml::Value::Integer(n) => n.to_string(),
@@ -39,19 +40,19 @@ pub fn text(key: &str, value: &toml::Value) -> Result<String, Wrong> {
     value.as_str().map(String::from).ok_or_else(|| wrong(key, "a string", value))
 }
 
-/// Bytes that a session's start is given.
+/// Bytes for a session start.
 pub fn context_bytes(key: &str, value: &toml::Value) -> Result<usize, Wrong> {
     let bytes = value.as_integer().and_then(|n| usize::try_from(n).ok()).filter(|n| (500..=CONTEXT_BYTES_MAX).contains(n));
     bytes.ok_or_else(|| wrong(key, "a number from 500 to 9000", value))
 }
 
-/// Bytes that are given in the middle of work.
+/// Bytes for a prompt or an edit.
 pub fn moment_bytes(key: &str, value: &toml::Value) -> Result<usize, Wrong> {
     let bytes = value.as_integer().and_then(|n| usize::try_from(n).ok()).filter(|n| *n == 0 || (300..=4000).contains(n));
-    bytes.ok_or_else(|| wrong(key, "0 for silence, or a number from 300 to 4000", value))
+    bytes.ok_or_else(|| wrong(key, "0 to turn it off, or a number from 300 to 4000", value))
 }
 
-/// How much agents are given.
+/// What may be injected.
 pub fn inject(key: &str, value: &toml::Value) -> Result<Inject, Wrong> {
     let known = [Inject::None, Inject::Start, Inject::All].into_iter().find(|i| value.as_str() == Some(i.name()));
     known.ok_or_else(|| wrong(key, "\"none\", \"start\" or \"all\"", value))

@@ -1,8 +1,8 @@
-//! Use case: what memories mean, asked of the model that the user names for it, in batches; and what a request means.
-//! Whatever goes wrong, words still find.
+//! Use case: embeddings of memories and requests, computed in batches by the model that the user configured. If
+//! anything fails, full-text search still works.
 
 use crate::llm::embed::embed;
-use crate::model::{Endpoint, Passages, Refusal, Vector};
+use crate::model::{Endpoint, LlmError, Passages, Vector};
 use crate::redact::Redactor;
 use crate::store::Store;
 use crate::store::vectors::Unembedded;
@@ -11,34 +11,39 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::time::{Duration, Instant};
 
-/// Texts of one request.
+/// Texts per request.
 pub const BATCH: usize = 16;
 
-/// Who says what texts mean.
+/// Computes embeddings.
 #[derive(Debug)]
-pub struct Meaning<'a> {
+pub struct EmbeddingClient<'a> {
     pub to: &'a Endpoint,
     pub redactor: &'a Redactor,
 }
 
-impl Meaning<'_> {
-    /// What a text means; nothing is waited for past the limit.
+impl EmbeddingClient<'_> {
+    /// The embedding of a text, within a time limit.
     ///
     /// # Errors
-    /// Why that is not known.
-    pub fn of(&self, text: &str, limit: Duration) -> Result<Vector, Refusal> {
+    ///
+    /// Why there is none.
+    pub fn of(&self, text: &str, limit: Duration) -> Result<Vector, LlmError> {
         let vectors = embed(&self.redactor.clean(Passages(vec![text.to_string()])), self.to, limit)?;
-        vectors.into_iter().next().ok_or(Refusal { outcome: "no vectors".into(), what: "there is no vector".into(), again: None })
+        vectors.into_iter().next().ok_or(LlmError {
+            outcome: "no vectors".into(),
+            what: "there is no vector".into(),
+            again: None,
+        })
     }
 
-    /// Asks about memories that have no vector yet, batch after batch, each kept at once: what is broken off goes on there.
-    /// `more` is told how many are done, and says how long the next batch may take; `None`: no more.
+    /// Embeds memories without a vector, batch by batch. Each batch is stored at once, so an interrupted run can
+    /// continue. `more` receives the number done and returns the time limit of the next batch; `None` stops.
     pub fn of_memories(
         &self,
         store: &mut Store,
         waiting: &[Unembedded],
         more: &mut dyn FnMut(usize) -> Option<Duration>,
-    ) -> Result<Result<usize, Refusal>> {
+    ) -> Result<Result<usize, LlmError>> {
         let mut done = 0;
         for batch in waiting.chunks(BATCH) {
             let Some(limit) = more(done).filter(|limit| !limit.is_zero()) else { break };
@@ -55,21 +60,21 @@ impl Meaning<'_> {
         Ok(Ok(done))
     }
 
-    /// At the end of a turn: the session's own memories, within what is left of the hook's time.
+    /// At the end of a turn: embeds the session's own memories in the hook's remaining time.
     pub fn at_stop(
         &self,
         store: &mut Store,
         session: i64,
         until: Instant,
         may_see: &dyn Fn(&str) -> bool,
-    ) -> Result<Result<usize, Refusal>> {
+    ) -> Result<Result<usize, LlmError>> {
         let waiting = store.unembedded((None, Some(session)), &self.to.model, 4 * BATCH)?;
         let waiting = shown(store, waiting, may_see)?;
         self.of_memories(store, &waiting, &mut |_| Some(until.saturating_duration_since(Instant::now())))
     }
 }
 
-/// Those of which a model may see all folders that their sessions worked in.
+/// Keeps the memories whose folders the model may all see.
 pub fn shown(store: &Store, mut waiting: Vec<Unembedded>, may_see: &dyn Fn(&str) -> bool) -> Result<Vec<Unembedded>> {
     let mut sessions: HashMap<i64, bool> = HashMap::new();
     let mut folders: HashMap<String, bool> = HashMap::new();

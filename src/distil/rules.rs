@@ -1,4 +1,4 @@
-//! By rules: within milliseconds, after the event is stored; whatever is not done then is done the next time.
+//! Distilling by rules: takes milliseconds, after the event is stored. What cannot be done now is done next time.
 
 use crate::domains;
 use crate::files;
@@ -11,27 +11,27 @@ use crate::store::memories::DueUnit;
 use anyhow::Result;
 use std::path::Path;
 
-/// Edited files of one unit whose content is hashed, and bytes of one that are read.
+/// Maximum number of edited files to hash per unit, and maximum bytes of one.
 const HASHED: usize = 40;
 const HASHED_BYTES: u64 = 1 << 20;
 
-/// What distilling needs to know of this run.
+/// What distilling needs from this run.
 #[derive(Debug)]
 pub struct Distiller<'a> {
     pub redactor: &'a Redactor,
     pub home: Option<&'a Path>,
-    /// Globs of files that are recorded by path only: their content is not hashed either.
+    /// Globs of files that are recorded by path only; they are not hashed either.
     pub ignored: &'a [String],
     pub now: Millis,
 }
 
 impl Distiller<'_> {
-    /// Draws memories from units in which something happened since the last time; units that another process has at hand
-    /// are left to it. Returns how many were done. Each is written in one transaction.
+    /// Distils units that have changed since the last time, each in one transaction. Units leased by another process
+    /// are skipped. Returns how many were distilled.
     pub fn distil(&self, store: &mut Store, due: &[DueUnit]) -> Result<usize> {
         let mut wanted = Vec::new();
         for due in due {
-            // A greeting is seen to say nothing before anything is written.
+            // A trivial conversation is recognised before anything is written.
             if store.talk(*due)?.is_none_or(|said| !rules::nothing_in(&said)) {
                 wanted.push(due.unit);
             }
@@ -47,13 +47,13 @@ impl Distiller<'_> {
             let mut drafts = rules::drafts(&story, &domain);
             self.hash_files(store, &story, &mut drafts)?;
             let drafts = self.redactor.clean(drafts);
-            done += usize::from(store.write(|tx| tx.tell_unit(lease, &story, &drafts))?);
+            done += usize::from(store.write(|tx| tx.replace_by_rules(lease, &story, &drafts))?);
         }
         Ok(done)
     }
 
-    /// Gives edited files the hash of their content: as it is now for those that were edited since the last time, and as it
-    /// was known for the others, which somebody else may have changed meanwhile.
+    /// Adds content hashes to edited files: the current one for files edited since the last time, the stored one for
+    /// others, which somebody else may have changed meanwhile.
     pub(super) fn hash_files(&self, store: &Store, story: &UnitStory, drafts: &mut [Draft]) -> Result<()> {
         if !drafts.iter().flat_map(|draft| &draft.files).any(|file| file.modified) {
             return Ok(());

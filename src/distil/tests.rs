@@ -2,7 +2,7 @@
 
 use super::Distiller;
 use crate::model::testing::{event, tool};
-use crate::model::{Happening, Kind, Platform};
+use crate::model::{EventKind, Kind, Platform};
 use crate::redact::Redactor;
 use crate::store::Store;
 use crate::store::testing::{Scratch, store_event};
@@ -17,17 +17,17 @@ fn distil(store: &mut Store, now: i64) -> usize {
     distiller.distil(store, &due).unwrap()
 }
 
-/// Stores a turn: what was asked, a failure and its repair where there is work, and the answer.
+/// Stores a turn: a prompt, optionally a failure and its fix, and the answer.
 fn turn(store: &mut Store, minute: i64, asked: &str, is_work: bool, answer: &str) {
-    let mut all = vec![Happening::Prompted { text: asked.into() }];
+    let mut all = vec![EventKind::UserPrompt { text: asked.into() }];
     if is_work {
         for (kind, what, succeeded) in
             [(Kind::Command, "cargo test", false), (Kind::Edit, "src/login.rs", true), (Kind::Command, "cargo test", true)]
         {
-            all.push(Happening::ToolUsed(Box::new(tool(kind, what, succeeded))));
+            all.push(EventKind::ToolUsed(Box::new(tool(kind, what, succeeded))));
         }
     }
-    all.push(Happening::TurnEnded { closing: Some(answer.into()), error: None });
+    all.push(EventKind::TurnEnded { closing: Some(answer.into()), error: None });
     let redactor = Redactor::default();
     let at = |n: usize| minute * MINUTE + n as i64 * 1000;
     let events: Vec<_> = all.into_iter().enumerate().map(|(n, what)| redactor.clean(event(SESSION, at(n), what))).collect();
@@ -67,7 +67,7 @@ fn a_greeting_draws_nothing() {
 }
 
 #[test]
-fn a_unit_that_another_process_has_at_hand_is_left_to_it_until_it_has_gone() {
+fn a_unit_leased_by_another_process_is_left_alone_until_the_lease_expires() {
     let scratch = Scratch::new("distil-leased");
     let mut store = scratch.open();
     turn(&mut store, 1, "Fix the login: tokens expire too early", true, FIXED);
@@ -77,7 +77,7 @@ fn a_unit_that_another_process_has_at_hand_is_left_to_it_until_it_has_gone() {
     assert_eq!(lease.len(), 1);
     assert_eq!(distil(&mut store, 2 * MINUTE + 1000), 0);
     assert_eq!(titles(&store), [""; 0]);
-    // It was killed: its lease runs out.
+    // That process was killed; its lease expires.
     assert_eq!(distil(&mut store, 2 * MINUTE + 11_000), 1);
     assert!(!titles(&store).is_empty());
 }

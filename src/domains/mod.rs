@@ -1,7 +1,7 @@
-//! Domains as TOML: the built-in presets and those of a person's own (ADR/0020). An error names the line, or the entry, and
-//! what to write instead.
+//! Domains in TOML: the built-in presets and the user's own (ADR/0020). An error names the line or entry, and what to
+//! write instead.
 //!
-//! `schema` checks a domain's fields.
+//! `schema` checks the fields of a domain's entities.
 
 mod schema;
 
@@ -10,7 +10,7 @@ pub use schema::misfits;
 use crate::model::{Domain, MemoryKind};
 use crate::rules::{Cue, Finding};
 
-/// The built-in presets, the default one first.
+/// The built-in presets, the default first.
 const PRESETS: [(&str, &str); 5] = [
     ("coding", include_str!("../../presets/coding.toml")),
     ("emails", include_str!("../../presets/emails.toml")),
@@ -19,12 +19,12 @@ const PRESETS: [(&str, &str); 5] = [
     ("devops", include_str!("../../presets/devops.toml")),
 ];
 
-/// The domain of a project for which nothing is said.
+/// The domain of a project without a setting.
 pub const DEFAULT: &str = "coding";
 
-/// Kinds of a domain's own fields.
+/// Kinds of custom fields.
 const KINDS: [&str; 4] = ["text", "list", "numbers", "date"];
-/// Fields that every observation has, and that no domain may call its own.
+/// Common fields of observations; a domain must not redefine them.
 const TAKEN: [&str; 12] = [
     "facts",
     "title",
@@ -39,7 +39,7 @@ const TAKEN: [&str; 12] = [
     "id",
     "kind",
 ];
-/// Bytes of a domain's file.
+/// Maximum size of a domain file in bytes.
 pub const MOST_BYTES: u64 = 64 * 1024;
 
 /// Names of the built-in presets.
@@ -57,16 +57,17 @@ pub fn built_in(name: &str) -> Option<Domain> {
     read(text(name)?).ok()
 }
 
-/// What a session's domain is: its own configuration, else the preset of that name, else the default one.
+/// The domain of a session: its custom configuration, the preset of that name, or the default.
 pub fn of(name: Option<&str>, config: Option<&str>) -> Domain {
     let own = config.and_then(|text| read(text).ok());
     own.or_else(|| built_in(name?)).or_else(|| built_in(DEFAULT)).unwrap_or_default()
 }
 
-/// Reads a domain and checks it.
+/// Parses and checks a domain.
 ///
 /// # Errors
-/// What is wrong, with the line or the entry, and what to write instead; one line each.
+///
+/// Each problem with its line or entry, and what to write instead.
 pub fn read(text: &str) -> Result<Domain, Vec<String>> {
     let domain: Domain = toml::from_str(text).map_err(|error| {
         let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
@@ -79,7 +80,7 @@ pub fn read(text: &str) -> Result<Domain, Vec<String>> {
 
 fn check(domain: &Domain, text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
-    // The line on which an entry's name stands: enough to find it.
+    // The line with an entry's name: close enough to find it.
     let line = |name: &str| {
         let at = text.lines().position(|line| line.trim_start().starts_with("name") && line.contains(&format!("\"{name}\"")));
         at.map(|at| format!("line {}: ", at + 1)).unwrap_or_default()
@@ -92,7 +93,7 @@ fn check(domain: &Domain, text: &str) -> Vec<String> {
     };
     if !is_name(&domain.name) {
         wrong.push(format!(
-            "{}name = {:?}: give small letters, digits and -, such as \"cooking\"",
+            "{}name = {:?}: use lower-case letters, digits and -, such as \"cooking\"",
             line(&domain.name),
             domain.name
         ));
@@ -105,29 +106,33 @@ fn check(domain: &Domain, text: &str) -> Vec<String> {
         }
         for (at, term) in terms.iter().enumerate() {
             if !is_name(&term.name) {
-                wrong.push(format!("{}[[{what}]] name = {:?}: give small letters, digits and -", line(&term.name), term.name));
+                wrong.push(format!(
+                    "{}[[{what}]] name = {:?}: use lower-case letters, digits and -",
+                    line(&term.name),
+                    term.name
+                ));
             }
             if term.meaning.trim().is_empty() {
                 wrong.push(format!(
-                    "{}[[{what}]] {}: `meaning` is empty; say in a line when it applies",
+                    "{}[[{what}]] {}: `meaning` is empty; describe in one line when it applies",
                     line(&term.name),
                     term.name
                 ));
             }
             if terms[..at].iter().any(|other| other.name == term.name) {
-                wrong.push(format!("{}[[{what}]] {} is there twice; take one out", line(&term.name), term.name));
+                wrong.push(format!("{}[[{what}]] {} is defined twice; remove one", line(&term.name), term.name));
             }
             let taken = |rule: &&String| terms[..at].iter().any(|other| other.rules.contains(rule)) && what == "type";
             for rule in term.rules.iter().filter(taken) {
                 wrong.push(format!(
-                    "{}[[{what}]] {}: rules = [{rule:?}] is another type's already; leave it to one",
+                    "{}[[{what}]] {}: rules = [{rule:?}] is already used by another type; use it once",
                     line(&term.name),
                     term.name
                 ));
             }
             for rule in term.rules.iter().filter(|rule| !known.contains(&rule.as_str())) {
                 wrong.push(format!(
-                    "{}[[{what}]] {}: rules = [{rule:?}] is not known; there are {}",
+                    "{}[[{what}]] {}: rules = [{rule:?}] is unknown; valid: {}",
                     line(&term.name),
                     term.name,
                     known.join(", ")
@@ -138,7 +143,7 @@ fn check(domain: &Domain, text: &str) -> Vec<String> {
     for (at, field) in domain.fields.iter().enumerate() {
         if !is_name(&field.name) || TAKEN.contains(&field.name.as_str()) {
             wrong.push(format!(
-                "{}[[field]] name = {:?}: give another name; every observation has {}",
+                "{}[[field]] name = {:?}: choose another name; every observation has {}",
                 line(&field.name),
                 field.name,
                 TAKEN.join(", ")
@@ -146,7 +151,7 @@ fn check(domain: &Domain, text: &str) -> Vec<String> {
         }
         if !KINDS.contains(&field.kind.as_str()) {
             wrong.push(format!(
-                "{}[[field]] {}: kind = {:?}; give one of {}",
+                "{}[[field]] {}: kind = {:?}; use one of {}",
                 line(&field.name),
                 field.name,
                 field.kind,
@@ -154,19 +159,21 @@ fn check(domain: &Domain, text: &str) -> Vec<String> {
             ));
         }
         if domain.fields[..at].iter().any(|other| other.name == field.name) {
-            wrong.push(format!("{}[[field]] {} is there twice; take one out", line(&field.name), field.name));
+            wrong.push(format!("{}[[field]] {} is defined twice; remove one", line(&field.name), field.name));
         }
     }
     for (at, entity) in domain.entities.iter().enumerate() {
         let (place, name) = (line(&entity.name), &entity.name);
         if !is_name(name) || MemoryKind::from_name(name).is_some() {
-            wrong.push(format!("{place}[[entity]] name = {name:?}: give small letters, digits and -, and no kind of nmem's own"));
+            wrong.push(format!(
+                "{place}[[entity]] name = {name:?}: use lower-case letters, digits and -, but not the name of a built-in kind"
+            ));
         }
         if domain.entities[..at].iter().any(|other| other.name == *name) {
-            wrong.push(format!("{place}[[entity]] {name} is there twice; take one out"));
+            wrong.push(format!("{place}[[entity]] {name} is defined twice; remove one"));
         }
         if let Some(why) = schema::problem(&entity.schema) {
-            wrong.push(format!("{place}[[entity]] {name}: `schema` is no JSON Schema: {why}"));
+            wrong.push(format!("{place}[[entity]] {name}: `schema` is not a valid JSON Schema: {why}"));
         }
     }
     wrong
@@ -181,7 +188,7 @@ mod tests {
         for (name, text) in PRESETS {
             let domain = read(text).unwrap_or_else(|wrong| panic!("{name}: {wrong:?}"));
             assert_eq!(domain.name, name);
-            // What rules find has a place in each of them, and so has what they are about.
+            // Every domain must have a type and a concept for each rule finding.
             for found in Finding::NAMES {
                 assert!(
                     domain.types.iter().any(|term| term.rules.iter().any(|rule| rule == found)),
@@ -199,9 +206,9 @@ mod tests {
     #[test]
     fn errors_name_the_line_and_the_remedy() {
         let wrong = |from: &str, to: &str| read(&text("coding").unwrap().replacen(from, to, 1)).unwrap_err().join("\n");
-        insta::assert_snapshot!(wrong("name = \"bugfix\"", "name = \"Bug Fix\""), @r#"line 9: [[type]] name = "Bug Fix": give small letters, digits and -"#);
-        insta::assert_snapshot!(wrong("kind = \"list\"", "kind = \"array\""), @r#"line 88: [[field]] functions_touched: kind = "array"; give one of text, list, numbers, date"#);
-        insta::assert_snapshot!(wrong("rules = [\"fix\"]", "rules = [\"bug\"]"), @r#"line 9: [[type]] bugfix: rules = ["bug"] is not known; there are fix, feature, refactor, change, discovery"#);
+        insta::assert_snapshot!(wrong("name = \"bugfix\"", "name = \"Bug Fix\""), @r#"line 9: [[type]] name = "Bug Fix": use lower-case letters, digits and -"#);
+        insta::assert_snapshot!(wrong("kind = \"list\"", "kind = \"array\""), @r#"line 88: [[field]] functions_touched: kind = "array"; use one of text, list, numbers, date"#);
+        insta::assert_snapshot!(wrong("rules = [\"fix\"]", "rules = [\"bug\"]"), @r#"line 9: [[type]] bugfix: rules = ["bug"] is unknown; valid: fix, feature, refactor, change, discovery"#);
         insta::assert_snapshot!(wrong("[summary]", "[summry]"), @"line 102: unknown field `summry`, expected one of `name`, `about`, `skip_tools`, `ignore`, `type`, `concept`, `field`, `entity`, `summary`, `prompts`");
         insta::assert_snapshot!(wrong("about = ", "about "), @"line 3: key with no value, expected `=`");
     }

@@ -1,38 +1,38 @@
-//! JSON Schemas of the entity types of a domain: what a program's entity must hold (json-schema.org, draft 2020-12 where a
-//! schema names no other). Nothing is fetched: a `$ref` leads inside the schema.
+//! JSON Schemas of a domain's entity types (json-schema.org, draft 2020-12 unless the schema names another). Nothing is
+//! fetched: a `$ref` must point inside the schema.
 
 use crate::model::Domain;
 use jsonschema::Validator;
 use serde_json::Value;
 
-/// Misfits that are named.
+/// Maximum violations in a message.
 const NAMED: usize = 5;
 
-/// Why a text is no schema.
+/// Why a text is not a valid schema.
 pub(super) fn problem(schema: &str) -> Option<String> {
     compile(schema).err()
 }
 
-/// What of an entity's content is not as its type's schema says, each with its field; nothing for a type without one.
+/// Violations of the type's schema in an entity's content, each with its field; none for a type without a schema.
 pub fn misfits(domain: &Domain, entity_type: &str, content: &Value) -> Vec<String> {
     let Some(known) = domain.entities.iter().find(|known| known.name == entity_type) else { return Vec::new() };
     let schema = match compile(&known.schema) {
         Ok(schema) => schema,
-        Err(why) => return vec![format!("the schema of {entity_type} in the domain {} is wrong: {why}", domain.name)],
+        Err(why) => return vec![format!("the schema of {entity_type} in the domain {} is invalid: {why}", domain.name)],
     };
     let named = schema.iter_errors(content).take(NAMED).map(|error| {
         let field = error.instance_path().to_string().trim_start_matches('/').replace('/', ".");
         let field = if field.is_empty() { "content".to_string() } else { format!("content.{field}") };
-        // A value may be long, and may be a secret.
+        // Do not print the value: it may be long or secret.
         format!("`{field}`: {}", error.masked())
     });
     named.collect()
 }
 
 fn compile(schema: &str) -> Result<Validator, String> {
-    let schema: Value = serde_json::from_str(schema).map_err(|error| format!("it is no JSON: {error}"))?;
+    let schema: Value = serde_json::from_str(schema).map_err(|error| format!("not valid JSON: {error}"))?;
     if !schema.is_object() {
-        return Err("it is no JSON object".into());
+        return Err("not a JSON object".into());
     }
     jsonschema::validator_for(&schema).map_err(|error| error.to_string())
 }
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn a_schema_that_is_none_is_refused_and_nothing_is_fetched() {
-        for (schema, why) in [("{", "it is no JSON"), ("[]", "no JSON object"), (r#"{"type": 7}"#, "7")] {
+        for (schema, why) in [("{", "not valid JSON"), ("[]", "not a JSON object"), (r#"{"type": 7}"#, "7")] {
             assert!(problem(schema).is_some_and(|found| found.contains(why)), "{schema}: {:?}", problem(schema));
         }
         assert!(problem(r#"{"$ref": "https://example.com/schema.json"}"#).is_some());

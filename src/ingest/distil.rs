@@ -1,11 +1,11 @@
-//! Step 7: units in which something happened become memories. Rules run at the end of a turn, a session or a conversation,
-//! and at a start for what others left; then, at a turn's end, the models that the user names, where a call is due. The
-//! events are safe by now: what goes wrong here is logged, and done the next time.
+//! Step 7: distils units into memories. Rules run at the end of a turn, session or conversation, and at a session start
+//! for what other sessions left. Models then run at the end of a turn, if configured and due. The events are stored by
+//! now: an error here is logged, and the next run tries again.
 
 use super::persist::Persisted;
 use super::run::{Caller, Run};
 use crate::distil::{Distiller, embed_at_stop, llm_at_stop};
-use crate::model::{Event, Happening, Millis, Platform};
+use crate::model::{Event, EventKind, Millis, Platform};
 use crate::redact::Clean;
 use crate::runtime::log_error;
 use crate::store::Store;
@@ -14,15 +14,15 @@ use anyhow::{Result, anyhow};
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// A session that was heard of so long ago may be at work: its open unit is left to it.
+/// Open units of sessions with an event within this time, in milliseconds, are left to them.
 const AT_WORK: Millis = 30 * 60_000;
 
-/// Distils what the events have made due; of many events each unit once.
+/// Distils whatever the events made due; each unit once, even for many events.
 pub fn distil(run: &Run, persisted: &mut Persisted, events: &[Clean<Event>]) {
     let Persisted::Stored(store) = persisted else { return };
     by_rules(run, store, events);
     let [event] = events else { return };
-    if run.caller != Caller::History && matches!(event.what, Happening::TurnEnded { error: None, .. }) {
+    if run.caller != Caller::History && matches!(event.what, EventKind::TurnEnded { error: None, .. }) {
         let ignored = run.config.ignored();
         llm_at_stop(run.config, &distiller(run, &ignored), store, event);
         embed_at_stop(run.config, run.redactor, store, event, run.now);
@@ -40,22 +40,22 @@ fn by_rules(run: &Run, store: &mut Store, events: &[Clean<Event>]) {
     };
     let done = catch_unwind(AssertUnwindSafe(distil)).unwrap_or_else(|_| Err(anyhow!("panic while distilling")));
     if let Err(error) = done {
-        log_error(&format!("no memories were drawn: {error:#}"));
+        log_error(&format!("distillation by rules failed: {error:#}"));
     }
 }
 
-/// Whether an event is the moment for it.
+/// Whether an event triggers distillation.
 fn is_due(run: &Run, event: &Event) -> bool {
-    let ends = matches!(event.what, Happening::TurnEnded { .. } | Happening::SessionEnded { .. } | Happening::Compacting);
+    let ends = matches!(event.what, EventKind::TurnEnded { .. } | EventKind::SessionEnded { .. } | EventKind::Compacting);
     ends || starts(run, event)
 }
 
 fn starts(run: &Run, event: &Event) -> bool {
-    matches!(event.what, Happening::SessionStarted(_)) && run.caller != Caller::History
+    matches!(event.what, EventKind::SessionStarted(_)) && run.caller != Caller::History
 }
 
 fn due(run: &Run, store: &Store, events: &[Clean<Event>]) -> Result<Vec<DueUnit>> {
-    // A session that goes on behind a compaction is told of itself.
+    // After a compaction, a session gets its own state back, so its units are distilled first.
     let own = events.iter().filter(|event| is_due(run, event));
     let sessions: BTreeSet<(&str, &str)> = own.map(|event| (event.platform.name(), event.session.as_str())).collect();
     let mut due = Vec::new();

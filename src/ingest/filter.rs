@@ -1,29 +1,28 @@
-//! Step 2: what the user does not want remembered goes no further: what happens while recording is off, prompts that begin
-//! with `#nomem`, and the rest of their turns, once the session's row is known. (Tools of the skip list are gone already: an
-//! adapter makes no events of them.)
+//! Step 2: drops what the user does not want remembered: events while recording is paused, and prompts that begin with
+//! `#nomem` with the rest of their turns. Tools on the skip list never become events.
 
 use super::run::Run;
-use crate::model::{Event, Happening};
+use crate::model::{Event, EventKind};
 use crate::runtime::{self, Where};
 use crate::store::sessions::StoredSession;
 
-/// What a prompt begins with that is not to be stored, nor its turn.
+/// A prompt with this prefix is not stored, nor is its turn.
 const MUTE: &str = "#nomem";
 
-/// Whether recording is off for the event's session, folder or project.
+/// Whether recording is paused for the event's session, folder or project.
 pub fn is_paused(run: &Run, event: &Event) -> bool {
     runtime::is_paused(&run.projects(), &whereabouts(run, event), run.now)
 }
 
-/// Takes the text out of a prompt that begins with `#nomem`.
+/// Removes the text of a prompt that begins with `#nomem`.
 pub fn without_muted_text(mut event: Event) -> Event {
-    if matches!(&event.what, Happening::Prompted { text } if begins_with_mute(text)) {
-        event.what = Happening::Muted;
+    if matches!(&event.what, EventKind::UserPrompt { text } if begins_with_mute(text)) {
+        event.what = EventKind::PrivatePrompt;
     }
     event
 }
 
-/// A prompt begins with what the person typed: what a client puts before it (images, the open file) is not theirs.
+/// Finds the beginning of what the person typed: clients put images and open files before it.
 fn begins_with_mute(prompt: &str) -> bool {
     let mut rest = prompt.trim_start_matches('\u{feff}').trim_start();
     loop {
@@ -42,7 +41,7 @@ fn begins_with_mute(prompt: &str) -> bool {
     }
 }
 
-/// Where an event happens, as switches ask for it.
+/// Where an event happens, for [`is_paused`].
 pub fn whereabouts<'a>(run: &'a Run, event: &'a Event) -> Where<'a> {
     let begun = run.session_folder.as_ref().and_then(|folder| folder.to_str());
     Where {
@@ -52,10 +51,9 @@ pub fn whereabouts<'a>(run: &'a Run, event: &'a Event) -> Where<'a> {
     }
 }
 
-/// Whether an event belongs to a turn that is not to be remembered: the one under way, or the last such one, whose
-/// subagents may report late.
+/// Whether an event belongs to a muted turn: the current one, or the last one, whose subagents may report late.
 pub fn is_in_muted_turn(session: &StoredSession, event: &Event) -> bool {
-    let begins = matches!(event.what, Happening::SessionStarted(_) | Happening::Prompted { .. } | Happening::Muted);
+    let begins = matches!(event.what, EventKind::SessionStarted(_) | EventKind::UserPrompt { .. } | EventKind::PrivatePrompt);
     let late = event.prompt.is_some() && event.prompt == session.muted_prompt;
     (session.muted || late) && !begins
 }

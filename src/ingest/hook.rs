@@ -1,12 +1,12 @@
-//! A hook's payload: under whose settings it is ingested, and what is said where they can't be read.
+//! Entry point of hooks: loads the settings for a payload, ingests it, and answers if the settings are unreadable.
 
 use super::decode::Input;
 use super::ingest;
 use super::run::{Caller, Run};
 use crate::config::{self, Config, environment};
-use crate::model::{LogLevel, Moment, Platform};
-use crate::platforms::intake::Intake;
-use crate::platforms::{self, Answer};
+use crate::model::{InjectionPoint, LogLevel, Platform};
+use crate::platforms::payload::Payload;
+use crate::platforms::{self, HookAnswer};
 use crate::project;
 use crate::redact::Redactor;
 use crate::runtime::{log_at, log_error, redactor};
@@ -15,12 +15,12 @@ use serde_json::Value;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Ingests what a hook was given on stdin; returns what it prints.
-pub fn answer(platform: Option<Platform>, intake: Intake) -> Result<Option<String>> {
-    let (json, mended) = match intake {
-        Intake::Json { value, mended } => (value, mended),
-        Intake::Empty => return Ok(None),
-        Intake::Garbage(reason) => bail!("stdin was no hook event: {reason}"),
+/// Ingests a hook's stdin; returns what to print.
+pub fn answer(platform: Option<Platform>, intake: Payload) -> Result<Option<String>> {
+    let (json, repaired) = match intake {
+        Payload::Json { value, repaired } => (value, repaired),
+        Payload::Empty => return Ok(None),
+        Payload::Garbage(reason) => bail!("stdin was not a hook event: {reason}"),
     };
     let platform = platform.unwrap_or(Platform::ClaudeCode);
     let (config, redactor) = match settings(&json) {
@@ -30,14 +30,14 @@ pub fn answer(platform: Option<Platform>, intake: Intake) -> Result<Option<Strin
     if !config.enabled.value {
         return Ok(None);
     }
-    if mended {
-        log_at(LogLevel::Info, "a payload that was too large or not sound JSON was mended");
+    if repaired {
+        log_at(LogLevel::Info, "a payload that was too large or invalid JSON was repaired");
     }
     let run = Run::new(Caller::Hook, &config, &redactor);
     Ok(ingest(&run, Input::Payload { platform, json: &json })?.answer)
 }
 
-/// Reads `--platform P`. What is unknown is logged and passed over: a hook never fails on its own command line.
+/// Reads `--platform P`. Unknown arguments are logged and ignored: a hook never fails because of its own command line.
 pub fn platform(args: &[OsString]) -> Option<Platform> {
     let words: Vec<&str> = args.iter().filter_map(|a| a.to_str()).collect();
     let name = words.iter().enumerate().find_map(|(i, word)| match *word {
@@ -46,13 +46,13 @@ pub fn platform(args: &[OsString]) -> Option<Platform> {
     })?;
     let platform = Platform::from_name(name);
     if platform.is_none() {
-        log_error(&format!("--platform {name} is not a platform that this nmem knows"));
+        log_error(&format!("--platform {name} is not a known platform"));
     }
     platform
 }
 
-/// The settings that hold where the session works and where it began. From here on what the project has set in the
-/// environment does not count.
+/// The settings for where the session works and where it began. From here on, whatever the project has set in the
+/// environment is ignored.
 fn settings(json: &Value) -> Result<(Config, Redactor)> {
     let folder =
         json["cwd"].as_str().map(PathBuf::from).filter(|f| f.is_absolute() && f.as_os_str().len() <= environment::PATH_BYTES);
@@ -67,11 +67,10 @@ fn settings(json: &Value) -> Result<(Config, Redactor)> {
     Ok((config, redactor))
 }
 
-/// What a session's start is answered where the settings can't be read: what the user forbade is unknown then, so nothing is
-/// recorded.
+/// The answer to a session start with unreadable settings. Nobody knows what the user forbade, so nothing is recorded.
 fn refusal(platform: Platform, json: &Value, error: &anyhow::Error) -> Option<String> {
     log_error(&format!("nothing is recorded: {error:#}"));
     let starts = json["hook_event_name"] == "SessionStart";
-    let message = Some(format!("nmem does not record: {error:#}. Mend it, then see `nmem status`."));
-    platforms::encode(platform, Moment::Start, &Answer { context: None, message }).filter(|_| starts)
+    let message = Some(format!("nmem is not recording: {error:#}. Fix it, then run `nmem status`."));
+    platforms::encode(platform, InjectionPoint::Start, &HookAnswer { context: None, message }).filter(|_| starts)
 }

@@ -1,11 +1,12 @@
-//! Step 5: rows are written in one transaction, behind all that waits in the spool; what can't be stored waits there.
+//! Step 5: writes rows in one transaction, after whatever waits in the spool. Events that cannot be stored are added to
+//! the spool.
 //!
-//! A hook never loses an event: a database that is locked, full or newer leaves it in the spool, one that is broken is set
-//! aside for a new one, and only where nothing can be written at all a loss is counted (ADR/0010).
+//! A hook never loses an event: a locked, full or newer database sends it to the spool, a broken one is set aside and
+//! replaced. Only if nothing is writable is the event lost, and counted (ADR/0010).
 
 use super::rows;
 use super::run::{Caller, Run};
-use super::stored::Stored;
+use super::stored::StoredRows;
 use super::{segment, transcript};
 use crate::model::Event;
 use crate::redact::Clean;
@@ -15,20 +16,20 @@ use crate::store::{self, HOOK_WAIT, PERSON_WAIT, Store, Tx, spool};
 use anyhow::{Result, anyhow};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Where events are now. There is one in a process, so its size does not matter.
+/// Where the events are now. There is one per process, so its size does not matter.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)]
 pub enum Persisted {
-    /// In the database, which stays open for the steps that follow.
+    /// In the database, which stays open for the next steps.
     Stored(Store),
-    /// In the spool, or lost, and why.
+    /// In the spool or lost; holds the reason.
     NotStored(String),
-    /// Nowhere: a question of the agent's is only answered.
+    /// Nowhere: the agent only asked for context.
     Question,
 }
 
 impl Persisted {
-    /// Leaves the database to the end of the process; says why nothing could be stored.
+    /// Leaves the database to the end of the process; returns the reason if nothing was stored.
     pub fn leave(self) -> Option<String> {
         match self {
             Persisted::Stored(store) => {
@@ -42,12 +43,13 @@ impl Persisted {
 }
 
 /// Assigns a stored event to its unit, in the same transaction.
-pub type Segment = fn(&Tx, &Stored) -> Result<()>;
+pub type Segment = fn(&Tx, &StoredRows) -> Result<()>;
 
 /// Stores events in one transaction.
 ///
 /// # Errors
-/// Only of past events, which lie elsewhere and can be read again: then none of them is stored.
+///
+/// Only for past events, which can be read again; then none of them is stored.
 pub fn persist(run: &Run, events: &[Clean<Event>], segment: Segment) -> Result<Persisted> {
     if events.iter().all(|event| event.what.is_question()) {
         return Ok(Persisted::Question);
@@ -61,7 +63,7 @@ pub fn persist(run: &Run, events: &[Clean<Event>], segment: Segment) -> Result<P
     }
 }
 
-/// Keeps events in the spool, or counts them as lost; says why the database could not be had.
+/// Adds events to the spool or counts them as lost; returns why the database is unavailable.
 fn keep(run: &Run, events: &[Clean<Event>], error: &anyhow::Error) -> String {
     let files = &run.config.files.value;
     match events.iter().try_for_each(|event| spool::append(files, event)) {
@@ -71,19 +73,18 @@ fn keep(run: &Run, events: &[Clean<Event>], error: &anyhow::Error) -> String {
         }
         Err(lost) => {
             log_error(&format!("{error:#}; {lost:#}"));
-            format!("{}; nothing can be written, so what happens now is lost", store::reason(error))
+            format!("{}; nothing is writable, so events are being lost", store::reason(error))
         }
     }
 }
 
-/// On an error nothing of the events is stored. A database that turns out to be broken is set aside, and they go into a new
-/// one.
+/// Stores all events or none. A database that turns out to be broken is set aside, and the events go into a new one.
 fn store(run: &Run, events: &[Clean<Event>], segment: Segment) -> Result<Store> {
     let (files, wait) = (&run.config.files.value, if run.caller == Caller::History { PERSON_WAIT } else { HOOK_WAIT });
     let mut store = Store::open(files, wait)?;
     match write(run, &mut store, events, segment) {
         Ok(()) => Ok(store),
-        // On a full disk the log is written back, which makes room, and once more.
+        // On a full disk a checkpoint frees space; try once more.
         Err(error) if store::is_full(&error) => {
             store.checkpoint();
             write(run, &mut store, events, segment).map(|()| store)
@@ -116,12 +117,12 @@ fn write(run: &Run, store: &mut Store, events: &[Clean<Event>], segment: Segment
     }
 }
 
-/// Stores one event and puts its work into units: for callers that have a transaction of their own.
+/// Stores one event and assigns it to a unit, inside the caller's transaction.
 pub fn store_event(tx: &Tx, event: &Clean<Event>, read: Option<&TranscriptRead>, identify: Identify) -> Result<()> {
     segment::segment(tx, &rows::store(tx, event, read, identify)?)
 }
 
-/// Stores what waits in the spool.
+/// Drains the spool.
 pub fn drain(run: &Run, store: &mut Store) -> Result<()> {
     if !spool::is_waiting(&run.config.files.value) {
         return Ok(());

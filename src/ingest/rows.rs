@@ -1,8 +1,8 @@
-//! An event's rows: which are written for which kind of event. An event that comes twice changes nothing the second time.
+//! The rows of each kind of event. Writing an event twice changes nothing.
 
 use super::filter;
-use super::stored::Stored;
-use crate::model::{ClosedBy, Event, Happening, StartSource};
+use super::stored::StoredRows;
+use crate::model::{ClosedBy, Event, EventKind, StartSource};
 use crate::redact::Clean;
 use crate::segmentation::{self, StepRow, StoredToolUse};
 use crate::store::Tx;
@@ -10,9 +10,9 @@ use crate::store::sessions::{Identify, TranscriptRead};
 use anyhow::{Context, Result};
 
 /// Writes the rows of an event.
-pub fn store<'a>(tx: &Tx, event: &'a Clean<Event>, read: Option<&TranscriptRead>, identify: Identify) -> Result<Stored<'a>> {
+pub fn store<'a>(tx: &Tx, event: &'a Clean<Event>, read: Option<&TranscriptRead>, identify: Identify) -> Result<StoredRows<'a>> {
     if event.what.is_question() {
-        return Ok(Stored::Nothing);
+        return Ok(StoredRows::Nothing);
     }
     let session = tx.session(event, identify)?;
     let at = event.at;
@@ -20,37 +20,37 @@ pub fn store<'a>(tx: &Tx, event: &'a Clean<Event>, read: Option<&TranscriptRead>
         if let Some(read) = read {
             tx.skip_transcript(session.id, read)?;
         }
-        // Of a muted turn only the session's end counts.
-        let Happening::SessionEnded { reason, git } = &event.what else { return Ok(Stored::Nothing) };
+        // Of a muted turn, only the session's end is stored.
+        let EventKind::SessionEnded { reason, git } = &event.what else { return Ok(StoredRows::Nothing) };
         tx.end_session(session.id, at, reason, git.as_ref())?;
-        return Ok(Stored::UnitClosed { session: session.id, by: closed_by(reason), at });
+        return Ok(StoredRows::UnitClosed { session: session.id, by: closed_by(reason), at });
     }
     match &event.what {
-        Happening::Muted => tx.mute(session.id, event)?,
-        Happening::SessionStarted(start) => {
+        EventKind::PrivatePrompt => tx.mute(session.id, event)?,
+        EventKind::SessionStarted(start) => {
             tx.start_session(session.id, event, start)?;
             if start.source == StartSource::Clear {
-                return Ok(Stored::UnitClosed { session: session.id, by: ClosedBy::Clear, at });
+                return Ok(StoredRows::UnitClosed { session: session.id, by: ClosedBy::Clear, at });
             }
         }
-        Happening::Prompted { text } => {
+        EventKind::UserPrompt { text } => {
             if let Some(row) = tx.user_prompt(&session, event, text)? {
-                return Ok(Stored::Prompt { session: session.id, row, text, at });
+                return Ok(StoredRows::Prompt { session: session.id, row, text, at });
             }
         }
-        Happening::ToolUsed(tool) => {
+        EventKind::ToolUsed(tool) => {
             let prompt = tx.prompt_of(&session, event)?;
             if tx.is_same_tool_use(&session, event, tool)? {
-                return Ok(Stored::Nothing);
+                return Ok(StoredRows::Nothing);
             }
             let step = step_for_tool(tx, session.id, prompt, event)?;
             if let Some(row) = tx.tool_use(&session, event, tool, prompt, step.id)? {
                 let used = StoredToolUse { row, seq: session.tool_uses + 1, tool, at };
-                return Ok(Stored::ToolUse { session: session.id, step, used });
+                return Ok(StoredRows::ToolUse { session: session.id, step, used });
             }
         }
-        Happening::TasksChanged(change) => tx.change_tasks(&session, change)?,
-        Happening::TurnEnded { closing, error } => {
+        EventKind::TasksChanged(change) => tx.change_tasks(&session, change)?,
+        EventKind::TurnEnded { closing, error } => {
             let closing = closing.as_deref().filter(|_| error.is_none());
             let message = closing.map(|text| tx.closing_text(&session, event, text)).transpose()?.flatten();
             if let Some(read) = read {
@@ -59,26 +59,26 @@ pub fn store<'a>(tx: &Tx, event: &'a Clean<Event>, read: Option<&TranscriptRead>
             tx.end_turn(session.id, at, error.as_deref())?;
             let is_new = message.is_some_and(|message| message.is_new);
             let prompt = tx.prompt_of(&session, event)?;
-            return Ok(Stored::TurnEnd { session: session.id, prompt, closing, is_new, at });
+            return Ok(StoredRows::TurnEnd { session: session.id, prompt, closing, is_new, at });
         }
-        Happening::SubagentEnded { closing: Some(text), .. } => drop(tx.closing_text(&session, event, text)?),
-        Happening::SubagentEnded { .. } | Happening::Compacting | Happening::AboutToEdit { .. } => {}
-        Happening::SessionEnded { reason, git } => {
+        EventKind::SubagentEnded { closing: Some(text), .. } => drop(tx.closing_text(&session, event, text)?),
+        EventKind::SubagentEnded { .. } | EventKind::Compacting | EventKind::PreEdit { .. } => {}
+        EventKind::SessionEnded { reason, git } => {
             if let Some(read) = read {
                 tx.transcript_read(&session, event, None, read)?;
             }
             tx.end_session(session.id, at, reason, git.as_ref())?;
-            return Ok(Stored::UnitClosed { session: session.id, by: closed_by(reason), at });
+            return Ok(StoredRows::UnitClosed { session: session.id, by: closed_by(reason), at });
         }
     }
-    Ok(Stored::Nothing)
+    Ok(StoredRows::Nothing)
 }
 
 fn closed_by(reason: &str) -> ClosedBy {
     if reason == "clear" { ClosedBy::Clear } else { ClosedBy::SessionEnd }
 }
 
-/// The step that a tool use continues; where there is none, it begins one.
+/// The step that a tool use continues, or a new one.
 fn step_for_tool(tx: &Tx, session: i64, prompt: Option<i64>, event: &Event) -> Result<StepRow> {
     let agent = event.agent.as_deref();
     if let Some(step) = segmentation::step_of(tx.steps_of_prompt(session, prompt, agent.is_some())?, agent) {

@@ -1,4 +1,4 @@
-//! What all steps need to know of this run of the program.
+//! Input that all steps of the pipeline share.
 
 use crate::config::{Config, environment};
 use crate::model::Millis;
@@ -6,34 +6,34 @@ use crate::redact::Redactor;
 use crate::runtime::Projects;
 use std::path::PathBuf;
 
-/// Who brings the events.
+/// The source of the events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Caller {
     /// An agent that waits for an answer.
     Hook,
-    /// A program that speaks the RAD protocol.
+    /// A program that uses the RAD protocol.
     Program,
     /// A past session: the disk has changed since, and nobody waits for an answer.
     History,
 }
 
-/// This run.
+/// The current run.
 #[derive(Debug)]
 pub struct Run<'a> {
     pub caller: Caller,
     pub config: &'a Config,
     pub redactor: &'a Redactor,
     pub now: Millis,
-    /// The agent's process, where the platform tells it.
+    /// The agent's process, if the platform names it.
     pub client_pid: Option<u32>,
-    /// Where the agent was started.
+    /// The folder in which the agent was started.
     pub session_folder: Option<PathBuf>,
-    /// The platform's own folder: a transcript elsewhere is not opened.
+    /// The platform's own folder; transcripts elsewhere are not opened.
     pub transcripts: Option<PathBuf>,
 }
 
 impl<'a> Run<'a> {
-    /// A run with what its environment says.
+    /// A run in the current environment.
     pub fn new(caller: Caller, config: &'a Config, redactor: &'a Redactor) -> Run<'a> {
         Run {
             caller,

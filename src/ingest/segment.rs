@@ -1,33 +1,33 @@
-//! Step 6: what was stored goes into work units. Rows are read from the store, `segmentation` decides, its changes are
-//! saved: all in the transaction of the event.
+//! Step 6: assigns stored rows to work units. `segmentation` decides; reading its input and saving its changes happen
+//! in the event's transaction.
 
-use super::stored::Stored;
+use super::stored::StoredRows;
 use crate::model::{ClosedBy, Millis};
 use crate::segmentation::{self, StepRow, StoredToolUse, is_due};
 use crate::store::Tx;
 use anyhow::Result;
 
-/// Assigns what was stored of an event to steps and units.
-pub fn segment(tx: &Tx, stored: &Stored) -> Result<()> {
+/// Assigns the rows of an event to steps and units.
+pub fn segment(tx: &Tx, stored: &StoredRows) -> Result<()> {
     match *stored {
-        Stored::Nothing => Ok(()),
-        Stored::Prompt { session, row, text, at } => {
+        StoredRows::Nothing => Ok(()),
+        StoredRows::Prompt { session, row, text, at } => {
             let rows = tx.last_steps(session)?;
             tx.save(session, &segmentation::begin_prompt(rows, row, text, at))
         }
-        Stored::ToolUse { session, ref step, used } => tool_use(tx, session, step, used),
-        Stored::TurnEnd { session, prompt, closing, is_new, at } => {
+        StoredRows::ToolUse { session, ref step, used } => tool_use(tx, session, step, used),
+        StoredRows::TurnEnd { session, prompt, closing, is_new, at } => {
             let Some(step) = tx.steps_of_prompt(session, prompt, false)?.pop() else { return Ok(()) };
             if let Some(closing) = closing {
                 tx.save(session, &segmentation::close_turn(step, closing, is_new, at))?;
             }
             judge(tx, session, at)
         }
-        Stored::UnitClosed { session, by, at } => close(tx, session, by, at),
+        StoredRows::UnitClosed { session, by, at } => close(tx, session, by, at),
     }
 }
 
-/// Closes a session's last unit, for the time being.
+/// Closes a session's last unit, provisionally.
 pub fn close(tx: &Tx, session: i64, by: ClosedBy, at: Millis) -> Result<()> {
     let rows = tx.last_steps(session)?;
     tx.save(session, &segmentation::close(rows, by, at))
@@ -45,12 +45,12 @@ fn judge(tx: &Tx, session: i64, at: Millis) -> Result<()> {
     tx.save(session, &segmentation::judge(rows, at))
 }
 
-/// A recorded stream is over, and its session goes on somewhere else: what is known is judged once more.
+/// Decides once more at the end of a recorded stream, whose session continues elsewhere.
 pub fn end_of_stream(tx: &Tx, session: i64, at: Millis) -> Result<()> {
     judge(tx, session, at)
 }
 
-/// Rows of a session were forgotten: its steps and units are counted and summed up again.
+/// Rebuilds a session's steps and units after some of its rows were forgotten.
 pub fn recount(tx: &Tx, session: i64) -> Result<()> {
     for unit in tx.recount_steps(session)? {
         let recounted = unit.steps.into_iter().map(|(row, left)| {

@@ -1,13 +1,13 @@
-//! What the rows of an event tell segmentation.
+//! The stored rows of an event, as input for segmentation.
 
 use crate::model::{ClosedBy, Millis};
 use crate::segmentation::{StepRow, StoredToolUse};
 
-/// What was stored of an event, as far as work units are concerned. It lives on the stack for one event.
+/// The rows of one event. Lives on the stack.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)]
-pub enum Stored<'a> {
-    /// Nothing, or nothing new, or what changes no unit.
+pub enum StoredRows<'a> {
+    /// Nothing, nothing new, or nothing that affects units.
     Nothing,
     Prompt {
         session: i64,
@@ -17,14 +17,14 @@ pub enum Stored<'a> {
     },
     ToolUse {
         session: i64,
-        /// The step that it was stored with.
+        /// The step that it was stored in.
         step: StepRow,
         used: StoredToolUse<'a>,
     },
     TurnEnd {
         session: i64,
         prompt: Option<i64>,
-        /// What the agent said at its end.
+        /// The agent's closing message.
         closing: Option<&'a str>,
         is_new: bool,
         at: Millis,

@@ -1,9 +1,9 @@
-//! The pipeline without a process around it: what each caller gets, and what a failure leaves.
+//! The pipeline without a process around it: what each caller gets, and what a failure leaves behind.
 
 use super::{Caller, Ingested, Input, Run, ingest};
 use crate::config::Config;
 use crate::model::testing::{event, tool};
-use crate::model::{Event, Files, Happening, Kind, SessionStart, UnitRow, UnitState, UnitStory};
+use crate::model::{Event, EventKind, Files, Kind, SessionStart, UnitRow, UnitState, UnitStory};
 use crate::redact::Redactor;
 use crate::store::spool;
 use crate::store::testing::Scratch;
@@ -11,7 +11,7 @@ use crate::store::testing::Scratch;
 const SESSION: &str = "a-session-of-the-pipeline";
 const MINUTE: i64 = 60_000;
 
-/// A configuration without any file, with its database in a folder of the test's own.
+/// A configuration without files, with a database in the test's own folder.
 fn config(files: Files, scratch: &Scratch) -> Config {
     Config::without_files(files, &scratch.0)
 }
@@ -32,21 +32,21 @@ fn run(scratch: &Scratch, caller: Caller, events: Vec<Event>) -> anyhow::Result<
 }
 
 fn used(minute: i64, kind: Kind, what: &str, succeeded: bool) -> Event {
-    event(SESSION, minute * MINUTE, Happening::ToolUsed(Box::new(tool(kind, what, succeeded))))
+    event(SESSION, minute * MINUTE, EventKind::ToolUsed(Box::new(tool(kind, what, succeeded))))
 }
 
 fn prompted(minute: i64, text: &str) -> Event {
-    event(SESSION, minute * MINUTE, Happening::Prompted { text: text.into() })
+    event(SESSION, minute * MINUTE, EventKind::UserPrompt { text: text.into() })
 }
 
 fn turn_ended(minute: i64, closing: &str) -> Event {
-    event(SESSION, minute * MINUTE, Happening::TurnEnded { closing: Some(closing.into()), error: None })
+    event(SESSION, minute * MINUTE, EventKind::TurnEnded { closing: Some(closing.into()), error: None })
 }
 
-/// A session of one piece of work in two turns.
+/// A session with one unit of two turns.
 fn past_session() -> Vec<Event> {
     vec![
-        event(SESSION, MINUTE, Happening::SessionStarted(SessionStart::default())),
+        event(SESSION, MINUTE, EventKind::SessionStarted(SessionStart::default())),
         prompted(1, "Fix the login: tokens expire too early. Always round expiry up to the next minute."),
         used(2, Kind::Command, "cargo test login", false),
         used(3, Kind::Edit, "src/login.rs", true),
@@ -55,17 +55,17 @@ fn past_session() -> Vec<Event> {
         prompted(6, "commit it"),
         used(7, Kind::Command, "git commit -m 'Fix the expiry of tokens'", true),
         turn_ended(8, "Committed."),
-        event(SESSION, 9 * MINUTE, Happening::SessionEnded { reason: "other".into(), git: None }),
+        event(SESSION, 9 * MINUTE, EventKind::SessionEnded { reason: "other".into(), git: None }),
     ]
 }
 
-/// User prompts, tool uses, units and memories.
+/// Counts user prompts, tool uses, units and memories.
 fn counts(scratch: &Scratch) -> [i64; 4] {
     let counts = scratch.open().counts().unwrap();
     [counts.prompts, counts.tool_uses, counts.work_units, counts.memories]
 }
 
-/// The units of the only session, the newest first, each with the titles of its memories.
+/// The units of the only session, newest first, each with its memories' titles.
 fn units(scratch: &Scratch) -> Vec<(UnitRow, Vec<String>)> {
     let store = scratch.open();
     let [session] = store.sessions_of(None, None).unwrap()[..] else { panic!("one session") };
@@ -76,7 +76,7 @@ fn units(scratch: &Scratch) -> Vec<(UnitRow, Vec<String>)> {
     store.last_units(&[session], 9).unwrap().into_iter().map(|unit| (unit.clone(), titles(&unit))).collect()
 }
 
-/// What happened in each unit, the newest first.
+/// The story of each unit, newest first.
 fn stories(scratch: &Scratch) -> Vec<UnitStory> {
     let store = scratch.open();
     units(scratch).into_iter().map(|(unit, _)| store.unit_story(unit.id).unwrap().unwrap()).collect()
@@ -115,7 +115,7 @@ fn one_by_one_and_at_once_come_to_the_same() {
     let contents =
         |scratch| stories(scratch).into_iter().flat_map(|story| story.tools).map(|tool| tool.content).collect::<Vec<_>>();
     assert_eq!(contents(&at_once), contents(&one_by_one));
-    // After each turn, and for the session's end.
+    // After each turn, and at the end of the session.
     assert!(one_by_one.draws() > 1);
 }
 
@@ -130,7 +130,7 @@ fn a_hooks_event_waits_in_the_spool_and_the_next_one_brings_it_along() {
     run(&scratch, Caller::Hook, vec![used(2, Kind::Read, "src/login.rs", true)]).unwrap();
     assert!(!spool::is_waiting(&scratch.files()));
     assert_eq!(counts(&scratch)[..2], [1, 1]);
-    // In their order: the tool use belongs to the prompt that waited.
+    // In order: the tool use belongs to the prompt that waited in the spool.
     let stories = stories(&scratch);
     assert_eq!(stories.len(), 1);
     assert_eq!(stories[0].tools[0].prompt_id, Some(stories[0].prompts[0].id));
@@ -148,7 +148,7 @@ fn of_past_events_that_cannot_be_stored_none_is() {
 #[test]
 fn a_question_opens_no_database() {
     let scratch = Scratch::new("pipeline-question");
-    let asks = event(SESSION, MINUTE, Happening::AboutToEdit { path: "src/login.rs".into() });
+    let asks = event(SESSION, MINUTE, EventKind::PreEdit { path: "src/login.rs".into() });
     assert_eq!(run(&scratch, Caller::Hook, vec![asks]).unwrap(), Ingested::default());
     assert!(!scratch.files().db.exists());
 }

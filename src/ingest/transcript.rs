@@ -1,12 +1,12 @@
-//! What a session's transcript holds since the last turn: tokens, the model, thinking. A transcript that can't be read is
-//! none.
+//! Reads what a session's transcript added since the last turn: tokens, model, thinking. An unreadable transcript is
+//! ignored.
 
 use super::filter;
 use super::run::Run;
-use crate::config::switches::Off;
+use crate::config::switches::RecordingPause;
 use crate::files;
-use crate::model::{Event, Happening, Millis, Platform, TurnUsage};
-use crate::platforms::transcript::{self, Wanted};
+use crate::model::{Event, EventKind, Millis, Platform, TurnUsage};
+use crate::platforms::transcript::{self, ReadOptions};
 use crate::redact::Clean;
 use crate::runtime;
 use crate::store::Store;
@@ -14,12 +14,12 @@ use crate::store::sessions::TranscriptRead;
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a transcript that are read at the end of one turn.
+/// Maximum bytes of a transcript to read per turn.
 const BYTES: u64 = 4 << 20;
 
-/// Reads on from where the last turn ended; `None` for an event that ends no turn.
+/// Continues reading where the last turn ended; `None` for events that end no turn.
 pub fn read(run: &Run, store: &Store, event: &Clean<Event>) -> Result<Option<TranscriptRead>> {
-    if !matches!(event.what, Happening::TurnEnded { .. } | Happening::SessionEnded { .. }) {
+    if !matches!(event.what, EventKind::TurnEnded { .. } | EventKind::SessionEnded { .. }) {
         return Ok(None);
     }
     let Some(path) = path(run, event) else { return Ok(None) };
@@ -28,16 +28,16 @@ pub fn read(run: &Run, store: &Store, event: &Clean<Event>) -> Result<Option<Tra
     if event.platform != Platform::ClaudeCode {
         return Ok(None);
     }
-    let switches: Vec<&Off> = run.config.switches.off.iter().collect();
+    let switches: Vec<&RecordingPause> = run.config.switches.off.iter().collect();
     let at = filter::whereabouts(run, event);
     let places = runtime::places(&run.projects(), &at, &switches);
     let off = |time: Option<Millis>| {
-        // What tells no time may be of any time.
+        // A record without a time may be from any time.
         switches.iter().any(|off| off.is_about(at.session, &places) && time.is_none_or(|time| off.held(time)))
     };
-    // Thinking of a turn that was not recorded is not the next turn's.
+    // Thinking from a turn that was not recorded does not belong to the next one.
     let turn = mark.turn.filter(|_| run.config.thinking.value);
-    let wanted = Wanted {
+    let wanted = ReadOptions {
         from_start: stretch.from == mark.offset,
         last_message: mark.last_message.as_deref(),
         thinking_from: turn.map(|turn| turn.saturating_sub(stretch.from) as usize),
@@ -51,7 +51,7 @@ pub fn read(run: &Run, store: &Store, event: &Clean<Event>) -> Result<Option<Tra
     Ok(Some(TranscriptRead { usage, from: mark.offset, to: stretch.from + reading.consumed as u64 }))
 }
 
-/// The transcript, if it really lies in the platform's own folder: a link out of it is not followed.
+/// The transcript's path, if it really is in the platform's own folder; links out of it are not followed.
 pub fn path(run: &Run, event: &Event) -> Option<PathBuf> {
     let path = Path::new(event.transcript.as_deref()?);
     let own = run.transcripts.as_ref()?;

@@ -1,10 +1,10 @@
-//! Step 8: housekeeping at a session's start and end. It never undoes what is stored; a failure is logged, and the next
-//! session tries again.
+//! Step 8: housekeeping at a session's start and end. Errors are logged and never affect stored data; the next session
+//! tries again.
 
 use super::persist::Persisted;
 use super::run::{Caller, Run};
 use super::segment;
-use crate::model::{Event, Happening, Millis};
+use crate::model::{Event, EventKind, Millis};
 use crate::project::about::about;
 use crate::project::client;
 use crate::runtime::log_error;
@@ -13,9 +13,9 @@ use anyhow::Result;
 use std::path::Path;
 
 const DAY: Millis = 86_400_000;
-/// Batches of old tool uses that go at one session's end: more than a session adds.
+/// Batches of old tool uses to delete per session end: more than a session adds.
 const TRIMMED: usize = 10;
-/// Pages of each text index that are merged at one session's end: more than a session adds.
+/// Index pages to merge per session end: more than a session adds.
 const MERGED: i64 = 64;
 
 /// Does what is due at a session's start or end.
@@ -30,17 +30,17 @@ pub fn upkeep(run: &Run, persisted: &mut Persisted, event: &Event) {
         }
     };
     match event.what {
-        Happening::SessionStarted(_) => logged("units that were left open were not closed", close_orphans(store, event)),
-        Happening::SessionEnded { .. } => {
-            logged("old tool uses were not trimmed", trim(run, store));
+        EventKind::SessionStarted(_) => logged("orphaned units were not closed", close_orphans(store, event)),
+        EventKind::SessionEnded { .. } => {
+            logged("old tool uses were not deleted", trim(run, store));
             logged("text indexes were not merged", store.merge_indexes(MERGED));
-            logged("what the repository is was not kept", look_at_repository(run, store, event));
+            logged("facts about the repository were not stored", look_at_repository(run, store, event));
         }
         _ => {}
     }
 }
 
-/// Closes units of this project whose client is gone, or of which nothing was heard for long.
+/// Closes orphaned units of this project.
 fn close_orphans(store: &mut Store, event: &Event) -> Result<()> {
     let left = store.left_open(event.platform, &event.session)?;
     let closed = left.iter().filter_map(|l| Some((l, l.closed_by(l.client.and_then(client::is_alive), event.at)?)));
@@ -54,13 +54,13 @@ fn close_orphans(store: &mut Store, event: &Event) -> Result<()> {
     })
 }
 
-/// Raw tool uses go after their time, a few at each session's end.
+/// Retention: deletes a few old tool uses.
 fn trim(run: &Run, store: &mut Store) -> Result<()> {
     let days = Millis::from(run.config.tool_uses_days.value);
     if days > 0 { store.trim_tool_uses(run.now - days * DAY, TRIMMED).map(drop) } else { Ok(()) }
 }
 
-/// Once a day it is looked at what a project's repository is.
+/// Once a day, reads facts about the project's repository.
 fn look_at_repository(run: &Run, store: &mut Store, event: &Event) -> Result<()> {
     let Some(project) = store.project_of(event.platform, &event.session)? else { return Ok(()) };
     if project.about.as_ref().is_some_and(|(_, at)| run.now - at < DAY) {

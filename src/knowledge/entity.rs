@@ -1,53 +1,54 @@
-//! Use case: entities of any type that programs record (the RAD protocol's flexible model). Each is a memory: of nmem's own
-//! kinds by their name, of any other type as it is.
+//! Use case: entities that programs record (the RAD protocol's flexible model). Each becomes a memory: of nmem's own
+//! kinds by name, of any other type as it is.
 
 use super::kind_type;
 use crate::domains::misfits;
-use crate::error::Failure;
+use crate::error::UserError;
 use crate::model::{
     Domain, Draft, ENTITY_TEXT, Entity, Maker, MemoryFile, MemoryKind, Millis, NAME, Provenance, SUBTITLE, TITLE,
 };
 use crate::redact::Clean;
 use crate::store::Store;
-use crate::store::memories::{Home, Recorded};
+use crate::store::memories::{MemoryScope, Recorded};
 use anyhow::Result;
 use serde_json::Value;
 
-/// Concepts of one entity, and files.
+/// Maximum concepts and files of an entity.
 const CONCEPTS: usize = 50;
 const FILES: usize = 500;
-/// Bytes of its content, as JSON.
+/// Maximum bytes of its content as JSON.
 const CONTENT: usize = 1 << 20;
-/// The latest time that a clock may say: the end of the year 9999, in Unix milliseconds.
+/// Latest accepted time: the end of the year 9999, in Unix milliseconds.
 const LATEST: Millis = 253_402_300_799_999;
-/// What an entity without a title is called by: the first of these that its content has as a text.
+/// Content fields that can serve as the title, in order.
 const CALLED_BY: [&str; 9] = ["title", "name", "chosen", "question", "finding", "problem", "request", "description", "narrative"];
-/// Characters of such a title.
+/// Maximum characters of such a title.
 const CALLED: usize = 160;
 
-/// An entity that is checked, and where it belongs.
+/// A validated entity and its scope.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'a> {
     pub uuid: Option<&'a str>,
     pub draft: &'a Clean<Draft>,
-    pub home: Home<'a>,
+    pub home: MemoryScope<'a>,
 }
 
-/// Stores entities in one transaction; for each what became of it. What the store itself fails at undoes all of them.
+/// Stores entities in one transaction and returns the result for each. A storage error rolls all of them back.
 pub fn record<'a>(store: &mut Store, entries: impl Iterator<Item = Entry<'a>>) -> Result<Vec<Result<Recorded>>> {
     store.write(|tx| {
         let one = |entry: Entry| match tx.record_entity(entry.uuid, entry.draft, entry.home, &Maker::Program) {
-            Err(error) if !error.is::<Failure>() => Err(error),
+            Err(error) if !error.is::<UserError>() => Err(error),
             recorded => Ok(recorded),
         };
         entries.map(one).collect()
     })
 }
 
-/// An entity as the memory that it becomes.
+/// Drafts a memory from an entity.
 ///
 /// # Errors
-/// A [`Failure`] that names the field that is wrong.
+///
+/// A [`UserError`] that names the invalid field.
 pub fn draft(entity: Entity, domain: &Domain) -> Result<Draft> {
     let Entity { entity_type, subtitle, mut content, concepts, files_read, files_modified, tokens, at, .. } = entity;
     let size = Value::Object(content.clone()).to_string().len();
@@ -64,14 +65,14 @@ pub fn draft(entity: Entity, domain: &Domain) -> Result<Draft> {
         }
     }
     if tokens.is_some_and(|tokens| tokens < 0) {
-        return wrong("discovery_tokens", "must be a number from 0 on".into());
+        return wrong("discovery_tokens", "must be a number, 0 or greater".into());
     }
     if !(0..=LATEST).contains(&at) {
-        return wrong("created_at", "must lie between the years 1970 and 9999".into());
+        return wrong("created_at", "must be between the years 1970 and 9999".into());
     }
     let misfits = misfits(domain, &entity_type, &Value::Object(content.clone()));
     if !misfits.is_empty() {
-        return Err(Failure::usage(misfits.join("; "), format!("`nmem domain show` has the schema of {entity_type}")).into());
+        return Err(UserError::usage(misfits.join("; "), format!("`nmem domain show` has the schema of {entity_type}")).into());
     }
     let called = |name: &&str| content.get(*name)?.as_str().map(str::trim).filter(|text| !text.is_empty());
     let called = || CALLED_BY.iter().find_map(called).map(|text| crate::rules::cut(text, CALLED));
@@ -115,12 +116,12 @@ fn fits(what: &str, length: usize, most: usize) -> Result<()> {
     if length <= most {
         return Ok(());
     }
-    let hint = "record less of it, or a path to where it lies";
-    Err(Failure::usage(format!("{what} has {length} bytes, and {most} are the most"), hint).into())
+    let hint = "record less of it, or the path of a file";
+    Err(UserError::usage(format!("{what} has {length} bytes; the maximum is {most}"), hint).into())
 }
 
 fn wrong<T>(name: &str, must: String) -> Result<T> {
-    Err(Failure::usage(format!("`{name}` {must}"), "nothing was stored").into())
+    Err(UserError::usage(format!("`{name}` {must}"), "nothing was stored").into())
 }
 
 /// Bytes of the longest text in a value.

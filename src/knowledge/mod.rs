@@ -1,28 +1,28 @@
-//! Use case: knowledge that is told and not drawn from work: by a person, by a program; and what is known of it.
+//! Use case: memories that people and programs add, rather than ones distilled from work.
 //!
-//! Here what a person tells; `entity` what a program does; `mend` edits.
+//! This file handles people's memories, `entity` those of programs, `edit` later changes.
 
+mod edit;
 pub mod entity;
-mod mend;
 
-pub use mend::{edit, editable, pin, supersede};
+pub use edit::{edit, editable, pin, supersede};
 
-use crate::error::Failure;
+use crate::error::UserError;
 use crate::model::{
     DECISION_TYPES, DEPTH, Domain, Draft, LESSON_TYPES, Maker, MemoryFile, MemoryKind, Millis, Platform, Provenance,
     SUBTITLE_WORDS, TASK_KINDS, depth,
 };
 use crate::redact::Redactor;
 use crate::store::Store;
-use crate::store::memories::Home;
+use crate::store::memories::MemoryScope;
 use anyhow::Result;
 use serde_json::{Map, Value};
 
-/// Concepts of one memory.
+/// Maximum concepts of a memory.
 const CONCEPTS: usize = 5;
-/// Characters of a title that is given as one text with the rest.
+/// Maximum characters of a title that is part of a longer text.
 const TITLE: usize = 160;
-/// Fields that are not the content's.
+/// Field names that are not part of the content.
 const OWN: [&str; 14] = [
     "id",
     "uuid",
@@ -40,7 +40,7 @@ const OWN: [&str; 14] = [
     "session",
 ];
 
-/// What nmem keeps of a memory itself.
+/// Field names that nmem sets itself.
 const RESERVED: [&str; 16] = [
     "id",
     "uuid",
@@ -60,72 +60,67 @@ const RESERVED: [&str; 16] = [
     "session",
 ];
 
-/// What is told, by the names of the observation protocol and of the RAD memory specification.
-pub type Told = Map<String, Value>;
+/// Fields of a memory, named as in the observation protocol and the RAD memory specification.
+pub type MemoryFields = Map<String, Value>;
 
-/// Makes a memory of what a person tells.
+/// Drafts a memory from its fields.
 ///
 /// # Errors
-/// A field that is missing, of the wrong form, or not one of the domain's; it is named, with what to give instead.
-pub fn draft(told: &Told, domain: &Domain, at: Millis) -> Result<Draft> {
-    let kind = match text(told, "kind")? {
+///
+/// A missing or malformed field, or a value that the domain does not have; the error names it and the valid values.
+pub fn draft(fields: &MemoryFields, domain: &Domain, at: Millis) -> Result<Draft> {
+    let kind = match text(fields, "kind")? {
         None => MemoryKind::Observation,
         Some(name) => MemoryKind::from_name(&name).ok_or_else(|| {
-            let known = MemoryKind::ALL.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ");
-            Failure::usage(format!("kind {name:?} is not known"), format!("give one of {known}"))
+            let valid = MemoryKind::ALL.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ");
+            UserError::usage(format!("unknown kind {name:?}"), format!("use one of {valid}"))
         })?,
     };
-    let title = text(told, "title")?.filter(|title| !title.trim().is_empty());
-    let title = title.ok_or_else(|| Failure::usage("a memory needs a title", "say in one line what is to be remembered"))?;
+    let title = text(fields, "title")?.filter(|title| !title.trim().is_empty());
+    let title = title.ok_or_else(|| UserError::usage("a memory needs a title", "give a title of one line"))?;
     let (title, rest) = headed(&title);
-    if let Some(name) = told.keys().find(|name| RESERVED.contains(&name.as_str())) {
-        return Err(Failure::usage(
-            format!("{name} is not for you to say"),
-            "nmem keeps it itself; `pin` and `supersede` are commands",
-        )
-        .into());
+    if let Some(name) = fields.keys().find(|name| RESERVED.contains(&name.as_str())) {
+        return Err(UserError::usage(format!("{name} cannot be set"), "nmem sets it; use `nmem pin` and `nmem supersede`").into());
     }
-    if told.values().any(|value| depth(value) > DEPTH) {
-        let what = format!("fields stand more than {DEPTH} deep inside one another");
-        return Err(Failure::usage(what, "say it more flatly").into());
+    if fields.values().any(|value| depth(value) > DEPTH) {
+        let what = format!("fields are nested more than {DEPTH} levels deep");
+        return Err(UserError::usage(what, "use fewer levels").into());
     }
     let mut content = Map::new();
-    for (name, value) in told.iter().filter(|(name, value)| !OWN.contains(&name.as_str()) && !value.is_null()) {
+    for (name, value) in fields.iter().filter(|(name, value)| !OWN.contains(&name.as_str()) && !value.is_null()) {
         fits_its_field(name, value, domain)?;
         content.insert(name.clone(), value.clone());
     }
-    let facts = list(told, "facts")?;
+    let facts = list(fields, "facts")?;
     if !facts.is_empty() {
         content.insert("facts".into(), Value::from(facts));
     }
     check_content(kind, &mut content, &title)?;
-    let concepts = list(told, "concepts")?;
+    let concepts = list(fields, "concepts")?;
     if concepts.len() > CONCEPTS {
-        return Err(
-            Failure::usage(format!("{} concepts are too many", concepts.len()), format!("give at most {CONCEPTS}")).into()
-        );
+        return Err(UserError::usage(format!("too many concepts: {}", concepts.len()), format!("use at most {CONCEPTS}")).into());
     }
     for concept in &concepts {
         if !domain.concepts.iter().any(|term| term.name == *concept) {
-            let known: Vec<&str> = domain.concepts.iter().map(|term| term.name.as_str()).collect();
-            return Err(unknown("concept", concept, domain, &known).into());
+            let valid: Vec<&str> = domain.concepts.iter().map(|term| term.name.as_str()).collect();
+            return Err(unknown("concept", concept, domain, &valid).into());
         }
     }
     let file = |modified: bool| move |path: String| MemoryFile { path, modified, hash: None };
-    let read = list(told, "files_read")?.into_iter().map(file(false));
-    let modified = list(told, "files_modified")?.into_iter().map(file(true));
-    let subtitle = text(told, "subtitle")?;
+    let read = list(fields, "files_read")?.into_iter().map(file(false));
+    let modified = list(fields, "files_modified")?.into_iter().map(file(true));
+    let subtitle = text(fields, "subtitle")?;
     if subtitle.as_deref().is_some_and(|text| text.split_whitespace().count() > SUBTITLE_WORDS) {
         let what = format!("the subtitle has more than {SUBTITLE_WORDS} words");
-        return Err(Failure::usage(what, "shorten it, or put the rest into the narrative").into());
+        return Err(UserError::usage(what, "shorten it, or move the rest to the narrative").into());
     }
     Ok(Draft {
         key: None,
         kind,
-        kind_type: kind_type(kind, text(told, "type")?, domain)?,
+        kind_type: kind_type(kind, text(fields, "type")?, domain)?,
         title,
         subtitle,
-        body: text(told, "narrative")?.or(rest),
+        body: text(fields, "narrative")?.or(rest),
         content,
         concepts,
         files: read.chain(modified).collect(),
@@ -137,7 +132,7 @@ pub fn draft(told: &Told, domain: &Domain, at: Millis) -> Result<Draft> {
     })
 }
 
-/// Refuses a value that is not of the kind of which the domain says that its field is.
+/// Rejects a value that does not match its field's kind in the domain.
 fn fits_its_field(name: &str, value: &Value, domain: &Domain) -> Result<()> {
     let Some(field) = domain.fields.iter().find(|field| field.name == name) else { return Ok(()) };
     let fits = match field.kind.as_str() {
@@ -149,11 +144,11 @@ fn fits_its_field(name: &str, value: &Value, domain: &Domain) -> Result<()> {
     if fits {
         Ok(())
     } else {
-        Err(Failure::usage(format!("{name} is {value}"), format!("the domain {} says: {wanted}", domain.name)).into())
+        Err(UserError::usage(format!("{name} is {value}"), format!("the domain {} requires: {wanted}", domain.name)).into())
     }
 }
 
-/// Of a text of several lines the first is its title; of a long one the first words.
+/// The first line of a longer text is its title; of a long line, the first words.
 fn headed(text: &str) -> (String, Option<String>) {
     let text = text.trim();
     let (first, rest) = text.split_once('\n').map_or((text, ""), |(first, rest)| (first.trim(), rest.trim()));
@@ -164,7 +159,7 @@ fn headed(text: &str) -> (String, Option<String>) {
 }
 
 fn kind_type(kind: MemoryKind, given: Option<String>, domain: &Domain) -> Result<Option<String>> {
-    let known: Vec<&str> = match kind {
+    let valid: Vec<&str> = match kind {
         MemoryKind::Observation => domain.types.iter().map(|term| term.name.as_str()).collect(),
         MemoryKind::Decision => DECISION_TYPES.to_vec(),
         MemoryKind::Lesson => LESSON_TYPES.to_vec(),
@@ -172,7 +167,7 @@ fn kind_type(kind: MemoryKind, given: Option<String>, domain: &Domain) -> Result
         MemoryKind::Summary | MemoryKind::Entity => return Ok(given),
     };
     match given {
-        Some(given) if !known.contains(&given.as_str()) => Err(unknown("type", &given, domain, &known).into()),
+        Some(given) if !valid.contains(&given.as_str()) => Err(unknown("type", &given, domain, &valid).into()),
         Some(given) => Ok(Some(given)),
         None => Ok(match kind {
             MemoryKind::Observation => domain.type_for("discovery").map(String::from),
@@ -183,11 +178,11 @@ fn kind_type(kind: MemoryKind, given: Option<String>, domain: &Domain) -> Result
     }
 }
 
-/// What a decision, a lesson and a task must hold (RAD memory specification).
+/// Required content of decisions, lessons and tasks (RAD memory specification).
 fn check_content(kind: MemoryKind, content: &mut Map<String, Value>, title: &str) -> Result<()> {
     check_confidence(content)?;
     if let Some(success) = content.get("success").filter(|success| !success.is_boolean()) {
-        return Err(Failure::usage(format!("success is {success}"), "give true or false").into());
+        return Err(UserError::usage(format!("success is {success}"), "use true or false").into());
     }
     for name in ["alternatives", "tags"] {
         if let Some(value) = content.get(name) {
@@ -212,27 +207,27 @@ fn check_confidence(content: &Map<String, Value>) -> Result<()> {
     let Some(confidence) = content.get("confidence") else { return Ok(()) };
     match confidence.as_f64().filter(|sure| (0.0..=1.0).contains(sure)) {
         Some(_) => Ok(()),
-        None => Err(Failure::usage(format!("confidence is {confidence}"), "give a number from 0 to 1").into()),
+        None => Err(UserError::usage(format!("confidence is {confidence}"), "use a number from 0 to 1").into()),
     }
 }
 
-fn unknown(what: &str, given: &str, domain: &Domain, known: &[&str]) -> Failure {
-    Failure::usage(
-        format!("{what} {given:?} is not known in the domain {}", domain.name),
-        format!("give one of {}; `nmem domain show` tells what they mean", known.join(", ")),
+fn unknown(what: &str, given: &str, domain: &Domain, valid: &[&str]) -> UserError {
+    UserError::usage(
+        format!("unknown {what} {given:?} in the domain {}", domain.name),
+        format!("use one of {}; `nmem domain show` explains them", valid.join(", ")),
     )
 }
 
-fn text(told: &Told, name: &str) -> Result<Option<String>> {
-    match told.get(name) {
+fn text(fields: &MemoryFields, name: &str) -> Result<Option<String>> {
+    match fields.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.trim().to_string()).filter(|text| !text.is_empty())),
-        Some(other) => Err(Failure::usage(format!("{name} is {other}"), "give a text").into()),
+        Some(other) => Err(UserError::usage(format!("{name} is {other}"), "give a text").into()),
     }
 }
 
-fn list(told: &Told, name: &str) -> Result<Vec<String>> {
-    told.get(name).filter(|value| !value.is_null()).map_or(Ok(Vec::new()), |value| strings(name, value))
+fn list(fields: &MemoryFields, name: &str) -> Result<Vec<String>> {
+    fields.get(name).filter(|value| !value.is_null()).map_or(Ok(Vec::new()), |value| strings(name, value))
 }
 
 fn strings(name: &str, value: &Value) -> Result<Vec<String>> {
@@ -241,18 +236,18 @@ fn strings(name: &str, value: &Value) -> Result<Vec<String>> {
     match (items.flatten(), value.as_str()) {
         (Some(items), _) => Ok(items),
         (None, Some(one)) => Ok(vec![one.to_string()]),
-        (None, None) => Err(Failure::usage(format!("{name} is {value}"), "give a list of texts").into()),
+        (None, None) => Err(UserError::usage(format!("{name} is {value}"), "use a list of texts").into()),
     }
 }
 
-/// Stores what a person tells; returns its row.
+/// Stores a person's memory; returns its row id.
 pub fn remember(store: &mut Store, redactor: &Redactor, draft: Draft, project: Option<i64>, pin: bool) -> Result<i64> {
     if draft.kind == MemoryKind::Entity && draft.kind_type.is_none() {
-        return Err(Failure::usage("an entity needs a type", "programs record them: `nmem rad entities`").into());
+        return Err(UserError::usage("an entity needs a type", "programs record them: `nmem rad entities`").into());
     }
     let draft = redactor.clean(draft);
     store.write(|tx| {
-        let id = tx.insert_memory(&draft, Home { project, ..Home::default() }, &Maker::Hand)?;
+        let id = tx.insert_memory(&draft, MemoryScope { project, ..MemoryScope::default() }, &Maker::Hand)?;
         if pin {
             tx.set_pinned(id, true)?;
         }
@@ -260,11 +255,10 @@ pub fn remember(store: &mut Store, redactor: &Redactor, draft: Draft, project: O
     })
 }
 
-/// Stores what a program tells: a task first, and behind it the decisions and lessons that belong to it and go with it;
-/// returns the task's row and uuid.
+/// Stores a program's task with its decisions and lessons; returns the task's row id and uuid.
 pub fn record(store: &mut Store, redactor: &Redactor, drafts: Vec<Draft>, project: i64) -> Result<(i64, String)> {
     let drafts = redactor.clean(drafts);
-    let home = Home { project: Some(project), platform: Some(Platform::Custom.name()), ..Home::default() };
+    let home = MemoryScope { project: Some(project), platform: Some(Platform::Custom.name()), ..MemoryScope::default() };
     store.write(|tx| {
         let mut task: Option<(i64, String)> = None;
         for draft in drafts.iter() {
@@ -274,7 +268,7 @@ pub fn record(store: &mut Store, redactor: &Redactor, drafts: Vec<Draft>, projec
                 None => task = Some((id, tx.uuid_of(id)?)),
             }
         }
-        task.ok_or_else(|| Failure::usage("there is no task", "tell what was to be done").into())
+        task.ok_or_else(|| UserError::usage("the task is missing", "describe the task").into())
     })
 }
 
@@ -284,13 +278,13 @@ mod tests {
     use crate::domains;
     use serde_json::json;
 
-    fn drafted(told: Value) -> std::result::Result<Draft, String> {
+    fn drafted(fields: Value) -> std::result::Result<Draft, String> {
         let domain = domains::built_in("coding").unwrap();
-        draft(told.as_object().unwrap(), &domain, 7).map_err(|error| error.to_string())
+        draft(fields.as_object().unwrap(), &domain, 7).map_err(|error| error.to_string())
     }
 
     #[test]
-    fn what_is_told_becomes_a_memory_of_its_kind() {
+    fn fields_become_a_memory_of_their_kind() {
         let note = drafted(json!({"title": "The cache is per process\nSo restart both."})).unwrap();
         assert_eq!((note.title.as_str(), note.body.as_deref()), ("The cache is per process", Some("So restart both.")));
         assert_eq!((note.kind, note.kind_type.as_deref()), (MemoryKind::Observation, Some("discovery")));
@@ -302,17 +296,17 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named() {
-        for (told, named) in [
+        for (fields, named) in [
             (json!({}), "a memory needs a title"),
             (json!({"title": 7}), "title is 7"),
-            (json!({"title": "a", "kind": "thought"}), "kind \"thought\" is not known"),
-            (json!({"title": "a", "type": "bug"}), "type \"bug\" is not known in the domain coding"),
-            (json!({"title": "a", "concepts": ["magic"]}), "concept \"magic\" is not known"),
+            (json!({"title": "a", "kind": "thought"}), "unknown kind \"thought\""),
+            (json!({"title": "a", "type": "bug"}), "unknown type \"bug\" in the domain coding"),
+            (json!({"title": "a", "concepts": ["magic"]}), "unknown concept \"magic\""),
             (json!({"title": "a", "kind": "decision", "confidence": 7}), "confidence is 7"),
-            (json!({"title": "a", "kind": "lesson", "type": "bugfix"}), "type \"bugfix\" is not known"),
+            (json!({"title": "a", "kind": "lesson", "type": "bugfix"}), "unknown type \"bugfix\""),
             (json!({"title": "a", "subtitle": "word ".repeat(25)}), "the subtitle has more than 24 words"),
         ] {
-            assert!(drafted(told.clone()).unwrap_err().contains(named), "{told}");
+            assert!(drafted(fields.clone()).unwrap_err().contains(named), "{fields}");
         }
     }
 }

@@ -1,12 +1,12 @@
 //! The Anthropic Messages API (`POST /v1/messages`, version 2023-06-01).
 
 use super::http::post;
-use crate::model::{Answer, Endpoint, Question, Refusal};
+use crate::model::{Answer, Endpoint, LlmError, Question};
 use serde_json::json;
 use std::time::Duration;
 
-/// Asks once.
-pub fn ask(question: &Question, to: &Endpoint, limit: Duration) -> Result<Answer, Refusal> {
+/// Sends one request.
+pub fn ask(question: &Question, to: &Endpoint, limit: Duration) -> Result<Answer, LlmError> {
     let base = to.base_url.trim_end_matches("/v1");
     let headers = [("anthropic-version", "2023-06-01"), ("x-api-key", to.key.as_deref().unwrap_or_default())];
     let body = json!({

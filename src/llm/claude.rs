@@ -1,18 +1,18 @@
-//! The `claude` program as a model, with the person's own subscription: an empty folder, no tools, no settings and so no
-//! hooks, no transcript, and a guard that ends it with the hook.
+//! The `claude` program as a model, with the user's own subscription. It runs in an empty folder, without tools,
+//! settings, hooks or a transcript. A guard kills it when the hook ends.
 
+use super::failure::{ANSWER_BYTES, failure};
 use super::guard::Guarded;
-use super::refusal::{ANSWER_BYTES, refusal};
 use crate::files;
-use crate::model::{Answer, Endpoint, Question, Refusal};
+use crate::model::{Answer, Endpoint, LlmError, Question};
 use serde_json::Value;
 use std::time::Duration;
 
-/// Asks once.
-pub fn ask(question: &Question, to: &Endpoint, limit: Duration) -> Result<Answer, Refusal> {
-    let program = to.program.as_ref().ok_or_else(|| refusal("program", "the claude program is not on PATH"))?;
+/// Sends one request.
+pub fn ask(question: &Question, to: &Endpoint, limit: Duration) -> Result<Answer, LlmError> {
+    let program = to.program.as_ref().ok_or_else(|| failure("program", "the claude program is not on PATH"))?;
     files::make_folder(&program.folder)
-        .map_err(|error| refusal("program", format!("{} can't be made: {error}", program.folder.display())))?;
+        .map_err(|error| failure("program", format!("{} cannot be created: {error}", program.folder.display())))?;
     let arguments = [
         "--print",
         "--output-format",
@@ -23,7 +23,7 @@ pub fn ask(question: &Question, to: &Endpoint, limit: Duration) -> Result<Answer
         &question.system,
         "--tools",
         "",
-        // Neither the user's settings nor any project's: no hooks, no servers, no skills.
+        // Neither user nor project settings: no hooks, servers or skills.
         "--setting-sources",
         "",
         "--strict-mcp-config",
@@ -31,19 +31,23 @@ pub fn ask(question: &Question, to: &Endpoint, limit: Duration) -> Result<Answer
         "--no-session-persistence",
     ];
     let guarded = Guarded::start(program, &arguments, question.user.clone())
-        .map_err(|error| refusal("program", format!("the claude program can't be started: {error}")))?;
+        .map_err(|error| failure("program", format!("the claude program cannot be started: {error}")))?;
     let out = guarded.output(limit, ANSWER_BYTES)?;
     let said: Value = serde_json::from_slice(&out).map_err(|_| {
         let first = String::from_utf8_lossy(&out).lines().next().unwrap_or_default().chars().take(200).collect::<String>();
-        let what = if first.is_empty() { "said nothing: is it logged in?".to_string() } else { format!("said no JSON: {first}") };
-        refusal("program", format!("the claude program {what}"))
+        let what = if first.is_empty() {
+            "printed nothing: is it logged in?".to_string()
+        } else {
+            format!("did not print JSON: {first}")
+        };
+        failure("program", format!("the claude program {what}"))
     })?;
-    // A list of messages, of which the last one is the result, in some versions.
+    // Some versions print a list of messages; the last one is the result.
     let said = said.as_array().and_then(|all| all.last()).unwrap_or(&said);
     let text = said["result"].as_str().unwrap_or_default().to_string();
     if said["is_error"].as_bool() == Some(true) {
         let why: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect();
-        return Err(refusal("program", format!("the claude program says: {why}")));
+        return Err(failure("program", format!("the claude program says: {why}")));
     }
     let usage = |name: &str| said["usage"][name].as_i64().filter(|n| *n >= 0);
     let read = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"].into_iter().filter_map(usage);

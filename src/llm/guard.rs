@@ -1,30 +1,30 @@
-//! A program that must be gone when its hook is, also when the hook is killed: nmem starts itself as a guard, which starts
-//! the program in a process group of its own. The guard's stdin is a line to the hook: what is to be read comes through it,
-//! and when it closes, the hook is done or dead, and the whole group is killed.
+//! Runs a program that must not outlive its hook, even if the hook is killed. nmem starts itself as a guard, and the
+//! guard starts the program in its own process group. The guard's stdin is a pipe from the hook: it carries the
+//! program's input, and when it closes, the hook is done or dead and the guard kills the group.
 
-use super::refusal::refusal;
-use crate::model::{Program, Refusal};
+use super::failure::failure;
+use crate::model::{LlmError, Program};
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// The hidden command that is a guard.
+/// The hidden command that runs the guard.
 pub const COMMAND: &str = "guard";
-/// How long the guard may take to end the program.
+/// How long the guard may take to kill the program.
 const ENDING: Duration = Duration::from_millis(500);
 
-/// A program under guard, from the hook's side.
+/// A guarded program, seen from the hook.
 #[derive(Debug)]
 pub struct Guarded {
     guard: Child,
-    /// The line: dropped, it closes once what is to be read is through.
+    /// Keeps the pipe open; dropping it closes the pipe once the input is written.
     line: Sender<()>,
 }
 
 impl Guarded {
-    /// Starts a program and gives it a text to read.
+    /// Starts a program and writes `text` to its stdin.
     pub fn start(program: &Program, arguments: &[&str], text: String) -> io::Result<Guarded> {
         let mut command = Command::new(&program.guard);
         command.arg(COMMAND).arg(&program.path).args(arguments);
@@ -32,7 +32,7 @@ impl Guarded {
         for name in &program.hidden {
             command.env_remove(name);
         }
-        // Should a hook of nmem run in it all the same, it does nothing.
+        // A hook of nmem inside the program must do nothing.
         command.env("NMEM_DISABLE", "1");
         apart(&mut command);
         let mut guard = command.spawn()?;
@@ -42,15 +42,15 @@ impl Guarded {
             let Some(mut stdin) = stdin else { return };
             let length = (text.len() as u64).to_le_bytes();
             if stdin.write_all(&length).and_then(|()| stdin.write_all(text.as_bytes())).is_ok() {
-                // Until the other side is dropped.
+                // Blocks until the other side is dropped.
                 let _ = open.recv();
             }
         });
         Ok(Guarded { guard, line })
     }
 
-    /// What the program prints, if it ends in time; then, or at the limit, nothing is left of it.
-    pub fn output(mut self, limit: Duration, most: u64) -> Result<Vec<u8>, Refusal> {
+    /// The program's output, if it ends in time. Afterwards, or at the limit, the whole process group is gone.
+    pub fn output(mut self, limit: Duration, most: u64) -> Result<Vec<u8>, LlmError> {
         let stdout = self.guard.stdout.take();
         let (done, printed) = channel();
         std::thread::spawn(move || {
@@ -61,10 +61,10 @@ impl Guarded {
         let printed = printed.recv_timeout(limit);
         self.end();
         match printed {
-            Ok(Some(out)) if out.len() as u64 > most => Err(refusal("too large", "the program prints more than 1 MB")),
+            Ok(Some(out)) if out.len() as u64 > most => Err(failure("too large", "the program printed more than 1 MB")),
             Ok(Some(out)) => Ok(out),
-            Err(RecvTimeoutError::Timeout) => Err(refusal("timeout", "the program did not answer in time")),
-            _ => Err(refusal("program", "what the program prints can't be read")),
+            Err(RecvTimeoutError::Timeout) => Err(failure("timeout", "the program did not answer in time")),
+            _ => Err(failure("program", "the program's output cannot be read")),
         }
     }
 
@@ -83,7 +83,7 @@ impl Guarded {
     }
 }
 
-/// The guard's side: runs a program until it ends or the line closes.
+/// The guard itself: runs a program until it ends or the pipe closes.
 pub fn run(arguments: &[OsString]) -> ExitCode {
     let Some((program, arguments)) = arguments.split_first() else { return ExitCode::from(2) };
     let mut command = Command::new(program);
@@ -96,19 +96,19 @@ pub fn run(arguments: &[OsString]) -> ExitCode {
         let mut length = [0; 8];
         if line.read_exact(&mut length).is_ok() {
             let mut text = (&mut line).take(u64::from_le_bytes(length));
-            // A program that reads none of it, or ends before, is no error here.
+            // A program that ignores its input, or ends early, is not an error here.
             let _ = stdin.map(|mut stdin| io::copy(&mut text, &mut stdin));
             let _ = io::copy(&mut line, &mut io::sink());
         }
         kill_group(id);
     });
     let ended = child.wait();
-    // What it has started goes with it.
+    // Its child processes go too.
     kill_group(id);
     if ended.is_ok_and(|status| status.success()) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// In a process group of its own: a signal to the agent's does not reach it, the guard does.
+/// In a process group of its own, which signals to the agent's group do not reach. The guard kills it.
 #[cfg(unix)]
 fn apart(command: &mut Command) {
     std::os::unix::process::CommandExt::process_group(command, 0);
@@ -120,14 +120,14 @@ fn apart(_: &mut Command) {}
 #[cfg(unix)]
 fn kill_group(leader: u32) {
     let Ok(group) = libc::pid_t::try_from(leader) else { return };
-    // SAFETY: a number goes in, a number comes out.
+    // SAFETY: plain numbers in and out.
     #[expect(unsafe_code, reason = "std kills no groups")]
     unsafe {
         libc::kill(-group, libc::SIGKILL);
     }
 }
 
-/// Windows has no process groups; its own program ends a whole tree.
+/// Windows has no process groups; `taskkill` ends a whole tree.
 #[cfg(not(unix))]
 fn kill_group(leader: u32) {
     let _ = Command::new("taskkill").args(["/T", "/F", "/PID", &leader.to_string()]).stdout(Stdio::null()).status();

@@ -1,23 +1,24 @@
-//! One POST of JSON: https unless loopback, no redirects, a limit for the whole of it, whatever the server does.
+//! One POST of JSON: https unless loopback, no redirects, one time limit for everything.
 
-use super::refusal::{ANSWER_BYTES, refusal};
-use crate::model::{Endpoint, Refusal};
+use super::failure::{ANSWER_BYTES, failure};
+use crate::model::{Endpoint, LlmError};
 use serde_json::Value;
 use std::time::Duration;
 use ureq::{Agent, Error, Proxy};
 
-/// How long a connection may take.
+/// Time limit for connecting.
 const CONNECT: Duration = Duration::from_secs(1);
-/// A server that wants to be left alone for longer is not asked again.
+/// Longest `Retry-After`, in seconds, that is honoured; a longer one means no retry.
 const PATIENCE: u64 = 3600;
 
 /// Sends JSON and reads JSON.
 ///
 /// # Errors
+///
 /// Why there is no answer.
-pub fn post(url: &str, headers: &[(&str, &str)], body: &Value, to: &Endpoint, limit: Duration) -> Result<Value, Refusal> {
+pub fn post(url: &str, headers: &[(&str, &str)], body: &Value, to: &Endpoint, limit: Duration) -> Result<Value, LlmError> {
     let proxy =
-        to.proxy.as_deref().map(Proxy::new).transpose().map_err(|_| refusal("proxy", "the proxy's address can't be read"))?;
+        to.proxy.as_deref().map(Proxy::new).transpose().map_err(|_| failure("proxy", "the proxy's address is invalid"))?;
     let agent: Agent = Agent::config_builder()
         .timeout_global(Some(limit))
         .timeout_connect(Some(CONNECT.min(limit)))
@@ -34,48 +35,48 @@ pub fn post(url: &str, headers: &[(&str, &str)], body: &Value, to: &Endpoint, li
     for (name, value) in headers {
         request = request.header(*name, *value);
     }
-    let mut response = request.send(body.to_string().as_bytes()).map_err(|error| told(&error))?;
+    let mut response = request.send(body.to_string().as_bytes()).map_err(|error| transport_error(&error))?;
     let status = response.status().as_u16();
     let again =
         response.headers().get("retry-after").and_then(|value| value.to_str().ok()).and_then(|value| value.trim().parse().ok());
-    let bytes = response.body_mut().with_config().limit(ANSWER_BYTES).read_to_vec().map_err(|error| told(&error))?;
+    let bytes = response.body_mut().with_config().limit(ANSWER_BYTES).read_to_vec().map_err(|error| transport_error(&error))?;
     let read: Result<Value, _> = serde_json::from_slice(&bytes);
     if (200..300).contains(&status) {
-        return read.map_err(|_| refusal("no json", "the answer is no JSON: is `base_url` the address of an API?"));
+        return read.map_err(|_| failure("no json", "the answer is not JSON: is `base_url` the address of an API?"));
     }
-    // Too many requests, or a server that is not well just now.
+    // Rate limits and temporary server errors.
     let helps = matches!(status, 408 | 409 | 429 | 500..=599);
     let wait = Duration::from_secs(again.unwrap_or(0));
-    let why = read.ok().and_then(|json| said(&json)).map(|why| format!(": {why}")).unwrap_or_default();
-    Err(Refusal {
+    let why = read.ok().and_then(|json| error_text(&json)).map(|why| format!(": {why}")).unwrap_or_default();
+    Err(LlmError {
         outcome: format!("http {status}"),
-        what: format!("the server answers {status}{why}"),
+        what: format!("the server answered {status}{why}"),
         again: Some(wait).filter(|wait| helps && wait.as_secs() <= PATIENCE),
     })
 }
 
-/// What a server says of an error, in one short line.
-fn said(json: &Value) -> Option<String> {
+/// The server's error text, in one short line.
+fn error_text(json: &Value) -> Option<String> {
     let error = &json["error"];
     let text = error["message"].as_str().or(error.as_str()).or(json["message"].as_str())?;
     let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect();
     Some(text.trim().to_string()).filter(|text| !text.is_empty())
 }
 
-fn told(error: &Error) -> Refusal {
+fn transport_error(error: &Error) -> LlmError {
     let soon = Some(Duration::ZERO);
     let (outcome, what, again) = match error {
         Error::Timeout(ureq::Timeout::Connect | ureq::Timeout::Resolve) => {
-            ("connect", "the server can't be reached in time".to_string(), None)
+            ("connect", "connecting to the server timed out".to_string(), None)
         }
-        Error::Timeout(_) => ("timeout", "the answer did not come in time".to_string(), None),
+        Error::Timeout(_) => ("timeout", "the answer did not arrive in time".to_string(), None),
         Error::BodyExceedsLimit(_) => ("too large", "the answer is larger than 1 MB".to_string(), None),
-        Error::HostNotFound => ("connect", "the server's name is not known".to_string(), None),
-        Error::ConnectionFailed => ("connect", "the server can't be reached".to_string(), soon),
+        Error::HostNotFound => ("connect", "the server's name cannot be resolved".to_string(), None),
+        Error::ConnectionFailed => ("connect", "the server cannot be reached".to_string(), soon),
         Error::Io(error) => ("connect", format!("the connection failed: {error}"), soon),
-        Error::Protocol(_) | Error::Http(_) => ("broken", "the answer is no HTTP, or was broken off".to_string(), soon),
-        Error::RequireHttpsOnly(_) => ("https", "only https is asked, since the server is another machine".to_string(), None),
+        Error::Protocol(_) | Error::Http(_) => ("broken", "the answer is not valid HTTP or was cut off".to_string(), soon),
+        Error::RequireHttpsOnly(_) => ("https", "https is required, because the server is another machine".to_string(), None),
         other => ("failed", format!("the call failed: {other}"), None),
     };
-    Refusal { outcome: outcome.to_string(), what, again }
+    LlmError { outcome: outcome.to_string(), what, again }
 }

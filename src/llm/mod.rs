@@ -1,60 +1,61 @@
-//! The edge to language models: a question goes out, redacted, and an answer comes back within a limit of time (DESIGN §6).
-//! What comes back is text of somebody else's; `observer` reads it.
+//! Calls to language models: a redacted question goes out, an answer comes back within a time limit. The answer is
+//! untrusted text; `extraction` reads it.
 //!
-//! Read in this order: here one question and its retry; `refusal`; `http` with `anthropic` and `openai`; `claude` (the
-//! program) and `guard` (which ends it with the hook); `embed` (vectors).
+//! Read in this order: one question and its retry, in this file; `failure`; `http` with `anthropic` and `openai`;
+//! `claude` (the program) and `guard` (which kills it with the hook); `embed` (embeddings).
 
 mod anthropic;
 mod claude;
 pub mod embed;
+mod failure;
 pub mod guard;
 mod http;
 mod openai;
-mod refusal;
 
-use crate::model::{Answer, Endpoint, Provider, Question, Refusal};
+use crate::model::{Answer, Endpoint, LlmError, Provider, Question};
 use crate::redact::Clean;
-use refusal::refusal;
+use failure::failure;
 use std::time::{Duration, Instant};
 
-/// Tokens of one call at most: more than any model reads.
+/// Upper bound for the tokens of one call, beyond any real model.
 const TOKENS: i64 = 10_000_000;
-/// Time below which nothing is asked: no answer comes so soon.
+/// With less time left than this, no call is made.
 pub const LEAST: Duration = Duration::from_millis(500);
-/// How long a server that says nothing of it is left alone before the one retry.
+/// Wait before the one retry, unless the server says otherwise.
 const AGAIN: Duration = Duration::from_millis(500);
 
-/// Asks, once more where that may help and fits into the limit.
+/// Asks, and retries once if that may help and fits into the limit.
 ///
 /// # Errors
+///
 /// Why there is no answer.
-pub fn ask(question: &Clean<Question>, to: &Endpoint, limit: Duration) -> Result<Answer, Refusal> {
+pub fn ask(question: &Clean<Question>, to: &Endpoint, limit: Duration) -> Result<Answer, LlmError> {
     let until = Instant::now() + limit;
-    let refusal = match once(question, to, limit) {
+    let failure = match once(question, to, limit) {
         Ok(answer) => return Ok(answer),
-        Err(refusal) => refusal,
+        Err(failure) => failure,
     };
-    let Some(wait) = refusal.again else { return Err(refusal) };
+    let Some(wait) = failure.again else { return Err(failure) };
     let wait = wait.max(AGAIN);
     if until.saturating_duration_since(Instant::now()) < wait + LEAST {
-        return Err(refusal);
+        return Err(failure);
     }
     std::thread::sleep(wait);
     once(question, to, until.saturating_duration_since(Instant::now()))
 }
 
-fn once(question: &Question, to: &Endpoint, limit: Duration) -> Result<Answer, Refusal> {
+fn once(question: &Question, to: &Endpoint, limit: Duration) -> Result<Answer, LlmError> {
     let answer = match to.provider {
-        Provider::None => return Err(refusal("none", "no provider is configured")),
+        Provider::None => return Err(failure("none", "no provider is configured")),
         Provider::Anthropic => anthropic::ask(question, to, limit),
         Provider::OpenAi => openai::ask(question, to, limit),
         Provider::Claude => claude::ask(question, to, limit),
     }?;
-    // A count that no call can come to is none.
+    // Impossible token counts are ignored.
     let count = |tokens: Option<i64>| tokens.filter(|tokens| (0..=TOKENS).contains(tokens));
     let answer = Answer { input_tokens: count(answer.input_tokens), output_tokens: count(answer.output_tokens), ..answer };
     match answer.text.trim().is_empty() {
-        true => Err(refusal("no answer", "the answer holds no text")),
+        true => Err(failure("no answer", "the answer contains no text")),
         false => Ok(answer),
     }
 }

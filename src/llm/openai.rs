@@ -1,15 +1,15 @@
-//! Chat completions, as OpenAI has them and many servers with it (`POST /chat/completions`).
+//! Chat completions through the OpenAI API (`POST /chat/completions`), which many servers offer.
 
 use super::http::post;
-use crate::model::{Answer, Endpoint, Question, Refusal};
+use crate::model::{Answer, Endpoint, LlmError, Question};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Asks once.
-pub fn ask(question: &Question, to: &Endpoint, limit: Duration) -> Result<Answer, Refusal> {
+/// Sends one request.
+pub fn ask(question: &Question, to: &Endpoint, limit: Duration) -> Result<Answer, LlmError> {
     let key = to.key.as_ref().map(|key| format!("Bearer {key}"));
     let headers: Vec<(&str, &str)> = key.iter().map(|key| ("authorization", key.as_str())).collect();
-    // OpenAI's own newer models refuse the name that all others know.
+    // Newer OpenAI models reject the parameter name that all other servers expect.
     let most = if to.base_url.contains("://api.openai.com") { "max_completion_tokens" } else { "max_tokens" };
     let body = json!({
         "model": to.model,
@@ -25,7 +25,7 @@ pub fn ask(question: &Question, to: &Endpoint, limit: Duration) -> Result<Answer
     })
 }
 
-/// A text, or a list of parts.
+/// A string, or a list of parts.
 fn content(content: &Value) -> String {
     let parts = content.as_array().into_iter().flatten().filter_map(|part| part["text"].as_str());
     content.as_str().map_or_else(|| parts.collect(), String::from)

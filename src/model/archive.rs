@@ -1,15 +1,15 @@
-//! What an export holds: a line a row, as JSON (ADR/0038).
+//! The rows of an export: one JSON line each (ADR/0038).
 
 use super::fields::each_text;
 use super::{Limit, Texts};
 use serde_json::{Map, Value};
 
-/// The version of the lines. A reader refuses a later one.
-pub const ARCHIVE: i64 = 1;
-/// A text of a row: what was stored was cut already.
+/// Format version. A reader refuses later ones.
+pub const ARCHIVE: i64 = 2;
+/// Limit for the texts of a row; they were cut when they were first stored.
 const WHOLE: Limit = Limit(4 << 20);
 
-/// Whose rows they are, in the order in which they are written: what others point to comes first.
+/// Exported tables, in the order in which they are written: a row comes after the rows it refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Table {
     Domains,
@@ -23,8 +23,8 @@ pub enum Table {
     Boundaries,
     ToolUses,
     Dismissed,
-    Told,
-    /// An entity of the RAD protocol, with what nmem knows of it in `row`.
+    Injections,
+    /// An entity of the RAD protocol; nmem's own columns are in `row`.
     Memories,
     Spend,
 }
@@ -40,12 +40,12 @@ impl Table {
         Table::Boundaries,
         Table::ToolUses,
         Table::Dismissed,
-        Table::Told,
+        Table::Injections,
         Table::Memories,
         Table::Spend,
     ];
 
-    /// Its name, in the store and in `table`.
+    /// Its name in the database and in the JSON key `table`.
     pub fn name(self) -> &'static str {
         match self {
             Table::Domains => "domains",
@@ -57,19 +57,20 @@ impl Table {
             Table::Boundaries => "boundaries",
             Table::ToolUses => "tool_uses",
             Table::Dismissed => "dismissed",
-            Table::Told => "told",
+            Table::Injections => "injections",
             Table::Memories => "memories",
             Table::Spend => "spend",
         }
     }
 
-    /// Finds a table by its name.
+    /// Finds a table by its name, or by the one it had in version 1.
     pub fn from_name(name: &str) -> Option<Table> {
+        let name = if name == "told" { "injections" } else { name };
         Table::ALL.into_iter().find(|table| table.name() == name)
     }
 
-    /// Columns that tell rows apart or name one of a few things: nothing private stands there, and a mark in the place of one
-    /// would make two rows one.
+    /// Columns that identify rows or hold one of a few known words. They contain nothing private, and a redaction mark
+    /// could make two rows equal.
     fn is_plain(name: &str) -> bool {
         matches!(
             name,
@@ -84,12 +85,12 @@ impl Table {
                 | "state"
                 | "outcome"
                 | "source"
-                | "sketch"
+                | "features"
                 | "hash"
                 | "hashes"
                 | "rule_key"
                 | "item"
-                | "moment"
+                | "point"
                 | "tool_use_id"
                 | "platform_prompt_id"
                 | "agent_id"
@@ -123,7 +124,7 @@ pub struct Row {
 
 impl Texts for Row {
     fn texts(&mut self, visit: &mut dyn FnMut(&mut String, Limit)) {
-        // Of a tool use the outcome is what it printed.
+        // The outcome of a tool use is its output, not a word of nmem's own.
         let is_outcome = |name: &str| self.table == Table::ToolUses && name == "outcome";
         for (name, value) in self.values.iter_mut().filter(|(name, _)| !Table::is_plain(name) || is_outcome(name)) {
             match value {

@@ -1,34 +1,34 @@
-//! A domain: what kind of work it is, and so what is worth remembering of it (DESIGN §1, the observation protocol).
+//! A domain: the kind of work, and so what is worth remembering about it (the observation protocol).
 
 use super::{Limit, Texts};
 use serde::{Deserialize, Serialize};
 
-/// A domain, as its preset file says.
+/// A domain as its preset file defines it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Domain {
     pub name: String,
     /// What the work is, in one line.
     pub about: String,
-    /// Tools whose calls say nothing about the work.
+    /// Tools whose calls are not recorded.
     #[serde(default)]
     pub skip_tools: Vec<String>,
     /// Globs of files that are not worth remembering.
     #[serde(default)]
     pub ignore: Vec<String>,
-    /// What an observation can be; each is of one type.
+    /// Types of observations. Each observation has one.
     #[serde(rename = "type")]
     pub types: Vec<Term>,
-    /// Under what it is filed; each observation has 2 to 5.
+    /// Concepts to tag observations with. Each has 2 to 5.
     #[serde(rename = "concept")]
     pub concepts: Vec<Term>,
-    /// Fields of an observation beyond those that all domains have.
+    /// Fields of an observation in addition to the common ones.
     #[serde(default, rename = "field")]
     pub fields: Vec<Field>,
-    /// What entities of a type of one's own hold.
+    /// Schemas of custom entity types.
     #[serde(default, rename = "entity")]
     pub entities: Vec<EntityType>,
-    /// What each section of a summary tells.
+    /// What each section of a summary contains.
     pub summary: Sections,
     pub prompts: Prompts,
 }
@@ -39,15 +39,15 @@ pub struct Domain {
 pub struct Term {
     pub name: String,
     pub meaning: String,
-    /// How one is recognised, or an example.
+    /// How to recognise it, or an example.
     #[serde(default)]
     pub hint: String,
-    /// What rules find that is filed here: `fix`, `mechanism`, … (ADR/0019).
+    /// Names of rule findings that get this type or concept: `fix`, `mechanism`, … (ADR/0019).
     #[serde(default)]
     pub rules: Vec<String>,
 }
 
-/// A field of a domain's own.
+/// A field that this domain adds to observations.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Field {
@@ -57,7 +57,7 @@ pub struct Field {
     pub meaning: String,
 }
 
-/// A type of entities that programs record (RAD protocol).
+/// An entity type that programs record (RAD protocol).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EntityType {
@@ -66,7 +66,7 @@ pub struct EntityType {
     pub schema: String,
 }
 
-/// What each section of a summary tells in this domain.
+/// What each section of a summary contains in this domain.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sections {
@@ -78,19 +78,19 @@ pub struct Sections {
     pub notes: String,
 }
 
-/// What a model is told (DESIGN §6). The form of its answer is nmem's own and stands in no preset.
+/// Instructions for the model. The form of its answer is fixed and not part of a preset.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prompts {
-    /// Who the observer is and what is worth recording.
+    /// The model's role and what is worth recording.
     pub observer: String,
-    /// The same for later units of a session, shorter.
+    /// The same, shorter, for later units of a session.
     pub continuation: String,
     /// What a summary is for.
     pub summary: String,
 }
 
-/// A domain's file, as it is stored.
+/// A domain's TOML file, as stored.
 #[derive(Clone, Debug)]
 pub struct DomainText(pub String);
 
@@ -101,19 +101,19 @@ impl Texts for DomainText {
 }
 
 impl Domain {
-    /// The type that what rules found is filed under; the first one where none asks for it.
+    /// The type for a rule finding; the first type if none claims it.
     pub fn type_for(&self, found: &str) -> Option<&str> {
         let named = self.types.iter().find(|term| term.rules.iter().any(|rule| rule == found));
         named.or(self.types.first()).map(|term| term.name.as_str())
     }
 
-    /// The concept that what rules found is filed under.
+    /// The concept for a rule finding.
     pub fn concept_for(&self, found: &str) -> Option<&str> {
         let named = self.concepts.iter().find(|term| term.rules.iter().any(|rule| rule == found));
         named.map(|term| term.name.as_str())
     }
 
-    /// Whether observations have a field of this name.
+    /// Whether observations have a field with this name.
     pub fn has_field(&self, name: &str) -> bool {
         self.fields.iter().any(|field| field.name == name)
     }

@@ -1,6 +1,6 @@
-//! What an agent told us, freed of the platform's own names.
+//! An event of an agent, free of platform-specific names.
 //!
-//! Every text here is visited by `texts.rs`, or it would escape redaction: a new field is added there first.
+//! `texts.rs` visits every text in here for redaction. Add a new field there first, or it escapes.
 
 use super::Millis;
 use super::spelled::spelled;
@@ -10,66 +10,66 @@ spelled! {
 /// Where the work happens.
 Platform, default Custom {
     ClaudeCode = "claude-code",
-    /// A program of one's own, by the protocol.
+    /// Any other program, through the RAD protocol.
     Custom = "custom",
 }
 }
 
-/// One thing that happened in an agent's session.
+/// One event in an agent's session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Event {
     pub platform: Platform,
     /// The agent's own id of the conversation.
     pub session: String,
-    /// When this process read it.
+    /// When this process received it.
     pub at: Millis,
-    /// When it happened, where the platform says so.
+    /// When it happened, if the platform says so.
     #[serde(default)]
     pub time: Option<Millis>,
     /// The agent's working directory, absolute.
     pub cwd: Option<String>,
-    /// The project, where the caller names it: then the directory is not asked for one.
+    /// The project, if the caller names it; otherwise it follows from `cwd`.
     #[serde(default)]
     pub project: Option<ProjectId>,
-    /// The transcript that the platform named, absolute. Never opened without the checks of `files`.
+    /// The transcript that the platform named, absolute. Open it only through `files`.
     pub transcript: Option<String>,
-    /// Bytes that the transcript held when a session was met: what came before is not counted to it.
+    /// Size of the transcript in bytes when nmem first saw the session. Earlier content does not count.
     #[serde(default)]
     pub transcript_length: Option<u64>,
-    /// The platform's own id of the prompt that this belongs to.
+    /// The platform's id of the prompt that this event belongs to.
     pub prompt: Option<String>,
-    /// The subagent in which it happened; `None` in the main thread.
+    /// The subagent that raised it; `None` for the main thread.
     pub agent: Option<String>,
-    pub what: Happening,
+    pub what: EventKind,
 }
 
-/// What happened, by kind.
+/// What happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Happening {
+pub enum EventKind {
     SessionStarted(SessionStart),
-    Prompted {
+    UserPrompt {
         text: String,
     },
-    /// A prompt that begins with `#nomem`: of it and its turn nothing is kept, and so nothing is here.
-    Muted,
+    /// A prompt that begins with `#nomem`. Neither it nor its turn is stored, so it carries no text.
+    PrivatePrompt,
     ToolUsed(Box<ToolUse>),
-    /// A file is about to be changed. A question, and nothing to store.
-    AboutToEdit {
+    /// A file is about to be changed. The agent asks for context; nothing is stored.
+    PreEdit {
         path: String,
     },
-    /// A tool on the skip list that nevertheless says how the task list stands.
+    /// A tool on the skip list that changed the task list.
     TasksChanged(TaskChange),
     TurnEnded {
-        /// The agent's closing text.
+        /// The agent's closing message.
         closing: Option<String>,
-        /// Why the turn failed, where it did (`rate_limit`, `overloaded`, …).
+        /// Why the turn failed, if it did (`rate_limit`, `overloaded`, …).
         error: Option<String>,
     },
     SubagentEnded {
         agent_type: String,
         closing: Option<String>,
     },
-    /// The conversation is about to be cut: what it was is drawn together before.
+    /// The conversation is about to be compacted. Its units are distilled first.
     Compacting,
     SessionEnded {
         reason: String,
@@ -77,10 +77,10 @@ pub enum Happening {
     },
 }
 
-impl Happening {
-    /// Whether the agent only asks: it is answered, and nothing is stored.
+impl EventKind {
+    /// Whether the event only asks for context, so nothing is stored.
     pub fn is_question(&self) -> bool {
-        matches!(self, Happening::AboutToEdit { .. })
+        matches!(self, EventKind::PreEdit { .. })
     }
 }
 
@@ -94,7 +94,7 @@ pub struct SessionStart {
 }
 
 spelled! {
-/// Why the platform says that a session starts now.
+/// Why the session starts.
 StartSource, default Startup {
     Startup = "startup",
     Resume = "resume",
@@ -104,15 +104,15 @@ StartSource, default Startup {
 }
 }
 
-/// The agent's process. Process ids are used again, so its start time goes with it.
+/// The agent's process. Process ids are reused, so the start time is part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Client {
     pub pid: u32,
-    /// Start time in clock ticks since boot (Linux, `/proc/PID/stat` field 22); `None` where it can't be had.
+    /// Start time in clock ticks since boot (Linux, `/proc/PID/stat` field 22); `None` if unavailable.
     pub started: Option<u64>,
 }
 
-/// What `.git` says at one moment, read without starting git.
+/// State of a git repository, read from `.git` without starting git.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GitState {
     /// Branch name without `refs/heads/`; `None` on a detached head.
@@ -122,7 +122,7 @@ pub struct GitState {
 }
 
 spelled! {
-/// What a tool call was for.
+/// Kind of a tool call.
 Kind, default Other {
     Read = "read",
     Search = "search",
@@ -137,7 +137,7 @@ Kind, default Other {
 }
 
 spelled! {
-/// What a shell command was for.
+/// Kind of a shell command.
 CommandKind, default Other {
     Build = "build",
     Test = "test",
@@ -149,49 +149,49 @@ CommandKind, default Other {
 }
 }
 
-/// One tool call of an agent: the raw fact.
+/// One tool call of an agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolUse {
     /// The platform's id of the call.
     pub id: Option<String>,
-    /// The tool's name as the platform has it.
+    /// The tool's name on its platform.
     pub name: String,
     pub kind: Kind,
-    /// Set where `kind` is `Command`.
+    /// Set if `kind` is `Command`.
     pub command: Option<CommandKind>,
-    /// The file or folder, relative to the worktree's root where it lies inside.
+    /// File or folder, relative to the root of the worktree if it is inside.
     pub path: Option<String>,
-    /// Command, pattern, query, URL or path: the one line that says what was done.
+    /// Command, pattern, query, URL or path: one line that says what was done.
     pub content: Option<String>,
-    /// What went in beyond `content`: a hunk, a task for a subagent, arguments.
+    /// Further input: a hunk, a subagent's task, arguments.
     pub input: Option<String>,
-    /// What came out.
+    /// The tool's output.
     pub outcome: Option<String>,
-    /// `None` where nobody knows yet: a command still running in the background.
+    /// `None` if not known yet: a command that still runs in the background.
     pub succeeded: Option<bool>,
-    /// The hook event that told of it, as the platform calls it.
+    /// The hook event that reported it, by the platform's name.
     pub source_event: String,
     pub metadata: Metadata,
-    /// The task list after this call, where the tool is one that keeps it.
+    /// The change to the task list, for tools that keep one.
     pub tasks: Option<TaskChange>,
 }
 
-/// Sparse facts about a tool use: the `metadata` JSON of ADR-009. What is absent is left out.
+/// Sparse facts about a tool use, stored as the JSON column `metadata`. Absent facts are left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Metadata {
-    /// The agent's own words for what a command does.
+    /// The agent's own description of a command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subagent_type: Option<String>,
-    /// Set with `response` on every failure.
+    /// Set together with `response` on every failure.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub failed: bool,
-    /// The call raised no failure: that it failed was read from its output.
+    /// The call reported no failure; it was detected in the output.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub inferred: bool,
-    /// What a failed call answered.
+    /// Output of a failed call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -200,10 +200,10 @@ pub struct Metadata {
     pub interrupted: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<Commit>,
-    /// How many hits a search had, or files a glob.
+    /// Number of search hits, or of files that a glob found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub results: Option<i64>,
-    /// Id of a command or an agent that goes on in the background.
+    /// Id of a command or subagent that continues in the background.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub background: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -213,15 +213,15 @@ pub struct Metadata {
     /// The subagent that this call started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spawned_agent: Option<String>,
-    /// Tokens that a subagent spent, all kinds together.
+    /// Tokens that a subagent used, all kinds together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_tokens: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<i64>,
-    /// The subagent in which the call was made; `None` in the main thread.
+    /// The subagent that made the call; `None` for the main thread.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// What else a program said of it, by names of its own.
+    /// Other facts that a program recorded, under its own names.
     #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
     pub extra: serde_json::Map<String, serde_json::Value>,
 }
@@ -233,12 +233,12 @@ pub struct Commit {
     pub subject: Option<String>,
 }
 
-/// What a task-list tool says.
+/// A change to the agent's task list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum TaskChange {
-    /// The whole list, as `TodoWrite` gives it.
+    /// The complete list, as `TodoWrite` sends it.
     Replace(Vec<Task>),
-    /// One task added or changed; fields that are absent stay.
+    /// One task added or changed; absent fields keep their values.
     Upsert(TaskPatch),
 }
 
@@ -252,7 +252,7 @@ pub struct Task {
     pub status: String,
 }
 
-/// A change of one task.
+/// A change to one task.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TaskPatch {
     pub id: Option<String>,
@@ -260,21 +260,21 @@ pub struct TaskPatch {
     pub status: Option<String>,
 }
 
-/// What a transcript says of the stretch that was read.
+/// What a newly read part of a transcript says.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TurnUsage {
     pub tokens: Option<Tokens>,
     pub model: Option<String>,
     pub stop_reason: Option<String>,
     pub cost_usd: Option<f64>,
-    /// Tokens in the model's context after its last main-thread message.
+    /// Tokens in the model's context after its last message on the main thread.
     pub context_tokens: Option<i64>,
     pub thinking: Option<String>,
-    /// `message.id` of the last message counted: its other blocks may come in the next stretch.
+    /// `message.id` of the last counted message. More blocks of it may follow in the next part.
     pub last_message: Option<String>,
 }
 
-/// Tokens as the provider counts them. `input` excludes what came from the cache.
+/// Tokens as the provider counts them. `input` excludes cached tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tokens {
     pub input: i64,
@@ -283,32 +283,32 @@ pub struct Tokens {
     pub cache_write: i64,
 }
 
-/// What belongs together: the identity of a folder of work.
+/// Identity of the project that a folder belongs to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProjectId {
-    /// `under:<folder>` for the folder and those above it, up to the root: `nmem project split` made one of them a project
-    /// of its own, or none.
+    /// `under:<folder>` for the folder and each parent up to the root. `nmem project split` may have made one of them a
+    /// project of its own.
     pub places: Vec<String>,
-    /// What it is known by, the surest first, never empty: `name:<by hand>`, `repo:<normalised remote>`, `root:<first
+    /// Keys, the most reliable first, never empty: `name:<set by the user>`, `repo:<normalised remote>`, `root:<first
     /// commit>`, `git:<common .git folder>` or `dir:<folder>`.
     pub keys: Vec<String>,
-    /// What people call it.
+    /// Display name.
     pub name: String,
     /// Remote URL without credentials.
     pub repo_url: Option<String>,
-    /// The worktree's root, or the folder.
+    /// Root of the worktree, or the folder.
     pub root: String,
-    /// The built-in domain that the repository's own file names.
+    /// The built-in domain that the repository's `.nmem.toml` names.
     pub domain: Option<String>,
 }
 
-/// Events for tests: what is not given is left out.
+/// Events for tests; every field not given is empty.
 #[cfg(test)]
 pub(crate) mod testing {
     use super::*;
 
-    /// Something that happens in a session of Claude Code.
-    pub fn event(session: &str, at: Millis, what: Happening) -> Event {
+    /// An event in a Claude Code session.
+    pub fn event(session: &str, at: Millis, what: EventKind) -> Event {
         Event {
             platform: Platform::ClaudeCode,
             session: session.into(),
@@ -324,7 +324,7 @@ pub(crate) mod testing {
         }
     }
 
-    /// A tool use: a command's text, or a file's path.
+    /// A tool use with a command's text or a file's path.
     pub fn tool(kind: Kind, what: &str, succeeded: bool) -> ToolUse {
         let is_command = kind == Kind::Command;
         ToolUse {

@@ -1,20 +1,20 @@
-//! Fields of JSON that programs name themselves: every text in them is visited, the names too, and each value behind the names
-//! that stand above it, since a name may tell what the value is: `{"password": {"value": "…"}}`.
+//! JSON with field names that programs choose. Every text in it is visited, names included. A value is visited together
+//! with the names above it, since a name can reveal a secret: `{"password": {"value": "…"}}`.
 
 use super::{Limit, NAME};
 use serde_json::{Map, Value};
 
-/// Bytes of a name behind which a value is looked at: longer ones tell nothing.
+/// Longest name, in bytes, that can mark its value as a secret.
 const TELLING: usize = 64;
-/// Bytes, and words, of a value that its name may tell to be a secret.
+/// Longest value, in bytes, that a name can mark as a secret.
 const SHORT: usize = 1024;
 const WORDS: usize = 6;
-/// How deep fields may stand inside one another. What is written must be readable: JSON is read to 128.
+/// Maximum nesting. nmem must be able to read back what it writes, and JSON parsing stops at 128.
 pub const DEPTH: usize = 64;
 
 type Visit<'a> = &'a mut dyn FnMut(&mut String, Limit);
 
-/// Visits fields, their names and all texts in them.
+/// Visits the fields, their names and all texts in them.
 pub fn each_field(fields: &mut Map<String, Value>, above: &str, limit: Limit, visit: Visit) {
     let mut names: Vec<(String, String)> = Vec::new();
     for (name, value) in fields.iter_mut() {
@@ -32,20 +32,20 @@ pub fn each_field(fields: &mut Map<String, Value>, above: &str, limit: Limit, vi
     }
 }
 
-/// Visits the texts of a value that stands under names.
+/// Visits the texts of a value below the given names.
 pub fn each_text(names: [&str; 2], value: &mut Value, limit: Limit, visit: Visit) {
     match value {
         Value::String(text) => {
             visit(text, limit);
-            // What a name gives away is short; prose is looked at as it is.
+            // Secrets behind a name are short; longer prose is visited without the name.
             let is_short = text.len() <= SHORT && text.split_whitespace().nth(WORDS).is_none();
             for name in names.into_iter().filter(|name| is_short && !name.is_empty() && name.len() <= TELLING) {
                 let lead = format!("\"{name}\": ");
                 let mut named = format!("{lead}{}", Value::from(text.as_str()));
                 let before = named.clone();
-                // Escaped, a character is six at most; nothing is to be cut here.
+                // An escaped character takes at most six bytes. Nothing may be cut here.
                 visit(&mut named, Limit(lead.len() + 6 * text.len() + 2));
-                // What its name gives away goes whole: a mark stands for it.
+                // If the name marks it as a secret, the whole value becomes a mark.
                 if let Some(mark) = named.strip_prefix(&lead).filter(|_| named != before).and_then(mark) {
                     *text = mark.to_string();
                 }
@@ -63,7 +63,7 @@ fn mark(text: &str) -> Option<&str> {
     Some(&text[from..=from + to])
 }
 
-/// How deep a value stands inside itself: 1 for what holds nothing.
+/// Nesting depth of a value: 1 for a scalar or an empty container.
 pub fn depth(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),

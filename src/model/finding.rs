@@ -1,6 +1,6 @@
-//! What `nmem doctor` found.
+//! A finding of `nmem doctor`.
 
-/// How bad a finding is.
+/// Severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     Good,
@@ -20,35 +20,35 @@ impl Level {
     }
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Clone, Debug)]
-pub struct Finding {
+pub struct DoctorFinding {
     pub about: &'static str,
     pub level: Level,
     pub what: String,
-    /// What to do, where there is something.
+    /// What to do, if anything.
     pub remedy: Option<String>,
     pub fixed: bool,
 }
 
-impl Finding {
-    /// Nothing is wrong.
-    pub fn good(about: &'static str, what: impl Into<String>) -> Finding {
-        Finding { about, level: Level::Good, what: what.into(), remedy: None, fixed: false }
+impl DoctorFinding {
+    /// A check that passed.
+    pub fn good(about: &'static str, what: impl Into<String>) -> DoctorFinding {
+        DoctorFinding { about, level: Level::Good, what: what.into(), remedy: None, fixed: false }
     }
 
-    /// Worth knowing.
-    pub fn note(about: &'static str, what: impl Into<String>, remedy: impl Into<String>) -> Finding {
-        Finding { about, level: Level::Note, what: what.into(), remedy: Some(remedy.into()), fixed: false }
+    /// Something worth knowing.
+    pub fn note(about: &'static str, what: impl Into<String>, remedy: impl Into<String>) -> DoctorFinding {
+        DoctorFinding { about, level: Level::Note, what: what.into(), remedy: Some(remedy.into()), fixed: false }
     }
 
-    /// Something is broken.
-    pub fn problem(about: &'static str, what: impl Into<String>, remedy: impl Into<String>) -> Finding {
-        Finding { level: Level::Problem, ..Finding::note(about, what, remedy) }
+    /// Something broken.
+    pub fn problem(about: &'static str, what: impl Into<String>, remedy: impl Into<String>) -> DoctorFinding {
+        DoctorFinding { level: Level::Problem, ..DoctorFinding::note(about, what, remedy) }
     }
 
-    /// It was wrong, and no longer is.
-    pub fn fixed(mut self) -> Finding {
+    /// Marks a problem as fixed.
+    pub fn fixed(mut self) -> DoctorFinding {
         self.fixed = true;
         self
     }

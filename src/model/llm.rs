@@ -1,27 +1,27 @@
-//! What passes between nmem and a language model.
+//! Types exchanged with a language model.
 
 use super::{Limit, Millis, Texts};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Who is asked.
+/// The model provider.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Provider {
-    /// Nobody: rules alone.
+    /// None: rules only.
     #[default]
     None,
     /// The Anthropic Messages API.
     Anthropic,
-    /// Any server with the chat completions of OpenAI: OpenRouter, Ollama, LM Studio, vLLM.
+    /// Any server with the OpenAI chat completions API: OpenRouter, Ollama, LM Studio, vLLM.
     OpenAi,
-    /// The `claude` program, with the person's own subscription.
+    /// The `claude` program, with the user's own subscription.
     Claude,
 }
 
 impl Provider {
     pub const ALL: [Provider; 4] = [Provider::None, Provider::Anthropic, Provider::OpenAi, Provider::Claude];
 
-    /// The word of the config file, which is stored too.
+    /// Its name in the config file and in the database.
     pub fn name(self) -> &'static str {
         match self {
             Provider::None => "none",
@@ -32,7 +32,7 @@ impl Provider {
     }
 }
 
-/// Where a question goes, and what it is asked with.
+/// Where to send a question, and with which credentials.
 #[derive(Clone)]
 pub struct Endpoint {
     pub provider: Provider,
@@ -41,23 +41,23 @@ pub struct Endpoint {
     pub model: String,
     /// From the environment; a local server needs none.
     pub key: Option<String>,
-    /// A proxy that the user's environment names.
+    /// The proxy from the user's environment.
     pub proxy: Option<String>,
-    /// The server is on this machine: it may be asked without TLS.
+    /// The server is on this machine, so plain HTTP is allowed.
     pub is_loopback: bool,
-    /// What is started in place of a server.
+    /// The program to start instead of calling a server.
     pub program: Option<Program>,
 }
 
-/// A program that is asked.
+/// A program that answers questions.
 #[derive(Clone, Debug)]
 pub struct Program {
     pub path: PathBuf,
-    /// nmem itself, which ends it with the hook.
+    /// nmem itself, which kills the program when the hook ends.
     pub guard: PathBuf,
     /// An empty folder to run in.
     pub folder: PathBuf,
-    /// Variables that it is not given: what a project has set, and what would tell it that it runs inside itself.
+    /// Environment variables to withhold: those a project has set, and those that mark a nested session.
     pub hidden: Vec<String>,
 }
 
@@ -72,17 +72,17 @@ impl std::fmt::Debug for Endpoint {
     }
 }
 
-/// Bytes of each of a question's two texts: more than any budget of tokens leaves.
+/// Maximum size of each text of a question, in bytes: more than any token budget allows.
 const TEXT: Limit = Limit(256 * 1024);
 
-/// What a model is asked.
+/// A question to a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
-    /// Who it is and how it answers.
+    /// System prompt: its role, and the form of the answer.
     pub system: String,
     /// What happened.
     pub user: String,
-    /// Tokens of the answer at most.
+    /// Maximum tokens of the answer.
     pub answer_tokens: u32,
 }
 
@@ -93,39 +93,39 @@ impl Texts for Question {
     }
 }
 
-/// What a model answered.
+/// A model's answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
     pub text: String,
-    /// Tokens, where the provider counts them.
+    /// Tokens, if the provider counts them.
     pub input_tokens: Option<i64>,
     pub output_tokens: Option<i64>,
 }
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Refusal {
-    /// The word that is stored: `timeout`, `connect`, `http 429`, `no answer`, `program`.
+pub struct LlmError {
+    /// The outcome as stored: `timeout`, `connect`, `http 429`, `no answer`, `program`.
     pub outcome: String,
-    /// For a person, in one line.
+    /// One line for a person.
     pub what: String,
-    /// Asking again may help, and how long to wait first.
+    /// If a retry may help: how long to wait first.
     pub again: Option<Duration>,
 }
 
-/// What a call was for.
+/// Purpose of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// A long unit that goes on.
+    /// A long unit that is still open.
     Checkpoint,
-    /// A unit that is closed.
+    /// A closed unit.
     Closing,
-    /// A person wanted it again.
+    /// Requested by a person.
     Redo,
 }
 
 impl Purpose {
-    /// The word that is stored.
+    /// Its name in the database.
     pub fn name(self) -> &'static str {
         match self {
             Purpose::Checkpoint => "checkpoint",
@@ -135,12 +135,12 @@ impl Purpose {
     }
 }
 
-/// Tokens that a call may take.
+/// Tokens that a call may use.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
     pub input: i64,
     pub output: i64,
-    /// Of all calls in 24 hours.
+    /// For all calls within 24 hours.
     pub daily: i64,
 }
 
@@ -149,12 +149,12 @@ pub struct Budget {
 pub struct CallCost {
     pub input_tokens: i64,
     pub output_tokens: i64,
-    /// The tokens were not counted by the provider.
+    /// The provider did not count the tokens.
     pub estimated: bool,
     pub took: Millis,
 }
 
-/// One call of a model, as it is stored.
+/// One call of a model, as stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spend {
     pub at: Millis,
@@ -166,13 +166,13 @@ pub struct Spend {
     pub output_tokens: i64,
     /// The provider did not count them.
     pub estimated: bool,
-    /// How long it took, in milliseconds.
+    /// Duration in milliseconds.
     pub took: Millis,
-    /// `ok`, or why there was no answer ([`Refusal::outcome`]).
+    /// `ok`, or why there was no answer ([`LlmError::outcome`]).
     pub outcome: String,
 }
 
-/// What calls cost in some time.
+/// Cost of the calls in a period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
     pub calls: i64,
@@ -182,13 +182,13 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// All tokens.
+    /// Input and output tokens together.
     pub fn tokens(&self) -> i64 {
         self.input_tokens.saturating_add(self.output_tokens)
     }
 }
 
-/// Four bytes are a token, or so: English text and code lie between 3 and 4.5.
+/// Estimates tokens at four bytes each. English text and code lie between 3 and 4.5.
 pub fn estimated_tokens(bytes: usize) -> i64 {
     bytes.div_ceil(4) as i64
 }

@@ -1,4 +1,4 @@
-//! Memories: what is worth remembering, as rules draft it and as it is read back.
+//! Memories, as drafted and as read back.
 
 use super::fields::each_field;
 use super::spelled::spelled;
@@ -13,7 +13,7 @@ pub const SUBTITLE: Limit = Limit(400);
 /// Words of a subtitle at most (the observation protocol).
 pub const SUBTITLE_WORDS: usize = 24;
 
-/// A text of an entity's content: what is longer is refused, and not cut.
+/// Maximum size of a text in an entity. Longer ones are refused, not cut.
 pub const ENTITY_TEXT: Limit = Limit(64 * 1024);
 
 /// Types of decisions, lessons and tasks (RAD memory specification).
@@ -22,22 +22,22 @@ pub const LESSON_TYPES: [&str; 4] = ["success", "failure", "optimization", "warn
 pub const TASK_KINDS: [&str; 4] = ["feature", "bugfix", "refactor", "research"];
 
 spelled! {
-/// What kind of memory it is.
+/// Kind of a memory.
 MemoryKind, default Entity {
-    /// A thing worth remembering that was drawn from tool uses.
+    /// Something worth remembering, extracted from tool uses.
     Observation = "observation",
-    /// A checkpoint of a unit: what was asked, found, done and left.
+    /// A checkpoint of a unit: what was asked, found, done and left to do.
     Summary = "summary",
     Decision = "decision",
     Lesson = "lesson",
     Task = "task",
-    /// Of a type of a program's own, which `type` says.
+    /// A custom type of a program, named in `type`.
     Entity = "entity",
 }
 }
 
 spelled! {
-/// Whose words a memory is made of: what a tool printed weighs less than what a person said.
+/// Whose words a memory consists of. A tool's output weighs less than a person's statement.
 Provenance, default Tool {
     User = "user",
     Agent = "agent",
@@ -46,20 +46,20 @@ Provenance, default Tool {
 }
 }
 
-/// Who made a memory.
+/// Who created a memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Maker {
     Rules,
     /// A person.
     Hand,
-    /// A program of one's own, by the protocol.
+    /// A program, through the RAD protocol.
     Program,
-    /// A language model, by its name.
+    /// A language model, by name.
     Model(String),
 }
 
 impl Maker {
-    /// Returns the word that is stored and printed.
+    /// Returns its name in the database and in output.
     pub fn name(&self) -> &str {
         match self {
             Maker::Rules => "rules",
@@ -69,7 +69,7 @@ impl Maker {
         }
     }
 
-    /// Whether it was a language model.
+    /// Whether it is a language model.
     pub fn is_model(&self) -> bool {
         matches!(self, Maker::Model(_))
     }
@@ -92,7 +92,7 @@ impl From<String> for Maker {
     }
 }
 
-/// What a memory is drawn from.
+/// The evidence that a memory is drawn from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Source {
     ToolUse(i64),
@@ -100,7 +100,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// Reads a short id.
+    /// Parses a short id.
     pub fn read(id: &str) -> Option<Source> {
         let (kind, number) = id.split_at_checked(1)?;
         let number = number.parse().ok()?;
@@ -111,7 +111,7 @@ impl Source {
         }
     }
 
-    /// The tool use that it is.
+    /// Row id, if it is a tool use.
     pub fn tool_use(self) -> Option<i64> {
         match self {
             Source::ToolUse(id) => Some(id),
@@ -119,7 +119,7 @@ impl Source {
         }
     }
 
-    /// The short id by which `nmem show` finds it.
+    /// The short id that `nmem show` accepts.
     pub fn id(self) -> String {
         match self {
             Source::ToolUse(id) => format!("t{id}"),
@@ -134,27 +134,27 @@ impl Serialize for Source {
     }
 }
 
-/// A file of a memory.
+/// A file that a memory is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryFile {
-    /// Relative to the worktree's root.
+    /// Relative to the root of the worktree.
     pub path: String,
     pub modified: bool,
-    /// SHA-256 of its content after the last edit, the first 16 bytes in hex.
+    /// SHA-256 of its content after the unit's last edit: the first 16 bytes in hex.
     pub hash: Option<String>,
 }
 
 /// A memory before it is stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Draft {
-    /// What its rule knows it by in its session; `None` for what a person tells.
+    /// Identifies the memory to its rule within a session; `None` for memories added by hand.
     pub key: Option<String>,
     pub kind: MemoryKind,
     pub kind_type: Option<String>,
     pub title: String,
     pub subtitle: Option<String>,
     pub body: Option<String>,
-    /// `facts`, and the fields of the kind and of the domain.
+    /// `facts`, and the fields of its kind and domain.
     pub content: Map<String, Value>,
     pub concepts: Vec<String>,
     pub files: Vec<MemoryFile>,
@@ -163,7 +163,7 @@ pub struct Draft {
     pub sources: Vec<Source>,
     pub provenance: Provenance,
     pub at: Millis,
-    /// Tokens that finding it out cost, and whether that is an estimate.
+    /// Tokens that the discovery cost, and whether they are estimated.
     pub tokens: Option<(i64, bool)>,
 }
 
@@ -188,12 +188,12 @@ impl<T: Texts> Texts for Vec<T> {
     }
 }
 
-/// What a program records (RADEntity of the RAD protocol), as it is told.
+/// A record of a program (RADEntity of the RAD protocol).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Entity {
-    /// A uuid of the program's own; what is recorded again under it is replaced.
+    /// The program's own uuid. Recording it again replaces the entity.
     pub uuid: Option<String>,
-    /// A kind of memory, or a name of the program's own.
+    /// A memory kind, or a name that the program chose.
     pub entity_type: String,
     pub title: Option<String>,
     pub subtitle: Option<String>,
@@ -205,7 +205,7 @@ pub struct Entity {
     pub at: Millis,
 }
 
-/// A memory as it is stored.
+/// A memory as stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemoryRow {
     pub id: i64,
@@ -224,7 +224,7 @@ pub struct MemoryRow {
     pub unit: Option<i64>,
     pub prompt: Option<i64>,
     pub sources: Vec<Source>,
-    /// A platform, or what a program calls itself.
+    /// A platform, or the name of a program.
     pub platform: Option<String>,
     pub provenance: Provenance,
     pub made_by: Maker,
@@ -239,12 +239,12 @@ pub struct MemoryRow {
 }
 
 impl MemoryRow {
-    /// A text of its content.
+    /// A text field of its content.
     pub fn text(&self, field: &str) -> Option<&str> {
         self.content.get(field)?.as_str().filter(|text| !text.is_empty())
     }
 
-    /// A list of texts of its content.
+    /// A list field of its content.
     pub fn list(&self, field: &str) -> Vec<&str> {
         self.content.get(field).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
     }

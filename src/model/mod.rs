@@ -1,11 +1,11 @@
-//! The words of nmem as plain types: what an agent told us, what is stored, and what passes between the levels.
+//! Plain types shared by all levels: events, stored rows, and what use cases exchange.
 //!
-//! Nothing here decides, reads or writes. An [`Event`] is what happened in an agent; an adapter makes it, `redact` turns it
-//! into `Clean<Event>`, and only that is stored. A row is what comes back out.
+//! Nothing in here decides, reads or writes. An adapter creates an [`Event`], `redact` turns it into `Clean<Event>`,
+//! and only that can be stored. Rows are what the store reads back.
 //!
-//! Read in this order: `spelled` (how stored words become enums), `event` and `texts` (what an agent did, and which of its texts are redacted), `stored`, `unit` and
-//! `memory` (rows), `recalled` (what is chosen for a moment), `domain`, `fields`, `llm`, `vector`, `archive` and
-//! `finding`.
+//! Read in this order: `spelled` (enums with a stored spelling), `event` and `texts` (events, and which of their texts
+//! are redacted), `stored`, `unit` and `memory` (rows), `recalled` (what recall selects), `domain`, `fields`, `llm`,
+//! `vector`, `archive` and `finding`.
 
 mod archive;
 mod domain;
@@ -39,45 +39,45 @@ use std::path::{Path, PathBuf};
 /// Milliseconds since the Unix epoch, UTC.
 pub type Millis = i64;
 
-/// The files of one database.
+/// The files that belong to one database.
 #[derive(Clone, Debug)]
 pub struct Files {
     pub db: PathBuf,
-    /// Where events wait that could not be stored: beside the database, else in other folders, in this order. Never empty.
+    /// Spool files for events that could not be stored: the one in the data folder, then fallbacks. Never empty.
     pub spools: Vec<PathBuf>,
     /// Spooled lines that can never be stored.
     pub rejected: PathBuf,
     pub log: PathBuf,
-    /// The data folder is nmem's own, so its mode may be tightened.
+    /// The data folder is nmem's own, so its permissions may be tightened.
     pub own_folder: bool,
 }
 
 impl Files {
-    /// Names the files beside a database, as SQLite names its own: none of them ends in `.db`.
+    /// Names the files next to a database, in SQLite's manner. None of them ends in `.db`.
     pub fn of(db: PathBuf, own_folder: bool) -> Files {
         let (rejected, log) = (beside(&db, "-rejected"), beside(&db, "-log"));
         Files { spools: vec![beside(&db, "-spool")], rejected, log, db, own_folder }
     }
 
-    /// The write-ahead log that SQLite keeps beside the database.
+    /// SQLite's write-ahead log.
     pub fn wal(&self) -> PathBuf {
         beside(&self.db, "-wal")
     }
 
-    /// The folder that holds the database.
+    /// The folder of the database.
     pub fn folder(&self) -> &Path {
         self.db.parent().unwrap_or(Path::new("/"))
     }
 }
 
-/// The name of a file that belongs to another.
+/// The path of a companion file: `path` plus a suffix.
 pub fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)
 }
 
-/// How much the log says.
+/// Verbosity of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub enum LogLevel {
     Off,

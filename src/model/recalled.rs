@@ -1,64 +1,64 @@
-//! What is recalled for a moment, as `recall` gathers it and `render` writes it.
+//! What recall selects and `render` writes.
 
 use super::spelled::spelled;
 use super::{MemoryRow, Millis, SessionRow, UnitRow};
 use std::collections::HashMap;
 
-/// What is recalled.
+/// The selection for a session start.
 #[derive(Clone, Debug, Default)]
 pub struct Recalled {
-    /// The newest first.
-    pub sessions: Vec<SessionTold>,
+    /// Newest first.
+    pub sessions: Vec<SessionOverview>,
     /// Memories that a person pinned.
     pub pinned: Vec<MemoryRow>,
-    /// Decisions and lessons, the nearest first; what is contradicted stands behind what contradicts it.
-    pub settled: Vec<MemoryRow>,
-    /// Of these, and of what is pinned and was observed.
-    pub beside: Beside,
-    /// Observations, the nearest first.
+    /// Decisions and lessons, most relevant first. A contradicted one follows the one that contradicts it.
+    pub decisions: Vec<MemoryRow>,
+    /// For all memories above and below.
+    pub annotations: Annotations,
+    /// Observations, most relevant first.
     pub observations: Vec<MemoryRow>,
-    /// How near pieces of work are, by their ids, and why.
+    /// Relevance of units by id, with reasons.
     pub why: HashMap<i64, (f64, Vec<Why>)>,
     pub suggestions: Vec<Suggestion>,
 }
 
-/// A session, told.
+/// A session with its latest turns and units.
 #[derive(Clone, Debug)]
-pub struct SessionTold {
+pub struct SessionOverview {
     pub session: SessionRow,
-    pub state: State,
-    /// The session's last event.
-    pub until: Millis,
+    pub state: SessionStatus,
+    /// Time of its last event.
+    pub last_event_at: Millis,
     /// Its last turns, in order.
-    pub turns: Vec<Turn>,
-    /// Its last pieces of work, the newest first.
-    pub units: Vec<UnitTold>,
+    pub turns: Vec<TurnOverview>,
+    /// Its last units, newest first.
+    pub units: Vec<UnitOverview>,
 }
 
-/// Where a session's own work stands: what it needs back when its conversation is gone.
+/// The state of a session: what an agent needs back when its conversation is lost.
 #[derive(Clone, Debug)]
-pub struct Standing {
+pub struct SessionState {
     pub session: SessionRow,
-    /// The piece of work under way.
+    /// The open unit.
     pub unit: Option<UnitRow>,
-    /// What the user asked in it, in their words, by the numbers of the prompts.
-    pub asked: Vec<(i64, String)>,
+    /// The user's prompts in it, by number.
+    pub prompts: Vec<(i64, String)>,
     /// The agent's last answer in it.
-    pub answered: Option<String>,
-    /// What fails as it stands, the latest first.
+    pub last_answer: Option<String>,
+    /// Commands that still fail, latest first.
     pub failing: Vec<Failing>,
     /// Open entries of the task list.
     pub open_tasks: Vec<String>,
-    /// Decisions and lessons of the session, the newest first; what is contradicted stands behind what contradicts it.
-    pub settled: Vec<MemoryRow>,
-    pub beside: Beside,
-    /// The newest first.
+    /// Decisions and lessons of the session, newest first. A contradicted one follows the one that contradicts it.
+    pub decisions: Vec<MemoryRow>,
+    pub annotations: Annotations,
+    /// Newest first.
     pub observations: Vec<MemoryRow>,
-    /// Pieces of work before, the newest first.
-    pub before: Vec<UnitTold>,
+    /// Earlier units of the session, newest first.
+    pub earlier_units: Vec<UnitOverview>,
 }
 
-/// A command that failed and has not gone through since.
+/// A command that failed and has not passed since.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failing {
     pub command: String,
@@ -67,69 +67,69 @@ pub struct Failing {
     pub reason: String,
 }
 
-/// A piece of work, told.
+/// A unit with its summary.
 #[derive(Clone, Debug)]
-pub struct UnitTold {
+pub struct UnitOverview {
     pub unit: UnitRow,
     pub summary: Option<MemoryRow>,
 }
 
-/// A piece of work that was found to matter.
+/// A unit that the ranking found relevant.
 #[derive(Clone, Debug)]
-pub struct Past {
+pub struct RankedUnit {
     pub unit: UnitRow,
     pub branch: Option<String>,
     pub score: f64,
-    /// What counts most first.
+    /// Strongest reason first.
     pub why: Vec<Why>,
-    /// Those that hold.
+    /// Its memories that are not superseded.
     pub memories: Vec<MemoryRow>,
-    /// Of these.
-    pub beside: Beside,
-    /// Whether it is clear enough to be told at a prompt unasked, and by what (ADR/0030).
-    pub clarity: Clarity,
+    /// For these memories.
+    pub annotations: Annotations,
+    /// Whether it is relevant enough to be injected unasked at a prompt (ADR/0030).
+    pub relevance: Relevance,
 }
 
-/// How clearly a piece of work is relevant.
+/// How strongly a unit matches.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Clarity {
-    /// What speaks for it beside its age and its kin, and the part of that which words or meaning make.
+pub struct Relevance {
+    /// The score without recency and shared files, and the share of it that comes from words or embeddings.
     pub sum: f64,
     pub words: f64,
     pub is_enough: bool,
 }
 
-impl Clarity {
-    /// How much of either is enough. Chosen where 461 real prompts left little to gain (ADR/0030).
+impl Relevance {
+    /// Thresholds for both. Chosen on 461 real prompts (ADR/0030).
     pub const ENOUGH: f64 = 1.2;
     pub const WORDS: f64 = 0.5;
 }
 
-/// What is to be said beside memories, by their ids.
+/// Notes on memories, by their ids.
 #[derive(Clone, Debug, Default)]
-pub struct Beside {
-    /// Which newer one says otherwise.
-    pub against: HashMap<i64, i64>,
-    /// What has become of their files by other hands than those that are known (ADR/0032).
+pub struct Annotations {
+    /// The newer memory that contradicts it.
+    pub contradicted_by: HashMap<i64, i64>,
+    /// Its files that somebody else has changed since (ADR/0032).
     pub stale: HashMap<i64, Vec<Stale>>,
 }
 
-/// A file that is not what it was when a memory was drawn.
+/// A file that has changed since a memory was created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stale {
     pub path: String,
-    pub became: Became,
+    pub became: FileChange,
 }
 
-/// What has become of a file.
+/// How a file has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Became {
+pub enum FileChange {
     Changed,
-    Gone,
+    Removed,
     Moved(String),
 }
 
-/// A reason, and what it adds to a score.
+/// A reason, and what it adds to the score.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Why {
     pub what: &'static str,
@@ -138,89 +138,89 @@ pub struct Why {
 
 /// Whether a session is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum SessionStatus {
     Ended,
-    /// Its client runs, or it was heard of a short while ago.
-    AtWork,
-    /// It never said that it ended, and its client is gone or silent.
-    BrokenOff,
+    /// Its client runs, or had an event recently.
+    Active,
+    /// It never reported its end, and its client is gone or silent.
+    Interrupted,
 }
 
-/// What the user asked, and what the agent answered at the end of it.
+/// A prompt and the agent's final answer to it.
 #[derive(Clone, Debug)]
-pub struct Turn {
+pub struct TurnOverview {
     pub number: i64,
-    pub asked: String,
-    pub done: Option<String>,
+    pub prompt: String,
+    pub answer: Option<String>,
 }
 
-/// A commit that was made.
+/// A commit of a unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Made {
+pub struct UnitCommit {
     pub sha: Option<String>,
     pub subject: String,
 }
 
 spelled! {
-/// When an agent is given something.
-Moment, default Start {
-    /// A session begins.
+/// When an agent receives context.
+InjectionPoint, default Start {
+    /// At the start of a session.
     Start = "start",
-    /// It goes on with its conversation cut away.
+    /// After a compaction.
     Compaction = "compaction",
-    /// The user asks for something.
+    /// At a prompt.
     Prompt = "prompt",
-    /// The agent is about to change a file.
+    /// Before a file is edited.
     File = "file",
 }
 }
 
-/// What agents were given at one kind of moment.
+/// Injections at one point, counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Given {
+pub struct InjectionStats {
     pub times: i64,
     pub bytes: i64,
-    /// Memories and pieces of work, and those of them that were used.
+    /// Memories and units, and how many of them were used.
     pub items: i64,
     pub used: i64,
 }
 
-/// What remembering saves (the observation protocol): tokens to read what is given, and tokens that finding it out cost.
+/// Token economics (the observation protocol): tokens to read the context, and tokens that the discoveries cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TokenStats {
     pub read: i64,
     pub work: i64,
-    /// Tokens that models were paid for drawing memories.
+    /// Tokens paid to models for distilling.
     pub distil: i64,
-    /// Some of the work's tokens were not counted by the platform, but estimated by the length of what is stored.
+    /// Some tokens were estimated from the length of the stored text.
     pub estimated: bool,
 }
 
 impl TokenStats {
-    /// Work less reading.
+    /// Work minus reading.
     pub fn savings(self) -> i64 {
         self.work - self.read
     }
 
-    /// Savings in hundredths of the work, rounded down; 0 where nothing is known of it.
+    /// Savings in percent of the work, rounded down; 0 if the work is unknown.
     pub fn savings_percent(self) -> i64 {
         if self.work > 0 { self.savings() * 100 / self.work } else { 0 }
     }
 
-    /// Savings less what models were paid.
+    /// Savings minus the cost of models.
     pub fn net(self) -> i64 {
         self.savings() - self.distil
     }
 }
 
 spelled! {
-/// What recurs.
+/// Kind of a recurring pattern.
 PatternKind, default Lesson {
-    /// A command fails for the same reason.
+    /// A command that fails for the same reason.
     Failure = "failure",
-    /// The same file is repaired.
+    /// A file that is fixed repeatedly.
     Fix = "fix",
-    /// Lessons of the same tag.
+    /// Lessons with the same tag.
     Lesson = "lesson",
 }
 }
@@ -229,17 +229,17 @@ PatternKind, default Lesson {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pattern {
     pub kind: PatternKind,
-    /// What its newest case is called: the command, the file, or the tag.
+    /// Taken from its newest case: the command, the file or the tag.
     pub title: String,
-    /// The newest first.
+    /// Newest first.
     pub cases: Vec<Case>,
 }
 
-/// What experience suggests, drawn by rules.
+/// A suggestion, derived by rules.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Suggestion {
     Recurs(Pattern),
-    /// A decision that is not what it was: how sure it is now, why, and by what that is known.
+    /// A decision that has lost confidence: its value now, why, and the evidence.
     Doubtful {
         decision: Box<MemoryRow>,
         now: f64,
@@ -256,7 +256,7 @@ pub struct Case {
     pub unit: Option<i64>,
     pub at: Millis,
     /// The error, or the memory's title.
-    pub said: String,
-    /// The memory that says how it was mended.
-    pub mended: Option<String>,
+    pub text: String,
+    /// The memory that says how it was fixed.
+    pub repaired: Option<String>,
 }

@@ -1,8 +1,8 @@
-//! Words that are stored and printed, as enums: one place holds how each is spelt.
+//! Enums with a stored spelling, defined in one place.
 
-/// Declares an enum with the word of each variant. The words stay as they are: databases hold them, and programs read them.
-/// An unknown word in a database (a newer nmem wrote it, or a person) is read as the default, which claims the least; in JSON
-/// it is an error.
+/// Declares an enum with the word of each variant. The words must not change: databases hold them and programs read
+/// them. An unknown word in a database (written by a newer nmem or by hand) is read as the default, which claims the
+/// least; in JSON it is an error.
 macro_rules! spelled {
     ($(#[$doc:meta])* $name:ident, default $default:ident { $($(#[$about:meta])* $variant:ident = $word:literal),* $(,)? }) => {
         $(#[$doc])*
@@ -12,12 +12,12 @@ macro_rules! spelled {
         impl $name {
             pub const ALL: &[$name] = &[$($name::$variant),*];
 
-            /// Returns the word that is stored and printed.
+            /// Returns its word in the database and in output.
             pub fn name(self) -> &'static str {
                 match self { $($name::$variant => $word),* }
             }
 
-            /// Finds the variant of a word.
+            /// Finds a variant by its word.
             pub fn from_name(name: &str) -> Option<$name> {
                 match name { $($word => Some($name::$variant),)* _ => None }
             }
@@ -50,7 +50,7 @@ macro_rules! spelled {
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<$name, D::Error> {
                 let name = <std::borrow::Cow<str>>::deserialize(from)?;
-                $name::from_name(&name).ok_or_else(|| serde::de::Error::custom(format!("`{name}` is no {}", stringify!($name))))
+                $name::from_name(&name).ok_or_else(|| serde::de::Error::custom(format!("`{name}` is not a {}", stringify!($name))))
             }
         }
     };

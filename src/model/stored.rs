@@ -1,21 +1,21 @@
-//! What comes back out of the store.
+//! Rows as the store reads them back.
 
 use super::spelled::spelled;
 use super::{Client, CommandKind, Kind, MemoryKind, MemoryRow, Millis, Platform, Task, UnitRow};
 use serde::{Deserialize, Serialize};
 
-/// What a repository is, as far as it says so itself (`repo_metadata` of the RAD memory specification).
+/// Facts about a repository, read from its own files (`repo_metadata` of the RAD memory specification).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct About {
     /// `workspace`, `web application`, `application`, `library`, `documents`
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub project_type: Option<String>,
-    /// The most used first.
+    /// Most used first.
     pub languages: Vec<String>,
     pub frameworks: Vec<String>,
 }
 
-/// A project as it is stored.
+/// A project as stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProjectRow {
     pub id: i64,
@@ -24,11 +24,11 @@ pub struct ProjectRow {
     /// The worktree in which it was last seen.
     pub root: String,
     pub created_at: Millis,
-    /// What it is, and when that was looked at.
+    /// Facts about it, and when they were read.
     pub about: Option<(About, Millis)>,
 }
 
-/// A session as it is stored.
+/// A session as stored.
 #[derive(Clone, Debug)]
 pub struct SessionRow {
     pub id: i64,
@@ -61,7 +61,7 @@ pub struct SessionRow {
 }
 
 spelled! {
-/// Who said a text.
+/// Author of a text.
 PromptSource, default Agent {
     User = "user",
     Agent = "agent",
@@ -69,7 +69,7 @@ PromptSource, default Agent {
 }
 
 spelled! {
-/// What a text is.
+/// Kind of a text.
 PromptKind, default Thinking {
     Prompt = "prompt",
     Closing = "closing",
@@ -77,7 +77,7 @@ PromptKind, default Thinking {
 }
 }
 
-/// A prompt, or an agent's text, as it is stored.
+/// A prompt, or a text of the agent, as stored.
 #[derive(Clone, Debug)]
 pub struct PromptRow {
     pub id: i64,
@@ -90,7 +90,7 @@ pub struct PromptRow {
     pub received_at: Millis,
 }
 
-/// A tool use as it is stored.
+/// A tool use as stored.
 #[derive(Clone, Debug)]
 pub struct ToolUseRow {
     pub id: i64,
@@ -107,7 +107,7 @@ pub struct ToolUseRow {
     pub input: Option<String>,
     pub outcome: Option<String>,
     pub succeeded: Option<bool>,
-    /// ADR-009's metadata, as JSON.
+    /// The JSON of [`Metadata`](super::Metadata).
     pub metadata: serde_json::Value,
 }
 
@@ -117,15 +117,15 @@ impl ToolUseRow {
         matches!(self.kind, Kind::Edit | Kind::Write)
     }
 
-    /// Whether it is a command that says whether the work is sound: a test, a build, a linter.
+    /// Whether it is a test, a build or a linter.
     pub fn is_check(&self) -> bool {
         matches!(self.command_kind, Some(CommandKind::Test | CommandKind::Build | CommandKind::Lint))
     }
 }
 
-/// What a short id names.
+/// What a short id refers to.
 #[derive(Clone, Debug)]
-pub enum Found {
+pub enum StoredItem {
     Session(Box<SessionRow>),
     Unit(Box<UnitRow>),
     Prompt(PromptRow),
@@ -133,36 +133,36 @@ pub enum Found {
     Memory(Box<MemoryRow>),
 }
 
-/// Rows that are to be forgotten, by their ids.
+/// Ids of rows to delete.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Going {
+pub struct Deletion {
     pub prompts: Vec<i64>,
     pub tool_uses: Vec<i64>,
-    /// Those that are asked for; what rules drew from rows that go is drawn anew.
+    /// Requested ones. Memories derived from deleted rows are distilled again.
     pub memories: Vec<i64>,
-    /// They were named one by one: no rule makes them again.
+    /// They were named individually, so rules must not create them again.
     pub dismissed: bool,
-    /// How many memories were drawn from rows that go: they are drawn anew from what is left.
+    /// Number of memories derived from deleted rows; they are distilled again from what remains.
     pub drawn: usize,
-    /// Sessions that go whole, and what their agents call them.
+    /// Sessions to delete completely, and the agents' ids of them.
     pub sessions: Vec<i64>,
     pub session_ids: Vec<String>,
     /// Sessions that lose some of their rows.
     pub touched: Vec<i64>,
-    /// Sessions of which entries of the task list go.
+    /// Sessions that lose entries of their task list.
     pub task_lists: Vec<i64>,
     pub projects: Vec<i64>,
     pub project_names: Vec<String>,
 }
 
-impl Going {
-    /// Whether nothing would go.
+impl Deletion {
+    /// Whether nothing would be deleted.
     pub fn is_empty(&self) -> bool {
-        *self == Going::default()
+        *self == Deletion::default()
     }
 }
 
-/// What `nmem status` counts.
+/// Counts for `nmem status`.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
     pub projects: i64,
@@ -173,14 +173,14 @@ pub struct Counts {
     pub memories: i64,
 }
 
-/// When a platform was last heard of.
+/// A platform's last event.
 #[derive(Clone, Debug)]
 pub struct LastEvent {
     pub platform: Platform,
     pub at: Millis,
 }
 
-/// Which rows count at all.
+/// Restricts a search.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     /// `None`: all projects.
@@ -190,25 +190,25 @@ pub struct Filter {
     pub until: Option<Millis>,
     /// A path, or the end of one.
     pub file: Option<String>,
-    /// Type and concept of a memory.
+    /// A memory's type and concept.
     pub kind_type: Option<String>,
     pub concept: Option<String>,
-    /// Kinds of memories; empty: all.
+    /// Memory kinds; empty: all.
     pub memories: Vec<MemoryKind>,
 }
 
-/// A kind of row that can be found.
+/// Kind of a search hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HitKind {
     Memory,
-    /// A piece of work.
+    /// A work unit.
     Unit,
     Prompt,
     Tool,
 }
 
 impl HitKind {
-    /// Whether rows of this kind can pass a filter at all.
+    /// Whether rows of this kind can pass the filter at all.
     pub fn passes(self, filter: &Filter) -> bool {
         match self {
             HitKind::Memory => true,
@@ -218,7 +218,7 @@ impl HitKind {
     }
 }
 
-/// A row that was found.
+/// A search hit.
 #[derive(Clone, Debug)]
 pub struct Hit {
     pub kind: HitKind,
@@ -227,7 +227,7 @@ pub struct Hit {
     pub what: String,
     /// The prompt's text; the command, pattern or path; a memory's title.
     pub text: String,
-    /// What else was searched: description and error of a tool use.
+    /// Further searched text: description and error of a tool use.
     pub more: String,
     pub path: Option<String>,
     pub succeeded: Option<bool>,
@@ -239,7 +239,7 @@ pub struct Hit {
     pub unit: Option<i64>,
     pub concepts: Vec<String>,
     pub files: Vec<String>,
-    /// Of a memory: rules, hand or a model.
+    /// For a memory: rules, by hand or a model.
     pub made_by: Option<String>,
     /// `prompt`, `tool`, or the memory's kind.
     pub name: String,

@@ -1,21 +1,21 @@
-//! Which texts an event carries, and how many bytes of each are kept.
+//! The texts of an event, and how many bytes of each are kept.
 
 use super::fields::each_field;
-use super::{Event, GitState, Happening, ProjectId, TaskChange, ToolUse, TurnUsage};
+use super::{Event, EventKind, GitState, ProjectId, TaskChange, ToolUse, TurnUsage};
 
-/// How many bytes of a text are kept. Head and tail are kept, the middle goes: a failure's reason stands at the end.
+/// How many bytes of a text are kept: its head and tail, not its middle, because the reason of a failure is at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit(pub usize);
 
-/// What rows are told apart and joined by: it is kept whole, or replaced by a hash.
+/// Keys that identify or join rows: kept whole or replaced by a hash.
 pub const ID: Limit = Limit(512);
 /// Names and paths.
 pub const NAME: Limit = Limit(1024);
 /// A command, a pattern, a query.
 pub const CONTENT: Limit = Limit(2048);
-/// What went into or came out of a tool that succeeded (ADR/0003).
+/// Input or output of a tool that succeeded (ADR/0003).
 pub const EXCERPT: Limit = Limit(600);
-/// What a failed tool answered (ADR-009 asks for 2000 characters).
+/// Output of a tool that failed.
 pub const FAILURE: Limit = Limit(2000);
 /// A user's prompt.
 pub const PROMPT: Limit = Limit(16 * 1024);
@@ -26,12 +26,12 @@ pub const THINKING: Limit = Limit(2048);
 /// A task's subject.
 pub const SUBJECT: Limit = Limit(200);
 
-/// A value whose texts can be visited, each with its limit.
+/// A value with texts that can be visited, each with its limit.
 pub trait Texts {
     /// Calls `visit` on every text that could hold something private.
     fn texts(&mut self, visit: &mut dyn FnMut(&mut String, Limit));
 
-    /// The tool use in it, and the folder in which it was made: some files are recorded by path only.
+    /// The tool use in it and its working directory, since some files are recorded by path only.
     fn tool_use(&mut self) -> Option<(&mut ToolUse, Option<&str>)> {
         None
     }
@@ -51,7 +51,7 @@ impl Texts for String {
     }
 }
 
-/// What an agent calls its session.
+/// The agent's own id of a session.
 #[derive(Clone, Debug)]
 pub struct AgentSession(pub String);
 
@@ -64,7 +64,7 @@ impl Texts for AgentSession {
 impl Texts for Event {
     fn tool_use(&mut self) -> Option<(&mut ToolUse, Option<&str>)> {
         match &mut self.what {
-            Happening::ToolUsed(tool) => Some((tool, self.cwd.as_deref())),
+            EventKind::ToolUsed(tool) => Some((tool, self.cwd.as_deref())),
             _ => None,
         }
     }
@@ -76,21 +76,21 @@ impl Texts for Event {
             project.texts(visit);
         }
         match &mut self.what {
-            Happening::SessionStarted(start) => {
+            EventKind::SessionStarted(start) => {
                 each(visit, &mut [(&mut start.model, NAME)]);
                 git_texts(&mut start.git, visit);
             }
-            Happening::Prompted { text } => visit(text, PROMPT),
-            Happening::AboutToEdit { path } => visit(path, NAME),
-            Happening::Muted | Happening::Compacting => {}
-            Happening::ToolUsed(tool) => tool.texts(visit),
-            Happening::TasksChanged(change) => change.texts(visit),
-            Happening::TurnEnded { closing, error } => each(visit, &mut [(closing, CLOSING), (error, NAME)]),
-            Happening::SubagentEnded { agent_type, closing } => {
+            EventKind::UserPrompt { text } => visit(text, PROMPT),
+            EventKind::PreEdit { path } => visit(path, NAME),
+            EventKind::PrivatePrompt | EventKind::Compacting => {}
+            EventKind::ToolUsed(tool) => tool.texts(visit),
+            EventKind::TasksChanged(change) => change.texts(visit),
+            EventKind::TurnEnded { closing, error } => each(visit, &mut [(closing, CLOSING), (error, NAME)]),
+            EventKind::SubagentEnded { agent_type, closing } => {
                 visit(agent_type, NAME);
                 each(visit, &mut [(closing, CLOSING)]);
             }
-            Happening::SessionEnded { reason, git } => {
+            EventKind::SessionEnded { reason, git } => {
                 visit(reason, NAME);
                 git_texts(git, visit);
             }

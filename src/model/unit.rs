@@ -1,32 +1,32 @@
-//! Work units as they are read back.
+//! Work units as the store reads them back.
 
 use super::spelled::spelled;
 use super::{
-    CLOSING, CONTENT, FAILURE, Limit, Made, Millis, NAME, PROMPT, Platform, PromptRow, PromptSource, SUBJECT, Texts, Tokens,
-    ToolUseRow,
+    CLOSING, CONTENT, FAILURE, Limit, Millis, NAME, PROMPT, Platform, PromptRow, PromptSource, SUBJECT, Texts, Tokens,
+    ToolUseRow, UnitCommit,
 };
 use serde_json::{Map, Value};
 
 spelled! {
-/// Where a unit stands.
+/// State of a unit.
 UnitState, default Closed {
     Open = "open",
     Closed = "closed",
-    /// A model has seen it whole.
+    /// A model has distilled all of it.
     Distilled = "distilled",
 }
 }
 
 spelled! {
-/// How a unit went.
+/// Outcome of a unit.
 UnitOutcome, default Unknown {
-    /// Something was changed, and committed, checked or said to be finished.
+    /// Something was changed and committed, checked or reported finished.
     Done = "done",
-    /// Nothing was changed, and the agent answered.
+    /// Nothing was changed; the agent answered.
     Answered = "answered",
-    /// It fails, and did so several times.
+    /// It failed several times and still fails.
     Struggling = "struggling",
-    /// Something was changed, and left before it was finished.
+    /// Something was changed but not finished.
     Abandoned = "abandoned",
     Unknown = "unknown",
 }
@@ -44,7 +44,7 @@ ClosedBy, default Boundary {
 }
 }
 
-/// A work unit, whole.
+/// A work unit, complete.
 #[derive(Clone, Debug)]
 pub struct UnitRow {
     pub id: i64,
@@ -55,33 +55,33 @@ pub struct UnitRow {
     pub closed_by: Option<ClosedBy>,
     pub started_at: Millis,
     pub ended_at: Millis,
-    /// Time in which something happened: pauses between prompts are not in it.
+    /// Active time: pauses between prompts are excluded.
     pub active_ms: Millis,
     pub intent: Option<String>,
     pub outcome: Option<UnitOutcome>,
     pub evidence: Option<String>,
-    /// What it came to, in the eight fields of a summary; where rules or a model have told.
+    /// Its summary in eight fields, if rules or a model wrote one.
     pub summary: Option<Map<String, Value>>,
     /// Numbers of its prompts in the session.
     pub prompts: Vec<i64>,
     pub tool_uses: i64,
     pub failures: i64,
-    /// First and last of its tool uses in the session's order.
+    /// Sequence numbers of its first and last tool use.
     pub range: Option<(i64, i64)>,
-    /// Tool uses that came after it was distilled.
+    /// Tool uses added after it was distilled.
     pub addendum: i64,
     pub phases: Vec<PhaseRow>,
-    /// The most edited first.
+    /// Most edited first.
     pub files: Vec<UnitFile>,
-    pub commits: Vec<Made>,
+    pub commits: Vec<UnitCommit>,
     pub tokens: Option<Tokens>,
     pub boundary: Option<BoundaryRow>,
-    /// Boundaries inside it that were decided once and taken back.
-    pub taken_back: Vec<BoundaryRow>,
+    /// Earlier boundaries inside it that were retracted.
+    pub retracted: Vec<BoundaryRow>,
 }
 
 impl UnitRow {
-    /// How it went, where that is known.
+    /// Its outcome, if known.
     pub fn known_outcome(&self) -> Option<UnitOutcome> {
         self.outcome.filter(|outcome| *outcome != UnitOutcome::Unknown)
     }
@@ -111,12 +111,12 @@ pub struct UnitFile {
 /// Why a unit begins where it does.
 #[derive(Clone, Debug)]
 pub struct BoundaryRow {
-    /// The prompt that it stands before; `None` inside the work on one.
+    /// The prompt that follows it; `None` inside the work on one prompt.
     pub prompt: Option<i64>,
     /// The first tool use after it.
     pub first_seq: Option<i64>,
     pub reason: String,
-    /// Log-odds; `None` where nothing was weighed.
+    /// Log-odds; `None` if no signal was weighed.
     pub score: Option<f64>,
     /// `{name: {value, weight, adds}}`
     pub signals: Value,
@@ -124,7 +124,7 @@ pub struct BoundaryRow {
     pub history: Value,
 }
 
-/// A unit with all that was said and done in it: what memories are drawn from.
+/// A unit with all its prompts and tool uses: the input of distillation.
 #[derive(Clone, Debug)]
 pub struct UnitStory {
     pub unit: i64,
@@ -134,22 +134,22 @@ pub struct UnitStory {
     pub evidence: Option<String>,
     pub platform: Platform,
     pub project: Option<i64>,
-    /// Where its session works.
+    /// Working directory of its session.
     pub folder: Option<String>,
-    /// The user's prompts and the agent's closing texts, in order; no subagent's.
+    /// The user's prompts and the agent's closing messages in order, without subagents.
     pub prompts: Vec<PromptRow>,
-    /// What each turn cost, by the number of its prompt: tokens that were read or written for the first time.
+    /// Tokens of each turn by prompt number: tokens read or written for the first time.
     pub costs: Vec<(i64, i64)>,
-    /// In order; of a very long unit the last ones.
+    /// In order; only the last ones of a very long unit.
     pub tools: Vec<ToolUseRow>,
     pub reach: Reach,
-    /// Open entries of the agent's task list, where this is the session's last unit.
+    /// Open entries of the agent's task list, if this is the session's last unit.
     pub open_tasks: Vec<String>,
-    /// The last tool use that rules have seen.
+    /// The last tool use that rules have processed.
     pub seen: Option<i64>,
-    /// How far the unit goes, to see later whether it goes further.
+    /// How far the unit extends, to detect later growth.
     pub mark: Option<String>,
-    /// The name of its session's domain, and its own configuration.
+    /// Name of its session's domain, and the custom configuration of it.
     pub domain: Option<(String, Option<String>)>,
 }
 
@@ -157,9 +157,9 @@ pub struct UnitStory {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     Whole,
-    /// Its beginning was not read: it is very long.
+    /// Its beginning was not read because it is very long.
     End,
-    /// Tool uses of it have gone with time: what was drawn from them can't be drawn again.
+    /// Retention has deleted tool uses, so what was derived from them cannot be derived again.
     Trimmed,
 }
 

@@ -1,13 +1,13 @@
-//! What a text means, as an embedding model tells it: a vector, kept in a byte a number.
+//! An embedding, one byte per number.
 
 use super::{Limit, Texts};
 
-/// Numbers in a vector at most.
+/// Maximum dimension.
 pub const LENGTH_MAX: usize = 4096;
-/// Bytes of a text that is embedded: what models read at least.
+/// Bytes of a text to embed: the least that models read.
 const TEXT: Limit = Limit(2000);
 
-/// A vector of length one in bytes: `numbers[i] * scale` is its i-th number.
+/// A vector of length one: `numbers[i] * scale` is its i-th number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Vector {
     pub scale: f32,
@@ -15,7 +15,7 @@ pub struct Vector {
 }
 
 impl Vector {
-    /// Packs what a model says; `None` where that is no direction: nothing, zeros, no numbers.
+    /// Packs a model's vector; `None` if it has no direction: empty, zero or not finite.
     pub fn of(numbers: &[f32]) -> Option<Vector> {
         let length = numbers.iter().map(|n| f64::from(*n) * f64::from(*n)).sum::<f64>().sqrt() as f32;
         let most = numbers.iter().fold(0.0_f32, |most, n| most.max(n.abs()));
@@ -26,14 +26,14 @@ impl Vector {
         })
     }
 
-    /// The cosine with another, of which the bytes are given; they must be as many.
+    /// The cosine with another vector of the same dimension, given as bytes.
     pub fn cosine(&self, scale: f32, numbers: &[u8]) -> f32 {
         let sum: i32 = self.numbers.iter().zip(numbers).map(|(a, b)| i32::from(*a) * i32::from(*b as i8)).sum();
         sum as f32 * self.scale * scale
     }
 }
 
-/// Texts that are embedded.
+/// Texts to embed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Passages(pub Vec<String>);
 

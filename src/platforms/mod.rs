@@ -1,49 +1,48 @@
-//! Agent JSON ⇄ events: the only place that knows the names of a hook's fields.
+//! Agent JSON ⇄ events: the only place that knows a hook's field names.
 //!
-//! An adapter has a room of its own. It never fails on what it doesn't know: an event it has no use for is `None`, a field
-//! of the wrong type is as good as absent.
+//! Each adapter has a folder. It never fails on unknown input: an event without a use decodes to `None`, and a field of
+//! the wrong type counts as absent.
 //!
-//! Read in this order: `intake` and `slimmer` (stdin, whatever it holds), `surroundings`, `claude` (the adapter),
-//! `transcript`, `settings` (hooks in a settings file).
+//! Read in this order: `payload` and `json_repair` (stdin, whatever it contains), `decode_context`, `claude` (the
+//! adapter), `transcript`, `settings` (hooks in a settings file).
 
 pub mod claude;
-pub mod intake;
+mod decode_context;
+mod json_repair;
+pub mod payload;
 pub mod settings;
-mod slimmer;
-mod surroundings;
 pub mod transcript;
 
-pub use surroundings::Surroundings;
+pub use decode_context::DecodeContext;
 
-use crate::model::{Event, Moment, Platform};
+use crate::model::{Event, InjectionPoint, Platform};
 use serde_json::{Value, json};
 
-/// Makes an event of a hook's JSON; `None` where there is nothing to store. The error says what the payload lacks.
-pub fn decode(platform: Platform, payload: &Value, around: &Surroundings) -> Result<Option<Event>, String> {
+/// Decodes a hook's JSON; `None` if there is nothing to store. The error says what the payload lacks.
+pub fn decode(platform: Platform, payload: &Value, around: &DecodeContext) -> Result<Option<Event>, String> {
     match platform {
         Platform::ClaudeCode => claude::decode(payload, around),
-        // A program of one's own speaks as Claude Code does.
+        // Custom programs send Claude Code's format.
         Platform::Custom => Ok(claude::decode(payload, around)?.map(|event| Event { platform, ..event })),
     }
 }
 
-/// What a hook may answer.
+/// A hook's answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Answer {
+pub struct HookAnswer {
     /// For the agent.
     pub context: Option<String>,
     /// One line for the person.
     pub message: Option<String>,
 }
 
-/// Writes the answer to a session's start, a prompt, or a file that is about to be changed, as the platform accepts it;
-/// `None` where there is nothing to say: then nothing may be printed.
-pub fn encode(platform: Platform, moment: Moment, answer: &Answer) -> Option<String> {
+/// Encodes an answer in the platform's format; `None` if there is nothing to say, and then nothing may be printed.
+pub fn encode(platform: Platform, point: InjectionPoint, answer: &HookAnswer) -> Option<String> {
     let (Platform::ClaudeCode | Platform::Custom) = platform;
-    let event = match moment {
-        Moment::Start | Moment::Compaction => "SessionStart",
-        Moment::Prompt => "UserPromptSubmit",
-        Moment::File => "PreToolUse",
+    let event = match point {
+        InjectionPoint::Start | InjectionPoint::Compaction => "SessionStart",
+        InjectionPoint::Prompt => "UserPromptSubmit",
+        InjectionPoint::File => "PreToolUse",
     };
     let mut json = serde_json::Map::new();
     if let Some(message) = &answer.message {

@@ -1,39 +1,39 @@
-//! Puts hooks into an agent's settings file, and takes them out again, leaving what is other people's as it was: the file is
-//! edited as a syntax tree that keeps every byte (`jsonc-parser`), not parsed and written anew.
+//! Adds hooks to an agent's settings file and removes them, leaving everything else untouched. The file is edited as a
+//! syntax tree that keeps every byte (`jsonc-parser`), not parsed and rewritten.
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstNode, CstRootNode};
 use serde_json::Value;
 
-/// One hook that is to be there: an event, and the handler's JSON.
+/// A hook to add: an event, and the handler's JSON.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hook {
     pub event: &'static str,
-    /// The tools that the event is about.
+    /// Tool names to match.
     pub matcher: Option<&'static str>,
     pub command: String,
     /// Seconds.
     pub timeout: u32,
 }
 
-/// Why a file can't be edited.
+/// Why a file cannot be edited.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotEditable(pub String);
 
-/// Adds the hooks that are not there yet; others stay. An empty text becomes a whole file.
+/// Adds missing hooks. An empty text becomes a complete file.
 pub fn add(text: &str, hooks: &[Hook]) -> Result<String, NotEditable> {
     let text = if text.trim().is_empty() { "{}\n" } else { text };
     let value = checked(text)?;
     let mut root = tree(text)?;
     for hook in hooks.iter().filter(|hook| !commands(&value, hook.event).contains(&hook.command)) {
-        add_one(&mut root, hook).ok_or_else(|| NotEditable("`hooks` has a shape of its own".into()))?;
+        add_one(&mut root, hook).ok_or_else(|| NotEditable("`hooks` has an unexpected shape".into()))?;
     }
     let text = root.to_string();
     checked(&text)?;
     Ok(text)
 }
 
-/// Takes out every handler whose command `is_ours` says yes to, and what is empty without them.
+/// Removes every handler whose command satisfies `is_ours`, and whatever becomes empty.
 pub fn remove(text: &str, is_ours: &dyn Fn(&str) -> bool) -> Result<String, NotEditable> {
     checked(text)?;
     let root = tree(text)?;
@@ -43,14 +43,14 @@ pub fn remove(text: &str, is_ours: &dyn Fn(&str) -> bool) -> Result<String, NotE
     Ok(text)
 }
 
-/// The commands that a settings value hooks into an event.
+/// The commands in a settings value for an event.
 pub fn commands(settings: &Value, event: &str) -> Vec<String> {
     let groups = settings["hooks"][event].as_array().into_iter().flatten();
     let handlers = groups.filter_map(|g| g["hooks"].as_array()).flatten();
     handlers.filter_map(|h| h["command"].as_str()).map(String::from).collect()
 }
 
-/// Parses the text and refuses shapes that an agent would refuse too.
+/// Parses the text and rejects shapes that the agent would reject too.
 pub fn checked(text: &str) -> Result<Value, NotEditable> {
     let value: Value = serde_json::from_str(text).map_err(|e| NotEditable(format!("it is not JSON: {e}")))?;
     let object = value.as_object().ok_or_else(|| NotEditable("it is not a JSON object".into()))?;
@@ -73,7 +73,7 @@ fn add_one(root: &mut CstRootNode, hook: &Hook) -> Option<()> {
     let top = root.object_value()?;
     let hooks = top.get("hooks");
     let groups = hooks.as_ref().and_then(|hooks| hooks.object_value()?.get(hook.event));
-    // What stands on one line stays on one line: the entry goes before the bracket that closes the innermost container.
+    // A file on one line stays on one line: the entry goes before the bracket that closes the innermost container.
     let innermost =
         groups.as_ref().or(hooks.as_ref()).map_or(Some(top.to_string()), |property| Some(property.value()?.to_string()))?;
     let is_empty = innermost[1..innermost.len() - 1].trim().is_empty();
@@ -98,7 +98,7 @@ fn add_one(root: &mut CstRootNode, hook: &Hook) -> Option<()> {
     Some(())
 }
 
-/// The text of a container that holds something, with one more entry behind the others.
+/// The text of a non-empty container with one more entry at its end.
 fn with_entry(container: &str, entry: &str) -> String {
     let inside = container[..container.len() - 1].trim_end();
     format!("{inside},{entry}{}", &container[inside.len()..])
@@ -118,7 +118,7 @@ fn on_one_line(value: &CstInputValue) -> String {
     }
 }
 
-/// Takes out the first handler of ours: it alone, or with its group, event and all hooks where nothing else is in them.
+/// Removes our first handler, with its group, event or all hooks if nothing else is left in them.
 fn remove_one(root: &CstRootNode, is_ours: &dyn Fn(&str) -> bool) -> Option<()> {
     let hooks = root.object_value()?.get("hooks")?;
     for event in hooks.object_value()?.properties() {

@@ -1,35 +1,35 @@
-//! A stretch of Claude Code's transcript → tokens, model, thinking (platforms.md §1.6).
+//! Part of a Claude Code transcript → tokens, model, thinking.
 //!
-//! The format is internal to the client and unstable: a line that isn't understood is skipped, and nothing in nmem
-//! depends on what is read here. Each content block is a line of its own and repeats its message's usage, so messages
-//! are counted once by `message.id`.
+//! The format is internal to the client and unstable: unknown lines are skipped, and nothing in nmem depends on what is
+//! read here. Each content block is a line that repeats the usage of its message, so messages are counted once by
+//! `message.id`.
 
 use crate::model::{Millis, Tokens, TurnUsage};
 use serde_json::Value;
 use std::collections::HashSet;
 
-/// What a stretch holds.
+/// The result of reading a part.
 #[derive(Debug, Default, PartialEq)]
 pub struct Reading {
     pub usage: TurnUsage,
-    /// Bytes of whole lines: the last line may still be being written.
+    /// Bytes of complete lines; the last line may still be growing.
     pub consumed: usize,
 }
 
-/// What is wanted of a stretch.
-pub struct Wanted<'a> {
-    /// False where the stretch may begin in mid-line.
+/// How to read a part.
+pub struct ReadOptions<'a> {
+    /// False if the part may begin inside a line.
     pub from_start: bool,
-    /// The message that was counted last, before.
+    /// The last message that was already counted.
     pub last_message: Option<&'a str>,
-    /// Where in the stretch the turn begins of which thinking is kept.
+    /// Offset from which thinking belongs to the current turn.
     pub thinking_from: Option<usize>,
-    /// Tells of a record's time whether nothing of it may be read.
+    /// Whether a record from the given time must be skipped.
     pub passed_over: &'a dyn Fn(Option<Millis>) -> bool,
 }
 
-/// Reads a stretch.
-pub fn read(bytes: &[u8], wanted: &Wanted) -> Reading {
+/// Reads a part of a transcript.
+pub fn read(bytes: &[u8], wanted: &ReadOptions) -> Reading {
     let Some(end) = bytes.iter().rposition(|&b| b == b'\n').map(|i| i + 1) else { return Reading::default() };
     let begin = if wanted.from_start { 0 } else { bytes.iter().position(|&b| b == b'\n').map_or(end, |i| i + 1) };
     let mut turn = Turn { last: wanted.last_message.map(String::from), ..Turn::default() };
@@ -54,7 +54,7 @@ fn time(record: &Value) -> Option<Millis> {
 #[derive(Default)]
 struct Turn {
     usage: TurnUsage,
-    /// The message under way: its id and usage, which its later lines may still raise.
+    /// The current message: id and usage, which later lines may still increase.
     current: Option<(String, Tokens)>,
     counted: HashSet<String>,
     last: Option<String>,
@@ -73,7 +73,7 @@ impl Turn {
     fn message(&mut self, record: &Value, thinking: bool) {
         let message = &record["message"];
         let Some(id) = message["id"].as_str() else { return };
-        // The client's own notes ("API Error …") stand as messages of a model that doesn't exist.
+        // The client's own notes ("API Error …") appear as messages of a model that does not exist.
         if message["model"] == "<synthetic>" {
             return;
         }
@@ -123,7 +123,7 @@ impl Turn {
     }
 }
 
-/// Tokens that one message may claim: sums of more would not fit a column.
+/// Maximum tokens that one message may claim, so that sums fit a column.
 const MOST: i64 = 1_000_000_000;
 
 fn tokens(usage: &Value) -> Tokens {
@@ -144,7 +144,7 @@ mod tests {
 
     fn read(bytes: &[u8], from_start: bool, last_message: Option<&str>, thinking: bool) -> Reading {
         let thinking_from = thinking.then_some(0);
-        super::read(bytes, &Wanted { from_start, last_message, thinking_from, passed_over: &|_| false })
+        super::read(bytes, &ReadOptions { from_start, last_message, thinking_from, passed_over: &|_| false })
     }
 
     fn line(id: &str, output: i64, extra: &str) -> String {
@@ -189,7 +189,7 @@ mod tests {
         let reading = |off: &dyn Fn(Option<Millis>) -> bool| {
             super::read(
                 text.as_bytes(),
-                &Wanted { from_start: true, last_message: None, thinking_from: Some(0), passed_over: off },
+                &ReadOptions { from_start: true, last_message: None, thinking_from: Some(0), passed_over: off },
             )
         };
         let read = reading(&wanted(1_795_251_600_000));
@@ -204,7 +204,7 @@ mod tests {
         let text =
             line("a", 1, r#"{"type":"thinking","thinking":"before"}"#) + &line("b", 1, r#"{"type":"thinking","thinking":"now"}"#);
         let from = line("a", 1, r#"{"type":"thinking","thinking":"before"}"#).len();
-        let wanted = Wanted { from_start: true, last_message: None, thinking_from: Some(from), passed_over: &|_| false };
+        let wanted = ReadOptions { from_start: true, last_message: None, thinking_from: Some(from), passed_over: &|_| false };
         assert_eq!(super::read(text.as_bytes(), &wanted).usage.thinking.as_deref(), Some("now"));
     }
 
@@ -215,7 +215,7 @@ mod tests {
         assert!(tokens.input > 0 && tokens.output > 0 && tokens.cache_read > 0, "{tokens:?}");
         assert_eq!(reading.consumed, REAL.len());
         assert!(reading.usage.model.is_some() && reading.usage.context_tokens.is_some());
-        // Past the first message, and in the middle of a line.
+        // After the first message, and inside a line.
         let first = read(&REAL[..12_000], true, None, false);
         let second = read(&REAL[first.consumed..], true, first.usage.last_message.as_deref(), false);
         let sum = |t: Option<Tokens>| t.map_or(0, |t| t.input + t.output);

@@ -1,5 +1,5 @@
-//! What a repository is, found in itself: its languages by its files, its frameworks and its type by its manifests. A bounded
-//! look, without running anything.
+//! Facts about a repository from its own files: languages by file endings, frameworks and project type by manifests. A
+//! bounded look that runs nothing.
 
 use crate::files::small_text;
 use crate::model::About;
@@ -7,16 +7,16 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// Entries that are looked at, and folders below one another.
+/// Maximum entries and depth to read.
 const ENTRIES: usize = 3000;
 const DEPTH: usize = 6;
-/// Languages that are named, and the part of the files in hundredths that one must have.
+/// Maximum number of languages, and the minimum share of files in percent for each.
 const LANGUAGES: usize = 4;
 const PART: usize = 8;
-/// Folders of what others wrote, or a program made.
+/// Folders with third-party or generated files.
 const FOREIGN: [&str; 9] = ["node_modules", "target", "vendor", "dist", "build", "out", "venv", "third_party", "__pycache__"];
 
-/// Endings of files, and the language that they are of.
+/// File endings by language.
 const ENDINGS: [(&str, &[&str]); 20] = [
     ("Rust", &["rs"]),
     ("Go", &["go"]),
@@ -40,7 +40,7 @@ const ENDINGS: [(&str, &[&str]); 20] = [
     ("Markdown", &["md", "rst", "tex"]),
 ];
 
-/// Manifests that name what is built upon, and the names that tell a framework.
+/// Manifests that list dependencies, and the dependency that reveals each framework.
 const MANIFESTS: [(&str, &[(&str, &str)]); 9] = [
     (
         "package.json",
@@ -92,7 +92,7 @@ const PYTHON: &[(&str, &str)] = &[
     ("pandas", "pandas"),
     ("click", "Click"),
 ];
-/// Frameworks of what runs in a browser or answers one.
+/// Frameworks that run in a browser or serve one.
 const WEB: [&str; 19] = [
     "React",
     "Next.js",
@@ -115,12 +115,12 @@ const WEB: [&str; 19] = [
     "Spring Boot",
 ];
 
-/// Looks at a repository.
+/// Examines a repository.
 pub fn about(root: &Path) -> About {
     let mut counts: BTreeMap<&'static str, usize> = BTreeMap::new();
     let mut left = ENTRIES;
     count(root, DEPTH, &mut left, &mut counts);
-    // Words stand beside code everywhere: they are what it is in only where nothing else is.
+    // Documents accompany code everywhere; they define a project only if there is nothing else.
     if counts.len() > 1 {
         counts.remove("Markdown");
     }
@@ -159,7 +159,7 @@ fn count(folder: &Path, depth: usize, left: &mut usize, counts: &mut BTreeMap<&'
     }
 }
 
-/// What is made there: `workspace`, `web application`, `application`, `library`, `documents`.
+/// Project type: `workspace`, `web application`, `application`, `library`, `documents`.
 fn project_type(root: &Path, languages: &[String], frameworks: &[String]) -> Option<&'static str> {
     let has = |path: &str| root.join(path).exists();
     let holds = |path: &str, sign: &str| small_text(&root.join(path)).is_some_and(|text| text.contains(sign));
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn files_and_manifests_tell_what_it_is() {
-        let told = |kind: &str, languages: &str, frameworks: &str| {
+        let expected = |kind: &str, languages: &str, frameworks: &str| {
             (Some(kind.to_string()), languages.to_string(), frameworks.to_string())
         };
         assert_eq!(
@@ -212,7 +212,7 @@ mod tests {
                 ("README.md", ""),
                 ("target/x.py", "")
             ]),
-            told("web application", "Rust", "Axum")
+            expected("web application", "Rust", "Axum")
         );
         assert_eq!(
             found(&[
@@ -222,13 +222,13 @@ mod tests {
                 ("c.js", ""),
                 ("node_modules/x/y.js", "")
             ]),
-            told("library", "TypeScript JavaScript", "")
+            expected("library", "TypeScript JavaScript", "")
         );
         assert_eq!(
             found(&[("go.mod", "require github.com/spf13/cobra v1"), ("cmd/x/main.go", "")]),
-            told("application", "Go", "Cobra")
+            expected("application", "Go", "Cobra")
         );
-        assert_eq!(found(&[("chapter1.md", ""), ("chapter2.md", "")]), told("documents", "Markdown", ""));
+        assert_eq!(found(&[("chapter1.md", ""), ("chapter2.md", "")]), expected("documents", "Markdown", ""));
         assert_eq!(found(&[("notes.xyz", "")]), (None, String::new(), String::new()));
     }
 }

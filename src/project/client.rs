@@ -1,19 +1,19 @@
-//! The agent's process, noted when a session starts: so that a later command can tell whether it still runs.
+//! The agent's process, noted at session start so that later commands can tell whether it still runs.
 
 use crate::model::Client;
 
-/// Reads a process's start time beside its id. `started` is `None` where the system doesn't say it cheaply.
+/// Adds the start time to a process id. `started` is `None` if the system does not report it cheaply.
 pub fn client(pid: u32) -> Client {
     Client { pid, started: started(pid) }
 }
 
-/// Tells whether that very process still runs; `None` where it can't be told.
+/// Whether this very process still runs; `None` if unknown.
 pub fn is_alive(client: Client) -> Option<bool> {
     let noted = client.started?;
     Some(started(client.pid) == Some(noted))
 }
 
-/// proc(5): field 22 of `/proc/PID/stat`, counted behind the program's name, which may hold anything but ends in `)`.
+/// proc(5): field 22 of `/proc/PID/stat`, counted after the program's name, which may contain anything but ends in `)`.
 #[cfg(target_os = "linux")]
 fn started(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;

@@ -1,6 +1,6 @@
-//! What `.git` says, read from its files: no process is started (DESIGN §3).
+//! State of a git repository, read from its files without starting git.
 //!
-//! Formats: gitrepository-layout(5), git-config(5). Every file is read through `files`, since a repository may hold
+//! Formats: gitrepository-layout(5), git-config(5). Every file is read through `files`, since a repository may contain
 //! anything.
 
 use super::git_config::GitConfig;
@@ -11,20 +11,20 @@ use std::path::{Path, PathBuf};
 /// A worktree of a repository.
 #[derive(Debug)]
 pub struct Repository {
-    /// The folder that holds `.git`.
+    /// The folder that contains `.git`.
     pub worktree: PathBuf,
-    /// The worktree's own git folder, which holds `HEAD`.
+    /// The worktree's own git folder, with `HEAD`.
     folder: PathBuf,
-    /// The git folder that all worktrees share, which holds refs and `config`.
+    /// The git folder that all worktrees share, with refs and `config`.
     pub common: PathBuf,
 }
 
 impl Repository {
-    /// Opens the repository whose worktree begins at `root`; `None` where `.git` isn't what git would make.
+    /// Opens the repository whose worktree begins at `root`; `None` if `.git` is not what git would create.
     ///
-    /// A folder may claim to be anybody's worktree: its `.git` names the git folder. So that folder must name it back, as
-    /// git has it: in `gitdir` for a linked worktree, in `core.worktree` for a submodule. A link in the place of `.git`
-    /// claims without any name.
+    /// A folder may claim to be a worktree of any repository, because its `.git` names the git folder. So that folder
+    /// must name it back, as git does: in `gitdir` for a linked worktree, in `core.worktree` for a submodule. A
+    /// symbolic link as `.git` claims without naming.
     pub fn open(root: &Path) -> Option<Repository> {
         let dot_git = root.join(".git");
         let worktree = root.to_path_buf();
@@ -50,8 +50,8 @@ impl Repository {
         named.then_some(repository)
     }
 
-    /// The commit with which the repository began, where its reflog still tells it: that of a repository made here
-    /// begins `0000… <commit> <who> <when>\tcommit (initial): …`.
+    /// The first commit, if the reflog still has it. In a repository created locally it begins `0000… <commit> <who>
+    /// <when>\tcommit (initial): …`.
     pub fn first_commit(&self) -> Option<String> {
         let log = files::small_text(&self.common.join("logs/HEAD"))?;
         let (ids, message) = log.lines().next()?.split_once('\t')?;
@@ -64,7 +64,7 @@ impl Repository {
     pub fn state(&self) -> GitState {
         let Some(head) = files::small_text(&self.folder.join("HEAD")) else { return GitState::default() };
         match head.trim().strip_prefix("ref: ") {
-            // Refs in tables have a HEAD that no older git takes (gitformat-reftable): what it says is nothing.
+            // With reftable, HEAD contains a placeholder (gitformat-reftable), so nothing is known.
             Some(".invalid" | "refs/heads/.invalid") => GitState::default(),
             Some(name) => GitState {
                 branch: Some(name.strip_prefix("refs/heads/").unwrap_or(name).to_string()),
@@ -74,8 +74,8 @@ impl Repository {
         }
     }
 
-    /// The remote's URL as git would fetch from it: of `origin`, else of the first that is named; `None` where that can't be
-    /// told.
+    /// The remote URL that git would fetch from: of `origin`, else of the first remote; `None` if it cannot be
+    /// determined.
     pub fn remote(&self, home: Option<&Path>) -> Option<String> {
         let mut user = GitConfig::default();
         for (home, file) in
@@ -90,7 +90,7 @@ impl Repository {
         GitConfig::read(&self.common.join("config"), home)
     }
 
-    /// The folder people call the repository: that of the main worktree.
+    /// The folder that people call the repository: the main worktree.
     pub fn main_worktree(&self) -> &Path {
         match self.common.file_name() {
             Some(name) if name == ".git" => self.common.parent().unwrap_or(&self.worktree),
@@ -111,7 +111,7 @@ impl Repository {
     }
 }
 
-/// Reads the git state of the worktree that holds `cwd`.
+/// Reads the git state of the worktree that contains `cwd`.
 pub fn state_at(cwd: &Path, home: Option<&Path>) -> Option<GitState> {
     Repository::open(super::worktree::worktree_root(cwd, home)?).map(|r| r.state())
 }
@@ -126,23 +126,23 @@ fn resolve(base: &Path, path: &str) -> PathBuf {
     joined.canonicalize().unwrap_or(joined)
 }
 
-/// Ports that a scheme has anyway.
+/// Default port of each scheme.
 const DEFAULT_PORTS: [(&str, &str); 4] = [("ssh", "22"), ("https", "443"), ("http", "80"), ("git", "9418")];
 
-/// The folder that a remote's URL names, where it names one of this machine: `/srv/x.git`, `../x`, `file:///srv/x`.
+/// The folder that a remote URL names, if it is on this machine: `/srv/x.git`, `../x`, `file:///srv/x`.
 pub fn local(url: &str, worktree: &Path) -> Option<PathBuf> {
     let path = match url.split_once("://") {
         Some(("file", path)) => path,
         Some(_) => return None,
-        // git-clone(1): a colon before the first slash makes it `host:path`.
+        // git-clone(1): with a colon before the first slash it is `host:path`.
         None if url.split_once(':').is_some_and(|(host, _)| !host.contains('/') && host.len() > 1) => return None,
         None => url,
     };
     Some(resolve(worktree, path))
 }
 
-/// Writes a remote's URL in one way: `git@Host:Team/app.git`, `ssh://git@host:22/Team/app` and
-/// `https://user:pw@host/Team/app/` all give `host/Team/app`.
+/// Normalises a remote URL: `git@Host:Team/app.git`, `ssh://git@host:22/Team/app` and `https://user:pw@host/Team/app/`
+/// all become `host/Team/app`.
 pub fn normalised(url: &str) -> String {
     let trimmed = |path: &str| {
         let path = path.trim_matches('/');
@@ -158,7 +158,7 @@ pub fn normalised(url: &str) -> String {
     format!("{}/{}", default.map_or(host.as_str(), |(host, _)| host), trimmed(path))
 }
 
-/// Takes user and password out of a URL with a scheme; `git@host:…` has no password.
+/// Removes user and password from a URL with a scheme; `git@host:…` has no password.
 pub fn without_credentials(url: &str) -> String {
     match url.split_once("://") {
         Some((scheme, rest)) => {

@@ -1,32 +1,32 @@
-//! git's configuration files (git-config(1)), as far as a remote's URL hangs on them: quoted values, comments, lines that go
-//! on, `include`, and `insteadOf` of the repository and of the user. Where it can't be told what git would do, there is no URL:
-//! a wrong one would make two projects one.
+//! git's configuration files (git-config(1)), as far as they affect a remote URL: quoted values, comments, continuation
+//! lines, `include`, and `insteadOf` of repository and user. If it is unclear what git would do, there is no URL: a
+//! wrong one would merge two projects.
 
 use crate::files;
 use std::path::{Path, PathBuf};
 
-/// Files that include each other, one inside the other; git allows ten.
+/// Maximum depth of includes, as in git.
 const DEPTH: usize = 10;
 
-/// One setting. Names of sections and keys are in small letters, subsections as they are written.
+/// One setting. Section and key names are in lower case; subsections keep theirs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Entry {
+struct GitSetting {
     section: String,
     subsection: Option<String>,
     key: String,
     value: String,
 }
 
-/// What a file and those that it includes say, in order.
+/// The settings of a file and its includes, in order.
 #[derive(Clone, Debug, Default)]
 pub struct GitConfig {
-    entries: Vec<Entry>,
-    /// A file is included on a condition, and says something about URLs.
+    entries: Vec<GitSetting>,
+    /// A conditional include affects URLs.
     is_conditional: bool,
 }
 
 impl GitConfig {
-    /// Reads a file; nothing where there is none.
+    /// Reads a file; empty if it is missing.
     pub fn read(file: &Path, home: Option<&Path>) -> GitConfig {
         let mut config = GitConfig::default();
         config.add(file, home, DEPTH);
@@ -43,7 +43,7 @@ impl GitConfig {
                 (Some(path), _) => {
                     let mut other = GitConfig::default();
                     other.add(&path, home, depth - 1);
-                    let is_about_urls = |entry: &Entry| matches!(entry.section.as_str(), "remote" | "url");
+                    let is_about_urls = |entry: &GitSetting| matches!(entry.section.as_str(), "remote" | "url");
                     self.is_conditional |= other.is_conditional || other.entries.iter().any(is_about_urls);
                 }
                 (None, _) => self.entries.push(entry),
@@ -51,7 +51,7 @@ impl GitConfig {
         }
     }
 
-    /// Adds what another file says behind it.
+    /// Appends the settings of another file.
     pub fn extend(&mut self, other: GitConfig) {
         self.entries.extend(other.entries);
         self.is_conditional |= other.is_conditional;
@@ -59,11 +59,12 @@ impl GitConfig {
 
     /// The last value of a setting without a subsection.
     pub fn get(&self, section: &str, key: &str) -> Option<&str> {
-        let is_it = |entry: &&Entry| entry.section == section && entry.subsection.is_none() && entry.key == key;
+        let is_it = |entry: &&GitSetting| entry.section == section && entry.subsection.is_none() && entry.key == key;
         self.entries.iter().rfind(is_it).map(|entry| entry.value.as_str())
     }
 
-    /// The URL of `origin`, else of the first remote, as git would fetch from it; `user` is the user's own configuration.
+    /// The URL of `origin`, else of the first remote, as git would fetch from it; `user` is the user's own
+    /// configuration.
     pub fn remote_url(&self, user: &GitConfig) -> Option<String> {
         if self.is_conditional || user.is_conditional {
             return None;
@@ -71,7 +72,7 @@ impl GitConfig {
         let urls = || self.entries.iter().filter(|entry| entry.section == "remote" && entry.key == "url");
         let origin = urls().find(|entry| entry.subsection.as_deref() == Some("origin"));
         let url = origin.or_else(|| urls().next()).map(|entry| entry.value.as_str()).filter(|url| !url.is_empty())?;
-        // Of several beginnings the longest counts.
+        // The longest matching prefix wins.
         let rules = user.entries.iter().chain(&self.entries).filter(|e| e.section == "url" && e.key == "insteadof");
         let rule = rules.filter(|rule| url.starts_with(&rule.value)).max_by_key(|rule| rule.value.len());
         Some(match rule {
@@ -81,7 +82,7 @@ impl GitConfig {
     }
 }
 
-/// `~/x`, a path beside the file that includes it, or an absolute one.
+/// `~/x`, a path relative to the including file, or an absolute one.
 fn included(path: &str, from: &Path, home: Option<&Path>) -> Option<PathBuf> {
     match path.strip_prefix("~/") {
         Some(rest) => Some(home?.join(rest)),
@@ -89,8 +90,8 @@ fn included(path: &str, from: &Path, home: Option<&Path>) -> Option<PathBuf> {
     }
 }
 
-/// Reads the entries of a file; what is no entry is passed over.
-fn parsed(text: &str) -> Vec<Entry> {
+/// Parses a file; anything that is not a setting is skipped.
+fn parsed(text: &str) -> Vec<GitSetting> {
     let mut entries = Vec::new();
     let (mut section, mut subsection) = (String::new(), None);
     let mut rest = text;
@@ -115,7 +116,7 @@ fn parsed(text: &str) -> Vec<Entry> {
                 Some((key, _)) => {
                     let at = rest.len() - rest.trim_start().len() + key.len() + 1;
                     let (value, took) = value(&rest[at..]);
-                    entries.push(Entry {
+                    entries.push(GitSetting {
                         section: section.clone(),
                         subsection: subsection.clone(),
                         key: key.trim().to_lowercase(),
@@ -123,7 +124,7 @@ fn parsed(text: &str) -> Vec<Entry> {
                     });
                     rest = &rest[at + took..];
                 }
-                // A key alone is true, and says nothing about a URL.
+                // A key without a value is true and does not affect URLs.
                 None => rest = behind,
             }
         }
@@ -131,7 +132,7 @@ fn parsed(text: &str) -> Vec<Entry> {
     entries
 }
 
-/// Where the bracket stands that ends a section's head: behind the quotes, if there are any.
+/// Index of the bracket that closes a section header, after any quotes.
 fn end_of_head(head: &str) -> Option<usize> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     head.char_indices().find_map(|(at, c)| {
@@ -156,7 +157,7 @@ fn unquoted(text: &str) -> String {
     out
 }
 
-/// A value and the bytes that it takes, its line end included.
+/// A value, and its length in bytes including the line end.
 fn value(text: &str) -> (String, usize) {
     let (mut out, mut kept, mut is_quoted) = (String::new(), 0, false);
     let mut chars = text.char_indices();
@@ -175,13 +176,13 @@ fn value(text: &str) -> (String, usize) {
             '\\' => match chars.next() {
                 Some((_, 'n')) => out.push('\n'),
                 Some((_, 't')) => out.push('\t'),
-                // The value goes on with the next line.
+                // The value continues on the next line.
                 Some((_, '\n')) | None => {}
                 Some((_, c)) => out.push(c),
             },
             c => out.push(c),
         }
-        // White space at the end counts only inside quotes.
+        // Trailing white space counts only inside quotes.
         if is_quoted || !c.is_whitespace() {
             kept = out.len();
         }
@@ -215,14 +216,14 @@ mod tests {
         assert_eq!(parsed(text)[1].subsection.as_deref(), Some("or]igin"));
     }
 
-    struct Folder(PathBuf);
+    struct ScratchFolder(PathBuf);
 
-    impl Folder {
-        fn new(name: &str) -> Folder {
+    impl ScratchFolder {
+        fn new(name: &str) -> ScratchFolder {
             let path = std::env::temp_dir().join(format!("nmem-gitconfig-{}-{name}", std::process::id()));
             let _ = fs::remove_dir_all(&path);
             fs::create_dir_all(&path).unwrap();
-            Folder(path)
+            ScratchFolder(path)
         }
 
         fn url(&self, files: &[(&str, &str)]) -> Option<String> {
@@ -232,7 +233,7 @@ mod tests {
         }
     }
 
-    impl Drop for Folder {
+    impl Drop for ScratchFolder {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
@@ -243,14 +244,14 @@ mod tests {
     #[test]
     fn a_short_url_becomes_what_git_fetches_from() {
         let user = "[url \"https://github.com/\"]\n\tinsteadOf = gh:\n[url \"git@work.example:\"]\n\tinsteadOf = gh:team/\n";
-        let folder = Folder::new("instead");
+        let folder = ScratchFolder::new("instead");
         assert_eq!(folder.url(&[("config", ORIGIN)]).as_deref(), Some("gh:team/app"));
         assert_eq!(folder.url(&[("user", user)]).as_deref(), Some("git@work.example:app"), "the longest beginning counts");
     }
 
     #[test]
     fn an_included_file_counts_and_one_that_may_count_leaves_no_url() {
-        let folder = Folder::new("include");
+        let folder = ScratchFolder::new("include");
         let include = "[include]\n\tpath = more\n";
         assert_eq!(folder.url(&[("config", include), ("more", ORIGIN)]).as_deref(), Some("gh:team/app"));
         assert_eq!(folder.url(&[("more", include)]), None, "a file that includes itself ends");

@@ -1,11 +1,11 @@
-//! Which project a folder belongs to (DESIGN §1, ADR/0005), and the agent's process.
+//! Which project a folder belongs to (ADR/0005), and the agent's process.
 //!
-//! A project is what the user named, else the repository by its normalised remote URL, else by its first commit or its
-//! common `.git` folder, else the folder itself: worktrees and clones of one repository are one project. The home folder
-//! and `/` never are one.
+//! A project is identified by the name that the user gave it, else by the repository's normalised remote URL, its first
+//! commit or its common `.git` folder, else by the folder itself. So worktrees and clones of one repository are one
+//! project. The home folder and `/` are never a project.
 //!
-//! Read in this order: here the identity; `worktree`; `git` and `git_config` (what `.git` says); `client` (the agent's process); `about`
-//! (what a repository is).
+//! Read in this order: the identity, in this file; `worktree`; `git` and `git_config` (reading `.git`); `client` (the
+//! agent's process); `about` (facts about a repository).
 
 pub mod about;
 pub mod client;
@@ -19,13 +19,12 @@ use crate::model::ProjectId;
 use std::path::{Path, PathBuf};
 use worktree::lexical;
 
-/// Finds the project of a folder, which may have been named by hand; `None` for the home folder, `/` and what isn't an
-/// absolute path.
+/// Identifies the project of a folder, which may be named by hand; `None` for the home folder, `/` and relative paths.
 pub fn identify(cwd: &Path, home: Option<&Path>, by_hand: Option<String>) -> Option<ProjectId> {
     if !cwd.is_absolute() {
         return None;
     }
-    // However the folder is written, and through whichever link, it is one project.
+    // A folder is the same project however it is written and through any link.
     let (cwd, home) = (canonical(cwd), home.map(canonical));
     let (cwd, home) = (cwd.as_path(), home.as_deref());
     let never = |p: &Path| p.parent().is_none() || Some(p) == home;
@@ -45,7 +44,7 @@ pub fn identify(cwd: &Path, home: Option<&Path>, by_hand: Option<String>) -> Opt
     Some(ProjectId { places, keys, name, repo_url, root: root.display().to_string(), domain: None })
 }
 
-/// Keys, name, and the remote's URL without credentials.
+/// Keys, name, and remote URL without credentials.
 fn of_repository(repository: &git::Repository, home: Option<&Path>) -> (Vec<String>, String, Option<String>) {
     let remote = repository.remote(home);
     let by_url = remote.as_deref().map(|url| match git::local(url, &repository.worktree) {
@@ -74,15 +73,15 @@ fn last_part(path: &str) -> String {
 mod tests {
     use super::*;
 
-    struct Folder(PathBuf);
+    struct ScratchFolder(PathBuf);
 
-    impl Folder {
-        fn new(name: &str) -> Folder {
+    impl ScratchFolder {
+        fn new(name: &str) -> ScratchFolder {
             let path = std::env::temp_dir().join(format!("nmem-project-{}-{name}", std::process::id()));
             std::fs::create_dir_all(&path).unwrap();
-            Folder(path.canonicalize().unwrap())
+            ScratchFolder(path.canonicalize().unwrap())
         }
-        fn file(&self, path: &str, text: &str) -> &Folder {
+        fn file(&self, path: &str, text: &str) -> &ScratchFolder {
             let path = self.0.join(path);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
@@ -90,7 +89,7 @@ mod tests {
         }
     }
 
-    impl Drop for Folder {
+    impl Drop for ScratchFolder {
         fn drop(&mut self) {
             std::fs::remove_dir_all(&self.0).unwrap();
         }
@@ -98,7 +97,7 @@ mod tests {
 
     #[test]
     fn clones_of_one_repository_are_one_project_however_the_url_is_written() {
-        let folder = Folder::new("clones");
+        let folder = ScratchFolder::new("clones");
         for (clone, url) in [("a", "git@Example.org:Team/app.git"), ("b", "https://me:pw@example.org/Team/app/")] {
             folder.file(&format!("{clone}/.git/HEAD"), "ref: refs/heads/main\n");
             folder.file(&format!("{clone}/.git/config"), &format!("[remote \"origin\"]\n\turl = {url}\n"));
@@ -112,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_worktree_is_the_project_of_its_repository_and_keeps_a_root_of_its_own() {
-        let folder = Folder::new("worktree");
+        let folder = ScratchFolder::new("worktree");
         folder
             .file("app/.git/HEAD", "ref: refs/heads/main\n")
             .file("app/.git/worktrees/fix/gitdir", &format!("{}\n", folder.0.join("fix/.git").display()))
@@ -127,7 +126,7 @@ mod tests {
 
     #[test]
     fn home_and_the_root_folder_are_no_project_even_under_git() {
-        let folder = Folder::new("home");
+        let folder = ScratchFolder::new("home");
         folder.file(".git/HEAD", "ref: refs/heads/main\n").file("notes/x", "");
         assert_eq!(identify(&folder.0, Some(&folder.0), None), None);
         assert_eq!(identify(Path::new("/"), None, None), None);
@@ -137,7 +136,7 @@ mod tests {
 
     #[test]
     fn paths_are_relative_to_the_worktree_and_others_stay_whole() {
-        let folder = Folder::new("paths");
+        let folder = ScratchFolder::new("paths");
         folder.file("app/.git/HEAD", "x").file("app/src/a.rs", "");
         let cwd = folder.0.join("app/src").display().to_string();
         let at = |p: &str| relative(p, Some(&cwd), None);

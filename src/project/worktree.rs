@@ -1,17 +1,16 @@
-//! The worktree that a folder lies in, and paths relative to it.
+//! The worktree that contains a folder, and paths relative to it.
 
 use std::path::{Component, Path, PathBuf};
 
-/// The nearest folder at or above `cwd` that holds a `.git`; never the home folder or `/`, where a `.git` holds people's
-/// settings, not a project.
+/// The nearest folder at or above `cwd` that contains `.git`; never the home folder or `/`, where a `.git` holds
+/// personal settings, not a project.
 pub fn worktree_root<'a>(cwd: &'a Path, home: Option<&Path>) -> Option<&'a Path> {
     cwd.ancestors()
         .take_while(|folder| folder.parent().is_some() && Some(*folder) != home)
         .find(|folder| folder.join(".git").symlink_metadata().is_ok())
 }
 
-/// Writes a path relative to the worktree's root, with `/`, where it lies inside; else as it is.
-/// `.` and `..` are resolved by name alone.
+/// Makes a path relative to the worktree's root, with `/`, if it is inside. `.` and `..` are resolved lexically.
 pub fn relative(path: &str, cwd: Option<&str>, home: Option<&Path>) -> String {
     let Some(cwd) = cwd.map(Path::new).filter(|c| c.is_absolute()) else { return path.to_string() };
     let full = lexical(&cwd.join(path));

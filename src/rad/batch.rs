@@ -1,30 +1,31 @@
-//! Many requests of one program, a line each. Entities that follow each other are stored in one transaction.
+//! Batches of requests, one per line. Consecutive entities are stored in one transaction.
 
-use super::request::Problem;
+use super::request::ProtocolError;
 use super::{Answered, Rad, entities};
 use anyhow::Result;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
 use std::time::Duration;
 
-/// Bytes of one line of a batch.
+/// Maximum bytes of a line.
 const LINE: usize = 16 << 20;
-/// Bytes of a batch that are read at once, and entities that are stored in one transaction: hooks beside it hardly wait.
+/// Bytes to read at once, and entities per transaction, small enough that hooks hardly wait.
 const BUFFER: usize = 256 << 10;
 const GROUP: usize = 100;
-/// How long what was read of settings holds in a batch that does not pause.
+/// How long settings stay valid in a batch that does not pause.
 const FRESH: Duration = Duration::from_millis(500);
 
-/// Answers a request a line, until the input ends; `say` is given each answer. Whether every request was answered.
+/// Answers one request per line until the input ends; `say` receives each answer. Returns whether every request was
+/// answered.
 pub fn batch(verb: Option<&str>, input: impl Read, say: &mut dyn FnMut(Answered) -> Result<()>) -> Result<bool> {
     let rad = &mut Rad::begin()?;
     let mut input = BufReader::with_capacity(BUFFER, input);
     let mut all = true;
     let mut line = Vec::new();
-    // Entities that wait for the ones behind them, to be stored in one transaction.
+    // Entities waiting to be stored together.
     let mut group = entities::Group::default();
     loop {
-        // Who waits for an answer before the next request gets it.
+        // The program waits for an answer before it sends the next request.
         let waits = !input.buffer().contains(&b'\n');
         if group.len() == GROUP || waits {
             all &= flush(rad, &mut group, say)?;
@@ -33,7 +34,7 @@ pub fn batch(verb: Option<&str>, input: impl Read, say: &mut dyn FnMut(Answered)
         if (&mut input).take(LINE as u64 + 1).read_until(b'\n', &mut line)? == 0 {
             return Ok(all);
         }
-        // While it was waited for the next request, somebody may have said `nmem off`.
+        // While the batch waited, the user may have run `nmem off`.
         if group.is_empty() && (waits || rad.read_at.elapsed() > FRESH) {
             rad.refresh();
         }
@@ -45,9 +46,9 @@ pub fn batch(verb: Option<&str>, input: impl Read, say: &mut dyn FnMut(Answered)
             continue;
         }
         let answer = match serde_json::from_slice::<Value>(&line) {
-            Err(_) => Err(Problem::bad("the line is no JSON of at most 16 MB")),
+            Err(_) => Err(ProtocolError::bad("the line is not JSON of at most 16 MB")),
             Ok(value) => match value["verb"].as_str().or(verb) {
-                None => Err(Problem::bad("no verb is named, by the command or in `verb`")),
+                None => Err(ProtocolError::bad("no verb given, neither on the command line nor in `verb`")),
                 Some("entities") if entities::is_record(&value) => {
                     rad.take(&value, &mut group);
                     continue;

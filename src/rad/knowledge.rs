@@ -1,21 +1,21 @@
-//! Tasks with their decisions and lessons, as the RAD memory specification has them: told by a program, and asked for.
+//! Tasks with their decisions and lessons (RAD memory specification): recorded by programs, and queried.
 
-use super::here::Here;
-use super::request::{Problem, Request};
+use super::request::{ProtocolError, Request};
+use super::request_context::RequestContext;
 use crate::distil::embedding;
 use crate::domains;
-use crate::knowledge::{self, Told};
+use crate::knowledge::{self, MemoryFields};
 use crate::model::{MemoryRow, ProjectRow, Provenance};
 use crate::recall::patterns::Confidence;
-use crate::recall::related::{self, Question, Task};
+use crate::recall::related_knowledge::{self, RelatedQuery, RelatedTask};
 use crate::render::memories;
 use crate::store::{PERSON_WAIT, Store};
 use serde_json::{Map, Value, json};
 
-/// Decisions, and lessons, of one task.
+/// Maximum decisions and lessons of a task.
 const PARTS: usize = 100;
-/// Fields that a task, a decision or a lesson has, and those of the request around it.
-const KNOWN: [&str; 26] = [
+/// Parameters of a request, and fields of a task, decision or lesson.
+const PARAMETERS: [&str; 26] = [
     "task",
     "decisions",
     "lessons",
@@ -45,43 +45,46 @@ const KNOWN: [&str; 26] = [
 ];
 const TIERS: [&str; 2] = ["free", "paid"];
 
-/// `knowledge/record` (`recordEvent`): a task that was done or failed, with what was decided and learnt.
-pub fn record(here: &Here, request: Request) -> Result<Value, Problem> {
+/// `knowledge/record` (`recordEvent`): a task that succeeded or failed, with its decisions and lessons.
+pub fn record(context: &RequestContext, request: Request) -> Result<Value, ProtocolError> {
     let task = request.value(&["task"]).map(Request::of).transpose()?.unwrap_or(request);
     if task.value(&["task_id"]).or(request.value(&["task_id"])).is_some() {
-        return Err(Problem::bad("`taskId` is nmem's to give: tell the task with its decisions and lessons at once"));
+        return Err(ProtocolError::bad("`taskId` cannot be set: record a task together with its decisions and lessons"));
     }
     let drafts = [vec![of_task(task)?], parts(request, "decisions", of_decision)?, parts(request, "lessons", of_lesson)?];
-    let named = here.identity(task)?;
-    here.may_record(None, named.as_ref())?;
+    let named = context.identity(task)?;
+    context.may_record(None, named.as_ref())?;
     let domain = domains::built_in(domains::DEFAULT).unwrap_or_default();
-    let drafted = |told: &Told| -> Result<_, Problem> {
-        let draft = knowledge::draft(told, &domain, here.now).map_err(|error| Problem::bad(format!("{error:#}")))?;
+    let drafted = |fields: &MemoryFields| -> Result<_, ProtocolError> {
+        let draft = knowledge::draft(fields, &domain, context.now).map_err(|error| ProtocolError::bad(format!("{error:#}")))?;
         Ok(crate::model::Draft { provenance: Provenance::Agent, ..draft })
     };
     let drafts = drafts.iter().flatten().map(drafted).collect::<Result<Vec<_>, _>>()?;
-    let identity = named.or_else(|| here.own_identity());
-    let identity = identity.ok_or_else(|| Problem::bad("the home folder is no project: name one in `repoId`"))?;
-    let redactor = &here.settings.redactor;
-    let mut store = Store::open(&here.settings.config.files.value, PERSON_WAIT)?;
-    let project = store.ensure_project(&redactor.clean(identity), here.now)?;
+    let identity = named.or_else(|| context.own_identity());
+    let identity = identity.ok_or_else(|| ProtocolError::bad("the home folder is not a project: name one in `repoId`"))?;
+    let redactor = &context.settings.redactor;
+    let mut store = Store::open(&context.settings.config.files.value, PERSON_WAIT)?;
+    let project = store.ensure_project(&redactor.clean(identity), context.now)?;
     let (id, uuid) = knowledge::record(&mut store, redactor, drafts, project)?;
     Ok(json!({"taskId": uuid, "id": format!("m{id}")}))
 }
 
-/// `knowledge/related` (`getRelatedKnowledge`): by a description, the nearest first; of the own project, and lessons of others.
-pub fn related(here: &Here, request: Request) -> Result<Value, Problem> {
+/// `knowledge/related` (`getRelatedKnowledge`): knowledge related to a description, most similar first; from this
+/// project, and lessons of others.
+pub fn related(context: &RequestContext, request: Request) -> Result<Value, ProtocolError> {
     let description = request.needed(&["task_description", "description", "query"])?;
     let limit = request.count(&["limit"], 5, 100)?;
     let kind = request.name(&["task_kind", "kind"])?;
     let nothing = json!({"similarTasks": [], "relevantDecisions": [], "applicableLessons": [], "repo": null});
-    let Some(store) = here.store()? else { return Ok(nothing) };
-    let place = here.project(&store, request)?;
+    let Some(store) = context.store()? else { return Ok(nothing) };
+    let place = context.project(&store, request)?;
     let (project, repo) = place.map_or((None, None), |(project, name)| (Some(project), Some(name)));
     let row = project.map(|project| store.project_by_row(project)).transpose()?.flatten();
-    let meaning = embedding::of_text(&here.settings.config, &here.settings.redactor, description, embedding::FOR_A_PERSON);
-    let meaning = meaning.as_ref().map(|(model, vector)| (model.as_str(), vector));
-    let known = related::related(&store, &Question { project, description, kind, meaning, limit })?;
+    let embedding_vector =
+        embedding::of_text(&context.settings.config, &context.settings.redactor, description, embedding::FOR_A_PERSON);
+    let embedding_vector = embedding_vector.as_ref().map(|(model, vector)| (model.as_str(), vector));
+    let known =
+        related_knowledge::related(&store, &RelatedQuery { project, description, kind, embedding: embedding_vector, limit })?;
     let decision = |(memory, near, sure): &(MemoryRow, f64, Confidence)| decision_json(memory, *near, sure);
     let lesson = |(memory, near): &(MemoryRow, f64)| lesson_json(memory, *near, memory.project_id != project);
     Ok(json!({
@@ -92,7 +95,7 @@ pub fn related(here: &Here, request: Request) -> Result<Value, Problem> {
     }))
 }
 
-/// `repo_metadata` of the specification: what the repository says of itself.
+/// `repo_metadata` of the specification: facts about the repository.
 fn repo_json(project: &ProjectRow) -> Value {
     let about = project.about.as_ref();
     json!({
@@ -102,7 +105,7 @@ fn repo_json(project: &ProjectRow) -> Value {
     })
 }
 
-fn task_json(task: &Task, repo: Option<&str>) -> Value {
+fn task_json(task: &RelatedTask, repo: Option<&str>) -> Value {
     let memory = task.memory.as_ref();
     let unit = task.unit.map(|unit| format!("u{unit}"));
     json!({
@@ -118,7 +121,7 @@ fn decision_json(memory: &MemoryRow, similarity: f64, sure: &Confidence) -> Valu
         "chosenOption": memory.text("chosen").unwrap_or(&memory.title),
         "alternatives": if memory.list("alternatives").is_empty() { memory.list("options") } else { memory.list("alternatives") },
         "reasoning": memory.text("reasoning").or(memory.text("rationale")).or(memory.text("reason")).unwrap_or_default(),
-        "confidence": sure.now, "confidenceSaid": sure.said, "evidence": sure.evidence_json(),
+        "confidence": sure.now, "confidenceSaid": sure.stated, "evidence": sure.evidence_json(),
         "similarity": similarity, "repo": memory.project, "provenance": memory.provenance,
     })
 }
@@ -131,73 +134,77 @@ fn lesson_json(memory: &MemoryRow, similarity: f64, of_another: bool) -> Value {
     })
 }
 
-fn of_task(task: Request) -> Result<Told, Problem> {
+fn of_task(task: Request) -> Result<MemoryFields, ProtocolError> {
     let description = task.needed(&["task_description", "description"])?;
     let success = task.value(&["success"]).and_then(Value::as_bool);
-    let success = success.ok_or_else(|| Problem::bad("`success` must be true or false"))?;
+    let success = success.ok_or_else(|| ProtocolError::bad("`success` must be true or false"))?;
     let tier = task.name(&["agent_tier"])?.filter(|tier| !tier.is_empty());
     if tier.is_some_and(|tier| !TIERS.contains(&tier)) {
-        return Err(Problem::bad("`agentTier` must be free or paid"));
+        return Err(ProtocolError::bad("`agentTier` must be free or paid"));
     }
-    let mut told = told("task", task.name(&["task_kind"])?, description);
-    told.insert("task_description".into(), json!(description));
-    told.insert("success".into(), json!(success));
-    told.extend(tier.map(|tier| ("agent_tier".to_string(), json!(tier))));
-    told.extend(task.text(&["error_message"])?.map(|text| ("error_message".to_string(), json!(text))));
-    metadata(task, &mut told)?;
-    Ok(told)
+    let mut fields = fields("task", task.name(&["task_kind"])?, description);
+    fields.insert("task_description".into(), json!(description));
+    fields.insert("success".into(), json!(success));
+    fields.extend(tier.map(|tier| ("agent_tier".to_string(), json!(tier))));
+    fields.extend(task.text(&["error_message"])?.map(|text| ("error_message".to_string(), json!(text))));
+    metadata(task, &mut fields)?;
+    Ok(fields)
 }
 
-fn of_decision(decision: Request) -> Result<Told, Problem> {
+fn of_decision(decision: Request) -> Result<MemoryFields, ProtocolError> {
     let chosen = decision.needed(&["chosen_option", "chosen"])?;
-    let mut told = told("decision", decision.name(&["decision_type"])?, chosen);
-    told.insert("chosen".into(), json!(chosen));
-    told.extend(decision.text(&["reasoning"])?.map(|text| ("reasoning".to_string(), json!(text))));
+    let mut fields = fields("decision", decision.name(&["decision_type"])?, chosen);
+    fields.insert("chosen".into(), json!(chosen));
+    fields.extend(decision.text(&["reasoning"])?.map(|text| ("reasoning".to_string(), json!(text))));
     for name in ["alternatives", "confidence"] {
-        told.extend(decision.value(&[name]).map(|value| (name.to_string(), value.clone())));
+        fields.extend(decision.value(&[name]).map(|value| (name.to_string(), value.clone())));
     }
-    metadata(decision, &mut told)?;
-    Ok(told)
+    metadata(decision, &mut fields)?;
+    Ok(fields)
 }
 
-fn of_lesson(lesson: Request) -> Result<Told, Problem> {
-    let mut told = told("lesson", lesson.name(&["lesson_type"])?, lesson.needed(&["title"])?);
-    told.insert("description".into(), json!(lesson.needed(&["description"])?));
-    told.extend(lesson.value(&["tags"]).map(|tags| ("tags".to_string(), tags.clone())));
-    metadata(lesson, &mut told)?;
-    Ok(told)
+fn of_lesson(lesson: Request) -> Result<MemoryFields, ProtocolError> {
+    let mut fields = fields("lesson", lesson.name(&["lesson_type"])?, lesson.needed(&["title"])?);
+    fields.insert("description".into(), json!(lesson.needed(&["description"])?));
+    fields.extend(lesson.value(&["tags"]).map(|tags| ("tags".to_string(), tags.clone())));
+    metadata(lesson, &mut fields)?;
+    Ok(fields)
 }
 
-fn told(kind: &str, of: Option<&str>, title: &str) -> Told {
-    let mut told: Told = Map::new();
-    told.insert("kind".into(), json!(kind));
-    told.insert("title".into(), json!(title));
-    told.extend(of.map(|of| ("type".to_string(), json!(of))));
-    told
+fn fields(kind: &str, of: Option<&str>, title: &str) -> MemoryFields {
+    let mut fields: MemoryFields = Map::new();
+    fields.insert("kind".into(), json!(kind));
+    fields.insert("title".into(), json!(title));
+    fields.extend(of.map(|of| ("type".to_string(), json!(of))));
+    fields
 }
 
-/// The specification's `metadata`, and in it the fields that it doesn't know.
-fn metadata(of: Request, told: &mut Told) -> Result<(), Problem> {
+/// The specification's `metadata`, with fields that the specification does not know.
+fn metadata(of: Request, fields: &mut MemoryFields) -> Result<(), ProtocolError> {
     let mut metadata = match of.value(&["metadata"]) {
         None => Map::new(),
         Some(Value::Object(metadata)) => metadata.clone(),
-        Some(_) => return Err(Problem::bad("`metadata` must be an object")),
+        Some(_) => return Err(ProtocolError::bad("`metadata` must be an object")),
     };
-    for (name, value) in of.others(&[&KNOWN]) {
+    for (name, value) in of.others(&[&PARAMETERS]) {
         metadata.entry(name.clone()).or_insert_with(|| value.clone());
     }
     if !metadata.is_empty() {
-        told.insert("metadata".into(), Value::Object(metadata));
+        fields.insert("metadata".into(), Value::Object(metadata));
     }
     Ok(())
 }
 
-fn parts(request: Request, name: &str, read: impl Fn(Request) -> Result<Told, Problem>) -> Result<Vec<Told>, Problem> {
+fn parts(
+    request: Request,
+    name: &str,
+    read: impl Fn(Request) -> Result<MemoryFields, ProtocolError>,
+) -> Result<Vec<MemoryFields>, ProtocolError> {
     let Some(value) = request.value(&[name]) else { return Ok(Vec::new()) };
-    let wrong = || Problem::bad(format!("`{name}` must be a list of at most {PARTS}"));
+    let wrong = || ProtocolError::bad(format!("`{name}` must be a list of at most {PARTS}"));
     let items = value.as_array().filter(|items| items.len() <= PARTS).ok_or_else(wrong)?;
     let one = |(at, item)| {
-        let named = |problem: Problem| Problem { message: format!("{name}[{at}]: {}", problem.message), ..problem };
+        let named = |problem: ProtocolError| ProtocolError { message: format!("{name}[{at}]: {}", problem.message), ..problem };
         Request::of(item).and_then(&read).map_err(named)
     };
     items.iter().enumerate().map(one).collect()

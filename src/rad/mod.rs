@@ -1,26 +1,26 @@
-//! `nmem rad VERB`: memory for any program, one request a process and no server (docs/protocol.md, ADR/0034). What is
-//! recorded goes the way of hooks: the same redaction, skip list, switches, spool and rules.
+//! `nmem rad VERB`: memory for any program, one request per process and no server (docs/protocol.md, ADR/0034). Events
+//! go through the same pipeline as those of hooks: redaction, skip list, pauses, spool and rules.
 //!
-//! Read in this order: `request` (what a program may write), here which verb does what, `here` (where a request is
-//! answered), `sessions` (events), `entities` and `knowledge` (what is told), `reading` (what is asked), `batch`.
+//! Read in this order: `request` (parsing requests), dispatch, in this file, `request_context` (settings and store of a
+//! request), `sessions` (events), `entities` and `knowledge` (recording), `reading` (queries), `batch`.
 
 mod batch;
 mod entities;
-mod here;
 mod knowledge;
 mod reading;
 mod request;
+mod request_context;
 mod sessions;
 
 use crate::config::{self, environment};
 use crate::model::{DEPTH, Millis, depth};
-use crate::platforms::intake::Intake;
+use crate::platforms::payload::Payload;
 use crate::runtime::{self};
 use anyhow::Result;
-use here::{Here, Settings};
+use request_context::{RequestContext, Settings};
 
 pub use batch::batch;
-pub use request::Problem;
+pub use request::ProtocolError;
 use request::Request;
 use serde_json::Value;
 use std::cell::RefCell;
@@ -28,25 +28,25 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Answers one request; `read` is what stdin held.
-pub fn answer(verb: Option<&str>, read: Intake) -> Result<Answered> {
+/// Answers one request; `read` is the content of stdin.
+pub fn answer(verb: Option<&str>, read: Payload) -> Result<Answered> {
     let mut rad = Rad::begin()?;
     Ok(match (read, verb) {
-        (_, None) => Err(Problem::bad("no verb is named: `nmem rad --help` lists them")),
-        (Intake::Json { value, mended: false }, Some(verb)) => rad.answer(verb, &value),
-        (Intake::Empty, Some(verb)) => rad.answer(verb, &Value::Object(Default::default())),
-        (Intake::Json { mended: true, .. } | Intake::Garbage(_), _) => {
-            Err(Problem::bad("stdin is no sound JSON of at most 16 MB"))
+        (_, None) => Err(ProtocolError::bad("no verb given: `nmem rad --help` lists them")),
+        (Payload::Json { value, repaired: false }, Some(verb)) => rad.answer(verb, &value),
+        (Payload::Empty, Some(verb)) => rad.answer(verb, &Value::Object(Default::default())),
+        (Payload::Json { repaired: true, .. } | Payload::Garbage(_), _) => {
+            Err(ProtocolError::bad("stdin is not valid JSON of at most 16 MB"))
         }
     })
 }
 
-/// What a request is answered: JSON, or what is wrong with it.
-pub type Answered = Result<Value, Problem>;
+/// The answer to a request: JSON, or an error.
+pub type Answered = Result<Value, ProtocolError>;
 
-/// What answering needs to know of this run.
+/// State of this run.
 struct Rad {
-    /// Where the program runs.
+    /// The program's working directory.
     folder: PathBuf,
     settings: HashMap<PathBuf, Settings>,
     read_at: Instant,
@@ -57,79 +57,79 @@ impl Rad {
     fn begin() -> Result<Rad> {
         let folder = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
         if let Some(begun) = environment::session_folder() {
-            // In an agent's shell a project's settings have set variables.
+            // In an agent's shell, the project's settings may have set variables.
             environment::enter_hook(&folder, &begun);
         }
         Ok(Rad { folder, settings: HashMap::new(), read_at: Instant::now(), now: environment::now() })
     }
 
-    fn answer(&mut self, verb: &str, value: &Value) -> Result<Value, Problem> {
+    fn answer(&mut self, verb: &str, value: &Value) -> Result<Value, ProtocolError> {
         let request = self.request(value)?;
         let folder = self.folder_of(request)?;
         self.load(&folder)?;
-        let here = self.here(&folder);
+        let context = self.context(&folder);
         match verb {
-            "sessions/ensure" => sessions::ensure(&here, request),
-            "sessions/init" => sessions::init(&here, request),
-            "observations" => sessions::observations(&here, request),
-            "sessions/summarize" => sessions::summarize(&here, request),
-            "sessions/complete" => sessions::complete(&here, request),
-            "context" => reading::context(&here, request),
-            "search" => reading::search(&here, request),
-            "observation" => reading::observation(&here, request),
-            "session" => reading::session(&here, request),
-            "entities" => entities::entities(&here, request),
-            "knowledge/record" => knowledge::record(&here, request),
-            "knowledge/related" => knowledge::related(&here, request),
-            "health" => reading::health(&here),
-            _ => Err(Problem::bad(format!("{verb:?} is no verb: `nmem rad --help` lists them"))),
+            "sessions/ensure" => sessions::ensure(&context, request),
+            "sessions/init" => sessions::init(&context, request),
+            "observations" => sessions::observations(&context, request),
+            "sessions/summarize" => sessions::summarize(&context, request),
+            "sessions/complete" => sessions::complete(&context, request),
+            "context" => reading::context(&context, request),
+            "search" => reading::search(&context, request),
+            "observation" => reading::observation(&context, request),
+            "session" => reading::session(&context, request),
+            "entities" => entities::entities(&context, request),
+            "knowledge/record" => knowledge::record(&context, request),
+            "knowledge/related" => knowledge::related(&context, request),
+            "health" => reading::health(&context),
+            _ => Err(ProtocolError::bad(format!("unknown verb {verb:?}: `nmem rad --help` lists them"))),
         }
     }
 
-    /// Takes an entity of a batch into the group that is stored next.
+    /// Adds a batched entity to the group that is stored next.
     fn take(&mut self, value: &Value, group: &mut entities::Group) {
         let taken = self.request(value).and_then(|request| {
             let folder = self.folder_of(request)?;
             self.load(&folder)?;
-            entities::prepare(&self.here(&folder), request).map(|prepared| (folder.clone(), prepared))
+            entities::prepare(&self.context(&folder), request).map(|prepared| (folder.clone(), prepared))
         });
         group.push(taken);
     }
 
-    /// Stores a group; an answer each, in their order.
-    fn store(&self, group: entities::Group) -> Vec<Result<Value, Problem>> {
-        entities::store(group, |folder| self.here(folder))
+    /// Stores a group; returns the answers in order.
+    fn store(&self, group: entities::Group) -> Vec<Result<Value, ProtocolError>> {
+        entities::store(group, |folder| self.context(folder))
     }
 
-    /// A request, and not before its time: a batch may go on for as long as an agent does.
-    fn request<'v>(&mut self, value: &'v Value) -> Result<Request<'v>, Problem> {
+    /// Reads the clock for each request: a batch may run as long as an agent does.
+    fn request<'v>(&mut self, value: &'v Value) -> Result<Request<'v>, ProtocolError> {
         self.now = environment::now();
         if depth(value) > DEPTH {
-            return Err(Problem::bad(format!("fields stand more than {DEPTH} deep inside one another")));
+            return Err(ProtocolError::bad(format!("fields are nested more than {DEPTH} levels deep")));
         }
         Request::of(value)
     }
 
-    /// The place of a folder whose settings are loaded.
-    fn here(&self, folder: &Path) -> Here<'_> {
+    /// The context of a folder whose settings are loaded.
+    fn context(&self, folder: &Path) -> RequestContext<'_> {
         let (folder, settings) = self.settings.get_key_value(folder).expect("settings are loaded before");
-        Here { folder, settings, now: self.now }
+        RequestContext { folder, settings, now: self.now }
     }
 
-    /// Forgets what was read of settings and store: they may have changed while nothing was asked.
+    /// Drops cached settings and stores, which may have changed meanwhile.
     fn refresh(&mut self) {
         self.settings.clear();
         self.read_at = Instant::now();
     }
 
-    /// Where the work happens that a request is about.
-    fn folder_of(&self, request: Request) -> Result<PathBuf, Problem> {
+    /// The folder that a request is about.
+    fn folder_of(&self, request: Request) -> Result<PathBuf, ProtocolError> {
         let Some(cwd) = request.text(&["cwd"])? else { return Ok(self.folder.clone()) };
         let sound = cwd.len() <= environment::PATH_BYTES && !cwd.contains('\0') && Path::new(cwd).is_absolute();
-        if sound { Ok(PathBuf::from(cwd)) } else { Err(Problem::bad("`cwd` must be an absolute path")) }
+        if sound { Ok(PathBuf::from(cwd)) } else { Err(ProtocolError::bad("`cwd` must be an absolute path")) }
     }
 
-    fn load(&mut self, folder: &Path) -> Result<(), Problem> {
+    fn load(&mut self, folder: &Path) -> Result<(), ProtocolError> {
         if !self.settings.contains_key(folder) {
             let config = config::load(&[folder])?;
             let redactor = runtime::redactor(&config)?;

@@ -1,16 +1,17 @@
-//! What a program tells of its session: begun, asked, used, answered, ended. Each becomes the event that a hook would send.
+//! Events of a program's session: started, prompted, tool used, turn ended, session ended. Each becomes the event that
+//! a hook would send.
 
-use super::here::Here;
-use super::request::{Problem, Request};
+use super::request::{ProtocolError, Request};
+use super::request_context::RequestContext;
 use crate::ingest::{Input, ingest};
-use crate::model::{AgentSession, Event, Happening, Platform, SessionStart};
-use crate::platforms::{self, Surroundings};
+use crate::model::{AgentSession, Event, EventKind, Platform, SessionStart};
+use crate::platforms::{self, DecodeContext};
 use anyhow::Result as Looked;
 use serde_json::{Value, json};
 
-/// The names of a session's id, as the two documents have it and as agents say it.
+/// Names of the session id in the two specifications and in agents.
 pub const SESSION: [&str; 3] = ["agent_session_id", "claude_session_id", "session_id"];
-/// Fields of a use of a tool; of others so many are kept.
+/// Fields of a tool use; a limited number of others is kept.
 const OF_USE: [&str; 12] = [
     "tool_name",
     "tool_input",
@@ -28,153 +29,153 @@ const OF_USE: [&str; 12] = [
 const OTHERS: usize = 16;
 const PROMPT: [&str; 2] = ["user_prompt", "prompt"];
 
-/// A session's row and how many prompts it has.
-struct Standing {
+/// A session's row and its number of prompts.
+struct RequestSession {
     id: i64,
     prompts: i64,
     ended: bool,
 }
 
-/// `sessions/ensure`: the session is there, and its prompt, if one is given.
-pub fn ensure(here: &Here, request: Request) -> Result<Value, Problem> {
-    let before = standing(here, request)?;
+/// `sessions/ensure`: creates the session, and its prompt if one is given.
+pub fn ensure(context: &RequestContext, request: Request) -> Result<Value, ProtocolError> {
+    let before = request_session(context, request)?;
     let what = match request.text(&PROMPT)?.filter(|text| !text.trim().is_empty()) {
-        Some(text) => Happening::Prompted { text: text.to_string() },
-        None => Happening::SessionStarted(SessionStart::default()),
+        Some(text) => EventKind::UserPrompt { text: text.to_string() },
+        None => EventKind::SessionStarted(SessionStart::default()),
     };
-    if before.is_none() || matches!(what, Happening::Prompted { .. }) {
-        tell(here, request, what)?;
+    if before.is_none() || matches!(what, EventKind::UserPrompt { .. }) {
+        ingest_event(context, request, what)?;
     }
-    let now = stands(here, request)?;
+    let now = ensure_recorded(context, request)?;
     Ok(json!({"id": now.id, "prompt_number": now.prompts, "created": before.is_none()}))
 }
 
-/// The row of the session that a request names; it begins now, if it has not yet.
-pub fn begun(here: &Here, request: Request) -> Result<i64, Problem> {
-    if let Some(standing) = standing(here, request)? {
-        return Ok(standing.id);
+/// The row of the session that a request names; it starts now if it is new.
+pub fn begun(context: &RequestContext, request: Request) -> Result<i64, ProtocolError> {
+    if let Some(request_session) = request_session(context, request)? {
+        return Ok(request_session.id);
     }
-    tell(here, request, Happening::SessionStarted(SessionStart::default()))?;
-    Ok(stands(here, request)?.id)
+    ingest_event(context, request, EventKind::SessionStarted(SessionStart::default()))?;
+    Ok(ensure_recorded(context, request)?.id)
 }
 
-/// `sessions/init`: the same, with a prompt.
-pub fn init(here: &Here, request: Request) -> Result<Value, Problem> {
+/// `sessions/init`: the same with a prompt.
+pub fn init(context: &RequestContext, request: Request) -> Result<Value, ProtocolError> {
     let text = request.needed(&PROMPT)?.to_string();
-    tell(here, request, Happening::Prompted { text })?;
-    let now = stands(here, request)?;
+    ingest_event(context, request, EventKind::UserPrompt { text })?;
+    let now = ensure_recorded(context, request)?;
     Ok(json!({"sessionDbId": now.id, "promptNumber": now.prompts, "status": "initialized"}))
 }
 
-/// `observations`: one use of a tool.
-pub fn observations(here: &Here, request: Request) -> Result<Value, Problem> {
+/// `observations`: one tool use.
+pub fn observations(context: &RequestContext, request: Request) -> Result<Value, ProtocolError> {
     let tool = request.needed(&["tool_name"])?;
     session_id(request)?;
-    if here.settings.config.skip_tools.value.iter().any(|skipped| skipped == tool) {
+    if context.settings.config.skip_tools.value.iter().any(|skipped| skipped == tool) {
         return Ok(json!({"status": "skipped", "reason": "tool_in_skip_list"}));
     }
-    // In the words of the hook that such a call would have sent.
+    // Uses the event that a hook for such a call would send.
     let failed = request.value(&["error"]).is_some();
     let payload = json!({
         "hook_event_name": if failed { "PostToolUseFailure" } else { "PostToolUse" },
-        "session_id": session_id(request)?, "cwd": here.folder, "tool_name": tool,
+        "session_id": session_id(request)?, "cwd": context.folder, "tool_name": tool,
         "tool_input": request.value(&["tool_input"]), "tool_response": request.value(&["tool_response"]),
         "error": request.value(&["error"]), "tool_use_id": request.value(&["tool_use_id"]), "timestamp": request.value(&["timestamp"]),
     });
-    let around = Surroundings { now: here.now, skip_tools: &here.settings.config.skip_tools.value };
-    let event = platforms::decode(Platform::Custom, &payload, &around).map_err(Problem::bad)?;
-    let mut event = event.ok_or_else(|| Problem::bad("it is no use of a tool"))?;
-    if let Happening::ToolUsed(tool) = &mut event.what {
+    let around = DecodeContext { now: context.now, skip_tools: &context.settings.config.skip_tools.value };
+    let event = platforms::decode(Platform::Custom, &payload, &around).map_err(ProtocolError::bad)?;
+    let mut event = event.ok_or_else(|| ProtocolError::bad("not a tool use"))?;
+    if let EventKind::ToolUsed(tool) = &mut event.what {
         let others = request.others(&[&SESSION, &OF_USE]).take(OTHERS);
         tool.metadata.extra = others.map(|(name, value)| (name.clone(), value.clone())).collect();
     }
-    keep(here, Event { platform: platform(here, request)?, project: here.identity(request)?, ..event })?;
-    let now = stands(here, request)?;
+    ingest_one(context, Event { platform: platform(context, request)?, project: context.identity(request)?, ..event })?;
+    let now = ensure_recorded(context, request)?;
     Ok(json!({"status": "queued", "id": now.id, "sessionDbId": now.id, "prompt_number": now.prompts}))
 }
 
-/// `sessions/summarize`: the turn is over, and this is what the agent said at its end. Memories are drawn at once.
-pub fn summarize(here: &Here, request: Request) -> Result<Value, Problem> {
-    known(here, request)?;
+/// `sessions/summarize`: the turn has ended with this message. Its units are distilled at once.
+pub fn summarize(context: &RequestContext, request: Request) -> Result<Value, ProtocolError> {
+    known_session(context, request)?;
     let closing = request.text(&["last_assistant_message"])?.map(String::from);
-    tell(here, request, Happening::TurnEnded { closing, error: None })?;
-    let now = stands(here, request)?;
+    ingest_event(context, request, EventKind::TurnEnded { closing, error: None })?;
+    let now = ensure_recorded(context, request)?;
     Ok(json!({"status": "queued", "id": now.id, "sessionDbId": now.id, "prompt_number": now.prompts}))
 }
 
 /// `sessions/complete`
-pub fn complete(here: &Here, request: Request) -> Result<Value, Problem> {
-    let Some(before) = standing(here, request)?.filter(|standing| !standing.ended) else {
+pub fn complete(context: &RequestContext, request: Request) -> Result<Value, ProtocolError> {
+    let Some(before) = request_session(context, request)?.filter(|request_session| !request_session.ended) else {
         return Ok(json!({"status": "no_active_session"}));
     };
     let reason = request.name(&["reason"])?.unwrap_or("other").to_string();
-    tell(here, request, Happening::SessionEnded { reason, git: None })?;
+    ingest_event(context, request, EventKind::SessionEnded { reason, git: None })?;
     Ok(json!({"status": "completed", "sessionDbId": before.id}))
 }
 
-fn session_id<'a>(request: Request<'a>) -> Result<&'a str, Problem> {
-    request.name(&SESSION)?.ok_or_else(|| Problem::bad(format!("`{}` is missing", SESSION[0])))
+fn session_id<'a>(request: Request<'a>) -> Result<&'a str, ProtocolError> {
+    request.name(&SESSION)?.ok_or_else(|| ProtocolError::bad(format!("`{}` is missing", SESSION[0])))
 }
 
-/// The id as it is stored: of one that looks like a secret a hash.
-pub fn stored_id(here: &Here, id: &str) -> String {
-    here.settings.redactor.clean(AgentSession(id.to_string())).0.clone()
+/// The stored form of an id: a hash if it looks like a secret.
+pub fn stored_id(context: &RequestContext, id: &str) -> String {
+    context.settings.redactor.clean(AgentSession(id.to_string())).0.clone()
 }
 
-/// The platform that a request names; where it names none, that of the session; a program of one's own is `custom`.
-fn platform(here: &Here, request: Request) -> Result<Platform, Problem> {
+/// The platform that a request names, else that of its session, else `custom`.
+fn platform(context: &RequestContext, request: Request) -> Result<Platform, ProtocolError> {
     if let Some(name) = request.name(&["platform", "source_client"])? {
         return Ok(Platform::from_name(name).unwrap_or(Platform::Custom));
     }
-    let id = stored_id(here, session_id(request)?);
-    let known = here.look(|store| {
-        let known = |platform: Platform| store.session_row(platform, &id).map(|row| row.is_some());
-        Platform::ALL.iter().copied().map(|platform| Ok((platform, known(platform)?))).collect::<Looked<Vec<_>>>()
+    let id = stored_id(context, session_id(request)?);
+    let known_session = context.look(|store| {
+        let known_session = |platform: Platform| store.session_row(platform, &id).map(|row| row.is_some());
+        Platform::ALL.iter().copied().map(|platform| Ok((platform, known_session(platform)?))).collect::<Looked<Vec<_>>>()
     })?;
-    let known = known.into_iter().flatten().find(|(_, known)| *known);
-    Ok(known.map_or(Platform::Custom, |(platform, _)| platform))
+    let known_session = known_session.into_iter().flatten().find(|(_, known_session)| *known_session);
+    Ok(known_session.map_or(Platform::Custom, |(platform, _)| platform))
 }
 
-fn tell(here: &Here, request: Request, what: Happening) -> Result<(), Problem> {
+fn ingest_event(context: &RequestContext, request: Request, what: EventKind) -> Result<(), ProtocolError> {
     let event = Event {
-        platform: platform(here, request)?,
+        platform: platform(context, request)?,
         session: session_id(request)?.to_string(),
-        at: here.now,
+        at: context.now,
         time: None,
-        cwd: Some(here.folder.display().to_string()),
-        project: here.identity(request)?,
+        cwd: Some(context.folder.display().to_string()),
+        project: context.identity(request)?,
         transcript: None,
         transcript_length: None,
         prompt: None,
         agent: None,
         what,
     };
-    keep(here, event)
+    ingest_one(context, event)
 }
 
-/// The way of hooks: switches, redaction, the store or the spool, and what is due afterwards.
-fn keep(here: &Here, event: Event) -> Result<(), Problem> {
-    here.may_record(Some((event.platform, &event.session)), event.project.as_ref())?;
-    match ingest(&here.run(), Input::Events(vec![event]))?.not_stored {
+/// Runs the event pipeline.
+fn ingest_one(context: &RequestContext, event: Event) -> Result<(), ProtocolError> {
+    context.may_record(Some((event.platform, &event.session)), event.project.as_ref())?;
+    match ingest(&context.run(), Input::Events(vec![event]))?.not_stored {
         None => Ok(()),
-        Some(why) => Err(Problem { code: "unavailable", message: why }),
+        Some(why) => Err(ProtocolError { code: "unavailable", message: why }),
     }
 }
 
-fn standing(here: &Here, request: Request) -> Result<Option<Standing>, Problem> {
+fn request_session(context: &RequestContext, request: Request) -> Result<Option<RequestSession>, ProtocolError> {
     let id = session_id(request)?;
-    let (platform, id) = (platform(here, request)?, stored_id(here, id));
-    let session = here.look(|store| store.session_by_agent_id(platform, &id))?.flatten();
-    Ok(session.map(|row| Standing { id: row.id, prompts: row.prompts, ended: row.ended_at.is_some() }))
+    let (platform, id) = (platform(context, request)?, stored_id(context, id));
+    let session = context.look(|store| store.session_by_agent_id(platform, &id))?.flatten();
+    Ok(session.map(|row| RequestSession { id: row.id, prompts: row.prompts, ended: row.ended_at.is_some() }))
 }
 
-fn stands(here: &Here, request: Request) -> Result<Standing, Problem> {
-    standing(here, request)?
-        .ok_or_else(|| Problem { code: "unavailable", message: "the event is kept and stored later: `nmem status`".into() })
+fn ensure_recorded(context: &RequestContext, request: Request) -> Result<RequestSession, ProtocolError> {
+    request_session(context, request)?
+        .ok_or_else(|| ProtocolError { code: "unavailable", message: "the event is kept and stored later: `nmem status`".into() })
 }
 
-fn known(here: &Here, request: Request) -> Result<Standing, Problem> {
+fn known_session(context: &RequestContext, request: Request) -> Result<RequestSession, ProtocolError> {
     let id = session_id(request)?;
-    standing(here, request)?
-        .ok_or_else(|| Problem::not_found(format!("no session {id:?} is known: `sessions/ensure` begins one")))
+    request_session(context, request)?
+        .ok_or_else(|| ProtocolError::not_found(format!("unknown session {id:?}: `sessions/ensure` creates one")))
 }

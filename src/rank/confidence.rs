@@ -1,14 +1,14 @@
-//! How sure a decision is, by what became of it (ADR/0037): the mean of a beta distribution. What was said when it was made
-//! counts as much as two outcomes, and each outcome that is known moves it.
+//! Confidence in a decision from its outcomes (ADR/0037): the mean of a beta distribution. The stated confidence counts
+//! as two outcomes.
 
-/// What was said counts as so many outcomes.
+/// Weight of the stated confidence, in outcomes.
 const SAID: f64 = 2.0;
-/// Where nothing was said.
+/// Prior without a stated confidence.
 const UNSAID: f64 = 0.5;
 
-/// What became of a decision.
+/// An outcome of a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum DecisionOutcome {
     Done,
     Failed,
     Reverted,
@@ -16,31 +16,31 @@ pub enum Outcome {
     Contradicted,
 }
 
-impl Outcome {
-    /// As so many outcomes for it, or, below zero, against it.
+impl DecisionOutcome {
+    /// Its weight; negative if it speaks against the decision.
     pub fn counts(self) -> f64 {
         match self {
-            Outcome::Done => 1.0,
-            Outcome::Failed | Outcome::Contradicted => -1.0,
-            Outcome::Reverted => -2.0,
-            Outcome::Superseded => -3.0,
+            DecisionOutcome::Done => 1.0,
+            DecisionOutcome::Failed | DecisionOutcome::Contradicted => -1.0,
+            DecisionOutcome::Reverted => -2.0,
+            DecisionOutcome::Superseded => -3.0,
         }
     }
 
-    /// What is said of it.
+    /// Its description.
     pub fn name(self) -> &'static str {
         match self {
-            Outcome::Done => "its task was done",
-            Outcome::Failed => "its task was not finished",
-            Outcome::Reverted => "its commit was reverted",
-            Outcome::Superseded => "another holds instead",
-            Outcome::Contradicted => "a newer one says otherwise",
+            DecisionOutcome::Done => "its task was done",
+            DecisionOutcome::Failed => "its task was not finished",
+            DecisionOutcome::Reverted => "its commit was reverted",
+            DecisionOutcome::Superseded => "superseded by another",
+            DecisionOutcome::Contradicted => "contradicted by a newer one",
         }
     }
 }
 
-/// How sure it is now, from 0 to 1, in thousandths.
-pub fn confidence(said: Option<f64>, outcomes: impl IntoIterator<Item = Outcome>) -> f64 {
+/// Current confidence from 0 to 1, rounded to thousandths.
+pub fn confidence(said: Option<f64>, outcomes: impl IntoIterator<Item = DecisionOutcome>) -> f64 {
     let (mut speaks_for, mut all) = (SAID * said.unwrap_or(UNSAID).clamp(0.0, 1.0), SAID);
     for outcome in outcomes {
         speaks_for += outcome.counts().max(0.0);
@@ -51,7 +51,7 @@ pub fn confidence(said: Option<f64>, outcomes: impl IntoIterator<Item = Outcome>
 
 #[cfg(test)]
 mod tests {
-    use super::Outcome::*;
+    use super::DecisionOutcome::*;
     use super::*;
 
     #[test]

@@ -1,21 +1,21 @@
-//! Two decisions or lessons that can't both hold. Only what the words themselves show: one chooses what the other refused,
-//! or one forbids what the other orders. A contradiction that is missed is two lines; one that is none misleads, so much
-//! must agree (ADR/0029).
+//! Finds decisions or lessons that contradict each other, by their words alone: one chooses what the other rejected, or
+//! one forbids what the other requires. A missed contradiction costs two lines; a false one misleads, so the match must
+//! be strong (ADR/0029).
 
 use super::terms::terms;
 use crate::model::{MemoryKind, MemoryRow};
-use crate::words::words;
+use crate::text::words;
 use std::collections::HashMap;
 
-/// Words that turn a sentence round, as they stand after the marks are taken out.
+/// Negations, after punctuation is removed.
 const REFUSALS: [&str; 9] = ["never", "not", "don", "dont", "avoid", "without", "stop", "no", "cannot"];
-/// Words that say how strongly something is settled, and not what.
+/// Words that express strength rather than content.
 const FORCE: [&str; 8] = ["never", "always", "chosen", "avoid", "without", "stop", "should", "must"];
 /// Words about the same that two sentences must share, and their part of the shorter one in hundredths.
 const SHARED: usize = 2;
 const PART: usize = 75;
 
-/// What a memory settles.
+/// What a memory decides.
 struct Stand {
     refuses: bool,
     about: Vec<String>,
@@ -29,7 +29,7 @@ impl Stand {
         Stand { refuses, about: about(&memory.title), over: memory.list("alternatives").into_iter().map(about).collect() }
     }
 
-    /// Chooses what the other refused, and is about little else: "the tests need a database" does not choose tests.
+    /// Chooses what the other rejected, and is about little else: "the tests need a database" does not choose tests.
     fn takes_what_is_refused_by(&self, other: &Stand) -> bool {
         let takes = |over: &Vec<String>| {
             !over.is_empty() && over.len() * 2 >= self.about.len() && over.iter().all(|word| self.about.contains(word))
@@ -37,7 +37,7 @@ impl Stand {
         !self.refuses && self.about != other.about && other.over.iter().any(takes)
     }
 
-    /// Says of nearly the same words the opposite.
+    /// Says the opposite in nearly the same words.
     fn turns_round(&self, other: &Stand) -> bool {
         let shared = self.about.iter().filter(|word| other.about.contains(word)).count();
         let shorter = self.about.len().min(other.about.len());
@@ -52,8 +52,8 @@ fn about(text: &str) -> Vec<String> {
     terms(text).into_iter().filter(|word| !FORCE.contains(&word.as_str())).map(stem).collect()
 }
 
-/// Decisions and lessons against which others stand, by their ids: for each the newest that says otherwise. Of each pair
-/// only the older one is among the keys; other memories settle nothing.
+/// The contradicted memories, each with the newest one that contradicts it. Of each pair only the older one is a key.
+/// Only decisions and lessons count.
 pub fn contradicted(memories: &[MemoryRow]) -> HashMap<i64, i64> {
     let settling = memories.iter().filter(|memory| matches!(memory.kind, MemoryKind::Decision | MemoryKind::Lesson));
     let mut newest: Vec<(&MemoryRow, Stand)> = settling.map(|memory| (memory, Stand::of(memory))).collect();
@@ -70,11 +70,11 @@ pub fn contradicted(memories: &[MemoryRow]) -> HashMap<i64, i64> {
     against
 }
 
-/// The same memories, each that is contradicted right behind the one that stands against it.
+/// Reorders memories so that a contradicted one directly follows the one that contradicts it.
 pub fn side_by_side(memories: Vec<MemoryRow>, against: &HashMap<i64, i64>) -> Vec<MemoryRow> {
     let (mut old, mut ordered): (Vec<MemoryRow>, Vec<MemoryRow>) =
         memories.into_iter().partition(|memory| against.contains_key(&memory.id));
-    // The newer ones first, so that a third finds the second in its place.
+    // Newest first, so that in a chain each finds its predecessor in place.
     old.sort_by_key(|memory| std::cmp::Reverse((memory.created_at, memory.id)));
     for memory in old {
         let behind = ordered.iter().position(|new| against.get(&memory.id) == Some(&new.id)).map_or(ordered.len(), |at| at + 1);

@@ -1,20 +1,20 @@
-//! A request → the words that it is searched by, and the files that it names.
+//! Search words of a request and of a branch name.
 
 use crate::index_text::query_terms;
-use crate::words::is_filler;
+use crate::text::is_stop_word;
 
-/// Words of a request that are looked at: of a long plan the first ones.
+/// Maximum words of a request; a long plan is cut.
 const TERMS: usize = 120;
 
-/// A word as the index holds it, before stemming.
-pub type Term = String;
+/// A word as the index holds it before stemming.
+pub type QueryTerm = String;
 
-/// The words of a request, each once, in their order.
-pub fn terms(text: &str) -> Vec<Term> {
-    let mut terms: Vec<Term> = Vec::new();
+/// The words of a request in order, without duplicates.
+pub fn terms(text: &str) -> Vec<QueryTerm> {
+    let mut terms: Vec<QueryTerm> = Vec::new();
     for word in text.split_whitespace() {
         for term in query_terms(word) {
-            let says = term.len() > 1 && !is_filler(&term);
+            let says = term.len() > 1 && !is_stop_word(&term);
             if says && !terms.contains(&term) {
                 terms.push(term);
             }
@@ -26,18 +26,18 @@ pub fn terms(text: &str) -> Vec<Term> {
     terms
 }
 
-/// Branches that every repository has, and that say nothing.
+/// Branches that every repository has; their names say nothing.
 const TRUNKS: [&str; 5] = ["main", "master", "trunk", "develop", "dev"];
 
-/// The words of a branch's name, without whose it is: `dev1/improve-commit-link` is about improve, commit, link.
-pub fn branch_terms(branch: &str) -> Vec<Term> {
+/// The words of a branch name without its owner: `dev1/improve-commit-link` yields improve, commit, link.
+pub fn branch_terms(branch: &str) -> Vec<QueryTerm> {
     if TRUNKS.contains(&branch) {
         return Vec::new();
     }
     terms(branch.rsplit('/').next().unwrap_or(branch))
 }
 
-/// Whether a branch is one on which a piece of work stands by itself.
+/// Whether a branch is dedicated to one topic.
 pub fn is_topic(branch: &str) -> bool {
     !TRUNKS.contains(&branch)
 }

@@ -1,25 +1,25 @@
-//! Use case: choosing from what is known what matters at a moment (DESIGN §5).
+//! Use case: selects the memories that matter now.
 //!
-//! Read in this order: `ranked` (work units by all that speaks for them), `start`, `moments` and `standing` (what a
-//! session is given, and when), `stale` (files that changed since), `search`, `related` with `pieces` (knowledge that a
-//! program asks for), `patterns` (what recurs); `tests`.
+//! Read in this order: `ranked` (work units in order of relevance), `start`, `during_session` and `session_state`
+//! (injection), `stale` (changed files), `search`, `related_knowledge` with `related_units` (queries by programs),
+//! `patterns`; `tests`.
 
-mod moments;
+mod during_session;
 pub mod patterns;
-mod pieces;
 mod ranked;
-pub mod related;
+pub mod related_knowledge;
+mod related_units;
 mod search;
+mod session_state;
 mod stale;
-mod standing;
 mod start;
 
-pub use moments::{Prompt, at_file, at_prompt};
-pub use ranked::{Asked, ranked, ranked_by};
+pub use during_session::{Prompt, at_file, at_prompt};
+pub use ranked::{RecallQuery, ranked, ranked_by};
 pub use search::with_meaning;
+pub use session_state::{cleared, session_state};
 pub use stale::stale;
-pub use standing::{cleared, standing};
-pub use start::{Here, Most, at_start};
+pub use start::{ContextLimits, SessionContext, at_start};
 
 #[cfg(test)]
 mod tests;

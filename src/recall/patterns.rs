@@ -1,8 +1,8 @@
-//! Use case: what recurs in a project, and what became of its decisions.
+//! Use case: recurring patterns in a project, and outcomes of its decisions.
 
 use crate::domains;
-use crate::model::{Case, MemoryKind, MemoryRow, Past, Pattern, PatternKind, Suggestion, UnitOutcome, UnitRow};
-use crate::rank::{Outcome, confidence, contradicted};
+use crate::model::{Case, MemoryKind, MemoryRow, Pattern, PatternKind, RankedUnit, Suggestion, UnitOutcome, UnitRow};
+use crate::rank::{DecisionOutcome, confidence, contradicted};
 use crate::rules::{Finding, OFTEN, Recurs, Reverted, reason, recurring, reverted, shape};
 use crate::store::Store;
 use crate::store::patterns::Noted;
@@ -10,45 +10,45 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
-/// Failures, and memories, that are looked at, the newest: where a person asks for patterns, and beside other things.
+/// Number of newest failures and memories to examine: for `nmem patterns`, and for suggestions.
 const MANY: usize = 5000;
 const LATELY: usize = 150;
-/// Memories of one file, and commands that speak of taking back.
+/// Maximum memories of one file, and maximum commands that may revert something.
 const OF_FILE: usize = 50;
 const REVERTS: usize = 200;
-/// Suggestions that are given at once; files, and pieces of work, for which any are looked for.
+/// Maximum suggestions at once, and maximum files and units to check for them.
 const SUGGESTED: usize = 2;
 const FILES: usize = 8;
 const NEAREST: usize = 3;
-/// What must speak for such a piece of work beside its age and its kin.
+/// Minimum relevance of such a unit, without recency and shared files.
 const NEAR: f64 = 0.5;
-/// How sure a decision is that is called doubtful.
+/// Decisions below this confidence are doubtful.
 const DOUBTFUL: f64 = 0.5;
-/// Decisions and lessons that may contradict each other: the newest.
+/// Number of newest decisions and lessons to check for contradictions.
 pub(super) const SETTLED: usize = 200;
 
-/// What recurs in a project: failures, fixes, and tags of lessons.
+/// Recurring failures, fixes and lesson tags of a project.
 pub fn patterns(store: &Store, project: i64) -> Result<Vec<Pattern>> {
     among(store, project, MANY)
 }
 
 fn among(store: &Store, project: i64, most: usize) -> Result<Vec<Pattern>> {
     let fix = fix(store, project)?;
-    let mended = store.mended_files(project, &fix, most)?;
-    let by_unit: HashMap<i64, i64> = mended.iter().filter_map(|noted| Some((noted.unit?, noted.memory))).collect();
+    let repaired = store.fixes_of_files(project, &fix, most)?;
+    let by_unit: HashMap<i64, i64> = repaired.iter().filter_map(|noted| Some((noted.unit?, noted.memory))).collect();
     let failures = store.failed_commands(project, most)?.into_iter().filter_map(|(tool, unit)| {
         let (program, shape) = shape(&tool)?;
-        let mended = unit.and_then(|unit| by_unit.get(&unit)).map(|memory| format!("m{memory}"));
-        let case = Case { id: format!("t{}", tool.id), unit, at: tool.received_at, said: reason(&tool), mended };
+        let repaired = unit.and_then(|unit| by_unit.get(&unit)).map(|memory| format!("m{memory}"));
+        let case = Case { id: format!("t{}", tool.id), unit, at: tool.received_at, text: reason(&tool), repaired };
         let piece = unit.map_or(format!("s{}", tool.session_id), |unit| format!("u{unit}"));
         Some(Recurs { kind: PatternKind::Failure, key: format!("{program}: {shape}"), title: program, piece, case })
     });
     let lessons = store.tagged_lessons(project, most)?;
-    let all = failures.chain(noted(PatternKind::Fix, mended)).chain(noted(PatternKind::Lesson, lessons));
+    let all = failures.chain(noted(PatternKind::Fix, repaired)).chain(noted(PatternKind::Lesson, lessons));
     Ok(recurring(all.collect()))
 }
 
-/// Fixes that recur on one of some files: what is quick to know.
+/// Recurring fixes in any of the given files; a quick check.
 pub fn patterns_of(store: &Store, project: i64, files: &[String]) -> Result<Vec<Pattern>> {
     if files.is_empty() {
         return Ok(Vec::new());
@@ -59,20 +59,20 @@ pub fn patterns_of(store: &Store, project: i64, files: &[String]) -> Result<Vec<
             often.push(path);
         }
     }
-    // Of most files little is remembered, and to learn that is all that it costs then.
+    // Most files have few memories, so this check is usually the whole cost.
     if often.is_empty() {
         return Ok(Vec::new());
     }
     let fix = fix(store, project)?;
     let mut all = Vec::new();
     for path in often {
-        all.extend(noted(PatternKind::Fix, store.mended_file(project, &fix, path, OF_FILE)?));
+        all.extend(noted(PatternKind::Fix, store.fixes_of_file(project, &fix, path, OF_FILE)?));
     }
     Ok(recurring(all))
 }
 
-/// What a session that begins is told beside what is recalled: what recurs on the files at which work stopped, and which of
-/// the settled things were taken back. Little is looked at, since a hook waits for it.
+/// Suggestions for a session start: patterns in the last edited files, and decisions that were reverted. Examines
+/// little, because a hook waits.
 pub(super) fn suggested_at_start(
     store: &Store,
     project: i64,
@@ -84,16 +84,16 @@ pub(super) fn suggested_at_start(
     suggested(store, project, patterns, settled)
 }
 
-/// What is suggested beside pieces of work that were found: what recurs in the nearest of them, on the files in play or by the
-/// command that the request names, and which of their decisions were taken back.
+/// Suggestions next to ranked units: patterns in the best of them, in the files in play or of a command in the request,
+/// and their reverted decisions.
 pub fn suggested_beside(
     store: &Store,
     project: i64,
-    found: &[Past],
+    found: &[RankedUnit],
     request: Option<&str>,
     files: &[String],
 ) -> Result<Vec<Suggestion>> {
-    let near = found.iter().filter(|past| past.clarity.sum >= NEAR).take(NEAREST);
+    let near = found.iter().filter(|past| past.relevance.sum >= NEAR).take(NEAREST);
     let near: Vec<i64> = near.map(|past| past.unit.id).collect();
     let in_play = |pattern: &Pattern| {
         pattern.kind == PatternKind::Fix && files.contains(&pattern.title)
@@ -106,7 +106,7 @@ pub fn suggested_beside(
     suggested(store, project, patterns, &settled)
 }
 
-/// Whether a request names a command: whole words, and not one of two letters.
+/// Whether a request names a command as a whole word of more than two letters.
 fn holds_word(request: &str, title: &str) -> bool {
     let ends = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
     title.len() >= 4
@@ -123,8 +123,8 @@ fn suggested(store: &Store, project: i64, patterns: Vec<Pattern>, settled: &[Mem
         for decision in settled.iter().filter(|memory| memory.kind == MemoryKind::Decision) {
             let unit = decision.unit.map(|unit| store.unit_by_row(unit)).transpose()?.flatten();
             let sure = judge.judge(decision, unit.as_ref())?;
-            let taken_back = sure.evidence.iter().find(|(outcome, _)| *outcome == Outcome::Reverted);
-            if let Some((outcome, by)) = taken_back.filter(|_| sure.now < DOUBTFUL) {
+            let retracted = sure.evidence.iter().find(|(outcome, _)| *outcome == DecisionOutcome::Reverted);
+            if let Some((outcome, by)) = retracted.filter(|_| sure.now < DOUBTFUL) {
                 let (decision, why, by) = (Box::new(decision.clone()), outcome.name(), by.clone());
                 all.push(Suggestion::Doubtful { decision, now: sure.now, why, by });
             }
@@ -135,7 +135,7 @@ fn suggested(store: &Store, project: i64, patterns: Vec<Pattern>, settled: &[Mem
     Ok(all)
 }
 
-/// What the project's domain calls what was broken and is mended.
+/// The domain's type for fixes.
 fn fix(store: &Store, project: i64) -> Result<String> {
     let domain = store.domain_of_project(project)?.unwrap_or_default();
     let domain = domains::of(Some(&domain.0), domain.1.as_deref());
@@ -146,39 +146,40 @@ fn noted(kind: PatternKind, all: Vec<Noted>) -> impl Iterator<Item = Recurs> {
     all.into_iter().map(move |noted| {
         let id = format!("m{}", noted.memory);
         let piece = noted.unit.map_or(id.clone(), |unit| format!("u{unit}"));
-        let case = Case { id, unit: noted.unit, at: noted.at, said: noted.title, mended: None };
+        let case = Case { id, unit: noted.unit, at: noted.at, text: noted.title, repaired: None };
         Recurs { kind, key: noted.on.clone(), title: noted.on, piece, case }
     })
 }
 
-/// How sure a decision is by what became of it.
+/// Confidence in a decision, from its outcomes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Confidence {
     /// From 0 to 1.
     pub now: f64,
-    /// What was said when it was made.
-    pub said: Option<f64>,
-    /// What became of it, and by what that is known: `u3`, `m7`, `t12`.
-    pub evidence: Vec<(Outcome, String)>,
+    /// As stated when the decision was made.
+    pub stated: Option<f64>,
+    /// Outcomes with their evidence: `u3`, `m7`, `t12`.
+    pub evidence: Vec<(DecisionOutcome, String)>,
 }
 
 impl Confidence {
-    /// How sure a decision is now, and what moved it, for a person.
+    /// The current confidence and its reasons, for a person.
     pub fn text(&self) -> String {
         let evidence: Vec<String> = self.evidence.iter().map(|(outcome, by)| format!("{} ({by})", outcome.name())).collect();
-        let since = if evidence.is_empty() { "nothing is known to have come of it".to_string() } else { evidence.join(", ") };
-        let said = self.said.map(|said| format!("{said} said, ")).unwrap_or_default();
+        let since = if evidence.is_empty() { "no known outcome".to_string() } else { evidence.join(", ") };
+        let said = self.stated.map(|said| format!("{said} said, ")).unwrap_or_default();
         format!("sure: {said}{} now; {since}", self.now)
     }
 
-    /// What moved it, as JSON: `[{what, by, counts}]`.
+    /// The outcomes as JSON: `[{what, by, counts}]`.
     pub fn evidence_json(&self) -> Value {
-        let one = |(outcome, by): &(Outcome, String)| json!({"what": outcome.name(), "by": by, "counts": outcome.counts()});
+        let one =
+            |(outcome, by): &(DecisionOutcome, String)| json!({"what": outcome.name(), "by": by, "counts": outcome.counts()});
         self.evidence.iter().map(one).collect()
     }
 }
 
-/// How sure a decision of the store is now; `None` for what is no decision.
+/// Current confidence in a decision; `None` for other memories.
 pub fn sure(store: &Store, memory: &MemoryRow) -> Result<Option<Confidence>> {
     let Some(project) = memory.project_id.filter(|_| memory.kind == MemoryKind::Decision) else { return Ok(None) };
     let mut settled = store.newest_memories(project, &[MemoryKind::Decision, MemoryKind::Lesson], SETTLED)?;
@@ -187,17 +188,17 @@ pub fn sure(store: &Store, memory: &MemoryRow) -> Result<Option<Confidence>> {
     Judge::of(store, project, &settled)?.judge(memory, unit.as_ref()).map(Some)
 }
 
-/// Knows what was taken back in a project.
+/// Judges the decisions of a project.
 #[derive(Debug)]
 pub struct Judge<'a> {
     store: &'a Store,
-    /// Commits that were reverted, with the command that did.
+    /// Reverted commits, each with the command that reverted it.
     reverted: Vec<(Reverted, i64)>,
-    against: HashMap<i64, i64>,
+    contradicted_by: HashMap<i64, i64>,
 }
 
 impl Judge<'_> {
-    /// `settled` are the decisions and lessons that may contradict each other.
+    /// `settled` are the decisions and lessons to check for contradictions.
     pub fn of<'a>(store: &'a Store, project: i64, settled: &[MemoryRow]) -> Result<Judge<'a>> {
         let mut all = Vec::new();
         for reverting in store.reverting(project, REVERTS)? {
@@ -213,16 +214,16 @@ impl Judge<'_> {
                 all.push((taken, reverting.tool_use));
             }
         }
-        Ok(Judge { store, reverted: all, against: contradicted(settled) })
+        Ok(Judge { store, reverted: all, contradicted_by: contradicted(settled) })
     }
 
-    /// How sure a decision is now; `unit` is the piece of work that it is of.
+    /// Current confidence in a decision of `unit`.
     pub fn judge(&self, decision: &MemoryRow, unit: Option<&UnitRow>) -> Result<Confidence> {
         let mut evidence = Vec::new();
         if let Some(unit) = unit {
             let outcome = match unit.outcome {
-                Some(UnitOutcome::Done) => Some(Outcome::Done),
-                Some(UnitOutcome::Struggling | UnitOutcome::Abandoned) => Some(Outcome::Failed),
+                Some(UnitOutcome::Done) => Some(DecisionOutcome::Done),
+                Some(UnitOutcome::Struggling | UnitOutcome::Abandoned) => Some(DecisionOutcome::Failed),
                 _ => None,
             };
             evidence.extend(outcome.map(|outcome| (outcome, format!("u{}", unit.id))));
@@ -234,21 +235,21 @@ impl Judge<'_> {
                 })
             };
             let by = self.reverted.iter().find(|(taken, _)| is_of(taken));
-            evidence.extend(by.map(|(_, by)| (Outcome::Reverted, format!("t{by}"))));
+            evidence.extend(by.map(|(_, by)| (DecisionOutcome::Reverted, format!("t{by}"))));
         } else if let Some(task) = decision.text("task") {
             let task = self.store.memories_by_uuid(task)?.pop();
             let outcome = |task: &MemoryRow| match task.content.get("success")?.as_bool()? {
-                true => Some((Outcome::Done, format!("m{}", task.id))),
-                false => Some((Outcome::Failed, format!("m{}", task.id))),
+                true => Some((DecisionOutcome::Done, format!("m{}", task.id))),
+                false => Some((DecisionOutcome::Failed, format!("m{}", task.id))),
             };
             evidence.extend(task.as_ref().and_then(outcome));
         }
-        match (decision.superseded_by, self.against.get(&decision.id)) {
-            (Some(by), _) => evidence.push((Outcome::Superseded, format!("m{by}"))),
-            (None, Some(by)) => evidence.push((Outcome::Contradicted, format!("m{by}"))),
+        match (decision.superseded_by, self.contradicted_by.get(&decision.id)) {
+            (Some(by), _) => evidence.push((DecisionOutcome::Superseded, format!("m{by}"))),
+            (None, Some(by)) => evidence.push((DecisionOutcome::Contradicted, format!("m{by}"))),
             (None, None) => {}
         }
         let said = decision.content.get("confidence").and_then(serde_json::Value::as_f64);
-        Ok(Confidence { now: confidence(said, evidence.iter().map(|(outcome, _)| *outcome)), said, evidence })
+        Ok(Confidence { now: confidence(said, evidence.iter().map(|(outcome, _)| *outcome)), stated: said, evidence })
     }
 }

@@ -1,16 +1,16 @@
-//! A search by words, and the second opinion of a model on what is near: fused by rank, since the scores of the two have
-//! nothing in common (reciprocal rank fusion, Cormack, Clarke and Büttcher 2009).
+//! Full-text search fused with embedding search. Their scores are not comparable, so they are fused by rank (reciprocal
+//! rank fusion, Cormack, Clarke and Büttcher 2009).
 
 use crate::model::{Filter, Hit, Vector};
 use crate::store::Store;
 use anyhow::Result;
 
-/// What the first ranks count beside the next ones: the constant of the paper.
+/// The constant k of the paper.
 const K: f64 = 60.0;
-/// Memories that are near in meaning.
+/// Number of nearest memories by embedding.
 const NEAR: usize = 30;
 
-/// Puts memories that are near in meaning among what words found, at most `limit`.
+/// Merges the nearest memories into full-text hits, at most `limit`.
 pub fn with_meaning(
     store: &Store,
     found: Vec<Hit>,

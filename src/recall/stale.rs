@@ -1,20 +1,21 @@
-//! Which memories tell of files that are not what they were (DESIGN §5, ADR/0032). A memory keeps its files' hashes; what has
-//! another one now, was written while no session was at work, and no later memory knows it so, was changed by other hands.
+//! Finds memories whose files have changed since (ADR/0032). A memory stores its files' hashes. A file counts as
+//! changed by others if its hash differs, it was written while no session was active, and no later memory has its new
+//! hash.
 
 use crate::files;
-use crate::model::{Became, MemoryRow, Stale};
+use crate::model::{FileChange, MemoryRow, Stale};
 use crate::store::Store;
 use anyhow::Result;
 use std::collections::HashMap;
 use std::path::Path;
 
-/// Files that are looked at, and bytes of one that are hashed.
+/// Maximum files to check, and maximum bytes of one.
 const FILES: usize = 40;
 const BYTES: u64 = 1 << 20;
-/// Files that are gone and for which the commands are searched.
+/// Maximum missing files for which commands are searched.
 const MOVES: usize = 8;
 
-/// Looks at the files of memories that are about to be shown, the first ones first; by the memories' ids.
+/// Checks the files of memories about to be shown, in order; the result is by memory id.
 pub fn stale<'a>(
     store: &Store,
     project: i64,
@@ -43,9 +44,9 @@ pub fn stale<'a>(
                         searched += 1;
                         file.moved_to = Some(store.moved_to(project, path)?.filter(|new| root.join(new).exists()));
                     }
-                    file.moved_to.clone().flatten().map_or(Became::Gone, Became::Moved)
+                    file.moved_to.clone().flatten().map_or(FileChange::Removed, FileChange::Moved)
                 }
-                // What has not been written since is what it was: to know that takes no reading.
+                // A file not written since is unchanged; no need to read it.
                 Some(at) if at <= memory.created_at => continue,
                 Some(at) => {
                     let now = file.hash.get_or_insert_with(|| files::content_hash(&root.join(path), BYTES));
@@ -58,7 +59,7 @@ pub fn stale<'a>(
                     if known {
                         continue;
                     }
-                    Became::Changed
+                    FileChange::Changed
                 }
             };
             all.entry(memory.id).or_default().push(Stale { path: path.clone(), became });
@@ -67,14 +68,14 @@ pub fn stale<'a>(
     Ok(all)
 }
 
-/// A file as it is now.
+/// A file's current state.
 struct File {
-    /// `None` where it is not there.
+    /// `None` if it is missing.
     changed_at: Option<i64>,
-    /// Read when it is asked for; `None` inside where it is too large.
+    /// Computed on demand; the inner `None` means too large.
     hash: Option<Option<String>>,
-    /// Where it went, if a command moved it; searched when it is asked for.
+    /// Where a command moved it; searched on demand.
     moved_to: Option<Option<String>>,
-    /// Whether it is as recorded work left it.
+    /// Whether its content is as recorded work left it.
     known: Option<bool>,
 }

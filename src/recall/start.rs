@@ -1,10 +1,11 @@
-//! For a session that begins: where work stopped, what was decided and learnt, what was found and changed.
+//! Recall for a session start: where work stopped, decisions and lessons, findings and changes.
 
 use super::patterns::suggested_at_start;
-use super::ranked::{Asked, near_units};
+use super::ranked::{RecallQuery, near_units};
 use super::stale::stale;
 use crate::model::{
-    Beside, MemoryKind, MemoryRow, Millis, PromptRow, PromptSource, Recalled, SessionRow, SessionTold, State, Turn, UnitTold,
+    Annotations, MemoryKind, MemoryRow, Millis, PromptRow, PromptSource, Recalled, SessionOverview, SessionRow, SessionStatus,
+    TurnOverview, UnitOverview,
 };
 use crate::project::client;
 use crate::rank;
@@ -12,51 +13,55 @@ use crate::store::Store;
 use anyhow::Result;
 use std::path::Path;
 
-/// Sessions that are looked at.
+/// Number of sessions to read.
 const SESSIONS: usize = 8;
-/// Units that are told of one session.
+/// Maximum units per session.
 const UNITS: usize = 5;
-/// Turns of a session that are told.
+/// Maximum turns per session.
 const TURNS: usize = 1;
-/// Decisions and lessons that are gathered; how many are told, the room decides.
+/// Maximum decisions and lessons to gather; the budget decides how many are shown.
 const SETTLED: usize = 12;
-/// Pieces of work that are ranked for it.
+/// Number of units to rank.
 const NEAR: usize = 24;
-/// A session whose client can't be asked counts as at work for so long after its last event.
+/// A session whose client cannot be checked counts as active for this long after its last event.
 const SILENCE: Millis = 30 * 60_000;
 
-/// What is told at most, as the user set it.
+/// The user's limits.
 #[derive(Clone, Copy, Debug)]
-pub struct Most {
+pub struct ContextLimits {
     pub observations: usize,
-    /// Of pieces of work, the newest; of others only what was asked for, and what became of it.
+    /// For the newest units; older ones show only their request and outcome.
     pub summaries: usize,
 }
 
-/// Where a session begins.
+/// The session that starts.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Here<'a> {
-    /// The session that asks, which is left out.
+pub struct SessionContext<'a> {
+    /// The session itself, which is excluded.
     pub own: Option<i64>,
     pub branch: Option<&'a str>,
-    /// The worktree's root, where files are looked at.
+    /// Root of the worktree, for checking files.
     pub root: Option<&'a Path>,
 }
 
-/// Gathers what went before in a project, for a session that begins. What was found and decided is told by what it has to do with the branch and with the files at which work stopped.
-pub fn at_start(store: &Store, project: i64, here: Here, most: Most, now: Millis) -> Result<Recalled> {
-    let Here { own, branch, root } = here;
+/// Gathers memories for a session start. Findings and decisions are ranked by branch and by the files edited last.
+pub fn at_start(store: &Store, project: i64, here: SessionContext, most: ContextLimits, now: Millis) -> Result<Recalled> {
+    let SessionContext { own, branch, root } = here;
     let mut sessions = store.last_sessions(project, SESSIONS + 1)?;
     sessions.retain(|s| Some(s.id) != own);
     sessions.truncate(SESSIONS);
-    let mut sessions = told(store, sessions, now)?;
-    let summed_up = sessions.iter_mut().flat_map(|told| &mut told.units).filter(|told| told.summary.is_some());
-    summed_up.skip(most.summaries).for_each(|told| told.summary = None);
+    let mut sessions = overviews(store, sessions, now)?;
+    let summed_up =
+        sessions.iter_mut().flat_map(|overviews| &mut overviews.units).filter(|overviews| overviews.summary.is_some());
+    summed_up.skip(most.summaries).for_each(|overviews| overviews.summary = None);
     let pinned = store.pinned_memories(project, SETTLED)?;
-    let worked = sessions.iter().flat_map(|told| &told.units).find(|told| told.unit.files.iter().any(|file| file.edits > 0));
-    let files = worked.map(|told| store.edited_by_unit(told.unit.id)).transpose()?.unwrap_or_default();
-    let asked = Asked { project, own, request: None, branch, meaning: None, files: &files, root: None };
-    let near = near_units(store, &asked, NEAR)?;
+    let worked = sessions
+        .iter()
+        .flat_map(|overviews| &overviews.units)
+        .find(|overviews| overviews.unit.files.iter().any(|file| file.edits > 0));
+    let files = worked.map(|overviews| store.edited_by_unit(overviews.unit.id)).transpose()?.unwrap_or_default();
+    let query = RecallQuery { project, own, request: None, branch, embedding: None, files: &files, root: None };
+    let near = near_units(store, &query, NEAR)?;
     let gathered = |kinds: &[MemoryKind], most: usize| -> Result<Vec<MemoryRow>> {
         let mut all: Vec<MemoryRow> = store.newest_memories(project, kinds, most)?;
         let others = near.iter().flat_map(|past| &past.memories).filter(|m| kinds.contains(&m.kind));
@@ -71,49 +76,55 @@ pub fn at_start(store: &Store, project: i64, here: Here, most: Most, now: Millis
         all.truncate(most);
         Ok(all)
     };
-    let settled = gathered(&[MemoryKind::Decision, MemoryKind::Lesson], SETTLED)?;
+    let decisions = gathered(&[MemoryKind::Decision, MemoryKind::Lesson], SETTLED)?;
     let observations = gathered(&[MemoryKind::Observation], most.observations)?;
-    let against = rank::contradicted(&[&pinned[..], &settled[..]].concat());
-    let settled = rank::side_by_side(settled, &against);
-    let shown = pinned.iter().chain(&settled).chain(&observations);
+    let contradicted_by = rank::contradicted(&[&pinned[..], &decisions[..]].concat());
+    let decisions = rank::side_by_side(decisions, &contradicted_by);
+    let shown = pinned.iter().chain(&decisions).chain(&observations);
     let stale = root.map(|root| stale(store, project, root, shown)).transpose()?.unwrap_or_default();
-    let beside = Beside { against, stale };
+    let annotations = Annotations { contradicted_by, stale };
     let why = near.into_iter().map(|past| (past.unit, (past.score, past.why))).collect();
-    let suggestions = suggested_at_start(store, project, &files, &settled)?;
-    Ok(Recalled { sessions, settled, beside, observations, pinned, why, suggestions })
+    let suggestions = suggested_at_start(store, project, &files, &decisions)?;
+    Ok(Recalled { sessions, decisions, annotations, observations, pinned, why, suggestions })
 }
 
 /// Sessions with their last turns and units.
-fn told(store: &Store, sessions: Vec<SessionRow>, now: Millis) -> Result<Vec<SessionTold>> {
+fn overviews(store: &Store, sessions: Vec<SessionRow>, now: Millis) -> Result<Vec<SessionOverview>> {
     let units = store.last_units(&sessions.iter().map(|session| session.id).collect::<Vec<_>>(), UNITS)?;
     let mut summaries = store.summaries_of_units(&units.iter().map(|unit| unit.id).collect::<Vec<_>>())?;
-    let mut units: Vec<UnitTold> = units.into_iter().map(|unit| UnitTold { summary: summaries.remove(&unit.id), unit }).collect();
-    let told = sessions.into_iter().map(|session| {
-        let until = store.last_use(session.id)?.unwrap_or(0).max(session.active_at);
+    let mut units: Vec<UnitOverview> =
+        units.into_iter().map(|unit| UnitOverview { summary: summaries.remove(&unit.id), unit }).collect();
+    let overviews = sessions.into_iter().map(|session| {
+        let last_event_at = store.last_use(session.id)?.unwrap_or(0).max(session.active_at);
         let alive = session.client.and_then(client::is_alive);
         let state = match (session.ended_at, alive) {
-            (Some(_), _) => State::Ended,
-            (None, Some(true)) => State::AtWork,
-            (None, None) if now - until < SILENCE => State::AtWork,
-            (None, _) => State::BrokenOff,
+            (Some(_), _) => SessionStatus::Ended,
+            (None, Some(true)) => SessionStatus::Active,
+            (None, None) if now - last_event_at < SILENCE => SessionStatus::Active,
+            (None, _) => SessionStatus::Interrupted,
         };
-        let units = units.extract_if(.., |told| told.unit.session == session.id).collect();
+        let units = units.extract_if(.., |overviews| overviews.unit.session == session.id).collect();
         let mut turns = as_turns(&store.last_said(session.id)?);
         turns.drain(..turns.len().saturating_sub(TURNS));
-        Ok(SessionTold { session, state, until, turns, units })
+        Ok(SessionOverview { session, state, last_event_at, turns, units })
     });
-    told.collect()
+    overviews.collect()
 }
 
-fn as_turns(prompts: &[PromptRow]) -> Vec<Turn> {
-    let mut turns: Vec<Turn> = Vec::new();
+fn as_turns(prompts: &[PromptRow]) -> Vec<TurnOverview> {
+    let mut turns: Vec<TurnOverview> = Vec::new();
     for prompt in prompts {
         match (prompt.source, turns.last_mut()) {
-            // Broken off and asked again: one question.
-            (PromptSource::User, Some(turn)) if turn.done.is_none() && turn.asked == prompt.text => turn.number = prompt.number,
-            (PromptSource::User, _) => turns.push(Turn { number: prompt.number, asked: prompt.text.clone(), done: None }),
-            // A turn may close several times (a stop hook goes on, a background task reports): the last word counts.
-            (_, Some(turn)) if turn.number == prompt.number => turn.done = Some(prompt.text.clone()),
+            // Interrupted and asked again: one turn.
+            (PromptSource::User, Some(turn)) if turn.answer.is_none() && turn.prompt == prompt.text => {
+                turn.number = prompt.number
+            }
+            (PromptSource::User, _) => {
+                turns.push(TurnOverview { number: prompt.number, prompt: prompt.text.clone(), answer: None })
+            }
+            // A turn may end several times (a stop hook continues it, a background task reports); the last message
+            // counts.
+            (_, Some(turn)) if turn.number == prompt.number => turn.answer = Some(prompt.text.clone()),
             _ => {}
         }
     }

@@ -1,16 +1,18 @@
-//! What is chosen for a start, a prompt and an edit, from events of earlier sessions.
+//! Selections for a start, a prompt and an edit, from events of earlier sessions.
 
-use super::{Here, Most, Prompt, at_file, at_prompt, at_start};
+use super::{ContextLimits, Prompt, SessionContext, at_file, at_prompt, at_start};
 use crate::distil::Distiller;
+use crate::model::InjectionPoint;
 use crate::model::testing::{event, tool};
-use crate::model::{Event, GitState, Happening, Kind, Platform, ProjectId, SessionStart, State};
+use crate::model::{Event, EventKind, GitState, Kind, Platform, ProjectId, SessionStart, SessionStatus};
 use crate::redact::Redactor;
 use crate::store::Store;
-use crate::store::recall::SessionPlace;
+use crate::store::injections::Injection;
+use crate::store::recall::SessionScope;
 use crate::store::testing::Scratch;
 
 const MINUTE: i64 = 60_000;
-const MOST: Most = Most { observations: 10, summaries: 3 };
+const MOST: ContextLimits = ContextLimits { observations: 10, summaries: 3 };
 
 fn store(store: &mut Store, events: Vec<Event>) {
     let redactor = Redactor::default();
@@ -22,23 +24,23 @@ fn store(store: &mut Store, events: Vec<Event>) {
     store.write(|tx| events.into_iter().try_for_each(|event| one(tx, event))).unwrap();
 }
 
-/// A session of a project that asks for one thing, edits one file on a branch of that name, and is over.
-fn worked(to: &mut Store, session: &str, day: i64, asked: &str, file: &str, answer: &str) {
+/// A finished session with one request and one edited file, on a branch of the same name.
+fn worked(to: &mut Store, session: &str, day: i64, query: &str, file: &str, answer: &str) {
     let at = |minute: i64| (day * 24 * 60 + minute) * MINUTE;
     let here = |minute, what| Event { cwd: Some("/app".into()), ..event(session, at(minute), what) };
-    let used = |minute, kind, what, succeeded| here(minute, Happening::ToolUsed(Box::new(tool(kind, what, succeeded))));
+    let used = |minute, kind, what, succeeded| here(minute, EventKind::ToolUsed(Box::new(tool(kind, what, succeeded))));
     let branch = Some(file.trim_start_matches("src/").to_string());
     let git = GitState { branch, head: None };
     store(
         to,
         vec![
-            here(0, Happening::SessionStarted(SessionStart { git: Some(git), ..SessionStart::default() })),
-            here(0, Happening::Prompted { text: asked.into() }),
+            here(0, EventKind::SessionStarted(SessionStart { git: Some(git), ..SessionStart::default() })),
+            here(0, EventKind::UserPrompt { text: query.into() }),
             used(1, Kind::Command, "cargo test", false),
             used(2, Kind::Edit, file, true),
             used(3, Kind::Command, "cargo test", true),
-            here(4, Happening::TurnEnded { closing: Some(answer.into()), error: None }),
-            here(5, Happening::SessionEnded { reason: "other".into(), git: None }),
+            here(4, EventKind::TurnEnded { closing: Some(answer.into()), error: None }),
+            here(5, EventKind::SessionEnded { reason: "other".into(), git: None }),
         ],
     );
     let redactor = Redactor::default();
@@ -47,46 +49,46 @@ fn worked(to: &mut Store, session: &str, day: i64, asked: &str, file: &str, answ
     distiller.distil(to, &due).unwrap();
 }
 
-/// What else was done: a word that every piece of work holds says nothing about one.
+/// Unrelated work, so that words occurring in every unit carry no weight.
 const OTHERS: [&str; 10] =
     ["exporter", "scheduler", "thumbnails", "newsletter", "warehouse", "calendar", "dashboard", "glossary", "importer", "parser"];
 
-/// Sessions of one project, the last two of which matter, and one more that begins.
-fn sessions(name: &str) -> (Scratch, Store, SessionPlace) {
+/// Sessions of one project: the first two matter, and a new one begins.
+fn sessions(name: &str) -> (Scratch, Store, SessionScope) {
     let scratch = Scratch::new(name);
     let mut to = scratch.open();
     for (n, what) in OTHERS.iter().enumerate() {
-        let (asked, file) = (format!("Rework the {what} so that it starts faster"), format!("src/{what}.rs"));
-        worked(&mut to, &format!("session-about-{what}"), -(n as i64), &asked, &file, "Reworked.");
+        let (query, file) = (format!("Rework the {what} so that it starts faster"), format!("src/{what}.rs"));
+        worked(&mut to, &format!("session-about-{what}"), -(n as i64), &query, &file, "Reworked.");
     }
     let tokens = "Fixed. The root cause was that the expiry was rounded down to the minute, so tokens expired early.";
     worked(&mut to, "the-first-session", 1, "Fix the login: refresh tokens expire too early", "src/login.rs", tokens);
     let invoice = "Added. The tax number is now a column of its own, and the totals are computed in integers.";
     worked(&mut to, "the-second-session", 2, "Add the customer's tax number to each invoice", "src/invoice.rs", invoice);
-    let begins = Happening::Prompted { text: "hello".into() };
+    let begins = EventKind::UserPrompt { text: "hello".into() };
     store(&mut to, vec![Event { cwd: Some("/app".into()), ..event("the-third-session", 3 * 24 * 60 * MINUTE, begins) }]);
-    let place = to.session_place(Platform::ClaudeCode, "the-third-session").unwrap().unwrap();
+    let place = to.session_scope(Platform::ClaudeCode, "the-third-session").unwrap().unwrap();
     (scratch, to, place)
 }
 
-/// A request for work that was done before.
+/// A request that repeats earlier work.
 const SAME: &str = "Tokens of the login expire early again: fix how src/login.rs has the refresh expiry rounded to the minute";
 
 /// A prompt on the branch of the first session.
 fn asks<'a>(text: &'a str) -> Prompt<'a> {
-    Prompt { text, meaning: &|| None, branch: &|| Some("login.rs".into()), root: None }
+    Prompt { text, embedding: &|| None, branch: &|| Some("login.rs".into()), root: None }
 }
 
 #[test]
 fn a_start_is_given_the_sessions_before_it_the_newest_first_and_not_itself() {
     let (_scratch, store, place) = sessions("recall-start");
-    let here = Here { own: Some(place.session), ..Here::default() };
+    let here = SessionContext { own: Some(place.session), ..SessionContext::default() };
     let recalled = at_start(&store, place.project, here, MOST, 3 * 24 * 60 * MINUTE).unwrap();
-    let known: Vec<&str> = recalled.sessions.iter().map(|told| told.session.agent_session_id.as_str()).collect();
+    let known: Vec<&str> = recalled.sessions.iter().map(|overview| overview.session.agent_session_id.as_str()).collect();
     assert_eq!(known[..2], ["the-second-session", "the-first-session"]);
-    assert!(recalled.sessions.iter().all(|told| told.state == State::Ended));
-    assert_eq!(recalled.sessions[0].turns[0].asked, "Add the customer's tax number to each invoice");
-    assert!(recalled.sessions[0].turns[0].done.as_deref().unwrap().starts_with("Added."));
+    assert!(recalled.sessions.iter().all(|overview| overview.state == SessionStatus::Ended));
+    assert_eq!(recalled.sessions[0].turns[0].prompt, "Add the customer's tax number to each invoice");
+    assert!(recalled.sessions[0].turns[0].answer.as_deref().unwrap().starts_with("Added."));
 }
 
 #[test]
@@ -104,7 +106,9 @@ fn a_prompt_is_given_the_work_that_it_clearly_is_about_and_else_nothing() {
 fn what_a_session_has_been_given_is_not_given_again() {
     let (_scratch, mut store, place) = sessions("recall-again");
     let unit = at_prompt(&store, &place, &asks(SAME)).unwrap()[0].unit.id;
-    store.tell(place.session, crate::model::Moment::Prompt, 0, 1, &[format!("u{unit}")]).unwrap();
+    let items = [format!("u{unit}")];
+    let injection = Injection { session: place.session, point: InjectionPoint::Prompt, at: 0, text: "text", items: &items };
+    store.record_injection(injection).unwrap();
     assert!(at_prompt(&store, &place, &asks(SAME)).unwrap().is_empty());
 }
 

@@ -1,7 +1,7 @@
-//! Values that stand behind a telling name: `Authorization: …`, `DB_PASSWORD=…`, `"client_secret": "…"`.
+//! Values assigned to a telling name: `Authorization: …`, `DB_PASSWORD=…`, `"client_secret": "…"`.
 //!
-//! Code is full of such names with no secret behind them, so the value decides: it must look chosen or random, and not be
-//! a variable, a call, a type or a placeholder.
+//! Code is full of such names without a secret, so the value decides: it must look chosen or random, and must not be a
+//! variable, a call, a type or a placeholder.
 
 use super::families::{HEADERS, PASSWORD_NAMES, SECRET_NAMES, SHORT_NAMES};
 use super::span::{LOOKED_AT, Span, boundary, run, starts_with_folded};

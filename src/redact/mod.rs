@@ -1,21 +1,20 @@
-//! Takes secrets and private text out of everything before it is written or sent (DESIGN §7).
+//! Removes secrets and private text from everything before it is stored or sent.
 //!
-//! [`Clean`] is the proof: its field is private to this file, so the store, the spool and the log, which accept nothing
-//! else, can't be given text that has not been through here. Families of keys are recognised by hand-written matchers
-//! behind a two-byte prefilter, because one compiled regex costs as much as half of a hook (ADR/0008); only the user's
-//! own patterns are regexes.
+//! [`Clean`] proves it: its field is private to this file, and the store, the spool and the log accept nothing else.
+//! Known key formats are found by hand-written matchers behind a two-byte prefilter, since compiling one regex costs
+//! half as much as a whole hook (ADR/0008). Only the user's own patterns are regexes.
 //!
-//! What was not scanned is not stored: of a long text only a head and a tail window are looked at, each wider than the
-//! longest family, and what is kept lies well inside them.
+//! Text that was not scanned is not stored: of a long text only a head and a tail window are scanned, each longer than
+//! the longest known secret, and the stored parts lie well inside them.
 //!
-//! Read in this order: here the windows and the marks; `families` (the table of keys), `scan` (one pass over the text),
-//! `span`, `shapes`, `assigned` and `options` (its matchers), `values` (what looks random or chosen), `private`
-//! (`<private>`), `hidden` (files that are recorded by path only).
+//! Read in this order: windows and marks, in this file; `families` (the table of keys), `scan` (one pass over the
+//! text), `span`, `shapes`, `assigned` and `options` (matchers), `values` (what looks random or chosen), `private`
+//! (`<private>`), `path_only` (files recorded by path only).
 
 mod assigned;
 mod families;
-mod hidden;
 mod options;
+mod path_only;
 mod private;
 mod scan;
 mod shapes;
@@ -23,9 +22,9 @@ mod span;
 mod values;
 
 use crate::model::{ID, Limit, NAME, Texts};
-use crate::words::ends;
-use hidden::Hidden;
+use crate::text::ends;
 use hmac::{Hmac, Mac};
+use path_only::Hidden;
 use regex::Regex;
 use sha2::{Digest, Sha256};
 use span::Span;
@@ -34,7 +33,7 @@ use std::ops::{Deref, Range};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 
-/// A value of which every text has been through redaction.
+/// A value whose texts have all been redacted.
 #[derive(Clone, Debug, serde::Serialize)]
 #[serde(transparent)]
 pub struct Clean<T>(T);
@@ -46,14 +45,15 @@ impl<T> Deref for Clean<T> {
     }
 }
 
-/// Bytes at a window's inner edge that are scanned but never kept, so that a secret cut by the edge isn't either.
-/// A 4096-bit RSA key in PEM is 3,300 bytes; of longer blocks the end line is enough ([`Redactor::spans_of_tail`]).
+/// Bytes at a window's inner edge that are scanned but never stored, so that a secret cut by the edge is not stored
+/// either. A 4096-bit RSA key in PEM has 3,300 bytes; for longer blocks the end line is enough
+/// ([`Redactor::spans_of_tail`]).
 const MARGIN: usize = 4096;
 
-/// Gives the key of marks, which is read or made when the first mark asks for it.
+/// Returns the key for marks, read or created when the first mark needs it.
 pub type MarkKey = Box<dyn Fn() -> Option<[u8; 32]>>;
 
-/// Knows the built-in families, the user's own patterns, and which files are recorded by path only.
+/// The built-in families, the user's own patterns, and the rules for path-only files.
 #[derive(Default)]
 pub struct Redactor {
     patterns: Vec<Regex>,
@@ -69,8 +69,8 @@ impl fmt::Debug for Redactor {
 }
 
 impl Redactor {
-    /// Compiles the user's patterns; `ignored` are globs of files. Without a key, marks don't tell equal secrets from
-    /// others. The error names the pattern that doesn't compile.
+    /// Compiles the user's patterns; `ignored` are file globs. Without a key, marks do not show which secrets are
+    /// equal. The error names the pattern that does not compile.
     pub fn new(patterns: &[String], ignored: &[String], mark_key: Option<MarkKey>) -> Result<Redactor, String> {
         #[expect(clippy::disallowed_methods, reason = "the one place where regexes are made")]
         let compile = |p: &String| Regex::new(p).map_err(|e| format!("redact pattern {p:?}: {e}"));
@@ -78,8 +78,8 @@ impl Redactor {
         Ok(Redactor { patterns, hidden: Hidden::new(ignored), mark_key, key: OnceLock::new() })
     }
 
-    /// The mark for a secret: its family, and for one that nobody could guess a keyed hash, 24 bits of HMAC-SHA-256 (RFC
-    /// 2104), so that equal secrets are seen to be equal (ADR/0011).
+    /// The mark for a secret: its family and, if the secret cannot be guessed, 24 bits of HMAC-SHA-256 (RFC 2104), so
+    /// that equal secrets have equal marks (ADR/0011).
     fn mark(&self, secret: &str, span: &Span) -> String {
         let key = self.mark_key.as_ref().filter(|_| span.guessless).and_then(|key| *self.key.get_or_init(key));
         let hash = key.and_then(|key| {
@@ -95,8 +95,8 @@ impl Redactor {
 
     /// Redacts every text of `value` and cuts it to its limit.
     ///
-    /// If redaction itself fails on a text, that text is dropped; an id or a name stays if it is nothing but letters,
-    /// digits and `-_.:/`.
+    /// If redaction fails on a text, the text is dropped. An id or name is kept if it consists of letters, digits and
+    /// `-_.:/`.
     pub fn clean<T: Texts>(&self, mut value: T) -> Clean<T> {
         if let Some((tool, folder)) = value.tool_use()
             && catch_unwind(AssertUnwindSafe(|| self.hidden.withhold(tool, folder))).is_err()
@@ -121,14 +121,14 @@ impl Redactor {
         Clean(value)
     }
 
-    /// Returns the text to store, or `None` where it can stay as it is.
+    /// Returns the text to store, or `None` if it can stay unchanged.
     fn redact(&self, text: &str, limit: Limit) -> Option<String> {
-        // Colours stand between a key and what precedes it, and say nothing in a memory.
+        // Colour codes may separate a key from its context, and mean nothing in a memory.
         let plain = text.contains('\u{1b}').then(|| without_escapes(text));
         let public = private::without(plain.as_deref().unwrap_or(text)).or(plain);
         let text = public.as_deref().unwrap_or(text);
         if limit == ID {
-            // Two ids must not become one: a mark that says the family would make them equal.
+            // Marks could make two different ids equal.
             return (public.is_some() || !self.spans(text).is_empty() || text.len() > limit.0).then(|| stand_in(text));
         }
         self.redact_public(text, limit).or(public)
@@ -151,7 +151,7 @@ impl Redactor {
         Some(cut_middle(&(kept_head + &kept_tail), limit, between))
     }
 
-    /// A block that ends in a tail window and began before it goes from the window's start.
+    /// A key block that began before the tail window is removed from the window's start.
     fn spans_of_tail(&self, tail: &str) -> Vec<Span> {
         let mut spans = self.spans(tail);
         if let Some(end) = shapes::end_of_cut_block(tail) {
@@ -177,7 +177,7 @@ impl Redactor {
         spans
     }
 
-    /// Copies the part of `text` that lies in `keep`, each span in it replaced by a mark that says its family.
+    /// Copies the range `keep` of `text` and replaces each span in it with a mark.
     fn without(&self, text: &str, spans: &[Span], keep: Range<usize>) -> String {
         let mut out = String::with_capacity(keep.len());
         let mut at = keep.start;
@@ -200,7 +200,7 @@ impl Redactor {
     }
 }
 
-/// ECMA-48: control sequences (`ESC [ … final`), strings (`ESC ] … BEL` or `ESC \\`), and what is one character after ESC.
+/// ECMA-48: control sequences (`ESC [ … final`), strings (`ESC ] … BEL` or `ESC \\`), and single characters after ESC.
 fn without_escapes(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -216,7 +216,7 @@ fn without_escapes(text: &str) -> String {
             None => None,
         };
         rest = end.and_then(|end| rest.get(end..)).unwrap_or_default();
-        // Two words must not become one: a key is known by where it begins.
+        // Keep words apart: matchers rely on word boundaries.
         if out.ends_with(char::is_alphanumeric) && rest.starts_with(char::is_alphanumeric) {
             out.push(' ');
         }
@@ -224,8 +224,8 @@ fn without_escapes(text: &str) -> String {
     out + rest
 }
 
-/// Length of a control sequence that begins with its `[`. One that is not in common use may be made to swallow the first
-/// letter of a key: of that the bracket alone goes.
+/// Length of a control sequence from its `[`. An unusual one may be crafted to swallow the first letter of a key, so
+/// only its bracket is removed.
 fn control(bytes: &[u8]) -> usize {
     let parameters = bytes[1..].iter().take_while(|b| b.is_ascii_digit() || matches!(b, b';' | b':' | b'?')).count();
     let mode = bytes.get(1) == Some(&b'?');
@@ -233,13 +233,14 @@ fn control(bytes: &[u8]) -> usize {
     if bytes.get(1 + parameters).is_some_and(usual) { parameters + 2 } else { 1 }
 }
 
-/// What is stored for an id in which something was found: the same for the same id, and nothing else for another.
+/// A stable replacement for an id that contains a secret.
 fn stand_in(id: &str) -> String {
     let hash = Sha256::digest(id.as_bytes());
     format!("redacted-{}", hash[..12].iter().map(|b| format!("{b:02x}")).collect::<String>())
 }
 
-/// Keeps two thirds of the limit from the head and one from the tail; `missing` bytes were cut between them before.
+/// Keeps two thirds of the limit from the head and one third from the tail; `missing` bytes were cut between them
+/// before.
 fn cut_middle(text: &str, limit: Limit, missing: usize) -> String {
     if text.len() <= limit.0 {
         return text.to_string();

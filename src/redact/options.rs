@@ -1,4 +1,4 @@
-//! Passwords that are given to a program on its command line: `curl -u me:pw`, `mysql -ppw`, `sshpass -p pw`.
+//! Passwords passed to a program on its command line: `curl -u me:pw`, `mysql -ppw`, `sshpass -p pw`.
 
 use super::span::{Span, run};
 use super::values::is_mark;

@@ -1,6 +1,6 @@
-//! Text between `<private>` and `</private>`: dropped from the whole text, before any of it is cut or scanned.
+//! Text between `<private>` and `</private>`: removed from the whole text before it is cut or scanned.
 //!
-//! Upper or lower case, blanks inside the brackets, and tags inside tags; without an end, all that follows.
+//! Upper or lower case, blanks inside the brackets, nested tags; without a closing tag, everything that follows.
 
 /// Returns the text without its private parts; `None` where it has none.
 pub fn without(text: &str) -> Option<String> {

@@ -1,6 +1,6 @@
-//! Finds secrets in a text in one pass: a table of byte pairs says where a matcher is worth calling.
+//! Finds secrets in one pass over a text: a table of byte pairs decides where to call a matcher.
 //!
-//! No regex and no allocation but for what is found. Measured in ADR/0008.
+//! No regexes, and no allocation except for findings. Measured in ADR/0008.
 
 use super::families::{HEADERS, KEYS, PASSWORD_NAMES, SECRET_NAMES, SHORT_NAMES};
 use super::shapes::{PEM, cut_pem, jwt, key, pem, url_password};

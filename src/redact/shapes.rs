@@ -1,4 +1,4 @@
-//! Keys by prefix, and the shapes that are no prefix: JWT, private keys in PEM, passwords in URLs.
+//! Keys by prefix, and shapes without one: JWTs, PEM private keys, passwords in URLs.
 
 use super::families::{Body, KEYS};
 use super::span::{LOOKED_AT, Span, boundary, find, run};

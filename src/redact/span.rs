@@ -1,4 +1,4 @@
-//! Where a secret stands in a text, and how matchers look at bytes: what they all share.
+//! Position of a secret in a text, and byte functions that all matchers share.
 
 /// Bytes `start..end` of the scanned text, to be replaced by a mark. Never empty, on character boundaries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

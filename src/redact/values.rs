@@ -1,4 +1,4 @@
-//! What a value looks like: a variable, a mark, a password that a person chose, or something random.
+//! Classifies a value: a variable, a mark, a password that a person chose, or something random.
 
 /// What people write where a password would stand.
 const PLACEHOLDERS: [&[u8]; 8] =

@@ -1,13 +1,13 @@
-//! The text that an agent is given, as it grows: a line is there as a whole or not at all, and what it tells of is noted.
+//! Builds a context block: lines are added completely or not at all, and the memories in them are noted.
 
 use crate::model::{MemoryRow, TokenStats};
 
-/// Collects lines up to a number of bytes.
+/// Collects lines up to a byte budget.
 pub(super) struct Block {
     pub(super) text: String,
-    /// Bytes that the text may have.
+    /// Maximum bytes of the text.
     pub(super) budget: usize,
-    /// Memories, and pieces of work, that are told in it.
+    /// Memories, and units, contained in it.
     pub(super) shown: Vec<i64>,
     pub(super) units: Vec<i64>,
     pub(super) tokens: TokenStats,
@@ -19,7 +19,7 @@ impl Block {
         Block { text: String::new(), budget, shown: Vec::new(), units: Vec::new(), tokens: TokenStats::default() }
     }
 
-    /// A block without a limit of its own: what stands in it was chosen before.
+    /// A block without a budget, for content that was already selected.
     pub(super) fn new(text: String) -> Block {
         Block { text, ..Block::within(usize::MAX) }
     }
@@ -28,13 +28,13 @@ impl Block {
         self.push(line);
     }
 
-    /// The text, and what reading it costs.
+    /// The text, and the tokens to read it.
     pub(super) fn done(mut self) -> (String, TokenStats) {
         self.tokens.read = (self.text.len() / 4) as i64;
         (self.text, self.tokens)
     }
 
-    /// Adds a line if there is room for it.
+    /// Adds a line if it fits.
     pub(super) fn push(&mut self, line: &str) -> bool {
         let fits = self.text.len() + line.len() < self.budget;
         if fits {
@@ -50,7 +50,7 @@ impl Block {
         self.tokens.estimated |= memory.tokens_estimated && memory.tokens.is_some();
     }
 
-    /// Memories under a title, as many as there is room for up to a number of bytes.
+    /// A titled section with as many memories as fit up to `until` bytes.
     pub(super) fn section(&mut self, title: &str, memories: &[&MemoryRow], until: usize, entry: impl Fn(&MemoryRow) -> String) {
         let whole = std::mem::replace(&mut self.budget, until);
         for (i, memory) in memories.iter().enumerate() {

@@ -1,10 +1,10 @@
-//! Everything that came from an agent, a tool or a person passes through here on its way out: to a terminal, where an
-//! escape sequence could act, and to a model, where a line could pose as an instruction.
+//! Sanitises all text on its way out: to a terminal, which interprets escape sequences, and to a model, which might
+//! take a line for an instruction.
 //!
-//! Output is one line. Control characters, ANSI and OSC sequences, invisible and direction-changing characters go; what
-//! looks like a tag keeps its letters but not its brackets.
+//! The output is one line. Control characters, ANSI and OSC sequences, and invisible or direction-changing characters
+//! are removed; whatever looks like a tag loses its brackets.
 
-/// Returns the text on one line, harmless, of at most `max` characters; what is cut ends in `…`.
+/// Returns the text as one harmless line of at most `max` characters; a cut ends in `…`.
 pub fn line(text: &str, max: usize) -> String {
     let mut out = String::new();
     let mut chars = text.chars().peekable();
@@ -24,7 +24,7 @@ pub fn line(text: &str, max: usize) -> String {
                     out.push(' ');
                     length += 1;
                 }
-                // Looked at in what is written: between the two, something hidden may have stood.
+                // Check the output, since something hidden may have stood between the two characters.
                 if out.ends_with('<') && (c.is_ascii_alphabetic() || matches!(c, '/' | '!' | '|')) {
                     out.pop();
                     out.push('‹');
@@ -42,16 +42,16 @@ pub fn quoted(text: &str, max: usize) -> String {
     format!("\"{}\"", line(text, max).replace('"', "'"))
 }
 
-/// A text in Markdown, as agents close a turn with, in plain words: without headings' and lists' marks, emphasis, tables
-/// and fences. A text of nothing else stays as it is.
+/// Plain text of a Markdown message: without marks of headings, lists and emphasis, tables and fences. A text with
+/// nothing else stays unchanged.
 pub fn prose(text: &str) -> String {
     let words = |line: &str| {
         let line = line.trim().trim_start_matches(['#', '>', ' ']);
         let item = line.strip_prefix("- ").or_else(|| line.strip_prefix("* ")).unwrap_or(line);
         item.replace("**", "")
     };
-    let told = text.lines().map(str::trim).filter(|l| !l.starts_with('|') && !l.starts_with("```") && *l != "---");
-    let plain = told.map(words).filter(|l| !l.is_empty()).collect::<Vec<_>>().join("\n");
+    let lines = text.lines().map(str::trim).filter(|l| !l.starts_with('|') && !l.starts_with("```") && *l != "---");
+    let plain = lines.map(words).filter(|l| !l.is_empty()).collect::<Vec<_>>().join("\n");
     if plain.is_empty() { text.to_string() } else { plain }
 }
 
@@ -90,7 +90,7 @@ fn skip_sequence(first: char, chars: &mut std::iter::Peekable<std::str::Chars>) 
     }
 }
 
-/// Control characters, zero-width and direction marks, tags and variation selectors that carry text unseen.
+/// Control characters, zero-width and direction marks, and tags and variation selectors that carry invisible text.
 fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c as u32,
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn markdown_is_told_in_plain_words() {
+    fn markdown_becomes_plain_words() {
         let text = "## Done\n\n**Fixed** it:\n- one\n* two\n\n| a | b |\n|---|---|\n```sh\nls\n```\n---";
         assert_eq!(prose(text), "Done\nFixed it:\none\ntwo\nls");
         assert_eq!(prose("| a |"), "| a |");

@@ -1,4 +1,4 @@
-//! What a search found, for a terminal, for machines and for a document.
+//! Search hits for terminals, programs and documents.
 
 use super::clean::line;
 use super::style::Style;
@@ -6,12 +6,12 @@ use super::time;
 use crate::model::{Hit, HitKind};
 use serde_json::{Value, json};
 
-/// Characters of a snippet at most; less on a narrow terminal.
+/// Maximum characters of a snippet; fewer on a narrow terminal.
 const SNIPPET: usize = 160;
-/// Characters of a text that is shown in full.
+/// Maximum characters of a full text.
 const FULL: usize = 4000;
 
-/// The short id by which `nmem show` finds it.
+/// The short id that `nmem show` accepts.
 pub fn id(hit: &Hit) -> String {
     match hit.kind {
         HitKind::Memory => format!("m{}", hit.id),
@@ -21,7 +21,7 @@ pub fn id(hit: &Hit) -> String {
     }
 }
 
-/// One hit as JSON, with the keys of COMMANDS.md.
+/// One hit as JSON.
 pub fn json(hit: &Hit, words: &[String]) -> Value {
     let made_by = match hit.kind {
         HitKind::Memory => hit.made_by.as_deref().unwrap_or_default(),
@@ -36,14 +36,14 @@ pub fn json(hit: &Hit, words: &[String]) -> Value {
     })
 }
 
-/// One hit on a line or two.
+/// One hit in a line or two.
 pub fn text(hit: &Hit, words: &[String], style: Style, all_projects: bool) -> String {
     let what = match hit.kind {
         HitKind::Unit => "work",
         HitKind::Prompt if hit.what == "agent" => "answer",
         HitKind::Prompt => "prompt",
         HitKind::Tool => hit.what.as_str(),
-        // Of an observation the type says it; of the others their kind.
+        // Observations show their type, other memories their kind.
         HitKind::Memory if hit.name == "observation" && !hit.what.is_empty() => hit.what.as_str(),
         HitKind::Memory => hit.name.as_str(),
     };
@@ -58,7 +58,7 @@ pub fn text(hit: &Hit, words: &[String], style: Style, all_projects: bool) -> St
     )
 }
 
-/// One hit with all that was stored of what was searched.
+/// One hit with all its searched text.
 pub fn full(hit: &Hit, words: &[String], style: Style, all_projects: bool) -> String {
     let head = text(hit, &[], style, all_projects);
     let head = head.lines().next().unwrap_or_default();
@@ -67,17 +67,17 @@ pub fn full(hit: &Hit, words: &[String], style: Style, all_projects: bool) -> St
     format!("{head}\n{}", body.join("\n"))
 }
 
-/// One hit as an item of a Markdown list.
+/// One hit as a Markdown list item.
 pub fn markdown(hit: &Hit, words: &[String]) -> String {
     format!("- **{}** {} {} ({}): {}", id(hit), time::day(hit.at), time::clock(hit.at), hit.name, snippet(hit, words, SNIPPET))
 }
 
-/// The part of the text in which most of the words stand, on one line.
+/// The part of the text with the most words, on one line.
 fn snippet(hit: &Hit, words: &[String], length: usize) -> String {
     let whole = line(&if hit.more.is_empty() { hit.text.clone() } else { format!("{} — {}", hit.text, hit.more) }, usize::MAX);
     let lower = whole.to_lowercase();
     let first = words.iter().filter_map(|w| lower.find(w.as_str())).min().unwrap_or(0);
-    // Lower case may be of another length than the text itself: the place is a guess, brought to a boundary.
+    // Lower-casing may change the length, so the offset is approximate and moved to a boundary.
     let from = first.min(whole.len()).saturating_sub(60);
     let from = if from < 40 { 0 } else { (from..whole.len()).find(|&i| whole.is_char_boundary(i)).unwrap_or(0) };
     let cut = line(&whole[from..], length);

@@ -1,4 +1,4 @@
-//! Memories: whole for a person, as JSON for machines, on a line in lists.
+//! Memories: complete for a person, as JSON, and as one line.
 
 use super::clean::line;
 use super::style::Style;
@@ -6,7 +6,7 @@ use super::time;
 use crate::model::{Maker, MemoryKind, MemoryRow, Provenance};
 use serde_json::{Value, json};
 
-/// Fields of decisions and discoveries, in the order in which one reads them; others follow by name.
+/// Fields of decisions and discoveries in reading order; others follow by name.
 const IN_ORDER: [&str; 11] = [
     "problem",
     "question",
@@ -20,15 +20,15 @@ const IN_ORDER: [&str; 11] = [
     "implications",
     "confidence",
 ];
-/// Bytes of an item of a list above which each item has a line of its own.
+/// Bytes of a list item above which each gets its own line.
 const SHORT: usize = 30;
 
-/// The short id by which `nmem show` finds it.
+/// The short id that `nmem show` accepts.
 pub fn id(memory: &MemoryRow) -> String {
     format!("m{}", memory.id)
 }
 
-/// What it is in a word: an observation by its type, the others by their kind.
+/// One word: the type of an observation, the kind of others.
 pub fn word(memory: &MemoryRow) -> &str {
     match memory.kind_type.as_deref() {
         Some(kind_type) if memory.kind == MemoryKind::Observation => kind_type,
@@ -36,12 +36,12 @@ pub fn word(memory: &MemoryRow) -> &str {
     }
 }
 
-/// Whose words it is made of, and who made it.
+/// Whose words it consists of, and who created it.
 pub fn origin(memory: &MemoryRow) -> String {
     let of = match memory.provenance {
         Provenance::User => "the user's own words",
         Provenance::Agent => "the agent's words",
-        Provenance::Tool => "what a tool printed",
+        Provenance::Tool => "tool output",
         Provenance::Team => "the team",
     };
     match &memory.made_by {
@@ -52,7 +52,7 @@ pub fn origin(memory: &MemoryRow) -> String {
     }
 }
 
-/// One memory on a line.
+/// One line.
 pub fn entry(memory: &MemoryRow, style: Style) -> String {
     let pinned = if memory.pinned { " pinned" } else { "" };
     let width = style.width.saturating_sub(24).clamp(40, 140);
@@ -61,7 +61,7 @@ pub fn entry(memory: &MemoryRow, style: Style) -> String {
     format!("{} {}{pinned} {title}{replaced}", style.strong(&id(memory)), style.faint(&line(word(memory), 20)))
 }
 
-/// One memory whole, with what it is drawn from.
+/// Complete, with its sources.
 pub fn whole(memory: &MemoryRow, style: Style) -> String {
     let mut head =
         vec![format!("{} {}", time::day(memory.created_at), time::clock(memory.created_at)), memory.kind.name().to_string()];
@@ -115,12 +115,12 @@ pub fn whole(memory: &MemoryRow, style: Style) -> String {
         Some(memory.sources.iter().map(|source| source.id()).collect::<Vec<_>>().join(" ")).filter(|list| !list.is_empty()),
     );
     let estimated = if memory.tokens_estimated { ", estimated" } else { "" };
-    fact("cost to find out", memory.tokens.map(|tokens| format!("{tokens} tokens{estimated}")));
+    fact("discovery cost", memory.tokens.map(|tokens| format!("{tokens} tokens{estimated}")));
     fact("uuid", Some(memory.uuid.clone()));
     out
 }
 
-/// A value of its content in words.
+/// A value of its content as text.
 fn in_words(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -132,7 +132,7 @@ fn in_words(value: &Value) -> String {
     }
 }
 
-/// One memory as the RAD protocol's entity: a kind of nmem's own is its type, and its narrative and type stand in its content.
+/// An entity of the RAD protocol: nmem's kinds are types, narrative and type are part of the content.
 pub fn entity(memory: &MemoryRow) -> Value {
     let files = |modified: bool| -> Vec<&str> {
         memory.files.iter().filter(|f| f.modified == modified).map(|f| f.path.as_str()).collect()
@@ -153,7 +153,7 @@ pub fn entity(memory: &MemoryRow) -> Value {
     })
 }
 
-/// One memory as JSON: the fields of the observation protocol, and those of its kind under their own names.
+/// JSON with the fields of the observation protocol and of its kind.
 pub fn json(memory: &MemoryRow) -> Value {
     let files = |modified: bool| -> Vec<&str> {
         memory.files.iter().filter(|f| f.modified == modified).map(|f| f.path.as_str()).collect()
@@ -170,7 +170,7 @@ pub fn json(memory: &MemoryRow) -> Value {
         "pinned": memory.pinned, "by_hand": memory.by_hand, "superseded_by": memory.superseded_by.map(|by| format!("m{by}")),
     });
     for (name, value) in memory.content.iter().filter(|(name, _)| *name != "facts") {
-        // What the memory has of itself stays.
+        // The memory's own values take precedence.
         if out.get(name).is_none_or(|own| own.as_array().is_some_and(Vec::is_empty)) {
             out[name] = value.clone();
         }

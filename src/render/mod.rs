@@ -1,20 +1,20 @@
-//! Turns what was found into text: for an agent's context, for a terminal, for machines.
+//! Turns results into text: context for agents, output for terminals, JSON for programs.
 //!
-//! Read in this order: `clean` (nothing reaches a reader without it), `style` and `time`; `context`, `block`, `pick`,
-//! `session`, `standing`, `past` and `name` (what agents are given); `memories`, `units`, `hits`, `patterns` and `whole`
-//! (what people and programs read).
+//! Read in this order: `clean` (sanitises all text), `style` and `time`; `context`, `block`, `budget`, `session`,
+//! `session_state`, `ranked_units` and `name` (context for agents); `memories`, `units`, `hits`, `patterns` and `whole`
+//! (output for people and programs).
 
 mod block;
+mod budget;
 pub mod clean;
 pub mod context;
 pub mod hits;
 pub mod memories;
 mod name;
-pub mod past;
 pub mod patterns;
-mod pick;
+pub mod ranked_units;
 mod session;
-pub mod standing;
+pub mod session_state;
 pub mod style;
 pub mod time;
 pub mod units;

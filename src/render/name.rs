@@ -1,25 +1,25 @@
-//! What a piece of work is called: by what was asked, and where that says nothing, by what came of it as well.
+//! The name of a unit: its request or, if that says too little, also its result.
 
 use super::clean::{line, prose, quoted};
 use crate::model::UnitRow;
-use crate::words::{headline, is_cjk, is_filler, words};
+use crate::text::{headline, is_cjk, is_stop_word, words};
 
-/// Words of a request that must say what it is about, for it to be a name.
+/// Minimum content words of a request that can serve as a name.
 const SAYS: usize = 2;
-/// Characters of a request that is none.
+/// Maximum characters of a request that cannot.
 const VAGUE: usize = 60;
 
 /// For an agent: in quotation marks, about `most` characters.
 pub fn for_agent(unit: &UnitRow, most: usize) -> String {
     match parts(unit) {
-        (Some(asked), Some(came_to)) => format!("{}, which came to {}", quoted(&asked, VAGUE), quoted(&came_to, most)),
+        (Some(asked), Some(came_to)) => format!("{}, result: {}", quoted(&asked, VAGUE), quoted(&came_to, most)),
         (Some(asked), None) => quoted(&asked, most),
-        (None, Some(came_to)) => format!("no prompt was recorded; it came to {}", quoted(&came_to, most)),
+        (None, Some(came_to)) => format!("no prompt was recorded; result: {}", quoted(&came_to, most)),
         (None, None) => "no prompt was recorded".to_string(),
     }
 }
 
-/// For a person, on a line of `most` characters.
+/// For a person, in at most `most` characters.
 pub fn for_person(unit: &UnitRow, most: usize) -> String {
     match parts(unit) {
         (Some(asked), Some(came_to)) => line(&format!("{} → {came_to}", line(&asked, VAGUE)), most),
@@ -28,7 +28,7 @@ pub fn for_person(unit: &UnitRow, most: usize) -> String {
     }
 }
 
-/// What was asked, and, where that says nothing, what came of it.
+/// The request, and the result if the request says too little.
 fn parts(unit: &UnitRow) -> (Option<String>, Option<String>) {
     let asked = unit.intent.as_deref().map(|text| prose(&headline(text))).filter(|text| !line(text, VAGUE).is_empty());
     if asked.as_deref().is_some_and(|text| meaning(text) >= SAYS) {
@@ -38,10 +38,10 @@ fn parts(unit: &UnitRow) -> (Option<String>, Option<String>) {
     (asked, unit.commits.last().map(|commit| commit.subject.clone()).or_else(completed).filter(|text| !text.is_empty()))
 }
 
-/// Words that say something; two characters of a script without spaces are about a word.
+/// Number of content words; in scripts without spaces, two characters count as one.
 fn meaning(text: &str) -> usize {
     let lower = text.to_lowercase();
-    let says = |word: &&str| word.len() > 2 && !is_filler(word) && !word.chars().any(is_cjk);
+    let says = |word: &&str| word.len() > 2 && !is_stop_word(word) && !word.chars().any(is_cjk);
     let words = words(&lower).filter(says).count();
     words + lower.chars().filter(|c| is_cjk(*c)).count() / 2
 }

@@ -1,4 +1,4 @@
-//! What recurs, for a person and for machines; and the few suggestions that an agent is given.
+//! Patterns for people and programs, and suggestions for agents.
 
 use super::clean::{code, line, quoted};
 use super::style::Style;
@@ -6,31 +6,31 @@ use super::time;
 use crate::model::{Case, Pattern, PatternKind, Suggestion};
 use serde_json::{Value, json};
 
-/// Cases that are shown of a pattern, and named in a suggestion.
+/// Maximum cases per pattern, and maximum files per suggestion.
 const CASES: usize = 5;
 const NAMED: usize = 4;
 
-/// What it is that recurs.
+/// What recurs.
 fn what(pattern: &Pattern) -> String {
     let times = pattern.cases.len();
     let title = code(&pattern.title, 100);
     match pattern.kind {
-        PatternKind::Failure => format!("{title} failed for the same reason in {times} pieces of work"),
-        PatternKind::Fix => format!("{title} was mended in {times} pieces of work"),
+        PatternKind::Failure => format!("{title} failed for the same reason in {times} work units"),
+        PatternKind::Fix => format!("{title} was fixed in {times} work units"),
         PatternKind::Lesson => format!("{times} lessons are about {title}"),
     }
 }
 
-/// The patterns with their cases, for a person.
+/// Patterns with their cases, for a person.
 pub fn for_person(all: &[Pattern], style: Style) -> String {
     let width = style.width.saturating_sub(30).clamp(40, 140);
     let mut out = String::new();
     for pattern in all {
         out += &format!("{}\n", style.strong(&what(pattern)));
         for case in pattern.cases.iter().take(CASES) {
-            let mended = case.mended.as_ref().map(|by| style.faint(&format!(" (mended: {by})"))).unwrap_or_default();
+            let repaired = case.repaired.as_ref().map(|by| style.faint(&format!(" (fixed: {by})"))).unwrap_or_default();
             let place = case.unit.map_or(case.id.clone(), |unit| format!("u{unit} {}", case.id));
-            out += &format!("  {} {} {}{mended}\n", time::day(case.at), style.faint(&place), line(&case.said, width));
+            out += &format!("  {} {} {}{repaired}\n", time::day(case.at), style.faint(&place), line(&case.text, width));
         }
         if pattern.cases.len() > CASES {
             out += &style.faint(&format!("  and {} more\n", pattern.cases.len() - CASES));
@@ -41,17 +41,17 @@ pub fn for_person(all: &[Pattern], style: Style) -> String {
 
 /// A pattern as JSON.
 pub fn json(pattern: &Pattern) -> Value {
-    let case = |case: &Case| json!({"id": case.id, "unit": case.unit.map(|unit| format!("u{unit}")), "at": case.at, "said": case.said, "mended": case.mended});
+    let case = |case: &Case| json!({"id": case.id, "unit": case.unit.map(|unit| format!("u{unit}")), "at": case.at, "text": case.text, "fixed_by": case.repaired});
     json!({
         "kind": pattern.kind, "title": pattern.title, "count": pattern.cases.len(),
         "cases": pattern.cases.iter().map(case).collect::<Vec<_>>(),
     })
 }
 
-/// What stands above suggestions.
-pub(super) const SUGGESTED: &str = "\nSuggestions, drawn by rules from what came before (nobody said them; weigh them):";
+/// Heading of suggestions.
+pub(super) const SUGGESTED: &str = "\nSuggestions, derived by rules from earlier work (nobody stated them; use your judgment):";
 
-/// A block with the suggestions behind it that fit into `budget` bytes.
+/// Appends suggestions to a block as far as they fit into `budget` bytes.
 pub fn beside(mut block: String, suggestions: &[Suggestion], budget: usize) -> String {
     let mut begin = format!("{SUGGESTED}\n");
     for suggestion in suggestions {
@@ -64,12 +64,12 @@ pub fn beside(mut block: String, suggestions: &[Suggestion], budget: usize) -> S
     block
 }
 
-/// A suggestion, with what it rests on.
+/// A suggestion with its evidence.
 pub(super) fn suggested(suggestion: &Suggestion) -> String {
     match suggestion {
         Suggestion::Recurs(pattern) => recurs(pattern),
         Suggestion::Doubtful { decision, now, why, by } => {
-            format!("{} was decided (m{}), but {why} ({by}): {now:.2} sure now", quoted(&decision.title, 120), decision.id)
+            format!("{} was decided (m{}), but {why} ({by}): confidence now {now:.2}", quoted(&decision.title, 120), decision.id)
         }
     }
 }
@@ -85,7 +85,7 @@ pub fn suggestion_json(suggestion: &Suggestion) -> Value {
     }
 }
 
-/// What an agent is told of a pattern. What a tool printed is not said: only what recurred, where, and what to look at.
+/// A pattern for an agent: what recurred, where, and what to look at, but no tool output.
 fn recurs(pattern: &Pattern) -> String {
     let mut seen: Vec<String> = Vec::new();
     for case in &pattern.cases {
@@ -94,7 +94,7 @@ fn recurs(pattern: &Pattern) -> String {
             seen.push(id);
         }
     }
-    let mended = pattern.cases.iter().find_map(|case| case.mended.as_ref());
-    let look = mended.or(seen.first()).map(|id| format!("; how it was met last: `nmem show {id}`")).unwrap_or_default();
+    let repaired = pattern.cases.iter().find_map(|case| case.repaired.as_ref());
+    let look = repaired.or(seen.first()).map(|id| format!("; last fix: `nmem show {id}`")).unwrap_or_default();
     format!("{} ({}){look}", what(pattern), seen.join(", "))
 }

@@ -1,50 +1,50 @@
-//! One session in a block: its last turns and pieces of work.
+//! One session in a block: its last turns and units.
 
 use super::block::Block;
 use super::clean::{code, prose, quoted};
 use super::name;
 use super::time;
-use crate::model::{SessionTold, State, UnitRow, UnitTold};
+use crate::model::{SessionOverview, SessionStatus, UnitOverview, UnitRow};
 
-/// Files and commits that are named of one piece of work.
+/// Maximum files and commits per unit.
 const FILES: usize = 8;
 const COMMITS: usize = 5;
 
-/// The last turns: what was asked and answered.
-pub(super) fn conversation(block: &mut Block, told: &SessionTold) {
-    let before = told.session.prompts - told.turns.len() as i64;
+/// The last turns: prompts and answers.
+pub(super) fn conversation(block: &mut Block, overview: &SessionOverview) {
+    let before = overview.session.prompts - overview.turns.len() as i64;
     if before > 0 {
         block.push(&format!("  ({before} prompt{} before)", if before == 1 { "" } else { "s" }));
     }
-    for (i, turn) in told.turns.iter().enumerate() {
-        let asked = |most: usize| format!("- asked: {}", quoted(&turn.asked, most));
+    for (i, turn) in overview.turns.iter().enumerate() {
+        let asked = |most: usize| format!("- asked: {}", quoted(&turn.prompt, most));
         if !block.push(&asked(240)) && !block.push(&asked(80)) {
             return;
         }
-        if let Some(done) = &turn.done {
-            block.push(&format!("  answered: {}", quoted(&prose(done), if i + 1 == told.turns.len() { 400 } else { 200 })));
+        if let Some(done) = &turn.answer {
+            block.push(&format!("  answered: {}", quoted(&prose(done), if i + 1 == overview.turns.len() { 400 } else { 200 })));
         }
     }
-    if told.turns.is_empty() {
+    if overview.turns.is_empty() {
         block.push("- no prompt was recorded");
     }
 }
 
-/// The last pieces of work of a session, the newest first: the first ones in full, the others on a line.
-pub(super) fn pieces(block: &mut Block, told: &SessionTold, detailed: usize) {
-    let worked = told.units.iter().filter(|told| told.unit.tool_uses > 0 || told.summary.is_some());
-    for (i, told) in worked.enumerate() {
+/// The last units of a session, newest first: the first ones with details, the others in one line.
+pub(super) fn units(block: &mut Block, overview: &SessionOverview, detailed: usize) {
+    let worked = overview.units.iter().filter(|overview| overview.unit.tool_uses > 0 || overview.summary.is_some());
+    for (i, overview) in worked.enumerate() {
         if i < detailed {
-            piece(block, told);
+            unit_line(block, overview);
         } else {
-            block.push(&format!("- before that{}", brief(told)));
+            block.push(&format!("- before that{}", brief(overview)));
         }
     }
 }
 
 /// `, 38 min, done (u12): "Fix the login"`
-pub(super) fn brief(told: &UnitTold) -> String {
-    let unit = &told.unit;
+pub(super) fn brief(overview: &UnitOverview) -> String {
+    let unit = &overview.unit;
     let mut head = Vec::new();
     head.extend((unit.active_ms >= 60_000).then(|| time::span(unit.active_ms)));
     head.extend(unit.known_outcome().map(|outcome| outcome.name().to_string()));
@@ -52,17 +52,17 @@ pub(super) fn brief(told: &UnitTold) -> String {
     format!("{head} (u{}): {}", unit.id, name::for_agent(unit, 140))
 }
 
-pub(super) fn summary<'a>(told: &'a UnitTold, section: &str) -> Option<&'a str> {
-    told.summary.as_ref()?.text(section)
+pub(super) fn summary<'a>(overview: &'a UnitOverview, section: &str) -> Option<&'a str> {
+    overview.summary.as_ref()?.text(section)
 }
 
-fn piece(block: &mut Block, told: &UnitTold) {
-    let unit = &told.unit;
-    if !block.push(&format!("- piece of work{}", brief(told))) {
+fn unit_line(block: &mut Block, overview: &UnitOverview) {
+    let unit = &overview.unit;
+    if !block.push(&format!("- work unit{}", brief(overview))) {
         return;
     }
     block.units.push(unit.id);
-    if let Some(memory) = &told.summary {
+    if let Some(memory) = &overview.summary {
         block.tells(memory);
     }
     let names: Vec<String> = unit.files.iter().filter(|f| f.edits > 0).take(FILES).map(|f| edited(&f.path, f.edits)).collect();
@@ -71,25 +71,25 @@ fn piece(block: &mut Block, told: &UnitTold) {
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         block.push(&format!("  changed: {}{more}", names.join(", ")));
     }
-    // What is summed up has its commits among the memories.
-    if told.summary.is_none() {
+    // With a summary, the commits are among the memories.
+    if overview.summary.is_none() {
         committed(block, unit);
     }
-    for (name, section) in [("learned", "learned"), ("failed, or to keep in mind", "notes"), ("left to do", "next_steps")] {
-        if let Some(text) = summary(told, section) {
+    for (name, section) in [("learned", "learned"), ("failures and notes", "notes"), ("next steps", "next_steps")] {
+        if let Some(text) = summary(overview, section) {
             block.push(&format!("  {name}: {}", quoted(text, 300)));
         }
     }
     if unit.was_left() {
         block.push(&format!(
-            "  it was left {}: {}",
+            "  unfinished ({}): {}",
             unit.outcome.unwrap_or_default(),
             unit.evidence.as_deref().unwrap_or_default()
         ));
     }
 }
 
-/// The last commits of a piece of work, a line each.
+/// The last commits of a unit, one line each.
 pub(super) fn committed(block: &mut Block, unit: &UnitRow) {
     for commit in unit.commits.iter().skip(unit.commits.len().saturating_sub(COMMITS)) {
         let sha = commit
@@ -106,23 +106,23 @@ fn edited(path: &str, edits: i64) -> String {
 }
 
 /// A session in one line.
-pub(super) fn gist(told: &SessionTold) -> String {
-    let mut parts: Vec<String> = told.turns.last().map(|turn| quoted(&turn.asked, 140)).into_iter().collect();
-    if let Some(told) = told.units.first() {
-        let name = told.unit.intent.as_ref().map(|_| name::for_agent(&told.unit, 140));
+pub(super) fn gist(overview: &SessionOverview) -> String {
+    let mut parts: Vec<String> = overview.turns.last().map(|turn| quoted(&turn.prompt, 140)).into_iter().collect();
+    if let Some(overview) = overview.units.first() {
+        let name = overview.unit.intent.as_ref().map(|_| name::for_agent(&overview.unit, 140));
         parts.extend(name.filter(|name| !parts.contains(name)).map(|name| format!("working on {name}")));
-        let names: Vec<String> = told.unit.files.iter().filter(|f| f.edits > 0).take(3).map(|f| code(&f.path, 80)).collect();
+        let names: Vec<String> = overview.unit.files.iter().filter(|f| f.edits > 0).take(3).map(|f| code(&f.path, 80)).collect();
         parts.extend((!names.is_empty()).then(|| format!("changed {}", names.join(", "))));
-        parts.extend(summary(told, "next_steps").map(|next| format!("left to do: {}", quoted(next, 160))));
+        parts.extend(summary(overview, "next_steps").map(|next| format!("next steps: {}", quoted(next, 160))));
     }
     parts.join("; ")
 }
 
 /// `2026-11-20 17:42, 38 min, branch fix/login, 24 tool uses (s14)`
-pub(super) fn heading(told: &SessionTold) -> String {
-    let session = &told.session;
+pub(super) fn heading(overview: &SessionOverview) -> String {
+    let session = &overview.session;
     let mut parts = vec![format!("{} {}", time::day(session.started_at), time::clock(session.started_at))];
-    let length = told.until - session.started_at;
+    let length = overview.last_event_at - session.started_at;
     if length >= 60_000 {
         parts.push(time::span(length));
     }
@@ -133,7 +133,7 @@ pub(super) fn heading(told: &SessionTold) -> String {
         1 => parts.push("1 tool use".to_string()),
         n => parts.push(format!("{n} tool uses")),
     }
-    if told.state == State::BrokenOff {
+    if overview.state == SessionStatus::Interrupted {
         parts.push("broken off".to_string());
     }
     format!("{} (s{})", parts.join(", "), session.id)

@@ -1,10 +1,10 @@
-//! Colour, where it is wanted, and the width of a line.
+//! Colour and line width.
 
 /// Writes ANSI colours, or none.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
     pub colour: bool,
-    /// Columns of the terminal; generous where there is none.
+    /// Columns of the terminal; large if there is none.
     pub width: usize,
 }
 
@@ -19,32 +19,32 @@ impl Style {
         if self.colour { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_string() }
     }
 
-    /// What a line is about.
+    /// Headings and ids.
     pub fn strong(self, text: &str) -> String {
         self.with("1", text)
     }
 
-    /// What is there for who looks for it: times, ids.
+    /// Secondary information: times, ids.
     pub fn faint(self, text: &str) -> String {
         self.with("2", text)
     }
 
-    /// What went wrong.
+    /// Failures.
     pub fn bad(self, text: &str) -> String {
         self.with("31", text)
     }
 
-    /// What went well.
+    /// Successes.
     pub fn good(self, text: &str) -> String {
         self.with("32", text)
     }
 
-    /// What was searched for.
+    /// Search matches.
     pub fn found(self, text: &str) -> String {
         self.with("1;33", text)
     }
 
-    /// A file.
+    /// Files.
     pub fn path(self, text: &str) -> String {
         self.with("36", text)
     }

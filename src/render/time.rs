@@ -1,4 +1,4 @@
-//! Times as people write them, and as they read them.
+//! Times: printed for people and machines, and parsed.
 
 use crate::model::Millis;
 use jiff::civil::{Date, DateTime};
@@ -9,7 +9,7 @@ fn zoned(at: Millis) -> Zoned {
     Timestamp::from_millisecond(at).unwrap_or_default().to_zoned(TimeZone::system())
 }
 
-/// In UTC, as ISO 8601 has it, to the millisecond: `2026-11-20T09:00:00.000Z`.
+/// ISO 8601 in UTC with milliseconds: `2026-11-20T09:00:00.000Z`.
 pub fn iso(at: Millis) -> String {
     Timestamp::from_millisecond(at).map(|at| format!("{at:.3}")).unwrap_or_default()
 }
@@ -51,9 +51,9 @@ pub fn ago(at: Millis, now: Millis) -> String {
     }
 }
 
-/// Reads `2026-11-01`, `2026-11-01T09:30`, `7d`, `12h`, `30min`, `today`, `yesterday`. The error says what is understood.
+/// Parses `2026-11-01`, `2026-11-01T09:30`, `7d`, `12h`, `30min`, `today`, `yesterday`. The error lists these forms.
 pub fn parse(text: &str, now: Millis) -> Result<Millis, String> {
-    let wrong = || format!("`{text}` is no time: write 2026-11-01, 2026-11-01T09:30, 7d, 12h, 30min, 2w, today or yesterday");
+    let wrong = || format!("`{text}` is not a time: use 2026-11-01, 2026-11-01T09:30, 7d, 12h, 30min, 2w, today or yesterday");
     let today = zoned(now).date();
     let start = |date: Date| Ok(date.to_zoned(TimeZone::system()).map_err(|_| wrong())?.timestamp().as_millisecond());
     match text {
@@ -69,7 +69,7 @@ pub fn parse(text: &str, now: Millis) -> Result<Millis, String> {
     if let Ok(date) = text.parse::<Date>() {
         return start(date);
     }
-    // jiff takes `1m` for a minute, which people may mean as a month.
+    // jiff reads `1m` as a minute, but people may mean a month.
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
     if !["min", "h", "d", "w"].contains(&unit) {
         return Err(wrong());
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_are_told_in_the_unit_that_fits() {
+    fn spans_use_the_unit_that_fits() {
         assert_eq!(
             ["0", "59000", "2280000", "7200000", "7500000"].map(|ms| span(ms.parse().unwrap())),
             ["under a minute", "under a minute", "38 min", "2 h", "2 h 5 min"]

@@ -1,4 +1,4 @@
-//! Work units: a list for a terminal, a report for a team, JSON for machines.
+//! Work units: a list for terminals, a report for teams, JSON for programs.
 
 use super::clean::{code, line};
 use super::memories;
@@ -8,20 +8,20 @@ use super::time;
 use crate::model::{BoundaryRow, MemoryRow, Millis, PhaseRow, UnitFile, UnitOutcome, UnitRow, UnitState};
 use serde_json::{Value, json};
 
-/// Files that are named in a list.
+/// Maximum files in a list.
 const FILES: usize = 3;
-/// Signals that explain a boundary, on either side.
+/// Maximum signals that explain a boundary, for and against.
 const SIGNALS: usize = 4;
 
-/// What a signal means where it is high, and where it is low.
-pub type Meaning = fn(&str) -> Option<(&'static str, &'static str)>;
+/// The meaning of a signal with a high and with a low value.
+pub type SignalMeaning = fn(&str) -> Option<(&'static str, &'static str)>;
 
-/// The short id by which `nmem show` finds it.
+/// The short id that `nmem show` accepts.
 pub fn id(unit: &UnitRow) -> String {
     format!("u{}", unit.id)
 }
 
-/// One unit as JSON, with the keys of COMMANDS.md.
+/// One unit as JSON.
 pub fn json(unit: &UnitRow) -> Value {
     let phases: Vec<Value> =
         unit.phases.iter().map(|p| json!({"phase": p.phase, "tool_uses": p.tool_uses, "ms": p.ms})).collect();
@@ -36,7 +36,7 @@ pub fn json(unit: &UnitRow) -> Value {
         "prompts": unit.prompts, "tool_uses": unit.tool_uses, "first_seq": unit.range.map(|r| r.0), "last_seq": unit.range.map(|r| r.1),
         "failures": unit.failures, "phases": phases, "files": files, "outcome": unit.outcome, "evidence": unit.evidence,
         "commits": commits, "tokens": tokens, "boundary": unit.boundary.as_ref().map(boundary),
-        "taken_back": unit.taken_back.iter().map(boundary).collect::<Vec<_>>(), "addendum": unit.addendum,
+        "taken_back": unit.retracted.iter().map(boundary).collect::<Vec<_>>(), "addendum": unit.addendum,
         "summary": unit.summary,
     })
 }
@@ -45,7 +45,7 @@ fn boundary(b: &BoundaryRow) -> Value {
     json!({"reason": b.reason, "score": b.score, "prompt": b.prompt, "first_seq": b.first_seq, "signals": b.signals, "history": b.history})
 }
 
-/// One unit on a few lines.
+/// One unit in a few lines.
 pub fn text(unit: &UnitRow, style: Style) -> String {
     let mut head = vec![time::clock(unit.started_at), time::span(unit.active_ms)];
     head.extend(unit.known_outcome().map(|outcome| outcome_word(outcome, style)));
@@ -90,13 +90,13 @@ fn outcome_word(outcome: UnitOutcome, style: Style) -> String {
 }
 
 /// Why a unit begins where it does, in words.
-pub fn why(unit: &UnitRow, meaning: Meaning, style: Style) -> String {
+pub fn why(unit: &UnitRow, meaning: SignalMeaning, style: Style) -> String {
     let mut out = String::new();
     if let Some(boundary) = &unit.boundary {
         out += &explained("begins", boundary, meaning, style);
     }
-    for boundary in &unit.taken_back {
-        out += &explained("once thought to begin", boundary, meaning, style);
+    for boundary in &unit.retracted {
+        out += &explained("first thought to begin", boundary, meaning, style);
     }
     if let Some(evidence) = &unit.evidence {
         out += &format!("    {}: {evidence}\n", unit.outcome.unwrap_or_default());
@@ -104,7 +104,7 @@ pub fn why(unit: &UnitRow, meaning: Meaning, style: Style) -> String {
     out
 }
 
-fn explained(verb: &str, boundary: &BoundaryRow, meaning: Meaning, style: Style) -> String {
+fn explained(verb: &str, boundary: &BoundaryRow, meaning: SignalMeaning, style: Style) -> String {
     let place = match (boundary.prompt, boundary.first_seq) {
         (Some(prompt), _) => format!("at prompt {prompt}"),
         (None, Some(seq)) => format!("inside a prompt's work, at tool use {seq}"),
@@ -113,8 +113,8 @@ fn explained(verb: &str, boundary: &BoundaryRow, meaning: Meaning, style: Style)
     let likely = boundary.score.map(|score| format!(", {:.0}% likely", 100.0 / (1.0 + (-score).exp()))).unwrap_or_default();
     let mut out = format!("    {verb} {place}: {}{likely}\n", boundary.reason);
     let mut parts: Vec<(&str, f64, f64)> = Vec::new();
-    for (name, told) in boundary.signals.as_object().into_iter().flatten() {
-        parts.push((name, told["value"].as_f64().unwrap_or(0.0), told["adds"].as_f64().unwrap_or(0.0)));
+    for (name, parts_text) in boundary.signals.as_object().into_iter().flatten() {
+        parts.push((name, parts_text["value"].as_f64().unwrap_or(0.0), parts_text["adds"].as_f64().unwrap_or(0.0)));
     }
     parts.sort_by(|a, b| b.2.abs().total_cmp(&a.2.abs()));
     for (sign, word) in [(1.0, "for"), (-1.0, "against")] {
@@ -127,14 +127,14 @@ fn explained(verb: &str, boundary: &BoundaryRow, meaning: Meaning, style: Style)
     }
     let history = boundary.history.as_array().map(Vec::as_slice).unwrap_or_default();
     if history.len() > 1 || verb != "begins" {
-        let told: Vec<String> = history
+        let parts_text: Vec<String> = history
             .iter()
             .map(|entry| {
                 let score = entry["score"].as_f64().map(|score| format!(" ({score:+.2})")).unwrap_or_default();
                 format!("{} {}{score}", time::clock(entry["at"].as_i64().unwrap_or(0)), entry["what"].as_str().unwrap_or(""))
             })
             .collect();
-        out += &format!("      {}\n", style.faint(&told.join(", then ")));
+        out += &format!("      {}\n", style.faint(&parts_text.join(", then ")));
     }
     out
 }
@@ -143,7 +143,7 @@ fn weight(boundary: &BoundaryRow, name: &str) -> f64 {
     boundary.signals[name]["weight"].as_f64().unwrap_or(0.0)
 }
 
-/// A report that a person would send to a team: by day, what was done, with commits and files.
+/// A report for a team in Markdown: by day, with outcomes, commits and files.
 pub fn report(units: &[UnitRow], project: &str, since: Millis, now: Millis) -> String {
     let worked: i64 = units.iter().map(|unit| unit.active_ms).sum();
     let commits: usize = units.iter().map(|unit| unit.commits.len()).sum();
@@ -154,7 +154,7 @@ pub fn report(units: &[UnitRow], project: &str, since: Millis, now: Millis) -> S
     let mut out = format!("# {}: {} to {}\n\n", line(project, 80), time::day(since), time::day(now));
     out += &format!(
         "{} in {}: {}, {} changed.\n",
-        count(units.len() as i64, "piece of work"),
+        count(units.len() as i64, "work unit"),
         time::span(worked),
         count(commits as i64, "commit"),
         count(edited.len() as i64, "file"),
@@ -185,7 +185,7 @@ pub fn report(units: &[UnitRow], project: &str, since: Millis, now: Millis) -> S
     out.trim_end().to_string()
 }
 
-/// Text that Markdown would read as marks: they are written as themselves.
+/// Escapes Markdown characters in plain text.
 fn code_free(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -217,13 +217,13 @@ fn files(files: &[UnitFile], most: usize, style: Style) -> String {
 /// `1-3, 5`
 fn ranges(numbers: &[i64]) -> String {
     let runs = numbers.chunk_by(|a, b| b - a <= 1);
-    let told: Vec<String> = runs
+    let parts_text: Vec<String> = runs
         .map(|run| match (run[0], run[run.len() - 1]) {
             (first, last) if first == last => first.to_string(),
             (first, last) => format!("{first}-{last}"),
         })
         .collect();
-    told.join(", ")
+    parts_text.join(", ")
 }
 
 fn thousands(n: i64) -> String {
@@ -231,16 +231,16 @@ fn thousands(n: i64) -> String {
 }
 
 fn count(n: i64, what: &str) -> String {
-    let plural = if what == "piece of work" { "pieces of work".to_string() } else { format!("{what}s") };
+    let plural = format!("{what}s");
     if n == 1 { format!("1 {what}") } else { format!("{n} {plural}") }
 }
 
 /// One unit with the reasons of its boundary, for a person.
-pub fn whole(unit: &UnitRow, meaning: Meaning, style: Style) -> String {
+pub fn whole(unit: &UnitRow, meaning: SignalMeaning, style: Style) -> String {
     format!("{}{}    {}\n", text(unit, style), why(unit, meaning, style), style.faint(&format!("session s{}", unit.session)))
 }
 
-/// One unit as JSON, with the ids of the memories that were drawn from it.
+/// One unit as JSON, with the ids of its memories.
 pub fn whole_json(unit: &UnitRow, drawn: &[MemoryRow]) -> Value {
     let mut out = json(unit);
     out["memories"] = drawn.iter().map(memories::id).collect();

@@ -1,4 +1,4 @@
-//! A session, a prompt or a tool use whole: for a person, and as JSON.
+//! A complete session, prompt or tool use, for people and as JSON.
 
 use super::clean::line;
 use super::memories;
@@ -7,7 +7,7 @@ use super::time;
 use crate::model::{CommandKind, MemoryRow, PromptKind, PromptRow, PromptSource, SessionRow, ToolUseRow};
 use serde_json::{Value, json};
 
-/// A session with all that was said and done in it, for a person.
+/// A session with its prompts, tool uses and memories, for a person.
 pub fn session(
     session: &SessionRow,
     prompts: &[&PromptRow],
@@ -142,13 +142,13 @@ pub fn tool_use(tool: &ToolUseRow, unit: Option<i64>, prompt: Option<&PromptRow>
     out.trim_end().to_string()
 }
 
-/// Memories, each on a line.
+/// Memories, one line each.
 pub fn listed(drawn: &[MemoryRow], style: Style) -> String {
     let lines: Vec<String> = drawn.iter().map(|memory| format!("  {}\n", memories::entry(memory, style))).collect();
-    if lines.is_empty() { String::new() } else { format!("\n  remembered of it:\n{}", lines.concat()) }
+    if lines.is_empty() { String::new() } else { format!("\n  memories:\n{}", lines.concat()) }
 }
 
-/// Every line of a text that was stored, each cleaned, indented.
+/// Every line of a stored text, sanitised and indented.
 fn body(text: &str) -> String {
     text.lines().map(|l| format!("    {}\n", line(l, usize::MAX))).collect()
 }
@@ -176,7 +176,7 @@ pub fn tool_use_json(tool: &ToolUseRow, session: Option<&str>, unit: Option<i64>
     })
 }
 
-/// A session as JSON, with its prompts and tool uses as they are given.
+/// A session as JSON, with its prompts and tool uses as given.
 pub fn session_json(session: &SessionRow, prompts: Vec<Value>, tool_uses: Vec<Value>) -> Value {
     let kinds: Value = serde_json::from_str(&session.kinds).unwrap_or_default();
     let tokens = json!({"input": session.input_tokens, "output": session.output_tokens, "cache_read": session.cache_read_tokens, "cache_write": session.cache_write_tokens});

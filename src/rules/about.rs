@@ -3,7 +3,7 @@
 use super::told::Told;
 use super::turns::{Turn, is_project_change};
 use crate::model::{MemoryFile, MemoryKind};
-use crate::words::files_named;
+use crate::text::files_named;
 
 /// What was said with more changed files than these is about none of them in particular.
 const FEW: usize = 4;

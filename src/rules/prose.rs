@@ -1,9 +1,9 @@
 //! An agent's closing message, taken apart: headings, sentences, points of lists. Code and quotations are left out,
 //! since what stands in them is not said but shown.
 
-use crate::hostile::is_frame;
-use crate::words::is_cjk;
-pub use crate::words::{cut, cut_words};
+use crate::prompt_injection::is_frame;
+use crate::text::is_cjk;
+pub use crate::text::{cut, cut_words};
 
 /// A closing message in parts, in order.
 #[derive(Debug, Default)]
@@ -196,7 +196,7 @@ pub fn word_count(text: &str) -> usize {
 /// Of a prompt the part that names the work: of a plan its heading, else its first line; what announces a list goes with
 /// the line below it.
 pub fn plain_headline(text: &str) -> String {
-    let named = plain(crate::words::headline(text).trim_start_matches(['#', '>', ' ']));
+    let named = plain(crate::text::headline(text).trim_start_matches(['#', '>', ' ']));
     named.trim_start_matches(|c: char| matches!(c, '-' | '*' | '•' | ':' | ',') || c.is_whitespace()).trim_end().to_string()
 }
 

@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn what_happens_twice_is_no_pattern_and_one_piece_of_work_counts_once() {
-        let case = |n: i64| Case { id: format!("t{n}"), unit: Some(n / 2), at: n, said: String::new(), mended: None };
+        let case = |n: i64| Case { id: format!("t{n}"), unit: Some(n / 2), at: n, text: String::new(), repaired: None };
         let one = |n: i64| Recurs {
             kind: PatternKind::Failure,
             key: "k".into(),

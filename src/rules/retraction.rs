@@ -4,14 +4,14 @@ use super::cues::{first_word, is_one_of};
 use super::prose::Prose;
 
 /// Whether a later message takes back what an earlier one reported: it removes or reverts something of the same words.
-pub fn overtaken<'a>(said: &str, taken_back: impl Iterator<Item = &'a Vec<String>>) -> bool {
+pub fn overtaken<'a>(said: &str, retracted: impl Iterator<Item = &'a Vec<String>>) -> bool {
     let own = names(said);
     let shared = |taken: &Vec<String>| taken.iter().filter(|name| own.contains(name)).count();
-    taken_back.into_iter().any(|taken| shared(taken) >= 2)
+    retracted.into_iter().any(|taken| shared(taken) >= 2)
 }
 
 /// The words of each part of a message that takes something back.
-pub fn taken_back(prose: &Prose) -> Vec<Vec<String>> {
+pub fn retracted(prose: &Prose) -> Vec<Vec<String>> {
     let takes_back = |text: &str| {
         is_one_of("removed|reverted|dropped|replaced|undid|deleted|switched|renamed", &first_word(text))
             || text.contains("no longer")

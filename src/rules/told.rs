@@ -4,7 +4,7 @@ use super::finding::{Cue, Finding};
 use super::prose::{cut, cut_words, plain_headline, word_count};
 use super::turns::Turn;
 use crate::model::{Domain, Draft, MemoryFile, MemoryKind, Provenance, SUBTITLE_WORDS, Source};
-pub use crate::words::alike;
+pub use crate::text::alike;
 use serde_json::{Map, Value};
 
 /// Characters of a title, of a fact, and of a narrative.

@@ -4,7 +4,7 @@ use super::cues::{Words, holds};
 use super::left::split_left;
 use super::own_words::own_sentences;
 use super::prose::Prose;
-use super::retraction::{overtaken, taken_back};
+use super::retraction::{overtaken, retracted};
 use super::said::reports;
 use crate::model::{Domain, Kind, MemoryFile, PromptRow, PromptSource, Source, ToolUseRow, UnitStory};
 use std::collections::BTreeMap;
@@ -76,7 +76,7 @@ pub fn turns<'a>(story: &'a UnitStory, domain: &Domain) -> Vec<Turn<'a>> {
             Some((before, _)) => Prose::of(&before),
             None => Prose::of(closing),
         };
-        turn.takes_back = taken_back(&turn.prose);
+        turn.takes_back = retracted(&turn.prose);
         turn.cost = match story.costs.iter().find(|(number, _)| *number == turn.number) {
             Some((_, tokens)) => (*tokens, false),
             None => (estimate(turn), true),

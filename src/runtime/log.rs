@@ -1,19 +1,19 @@
-//! The error log of hooks, redacted: nothing else says what went wrong in them.
+//! The redacted error log of hooks.
 
 use super::redactor;
 use crate::config::{self, environment};
 use crate::log;
 use crate::model::LogLevel;
 
-/// Writes an error to the log, redacted.
+/// Logs an error, redacted.
 pub fn log_error(message: &str) {
     log_at(LogLevel::Error, message);
 }
 
-/// Writes a line to the log, redacted, if the log is to say so much.
+/// Logs a line, redacted, if the log level includes it.
 pub fn log_at(level: LogLevel, message: &str) {
     if let Ok(files) = config::files() {
-        // An error is rare: reading the user's patterns once more costs nothing that counts.
+        // Errors are rare, so loading the user's patterns again costs little.
         let own = config::load(&[]).ok().and_then(|config| redactor(&config).ok());
         let clean = own.unwrap_or_default().clean(message.to_string());
         log::write(&files.value, environment::log_level(), level, environment::now(), &clean);

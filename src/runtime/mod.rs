@@ -1,6 +1,5 @@
-//! What every run of nmem has at hand beside its settings. Read in this order: here the redactor with the user's own
-//! patterns, `log` the error log that takes redacted lines only, `projects` which project a folder is, `pause` whether the
-//! user switched recording off.
+//! What every run needs besides its settings. Read in this order: the redactor with the user's own patterns, in this
+//! file; `log` (the error log), `projects` (which project a folder is), `pause` (whether recording is paused).
 
 mod log;
 mod pause;
@@ -11,20 +10,21 @@ pub use pause::{Where, is_paused, places};
 pub use projects::{FolderProject, Projects};
 
 use crate::config::Config;
-use crate::error::Failure;
+use crate::error::UserError;
 use crate::files;
 use crate::redact::Redactor;
 use anyhow::Result;
 
-/// The redactor with the user's own patterns; the key of marks is read when the first mark is made.
+/// The redactor with the user's own patterns. It reads the key for marks when it creates the first one.
 ///
 /// # Errors
-/// A pattern that can't be compiled: without it, what the user calls a secret is unknown.
+///
+/// A pattern that does not compile. Without it, what the user calls a secret is unknown.
 pub fn redactor(config: &Config) -> Result<Redactor> {
     let key = config.mark_key.clone();
     let made = Redactor::new(&config.redact.value, &config.ignored(), Some(Box::new(move || files::own_key(&key))));
     made.map_err(|e| {
         let what = format!("{}: {}", config.file.display(), e.split_whitespace().collect::<Vec<_>>().join(" "));
-        Failure::new(what, "mend it; until then hooks record nothing").into()
+        UserError::new(what, "fix it; until then hooks record nothing").into()
     })
 }

@@ -1,11 +1,11 @@
-//! Whether the user switched recording off (`nmem off`): for everything, for a project, or for a session.
+//! Whether the user paused recording (`nmem off`) everywhere, for a project or for a session.
 
 use super::Projects;
-use crate::config::switches::{Known, Off};
+use crate::config::switches::{ProjectIdentity, RecordingPause};
 use crate::model::{Millis, Platform, ProjectId};
 use crate::store::{HOOK_WAIT, Store};
 
-/// Where something happens: in a session, in folders (its own, and where it began), and in a project that is named.
+/// Where something happens: a session, its folders (current and first), and a project given by name.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Where<'a> {
     pub session: Option<(Platform, &'a str)>,
@@ -13,16 +13,15 @@ pub struct Where<'a> {
     pub project: Option<&'a ProjectId>,
 }
 
-/// Tells whether recording is off there now: one of them that is off is enough.
+/// Whether recording is paused there now. One applicable pause is enough.
 pub fn is_paused(projects: &Projects, at: &Where, now: Millis) -> bool {
-    let off: Vec<&Off> = projects.config.switches.off.iter().filter(|off| off.holds(now)).collect();
+    let off: Vec<&RecordingPause> = projects.config.switches.off.iter().filter(|off| off.holds(now)).collect();
     let places = places(projects, at, &off);
     off.iter().any(|off| off.is_about(at.session, &places))
 }
 
-/// The projects there, if one of the switches asks for them: to know a project takes a look at its repository and at the
-/// store.
-pub fn places(projects: &Projects, at: &Where, switches: &[&Off]) -> Vec<Known> {
+/// The projects there, if a pause needs them: identifying a project reads its repository and the store.
+pub fn places(projects: &Projects, at: &Where, switches: &[&RecordingPause]) -> Vec<ProjectIdentity> {
     if !switches.iter().any(|off| off.asks_for_project()) {
         return Vec::new();
     }

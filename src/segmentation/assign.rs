@@ -1,24 +1,24 @@
-//! What each event does to its session's steps and units: rows in, changes out.
+//! Assigns each event to a step and a unit: rows in, changes out.
 //!
-//! A prompt begins a step, and perhaps a unit. A tool use goes into its prompt's step, or into a new one where the work is
-//! cut. A closing message, the end of a session and due parts of long work have the last places judged again.
+//! A prompt begins a step, and perhaps a unit. A tool use joins its prompt's step, or begins a new one where long work
+//! is split. A closing message, the end of a session and long work trigger a new decision about the latest boundaries.
 
 use super::changes::{Changes, FileUse, NewStep, ToolUseInStep, UnitChange};
 use super::rows::{StepId, StepRow, UnitId};
-use super::session::Session;
+use super::session::SessionChanges;
 use super::step::Step;
 use super::substeps::begins_step;
 use crate::model::{ClosedBy, Kind, Millis, ToolUse};
 
-/// A prompt, stored under its row, after the last steps of its session.
+/// A prompt was stored; adds its step after the session's last steps.
 pub fn begin_prompt(rows: Vec<StepRow>, prompt: i64, text: &str, at: Millis) -> Changes {
-    let mut session = Session::new(rows, at);
+    let mut session = SessionChanges::new(rows, at);
     let (unit, reason) = match session.rows.last() {
         Some(last) if !last.cleared => (last.unit, None),
         Some(_) => (session.open_unit(at), Some("/clear")),
         None => (session.open_unit(at), Some("the session began")),
     };
-    session.add_step(unit, Some(prompt), reason.is_some(), Step::asked(text, at));
+    session.add_step(unit, Some(prompt), reason.is_some(), Step::from_prompt(text, at));
     match reason {
         None => session.judge(false),
         Some(reason) => {
@@ -30,16 +30,16 @@ pub fn begin_prompt(rows: Vec<StepRow>, prompt: i64, text: &str, at: Millis) -> 
     session.changes
 }
 
-/// A tool use in a session without any step: nmem was installed, or the database set aside, while it was at work.
+/// A tool use arrived in a session without steps: nmem was installed, or the database replaced, during the session.
 pub fn begin_at_work(prompt: Option<i64>, at: Millis) -> Changes {
-    let mut session = Session::new(Vec::new(), at);
+    let mut session = SessionChanges::new(Vec::new(), at);
     let unit = session.open_unit(at);
     session.add_step(unit, prompt, true, Step::going_on(at));
-    session.begin_unit("the session was met at work");
+    session.begin_unit("nmem first saw the session here");
     session.changes
 }
 
-/// A tool use that was stored in a step.
+/// A tool use stored in a step.
 #[derive(Clone, Copy, Debug)]
 pub struct StoredToolUse<'a> {
     pub row: i64,
@@ -49,12 +49,12 @@ pub struct StoredToolUse<'a> {
     pub at: Millis,
 }
 
-/// Whether the work on a prompt is cut before a tool use, if its step is the session's last one.
+/// Whether a tool use begins a new step; only the session's last step is ever split.
 pub fn cuts(row: &StepRow, tool: &ToolUse) -> bool {
     begins_step(&row.step, tool)
 }
 
-/// Takes a stored tool use into its step, or, where the work is `cut`, into a new one of the same unit.
+/// Adds a stored tool use to its step, or with `cut` to a new step of the same unit.
 pub fn add_tool_use(mut row: StepRow, used: StoredToolUse, cut: bool) -> Changes {
     let StoredToolUse { tool, at, .. } = used;
     let mut changes = Changes::default();
@@ -79,24 +79,24 @@ pub fn add_tool_use(mut row: StepRow, used: StoredToolUse, cut: bool) -> Changes
     changes
 }
 
-/// The agent closes a turn: `closing` is what it said, `is_new` whether that was stored only now.
+/// The agent ended its turn with the message `closing`; `is_new` if it was stored just now.
 pub fn close_turn(mut row: StepRow, closing: &str, is_new: bool, at: Millis) -> Changes {
     row.step.closes(closing, at);
     Changes { steps: vec![(row.id, row.step)], said_in: is_new.then_some(row.unit), ..Changes::default() }
 }
 
-/// Judges the last places again, with what is known by now.
+/// Decides the latest boundaries again.
 pub fn judge(rows: Vec<StepRow>, at: Millis) -> Changes {
-    let mut session = Session::new(rows, at);
+    let mut session = SessionChanges::new(rows, at);
     if !session.rows.is_empty() {
         session.judge(true);
     }
     session.changes
 }
 
-/// Closes a session's last unit, for the time being: where the session goes on, so does the unit.
+/// Closes a session's last unit, provisionally: if the session continues, so does the unit.
 pub fn close(rows: Vec<StepRow>, by: ClosedBy, at: Millis) -> Changes {
-    let mut session = Session::new(rows, at);
+    let mut session = SessionChanges::new(rows, at);
     if session.rows.is_empty() {
         return session.changes;
     }
@@ -108,10 +108,16 @@ pub fn close(rows: Vec<StepRow>, by: ClosedBy, at: Millis) -> Changes {
     session.changes
 }
 
-/// A step of which tool uses were forgotten, by those that are left. The words that it was compared by go.
+/// Rebuilds a step from its remaining tool uses after others were forgotten. Its words are dropped.
 pub fn recount_step(old: Step, left: impl IntoIterator<Item = (ToolUse, Millis)>) -> Step {
     let (at, until) = (old.at, old.until);
-    let said = Step { asked: old.asked, closed: old.closed, asks: old.asks, says_done: old.says_done, ..Step::default() };
+    let said = Step {
+        prompt_features: old.prompt_features,
+        closed: old.closed,
+        asks: old.asks,
+        says_done: old.says_done,
+        ..Step::default()
+    };
     let mut step = Step { at, until: at, ..said };
     for (tool, at) in left {
         step.used(&tool, at);
@@ -121,9 +127,9 @@ pub fn recount_step(old: Step, left: impl IntoIterator<Item = (ToolUse, Millis)>
     step
 }
 
-/// A unit whose steps were counted again: `rows` are all of them, in order.
+/// Rebuilds a unit after its steps were rebuilt: `rows` are all of them, in order.
 pub fn recount_unit(rows: Vec<StepRow>, unit: i64, over: bool) -> Changes {
-    let mut session = Session::new(rows, 0);
+    let mut session = SessionChanges::new(rows, 0);
     session.changes.steps = session.rows.iter().map(|row| (row.id, row.step.clone())).collect();
     session.sum_up_steps(UnitId::Stored(unit), true, over);
     session.changes
@@ -138,12 +144,12 @@ mod tests {
 
     const MINUTE: Millis = 60_000;
 
-    /// A session's steps, as a store keeps them that does what it is told.
+    /// The steps of a session, in a store that simply applies changes.
     #[derive(Default)]
     struct Kept {
         rows: Vec<StepRow>,
         units: i64,
-        /// What each unit came to, the last word each.
+        /// The latest summary of each unit.
         said: Vec<UnitChange>,
         boundaries: Vec<&'static str>,
         closed: Option<ClosedBy>,

@@ -1,33 +1,33 @@
-//! What segmentation changes: plain data that the store writes in the order of the fields, deciding nothing.
+//! The result of segmentation: plain data that the store writes in field order without deciding anything.
 
 use super::rows::{StepId, UnitId};
 use super::step::Step;
 use crate::model::{ClosedBy, Millis, UnitOutcome};
 use serde_json::Value;
 
-/// Changes of one session's steps, units and boundaries.
+/// Changes to one session's steps, units and boundaries.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Changes {
-    /// When each new unit begins; [`UnitId::New`] counts them from 0.
+    /// When each new unit begins; [`UnitId::New`] counts from 0.
     pub opened: Vec<Millis>,
     pub inserted: Option<NewStep>,
     pub used: Option<ToolUseInStep>,
-    /// Steps of which the detector knows something else now.
+    /// Steps whose features have changed.
     pub steps: Vec<(StepId, Step)>,
-    /// Steps that go to another unit.
+    /// Steps that move to another unit.
     pub moved: Vec<(StepId, UnitId)>,
     pub boundaries: Vec<BoundaryChange>,
     pub units: Vec<UnitChange>,
-    /// Units that have lost all of their steps.
+    /// Units that have lost all their steps.
     pub emptied: Vec<i64>,
-    /// Steps whose place is judged for good.
+    /// Steps whose boundaries are final.
     pub settled: Vec<StepId>,
     pub closed: Option<(UnitId, ClosedBy)>,
-    /// A unit in which the agent said something new: its memories are due.
+    /// The unit in which the agent said something new, so that its distillation is due.
     pub said_in: Option<UnitId>,
 }
 
-/// A step that begins.
+/// A new step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewStep {
     pub unit: UnitId,
@@ -36,11 +36,11 @@ pub struct NewStep {
     pub step: Step,
 }
 
-/// A stored tool use and what it adds to its step.
+/// A stored tool use, and what it adds to its step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolUseInStep {
     pub step: StepId,
-    /// The tool use's row, where it was stored with another step.
+    /// The tool use's row, if it moves from another step.
     pub reassigned: Option<i64>,
     pub seq: i64,
     pub failed: bool,
@@ -57,26 +57,26 @@ pub struct FileUse {
     pub edits: i64,
 }
 
-/// A boundary before a step, as it is judged now.
+/// The current decision about the boundary before a step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BoundaryChange {
     pub step: StepId,
     pub reason: &'static str,
-    /// Log-odds and signals; `None` where nothing was weighed.
+    /// Log-odds and signals; `None` if nothing was weighed.
     pub score: Option<f64>,
     /// `{name: {value, weight, adds}}`
     pub signals: Option<Value>,
     pub at_prompt: bool,
     pub stands: bool,
-    /// `{at, what, score}`, where the judgment differs from the one before.
+    /// `{at, what, score}`, if the decision has changed.
     pub history: Option<Value>,
 }
 
-/// What a unit comes to.
+/// The current state of a unit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UnitChange {
     pub unit: UnitId,
-    /// Whether all of its steps were looked at; else its beginning and what was done in it stay.
+    /// Whether all its steps were examined; otherwise its beginning keeps its values.
     pub whole: bool,
     pub started: Millis,
     pub ended: Millis,
@@ -87,13 +87,13 @@ pub struct UnitChange {
     pub over: bool,
 }
 
-/// What says what a unit is about.
+/// Source of a unit's intent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Intent {
-    /// As it is stored.
+    /// As stored.
     Unchanged,
     /// A prompt's text.
     Prompt(i64),
-    /// Work without a prompt: its commit or its first command, from this step on.
+    /// Work without a prompt: its commit or first command, from this step on.
     WorkFrom(i64),
 }

@@ -1,20 +1,20 @@
-//! A step as bytes: a version, then the step as postcard has it. Steps that an older nmem stored are still read; what is of
-//! another version, or damaged, is read as nothing, and the detector goes on without it.
+//! Binary form of a step: a version byte, then postcard. Steps of older versions are still read; damaged or unknown
+//! ones are skipped.
 
 use super::codec_v1;
 use super::step::Step;
 
-/// Changes with whatever changes the meaning of a field, or of a term's hash.
+/// Must change whenever the meaning of a field, or a term's hash, changes.
 const VERSION: u8 = 2;
 
 impl Step {
-    /// Writes it as bytes.
+    /// Encodes the step.
     pub fn to_bytes(&self) -> Vec<u8> {
-        // Only a writer that is full can fail, and a vector never is.
+        // Serialisation fails only if the writer does, and a vector never does.
         postcard::to_extend(self, vec![VERSION]).unwrap_or_default()
     }
 
-    /// Reads what [`Step::to_bytes`] wrote; `None` where it is of another version or damaged.
+    /// Decodes a step; `None` if it is damaged or of an unknown version.
     pub fn from_bytes(bytes: &[u8]) -> Option<Step> {
         let (version, rest) = bytes.split_first()?;
         let step: Step = match *version {
@@ -22,7 +22,7 @@ impl Step {
             codec_v1::VERSION => codec_v1::read(rest)?,
             _ => return None,
         };
-        [&step.prompt, &step.work, &step.answer].iter().all(|bag| bag.is_sound()).then_some(step)
+        [&step.prompt, &step.work, &step.answer].iter().all(|term_counts| term_counts.is_sound()).then_some(step)
     }
 }
 
@@ -33,7 +33,7 @@ mod tests {
 
     #[test]
     fn a_step_comes_back_as_it_was_written() {
-        let mut step = Step::asked("Please fix parseHookInput in src/hook.rs, it loses the last line", 5);
+        let mut step = Step::from_prompt("Please fix parseHookInput in src/hook.rs, it loses the last line", 5);
         step.closes("Done: `src/hook.rs` keeps it. Shall I commit?", 9);
         let bytes = step.to_bytes();
         assert_eq!(Step::from_bytes(&bytes), Some(step));

@@ -1,19 +1,19 @@
-//! Steps as nmem stored them until its database's version 9: little-endian, lists with their length before them. Only read:
-//! steps of units that were open then.
+//! Binary form of steps up to schema 9: little-endian, lists prefixed by their length. Read only, for units that were
+//! open during the upgrade.
 
-use super::asked::Asked;
-use super::bag::Bag;
-use super::phases::{Phase, Run};
+use super::phases::{Phase, PhaseRun};
+use super::prompt_features::PromptFeatures;
 use super::step::Step;
+use super::term_counts::TermCounts;
 use crate::model::Millis;
 
 pub const VERSION: u8 = 1;
 
-/// Reads a step behind its version; `None` where it is damaged.
+/// Decodes a step after its version byte; `None` if it is damaged.
 pub fn read(bytes: &[u8]) -> Option<Step> {
-    let mut from = Reader(bytes);
-    let (at, until, asked) = (from.time()?, from.time()?, from.asked()?);
-    let (prompt, work, answer) = (from.bag()?, from.bag()?, from.bag()?);
+    let mut from = ByteReader(bytes);
+    let (at, until, prompt_features) = (from.time()?, from.time()?, from.prompt_features()?);
+    let (prompt, work, answer) = (from.term_counts()?, from.term_counts()?, from.term_counts()?);
     let files = from.list()?;
     let mut number = || from.number();
     let (tool_uses, looks, edits, failures) = (number()?, number()?, number()?, number()?);
@@ -23,7 +23,7 @@ pub fn read(bytes: &[u8]) -> Option<Step> {
     Some(Step {
         at,
         until,
-        asked,
+        prompt_features,
         prompt,
         work,
         answer,
@@ -48,9 +48,9 @@ pub fn read(bytes: &[u8]) -> Option<Step> {
     })
 }
 
-struct Reader<'a>(&'a [u8]);
+struct ByteReader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> ByteReader<'a> {
     fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (bytes, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
@@ -70,21 +70,21 @@ impl<'a> Reader<'a> {
         Some(std::array::from_fn(|at| bits >> at & 1 == 1))
     }
 
-    /// The outer option is whether it could be read, the inner one whether there was a prompt.
-    fn asked(&mut self) -> Option<Option<Asked>> {
+    /// The outer option says whether it could be read, the inner one whether the step has a prompt.
+    fn prompt_features(&mut self) -> Option<Option<PromptFeatures>> {
         let [is_there] = self.take()?;
         if is_there == 0 {
             return Some(None);
         }
-        let (words, meaning) = (u16::from_le_bytes(self.take()?), u16::from_le_bytes(self.take()?));
+        let (words, content_words) = (u16::from_le_bytes(self.take()?), u16::from_le_bytes(self.take()?));
         let [shift_words, bits] = self.take()?;
-        Some(Some(Asked::from_bits(words, meaning, shift_words, bits)))
+        Some(Some(PromptFeatures::from_bits(words, content_words, shift_words, bits)))
     }
 
-    fn bag(&mut self) -> Option<Bag> {
+    fn term_counts(&mut self) -> Option<TermCounts> {
         let n = self.length()?;
         let terms = (0..n).map(|_| Some((self.number()?, self.take::<1>()?[0]))).collect::<Option<Vec<_>>>()?;
-        terms.is_sorted_by(|a, b| a.0 < b.0).then(|| Bag::from_terms(terms))
+        terms.is_sorted_by(|a, b| a.0 < b.0).then(|| TermCounts::from_terms(terms))
     }
 
     fn list(&mut self) -> Option<Vec<u32>> {
@@ -92,12 +92,12 @@ impl<'a> Reader<'a> {
         (0..n).map(|_| self.number()).collect()
     }
 
-    fn runs(&mut self) -> Option<Vec<Run>> {
+    fn runs(&mut self) -> Option<Vec<PhaseRun>> {
         let n = self.length()?;
         (0..n)
             .map(|_| {
                 let [phase] = self.take()?;
-                Some(Run { phase: *Phase::ALL.get(usize::from(phase))?, tool_uses: self.number()?, ms: self.time()? })
+                Some(PhaseRun { phase: *Phase::ALL.get(usize::from(phase))?, tool_uses: self.number()?, ms: self.time()? })
             })
             .collect()
     }
@@ -111,7 +111,7 @@ impl<'a> Reader<'a> {
 mod tests {
     use super::*;
 
-    /// A step of a recorded session, as 1adbddd stored it.
+    /// A step of a recorded session, as an earlier nmem stored it.
     const STORED: &str = "01FF3279939B010000EB017A939B010000010F000300004003007C10878C0A3A7334E20A7EA5E4F70A0E00883D900D0ACA4ECD2A0A46427041032E36927A0AADEF65850AE471D0AF147882E4B20A54A87EC10A60BFDFD50A973E05D9032429CEE40A8005CBEC0AEA5792F60AB09085F9031400508791210AFCA5B12F0AFCD04B330AF7D6F3370A78F6B73E0A464270411496AE71460A68F2D7470A945834600AEF4347610A9E7BFF640A18737A7B0A7C10878C0AB2AF15990A3CE247A90A76C499AB0AE471D0AF0A461C71B30A48947BEE0A7EA5E4F71E01006623C56C02000000000000000100000000000000000000000000000001000000300102000101000000B7510000000000000201000000C7680000000000000000";
 
     #[test]
@@ -119,7 +119,7 @@ mod tests {
         let bytes: Vec<u8> =
             (0..STORED.len()).step_by(2).map(|at| u8::from_str_radix(&STORED[at..at + 2], 16).unwrap()).collect();
         let step = Step::from_bytes(&bytes).unwrap();
-        assert!(step.tool_uses > 1 && step.asked.is_some() && !step.prompt.terms().is_empty(), "{step:?}");
+        assert!(step.tool_uses > 1 && step.prompt_features.is_some() && !step.prompt.terms().is_empty(), "{step:?}");
         assert_eq!(Step::from_bytes(&step.to_bytes()), Some(step));
     }
 }

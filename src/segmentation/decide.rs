@@ -1,40 +1,40 @@
-//! Where units begin: the most likely cut of the last steps, given what is settled before them.
+//! Decides where units begin: the most likely segmentation of the last steps, given the final boundaries before them.
 //!
-//! Each place gets a score, the log-odds of a boundary there, from a linear model of its signals (`weights.rs`). The
-//! signals depend on where the unit before began, so the places are not judged one by one: of all cuts of the open places
-//! the most likely one is taken (Viterbi over the unit's beginning). A place stays open until [`SETTLED_AFTER`] more steps
-//! are known; with each of them it is judged anew.
+//! Each candidate boundary gets a score, the log-odds of a boundary from a linear model of its signals (`weights.rs`).
+//! Signals depend on where the current unit began, so candidates cannot be scored independently: the best of all
+//! segmentations is found by Viterbi over the unit's beginning. A candidate stays open, and is decided again with each
+//! step, until [`SETTLED_AFTER`] more steps are known.
 
 use super::signals::{SIGNALS, Values, signals};
 use super::step::Step;
 use super::weights::{BIAS, WEIGHTS};
 use super::window::Window;
 
-/// Steps that must follow a step, and be known, until the judgment of its place stands.
+/// Number of later steps after which a decision is final.
 pub const SETTLED_AFTER: usize = 2;
 
-/// What is known when a place is judged: each has weights of its own.
+/// What is known when a candidate is decided; each phase has its own weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moment {
-    /// The prompt has come, and nothing else.
+pub enum DecisionPhase {
+    /// The prompt only.
     Prompt,
-    /// The work on the prompt is known.
+    /// The prompt and the work on it.
     Turn,
-    /// There is no prompt: the place lies inside the work on one.
+    /// A candidate inside the work on one prompt.
     Inside,
 }
 
-/// A linear model for each moment: `bias + Σ weight × (value − mean)`.
+/// A linear model for each phase: `bias + Σ weight × (value − mean)`.
 #[derive(Clone, Debug)]
 pub struct Weights {
-    /// For prompt, turn, inside.
+    /// For the phases prompt, turn, inside.
     pub bias: [f32; 3],
-    /// For each signal: its mean, and its weight for prompt, turn, inside.
+    /// For each signal: its mean, and its weights for prompt, turn, inside.
     pub of: Vec<[f32; 4]>,
 }
 
 impl Default for Weights {
-    /// Those that were fitted and compiled in.
+    /// The fitted weights that are compiled in.
     fn default() -> Weights {
         Weights { bias: BIAS, of: WEIGHTS.to_vec() }
     }
@@ -42,99 +42,105 @@ impl Default for Weights {
 
 impl Weights {
     /// What each signal adds to a score.
-    pub fn parts(&self, moment: Moment, values: &Values) -> Vec<f32> {
-        self.of.iter().zip(values).map(|(row, value)| row[moment as usize + 1] * (value - row[0])).collect()
+    pub fn parts(&self, phase: DecisionPhase, values: &Values) -> Vec<f32> {
+        self.of.iter().zip(values).map(|(row, value)| row[phase as usize + 1] * (value - row[0])).collect()
     }
 
-    fn score(&self, moment: Moment, values: &Values) -> f32 {
-        self.bias[moment as usize] + self.parts(moment, values).iter().sum::<f32>()
+    fn score(&self, phase: DecisionPhase, values: &Values) -> f32 {
+        self.bias[phase as usize] + self.parts(phase, values).iter().sum::<f32>()
     }
 }
 
-/// The judgment of one place.
+/// The decision about one candidate boundary.
 #[derive(Clone, Debug)]
 pub struct Judgment {
-    /// The step that a unit would begin with.
+    /// The step that would begin the unit.
     pub at: usize,
     pub boundary: bool,
-    /// Log-odds of a boundary; above 0 it is the more likely.
+    /// Log-odds; a boundary is more likely than not above 0.
     pub score: f32,
-    pub moment: Moment,
+    pub phase: DecisionPhase,
     pub values: Values,
 }
 
-/// What a signal said at a place.
+/// Contribution of a signal to a decision.
 #[derive(Clone, Copy, Debug)]
-pub struct Told {
+pub struct SignalContribution {
     pub signal: &'static str,
     pub value: f32,
-    /// What the value, less the signal's mean, is multiplied by; the product is what it adds to the score.
+    /// Multiplied by the value minus the signal's mean; the product is `adds`.
     pub weight: f32,
     pub adds: f32,
 }
 
 impl Judgment {
-    /// The signals that weigh anything here, the heaviest first.
-    pub fn told(&self, weights: &Weights) -> Vec<Told> {
-        let column = self.moment as usize + 1;
-        let rows = SIGNALS.iter().zip(self.values).zip(weights.of.iter().zip(weights.parts(self.moment, &self.values)));
-        let told = rows.map(|((signal, value), (row, adds))| Told { signal: signal.name, value, weight: row[column], adds });
-        let mut told: Vec<Told> = told.filter(|told| told.adds.abs() >= 0.005).collect();
-        told.sort_by(|a, b| b.adds.abs().total_cmp(&a.adds.abs()));
-        told
+    /// The signals with any effect, strongest first.
+    pub fn contributions(&self, weights: &Weights) -> Vec<SignalContribution> {
+        let column = self.phase as usize + 1;
+        let rows = SIGNALS.iter().zip(self.values).zip(weights.of.iter().zip(weights.parts(self.phase, &self.values)));
+        let contributions = rows.map(|((signal, value), (row, adds))| SignalContribution {
+            signal: signal.name,
+            value,
+            weight: row[column],
+            adds,
+        });
+        let mut contributions: Vec<SignalContribution> =
+            contributions.filter(|contributions| contributions.adds.abs() >= 0.005).collect();
+        contributions.sort_by(|a, b| b.adds.abs().total_cmp(&a.adds.abs()));
+        contributions
     }
 }
 
-/// Signals at the open places, for every beginning of the unit that is possible there.
-pub struct Places<'a> {
+/// Signals at the open candidates, for every possible beginning of the current unit.
+pub struct CandidateBoundaries<'a> {
     window: Window<'a>,
     last_known: bool,
 }
 
-impl<'a> Places<'a> {
+impl<'a> CandidateBoundaries<'a> {
     /// `last_known`: the work on the last step is known, not only its prompt.
-    pub fn new(steps: &'a [Step], last_known: bool) -> Places<'a> {
-        Places { window: Window::new(steps), last_known }
+    pub fn new(steps: &'a [Step], last_known: bool) -> CandidateBoundaries<'a> {
+        CandidateBoundaries { window: Window::new(steps), last_known }
     }
 
-    fn moment(&self, at: usize) -> Moment {
-        match (&self.window.steps[at].asked, at + 1 == self.window.steps.len() && !self.last_known) {
-            (None, _) => Moment::Inside,
-            (Some(_), true) => Moment::Prompt,
-            (Some(_), false) => Moment::Turn,
+    fn phase(&self, at: usize) -> DecisionPhase {
+        match (&self.window.steps[at].prompt_features, at + 1 == self.window.steps.len() && !self.last_known) {
+            (None, _) => DecisionPhase::Inside,
+            (Some(_), true) => DecisionPhase::Prompt,
+            (Some(_), false) => DecisionPhase::Turn,
         }
     }
 
-    /// What is known at a place, in a unit that begins with step `from`.
-    pub fn values(&self, from: usize, at: usize) -> (Moment, Values) {
-        let moment = self.moment(at);
-        (moment, signals(&self.window, from, at, moment != Moment::Prompt))
+    /// Signals at a candidate, for a unit that begins with step `from`.
+    pub fn values(&self, from: usize, at: usize) -> (DecisionPhase, Values) {
+        let phase = self.phase(at);
+        (phase, signals(&self.window, from, at, phase != DecisionPhase::Prompt))
     }
 }
 
-/// One way to cut the steps: where its last unit begins, how likely it is, its judgments.
+/// One segmentation: where its last unit begins, its likelihood and its decisions.
 struct Cut {
     from: usize,
     likelihood: f32,
     judgments: Vec<Judgment>,
 }
 
-/// Judges the places from `open` up to the last of `steps`; `from` is the step with which the unit before `open` begins.
-/// `place` gives what is known of a place (its second argument) in a unit that begins with a step (its first).
+/// Decides the candidates from `open` to the last of `steps`. `from` is the first step of the unit before `open`.
+/// `place` returns the signals of a candidate (second argument) in a unit that begins at a step (first argument).
 pub fn decide(
     weights: &Weights,
     steps: usize,
     from: usize,
     open: usize,
-    place: &dyn Fn(usize, usize) -> (Moment, Values),
+    place: &dyn Fn(usize, usize) -> (DecisionPhase, Values),
 ) -> Vec<Judgment> {
     let mut cuts = vec![Cut { from, likelihood: 0.0, judgments: Vec::new() }];
     for at in open.max(1)..steps {
         let mut begun: Option<Cut> = None;
         for cut in &mut cuts {
-            let (moment, values) = place(cut.from, at);
-            let score = weights.score(moment, &values);
-            let judged = |boundary: bool| Judgment { at, boundary, score, moment, values };
+            let (phase, values) = place(cut.from, at);
+            let score = weights.score(phase, &values);
+            let judged = |boundary: bool| Judgment { at, boundary, score, phase, values };
             let likelihood = cut.likelihood + log_sigmoid(score);
             if begun.as_ref().is_none_or(|best| likelihood > best.likelihood) {
                 let judgments = cut.judgments.iter().cloned().chain([judged(true)]).collect();

@@ -1,18 +1,18 @@
-//! What a unit came to, and what tells so. No word of the agent's own counts for more than what the tools did.
+//! The outcome of a unit and its evidence. What the tools did counts more than what the agent says.
 
 use super::step::Step;
 use crate::model::UnitOutcome;
 
-/// Failures that make a struggle.
+/// Number of failures that make a unit a struggle.
 const STRUGGLE: u32 = 3;
 
-/// Judges a unit by its steps, in order; `over`: another piece of work has begun, or the session has ended.
+/// The outcome of a unit from its steps, in order; `over`: another unit has begun or the session has ended.
 pub fn outcome(steps: &[&Step], over: bool) -> (UnitOutcome, String) {
     let sum = |count: fn(&Step) -> u32| steps.iter().map(|step| count(step)).fold(0, u32::saturating_add);
     let (edits, failures, commits) = (sum(|s| s.edits), sum(|s| s.failures), sum(|s| s.commits));
-    let Some(last) = steps.last() else { return (UnitOutcome::Unknown, "nothing is known of it".into()) };
+    let Some(last) = steps.last() else { return (UnitOutcome::Unknown, "unknown".into()) };
     let times = |n: u32, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-    // The last check that ran, and whether files were changed after it.
+    // The last check, and whether files were changed after it.
     let checked = steps.iter().rposition(|step| step.check_passed.is_some());
     let passed = checked.and_then(|at| steps[at].check_passed);
     let edited_since = checked.is_none_or(|at| steps[at].edited_since_check || steps[at + 1..].iter().any(|s| s.edits > 0));
@@ -46,7 +46,7 @@ pub fn outcome(steps: &[&Step], over: bool) -> (UnitOutcome, String) {
 mod tests {
     use super::*;
 
-    fn told(steps: &[Step]) -> (&'static str, String) {
+    fn described(steps: &[Step]) -> (&'static str, String) {
         let (outcome, evidence) = outcome(&steps.iter().collect::<Vec<_>>(), true);
         (outcome.name(), evidence)
     }
@@ -54,16 +54,16 @@ mod tests {
     #[test]
     fn what_the_tools_did_decides() {
         let answered = Step { closed: true, ..Step::default() };
-        assert_eq!(told(&[answered]), ("answered", "nothing was changed, and the agent answered".into()));
+        assert_eq!(described(&[answered]), ("answered", "nothing was changed, and the agent answered".into()));
         let committed = Step { edits: 2, commits: 1, closed: true, ..Step::default() };
-        assert_eq!(told(&[committed]), ("done", "1 commit".into()));
+        assert_eq!(described(&[committed]), ("done", "1 commit".into()));
         let green = Step { edits: 2, check_passed: Some(true), ..Step::default() };
-        assert_eq!(told(std::slice::from_ref(&green)).0, "done");
+        assert_eq!(described(std::slice::from_ref(&green)).0, "done");
         let red = Step { edits: 1, failures: 4, check_passed: Some(false), closed: true, says_done: true, ..Step::default() };
-        assert_eq!(told(std::slice::from_ref(&red)), ("struggling", "4 failures, and the last check did not pass".into()));
-        assert_eq!(told(&[red, green]).0, "done", "it passed in the end");
+        assert_eq!(described(std::slice::from_ref(&red)), ("struggling", "4 failures, and the last check did not pass".into()));
+        assert_eq!(described(&[red, green]).0, "done", "it passed in the end");
         let broken_off = Step { edits: 1, ..Step::default() };
-        assert_eq!(told(&[broken_off]).0, "abandoned");
-        assert_eq!(told(&[Step::default()]).0, "unknown");
+        assert_eq!(described(&[broken_off]).0, "abandoned");
+        assert_eq!(described(&[Step::default()]).0, "unknown");
     }
 }

@@ -1,12 +1,12 @@
-//! What kind of work follows on what: the phases of a work unit (ADR-009's `phase_signature`).
+//! The phases of a work unit: which kinds of work follow each other.
 
 use crate::model::{CommandKind, Kind, Millis, ToolUse};
 use serde::{Deserialize, Serialize};
 
-/// Runs that are kept of one step: beyond, the shortest joins the one before it.
+/// Maximum runs per step; beyond that, the shortest joins its predecessor.
 pub(super) const RUNS: usize = 12;
 
-/// What a stretch of tool uses is about.
+/// The kind of work that a run of tool uses does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Phase {
     Investigation,
@@ -16,10 +16,10 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// Every phase, in the order of their codes.
+    /// All phases, in the order of their codes.
     pub const ALL: [Phase; 4] = [Phase::Investigation, Phase::Execution, Phase::Verification, Phase::Completion];
 
-    /// The word that is stored.
+    /// Its name in the database.
     pub fn name(self) -> &'static str {
         match self {
             Phase::Investigation => "investigation",
@@ -29,7 +29,7 @@ impl Phase {
         }
     }
 
-    /// The phase that a tool use speaks for; `None` where it may belong to any.
+    /// The phase of a tool use; `None` if it fits any.
     pub fn of(tool: &ToolUse) -> Option<Phase> {
         match (tool.kind, tool.command) {
             (Kind::Read | Kind::Search | Kind::Fetch, _) => Some(Phase::Investigation),
@@ -47,32 +47,32 @@ fn looks(subagent: &str) -> bool {
     ["explore", "search", "research", "plan", "review"].iter().any(|word| name.contains(word))
 }
 
-/// Tool uses of one phase after another.
+/// Consecutive tool uses in one phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Run {
+pub struct PhaseRun {
     pub phase: Phase,
     pub tool_uses: u32,
     pub ms: Millis,
 }
 
-impl Run {
-    fn grow(&mut self, by: Run) {
+impl PhaseRun {
+    fn grow(&mut self, by: PhaseRun) {
         self.tool_uses = self.tool_uses.saturating_add(by.tool_uses);
         self.ms = self.ms.saturating_add(by.ms);
     }
 }
 
-/// Adds a tool use that took `ms` since what came before it; without a phase of its own it goes on with the one that is.
-pub fn add_run(runs: &mut Vec<Run>, phase: Option<Phase>, ms: Millis) {
+/// Adds a tool use that came `ms` after the previous event. Without a phase of its own it extends the current run.
+pub fn add_run(runs: &mut Vec<PhaseRun>, phase: Option<Phase>, ms: Millis) {
     let going_on = runs.last().map_or(Phase::Investigation, |run| run.phase);
-    join(runs, Run { phase: phase.unwrap_or(going_on), tool_uses: 1, ms });
+    join(runs, PhaseRun { phase: phase.unwrap_or(going_on), tool_uses: 1, ms });
     while runs.len() > RUNS {
         swallow_shortest(runs);
     }
 }
 
-/// The runs of several steps as one sequence, at most `most` of them.
-pub fn fold(steps: impl IntoIterator<Item = Run>, most: usize) -> Vec<Run> {
+/// Concatenates the runs of several steps, `most` at most.
+pub fn fold(steps: impl IntoIterator<Item = PhaseRun>, most: usize) -> Vec<PhaseRun> {
     let mut runs = Vec::new();
     steps.into_iter().for_each(|run| join(&mut runs, run));
     while runs.len() > most.max(1) {
@@ -81,15 +81,15 @@ pub fn fold(steps: impl IntoIterator<Item = Run>, most: usize) -> Vec<Run> {
     runs
 }
 
-fn join(runs: &mut Vec<Run>, run: Run) {
+fn join(runs: &mut Vec<PhaseRun>, run: PhaseRun) {
     match runs.last_mut() {
         Some(last) if last.phase == run.phase => last.grow(run),
         _ => runs.push(run),
     }
 }
 
-/// The shortest run becomes part of the one before it, and so does the one behind it where that is of the same phase.
-fn swallow_shortest(runs: &mut Vec<Run>) {
+/// Merges the shortest run into its predecessor, and the next one too if it has the same phase.
+fn swallow_shortest(runs: &mut Vec<PhaseRun>) {
     let shortest = (1..runs.len()).min_by_key(|at| (runs[*at].tool_uses, *at)).unwrap_or(1);
     let run = runs.remove(shortest);
     runs[shortest - 1].grow(run);
@@ -103,7 +103,7 @@ fn swallow_shortest(runs: &mut Vec<Run>) {
 mod tests {
     use super::*;
 
-    fn told(runs: &[Run]) -> String {
+    fn described(runs: &[PhaseRun]) -> String {
         runs.iter().map(|run| format!("{} {}", run.phase.name(), run.tool_uses)).collect::<Vec<_>>().join(", ")
     }
 
@@ -113,7 +113,7 @@ mod tests {
         for phase in [None, Some(Phase::Investigation), Some(Phase::Execution), None, Some(Phase::Verification)] {
             add_run(&mut runs, phase, 10);
         }
-        assert_eq!(told(&runs), "investigation 2, execution 2, verification 1");
+        assert_eq!(described(&runs), "investigation 2, execution 2, verification 1");
         assert_eq!(runs.iter().map(|run| run.ms).sum::<i64>(), 50);
     }
 

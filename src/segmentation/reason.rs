@@ -1,9 +1,9 @@
-//! Why a unit begins, in a word: what weighed most, signals of one meaning taken together.
+//! The reason of a boundary in a word or two: the strongest group of signals.
 
 use super::decide::{Judgment, Weights};
 use super::signals::{SIGNALS, WORK};
 
-/// What signals of one meaning are called together.
+/// Signals grouped by meaning.
 const REASONS: &[(&str, &[&str])] = &[
     (
         "a new request",
@@ -28,8 +28,10 @@ const REASONS: &[(&str, &[&str])] = &[
 
 /// Names the reason of a boundary.
 pub fn reason(judgment: &Judgment, weights: &Weights) -> &'static str {
-    let told = judgment.told(weights);
-    let sum = |of: &dyn Fn(&str) -> bool| told.iter().filter(|told| of(told.signal)).map(|told| told.adds).sum::<f32>();
+    let contributions = judgment.contributions(weights);
+    let sum = |of: &dyn Fn(&str) -> bool| {
+        contributions.iter().filter(|contributions| of(contributions.signal)).map(|contributions| contributions.adds).sum::<f32>()
+    };
     let in_work = |name: &str| SIGNALS[WORK..].iter().any(|signal| signal.name == name);
     let grouped = |name: &str| REASONS.iter().any(|(_, names)| names.contains(&name));
     let mut reasons: Vec<(&str, f32)> =

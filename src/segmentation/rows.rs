@@ -1,12 +1,12 @@
-//! Steps of a session as they are stored: what segmentation is given. The store reads and writes them and decides nothing.
+//! Stored steps of a session: the input of segmentation.
 
 use super::step::Step;
 use super::window::WINDOW;
 
-/// How many of a session's last steps segmentation needs: a window of whole turns, some of them in parts.
+/// Number of a session's last steps that segmentation needs: a window of whole turns, some of them split.
 pub const WINDOW_STEPS: usize = WINDOW + WINDOW / 2;
 
-/// A work unit: a stored one by its row, or the n-th that the same [`Changes`](super::Changes) open.
+/// A unit: a stored one by its row, or the n-th one that the same [`Changes`](super::Changes) open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum UnitId {
     Stored(i64),
@@ -20,24 +20,24 @@ pub enum StepId {
     New,
 }
 
-/// A step and where it belongs.
+/// A step and its unit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepRow {
     pub id: StepId,
     pub unit: UnitId,
-    /// The prompt's row; `None` for work that was met before any prompt.
+    /// The prompt's row; `None` for work before any prompt.
     pub prompt: Option<i64>,
-    /// Whether a unit begins here is not asked again.
+    /// Whether the decision about its boundary is final.
     pub settled: bool,
-    /// Whether the boundary before it stands; `None` where there never was one.
+    /// Whether the boundary before it is active; `None` if there never was one.
     pub boundary: Option<bool>,
     /// The user cleared the conversation after its unit.
     pub cleared: bool,
     pub step: Step,
 }
 
-/// Picks the step that a tool use continues, of the steps of its prompt, the newest first: the last one, or the one that its
-/// subagent was started from.
+/// The step that a tool use continues, among the steps of its prompt, newest first: the last one, or the one that
+/// started its subagent.
 pub fn step_of(mut newest_first: Vec<StepRow>, agent: Option<&str>) -> Option<StepRow> {
     let own = agent.and_then(|agent| newest_first.iter().position(|row| row.step.knows_agent(agent)));
     let at = own.unwrap_or(0);

@@ -1,7 +1,7 @@
-//! The last steps of a session while segmentation changes them: judges where units begin, and collects the changes.
+//! A session's last steps during segmentation: applies decisions and collects the changes.
 
 use super::changes::{BoundaryChange, Changes, Intent, NewStep, UnitChange};
-use super::decide::{Judgment, Moment, Places, SETTLED_AFTER, Weights, decide};
+use super::decide::{CandidateBoundaries, DecisionPhase, Judgment, SETTLED_AFTER, Weights, decide};
 use super::outcome::outcome;
 use super::reason::reason;
 use super::rows::{StepId, StepRow, UnitId, WINDOW_STEPS};
@@ -12,26 +12,26 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Words of a prompt that must say something, for it to tell what a unit is about.
+/// Minimum content words of a prompt that can serve as a unit's intent.
 const MEANING: u16 = 3;
 
-/// Steps in order, and what has changed of them so far.
-pub(super) struct Session {
+/// Steps in order, and the changes so far.
+pub(super) struct SessionChanges {
     pub rows: Vec<StepRow>,
     pub changes: Changes,
     weights: Weights,
     at: Millis,
 }
 
-/// Steps that are judged as one: the parts of the work on a prompt, where no unit begins among them.
-struct Group {
+/// Steps decided as one: parts of the work on a prompt, with no boundary among them.
+struct UnitGroup {
     rows: Range<usize>,
     step: Step,
 }
 
-impl Session {
-    pub fn new(rows: Vec<StepRow>, at: Millis) -> Session {
-        Session { rows, changes: Changes::default(), weights: Weights::default(), at }
+impl SessionChanges {
+    pub fn new(rows: Vec<StepRow>, at: Millis) -> SessionChanges {
+        SessionChanges { rows, changes: Changes::default(), weights: Weights::default(), at }
     }
 
     pub fn open_unit(&mut self, at: Millis) -> UnitId {
@@ -39,13 +39,13 @@ impl Session {
         UnitId::New(self.changes.opened.len() - 1)
     }
 
-    /// Adds a step behind the others.
+    /// Appends a step.
     pub fn add_step(&mut self, unit: UnitId, prompt: Option<i64>, settled: bool, step: Step) {
         self.changes.inserted = Some(NewStep { unit, prompt, settled, step: step.clone() });
         self.rows.push(StepRow { id: StepId::New, unit, prompt, settled, boundary: None, cleared: false, step });
     }
 
-    /// Begins a unit with the last step where nothing has to be weighed.
+    /// Begins a unit at the last step, without weighing signals.
     pub fn begin_unit(&mut self, reason: &'static str) {
         self.changes.boundaries.push(BoundaryChange {
             step: self.rows[self.rows.len() - 1].id,
@@ -58,14 +58,14 @@ impl Session {
         });
     }
 
-    /// Settles every step, so that none is judged again.
+    /// Makes all decisions final.
     pub fn settle(&mut self) {
         let open = self.rows.iter().filter(|row| !row.settled && row.id != StepId::New);
         self.changes.settled.extend(open.map(|row| row.id));
     }
 
-    /// Judges the open places and has units and boundaries follow. `last_known`: the work on the last prompt is known, not
-    /// only its text.
+    /// Decides the open candidates and updates units and boundaries. `last_known`: the work on the last prompt is
+    /// known, not only its text.
     pub fn judge(&mut self, last_known: bool) {
         let found = if last_known { self.inner_boundaries() } else { BTreeSet::new() };
         let mut groups = self.group(&found);
@@ -78,8 +78,8 @@ impl Session {
         }
         groups.drain(..far);
         let steps: Vec<Step> = groups.iter_mut().map(|group| std::mem::take(&mut group.step)).collect();
-        let unit_of = |group: &Group| self.rows[group.rows.start].unit;
-        // A prompt tells nothing about the places before it: those were judged when their turn was over.
+        let unit_of = |group: &UnitGroup| self.rows[group.rows.start].unit;
+        // A prompt adds no information about earlier candidates; they were decided when their turn ended.
         let open = match groups.iter().rposition(|group| self.rows[group.rows.start].settled) {
             _ if !last_known => groups.len() - 1,
             settled => settled.map_or(0, |at| at + 1),
@@ -88,7 +88,7 @@ impl Session {
         let judgments = if open < groups.len() {
             let before = unit_of(&groups[open - 1]);
             let from = groups[..open].iter().rposition(|group| unit_of(group) != before).map_or(0, |at| at + 1);
-            let places = Places::new(&steps, last_known);
+            let places = CandidateBoundaries::new(&steps, last_known);
             decide(&self.weights, steps.len(), from, open, &|from, at| places.values(from, at))
         } else {
             Vec::new()
@@ -100,20 +100,20 @@ impl Session {
         }
     }
 
-    /// Open steps in the middle of the work on a prompt that look like the beginning of a unit, by their places. Those that
-    /// don't, with enough behind them, are settled: the work on one prompt may have hundreds of steps.
+    /// Open steps inside the work on a prompt that may begin a unit. Steps that do not, and have enough steps after
+    /// them, become final: the work on one prompt may have hundreds of steps.
     fn inner_boundaries(&mut self) -> BTreeSet<usize> {
-        let is_inner = |row: &StepRow| !row.settled && row.step.asked.is_none();
+        let is_inner = |row: &StepRow| !row.settled && row.step.prompt_features.is_none();
         let first = self.rows.len().saturating_sub(WINDOW);
         let rows = &self.rows[first..];
         let Some(open) = rows.iter().position(is_inner).map(|at| at.max(1)) else { return BTreeSet::new() };
         let from = rows[..open].iter().rposition(|row| row.unit != rows[open - 1].unit).map_or(0, |at| at + 1);
         let steps: Vec<Step> = rows.iter().map(|row| row.step.clone()).collect();
-        let places = Places::new(&steps, true);
+        let places = CandidateBoundaries::new(&steps, true);
         let mut begins = BTreeSet::new();
         for judgment in decide(&self.weights, steps.len(), from, open, &|from, at| places.values(from, at)) {
             let row = &rows[judgment.at];
-            if judgment.moment != Moment::Inside || !is_inner(row) {
+            if judgment.phase != DecisionPhase::Inside || !is_inner(row) {
                 continue;
             }
             if judgment.boundary {
@@ -125,25 +125,25 @@ impl Session {
         begins
     }
 
-    /// Puts the parts of the work on a prompt together. A part with which a unit begins already stays apart, so that its
-    /// place is judged, and what is taken back is written down; so does one that is newly found to begin one.
-    fn group(&self, found: &BTreeSet<usize>) -> Vec<Group> {
-        let mut groups: Vec<Group> = Vec::new();
+    /// Groups the parts of the work on each prompt. A part that already begins a unit, or is newly found to, stays
+    /// separate, so that its boundary is decided and a retraction is recorded.
+    fn group(&self, found: &BTreeSet<usize>) -> Vec<UnitGroup> {
+        let mut groups: Vec<UnitGroup> = Vec::new();
         for (at, row) in self.rows.iter().enumerate() {
             let begins_unit = at > 0 && self.rows[at - 1].unit != row.unit;
             match groups.last_mut() {
-                Some(group) if row.step.asked.is_none() && !begins_unit && !found.contains(&at) => {
+                Some(group) if row.step.prompt_features.is_none() && !begins_unit && !found.contains(&at) => {
                     group.rows.end = at + 1;
                     group.step.join(&row.step);
                 }
-                _ => groups.push(Group { rows: at..at + 1, step: row.step.clone() }),
+                _ => groups.push(UnitGroup { rows: at..at + 1, step: row.step.clone() }),
             }
         }
         groups
     }
 
-    /// Moves steps to the units that the judgments make of them; writes down what was decided and what was taken back.
-    fn follow(&mut self, groups: &[Group], judgments: &[Judgment]) {
+    /// Moves steps between units according to the decisions; records boundaries and retractions.
+    fn follow(&mut self, groups: &[UnitGroup], judgments: &[Judgment]) {
         let mut touched: BTreeSet<UnitId> = self.rows.last().map(|row| row.unit).into_iter().collect();
         for judgment in judgments {
             let first = groups[judgment.at].rows.start;
@@ -186,7 +186,7 @@ impl Session {
         let row = &mut self.rows[at];
         let what = match (row.boundary, judgment.boundary) {
             (None, false) => return,
-            (None, true) if judgment.moment == Moment::Prompt => Some("decided"),
+            (None, true) if judgment.phase == DecisionPhase::Prompt => Some("decided"),
             (None, true) => Some("found by what followed"),
             (Some(true), false) => Some("taken back by what followed"),
             (Some(false), true) => Some("found again"),
@@ -195,7 +195,7 @@ impl Session {
         row.boundary = Some(judgment.boundary);
         let rounded = |x: f32| (f64::from(x) * 1000.0).round() / 1000.0;
         let signals: Map<String, Value> = judgment
-            .told(&self.weights)
+            .contributions(&self.weights)
             .into_iter()
             .map(|t| {
                 (t.signal.to_string(), json!({"value": rounded(t.value), "weight": rounded(t.weight), "adds": rounded(t.adds)}))
@@ -206,19 +206,19 @@ impl Session {
             reason: reason(judgment, &self.weights),
             score: Some(rounded(judgment.score)),
             signals: Some(signals.into()),
-            at_prompt: judgment.moment == Moment::Prompt,
+            at_prompt: judgment.phase == DecisionPhase::Prompt,
             stands: judgment.boundary,
             history: what.map(|what| json!({"at": self.at, "what": what, "score": rounded(judgment.score)})),
         });
     }
 
-    /// Sums up what a unit came to, by its steps among the last ones.
+    /// Updates a unit's state from its steps among the last ones.
     pub fn sum_up(&mut self, unit: UnitId, over: bool) {
         let whole = self.rows.first().is_some_and(|first| first.unit != unit) || self.rows.len() < WINDOW_STEPS;
         self.sum_up_steps(unit, whole, over);
     }
 
-    /// Sums up a unit; `whole`: all of its steps are here.
+    /// Updates a unit's state; `whole`: all its steps are here.
     pub fn sum_up_steps(&mut self, unit: UnitId, whole: bool, over: bool) {
         let steps: Vec<&StepRow> = self.rows.iter().filter(|row| row.unit == unit).collect();
         let (outcome, evidence) = outcome(&steps.iter().map(|row| &row.step).collect::<Vec<_>>(), over);
@@ -235,11 +235,16 @@ impl Session {
     }
 }
 
-/// The first prompt that says something, else any prompt, else what the work is called.
+/// The first prompt with content words, else any prompt, else the work's own name.
 fn intent(steps: &[&StepRow]) -> Intent {
     let says = |least: u16| {
-        let asked = |row: &&&StepRow| row.step.asked.as_ref().is_some_and(|asked| asked.meaning >= least || asked.command);
-        steps.iter().filter(asked).find_map(|row| row.prompt)
+        let prompt_features = |row: &&&StepRow| {
+            row.step
+                .prompt_features
+                .as_ref()
+                .is_some_and(|prompt_features| prompt_features.content_words >= least || prompt_features.command)
+        };
+        steps.iter().filter(prompt_features).find_map(|row| row.prompt)
     };
     match (says(MEANING).or_else(|| says(0)), steps.first().map(|row| row.id)) {
         (Some(prompt), _) => Intent::Prompt(prompt),

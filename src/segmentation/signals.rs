@@ -1,9 +1,9 @@
-//! The signals of a boundary before a step: cheap numbers, each about 0 to 1, of which `weights.rs` makes a judgment.
+//! Signals of a boundary before a step: cheap numbers, roughly from 0 to 1, weighted in `weights.rs`.
 
 use super::step::Step;
 use super::window::{Terms, Window, merged, sum};
 
-/// A signal, and what it says where it speaks for a boundary and where against.
+/// A signal, and its meaning when it speaks for or against a boundary.
 #[derive(Debug)]
 pub struct Signal {
     pub name: &'static str,
@@ -16,7 +16,7 @@ macro_rules! signals {
         #[allow(non_camel_case_types)]
         #[derive(Clone, Copy)]
         enum Index { $($index),* }
-        /// Every signal, in the order of [`Values`].
+        /// All signals, in the order of [`Values`].
         pub const SIGNALS: &[Signal] = &[$(Signal { name: $name, high: $high, low: $low }),*];
     };
 }
@@ -68,26 +68,26 @@ signals! {
     Lowest "lowest_here" "the lowest place around" "not the lowest place around"
 }
 
-/// What a signal says, by its name: where it speaks for a boundary, and where against.
+/// A signal's meaning by its name: for a boundary, and against.
 pub fn signal_meaning(name: &str) -> Option<(&'static str, &'static str)> {
     SIGNALS.iter().find(|signal| signal.name == name).map(|signal| (signal.high, signal.low))
 }
 
-/// The values of all signals at one place.
+/// Values of all signals at one candidate.
 pub type Values = [f32; SIGNALS.len()];
 
-/// Where the signals of the work begin: those before are known when the prompt comes.
+/// Index of the first work signal; the ones before are known when the prompt arrives.
 pub const WORK: usize = Index::WorkLikeRecent as usize;
 
-/// Steps of a unit that are compared with what follows: its last ones.
+/// Number of a unit's last steps that are compared with what follows.
 const UNIT_STEPS: usize = 8;
-/// Steps that follow, and what each counts.
+/// Weights of the following steps.
 const FOLLOWING: [f32; 3] = [1.0, 0.8, 0.6];
-/// How alike work is to the work before, until a session has shown it.
+/// Typical similarity of consecutive work, until the session shows its own.
 const USUAL: f32 = 0.25;
 
-/// The signals of a boundary before step `at`, in a unit that begins with step `from`; those of the work only where the
-/// work is known.
+/// Signals of a boundary before step `at`, in a unit that begins with step `from`; work signals only if the work is
+/// known.
 pub(super) fn signals(window: &Window, from: usize, at: usize, work_known: bool) -> Values {
     let mut values = [0.0; SIGNALS.len()];
     before(window, from, at, &mut values);
@@ -102,7 +102,7 @@ fn flag(value: bool) -> f32 {
     f32::from(u8::from(value))
 }
 
-/// What is known without the prompt: how the unit stands.
+/// Signals known before the prompt: the state of the unit.
 fn before(window: &Window, from: usize, at: usize, values: &mut Values) {
     let mut set = |index: Index, value: f32| values[index as usize] = value;
     let (steps, unit) = (window.steps, &window.steps[from..at]);
@@ -127,22 +127,22 @@ fn total(steps: &[Step], count: impl Fn(&Step) -> u32) -> f32 {
     steps.iter().map(|step| f64::from(count(step))).sum::<f64>() as f32
 }
 
-/// What the prompt says.
+/// Signals of the prompt.
 fn prompt(window: &Window, from: usize, at: usize, values: &mut Values) {
     let mut set = |index: Index, value: f32| values[index as usize] = value;
-    let Some(asked) = &window.steps[at].asked else { return };
+    let Some(prompt_features) = &window.steps[at].prompt_features else { return };
     let last = &window.steps[at - 1];
-    set(Index::Length, f32::from(asked.words.min(120)).ln_1p() / 4.0);
-    set(Index::Shift, f32::from(asked.shift_words.min(2)) / 2.0);
-    set(Index::AskedAndLong, flag(last.asks && asked.words > 12));
-    set(Index::Orders, flag(asked.orders));
-    set(Index::Question, flag(asked.question));
-    set(Index::Chore, flag(asked.chore));
-    set(Index::Continues, flag(asked.continues));
-    set(Index::Opens, flag(asked.opens));
-    set(Index::Answers, flag(asked.answers));
-    set(Index::Wishes, flag(asked.wishes));
-    let (words, names) = (&window.asked[at], &window.asked_names[at]);
+    set(Index::Length, f32::from(prompt_features.words.min(120)).ln_1p() / 4.0);
+    set(Index::Shift, f32::from(prompt_features.shift_words.min(2)) / 2.0);
+    set(Index::AskedAndLong, flag(last.asks && prompt_features.words > 12));
+    set(Index::Orders, flag(prompt_features.orders));
+    set(Index::Question, flag(prompt_features.question));
+    set(Index::Chore, flag(prompt_features.chore));
+    set(Index::Continues, flag(prompt_features.continues));
+    set(Index::Opens, flag(prompt_features.opens));
+    set(Index::Answers, flag(prompt_features.answers));
+    set(Index::Wishes, flag(prompt_features.wishes));
+    let (words, names) = (&window.prompt_features[at], &window.asked_names[at]);
     let known = |seen: &[bool]| window.known(words, |id| seen[id as usize]);
     let (unit, session) = (window.seen(from..at), window.seen(0..at));
     set(Index::NewWords, known(&session).map_or(0.0, |known| 1.0 - known));
@@ -158,7 +158,7 @@ fn prompt(window: &Window, from: usize, at: usize, values: &mut Values) {
     set(Index::NewName, flag(new > 0));
 }
 
-/// What the work on the step, and what follows it, says.
+/// Signals of the work on the step and after it.
 fn work(window: &Window, from: usize, at: usize, values: &mut Values) {
     let mut set = |index: Index, value: f32| values[index as usize] = value;
     let (step, end) = (&window.steps[at], window.steps.len());

@@ -1,38 +1,38 @@
-//! A step: a prompt and the work on it, as the detector remembers it. Long work is cut into several steps where something
-//! was completed (`substeps`), so that a unit can begin in its middle.
+//! A step: the features of a prompt and the work on it. Long work is split into several steps (`substeps`), so that a
+//! unit can begin in its middle.
 
-use super::asked::Asked;
-use super::bag::{Bag, ONE, hash};
-use super::phases::{Phase, RUNS, Run, add_run, fold};
+use super::phases::{Phase, PhaseRun, RUNS, add_run, fold};
+use super::prompt_features::PromptFeatures;
+use super::term_counts::{ONE, TermCounts, hash};
 use crate::model::{CommandKind, Kind, Millis, ToolUse};
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a text that are looked at: of a prompt or a closing message, of a tool use's line, of what it was given.
+/// Bytes of a text to read: a prompt, a closing message, a tool's content or input.
 const TEXT: usize = 4000;
 const LINE: usize = 600;
 const INPUT: usize = 1500;
-/// Terms that are kept of a prompt or closing message, and of the work.
+/// Maximum terms of a text, and of the work.
 const TEXT_TERMS: usize = 48;
 const WORK_TERMS: usize = 80;
-/// Files that are kept, as hashes.
+/// Maximum files, as hashes.
 const FILES: usize = 48;
-/// Subagents that are kept, as hashes.
+/// Maximum subagents, as hashes.
 const AGENTS: usize = 32;
-/// What a word in a tool's input counts, against one in its command or path.
+/// Weight of a word in a tool's input; words in its command or path have weight 10.
 const IN_INPUT: u8 = 3;
 
-/// What is known of a step.
+/// Features of a step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// When it began, and when it was last heard of.
+    /// When it began, and its latest event.
     pub at: Millis,
     pub until: Millis,
-    /// What the prompt was like; `None` where the step is a later part of a prompt's work.
-    pub asked: Option<Asked>,
-    pub prompt: Bag,
-    pub work: Bag,
-    pub answer: Bag,
-    /// Hashes of the files that were touched.
+    /// Features of the prompt; `None` for a later part of a prompt's work.
+    pub prompt_features: Option<PromptFeatures>,
+    pub prompt: TermCounts,
+    pub work: TermCounts,
+    pub answer: TermCounts,
+    /// Hashes of the touched files.
     pub files: Vec<u32>,
     pub tool_uses: u32,
     /// Reads, searches, fetches and delegated work.
@@ -41,39 +41,39 @@ pub struct Step {
     pub failures: u32,
     pub commits: u32,
     pub pushes: u32,
-    /// Test runs that passed.
+    /// Number of passing test runs.
     pub passes: u32,
     /// The last tool use failed.
     pub failed_last: bool,
-    /// The last thing that it did was a commit, or what belongs to one.
+    /// It ended with a commit, or with what belongs to one.
     pub committed_last: bool,
-    /// Files were changed, or looked at, since the last check (test, build, lint), and how that went.
+    /// Files were changed or examined since the last check (test, build, lint), and the result of that check.
     pub edited_since_check: bool,
     pub looked_since_check: bool,
     pub check_passed: Option<bool>,
-    /// The agent has closed the turn; its closing message asks something, or says that the work is done.
+    /// The agent has ended the turn; whether its closing message asks something or reports completion.
     pub closed: bool,
     pub asks: bool,
     pub says_done: bool,
-    pub phases: Vec<Run>,
-    /// Hashes of the subagents that it started, or that reported to it.
+    pub phases: Vec<PhaseRun>,
+    /// Hashes of subagents that it started or that reported to it.
     pub agents: Vec<u32>,
 }
 
 impl Step {
-    /// A step that a prompt begins.
-    pub fn asked(prompt: &str, at: Millis) -> Step {
+    /// A step that begins with a prompt.
+    pub fn from_prompt(prompt: &str, at: Millis) -> Step {
         let text = head(prompt, TEXT);
-        let prompt = Bag::of(text, TEXT_TERMS);
-        Step { at, until: at, asked: Some(Asked::of(text, prompt.word_count())), prompt, ..Step::default() }
+        let prompt = TermCounts::of(text, TEXT_TERMS);
+        Step { at, until: at, prompt_features: Some(PromptFeatures::of(text, prompt.word_count())), prompt, ..Step::default() }
     }
 
-    /// A step in the middle of a prompt's work, or before any prompt.
+    /// A step inside a prompt's work, or before any prompt.
     pub fn going_on(at: Millis) -> Step {
         Step { at, until: at, ..Step::default() }
     }
 
-    /// Takes a tool use in.
+    /// Adds a tool use.
     pub fn used(&mut self, tool: &ToolUse, at: Millis) {
         let took = (at - self.until).max(0);
         self.until = self.until.max(at);
@@ -135,23 +135,23 @@ impl Step {
         }
     }
 
-    /// Takes the agent's closing message in.
+    /// Adds the agent's closing message.
     pub fn closes(&mut self, closing: &str, at: Millis) {
         self.until = self.until.max(at);
         let text = head(closing, TEXT);
-        self.answer = Bag::of(text, TEXT_TERMS);
+        self.answer = TermCounts::of(text, TEXT_TERMS);
         self.closed = true;
         self.asks = tail(text, 200).contains('?');
         let begin = head(text, 160).to_lowercase();
         self.says_done = DONE.iter().any(|word| begin.contains(word));
     }
 
-    /// Whether a subagent was started here, or has reported here.
+    /// Whether a subagent started or reported here.
     pub fn knows_agent(&self, agent: &str) -> bool {
         self.agents.contains(&hash(agent))
     }
 
-    /// Takes in what a later part of the same work came to.
+    /// Merges a later part of the same work.
     pub fn join(&mut self, later: &Step) {
         self.at = self.at.min(later.at);
         self.until = self.until.max(later.until);
@@ -187,31 +187,31 @@ impl Step {
         self.phases = fold(self.phases.iter().chain(&later.phases).copied(), RUNS);
     }
 
-    /// Whether its words are forgotten, or it never had any.
+    /// Whether it has no words, or has dropped them.
     pub fn is_faded(&self) -> bool {
-        [&self.prompt, &self.work, &self.answer].iter().all(|bag| bag.terms().is_empty())
+        [&self.prompt, &self.work, &self.answer].iter().all(|term_counts| term_counts.terms().is_empty())
     }
 
-    /// Forgets the words: what is far behind is compared with nothing any more.
+    /// Drops the words: a step this old is not compared any more.
     pub fn fade(&mut self) {
-        (self.prompt, self.work, self.answer) = (Bag::default(), Bag::default(), Bag::default());
+        (self.prompt, self.work, self.answer) = (TermCounts::default(), TermCounts::default(), TermCounts::default());
         self.files.clear();
     }
 }
 
-/// How agents say that a piece of work is finished.
+/// Phrases with which agents report completion.
 const DONE: [&str; 8] = ["done", "all tests pass", "implemented", "complete", "pushed", "committed", "fixed", "summary"];
 
 fn is_push(command: &str) -> bool {
     command.contains("git push") || command.contains("gh pr create")
 }
 
-/// The beginning of a text, at most so many bytes.
+/// The first bytes of a text, at a character boundary.
 pub(super) fn head(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
 
-/// The end of a text, at most so many bytes.
+/// The last bytes of a text, at a character boundary.
 pub(super) fn tail(text: &str, bytes: usize) -> &str {
     &text[text.ceil_char_boundary(text.len().saturating_sub(bytes))..]
 }

@@ -1,37 +1,37 @@
-//! The last steps of a session side by side, their words weighted by how much they tell in this session.
+//! The last steps of a session, prepared for comparison: words are weighted by how rare they are in it.
 
-use super::bag::{Bag, is_name};
 use super::step::Step;
+use super::term_counts::{TermCounts, is_name};
 use std::cell::OnceCell;
 use std::ops::Range;
 
-/// Steps of a session that are looked at, the last ones.
+/// Number of last steps to compare.
 pub const WINDOW: usize = 16;
 
-/// Terms, by their number in the window's vocabulary, each with how often it came.
+/// Terms by their index in the window's vocabulary, with counts.
 pub(super) type Terms = Vec<(u32, f32)>;
 
-/// What a word of the prompt, of the work and of the answer counts in a step.
+/// Weights of words in the prompt, the work and the answer.
 const PARTS: [f32; 3] = [1.0, 0.7, 0.5];
-/// Steps on each side of a place that are compared for its valley.
+/// Number of steps on each side of a candidate that are compared for its valley.
 const SIDE: usize = 3;
-/// Places whose sides are compared: the last ones, among which all open ones are.
+/// Number of last candidates whose sides are compared; all open ones are among them.
 const NEAR: usize = 12;
 
-/// The steps, ready to be compared.
+/// The prepared steps.
 pub(super) struct Window<'a> {
     pub steps: &'a [Step],
     vocabulary: Vec<u32>,
-    /// Inverse document frequency over the window's steps: ln(1 + (n + 1) / (df + ½)).
+    /// Inverse document frequency over the window: ln(1 + (n + 1) / (df + ½)).
     rarity: Vec<f32>,
-    /// Of each step: all of its words, its names, its prompt's words and names, its answer's words.
+    /// For each step: all words, its names, its prompt's words and names, its answer's words.
     pub words: Vec<Terms>,
     pub names: Vec<Terms>,
-    pub asked: Vec<Terms>,
+    pub prompt_features: Vec<Terms>,
     pub asked_names: Vec<Terms>,
     pub answered: Vec<Terms>,
-    /// How alike both sides of each place are (place 0 has none), and each step to the ones right before it. Asked for
-    /// only where work is known.
+    /// Similarity of both sides of each candidate (0 has none), and of each step to its predecessors. Computed only if
+    /// work is known.
     sides: OnceCell<Vec<f32>>,
     to_recent: OnceCell<Vec<f32>>,
 }
@@ -39,7 +39,8 @@ pub(super) struct Window<'a> {
 impl<'a> Window<'a> {
     pub fn new(steps: &'a [Step]) -> Window<'a> {
         let bags = |step: &'a Step| [&step.prompt, &step.work, &step.answer];
-        let mut vocabulary: Vec<u32> = steps.iter().flat_map(bags).flat_map(|bag| bag.terms().iter().map(|t| t.0)).collect();
+        let mut vocabulary: Vec<u32> =
+            steps.iter().flat_map(bags).flat_map(|term_counts| term_counts.terms().iter().map(|t| t.0)).collect();
         vocabulary.sort_unstable();
         vocabulary.dedup();
         let mut window = Window {
@@ -48,24 +49,24 @@ impl<'a> Window<'a> {
             vocabulary,
             words: Vec::new(),
             names: Vec::new(),
-            asked: Vec::new(),
+            prompt_features: Vec::new(),
             asked_names: Vec::new(),
             answered: Vec::new(),
             sides: OnceCell::new(),
             to_recent: OnceCell::new(),
         };
         for step in steps {
-            let parts = bags(step).map(|bag| window.terms(bag));
+            let parts = bags(step).map(|term_counts| window.terms(term_counts));
             let whole = parts.iter().zip(PARTS).fold(Terms::new(), |sum, (part, weight)| merged(&sum, part, weight));
             whole.iter().for_each(|(id, _)| window.rarity[*id as usize] += 1.0);
             let of = |terms: &Terms, name: bool| -> Terms {
                 terms.iter().filter(|(id, _)| is_name(window.vocabulary[*id as usize]) == name).copied().collect()
             };
             let made = [of(&whole, false), of(&whole, true), of(&parts[0], false), of(&parts[0], true), of(&parts[2], false)];
-            let [words, names, asked, asked_names, answered] = made;
+            let [words, names, prompt_features, asked_names, answered] = made;
             window.words.push(words);
             window.names.push(names);
-            window.asked.push(asked);
+            window.prompt_features.push(prompt_features);
             window.asked_names.push(asked_names);
             window.answered.push(answered);
         }
@@ -83,9 +84,9 @@ impl<'a> Window<'a> {
         self.sides.get_or_init(|| (0..self.steps.len()).map(compare).collect())
     }
 
-    fn terms(&self, bag: &Bag) -> Terms {
+    fn terms(&self, term_counts: &TermCounts) -> Terms {
         let number = |term: &u32| self.vocabulary.binary_search(term).unwrap_or(0) as u32;
-        bag.terms().iter().map(|(term, count)| (number(term), f32::from(*count) / 10.0)).collect()
+        term_counts.terms().iter().map(|(term, count)| (number(term), f32::from(*count) / 10.0)).collect()
     }
 
     fn compare_sides(&self, place: usize) -> f32 {
@@ -98,18 +99,19 @@ impl<'a> Window<'a> {
         self.alike(&self.words[at], &sum(&self.words, at.saturating_sub(SIDE)..at)).unwrap_or(0.0)
     }
 
-    /// How alike both sides of a place are, 0 to 1.
+    /// Similarity of both sides of a candidate, 0 to 1.
     pub fn sides(&self, place: usize) -> f32 {
         self.all_sides()[place]
     }
 
-    /// The mean of [`Window::sides`] over the last places.
+    /// The mean of [`Window::sides`] over the last candidates.
     pub fn usual_sides(&self) -> f32 {
         let places = &self.all_sides()[self.near().min(self.steps.len())..];
         places.iter().sum::<f32>() / places.len().max(1) as f32
     }
 
-    /// How deep a place lies between the heights beside it: the depth score of TextTiling (Hearst 1997), three places wide.
+    /// Depth of a candidate between the peaks on both sides: the depth score of TextTiling (Hearst 1997), three
+    /// candidates wide.
     pub fn valley(&self, place: usize) -> f32 {
         let (sides, bottom) = (self.all_sides(), self.sides(place));
         let climb = |places: &mut dyn Iterator<Item = usize>| {
@@ -125,13 +127,13 @@ impl<'a> Window<'a> {
         climb(&mut (self.near()..place).rev()) + climb(&mut (place + 1..sides.len()))
     }
 
-    /// How alike a step is to the ones right before it, 0 to 1.
+    /// Similarity of a step to its predecessors, 0 to 1.
     pub fn to_recent(&self, at: usize) -> f32 {
         let compare = |at| if at < self.near() { 0.0 } else { self.compare_to_recent(at) };
         self.to_recent.get_or_init(|| (0..self.steps.len()).map(compare).collect())[at]
     }
 
-    /// Cosine of two bags, each term weighted by √count × rarity; `None` where one of them is empty.
+    /// Cosine of term counts, each term weighted by √count × rarity; `None` if one is empty.
     pub fn alike(&self, a: &Terms, b: &Terms) -> Option<f32> {
         let square = |terms: &Terms| terms.iter().map(|(id, count)| count * self.rarity[*id as usize].powi(2)).sum::<f32>();
         let (norm_a, norm_b) = (square(a), square(b));
@@ -151,7 +153,7 @@ impl<'a> Window<'a> {
         Some(product / (norm_a * norm_b).sqrt())
     }
 
-    /// The share of a bag's weight that is known: `None` where it is empty.
+    /// Share of the weight of known terms; `None` if there are no terms.
     pub fn known(&self, terms: &Terms, known: impl Fn(u32) -> bool) -> Option<f32> {
         let (mut of_it, mut all) = (0.0, 0.0);
         for (id, count) in terms {
@@ -164,7 +166,7 @@ impl<'a> Window<'a> {
         (all > 0.0).then_some(of_it / all)
     }
 
-    /// Which terms stand in some of the steps.
+    /// Terms that occur in a range of steps.
     pub fn seen(&self, range: Range<usize>) -> Vec<bool> {
         let mut seen = vec![false; self.vocabulary.len()];
         for terms in self.words[range.clone()].iter().chain(&self.names[range]) {
@@ -174,7 +176,7 @@ impl<'a> Window<'a> {
     }
 }
 
-/// All terms of a range of steps together.
+/// Sum of the terms of a range of steps.
 pub(super) fn sum(steps: &[Terms], range: Range<usize>) -> Terms {
     steps[range].iter().fold(Terms::new(), |sum, terms| merged(&sum, terms, 1.0))
 }

@@ -1,41 +1,41 @@
-//! Takes rows out for good: from the tables, from the indexes, and from every page that ever held them.
+//! Deletes rows for good: from the tables, the indexes, and every page that ever contained them.
 //!
-//! SQLite leaves deleted text in free pages and in the log, and FTS5 leaves deleted terms in its segments. So forgetting
-//! is three steps: the rows go, the segments are merged (FTS5 drops terms of deleted rows when it merges), and the whole
-//! file is written anew (VACUUM) and its log cut to nothing. Hooks beside it wait in the spool meanwhile.
+//! SQLite leaves deleted text in free pages and in the log, and FTS5 leaves deleted terms in its segments. So
+//! forgetting takes three steps: delete the rows, merge the segments (which drops terms of deleted rows), and rewrite
+//! the whole file (VACUUM) with an empty log. Meanwhile hooks write to the spool.
 
 use super::index::INDEXED_PROMPT;
 use super::{Store, Tx};
-use crate::model::{Going, Millis};
+use crate::model::{Deletion, Millis};
 use anyhow::{Context, Result, bail};
 use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, params};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-/// Memory for pages, in KiB: rows all over a large file are touched more than once.
+/// Page cache in KiB: rows all over a large file are touched repeatedly.
 const CACHE: i64 = 64 << 10;
-/// Pages that are merged in one transaction.
+/// Pages to merge per transaction.
 const MERGED: i64 = 500;
-/// How long others may keep the log from being cut.
+/// How long to wait for others before truncating the log.
 const LOG_WAIT: Duration = Duration::from_secs(20);
 
-/// What is to be forgotten: rows that pass all that is said. Nothing said is nothing wanted.
+/// Which rows to delete: those that match every criterion. An empty filter matches nothing.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted {
+pub struct DeleteFilter {
     pub prompts: Vec<i64>,
     pub tool_uses: Vec<i64>,
     pub memories: Vec<i64>,
     pub session: Option<i64>,
     pub project: Option<i64>,
     pub before: Option<Millis>,
-    /// Held by any text of the row, in whichever case.
+    /// Contained in any text of the row, ignoring case.
     pub text: Option<String>,
 }
 
-/// Registers `holds(text)`: whether a text holds the wanted one, in whichever case of whichever script.
+/// Registers the SQL function `holds(text)`: whether a text contains the searched one, ignoring case in any script.
 fn register(conn: &Connection, text: Option<&str>) -> Result<()> {
-    // Some columns hold JSON, where a quote or a line's end is written as an escape.
+    // JSON columns contain quotes and line ends as escapes.
     let escaped = |text: &str| serde_json::to_string(text).map(|json| json[1..json.len() - 1].to_lowercase()).unwrap_or_default();
     let wanted = text.map(|text| (text.to_lowercase(), escaped(text)));
     let holds = move |context: &rusqlite::functions::Context| {
@@ -56,8 +56,8 @@ const TOOL_USES: &str = "SELECT t.id FROM tool_uses t JOIN sessions s ON s.id = 
     WHERE (?1 IS NULL OR s.id = ?1) AND (?2 IS NULL OR s.project_id = ?2) AND (?3 IS NULL OR t.received_at < ?3)
       AND holds(concat_ws(char(10), t.tool_name, t.content, t.path, t.input, t.outcome, t.cwd, t.tool_use_id,
         t.metadata, t.metadata ->> 'description', t.metadata ->> 'response', t.metadata -> 'commit' ->> 'subject'))";
-/// A session goes whole where its own fields hold the text, or its last event was before the time. The empty row of one
-/// that was forgotten is left.
+/// A session is deleted completely if its own fields contain the text, or if its last event was before the time. The
+/// empty row of a session that was already forgotten does not count.
 const SESSIONS: &str = "SELECT s.id FROM sessions s
     WHERE (?1 IS NULL OR s.id = ?1) AND (?2 IS NULL OR s.project_id = ?2) AND (s.cwd IS NOT NULL OR s.prompts + s.tool_uses > 0)
       AND (?3 IS NULL OR max(s.active_at, coalesce((SELECT max(received_at) FROM tool_uses WHERE session_id = s.id), 0)) < ?3)
@@ -73,18 +73,18 @@ const MEMORIES: &str = "SELECT m.id FROM memories m WHERE (?1 IS NULL OR m.sessi
 const PROJECTS: &str = "SELECT p.id FROM projects p WHERE (?1 IS NULL OR p.id = ?1)
     AND holds(concat_ws(char(10), p.name, p.repo_url, p.root, (SELECT group_concat(key, char(10)) FROM project_keys WHERE project_id = p.id)))";
 
-/// Sums up what is left of a session's units, inside the transaction.
+/// Rebuilds what remains of a session's units, inside the transaction.
 pub type Recount<'a> = &'a dyn Fn(&Tx, i64) -> Result<()>;
 
 impl Store {
-    /// Finds what would go.
-    pub fn what_would_go(&self, wanted: &Wanted) -> Result<Going> {
-        let mut going = Going {
+    /// Determines what would be deleted.
+    pub fn what_would_go(&self, wanted: &DeleteFilter) -> Result<Deletion> {
+        let mut going = Deletion {
             prompts: wanted.prompts.clone(),
             tool_uses: wanted.tool_uses.clone(),
             memories: wanted.memories.clone(),
             dismissed: !wanted.memories.is_empty(),
-            ..Going::default()
+            ..Deletion::default()
         };
         if wanted.session.is_none() && wanted.project.is_none() && wanted.before.is_none() && wanted.text.is_none() {
             return self.within(going);
@@ -111,7 +111,7 @@ impl Store {
         self.within(going)
     }
 
-    /// Decisions and lessons that belong to tasks among some memories: they go with them.
+    /// Decisions and lessons of the given tasks, which are deleted with them.
     fn parts_of_tasks(&self, memories: &[i64]) -> Result<Vec<i64>> {
         let sql =
             "SELECT p.id FROM memories t JOIN memories p ON p.content ->> '$.task' = t.uuid AND p.kind IN ('decision', 'lesson')
@@ -124,8 +124,8 @@ impl Store {
         Ok(parts)
     }
 
-    /// Counts rows of whole sessions, and gathers the sessions that lose some of theirs.
-    fn within(&self, mut going: Going) -> Result<Going> {
+    /// Adds the rows of whole sessions, and lists the sessions that lose only some rows.
+    fn within(&self, mut going: Deletion) -> Result<Deletion> {
         let mut touched = BTreeSet::new();
         for (table, ids) in [("prompts", &mut going.prompts), ("tool_uses", &mut going.tool_uses)] {
             let mut all: BTreeSet<i64> = ids.iter().copied().collect();
@@ -169,11 +169,12 @@ impl Store {
         Ok(going)
     }
 
-    /// Takes the rows out; `recount` sums up again what is left of a session's units. The text is gone from every page only after [`Store::scrub`].
-    pub fn forget(&mut self, going: &Going, text: Option<&str>, recount: Recount) -> Result<()> {
+    /// Deletes the rows; `recount` rebuilds what remains of a session's units. Only after [`Store::scrub`] is the text
+    /// gone from every page.
+    pub fn forget(&mut self, going: &Deletion, text: Option<&str>, recount: Recount) -> Result<()> {
         self.conn.pragma_update(None, "secure_delete", true)?;
         self.conn.pragma_update(None, "cache_size", -CACHE)?;
-        // What refers to a row goes or is cleared here; SQLite would look through all tool uses for each prompt.
+        // References are deleted or cleared here; with foreign keys SQLite would scan all tool uses for each prompt.
         self.conn.pragma_update(None, "foreign_keys", false)?;
         register(&self.conn, text)?;
         self.write(|tx| {
@@ -181,6 +182,7 @@ impl Store {
                 if going.dismissed { tx.dismiss_memory(*id)? } else { tx.delete_memory(*id)? }
             }
             tx.forget_drawn(going)?;
+            tx.forget_injected_texts()?;
             for id in &going.tool_uses {
                 tx.unindex_tool(*id)?;
                 tx.tx.prepare_cached("DELETE FROM tool_uses WHERE id = ?1")?.execute([id])?;
@@ -203,13 +205,14 @@ impl Store {
         })
     }
 
-    /// Writes the whole database anew, without anything that was deleted from it, and cuts its log.
+    /// Rewrites the whole database without deleted data, and truncates its log.
     ///
     /// # Errors
-    /// A disk without room for a second copy; others that keep the log open for long.
+    ///
+    /// No disk space for a second copy, or other processes that keep the log open for too long.
     pub fn scrub(&mut self) -> Result<()> {
         for index in ["text_index", "tool_index", "unit_index"] {
-            // A negative number begins a merge of all segments, as often as it takes (FTS5, "the merge command").
+            // A negative number starts a full merge (FTS5, "the merge command").
             let mut pages = -MERGED;
             loop {
                 let before = self.conn.total_changes();
@@ -224,7 +227,7 @@ impl Store {
         }
         self.conn
             .execute_batch("VACUUM")
-            .context("the database could not be written anew, so its free pages may still hold the text")?;
+            .context("the database could not be rewritten, so its free pages may still contain the text")?;
         let begun = Instant::now();
         loop {
             let busy: bool = self.conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
@@ -233,7 +236,7 @@ impl Store {
             }
             if begun.elapsed() > LOG_WAIT {
                 bail!(
-                    "another program keeps the database open, so its log ({}) may still hold the text",
+                    "another program keeps the database open, so its log ({}) may still contain the text",
                     self.files.wal().display()
                 );
             }
@@ -241,7 +244,7 @@ impl Store {
         }
     }
 
-    /// Whether the names of tables and columns hold a text: no row can be rid of it.
+    /// Whether table or column names contain a text. Deleting rows cannot remove it there.
     pub fn schema_holds(&self, text: &str) -> Result<bool> {
         register(&self.conn, Some(text))?;
         Ok(self
@@ -252,9 +255,9 @@ impl Store {
 }
 
 impl Tx<'_> {
-    /// What is left of a session: `seq` without gaps again, and its counts.
+    /// Renumbers a session's remaining tool uses and updates its counts.
     fn count_again(&self, session: i64) -> Result<()> {
-        // Numbers only become smaller, so in their order none meets one that stands.
+        // Numbers only decrease, so in this order they never collide.
         let mut rows = self.tx.prepare_cached("SELECT id, seq FROM tool_uses WHERE session_id = ?1 ORDER BY seq")?;
         let rows: Vec<(i64, i64)> = rows.query_map([session], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
         let mut renumber = self.tx.prepare_cached("UPDATE tool_uses SET seq = ?2 WHERE id = ?1")?;
@@ -272,10 +275,10 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// What units have of texts that went: intents are told anew, files counted again; the hashes of words go, too.
-    fn forget_in_units(&self, going: &Going, recount: Recount) -> Result<()> {
+    /// Removes forgotten text from units: intents and files are recomputed, word hashes dropped.
+    fn forget_in_units(&self, going: &Deletion, recount: Recount) -> Result<()> {
         for session in going.sessions.iter().chain(&going.touched) {
-            // What is left of a unit is indexed anew when rules look at it again.
+            // The remaining parts of a unit are indexed again after the next distillation.
             self.tx
                 .execute("DELETE FROM unit_index WHERE rowid IN (SELECT id FROM work_units WHERE session_id = ?1)", [session])?;
         }
@@ -286,12 +289,12 @@ impl Tx<'_> {
             self.tx.execute("DELETE FROM steps WHERE session_id = ?1", [session])?;
             self.tx.execute("DELETE FROM work_units WHERE session_id = ?1", [session])?;
             self.tx.execute("DELETE FROM dismissed WHERE session_id = ?1", [session])?;
-            self.tx.execute("DELETE FROM told WHERE session_id = ?1", [session])?;
+            self.tx.execute("DELETE FROM injections WHERE session_id = ?1", [session])?;
         }
         for session in &going.touched {
             recount(self, *session)?;
-            // Memories are drawn anew; that tool uses have other numbers now makes none of them new. A model that is being
-            // asked about what went is not heard.
+            // Distils again. Renumbered tool uses are not new ones. The answer of a model that is being asked right now
+            // is discarded.
             let sql = "UPDATE work_units SET rules_due = 1, model_until = NULL, rules_seq = CASE WHEN rules_seq IS NOT NULL THEN
                          (SELECT max(last_seq) FROM steps WHERE session_id = ?1 AND work_unit_id = work_units.id) END WHERE session_id = ?1";
             self.tx.execute(sql, [session])?;
@@ -299,7 +302,8 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Of a session that may still be at work an empty row stays, so that its transcript isn't read again from its start.
+    /// Keeps the empty row of a session that may still be active, so that its transcript is not read again from the
+    /// start.
     fn forget_session(&self, session: i64, by_text: bool) -> Result<()> {
         let sql = "DELETE FROM sessions WHERE id = ?1 AND (ended_at IS NOT NULL OR ?2 AND holds(agent_session_id))";
         if self.tx.prepare_cached(sql)?.execute(params![session, by_text])? > 0 {
@@ -313,7 +317,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Takes the entries that hold the text out of a session's task list.
+    /// Removes matching entries from a session's task list.
     fn forget_tasks(&self, session: i64) -> Result<()> {
         let kept = "SELECT json_group_array(json(value)) FROM json_each(tasks) WHERE NOT holds(concat_ws(char(10), value, value ->> 'subject'))";
         self.tx.execute(&format!("UPDATE sessions SET tasks = ({kept}) WHERE id = ?1"), params![session])?;
@@ -342,13 +346,13 @@ mod tests {
             entries
                 .filter(|p| {
                     let bytes = std::fs::read(p).unwrap().to_ascii_lowercase();
-                    // The index holds the stem.
+                    // The index contains the stem.
                     bytes.windows(9).any(|w| w == b"zwetschge")
                 })
                 .count()
         };
         assert!(holds(&scratch) > 0);
-        let wanted = Wanted { text: Some("zwetschgenKUCHEN".into()), ..Wanted::default() };
+        let wanted = DeleteFilter { text: Some("zwetschgenKUCHEN".into()), ..DeleteFilter::default() };
         let going = store.what_would_go(&wanted).unwrap();
         assert_eq!((going.prompts.len(), going.sessions.len(), going.touched.len()), (58, 0, 1));
         store.forget(&going, wanted.text.as_deref(), &crate::ingest::recount).unwrap();
@@ -364,14 +368,14 @@ mod tests {
         let mut store = scratch.open();
         store.write(|tx| testing::store_event(tx, &prompt("a", 1, "one"))).unwrap();
         store.write(|tx| testing::store_event(tx, &prompt("b", 2, "two"))).unwrap();
-        assert!(store.what_would_go(&Wanted::default()).unwrap().is_empty());
-        let going = store.what_would_go(&Wanted { session: Some(1), ..Wanted::default() }).unwrap();
+        assert!(store.what_would_go(&DeleteFilter::default()).unwrap().is_empty());
+        let going = store.what_would_go(&DeleteFilter { session: Some(1), ..DeleteFilter::default() }).unwrap();
         assert_eq!(
             (going.sessions.as_slice(), going.prompts.as_slice(), going.session_ids.as_slice()),
             (&[1][..], &[1][..], &["a".to_string()][..])
         );
         store.forget(&going, None, &crate::ingest::recount).unwrap();
-        let old = store.what_would_go(&Wanted { before: Some(2), ..Wanted::default() }).unwrap();
+        let old = store.what_would_go(&DeleteFilter { before: Some(2), ..DeleteFilter::default() }).unwrap();
         assert_eq!(old.prompts, [] as [i64; 0]);
         assert_eq!(store.counts().unwrap().prompts, 1);
     }

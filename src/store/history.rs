@@ -1,12 +1,12 @@
-//! Reads what is stored: the last sessions of a project, one thing whole, counts.
+//! Reads sessions, prompts and tool uses, and counts rows.
 
 use super::Store;
 use super::sessions::known_session;
-use crate::model::{Client, Counts, Found, LastEvent, Millis, Platform, ProjectRow, PromptRow, SessionRow, ToolUseRow};
+use crate::model::{Client, Counts, LastEvent, Millis, Platform, ProjectRow, PromptRow, SessionRow, StoredItem, ToolUseRow};
 use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, params};
 
-/// Texts that answer one prompt, the last ones.
+/// Maximum texts that answer one prompt.
 const PROMPTS: i64 = 40;
 
 const SESSION: &str = "SELECT s.id, p.name, s.platform, s.agent_session_id, s.started_at, s.active_at, s.ended_at, s.end_reason,
@@ -94,7 +94,7 @@ impl Store {
         project.map_or(Ok(None), |project| self.project_by_row(project))
     }
 
-    /// Returns the last sessions of a project that hold something, newest first.
+    /// Returns the last non-empty sessions of a project, newest first.
     pub fn last_sessions(&self, project: i64, limit: usize) -> Result<Vec<SessionRow>> {
         let sql = format!("{SESSION} WHERE s.project_id = ?1 AND s.prompts + s.tool_uses > 0 ORDER BY s.active_at DESC LIMIT ?2");
         let mut statement = self.conn.prepare_cached(&sql)?;
@@ -112,19 +112,19 @@ impl Store {
         Ok(self.conn.prepare_cached(&format!("{SESSION} WHERE s.id = ?1"))?.query_row([id], session).optional()?)
     }
 
-    /// Finds sessions by their agent's whole id, of whichever platform.
+    /// Finds sessions by the agent's complete id, on any platform.
     pub fn sessions_by_id(&self, id: &str) -> Result<Vec<SessionRow>> {
         let sql = format!("{SESSION} WHERE s.agent_session_id = ?1 LIMIT 2");
         Ok(self.conn.prepare(&sql)?.query_map([id], session)?.collect::<Result<_, _>>()?)
     }
 
-    /// Finds sessions whose agent's id begins so; two at most, to tell whether it is unique.
+    /// Finds up to two sessions by a prefix of the agent's id, to tell whether it is unique.
     pub fn sessions_by_prefix(&self, prefix: &str) -> Result<Vec<SessionRow>> {
         let sql = format!("{SESSION} WHERE substr(s.agent_session_id, 1, length(?1)) = ?1 LIMIT 2");
         Ok(self.conn.prepare(&sql)?.query_map([prefix], session)?.collect::<Result<_, _>>()?)
     }
 
-    /// Reads the last prompt of a session and the texts that answer it, in order; no subagent's.
+    /// Reads the last prompt of a session and the texts that answer it, in order and without subagents.
     pub fn last_said(&self, session: i64) -> Result<Vec<PromptRow>> {
         let sql = format!(
             "{PROMPT} WHERE session_id = ?1 AND kind <> 'thinking' AND agent_id IS NULL
@@ -136,31 +136,35 @@ impl Store {
         Ok(prompts)
     }
 
-    /// Finds what an id of nmem's own names: `s7` a session, `u3` a work unit, `p12` a prompt, `t345` a tool use, `m6` a memory.
-    pub fn find(&self, id: &str) -> Result<Option<Found>> {
+    /// Resolves one of nmem's ids: `s7` a session, `u3` a work unit, `p12` a prompt, `t345` a tool use, `m6` a memory.
+    pub fn find(&self, id: &str) -> Result<Option<StoredItem>> {
         let Some((kind, number)) = id.split_at_checked(1).and_then(|(k, n)| Some((k, n.parse::<i64>().ok()?))) else {
             return Ok(None);
         };
         Ok(match kind {
-            "s" => self.session_by_row(number)?.map(|s| Found::Session(Box::new(s))),
-            "u" => self.unit_by_row(number)?.map(|u| Found::Unit(Box::new(u))),
-            "p" => self.prompt_by_row(number)?.map(Found::Prompt),
-            "m" => self.memory_by_row(number)?.map(|m| Found::Memory(Box::new(m))),
+            "s" => self.session_by_row(number)?.map(|s| StoredItem::Session(Box::new(s))),
+            "u" => self.unit_by_row(number)?.map(|u| StoredItem::Unit(Box::new(u))),
+            "p" => self.prompt_by_row(number)?.map(StoredItem::Prompt),
+            "m" => self.memory_by_row(number)?.map(|m| StoredItem::Memory(Box::new(m))),
             "t" => {
                 let sql = format!("{TOOL_USE} WHERE id = ?1");
-                self.conn.prepare_cached(&sql)?.query_row([number], tool_use).optional()?.map(|t| Found::ToolUse(Box::new(t)))
+                self.conn
+                    .prepare_cached(&sql)?
+                    .query_row([number], tool_use)
+                    .optional()?
+                    .map(|t| StoredItem::ToolUse(Box::new(t)))
             }
             _ => None,
         })
     }
 
-    /// Reads a session's row.
+    /// Reads a session.
     pub fn session_by_row(&self, id: i64) -> Result<Option<SessionRow>> {
         let sql = format!("{SESSION} WHERE s.id = ?1");
         Ok(self.conn.prepare_cached(&sql)?.query_row([id], session).optional()?)
     }
 
-    /// Reads a prompt's row.
+    /// Reads a prompt.
     pub fn prompt_by_row(&self, id: i64) -> Result<Option<PromptRow>> {
         let sql = format!("{PROMPT} WHERE id = ?1");
         Ok(self.conn.prepare_cached(&sql)?.query_row([id], prompt).optional()?)
@@ -183,7 +187,7 @@ impl Store {
         Ok(self.conn.query_row("SELECT count(*) FROM memories", [], |row| row.get(0))?)
     }
 
-    /// What `nmem status` counts.
+    /// Counts for `nmem status`.
     pub fn counts(&self) -> Result<Counts> {
         let sql = "SELECT (SELECT count(*) FROM projects), count(*) FILTER (WHERE cwd IS NOT NULL OR prompts + tool_uses > 0),
                      (SELECT count(*) FROM prompts WHERE source = 'user'), coalesce(sum(tool_uses), 0),
@@ -201,7 +205,7 @@ impl Store {
         Ok(self.conn.query_row(sql, [], row)?)
     }
 
-    /// Tells when each platform was last heard of.
+    /// The last event of each platform.
     pub fn last_events(&self) -> Result<Vec<LastEvent>> {
         let sql = "SELECT platform, max(at) FROM (
                      SELECT platform, max(active_at) AS at FROM sessions GROUP BY platform
@@ -212,7 +216,7 @@ impl Store {
         Ok(self.conn.prepare(sql)?.query_map([], row)?.collect::<Result<_, _>>()?)
     }
 
-    /// When a session's last tool was used.
+    /// Time of a session's last tool use.
     pub fn last_use(&self, session: i64) -> Result<Option<Millis>> {
         let sql = "SELECT received_at FROM tool_uses WHERE session_id = ?1 ORDER BY seq DESC LIMIT 1";
         Ok(self.conn.prepare_cached(sql)?.query_row([session], |row| row.get(0)).optional()?)

@@ -1,14 +1,14 @@
-//! What makes two deliveries one event. A platform's own id decides: of a prompt, of a tool call, by session. Without an id
-//! it is the event's content and the platform's time, as one name; without a time either, the same content within two
-//! seconds. So a hook that runs twice stores once, and five equal `cargo test` stay five.
+//! Deduplication: when two deliveries are the same event. The platform's id of a prompt or tool call decides, within
+//! its session. Without an id, content and the platform's time together do; without a time too, equal content within
+//! two seconds. So a hook that runs twice stores one row, and five equal `cargo test` remain five.
 
 use crate::model::{Event, Millis};
 use sha2::{Digest, Sha256};
 
-/// Two deliveries of an event without an id count as one within this time.
+/// Deliveries of an event without id and time count as one within this time, in milliseconds.
 pub(super) const SAME_EVENT: Millis = 2000;
 
-/// A name for an event that the platform gives no id, but a time: the same for each time it is told.
+/// A stable name for an event that has a time but no id.
 pub(super) fn name_of(event: &Event, texts: &[Option<&str>]) -> Option<String> {
     let time = event.time?.to_string();
     let mut hash = Sha256::new();

@@ -1,7 +1,7 @@
-//! The two text indexes: a row goes in with its row, can be made again from it, and goes out with it.
+//! The two full-text indexes: rows are indexed when inserted, can be reindexed, and are removed with their row.
 //!
-//! They keep no text of their own (contentless FTS5), so all that stands in them comes from one function of the stored
-//! row: what was indexed when it was stored and what `doctor --fix` makes anew are the same.
+//! The indexes store no text (contentless FTS5). All their content comes from one function of the stored row, so
+//! indexing at insertion and rebuilding with `doctor --fix` give the same result.
 
 use super::memories::story::story_of;
 use super::{Store, Tx};
@@ -10,17 +10,17 @@ use crate::model::Kind;
 use anyhow::Result;
 use rusqlite::{Row, params};
 
-/// The kinds of rows in `text_index`, in its rowid's two lowest bits: `id * 4 + kind`.
+/// Kinds of rows in `text_index`, in the two lowest bits of its rowid: `id * 4 + kind`.
 pub(super) const INDEXED_PROMPT: i64 = 0;
 pub(super) const INDEXED_MEMORY: i64 = 1;
 const INDEXED_KINDS: i64 = 4;
 
-/// The index's word for a project: it narrows a search inside the index, before anything is counted or cut.
+/// The index's term for a project, which narrows a search inside the index.
 pub(super) fn scope(project: Option<i64>) -> String {
     format!("project{}", project.unwrap_or(0))
 }
 
-/// What of a tool use is searched.
+/// The searched parts of a tool use.
 pub(super) struct IndexedTool<'a> {
     pub kind: Kind,
     pub content: Option<&'a str>,
@@ -33,14 +33,14 @@ const TOOL: &str = "SELECT t.id, s.project_id, t.kind, t.content, t.path, t.meta
     FROM tool_uses t JOIN sessions s ON s.id = t.session_id";
 const PROMPT: &str =
     "SELECT p.id, s.project_id, p.text FROM prompts p JOIN sessions s ON s.id = p.session_id WHERE p.kind <> 'thinking'";
-/// A memory is found by all that it says, its concepts and its files.
+/// A memory is found by all its text, its concepts and its files.
 const MEMORY: &str = "SELECT m.id, m.project_id, m.title, concat_ws(char(10), m.subtitle, m.body,
       (SELECT group_concat(value, char(10)) FROM json_tree(m.content) WHERE type = 'text'),
       (SELECT group_concat(concept, ' ') FROM memory_concepts WHERE memory_id = m.id),
       (SELECT group_concat(path, ' ') FROM memory_files WHERE memory_id = m.id)) FROM memories m";
 
 impl Tx<'_> {
-    /// Puts a prompt into the index; its first line counts twice.
+    /// Indexes a prompt; its first line counts twice.
     pub(super) fn index_prompt(&self, id: i64, project: Option<i64>, text: &str) -> Result<()> {
         let (title, body) = text.split_once('\n').unwrap_or((text, ""));
         self.index_text(id, INDEXED_PROMPT, project, title, body)
@@ -53,7 +53,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Puts a memory into the index as it stands now, with another text or in another project: its vector is no longer its own.
+    /// Indexes a memory again after its text or project changed. Its vector is dropped.
     pub(super) fn index_memory_again(&self, id: i64) -> Result<()> {
         self.forget_vector(id)?;
         self.unindex(id, INDEXED_MEMORY)?;
@@ -68,7 +68,7 @@ impl Tx<'_> {
         self.index_text(row.get(0)?, INDEXED_MEMORY, row.get(1)?, &title, &body)
     }
 
-    /// Puts a tool use into the index.
+    /// Indexes a tool use.
     pub(super) fn index_tool(&self, id: i64, project: Option<i64>, tool: &IndexedTool) -> Result<()> {
         let text = |text: Option<&str>| text.map(index_text).unwrap_or_default();
         let sql = "INSERT INTO tool_index(rowid, command, description, path, error, scope) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
@@ -97,20 +97,20 @@ impl Tx<'_> {
         self.index_tool(row.get(0)?, row.get(1)?, &tool)
     }
 
-    /// Takes a prompt or a memory out of the index.
+    /// Removes a prompt or memory from the index.
     pub(super) fn unindex(&self, id: i64, kind: i64) -> Result<()> {
         let rowid = id * INDEXED_KINDS + kind;
         self.tx.prepare_cached("DELETE FROM text_index WHERE rowid = ?1")?.execute([rowid])?;
         Ok(())
     }
 
-    /// Takes a tool use out of the index.
+    /// Removes a tool use from the index.
     pub(super) fn unindex_tool(&self, id: i64) -> Result<()> {
         self.tx.prepare_cached("DELETE FROM tool_index WHERE rowid = ?1")?.execute([id])?;
         Ok(())
     }
 
-    /// Makes the index's rows of a session anew: its project has changed.
+    /// Indexes the rows of a session again after its project changed.
     pub(super) fn index_again(&self, session: i64) -> Result<()> {
         let mut prompts = self.tx.prepare_cached(&format!("{PROMPT} AND p.session_id = ?1"))?;
         let mut rows = prompts.query([session])?;
@@ -143,8 +143,8 @@ impl Tx<'_> {
 }
 
 impl Store {
-    /// Merges segments of the text indexes, at most about `pages` pages of each: every commit adds a segment, and a query
-    /// looks into all of them. What is not merged now is merged the next time (FTS5, "the merge command").
+    /// Merges index segments, about `pages` pages of each index at most. Every commit adds a segment, and a query reads
+    /// all of them. The rest is merged next time (FTS5, "the merge command").
     pub fn merge_indexes(&mut self, pages: i64) -> Result<()> {
         self.write(|tx| {
             for index in ["text_index", "tool_index", "unit_index"] {
@@ -157,12 +157,12 @@ impl Store {
 }
 
 impl Store {
-    /// The version of the text function with which the index was filled.
+    /// The version of the text function that filled the index.
     pub fn index_text_version(&self) -> Result<i64> {
         Ok(self.conn.query_row("SELECT value FROM meta WHERE key = 'index_text_version'", [], |row| row.get(0))?)
     }
 
-    /// How many rows the indexes lack, or have too many.
+    /// Number of rows that are missing from the indexes, or superfluous.
     pub fn unindexed(&self) -> Result<i64> {
         let sql = "SELECT abs((SELECT count(*) FROM prompts WHERE kind <> 'thinking') - (SELECT count(*) FROM text_index_docsize WHERE id % ?1 = ?2))
                         + abs((SELECT count(*) FROM memories) - (SELECT count(*) FROM text_index_docsize WHERE id % ?1 = ?3))
@@ -171,12 +171,12 @@ impl Store {
         Ok(self.conn.query_row(sql, [INDEXED_KINDS, INDEXED_PROMPT, INDEXED_MEMORY], |row| row.get(0))?)
     }
 
-    /// Makes SQLite's own indexes anew.
+    /// Rebuilds SQLite's own indexes.
     pub fn reindex(&self) -> Result<()> {
         Ok(self.conn.execute_batch("REINDEX")?)
     }
 
-    /// Makes both indexes anew from the stored rows; `progress` is told rows done and rows in all.
+    /// Rebuilds both full-text indexes; `progress` receives the rows done and the total.
     pub fn rebuild_index(&mut self, progress: &mut dyn FnMut(i64, i64)) -> Result<()> {
         let tables = [Indexed::Prompts, Indexed::Memories, Indexed::Tools, Indexed::Units];
         let mut last = Vec::new();
@@ -206,7 +206,7 @@ impl Store {
     }
 }
 
-/// A table whose rows are indexed.
+/// A table with indexed rows.
 #[derive(Clone, Copy)]
 enum Indexed {
     Prompts,
@@ -225,14 +225,14 @@ impl Indexed {
         }
     }
 
-    /// Rows that are made anew in one transaction: 0.1 s, so that hooks beside it hardly wait.
+    /// Rows to reindex per transaction: 0.1 s, so that hooks hardly wait.
     fn batch(self) -> usize {
         if matches!(self, Indexed::Units) { 50 } else { 1000 }
     }
 }
 
 impl Tx<'_> {
-    /// Puts all rows behind some ids into the indexes: of prompts, memories, tool uses, units.
+    /// Indexes all rows after the given ids: prompts, memories, tool uses, units.
     pub(super) fn index_behind(&self, [prompts, memories, tools, units]: [i64; 4]) -> Result<()> {
         for (table, from) in
             [(Indexed::Prompts, prompts), (Indexed::Memories, memories), (Indexed::Tools, tools), (Indexed::Units, units)]
@@ -252,7 +252,7 @@ impl Tx<'_> {
         let mut statement = self.tx.prepare_cached(&sql)?;
         let mut rows = statement.query([from, to])?;
         while let Some(row) = rows.next()? {
-            // A hook beside this has put its own row in already.
+            // A concurrent hook has already indexed its own row.
             match table {
                 Indexed::Prompts => {
                     self.unindex(row.get(0)?, INDEXED_PROMPT)?;

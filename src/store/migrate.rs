@@ -1,18 +1,19 @@
-//! Brings a schema up: `migrations/NNNN-name.sql` in order, `user_version` as the mark.
+//! Schema migrations: `migrations/NNNN-name.sql` in order, tracked by `user_version`.
 //!
-//! A migration is never changed, removed or reordered once released. A database of a newer nmem, or of another program,
-//! is refused and left alone.
+//! A released migration is never changed, removed or reordered. The database of a newer nmem, or of another program, is
+//! rejected and left alone.
 
-use crate::error::Failure;
+use crate::error::UserError;
 use crate::index_text::INDEX_TEXT_VERSION;
 use anyhow::{Context, Result};
 use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
 
-/// One step of the schema.
+/// One migration.
 struct Migration {
     sql: &'static str,
-    /// At most 50 ms at 1,000,000 tool uses: hooks may apply it. Before another they keep their events in the spool.
+    /// At most 50 ms at 1,000,000 tool uses, so hooks may apply it. Otherwise hooks spool their events until a command
+    /// has migrated.
     quick: bool,
 }
 
@@ -22,26 +23,27 @@ const MIGRATIONS: &[Migration] = &[
     Migration { sql: include_str!("../../migrations/0003-memories.sql"), quick: true },
     Migration { sql: include_str!("../../migrations/0004-models.sql"), quick: true },
     Migration { sql: include_str!("../../migrations/0005-recall.sql"), quick: true },
-    // Reading all tool uses, and all memories, takes 0.6 s at 1,000,000 and 100,000.
+    // Reads all tool uses and memories: 0.6 s at 1,000,000 and 100,000.
     Migration { sql: include_str!("../../migrations/0006-hook-cost.sql"), quick: false },
     Migration { sql: include_str!("../../migrations/0007-told.sql"), quick: true },
-    // A column more in a strict table has SQLite check all its rows: 0.9 s at 100,000 memories.
+    // Adding a column to a strict table checks all its rows: 0.9 s at 100,000 memories.
     Migration { sql: include_str!("../../migrations/0008-vectors.sql"), quick: false },
-    // An index that reads all memories.
+    // Creates an index over all memories.
     Migration { sql: include_str!("../../migrations/0009-knowledge.sql"), quick: false },
     Migration { sql: include_str!("../../migrations/0010-merge.sql"), quick: true },
+    Migration { sql: include_str!("../../migrations/0011-names.sql"), quick: true },
 ];
 
-/// Pages below which no migration takes long: 8 MB, some ten thousand tool uses.
+/// Page count below which every migration is fast: 8 MB, some ten thousand tool uses.
 const SMALL: i64 = 2048;
 
-/// The schema's version that this binary writes.
+/// The current schema version.
 pub const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;
 
 /// `application_id` of our databases: "nmem".
 const APPLICATION: i64 = 0x6e6d_656d;
 
-/// Applies the migrations that are missing, each in a transaction of its own. Who isn't `patient` applies quick ones only.
+/// Applies missing migrations, each in its own transaction; only quick ones unless `patient`.
 pub fn bring_up(conn: &mut Connection, path: &Path, patient: bool) -> Result<()> {
     refuse_foreign(conn, path)?;
     if version(conn)? == SCHEMA_VERSION {
@@ -54,17 +56,17 @@ pub fn bring_up(conn: &mut Connection, path: &Path, patient: bool) -> Result<()>
 fn apply(conn: &mut Connection, path: &Path, migrations: &[Migration], patient: bool) -> Result<()> {
     let goal = migrations.len() as i64;
     let mut at = version(conn)?;
-    // In an empty or a small database everything is quick.
+    // In an empty or small database, all are quick.
     let pages: i64 = conn.query_row("PRAGMA page_count", [], |row| row.get(0))?;
     let patient = patient || at == 0 || pages < SMALL;
     while at < goal {
         let tx = conn.transaction_with_behavior(TransactionBehavior::Exclusive)?;
-        // Read again under the lock: another process may have been faster.
+        // Read again under the lock: another process may have migrated.
         at = version(&tx)?;
         if let Some(migration) = usize::try_from(at).ok().and_then(|at| migrations.get(at)) {
             if !migration.quick && !patient {
-                let what = format!("{} must be brought up to this nmem, which takes longer than a hook may", path.display());
-                return Err(Failure::new(what, "run `nmem status` once").into());
+                let what = format!("{} needs a migration that takes too long for a hook", path.display());
+                return Err(UserError::new(what, "run `nmem status` once").into());
             }
             tx.execute_batch(migration.sql).with_context(|| format!("migration {} of {}", at + 1, path.display()))?;
             if at == 0 {
@@ -79,32 +81,32 @@ fn apply(conn: &mut Connection, path: &Path, migrations: &[Migration], patient: 
     Ok(())
 }
 
-/// Refuses a database of a newer nmem, and for reading also one that has not been brought up.
+/// Rejects the database of a newer nmem, and for reading also one that needs migration.
 pub fn refuse_other_versions(conn: &Connection, path: &Path) -> Result<()> {
     match version(conn)? {
         SCHEMA_VERSION => Ok(()),
-        newer if newer > SCHEMA_VERSION => Err(Failure::new(
-            format!("{} was written by a newer nmem (schema {newer}, this one knows {SCHEMA_VERSION})", path.display()),
+        newer if newer > SCHEMA_VERSION => Err(UserError::new(
+            format!("{} was written by a newer nmem (schema {newer}, this one supports {SCHEMA_VERSION})", path.display()),
             "install the newer nmem again; the database was left alone",
         )
         .into()),
-        older => Err(Failure::new(
+        older => Err(UserError::new(
             format!("{} has schema {older}, this nmem needs {SCHEMA_VERSION}", path.display()),
-            "run `nmem status` once: it brings the database up",
+            "run `nmem status` once to migrate it",
         )
         .into()),
     }
 }
 
-/// An empty file becomes ours; anything else must say that it is.
+/// An empty file becomes ours; any other must have our application id.
 fn refuse_foreign(conn: &Connection, path: &Path) -> Result<()> {
     let application: i64 = conn.query_row("PRAGMA application_id", [], |row| row.get(0))?;
     if application == APPLICATION || conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))? == 0 {
         return Ok(());
     }
-    Err(Failure::new(
+    Err(UserError::new(
         format!("{} is the database of another program", path.display()),
-        "let NMEM_DB name another file; this one was left alone",
+        "point NMEM_DB to another file; this one was left alone",
     )
     .into())
 }
@@ -139,7 +141,7 @@ mod tests {
         later.extend([migration("CREATE TABLE quick(x)", true), migration("CREATE TABLE slow(x)", false)]);
         let path = scratch.files().db;
         let error = apply(&mut store.conn, &path, &later, false).unwrap_err();
-        assert!(error.to_string().contains("must be brought up"), "{error}");
+        assert!(error.to_string().contains("needs a migration"), "{error}");
         assert_eq!(version(&store.conn).unwrap(), SCHEMA_VERSION + 1, "the quick one before it is applied");
         apply(&mut store.conn, &path, &later, true).unwrap();
         assert_eq!(version(&store.conn).unwrap(), SCHEMA_VERSION + 2);

@@ -1,22 +1,25 @@
-//! The one file of data: all SQL and all of rusqlite are in this folder (ADR/0002).
+//! The database: all SQL and all use of rusqlite are in this folder (ADR/0002).
 //!
-//! A lone process that opens a WAL database first rebuilds the log's index, 1.4 µs a frame, so the log is kept under
-//! 1 MiB by checkpoints of our own: SQLite's automatic ones are forgotten by a process that exits. `synchronous` is
-//! NORMAL: `kill -9` loses nothing, a power cut may lose the last commits but never the file.
+//! A process that opens a WAL database alone first rebuilds the log's index, 1.4 µs per frame. So nmem checkpoints the
+//! log itself at 1 MiB: SQLite's automatic checkpoints count pages per connection, and a hook's connection never lives
+//! long enough. With `synchronous = NORMAL`, `kill -9` loses nothing; a power cut may lose the last commits, but never
+//! corrupts the file.
 //!
-//! Read in this order: here opening and transactions; `make` and `migrate`; `failure`; `words`; `identity` (what makes two events
-//! one), `sessions`, `prompts`, `tool_uses`, `units` (rows as events come in); `index` and `unit_index` (text);
-//! `memories`, `domains`, `spend`, `vectors`; `spool`; and what is read: `projects`, `history`, `search`, `recall`,
-//! `told`, `patterns`; `forget`; `archive`.
+//! Read in this order: opening and transactions, in this file; `create` and `migrate`; `failure`; `enums`; `identity`
+//! (deduplication), `sessions`, `prompts`, `tool_uses`, `units` (rows of events); `index` and `unit_index` (full text);
+//! `memories`, `domains`, `spend`, `vectors`; `spool`; then queries: `projects`, `history`, `search`, `recall`,
+//! `injections`, `patterns`; `forget`; `archive`.
 
 pub mod archive;
+mod create;
 mod domains;
+mod enums;
 mod failure;
 pub mod forget;
 pub mod history;
 mod identity;
 mod index;
-mod make;
+pub mod injections;
 pub mod memories;
 mod migrate;
 pub mod patterns;
@@ -27,12 +30,10 @@ pub mod search;
 pub mod sessions;
 mod spend;
 pub mod spool;
-mod told;
 mod tool_uses;
 mod unit_index;
 pub mod units;
 pub mod vectors;
-mod words;
 
 pub use failure::{is_full, reason};
 pub use units::LeftOpen;
@@ -47,14 +48,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long a hook waits for the database before its event goes to the spool.
+/// How long a hook waits for the database before it writes to the spool.
 pub const HOOK_WAIT: Duration = Duration::from_millis(250);
 /// How long a person's command waits.
 pub const PERSON_WAIT: Duration = Duration::from_secs(5);
-/// Size of the log above which it is written back, in bytes: 20 events or so.
+/// Size of the write-ahead log, in bytes, above which it is checkpointed: about 20 events.
 const WAL_LIMIT: u64 = 1 << 20;
 
-/// Statements that stay compiled: more than any command has, since to compile one costs as much as to run it.
+/// Size of the statement cache: more than any command uses, because compiling a statement costs as much as running it.
 const STATEMENTS: usize = 128;
 
 /// An open database.
@@ -66,33 +67,32 @@ pub struct Store {
     found: Option<Identity>,
 }
 
-/// A write transaction. Dropped without [`Store::write`] finishing, it leaves no trace.
+/// A write transaction. If [`Store::write`] does not finish, it leaves no trace.
 #[derive(Debug)]
 pub struct Tx<'a> {
     tx: Transaction<'a>,
 }
 
 impl Store {
-    /// Opens the database for writing, making it where there is none.
-    ///
-    /// A broken database is set aside and a new one made.
+    /// Opens the database for writing, and creates it if needed. A broken database is set aside and replaced.
     ///
     /// # Errors
-    /// A database of a newer nmem or of another program, one that stays locked for `wait`, one that can't be read or written.
+    ///
+    /// The database belongs to a newer nmem or another program, stays locked for `wait`, or cannot be read or written.
     pub fn open(files: &Files, wait: Duration) -> Result<Store> {
         let mut broken = None;
-        // Once more for a broken file; a disk that breaks the new one too is not filled with copies.
+        // One retry for a broken file. If the disk breaks the new one too, do not fill it with copies.
         for _ in 0..2 {
             let found = match guard(files)? {
                 Some(found) => found,
                 None => {
-                    make::create(files)?;
+                    create::create(files)?;
                     guard(files)?.context("the database is gone again")?
                 }
             };
             match Store::open_as_it_is(files, wait, found) {
                 Err(error) if failure::is_broken(&error) => {
-                    make::set_aside(files, found).with_context(|| format!("{error:#}"))?;
+                    create::set_aside(files, found).with_context(|| format!("{error:#}"))?;
                     broken = Some(error);
                 }
                 opened => return opened,
@@ -102,7 +102,7 @@ impl Store {
     }
 
     fn open_as_it_is(files: &Files, wait: Duration, found: Identity) -> Result<Store> {
-        // Not SQLITE_OPEN_NOFOLLOW: it refuses a link anywhere in the path, and on some systems /home is one.
+        // Not SQLITE_OPEN_NOFOLLOW: it rejects links anywhere in the path, and on some systems /home is one.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut store = Store::connect(files, flags, wait)?;
         store.found = Some(found);
@@ -110,29 +110,29 @@ impl Store {
         Ok(store)
     }
 
-    /// Sets the database aside if `error`, which came from it, says that it is broken; tells whether it did. What is
-    /// opened next is a new one.
+    /// Sets the database aside if `error` says that it is broken, and returns whether it did. The next open creates a
+    /// new one.
     pub fn set_aside_if_broken(self, error: &anyhow::Error) -> Result<bool> {
         let Some(found) = self.found.filter(|_| failure::is_broken(error)) else { return Ok(false) };
         let files = self.files.clone();
         drop(self);
-        make::set_aside(&files, found)?;
+        create::set_aside(&files, found)?;
         Ok(true)
     }
 
-    /// Sets the database aside, since a person knows it to be broken. What is opened next is a new one.
+    /// Sets the database aside on a person's request. The next open creates a new one.
     pub fn set_aside(self) -> Result<()> {
         let (found, files) = (self.found.context("the database was opened for reading")?, self.files.clone());
         drop(self);
-        make::set_aside(&files, found)
+        create::set_aside(&files, found)
     }
 
-    /// Databases that were found broken and set aside.
+    /// Broken databases that were set aside.
     pub fn broken_ones(files: &Files) -> Vec<PathBuf> {
-        make::set_aside_before(files)
+        create::set_aside_before(files)
     }
 
-    /// Opens the database for reading; `None` where there is none yet.
+    /// Opens the database for reading; `None` if there is none.
     pub fn open_to_read(files: &Files, wait: Duration) -> Result<Option<Store>> {
         if !files.db.exists() {
             return Ok(None);
@@ -151,10 +151,10 @@ impl Store {
         conn.busy_timeout(wait)?;
         conn.set_prepared_statement_cache_capacity(STATEMENTS);
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-        // Else a statement is compiled a second time once its values are known; plans here don't hang on them.
+        // Otherwise SQLite compiles a statement again once parameters are bound; our plans do not depend on them.
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         conn.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0;")?;
-        // A database without a log may be one that has none, on a network file system.
+        // Without a log, the database may be on a network file system and use no WAL at all.
         let writes = flags.contains(OpenFlags::SQLITE_OPEN_READ_WRITE);
         if writes && !files.wal().exists() && journal_mode(&conn)? != "wal" {
             conn.query_row("PRAGMA journal_mode = TRUNCATE", [], |_| Ok(()))?;
@@ -162,7 +162,7 @@ impl Store {
         Ok(Store { conn, files: files.clone(), found: None })
     }
 
-    /// Runs `work` in one write transaction and commits it; then writes the log back if it has grown.
+    /// Runs `work` in one write transaction and commits it, then checkpoints a log that has grown too large.
     pub fn write<T>(&mut self, work: impl FnOnce(&Tx) -> Result<T>) -> Result<T> {
         let done = {
             let tx = Tx { tx: self.conn.transaction_with_behavior(TransactionBehavior::Immediate)? };
@@ -174,7 +174,7 @@ impl Store {
         Ok(done)
     }
 
-    /// Runs `work` on one snapshot: its statements take and give back no locks of their own.
+    /// Runs `work` on one snapshot, so its statements take no locks of their own.
     pub fn read<T>(&self, work: impl FnOnce(&Store) -> Result<T>) -> Result<T> {
         let snapshot = self.conn.unchecked_transaction()?;
         let done = work(self);
@@ -182,18 +182,18 @@ impl Store {
         done
     }
 
-    /// Writes the log back whatever its size: where a person's command, or a full disk, needs it.
+    /// Checkpoints the log whatever its size, after commands or if the disk is full.
     pub fn checkpoint(&self) {
         self.checkpoint_over(0);
     }
 
-    /// Leaves the database to the end of the process, which takes back memory, locks and files all at once: closing costs a
-    /// hook 70 µs and changes nothing in the files.
+    /// Leaves the database to the end of the process, which releases memory, locks and files at once. Closing would
+    /// cost a hook 70 µs and changes nothing on disk.
     pub fn exit_without_close(self) {
         std::mem::forget(self);
     }
 
-    /// A checkpoint that fails because others read or write is tried again by the next process.
+    /// If other processes prevent the checkpoint, the next one tries again.
     fn checkpoint_over(&self, limit: u64) {
         if fs::metadata(self.files.wal()).is_ok_and(|m| m.len() > limit) {
             let _ = self.conn.busy_timeout(Duration::ZERO);
@@ -201,12 +201,12 @@ impl Store {
         }
     }
 
-    /// How changes are made safe: `wal`, or `truncate` on a network file system.
+    /// The journal mode: `wal`, or `truncate` on a network file system.
     pub fn journal_mode(&self) -> Result<String> {
         journal_mode(&self.conn)
     }
 
-    /// Changes how changes are made safe, for good.
+    /// Changes the journal mode permanently.
     pub fn set_journal_mode(&self, mode: &str) -> Result<()> {
         let now: String = self.conn.query_row(&format!("PRAGMA journal_mode = {mode}"), [], |row| row.get(0))?;
         if now != mode {
@@ -215,7 +215,7 @@ impl Store {
         Ok(())
     }
 
-    /// Asks SQLite whether the file is sound; the first findings where it isn't.
+    /// Runs SQLite's integrity check; returns its first findings.
     pub fn integrity(&self) -> Result<Vec<String>> {
         let mut check = self.conn.prepare("PRAGMA integrity_check(5)")?;
         let lines: Vec<String> = check.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
@@ -228,11 +228,12 @@ impl Store {
     }
 }
 
-/// SQLite counts each allocation under a lock, for statistics that nobody asks for: of a hook that costs a few hundredths.
+/// SQLite counts each allocation under a lock for statistics that nobody reads; that costs a hook a few percent.
 fn count_no_memory() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
-        // SAFETY: before the first connection of this process, as sqlite3_config asks; MEMSTATUS takes one int.
+        // SAFETY: called before the first connection of this process, as sqlite3_config requires; MEMSTATUS takes one
+        // int.
         #[expect(unsafe_code, reason = "rusqlite has no way to say it")]
         unsafe {
             rusqlite::ffi::sqlite3_config(rusqlite::ffi::SQLITE_CONFIG_MEMSTATUS, 0 as std::ffi::c_int);
@@ -244,12 +245,12 @@ fn journal_mode(conn: &Connection) -> Result<String> {
     Ok(conn.query_row("PRAGMA journal_mode", [], |row| row.get(0))?)
 }
 
-/// Puts folder and file into their modes, also where looser ones stand already; tells which file stands there.
+/// Creates the folder if needed and tightens the modes of folder and file; returns the file's identity.
 fn guard(files: &Files) -> Result<Option<Identity>> {
     let folder = files.db.parent().unwrap_or(Path::new("/"));
     match fs::metadata(folder) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => files::make_folder(folder).inspect(|()| {
-            // A database that the user puts into a worktree is not to be committed with it.
+            // A database that the user put into a worktree must not be committed with it.
             if !files.own_folder {
                 let _ = files::replace_private(&folder.join(".gitignore"), "*\n");
             }
@@ -272,11 +273,11 @@ fn guard(files: &Files) -> Result<Option<Identity>> {
 #[cfg(test)]
 pub(crate) mod testing {
     use super::*;
-    use crate::model::{Event, Happening, Platform};
+    use crate::model::{Event, EventKind, Platform};
     use crate::redact::{Clean, Redactor};
     use std::path::PathBuf;
 
-    /// A folder of its own for a test's database, gone when dropped.
+    /// A folder for a test's database, deleted on drop.
     pub struct Scratch(pub PathBuf);
 
     impl Scratch {
@@ -291,13 +292,13 @@ pub(crate) mod testing {
         pub fn open(&self) -> Store {
             Store::open(&self.files(), HOOK_WAIT).unwrap()
         }
-        /// A connection that holds the write lock until it is dropped.
+        /// A connection that holds the write lock until dropped.
         pub fn lock(&self) -> Connection {
             let conn = self.open().conn;
             conn.execute_batch("BEGIN IMMEDIATE").unwrap();
             conn
         }
-        /// Counts from now on how often the memories of a unit are drawn.
+        /// Starts counting how often each unit's memories are written.
         pub fn count_draws(&self) {
             let sql = "CREATE TABLE drawn(unit); CREATE TRIGGER draws AFTER UPDATE OF rules_mark ON work_units
                        BEGIN INSERT INTO drawn VALUES (NEW.id); END";
@@ -306,7 +307,7 @@ pub(crate) mod testing {
         pub fn draws(&self) -> i64 {
             self.open().conn.query_row("SELECT count(*) FROM drawn", [], |row| row.get(0)).unwrap()
         }
-        /// Has every session's third tool use fail to be stored.
+        /// Makes every session's third tool use fail to be stored.
         pub fn refuse_third_tool_use(&self) {
             let sql = "CREATE TRIGGER refuses BEFORE INSERT ON tool_uses WHEN NEW.seq = 3
                        BEGIN SELECT RAISE(FAIL, 'no room'); END";
@@ -319,7 +320,7 @@ pub(crate) mod testing {
         crate::ingest::store_event(tx, event, None, &|_| None)
     }
 
-    /// A prompt of a session, the n-th millisecond.
+    /// A prompt of a session at millisecond `n`.
     pub fn prompt(session: &str, n: i64, text: &str) -> Clean<Event> {
         Redactor::default().clean(Event {
             platform: Platform::ClaudeCode,
@@ -332,7 +333,7 @@ pub(crate) mod testing {
             transcript_length: None,
             prompt: Some(format!("p{n}")),
             agent: None,
-            what: Happening::Prompted { text: text.into() },
+            what: EventKind::UserPrompt { text: text.into() },
         })
     }
 

@@ -1,4 +1,4 @@
-//! What could recur, and what took commits back: read for `nmem patterns` and for how sure a decision is.
+//! Reads candidates for recurring patterns, and commands that reverted commits.
 
 use super::Store;
 use super::history::{TOOL_USE, tool_use};
@@ -7,21 +7,21 @@ use crate::model::ToolUseRow;
 use anyhow::Result;
 use rusqlite::{OptionalExtension, params};
 
-/// Memories of any kind among which one is looked for.
+/// Maximum memories to search through for one of a kind.
 const AMONG: usize = 20;
 
-/// A memory of something that was mended, or a lesson with its tags, on which files or tags it is.
+/// A memory of a fix, or a lesson, with the file or tag that it is about.
 #[derive(Clone, Debug)]
 pub struct Noted {
     pub memory: i64,
     pub unit: Option<i64>,
     pub at: i64,
     pub title: String,
-    /// A changed file, or a tag.
+    /// An edited file, or a tag.
     pub on: String,
 }
 
-/// A command that takes something back.
+/// A command that reverts something.
 #[derive(Clone, Debug)]
 pub struct Reverting {
     pub tool_use: i64,
@@ -32,7 +32,7 @@ pub struct Reverting {
 }
 
 impl Store {
-    /// Commands that failed in a project, the newest sessions first, with the pieces of work that they are of.
+    /// Failed commands of a project with their units, newest sessions first.
     pub fn failed_commands(&self, project: i64, limit: usize) -> Result<Vec<(ToolUseRow, Option<i64>)>> {
         let columns = TOOL_USE.replace(" FROM tool_uses", ", (SELECT work_unit_id FROM steps WHERE id = step_id) FROM tool_uses");
         let sql = format!("{columns} WHERE session_id = ?1 AND kind = 'command' AND succeeded = 0 ORDER BY seq DESC LIMIT ?2");
@@ -51,8 +51,8 @@ impl Store {
         Ok(found)
     }
 
-    /// Observations of a type on the files that they changed, the newest first.
-    pub fn mended_files(&self, project: i64, kind_type: &str, limit: usize) -> Result<Vec<Noted>> {
+    /// Observations of a type, with the files they changed, newest first.
+    pub fn fixes_of_files(&self, project: i64, kind_type: &str, limit: usize) -> Result<Vec<Noted>> {
         self.noted(
             "SELECT m.id, m.work_unit_id, m.created_at, m.title, f.path FROM (SELECT * FROM memories WHERE project_id = ?1 ORDER BY created_at DESC LIMIT ?4) m
                JOIN memory_files f ON f.memory_id = m.id AND f.modified
@@ -63,8 +63,8 @@ impl Store {
         )
     }
 
-    /// The same of one file.
-    pub fn mended_file(&self, project: i64, kind_type: &str, path: &str, limit: usize) -> Result<Vec<Noted>> {
+    /// The same for one file.
+    pub fn fixes_of_file(&self, project: i64, kind_type: &str, path: &str, limit: usize) -> Result<Vec<Noted>> {
         let sql = "SELECT m.id, m.work_unit_id, m.created_at, m.title, f.path FROM memory_files f JOIN memories m ON m.id = f.memory_id
                    WHERE f.path = ?4 AND f.modified AND m.project_id = ?1 AND m.kind = 'observation' AND m.type = ?2 AND m.superseded_by IS NULL
                    ORDER BY f.memory_id DESC LIMIT ?3";
@@ -72,14 +72,14 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.query_map(values, noted)?.collect::<Result<_, _>>()?)
     }
 
-    /// Whether a project has so many memories of changes of a file.
+    /// Whether a project has at least `times` memories about changes of a file.
     pub fn is_often_changed(&self, project: i64, path: &str, times: usize) -> Result<bool> {
         let sql = "SELECT count(*) >= ?3 FROM (SELECT 1 FROM memory_files f JOIN memories m ON m.id = f.memory_id
                      WHERE f.path = ?2 AND f.modified AND m.project_id = ?1 LIMIT ?3)";
         Ok(self.conn.prepare_cached(sql)?.query_row(params![project, path, times as i64], |row| row.get(0))?)
     }
 
-    /// Lessons by their tags, the newest first.
+    /// Lessons by tag, newest first.
     pub fn tagged_lessons(&self, project: i64, limit: usize) -> Result<Vec<Noted>> {
         self.noted(
             "SELECT m.id, m.work_unit_id, m.created_at, m.title, lower(trim(t.value)) FROM (SELECT * FROM memories WHERE project_id = ?1 ORDER BY created_at DESC LIMIT ?4) m, json_each(m.content, '$.tags') t
@@ -95,7 +95,7 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.query_map(values, noted)?.collect::<Result<_, _>>()?)
     }
 
-    /// Commands of a project that speak of taking something back and went through, the newest first.
+    /// Successful commands of a project that may revert something, newest first.
     pub fn reverting(&self, project: i64, limit: usize) -> Result<Vec<Reverting>> {
         let sql = "SELECT rowid FROM tool_index WHERE tool_index MATCH ?1 ORDER BY rowid DESC LIMIT ?2";
         let expression = format!("command : (\"revert\" OR \"reverts\") AND scope : {}", scope(Some(project)));
@@ -113,7 +113,7 @@ impl Store {
         Ok(found)
     }
 
-    /// The last commit that a session made before a place in it: its id and its subject.
+    /// The last commit of a session before a tool use: its id and subject.
     pub fn commit_before(&self, session: i64, seq: i64) -> Result<Option<(Option<String>, Option<String>)>> {
         let sql = "SELECT metadata -> 'commit' ->> 'sha', metadata -> 'commit' ->> 'subject' FROM tool_uses
                    WHERE session_id = ?1 AND seq < ?2 AND command_kind = 'commit' AND metadata -> 'commit' IS NOT NULL ORDER BY seq DESC LIMIT 1";

@@ -1,4 +1,4 @@
-//! Which project a session belongs to: found by any of its keys, made where none is known, and mended by hand.
+//! Projects: found by any of their keys, created when unknown, corrected by hand.
 
 use super::{Store, Tx};
 use crate::model::{About, Millis, ProjectId, ProjectRow};
@@ -9,8 +9,8 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 const PROJECT: &str = "SELECT id, name, repo_url, root, created_at, about FROM projects";
 
 fn project(row: &Row) -> rusqlite::Result<ProjectRow> {
-    let told: Option<serde_json::Value> = row.get::<_, Option<String>>(5)?.and_then(|json| serde_json::from_str(&json).ok());
-    let about = told.and_then(|told| Some((serde_json::from_value(told.clone()).ok()?, told["looked_at"].as_i64()?)));
+    let stored: Option<serde_json::Value> = row.get::<_, Option<String>>(5)?.and_then(|json| serde_json::from_str(&json).ok());
+    let about = stored.and_then(|stored| Some((serde_json::from_value(stored.clone()).ok()?, stored["looked_at"].as_i64()?)));
     Ok(ProjectRow {
         id: row.get(0)?,
         name: row.get(1)?,
@@ -21,13 +21,14 @@ fn project(row: &Row) -> rusqlite::Result<ProjectRow> {
     })
 }
 
-/// The project that a folder's identity leads to: the innermost part that was split off, else its surest key.
+/// The project of an identity: the innermost part that was split off, else the one with the most reliable key.
 fn known(conn: &Connection, id: &ProjectId) -> Result<Option<i64>> {
     let mut statement = conn.prepare_cached("SELECT project_id FROM project_keys WHERE key = ?1")?;
     let has_url = id.keys.iter().any(|key| key.starts_with("repo:"));
     for key in id.places.iter().chain(&id.keys) {
         let Some(project) = statement.query_row([key], |row| row.get(0)).optional()? else { continue };
-        // A first commit can be copied. It leads to a project that had no URL yet, not to one with another URL.
+        // A first commit can be copied with a repository. It identifies a project without a URL, but not one with a
+        // different URL.
         if has_url && key.starts_with("root:") && is_known_by_url(conn, project)? {
             continue;
         }
@@ -42,8 +43,8 @@ fn is_known_by_url(conn: &Connection, project: i64) -> Result<bool> {
 }
 
 impl Tx<'_> {
-    /// Finds the project of an identity, or makes it. Keys that are new to it are noted, so that a repository that moves,
-    /// or gets its first remote, stays what it is.
+    /// Finds or creates the project of an identity, and stores its new keys, so that a repository keeps its project
+    /// when it moves or gets its first remote.
     pub(super) fn project(&self, id: &Clean<ProjectId>, at: Millis) -> Result<i64> {
         let known = known(&self.tx, id)?;
         let project = match known {
@@ -58,7 +59,7 @@ impl Tx<'_> {
                 self.tx.last_insert_rowid()
             }
         };
-        // The keys of the whole are not those of a part that was split off.
+        // A split-off part must not get the keys of the whole.
         if !self.is_part(project, id)? {
             let mut note =
                 self.tx.prepare_cached("INSERT INTO project_keys(key, project_id) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?;
@@ -79,7 +80,7 @@ impl Tx<'_> {
 }
 
 impl Store {
-    /// The project that a folder's identity leads to.
+    /// The project of an identity.
     pub fn project_by_identity(&self, id: &ProjectId) -> Result<Option<ProjectRow>> {
         match known(&self.conn, id)? {
             Some(project) => self.project_by_row(project),
@@ -92,7 +93,7 @@ impl Store {
         Ok(self.conn.prepare_cached(&format!("{PROJECT} WHERE id = ?1"))?.query_row([id], project).optional()?)
     }
 
-    /// What the project of a name is known by; of several the one that was made last.
+    /// The keys of the project with a name; of several, the newest.
     pub fn identity_by_name(&self, name: &str) -> Result<Option<ProjectId>> {
         let sql = format!("{PROJECT} WHERE name = ?1 ORDER BY id DESC LIMIT 1");
         let Some(row) = self.conn.query_row(&sql, [name], project).optional()? else { return Ok(None) };
@@ -100,7 +101,7 @@ impl Store {
         Ok(Some(ProjectId { keys, name: row.name, repo_url: row.repo_url, root: row.root, ..ProjectId::default() }))
     }
 
-    /// All projects, the one that was last at work first, each with its sessions and the time of the last.
+    /// All projects, most recently active first, with their number of sessions and time of the last one.
     pub fn projects(&self) -> Result<Vec<(ProjectRow, i64, Option<Millis>)>> {
         let sql = "SELECT p.id, p.name, p.repo_url, p.root, p.created_at, p.about, count(s.id), max(s.active_at)
                    FROM projects p LEFT JOIN sessions s ON s.project_id = p.id GROUP BY p.id ORDER BY 8 DESC, p.id DESC";
@@ -108,31 +109,31 @@ impl Store {
         Ok(self.conn.prepare(sql)?.query_map([], row)?.collect::<Result<_, _>>()?)
     }
 
-    /// What a project is known by.
+    /// The keys of a project.
     pub fn project_keys(&self, id: i64) -> Result<Vec<String>> {
         let sql = "SELECT key FROM project_keys WHERE project_id = ?1 ORDER BY key";
         Ok(self.conn.prepare_cached(sql)?.query_map([id], |row| row.get(0))?.collect::<Result<_, _>>()?)
     }
 
-    /// The project of an identity, made where nothing is recorded of it yet.
+    /// The project of an identity, created if needed.
     pub fn ensure_project(&mut self, id: &Clean<ProjectId>, at: Millis) -> Result<i64> {
         self.write(|tx| tx.project(id, at))
     }
 
-    /// Keeps what a project's repository is.
+    /// Stores facts about a project's repository.
     pub fn set_about(&mut self, project: i64, about: &About, at: Millis) -> Result<()> {
-        let mut told = serde_json::to_value(about)?;
-        told["looked_at"] = at.into();
+        let mut stored = serde_json::to_value(about)?;
+        stored["looked_at"] = at.into();
         let sql = "UPDATE projects SET about = ?2 WHERE id = ?1";
-        self.write(|tx| Ok(tx.tx.execute(sql, params![project, told.to_string()]).map(drop)?))
+        self.write(|tx| Ok(tx.tx.execute(sql, params![project, stored.to_string()]).map(drop)?))
     }
 
-    /// Gives a project another name.
+    /// Renames a project.
     pub fn rename_project(&mut self, id: i64, name: &Clean<String>) -> Result<()> {
         self.write(|tx| Ok(tx.tx.execute("UPDATE projects SET name = ?2 WHERE id = ?1", params![id, **name])?)).map(drop)
     }
 
-    /// Makes two projects one: the sessions and keys of `from` become those of `into`. Returns how many sessions moved.
+    /// Merges project `from` into `into`: its sessions and keys move. Returns the number of sessions.
     pub fn merge_projects(&mut self, from: i64, into: i64) -> Result<usize> {
         self.write(|tx| {
             let sessions = tx.sessions_where("project_id = ?1", &[&from])?;
@@ -144,8 +145,8 @@ impl Store {
         })
     }
 
-    /// Makes a folder, and all below it, a project of its own: its sessions go there, those that begin later
-    /// too. Returns how many moved.
+    /// Makes a folder and everything below it a project of its own. Its sessions move there, later ones too. Returns
+    /// the number of sessions.
     pub fn split_project(&mut self, from: i64, folder: &Clean<String>, name: &Clean<String>, at: Millis) -> Result<usize> {
         self.write(|tx| {
             let sql = "INSERT INTO projects(name, repo_url, root, created_at) SELECT ?2, repo_url, ?3, ?4 FROM projects WHERE id = ?1";
@@ -168,18 +169,18 @@ impl Tx<'_> {
         Ok(self.tx.prepare(&sql)?.query_map(values, |row| row.get(0))?.collect::<Result<_, _>>()?)
     }
 
-    /// What a person told of a project belongs to no session.
+    /// Moves a person's memories of a project, which belong to no session.
     fn move_memories_by_hand(&self, from: i64, into: i64) -> Result<()> {
-        let mut told = self.tx.prepare_cached("SELECT id FROM memories WHERE project_id = ?1")?;
-        let told: Vec<i64> = told.query_map([from], |row| row.get(0))?.collect::<Result<_, _>>()?;
-        for id in told {
+        let mut stored = self.tx.prepare_cached("SELECT id FROM memories WHERE project_id = ?1")?;
+        let stored: Vec<i64> = stored.query_map([from], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        for id in stored {
             self.tx.prepare_cached("UPDATE memories SET project_id = ?2 WHERE id = ?1")?.execute([id, into])?;
             self.index_memory_again(id)?;
         }
         Ok(())
     }
 
-    /// Moves sessions to a project; the index holds the project's word with each row, so it is written anew.
+    /// Moves sessions to a project and indexes their rows again, since the index contains the project.
     fn move_sessions(&self, sessions: &[i64], into: i64) -> Result<()> {
         for session in sessions {
             self.tx.prepare_cached("UPDATE sessions SET project_id = ?2 WHERE id = ?1")?.execute(params![session, into])?;

@@ -1,4 +1,4 @@
-//! The user's prompts and the agent's texts as they come in.
+//! Stores the user's prompts and the agent's texts.
 
 use super::Tx;
 use super::identity::{SAME_EVENT, name_of};
@@ -7,24 +7,24 @@ use crate::model::{Event, Millis, PromptKind, PromptSource};
 use anyhow::Result;
 use rusqlite::{OptionalExtension, params};
 
-/// An agent's text as it is stored.
+/// An agent's text as stored.
 #[derive(Clone, Copy, Debug)]
 pub struct StoredText {
     pub row: i64,
-    /// It was not there before.
+    /// It was not stored before.
     pub is_new: bool,
 }
 
 impl Tx<'_> {
-    /// Stores a user's prompt, once; returns its row where it is new.
+    /// Stores a user's prompt once; returns its row if it is new.
     pub fn user_prompt(&self, session: &StoredSession, event: &Event, text: &str) -> Result<Option<i64>> {
         let named = event.prompt.is_some() || event.time.is_some();
-        if !named && self.told_just_now(session, "user", text, event.at)? {
+        if !named && self.was_stored_just_now(session, "user", text, event.at)? {
             return Ok(None);
         }
         let number = session.prompts + 1;
         let Some(id) = self.insert_prompt(session, number, PromptKind::Prompt, event, text)? else { return Ok(None) };
-        // Behind a muted turn that was broken off the transcript is read from here on.
+        // After an interrupted muted turn, the transcript is read from here on.
         let sql = "UPDATE sessions SET prompts = ?2, last_prompt_id = ?3, active_at = max(active_at, ?4), ended_at = NULL, end_reason = NULL, turn_offset = ?5,
                      transcript_offset = CASE WHEN muted THEN max(transcript_offset, coalesce(?5, 0)) ELSE transcript_offset END, muted = 0 WHERE id = ?1";
         let length = event.transcript_length.map(|length| length as i64);
@@ -32,13 +32,12 @@ impl Tx<'_> {
         Ok(Some(id))
     }
 
-    /// Stores an agent's closing message, a subagent's too.
+    /// Stores an agent's closing message, also of a subagent.
     pub fn closing_text(&self, session: &StoredSession, event: &Event, text: &str) -> Result<Option<StoredText>> {
         self.agent_text(session, event, PromptKind::Closing, text)
     }
 
-    /// Stores an agent's text under the number of the prompt that it answers; returns it, or what stands
-    /// there already.
+    /// Stores an agent's text under the number of the prompt that it answers; returns it, or the one already stored.
     pub(super) fn agent_text(
         &self,
         session: &StoredSession,
@@ -52,9 +51,9 @@ impl Tx<'_> {
         };
         let sql = "SELECT id FROM prompts WHERE session_id = ?1 AND source = 'agent' AND kind = ?2 AND agent_id IS ?3
                      AND platform_prompt_id IS ?4 AND text = ?5 AND (platform_prompt_id IS NOT NULL OR number = ?6)";
-        let told = params![session.id, kind.name(), event.agent, event.prompt, text, number];
-        let standing = self.tx.prepare_cached(sql)?.query_row(told, |row| row.get(0)).optional()?;
-        match standing {
+        let values = params![session.id, kind.name(), event.agent, event.prompt, text, number];
+        let existing = self.tx.prepare_cached(sql)?.query_row(values, |row| row.get(0)).optional()?;
+        match existing {
             Some(row) => Ok(Some(StoredText { row, is_new: false })),
             None => {
                 let new = self.insert_prompt(session, number, kind, event, text)?;
@@ -87,13 +86,13 @@ impl Tx<'_> {
         Ok(Some(id))
     }
 
-    fn told_just_now(&self, session: &StoredSession, source: &str, text: &str, at: Millis) -> Result<bool> {
+    fn was_stored_just_now(&self, session: &StoredSession, source: &str, text: &str, at: Millis) -> Result<bool> {
         let sql = "SELECT 1 FROM prompts WHERE session_id = ?1 AND number = ?2 AND source = ?3 AND text = ?4 AND abs(?5 - received_at) <= ?6";
         let values = params![session.id, session.prompts, source, text, at, SAME_EVENT];
         Ok(self.tx.prepare_cached(sql)?.exists(values)?)
     }
 
-    /// The row and number of the prompt that the platform names.
+    /// Row and number of the prompt that the platform names.
     pub(super) fn named_prompt(&self, session: &StoredSession, event: &Event) -> Result<Option<(i64, i64)>> {
         let Some(prompt) = &event.prompt else { return Ok(None) };
         let sql = "SELECT id, number FROM prompts WHERE session_id = ?1 AND platform_prompt_id = ?2 AND source = 'user' AND platform_prompt_id IS NOT NULL";
@@ -101,7 +100,7 @@ impl Tx<'_> {
         Ok(self.tx.prepare_cached(sql)?.query_row(params![session.id, prompt], row).optional()?)
     }
 
-    /// The prompt that an event belongs to. What a machine-made prompt sets off belongs to the person's prompt before it.
+    /// The prompt of an event. Events after a machine-made prompt belong to the person's prompt before it.
     pub fn prompt_of(&self, session: &StoredSession, event: &Event) -> Result<Option<i64>> {
         Ok(self.named_prompt(session, event)?.map(|(id, _)| id).or(session.last_prompt_id))
     }

@@ -1,4 +1,4 @@
-//! Sessions' rows as events change them: found or made, begun, ended, muted; and how far their transcripts have been read.
+//! Session rows: created, started, ended, muted; and how far their transcripts have been read.
 
 use super::{Store, Tx};
 use crate::model::{Event, GitState, Millis, Platform, ProjectId, PromptKind, SessionStart, TurnUsage};
@@ -6,19 +6,19 @@ use crate::redact::Clean;
 use anyhow::Result;
 use rusqlite::{Connection, Row, named_params, params};
 
-/// Finds the project of an event, when a session is seen for the first time.
+/// Finds the project of an event when its session is new.
 pub type Identify<'a> = &'a dyn Fn(&Event) -> Option<Clean<ProjectId>>;
 
 /// How far a session's transcript has been read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TranscriptMark {
     pub offset: u64,
-    /// Where the turn under way begins; `None` where its prompt was not recorded.
+    /// Where the current turn begins; `None` if its prompt was not recorded.
     pub turn: Option<u64>,
     pub last_message: Option<String>,
 }
 
-/// What was read of a transcript: stored only if nobody else has read on meanwhile.
+/// A newly read part of a transcript. It is stored only if no other process has read on meanwhile.
 #[derive(Debug)]
 pub struct TranscriptRead {
     pub usage: Clean<TurnUsage>,
@@ -26,7 +26,7 @@ pub struct TranscriptRead {
     pub to: u64,
 }
 
-/// A session's row, as far as storing an event needs it.
+/// The parts of a session's row that storing an event needs.
 #[derive(Debug, Default)]
 pub struct StoredSession {
     pub id: i64,
@@ -41,10 +41,11 @@ pub struct StoredSession {
     pub(super) mark: TranscriptMark,
 }
 
-/// The session of a platform by the agent's own id. A long id is nobody else's: where another platform's hooks tell of it
-/// too, as Cursor and VS Code run the hooks of Claude's settings, it is the same session.
+/// Finds a session by the agent's own id. Long ids are unique, so an event of another platform with the same id belongs
+/// to the same session: Cursor and VS Code run the hooks in Claude's settings.
 pub(super) fn known_session(conn: &Connection, platform: Platform, id: &str) -> Result<Option<StoredSession>> {
-    // One statement for all that ask in a hook: it is compiled once. Sorting by platform would cost it a table.
+    // One statement for all callers in a hook, so it is compiled once. Sorting by platform would need a temporary
+    // table.
     let sql = "SELECT id, cwd, prompts, tool_uses, last_prompt_id, tasks, project_id, muted, muted_prompt, transcript_offset,
                  turn_offset, transcript_message, platform = ?1 FROM sessions
                WHERE agent_session_id = ?2 AND (platform = ?1 OR length(?2) >= 16)";
@@ -77,28 +78,28 @@ pub(super) fn known_session(conn: &Connection, platform: Platform, id: &str) -> 
 }
 
 impl Store {
-    /// Returns how far the transcript of a session has been read; `None` for a session never seen.
+    /// How far the transcript of a session has been read; `None` for a new session.
     pub fn transcript_mark(&self, platform: Platform, session: &str) -> Result<Option<TranscriptMark>> {
         Ok(known_session(&self.conn, platform, session)?.map(|session| session.mark))
     }
 }
 
 impl Tx<'_> {
-    /// Begins a turn that is not to be remembered.
+    /// Begins a muted turn (`#nomem`).
     pub fn mute(&self, id: i64, event: &Event) -> Result<()> {
         let sql = "UPDATE sessions SET muted = 1, muted_prompt = ?3, active_at = max(active_at, ?2) WHERE id = ?1";
         self.tx.execute(sql, params![id, event.at, event.prompt])?;
         Ok(())
     }
 
-    /// Passes over what the transcript says of a muted turn, unread.
+    /// Skips the transcript of a muted turn.
     pub fn skip_transcript(&self, session: i64, read: &TranscriptRead) -> Result<()> {
         let sql = "UPDATE sessions SET transcript_offset = ?2 WHERE id = ?1 AND transcript_offset = ?3";
         self.tx.execute(sql, params![session, read.to as i64, read.from as i64])?;
         Ok(())
     }
 
-    /// Finds the session's row or makes it: a first event may be any event.
+    /// Finds or creates the session's row; any event may be its first.
     pub fn session(&self, event: &Clean<Event>, identify: Identify) -> Result<StoredSession> {
         if let Some(session) = known_session(&self.tx, event.platform, &event.session)? {
             return match (&session.cwd, &event.cwd) {
@@ -125,7 +126,7 @@ impl Tx<'_> {
         Ok(StoredSession { id, project, cwd: event.cwd.clone(), ..StoredSession::default() })
     }
 
-    /// A session whose first event told no folder gets its project with the first that does.
+    /// Assigns a project to a session whose first event named no folder.
     fn place_session(&self, mut session: StoredSession, cwd: &str, event: &Event, identify: Identify) -> Result<StoredSession> {
         let (project, domain) = match identify(event) {
             Some(id) => self.project_and_domain(&id, event.at)?,
@@ -138,9 +139,9 @@ impl Tx<'_> {
         Ok(session)
     }
 
-    /// Notes that a session starts, or goes on.
+    /// Records that a session starts or resumes.
     pub fn start_session(&self, id: i64, event: &Event, start: &SessionStart) -> Result<()> {
-        // A resumed session goes on: its end is taken back. Branch and head at the start stay those of the first start.
+        // A resumed session is no longer ended. Branch and head of its first start stay.
         let sql =
             "UPDATE sessions SET active_at = max(active_at, :at), ended_at = NULL, end_reason = NULL, start_source = :source, compactions = compactions + (:source = 'compact' AND (start_source IS NOT 'compact' OR :at - active_at > 2000)),
                      client_pid = coalesce(:pid, client_pid), client_started = coalesce(:started, client_started),
@@ -155,7 +156,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Notes that a session has ended.
+    /// Records that a session has ended.
     pub fn end_session(&self, id: i64, at: Millis, reason: &str, git: Option<&GitState>) -> Result<()> {
         let sql =
             "UPDATE sessions SET active_at = max(active_at, ?2), ended_at = ?2, end_reason = ?3, end_branch = ?4, end_head = ?5
@@ -165,7 +166,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Notes that a turn has ended, and why it failed, where it did.
+    /// Records that a turn has ended, and why it failed, if it did.
     pub fn end_turn(&self, id: i64, at: Millis, error: Option<&str>) -> Result<()> {
         let sql = "UPDATE sessions SET active_at = max(active_at, ?2),
                      stop_reason = CASE WHEN ?3 IS NULL THEN stop_reason ELSE 'error: ' || ?3 END WHERE id = ?1";
@@ -173,7 +174,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Adds what the transcript says, unless another process has read the same stretch meanwhile.
+    /// Adds what the transcript says, unless another process has read the same part meanwhile.
     pub fn transcript_read(
         &self,
         session: &StoredSession,

@@ -1,4 +1,4 @@
-//! Stores tool uses, and the task list that some of them keep.
+//! Stores tool uses, and the task list that some tools keep.
 
 use super::Tx;
 use super::identity::{SAME_EVENT, name_of};
@@ -9,17 +9,17 @@ use crate::segmentation::StepId;
 use anyhow::Result;
 use rusqlite::{named_params, params};
 
-/// Entries of an agent's task list that are kept.
+/// Maximum entries of a task list.
 const TASKS: usize = 50;
 
 impl Tx<'_> {
-    /// Whether a tool use without an id, or a name by its time, was stored just now.
+    /// Whether the same tool use, without an id of its own, was stored just now.
     pub fn is_same_tool_use(&self, session: &StoredSession, event: &Event, tool: &ToolUse) -> Result<bool> {
         Ok(id_of(event, tool).is_none() && self.used_just_now(session, event, tool)?)
     }
 
-    /// Stores a tool use, once, with the step that it continues; and the task list, where the tool keeps it. Returns its row
-    /// where it is new.
+    /// Stores a tool use once, in the step that it continues, and the task list if the tool keeps one. Returns its row
+    /// if it is new.
     pub fn tool_use(
         &self,
         session: &StoredSession,
@@ -66,7 +66,7 @@ impl Tx<'_> {
         Ok(Some(id))
     }
 
-    /// Looks for the same call among the session's last ones; for platforms that give calls no id.
+    /// Searches the session's latest calls for the same one; for platforms without call ids.
     fn used_just_now(&self, session: &StoredSession, event: &Event, tool: &ToolUse) -> Result<bool> {
         let sql = "SELECT 1 FROM tool_uses WHERE session_id = ?1 AND seq > ?2 - 16 AND tool_use_id IS NULL AND tool_name = ?3
                      AND content IS ?4 AND path IS ?5 AND input IS ?6 AND outcome IS ?7 AND source_event = ?8 AND abs(?9 - received_at) <= ?10";
@@ -87,14 +87,14 @@ impl Tx<'_> {
 
     /// Changes the session's task list.
     pub fn change_tasks(&self, session: &StoredSession, change: &TaskChange) -> Result<()> {
-        let standing = session.tasks.as_deref().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
-        let json = serde_json::to_string(&changed(standing, change))?;
+        let existing = session.tasks.as_deref().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+        let json = serde_json::to_string(&changed(existing, change))?;
         self.tx.prepare_cached("UPDATE sessions SET tasks = ?2 WHERE id = ?1")?.execute(params![session.id, json])?;
         Ok(())
     }
 }
 
-/// The platform's id of a call, else a name by its content and time.
+/// The platform's id of a call, or a name from its content and time.
 fn id_of(event: &Event, tool: &ToolUse) -> Option<String> {
     let texts = [Some(tool.source_event.as_str()), Some(&tool.name), tool.content.as_deref(), tool.path.as_deref()];
     let more = [tool.input.as_deref(), tool.outcome.as_deref(), tool.metadata.response.as_deref()];
@@ -120,7 +120,7 @@ fn changed(mut tasks: Vec<Task>, change: &TaskChange) -> Vec<Task> {
         }
     }
     tasks.retain(|task| task.status != "deleted");
-    // A long list loses what is done first.
+    // A list that is too long loses completed entries first.
     while tasks.len() > TASKS {
         let done = tasks.iter().position(|task| task.status == "completed").unwrap_or(tasks.len() - 1);
         tasks.remove(done);

@@ -1,52 +1,52 @@
-//! Units by their words and files: the index that recall looks into.
+//! The index of units by words and files that recall searches.
 //!
-//! What stands in it is made from the unit's rows by one function, as in the other indexes; the words of a unit that is at
-//! work come with rules' look at it at each Stop. What belongs to no unit (a task that a program recorded, with its decisions
-//! and lessons; what a person told) is a piece of work by itself: it stands under its memory's id, below zero (ADR/0036).
+//! Its content comes from one function of a unit's rows, as in the other indexes. The words of an open unit are updated
+//! when rules run at Stop. Memories without a unit (a program's task with its decisions and lessons, a person's memory)
+//! are indexed on their own, under their memory's id, negated (ADR/0036).
 
 use super::index::scope;
 use super::{Store, Tx};
 use crate::index_text::index_text;
 use crate::model::{ToolUseRow, UnitStory};
-use crate::rank::Term;
+use crate::rank::QueryTerm;
 use anyhow::Result;
 use rusqlite::{OptionalExtension, params};
 use std::collections::{BTreeSet, HashMap};
 
-/// How often a word of a unit counts: what is said ten times is not ten times as much about it.
+/// Maximum count of a word per unit: saying something ten times does not make a unit ten times as relevant.
 const TIMES: usize = 3;
-/// Bytes of a unit's words.
+/// Maximum bytes of a unit's words.
 const WORDS: usize = 24 * 1024;
-/// Where all words are common: how many must stand together, how many of the newest units in which they do are found, and
-/// their score; and what of it a file counts that all units touch.
+/// If all words are common: how many must occur together, how many of the newest such units to find, and their score;
+/// and the share of it for files that all units touch.
 const TOGETHER: usize = 3;
 const NEWEST: i64 = 50;
 const ALL_COMMON: f64 = 2.0;
 const COMMON_FILE: f64 = 0.1;
-/// Units that a route leads to at most.
+/// Maximum units per route.
 const FOUND: usize = 400;
 
-/// How much may be looked at.
+/// Limits on the work of a query.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// Words that are counted: of a long plan those that come first.
+    /// Maximum words to count; of a long plan, the first ones.
     counted: usize,
-    /// Units that one word may lead to before it is common.
+    /// Number of units above which a word is common.
     common: i64,
-    /// Units that all words of a request may lead to: each costs 3 µs to rank.
+    /// Maximum total of units for the words of a request; ranking takes 3 µs each.
     ranked: i64,
-    /// What only common words lead to is looked for, too: the newest of it. It is never clear.
+    /// Also find the newest units for common words. Such hits never have high relevance.
     newest: bool,
-    /// What belongs to no unit is found, too.
+    /// Also find memories without a unit.
     lone: bool,
 }
 
 impl Effort {
-    /// Where a session begins, or a person asks.
+    /// For a session start or a person.
     pub const WHOLE: Effort = Effort { counted: 120, common: 200, ranked: 1600, newest: true, lone: false };
-    /// The same, also of what belongs to no unit.
+    /// The same, including memories without a unit.
     pub const RELATED: Effort = Effort { lone: true, ..Effort::WHOLE };
-    /// At each prompt.
+    /// For every prompt.
     pub const QUICK: Effort = Effort { counted: 32, common: 60, ranked: 300, newest: false, lone: false };
 }
 
@@ -57,23 +57,23 @@ impl Effort {
     }
 }
 
-/// The index's word for a file. Edits and reads are told apart.
+/// The index term of a file, different for edits and reads.
 fn file_word(kind: char, path: &str) -> String {
     format!("{kind}{:016x}", hash(path))
 }
 
-/// A path in 8 bytes (FNV-1a): stable over versions, which a hasher of std is not.
+/// A path as 8 bytes (FNV-1a), stable across versions, unlike std's hashers.
 pub(super) fn hash(path: &str) -> u64 {
     path.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Units below which BM25 says nothing: a word that half of them hold counts as none there, and most words are such.
+/// Number of units below which BM25 is useless: a word in half of them scores zero, and most words are.
 const FEW: i64 = 32;
-/// What belongs to no unit and is a piece of work by itself: a task with its decisions and lessons, or one without a task.
+/// Memories indexed on their own: a task with its decisions and lessons, or a memory without a task.
 const LONE: &str =
     "m.work_unit_id IS NULL AND (m.kind = 'task' OR m.kind IN ('decision', 'lesson') AND m.content ->> '$.task' IS NULL)";
 
-/// All that was said in a unit, what its commands were said to do, its commits and its edited files.
+/// The text of a unit: messages, descriptions of commands, commits and edited files.
 fn said_and_done(story: &UnitStory) -> String {
     let commit = |tool: &ToolUseRow| tool.metadata["commit"]["subject"].as_str().map(String::from);
     let said = story.prompts.iter().map(|prompt| prompt.text.clone());
@@ -83,7 +83,7 @@ fn said_and_done(story: &UnitStory) -> String {
     counted(said.chain(done.flatten()))
 }
 
-/// The words of texts, each so often as it counts.
+/// The words of texts, each repeated up to [`TIMES`].
 fn counted(texts: impl Iterator<Item = String>) -> String {
     let mut times: HashMap<String, usize> = HashMap::new();
     let mut out = String::new();
@@ -111,7 +111,7 @@ fn files(story: &UnitStory) -> String {
 }
 
 impl Tx<'_> {
-    /// Puts a unit into the index as it stands now.
+    /// Indexes a unit in its current state.
     pub(super) fn index_unit(&self, story: &UnitStory) -> Result<()> {
         self.unindex_unit(story.unit)?;
         let sql = "INSERT INTO unit_index(rowid, words, files, scope) VALUES (?1, ?2, ?3, ?4)";
@@ -119,13 +119,13 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// The task that a decision or a lesson belongs to.
+    /// The task of a decision or lesson.
     pub(super) fn task_of(&self, memory: i64) -> Result<Option<i64>> {
         let sql = "SELECT t.id FROM memories m JOIN memories t ON t.uuid = m.content ->> '$.task' WHERE m.id = ?1 AND m.kind IN ('decision', 'lesson')";
         Ok(self.tx.prepare_cached(sql)?.query_row([memory], |row| row.get(0)).optional()?)
     }
 
-    /// Puts what a memory belongs to into the index, if that is no unit: itself, or its task with all that goes with it.
+    /// Indexes a memory without a unit: on its own, or as part of its task.
     pub(super) fn index_lone(&self, memory: i64) -> Result<()> {
         let head = self.task_of(memory)?.unwrap_or(memory);
         self.unindex_unit(-head)?;
@@ -154,18 +154,18 @@ impl Tx<'_> {
 }
 
 impl Store {
-    /// What a memory of no unit belongs to: its task, or itself.
+    /// The indexed memory for one without a unit: its task, or itself.
     pub fn head_of(&self, memory: i64) -> Result<i64> {
         let sql = "SELECT t.id FROM memories m JOIN memories t ON t.uuid = m.content ->> '$.task' WHERE m.id = ?1";
         let task = self.conn.prepare_cached(sql)?.query_row([memory], |row| row.get(0)).optional()?;
         Ok(task.unwrap_or(memory))
     }
 
-    /// Units of a project that hold any of the words, with their BM25 scores.
-    pub fn units_by_words(&self, project: i64, terms: &[Term], effort: Effort) -> Result<HashMap<i64, f64>> {
+    /// A project's units with any of the words, with BM25 scores.
+    pub fn units_by_words(&self, project: i64, terms: &[QueryTerm], effort: Effort) -> Result<HashMap<i64, f64>> {
         let (rare, mut common) = self.affordable(project, "words", terms, effort)?;
         if rare.is_empty() && !common.is_empty() && effort.newest {
-            // The longest say most.
+            // The longest words say the most.
             common.sort_by_key(|term| std::cmp::Reverse(term.len()));
             common.truncate(TOGETHER);
             return self.newest_with(project, "words", &common.join("\" AND \""), effort);
@@ -173,14 +173,14 @@ impl Store {
         self.units_ranked(project, "words", &rare, effort)
     }
 
-    /// Units of a project that edited any of the files, or, for less, read one.
+    /// A project's units that edited any of the files or, with lower scores, read one.
     pub fn units_by_files(&self, project: i64, paths: &[String], also_read: bool, effort: Effort) -> Result<HashMap<i64, f64>> {
         let of = |kind: char| -> Result<HashMap<i64, f64>> {
             let words: Vec<String> = paths.iter().map(|path| file_word(kind, path)).collect();
             let (rare, common) = self.affordable(project, "files", &words, effort)?;
             let mut found = self.units_ranked(project, "files", &rare, effort)?;
             if !common.is_empty() && effort.newest {
-                // A file that everything touches says little, but its last touch says something.
+                // A file that every unit touches says little, except for the latest touch.
                 for (unit, score) in self.newest_with(project, "files", &common.join("\" OR \""), effort)? {
                     found.entry(unit).or_insert(score * COMMON_FILE);
                 }
@@ -196,10 +196,10 @@ impl Store {
         Ok(found)
     }
 
-    /// The words by which ranking is cheap, the rarest first, and those that are common: BM25 visits every unit that holds
-    /// any, and the rarest say most.
+    /// The words that are cheap to rank by, rarest first, and the common ones: BM25 visits every unit with any of the
+    /// words.
     fn affordable(&self, project: i64, column: &str, words: &[String], effort: Effort) -> Result<(Vec<String>, Vec<String>)> {
-        // Where so few units are known, no word is common, and to count costs more than to rank.
+        // With so few units no word is common, and counting costs more than ranking.
         if self.pieces_known(effort.common)? <= effort.common {
             return Ok((words.iter().take(effort.counted).cloned().collect(), Vec::new()));
         }
@@ -223,7 +223,7 @@ impl Store {
         Ok((rare.map(|(_, word)| word).collect(), common))
     }
 
-    /// The newest units that hold words, all or any of them, as the expression has it.
+    /// The newest units that match an expression of words.
     fn newest_with(&self, project: i64, column: &str, words: &str, effort: Effort) -> Result<HashMap<i64, f64>> {
         let lone = if effort.lone { "" } else { "AND rowid > 0" };
         let sql = format!("SELECT rowid FROM unit_index WHERE unit_index MATCH ?1 {lone} ORDER BY rowid DESC LIMIT ?2");
@@ -237,7 +237,7 @@ impl Store {
             return Ok(HashMap::new());
         }
         let all = self.pieces_known(FEW)?;
-        // At a prompt nothing is said where so little is known.
+        // At a prompt, nothing is injected when so little is known.
         if all <= FEW && effort.newest {
             return self.few_ranked(project, all, column, words, effort);
         }
@@ -247,26 +247,26 @@ impl Store {
         let row = |row: &rusqlite::Row| Ok((row.get(0)?, row.get(1)?));
         let mut found: Vec<(i64, f64)> =
             self.conn.prepare_cached(&sql)?.query_map([expression], row)?.collect::<Result<_, _>>()?;
-        // Sorted here: SQLite would open a table of its own for it.
+        // Sorted here, since SQLite would use a temporary table.
         found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         found.retain(|(unit, _)| effort.lone || *unit > 0);
         found.truncate(FOUND);
         Ok(found.into_iter().collect())
     }
 
-    /// How many pieces of work the index holds; of more than `most` no more is said.
+    /// Number of indexed units, counted up to `most`.
     fn pieces_known(&self, most: i64) -> Result<i64> {
         let sql = "SELECT count(*) FROM (SELECT 1 FROM unit_index_docsize LIMIT ?1)";
         Ok(self.conn.prepare_cached(sql)?.query_row([most + 1], |row| row.get(0))?)
     }
 
-    /// Whether so few pieces of work are known that a score says little by itself.
+    /// Whether there are so few units that scores alone mean little.
     pub fn knows_few_pieces(&self) -> Result<bool> {
         Ok(self.pieces_known(FEW)? <= FEW)
     }
 
-    /// Where there are few, what BM25 would say with an inverse document frequency that is never below zero, and without
-    /// lengths: ln(1 + (N - n + 0.5) / (n + 0.5)) for each word, as Lucene has it.
+    /// Ranks few units by an inverse document frequency that is never negative, ignoring lengths: ln(1 + (N - n + 0.5)
+    /// / (n + 0.5)) for each word, as in Lucene.
     fn few_ranked(&self, project: i64, all: i64, column: &str, words: &[String], effort: Effort) -> Result<HashMap<i64, f64>> {
         let mut statement = self.conn.prepare_cached("SELECT rowid FROM unit_index WHERE unit_index MATCH ?1")?;
         let mut found: HashMap<i64, f64> = HashMap::new();

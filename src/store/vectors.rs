@@ -1,4 +1,4 @@
-//! Vectors of memories, packed in blocks and scanned in place (ADR/0033).
+//! Embeddings of memories, packed in blocks and scanned in place (ADR/0033).
 
 use super::{Store, Tx};
 use crate::model::{Millis, Vector};
@@ -6,28 +6,28 @@ use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, params};
 use std::collections::BTreeMap;
 
-/// Vectors of one block.
+/// Vectors per block.
 const BLOCK: usize = 256;
-/// Bytes of the file that are read in place while vectors are scanned.
+/// Maximum bytes of the file to map while scanning.
 const MAPPED: i64 = 1 << 30;
-/// How far a memory must stand out of all to be called near.
+/// How far a memory must exceed the mean to count as near.
 const STANDS_OUT: f64 = 0.15;
 
-/// A memory whose meaning is to be asked for.
+/// A memory without an embedding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unembedded {
     pub memory: i64,
     pub project: i64,
     /// Title, subtitle and narrative.
     pub text: String,
-    /// The session that it is drawn from; `None` for what was told by hand.
+    /// Its session; `None` for memories added by hand.
     pub session: Option<i64>,
 }
 
-/// What memories come near a text in meaning, and how near all are.
+/// The nearest memories to a text, and the mean over all.
 #[derive(Clone, Debug, Default)]
 pub struct Near {
-    /// Memories with their cosines, the nearest first.
+    /// Memories with their cosines, nearest first.
     pub memories: Vec<(i64, f32)>,
     /// The mean cosine.
     pub mean: f32,
@@ -35,7 +35,7 @@ pub struct Near {
 }
 
 impl Near {
-    /// How far one stands out of all: from 0, as near as any, to 1, which says the same. `None` where that says nothing.
+    /// How far a cosine exceeds the mean: from 0 (average) to 1 (identical). `None` if it does not.
     pub fn stands_out(&self, cosine: f32) -> Option<f64> {
         let out = f64::from((cosine - self.mean) / (1.0 - self.mean).max(0.01));
         (out >= STANDS_OUT).then_some(out)
@@ -43,13 +43,13 @@ impl Near {
 }
 
 impl Store {
-    /// When the model of meaning last did not answer; `None` once it has.
+    /// When the embedding model last failed to answer a hook; `None` if it answered since.
     pub fn meaning_failed_at(&self) -> Result<Option<Millis>> {
         let sql = "SELECT value FROM meta WHERE key = 'meaning_failed_at'";
         Ok(self.conn.prepare_cached(sql)?.query_row([], |row| row.get(0)).optional()?)
     }
 
-    /// Keeps when the model of meaning did not answer; `None`: it does again.
+    /// Stores when the embedding model failed to answer; `None` if it answered.
     pub fn set_meaning_failed(&mut self, at: Option<Millis>) -> Result<()> {
         self.write(|tx| {
             match at {
@@ -60,7 +60,7 @@ impl Store {
         })
     }
 
-    /// Memories that hold and have no vector of a model yet, of a project or of one of its sessions, the newest first.
+    /// Active memories without a vector of the model, of a project or one of its sessions, newest first.
     pub fn unembedded(
         &self,
         (project, session): (Option<i64>, Option<i64>),
@@ -80,14 +80,14 @@ impl Store {
         Ok(self.conn.prepare_cached(&sql)?.query_map(values, row)?.collect::<Result<_, _>>()?)
     }
 
-    /// Folders in which something was done in a session: whether a model may see its memories is decided there.
+    /// Folders in which a session did anything; they decide whether a model may see its memories.
     pub fn folders_of_session(&self, session: i64) -> Result<Vec<String>> {
         let sql = "SELECT cwd FROM sessions WHERE id = ?1 AND cwd IS NOT NULL
                    UNION SELECT cwd FROM tool_uses WHERE session_id = ?1 AND cwd IS NOT NULL";
         Ok(self.conn.prepare_cached(sql)?.query_map([session], |row| row.get(0))?.collect::<Result<_, _>>()?)
     }
 
-    /// Keeps vectors, unless a memory's text has changed meanwhile. All are of one length.
+    /// Stores vectors, except for memories whose text has changed meanwhile. All have one dimension.
     pub fn keep_vectors(&mut self, model: &str, all: &[(Unembedded, Vector)]) -> Result<()> {
         self.write(|tx| {
             let same = "SELECT EXISTS (SELECT 1 FROM memories WHERE id = ?1 AND concat_ws('. ', title, subtitle, body) = ?2)";
@@ -105,13 +105,12 @@ impl Store {
 
     /// The nearest memories of a project.
     pub fn nearest_memories(&self, project: i64, model: &str, to: &Vector, most: usize) -> Result<Near> {
-        // Without a log the file may lie on a network, where what is mapped can change under the reader. With one it is never
-        // cut while anybody reads it.
+        // Map the file only in WAL mode: it is then local, and never truncated while somebody reads it.
         if self.journal_mode()? == "wal" {
             self.conn.pragma_update(None, "mmap_size", MAPPED)?;
         }
         let length = to.numbers.len();
-        // What is before the blobs is read first: blocks of others cost a page each.
+        // Columns before the blobs are read first: the blocks of other projects cost a page each.
         let sql = "SELECT memories, data FROM vectors WHERE project_id = ?1 AND model = ?2 AND length = ?3";
         let mut statement = self.conn.prepare_cached(sql)?;
         let mut rows = statement.query(params![project, model, length as i64])?;
@@ -135,7 +134,7 @@ impl Store {
         Ok(Near { memories: all, mean: mean as f32, count })
     }
 
-    /// The units that memories belong to.
+    /// The units of memories.
     pub fn units_of_memories(&self, memories: &[(i64, f32)]) -> Result<Vec<(i64, f32)>> {
         let sql = "SELECT work_unit_id FROM memories WHERE id = ?1 AND superseded_by IS NULL AND work_unit_id IS NOT NULL";
         let mut statement = self.conn.prepare_cached(sql)?;
@@ -146,7 +145,7 @@ impl Store {
         Ok(units)
     }
 
-    /// Memories that have a vector of a model, and all that could have one.
+    /// Number of memories with a vector of the model, and of all that could have one.
     pub fn embedded(&self, model: &str) -> Result<(i64, i64)> {
         let sql = "SELECT (SELECT coalesce(sum(length(memories) / 8), 0) FROM vectors WHERE model = ?1),
                      (SELECT count(*) FROM memories WHERE project_id IS NOT NULL AND superseded_by IS NULL AND kind <> 'task')";
@@ -155,15 +154,15 @@ impl Store {
 }
 
 impl Tx<'_> {
-    /// Puts vectors into the last block of their kind while it has room, then into new ones.
+    /// Adds vectors to the last block of their kind while it has room, then to new ones.
     pub(super) fn pack(&self, project: i64, model: &str, mut new: &[(i64, &Vector)]) -> Result<()> {
         while let Some((_, first)) = new.first() {
             let length = first.numbers.len() as i64;
             let sql = "SELECT id, memories, data FROM vectors WHERE project_id = ?1 AND model = ?2 AND length = ?3 AND length(memories) < ?4 ORDER BY id DESC LIMIT 1";
             let values = params![project, model, length, (BLOCK * 8) as i64];
             let row = |row: &Row| Ok((row.get::<_, i64>(0)?, row.get::<_, Vec<u8>>(1)?, row.get::<_, Vec<u8>>(2)?));
-            let standing = self.tx.prepare_cached(sql)?.query_row(values, row).optional()?;
-            let (block, mut ids, mut data) = match standing {
+            let existing = self.tx.prepare_cached(sql)?.query_row(values, row).optional()?;
+            let (block, mut ids, mut data) = match existing {
                 Some((block, ids, data)) => (Some(block), ids, data),
                 None => (None, Vec::new(), Vec::new()),
             };
@@ -184,7 +183,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Takes a memory's vector out: its text has changed, or it is forgotten.
+    /// Drops a memory's vector because its text changed or it was forgotten.
     pub(super) fn forget_vector(&self, memory: i64) -> Result<()> {
         let sql =
             "SELECT v.id, v.length, v.memories, v.data FROM memories m JOIN vectors v ON v.id = m.vector_block WHERE m.id = ?1";

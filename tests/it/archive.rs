@@ -65,7 +65,7 @@ fn what_is_restored_into_an_empty_store_is_what_was_exported() {
     assert!(out.stdout.contains("rows in"), "{}", out.text());
     let again = world.nmem(&["export", &file]);
     assert!(
-        again.code == Some(2) && again.stderr.contains("is there already") && again.stderr.contains("--force"),
+        again.code == Some(2) && again.stderr.contains("already exists") && again.stderr.contains("--force"),
         "{}",
         again.text()
     );
@@ -89,7 +89,7 @@ fn what_is_restored_into_an_empty_store_is_what_was_exported() {
         world.sql("SELECT sum(length(memories) / 8) FROM vectors")
     );
     let out = other.nmem(&["doctor"]);
-    assert!(out.stdout.contains("every row is in the index") && out.stdout.contains("sound, "), "{}", out.text());
+    assert!(out.stdout.contains("every row is indexed") && out.stdout.contains("sound, "), "{}", out.text());
 }
 
 #[test]
@@ -167,26 +167,20 @@ fn what_is_no_whole_export_is_refused_whole() {
         lines.iter().filter(|line| !line.contains("\"table\":\"sessions\"")).map(|line| format!("{line}\n")).collect();
     let with = |line: &str| format!("{}\n{line}\n", lines[..lines.len() - 1].join("\n"));
     for (text, wrong) in [
-        (String::new(), "that is no export of nmem"),
-        ("hello\n".to_string(), "line 1 is cut off, or no JSON object"),
+        (String::new(), "not a file that `nmem export` wrote"),
+        ("hello\n".to_string(), "line 1 is truncated or not a JSON object"),
         ("{\"nmem_export\": 99}\n".to_string(), "written by a newer nmem"),
-        (cut.to_string(), "is cut off, or no JSON object"),
-        (format!("{}\n", lines[..lines.len() - 1].join("\n")), "the file ends before its last line"),
-        (format!("{}\n", lines[..9].join("\n")), "the file ends before its last line"),
-        (format!("{}\n{}\n", lines[..9].join("\n"), lines[lines.len() - 1]), "the file has 8 rows, and should have"),
-        (without_sessions, "does not stand before it"),
-        (with("{\"table\": \"sqlite_schema\", \"id\": 1}"), "it is no row of an export"),
-        (with("{\"table\": \"meta\", \"key\": \"x\"}"), "it is no row of an export"),
-        (
-            with("{\"table\": \"domains\", \"id\": 77, \"name\": \"x\", \"x); DROP TABLE prompts; --\": 1}"),
-            "is not as an export has it",
-        ),
-        (with("{\"table\": \"domains\", \"id\": \"x\", \"name\": \"y\"}"), "`id` is not as an export has it"),
-        (
-            with("{\"table\": \"domains\", \"id\": 9223372036854775807, \"name\": \"y\", \"created_at\": 1}"),
-            "`id` is not as an export has it",
-        ),
-        (with("{\"table\": \"domains\", \"id\": 5, \"name\": {\"a\": 1}, \"created_at\": 1}"), "is not as an export has it"),
+        (cut.to_string(), "is truncated or not a JSON object"),
+        (format!("{}\n", lines[..lines.len() - 1].join("\n")), "the file is truncated: its last line is missing"),
+        (format!("{}\n", lines[..9].join("\n")), "the file is truncated: its last line is missing"),
+        (format!("{}\n{}\n", lines[..9].join("\n"), lines[lines.len() - 1]), "the file is truncated: it has 8 rows"),
+        (without_sessions, "is missing before it"),
+        (with("{\"table\": \"sqlite_schema\", \"id\": 1}"), "not a row of an export"),
+        (with("{\"table\": \"meta\", \"key\": \"x\"}"), "not a row of an export"),
+        (with("{\"table\": \"domains\", \"id\": 77, \"name\": \"x\", \"x); DROP TABLE prompts; --\": 1}"), "is invalid"),
+        (with("{\"table\": \"domains\", \"id\": \"x\", \"name\": \"y\"}"), "`id` is invalid"),
+        (with("{\"table\": \"domains\", \"id\": 9223372036854775807, \"name\": \"y\", \"created_at\": 1}"), "`id` is invalid"),
+        (with("{\"table\": \"domains\", \"id\": 5, \"name\": {\"a\": 1}, \"created_at\": 1}"), "is invalid"),
         (with("{\"table\": \"domains\", \"id\": 5, \"name\": \"z\", \"created_at\": \"soon\"}"), "line "),
         (with("{\"entity_type\": \"note\", \"id\": \"u\"}"), "an entity without `row`"),
     ] {

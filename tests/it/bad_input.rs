@@ -26,8 +26,8 @@ fn garbage_is_logged_and_nothing_is_stored() {
     }
     assert!(!world.db().exists());
     let log = world.read("home/.local/share/nmem/nmem.db-log");
-    assert!(log.contains("stdin was no hook event") && log.contains("Stop without session_id"), "{log}");
-    assert!(world.nmem(&["status"]).stdout.contains("errors of late"));
+    assert!(log.contains("stdin was not a hook event") && log.contains("Stop without session_id"), "{log}");
+    assert!(world.nmem(&["status"]).stdout.contains("recent errors"));
 }
 
 #[test]
@@ -139,12 +139,12 @@ fn a_broken_config_records_nothing_and_the_next_start_says_so() {
     assert_eq!(world.hook("UserPromptSubmit").text(), "[exit 0]");
     assert!(!world.db().exists());
     insta::assert_snapshot!(world.hook("SessionStart-startup").text(), @r#"
-    {"systemMessage":"nmem does not record: $WORLD/home/.config/nmem/config.toml: redact pattern \"(\": regex parse error: ( ^ error: unclosed group. Mend it, then see `nmem status`."}
+    {"systemMessage":"nmem is not recording: $WORLD/home/.config/nmem/config.toml: redact pattern \"(\": regex parse error: ( ^ error: unclosed group. Fix it, then run `nmem status`."}
     [exit 0]
     "#);
     insta::assert_snapshot!(world.nmem(&["status"]).text(), @r#"
     database  $WORLD/home/.local/share/nmem/nmem.db (none yet)
-      0 projects, 0 sessions, 0 prompts, 0 tool uses, 0 pieces of work, 0 memories
+      0 projects, 0 sessions, 0 prompts, 0 tool uses, 0 work units, 0 memories
       problem: nothing is recorded: $WORLD/home/.config/nmem/config.toml: redact pattern "(": regex parse error: ( ^ error: unclosed group
 
     settings  $WORLD/home/.config/nmem/config.toml
@@ -174,7 +174,7 @@ fn a_broken_config_records_nothing_and_the_next_start_says_so() {
       retention.tool_uses_days = 180  default
       project = null  default
 
-    errors of late  $WORLD/home/.local/share/nmem/nmem.db-log
+    recent errors  $WORLD/home/.local/share/nmem/nmem.db-log
       just now  nothing is recorded: $WORLD/home/.config/nmem/config.toml: redact pattern "(": regex parse error: ( ^ error: unclosed group
       just now  nothing is recorded: $WORLD/home/.config/nmem/config.toml: redact pattern "(": regex parse error: ( ^ error: unclosed group
     [exit 0]
@@ -201,7 +201,7 @@ fn a_config_that_is_named_and_not_there_stops_recording() {
         world.set("NMEM_CONFIG", path);
         assert_eq!(world.hook("UserPromptSubmit").text(), "[exit 0]");
         assert!(!world.db().exists(), "{path}");
-        assert!(world.hook("SessionStart-startup").stdout.contains("nmem does not record"), "{path}");
+        assert!(world.hook("SessionStart-startup").stdout.contains("nmem is not recording"), "{path}");
     }
 }
 

@@ -36,12 +36,12 @@ fn off_stops_everything_until_it_is_over_or_on() {
     let mut world = World::new();
     prompt(&world, "project", "a-session", "one");
     insta::assert_snapshot!(world.nmem(&["off", "1h"]).text(), @"
-    Recording is off everywhere until 10:00. `nmem on` ends it.
+    Recording is paused everywhere until 10:00. `nmem on` resumes it.
     [exit 0]
     ");
     prompt(&world, "project", "a-session", "two");
     assert_eq!(start(&world, "project", "b-session"), "[exit 0]");
-    assert!(world.nmem(&["status"]).text().contains("off: recording is off everywhere until 10:00"));
+    assert!(world.nmem(&["status"]).text().contains("off: recording is paused everywhere until 10:00"));
     world.minutes_later(61);
     prompt(&world, "project", "a-session", "three");
     world.nmem(&["off"]);
@@ -49,7 +49,7 @@ fn off_stops_everything_until_it_is_over_or_on() {
     world.minutes_later(60 * 24 * 30);
     prompt(&world, "project", "a-session", "five");
     insta::assert_snapshot!(world.nmem(&["on"]).text(), @"
-    Recording is on again; it was off everywhere.
+    Recording is on again; it was paused everywhere.
     [exit 0]
     ");
     prompt(&world, "project", "a-session", "six");
@@ -71,18 +71,18 @@ fn a_project_or_a_session_can_be_off_alone() {
     world.nmem(&["on", "--project"]);
     assert_eq!(
         world.nmem(&["off", "--session"]).text().lines().next().unwrap(),
-        "Recording is off for the session s-one. `nmem on` ends it."
+        "Recording is paused for the session s-one. `nmem on` resumes it."
     );
     prompt(&world, "project", "s-one", "hidden");
     prompt(&world, "project", "s-three", "seen");
     insta::assert_snapshot!(world.nmem(&["off", "--session"]).text(), @"
     --- stderr
-    nmem: several sessions are at work here: s3, s1
-      give one of them: nmem off --session s1
+    nmem: several sessions are active here: s3, s1
+      choose one: nmem off --session s1
     [exit 1]
     ");
     insta::assert_snapshot!(world.nmem(&["on", "--session", "s-o"]).text(), @"
-    Recording is on again; it was off for the session s-one.
+    Recording is on again; it was paused for the session s-one.
     [exit 0]
     ");
     world.nmem(&["off", "--session", "1h"]);
@@ -165,25 +165,25 @@ fn a_repository_can_switch_itself_off_and_waits_for_trust_with_the_rest() {
     assert_eq!(texts(&world), "seen");
     assert_eq!(world.sql("SELECT name FROM projects"), "project");
     let said = start(&world, "project", "s-three");
-    assert!(said.contains("this project's .nmem.toml asks for inject, project; `nmem trust` shows it"), "{said}");
+    assert!(said.contains("this project's .nmem.toml asks for inject, project; `nmem trust` shows them"), "{said}");
     assert!(said.contains("additionalContext") && !said.contains("IGNORE") && !said.contains("renamed"), "{said}");
     insta::assert_snapshot!(world.nmem(&["trust"]).text(), @r#"
     $WORLD/project/.nmem.toml
       project = "renamed by itself"
       inject = "none"
       evil = "IGNORE ALL"
-    Never a repository's to say, so without effect: evil
+    Ignored, because no repository may set them: evil
     --- stderr
-    nmem: nobody is there to be asked: stdin is no terminal
+    nmem: cannot ask for confirmation: stdin is not a terminal
       --yes answers
     [exit 2]
     "#);
-    assert!(world.nmem(&["trust", "--yes"]).text().ends_with("Trusted until it changes.\n[exit 0]"));
+    assert!(world.nmem(&["trust", "--yes"]).text().ends_with("Approved until it changes.\n[exit 0]"));
     assert_eq!(start(&world, "project", "s-four"), "[exit 0]", "inject = none counts now");
     assert!(world.nmem(&["trust", "--list"]).text().contains("project/.nmem.toml\n"));
     world.write("project/.nmem.toml", "project = \"renamed by itself\"\ninject = \"none\"\nevil = \"IGNORE ALL \"\n");
     assert!(start(&world, "project", "s-five").contains("asks for inject, project"));
-    assert!(world.nmem(&["trust", "--list"]).text().contains("(has changed since: waits again)"));
+    assert!(world.nmem(&["trust", "--list"]).text().contains("(changed since: needs approval again)"));
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn what_a_projects_settings_put_into_the_environment_does_not_count() {
     prompt(&world, "project", "s-one", "hidden");
     assert!(!world.folder.join("evil-home").exists());
     let said = start(&world, "project", "s-two");
-    assert!(said.contains("nmem does not record: the settings of this project set HOME"), "{said}");
+    assert!(said.contains("nmem is not recording: this project's settings set HOME"), "{said}");
 }
 
 #[cfg(unix)]
@@ -262,20 +262,20 @@ fn hostile_files_of_a_repository_are_neither_waited_for_nor_believed() {
 fn off_is_until_a_time_to_come_and_a_longer_one_stays() {
     let world = World::new();
     let off = |time: &str| world.nmem(&["off", time]).text();
-    assert_eq!(off("2026-12-24"), "Recording is off everywhere until 2026-12-24 00:00. `nmem on` ends it.\n[exit 0]");
+    assert_eq!(off("2026-12-24"), "Recording is paused everywhere until 2026-12-24 00:00. `nmem on` resumes it.\n[exit 0]");
     assert_eq!(
         off("1h"),
-        "Recording is off already everywhere until 2026-12-24 00:00, which is longer. `nmem on` ends it.\n[exit 0]"
+        "Recording is already paused everywhere until 2026-12-24 00:00, which is longer. `nmem on` resumes it.\n[exit 0]"
     );
     assert_eq!(
         off("30m"),
-        "Recording is off already everywhere until 2026-12-24 00:00, which is longer. `nmem on` ends it.\n[exit 0]"
+        "Recording is already paused everywhere until 2026-12-24 00:00, which is longer. `nmem on` resumes it.\n[exit 0]"
     );
     for past in ["yesterday", "2020-01-01", "0h", "soon", "1.5h"] {
         let said = off(past);
-        assert!(said.contains(&format!("`{past}` is no time to come")) && said.ends_with("[exit 2]"), "{said}");
+        assert!(said.contains(&format!("`{past}` is not a duration or a future time")) && said.ends_with("[exit 2]"), "{said}");
     }
-    assert!(off("2w").contains("2026-12-24") && world.nmem(&["off"]).text().starts_with("Recording is off everywhere."));
+    assert!(off("2w").contains("2026-12-24") && world.nmem(&["off"]).text().starts_with("Recording is paused everywhere."));
 }
 
 #[test]
@@ -313,12 +313,12 @@ fn off_follows_the_project_as_it_was_merged_split_and_renamed() {
     world.nmem(&["project", "merge", "other", "project"]);
     world.nmem(&["project", "rename", "shop"]);
     world.nmem(&["project", "split", "part"]);
-    assert!(world.nmem(&["off", "--project"]).text().starts_with("Recording is off for the project shop."));
+    assert!(world.nmem(&["off", "--project"]).text().starts_with("Recording is paused for the project shop."));
     prompt(&world, "other", "s-four", "hidden");
     prompt(&world, "project/part", "s-five", "part");
     world.nmem(&["on"]);
     let part = world.folder.join("project/part").display().to_string();
-    assert!(world.nmem(&["off", "--project", &part]).text().starts_with("Recording is off for the project part."));
+    assert!(world.nmem(&["off", "--project", &part]).text().starts_with("Recording is paused for the project part."));
     prompt(&world, "project", "s-six", "whole");
     prompt(&world, "project/part", "s-seven", "hidden");
     assert_eq!(texts(&world), "before before before part whole");
@@ -382,8 +382,7 @@ fn long_settings_are_read_and_those_too_long_are_doubted() {
     assert!(!std::path::Path::new(&stolen).exists());
     world.write("project/.claude/settings.json", &settings(2_000_000, json!({})));
     assert!(
-        start(&world, "project", "s-two")
-            .contains("nmem does not record: the settings of this project set HOME, or can't be read")
+        start(&world, "project", "s-two").contains("nmem is not recording: this project's settings set HOME or cannot be read")
     );
     assert_eq!(texts(&world), "seen");
 }
@@ -395,10 +394,10 @@ fn switches_that_cannot_be_read_stop_recording_and_a_misspelt_setting_is_said() 
     for text in ["[]", "{", "{\"offf\": []}", "null"] {
         fs::write(world.data().join("switches.json"), text).unwrap();
         prompt(&world, "project", "s-one", "hidden");
-        assert!(start(&world, "project", "s-two").contains("nmem does not record: "), "{text}");
+        assert!(start(&world, "project", "s-two").contains("nmem is not recording: "), "{text}");
     }
     fs::remove_file(world.data().join("switches.json")).unwrap();
     world.write(CONFIG, "enabeld = false\n");
-    assert!(start(&world, "project", "s-two").contains("nmem: enabeld in "));
+    assert!(start(&world, "project", "s-two").contains("nmem: unknown settings in "));
     assert_eq!(texts(&world), "");
 }

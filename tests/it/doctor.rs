@@ -22,28 +22,28 @@ fn a_sound_installation_has_nothing_to_complain_about() {
     let world = World::new();
     insta::assert_snapshot!(findings(&world, &[]), @"
     ok: settings: the defaults
-    problem: hooks: no agent calls nmem
+    problem: hooks: nmem is not installed for any agent
       run `nmem install claude-code`
     note: files: $WORLD/home/.local/share/nmem does not exist yet
-      it is made with the first event
+      the first event creates it
     note: database: nothing is recorded yet
-      recording begins with the first session after `nmem install claude-code`
-    ok: events: none waits, none was rejected, none was lost
+      recording starts with the first session after `nmem install claude-code`
+    ok: events: none waiting, rejected or lost
     ok: hooks: no errors in the last day
     --- stderr
     nmem: 1 problem
-      the line above says what to do
+      see the remedy above
     [exit 1]
     ");
     let world = worked();
     insta::assert_snapshot!(findings(&world, &[]), @"
     ok: settings: the defaults
-    ok: hooks: claude-code calls nmem
-    ok: files: $WORLD/home/.local/share/nmem, for you alone
+    ok: hooks: installed for claude-code
+    ok: files: $WORLD/home/.local/share/nmem, private to you
     ok: database: $WORLD/home/.local/share/nmem/nmem.db: sound, 2 tool uses
-    ok: search: every row is in the index
+    ok: search: every row is indexed
     ok: database: journal wal, on a local disk
-    ok: events: none waits, none was rejected, none was lost
+    ok: events: none waiting, rejected or lost
     ok: hooks: no errors in the last day
     [exit 0]
     ");
@@ -59,10 +59,10 @@ fn hooks_that_lead_nowhere_are_found() {
     world.write(settings, &gone.replace("\"Stop\"", "\"Stopped\""));
     let said = findings(&world, &[]);
     assert!(said.contains("problem: hooks: $WORLD/home/.claude/settings.json has no hook for Stop\n"), "{said}");
-    assert!(said.contains("starts /nowhere/nmem, which is not there\n  run `nmem install claude-code` again"), "{said}");
+    assert!(said.contains("starts /nowhere/nmem, which does not exist\n  run `nmem install claude-code` again"), "{said}");
     assert!(said.ends_with("[exit 1]"), "{said}");
     world.write(settings, "{");
-    assert!(findings(&world, &[]).contains("settings.json is no sound JSON"));
+    assert!(findings(&world, &[]).contains("settings.json is not valid JSON"));
 }
 
 #[cfg(unix)]
@@ -80,7 +80,7 @@ fn modes_are_tightened_and_what_killed_processes_left_goes() {
     assert!(said.contains("others may read $WORLD/home/.local/share/nmem/nmem.db-log\n  chmod 600, or --fix"), "{said}");
     assert!(said.contains("1 draft of a process that was killed"), "{said}");
     let said = findings(&world, &["--fix"]);
-    assert!(said.contains("mended: files: others may read") && said.ends_with("[exit 0]"), "{said}");
+    assert!(said.contains("fixed: files: others may read") && said.ends_with("[exit 0]"), "{said}");
     assert_eq!(fs::metadata(&log).unwrap().permissions().mode() & 0o777, 0o600);
     assert!(!draft.exists());
 }
@@ -91,10 +91,10 @@ fn an_index_that_lacks_rows_is_made_anew() {
     world.connect().execute_batch("DELETE FROM tool_index WHERE rowid = 1").unwrap();
     assert_eq!(world.nmem(&["search", "oops", "--json"]).stdout.lines().count(), 1);
     assert!(findings(&world, &[]).contains("problem: search: 1 row is missing from the index"));
-    assert!(findings(&world, &["--fix"]).contains("mended: search"));
-    assert!(findings(&world, &[]).contains("ok: search: every row is in the index"));
+    assert!(findings(&world, &["--fix"]).contains("fixed: search"));
+    assert!(findings(&world, &[]).contains("ok: search: every row is indexed"));
     world.connect().execute_batch("UPDATE meta SET value = 0 WHERE key = 'index_text_version'").unwrap();
-    assert!(findings(&world, &["--fix"]).contains("mended: search: the index was made by version 0"));
+    assert!(findings(&world, &["--fix"]).contains("fixed: search: the index has version 0"));
 }
 
 /// Redefines an index behind SQLite's back, does something, and puts the old definition back.
@@ -121,7 +121,7 @@ fn an_index_that_lost_an_entry_is_rebuilt_in_place() {
     let said = findings(&world, &[]);
     assert!(said.contains("nmem.db is damaged: ") && said.ends_with("[exit 1]"), "{said}");
     let said = findings(&world, &["--fix"]);
-    assert!(said.contains("mended: database") && !said.contains("set aside"), "{said}");
+    assert!(said.contains("fixed: database") && !said.contains("set aside"), "{said}");
     assert_eq!(world.count("SELECT count(*) FROM tool_uses"), 3, "nothing of it is gone");
     assert!(findings(&world, &[]).ends_with("[exit 0]"));
 }
@@ -132,7 +132,7 @@ fn a_database_that_rebuilding_does_not_mend_is_set_aside_and_the_next_event_begi
     with_another_index(&world, ("(session_id, seq)", "(session_id)"), "");
     assert!(findings(&world, &[]).contains("nmem.db is damaged: "));
     let said = findings(&world, &["--fix"]);
-    assert!(said.contains("it was set aside, and the next event begins a new one"), "{said}");
+    assert!(said.contains("it was set aside, and the next event creates a new one"), "{said}");
     world.silently(&["PostToolUse-Edit"]);
     assert_eq!(world.count("SELECT count(*) FROM tool_uses"), 1);
     assert!(world.all_bytes().iter().any(|(p, _)| p.display().to_string().contains("nmem.db-broken-")));
@@ -148,11 +148,11 @@ fn rejected_events_get_another_try_and_the_journal_fits_its_disk() {
     drop(lock);
     // An older nmem would have rejected it.
     fs::rename(world.data().join("nmem.db-spool"), world.data().join("nmem.db-rejected")).unwrap();
-    assert!(findings(&world, &[]).contains("note: events: 1 could not be stored and lie in"));
+    assert!(findings(&world, &[]).contains("note: events: 1 rejected, kept in"));
     world.connect().query_row("PRAGMA journal_mode = DELETE", [], |_| Ok(())).unwrap();
-    assert!(findings(&world, &[]).contains("the journal is truncate, and should be wal"));
+    assert!(findings(&world, &[]).contains("the journal mode is truncate, but should be wal"));
     let said = findings(&world, &["--fix"]);
-    assert!(said.contains("mended: database: the journal is truncate"), "{said}");
+    assert!(said.contains("fixed: database: the journal mode is truncate"), "{said}");
     assert_eq!(world.count("SELECT count(*) FROM tool_uses WHERE tool_use_id = 'toolu_again'"), 1);
     assert!(!world.data().join("nmem.db-rejected").exists());
 }

@@ -82,7 +82,7 @@ fn where_it_goes_is_said_and_a_folder_that_is_kept_from_models_stays_here() {
     let rule = format!("[[folder]]\nmatch = \"{}\"\nprovider = \"none\"\n", kept.display());
     world.write(CONFIG, &format!("{}{rule}", server.embeddings()));
     let said = world.hook_with("SessionStart-startup", &[]).stdout;
-    assert!(!said.contains("nothing leaves") && said.contains("is sent to 127.0.0.1"), "{said}");
+    assert!(!said.contains("nothing leaves") && said.contains("are sent to 127.0.0.1"), "{said}");
     for (folder, id) in [(&kept, "kept"), (&world.project(), "open")] {
         let request = serde_json::json!({"agent_session_id": id, "cwd": folder,
             "user_prompt": format!("Remember that the {id} invoice has a number")});
@@ -165,7 +165,7 @@ fn a_server_that_is_unwell_costs_no_memory_and_hardly_any_time() {
     world.nmem(&["remember", "Widgets are round", "--kind", "lesson"]);
     let out = world.nmem(&["distil"]);
     assert!(
-        out.code == Some(1) && out.stderr.contains("no model of meaning was heard: the server answers 500"),
+        out.code == Some(1) && out.stderr.contains("the embedding request failed: the server answered 500"),
         "{}",
         out.text()
     );

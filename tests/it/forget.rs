@@ -54,13 +54,13 @@ fn a_word_is_gone_from_every_byte_while_another_session_writes() {
 
     let dry = world.nmem(&["forget", "--match", "zanzibar", "--dry-run"]);
     insta::assert_snapshot!(dry.text(), @"
-    This would go for good:
+    This would be deleted:
       13 prompts and answers
       13 tool uses
       1 entry of a task list
       1 line of $WORLD/home/.local/share/nmem/nmem.db-rejected
       1 line of $WORLD/home/.local/share/nmem/nmem.db-log
-      $WORLD/home/.local/share/nmem/nmem.db-broken-12345678 (a broken database that was set aside: what it holds can't be told)
+      $WORLD/home/.local/share/nmem/nmem.db-broken-12345678 (a broken database that was set aside; its content cannot be examined)
     That is in all projects; --project narrows it.
     [exit 0]
     ");
@@ -80,7 +80,7 @@ fn a_word_is_gone_from_every_byte_while_another_session_writes() {
         });
         let forgotten = world.nmem(&["forget", "--match", "zanzibar", "--yes"]).text();
         done.store(true, Ordering::Relaxed);
-        assert!(forgotten.ends_with("Forgotten. No byte of any file of nmem's holds the text.\n[exit 0]"), "{forgotten}");
+        assert!(forgotten.ends_with("Forgotten. The text is gone from every file of nmem.\n[exit 0]"), "{forgotten}");
         writer.join().unwrap()
     });
     world.nmem(&["status"]);
@@ -90,7 +90,7 @@ fn a_word_is_gone_from_every_byte_while_another_session_writes() {
     assert_eq!(world.sql("SELECT tool_uses, json_extract(kinds, '$.command'), tasks FROM sessions WHERE id = 1"), "108|108|[]");
     assert_eq!(world.read("home/.local/share/nmem/nmem.db-rejected"), "{\"v\":9,\"text\":\"other\"}\n");
     assert_eq!(world.sql("PRAGMA integrity_check"), "ok");
-    assert!(world.nmem(&["doctor"]).stdout.contains("every row is in the index"));
+    assert!(world.nmem(&["doctor"]).stdout.contains("every row is indexed"));
     // The session goes on, without a gap.
     command(&world, "first-session", "later", "ls", "x");
     assert_eq!(world.count("SELECT max(seq) FROM tool_uses WHERE session_id = 1"), 109);
@@ -104,7 +104,7 @@ fn single_rows_go_by_the_ids_that_are_printed() {
     command(&world, "a-session", "t1", "drop that", "");
     command(&world, "a-session", "t2", "keep that", "");
     insta::assert_snapshot!(world.nmem(&["forget", "p2", "t1", "--yes"]).text(), @"
-    This goes for good:
+    This will be deleted:
       1 prompt or answer
       1 tool use
     Forgotten.
@@ -121,14 +121,14 @@ fn single_rows_go_by_the_ids_that_are_printed() {
     ");
     insta::assert_snapshot!(world.nmem(&["forget"]).text(), @"
     --- stderr
-    nmem: nothing is said to be forgotten
+    nmem: no data selected
       give an id, --session, --project, --before or --match
     [exit 2]
     ");
     insta::assert_snapshot!(world.nmem(&["forget", "--match", "x"]).text(), @"
     --- stderr
-    nmem: --match needs three characters or more
-      fewer stand almost everywhere
+    nmem: --match needs at least three characters
+      shorter texts occur almost everywhere
     [exit 2]
     ");
 }
@@ -149,7 +149,7 @@ fn a_session_goes_whole_and_does_not_come_back_from_its_transcript() {
     world.write(transcript, &format!("{}\n", json!({"type": "assistant", "message": thought})));
     prompt(&world, "other-session", "about pears");
     let by_prefix = world.nmem(&["forget", "--session", "secret-s", "--yes"]).text();
-    assert!(by_prefix.starts_with("This goes for good:\n  1 whole session: s1\n  1 prompt or answer\n"), "{by_prefix}");
+    assert!(by_prefix.starts_with("This will be deleted:\n  1 whole session: s1\n  1 prompt or answer\n"), "{by_prefix}");
     at_work("Stop", &[("/last_assistant_message", json!("quinces are done"))]);
     assert_eq!(files_with(&world, "quinces"), [] as [String; 0], "the turn that was forgotten stays so to its end");
     at_work("UserPromptSubmit", &[("/prompt", json!("next question")), ("/prompt_id", json!("p-2"))]);
@@ -169,7 +169,7 @@ fn a_project_goes_with_its_name_and_old_things_go_by_time() {
     world.minutes_later(60 * 24 * 10);
     prompt(&world, "new-session", "new things");
     insta::assert_snapshot!(world.nmem(&["forget", "--before", "5d", "--project", "--dry-run"]).text(), @"
-    This would go for good:
+    This would be deleted:
       1 whole session: s2
       1 prompt or answer
     [exit 0]

@@ -29,7 +29,7 @@ fn wrong_usage_exits_with_2_and_says_what_to_do() {
     ");
     insta::assert_snapshot!(world.nmem(&["search", "x", "--since", "soon"]).text(), @"
     --- stderr
-    nmem: nothing is recorded of project yet; --all looks at all projects
+    nmem: nothing is recorded for project yet; --all searches all projects
     [exit 0]
     ");
     assert_eq!(world.nmem(&["search", "--limit", "many"]).code, Some(2));

@@ -20,8 +20,8 @@ fn settings(world: &World) -> Option<String> {
 fn an_empty_home_gets_a_file_and_loses_it_again() {
     let world = World::new();
     insta::assert_snapshot!(world.nmem(&["install", "claude-code"]).text().replace(env!("CARGO_BIN_EXE_nmem"), "$NMEM"), @"
-    nmem is hooked into claude-code: 10 events in $WORLD/home/.claude/settings.json
-    It records from the next session on. `nmem uninstall` undoes it.
+    nmem is installed for claude-code: 10 events in $WORLD/home/.claude/settings.json
+    Recording starts with the next session. `nmem uninstall` removes it.
     [exit 0]
     ");
     let written = settings(&world).unwrap().replace(env!("CARGO_BIN_EXE_nmem"), "nmem");
@@ -72,7 +72,7 @@ fn a_broken_settings_file_is_left_alone_with_the_reason() {
     insta::assert_snapshot!(world.nmem(&["install", "claude-code"]).text(), @"
     --- stderr
     nmem: $WORLD/home/.claude/settings.json was left alone: it is not JSON: expected value at line 1 column 12
-      mend the file, then run the command again
+      fix the file, then run the command again
     [exit 1]
     ");
     assert_eq!(settings(&world).unwrap(), "{\"hooks\": [}");
@@ -134,5 +134,5 @@ fn hooks_in_both_scopes_are_said_to_tell_everything_twice() {
     let world = World::new();
     assert_eq!(world.nmem(&["install", "claude-code"]).stderr, "");
     let output = world.nmem(&["install", "claude-code", "--scope", "project"]);
-    assert!(output.stderr.contains("told everything twice"), "{}", output.text());
+    assert!(output.stderr.contains("every hook would run twice"), "{}", output.text());
 }

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 /// Levels from the ground up. A file imports only from lower levels, or from its own folder.
 const LEVELS: &[&[&str]] = &[
     // words
-    &["model", "error", "words"],
+    &["model", "error", "text"],
     // what is known of texts: how they are cut for the indexes, which of them give orders
-    &["index_text", "hostile"],
+    &["index_text", "prompt_injection"],
     // rules: values in, values out
-    &["redact", "command_kind", "segmentation", "rules", "observer", "rank", "render"],
+    &["redact", "command_kind", "segmentation", "rules", "extraction", "rank", "render"],
     // the gate to files, which every edge goes through
     &["files"],
     // edges: one outside thing each

@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 /// A bug is found, mended and committed.
-fn mended(world: &World) {
+fn repaired(world: &World) {
     let commit = "git add -A && git commit -m \"$(cat <<'EOF'\nfix(locks): take the locks in one order\n\nTwo transactions took them in turn, and each waited for the other.\n\n- sort by table name before locking\n\nCo-Authored-By: An Agent <a@example.org>\nEOF\n)\"";
     Session::new(world, "locks-of-the-import")
         .ask("The nightly import hangs since yesterday, please find out why and fix it. Never lock tables by hand.")
@@ -32,7 +32,7 @@ fn memories(world: &World) -> Vec<Value> {
 #[test]
 fn a_solved_failure_with_its_commit_is_one_memory_that_leads_to_its_sources() {
     let world = World::new();
-    mended(&world);
+    repaired(&world);
     assert_snapshot!(shown(&world, "m1"), @"
     m1  2026-11-20 09:08, observation, bugfix, by rules, from the agent's words
       Take the locks in one order
@@ -48,7 +48,7 @@ fn a_solved_failure_with_its_commit_is_one_memory_that_leads_to_its_sources() {
       project: project
       in: u1 of s1
       from: t1 t4 t5 t6 p1 p2
-      cost to find out: 83 tokens, estimated
+      discovery cost: 83 tokens, estimated
     [exit 0]
     ");
     assert_snapshot!(world.nmem(&["search", "--kind", "memory"]).text(), @"
@@ -73,7 +73,7 @@ fn a_solved_failure_with_its_commit_is_one_memory_that_leads_to_its_sources() {
 #[test]
 fn memories_are_found_by_type_concept_file_date_and_kind() {
     let world = World::new();
-    mended(&world);
+    repaired(&world);
     let found = |args: &[&str]| world.nmem(&[&["search", "--json"], args].concat()).lines().len();
     assert_eq!(found(&["--type", "bugfix"]), 2, "the task has it as well");
     assert_eq!(found(&["--type", "feature"]), 0);
@@ -104,14 +104,14 @@ fn a_page_that_was_fetched_decides_nothing() {
 #[test]
 fn what_a_person_changed_pinned_or_forgot_is_not_brought_back() {
     let world = World::new();
-    mended(&world);
+    repaired(&world);
     let ids = |kind: &str| -> Vec<String> {
         let of = memories(&world).into_iter().filter(|m| m["kind"] == kind);
         of.map(|m| m["id"].as_str().unwrap().to_string()).collect()
     };
     let (decision, summary) = (ids("decision")[0].clone(), ids("summary")[0].clone());
     assert_snapshot!(world.nmem(&["edit", "m1", "--title", "Locks are sorted by table name"]).text(), @"
-    m1 is changed; no rule changes it again.
+    m1 was changed; rules and models will not change it again.
     [exit 0]
     ");
     assert_eq!(world.nmem(&["forget", "--yes", &decision]).code, Some(0));
@@ -144,12 +144,12 @@ fn a_person_can_remember_supersede_and_is_told_what_is_wrong() {
     [exit 0]
     ");
     assert_snapshot!(said(&["supersede", "m2", "m3"]), @"
-    m2 no longer holds; m3 does instead.
+    m2 is superseded by m3.
     [exit 0]
     ");
     assert_snapshot!(said(&["supersede", "m3", "m2"]), @"
     --- stderr
-    nmem: m2 can't stand in the place of m3: that would be a circle
+    nmem: m2 cannot supersede m3: that would be a cycle
       nmem supersede OLD NEW
     [exit 2]
     ");
@@ -161,7 +161,7 @@ fn a_person_can_remember_supersede_and_is_told_what_is_wrong() {
       reasoning: it can expire keys
       confidence: 0.8
       project: project
-      sure: 0.8 said, 0.32 now; another holds instead (m3)
+      sure: 0.8 said, 0.32 now; superseded by another (m3)
     [exit 0]
     ");
     assert_snapshot!(said(&["search", "cache"]), @"
@@ -172,13 +172,13 @@ fn a_person_can_remember_supersede_and_is_told_what_is_wrong() {
     assert_snapshot!(said(&["remember", "x", "--kind", "decision", "--confidence", "7"]), @"
     --- stderr
     nmem: confidence is 7.0
-      give a number from 0 to 1
+      use a number from 0 to 1
     [exit 2]
     ");
     assert_snapshot!(said(&["remember", "x", "--concept", "magic"]), @r#"
     --- stderr
-    nmem: concept "magic" is not known in the domain coding
-      give one of how-it-works, why-it-exists, what-changed, problem-solution, gotcha, pattern, trade-off; `nmem domain show` tells what they mean
+    nmem: unknown concept "magic" in the domain coding
+      use one of how-it-works, why-it-exists, what-changed, problem-solution, gotcha, pattern, trade-off; `nmem domain show` explains them
     [exit 2]
     "#);
     assert_snapshot!(said(&["edit", "s1"]), @"
@@ -189,8 +189,8 @@ fn a_person_can_remember_supersede_and_is_told_what_is_wrong() {
     ");
     assert_snapshot!(said(&["edit", "m1"]), @"
     --- stderr
-    nmem: nothing is said to be changed
-      give --title, --subtitle, …; in a terminal $VISUAL or $EDITOR opens it
+    nmem: no changes given
+      give --title, --subtitle, …; in a terminal, $VISUAL or $EDITOR opens the memory
     [exit 2]
     ");
     let piped =
@@ -215,7 +215,7 @@ fn what_a_tool_printed_is_never_pinned() {
 #[test]
 fn forgetting_a_prompt_takes_what_was_drawn_from_it() {
     let world = World::new();
-    mended(&world);
+    repaired(&world);
     assert_eq!(world.nmem(&["forget", "--match", "opposite order", "--yes"]).code, Some(0));
     let text = world.nmem(&["search", "--kind", "memory", "--format", "full"]).text();
     assert!(!text.contains("opposite order") && text.contains("ake the locks in one order"), "{text}");
@@ -233,11 +233,11 @@ fn a_domain_of_ones_own_files_what_is_found_under_its_own_words() {
         .replace("name = \"what-changed\"", "name = \"ingredient\"");
     world.write("project/cooking.toml", &own);
     assert_snapshot!(world.nmem(&["domain", "check", "cooking.toml"]).text(), @"
-    cooking.toml is sound: 6 types, 7 concepts, 3 fields of its own.
+    cooking.toml is valid: 6 types, 7 concepts, 3 custom fields.
     [exit 0]
     ");
     assert_snapshot!(world.nmem(&["domain", "set", "cooking.toml"]).text(), @"
-    project is cooking now: Writing, changing and understanding software. Sessions that have begun keep what they had.
+    The domain of project is now cooking: Writing, changing and understanding software. Existing sessions keep their domain.
     [exit 0]
     ");
     Session::new(&world, "kitchen")
@@ -258,17 +258,17 @@ fn a_domain_of_ones_own_files_what_is_found_under_its_own_words() {
     world.write("project/broken.toml", &own.replace("kind = \"list\"", "kind = \"array\""));
     assert_snapshot!(world.nmem(&["domain", "check", "broken.toml"]).text(), @r#"
     --- stderr
-    nmem: line 88: [[field]] functions_touched: kind = "array"; give one of text, list, numbers, date
-    nmem: line 93: [[field]] classes_touched: kind = "array"; give one of text, list, numbers, date
-    nmem: line 98: [[field]] modules_affected: kind = "array"; give one of text, list, numbers, date
-    nmem: broken.toml can't be used
-      mend it, then `nmem domain check` it
+    nmem: line 88: [[field]] functions_touched: kind = "array"; use one of text, list, numbers, date
+    nmem: line 93: [[field]] classes_touched: kind = "array"; use one of text, list, numbers, date
+    nmem: line 98: [[field]] modules_affected: kind = "array"; use one of text, list, numbers, date
+    nmem: broken.toml is not valid
+      fix it, then run `nmem domain check`
     [exit 1]
     "#);
     assert_snapshot!(world.nmem(&["domain", "set", "astrology"]).text(), @"
     --- stderr
-    nmem: astrology can't be read as a domain's file: No such file or directory (os error 2)
-      built in are coding, emails, books, research, devops; `nmem domain show coding --toml` prints a file to begin from
+    nmem: astrology cannot be read as a domain file: No such file or directory (os error 2)
+      built-in domains: coding, emails, books, research, devops; `nmem domain show coding --toml` prints a file to start from
     [exit 1]
     ");
 }
@@ -315,7 +315,7 @@ fn a_file_that_was_edited_is_known_by_its_content() {
 #[test]
 fn what_remembering_saves_is_told_with_its_estimates_marked() {
     let world = World::new();
-    mended(&world);
+    repaired(&world);
     let stats = world.nmem(&["context", "--json"]).json()["tokenStats"].clone();
     let number = |key: &str| stats[key].as_i64().unwrap();
     assert_eq!(number("savings"), number("workTokens") - number("readTokens"), "{stats}");
@@ -333,7 +333,7 @@ fn nothing_worth_saying_gives_nothing() {
 #[test]
 fn raw_tool_uses_go_after_their_time_and_memories_stay() {
     let world = World::new();
-    mended(&world);
+    repaired(&world);
     let before: Vec<Value> = memories(&world);
     let mut later = Session::again(&world, "half-a-year-later");
     later.at += 200 * 24 * 60 * MINUTE;

@@ -43,7 +43,10 @@ fn everything_that_was_stored_is_there_after_the_migration() {
     assert_ne!(world.sql("PRAGMA user_version"), "9");
     for (sql, before) in CONTENT.iter().zip(before) {
         assert!(!before.is_empty(), "{sql}");
-        assert_eq!(world.sql(sql), before, "{sql}");
+        // Schema 11 renamed the table and its column.
+        let sql =
+            sql.replace("item, moment, at, bytes FROM told", "item, point, at, bytes FROM injections").replace("moment", "point");
+        assert_eq!(world.sql(&sql), before, "{sql}");
     }
     assert_eq!(world.sql("PRAGMA integrity_check"), "ok");
 }

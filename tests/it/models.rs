@@ -79,7 +79,7 @@ fn what_rules_knew_and_the_model_left_out_stays() {
       project: project
       in: u1 of s1
       from: t1 t2 t3 t4 t5 p1 p2
-      cost to find out: 78 tokens, estimated
+      discovery cost: 78 tokens, estimated
     [exit 0]
     ");
     assert_eq!(
@@ -100,7 +100,7 @@ fn a_key_in_the_environment_asks_nobody() {
     turn(&world, "second");
     assert_eq!(
         world.nmem(&["distil"]).text(),
-        "0 units were distilled by rules. No model is named: [llm] in the config file, as `nmem status` shows.\n[exit 0]"
+        "0 units were distilled by rules. No model is configured: see [llm] in `nmem status --settings`.\n[exit 0]"
     );
     assert_eq!(server.count(), 0);
     assert_eq!(world.count("SELECT count(*) FROM spend"), 0);
@@ -135,7 +135,7 @@ fn a_server_that_is_unwell_costs_no_more_than_the_limit_and_no_unit() {
         table += &format!("{name}: {} after {}\n", world.sql("SELECT outcome FROM spend"), server.count());
         server.now(says(ANSWER));
         let again = world.nmem(&["distil"]);
-        assert!(again.text().starts_with("1 unit was told by test-model: 2 memories; "), "{name}: {}", again.text());
+        assert!(again.text().starts_with("1 unit was distilled by test-model: 2 memories; "), "{name}: {}", again.text());
         assert_eq!(world.sql("SELECT state FROM work_units WHERE id = 1"), "distilled", "{name}");
     }
     insta::assert_snapshot!(table, @"
@@ -162,10 +162,10 @@ fn nobody_listens() {
     assert!(turn(&world, "second") < Duration::from_secs(2));
     assert_eq!(world.sql("SELECT outcome, input_tokens FROM spend"), "connect|0");
     insta::assert_snapshot!(world.nmem(&["distil"]).text(), @"
-    Nothing was told by test-model; 1 unit stays in the queue.
+    No memories from test-model; 1 unit stays in the queue.
     --- stderr
-    nmem: no model was heard: the connection failed: Connection refused (os error 111)
-      the queue keeps it; mend [llm] in the config file, or try again later
+    nmem: the model request failed: the connection failed: Connection refused (os error 111)
+      units stay queued; fix [llm] in the config file, or try again later
     [exit 1]
     ");
 }
@@ -180,7 +180,7 @@ fn two_failures_in_a_row_are_a_pause_for_hooks_and_none_for_a_person() {
     turn(&world, "fourth");
     assert_eq!(server.count(), 2, "paused");
     server.now(says(ANSWER));
-    assert!(world.nmem(&["distil"]).text().starts_with("1 unit was told"));
+    assert!(world.nmem(&["distil"]).text().starts_with("1 unit was distilled"));
     assert_eq!(server.count(), 3);
 }
 
@@ -192,10 +192,10 @@ fn the_days_tokens_are_a_limit_for_everybody() {
     turn(&world, "second");
     assert_eq!(server.count(), 0, "a call reads and writes more than that");
     insta::assert_snapshot!(world.nmem(&["distil"]).text(), @"
-    Nothing was told by test-model; 1 unit stays in the queue.
+    No memories from test-model; 1 unit stays in the queue.
     --- stderr
-    nmem: the day's 2000 tokens are used up
-      raise `daily_tokens` in [llm], or wait; the queue keeps it
+    nmem: the daily budget of 2000 tokens is used up
+      raise `daily_tokens` in [llm], or wait; units stay queued
     [exit 1]
     ");
 }
@@ -257,7 +257,7 @@ fn redo_tells_anew_and_what_a_person_touched_stays() {
     server.now(says(
         &ANSWER.replace("The exporter quotes commas", "Commas are quoted by the exporter").replace("bugfix", "discovery"),
     ));
-    assert!(world.nmem(&["distil", "--redo"]).text().starts_with("1 unit was told by test-model: 2 memories"));
+    assert!(world.nmem(&["distil", "--redo"]).text().starts_with("1 unit was distilled by test-model: 2 memories"));
     let live = "SELECT type, title, made_by FROM memories WHERE kind = 'observation' AND superseded_by IS NULL";
     assert_eq!(world.sql(live), "discovery|Commas are quoted by the exporter|test-model");
     let id = world.sql("SELECT 'm' || id FROM memories WHERE title = 'Commas are quoted by the exporter'");
@@ -360,12 +360,12 @@ fn status_and_doctor_tell_of_the_model() {
 fn a_start_says_where_parts_go_and_what_is_missing() {
     let (mut world, server) = with_model(says(ANSWER), "anthropic");
     let first = world.hook("SessionStart-startup").json();
-    assert!(first["systemMessage"].as_str().unwrap().contains("parts of it are sent to 127.0.0.1"), "{first}");
+    assert!(first["systemMessage"].as_str().unwrap().contains("parts are sent to 127.0.0.1"), "{first}");
     world.write(CONFIG, &server.config("anthropic").replace("TEST_KEY", "NO_SUCH_KEY"));
     world.set("NO_SUCH", "x");
     let next = world.hook("SessionStart-startup").json();
     assert!(
-        next["systemMessage"].as_str().unwrap().contains("nmem asks no model: no key for [llm]: NO_SUCH_KEY is not set"),
+        next["systemMessage"].as_str().unwrap().contains("LLM distillation is off: no key for [llm]: NO_SUCH_KEY is not set"),
         "{next}"
     );
 }

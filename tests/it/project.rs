@@ -117,7 +117,7 @@ fn a_package_is_split_off_with_its_sessions_and_merged_back() {
     assert_eq!(work(&world, "project", "s-root"), "project 1");
     assert_eq!(work(&world, "project/packages/billing/src", "s-billing"), "project 1");
     insta::assert_snapshot!(world.nmem(&["project", "split", "packages/billing"]).text(), @"
-    billing is a project of its own now, with all below $WORLD/project/packages/billing: 1 session of project moved.
+    billing is now a project of its own, with everything below $WORLD/project/packages/billing: 1 session of project moved.
     [exit 0]
     ");
     assert_eq!(work(&world, "project/packages/billing", "s-later"), "billing 2");
@@ -135,7 +135,7 @@ fn a_package_is_split_off_with_its_sessions_and_merged_back() {
     [exit 0]
     ");
     insta::assert_snapshot!(world.nmem(&["project", "merge", "billing", "1"]).text(), @"
-    billing is part of project now: 2 sessions moved, and its folders lead there.
+    billing is now part of project: 2 sessions moved. Its folders belong to project from now on.
     [exit 0]
     ");
     assert_eq!((found("project"), found("project/packages/billing")), (4, 4));
@@ -148,33 +148,33 @@ fn names_are_given_by_hand_and_mistakes_are_told() {
     assert_eq!(world.nmem(&["project", "list"]).text(), "No project is recorded yet.\n[exit 0]");
     work(&world, "project", "s-one");
     insta::assert_snapshot!(world.nmem(&["project", "rename", "shop"]).text(), @"
-    project is called shop now.
+    project is now called shop.
     [exit 0]
     ");
     assert_eq!(work(&world, "project", "s-two"), "shop 1");
     insta::assert_snapshot!(world.nmem(&["project", "rename", ""]).text(), @"
     --- stderr
-    nmem: a name is 1 to 200 characters on one line, and not a number: those are the ones that `list` prints
-      give another, such as shop
+    nmem: not a valid name: use 1 to 200 characters on one line, and not just a number
+      choose another, such as shop
     [exit 2]
     ");
     insta::assert_snapshot!(world.nmem(&["project", "merge", "shop", "shop"]).text(), @"
     --- stderr
-    nmem: that is one and the same project
+    nmem: both are the same project
       `nmem project list` prints numbers
     [exit 2]
     ");
     insta::assert_snapshot!(world.nmem(&["project", "merge", "nowhere", "shop"]).text(), @"
     --- stderr
-    nmem: no project is called nowhere
-      `nmem project list` shows the projects
+    nmem: there is no project nowhere
+      `nmem project list` lists all projects
     [exit 1]
     ");
     let elsewhere = Path::new("/").display().to_string();
     insta::assert_snapshot!(world.nmem(&["project", "rename", "x", "--project", &elsewhere]).text(), @"
     --- stderr
-    nmem: nothing is recorded of this folder yet
-      `nmem project list` shows the projects
+    nmem: nothing is recorded for this folder yet
+      `nmem project list` lists all projects
     [exit 1]
     ");
     let list = world.nmem(&["project", "list", "--json"]).json();

@@ -369,7 +369,7 @@ fn knowledge_that_is_wrong_is_refused_whole() {
         (task("taskKind", json!("dance")), "dance"),
         (task("agentTier", json!("gold")), "`agentTier`"),
         (task("metadata", json!([])), "`metadata`"),
-        (task("taskId", json!("unknown")), "`taskId` is nmem's to give"),
+        (task("taskId", json!("unknown")), "`taskId` cannot be set"),
         (task("errorMessage", json!(7)), "`error_message`"),
         (task("repoId", json!(["a"])), "`project`"),
         (with("decisions", json!({})), "`decisions` must be a list"),

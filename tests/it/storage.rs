@@ -48,7 +48,7 @@ fn events_wait_in_the_runtime_folder_when_the_data_folder_takes_nothing() {
     assert_eq!(fs::metadata(world.folder.join("run/nmem")).unwrap().permissions().mode() & 0o777, 0o700);
     assert_eq!(fs::read_to_string(waiting[0].path()).unwrap().lines().count(), 3);
     let status = world.nmem(&["status"]).text();
-    assert!(status.contains("3 events wait in $WORLD/run/nmem/"), "{status}");
+    assert!(status.contains("3 events are waiting in $WORLD/run/nmem/"), "{status}");
     unblock(&world);
     record(&world, 3..4);
     assert_eq!(world.sql(IN_ORDER), "0123");
@@ -100,7 +100,7 @@ fn losses_are_counted_where_nothing_can_be_written_and_said_at_the_next_start() 
     fs::write(world.folder.join(format!("tmp/nmem-{}", user())), "").unwrap();
     record(&world, 0..2);
     let start = world.hook("SessionStart-startup").text();
-    assert!(start.contains("nothing can be written, so what happens now is lost"), "{start}");
+    assert!(start.contains("nothing is writable, so events are being lost"), "{start}");
     // With a place for the count it is kept until it was told. A link in the spool's place takes no line.
     unblock(&world);
     fs::create_dir_all(world.data()).unwrap();
@@ -112,10 +112,7 @@ fn losses_are_counted_where_nothing_can_be_written_and_said_at_the_next_start() 
     fs::remove_file(world.data().join("nmem.db-spool")).unwrap();
     assert!(world.nmem(&["status"]).text().contains("3 events were lost"));
     let start = world.hook("SessionStart-startup").text();
-    assert!(
-        start.contains("nmem: 3 events were lost, since neither the database nor any other place could be written."),
-        "{start}"
-    );
+    assert!(start.contains("nmem: 3 events were lost because nothing was writable."), "{start}");
     assert!(!world.hook("SessionStart-startup").text().contains("lost"));
 }
 

@@ -63,7 +63,7 @@ fn why_explains_in_words_and_a_report_can_be_sent() {
     assert_snapshot!(world.nmem(&["units", "--format", "md"]).text(), @"
     # project: 2026-11-14 to 2026-11-21
 
-    2 pieces of work in 16 min: 1 commit, 4 files changed.
+    2 work units in 16 min: 1 commit, 4 files changed.
 
     ## Friday, 2026-11-20
 
@@ -84,7 +84,7 @@ fn why_explains_in_words_and_a_report_can_be_sent() {
         done: 1 commit
         session s1
 
-      remembered of it:
+      memories:
       m1 change login: hash passwords as NFC
       m2 summary The login page rejects valid passwords with an umlaut, please find out why and fix the password hashing
       m3 task The login page rejects valid passwords with an umlaut, please find out why and fix the password hashing
@@ -99,7 +99,7 @@ fn what_a_unit_was_is_in_the_next_session_s_context() {
     let text: Value = world.nmem(&["context", "--json"]).json();
     let text = text["text"].as_str().unwrap();
     assert!(
-        text.contains("- piece of work, ") && text.contains("- piece of work, ") && text.contains("(u1): \"The login page"),
+        text.contains("- work unit, ") && text.contains("- work unit, ") && text.contains("(u1): \"The login page"),
         "{text}"
     );
 }
@@ -235,7 +235,7 @@ fn streams_are_replayed_and_lines_that_are_no_events_are_passed_over() {
     let lines: Vec<String> = events.iter().map(Value::to_string).chain(["half a li".to_string()]).collect();
     std::fs::write(&stream, lines.join("\n")).unwrap();
     let said = world.nmem(&["units", "--replay", stream.to_str().unwrap()]).text();
-    assert!(said.contains(r#""inline":[],"inner":[],"starts":[]"#) && said.contains("1 lines are no hook events"), "{said}");
+    assert!(said.contains(r#""inline":[],"inner":[],"starts":[]"#) && said.contains("1 lines are not hook events"), "{said}");
     // Prompts are counted as the file has them, stored or not; another session in it begins a unit.
     let prompt =
         |session: &str, text: &str| json!({"event": "UserPromptSubmit", "session_id": session, "prompt": text}).to_string();
@@ -247,5 +247,5 @@ fn streams_are_replayed_and_lines_that_are_no_events_are_passed_over() {
     assert!(said.contains("cannot read nowhere.jsonl") && said.contains("[exit 1]"), "{said}");
     assert!(world.nmem(&["units", "u99"]).text().contains("nothing is recorded yet"));
     world.silently(&["UserPromptSubmit"]);
-    assert!(world.nmem(&["units", "u99"]).text().contains("u99 is no work unit"));
+    assert!(world.nmem(&["units", "u99"]).text().contains("u99 is not a work unit"));
 }

@@ -1,4 +1,4 @@
-//! The events of Claude Code that are subscribed, and what answers them (ADR/0004).
+//! The Claude Code events that nmem subscribes to (ADR/0004).
 
 use crate::platforms::settings::Hook;
 
@@ -6,7 +6,7 @@ use crate::platforms::settings::Hook;
 #[derive(Clone, Copy, Debug)]
 pub struct Subscribed {
     pub event: &'static str,
-    /// The tools that it is about; `None`: all, or none.
+    /// Tool names to match; `None` matches all, or does not apply.
     pub tools: Option<&'static str>,
     /// `record` or `context`.
     pub verb: &'static str,
@@ -15,7 +15,7 @@ pub struct Subscribed {
 }
 
 impl Subscribed {
-    /// The hook, with the command that answers it.
+    /// The hook with the command that handles it.
     pub fn with(&self, command: String) -> Hook {
         Hook { event: self.event, matcher: self.tools, command, timeout: self.timeout }
     }
@@ -25,8 +25,8 @@ const fn to(event: &'static str, verb: &'static str, timeout: u32) -> Subscribed
     Subscribed { event, tools: None, verb, timeout }
 }
 
-/// All of them. SessionEnd needs a timeout of its own: without one the client gives it 1.5 s. Before a tool is used, only
-/// those that change files are asked about.
+/// All subscriptions. SessionEnd needs its own timeout: without one the client allows 1.5 s. PreToolUse covers
+/// file-changing tools only.
 pub const HOOKS: [Subscribed; 10] = [
     to("SessionStart", "context", 10),
     to("UserPromptSubmit", "record", 10),

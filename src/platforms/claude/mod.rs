@@ -1,35 +1,36 @@
-//! Claude Code's hook JSON → events (platforms.md §1; every shape here was captured from the real program).
+//! Claude Code's hook JSON → events. Every shape in here was captured from the real program.
 //!
-//! Which events are subscribed and why is in ADR/0004; those that tell nothing new are `None` here, so that an older or a
-//! hand-made hook configuration does no harm.
+//! ADR/0004 says which events nmem subscribes to and why. Other events decode to `None`, so an older or hand-written
+//! hook configuration does no harm.
 //!
-//! `hooks` are the events that are subscribed, `made` a call's commit and task list, `values` texts in its JSON.
+//! `hooks` lists the subscribed events, `commits_and_tasks` finds a call's commit and task list, `values` turns JSON
+//! values into text.
 
+mod commits_and_tasks;
 mod hooks;
-mod made;
 mod values;
 
 pub use hooks::HOOKS;
 
-use super::surroundings::Surroundings;
+use super::decode_context::DecodeContext;
 use crate::command_kind;
-use crate::model::{Event, Happening, Kind, Metadata, Millis, Platform, SessionStart, StartSource, ToolUse};
-use made::{commit, task_change};
+use crate::model::{Event, EventKind, Kind, Metadata, Millis, Platform, SessionStart, StartSource, ToolUse};
+use commits_and_tasks::{commit, task_change};
 use serde_json::Value;
 use values::{joined, readable, readable_if_not_object, text};
 
-/// Bytes of a tool's text that are put together at most; redaction looks at less (`model::Limit`).
+/// Maximum bytes of a tool's text to assemble; redaction keeps less (`model::Limit`).
 const TEXT: usize = 4 << 20;
 
-/// Bytes of a path: more is no path on any system.
+/// Longest path, in bytes, on any system.
 const PATH_BYTES: usize = 4096;
-/// What a prompt begins with that no person typed.
+/// Prefixes of prompts that no person typed.
 const MACHINE_MADE: [&str; 5] = ["<task-notification>", "<local-command-", "<bash-", "<system-reminder>", "<teammate-message"];
-/// What `source` says of such a prompt, in versions that say it.
+/// Values of `source` for such prompts, in versions that send it.
 const MACHINES: [&str; 4] = ["system", "loop_wakeup", "schedule_wakeup", "poll_event"];
 
-/// Makes an event; `None` where there is nothing to store. A payload without a session is broken.
-pub fn decode(payload: &Value, around: &Surroundings) -> Result<Option<Event>, String> {
+/// Decodes an event; `None` if there is nothing to store. A payload without a session id is an error.
+pub fn decode(payload: &Value, around: &DecodeContext) -> Result<Option<Event>, String> {
     let name = text(&payload["hook_event_name"]).ok_or("no hook_event_name")?;
     let Some(what) = happening(&name, payload, around) else { return Ok(None) };
     let session = match &payload["session_id"] {
@@ -51,39 +52,39 @@ pub fn decode(payload: &Value, around: &Surroundings) -> Result<Option<Event>, S
     }))
 }
 
-/// Claude Code tells no time; other agents that run its hooks do, as RFC 3339 or in milliseconds.
+/// Claude Code sends no time. Other agents that run its hooks send RFC 3339 or milliseconds.
 fn time(value: &Value) -> Option<Millis> {
     let text = value.as_str().and_then(|t| t.parse::<jiff::Timestamp>().ok()).map(|t| t.as_millisecond());
     text.or_else(|| value.as_i64())
 }
 
-fn happening(name: &str, payload: &Value, around: &Surroundings) -> Option<Happening> {
+fn happening(name: &str, payload: &Value, around: &DecodeContext) -> Option<EventKind> {
     Some(match name {
-        "SessionStart" => Happening::SessionStarted(SessionStart {
+        "SessionStart" => EventKind::SessionStarted(SessionStart {
             source: source(payload["source"].as_str()),
             model: text(&payload["model"]),
             client: None,
             git: None,
         }),
-        "UserPromptSubmit" => Happening::Prompted { text: by_a_person(payload)? },
+        "UserPromptSubmit" => EventKind::UserPrompt { text: by_a_person(payload)? },
         "PostToolUse" | "PostToolUseFailure" => return tool_event(name, payload, around),
         "PreToolUse" => {
             let path = ["file_path", "notebook_path"].iter().find_map(|key| text(&payload["tool_input"][key]))?;
             let changes = ["Edit", "Write", "MultiEdit", "NotebookEdit"].contains(&payload["tool_name"].as_str()?);
-            Happening::AboutToEdit { path: Some(path).filter(|path| changes && path.len() <= PATH_BYTES)? }
+            EventKind::PreEdit { path: Some(path).filter(|path| changes && path.len() <= PATH_BYTES)? }
         }
-        "Stop" => Happening::TurnEnded { closing: text(&payload["last_assistant_message"]), error: None },
-        "StopFailure" => Happening::TurnEnded {
+        "Stop" => EventKind::TurnEnded { closing: text(&payload["last_assistant_message"]), error: None },
+        "StopFailure" => EventKind::TurnEnded {
             closing: text(&payload["last_assistant_message"]),
             error: Some(text(&payload["error"]).unwrap_or_else(|| "unknown".into())),
         },
         // The summariser of a compaction ends as a subagent without a type.
-        "SubagentStop" => Happening::SubagentEnded {
+        "SubagentStop" => EventKind::SubagentEnded {
             agent_type: text(&payload["agent_type"])?,
             closing: text(&payload["last_assistant_message"]),
         },
-        "PreCompact" => Happening::Compacting,
-        "SessionEnd" => Happening::SessionEnded { reason: text(&payload["reason"]).unwrap_or_else(|| "other".into()), git: None },
+        "PreCompact" => EventKind::Compacting,
+        "SessionEnd" => EventKind::SessionEnded { reason: text(&payload["reason"]).unwrap_or_else(|| "other".into()), git: None },
         _ => return None,
     })
 }
@@ -105,15 +106,15 @@ fn by_a_person(payload: &Value) -> Option<String> {
     (!machine && !MACHINE_MADE.iter().any(|m| begins.starts_with(m))).then_some(prompt)
 }
 
-fn tool_event(event: &str, payload: &Value, around: &Surroundings) -> Option<Happening> {
+fn tool_event(event: &str, payload: &Value, around: &DecodeContext) -> Option<EventKind> {
     let name = text(&payload["tool_name"]).unwrap_or_else(|| "unknown".into());
     let tasks = if event == "PostToolUse" { task_change(&name, payload) } else { None };
     if around.skip_tools.contains(&name) {
-        return tasks.map(Happening::TasksChanged);
+        return tasks.map(EventKind::TasksChanged);
     }
     let mut tool = tool_use(event, &name, payload);
     tool.tasks = tasks;
-    Some(Happening::ToolUsed(Box::new(tool)))
+    Some(EventKind::ToolUsed(Box::new(tool)))
 }
 
 fn kind(name: &str) -> Kind {
@@ -178,7 +179,7 @@ fn tool_use(event: &str, name: &str, payload: &Value) -> ToolUse {
     tool
 }
 
-/// The one line that says what was done.
+/// One line that says what was done.
 fn content(name: &str, kind: Kind, input: &Value) -> Option<String> {
     let key = match kind {
         Kind::Command => "command",
@@ -199,7 +200,7 @@ fn content(name: &str, kind: Kind, input: &Value) -> Option<String> {
     }
 }
 
-/// Whether it succeeded, as far as the response of a call that raised no failure says.
+/// Whether it succeeded, according to the response of a call that reported no failure.
 fn succeeded(response: &Value) -> Option<bool> {
     let no = response["interrupted"] == true
         || response["success"] == false
@@ -213,7 +214,7 @@ fn succeeded(response: &Value) -> Option<bool> {
     }
 }
 
-/// What went in and came out, in words.
+/// Input and output of a call as text.
 #[derive(Default)]
 struct Said {
     input: Option<String>,
@@ -261,7 +262,7 @@ fn said(name: &str, input: &Value, response: &Value) -> Said {
     }
 }
 
-/// A change of a file: the hunks, and how many lines came and went.
+/// A file change: its hunks, and the number of lines added and removed.
 fn change(input: &Value, response: &Value) -> Said {
     let mut hunks = String::new();
     let (mut added, mut removed) = (0, 0);

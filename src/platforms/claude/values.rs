@@ -1,16 +1,16 @@
-//! Values of Claude Code's JSON as texts.
+//! JSON values of Claude Code → text.
 
 use serde_json::Value;
 
-/// Entries of a task list, and results of a web search, that are looked at.
+/// Maximum entries of a task list, or results of a web search, to read.
 pub const ENTRIES: usize = 50;
 
-/// A string that holds something.
+/// A non-empty string.
 pub fn text(value: &Value) -> Option<String> {
     value.as_str().filter(|t| !t.trim().is_empty()).map(String::from)
 }
 
-/// Strings of a list in one.
+/// The strings of a list, joined.
 pub fn joined(list: &Value, with: &str) -> Option<String> {
     let items: Vec<&str> = list.as_array()?.iter().filter_map(Value::as_str).take(200).collect();
     Some(items.join(with)).filter(|t| !t.is_empty())
@@ -32,7 +32,7 @@ pub fn readable(value: &Value) -> Option<String> {
     }
 }
 
-/// The same, where it is no object.
+/// The same, unless it is an object.
 pub fn readable_if_not_object(value: &Value) -> Option<String> {
     if value.is_object() { None } else { readable(value) }
 }

@@ -1,32 +1,32 @@
-//! The fields of a row as they come from a file.
+//! Access to the fields of an imported row.
 
-use crate::error::Failure;
+use crate::error::UserError;
 use crate::model::Maker;
 use crate::model::Table;
 use anyhow::Result;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
-/// Ids that any store of ours could have given.
+/// Upper bound of plausible ids.
 const MOST: i64 = 1 << 52;
 
-/// Says what is not as it should be.
+/// Returns an error that names the invalid part.
 pub(super) fn wrong<T>(what: &str) -> Result<T> {
-    Err(Failure::new(format!("{what} is not as an export has it"), "nothing was restored").into())
+    Err(UserError::new(format!("{what} is invalid"), "nothing was restored").into())
 }
 
-/// An id as it is behind those that stand here; `None` for what is no id.
+/// An id shifted behind the existing ones; `None` if it is invalid.
 pub(super) fn shifted(id: &Value, offset: i64) -> Option<i64> {
     id.as_i64().filter(|id| (1..MOST).contains(id)).map(|id| id + offset)
 }
 
-/// A number that the row must have.
+/// A required number.
 pub(super) fn number(values: &Map<String, Value>, name: &str) -> Result<i64> {
     let number = values.get(name).and_then(Value::as_i64).filter(|number| *number > 0);
     number.map_or_else(|| wrong(&format!("`{name}`")), Ok)
 }
 
-/// A text of a row.
+/// A text field.
 pub(super) fn text(values: &Map<String, Value>, name: &str) -> Option<String> {
     values.get(name).and_then(Value::as_str).map(String::from)
 }
@@ -36,20 +36,20 @@ pub(super) fn texts<'v>(values: &'v Map<String, Value>, name: &str) -> impl Iter
     values.get(name).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// Whether a person or a program told a memory, or a person has touched it.
-pub(super) fn is_told(row: &Map<String, Value>) -> bool {
+/// Whether a person or program added the memory, or a person has changed it.
+pub(super) fn is_by_person_or_program(row: &Map<String, Value>) -> bool {
     let is = |name: &str| row.get(name).is_some_and(|value| value.as_i64() == Some(1));
     let made_by = text(row, "made_by").map(Maker::from);
     matches!(made_by, Some(Maker::Hand | Maker::Program)) || is("by_hand") || is("pinned")
 }
 
-/// Bytes from hex.
+/// Decodes hex.
 pub(super) fn unhex(text: &str) -> Option<Vec<u8>> {
     let digits: Option<Vec<u8>> = text.chars().map(|c| c.to_digit(16).map(|digit| digit as u8)).collect();
     digits.filter(|digits| digits.len() % 2 == 0).map(|digits| digits.chunks_exact(2).map(|two| two[0] * 16 + two[1]).collect())
 }
 
-/// A text in which short ids (a letter and a number) go by the ids that their rows have here.
+/// Replaces short ids (a letter and a number) in a text with their new ids.
 pub(super) fn renamed(text: &str, offsets: &HashMap<Table, i64>) -> String {
     let table = |letter: char| match letter {
         't' => Some(Table::ToolUses),

@@ -1,6 +1,6 @@
-//! All that is stored as rows for an export, and back (ADR/0038). What is made from rows (indexes, views) is not in it.
+//! Export of all stored rows, and restore (ADR/0038). Derived data (indexes, views) is not exported.
 //!
-//! `rows` reads them, `restore` writes them back, `fields` are values on the way.
+//! `rows` reads them, `restore` writes them, `fields` decodes their fields.
 
 mod fields;
 mod restore;

@@ -1,10 +1,10 @@
-//! Rows of an export back into a store, all in one transaction. In an empty store each keeps its id; where something stands
-//! already, rows get new ids behind those, and whatever names them is told. What both have is left as it stands here: a
-//! session by the agent's id of it, a project by any of its keys, a memory by its uuid.
+//! Restores exported rows in one transaction. In an empty store rows keep their ids; otherwise they get new ones, and
+//! references are adjusted. What already exists is left unchanged: a session with the same agent session id, a project
+//! with a common key, a memory with the same uuid.
 
 use super::super::Tx;
-use super::fields::{is_told, number, renamed, shifted, text, texts, unhex, wrong};
-use crate::error::Failure;
+use super::fields::{is_by_person_or_program, number, renamed, shifted, text, texts, unhex, wrong};
+use crate::error::UserError;
 use crate::model::{Row, Table, Vector};
 use crate::redact::Clean;
 use anyhow::{Context, Result};
@@ -13,7 +13,7 @@ use rusqlite::{OptionalExtension, params, params_from_iter};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// What came of a restore: rows that were written, and what stands here already.
+/// The result of a restore: rows written, and rows that already existed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Restored {
     pub written: BTreeMap<Table, usize>,
@@ -21,23 +21,23 @@ pub struct Restored {
     pub memories_here: usize,
 }
 
-/// Where a session of the export is here.
+/// Where a session of the export is in this store.
 #[derive(Clone, Copy)]
-enum Place {
+enum RestorePosition {
     New(i64),
     Here(i64),
 }
 
-/// A restore under way.
+/// A restore in progress.
 pub struct Restoring<'a> {
     tx: &'a Tx<'a>,
-    /// What is added to ids of rows.
+    /// Offsets added to row ids.
     offsets: HashMap<Table, i64>,
     columns: HashMap<Table, HashSet<String>>,
     domains: HashMap<i64, i64>,
     projects: HashMap<i64, i64>,
-    sessions: HashMap<i64, Place>,
-    /// Memories with the uuid of the one that holds instead.
+    sessions: HashMap<i64, RestorePosition>,
+    /// Memories with the uuid of the one that supersedes them.
     superseded: Vec<(i64, String)>,
     done: Restored,
 }
@@ -50,7 +50,7 @@ impl<'a> Restoring<'a> {
             let mut info = tx.tx.prepare(&format!("SELECT name FROM pragma_table_info('{name}')"))?;
             let names: HashSet<String> = info.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
             if names.contains("id") {
-                // An id that was given once is given to no other, where the table says so.
+                // Ids are never reused in tables with AUTOINCREMENT.
                 let sql = format!(
                     "SELECT max((SELECT coalesce(max(id), 0) FROM {name}), coalesce((SELECT seq FROM sqlite_sequence WHERE name = '{name}'), 0))"
                 );
@@ -62,10 +62,11 @@ impl<'a> Restoring<'a> {
         Ok(Restoring { tx, offsets, columns, domains, projects, sessions, superseded: Vec::new(), done: Restored::default() })
     }
 
-    /// Writes a row, unless it stands here already.
+    /// Writes a row unless it already exists.
     ///
     /// # Errors
-    /// A [`Failure`] that says what is wrong with the row.
+    ///
+    /// A [`UserError`] that says what is wrong with the row.
     pub fn take(&mut self, row: &Clean<Row>) -> Result<()> {
         let values = row.values.clone();
         match row.table {
@@ -77,7 +78,7 @@ impl<'a> Restoring<'a> {
         }
     }
 
-    /// Ties up what points forward, and puts all that is new into the indexes.
+    /// Resolves forward references and indexes all new rows.
     pub fn finish(self) -> Result<Restored> {
         let mut named =
             self.tx.tx.prepare("UPDATE memories SET superseded_by = (SELECT id FROM memories WHERE uuid = ?2) WHERE id = ?1")?;
@@ -137,7 +138,7 @@ impl<'a> Restoring<'a> {
         let place = match known {
             Some(here) => {
                 self.done.sessions_here += 1;
-                Place::Here(here)
+                RestorePosition::Here(here)
             }
             None => {
                 self.shift(Table::Sessions, &mut values, "id")?;
@@ -145,18 +146,18 @@ impl<'a> Restoring<'a> {
                 self.through(&mut values, "project_id", |here, id| here.projects.get(&id).copied())?;
                 self.through(&mut values, "domain_id", |here, id| here.domains.get(&id).copied())?;
                 self.insert(Table::Sessions, &values)?;
-                Place::New(number(&values, "id")?)
+                RestorePosition::New(number(&values, "id")?)
             }
         };
         self.sessions.insert(id, place);
         Ok(())
     }
 
-    /// A row of a session's own; of a session that stands here it is not taken.
+    /// A row that belongs to a session; skipped if the session already exists.
     fn event(&mut self, table: Table, mut values: Map<String, Value>) -> Result<()> {
         if values.contains_key("session_id") {
             match self.place(&values)? {
-                Some(Place::New(here)) => drop(values.insert("session_id".into(), here.into())),
+                Some(RestorePosition::New(here)) => drop(values.insert("session_id".into(), here.into())),
                 _ => return Ok(()),
             }
         }
@@ -186,7 +187,7 @@ impl<'a> Restoring<'a> {
         Ok(())
     }
 
-    /// What rules saw of a unit: how many steps, the last tool use, and the last prompt's id.
+    /// The rules' marker of a unit: number of steps, last tool use, and the last prompt's id.
     fn marked(&self, mark: &str) -> String {
         let (seen, prompt) = mark.rsplit_once(' ').unwrap_or((mark, ""));
         match prompt.parse::<i64>() {
@@ -195,7 +196,7 @@ impl<'a> Restoring<'a> {
         }
     }
 
-    /// Whether a call of a model is not counted here yet. Its unit may be forgotten: what was paid stays.
+    /// Whether a model call is not recorded yet. Costs stay even if their unit was forgotten.
     fn is_new_spend(&self, values: &Map<String, Value>) -> Result<bool> {
         let sql = "SELECT 1 FROM spend WHERE at = ?1 AND provider = ?2 AND purpose = ?3";
         let same = params![number(values, "at")?, text(values, "provider"), text(values, "purpose")];
@@ -209,7 +210,7 @@ impl<'a> Restoring<'a> {
             return Ok(());
         }
         let Some(Value::Object(mut values)) = entity.get("row").cloned() else {
-            return Err(Failure::new(
+            return Err(UserError::new(
                 "an entity without `row`",
                 "`nmem rad entities --batch` records entities of other programs",
             )
@@ -232,19 +233,19 @@ impl<'a> Restoring<'a> {
         self.shift(Table::Memories, &mut values, "id")?;
         self.through(&mut values, "project_id", |here, id| here.projects.get(&id).copied())?;
         match self.place(&values)? {
-            Some(Place::New(here)) => {
+            Some(RestorePosition::New(here)) => {
                 values.insert("session_id".into(), here.into());
                 self.shift(Table::WorkUnits, &mut values, "work_unit_id")?;
                 self.rename(&mut values, "rule_key")?;
                 self.rename(&mut values, "sources")?;
             }
-            // Of a session that stands here rules and models have drawn here what they draw.
-            Some(Place::Here(_)) if !is_told(&values) => {
+            // Rules and models have already distilled an existing session here.
+            Some(RestorePosition::Here(_)) if !is_by_person_or_program(&values) => {
                 self.done.memories_here += 1;
                 return Ok(());
             }
-            // What else it was drawn from goes by other names here.
-            Some(Place::Here(here)) => {
+            // The sources of such a memory have other ids here.
+            Some(RestorePosition::Here(here)) => {
                 values.insert("session_id".into(), here.into());
                 values.insert("sources".into(), "[]".into());
                 ["work_unit_id", "rule_key"].iter().for_each(|name| drop(values.remove(*name)));
@@ -271,39 +272,39 @@ impl<'a> Restoring<'a> {
         Ok(())
     }
 
-    fn vector(&self, project: i64, memory: i64, told: &Value) -> Result<()> {
-        let bytes = told["hex"].as_str().and_then(unhex).filter(|bytes| bytes.len() > 4);
-        let (Some(bytes), Some(model)) = (bytes, told["model"].as_str()) else { return wrong("`vector`") };
+    fn vector(&self, project: i64, memory: i64, values: &Value) -> Result<()> {
+        let bytes = values["hex"].as_str().and_then(unhex).filter(|bytes| bytes.len() > 4);
+        let (Some(bytes), Some(model)) = (bytes, values["model"].as_str()) else { return wrong("`vector`") };
         let (scale, numbers) = bytes.split_at(4);
         let numbers = numbers.iter().map(|byte| *byte as i8).collect();
         let vector = Vector { scale: f32::from_le_bytes(scale.try_into()?), numbers };
         self.tx.pack(project, model, &[(memory, &vector)])
     }
 
-    fn place(&self, values: &Map<String, Value>) -> Result<Option<Place>> {
+    fn place(&self, values: &Map<String, Value>) -> Result<Option<RestorePosition>> {
         let Some(id) = values.get("session_id").filter(|id| !id.is_null()) else { return Ok(None) };
         let known = id.as_i64().and_then(|id| self.sessions.get(&id)).copied();
         known
             .map(Some)
-            .ok_or_else(|| Failure::new(format!("session {id} does not stand before it"), "the file is not whole").into())
+            .ok_or_else(|| UserError::new(format!("session {id} is missing before it"), "the file is truncated").into())
     }
 
-    /// Whether a boundary's step is taken.
+    /// Whether a boundary's step was restored.
     fn has_step(&self, values: &Map<String, Value>) -> Result<bool> {
         let step = number(values, "step_id")? + self.offsets[&Table::Steps];
         Ok(self.tx.tx.prepare_cached("SELECT 1 FROM steps WHERE id = ?1")?.exists([step])?)
     }
 
-    /// An id as it is here.
+    /// Shifts an id.
     fn shift(&self, of: Table, values: &mut Map<String, Value>, name: &str) -> Result<()> {
         let Some(value) = values.get_mut(name).filter(|value| !value.is_null()) else { return Ok(()) };
-        // A row without an id of its own: what it names is shifted by name.
+        // Tables without ids of their own refer to rows by name.
         let Some(offset) = self.offsets.get(&of) else { return Ok(()) };
         *value = Value::from(shifted(value, *offset).map_or_else(|| wrong(&format!("`{name}`")), Ok)?);
         Ok(())
     }
 
-    /// An id of which it is known where it leads.
+    /// Maps an id through a table of known ids.
     fn through(&self, values: &mut Map<String, Value>, name: &str, to: impl Fn(&Restoring, i64) -> Option<i64>) -> Result<()> {
         let Some(value) = values.get_mut(name).filter(|value| !value.is_null()) else { return Ok(()) };
         let id = value.as_i64().and_then(|id| to(self, id));
@@ -311,7 +312,7 @@ impl<'a> Restoring<'a> {
         Ok(())
     }
 
-    /// Ids inside a text: `commit:t12`, `["t12", "p3"]`, `m7`.
+    /// Shifts ids inside a text: `commit:t12`, `["t12", "p3"]`, `m7`.
     fn rename(&self, values: &mut Map<String, Value>, name: &str) -> Result<()> {
         let Some(text) = text(values, name) else { return Ok(()) };
         values.insert(name.into(), renamed(&text, &self.offsets).into());
@@ -327,7 +328,7 @@ impl<'a> Restoring<'a> {
         let marks = vec!["?"; names.len()].join(", ");
         let sql = format!("INSERT INTO {}({}) VALUES ({marks})", table.name(), names.join(", "));
         let as_sql = |name: &str, value: &Value| match (name, value) {
-            ("sketch", Value::String(hex)) => unhex(hex).map(Sql::Blob),
+            ("features", Value::String(hex)) => unhex(hex).map(Sql::Blob),
             (_, Value::Null) => Some(Sql::Null),
             (_, Value::String(text)) => Some(Sql::Text(text.clone())),
             (_, Value::Bool(is)) => Some(Sql::Integer(i64::from(*is))),

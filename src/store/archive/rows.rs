@@ -1,4 +1,4 @@
-//! Rows as they are stored, one after the other, of everything or of one project.
+//! Reads all stored rows, of one project or of all.
 
 use super::super::Store;
 use crate::model::{Row, Table};
@@ -13,9 +13,9 @@ use std::fmt::Write;
 const OF_PROJECT: &str = "session_id IN (SELECT id FROM sessions WHERE ?1 IS NULL OR project_id = ?1)";
 
 impl Store {
-    /// Hands out every row, of a project or of all, as they were at one moment.
+    /// Passes every row to `take`, from one snapshot.
     pub fn each_row(&self, project: Option<i64>, take: &mut dyn FnMut(Row) -> Result<()>) -> Result<()> {
-        // A transaction that only reads: hooks go on writing beside it.
+        // A read transaction, so hooks can keep writing.
         let snapshot = self.conn.unchecked_transaction()?;
         for table in Table::ALL {
             match table {
@@ -41,12 +41,12 @@ fn rows(conn: &Connection, table: Table, project: Option<i64>, take: &mut dyn Fn
         Table::Spend => "SELECT * FROM spend WHERE ?1 IS NULL OR work_unit_id IN (SELECT u.id FROM work_units u
             JOIN sessions s ON s.id = u.session_id WHERE s.project_id = ?1) ORDER BY id"
             .to_string(),
-        Table::Told => format!("SELECT * FROM told WHERE {OF_PROJECT} ORDER BY session_id, item, moment"),
+        Table::Injections => format!("SELECT * FROM injections WHERE {OF_PROJECT} ORDER BY session_id, item, point"),
         Table::Dismissed => format!("SELECT * FROM dismissed WHERE {OF_PROJECT} ORDER BY session_id, rule_key"),
         _ => format!("SELECT * FROM {name} WHERE {OF_PROJECT} ORDER BY id"),
     };
     let mut statement = conn.prepare(&sql)?;
-    // What SQLite makes from other columns is no row's own, and is not listed there.
+    // Generated columns are not listed and not exported.
     let mut own = conn.prepare(&format!("SELECT name FROM pragma_table_info('{name}')"))?;
     let own: HashSet<String> = own.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
     let columns: Vec<(usize, String)> =
@@ -68,7 +68,7 @@ fn rows(conn: &Connection, table: Table, project: Option<i64>, take: &mut dyn Fn
     Ok(())
 }
 
-/// A value; `None` for no value.
+/// A value; `None` for NULL.
 fn value(value: ValueRef) -> Result<Option<Value>> {
     Ok(match value {
         ValueRef::Null => None,
@@ -103,7 +103,8 @@ fn files_of_step(conn: &Connection, step: Option<i64>) -> Result<Value> {
     Ok(conn.prepare_cached(sql)?.query_map([step], row)?.collect::<Result<Vec<Value>, _>>()?.into())
 }
 
-/// Memories as entities. Of one project alone, a memory of another project's session goes without it: that is not in the file.
+/// Memories as entities. In a project's export, a memory that belongs to another project's session loses that
+/// reference, since the session is not in the file.
 fn memories(conn: &Connection, project: Option<i64>, take: &mut dyn FnMut(Row) -> Result<()>) -> Result<()> {
     let sql = "SELECT m.id, m.uuid, m.kind, m.type, m.title, m.subtitle, m.body, m.content, m.project_id,
                  CASE WHEN ?1 IS NULL OR s.project_id = ?1 THEN m.session_id END, CASE WHEN ?1 IS NULL OR s.project_id = ?1 THEN m.work_unit_id END,
@@ -148,7 +149,7 @@ fn from_json(text: Option<String>) -> Value {
     text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
 }
 
-/// Files of a memory, read or modified, and their hashes.
+/// Files of a memory, read or modified, with hashes.
 fn files(conn: &Connection, memory: i64, modified: bool) -> Result<(Value, Map<String, Value>)> {
     let sql = "SELECT path, hash FROM memory_files WHERE memory_id = ?1 AND modified = ?2 ORDER BY path";
     let row = |row: &rusqlite::Row| Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?));
@@ -159,7 +160,7 @@ fn files(conn: &Connection, memory: i64, modified: bool) -> Result<(Value, Map<S
     Ok((Value::from(paths), hashes))
 }
 
-/// Vectors of a block, which neighbours share.
+/// The vectors of a block, shared by its memories.
 #[derive(Default)]
 struct Vectors {
     block: i64,

@@ -1,5 +1,5 @@
-//! Units in which something happened since rules last looked. A Stop asks at each turn's end, so it is put together here from
-//! two plain readings: as one query it would need three tables of its own, and cost a hook twice as much.
+//! Units that are due for distillation by rules. A Stop asks this at every turn, so two simple queries are combined
+//! here; as a single query it would need three indexes of its own and cost a hook twice as much.
 
 use super::super::Store;
 use super::super::history::{PROMPT, prompt};
@@ -9,19 +9,18 @@ use anyhow::Result;
 use rusqlite::{Connection, Row, params};
 use std::collections::HashMap;
 
-/// Sessions of a project in which due units are looked for.
+/// Number of a project's sessions to search.
 const SESSIONS: i64 = 8;
 
-/// A unit in which something happened since rules last looked: something was said, or its steps are not what they were, or a
-/// process that had it at hand may be gone.
+/// A unit due for distillation: it has new messages or changed steps, or the process that leased it may be gone.
 #[derive(Clone, Copy, Debug)]
 pub struct DueUnit {
     pub unit: i64,
-    /// Of a unit in which no tool was used and of which nothing is remembered: its session, its first and its last prompt.
+    /// For a unit without tool uses and memories: its session, its first and its last prompt.
     talk: Option<[i64; 3]>,
 }
 
-/// What the steps of a unit come to.
+/// Totals over the steps of a unit.
 #[derive(Clone, Copy, Default)]
 struct Steps {
     count: i64,
@@ -54,7 +53,7 @@ fn steps_by_unit(conn: &Connection, session: i64) -> Result<HashMap<i64, Steps>>
     Ok(units)
 }
 
-/// The steps of a unit as they are now, for `rules_mark`: how many, last tool use, last prompt.
+/// The current marker of a unit, for `rules_mark`: number of steps, last tool use, last prompt.
 pub(super) fn mark_of(conn: &Connection, session: i64, unit: i64) -> Result<Option<String>> {
     Ok(steps_by_unit(conn, session)?.get(&unit).map(|steps| steps.mark()))
 }
@@ -65,8 +64,8 @@ impl Store {
         known_session(&self.conn, platform, session)?.map_or(Ok(Vec::new()), |session| self.due_of(session.id, false))
     }
 
-    /// Due units of the last sessions of a project: who was killed left them. The open unit of a session that was heard of
-    /// since `heard` is its own affair.
+    /// Due units of a project's last sessions, for example of a killed one. Open units of sessions with an event since
+    /// `heard` are left to them.
     pub fn due_in_project(&self, project: i64, heard: Millis) -> Result<Vec<DueUnit>> {
         let sql = "SELECT id, ended_at IS NULL AND active_at >= ?3 FROM sessions WHERE project_id = ?1 ORDER BY active_at DESC LIMIT ?2";
         let row = |row: &Row| Ok((row.get(0)?, row.get(1)?));
@@ -78,7 +77,7 @@ impl Store {
         Ok(due)
     }
 
-    /// Due units of some sessions.
+    /// Due units of the given sessions.
     pub fn due_in_sessions(&self, sessions: &[i64]) -> Result<Vec<DueUnit>> {
         let mut due = Vec::new();
         for session in sessions {
@@ -113,8 +112,8 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.exists([session, unit])?)
     }
 
-    /// What was said in a unit in which no tool was used and of which nothing is remembered; `None` for any other. Without a
-    /// tool use no turn is cut, so that all of its turns are the unit's.
+    /// The messages of a unit without tool uses and memories; `None` for any other. Without tool uses no turn is split,
+    /// so all its turns belong to the unit.
     pub fn talk(&self, due: DueUnit) -> Result<Option<Vec<PromptRow>>> {
         let sql = format!(
             "{PROMPT} WHERE session_id = ?1 AND kind IN ('prompt', 'closing') AND agent_id IS NULL

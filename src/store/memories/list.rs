@@ -10,7 +10,7 @@ const MEMORY: &str = "SELECT m.id, m.uuid, m.kind, m.type, m.title, m.subtitle, 
     s.agent_session_id, m.work_unit_id, m.prompt_number, m.sources, m.platform, m.provenance, m.made_by, m.discovery_tokens,
     m.tokens_estimated, m.created_at, m.pinned, m.by_hand, m.superseded_by, m.project_id
   FROM memories m LEFT JOIN projects p ON p.id = m.project_id LEFT JOIN sessions s ON s.id = m.session_id";
-/// Rules whose sources are changes and commits.
+/// Keys of rules whose sources are changes and commits.
 const OF_CHANGES: [&str; 3] = ["commit:", "edits:", "fix:"];
 
 fn sources(json: &str) -> Vec<Source> {
@@ -56,13 +56,13 @@ impl Store {
         Ok(self.memories(&format!("{MEMORY} WHERE m.id = ?1"), &[&id])?.pop())
     }
 
-    /// The memories whose uuid begins so.
+    /// Memories by a prefix of their uuid.
     pub fn memories_by_uuid(&self, prefix: &str) -> Result<Vec<MemoryRow>> {
         let sql = format!("{MEMORY} WHERE m.uuid >= ?1 AND m.uuid < ?1 || 'g' LIMIT 2");
         self.memories(&sql, &[&prefix.to_lowercase()])
     }
 
-    /// Decisions and lessons that belong to a task and still hold.
+    /// Active decisions and lessons of a task.
     pub fn memories_of_task(&self, task: &str) -> Result<Vec<MemoryRow>> {
         let sql = format!(
             "{MEMORY} WHERE m.content ->> '$.task' = ?1 AND m.kind IN ('decision', 'lesson') AND m.superseded_by IS NULL ORDER BY m.id"
@@ -70,13 +70,13 @@ impl Store {
         self.memories(&sql, &[&task])
     }
 
-    /// The memories of a unit, in the order of what they tell of.
+    /// Memories of a unit, in chronological order of their sources.
     pub fn memories_of_unit(&self, session: i64, unit: i64) -> Result<Vec<MemoryRow>> {
         let sql = format!("{MEMORY} WHERE m.session_id = ?1 AND m.work_unit_id = ?2 ORDER BY m.created_at, m.id");
         self.memories(&sql, &[&session, &unit])
     }
 
-    /// The memories of some units that still hold, in the order of what they tell of.
+    /// Active memories of several units, in chronological order of their sources.
     pub fn memories_of_units(&self, units: &[i64]) -> Result<Vec<MemoryRow>> {
         let sql = format!(
             "{MEMORY} WHERE m.session_id IN (SELECT session_id FROM work_units WHERE id IN (SELECT value FROM json_each(?1)))
@@ -93,7 +93,7 @@ impl Store {
         Ok(self.memories(&sql, &[&session, &unit])?.pop())
     }
 
-    /// The summaries of some units, by the units' ids.
+    /// The summaries of several units, by unit id.
     pub fn summaries_of_units(&self, units: &[i64]) -> Result<HashMap<i64, MemoryRow>> {
         let sql = format!(
             "{MEMORY} WHERE m.session_id IN (SELECT session_id FROM work_units WHERE id IN (SELECT value FROM json_each(?1)))
@@ -103,12 +103,12 @@ impl Store {
         Ok(found.into_iter().filter_map(|memory| Some((memory.unit?, memory))).collect())
     }
 
-    /// The memories of a session, in the order of what they tell of.
+    /// Memories of a session, in chronological order of their sources.
     pub fn memories_of_session(&self, session: i64) -> Result<Vec<MemoryRow>> {
         self.memories(&format!("{MEMORY} WHERE m.session_id = ?1 ORDER BY m.created_at, m.id"), &[&session])
     }
 
-    /// The newest memories of a project that still hold, of the given kinds; pinned ones first.
+    /// The newest active memories of a project of the given kinds, pinned ones first.
     pub fn newest_memories(&self, project: i64, kinds: &[MemoryKind], limit: usize) -> Result<Vec<MemoryRow>> {
         let kinds: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
         let kinds = serde_json::to_string(&kinds)?;
@@ -119,9 +119,9 @@ impl Store {
         self.memories(&sql, &[&project, &kinds, &(limit as i64)])
     }
 
-    /// Pinned memories of a project, the newest first.
+    /// Pinned memories of a project, newest first.
     pub fn pinned_memories(&self, project: i64, limit: usize) -> Result<Vec<MemoryRow>> {
-        // In an order of their own, the few that are pinned would be looked for among all.
+        // With a plain ORDER BY SQLite would scan all memories for the few pinned ones.
         let sql = format!(
             "{MEMORY} WHERE m.id IN (SELECT id FROM memories WHERE project_id = ?1 AND pinned) AND m.superseded_by IS NULL
              ORDER BY m.created_at DESC LIMIT ?2"
@@ -129,16 +129,16 @@ impl Store {
         self.memories(&sql, &[&project, &(limit as i64)])
     }
 
-    /// Whether any memory of any project is about a file of this name.
+    /// Whether any memory, of any project, is about a file with this name.
     pub fn has_memories_about(&self, path: &str) -> Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM memory_files WHERE path = ?1)";
         Ok(self.conn.prepare_cached(sql)?.query_row([path], |row| row.get(0))?)
     }
 
-    /// Decisions and lessons that still hold and are about a changed file, and observations that are pinned or have one of two
-    /// concepts; of what the user or the agent said. What is pinned first, then what the user said, each the newest first.
+    /// Memories about an edited file by the user or the agent: active decisions and lessons, and observations that are
+    /// pinned or have one of two concepts. Pinned first, then the user's, each newest first.
     pub fn memories_about(&self, project: i64, path: &str, concepts: [&str; 2], limit: usize) -> Result<Vec<MemoryRow>> {
-        // Of a file that everything touches only the newest.
+        // For a file with very many memories, only the newest are read.
         let sql = "SELECT f.memory_id FROM (SELECT memory_id FROM memory_files WHERE path = ?2 AND modified ORDER BY memory_id DESC LIMIT 400) f
                      JOIN memories m ON m.id = f.memory_id
                    WHERE m.project_id = ?1 AND m.superseded_by IS NULL AND (m.provenance = 'user' OR m.provenance = 'agent' OR m.pinned)
@@ -151,8 +151,8 @@ impl Store {
         ids.into_iter().filter_map(|id| self.memory_by_row(id).transpose()).collect()
     }
 
-    /// Whether what an agent said is proven by its work: a source of it is a change, a check or a commit. What was only
-    /// fetched, read or printed proves nothing. Where such a tool use is gone with time, it did if the rule drew from changes.
+    /// Whether an agent's statement is backed by its work: one of its sources is a change, a check or a commit.
+    /// Fetched, read or printed text proves nothing. If retention has deleted such a tool use, the rule's kind decides.
     pub fn is_proven(&self, memory: &MemoryRow) -> Result<bool> {
         let key: Option<String> =
             self.conn.prepare_cached("SELECT rule_key FROM memories WHERE id = ?1")?.query_row([memory.id], |row| row.get(0))?;

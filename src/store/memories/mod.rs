@@ -1,67 +1,68 @@
-//! Memories as rows: what rules draw from a unit replaces what they drew from it before, what a person touched stays.
+//! Memories of units: distilling again replaces what the same rules created before, and leaves alone what a person has
+//! changed.
 //!
-//! A unit is leased before it is distilled, so that two processes never do the same one, and nothing is locked while
-//! files are hashed or a model is asked. A process that is killed loses its lease with time.
+//! A unit is leased while it is distilled, so two processes never distil the same one, and no lock is held while files
+//! are hashed or a model is asked. The lease of a killed process expires.
 //!
-//! Read in this order: `due` (units in which something happened), `story` (a unit whole), here leases and writing,
-//! `model` (the queue of a language model), `entity`, `list`, `retention`.
+//! Read in this order: `due` (units to distil), `story` (a complete unit), leases and writing, in this file,
+//! `llm_queue` (the queue of a language model), `entity`, `list`, `retention`.
 
 mod due;
 mod entity;
 mod list;
-mod model;
+mod llm_queue;
 mod retention;
 pub(super) mod story;
 
 pub use due::DueUnit;
 pub use entity::Recorded;
-pub use model::{Begun, Call, Due, Replacing};
+pub use llm_queue::{Call, CallStart, Due, Replacing};
 
 use super::index::INDEXED_MEMORY;
 use super::{Store, Tx};
-use crate::model::{Draft, Going, Maker, MemoryFile, Millis, Reach, Source, UnitStory};
+use crate::model::{Deletion, Draft, Maker, MemoryFile, Millis, Reach, Source, UnitStory};
 use crate::redact::Clean;
 use anyhow::Result;
 use rusqlite::{Row, named_params, params};
 use std::collections::{HashMap, HashSet};
 
-/// How long a unit stays with a process that doesn't come back.
+/// Duration of a lease in milliseconds.
 const LEASE: Millis = 10_000;
 
-/// A unit that is being distilled by this process, and by no other until `until`.
+/// A unit that only this process may distil until `until`.
 #[derive(Clone, Copy, Debug)]
 pub struct Lease {
     pub unit: i64,
     until: Millis,
 }
 
-/// Where a memory belongs.
+/// The scope of a memory.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Home<'a> {
+pub struct MemoryScope<'a> {
     pub project: Option<i64>,
     pub session: Option<i64>,
     pub unit: Option<i64>,
-    /// A platform, or what a program calls itself.
+    /// A platform, or the name of a program.
     pub platform: Option<&'a str>,
 }
 
-/// A memory of a rule as it stands.
-struct Standing {
+/// A rule memory as stored.
+struct StoredRuleMemory {
     id: i64,
-    /// A person or a model has touched it.
+    /// A person or a model has changed it.
     fixed: bool,
     unit: Option<i64>,
-    /// All that is written of it, to see whether anything is new.
+    /// All its content, to detect changes.
     text: String,
     tokens: Option<i64>,
 }
 
 impl Store {
-    /// Takes units, as far as no other process has them at hand.
+    /// Leases the units that no other process has leased.
     pub fn lease(&mut self, units: &[i64], now: Millis) -> Result<Vec<Lease>> {
         let until = now + LEASE;
         self.write(|tx| {
-            // A lease that lies further ahead than any could is of a clock that was set back.
+            // A lease too far in the future comes from a clock that was set back.
             let sql = "UPDATE work_units SET leased_until = ?2, rules_due = 0
                        WHERE id = ?1 AND (leased_until IS NULL OR leased_until <= ?3 OR leased_until > ?2)";
             let mut statement = tx.tx.prepare_cached(sql)?;
@@ -77,9 +78,9 @@ impl Store {
 }
 
 impl Tx<'_> {
-    /// Puts what rules drew from a unit in the place of what they drew before, and gives the lease back. Where another
-    /// process has the unit by now, nothing is written.
-    pub fn tell_unit(&self, lease: Lease, story: &UnitStory, drafts: &Clean<Vec<Draft>>) -> Result<bool> {
+    /// Replaces a unit's rule memories and returns the lease. Writes nothing if another process has leased the unit
+    /// meanwhile.
+    pub fn replace_by_rules(&self, lease: Lease, story: &UnitStory, drafts: &Clean<Vec<Draft>>) -> Result<bool> {
         let sql =
             "UPDATE work_units SET leased_until = NULL, rules_mark = ?3, rules_seq = ?4 WHERE id = ?1 AND leased_until = ?2";
         let seen = story.tools.last().map(|tool| tool.seq).or(story.seen);
@@ -88,12 +89,12 @@ impl Tx<'_> {
         }
         self.index_unit(story)?;
         let (project, platform) = (story.project, Some(story.platform.name()));
-        let home = Home { project, session: Some(story.session), unit: Some(story.unit), platform };
-        let mut standing = self.of_rules(home)?;
+        let home = MemoryScope { project, session: Some(story.session), unit: Some(story.unit), platform };
+        let mut stored = self.of_rules(home)?;
         for draft in drafts.iter() {
             let Some(key) = &draft.key else { continue };
-            match standing.remove(key) {
-                // What was drawn when all was there is better than what can be drawn now.
+            match stored.remove(key) {
+                // Memories from the complete unit are better than new ones from what remains.
                 Some(_) if story.reach == Reach::Trimmed => {}
                 Some(old) => self.renew(&old, draft, home)?,
                 None if self.is_dismissed(home, key)? => {}
@@ -101,7 +102,7 @@ impl Tx<'_> {
             }
         }
         let read: HashSet<String> = story.tools.iter().map(|tool| format!("edits:t{}", tool.id)).collect();
-        let gone = |(key, old): &(&String, &Standing)| {
+        let gone = |(key, old): &(&String, &StoredRuleMemory)| {
             let seen = match story.reach {
                 Reach::Whole => true,
                 Reach::End => read.contains(*key),
@@ -109,33 +110,38 @@ impl Tx<'_> {
             };
             seen && !old.fixed && old.unit == home.unit
         };
-        for (_, old) in standing.iter().filter(gone) {
+        for (_, old) in stored.iter().filter(gone) {
             self.delete_memory(old.id)?;
         }
         self.forget_orphans(home)?;
         Ok(true)
     }
 
-    /// What rules made in a session, by their keys.
-    fn of_rules(&self, home: Home) -> Result<HashMap<String, Standing>> {
+    /// The rule memories of a session, by key.
+    fn of_rules(&self, home: MemoryScope) -> Result<HashMap<String, StoredRuleMemory>> {
         let sql = "SELECT rule_key, id, by_hand OR pinned OR superseded_by IS NOT NULL OR made_by <> 'rules', work_unit_id,
                      concat_ws(char(0), type, title, subtitle, body, content, sources, provenance, work_unit_id), discovery_tokens
                    FROM memories WHERE session_id = ?1 AND rule_key IS NOT NULL";
         let row = |row: &Row| {
-            let standing =
-                Standing { id: row.get(1)?, fixed: row.get(2)?, unit: row.get(3)?, text: row.get(4)?, tokens: row.get(5)? };
-            Ok((row.get::<_, String>(0)?, standing))
+            let stored = StoredRuleMemory {
+                id: row.get(1)?,
+                fixed: row.get(2)?,
+                unit: row.get(3)?,
+                text: row.get(4)?,
+                tokens: row.get(5)?,
+            };
+            Ok((row.get::<_, String>(0)?, stored))
         };
         Ok(self.tx.prepare_cached(sql)?.query_map([home.session], row)?.collect::<Result<_, _>>()?)
     }
 
-    fn is_dismissed(&self, home: Home, key: &str) -> Result<bool> {
+    fn is_dismissed(&self, home: MemoryScope, key: &str) -> Result<bool> {
         let sql = "SELECT 1 FROM dismissed WHERE session_id = ?1 AND rule_key = ?2";
         Ok(self.tx.prepare_cached(sql)?.exists(params![home.session, key])?)
     }
 
-    /// Writes a rule's memory anew where it says something else now; where a person has touched it, it only follows its unit.
-    fn renew(&self, old: &Standing, draft: &Draft, home: Home) -> Result<()> {
+    /// Rewrites a rule memory if its content has changed. One that a person has changed only follows its unit.
+    fn renew(&self, old: &StoredRuleMemory, draft: &Draft, home: MemoryScope) -> Result<()> {
         if old.fixed {
             let sql = "UPDATE memories SET work_unit_id = ?2 WHERE id = ?1 AND work_unit_id IS NOT ?2";
             self.tx.prepare_cached(sql)?.execute(params![old.id, home.unit])?;
@@ -153,8 +159,8 @@ impl Tx<'_> {
         self.rewrite_memory(old.id, draft, home, &Maker::Rules)
     }
 
-    /// Writes a memory anew, all of it.
-    fn rewrite_memory(&self, id: i64, draft: &Draft, home: Home, made_by: &Maker) -> Result<()> {
+    /// Rewrites a memory completely.
+    fn rewrite_memory(&self, id: i64, draft: &Draft, home: MemoryScope, made_by: &Maker) -> Result<()> {
         let sql = "UPDATE memories SET type = :type, title = :title, subtitle = :subtitle, body = :body, content = :content,
                      work_unit_id = :unit, prompt_number = :prompt, sources = :sources, provenance = :provenance, made_by = :made_by,
                      discovery_tokens = :tokens, tokens_estimated = :estimated, created_at = :at WHERE id = :id";
@@ -168,8 +174,8 @@ impl Tx<'_> {
         self.index_memory_again(id)
     }
 
-    /// Stores a memory; returns its row.
-    pub fn insert_memory(&self, draft: &Draft, home: Home, made_by: &Maker) -> Result<i64> {
+    /// Stores a memory and returns its row id.
+    pub fn insert_memory(&self, draft: &Draft, home: MemoryScope, made_by: &Maker) -> Result<i64> {
         let sql = "INSERT INTO memories(uuid, kind, type, title, subtitle, body, content, project_id, session_id, work_unit_id,
                      prompt_number, sources, platform, provenance, made_by, rule_key, discovery_tokens, tokens_estimated, created_at, by_hand)
                    VALUES (:uuid, :kind, :type, :title, :subtitle, :body, :content, :project, :session, :unit,
@@ -188,7 +194,7 @@ impl Tx<'_> {
         Ok(id)
     }
 
-    /// Writes files and concepts. A file whose hash isn't known now keeps the one that stands.
+    /// Writes files and concepts. A file without a new hash keeps the stored one.
     fn write_parts(&self, id: i64, draft: &Draft) -> Result<()> {
         let sql = "INSERT INTO memory_files(memory_id, path, modified, hash) VALUES (?1, ?2, ?3, ?4)
                    ON CONFLICT DO UPDATE SET modified = excluded.modified, hash = coalesce(excluded.hash, hash)
@@ -205,11 +211,11 @@ impl Tx<'_> {
             }
         }
         let mut all = self.tx.prepare_cached("SELECT concept FROM memory_concepts WHERE memory_id = ?1 ORDER BY concept")?;
-        let standing: Vec<String> = all.query_map([id], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        let stored: Vec<String> = all.query_map([id], |row| row.get(0))?.collect::<Result<_, _>>()?;
         let mut wanted = draft.concepts.clone();
         wanted.sort();
         wanted.dedup();
-        if standing != wanted {
+        if stored != wanted {
             self.tx.prepare_cached("DELETE FROM memory_concepts WHERE memory_id = ?1")?.execute([id])?;
             let mut put = self.tx.prepare_cached("INSERT INTO memory_concepts(memory_id, concept) VALUES (?1, ?2)")?;
             wanted.iter().try_for_each(|concept| put.execute(params![id, concept]).map(|_| ()))?;
@@ -217,7 +223,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Takes a memory out, with all that belongs to it.
+    /// Deletes a memory and everything that belongs to it.
     pub(in crate::store) fn delete_memory(&self, id: i64) -> Result<()> {
         self.forget_vector(id)?;
         let task = self.task_of(id)?;
@@ -231,11 +237,11 @@ impl Tx<'_> {
         ] {
             self.tx.prepare_cached(sql)?.execute([id])?;
         }
-        // A task is found by what belongs to it.
+        // A task is found by the words of its parts.
         task.map_or(Ok(()), |task| self.index_lone(task))
     }
 
-    /// Writes a memory as a person wants it; nobody else touches it again.
+    /// Stores a person's edit; rules and models never change the memory again.
     pub fn edit_memory(&self, id: i64, draft: &Clean<Draft>, own_words: bool) -> Result<()> {
         let sql = "UPDATE memories SET type = ?2, title = ?3, subtitle = ?4, body = ?5, content = ?6,
                      provenance = CASE WHEN ?7 THEN 'user' ELSE provenance END, by_hand = 1 WHERE id = ?1";
@@ -245,7 +251,7 @@ impl Tx<'_> {
         self.index_memory_again(id)
     }
 
-    /// Says to which task a decision or a lesson belongs.
+    /// Assigns a decision or lesson to a task.
     pub fn belongs_to_task(&self, id: i64, task: &str) -> Result<()> {
         let sql = "UPDATE memories SET content = json_set(content, '$.task', ?2) WHERE id = ?1";
         self.tx.prepare_cached(sql)?.execute(params![id, task])?;
@@ -258,20 +264,20 @@ impl Tx<'_> {
         Ok(self.tx.prepare_cached("SELECT uuid FROM memories WHERE id = ?1")?.query_row([id], |row| row.get(0))?)
     }
 
-    /// Sets or takes the pin.
+    /// Pins or unpins a memory.
     pub fn set_pinned(&self, id: i64, pinned: bool) -> Result<()> {
         self.tx.prepare_cached("UPDATE memories SET pinned = ?2 WHERE id = ?1")?.execute(params![id, pinned])?;
         Ok(())
     }
 
-    /// Puts one memory in the place of another, which doesn't come back.
+    /// Marks a memory as superseded by another.
     pub fn supersede(&self, old: i64, new: i64) -> Result<()> {
         self.tx.prepare_cached("UPDATE memories SET superseded_by = ?2, pinned = 0 WHERE id = ?1")?.execute([old, new])?;
         Ok(())
     }
 
-    /// Takes a memory out for good: no rule makes it again. With one of a model goes what it stood in the place of, and no
-    /// model is shown again what it was drawn from.
+    /// Deletes a memory so that rules never create it again. Deleting an LLM memory also deletes the rule memory that
+    /// it replaced, and hides its sources from later LLM calls.
     pub(in crate::store) fn dismiss_memory(&self, id: i64) -> Result<()> {
         let replaced = "SELECT id FROM memories WHERE superseded_by = ?1 AND made_by = 'rules' AND NOT by_hand AND NOT pinned
                         AND (SELECT made_by NOT IN ('rules', 'hand') FROM memories WHERE id = ?1)";
@@ -289,8 +295,9 @@ impl Tx<'_> {
         self.delete_memory(id)
     }
 
-    /// Takes out what rules drew from rows that go; it is drawn anew from what is left. What a person wrote stays.
-    pub(in crate::store) fn forget_drawn(&self, going: &Going) -> Result<()> {
+    /// Deletes memories whose sources are deleted; distillation recreates what the rest supports. A person's memories
+    /// stay.
+    pub(in crate::store) fn forget_drawn(&self, going: &Deletion) -> Result<()> {
         let prompts = going.prompts.iter().map(|id| Source::Prompt(*id).id());
         let gone: HashSet<String> = prompts.chain(going.tool_uses.iter().map(|id| Source::ToolUse(*id).id())).collect();
         let sql = "SELECT id, sources, by_hand FROM memories WHERE session_id = ?1";
@@ -308,7 +315,7 @@ impl Tx<'_> {
                     self.delete_memory(id)?;
                     continue;
                 }
-                // An id that is free may be given to another row.
+                // A free id may be reused for another row.
                 let left = serde_json::to_string(&left)?;
                 self.tx.prepare_cached("UPDATE memories SET sources = ?2 WHERE id = ?1")?.execute(params![id, left])?;
             }
@@ -316,8 +323,9 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// What rules made of units that late evidence has emptied goes; what a person touched stays, with its session.
-    fn forget_orphans(&self, home: Home) -> Result<()> {
+    /// Deletes rule memories of units that have lost all their steps. Those that a person has changed stay with the
+    /// session.
+    fn forget_orphans(&self, home: MemoryScope) -> Result<()> {
         let stray = "session_id = ?1 AND work_unit_id NOT IN (SELECT id FROM work_units WHERE session_id = ?1)";
         let sql = format!(
             "SELECT id FROM memories WHERE {stray} AND made_by = 'rules' AND NOT by_hand AND NOT pinned AND superseded_by IS NULL"
@@ -331,7 +339,7 @@ impl Tx<'_> {
     }
 }
 
-/// All that is written of a draft, as `of_rules` reads it.
+/// All content of a draft, in the form that `of_rules` reads.
 fn written(draft: &Draft, unit: Option<i64>) -> String {
     let parts = [
         draft.kind_type.clone(),

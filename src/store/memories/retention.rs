@@ -1,22 +1,22 @@
-//! Raw tool uses go after their time, the oldest first, a few at a time. Units, files, prompts and memories stay.
+//! Retention: deletes old raw tool uses, oldest first, in small batches. Units, files, prompts and memories stay.
 
 use super::super::{Store, Tx};
 use crate::model::Millis;
 use anyhow::Result;
 use rusqlite::params;
 
-/// Tool uses that go in one transaction: 3 ms.
+/// Tool uses per transaction; takes 3 ms.
 const BATCH: i64 = 100;
 
 impl Store {
-    /// Takes out at most `batches` batches of tool uses from before a moment. Returns how many went.
+    /// Deletes at most `batches` batches of tool uses from before a time, and returns how many.
     ///
-    /// Rows are stored in the order in which they came, so the first ones are looked at and no others: a young row ends it.
-    /// The last row stays: its id is that from which the next ones count, and memories name their sources by id.
+    /// Rows are stored in order of arrival, so only the first ones are examined and the first young row ends it. The
+    /// last row always stays: new ids count from it, and memories refer to their sources by id.
     pub fn trim_tool_uses(&mut self, before: Millis, batches: usize) -> Result<usize> {
         let mut trimmed = 0;
         for _ in 0..batches {
-            // Looked at before the database is locked: on most days there is nothing to do.
+            // Checked before locking the database: on most days there is nothing to do.
             let old = "SELECT id FROM (SELECT id, received_at FROM tool_uses ORDER BY id LIMIT ?2) WHERE received_at < ?1 AND id < (SELECT max(id) FROM tool_uses) ORDER BY id";
             let old: Vec<i64> =
                 self.conn.prepare_cached(old)?.query_map(params![before, BATCH], |row| row.get(0))?.collect::<Result<_, _>>()?;
@@ -43,7 +43,7 @@ impl Tx<'_> {
 #[cfg(test)]
 mod tests {
     use super::super::super::testing::{self, Scratch, prompt};
-    use crate::model::{Event, Happening, Kind, Metadata, ToolUse};
+    use crate::model::{Event, EventKind, Kind, Metadata, ToolUse};
     use crate::redact::Redactor;
 
     #[test]
@@ -68,7 +68,7 @@ mod tests {
                         metadata: Metadata::default(),
                         tasks: None,
                     };
-                    let event = Event { at, what: Happening::ToolUsed(Box::new(tool)), ..(*prompt("s", 0, "")).clone() };
+                    let event = Event { at, what: EventKind::ToolUsed(Box::new(tool)), ..(*prompt("s", 0, "")).clone() };
                     testing::store_event(tx, &Redactor::default().clean(event))
                 })
             })

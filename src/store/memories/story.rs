@@ -1,4 +1,4 @@
-//! Reads a unit with all that was said and done in it.
+//! Reads a unit with all its prompts and tool uses.
 
 use super::super::Store;
 use super::super::history::{PROMPT, TOOL_USE, prompt, tool_use};
@@ -8,19 +8,19 @@ use anyhow::Result;
 use rusqlite::{Connection, OptionalExtension, Row};
 use std::collections::HashMap;
 
-/// Tool uses of one unit that are read: the last ones. Reading them takes 8 ms.
+/// Maximum tool uses to read per unit: the last ones. Reading them takes 8 ms.
 const TOOL_USES: i64 = 1000;
 
-/// Tool uses that a unit had, whatever is left of them.
+/// Number of tool uses that a unit ever had.
 const COUNTED: &str = "SELECT coalesce(sum(tool_uses), 0) FROM steps WHERE session_id = ?1 AND work_unit_id = ?2";
 
 impl Store {
-    /// Reads a unit with all that was said and done in it; `None` where it is gone.
+    /// Reads a unit with all its prompts and tool uses; `None` if it is gone.
     pub fn unit_story(&self, unit: i64) -> Result<Option<UnitStory>> {
         story_of(&self.conn, unit)
     }
 
-    /// Content hashes that memories of a unit hold, by path.
+    /// Content hashes in a unit's memories, by path.
     pub fn hashes_of_unit(&self, session: i64, unit: i64) -> Result<HashMap<String, String>> {
         let sql = "SELECT f.path, f.hash FROM memories m JOIN memory_files f ON f.memory_id = m.id
                    WHERE m.session_id = ?1 AND m.work_unit_id = ?2 AND f.hash IS NOT NULL ORDER BY m.created_at";
@@ -29,7 +29,7 @@ impl Store {
     }
 }
 
-/// Reads a unit with all that was said and done in it; `None` where it is gone.
+/// Reads a unit with all its prompts and tool uses; `None` if it is gone.
 pub(in crate::store) fn story_of(conn: &Connection, unit: i64) -> Result<Option<UnitStory>> {
     let sql = "SELECT u.session_id, u.intent, u.outcome, u.evidence, u.rules_seq, s.platform, s.project_id, s.cwd, s.tasks,
                  u.id = (SELECT max(id) FROM work_units WHERE session_id = s.id), d.name, d.config
@@ -73,7 +73,7 @@ pub(in crate::store) fn story_of(conn: &Connection, unit: i64) -> Result<Option<
     Ok(Some(story))
 }
 
-/// A closing text belongs to the unit in which its turn ended.
+/// A closing message belongs to the unit in which its turn ended.
 fn said_in_unit(conn: &Connection, key: [i64; 2]) -> Result<Vec<PromptRow>> {
     let sql = format!(
         "{PROMPT} WHERE session_id = ?1 AND kind IN ('prompt', 'closing') AND agent_id IS NULL AND CASE source

@@ -1,28 +1,28 @@
-//! Prompts in the light of what stands beside them: a message is found by its own words, for less by those of the messages
-//! before and after it, and counts the more the more of the request its whole session holds (ADR/0028).
+//! Ranks prompts with their context: a message matches by its own words, with less weight by those of its neighbours,
+//! and scores higher the more of the query its whole session contains (ADR/0028).
 
 use super::super::Store;
 use anyhow::Result;
 use std::collections::{BTreeMap, HashMap};
 
-/// Hits whose neighbours and sessions are looked at.
+/// Number of hits whose neighbours and sessions are read.
 const LOOKED_AT: usize = 300;
-/// What a word of the message before counts, and one of the message after.
+/// Weights of a word in the previous and in the next message.
 const BEFORE: f64 = 0.4;
 const AFTER: f64 = 0.3;
-/// How soon one word in several messages is enough.
+/// Saturation of one word over several messages.
 const ENOUGH: f64 = 0.6;
-/// What the best session adds to its messages, in times of their own score.
+/// Maximum bonus from the session, as a multiple of a message's own score.
 const SESSION: f64 = 2.0;
-/// BM25's own, over sessions.
+/// BM25 parameters over sessions.
 const K1: f64 = 1.2;
 const B: f64 = 0.75;
 
-/// The messages that hold each word of a request, with their scores.
+/// For each query word: the messages that contain it, with scores.
 pub(super) type ByWord = Vec<HashMap<i64, f64>>;
 
 impl Store {
-    /// Ranks messages, the best first.
+    /// Ranks messages, best first.
     pub(super) fn in_context(&self, by_word: &ByWord) -> Result<Vec<(i64, f64)>> {
         let mut own: HashMap<i64, f64> = HashMap::new();
         for (id, score) in by_word.iter().flatten() {
@@ -33,14 +33,14 @@ impl Store {
         let rest = best.split_off(best.len().min(LOOKED_AT));
         let sessions = self.messages_around(&best)?;
         let scored = scored(by_word, &sessions);
-        // What was not looked at keeps its own score, below all that was.
+        // Messages without context keep their own score, below all others.
         let floor = scored.last().map_or(0.0, |(_, score)| *score);
         let known: std::collections::HashSet<i64> = scored.iter().map(|(id, _)| *id).collect();
         let rest = rest.into_iter().filter(|(id, _)| !known.contains(id)).map(|(id, score)| (id, score.min(floor)));
         Ok(scored.iter().copied().chain(rest).collect())
     }
 
-    /// The messages of each session that holds one of these, in order.
+    /// All messages of the sessions of some hits, in order.
     fn messages_around(&self, hits: &[(i64, f64)]) -> Result<Vec<Vec<i64>>> {
         let mut sessions: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
         let mut of = self.conn.prepare_cached("SELECT session_id FROM prompts WHERE id = ?1")?;
@@ -56,7 +56,7 @@ impl Store {
     }
 }
 
-/// The score of every message of some sessions that is worth any, the best first.
+/// Scores of all matching messages of some sessions, best first.
 fn scored(by_word: &ByWord, sessions: &[Vec<i64>]) -> Vec<(i64, f64)> {
     let mean = sessions.iter().map(Vec::len).sum::<usize>() as f64 / sessions.len().max(1) as f64;
     let mut of_session = vec![0.0; sessions.len()];

@@ -1,11 +1,11 @@
-//! Full-text search: from a query as people type it to rows in the order in which they fit.
+//! Full-text search: from a typed query to ranked rows.
 //!
-//! The cost is bounded whatever the query: the words of a query are counted up to 400 rows each; rows are ranked
-//! by BM25 over the rare words, and a query of nothing but common words takes the newest rows that hold all of them.
-//! What a person types is never handed to FTS5 as syntax, so no query can be an error.
+//! The cost is bounded for any query: occurrences of a word are counted up to 400 rows; rows are ranked by BM25 over
+//! the rare words; a query of common words only takes the newest rows with all of them. Typed text never reaches FTS5
+//! as syntax, so no query is an error.
 //!
-//! Read in this order: `query` (what a person typed), here candidates and ranking, `rows`, `context` (what came before
-//! and after), `typos`.
+//! Read in this order: `query` (parsing), candidates and ranking, in this file, `rows`, `context` (neighbouring
+//! messages), `typos`.
 
 mod context;
 mod query;
@@ -23,17 +23,17 @@ use rusqlite::OptionalExtension;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-/// A word that more rows hold than this is common: ranking by it would visit them all, and counting takes 1 µs a row.
+/// Number of rows above which a word is common. Ranking would visit all of them, and counting takes 1 µs per row.
 const COMMON: i64 = 400;
-/// Rows that the words of one query may add up to; what is left out are its commonest words.
+/// Maximum total of rows for the words of a query; the most common words are left out.
 const RANKED: i64 = 1000;
-/// Common words that are looked for in one row: of more, hardly any holds all, and to learn so takes 5 ms a word.
+/// Maximum common words that must occur together. More hardly ever do, and checking takes 5 ms per word.
 const TOGETHER: usize = 5;
-/// Rows that are looked at before a search gives up finding more that pass its filter.
+/// Maximum rows to examine for ones that pass the filter.
 const VISITED: i64 = 8000;
 
 impl Store {
-    /// Finds rows of the wanted kinds, best first. Prompts have no file, and only memories have a type or a concept.
+    /// Finds rows of the given kinds, best first. Prompts have no files, and only memories have types and concepts.
     pub fn search(&self, query: &Query, kinds: &[HitKind], filter: &Filter, limit: usize) -> Result<Vec<Hit>> {
         let mut hits = Vec::new();
         let mut counts: HashMap<&str, Vec<i64>> = HashMap::new();
@@ -52,7 +52,7 @@ impl Store {
                 });
             }
             match chosen.expression {
-                // One word says nothing of what stands beside it.
+                // With a single word, context adds nothing.
                 Some(_) if kind == HitKind::Prompt && chosen.rare.len() > 1 => {
                     let ranked = self.in_context(&self.by_word(query, &chosen.rare, filter)?)?;
                     hits.extend(self.load_all(kind, &ranked, filter, limit)?);
@@ -75,12 +75,12 @@ impl Store {
         Ok(hits)
     }
 
-    /// Memories in a given order with given scores, as far as they pass a filter.
+    /// Memories in a given order with given scores, filtered.
     pub fn memories_as_hits(&self, ranked: &[(i64, f64)], filter: &Filter) -> Result<Vec<Hit>> {
         self.load_all(HitKind::Memory, ranked, filter, ranked.len())
     }
 
-    /// How many rows hold each of the words, counted up to where a word is common.
+    /// Number of rows with each word, counted up to [`COMMON`].
     fn counts_of(&self, kind: HitKind, query: &Query, filter: &Filter) -> Result<Vec<i64>> {
         let mut statement = self.conn.prepare_cached(sql(kind).count)?;
         let count = |wanted: &String| {
@@ -90,7 +90,7 @@ impl Store {
         query.wanted.iter().map(count).collect()
     }
 
-    /// The prompts that hold each of some words, with their scores.
+    /// The prompts with each of some words, with scores.
     fn by_word(&self, query: &Query, words: &[&String], filter: &Filter) -> Result<context::ByWord> {
         let mut statement = self.conn.prepare_cached(sql(HitKind::Prompt).ranked)?;
         let mut found = Vec::new();
@@ -102,8 +102,8 @@ impl Store {
         Ok(found)
     }
 
-    /// Where no row holds all of some common words, or they are a sentence: the newest rows of each word, those first that hold most of them. Their
-    /// score is how many are missing, as a part of all.
+    /// If no row has all common words, or the query is a sentence: the newest rows of each word, those with the most
+    /// words first. The score is the negative share of missing words.
     fn with_most(&self, kind: HitKind, query: &Query, filter: &Filter, limit: usize) -> Result<Vec<Hit>> {
         let mut statement = self.conn.prepare_cached(sql(kind).latest)?;
         let mut held: HashMap<i64, usize> = HashMap::new();
@@ -126,7 +126,7 @@ impl Store {
         self.load(kind, &mut rows, filter, limit)
     }
 
-    /// Sessions are walked from the last one, so that an old project among many is found at once.
+    /// Walks sessions from the last one, so that an old project among many is found quickly.
     fn newest(&self, kind: HitKind, filter: &Filter, limit: usize) -> Result<Vec<Hit>> {
         let of_session = match sql(kind).newest {
             Newest::OfSession(of_session) => of_session,
@@ -150,7 +150,7 @@ impl Store {
         Ok(hits)
     }
 
-    /// Loads rows in their order until there are enough that pass the filter.
+    /// Loads rows in order until enough of them pass the filter.
     fn load(&self, kind: HitKind, ids: &mut rusqlite::Rows, filter: &Filter, limit: usize) -> Result<Vec<Hit>> {
         let mut loader = Loader::new(self, kind, filter)?;
         let mut hits = Vec::new();
@@ -194,11 +194,11 @@ impl<'a> Loader<'a> {
     }
 }
 
-/// What is looked for in an index.
+/// The parts of a query for an index.
 struct Chosen<'a> {
     /// The FTS5 expression; `None` for a query without words.
     expression: Option<String>,
-    /// The words by which ranking is cheap, the rarest first; none: the newest rows that hold all words are taken.
+    /// Rare words for ranking, rarest first; if there are none, the newest rows with all words are taken.
     rare: Vec<&'a String>,
 }
 
@@ -206,7 +206,7 @@ fn chosen<'a>(query: &'a Query, counts: &[i64], filter: &Filter) -> Chosen<'a> {
     let within = |words: &[&String], join: &str| narrowed(&format!("- scope : ({})", query.expression(words, join)), filter);
     let counted = query.wanted.iter().zip(counts.iter().copied());
     let (common, mut rare): (Vec<_>, Vec<_>) = counted.partition(|(_, count)| *count > COMMON);
-    // The rarest words say most. One that stands nowhere leaves the choice to the others.
+    // The rarest words say the most. A word without occurrences is ignored.
     rare.sort_by_key(|(_, count)| *count);
     let mut rows = 0;
     let affordable = rare.iter().filter(|(_, count)| *count > 0).take_while(|(_, count)| {
@@ -240,12 +240,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    use crate::model::{Event, Happening, Platform, ProjectId};
+    use crate::model::{Event, EventKind, Platform, ProjectId};
     use crate::redact::Redactor;
     use crate::store::testing::Scratch;
 
-    /// A store with prompts: a project and a text each, a millisecond apart.
-    fn told(name: &str, prompts: &[(&str, &str)]) -> (Scratch, Store) {
+    /// A store with prompts, given as project and text, a millisecond apart.
+    fn with_prompts(name: &str, prompts: &[(&str, &str)]) -> (Scratch, Store) {
         let scratch = Scratch::new(name);
         let mut store = scratch.open();
         let redactor = Redactor::default();
@@ -260,7 +260,7 @@ mod tests {
             transcript_length: None,
             prompt: Some(format!("p{n}")),
             agent: None,
-            what: Happening::Prompted { text: (*text).into() },
+            what: EventKind::UserPrompt { text: (*text).into() },
         };
         let identify = |event: &Event| {
             let cwd = event.cwd.clone()?;
@@ -276,7 +276,7 @@ mod tests {
     fn of_common_words_the_newest_rows_with_most_of_them_are_found() {
         let mut prompts: Vec<(&str, &str)> = (0..1500).map(|n| ("/a", ["deploy the zebra", "zebra", "quagga"][n % 3])).collect();
         prompts.extend([("/a", "quagga and zebra"), ("/a", "deploy")]);
-        let (_scratch, store) = told("most", &prompts);
+        let (_scratch, store) = with_prompts("most", &prompts);
         let found = |text: &str| -> Vec<String> {
             let hits = store.search(&Query::parse(text), &[HitKind::Prompt], &Filter::default(), 2).unwrap();
             hits.into_iter().map(|hit| hit.text).collect()
@@ -292,7 +292,7 @@ mod tests {
     fn a_search_in_one_project_is_not_drowned_by_another() {
         let mut prompts = vec![("/a", "deploy the 記憶 thing of project1")];
         prompts.extend((1..9000).map(|n| ("/b", if n % 2 == 0 { "deploy zebra" } else { "deploy" })));
-        let (_scratch, store) = told("drowned", &prompts);
+        let (_scratch, store) = with_prompts("drowned", &prompts);
         let in_a = Filter { project: Some(1), ..Filter::default() };
         let found = |text: &str, filter: &Filter, limit| {
             store.search(&Query::parse(text), &[HitKind::Prompt], filter, limit).unwrap().len()

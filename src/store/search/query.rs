@@ -1,13 +1,13 @@
-//! A query as people type it: words, phrases, negations, prefixes. Never handed to FTS5 as syntax.
+//! Parses a typed query: words, phrases, negations, prefixes. Nothing reaches FTS5 as syntax.
 
 use crate::index_text::query_terms;
 
-/// Words of a query that are looked at.
+/// Maximum words of a query.
 const WORDS: usize = 24;
-/// Terms of one phrase, path or identifier that are looked at: FTS5 opens a list for each.
+/// Maximum terms of a phrase, path or identifier; FTS5 opens a list for each.
 const TERMS: usize = 32;
 
-/// English words that say nothing about what is searched for.
+/// English words without meaning for a search.
 const STOP_WORDS: &[&str] = &[
     "a", "about", "am", "an", "and", "are", "as", "at", "be", "been", "being", "but", "by", "can", "could", "did", "do", "does",
     "for", "from", "had", "has", "have", "he", "her", "here", "him", "his", "how", "i", "if", "in", "into", "is", "it", "its",
@@ -16,7 +16,7 @@ const STOP_WORDS: &[&str] = &[
     "who", "whom", "why", "will", "with", "would", "you", "your",
 ];
 
-/// What is searched for, freed of syntax.
+/// A parsed query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query {
     /// Each is one word, phrase or prefix as an FTS5 expression.
@@ -25,20 +25,20 @@ pub struct Query {
 }
 
 impl Query {
-    /// Reads `words "a phrase" -not prefix*`. Stop words are left out unless nothing else is there.
+    /// Parses `words "a phrase" -not prefix*`. Stop words are dropped unless there is nothing else.
     pub fn parse(text: &str) -> Query {
         let mut query = Query::default();
         let mut stopped = Vec::new();
         for (negated, token) in tokens(text).into_iter().take(WORDS) {
             let mut terms = query_terms(token);
             terms.truncate(TERMS);
-            // One character of a script without spaces stands in bigrams alone.
+            // A single character in a script without spaces occurs in bigrams only.
             let single = terms.len() == 1 && !terms[0].is_ascii() && terms[0].chars().count() == 1;
             let prefix = single || token.len() > 1 && token.ends_with('*');
             if terms.is_empty() {
                 continue;
             }
-            // Terms are letters and digits alone, so a quoted string of them is always valid.
+            // Terms consist of letters and digits, so quoting them is always valid.
             let expression = format!("\"{}\"{}", terms.join(" "), if prefix { " *" } else { "" });
             if negated {
                 query.unwanted.push(expression);
@@ -54,12 +54,12 @@ impl Query {
         query
     }
 
-    /// The words that are looked for, for a person.
+    /// The searched words, for a person.
     pub fn sought(&self) -> String {
         self.wanted.iter().map(|word| word.trim_matches('"')).collect::<Vec<_>>().join(", ")
     }
 
-    /// Whether it asks for nothing: the newest rows are wanted.
+    /// Whether it is empty: the newest rows are wanted.
     pub fn is_empty(&self) -> bool {
         self.wanted.is_empty()
     }
@@ -73,7 +73,7 @@ impl Query {
     }
 }
 
-/// Cuts at white space, but holds `"a phrase"` together; tells which tokens have a minus before them.
+/// Splits at white space but keeps `"a phrase"` together; the flag marks tokens after a minus.
 fn tokens(text: &str) -> Vec<(bool, &str)> {
     let mut out = Vec::new();
     let mut rest = text.trim_start();

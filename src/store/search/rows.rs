@@ -1,9 +1,9 @@
-//! How each kind of row is found and loaded.
+//! SQL to find and load each kind of row.
 
 use crate::model::{Filter, Hit, HitKind};
 use rusqlite::{Row, ToSql};
 
-/// How one kind of row is found. `count`, `ranked` and `latest` take an FTS5 expression; all but `load` give row ids.
+/// SQL for one kind of row. `count`, `ranked` and `latest` take an FTS5 expression; all but `load` return row ids.
 pub(super) struct Sql {
     pub count: &'static str,
     pub ranked: &'static str,
@@ -13,7 +13,7 @@ pub(super) struct Sql {
     pub load: &'static str,
 }
 
-/// Rows in the order of time, the newest first.
+/// Rows by time, newest first.
 pub(super) enum Newest {
     OfSession(&'static str),
     OfProject(&'static str),
@@ -21,7 +21,7 @@ pub(super) enum Newest {
 
 const COUNT: &str = "SELECT count(*) FROM (SELECT 1 FROM text_index WHERE text_index MATCH ?1 LIMIT ?2)";
 
-/// `text_index` holds prompts under `id * 4` (`INDEXED_PROMPT`); its first line counts twice.
+/// `text_index` contains prompts under `id * 4` (`INDEXED_PROMPT`); the first line counts twice.
 const PROMPTS: Sql = Sql {
     count: COUNT,
     ranked: "SELECT rowid / 4, -bm25(text_index, 2.0, 1.0, 0.0) FROM text_index WHERE text_index MATCH ?1 AND rowid % 4 = 0 ORDER BY 2 DESC LIMIT ?2",
@@ -34,8 +34,7 @@ const PROMPTS: Sql = Sql {
              AND (?3 IS NULL OR s.platform = ?3) AND p.received_at >= ?4 AND p.received_at < ?5 AND ?6 IS NULL AND ?7 IS NULL AND ?8 IS NULL AND ?9 IS NOT NULL",
 };
 
-/// `text_index` holds memories under `id * 4 + 1` (`INDEXED_MEMORY`). What was drawn together counts a little more than
-/// what it was drawn from.
+/// `text_index` contains memories under `id * 4 + 1` (`INDEXED_MEMORY`). Memories rank slightly above their sources.
 const MEMORIES: Sql = Sql {
     count: COUNT,
     ranked: "SELECT rowid / 4, -1.25 * bm25(text_index, 2.0, 1.0, 0.0) FROM text_index WHERE text_index MATCH ?1 AND rowid % 4 = 1 ORDER BY 2 DESC LIMIT ?2",
@@ -56,7 +55,7 @@ const MEMORIES: Sql = Sql {
              AND (?9 = '[]' OR m.kind IN (SELECT value FROM json_each(?9)))",
 };
 
-/// Units hold many words, and so score high: what was drawn from them comes before them.
+/// Units contain many words and score high, so their memories are ranked above them.
 const UNITS: Sql = Sql {
     count: "SELECT count(*) FROM (SELECT 1 FROM unit_index WHERE unit_index MATCH ?1 LIMIT ?2)",
     ranked: "SELECT rowid, -0.6 * bm25(unit_index, 1.0, 0.0, 0.0) FROM unit_index WHERE unit_index MATCH ?1 AND rowid > 0 ORDER BY 2 DESC LIMIT ?2",
@@ -75,7 +74,7 @@ const UNITS: Sql = Sql {
              AND ?7 IS NULL AND ?8 IS NULL AND ?9 IS NOT NULL",
 };
 
-/// Words of a command and of its description count more than those of an error.
+/// Words of a command and its description count more than those of an error.
 const TOOL_USES: Sql = Sql {
     count: "SELECT count(*) FROM (SELECT 1 FROM tool_index WHERE tool_index MATCH ?1 LIMIT ?2)",
     ranked: "SELECT rowid, -bm25(tool_index, 2.0, 2.0, 1.5, 1.0, 0.0) FROM tool_index WHERE tool_index MATCH ?1 ORDER BY 2 DESC LIMIT ?2",
@@ -91,7 +90,7 @@ const TOOL_USES: Sql = Sql {
              AND (?6 IS NULL OR t.path = ?6 OR substr(t.path, -length('/' || ?6)) = '/' || ?6) AND ?7 IS NULL AND ?8 IS NULL AND ?9 IS NOT NULL",
 };
 
-/// How rows of a kind are found.
+/// The SQL for a kind.
 pub(super) fn sql(kind: HitKind) -> &'static Sql {
     match kind {
         HitKind::Memory => &MEMORIES,
@@ -101,7 +100,7 @@ pub(super) fn sql(kind: HitKind) -> &'static Sql {
     }
 }
 
-/// What `load` is bound to, behind the row's id.
+/// Parameters of `load` after the row id.
 pub(super) fn values(filter: &Filter) -> Vec<Box<dyn ToSql>> {
     let kinds: Vec<&str> = filter.memories.iter().map(|kind| kind.name()).collect();
     vec![

@@ -1,21 +1,21 @@
-//! Where nothing holds the words of a query: the words that are spelt nearly so.
+//! Corrects misspelt query words if nothing was found.
 
 use super::super::Store;
 use super::Query;
 use anyhow::Result;
 use strsim::osa_distance;
 
-/// Letters of the shortest word that is corrected, and of the shortest that it is read as: of shorter ones everything is near.
+/// Minimum letters of a word to correct, and of its correction; shorter words resemble everything.
 const SHORTEST: usize = 5;
 const SHORTEST_TERM: usize = 4;
-/// Letters from which two may differ.
+/// Number of letters from which two may differ.
 const LONG: usize = 8;
-/// Endings that stemming takes away: "exporter" stands in the index as "export".
+/// Suffixes that stemming removes: "exporter" is indexed as "export".
 const ENDINGS: [&str; 15] = ["s", "e", "es", "ed", "er", "ers", "or", "ors", "ing", "ings", "ion", "ions", "ly", "ment", "ation"];
 
 impl Store {
-    /// The query with each word that stands nowhere replaced by the nearest that is in the index; `None` where none is. Only to
-    /// be asked where nothing was found: it looks at all words that begin with the same letter.
+    /// The query with each unknown word replaced by the nearest indexed one; `None` if there is none. Only for queries
+    /// without hits, since it scans all words with the same first letter.
     pub fn corrected(&self, query: &Query) -> Result<Option<Query>> {
         self.conn.execute_batch("CREATE VIRTUAL TABLE IF NOT EXISTS temp.words USING fts5vocab(main, 'text_index', 'row')")?;
         let mut corrected = Query { unwanted: query.unwanted.clone(), ..Query::default() };
@@ -42,7 +42,7 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.query_row([expression], |row| row.get(0))?)
     }
 
-    /// Most slips are behind the first two letters, and words that begin with both are soon looked through.
+    /// Most typos occur after the first two letters, and few words share both.
     fn nearest(&self, word: &str) -> Result<Option<String>> {
         match self.nearest_among(&word[..2], word)? {
             None => self.nearest_among(&word[..1], word),

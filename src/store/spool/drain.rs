@@ -1,4 +1,4 @@
-//! Stores what waits: all places in their order, in the transaction of whoever drains them.
+//! Drains the spool: stores the waiting lines of all places in order, inside the drainer's transaction.
 
 use super::super::{Store, Tx};
 use super::{FORMAT, append_private, aside, folder, holds, locked, open_private};
@@ -19,18 +19,19 @@ struct Read {
     event: Event,
 }
 
-/// Lines that were moved aside to be stored.
+/// Lines that were moved aside for draining.
 #[derive(Debug)]
 pub struct Taken {
     spool: PathBuf,
     path: PathBuf,
-    /// The first bytes: every line has an id of its own. An inode would not do, it is used again.
+    /// First bytes of the file. Every line has its own id, whereas inodes are reused.
     head: Vec<u8>,
-    /// Left by a process that died: more may wait in the spool itself.
+    /// Left by a process that died, so more lines may wait in the spool itself.
     leftover: bool,
 }
 
-/// Moves the waiting lines aside, in the order of their places. Call it inside a write transaction: one drains at a time.
+/// Moves the waiting lines aside, in order of their places. Call it inside a write transaction, so that only one
+/// process drains.
 pub fn take(files: &Files) -> Result<Vec<Taken>> {
     let taken = files.spools.iter().filter(|spool| holds(spool) && folder(files, spool).is_ok()).map(|spool| take_from(spool));
     taken.filter_map(Result::transpose).collect()
@@ -38,7 +39,7 @@ pub fn take(files: &Files) -> Result<Vec<Taken>> {
 
 fn take_from(spool: &Path) -> Result<Option<Taken>> {
     let path = aside(spool);
-    // What is no file of ours never held lines of ours: out of the way with it.
+    // Anything that is not a regular file is moved out of the way.
     if fs::symlink_metadata(&path).is_ok_and(|meta| !meta.is_file()) {
         fs::rename(&path, beside(&path, &format!("-odd-{}", &files::unique()[..8])))?;
     }
@@ -58,14 +59,14 @@ fn head(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 impl Taken {
-    /// Removes the lines, once they are committed. Another process may have drained them a second time meanwhile, removed
-    /// them, and moved new lines to the same name: those stay. New lines come there only under the spool's lock.
+    /// Removes the lines after the commit. If another process has drained and removed them meanwhile, and moved new
+    /// lines to the same name, those stay. New lines are moved only under the spool's lock.
     fn remove(self) {
         let Ok(_held) = locked(&self.spool) else { return };
         if head(&self.path).is_ok_and(|head| head == self.head) {
             let _ = fs::remove_file(&self.path);
         }
-        // The lock has made an empty spool where there was none.
+        // Taking the lock may have created an empty spool.
         if fs::metadata(&self.spool).is_ok_and(|m| m.len() == 0) {
             let _ = fs::remove_file(&self.spool);
         }
@@ -73,7 +74,7 @@ impl Taken {
 }
 
 impl Tx<'_> {
-    /// Stores the lines that were taken, in their order; returns how many were rejected.
+    /// Stores the lines in order; returns how many were rejected.
     fn drain(
         &self,
         taken: &Taken,
@@ -88,7 +89,7 @@ impl Tx<'_> {
             if line.is_empty() {
                 continue;
             }
-            // What lay on the disk is cleaned again: the file may be older than a family, or somebody else's work.
+            // Lines are redacted again: the file may be older than a secret family, or somebody else's work.
             let parsed = serde_json::from_slice::<Read>(&line).ok().filter(|r| r.v <= FORMAT);
             let stored = match parsed {
                 Some(read) => self.drain_one(&read.id, &redactor.clean(read.event), store)?,
@@ -123,7 +124,7 @@ impl Tx<'_> {
 }
 
 impl Store {
-    /// Drains what waits and then runs `work`, in one transaction, so that nobody overtakes the spool.
+    /// Drains the spool and then runs `work`, in one transaction, so that no event overtakes another.
     pub fn write_after_spool<T>(
         &mut self,
         redactor: &Redactor,
@@ -131,7 +132,7 @@ impl Store {
         mut work: impl FnMut(&Tx) -> Result<T>,
     ) -> Result<T> {
         let files = self.files.clone();
-        // The commit must be on the disk before the lines are removed from it.
+        // The commit must be on disk before the lines are removed.
         self.conn.pragma_update(None, "synchronous", "FULL")?;
         loop {
             let (taken, done) = self.write(|tx| {
@@ -154,7 +155,7 @@ impl Store {
     }
 }
 
-/// An error that time or a person mends, unlike an event that the schema refuses.
+/// A temporary error, as opposed to an event that the schema rejects.
 fn is_outage(error: &anyhow::Error) -> bool {
     !matches!(
         super::super::failure::code(error),

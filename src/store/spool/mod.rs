@@ -1,13 +1,13 @@
-//! Keeps events that could not be stored, in order, until they can be: one JSON line each (ADR/0010).
+//! The spool: events that could not be stored wait here in order, one JSON line each (ADR/0010).
 //!
-//! They wait beside the database, else in one of two other folders. Nobody overtakes: while a later place holds lines, new
-//! ones go there, and the places are drained in their order. A line has a format version, an id that is unique in the
-//! store, and the event, redacted. Whoever drains holds the database's write lock, moves the files aside under their own
-//! locks, stores their lines in the same transaction as its own event, and removes them after the commit. If it dies in
-//! between, the ids in `drained` make the second time harmless. A line that the store refuses for good (not for an outage)
-//! goes to the rejected file, or nothing would ever drain.
+//! They wait in the data folder, or in one of two fallback folders. Order is preserved: while a later place contains
+//! lines, new ones go there, and the places are drained in order. A line has a format version, a unique id and the
+//! redacted event. The drainer holds the database's write lock, moves the files aside under their own locks, stores
+//! their lines in the transaction of its own event, and removes them after the commit. If it dies in between, the ids
+//! in `drained` make a second drain harmless. A line that the store rejects permanently goes to the rejected file, so
+//! that it does not block the rest.
 //!
-//! `drain` stores what waits.
+//! `drain` stores the lines.
 
 mod drain;
 
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const FORMAT: u32 = 1;
-/// The lock is held for one write or one rename: whoever waits longer than this has met a stopped process.
+/// The lock is held for one write or rename; a longer wait means that its holder is suspended.
 const LOCK_WAIT: Duration = Duration::from_millis(200);
 
 #[derive(Serialize)]
@@ -32,28 +32,28 @@ struct Written<'a> {
     event: &'a Clean<Event>,
 }
 
-/// Tells whether events wait.
+/// Whether events are waiting.
 pub fn is_waiting(files: &Files) -> bool {
     files.spools.iter().any(|spool| holds(spool))
 }
 
-/// The places where events wait.
+/// The places with waiting events.
 pub fn waiting_places(files: &Files) -> Vec<&Path> {
     files.spools.iter().map(PathBuf::as_path).filter(|spool| holds(spool)).collect()
 }
 
-/// Counts the events that wait.
+/// Number of waiting events.
 pub fn waiting(files: &Files) -> usize {
     let all = files.spools.iter().filter(|spool| holds(spool)).flat_map(|spool| [spool.clone(), aside(spool)]);
     all.filter_map(|p| open_private(&p).ok()).map(|f| BufReader::new(f).lines().count()).sum()
 }
 
-/// Counts the lines that could never be stored.
+/// Number of rejected lines.
 pub fn rejected(files: &Files) -> usize {
     open_private(&files.rejected).map_or(0, |f| BufReader::new(f).lines().count())
 }
 
-/// Gives rejected lines another try: they wait again. A newer nmem may understand them.
+/// Queues rejected lines again. A newer nmem may understand them.
 pub fn retry_rejected(files: &Files) -> Result<()> {
     let mut text = Vec::new();
     open_private(&files.rejected)?.read_to_end(&mut text)?;
@@ -63,13 +63,13 @@ pub fn retry_rejected(files: &Files) -> Result<()> {
     Ok(fs::remove_file(&files.rejected)?)
 }
 
-/// Whether a place holds lines, and is ours: a folder that others may write to is looked at with care.
+/// Whether a place has lines and is ours. In folders that others may write to, this is checked carefully.
 fn holds(spool: &Path) -> bool {
     let lines = |path: &Path| fs::symlink_metadata(path).is_ok_and(|m| m.is_file() && m.len() > 0 && files::is_ours(&m));
     lines(spool) || lines(&aside(spool))
 }
 
-/// Makes sure of a place's folder: beside the database it is made like the database's own, elsewhere it must be ours.
+/// Prepares a place's folder: the data folder is created as for the database, other folders must be ours.
 fn folder(files: &Files, spool: &Path) -> io::Result<()> {
     let folder = spool.parent().unwrap_or(Path::new("/"));
     match files.spools.first().is_some_and(|first| first == spool) {
@@ -79,7 +79,7 @@ fn folder(files: &Files, spool: &Path) -> io::Result<()> {
     }
 }
 
-/// Appends an event at the first place that takes it, but at none before the last that holds lines. Where none takes it,
+/// Appends an event at the first writable place, but never before the last one that has lines. If no place is writable,
 /// the loss is counted.
 pub fn append(files: &Files, event: &Clean<Event>) -> Result<()> {
     let mut line = serde_json::to_vec(&Written { v: FORMAT, id: files::unique(), event })?;
@@ -102,7 +102,7 @@ fn append_line(spool: &Path, line: &[u8]) -> io::Result<()> {
     let mut file = locked(spool)?;
     let length = file.seek(SeekFrom::End(0))?;
     let mut text = Vec::new();
-    // A line that a crash has cut must not swallow this one.
+    // A line cut off by a crash must not swallow this one.
     if length > 0 {
         let mut last = [0];
         file.seek(SeekFrom::End(-1))?;
@@ -120,7 +120,7 @@ fn append_line(spool: &Path, line: &[u8]) -> io::Result<()> {
     })
 }
 
-/// Counts a lost event: the count is the length of an empty file, which a full disk still takes.
+/// Counts a lost event as the length of an empty file, which works even on a full disk.
 fn count_loss(files: &Files) {
     let count = |spool: &PathBuf| {
         folder(files, spool)?;
@@ -131,15 +131,15 @@ fn count_loss(files: &Files) {
     let _ = files.spools.iter().any(|spool| count(spool).is_ok());
 }
 
-/// How many events were lost because nothing at all could be written.
+/// Number of events lost because nothing was writable.
 pub fn lost(files: &Files) -> u64 {
     let length =
         |spool: &PathBuf| fs::symlink_metadata(losses(spool)).ok().filter(|m| m.is_file() && files::is_ours(m)).map(|m| m.len());
     files.spools.iter().filter_map(length).sum()
 }
 
-/// Begins to count anew, once the losses were told.
-pub fn losses_were_told(files: &Files) {
+/// Resets the count after the losses were reported.
+pub fn losses_were_reported(files: &Files) {
     for spool in &files.spools {
         let _ = fs::remove_file(losses(spool));
     }
@@ -153,7 +153,7 @@ fn losses(spool: &Path) -> PathBuf {
     beside(spool, "-lost")
 }
 
-/// Opens the spool and locks it; opens it again where it was moved aside in between.
+/// Opens and locks the spool, again if it was moved aside in between.
 fn locked(spool: &Path) -> io::Result<File> {
     let begun = Instant::now();
     loop {
@@ -162,13 +162,13 @@ fn locked(spool: &Path) -> io::Result<File> {
             Ok(()) if is_at(&file, spool) => return Ok(file),
             Ok(()) => {}
             Err(fs::TryLockError::WouldBlock) if begun.elapsed() < LOCK_WAIT => std::thread::sleep(Duration::from_millis(1)),
-            // A file system without locks: the rename is atomic, and one write appends whole.
+            // No locks on this file system: renames are atomic, and one write appends a whole line.
             Err(_) => return Ok(file),
         }
     }
 }
 
 fn is_at(file: &File, spool: &Path) -> bool {
-    let standing = fs::symlink_metadata(spool);
-    matches!((file.metadata(), standing), (Ok(a), Ok(b)) if files::identity(&a) == files::identity(&b))
+    let existing = fs::symlink_metadata(spool);
+    matches!((file.metadata(), existing), (Ok(a), Ok(b)) if files::identity(&a) == files::identity(&b))
 }

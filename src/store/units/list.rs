@@ -1,13 +1,13 @@
 //! Reads units: of a project, of a session, one.
 
 use super::super::Store;
-use crate::model::{BoundaryRow, Made, Millis, PhaseRow, Tokens, UnitFile, UnitRow};
-use crate::segmentation::{Run, Step, fold};
+use crate::model::{BoundaryRow, Millis, PhaseRow, Tokens, UnitCommit, UnitFile, UnitRow};
+use crate::segmentation::{PhaseRun, Step, fold};
 use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, params};
 use std::collections::{BTreeSet, HashMap};
 
-/// Phases that are told of a unit.
+/// Maximum phases per unit.
 const PHASES: usize = 6;
 
 const UNIT: &str = "SELECT u.id, u.session_id, s.agent_session_id, u.state, u.closed_by, u.started_at, u.ended_at, u.intent,
@@ -15,7 +15,7 @@ const UNIT: &str = "SELECT u.id, u.session_id, s.agent_session_id, u.state, u.cl
     (SELECT content FROM memories m WHERE m.session_id = u.session_id AND m.rule_key IN ('summary:u' || u.id, 'model-summary:u' || u.id)
       AND m.superseded_by IS NULL ORDER BY m.id DESC LIMIT 1), u.distilled_seq FROM work_units u JOIN sessions s ON s.id = u.session_id";
 
-/// What of a unit stands in its own row, and the last tool use that was distilled.
+/// The columns of a unit's own row, and its last distilled tool use.
 fn unit(row: &Row) -> rusqlite::Result<(UnitRow, Option<i64>)> {
     let unit = UnitRow {
         id: row.get(0)?,
@@ -40,20 +40,20 @@ fn unit(row: &Row) -> rusqlite::Result<(UnitRow, Option<i64>)> {
         commits: Vec::new(),
         tokens: None,
         boundary: None,
-        taken_back: Vec::new(),
+        retracted: Vec::new(),
     };
     Ok((unit, row.get(11)?))
 }
 
-/// Which steps belong to the units of some sessions (`?1`) that are asked for (`?2`), both as JSON.
+/// Selects the steps of units (`?2`) in sessions (`?1`), both as JSON.
 const OF_UNITS: &str =
     "s.session_id IN (SELECT value FROM json_each(?1)) AND s.work_unit_id IN (SELECT value FROM json_each(?2))";
 
-/// Units that are put together.
+/// Units being assembled.
 struct Units {
     units: Vec<UnitRow>,
     place: HashMap<i64, usize>,
-    /// Their sessions and their ids, as JSON.
+    /// Their sessions and ids, as JSON.
     keys: [String; 2],
 }
 
@@ -64,7 +64,7 @@ impl Units {
 }
 
 impl Store {
-    /// The last units of a project (`None`: of all) that were at work after `since`, newest first; and how many there are.
+    /// The last units of a project (`None`: of all) with an event after `since`, newest first, and their total number.
     pub fn units_of_project(&self, project: Option<i64>, since: Option<Millis>, limit: usize) -> Result<(Vec<UnitRow>, usize)> {
         let sql = format!(
             "{UNIT} WHERE (?1 IS NULL OR s.project_id = ?1) AND (?2 IS NULL OR u.ended_at >= ?2) ORDER BY u.started_at DESC, u.id DESC"
@@ -82,7 +82,7 @@ impl Store {
         self.whole(found)
     }
 
-    /// The last units of each of some sessions, the newest first; without phases, tokens and boundaries.
+    /// The last units of several sessions, newest first; without phases, tokens and boundaries.
     pub fn last_units(&self, sessions: &[i64], limit: usize) -> Result<Vec<UnitRow>> {
         let sql = format!("{UNIT} WHERE u.session_id = ?1 ORDER BY u.id DESC LIMIT ?2");
         let mut statement = self.conn.prepare_cached(&sql)?;
@@ -102,19 +102,19 @@ impl Store {
         Ok(self.whole(found.into_iter().collect())?.pop())
     }
 
-    /// The unit that a tool use belongs to; `None` for one from before there were units.
+    /// The unit of a tool use; `None` for one older than units.
     pub fn unit_of_tool_use(&self, id: i64) -> Result<Option<i64>> {
         let sql = "SELECT s.work_unit_id FROM tool_uses t JOIN steps s ON s.id = t.step_id WHERE t.id = ?1";
         Ok(self.conn.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional()?)
     }
 
-    /// The unit in which a user's prompt stands.
+    /// The unit of a user's prompt.
     pub fn unit_of_prompt(&self, session: i64, id: i64) -> Result<Option<i64>> {
         let sql = "SELECT work_unit_id FROM steps WHERE session_id = ?1 AND prompt_id = ?2 ORDER BY id LIMIT 1";
         Ok(self.conn.prepare_cached(sql)?.query_row([session, id], |row| row.get(0)).optional()?)
     }
 
-    /// Adds what the rows of units say: a statement for each kind of row, whatever the number of units.
+    /// Completes units from other tables, with one statement per table.
     fn whole(&self, found: Vec<(UnitRow, Option<i64>)>) -> Result<Vec<UnitRow>> {
         let mut all = self.brief(found)?;
         if all.units.is_empty() {
@@ -126,7 +126,7 @@ impl Store {
         Ok(all.units)
     }
 
-    /// The same, of steps, files and commits alone.
+    /// The same, with steps, files and commits only.
     fn brief(&self, found: Vec<(UnitRow, Option<i64>)>) -> Result<Units> {
         let mut units: Vec<UnitRow> = Vec::with_capacity(found.len());
         for (mut unit, distilled) in found {
@@ -177,8 +177,8 @@ impl Store {
     }
 
     fn add_phases(&self, all: &mut Units) -> Result<()> {
-        let sql = format!("SELECT s.work_unit_id, s.sketch FROM steps s WHERE {OF_UNITS} ORDER BY s.prompt_id, s.id");
-        let mut phases: HashMap<i64, Vec<Run>> = HashMap::new();
+        let sql = format!("SELECT s.work_unit_id, s.features FROM steps s WHERE {OF_UNITS} ORDER BY s.prompt_id, s.id");
+        let mut phases: HashMap<i64, Vec<PhaseRun>> = HashMap::new();
         let mut statement = self.conn.prepare_cached(&sql)?;
         let mut rows = statement.query([&all.keys[0], &all.keys[1]])?;
         while let Some(row) = rows.next()? {
@@ -186,7 +186,7 @@ impl Store {
             phases.entry(row.get(0)?).or_default().extend(step.phases);
         }
         for unit in &mut all.units {
-            let phase = |run: Run| PhaseRow { phase: run.phase.name(), tool_uses: run.tool_uses, ms: run.ms };
+            let phase = |run: PhaseRun| PhaseRow { phase: run.phase.name(), tool_uses: run.tool_uses, ms: run.ms };
             unit.phases = fold(phases.remove(&unit.id).unwrap_or_default(), PHASES).into_iter().map(phase).collect();
         }
         Ok(())
@@ -216,13 +216,13 @@ impl Store {
         while let Some(row) = rows.next()? {
             if let Some(at) = row.get::<_, Option<i64>>(0)?.and_then(|unit| all.place.get(&unit)) {
                 let subject = row.get::<_, Option<String>>(2)?.unwrap_or_default();
-                all.units[*at].commits.push(Made { sha: row.get(1)?, subject });
+                all.units[*at].commits.push(UnitCommit { sha: row.get(1)?, subject });
             }
         }
         Ok(())
     }
 
-    /// What their turns cost. A turn in which two units meet is counted to the one that it began in.
+    /// Adds the cost of their turns. A turn that spans two units counts for the one in which it began.
     fn add_tokens(&self, all: &mut Units) -> Result<()> {
         let sql = format!(
             "SELECT s.work_unit_id, sum(a.input_tokens), sum(a.output_tokens), sum(a.cache_read_tokens), sum(a.cache_write_tokens)
@@ -243,7 +243,7 @@ impl Store {
 
     fn add_boundaries(&self, all: &mut Units) -> Result<()> {
         let sql = format!(
-            "SELECT s.work_unit_id, b.standing, p.number, s.first_seq, b.reason, b.score, b.signals, b.history,
+            "SELECT s.work_unit_id, b.active, p.number, s.first_seq, b.reason, b.score, b.signals, b.history,
                s.id = (SELECT min(id) FROM steps f WHERE f.session_id = s.session_id AND f.prompt_id IS s.prompt_id)
              FROM steps s JOIN boundaries b ON b.step_id = s.id LEFT JOIN prompts p ON p.id = s.prompt_id
              WHERE {OF_UNITS} ORDER BY s.prompt_id, s.id"
@@ -265,13 +265,13 @@ impl Store {
             match row.get(1)? {
                 true if unit.boundary.is_none() => unit.boundary = Some(boundary),
                 true => {}
-                false => unit.taken_back.push(boundary),
+                false => unit.retracted.push(boundary),
             }
         }
         Ok(())
     }
 
-    /// The prompts and answers of a unit, and its tool uses. A prompt whose work it shares with another unit is not among them.
+    /// The prompts, answers and tool uses of a unit. Prompts shared with another unit are left out.
     pub fn rows_of_unit(&self, unit: &UnitRow) -> Result<(Vec<i64>, Vec<i64>)> {
         let ids = |sql: &str| -> Result<Vec<i64>> {
             let mut statement = self.conn.prepare(sql)?;
@@ -285,7 +285,7 @@ impl Store {
         Ok((prompts, tool_uses))
     }
 
-    /// The numbers of the prompts at which a unit was said to begin when they came.
+    /// Numbers of the prompts at which a unit began according to the first decision.
     pub fn inline_starts(&self, session: i64) -> Result<Vec<i64>> {
         let sql = "SELECT p.number FROM steps s JOIN boundaries b ON b.step_id = s.id JOIN prompts p ON p.id = s.prompt_id
                    WHERE s.session_id = ?1 AND b.at_prompt AND b.score IS NOT NULL ORDER BY p.number";

@@ -1,20 +1,20 @@
-//! Steps, units and boundaries in the database. What they become is decided in `segmentation`: `steps` reads the rows that it
-//! is given, `save` writes its changes, `recount` gathers what is left of a session after some of it was forgotten. `list`
-//! reads whole units, `left` finds those whose client is gone.
+//! Steps, units and boundaries in the database. `segmentation` decides; `steps` reads its input, `save` writes its
+//! changes, `recount` reads what remains of a session after forgetting. `list` reads whole units, `orphaned` finds
+//! units whose client is gone.
 
-mod left;
 mod list;
+mod orphaned;
 mod recount;
 mod save;
 mod steps;
 
-pub use left::LeftOpen;
+pub use orphaned::LeftOpen;
 pub use recount::UnitToRecount;
 
 #[cfg(test)]
 mod tests {
     use super::super::testing::{Scratch, prompt, store_event};
-    use crate::model::{CommandKind, Event, Happening, Metadata, Platform, SessionStart, StartSource};
+    use crate::model::{CommandKind, Event, EventKind, Metadata, Platform, SessionStart, StartSource};
     use crate::model::{Kind, Millis, ToolUse};
     use crate::redact::{Clean, Redactor};
     use crate::store::Store;
@@ -23,7 +23,7 @@ mod tests {
 
     const SUBJECTS: [&str; 4] = ["fix the login of customers", "yes, go on", "write release notes for the exporter", "/review"];
 
-    /// An event made of a few numbers: which session, what, when, which prompt and tool.
+    /// An event made from a few numbers: session, kind, time, prompt and tool.
     fn event((session, what, at, n): (u8, u8, i16, u8)) -> Clean<Event> {
         let at = Millis::from(at) * 60_000;
         let base = |what| Event {
@@ -40,14 +40,14 @@ mod tests {
             what,
         };
         let what = match what % 8 {
-            0 => Happening::Prompted { text: SUBJECTS[usize::from(n) % 4].to_string() },
-            1 => Happening::TurnEnded { closing: Some("Done. Shall I go on?".into()), error: None },
-            2 => Happening::SessionEnded { reason: if n % 3 == 0 { "clear" } else { "other" }.into(), git: None },
-            3 => Happening::SessionStarted(SessionStart {
+            0 => EventKind::UserPrompt { text: SUBJECTS[usize::from(n) % 4].to_string() },
+            1 => EventKind::TurnEnded { closing: Some("Done. Shall I go on?".into()), error: None },
+            2 => EventKind::SessionEnded { reason: if n % 3 == 0 { "clear" } else { "other" }.into(), git: None },
+            3 => EventKind::SessionStarted(SessionStart {
                 source: if n % 4 == 0 { StartSource::Clear } else { StartSource::Resume },
                 ..SessionStart::default()
             }),
-            kind => Happening::ToolUsed(Box::new(ToolUse {
+            kind => EventKind::ToolUsed(Box::new(ToolUse {
                 id: Some(format!("t{n}-{kind}")),
                 name: "Tool".into(),
                 kind: [Kind::Read, Kind::Edit, Kind::Command, Kind::Command][usize::from(kind) - 4],
@@ -73,11 +73,11 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(48))]
         #[test]
         fn every_tool_use_is_in_one_unit_and_units_of_a_session_do_not_overlap(
-            told in prop::collection::vec((0_u8..2, any::<u8>(), any::<i16>(), any::<u8>()), 1..90)
+            stored in prop::collection::vec((0_u8..2, any::<u8>(), any::<i16>(), any::<u8>()), 1..90)
         ) {
             let scratch = Scratch::new("units-of-any-events");
             let mut store = scratch.open();
-            for event in told.iter().map(|numbers| event(*numbers)) {
+            for event in stored.iter().map(|numbers| event(*numbers)) {
                 store.write(|tx| store_event(tx, &event)).unwrap();
             }
             let stray = "SELECT count(*) FROM tool_uses t LEFT JOIN steps s ON s.id = t.step_id AND s.session_id = t.session_id
@@ -86,8 +86,8 @@ mod tests {
             prop_assert_eq!(numbers(&store, "SELECT count(*) FROM work_units WHERE id NOT IN (SELECT work_unit_id FROM steps)"), [0]);
             let counted = numbers(&store, "SELECT coalesce(sum(tool_uses), 0) FROM steps");
             prop_assert_eq!(counted, numbers(&store, "SELECT count(*) FROM tool_uses"));
-            let standing = numbers(&store, "SELECT count(*) FROM boundaries WHERE standing");
-            prop_assert_eq!(standing, numbers(&store, "SELECT count(*) FROM work_units"), "what is taken back is written down");
+            let active = numbers(&store, "SELECT count(*) FROM boundaries WHERE active");
+            prop_assert_eq!(active, numbers(&store, "SELECT count(*) FROM work_units"), "what is taken back is written down");
             for session in numbers(&store, "SELECT id FROM sessions") {
                 let in_order = format!("SELECT work_unit_id FROM steps WHERE session_id = {session} ORDER BY prompt_id, id");
                 let mut runs = numbers(&store, &in_order);
@@ -113,16 +113,16 @@ mod tests {
                         agent: None,
                         ..(*used).clone()
                     });
-                    let Happening::ToolUsed(mut tool) = (*used).clone().what else { unreachable!() };
+                    let EventKind::ToolUsed(mut tool) = (*used).clone().what else { unreachable!() };
                     tool.id = Some(format!("long{n}"));
                     tool.content = Some(format!("word{n} other{}", n * 7));
                     tool.metadata = Metadata::default();
-                    let used = Event { what: Happening::ToolUsed(tool), ..(*used).clone() };
+                    let used = Event { what: EventKind::ToolUsed(tool), ..(*used).clone() };
                     store_event(tx, &Redactor::default().clean(used))
                 })
             })
             .unwrap();
-        let largest = numbers(&store, "SELECT max(length(sketch)) FROM steps");
+        let largest = numbers(&store, "SELECT max(length(features)) FROM steps");
         assert!(largest[0] < 4096, "{largest:?} bytes");
         assert_eq!(numbers(&store, "SELECT count(*) FROM tool_uses WHERE step_id IS NULL"), [0]);
     }

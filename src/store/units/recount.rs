@@ -1,4 +1,4 @@
-//! What is left of a session's steps after rows of it were forgotten.
+//! What remains of a session's steps after some of its rows were forgotten.
 
 use super::super::Tx;
 use crate::model::{Kind, Millis, ToolUse};
@@ -7,7 +7,7 @@ use anyhow::Result;
 use rusqlite::Row;
 use serde_json::Value;
 
-/// A unit of which rows were forgotten: its steps in order, each with the tool uses that are left of it.
+/// A unit to rebuild: its steps in order, each with its remaining tool uses.
 #[derive(Debug)]
 pub struct UnitToRecount {
     pub unit: i64,
@@ -17,8 +17,8 @@ pub struct UnitToRecount {
 }
 
 impl Tx<'_> {
-    /// Counts a session's files and tool uses by step again. A step without a prompt and without tool uses goes, and a unit
-    /// without steps. Returns the units that are left.
+    /// Updates the counts and files of a session's steps. Deletes steps without prompt and tool uses, and units without
+    /// steps. Returns the remaining units.
     pub fn recount_steps(&self, session: i64) -> Result<Vec<UnitToRecount>> {
         let steps = "SELECT id FROM steps WHERE session_id = ?1";
         self.tx.execute(&format!("DELETE FROM step_files WHERE step_id IN ({steps})"), [session])?;
@@ -36,7 +36,7 @@ impl Tx<'_> {
         let sql =
             "DELETE FROM work_units WHERE session_id = ?1 AND id NOT IN (SELECT work_unit_id FROM steps WHERE session_id = ?1)";
         self.tx.execute(sql, [session])?;
-        // What a unit was about is told again by what is left of it.
+        // The intent is derived again from what remains.
         self.tx.execute("UPDATE work_units SET intent = NULL WHERE session_id = ?1", [session])?;
         let mut units = self.tx.prepare_cached("SELECT id, state <> 'open' FROM work_units WHERE session_id = ?1")?;
         let units: Vec<(i64, bool)> =
@@ -58,7 +58,7 @@ impl Tx<'_> {
     }
 }
 
-/// A tool use as far as its step counts it.
+/// The parts of a tool use that its step counts.
 fn tool_use(row: &Row) -> rusqlite::Result<(ToolUse, Millis)> {
     let word = |word: Option<String>| Value::from(word.unwrap_or_default());
     let metadata: Option<String> = row.get(3)?;

@@ -1,4 +1,4 @@
-//! Writes what segmentation changed, as it is: ids are given to what is new, and nothing is decided.
+//! Writes the changes that segmentation decided, and assigns ids to new rows.
 
 use super::super::Tx;
 use crate::model::Millis;
@@ -6,10 +6,10 @@ use crate::segmentation::{BoundaryChange, Changes, Intent, Step, StepId, ToolUse
 use anyhow::{Context, Result};
 use rusqlite::{named_params, params};
 
-/// Bytes of an intent.
+/// Maximum bytes of an intent.
 const INTENT: i64 = 300;
 
-/// What the ids of new rows are.
+/// Ids of the new rows.
 struct Ids {
     units: Vec<i64>,
     step: Option<i64>,
@@ -32,14 +32,14 @@ impl Ids {
 }
 
 impl Tx<'_> {
-    /// Writes changes of a session.
+    /// Writes a session's changes.
     pub fn save(&self, session: i64, changes: &Changes) -> Result<()> {
         let mut ids = Ids { units: Vec::new(), step: None };
         for at in &changes.opened {
             ids.units.push(self.open_unit(session, *at)?);
         }
         if let Some(new) = &changes.inserted {
-            let sql = "INSERT INTO steps(session_id, work_unit_id, prompt_id, started_at, ended_at, settled, sketch)
+            let sql = "INSERT INTO steps(session_id, work_unit_id, prompt_id, started_at, ended_at, settled, features)
                        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
             let unit = ids.unit(new.unit)?;
             let values = params![session, unit, new.prompt, new.step.at, new.step.until, new.settled, new.step.to_bytes()];
@@ -86,7 +86,7 @@ impl Tx<'_> {
     }
 
     fn save_features(&self, id: i64, step: &Step) -> Result<()> {
-        let sql = "UPDATE steps SET sketch = ?2, ended_at = max(ended_at, ?3) WHERE id = ?1";
+        let sql = "UPDATE steps SET features = ?2, ended_at = max(ended_at, ?3) WHERE id = ?1";
         self.tx.prepare_cached(sql)?.execute(params![id, step.to_bytes(), step.until])?;
         Ok(())
     }
@@ -96,7 +96,7 @@ impl Tx<'_> {
             self.tx.prepare_cached("UPDATE tool_uses SET step_id = ?2 WHERE id = ?1")?.execute([tool_use, step])?;
         }
         let sql = "UPDATE steps SET ended_at = max(ended_at, ?2), first_seq = coalesce(first_seq, ?3), last_seq = ?3,
-                     tool_uses = tool_uses + 1, failures = failures + ?4, sketch = ?5 WHERE id = ?1";
+                     tool_uses = tool_uses + 1, failures = failures + ?4, features = ?5 WHERE id = ?1";
         self.tx.prepare_cached(sql)?.execute(params![step, used.at, used.seq, used.failed, used.features.to_bytes()])?;
         if let Some(file) = &used.file {
             let sql = "INSERT INTO step_files(step_id, path, reads, edits) VALUES (?1, ?2, ?3, ?4)
@@ -107,9 +107,9 @@ impl Tx<'_> {
     }
 
     fn save_boundary(&self, step: i64, boundary: &BoundaryChange) -> Result<()> {
-        let sql = "INSERT INTO boundaries(step_id, reason, score, signals, at_prompt, standing, history)
+        let sql = "INSERT INTO boundaries(step_id, reason, score, signals, at_prompt, active, history)
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, json_array(json(?7)))
-                   ON CONFLICT DO UPDATE SET reason = ?2, score = ?3, signals = ?4, standing = ?6,
+                   ON CONFLICT DO UPDATE SET reason = ?2, score = ?3, signals = ?4, active = ?6,
                      history = CASE WHEN ?7 IS NULL THEN history ELSE json_insert(history, '$[#]', json(?7)) END";
         self.tx.prepare_cached(sql)?.execute(params![
             step,
@@ -150,7 +150,7 @@ impl Tx<'_> {
         Ok(statement.query_map([prompt, INTENT], |row| row.get(0))?.next().transpose()?)
     }
 
-    /// What work without a prompt is called: the subject of its commit, or what its first command was said to do.
+    /// A name for work without a prompt: the subject of its commit, or the description of its first command.
     fn name_of_work(&self, unit: i64, first_step: i64) -> Result<Option<String>> {
         let sql = "SELECT coalesce(t.metadata -> 'commit' ->> 'subject', t.metadata ->> 'description', t.content)
                    FROM steps s JOIN tool_uses t ON t.session_id = s.session_id AND t.seq BETWEEN s.first_seq AND s.last_seq

@@ -1,18 +1,18 @@
-//! Reads steps, as segmentation is given them.
+//! Reads steps for segmentation.
 
 use super::super::Tx;
 use crate::segmentation::{Step, StepId, StepRow, UnitId, WINDOW_STEPS};
 use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, params};
 
-/// Parts of the work on one prompt among which a subagent's is looked for.
+/// Maximum parts of the work on a prompt to search for a subagent.
 const PARTS: i64 = 64;
 
-const STEP: &str = "SELECT id, work_unit_id, prompt_id, settled, started_at, sketch,
-    (SELECT standing FROM boundaries WHERE step_id = steps.id),
+const STEP: &str = "SELECT id, work_unit_id, prompt_id, settled, started_at, features,
+    (SELECT active FROM boundaries WHERE step_id = steps.id),
     (SELECT closed_by IS 'clear' FROM work_units WHERE id = steps.work_unit_id) FROM steps";
-/// Without what is only asked where places are judged: a tool use asks for its step each time.
-const STEP_ALONE: &str = "SELECT id, work_unit_id, prompt_id, settled, started_at, sketch, NULL, NULL FROM steps";
+/// Without the columns for boundary decisions: every tool use runs this query.
+const STEP_ALONE: &str = "SELECT id, work_unit_id, prompt_id, settled, started_at, features, NULL, NULL FROM steps";
 
 fn step(row: &Row) -> rusqlite::Result<StepRow> {
     let features: Vec<u8> = row.get(5)?;
@@ -21,7 +21,7 @@ fn step(row: &Row) -> rusqlite::Result<StepRow> {
         unit: UnitId::Stored(row.get(1)?),
         prompt: row.get(2)?,
         settled: row.get(3)?,
-        // Features of another version say nothing, and the step is still there.
+        // Features of an unknown version are ignored; the step itself remains.
         step: Step::from_bytes(&features).unwrap_or(Step::going_on(row.get(4)?)),
         boundary: row.get(6)?,
         cleared: row.get::<_, Option<bool>>(7)?.unwrap_or(false),
@@ -29,7 +29,7 @@ fn step(row: &Row) -> rusqlite::Result<StepRow> {
 }
 
 impl Tx<'_> {
-    /// The last steps of a session, in order; enough of them that a window of whole turns is among them.
+    /// The last steps of a session in order, enough for a window of whole turns.
     pub fn last_steps(&self, session: i64) -> Result<Vec<StepRow>> {
         let sql = format!("{STEP} WHERE session_id = ?1 ORDER BY prompt_id DESC, id DESC LIMIT ?2");
         let mut statement = self.tx.prepare_cached(&sql)?;
@@ -39,7 +39,7 @@ impl Tx<'_> {
         Ok(rows)
     }
 
-    /// The last step of a prompt, `all`: its last 64, the newest first. Where the prompt has none, the session's last one.
+    /// The last step of a prompt or, with `all`, its last 64, newest first. Without any, the session's last step.
     pub fn steps_of_prompt(&self, session: i64, prompt: Option<i64>, all: bool) -> Result<Vec<StepRow>> {
         let sql = format!("{STEP_ALONE} WHERE session_id = ?1 AND prompt_id IS ?2 ORDER BY id DESC LIMIT ?3");
         let mut statement = self.tx.prepare_cached(&sql)?;
@@ -58,7 +58,7 @@ impl Tx<'_> {
         Ok(self.tx.prepare_cached(&sql)?.query_map([session, unit], step)?.collect::<Result<_, _>>()?)
     }
 
-    /// Whether nothing came after a step.
+    /// Whether a step is the session's last one.
     pub fn is_last_step(&self, session: i64, step: StepId) -> Result<bool> {
         let sql = "SELECT id FROM steps WHERE session_id = ?1 ORDER BY prompt_id DESC, id DESC LIMIT 1";
         let last: i64 = self.tx.prepare_cached(sql)?.query_row([session], |row| row.get(0))?;

@@ -28,12 +28,12 @@ pub enum Reply {
 
 /// A question as it came over the line.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct RenderedQuestion {
     pub headers: String,
     pub body: Value,
 }
 
-impl Asked {
+impl RenderedQuestion {
     /// Who the observer is told to be.
     pub fn system(&self) -> String {
         let system = self.body["system"].as_str().or(self.body["messages"][0]["content"].as_str());
@@ -49,7 +49,7 @@ impl Asked {
 
 pub struct Server {
     pub port: u16,
-    pub asked: Arc<Mutex<Vec<Asked>>>,
+    pub asked: Arc<Mutex<Vec<RenderedQuestion>>>,
     reply: Arc<Mutex<Reply>>,
 }
 
@@ -77,7 +77,7 @@ impl Server {
         self.asked.lock().unwrap().len()
     }
 
-    pub fn last(&self) -> Asked {
+    pub fn last(&self) -> RenderedQuestion {
         self.asked.lock().unwrap().last().expect("nothing was asked").clone()
     }
 
@@ -96,7 +96,7 @@ impl Server {
     }
 }
 
-fn serve(stream: TcpStream, told: &Mutex<Vec<Asked>>, replies: &Mutex<Reply>) -> std::io::Result<()> {
+fn serve(stream: TcpStream, told: &Mutex<Vec<RenderedQuestion>>, replies: &Mutex<Reply>) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut stream = stream;
     let (mut headers, mut length) = (String::new(), 0);
@@ -116,7 +116,7 @@ fn serve(stream: TcpStream, told: &Mutex<Vec<Asked>>, replies: &Mutex<Reply>) ->
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
     let path = headers.split_whitespace().nth(1).unwrap_or_default().to_string();
-    let asked = Asked { headers, body: serde_json::from_slice(&body).unwrap_or_default() };
+    let asked = RenderedQuestion { headers, body: serde_json::from_slice(&body).unwrap_or_default() };
     told.lock().unwrap().push(asked);
     let reply = replies.lock().unwrap().clone();
     let send = |stream: &mut TcpStream, status: u16, more: &str, body: &str| {

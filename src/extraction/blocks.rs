@@ -1,0 +1,227 @@
+//! A unit as numbered blocks, each with a priority.
+
+use super::block_priority::block_priority;
+use crate::model::{Domain, Kind, Millis, PromptSource, Source, ToolUseRow, UnitStory};
+use crate::prompt_injection;
+use crate::text::{ends, seen};
+use std::collections::HashSet;
+
+/// Maximum bytes of input and output in a full block, and in a shortened one.
+const LONG: usize = 1600;
+const SAID: usize = 3000;
+const SHORT: usize = 160;
+/// Lower priorities are looks: reading a file, searching, a command that changed nothing.
+const LOOK: u8 = 60;
+/// Approximate bytes of a block's tags, time and folder.
+const FRAME: usize = 260;
+
+/// A message or a tool use.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EventBlock {
+    pub source: Source,
+    /// A tool's name, `message of the user` or `message of the agent`.
+    pub what: String,
+    pub at: Millis,
+    /// Number of its prompt.
+    pub prompt: Option<i64>,
+    pub parameters: Option<String>,
+    pub outcome: Option<String>,
+    pub failed: bool,
+    /// The user wrote it.
+    pub by_user: bool,
+    /// It came from outside: a page, a search, a server.
+    pub from_outside: bool,
+    pub path: Option<String>,
+    pub edits: bool,
+    /// The lowest priority is dropped first.
+    pub block_priority: u8,
+    /// Withheld lines that address the reader.
+    pub withheld: Vec<String>,
+}
+
+impl EventBlock {
+    /// Bytes including its frame.
+    pub fn size(&self) -> usize {
+        let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        FRAME + self.what.len() + text(&self.parameters) + text(&self.outcome)
+    }
+
+    /// Whether something was changed, checked or failed.
+    pub fn matters(&self) -> bool {
+        matches!(self.source, Source::ToolUse(_)) && self.block_priority >= LOOK
+    }
+
+    /// Cuts each text to one line.
+    pub fn shorten(&mut self) {
+        for text in [&mut self.parameters, &mut self.outcome].into_iter().flatten() {
+            *text = cut_middle(text, SHORT);
+        }
+    }
+}
+
+/// The blocks after the last call, in order. `left_out` are rows that a person wants no memories of.
+pub fn blocks(story: &UnitStory, domain: &Domain, after: i64, left_out: &HashSet<Source>) -> Vec<EventBlock> {
+    let numbers: Vec<(i64, i64)> =
+        story.prompts.iter().filter(|p| p.source == PromptSource::User).map(|p| (p.id, p.number)).collect();
+    let number = |tool: &ToolUseRow| numbers.iter().find(|(id, _)| Some(*id) == tool.prompt_id).map(|(_, number)| *number);
+    let ignored = |path: &str| domain.ignore.iter().any(|glob| fast_glob::glob_match(glob, path));
+    let tools = story.tools.iter().filter(|tool| {
+        tool.seq > after
+            && !domain.skip_tools.contains(&tool.tool_name)
+            && !tool.path.as_deref().is_some_and(ignored)
+            && !left_out.contains(&Source::ToolUse(tool.id))
+    });
+    // A message from before the last call is shown again if work on it followed.
+    let since = story.tools.iter().filter(|tool| tool.seq <= after).map(|tool| tool.received_at).max().unwrap_or(0);
+    let going: HashSet<i64> = tools.clone().filter_map(&number).collect();
+    let mut all: Vec<EventBlock> = Vec::new();
+    for prompt in &story.prompts {
+        let by_user = prompt.source == PromptSource::User;
+        let new = prompt.received_at >= since || by_user && going.contains(&prompt.number);
+        if !new || left_out.contains(&Source::Prompt(prompt.id)) {
+            continue;
+        }
+        let text = seen(&prompt.text);
+        let (text, withheld) = if by_user { (text, Vec::new()) } else { prompt_injection::without(&text) };
+        all.push(EventBlock {
+            source: Source::Prompt(prompt.id),
+            what: if by_user { "message of the user" } else { "message of the agent" }.to_string(),
+            at: prompt.received_at,
+            prompt: Some(prompt.number),
+            parameters: None,
+            outcome: Some(cut_middle(&text, SAID)),
+            failed: false,
+            by_user,
+            from_outside: false,
+            path: None,
+            edits: false,
+            block_priority: if by_user { 100 } else { 90 },
+            withheld,
+        });
+    }
+    let mut known = HashSet::new();
+    for tool in tools {
+        let described = tool.metadata["description"].as_str();
+        let parts = [described, tool.path.as_deref(), tool.content.as_deref(), tool.input.as_deref()];
+        let mut given: Vec<&str> = parts.into_iter().flatten().filter(|part| !part.trim().is_empty()).collect();
+        given.dedup();
+        let (parameters, mut withheld) = prompt_injection::without(&seen(&given.join("\n")));
+        // The output of a failure is kept longer.
+        let printed = tool.metadata["response"].as_str().or(tool.outcome.as_deref()).unwrap_or_default();
+        let (outcome, more) = prompt_injection::without(&seen(printed));
+        withheld.extend(more);
+        let failed = tool.succeeded == Some(false);
+        let again = !known.insert((tool.kind, tool.path.as_deref(), tool.content.as_deref()));
+        all.push(EventBlock {
+            source: Source::ToolUse(tool.id),
+            // Servers choose the names of their tools.
+            what: Some(seen(&tool.tool_name))
+                .filter(|name| !prompt_injection::looks_like_injection(name))
+                .unwrap_or_else(|| "tool".into()),
+            at: tool.received_at,
+            prompt: number(tool),
+            parameters: Some(cut_middle(&parameters, LONG)).filter(|text| !text.is_empty()),
+            outcome: Some(cut_middle(&outcome, LONG)).filter(|text| !text.is_empty()),
+            failed,
+            by_user: false,
+            from_outside: is_from_outside(tool),
+            path: tool.path.clone(),
+            edits: tool.is_edit(),
+            block_priority: block_priority(tool, failed, again),
+            withheld,
+        });
+    }
+    // In order of events; a closing message follows the work on its prompt.
+    all.sort_by_key(|block| (block.at, matches!(block.source, Source::Prompt(_)) && !block.by_user));
+    all
+}
+
+/// Whether the output was written by others than the people and programs of this machine.
+fn is_from_outside(tool: &ToolUseRow) -> bool {
+    let fetches = |command: &str| command.split_whitespace().any(|word| matches!(word, "curl" | "wget" | "gh" | "glab"));
+    matches!(tool.kind, Kind::Fetch | Kind::Mcp) || tool.kind == Kind::Command && tool.content.as_deref().is_some_and(fetches)
+}
+
+/// Cuts the blocks to a byte budget by priority. Looks are shortened and then dropped before any change, failure or
+/// message is shortened; at equal priority the oldest go first. The result is deterministic. Returns the number of
+/// dropped blocks.
+pub fn fit(blocks: &mut Vec<EventBlock>, budget: usize) -> usize {
+    let before = blocks.len();
+    // Reading a file again adds nothing.
+    blocks.retain(|block| block.block_priority > 0);
+    let mut size: usize = blocks.iter().map(EventBlock::size).sum();
+    let mut order: Vec<usize> = (0..blocks.len()).collect();
+    order.sort_by_key(|at| (blocks[*at].block_priority, *at));
+    let (looks, rest) = order.split_at(order.iter().position(|at| blocks[*at].block_priority >= LOOK).unwrap_or(order.len()));
+    let mut gone = HashSet::new();
+    for part in [looks, rest] {
+        for at in part {
+            if size > budget {
+                let was = blocks[*at].size();
+                blocks[*at].shorten();
+                size -= was - blocks[*at].size();
+            }
+        }
+        for at in part {
+            if size > budget {
+                size -= blocks[*at].size();
+                gone.insert(*at);
+            }
+        }
+    }
+    let mut at = 0;
+    blocks.retain(|_| {
+        at += 1;
+        !gone.contains(&(at - 1))
+    });
+    before - blocks.len()
+}
+
+/// Cuts a text to its beginning and end, where results and errors are.
+fn cut_middle(text: &str, most: usize) -> String {
+    let text = text.trim();
+    if text.len() <= most {
+        return text.to_string();
+    }
+    let (head, tail) = ends(text, most * 3 / 5, most * 2 / 5);
+    format!("{} […] {}", head.trim_end(), tail.trim_start())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(n: i64, block_priority: u8, size: usize) -> EventBlock {
+        EventBlock {
+            source: Source::ToolUse(n),
+            what: "Bash".into(),
+            at: n,
+            prompt: None,
+            parameters: Some("x".repeat(size)),
+            outcome: None,
+            failed: false,
+            by_user: false,
+            from_outside: false,
+            path: None,
+            edits: false,
+            block_priority,
+            withheld: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_is_worth_least_is_shortened_first_and_then_goes() {
+        let mut all = vec![block(1, 20, 2000), block(2, 80, 2000), block(3, 20, 2000), block(4, 0, 10)];
+        assert_eq!(fit(&mut all, 6100), 1, "a repeated read goes");
+        assert!(all[0].size() < 600 && all[1].size() > 2000 && all[2].size() > 2000, "the oldest of the least is cut");
+        let left = fit(&mut all, 2800);
+        let kept: Vec<Source> = all.iter().map(|block| block.source).collect();
+        assert_eq!((left, kept), (1, vec![Source::ToolUse(2), Source::ToolUse(3)]));
+    }
+
+    #[test]
+    fn a_cut_text_keeps_its_beginning_and_its_end() {
+        let cut = cut_middle(&format!("begin {} ende", "ä".repeat(500)), 100);
+        assert!(cut.starts_with("begin") && cut.ends_with("ende") && cut.len() < 120, "{cut}");
+    }
+}

@@ -1,0 +1,204 @@
+//! Reads a hook's stdin, whatever arrives: too much, too little, broken bytes.
+//!
+//! Valid JSON of reasonable size is parsed directly. Everything else goes through `json_repair`, so that even the id
+//! after a 100 MB output is found in bounded memory.
+
+use super::json_repair::{JsonRepairer, KEPT};
+use serde_json::Value;
+use std::io::{self, Read};
+
+/// Maximum bytes to read; the rest stays in the pipe.
+const SEEN: usize = 1 << 30;
+
+/// The content of stdin.
+#[derive(Debug)]
+pub enum Payload {
+    /// A JSON value; `repaired` if the input was invalid.
+    Json { value: Value, repaired: bool },
+    /// Only white space.
+    Empty,
+    /// Not a JSON object. Holds the reason.
+    Garbage(String),
+}
+
+/// Reads `input` to its end, or to the end of a JSON value, because a caller may forget to close the pipe. After an
+/// error or timeout, the bytes read so far are used; the error is returned only if there are none.
+pub fn read(mut input: impl Read) -> io::Result<Payload> {
+    let mut bytes = vec![0; 16 << 10];
+    let mut length = 0;
+    while length < KEPT {
+        if length == bytes.len() {
+            bytes.resize(2 * length, 0);
+        }
+        match input.read(&mut bytes[length..]) {
+            Ok(0) => return Ok(parse(&bytes[..length])),
+            Ok(n) => length += n,
+            Err(error) if length == 0 => return Err(error),
+            Err(_) => return Ok(parse(&bytes[..length])),
+        }
+        // A read that filled the buffer has more behind it.
+        let may_be_whole = length < bytes.len() && bytes[..length].trim_ascii_end().last() == Some(&b'}');
+        if may_be_whole && let Ok(value) = serde_json::from_slice(without_mark(&bytes[..length])) {
+            return Ok(Payload::Json { value, repaired: false });
+        }
+    }
+    let mut repairer = JsonRepairer::default();
+    repairer.push(&bytes[..length]);
+    while length < SEEN {
+        match input.read(&mut bytes[..1 << 16]) {
+            Ok(0) | Err(_) => break,
+            Ok(n) => {
+                repairer.push(&bytes[..n]);
+                length += n;
+            }
+        }
+    }
+    Ok(from_repairer(repairer, "too large"))
+}
+
+/// Windows programs write a byte order mark first.
+fn without_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes)
+}
+
+/// Parses bytes as JSON, repairing them if needed.
+pub fn parse(bytes: &[u8]) -> Payload {
+    let bytes = without_mark(bytes);
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Payload::Empty;
+    }
+    match serde_json::from_slice(bytes) {
+        Ok(value) => Payload::Json { value, repaired: false },
+        Err(error) => {
+            let mut repairer = JsonRepairer::default();
+            repairer.push(bytes);
+            from_repairer(repairer, &error.to_string())
+        }
+    }
+}
+
+fn from_repairer(repairer: JsonRepairer, reason: &str) -> Payload {
+    let text = repairer.finish();
+    match serde_json::from_str(&text) {
+        Ok(value @ Value::Object(_)) => Payload::Json { value, repaired: true },
+        _ => Payload::Garbage(reason.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::platforms::json_repair::{CUT, STRING};
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn repaired(text: &str) -> Value {
+        match parse(text.as_bytes()) {
+            Payload::Json { value, repaired: true } => value,
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn truncated_json_keeps_what_was_whole_and_a_long_string_that_was_cut() {
+        let long = "x".repeat(CUT);
+        assert_eq!(repaired(&format!(r#"{{"a":1,"b":{{"c":"{long}"#)), json!({"a":1,"b":{"c":long}}));
+        assert_eq!(repaired(&format!(r#"{{"a":1,"b":"{long}\u00"#)), json!({"a":1,"b":long}));
+        assert_eq!(repaired(&format!(r#"{{"a":1,"b":"{long}\"#)), json!({"a":1,"b":long}));
+        assert_eq!(repaired(r#"{"a":1,"id":"toolu_0"#), json!({"a":1}));
+        assert_eq!(repaired(r#"{"a":1,"b":tr"#), json!({"a":1}));
+        assert_eq!(repaired(r#"{"a":1,"b""#), json!({"a":1}));
+        assert_eq!(repaired(r#"{"a":1,"b":"#), json!({"a":1}));
+        assert_eq!(repaired(r#"{"a":[1,2"#), json!({"a":[1,2]}));
+    }
+
+    #[test]
+    fn control_characters_bom_and_broken_utf8_are_no_obstacle() {
+        assert_eq!(repaired("{\"a\":\"x\u{0}y\nz\"}"), json!({"a":"x\u{0}y\nz"}));
+        assert!(matches!(parse(b"\xEF\xBB\xBF{\"a\":1}"), Payload::Json { repaired: false, .. }));
+        let Payload::Json { value, .. } = parse(b"{\"a\":\"\xFF\xFEok\"}") else { panic!() };
+        assert!(value["a"].as_str().unwrap().ends_with("ok"));
+    }
+
+    #[test]
+    fn escapes_numbers_and_commas_that_no_reader_takes_cost_themselves_alone() {
+        assert_eq!(
+            repaired(r#"{"a":"cut \ud83d","b":"\ud83d\ude00 \ude00 \q"}"#),
+            json!({"a":"cut \u{FFFD}","b":"😀 \u{FFFD} \u{FFFD}q"})
+        );
+        assert_eq!(
+            repaired(r#"{"a":NaN,"b":1e999,"c":[1,2,],"d":undefined,"e":-1.5,}"#),
+            json!({"a":null,"b":null,"c":[1,2],"d":null,"e":-1.5})
+        );
+    }
+
+    #[test]
+    fn millions_of_small_values_stay_within_bounds_and_leave_the_members_of_the_top() {
+        let text = format!("{{\"tool_response\":{{\"x\":[{}1]}},\"tool_use_id\":\"toolu_1\"}}", "\"a\",".repeat(6 << 20));
+        let Payload::Json { value, .. } = read(text.as_bytes()).unwrap() else { panic!() };
+        assert_eq!(value["tool_use_id"], "toolu_1");
+    }
+
+    #[test]
+    fn a_whole_value_is_not_kept_waiting_for_the_pipes_end() {
+        struct Open(Vec<u8>);
+        impl Read for Open {
+            fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+                assert!(!self.0.is_empty(), "read on behind the value");
+                let n = self.0.len().min(buf.len());
+                buf[..n].copy_from_slice(&self.0[..n]);
+                self.0.drain(..n);
+                Ok(n)
+            }
+        }
+        assert!(matches!(read(Open(b"{\"a\":{}}\n".to_vec())).unwrap(), Payload::Json { repaired: false, .. }));
+    }
+
+    #[test]
+    fn what_is_nested_too_deep_goes_and_its_neighbours_stay() {
+        let text = format!("{{\"a\":{}1{},\"b\":2}}", "[".repeat(5000), "]".repeat(5000));
+        assert_eq!(repaired(&text)["b"], 2);
+    }
+
+    #[test]
+    fn what_stands_behind_a_hundred_megabytes_is_found() {
+        let head = br#"{"tool_response":{"stdout":"begin "#.to_vec();
+        let tail = br#" end"},"tool_use_id":"toolu_1"}"#.to_vec();
+        let big = io::repeat(b'x').take(100 << 20);
+        let Payload::Json { value, repaired } = read(io::Cursor::new(head).chain(big).chain(io::Cursor::new(tail))).unwrap()
+        else {
+            panic!()
+        };
+        assert!(repaired);
+        assert_eq!(value["tool_use_id"], "toolu_1");
+        let out = value["tool_response"]["stdout"].as_str().unwrap();
+        assert!(out.starts_with("begin x") && out.ends_with("x end") && out.len() <= 2 * STRING + 16);
+    }
+
+    #[test]
+    fn what_is_no_object_is_garbage_and_white_space_is_nothing() {
+        assert!(matches!(parse(b" \n"), Payload::Empty));
+        assert!(matches!(parse(b"hello"), Payload::Garbage(_)));
+        assert!(matches!(parse(b"\x00\x01"), Payload::Garbage(_)));
+    }
+
+    proptest! {
+        #[test]
+        fn any_cut_of_a_payload_keeps_its_whole_members(cut in 40usize..200) {
+            let text = json!({"session_id": "abc", "tool_name": "Bash", "tool_input": {"command": "echo \"hi\" \\ é 記"}, "list": [1, {"x": null}], "last": "\n\t"}).to_string();
+            let cut = cut.min(text.len() - 1);
+            let Payload::Json { value, .. } = parse(&text.as_bytes()[..cut]) else { panic!("{}", &text[..cut]) };
+            prop_assert!(value.is_object());
+        }
+
+        #[test]
+        fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            parse(&bytes);
+        }
+
+        #[test]
+        fn no_json_like_bytes_panic(text in "[{}\\[\\]\",:\\\\a1 \u{0}é]{0,80}") {
+            parse(text.as_bytes());
+        }
+    }
+}

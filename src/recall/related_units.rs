@@ -1,0 +1,70 @@
+//! Ranks units and programs' records for a description (ADR/0036). Same routes and weights as recall, but without
+//! recency and shared files: a newer task is not a more similar one.
+
+use super::ranked::{RecallQuery, found, memories_by_words, routes};
+use crate::model::{MemoryRow, UnitRow};
+use crate::rank::{self, RankWeights, Scored};
+use crate::store::Store;
+use crate::store::recall::{Effort, UnitLocation};
+use anyhow::Result;
+use std::collections::HashMap;
+
+/// The score with a similarity of one half.
+const HALF: f64 = 0.5;
+
+/// A unit, or a task with decisions and lessons that a program recorded without a session.
+#[derive(Clone, Debug)]
+pub struct RelatedUnit {
+    /// Relevance; [`similarity`] maps it to a share.
+    pub score: f64,
+    pub unit: Option<UnitRow>,
+    pub memories: Vec<MemoryRow>,
+}
+
+/// Relevance of memories by their own words, relative to the best: a memory of a related unit may be off-topic.
+pub(super) fn by_own_words(store: &Store, query: &RecallQuery) -> Result<HashMap<i64, f64>> {
+    let hits = memories_by_words(store, query)?;
+    let most = hits.iter().map(|hit| hit.score).fold(0.0, f64::max);
+    Ok(hits.into_iter().filter(|_| most > 0.0).map(|hit| (hit.id, hit.score / most)).collect())
+}
+
+/// Maps a score to a share from 0 to below 1: s / (s + 0.5).
+pub fn similarity(score: f64) -> f64 {
+    let score = score.max(0.0);
+    (score / (score + HALF) * 1000.0).round() / 1000.0
+}
+
+/// A project's units related to a description, best first, down to a share of the best score. Superseded memories are
+/// left out.
+pub(super) fn related_units(store: &Store, query: &RecallQuery, limit: usize, share: f64) -> Result<Vec<RelatedUnit>> {
+    let sessions = store.sessions_in_time(query.project, query.own)?;
+    let mut moment = routes(store, query, &sessions, Effort::RELATED)?;
+    let mut units: Vec<i64> = moment.found().collect();
+    units.sort_unstable();
+    units.dedup();
+    let places: HashMap<i64, UnitLocation> =
+        store.unit_places(&units, &sessions)?.into_iter().map(|place| (place.unit, place)).collect();
+    // Records without a unit use their memory's id, negated.
+    moment.age = units.into_iter().filter(|unit| *unit < 0 || places.contains_key(unit)).map(|unit| (unit, 0)).collect();
+    let scored = rank::fuse(&moment, &RankWeights::default());
+    let mut candidates: Vec<(f64, Scored)> = scored.into_iter().map(|scored| (scored.relevance(0.0).sum, scored)).collect();
+    candidates.retain(|(score, _)| *score > 0.0);
+    candidates.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.unit.cmp(&a.1.unit)));
+    let least = candidates.first().map_or(0.0, |(best, _)| best * share);
+    candidates.retain(|(score, _)| *score >= least);
+    let mut related_units = Vec::new();
+    for (score, scored) in candidates {
+        if related_units.len() == limit {
+            break;
+        }
+        if scored.unit < 0 {
+            let Some(head) = store.memory_by_row(-scored.unit)?.filter(|memory| memory.superseded_by.is_none()) else { continue };
+            let mut memories = store.memories_of_task(&head.uuid)?;
+            memories.insert(0, head);
+            related_units.push(RelatedUnit { score, unit: None, memories });
+        } else if let Some(past) = found(store, &places, scored)? {
+            related_units.push(RelatedUnit { score, unit: Some(past.unit), memories: past.memories });
+        }
+    }
+    Ok(related_units)
+}

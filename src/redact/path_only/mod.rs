@@ -1,0 +1,334 @@
+//! Files recorded by path only: `.env`, key stores, and whatever the user's `ignore` patterns match.
+//!
+//! Anything a tool read from or wrote to such a file is removed, also where a command prints it. A command that only
+//! names the file is kept; one that may contain its contents (it writes or feeds the file) is cut to program and paths.
+//! In output of many files (`grep -r`, `git diff`, `head`), the lines of such files are removed and the others stay.
+//!
+//! `names` says which files, `commands` which commands.
+
+mod commands;
+mod names;
+
+use crate::model::{Kind, ToolUse};
+use commands::{may_hold_contents, prints_secrets};
+pub use names::Hidden;
+
+/// Bytes of a command that are looked at for names of files.
+const COMMAND: usize = 16 << 10;
+/// Bytes at each end of a long output that are looked at: more than redaction keeps.
+const END: usize = 64 << 10;
+/// Bytes of a path at the beginning of a line.
+const PATH: usize = 512;
+/// Replaces contents.
+pub const MARK: &str = "[contents not recorded]";
+
+impl Hidden {
+    /// Removes from a tool use what it read from or wrote to such a file.
+    pub fn withhold(&self, tool: &mut ToolUse, folder: Option<&str>) {
+        let named = tool.path.as_deref().is_some_and(|path| self.hides(path, folder));
+        match tool.kind {
+            Kind::Fetch | Kind::Delegate => {}
+            Kind::Command | Kind::Mcp | Kind::Other => {
+                let content = tool.content.as_deref().unwrap_or_default();
+                let content = &content[..content.floor_char_boundary(COMMAND)];
+                let mentioned = self.mentioned(content, folder);
+                if !mentioned.is_empty() || tool.kind == Kind::Command && prints_secrets(content) {
+                    if !mentioned.is_empty() && (tool.kind != Kind::Command || may_hold_contents(content)) {
+                        let program = content.split_whitespace().next().filter(|_| tool.kind == Kind::Command);
+                        let words: Vec<&str> = program.into_iter().chain(["…"]).chain(mentioned).collect();
+                        tool.content = Some(words.join(" "));
+                    }
+                    return without_contents(tool);
+                }
+            }
+            Kind::Read | Kind::Edit | Kind::Write | Kind::Search => {}
+        }
+        if named {
+            return without_contents(tool);
+        }
+        for text in [&mut tool.outcome, &mut tool.metadata.response] {
+            if let Some(kept) = text.as_deref().and_then(|t| self.without_lines(t, folder)) {
+                *text = Some(kept);
+            }
+        }
+    }
+
+    /// The words of a command that name such a file, also where a `cd` before them leads there.
+    fn mentioned<'a>(&self, command: &'a str, folder: Option<&str>) -> Vec<&'a str> {
+        let cut = |c: char| c.is_whitespace() || "\"'`;|&<>(){}=,\\@:".contains(c);
+        let mut moved: Option<&str> = None;
+        let mut words = command.split(cut).filter(|word| !word.is_empty()).peekable();
+        let mut found = Vec::new();
+        while let Some(word) = words.next() {
+            if word == "cd" || word == "pushd" {
+                moved = words.peek().map(|to| to.trim_end_matches('/'));
+                continue;
+            }
+            let from_there =
+                || moved.is_some_and(|to| !word.starts_with(['/', '-', '~']) && self.hides(&format!("{to}/{word}"), folder));
+            if word.len() > 2 && (self.hides(word, folder) || from_there()) {
+                found.push(word);
+            }
+        }
+        found.dedup();
+        found.truncate(8);
+        found
+    }
+
+    /// Output without the lines that come from such a file; `None` where there are none. Of a long one the two ends are
+    /// looked at, which is more than is kept of it.
+    fn without_lines(&self, text: &str, folder: Option<&str>) -> Option<String> {
+        if text.len() <= 2 * END {
+            return self.without_lines_in(text, false, folder);
+        }
+        let line_end = |at: usize| text[at..].find('\n').map_or(text.len(), |i| at + i + 1);
+        let head_end = line_end(text.floor_char_boundary(END));
+        let tail_start = line_end(text.floor_char_boundary(text.len() - END)).max(head_end);
+        let before = &text[..tail_start];
+        let part = ["\ndiff ", "\n==> "].iter().filter_map(|begin| before.rfind(begin)).max();
+        let part = part.and_then(|at| self.begins_hidden_part(before[at + 1..].lines().next()?, folder)).unwrap_or(false);
+        let (head, tail) = (&text[..head_end], &text[tail_start..]);
+        let (kept_head, kept_tail) = (self.without_lines_in(head, false, folder), self.without_lines_in(tail, part, folder));
+        if kept_head.is_none() && kept_tail.is_none() {
+            return None;
+        }
+        Some(
+            kept_head.as_deref().unwrap_or(head).to_string() + &text[head_end..tail_start] + kept_tail.as_deref().unwrap_or(tail),
+        )
+    }
+
+    /// The same for a stretch that begins inside the part of a hidden file, or not.
+    fn without_lines_in(&self, text: &str, mut in_hidden_part: bool, folder: Option<&str>) -> Option<String> {
+        let mut kept: Option<String> = None;
+        // `rg --heading`: a path on a line of its own, and numbered lines below it.
+        let mut below_heading = false;
+        let is_numbered = |line: &str| {
+            line.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with([':', '-'])
+                && line.starts_with(|c: char| c.is_ascii_digit())
+        };
+        let (mut at, mut marked) = (0, false);
+        for line in text.split_inclusive('\n') {
+            let begins = self.begins_hidden_part(line, folder);
+            if let Some(hidden) = begins {
+                in_hidden_part = hidden;
+            }
+            let heads = line.len() < PATH && !line.contains([' ', ':']) && self.hides(line.trim_end(), folder);
+            below_heading = heads || below_heading && is_numbered(line);
+            if begins.is_some() {
+                marked = false;
+            } else if in_hidden_part || below_heading && !heads || self.is_of_hidden_file(line, folder) {
+                let kept = kept.get_or_insert_with(|| text[..at].to_string());
+                if !marked {
+                    kept.push_str(MARK);
+                    kept.push('\n');
+                }
+                marked = true;
+                at += line.len();
+                continue;
+            } else {
+                marked = false;
+            }
+            at += line.len();
+            if let Some(kept) = &mut kept {
+                kept.push_str(line);
+            }
+        }
+        kept
+    }
+
+    /// `path:12:text`, and `path-12-text` for the lines around, as grep and ripgrep print it.
+    fn is_of_hidden_file(&self, line: &str, folder: Option<&str>) -> bool {
+        let bytes = line.as_bytes();
+        let end = bytes.iter().take(PATH).position(|b| matches!(b, b':' | b' ' | b'\n' | b'\t')).unwrap_or(bytes.len().min(PATH));
+        if bytes.get(end) == Some(&b':') && self.hides(&line[..end], folder) {
+            return true;
+        }
+        let numbered = |at: usize| {
+            let digits = bytes[at + 1..].iter().take_while(|b| b.is_ascii_digit()).count();
+            digits > 0 && bytes.get(at + 1 + digits) == Some(&b'-')
+        };
+        let dashes = (0..end.min(bytes.len())).filter(|&at| bytes[at] == b'-' && numbered(at));
+        dashes.take(4).any(|at| line.is_char_boundary(at) && self.hides(&line[..at], folder))
+    }
+
+    /// Whether a line begins the part of a hidden file; `None` where it begins none.
+    fn begins_hidden_part(&self, line: &str, folder: Option<&str>) -> Option<bool> {
+        let line = line.trim_end();
+        if let Some(path) = line.strip_prefix("==> ").and_then(|rest| rest.strip_suffix(" <==")) {
+            return Some(self.hides(path, folder));
+        }
+        // `diff --git a/x b/x`, `i/x w/x`, without prefixes, `--cc x`, quoted, and `diff -r old/x new/x`.
+        let paths = line.strip_prefix("diff ")?;
+        let plain = |word: &str| {
+            word.trim_matches('"')
+                .split_once('/')
+                .filter(|(p, _)| p.len() == 1)
+                .map_or(word.trim_matches('"').to_string(), |(_, rest)| rest.to_string())
+        };
+        Some(paths.split(' ').filter(|word| !word.starts_with('-')).any(|word| self.hides(&plain(word), folder)))
+    }
+}
+
+fn without_contents(tool: &mut ToolUse) {
+    for text in [&mut tool.input, &mut tool.outcome, &mut tool.metadata.response].into_iter().flatten() {
+        *text = MARK.to_string();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Metadata;
+
+    fn hidden() -> Hidden {
+        Hidden::new(&["**/.env*".into(), "**/secrets/**".into(), "*.private".into(), "/srv/own/**".into()])
+    }
+
+    fn tool(kind: Kind, path: Option<&str>, content: Option<&str>, outcome: &str) -> ToolUse {
+        ToolUse {
+            id: None,
+            name: "T".into(),
+            kind,
+            command: None,
+            path: path.map(String::from),
+            content: content.map(String::from),
+            input: None,
+            outcome: Some(outcome.into()),
+            succeeded: Some(true),
+            source_event: "PostToolUse".into(),
+            metadata: Metadata::default(),
+            tasks: None,
+        }
+    }
+
+    #[test]
+    fn key_stores_and_the_users_patterns_are_hidden_wherever_they_lie() {
+        for path in [
+            ".env",
+            "/a/b/.env.local",
+            "secrets/x.txt",
+            "a/secrets/b/c",
+            "x.private",
+            "a/x.private",
+            "server.pem",
+            "/home/me/.ssh/id_rsa",
+            ".aws/credentials",
+            "~/.aws/credentials",
+            "Wallet.KDBX",
+        ] {
+            assert!(hidden().hides(path, Some("/w")), "{path}");
+        }
+        assert!(hidden().hides("own/x", Some("/srv")));
+        for path in ["src/env.rs", "environment", "src/secrets.rs", "key.rs", "id_rsa.pub", "monkey", "", "credentials", "a.pemx"]
+        {
+            assert!(!hidden().hides(path, Some("/w")), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_a_command_prints_of_a_hidden_file_goes_and_the_command_stays() {
+        for command in ["cat .env", "head -3 ./.env.local", "cat < config/secrets/db", "type id_rsa", "printenv", "env | sort"] {
+            let mut t = tool(Kind::Command, None, Some(command), "A=hunter2");
+            hidden().withhold(&mut t, Some("/w"));
+            assert_eq!((t.content.as_deref(), t.outcome.as_deref()), (Some(command), Some(MARK)), "{command}");
+        }
+        for command in [
+            "docker exec app env",
+            "docker compose exec web env | sort",
+            "kubectl exec p -- printenv",
+            "bash -lc \"env | sort\"",
+            "env 2>/dev/null | grep DB",
+            "/usr/bin/env -0",
+            "{ env; }",
+            "python3 -c 'import os; print(os.environ)'",
+            "gh auth token",
+            "kubectl get secret db -o yaml",
+            "cd ~/.aws && cat credentials",
+            "cd secrets && cat db.txt",
+            "cat ~/.ssh/*",
+            "cat ./.e*",
+            "cat prod.env",
+            "cat ~/.ssh/deploy",
+        ] {
+            let mut t = tool(Kind::Command, None, Some(command), "A=hunter2");
+            hidden().withhold(&mut t, Some("/w"));
+            assert_eq!(t.outcome.as_deref(), Some(MARK), "{command}");
+        }
+        for command in [
+            "git commit -m 'stop reading twice, bypass showing it'",
+            "grep -rn process.env src",
+            "widget secretary --list",
+            "cat ~/.ssh/config",
+            "ls *",
+            "python -m venv env",
+            "cat ~/.ssh/id_rsa.pub",
+            "cd src && cat main.rs",
+            "env FOO=1 cargo test",
+            "cargo test environment",
+            "cat src/env.rs",
+            "set -e; cargo build",
+        ] {
+            let mut t = tool(Kind::Command, None, Some(command), "fine");
+            hidden().withhold(&mut t, Some("/w"));
+            assert_eq!(t.outcome.as_deref(), Some("fine"), "{command}");
+        }
+    }
+
+    #[test]
+    fn a_command_that_writes_a_hidden_file_is_cut_to_program_and_path() {
+        for command in ["echo A=hunter2 >> .env", "cat > .env <<EOF\nA=hunter2\nEOF", "sed -i s/x/hunter2/ .env"] {
+            let mut t = tool(Kind::Command, None, Some(command), "");
+            hidden().withhold(&mut t, None);
+            let content = t.content.unwrap();
+            assert!(content.ends_with("… .env") && !content.contains("hunter2"), "{content}");
+        }
+    }
+
+    #[test]
+    fn lines_of_a_hidden_file_go_from_the_output_of_many() {
+        let out = "src/a.rs:1:use x\n.env:1:A=hunter2\n./.env:2:B=hunter2\nsrc/b.rs:2:y\n";
+        let mut t = tool(Kind::Search, None, Some("x"), out);
+        hidden().withhold(&mut t, None);
+        assert_eq!(t.outcome.unwrap(), format!("src/a.rs:1:use x\n{MARK}\nsrc/b.rs:2:y\n"));
+        let out = "diff --git a/x.rs b/x.rs\n+fine\ndiff --git a/.env b/.env\n+A=hunter2\n+B\ndiff --git a/y b/y\n+ok\n";
+        let mut t = tool(Kind::Command, None, Some("git diff"), out);
+        hidden().withhold(&mut t, None);
+        let kept = t.outcome.unwrap();
+        assert!(!kept.contains("hunter2") && kept.contains("+fine") && kept.contains("+ok"), "{kept}");
+    }
+
+    #[test]
+    fn lines_around_other_headers_and_headings_are_known_too() {
+        let secret = "hunter2";
+        for out in [
+            format!("src/a.rs-1-x\nconfig/.env-3-A={secret}\nconfig/.env:4:B={secret}\n"),
+            format!("diff --git i/.env w/.env\n+A={secret}\n"),
+            format!("diff --git .env .env\n+A={secret}\n"),
+            format!("diff --cc .env\n++A={secret}\n"),
+            format!("diff --git \"a/secrets/\\303\" \"b/secrets/\\303\"\n+A={secret}\n"),
+            format!("diff -r old/.env new/.env\n< A={secret}\n"),
+            format!(".env\n1:A={secret}\n2-B={secret}\n\nsrc/a.rs\n1:fine\n"),
+        ] {
+            let mut t = tool(Kind::Command, None, Some("look"), &out);
+            hidden().withhold(&mut t, None);
+            let kept = t.outcome.unwrap();
+            assert!(!kept.contains(secret) && kept.contains(MARK), "{out}: {kept}");
+        }
+        let listing = ".env\nCargo.toml\nsrc\n";
+        let mut t = tool(Kind::Command, None, Some("ls -a"), listing);
+        hidden().withhold(&mut t, None);
+        assert_eq!(t.outcome.as_deref(), Some(listing));
+    }
+
+    #[test]
+    fn what_was_edited_in_a_hidden_file_is_not_kept_nor_what_a_failure_says_of_it() {
+        let mut t = tool(Kind::Edit, Some(".env"), Some(".env"), "update");
+        t.input = Some("+A=hunter2".into());
+        t.metadata.response = Some("no such string: A=hunter2".into());
+        hidden().withhold(&mut t, None);
+        assert_eq!((t.input.as_deref(), t.metadata.response.as_deref()), (Some(MARK), Some(MARK)));
+        let mut t = tool(Kind::Mcp, None, Some("{\"path\":\"/w/.env\",\"text\":\"A=hunter2\"}"), "A=hunter2");
+        hidden().withhold(&mut t, None);
+        assert_eq!((t.content.as_deref(), t.outcome.as_deref()), (Some("… /w/.env"), Some(MARK)));
+    }
+}

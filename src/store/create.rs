@@ -1,0 +1,176 @@
+//! Creates a new database, and sets a broken one aside.
+//!
+//! A new database is built under another name and linked into place when complete, so that many hooks starting at once
+//! never see half of one. A broken one is renamed within its folder, never deleted, and recording continues in a new
+//! one.
+
+use super::migrate::bring_up;
+use crate::files::{self, Identity};
+use crate::model::{Files, beside};
+use anyhow::{Context, Result, bail};
+use rusqlite::Connection;
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// Files that SQLite keeps next to a database.
+const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
+/// sqlite3 file format, offset 0.
+const MAGIC: &[u8] = b"SQLite format 3\0";
+
+/// Creates a database. If another process is faster, its database is used.
+pub fn create(files: &Files) -> Result<()> {
+    let draft = beside(&files.db, &format!("-new-{}", files::unique()));
+    let built = build(&draft).and_then(|()| place(&draft, files));
+    for suffix in ["", "-wal", "-shm", "-journal"] {
+        let _ = fs::remove_file(beside(&draft, suffix));
+    }
+    built.with_context(|| format!("cannot make {}", files.db.display()))
+}
+
+fn build(draft: &Path) -> Result<()> {
+    drop(files::append_private(draft)?);
+    #[expect(clippy::disallowed_methods, reason = "a new database is opened here alone")]
+    let mut conn = Connection::open(draft)?;
+    // A failure half-way loses nothing: the draft is discarded. No log until the schema is complete, because closing
+    // would hide a disk too full for the log.
+    conn.execute_batch("PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY;")?;
+    bring_up(&mut conn, draft, true)?;
+    // The write-ahead log needs shared memory, which does not work across machines.
+    if !files::is_remote(draft.parent().unwrap_or(Path::new("/"))) {
+        conn.execute_batch("PRAGMA journal_mode = WAL")?;
+    }
+    conn.close().map_err(|(_, e)| e)?;
+    fs::File::open(draft)?.sync_all()?;
+    Ok(())
+}
+
+/// Links the draft into place. A log left by an earlier database is set aside first, or SQLite would apply it.
+fn place(draft: &Path, files: &Files) -> Result<()> {
+    let _alone = lock_folder(files)?;
+    if files.db.exists() {
+        return Ok(());
+    }
+    for path in COMPANIONS.map(|suffix| beside(&files.db, suffix)).iter().filter(|p| p.exists()) {
+        fs::rename(path, aside_name(files, path)).with_context(|| format!("cannot move {} aside", path.display()))?;
+    }
+    match fs::hard_link(draft, &files.db) {
+        // The file system has no hard links; the lock keeps other processes out.
+        Err(e) if e.kind() != io::ErrorKind::AlreadyExists && !files.db.exists() => Ok(fs::rename(draft, &files.db)?),
+        Err(e) if e.kind() != io::ErrorKind::AlreadyExists => Err(e.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Renames a broken database and its companions, if it is still the file that was opened: another process may already
+/// have replaced it with a sound one.
+///
+/// # Errors
+///
+/// A file named by `NMEM_DB` that never was a database belongs to somebody else and is left alone.
+pub fn set_aside(files: &Files, opened: Identity) -> Result<()> {
+    let _alone = lock_folder(files)?;
+    if !fs::symlink_metadata(&files.db).is_ok_and(|meta| files::identity(&meta) == opened) {
+        return Ok(());
+    }
+    let mut head = [0; 16];
+    let ours = fs::File::open(&files.db).and_then(|mut f| f.read_exact(&mut head)).is_ok() && head == MAGIC;
+    if !ours && !files.own_folder {
+        bail!("{} is not a database", files.db.display());
+    }
+    let name = aside_name(files, &files.db);
+    fs::rename(&files.db, &name).with_context(|| format!("cannot move {} aside", files.db.display()))?;
+    for suffix in COMPANIONS {
+        let _ = fs::rename(beside(&files.db, suffix), beside(&name, suffix));
+    }
+    Ok(())
+}
+
+/// `nmem.db-broken-<unique>`: in the same folder, and not ending in `.db`.
+fn aside_name(files: &Files, path: &Path) -> PathBuf {
+    let name = path.strip_prefix(files.db.parent().unwrap_or(Path::new("/"))).unwrap_or(path);
+    files.db.with_file_name(format!("{}-broken-{}", name.display(), &files::unique()[..8]))
+}
+
+/// Databases that were set aside.
+pub fn set_aside_before(files: &Files) -> Vec<PathBuf> {
+    let begin = format!("{}-broken-", files.db.file_name().unwrap_or_default().to_string_lossy());
+    let is_one = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        name.starts_with(&begin) && !COMPANIONS.iter().any(|suffix| name.ends_with(suffix))
+    };
+    let entries = files.db.parent().and_then(|folder| fs::read_dir(folder).ok());
+    entries.into_iter().flatten().filter_map(|e| Some(e.ok()?.path())).filter(is_one).collect()
+}
+
+/// Locks the folder while a database is created or moved; the lock ends when the result is dropped.
+fn lock_folder(files: &Files) -> Result<Option<fs::File>> {
+    if cfg!(not(unix)) {
+        return Ok(None);
+    }
+    let folder = fs::File::open(files.db.parent().unwrap_or(Path::new("/")))?;
+    // A file system without locks is no reason to stop recording.
+    let locked = folder.lock().is_ok();
+    Ok(locked.then_some(folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Scratch;
+    use super::super::{HOOK_WAIT, Store};
+    use super::*;
+
+    #[test]
+    fn many_processes_that_start_at_once_find_one_whole_database() {
+        let scratch = Scratch::new("race");
+        let files = scratch.files();
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| Store::open(&files, std::time::Duration::from_secs(5)).unwrap());
+            }
+        });
+        let left: Vec<_> = fs::read_dir(&scratch.0).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert!(left.iter().all(|n| !n.to_string_lossy().contains("-new-")), "{left:?}");
+    }
+
+    #[test]
+    fn the_log_of_a_database_that_was_deleted_is_not_taken_for_the_new_ones() {
+        let scratch = Scratch::new("stale-wal");
+        scratch.open().write(|_| Ok(())).unwrap();
+        let files = scratch.files();
+        fs::write(files.wal(), b"what a database before left").unwrap();
+        fs::remove_file(&files.db).unwrap();
+        scratch.open().write(|_| Ok(())).unwrap();
+        assert!(!fs::read(files.wal()).is_ok_and(|bytes| bytes.starts_with(b"what")));
+    }
+
+    #[test]
+    fn a_broken_database_is_set_aside_and_a_new_one_made() {
+        let scratch = Scratch::new("broken");
+        drop(scratch.open());
+        let files = scratch.files();
+        let mut bytes = fs::read(&files.db).unwrap();
+        bytes[100..8000].fill(0x5A);
+        fs::write(&files.db, &bytes).unwrap();
+        let store = scratch.open();
+        assert_eq!(store.counts().unwrap().sessions, 0);
+        assert_eq!(fs::read(&set_aside_before(&files)[0]).unwrap(), bytes);
+    }
+
+    #[test]
+    fn a_file_of_somebody_elses_is_neither_moved_nor_changed() {
+        let scratch = Scratch::new("foreign");
+        fs::create_dir_all(&scratch.0).unwrap();
+        let foreign = Files { own_folder: false, ..scratch.files() };
+        fs::write(&foreign.db, "my notes, which are no database at all").unwrap();
+        assert!(Store::open(&foreign, HOOK_WAIT).is_err());
+        assert_eq!(fs::read_to_string(&foreign.db).unwrap(), "my notes, which are no database at all");
+
+        fs::remove_file(&foreign.db).unwrap();
+        #[expect(clippy::disallowed_methods, reason = "another program's database")]
+        let other = Connection::open(&foreign.db).unwrap();
+        other.execute_batch("CREATE TABLE theirs(x); PRAGMA user_version = 1").unwrap();
+        let error = Store::open(&foreign, HOOK_WAIT).unwrap_err();
+        assert!(error.to_string().contains("another program"), "{error}");
+    }
+}

@@ -1,0 +1,115 @@
+//! What agents received from nmem, and which of it they used (ADR/0031).
+
+use super::{Store, Tx};
+use crate::model::{InjectionPoint, InjectionStats, Millis};
+use anyhow::Result;
+use rusqlite::{Row, params};
+use std::collections::{BTreeMap, HashSet};
+
+/// Sessions in a report, newest first.
+const SESSIONS: i64 = 500;
+
+/// One text that an agent receives.
+#[derive(Clone, Copy, Debug)]
+pub struct Injection<'a> {
+    /// Row of the session that receives it.
+    pub session: i64,
+    pub point: InjectionPoint,
+    pub at: Millis,
+    pub text: &'a str,
+    /// What the text names, as `nmem show` takes it: `m12`, `u3`.
+    pub items: &'a [String],
+}
+
+impl Store {
+    /// What a session has received at the given points, as `nmem show` takes it.
+    pub fn injected_items(&self, session: i64, points: &[InjectionPoint]) -> Result<HashSet<String>> {
+        let sql = "SELECT item, point FROM injections WHERE session_id = ?1";
+        let row = |row: &Row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?));
+        let injected: Vec<(String, String)> =
+            self.conn.prepare_cached(sql)?.query_map([session], row)?.collect::<Result<_, _>>()?;
+        let wanted = |point: &String| points.iter().any(|wanted| wanted.name() == point);
+        Ok(injected.into_iter().filter(|(_, point)| wanted(point)).map(|(item, _)| item).collect())
+    }
+
+    /// Stores an injection and returns whether any of its items is new. When two processes inject the same items at once,
+    /// only one of them gets `true`.
+    pub fn record_injection(&mut self, injection: Injection) -> Result<bool> {
+        let Injection { session, point, at, text, items } = injection;
+        self.write(|tx| {
+            // After its conversation was cut away, an agent receives the same items again.
+            let again = if matches!(point, InjectionPoint::Start | InjectionPoint::Compaction) { "REPLACE" } else { "IGNORE" };
+            let sql = format!(
+                "INSERT OR {again} INTO injections(session_id, item, point, at, bytes, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
+            );
+            let mut statement = tx.tx.prepare_cached(&sql)?;
+            let mut whole = Some(text);
+            for item in items {
+                let bytes = whole.map_or(0, str::len) as i64;
+                if statement.execute(params![session, item, point.name(), at, bytes, whole])? > 0 {
+                    whole = None;
+                }
+            }
+            Ok(whole.is_none())
+        })
+    }
+
+    /// Counts injections since a time, by point, in one project or in all. An item counts as used if its session later ran
+    /// `nmem show` with its id, or read or changed one of its files. The second does not count for items injected before an
+    /// edit, since that edit is of the same file.
+    pub fn injections_since(&self, project: Option<i64>, since: Millis) -> Result<BTreeMap<InjectionPoint, InjectionStats>> {
+        let sessions =
+            "SELECT id FROM sessions WHERE (?1 IS NULL OR project_id = ?1) AND active_at >= ?2 ORDER BY active_at DESC LIMIT ?3";
+        let mut sessions = self.conn.prepare(sessions)?;
+        let mut injected =
+            self.conn.prepare("SELECT item, point, at, bytes FROM injections WHERE session_id = ?1 AND at >= ?2")?;
+        let mut stats: BTreeMap<InjectionPoint, InjectionStats> = BTreeMap::new();
+        for session in sessions.query_map(params![project, since, SESSIONS], |row| row.get::<_, i64>(0))? {
+            let session = session?;
+            let row = |row: &Row| Ok((row.get(0)?, row.get::<_, String>(1)?, row.get(2)?, row.get(3)?));
+            let items: Vec<(String, String, Millis, i64)> =
+                injected.query_map(params![session, since], row)?.collect::<Result<_, _>>()?;
+            for (item, point, at, bytes) in items {
+                let Some(point) = InjectionPoint::from_name(&point) else { continue };
+                let used = self.is_used(session, &item, point, at)?;
+                let stats = stats.entry(point).or_default();
+                stats.times += i64::from(bytes > 0);
+                stats.bytes += bytes;
+                stats.items += 1;
+                stats.used += i64::from(used);
+            }
+        }
+        Ok(stats)
+    }
+
+    fn is_used(&self, session: i64, item: &str, point: InjectionPoint, at: Millis) -> Result<bool> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM tool_uses WHERE session_id = ?1 AND received_at > ?2 AND kind = 'command'
+                     AND instr(content, 'nmem show') > 0 AND instr(content || ' ', ' ' || ?3 || ' ') > 0)";
+        if self.conn.prepare_cached(sql)?.query_row(params![session, at, item], |row| row.get(0))? {
+            return Ok(true);
+        }
+        let Some(id) = item.get(1..).and_then(|id| id.parse::<i64>().ok()).filter(|_| point != InjectionPoint::File) else {
+            return Ok(false);
+        };
+        let files = match item.starts_with('m') {
+            true => "SELECT path FROM memory_files WHERE memory_id = ?3",
+            false => {
+                "SELECT f.path FROM steps s JOIN step_files f ON f.step_id = s.id WHERE s.work_unit_id = ?3 AND f.edits > 0
+                        AND s.session_id = (SELECT session_id FROM work_units WHERE id = ?3)"
+            }
+        };
+        let sql = format!(
+            "SELECT EXISTS (SELECT 1 FROM tool_uses WHERE session_id = ?1 AND received_at > ?2 AND kind IN ('read', 'edit', 'write')
+               AND path IN ({files}))"
+        );
+        Ok(self.conn.prepare_cached(&sql)?.query_row(params![session, at, id], |row| row.get(0))?)
+    }
+}
+
+impl Tx<'_> {
+    /// Drops the stored text of every injection: whatever was forgotten may have been part of it. What was injected, and
+    /// when, stays.
+    pub fn forget_injected_texts(&self) -> Result<()> {
+        Ok(self.tx.prepare_cached("UPDATE injections SET text = NULL WHERE text IS NOT NULL")?.execute([]).map(drop)?)
+    }
+}
