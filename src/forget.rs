@@ -5,7 +5,7 @@ use crate::config::Config;
 use crate::config::switches::{Switches, What};
 use crate::files;
 use crate::ingest::recount;
-use crate::model::{Deletion, Files, Millis, beside};
+use crate::model::{Deletion, Files, Millis, StoredItem, beside};
 use crate::store::Store;
 use crate::store::forget::DeleteFilter;
 use anyhow::{Context, Result};
@@ -23,8 +23,13 @@ pub struct ForgetPlan {
     pub set_aside: Vec<PathBuf>,
     /// Line-based files (rejected events, the log), and how many of their lines are deleted.
     pub lines: Vec<(PathBuf, usize)>,
+    /// The first memories, prompts and tool uses to delete: ids and titles.
+    pub examples: Vec<(String, String)>,
     needles: Vec<String>,
 }
+
+/// Maximum examples of each kind.
+const EXAMPLES: usize = 10;
 
 impl ForgetPlan {
     /// Determines everything that would be deleted.
@@ -43,7 +48,8 @@ impl ForgetPlan {
                 lines.push((path, count));
             }
         }
-        let mut plan = ForgetPlan { going, set_aside: Vec::new(), lines, needles, wanted };
+        let examples = examples(store, &going)?;
+        let mut plan = ForgetPlan { going, set_aside: Vec::new(), lines, examples, needles, wanted };
         // Single rows cannot be found in a broken database, so all broken databases are deleted.
         let all = plan.needles.is_empty() && !plan.is_empty();
         for path in set_aside(files) {
@@ -95,6 +101,30 @@ impl ForgetPlan {
         }
         Ok(())
     }
+}
+
+/// Ids and titles of the first rows of each kind, memories first. Whole sessions and projects speak for themselves.
+fn examples(store: &Store, going: &Deletion) -> Result<Vec<(String, String)>> {
+    let mut examples = Vec::new();
+    if !going.sessions.is_empty() || !going.projects.is_empty() {
+        return Ok(examples);
+    }
+    for (letter, ids) in [("m", &going.memories), ("p", &going.prompts), ("t", &going.tool_uses)] {
+        for id in ids.iter().take(EXAMPLES) {
+            let id = format!("{letter}{id}");
+            let text = match store.find(&id)? {
+                Some(StoredItem::Memory(memory)) => memory.title,
+                Some(StoredItem::Prompt(prompt)) => prompt.text,
+                Some(StoredItem::ToolUse(tool)) => tool.content.or(tool.path).unwrap_or(tool.tool_name),
+                _ => continue,
+            };
+            examples.push((id, text));
+        }
+        if ids.len() > EXAMPLES {
+            examples.push((String::new(), format!("and {} more", ids.len() - EXAMPLES)));
+        }
+    }
+    Ok(examples)
 }
 
 /// Files that still contain a text (ignoring ASCII case) afterwards.

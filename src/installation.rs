@@ -105,7 +105,7 @@ pub fn uninstall(plan: &InstallPlan) -> Result<()> {
 /// Examines the hooks of both scopes and the program that they start.
 pub fn examine(folder: &Path) -> Result<Vec<DoctorFinding>> {
     let mut findings = Vec::new();
-    let mut hooked = 0;
+    let mut installed: Vec<PathBuf> = Vec::new();
     let mut places = vec![settings_file(&Scope::User)?, settings_file(&Scope::Project(Some(folder.to_path_buf())))?];
     places.dedup();
     for file in places {
@@ -128,7 +128,7 @@ pub fn examine(folder: &Path) -> Result<Vec<DoctorFinding>> {
         if missing.len() == commands.len() {
             continue;
         }
-        hooked += 1;
+        installed.push(file.clone());
         if !missing.is_empty() {
             let what = format!("{} has no hook for {}", file.display(), missing.join(", "));
             findings.push(DoctorFinding::problem("hooks", what, "run `nmem install claude-code` again"));
@@ -138,14 +138,16 @@ pub fn examine(folder: &Path) -> Result<Vec<DoctorFinding>> {
             findings.push(DoctorFinding::problem("hooks", what, "run `nmem install claude-code` again"));
         }
     }
-    match hooked {
-        0 => findings.push(DoctorFinding::problem(
+    match &installed[..] {
+        [] => findings.push(DoctorFinding::problem(
             "hooks",
             "nmem is not installed for any agent",
             "run `nmem install claude-code`",
         )),
-        1 if findings.is_empty() => findings.push(DoctorFinding::good("hooks", "installed for claude-code")),
-        1 => {}
+        [file] if findings.is_empty() => {
+            findings.push(DoctorFinding::good("hooks", format!("installed for claude-code in {}", file.display())));
+        }
+        [_] => {}
         _ => findings.push(DoctorFinding::note(
             "hooks",
             "nmem is installed in both the user's and the project's settings: every hook runs twice",

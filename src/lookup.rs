@@ -68,6 +68,10 @@ impl SessionWhole {
 
 /// Resolves one of nmem's ids, or a prefix of an agent's session id or of a memory's uuid.
 pub fn find(store: &Store, id: &str) -> Result<Option<StoredItem>> {
+    // `M5` is `m5`; agents' ids keep their case.
+    let lower = id.to_lowercase();
+    let is_own = lower.len() > 1 && lower.is_char_boundary(1) && lower[1..].bytes().all(|b| b.is_ascii_digit());
+    let id = if is_own { &lower } else { id };
     match store.find(id)? {
         Some(found) => Ok(Some(found)),
         None => by_agents_id(store, id),
@@ -100,6 +104,18 @@ fn by_agents_id(store: &Store, prefix: &str) -> Result<Option<StoredItem>> {
         );
     }
     Ok(sessions.pop().map(|s| StoredItem::Session(Box::new(s))))
+}
+
+/// The session with an id.
+///
+/// # Errors
+///
+/// A [`UserError`] if the id belongs to something else, or to nothing.
+pub fn session_by_id(store: &Store, id: &str) -> Result<SessionRow> {
+    match find(store, id)? {
+        Some(StoredItem::Session(session)) => Ok(*session),
+        _ => Err(UserError::new(format!("{} is not a session", line(id, 80)), "`nmem log` and `nmem search` print ids").into()),
+    }
 }
 
 /// Reads a prompt with its session and unit.

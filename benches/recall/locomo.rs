@@ -29,7 +29,7 @@ pub fn run(folder: &Path) -> Value {
     let mut store = scratch.store().unwrap();
     let (mut turns, mut sessions) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
     for (at, conversation) in data.as_array().unwrap().iter().enumerate() {
-        let ids = tell(&mut store, at, &conversation["conversation"]);
+        let ids = send(&mut store, at, &conversation["conversation"]);
         let filter = Filter { project: Some(at as i64 + 1), ..Filter::default() };
         for question in conversation["qa"].as_array().unwrap() {
             let evidence: Vec<&str> = question["evidence"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
@@ -72,7 +72,7 @@ fn recall(found: &[&str], evidence: &[&str], k: usize) -> f64 {
 }
 
 /// Stores a conversation; the id of a turn is that of its prompt in the order of all that were stored.
-fn tell(store: &mut Store, number: usize, conversation: &Value) -> Vec<String> {
+fn send(store: &mut Store, number: usize, conversation: &Value) -> Vec<String> {
     let redactor = Redactor::default();
     let identify = |event: &Event| {
         let cwd = event.cwd.clone()?;

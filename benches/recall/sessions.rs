@@ -83,13 +83,13 @@ pub fn replayed(world: &World, folder: &Path) -> Vec<(Query, PathBuf)> {
     let by_id: HashMap<&str, &Value> = sessions.iter().map(|session| (session["id"].as_str().unwrap(), *session)).collect();
     let mut asked: Vec<&Value> = data["queries"].as_array().unwrap().iter().collect();
     asked.sort_by_key(|query| millis(&by_id[query["session"].as_str().unwrap()]["start"]));
-    let mut told = Vec::new();
+    let mut received = Vec::new();
     let mut waiting = sessions.iter().peekable();
     let mut past: Vec<String> = Vec::new();
     for query in asked {
         let own = by_id[query["session"].as_str().unwrap()];
         while let Some(session) = waiting.next_if(|session| millis(&session["end"]) < millis(&own["start"])) {
-            tell(world, folder, session);
+            send(world, folder, session);
             past.insert(0, session["id"].as_str().unwrap().to_string());
         }
         let id = query["id"].as_str().unwrap().to_string();
@@ -106,12 +106,12 @@ pub fn replayed(world: &World, folder: &Path) -> Vec<(Query, PathBuf)> {
             past: past.clone(),
             edited,
         };
-        told.push((query, copy));
+        received.push((query, copy));
     }
-    told
+    received
 }
 
-fn tell(world: &World, folder: &Path, session: &Value) {
+fn send(world: &World, folder: &Path, session: &Value) {
     let id = session["id"].as_str().unwrap();
     world.branch(session["branch"].as_str().unwrap());
     world.hook(id, json!({"hook_event_name": "SessionStart", "source": "startup"}), millis(&session["start"]) - 1000);

@@ -17,7 +17,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter};
 use std::path::PathBuf;
 
-/// Write everything stored to JSON Lines, as a backup or for another machine
+/// Write everything stored to JSON Lines, for backup or a new machine
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example: nmem export memory.jsonl\n         nmem export --project . | gzip > project.jsonl.gz\n\nOne row per line; memories are entities of the RAD protocol. The file is private to you. Hooks keep recording meanwhile."
@@ -37,7 +37,7 @@ pub struct ExportArguments {
 /// Restore an export: all of it or nothing
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem restore memory.jsonl\n         gunzip -c project.jsonl.gz | nmem restore -\n\nExisting data is left unchanged: sessions with the same agent id, memories with the same uuid. Only restore\nfiles that you exported yourself, since your agents will receive their memories. Hooks wait in the spool meanwhile."
+    after_help = "Example: nmem restore memory.jsonl\n         gunzip -c project.jsonl.gz | nmem restore -\n\nExisting data is left unchanged: sessions with the same agent id, memories with the same uuid. Only restore files that you exported yourself, since your agents will receive their memories. Hooks wait in the spool meanwhile."
 )]
 pub struct RestoreArguments {
     /// The file to read; - for stdin
@@ -111,7 +111,7 @@ pub fn restore(args: &RestoreArguments) -> Result<()> {
         let written: serde_json::Map<_, _> =
             Table::ALL.iter().map(|table| (table.name().to_string(), json!(done.written.get(table).unwrap_or(&0)))).collect();
         let json = json!({"written": written, "sessions_here": done.sessions_here, "memories_here": done.memories_here, "dry_run": args.dry_run});
-        return output::say(&json.to_string());
+        return output::print(&json.to_string());
     }
     output::say(&line(&restored_line(&done, args.dry_run), usize::MAX))
 }

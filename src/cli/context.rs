@@ -10,7 +10,7 @@ use crate::model::{MemoryKind, MemoryRow, Millis, Recalled};
 use crate::platforms::payload::{self, Payload};
 use crate::project;
 use crate::recall::{self, RecallQuery, SessionContext};
-use crate::render::context::{ContextBlock, for_agent, for_person, token_stats};
+use crate::render::context::{ContextBlock, for_agent, styled, token_stats};
 use crate::render::memories;
 use crate::render::patterns;
 use crate::render::ranked_units::{InjectedBlock, for_query, why};
@@ -98,22 +98,20 @@ pub fn run(args: &ContextArguments) -> Result<()> {
     };
     // What an agent would receive, and why it might receive nothing.
     let no_context = no_context(&config, &place, now);
+    let mut given = if no_context.is_some() { ContextBlock::default() } else { for_agent(&recalled, budget) };
     if args.json {
-        let mut given = if no_context.is_some() { ContextBlock::default() } else { for_agent(&recalled, budget) };
         if let Some(store) = &store {
             let of_units: Vec<i64> =
-                block(&recalled).into_iter().filter(|m| given.shown.contains(&m.id)).filter_map(|m| m.unit).collect();
+                candidates(&recalled).into_iter().filter(|m| given.shown.contains(&m.id)).filter_map(|m| m.unit).collect();
             given.tokens.distil = store.spent_on(&of_units)?;
         }
-        return output::say(&json(place.name(), &recalled, &given).to_string());
+        return output::print(&json(place.name(), &recalled, &given).to_string());
     }
-    if recalled.sessions.is_empty() && recalled.pinned.is_empty() && recalled.decisions.is_empty() {
-        return output::say(&empty_message(&place));
+    match no_context {
+        Some(reason) => output::say(&format!("A session here would receive nothing: {reason}.")),
+        None if given.text.is_empty() => output::say(&empty_message(&place)),
+        None => output::say(&styled(given.text.trim_end(), output::style())),
     }
-    if let Some(reason) = no_context {
-        output::warn(&reason);
-    }
-    output::say(for_person(&recalled, now, output::style()).trim_end())
 }
 
 /// Shows earlier work related to a request and to files in play.
@@ -162,7 +160,7 @@ fn ranked(
         }
         let mut json = ranked_json(place.name(), &block);
         json["suggestions"] = suggestions.iter().map(patterns::suggestion_json).collect();
-        return output::say(&json.to_string());
+        return output::print(&json.to_string());
     }
     if block.text.is_empty() {
         return output::say(&match place.row {
@@ -170,7 +168,7 @@ fn ranked(
             None => empty_message(place),
         });
     }
-    output::say(block.text.trim_end())?;
+    output::say(&styled(block.text.trim_end(), output::style()))?;
     if args.why {
         output::say(&format!("\n{}", why(&block.shown, output::style()).trim_end()))?;
     }
@@ -203,14 +201,14 @@ fn ranked_json(project: Option<&str>, block: &InjectedBlock) -> Value {
 }
 
 /// All candidate memories.
-fn block(recalled: &Recalled) -> Vec<&MemoryRow> {
-    let summaries = recalled.sessions.iter().flat_map(|block| &block.units).filter_map(|block| block.summary.as_ref());
+fn candidates(recalled: &Recalled) -> Vec<&MemoryRow> {
+    let summaries = recalled.sessions.iter().flat_map(|session| &session.units).filter_map(|unit| unit.summary.as_ref());
     recalled.pinned.iter().chain(&recalled.decisions).chain(&recalled.observations).chain(summaries).collect()
 }
 
 /// Observations and summaries have the keys of the observation protocol.
 fn json(project: Option<&str>, recalled: &Recalled, given: &ContextBlock) -> Value {
-    let all = block(recalled);
+    let all = candidates(recalled);
     let shown: Vec<&MemoryRow> = given.shown.iter().filter_map(|id| all.iter().find(|m| m.id == *id).copied()).collect();
     let near = |memory: &MemoryRow| memory.unit.and_then(|unit| recalled.why.get(&unit));
     let why = |memory: &MemoryRow| -> Vec<String> {
@@ -251,7 +249,7 @@ fn no_context(config: &Config, place: &FolderProject, now: Millis) -> Option<Str
 fn empty_message(place: &FolderProject) -> String {
     match place.name() {
         Some(name) => format!(
-            "Nothing is recorded for {name} yet. Recording starts with the first session after `nmem install claude-code`."
+            "Nothing is remembered for {name} yet. Recording starts with the first session after `nmem install claude-code`."
         ),
         None => "This folder is not a project (the home folder and / never are). Change into a project folder.".to_string(),
     }

@@ -13,7 +13,7 @@ use std::time::Instant;
 /// Two sessions as Claude Code sent them, one event per line; `$PROJECT` stands for the folder.
 const SESSIONS: &str = include_str!("demo/sessions.jsonl");
 
-/// Play two recorded sessions through the real hooks and show the result
+/// Play two recorded sessions through the hooks and show the result
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: nmem demo\n\nYour data is not touched: it runs in a temporary folder with its own database.")]
 pub struct DemoArguments {
@@ -50,10 +50,7 @@ impl Stage {
         let mut command = Command::new(std::env::current_exe().context("cannot determine the path of this binary")?);
         command.args(args).current_dir(self.project()).env_clear().env("HOME", self.folder.join("home"));
         command.env("NMEM_DB", self.folder.join("nmem.db")).env("NMEM_CONFIG", self.folder.join("config.toml"));
-        command
-            .stdin(if stdin.is_some() { Stdio::piped() } else { Stdio::null() })
-            .stdout(Stdio::piped())
-            .stderr(Stdio::inherit());
+        command.stdin(if stdin.is_some() { Stdio::piped() } else { Stdio::null() }).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().context("cannot start the hook")?;
         if let (Some(text), Some(mut pipe)) = (stdin, child.stdin.take()) {
             pipe.write_all(text.as_bytes())?;
@@ -62,7 +59,9 @@ impl Stage {
         if !out.status.success() {
             bail!("`nmem {}` failed with {}", args.join(" "), out.status);
         }
-        Ok(String::from_utf8_lossy(&out.stdout).trim_end().to_string())
+        // In the order in which a terminal shows them.
+        let text = [String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr)].concat();
+        Ok(text.trim_end().to_string())
     }
 }
 

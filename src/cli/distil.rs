@@ -7,7 +7,7 @@ use crate::distil::{DistilOutcome, Distiller, EmbeddingClient, Observer, shown};
 use crate::distil::{embedding, llm_may_see};
 use crate::error::UserError;
 use crate::lookup;
-use crate::model::{Endpoint, Provider, StoredItem};
+use crate::model::{Endpoint, Provider};
 use crate::redact::Redactor;
 use crate::render::clean::line;
 use crate::render::count;
@@ -28,7 +28,7 @@ const BAR: usize = 20;
 /// Distil queued work units with the configured model now
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem distil\n         nmem distil --session s14 --redo\n         nmem distil --budget 120\n\nRules run first, then the model in [llm] of the config file. Hooks call it at the end of turns, too;\nthis command calls it at once, even during a pause after failures. You can press Ctrl-C at any time:\nfinished units are stored, the rest stays queued."
+    after_help = "Example: nmem distil\n         nmem distil --session s14 --redo\n         nmem distil --budget 120\n\nRules run first, then the model in [llm] of the config file. Hooks call it at the end of turns, too; this command calls it at once, even during a pause after failures. You can press Ctrl-C at any time: finished units are stored, the rest stays queued."
 )]
 pub struct DistilArguments {
     /// Only this session: s14, or the beginning of the agent's own id
@@ -74,7 +74,7 @@ pub fn run(args: &DistilArguments) -> Result<()> {
     let redactor = redactor(&config)?;
     let mut store = writable(&config)?;
     let place = args.project.find(&folder, &config, Some(&store));
-    let session = args.session.as_deref().map(|id| session(&store, id)).transpose()?;
+    let session = args.session.as_deref().map(|id| lookup::session_by_id(&store, id).map(|session| session.id)).transpose()?;
     let project = place.row.as_ref().map(|row| row.id).filter(|_| session.is_none());
     if project.is_none() && session.is_none() {
         return output::say("Nothing is recorded for this folder's project, so there is nothing to distil.");
@@ -111,15 +111,6 @@ pub fn run(args: &DistilArguments) -> Result<()> {
     store.checkpoint();
     let spent = store.spent_since(begun - 1)?;
     report(args, &to, by_rules, done, spent.tokens(), embedded)
-}
-
-fn session(store: &Store, id: &str) -> Result<i64> {
-    match lookup::find(store, id)? {
-        Some(StoredItem::Session(session)) => Ok(session.id),
-        _ => {
-            Err(UserError::new(format!("{} is not a session", line(id, 80)), "`nmem status` and `nmem search` print ids").into())
-        }
-    }
 }
 
 /// Works through the queue while there is time and the model answers.
@@ -218,7 +209,7 @@ fn report_of_rules(args: &DistilArguments, by_rules: usize, embedded: Option<Emb
     if args.json {
         let done = embedded.as_ref().map(|embedded| embedded.done);
         let report = json!({"by_rules": by_rules, "units": 0, "memories": 0, "left": 0, "tokens": 0, "embedded": done});
-        output::say(&report.to_string())?;
+        output::print(&report.to_string())?;
     } else {
         let units = count(by_rules as i64, "unit was", "units were");
         let embedding_note = embedded.as_ref().map(Embedded::summary).unwrap_or_default();

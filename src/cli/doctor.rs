@@ -8,7 +8,7 @@ use crate::error::UserError;
 use crate::ingest::{self, Caller, Run};
 use crate::installation;
 use crate::log;
-use crate::model::{DoctorFinding, Level};
+use crate::model::{DoctorFinding, FindingLevel};
 use crate::render::clean::line;
 use crate::runtime::redactor;
 use crate::store::Store;
@@ -18,7 +18,7 @@ use serde_json::json;
 /// Older hook errors are not reported.
 const DAY: i64 = 86_400_000;
 
-/// Check hooks, database, settings and provider, and say how to fix problems
+/// Check hooks, database, settings and provider, with remedies
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: nmem doctor --fix\n\nExits with 1 while a problem remains.")]
 pub struct DoctorArguments {
@@ -51,14 +51,14 @@ pub fn run(args: &DoctorArguments) -> Result<()> {
             .iter()
             .map(|f| json!({"about": f.about, "level": f.level.name(), "what": f.what, "remedy": f.remedy, "fixed": f.fixed}))
             .collect();
-        output::say(&json!({"findings": json}).to_string())?;
+        output::print(&json!({"findings": json}).to_string())?;
     } else {
         let style = output::style();
         for finding in &findings {
             output::say(&finding_line(finding, style))?;
         }
     }
-    let open = findings.iter().filter(|f| f.level == Level::Problem && !f.fixed).count();
+    let open = findings.iter().filter(|f| f.level == FindingLevel::Problem && !f.fixed).count();
     match open {
         0 => Ok(()),
         1 => Err(UserError::new("1 problem", "see the remedy above").into()),
@@ -69,7 +69,7 @@ pub fn run(args: &DoctorArguments) -> Result<()> {
 fn finding_line(finding: &DoctorFinding, style: crate::render::style::Style) -> String {
     let state = match (finding.level, finding.fixed) {
         (_, true) => "fixed".to_string(),
-        (Level::Problem, false) => style.bad("problem"),
+        (FindingLevel::Problem, false) => style.bad("problem"),
         (level, false) => level.name().to_string(),
     };
     let mut out = format!("{state}: {}: {}", finding.about, line(&finding.what, 400));

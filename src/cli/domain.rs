@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, clap::Args)]
 #[command(
     arg_required_else_help = true,
-    after_help = "Example: nmem domain set emails\n         nmem domain show coding --toml > cooking.toml\n         nmem domain check cooking.toml && nmem domain set cooking.toml\n\nA domain defines the types, concepts and fields of observations, and the sections of summaries. The domain set\nfor the project applies, else the built-in one named in its .nmem.toml, else coding."
+    after_help = "Example: nmem domain set emails\n         nmem domain show coding --toml > cooking.toml\n         nmem domain check cooking.toml && nmem domain set cooking.toml\n\nA domain defines the types, concepts and fields of observations, and the sections of summaries. The domain set for the project applies, else the built-in one named in its .nmem.toml, else coding."
 )]
 pub struct DomainArguments {
     #[command(subcommand)]
@@ -123,7 +123,7 @@ fn list(json: bool, project: &ProjectArgument) -> Result<()> {
             let from = if is_here { style.faint(&format!(" ({})", here.from)) } else { String::new() };
             format!("{mark} {}  {}{from}", style.strong(&format!("{:<10}", domain.name)), line(&domain.about, 100))
         };
-        output::say(&text)?;
+        output::entry(&text, json)?;
     }
     Ok(())
 }
@@ -144,11 +144,11 @@ fn show(name: Option<&str>, json: bool, toml: bool, project: &ProjectArgument) -
         }
     };
     if toml {
-        return output::say(text.trim_end());
+        return output::print(text.trim_end());
     }
     let domain = domains::read(&text).map_err(|wrong| wrong_file("this domain", &wrong))?;
     if json {
-        return output::say(&serde_json::to_string(&domain)?);
+        return output::print(&serde_json::to_string(&domain)?);
     }
     output::say(description(&domain, &from).trim_end())
 }

@@ -19,10 +19,10 @@ use std::path::{Path, PathBuf};
 /// Maximum projects and sessions to name.
 const NAMED: usize = 10;
 
-/// Delete recorded data for good: by id, session, project, time or text
+/// Delete data for good: by id, session, project, time or text
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem forget --match \"project falcon\" --dry-run\n         nmem forget p12 t340\n         nmem forget --project --before 90d\n\nOptions combine: --project --before 90d selects what is old in this project. The text is removed from the database,\nits indexes and log, from waiting and rejected events, and broken databases that were set aside are deleted."
+    after_help = "Example: nmem forget --match \"project falcon\" --all-projects --dry-run\n         nmem forget p12 t340\n         nmem forget --project --before 90d\n\nOptions combine: --project --before 90d selects what is old in this project. The text is removed from the database, its indexes and log, and from waiting and rejected events; broken databases that were set aside are deleted.\n\n--before and --match select from this project only, unless you add --all-projects."
 )]
 pub struct ForgetArguments {
     /// Ids of memories, prompts, tool uses, units and sessions, as search and context print them
@@ -40,6 +40,9 @@ pub struct ForgetArguments {
     /// Everything that contains this text, ignoring case
     #[arg(long = "match", value_name = "TEXT")]
     text: Option<String>,
+    /// With --before or --match: in all projects and databases, not only this project
+    #[arg(long, conflicts_with_all = ["ids", "session", "project"])]
+    all_projects: bool,
     /// Only list what would be deleted
     #[arg(long)]
     dry_run: bool,
@@ -52,10 +55,8 @@ pub struct ForgetArguments {
 pub fn run(args: &ForgetArguments) -> Result<()> {
     let here = ProjectArgument { project: args.project.clone() };
     let (folder, config) = here.config()?;
-    // Text and time apply to every database; ids, sessions and projects to one.
-    let everywhere = args.ids.is_empty() && args.session.is_none() && args.project.is_none();
-    let mut databases = if everywhere { config.databases()? } else { vec![config.files.value.clone()] };
-    if everywhere && databases.iter().all(|files| files.db != config.files.value.db) {
+    let mut databases = if args.all_projects { config.databases()? } else { vec![config.files.value.clone()] };
+    if args.all_projects && databases.iter().all(|files| files.db != config.files.value.db) {
         databases.push(config.files.value.clone());
     }
     databases.retain(|files| files.db.symlink_metadata().is_ok() || spool::is_waiting(files));
@@ -86,9 +87,6 @@ pub fn run(args: &ForgetArguments) -> Result<()> {
     for (store, plan, _) in &found {
         let from = if databases.len() > 1 { format!(" from {}", store.files().db.display()) } else { String::new() };
         output::say(&summary(plan, args.dry_run, &from))?;
-    }
-    if everywhere {
-        output::say("That is in all projects; --project narrows it.")?;
     }
     if args.dry_run {
         return Ok(());
@@ -128,7 +126,7 @@ const CLEAN: &str = " The text is gone from every file of nmem.";
 fn check(plan: &ForgetPlan, store: &Store, config: &Config) -> Result<&'static str> {
     let Some(text) = &plan.wanted.text else { return Ok("") };
     if plan.wanted.session.is_some() || plan.wanted.project.is_some() || plan.wanted.before.is_some() {
-        return Ok(" Other data may still contain the text, since you selected only part of it.");
+        return Ok(" Other data may still contain the text; --match alone with --all-projects removes it everywhere.");
     }
     let held = forget::still_held(store.files(), config, text)?;
     if held.is_empty() {
@@ -164,17 +162,15 @@ fn wanted(args: &ForgetArguments, here: &ProjectArgument, folder: &Path, config:
         }
     }
     if let Some(id) = &args.session {
-        let StoredItem::Session(session) = found(store, id)? else {
-            return Err(UserError::usage(format!("{} is not a session", line(id, 80)), "sessions are s1, s2, …").into());
-        };
-        wanted.session = Some(session.id);
+        wanted.session = Some(lookup::session_by_id(store, id)?.id);
     }
-    if args.project.is_some() {
+    let by_content = args.before.is_some() || args.text.is_some();
+    if args.project.is_some() || by_content && args.session.is_none() && !args.all_projects {
         let place = here.find(folder, config, Some(store));
         let row = place.row.as_ref().ok_or_else(|| {
             UserError::new(
                 format!("nothing is recorded for {}", place.name().unwrap_or("this folder")),
-                "`nmem project list` lists all projects",
+                "`nmem project list` lists all projects; --all-projects selects from all of them",
             )
         })?;
         wanted.project = Some(row.id);
@@ -208,6 +204,9 @@ fn summary(plan: &ForgetPlan, dry_run: bool, from: &str) -> String {
         let names: Vec<String> = going.sessions.iter().take(NAMED).map(|id| format!("s{id}")).collect();
         let more = if going.sessions.len() > NAMED { ", …" } else { "" };
         out += &format!("  {}: {}{more}\n", count(going.sessions.len(), "whole session", "whole sessions"), names.join(", "));
+    }
+    for (id, text) in &plan.examples {
+        out += &format!("  {id:<5} {}\n", line(text, 100));
     }
     let parts = [
         (going.prompts.len(), "prompt or answer", "prompts and answers"),

@@ -14,7 +14,7 @@ pub fn run_safely(run: impl FnOnce() -> Result<Option<String>>) -> ExitCode {
     keep_memory();
     match caught(run) {
         // The agent may be gone.
-        Ok(Some(answer)) => drop(output::say(&answer)),
+        Ok(Some(answer)) => drop(output::print(&answer)),
         Ok(None) => {}
         Err(error) => log_error(&format!("{error:#}")),
     }

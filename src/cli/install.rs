@@ -80,7 +80,7 @@ pub fn install(args: &InstallArguments) -> Result<()> {
             continue;
         }
         if args.place.dry_run {
-            output::say(&diff(&plan.file, &plan.before, plan.after.as_deref().unwrap_or_default()))?;
+            output::print(&diff(&plan.file, &plan.before, plan.after.as_deref().unwrap_or_default()))?;
             continue;
         }
         if let Some(other) = installation::other_scope(&scope)? {
@@ -115,7 +115,7 @@ pub fn uninstall(args: &UninstallArguments) -> Result<()> {
         }
     };
     if args.place.dry_run {
-        return output::say(&diff(&plan.file, &plan.before, plan.after.as_deref().unwrap_or_default()));
+        return output::print(&diff(&plan.file, &plan.before, plan.after.as_deref().unwrap_or_default()));
     }
     installation::uninstall(&plan)?;
     let data = config::files()?.value.db;

@@ -206,7 +206,7 @@ pub fn remember(args: &RememberArguments) -> Result<()> {
     let id = knowledge::remember(&mut store, &redactor, draft, project, pin)?;
     let memory = store.memory_by_row(id)?.context("the memory is gone again")?;
     match args.json {
-        true => output::say(&memories::json(&memory).to_string()),
+        true => output::print(&memories::json(&memory).to_string()),
         false => {
             let word = line(memories::word(&memory), 40);
             output::say(&format!(

@@ -3,8 +3,8 @@
 //! Hooks bypass clap: it costs 0.2 of an empty process, and a clap error exits with 2, which blocks the agent
 //! (ADR/0006).
 //!
-//! Shared: `hook` (the envelope of hooks), `stdin`, `output`, `project_argument`. Commands: `record` and `context`;
-//! `search`, `units`, `show`, `status`, `patterns`; `memory` (remember, edit, pin, supersede), `forget`, `distil`,
+//! Shared: `help`, `hook` (the envelope of hooks), `stdin`, `output`, `project_argument`. Commands: `record` and `context`;
+//! `search`, `units`, `show`, `log`, `status`, `patterns`; `memory` (remember, edit, pin, supersede), `forget`, `distil`,
 //! `domain`, `project`, `off`, `trust`, `archive` (export, restore); `install`, `doctor`, `demo`; `rad`.
 
 mod archive;
@@ -14,8 +14,10 @@ mod distil;
 mod doctor;
 mod domain;
 mod forget;
+mod help;
 mod hook;
 mod install;
+mod log;
 mod memory;
 mod off;
 mod output;
@@ -35,14 +37,14 @@ use crate::config::environment;
 use crate::error::{explain, is_broken_pipe};
 use crate::llm::guard;
 use anyhow::Result;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// Memory for coding agents: one binary, one SQLite file, no daemon
 #[derive(Debug, Parser)]
 #[command(name = "nmem", version, subcommand_required = true, arg_required_else_help = true)]
-#[command(after_help = "Start with `nmem demo`, then `nmem install claude-code`.")]
+#[command(after_help = "Start with `nmem demo`, then `nmem install claude-code`. `nmem COMMAND --help` shows an example.")]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -52,6 +54,7 @@ struct Arguments {
 enum Command {
     /// Handle one hook event on stdin (for agents)
     #[command(
+        hide = true,
         after_help = "Example: nmem record < event.json\n\nAlways exits 0. Prints nothing, or JSON in the platform's format."
     )]
     Record(record::RecordArguments),
@@ -59,6 +62,7 @@ enum Command {
     Search(search::SearchArguments),
     Units(units::UnitsArguments),
     Show(show::ShowArguments),
+    Log(log::LogArguments),
     Status(status::StatusArguments),
     Patterns(patterns::PatternsArguments),
     Install(install::InstallArguments),
@@ -98,7 +102,8 @@ pub fn main(mut args: Vec<OsString>) -> ExitCode {
         Some("search") => args = search::with_negations(args),
         _ => {}
     }
-    let parsed = match Arguments::try_parse_from(std::iter::once(OsString::from("nmem")).chain(args)) {
+    let matches = definition().try_get_matches_from(std::iter::once(OsString::from("nmem")).chain(args));
+    let parsed = match matches.and_then(|matches| Arguments::from_arg_matches(&matches)) {
         Ok(parsed) => parsed,
         Err(error) => {
             let _ = error.print();
@@ -121,6 +126,7 @@ fn run(command: Command) -> Result<bool> {
         Command::Search(args) => search::run(&args),
         Command::Units(args) => units::run(&args),
         Command::Show(args) => show::run(&args),
+        Command::Log(args) => log::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Patterns(args) => patterns::run(&args),
         Command::Install(args) => install::install(&args),
@@ -157,7 +163,7 @@ fn finish(result: Result<bool>) -> ExitCode {
     }
 }
 
-/// The clap definition, for tests of the help texts.
+/// The command line as clap knows it, with commands in groups.
 pub fn definition() -> clap::Command {
-    Arguments::command()
+    help::grouped(Arguments::command().disable_help_subcommand(true))
 }

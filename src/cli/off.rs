@@ -16,7 +16,7 @@ use std::path::PathBuf;
 /// Pause recording: everywhere, in a project or for a session
 #[derive(Clone, Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem off 1h\n         nmem off --project\n         nmem off --session\n\nMeanwhile hooks do nothing: nothing is recorded or injected. `nmem on` resumes it.\nTo exclude a single turn, begin the prompt with #nomem."
+    after_help = "Example: nmem off 1h\n         nmem off --project\n         nmem off --session\n\nMeanwhile hooks do nothing: nothing is recorded or injected. `nmem on` resumes it. To exclude a single turn, begin the prompt with #nomem."
 )]
 pub struct OffArguments {
     /// For how long: 30min, 1h, 2d [default: until `nmem on`]

@@ -4,14 +4,28 @@ use crate::config::environment;
 use crate::error::UserError;
 use crate::render::clean::line;
 use crate::render::style::Style;
+use crate::render::wrap::wrap;
 use anyhow::Result;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Prints a result line.
+/// Prints a result, wrapped to the width of a terminal.
 pub fn say(text: &str) -> Result<()> {
+    match columns() {
+        Some(width) => print(&wrap(text, width)),
+        None => print(text),
+    }
+}
+
+/// Prints one of several results: wrapped for a person, as it is for a program.
+pub fn entry(text: &str, is_for_programs: bool) -> Result<()> {
+    if is_for_programs { print(text) } else { say(text) }
+}
+
+/// Prints JSON and other text for programs as it is.
+pub fn print(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.write_all(b"\n")?;
@@ -23,8 +37,13 @@ pub fn style() -> Style {
     if !io::stdout().is_terminal() {
         return Style::default();
     }
-    let width = terminal_size::terminal_size().map_or(Style::default().width, |(width, _)| usize::from(width.0));
-    Style { colour: !environment::no_color(), width }
+    Style { colour: !environment::no_color(), width: columns().unwrap_or(Style::default().width) }
+}
+
+/// Width of the terminal behind stdout; `None` if there is none.
+fn columns() -> Option<usize> {
+    let (width, _) = terminal_size::terminal_size().filter(|_| io::stdout().is_terminal())?;
+    Some(usize::from(width.0).max(20))
 }
 
 /// A progress line on stderr, shown on a terminal if a command takes longer than a second.

@@ -7,7 +7,7 @@ use crate::recall::patterns::patterns;
 use crate::render::patterns as rendered;
 use anyhow::Result;
 
-/// Show recurring patterns: repeated failures, files fixed repeatedly, lessons sharing a tag
+/// Show recurring failures, files fixed repeatedly, and lesson tags
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example: nmem patterns\n\nA pattern occurs in at least three work units. Errors count as equal if they differ only in paths, numbers and quoted names."
@@ -42,7 +42,7 @@ pub fn run(args: &PatternsArguments) -> Result<()> {
     let found = all.len();
     all.truncate(if args.limit == 0 { usize::MAX } else { args.limit });
     if args.json {
-        return all.iter().try_for_each(|pattern| output::say(&rendered::json(pattern).to_string()));
+        return all.iter().try_for_each(|pattern| output::print(&rendered::json(pattern).to_string()));
     }
     if all.is_empty() {
         return output::say("No patterns: no failure, fixed file or lesson tag occurs in three work units.");

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, clap::Args)]
 #[command(
     arg_required_else_help = true,
-    after_help = "Example: nmem project list\n         nmem project merge old-name shop\n\nA project is a repository (identified by its remote, first commit or folder), or a folder without one.\n[[folder]] rules in the config file can name projects, too."
+    after_help = "Example: nmem project list\n         nmem project merge old-name shop\n\nA project is a repository (identified by its remote, first commit or folder), or a folder without one. [[folder]] rules in the config file can name projects, too."
 )]
 pub struct ProjectArguments {
     #[command(subcommand)]
@@ -95,7 +95,7 @@ fn list(json: bool) -> Result<()> {
                 style.faint(&line(&format!("{count}, last {when}{what}  {known}"), 160))
             )
         };
-        output::say(&text)?;
+        output::entry(&text, json)?;
     }
     Ok(())
 }

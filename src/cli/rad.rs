@@ -5,10 +5,10 @@ use crate::platforms::payload;
 use crate::rad::{self, Answered};
 use anyhow::Result;
 
-/// Answer one request of another program: JSON in, JSON out (RAD protocol)
+/// Answer a request of another program: JSON in, JSON out
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: echo '{\"agent_session_id\": \"a-1\", \"project\": \"my-app\", \"user_prompt\": \"Add a login\"}' | nmem rad sessions/ensure\n\nVerbs: sessions/init, sessions/ensure, observations, sessions/summarize, sessions/complete, context,\nsearch, observation, session, entities, knowledge/record, knowledge/related, health. An invalid request is answered with\n{\"error\": {\"code\", \"message\"}} and exit 1. With --batch each line is a request, which may name its own verb\nin \"verb\"; each answer is a line."
+    after_help = "Example: echo '{\"agent_session_id\": \"a-1\", \"project\": \"my-app\", \"user_prompt\": \"Add a login\"}' | nmem rad sessions/ensure\n\nVerbs: sessions/init, sessions/ensure, observations, sessions/summarize, sessions/complete, context, search, observation, session, entities, knowledge/record, knowledge/related, health. An invalid request is answered with {\"error\": {\"code\", \"message\"}} and exit 1. With --batch each line is a request, which may name its own verb in \"verb\"; each answer is a line."
 )]
 pub struct RadArguments {
     /// The request, such as sessions/init or search
@@ -22,7 +22,7 @@ pub struct RadArguments {
 /// Runs the command; returns whether every request was answered.
 pub fn run(args: &RadArguments) -> Result<bool> {
     let verb = args.verb.as_deref();
-    let mut say = |answer: Answered| output::say(&answer.unwrap_or_else(|problem| problem.json()).to_string());
+    let mut say = |answer: Answered| output::print(&answer.unwrap_or_else(|problem| problem.json()).to_string());
     if args.batch {
         return rad::batch(verb, std::io::stdin().lock(), &mut say);
     }

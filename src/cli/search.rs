@@ -4,13 +4,16 @@ use super::output;
 use super::project_argument::{ProjectArgument, open};
 use crate::config::{self, environment};
 use crate::distil::embedding;
+use crate::domains;
 use crate::error::UserError;
 use crate::index_text::query_terms;
-use crate::model::{Filter, Hit, HitKind, MemoryKind, Platform};
+use crate::model::{DECISION_TYPES, Filter, Hit, HitKind, LESSON_TYPES, MemoryKind, Platform, TASK_KINDS};
 use crate::project;
 use crate::recall;
+use crate::render::clean::line;
 use crate::render::{hits, time};
 use crate::runtime::redactor;
+use crate::store::Store;
 use crate::store::search::Query;
 use anyhow::Result;
 use clap::ValueEnum;
@@ -19,7 +22,7 @@ use std::ffi::OsString;
 /// Search memories, prompts, work units and tool uses
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem search login \"query string\" -logout\n         nmem search --type bugfix --file login.rs --since 30d\n\nAny of the words counts, ranked by relevance; \"a phrase\", -not and prefix* are understood.\nWithout words, lists the newest."
+    after_help = "Example: nmem search login \"query string\" -logout\n         nmem search --type bugfix --file login.rs --since 30d\n\nAny of the words counts, ranked by relevance; \"a phrase\", -not and prefix* are understood. Without words, lists the newest."
 )]
 pub struct SearchArguments {
     /// Words to search for; any of them may match
@@ -164,6 +167,9 @@ pub fn run(args: &SearchArguments) -> Result<()> {
     let time = |text: &Option<String>| {
         text.as_deref().map(|t| time::parse(t, now)).transpose().map_err(|e| UserError::usage(e, "see `nmem search --help`"))
     };
+    if let Some(given) = &args.kind_type {
+        check_type(&store, place.row.as_ref().map(|row| row.id), given)?;
+    }
     let filter = Filter {
         // A folder without a project has no data of its own, so everything is searched.
         project: place.row.filter(|_| !args.all).map(|row| row.id),
@@ -209,6 +215,19 @@ pub fn run(args: &SearchArguments) -> Result<()> {
     Ok(())
 }
 
+/// Accepts the types of the project's domain, of decisions, lessons and tasks, and any that a stored memory has.
+fn check_type(store: &Store, project: Option<i64>, given: &str) -> Result<()> {
+    let (name, config) = project.map(|id| store.domain_of_project(id)).transpose()?.flatten().unzip();
+    let domain = domains::of(name.as_deref(), config.flatten().as_deref());
+    let own = domain.types.iter().map(|term| term.name.as_str());
+    let valid: Vec<&str> = own.chain(DECISION_TYPES).chain(LESSON_TYPES).chain(TASK_KINDS).collect();
+    if valid.contains(&given) || store.has_memory_type(given)? {
+        return Ok(());
+    }
+    let what = format!("no memory has the type {}", line(given, 60));
+    Err(UserError::usage(what, format!("valid types: {}", valid.join(", "))).into())
+}
+
 fn kinds(args: &SearchArguments) -> Vec<HitKind> {
     let all = [HitKind::Memory, HitKind::Unit, HitKind::Prompt, HitKind::Tool];
     let chosen = |kind: &HitKind| args.kind.is_empty() || args.kind.iter().any(|argument| argument.hit() == *kind);
@@ -241,7 +260,7 @@ fn print(args: &SearchArguments, found: &[Hit], words: &[String], json: bool, al
             SearchFormat::Md => hits::markdown(hit, words),
             SearchFormat::Text | SearchFormat::Json => hits::text(hit, words, style, all),
         };
-        output::say(&text)?;
+        output::entry(&text, json || args.format == SearchFormat::Md)?;
     }
     Ok(())
 }

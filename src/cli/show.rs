@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 /// Show a memory, session, work unit, prompt or tool use completely
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem show m7\n\nIds: m7 is a memory, s14 a session, u3 a work unit, p12 a prompt, t345 a tool use. A session is also found by the\nbeginning of the agent's own id, a memory by the beginning of its uuid."
+    after_help = "Example: nmem show m7\n\nIds: m7 is a memory, s14 a session, u3 a work unit, p12 a prompt, t345 a tool use. A session is also found by the beginning of the agent's own id, a memory by the beginning of its uuid."
 )]
 pub struct ShowArguments {
     /// Its id, as other commands print it
@@ -34,7 +34,7 @@ pub fn run(args: &ShowArguments) -> Result<()> {
     let unknown = || {
         UserError::new(
             format!("nothing has the id {}", line(&args.id, 80)),
-            "`nmem search` prints ids; old tool uses are deleted (see retention in `nmem status --settings`), memories are not",
+            "an id looks like m5, s14, u3, p12 or t345, and `nmem search` prints them; old tool uses are deleted (see retention in `nmem status --settings`), memories are not",
         )
     };
     let store = open(&config)?.ok_or_else(unknown)?;
@@ -67,7 +67,7 @@ pub fn run(args: &ShowArguments) -> Result<()> {
             if json { found.json().to_string() } else { found.text(style) }
         }
     };
-    output::say(text.trim_end())
+    output::entry(text.trim_end(), args.json)
 }
 
 fn with_confidence(mut json: Value, sure: Option<&Confidence>) -> Value {

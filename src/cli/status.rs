@@ -3,9 +3,10 @@
 use super::output;
 use super::project_argument::{ProjectArgument, drain};
 use crate::config::llm::When;
-use crate::config::{Config, environment};
+use crate::config::{Config, ListedSetting, SettingSource, environment};
+use crate::installation;
 use crate::log;
-use crate::model::{Counts, Files, InjectionPoint, InjectionStats, LastEvent, Millis, Spend, Spent};
+use crate::model::{Counts, Files, FindingLevel, InjectionPoint, InjectionStats, LastEvent, Millis, Spend, Spent};
 use crate::render::clean::line;
 use crate::render::{count, time};
 use crate::store::{self, PERSON_WAIT, Store, spool};
@@ -24,6 +25,9 @@ const GIVEN: Millis = 30;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: nmem status --json")]
 pub struct StatusArguments {
+    /// List every setting with its origin, not only changed ones
+    #[arg(long)]
+    settings: bool,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -67,16 +71,20 @@ pub fn run(args: &StatusArguments) -> Result<()> {
     let now = environment::now();
     let switched_off = switched_off(&config, now);
     let wishes = wishes(&config);
+    let hooks = installation::examine(&folder)?;
     if args.json {
         let errors: Vec<Value> = errors.iter().map(|e| json!({"at": e.at, "message": e.message})).collect();
         let last: serde_json::Map<String, Value> = stored.last.iter().map(|l| (l.platform.to_string(), json!(l.at))).collect();
-        let settings: serde_json::Map<String, Value> = settings(&config)
+        let settings: serde_json::Map<String, Value> = config
+            .listed()
             .into_iter()
-            .map(|shown| (shown.name.to_string(), json!({"value": shown.value, "source": shown.source})))
+            .map(|listed| (listed.name.to_string(), json!({"value": listed.value, "source": listed.source.to_string()})))
             .collect();
-        return output::say(
+        let hooks: Vec<Value> =
+            hooks.iter().map(|found| json!({"level": found.level.name(), "what": found.what, "remedy": found.remedy})).collect();
+        return output::print(
             &json!({
-                "version": env!("CARGO_PKG_VERSION"), "database": files.db, "bytes": bytes, "problem": stored.problem,
+                "version": env!("CARGO_PKG_VERSION"), "hooks": hooks, "database": files.db, "bytes": bytes, "problem": stored.problem,
                 "counts": {"projects": stored.counts.projects, "sessions": stored.counts.sessions, "prompts": stored.counts.prompts, "tool_uses": stored.counts.tool_uses, "work_units": stored.counts.work_units, "memories": stored.counts.memories},
                 "last_event": last, "spool": {"waiting": spool::waiting(files), "rejected": spool::rejected(files), "lost": spool::lost(files)}, "errors": errors,
                 "given": given_json(&stored.given), "embedded": stored.embedded.map(|(done, all)| json!({"memories": done, "of": all})), "queue": stored.models.waiting, "spend": spend(&config, &stored.models),
@@ -87,7 +95,17 @@ pub fn run(args: &StatusArguments) -> Result<()> {
         );
     }
     let style = output::style();
-    let mut out = format!("{}  {} ({})\n", style.strong("database"), files.db.display(), megabytes(bytes));
+    let mut out = String::new();
+    for found in &hooks {
+        let level = if found.level == FindingLevel::Good {
+            String::new()
+        } else {
+            format!("{} ", style.bad(&format!("{}:", found.level.name())))
+        };
+        out += &format!("{}  {level}{}\n", style.strong("hooks"), line(&found.what, 400));
+        out += &found.remedy.as_ref().map(|remedy| format!("  {}\n", style.faint(&line(remedy, 300)))).unwrap_or_default();
+    }
+    out += &format!("\n{}  {} ({})\n", style.strong("database"), files.db.display(), megabytes(bytes));
     let Counts { projects, sessions, prompts, tool_uses, work_units, memories } = stored.counts;
     let counted = [
         count(projects, "project", "projects"),
@@ -102,7 +120,7 @@ pub fn run(args: &StatusArguments) -> Result<()> {
         out += &format!("  last event from {}: {}\n", last.platform, time::ago(last.at, now));
     }
     if stored.last.is_empty() && stored.problem.is_none() && Store::broken_ones(files).is_empty() {
-        out += "  nothing recorded yet: recording starts with the first session after `nmem install claude-code`\n";
+        out += "  nothing recorded yet: recording starts with the first session after nmem is installed\n";
     }
     if let Some(problem) = &stored.problem {
         out += &format!("  {} {}\n", style.bad("problem:"), line(problem, 400));
@@ -140,14 +158,20 @@ pub fn run(args: &StatusArguments) -> Result<()> {
         out += &format!("  {lines}\n");
     }
     if !stored.given.is_empty() {
-        out += &format!("\n{}  injected in the last {GIVEN} days\n", style.strong("given"));
+        out += &format!("\n{}  in the last {GIVEN} days\n", style.strong("injected"));
     }
     for lines in given(&stored.given) {
         out += &format!("  {lines}\n");
     }
     out += &format!("\n{}  {}\n", style.strong("settings"), config.file.display());
-    for SettingShown { name, value, source } in settings(&config) {
-        out += &format!("  {name} = {}  {}\n", line(&value.to_string(), 200), style.faint(&source));
+    let listed = config.listed();
+    let changed = |setting: &&ListedSetting| args.settings || setting.source != SettingSource::Default;
+    for ListedSetting { name, value, source } in listed.iter().filter(changed) {
+        out += &format!("  {name} = {}  {}\n", line(&value.to_string(), 200), style.faint(&source.to_string()));
+    }
+    if !args.settings {
+        let defaults = listed.iter().filter(|setting| setting.source == SettingSource::Default).count();
+        out += &format!("  {}\n", style.faint(&format!("{defaults} others have their defaults; --settings lists them")));
     }
     for key in &config.unknown {
         out += &format!("  {key}: not a known setting\n");
@@ -317,48 +341,4 @@ fn megabytes(bytes: u64) -> String {
         b if b < 1 << 20 => format!("{} kB", b.div_ceil(1024)),
         b => format!("{:.1} MB", b as f64 / f64::from(1 << 20)),
     }
-}
-
-/// A setting for display.
-struct SettingShown {
-    name: &'static str,
-    value: Value,
-    /// Its origin.
-    source: String,
-}
-
-fn settings(config: &Config) -> Vec<SettingShown> {
-    let ignore = &config.ignore;
-    let shown = |name, value, source| SettingShown { name, value, source };
-    vec![
-        shown("database", json!(config.files.value.db), config.files.source.to_string()),
-        shown("enabled", json!(config.enabled.value), config.enabled.source.to_string()),
-        shown("inject", json!(config.inject.value.name()), config.inject.source.to_string()),
-        shown("context_bytes", json!(config.context_bytes.value), config.context_bytes.source.to_string()),
-        shown("prompt_bytes", json!(config.prompt_bytes.value), config.prompt_bytes.source.to_string()),
-        shown("file_bytes", json!(config.file_bytes.value), config.file_bytes.source.to_string()),
-        shown("context.observations", json!(config.observations.value), config.observations.source.to_string()),
-        shown("context.summaries", json!(config.summaries.value), config.summaries.source.to_string()),
-        shown("thinking", json!(config.thinking.value), config.thinking.source.to_string()),
-        shown("skip_tools", json!(config.skip_tools.value), config.skip_tools.source.to_string()),
-        shown("ignore", json!(ignore.value), ignore.source.to_string()),
-        shown("redact", json!(config.redact.value), config.redact.source.to_string()),
-        shown("language", json!(config.language.value), config.language.source.to_string()),
-        shown("llm.provider", json!(config.llm.provider.value.name()), config.llm.provider.source.to_string()),
-        shown("llm.base_url", json!(config.llm.base_url.value), config.llm.base_url.source.to_string()),
-        shown("llm.model", json!(config.llm.model.value), config.llm.model.source.to_string()),
-        shown("llm.api_key_env", json!(config.llm.api_key_env.value), config.llm.api_key_env.source.to_string()),
-        shown("llm.when", json!(config.llm.when.value.name()), config.llm.when.source.to_string()),
-        shown("llm.stop_seconds", json!(config.llm.stop_seconds.value), config.llm.stop_seconds.source.to_string()),
-        shown("llm.daily_tokens", json!(config.llm.daily_tokens.value), config.llm.daily_tokens.source.to_string()),
-        shown("embeddings.base_url", json!(config.embeddings.base_url.value), config.embeddings.base_url.source.to_string()),
-        shown("embeddings.model", json!(config.embeddings.model.value), config.embeddings.model.source.to_string()),
-        shown(
-            "embeddings.api_key_env",
-            json!(config.embeddings.api_key_env.value),
-            config.embeddings.api_key_env.source.to_string(),
-        ),
-        shown("retention.tool_uses_days", json!(config.tool_uses_days.value), config.tool_uses_days.source.to_string()),
-        shown("project", json!(config.project.value), config.project.source.to_string()),
-    ]
 }

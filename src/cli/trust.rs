@@ -13,7 +13,7 @@ use std::path::PathBuf;
 /// Review and approve the settings in a repository's .nmem.toml
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem trust\n\nWithout approval such a file can only switch recording off. Its other settings (inject, context_bytes,\nprompt_bytes, file_bytes, ignore, redact, skip_tools, project, enabled = true) apply once you approve it, until its\ncontent changes. [[folder]] rules in the config file take precedence."
+    after_help = "Example: nmem trust\n\nWithout approval such a file can only switch recording off. Its other settings (inject, context_bytes, prompt_bytes, file_bytes, ignore, redact, skip_tools, project, enabled = true) apply once you approve it, until its content changes. [[folder]] rules in the config file take precedence."
 )]
 pub struct TrustArguments {
     #[command(flatten)]

@@ -6,7 +6,7 @@ use crate::config::{Config, environment};
 use crate::error::UserError;
 use crate::ingest::{self, Caller, Run};
 use crate::lookup;
-use crate::model::{Millis, StoredItem, UnitRow};
+use crate::model::{Millis, UnitRow};
 use crate::render::clean::line;
 use crate::render::{time, units as rendered};
 use crate::replay::{self, ScratchStore};
@@ -102,11 +102,11 @@ pub fn run(args: &UnitsArguments) -> Result<()> {
     let name = if args.all { "all projects" } else { place.name().unwrap_or("no project") };
     match args.format {
         _ if args.json || args.format == UnitsFormat::Json => {
-            units.iter().try_for_each(|unit| output::say(&rendered::json(unit).to_string()))
+            units.iter().try_for_each(|unit| output::print(&rendered::json(unit).to_string()))
         }
         UnitsFormat::Md => {
             let begun = since.or(units.last().map(|unit| unit.started_at)).unwrap_or(now);
-            output::say(&rendered::report(&units, name, begun, now))
+            output::print(&rendered::report(&units, name, begun, now))
         }
         _ => listed(args, &units, found, name),
     }
@@ -129,16 +129,7 @@ fn chosen(
         return Ok((units, args.ids.len()));
     }
     if let Some(id) = &args.session {
-        let mut units = match lookup::find(store, id)? {
-            Some(StoredItem::Session(session)) => store.units_of_session(session.id)?,
-            _ => {
-                return Err(UserError::new(
-                    format!("{} is not a session", line(id, 80)),
-                    "`nmem status` and `nmem search` print ids",
-                )
-                .into());
-            }
-        };
+        let mut units = store.units_of_session(lookup::session_by_id(store, id)?.id)?;
         units.retain(|unit| since.is_none_or(|since| unit.ended_at >= since));
         units.reverse();
         let found = units.len();
@@ -193,7 +184,7 @@ fn replayed(config: &Config, files: &[PathBuf]) -> Result<()> {
         let starts = replay::play(&mut store, &events)?;
         let inner: Vec<_> = starts.inner.iter().map(|(line, reason)| json!({"event": line, "reason": reason})).collect();
         let json = json!({"file": file.display().to_string(), "starts": starts.starts, "inline": starts.inline, "inner": inner});
-        output::say(&json.to_string())?;
+        output::print(&json.to_string())?;
     }
     Ok(())
 }

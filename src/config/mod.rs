@@ -4,13 +4,14 @@
 //! An unreadable config file is an error for hooks too: nobody knows what the user forbade, so nothing is recorded
 //! until it is fixed. The next session start says so.
 //!
-//! Read in this order: `setting` and `settings` (settings and defaults), `file` and `value` (TOML), `folders`,
+//! Read in this order: `setting` and `settings` (settings and defaults), `listed`, `file` and `value` (TOML), `folders`,
 //! `repository`, `switches`, `llm`, `embeddings`, `environment`.
 
 pub mod embeddings;
 pub mod environment;
 mod file;
 mod folders;
+mod listed;
 pub mod llm;
 pub mod repository;
 mod setting;
@@ -18,6 +19,7 @@ mod settings;
 pub mod switches;
 mod value;
 
+pub use listed::ListedSetting;
 pub use setting::{CONTEXT_BYTES_MAX, Inject, Setting, SettingSource};
 pub use settings::Config;
 

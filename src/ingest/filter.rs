@@ -2,6 +2,7 @@
 //! `#nomem` with the rest of their turns. Tools on the skip list never become events.
 
 use super::run::Run;
+use crate::config::switches::RecordingPause;
 use crate::model::{Event, EventKind};
 use crate::runtime::{self, Where};
 use crate::store::sessions::StoredSession;
@@ -11,7 +12,12 @@ const MUTE: &str = "#nomem";
 
 /// Whether recording is paused for the event's session, folder or project.
 pub fn is_paused(run: &Run, event: &Event) -> bool {
-    runtime::is_paused(&run.projects(), &whereabouts(run, event), run.now)
+    pause(run, event).is_some()
+}
+
+/// The pause that applies to an event.
+pub fn pause<'a>(run: &'a Run, event: &Event) -> Option<&'a RecordingPause> {
+    runtime::pause(&run.projects(), &whereabouts(run, event), run.now)
 }
 
 /// Removes the text of a prompt that begins with `#nomem`.

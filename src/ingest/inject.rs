@@ -1,6 +1,7 @@
 //! Step 9: injects context at a session start, at a prompt, and before an edit. `recall` selects it and `render` writes
 //! it; this file decides when, and records the injection.
 
+use super::filter;
 use super::persist::Persisted;
 use super::run::{Caller, Run};
 use crate::config::{Config, Inject};
@@ -37,6 +38,14 @@ pub fn inject(run: &Run, persisted: &mut Persisted, event: &Clean<Event>) -> Res
         (EventKind::PreEdit { path }, _) => before_edit(run, event, path),
         _ => Ok(None),
     }
+}
+
+/// Reminds the person at a session start of a pause without an end. It is easily forgotten.
+pub fn while_paused(run: &Run, paused: &[Event]) -> Option<String> {
+    let start = paused.iter().find(|event| matches!(event.what, EventKind::SessionStarted(_)))?;
+    let pause = filter::pause(run, start).filter(|pause| run.caller == Caller::Hook && pause.until.is_none())?;
+    let message = format!("nmem: recording is paused {}. `nmem on` resumes it.", pause.describe(run.now));
+    platforms::encode(start.platform, InjectionPoint::Start, &HookAnswer { context: None, message: Some(message) })
 }
 
 fn at_start(run: &Run, persisted: &mut Persisted, event: &Event, source: StartSource) -> Result<Option<String>> {
@@ -149,7 +158,7 @@ fn start_block(run: &Run, store: &mut Store, event: &Event, source: StartSource)
             log_error(&format!("the injection was not recorded: {error:#}"));
         }
     }
-    let message = start.is_first.and_then(|first| message(run.config, &block, first));
+    let message = start.message;
     Ok(HookAnswer { context: Some(block.text).filter(|text| !text.is_empty()), message })
 }
 
@@ -158,8 +167,8 @@ struct Start {
     session: i64,
     point: InjectionPoint,
     block: ContextBlock,
-    /// Whether this is the project's first session; `None` after a compaction.
-    is_first: Option<bool>,
+    /// One line for the person; `None` after a compaction.
+    message: Option<String>,
     is_muted: bool,
 }
 
@@ -172,7 +181,7 @@ fn recalled(run: &Run, store: &Store, event: &Event, source: StartSource) -> Res
     let is_muted = scope.as_ref().is_some_and(|scope| scope.muted);
     if source == StartSource::Compact {
         let block = session_state(store, Some(session), ContextLoss::Compacted, budget)?;
-        return Ok(Some(Start { session, point: InjectionPoint::Compaction, block, is_first: None, is_muted }));
+        return Ok(Some(Start { session, point: InjectionPoint::Compaction, block, message: None, is_muted }));
     }
     let Some(scope) = scope else { return Ok(None) };
     let cleared_session = match source {
@@ -192,8 +201,13 @@ fn recalled(run: &Run, store: &Store, event: &Event, source: StartSource) -> Res
         memories.retain(|memory| !own.shown.contains(&memory.id));
     }
     let rest = budget.saturating_sub(own.text.len() + 1);
-    let is_first = Some(store.session_count(scope.project)? <= 1);
-    Ok(Some(Start { session, point: InjectionPoint::Start, block: own.and(for_agent(&recalled, rest)), is_first, is_muted }))
+    let block = own.and(for_agent(&recalled, rest));
+    let message = if store.session_count(scope.project)? <= 1 {
+        Some(introduction(config))
+    } else {
+        Some(render::context::for_person(&recalled, &block)).filter(|_| !block.text.is_empty())
+    };
+    Ok(Some(Start { session, point: InjectionPoint::Start, block, message, is_muted }))
 }
 
 fn session_state(store: &Store, session: Option<i64>, cleared_session: ContextLoss, budget: usize) -> Result<ContextBlock> {
@@ -212,24 +226,20 @@ pub fn start_limits(config: &Config) -> recall::ContextLimits {
     recall::ContextLimits { observations: config.observations.value, summaries: config.summaries.value }
 }
 
-/// One line for the person. In a project's first session it says what is recorded, where, and how to stop it.
-fn message(config: &Config, start_block: &ContextBlock, first: bool) -> Option<String> {
-    if first {
-        let sent = [
-            config.llm.destination().map(|model| format!("parts are sent to {model} ([llm] in {})", config.file.display())),
-            config.embeddings.destination().map(|host| {
-                format!("memories and search queries are sent to {host} ([embeddings] in {})", config.file.display())
-            }),
-        ];
-        let sent: Vec<String> = sent.into_iter().flatten().collect();
-        let leaves = if sent.is_empty() { "nothing leaves this machine".to_string() } else { sent.join("; ") };
-        return Some(format!(
-            "nmem records this project's prompts, tool calls and closing messages in {}, with secrets redacted; {leaves}. \
+/// What a person must know in a project's first session: what is recorded, where, and how to stop it.
+fn introduction(config: &Config) -> String {
+    let sent = [
+        config.llm.destination().map(|model| format!("parts are sent to {model} ([llm] in {})", config.file.display())),
+        config
+            .embeddings
+            .destination()
+            .map(|host| format!("memories and search queries are sent to {host} ([embeddings] in {})", config.file.display())),
+    ];
+    let sent: Vec<String> = sent.into_iter().flatten().collect();
+    let leaves = if sent.is_empty() { "nothing leaves this machine".to_string() } else { sent.join("; ") };
+    format!(
+        "nmem records this project's prompts, tool calls and closing messages in {}, with secrets redacted; {leaves}. \
              `nmem off` pauses it, `nmem forget` deletes.",
-            config.files.value.db.display()
-        ));
-    }
-    let block = render::count(start_block.shown.len() as i64, "memory", "memories");
-    (!start_block.text.is_empty())
-        .then(|| format!("nmem reminded the agent of {block} ({} bytes). See `nmem context`.", start_block.text.len()))
+        config.files.value.db.display()
+    )
 }

@@ -53,7 +53,7 @@ pub fn ingest(run: &Run, input: Input) -> Result<Ingested> {
     let mut events: Vec<Event> = decode::decode(run, input)?;
 
     // Drop events while recording is paused, and the text of `#nomem` prompts.
-    events.retain(|event| !filter::is_paused(run, event));
+    let paused: Vec<Event> = events.extract_if(.., |event| filter::is_paused(run, event)).collect();
     let events = events.into_iter().map(filter::without_muted_text);
 
     // Add what only the disk knows now, and make paths relative.
@@ -61,7 +61,9 @@ pub fn ingest(run: &Run, input: Input) -> Result<Ingested> {
 
     // Redact. No other step can create a `Clean<Event>`.
     let events: Vec<Clean<Event>> = events.map(|event| run.redactor.clean(event)).collect();
-    let Some(last) = events.last() else { return Ok(Ingested::default()) };
+    let Some(last) = events.last() else {
+        return Ok(Ingested { answer: inject::while_paused(run, &paused), ..Ingested::default() });
+    };
 
     // Write rows and assign them to units, in one transaction. What cannot be stored waits in the spool.
     let mut persisted = persist::persist(run, &events, segment::segment)?;

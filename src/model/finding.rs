@@ -2,20 +2,20 @@
 
 /// Severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
+pub enum FindingLevel {
     Good,
     /// Worth knowing; nothing is broken.
     Note,
     Problem,
 }
 
-impl Level {
+impl FindingLevel {
     /// Returns the word that is printed.
     pub fn name(self) -> &'static str {
         match self {
-            Level::Good => "ok",
-            Level::Note => "note",
-            Level::Problem => "problem",
+            FindingLevel::Good => "ok",
+            FindingLevel::Note => "note",
+            FindingLevel::Problem => "problem",
         }
     }
 }
@@ -24,7 +24,7 @@ impl Level {
 #[derive(Clone, Debug)]
 pub struct DoctorFinding {
     pub about: &'static str,
-    pub level: Level,
+    pub level: FindingLevel,
     pub what: String,
     /// What to do, if anything.
     pub remedy: Option<String>,
@@ -34,17 +34,17 @@ pub struct DoctorFinding {
 impl DoctorFinding {
     /// A check that passed.
     pub fn good(about: &'static str, what: impl Into<String>) -> DoctorFinding {
-        DoctorFinding { about, level: Level::Good, what: what.into(), remedy: None, fixed: false }
+        DoctorFinding { about, level: FindingLevel::Good, what: what.into(), remedy: None, fixed: false }
     }
 
     /// Something worth knowing.
     pub fn note(about: &'static str, what: impl Into<String>, remedy: impl Into<String>) -> DoctorFinding {
-        DoctorFinding { about, level: Level::Note, what: what.into(), remedy: Some(remedy.into()), fixed: false }
+        DoctorFinding { about, level: FindingLevel::Note, what: what.into(), remedy: Some(remedy.into()), fixed: false }
     }
 
     /// Something broken.
     pub fn problem(about: &'static str, what: impl Into<String>, remedy: impl Into<String>) -> DoctorFinding {
-        DoctorFinding { level: Level::Problem, ..DoctorFinding::note(about, what, remedy) }
+        DoctorFinding { level: FindingLevel::Problem, ..DoctorFinding::note(about, what, remedy) }
     }
 
     /// Marks a problem as fixed.

@@ -175,6 +175,20 @@ InjectionPoint, default Start {
 }
 }
 
+/// An injection as stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InjectionRow {
+    /// Row of the session that received it.
+    pub session: i64,
+    pub point: InjectionPoint,
+    pub at: Millis,
+    pub bytes: i64,
+    /// `None` if an older nmem stored it, or if anything was forgotten since.
+    pub text: Option<String>,
+    /// The items in it, and whether the agent used them.
+    pub items: Vec<(String, bool)>,
+}
+
 /// Injections at one point, counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InjectionStats {

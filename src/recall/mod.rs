@@ -1,7 +1,7 @@
 //! Use case: selects the memories that matter now.
 //!
-//! Read in this order: `ranked` (work units in order of relevance), `start`, `during_session` and `session_state`
-//! (injection), `stale` (changed files), `search`, `related_knowledge` with `related_units` (queries by programs),
+//! Read in this order: `ranked` (work units in order of relevance), `start` with `sessions`, `during_session` and
+//! `session_state` (injection), `stale` (changed files), `search`, `related_knowledge` with `related_units` (queries by programs),
 //! `patterns`; `tests`.
 
 mod during_session;
@@ -11,6 +11,7 @@ pub mod related_knowledge;
 mod related_units;
 mod search;
 mod session_state;
+mod sessions;
 mod stale;
 mod start;
 
@@ -18,6 +19,7 @@ pub use during_session::{Prompt, at_file, at_prompt};
 pub use ranked::{RecallQuery, ranked, ranked_by};
 pub use search::with_meaning;
 pub use session_state::{cleared, session_state};
+pub use sessions::overviews;
 pub use stale::stale;
 pub use start::{ContextLimits, SessionContext, at_start};
 

@@ -2,12 +2,9 @@
 
 use super::patterns::suggested_at_start;
 use super::ranked::{RecallQuery, near_units};
+use super::sessions::overviews;
 use super::stale::stale;
-use crate::model::{
-    Annotations, MemoryKind, MemoryRow, Millis, PromptRow, PromptSource, Recalled, SessionOverview, SessionRow, SessionStatus,
-    TurnOverview, UnitOverview,
-};
-use crate::project::client;
+use crate::model::{Annotations, MemoryKind, MemoryRow, Millis, Recalled};
 use crate::rank;
 use crate::store::Store;
 use anyhow::Result;
@@ -23,8 +20,6 @@ const TURNS: usize = 1;
 const SETTLED: usize = 12;
 /// Number of units to rank.
 const NEAR: usize = 24;
-/// A session whose client cannot be checked counts as active for this long after its last event.
-const SILENCE: Millis = 30 * 60_000;
 
 /// The user's limits.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +45,7 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: Context
     let mut sessions = store.last_sessions(project, SESSIONS + 1)?;
     sessions.retain(|s| Some(s.id) != own);
     sessions.truncate(SESSIONS);
-    let mut sessions = overviews(store, sessions, now)?;
+    let mut sessions = overviews(store, sessions, UNITS, TURNS, now)?;
     let summed_up =
         sessions.iter_mut().flat_map(|overviews| &mut overviews.units).filter(|overviews| overviews.summary.is_some());
     summed_up.skip(most.summaries).for_each(|overviews| overviews.summary = None);
@@ -86,47 +81,4 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: Context
     let why = near.into_iter().map(|past| (past.unit, (past.score, past.why))).collect();
     let suggestions = suggested_at_start(store, project, &files, &decisions)?;
     Ok(Recalled { sessions, decisions, annotations, observations, pinned, why, suggestions })
-}
-
-/// Sessions with their last turns and units.
-fn overviews(store: &Store, sessions: Vec<SessionRow>, now: Millis) -> Result<Vec<SessionOverview>> {
-    let units = store.last_units(&sessions.iter().map(|session| session.id).collect::<Vec<_>>(), UNITS)?;
-    let mut summaries = store.summaries_of_units(&units.iter().map(|unit| unit.id).collect::<Vec<_>>())?;
-    let mut units: Vec<UnitOverview> =
-        units.into_iter().map(|unit| UnitOverview { summary: summaries.remove(&unit.id), unit }).collect();
-    let overviews = sessions.into_iter().map(|session| {
-        let last_event_at = store.last_use(session.id)?.unwrap_or(0).max(session.active_at);
-        let alive = session.client.and_then(client::is_alive);
-        let state = match (session.ended_at, alive) {
-            (Some(_), _) => SessionStatus::Ended,
-            (None, Some(true)) => SessionStatus::Active,
-            (None, None) if now - last_event_at < SILENCE => SessionStatus::Active,
-            (None, _) => SessionStatus::Interrupted,
-        };
-        let units = units.extract_if(.., |overviews| overviews.unit.session == session.id).collect();
-        let mut turns = as_turns(&store.last_said(session.id)?);
-        turns.drain(..turns.len().saturating_sub(TURNS));
-        Ok(SessionOverview { session, state, last_event_at, turns, units })
-    });
-    overviews.collect()
-}
-
-fn as_turns(prompts: &[PromptRow]) -> Vec<TurnOverview> {
-    let mut turns: Vec<TurnOverview> = Vec::new();
-    for prompt in prompts {
-        match (prompt.source, turns.last_mut()) {
-            // Interrupted and asked again: one turn.
-            (PromptSource::User, Some(turn)) if turn.answer.is_none() && turn.prompt == prompt.text => {
-                turn.number = prompt.number
-            }
-            (PromptSource::User, _) => {
-                turns.push(TurnOverview { number: prompt.number, prompt: prompt.text.clone(), answer: None })
-            }
-            // A turn may end several times (a stop hook continues it, a background task reports); the last message
-            // counts.
-            (_, Some(turn)) if turn.number == prompt.number => turn.answer = Some(prompt.text.clone()),
-            _ => {}
-        }
-    }
-    turns
 }

@@ -5,13 +5,15 @@
 
 use super::block::Block;
 use super::clean::{code, quoted};
+use super::count;
 use super::memories;
+use super::name;
 use super::patterns::{SUGGESTED, suggested};
 use super::session::{brief, conversation, gist, heading, summary, units};
 use super::style::Style;
 use super::time;
 use crate::model::{
-    Annotations, FileChange, MemoryRow, Millis, Provenance, Recalled, SessionOverview, SessionStatus, Suggestion, TokenStats,
+    Annotations, FileChange, MemoryRow, Provenance, Recalled, SessionOverview, SessionStatus, Suggestion, TokenStats,
 };
 use serde_json::{Value, json};
 
@@ -217,53 +219,39 @@ fn rounded(tokens: i64) -> String {
     }
 }
 
-/// The same for a person: by day, newest first, memories below their units.
-pub fn for_person(recalled: &Recalled, now: Millis, style: Style) -> String {
-    let mut out = String::new();
-    let mut day = String::new();
-    let mut section = |title: &str, rows: &[MemoryRow]| {
-        if !rows.is_empty() {
-            out += &format!("{}\n", style.strong(title));
-            for memory in rows {
-                let annotations = style.faint(&annotation_text(memory, &recalled.annotations));
-                out += &format!("  {}{annotations}\n", memories::entry(memory, style));
-            }
-            out += "\n";
-        }
-    };
-    section("pinned", &recalled.pinned);
-    section("decisions and lessons", &recalled.decisions);
-    if !recalled.suggestions.is_empty() {
-        out += &format!("{}\n", style.strong("suggestions from earlier work"));
-        recalled.suggestions.iter().for_each(|suggestion| out += &format!("  {}\n", suggested(suggestion)));
-        out += "\n";
+/// One line for the person at a session start: where work stopped, and how much the agent received.
+pub fn for_person(recalled: &Recalled, block: &ContextBlock) -> String {
+    let last = recalled.sessions.iter().find(|overview| overview.state != SessionStatus::Active && did_something(overview));
+    let mut parts = Vec::new();
+    if let Some(overview) = last.and_then(|overview| overview.units.first()) {
+        let outcome = overview.unit.known_outcome().map(|outcome| format!(", {outcome}")).unwrap_or_default();
+        let next = summary(overview, "next_steps").map_or("", |_| ", with next steps");
+        parts.push(format!("last: {}{outcome}{next}", name::for_person(&overview.unit, 60)));
     }
-    for overview in &recalled.sessions {
-        let on = time::day(overview.session.started_at);
-        if on != day {
-            out += &format!("{}{}\n", if day.is_empty() { "" } else { "\n" }, style.strong(&on));
-            day = on;
-        }
-        let at_work = if overview.state == SessionStatus::Active { ", active now" } else { "" };
-        out += &format!(
-            "  {}\n",
-            style.faint(&format!("{}{at_work}  ({})", heading(overview), time::ago(overview.last_event_at, now)))
-        );
-        let mut block = Block::within(usize::MAX);
-        conversation(&mut block, overview);
-        units(&mut block, overview, DETAILED);
-        block.text.lines().for_each(|line| out += &format!("    {line}\n"));
-        let units: Vec<i64> = overview.units.iter().map(|overview| overview.unit.id).collect();
-        for memory in recalled.observations.iter().filter(|memory| memory.unit.is_some_and(|unit| units.contains(&unit))) {
-            out += &format!("    {}\n", memories::entry(memory, style));
-        }
-    }
-    out
+    let among = |memories: &[MemoryRow]| memories.iter().filter(|memory| block.shown.contains(&memory.id)).count() as i64;
+    let decisions = among(&recalled.decisions) + among(&recalled.pinned);
+    let findings = among(&recalled.observations);
+    parts.extend((decisions > 0).then(|| count(decisions, "decision or lesson", "decisions and lessons")));
+    parts.extend((findings > 0).then(|| count(findings, "finding", "findings")));
+    format!("nmem: {}", if parts.is_empty() { "memories of this project".to_string() } else { parts.join("; ") })
 }
+
 /// Token economics in the form of the observation protocol.
 pub fn token_stats(tokens: TokenStats) -> Value {
     json!({
         "readTokens": tokens.read, "workTokens": tokens.work, "savings": tokens.savings(), "savingsPercent": tokens.savings_percent(),
         "distilTokens": tokens.distil, "netSavings": tokens.net(), "estimated": tokens.estimated,
     })
+}
+
+/// A context block as an agent receives it, with headings and the note at its end set off by style.
+pub fn styled(text: &str, style: Style) -> String {
+    let line = |line: &str| match line {
+        heading if !heading.starts_with([' ', '-']) && heading.ends_with(':') => style.strong(heading),
+        note if note.starts_with("nmem: ") || note.starts_with("More: ") || note.starts_with("This context costs") => {
+            style.faint(note)
+        }
+        line => line.to_string(),
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
 }

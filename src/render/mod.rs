@@ -1,7 +1,7 @@
 //! Turns results into text: context for agents, output for terminals, JSON for programs.
 //!
-//! Read in this order: `clean` (sanitises all text), `style` and `time`; `context`, `block`, `budget`, `session`,
-//! `session_state`, `ranked_units` and `name` (context for agents); `memories`, `units`, `hits`, `patterns` and `whole`
+//! Read in this order: `clean` (sanitises all text), `style`, `wrap` and `time`; `context`, `block`, `budget`, `session`,
+//! `session_state`, `ranked_units` and `name` (context for agents); `memories`, `units`, `hits`, `log`, `patterns` and `whole`
 //! (output for people and programs).
 
 mod block;
@@ -9,6 +9,7 @@ mod budget;
 pub mod clean;
 pub mod context;
 pub mod hits;
+pub mod log;
 pub mod memories;
 mod name;
 pub mod patterns;
@@ -19,6 +20,7 @@ pub mod style;
 pub mod time;
 pub mod units;
 pub mod whole;
+pub mod wrap;
 
 /// `1 session`, `3 sessions`.
 pub fn count(n: impl Into<i64>, one: &str, many: &str) -> String {

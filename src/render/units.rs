@@ -48,7 +48,7 @@ fn boundary(b: &BoundaryRow) -> Value {
 /// One unit in a few lines.
 pub fn text(unit: &UnitRow, style: Style) -> String {
     let mut head = vec![time::clock(unit.started_at), time::span(unit.active_ms)];
-    head.extend(unit.known_outcome().map(|outcome| outcome_word(outcome, style)));
+    head.extend(unit.known_outcome().map(|outcome| format!("{}{}", outcome_word(outcome, style), unfinished(unit))));
     if unit.state == UnitState::Open {
         head.push("open".to_string());
     }
@@ -62,7 +62,7 @@ pub fn text(unit: &UnitRow, style: Style) -> String {
         n => facts.push(format!("{n} prompts ({})", ranges(&unit.prompts))),
     }
     if !unit.phases.is_empty() {
-        facts.push(phases(&unit.phases));
+        facts.push(format!("tool uses: {}", phases(&unit.phases)));
     }
     if unit.failures > 0 {
         facts.push(style.bad(&count(unit.failures, "failure")));
@@ -79,6 +79,19 @@ pub fn text(unit: &UnitRow, style: Style) -> String {
         out += &format!("    {sha}{}\n", line(&commit.subject, width));
     }
     out
+}
+
+/// One unit in one line: `u3  done  38 min  Fix the login`, with the evidence of an unfinished one.
+pub fn one_line(unit: &UnitRow, style: Style) -> String {
+    let outcome = unit.known_outcome().map_or_else(|| "unknown".to_string(), |outcome| outcome_word(outcome, style));
+    let name = name::for_person(unit, style.width.saturating_sub(30).clamp(40, 120));
+    format!("{}  {outcome}  {}  {name}{}", style.strong(&id(unit)), style.faint(&time::span(unit.active_ms)), unfinished(unit))
+}
+
+/// Why a unit counts as unfinished: `; 3 failures, and the last check did not pass`.
+fn unfinished(unit: &UnitRow) -> String {
+    let evidence = unit.evidence.as_deref().filter(|_| unit.was_left());
+    evidence.map(|evidence| format!("; {}", line(evidence, 120))).unwrap_or_default()
 }
 
 fn outcome_word(outcome: UnitOutcome, style: Style) -> String {

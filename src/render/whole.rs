@@ -148,9 +148,10 @@ pub fn listed(drawn: &[MemoryRow], style: Style) -> String {
     if lines.is_empty() { String::new() } else { format!("\n  memories:\n{}", lines.concat()) }
 }
 
-/// Every line of a stored text, sanitised and indented.
+/// Every line of a stored text, sanitised and indented. Lines keep their own indent, so that carets point where they did.
 fn body(text: &str) -> String {
-    text.lines().map(|l| format!("    {}\n", line(l, usize::MAX))).collect()
+    let indent = |text: &str| text.chars().take_while(|c| c.is_whitespace()).map(|c| if c == '\t' { 4 } else { 1 }).sum();
+    text.lines().map(|l| format!("    {:indent$}{}\n", "", line(l, usize::MAX), indent = indent(l))).collect()
 }
 
 fn moment(at: i64) -> String {

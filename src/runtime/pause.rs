@@ -15,9 +15,16 @@ pub struct Where<'a> {
 
 /// Whether recording is paused there now. One applicable pause is enough.
 pub fn is_paused(projects: &Projects, at: &Where, now: Millis) -> bool {
-    let off: Vec<&RecordingPause> = projects.config.switches.off.iter().filter(|off| off.holds(now)).collect();
+    pause(projects, at, now).is_some()
+}
+
+/// The pause that applies there now; of several, one without an end.
+pub fn pause<'a>(projects: &Projects<'a>, at: &Where, now: Millis) -> Option<&'a RecordingPause> {
+    let config = projects.config;
+    let off: Vec<&RecordingPause> = config.switches.off.iter().filter(|off| off.holds(now)).collect();
     let places = places(projects, at, &off);
-    off.iter().any(|off| off.is_about(at.session, &places))
+    let applicable = off.into_iter().filter(|off| off.is_about(at.session, &places));
+    applicable.min_by_key(|off| off.until.is_some())
 }
 
 /// The projects there, if a pause needs them: identifying a project reads its repository and the store.

@@ -101,6 +101,18 @@ impl Store {
         Ok(statement.query_map(params![project, limit as i64], session)?.collect::<Result<_, _>>()?)
     }
 
+    /// The non-empty sessions of a project with an event since a time, newest first, at most `limit`; and how many there
+    /// are.
+    pub fn sessions_since(&self, project: i64, since: Option<Millis>, limit: usize) -> Result<(Vec<SessionRow>, usize)> {
+        let wanted = "s.project_id = ?1 AND s.prompts + s.tool_uses > 0 AND (?2 IS NULL OR s.active_at >= ?2)";
+        let all = format!("SELECT count(*) FROM sessions s WHERE {wanted}");
+        let all: i64 = self.conn.query_row(&all, params![project, since], |row| row.get(0))?;
+        let sql = format!("{SESSION} WHERE {wanted} ORDER BY s.active_at DESC LIMIT ?3");
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let found = self.conn.prepare(&sql)?.query_map(params![project, since, limit], session)?.collect::<Result<_, _>>()?;
+        Ok((found, all as usize))
+    }
+
     /// Counts the sessions of a project.
     pub fn session_count(&self, project: i64) -> Result<i64> {
         Ok(self.conn.query_row("SELECT count(*) FROM sessions WHERE project_id = ?1", [project], |row| row.get(0))?)

@@ -1,7 +1,7 @@
 //! What agents received from nmem, and which of it they used (ADR/0031).
 
 use super::{Store, Tx};
-use crate::model::{InjectionPoint, InjectionStats, Millis};
+use crate::model::{InjectionPoint, InjectionRow, InjectionStats, Millis};
 use anyhow::Result;
 use rusqlite::{Row, params};
 use std::collections::{BTreeMap, HashSet};
@@ -52,6 +52,36 @@ impl Store {
             }
             Ok(whole.is_none())
         })
+    }
+
+    /// The injections of some sessions, newest first.
+    pub fn injections_of(&self, sessions: &[i64]) -> Result<Vec<InjectionRow>> {
+        let sql =
+            "SELECT item, point, at, bytes, text FROM injections WHERE session_id = ?1 ORDER BY at DESC, point, bytes = 0, item";
+        let mut statement = self.conn.prepare_cached(sql)?;
+        let mut found: Vec<InjectionRow> = Vec::new();
+        for session in sessions {
+            let row = |row: &Row| {
+                let (item, point): (String, String) = (row.get(0)?, row.get(1)?);
+                Ok((item, point, row.get(2)?, row.get::<_, i64>(3)?, row.get::<_, Option<String>>(4)?))
+            };
+            for row in statement.query_map([session], row)? {
+                let (item, point, at, bytes, text) = row?;
+                let Some(point) = InjectionPoint::from_name(&point) else { continue };
+                let used = self.is_used(*session, &item, point, at)?;
+                let same = |last: &InjectionRow| last.session == *session && last.point == point && last.at == at;
+                if !found.last().is_some_and(same) {
+                    found.push(InjectionRow { session: *session, point, at, bytes: 0, text: None, items: Vec::new() });
+                }
+                if let Some(last) = found.last_mut() {
+                    last.bytes += bytes;
+                    last.text = last.text.take().or(text);
+                    last.items.push((item, used));
+                }
+            }
+        }
+        found.sort_by_key(|injection| std::cmp::Reverse(injection.at));
+        Ok(found)
     }
 
     /// Counts injections since a time, by point, in one project or in all. An item counts as used if its session later ran

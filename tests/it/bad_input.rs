@@ -113,7 +113,7 @@ fn a_caller_that_never_closes_stdin_is_not_waited_for() {
     let begun = std::time::Instant::now();
     let output = world.finish(child);
     assert!(begun.elapsed().as_secs() < 5);
-    assert!(output.stdout.starts_with("Nothing is recorded"), "{}", output.text());
+    assert!(output.stdout.starts_with("Nothing is remembered"), "{}", output.text());
     drop(pipe);
 }
 
@@ -143,36 +143,17 @@ fn a_broken_config_records_nothing_and_the_next_start_says_so() {
     [exit 0]
     "#);
     insta::assert_snapshot!(world.nmem(&["status"]).text(), @r#"
+    hooks  problem: nmem is not installed for any agent
+      run `nmem install claude-code`
+
     database  $WORLD/home/.local/share/nmem/nmem.db (none yet)
       0 projects, 0 sessions, 0 prompts, 0 tool uses, 0 work units, 0 memories
       problem: nothing is recorded: $WORLD/home/.config/nmem/config.toml: redact pattern "(": regex parse error: ( ^ error: unclosed group
 
     settings  $WORLD/home/.config/nmem/config.toml
-      database = "$WORLD/home/.local/share/nmem/nmem.db"  default
-      enabled = true  default
       inject = "all"  config file
-      context_bytes = 4000  default
-      prompt_bytes = 900  default
-      file_bytes = 700  default
-      context.observations = 50  default
-      context.summaries = 10  default
-      thinking = true  default
-      skip_tools = ["TodoWrite","SlashCommand","Skill","AskUserQuestion","ListMcpResourcesTool"]  default
-      ignore = ["**/.env*","**/secrets/**"]  default
       redact = ["("]  config file
-      language = "auto"  default
-      llm.provider = "none"  default
-      llm.base_url = ""  default
-      llm.model = ""  default
-      llm.api_key_env = ""  default
-      llm.when = "stop"  default
-      llm.stop_seconds = 8  default
-      llm.daily_tokens = 200000  default
-      embeddings.base_url = ""  default
-      embeddings.model = ""  default
-      embeddings.api_key_env = ""  default
-      retention.tool_uses_days = 180  default
-      project = null  default
+      24 others have their defaults; --settings lists them
 
     recent errors  $WORLD/home/.local/share/nmem/nmem.db-log
       just now  nothing is recorded: $WORLD/home/.config/nmem/config.toml: redact pattern "(": regex parse error: ( ^ error: unclosed group

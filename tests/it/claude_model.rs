@@ -134,20 +134,20 @@ fn a_hook_that_is_killed_takes_it_along_and_tells_nothing_by_half() {
     work(&world, "first");
     let before = world.sql("SELECT count(*) FROM memories");
     // A killed call is a failed one: these are not to be a pause, nor to be too many.
-    let told = |world: &World| world.count("SELECT count(*) FROM memories WHERE made_by = 'haiku'");
+    let received = |world: &World| world.count("SELECT count(*) FROM memories WHERE made_by = 'haiku'");
     for n in 0..25_u64 {
         let mut child = world.command(&["distil"]).stdin(Stdio::null()).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(n * 7));
         let _ = child.kill();
         child.wait().unwrap();
         nothing_is_left(&world);
-        assert!(matches!(told(&world), 0 | 1), "all or nothing");
-        if told(&world) == 0 {
+        assert!(matches!(received(&world), 0 | 1), "all or nothing");
+        if received(&world) == 0 {
             assert_eq!(world.sql("SELECT count(*) FROM memories"), before);
         }
         world.connect().execute_batch("UPDATE work_units SET model_until = NULL").unwrap();
     }
     world.nmem(&["distil"]);
-    assert_eq!(told(&world), 1, "once in the end");
+    assert_eq!(received(&world), 1, "once in the end");
     assert_eq!(world.sql("PRAGMA integrity_check"), "ok");
 }

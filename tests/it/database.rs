@@ -176,7 +176,7 @@ fn a_file_that_is_no_database_is_left_alone_and_the_event_waits() {
 #[test]
 fn an_event_without_an_id_is_known_by_the_platforms_time_however_late_it_is_told_again() {
     let mut world = World::new();
-    let told = |world: &World, name: &str, time: serde_json::Value| {
+    let received = |world: &World, name: &str, time: serde_json::Value| {
         let mut payload = world.payload(name);
         for id in ["tool_use_id", "prompt_id"] {
             payload.as_object_mut().unwrap().remove(id);
@@ -186,9 +186,9 @@ fn an_event_without_an_id_is_known_by_the_platforms_time_however_late_it_is_told
     };
     // Five equal calls stay five, each told twice, the second time much later.
     for _ in 0..2 {
-        told(&world, "UserPromptSubmit", json!("2026-11-21T09:00:00Z"));
+        received(&world, "UserPromptSubmit", json!("2026-11-21T09:00:00Z"));
         for second in 0..5 {
-            told(&world, "PostToolUse-Bash", json!(format!("2026-11-21T09:00:0{second}.250Z")));
+            received(&world, "PostToolUse-Bash", json!(format!("2026-11-21T09:00:0{second}.250Z")));
         }
         world.minutes_later(60);
     }
@@ -196,7 +196,7 @@ fn an_event_without_an_id_is_known_by_the_platforms_time_however_late_it_is_told
     // Without a time two within two seconds are one.
     for minute in [0, 0, 1] {
         world.minutes_later(minute);
-        told(&world, "PostToolUse-Edit", serde_json::Value::Null);
+        received(&world, "PostToolUse-Edit", serde_json::Value::Null);
     }
     assert_eq!(world.count("SELECT count(*) FROM tool_uses WHERE kind = 'edit'"), 2);
 }

@@ -99,13 +99,13 @@ fn what_was_thought_while_recording_was_off_is_not_read_from_the_transcript_late
         format!("{}\n", json!({"type": "assistant", "timestamp": at, "message": message}))
     };
     let path = json!(world.folder.join(transcript));
-    let tell = |world: &World, name: &str, more: &[(&str, Value)]| {
+    let send = |world: &World, name: &str, more: &[(&str, Value)]| {
         let mut changes = vec![("/session_id", json!("the-session")), ("/transcript_path", path.clone())];
         changes.extend(more.iter().cloned());
         world.hook_with(name, &changes)
     };
     world.write(transcript, "");
-    tell(&world, "UserPromptSubmit", &[]);
+    send(&world, "UserPromptSubmit", &[]);
     world.write(transcript, &line("m1", "2026-11-21T09:00:00Z", "open thought"));
     world.minutes_later(1);
     world.nmem(&["off"]);
@@ -114,7 +114,7 @@ fn what_was_thought_while_recording_was_off_is_not_read_from_the_transcript_late
     world.minutes_later(1);
     world.nmem(&["on"]);
     world.write(transcript, &(hidden + &line("m3", "2026-11-21T09:02:30Z", "last thought")));
-    tell(&world, "Stop", &[]);
+    send(&world, "Stop", &[]);
     let thinking = world.sql("SELECT text FROM prompts WHERE kind = 'thinking'");
     assert!(thinking.contains("open thought") && thinking.contains("last thought") && !thinking.contains("hidden"), "{thinking}");
     assert_eq!(world.sql("SELECT input_tokens FROM sessions"), "14");
@@ -400,4 +400,15 @@ fn switches_that_cannot_be_read_stop_recording_and_a_misspelt_setting_is_said() 
     world.write(CONFIG, "enabeld = false\n");
     assert!(start(&world, "project", "s-two").contains("nmem: unknown settings in "));
     assert_eq!(texts(&world), "");
+}
+
+#[test]
+fn a_pause_without_an_end_is_said_at_each_start() {
+    let world = World::new();
+    world.nmem(&["off"]);
+    let start = start(&world, "project", "s-one");
+    assert!(start.contains("nmem: recording is paused everywhere. `nmem on` resumes it."), "{start}");
+    world.nmem(&["on"]);
+    world.nmem(&["off", "1h"]);
+    assert!(!self::start(&world, "project", "s-two").contains("paused"));
 }

@@ -38,7 +38,7 @@ fn a_sound_installation_has_nothing_to_complain_about() {
     let world = worked();
     insta::assert_snapshot!(findings(&world, &[]), @"
     ok: settings: the defaults
-    ok: hooks: installed for claude-code
+    ok: hooks: installed for claude-code in $WORLD/home/.claude/settings.json
     ok: files: $WORLD/home/.local/share/nmem, private to you
     ok: database: $WORLD/home/.local/share/nmem/nmem.db: sound, 2 tool uses
     ok: search: every row is indexed

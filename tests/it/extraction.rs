@@ -88,7 +88,7 @@ fn asked(story: &UnitStory, domain: &Domain) -> RenderedQuestion {
     question(&request).unwrap()
 }
 
-fn told(answer: &str) -> Vec<Draft> {
+fn received(answer: &str) -> Vec<Draft> {
     let (story, domain) = (story(), coding());
     let asked = asked(&story, &domain);
     assert_eq!(asked.blocks.len(), 5);
@@ -100,13 +100,13 @@ fn told(answer: &str) -> Vec<Draft> {
         recorded: &["Known already".to_string()],
         call: 1,
     };
-    to_drafts(read(answer, &domain), &asked, &known).into_iter().map(|told| told.draft).collect()
+    to_drafts(read(answer, &domain), &asked, &known).into_iter().map(|received| received.draft).collect()
 }
 
 /// What was saved, in a few words.
 fn saved(answer: &str) -> String {
     let mut out = String::new();
-    for draft in told(answer) {
+    for draft in received(answer) {
         let facts = draft.content.get("facts").and_then(|facts| facts.as_array()).map_or(0, Vec::len);
         let sources: Vec<String> = draft.sources.iter().map(|source| source.id()).collect();
         let files: Vec<String> =
@@ -217,7 +217,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
     #[test]
     fn any_answer_gives_sound_memories_or_none(answer in ANSWER) {
-        for draft in told(&answer) {
+        for draft in received(&answer) {
             prop_assert!(!draft.title.trim().is_empty() && !draft.title.contains('\n') && draft.title.chars().count() <= 145);
             prop_assert!(draft.concepts.len() <= 5);
             prop_assert!(!draft.sources.is_empty());

@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-fn tell(world: &World, name: &str, changes: &[(&str, Value)]) {
+fn send(world: &World, name: &str, changes: &[(&str, Value)]) {
     assert_eq!(world.hook_with(name, changes).text(), "[exit 0]", "{name}");
 }
 
 fn prompt(world: &World, session: &str, text: &str) {
     let changes = [("/session_id", json!(session)), ("/prompt_id", json!(format!("{session} {text}"))), ("/prompt", json!(text))];
-    tell(world, "UserPromptSubmit", &changes);
+    send(world, "UserPromptSubmit", &changes);
 }
 
 fn command(world: &World, session: &str, id: &str, line: &str, out: &str) {
@@ -21,7 +21,7 @@ fn command(world: &World, session: &str, id: &str, line: &str, out: &str) {
         ("/tool_input/command", json!(line)),
         ("/tool_response/stdout", json!(out)),
     ];
-    tell(world, "PostToolUse-Bash", &changes);
+    send(world, "PostToolUse-Bash", &changes);
 }
 
 fn files_with(world: &World, word: &str) -> Vec<String> {
@@ -38,7 +38,7 @@ fn a_word_is_gone_from_every_byte_while_another_session_writes() {
         prompt(&world, "first-session", &format!("the {word} deal, number {n}"));
         command(&world, "first-session", &format!("t{n}"), &format!("grep {word} notes-{n}"), &format!("found {word}s"));
     }
-    tell(
+    send(
         &world,
         "PostToolUse-TaskCreate",
         &[("/session_id", json!("first-session")), ("/tool_input/subject", json!("call ZANZIBAR"))],
@@ -52,19 +52,40 @@ fn a_word_is_gone_from_every_byte_while_another_session_writes() {
     drop(lock);
     assert!(files_with(&world, "zanzibar").len() >= 5, "{:?}", files_with(&world, "zanzibar"));
 
-    let dry = world.nmem(&["forget", "--match", "zanzibar", "--dry-run"]);
+    let dry = world.nmem(&["forget", "--match", "zanzibar", "--all-projects", "--dry-run"]);
     insta::assert_snapshot!(dry.text(), @"
     This would be deleted:
+      p4    the Zanzibar deal, number 3
+      p14   the Zanzibar deal, number 13
+      p24   the Zanzibar deal, number 23
+      p34   the Zanzibar deal, number 33
+      p44   the Zanzibar deal, number 43
+      p54   the Zanzibar deal, number 53
+      p64   the Zanzibar deal, number 63
+      p74   the Zanzibar deal, number 73
+      p84   the Zanzibar deal, number 83
+      p94   the Zanzibar deal, number 93
+            and 3 more
+      t4    grep Zanzibar notes-3
+      t14   grep Zanzibar notes-13
+      t24   grep Zanzibar notes-23
+      t34   grep Zanzibar notes-33
+      t44   grep Zanzibar notes-43
+      t54   grep Zanzibar notes-53
+      t64   grep Zanzibar notes-63
+      t74   grep Zanzibar notes-73
+      t84   grep Zanzibar notes-83
+      t94   grep Zanzibar notes-93
+            and 3 more
       13 prompts and answers
       13 tool uses
       1 entry of a task list
       1 line of $WORLD/home/.local/share/nmem/nmem.db-rejected
       1 line of $WORLD/home/.local/share/nmem/nmem.db-log
       $WORLD/home/.local/share/nmem/nmem.db-broken-12345678 (a broken database that was set aside; its content cannot be examined)
-    That is in all projects; --project narrows it.
     [exit 0]
     ");
-    let unasked = world.nmem(&["forget", "--match", "zanzibar"]);
+    let unasked = world.nmem(&["forget", "--match", "zanzibar", "--all-projects"]);
     assert_eq!(unasked.code, Some(2), "{}", unasked.text());
     assert!(!files_with(&world, "zanzibar").is_empty());
 
@@ -78,7 +99,7 @@ fn a_word_is_gone_from_every_byte_while_another_session_writes() {
             }
             n
         });
-        let forgotten = world.nmem(&["forget", "--match", "zanzibar", "--yes"]).text();
+        let forgotten = world.nmem(&["forget", "--match", "zanzibar", "--all-projects", "--yes"]).text();
         done.store(true, Ordering::Relaxed);
         assert!(forgotten.ends_with("Forgotten. The text is gone from every file of nmem.\n[exit 0]"), "{forgotten}");
         writer.join().unwrap()
@@ -105,6 +126,8 @@ fn single_rows_go_by_the_ids_that_are_printed() {
     command(&world, "a-session", "t2", "keep that", "");
     insta::assert_snapshot!(world.nmem(&["forget", "p2", "t1", "--yes"]).text(), @"
     This will be deleted:
+      p2    drop this
+      t1    drop that
       1 prompt or answer
       1 tool use
     Forgotten.
@@ -125,7 +148,7 @@ fn single_rows_go_by_the_ids_that_are_printed() {
       give an id, --session, --project, --before or --match
     [exit 2]
     ");
-    insta::assert_snapshot!(world.nmem(&["forget", "--match", "x"]).text(), @"
+    insta::assert_snapshot!(world.nmem(&["forget", "--match", "x", "--all-projects"]).text(), @"
     --- stderr
     nmem: --match needs at least three characters
       shorter texts occur almost everywhere
@@ -141,7 +164,7 @@ fn a_session_goes_whole_and_does_not_come_back_from_its_transcript() {
     let at_work = |name: &str, more: &[(&str, Value)]| {
         let mut changes = vec![("/session_id", json!("secret-session")), ("/transcript_path", path.clone())];
         changes.extend(more.iter().cloned());
-        tell(&world, name, &changes);
+        send(&world, name, &changes);
     };
     let thought = json!({"id": "m1", "model": "m", "usage": {"input_tokens": 7, "output_tokens": 1}, "content": [{"type": "thinking", "thinking": "about quinces"}]});
     world.write(transcript, "");
@@ -163,8 +186,8 @@ fn a_project_goes_with_its_name_and_old_things_go_by_time() {
     let mut world = World::new();
     let other = world.git_project("falcon", "https://example.org/dev/falcon.git");
     let falcon = [("/cwd", json!(other)), ("/session_id", json!("falcon-session"))];
-    tell(&world, "UserPromptSubmit", &falcon);
-    tell(&world, "Stop", &falcon);
+    send(&world, "UserPromptSubmit", &falcon);
+    send(&world, "Stop", &falcon);
     prompt(&world, "old-session", "old things");
     world.minutes_later(60 * 24 * 10);
     prompt(&world, "new-session", "new things");
@@ -186,8 +209,8 @@ fn a_project_goes_with_its_name_and_old_things_go_by_time() {
     assert_eq!(files_with(&world, "dev/falcon"), [] as [String; 0]);
     assert_eq!(world.sql("SELECT group_concat(name) FROM projects"), "project");
     // By text, a project goes whole whose name or folder holds it.
-    tell(&world, "UserPromptSubmit", &falcon);
-    world.nmem(&["forget", "--match", "FALCON", "--yes"]);
+    send(&world, "UserPromptSubmit", &falcon);
+    world.nmem(&["forget", "--match", "FALCON", "--all-projects", "--yes"]);
     assert_eq!(files_with(&world, "falcon"), [] as [String; 0]);
 }
 
@@ -198,16 +221,35 @@ fn a_word_goes_from_every_database_that_a_rule_names_and_quotes_are_found_in_wha
     world.write("home/.config/nmem/config.toml", &rule);
     fs::create_dir_all(world.folder.join("acme")).unwrap();
     let acme = json!(world.folder.join("acme"));
-    tell(&world, "UserPromptSubmit", &[("/cwd", acme), ("/session_id", json!("acme-session")), ("/prompt", json!("ask falcon"))]);
-    tell(&world, "PostToolUse-mcp__fake__echo", &[("/tool_input/text", json!("say \"falcon\"\nloud"))]);
-    let said = world.nmem(&["forget", "--match", "say \"Falcon\"", "--yes"]).text();
+    send(&world, "UserPromptSubmit", &[("/cwd", acme), ("/session_id", json!("acme-session")), ("/prompt", json!("ask falcon"))]);
+    send(&world, "PostToolUse-mcp__fake__echo", &[("/tool_input/text", json!("say \"falcon\"\nloud"))]);
+    let said = world.nmem(&["forget", "--match", "say \"Falcon\"", "--all-projects", "--yes"]).text();
     assert!(said.contains("1 tool use\n"), "{said}");
-    tell(&world, "PostToolUse-Bash", &[("/tool_input/command", json!("ls falcon"))]);
-    let said = world.nmem(&["forget", "--match", "falcon", "--yes"]).text();
-    assert!(said.contains("acme/.nmem/nmem.db:\n  1 prompt or answer\n") && said.contains("nmem.db:\n  1 tool use\n"), "{said}");
+    send(&world, "PostToolUse-Bash", &[("/tool_input/command", json!("ls falcon"))]);
+    let said = world.nmem(&["forget", "--match", "falcon", "--all-projects", "--yes"]).text();
+    assert!(
+        said.contains("acme/.nmem/nmem.db:\n  p1    ask falcon\n") && said.contains("nmem.db:\n  t1    ls falcon\n"),
+        "{said}"
+    );
     for name in ["nmem.db", "nmem.db-wal"] {
         let bytes = fs::read(world.folder.join("acme/.nmem").join(name)).unwrap();
         assert!(!String::from_utf8_lossy(&bytes).contains("falcon"), "{name}");
     }
     assert_eq!(files_with(&world, "falcon"), [] as [String; 0]);
+}
+
+#[test]
+fn text_is_forgotten_in_this_project_alone_unless_all_are_asked_for() {
+    let world = World::new();
+    let other = world.folder.join("dev/other");
+    std::fs::create_dir_all(&other).unwrap();
+    for (folder, id) in [(world.project(), "here"), (other, "there")] {
+        let prompt = serde_json::json!({"hook_event_name": "UserPromptSubmit", "session_id": id, "cwd": folder, "prompt": "ask about falcons"});
+        world.feed(&["record"], prompt.to_string().as_bytes());
+    }
+    let here = world.nmem(&["forget", "--match", "falcons", "--yes"]).text();
+    assert!(here.contains("  p1    ask about falcons\n") && here.contains("Other data may still contain the text"), "{here}");
+    assert_eq!(world.sql("SELECT text FROM prompts"), "ask about falcons");
+    let all = world.nmem(&["forget", "--match", "falcons", "--all-projects", "--yes"]).text();
+    assert!(all.contains("The text is gone from every file of nmem."), "{all}");
 }

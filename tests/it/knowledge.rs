@@ -40,11 +40,11 @@ fn what_happens_in_three_pieces_of_work_is_a_pattern_with_its_cases() {
     assert!(world.nmem(&["patterns"]).text().contains("No patterns"));
     thrice(&world);
     let patterns = world.nmem(&["patterns", "--json"]).lines();
-    let told: Vec<(&str, &str, i64)> = patterns
+    let received: Vec<(&str, &str, i64)> = patterns
         .iter()
         .map(|p| (p["kind"].as_str().unwrap(), p["title"].as_str().unwrap(), p["count"].as_i64().unwrap()))
         .collect();
-    assert!(told.contains(&("failure", "just lint", 3)) && told.contains(&("fix", "src/import.rs", 3)), "{told:?}");
+    assert!(received.contains(&("failure", "just lint", 3)) && received.contains(&("fix", "src/import.rs", 3)), "{received:?}");
     insta::assert_snapshot!(world.nmem(&["patterns"]).stdout);
 }
 
@@ -53,9 +53,9 @@ fn what_happens_in_three_pieces_of_work_is_a_pattern_with_its_cases() {
 fn what_recurs_is_suggested_where_it_matters() {
     let world = World::new();
     thrice(&world);
-    let told = on_day(&world, "next", 5).starts("startup");
-    let suggested = told.split("Suggestions, derived by rules").nth(1).unwrap_or_else(|| panic!("{told}"));
-    assert!(suggested.contains("`src/import.rs` was fixed in 3 work units (u3, u2, u1)"), "{told}");
+    let received = on_day(&world, "next", 5).starts("startup");
+    let suggested = received.split("Suggestions, derived by rules").nth(1).unwrap_or_else(|| panic!("{received}"));
+    assert!(suggested.contains("`src/import.rs` was fixed in 3 work units (u3, u2, u1)"), "{received}");
     let asked = world.nmem(&["context", "--query", "just lint fails again in the importer", "--json"]).json();
     let suggestions = asked["suggestions"].as_array().unwrap();
     assert!((1..=2).contains(&suggestions.len()) && suggestions[0]["pattern"]["count"] == 3, "{asked}");
@@ -79,7 +79,7 @@ fn a_decision_is_less_sure_once_its_commit_was_reverted() {
     session.ask("Use a ring buffer for the importer's rows, not a queue").edit("src/import.rs");
     session.bash("git commit -am 'feat: rows wait in a ring buffer'", "[main abc1234] feat: rows wait in a ring buffer");
     session.close("Done: rows wait in a ring buffer.").end();
-    let decision = |told: &Value| told["relevantDecisions"][0].clone();
+    let decision = |received: &Value| received["relevantDecisions"][0].clone();
     let before = decision(&related(&world, "the importer's rows and the ring buffer"));
     assert_eq!(before["evidence"][0]["what"], "its task was done", "{before}");
     assert_eq!((before["confidence"].as_f64(), before["confidenceSaid"].as_f64()), (Some(0.667), None));
@@ -96,8 +96,8 @@ fn a_decision_is_less_sure_once_its_commit_was_reverted() {
     );
     let shown = world.nmem(&["show", after["memory"].as_str().unwrap()]).stdout;
     assert!(shown.contains("sure: 0.4 now; its task was done (u1), its commit was reverted (t"), "{shown}");
-    let told = on_day(&world, "third", 3).starts("startup");
-    assert!(told.contains("but its commit was reverted") && told.contains("confidence now 0.40"), "{told}");
+    let received = on_day(&world, "third", 3).starts("startup");
+    assert!(received.contains("but its commit was reverted") && received.contains("confidence now 0.40"), "{received}");
 }
 
 /// Pieces of work, and what a program recorded, stand in one order; the nearer the more similar.
@@ -113,14 +113,14 @@ fn work_and_recorded_tasks_are_related_in_one_order() {
             "lessons": [{"title": lesson, "description": lesson}]});
         assert_eq!(world.feed(&["rad", "knowledge/record"], request.to_string().as_bytes()).code, Some(0));
     }
-    let told = related(&world, "the importer stops at empty lines");
-    let tasks = told["similarTasks"].as_array().unwrap();
+    let received = related(&world, "the importer stops at empty lines");
+    let tasks = received["similarTasks"].as_array().unwrap();
     let similar: Vec<f64> = tasks.iter().map(|task| task["similarity"].as_f64().unwrap()).collect();
-    assert!(similar.windows(2).all(|pair| pair[0] >= pair[1]) && similar.iter().all(|s| *s > 0.0 && *s < 1.0), "{told}");
-    assert!(tasks.iter().any(|task| task["unit"].is_string() && task["success"] == true), "{told}");
-    assert_eq!(tasks.iter().filter(|task| task["unit"].is_null()).count(), 1, "{told}");
-    assert_eq!(told["applicableLessons"][0]["title"], "Spreadsheets end lines with both signs");
-    assert!(!told.to_string().contains("newsletter"), "{told}");
+    assert!(similar.windows(2).all(|pair| pair[0] >= pair[1]) && similar.iter().all(|s| *s > 0.0 && *s < 1.0), "{received}");
+    assert!(tasks.iter().any(|task| task["unit"].is_string() && task["success"] == true), "{received}");
+    assert_eq!(tasks.iter().filter(|task| task["unit"].is_null()).count(), 1, "{received}");
+    assert_eq!(received["applicableLessons"][0]["title"], "Spreadsheets end lines with both signs");
+    assert!(!received.to_string().contains("newsletter"), "{received}");
     let nothing = related(&world, "quantum entanglement of penguins");
     assert_eq!(nothing["similarTasks"], json!([]));
 }

@@ -23,7 +23,9 @@ const OUT_OF_USE: [(&str, &str); 11] = [
 const IN_RULES: usize = 296;
 
 /// Where a word on the list is not ours: phrases of others, and names that old databases and exports contain.
-const QUOTED: [&str; 6] = [
+const QUOTED: [&str; 8] = [
+    "--told",
+    "long = \"told\"",
     "what you were told",
     "\"rules\", \"guideline\", \"told\"",
     "0007-told.sql",

@@ -23,6 +23,7 @@ mod install;
 mod knowledge;
 mod language;
 mod layers;
+mod log;
 mod memories;
 mod migration;
 mod models;

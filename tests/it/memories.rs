@@ -216,7 +216,7 @@ fn what_a_tool_printed_is_never_pinned() {
 fn forgetting_a_prompt_takes_what_was_drawn_from_it() {
     let world = World::new();
     repaired(&world);
-    assert_eq!(world.nmem(&["forget", "--match", "opposite order", "--yes"]).code, Some(0));
+    assert_eq!(world.nmem(&["forget", "--match", "opposite order", "--all-projects", "--yes"]).code, Some(0));
     let text = world.nmem(&["search", "--kind", "memory", "--format", "full"]).text();
     assert!(!text.contains("opposite order") && text.contains("ake the locks in one order"), "{text}");
     assert_eq!(world.nmem(&["forget", "--session", "s1", "--yes"]).code, Some(0));

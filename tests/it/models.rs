@@ -62,8 +62,8 @@ fn what_rules_knew_and_the_model_left_out_stays() {
     work(&world, "first");
     let commit = world.sql("SELECT json_extract(content, '$.commit') FROM memories WHERE title LIKE 'Quote fields%'");
     turn(&world, "second");
-    let told = world.sql("SELECT id FROM memories WHERE title = 'The exporter quotes commas'");
-    let shown = world.nmem(&["show", &format!("m{told}")]).text();
+    let received = world.sql("SELECT id FROM memories WHERE title = 'The exporter quotes commas'");
+    let shown = world.nmem(&["show", &format!("m{received}")]).text();
     let shown: Vec<&str> = shown.lines().filter(|line| !line.contains("uuid")).collect();
     insta::assert_snapshot!(shown.join("\n"), @"
     m4  2026-11-20 09:05, observation, bugfix, by test-model, from the agent's words
@@ -328,8 +328,8 @@ fn two_processes_never_ask_about_the_same_unit() {
     let (world, server) = with_model(Reply::Slowly(Duration::from_millis(700), ANSWER.into()), "anthropic");
     work(&world, "first");
     let children: Vec<_> = (0..6).map(|_| world.start(&["distil", "--json"], b"")).collect();
-    let told: i64 = children.into_iter().map(|child| world.finish(child).json()["units"].as_i64().unwrap()).sum();
-    assert_eq!((told, server.count()), (1, 1));
+    let received: i64 = children.into_iter().map(|child| world.finish(child).json()["units"].as_i64().unwrap()).sum();
+    assert_eq!((received, server.count()), (1, 1));
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn answers_that_break_readers_are_read_in_moments_or_not_at_all() {
 
 #[test]
 fn what_a_person_touched_neither_hides_nor_doubles_what_is_told_anew() {
-    let told = |touch: &dyn Fn(&World)| {
+    let received = |touch: &dyn Fn(&World)| {
         let (world, _server) = with_model(says(ANSWER), "anthropic");
         work(&world, "first");
         turn(&world, "second");
@@ -81,14 +81,14 @@ fn what_a_person_touched_neither_hides_nor_doubles_what_is_told_anew() {
     let id = |world: &World, of: &str| {
         world.sql(&format!("SELECT 'm' || id FROM memories WHERE made_by = 'test-model' AND kind = '{of}'"))
     };
-    assert_eq!(told(&|world| drop(world.nmem(&["edit", &id(world, "summary"), "--title", "In my words"]))), "1");
-    assert_eq!(told(&|world| drop(world.nmem(&["pin", &id(world, "observation")]))), "1");
+    assert_eq!(received(&|world| drop(world.nmem(&["edit", &id(world, "summary"), "--title", "In my words"]))), "1");
+    assert_eq!(received(&|world| drop(world.nmem(&["pin", &id(world, "observation")]))), "1");
     let superseded = |world: &World| {
         world.nmem(&["remember", "Commas are quoted since May"]);
         let new = world.sql("SELECT 'm' || max(id) FROM memories");
         world.nmem(&["supersede", &id(world, "observation"), &new]);
     };
-    assert_eq!(told(&superseded), "0");
+    assert_eq!(received(&superseded), "0");
 }
 
 #[test]

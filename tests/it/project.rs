@@ -204,9 +204,9 @@ fn what_a_repository_is_is_found_in_itself() {
     world.set("NMEM_NOW", "1795265200000");
     assert_eq!(end(&world, "s-three")["frameworks"], json!([]));
     let related = json!({"taskDescription": "x", "repoId": "shop"}).to_string();
-    let told = world.feed(&["rad", "knowledge/related"], related.as_bytes()).json();
+    let received = world.feed(&["rad", "knowledge/related"], related.as_bytes()).json();
     assert_eq!(
-        (told["repo"]["mainLanguages"][0].as_str(), told["repo"]["projectType"].as_str()),
+        (received["repo"]["mainLanguages"][0].as_str(), received["repo"]["projectType"].as_str()),
         (Some("TypeScript"), Some("library"))
     );
 }

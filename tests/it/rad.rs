@@ -156,12 +156,12 @@ fn a_session_is_found_by_its_id_and_a_project_by_its_name_whoever_recorded_it() 
     world.hook("UserPromptSubmit");
     let session = world.sql("SELECT agent_session_id FROM sessions");
     let name = world.sql("SELECT name FROM projects");
-    let told = answered(
+    let received = answered(
         &world,
         "sessions/ensure",
         json!({"session_id": session.trim(), "project": name.trim(), "user_prompt": "and another"}),
     );
-    assert_eq!(told, json!({"created": false, "id": 1, "prompt_number": 2}));
+    assert_eq!(received, json!({"created": false, "id": 1, "prompt_number": 2}));
     answered(
         &world,
         "sessions/ensure",
@@ -254,8 +254,8 @@ fn a_session_goes_by_its_whole_id() {
         let begun = answered(&world, "sessions/init", json!({"agent_session_id": id, "user_prompt": said}));
         assert_eq!((begun["promptNumber"].as_i64(), begun["status"].as_str()), (Some(1), Some("initialized")), "{id}");
         answered(&world, "entities", json!({"entity_type": "note", "agent_session_id": id}));
-        let told = answered(&world, "session", json!({"agent_session_id": id})).to_string();
-        assert!(told.contains(&said), "{id}: {told}");
+        let received = answered(&world, "session", json!({"agent_session_id": id})).to_string();
+        assert!(received.contains(&said), "{id}: {received}");
     }
     assert_eq!(world.count("SELECT count(*) FROM sessions"), 5);
     assert_eq!(answered(&world, "sessions/complete", json!({"agent_session_id": secret}))["status"], "completed");
@@ -320,21 +320,21 @@ fn knowledge_is_recorded_and_related_and_goes_with_its_task() {
         json!({"repo_id": "blog", "task_description": "Show prices in the newsletter", "task_kind": "feature", "success": false,
         "lessons": [{"lesson_type": "failure", "title": "Prices in mails go stale", "description": "A discount in a mail is wrong tomorrow"}]}),
     );
-    let told = answered(
+    let received = answered(
         &world,
         "knowledge/related",
         json!({"taskDescription": "the discount of a price is rounded wrongly", "repoId": "shop", "limit": 5}),
     );
     assert_eq!(
-        (told["similarTasks"][0]["id"].as_str(), told["similarTasks"][0]["success"].as_bool()),
+        (received["similarTasks"][0]["id"].as_str(), received["similarTasks"][0]["success"].as_bool()),
         (Some(task.as_str()), Some(true))
     );
-    assert_eq!(told["relevantDecisions"][0]["chosenOption"], "Round once, at the end");
-    let decision = &told["relevantDecisions"][0];
+    assert_eq!(received["relevantDecisions"][0]["chosenOption"], "Round once, at the end");
+    let decision = &received["relevantDecisions"][0];
     assert_eq!((decision["confidenceSaid"].as_f64(), decision["alternatives"][0].as_str()), (Some(0.8), Some("Round each line")));
     let evidence = json!([{"what": "its task was done", "by": "m1", "counts": 1.0}]);
     assert_eq!((decision["confidence"].as_f64(), &decision["evidence"]), (Some(0.867), &evidence));
-    let lessons: Vec<(&str, bool)> = told["applicableLessons"]
+    let lessons: Vec<(&str, bool)> = received["applicableLessons"]
         .as_array()
         .unwrap()
         .iter()
@@ -342,7 +342,7 @@ fn knowledge_is_recorded_and_related_and_goes_with_its_task() {
         .collect();
     assert_eq!(lessons, [("Never use floats for prices", false), ("Prices in mails go stale", true)]);
     for list in ["similarTasks", "relevantDecisions", "applicableLessons"] {
-        for entry in told[list].as_array().unwrap() {
+        for entry in received[list].as_array().unwrap() {
             assert!((0.0..=1.0).contains(&entry["similarity"].as_f64().unwrap()), "{entry}");
         }
     }

@@ -66,8 +66,11 @@ fn the_config_shown_is_the_default_and_has_every_key() {
     world.write("home/.config/nmem/config.toml", &blocks("toml").join("\n"));
     let after = world.nmem(&["status", "--json"]).json();
     assert_eq!(after["unknown_settings"], serde_json::json!([]));
-    for (name, setting) in
-        after["settings"].as_object().unwrap().iter().filter(|(name, _)| !["database", "project"].contains(&name.as_str()))
+    for (name, setting) in after["settings"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .filter(|(name, _)| !["database", "project", "domain"].contains(&name.as_str()))
     {
         assert_eq!(setting["source"], "config file", "README does not show `{name}`");
         assert_eq!(setting["value"], before["settings"][name]["value"], "{name}");

@@ -120,7 +120,7 @@ fn contents_of_env_files_and_key_stores_are_not_stored_however_an_agent_meets_th
     world.write("home/.config/nmem/config.toml", "ignore = [\"**/.env*\", \"*.private\", \"~/vault/**\"]\n");
     let secret = "colour=purple elephant";
     let path = |name: &str| json!(world.project().join(name));
-    let tell = |name: &str, id: usize, changes: &[(&str, Value)]| {
+    let send = |name: &str, id: usize, changes: &[(&str, Value)]| {
         let id = json!(format!("toolu_{id}"));
         let mut all = vec![("/tool_use_id", id)];
         all.extend(changes.iter().cloned());
@@ -128,19 +128,19 @@ fn contents_of_env_files_and_key_stores_are_not_stored_however_an_agent_meets_th
     };
     let out = |text: &str| ("/tool_response/stdout", json!(text));
     let command = |line: &str| ("/tool_input/command", json!(line));
-    tell("PostToolUse-Bash", 1, &[command("cat .env"), out(secret)]);
-    tell("PostToolUse-Bash", 2, &[command(&format!("echo '{secret}' >> config/.env.local")), out("")]);
-    tell("PostToolUse-Bash", 3, &[command("git diff"), out(&format!("diff --git a/.env b/.env\n+{secret}\n"))]);
-    tell("PostToolUse-Bash", 4, &[command("grep -rn colour ."), out(&format!("./.env:1:{secret}\n./a.rs:2:colour()\n"))]);
-    tell("PostToolUse-Bash", 5, &[command("cat ~/vault/notes.txt | head"), out(secret)]);
-    tell("PostToolUse-Bash", 6, &[command("openssl rsa -in keys/server.key"), out(secret)]);
-    tell("PostToolUseFailure-Bash", 7, &[command("source .env"), ("/error", json!(format!("Exit code 1\n{secret}: not found")))]);
-    tell("PostToolUse-Write-create", 8, &[("/tool_input/file_path", path("x.private")), ("/tool_input/content", json!(secret))]);
+    send("PostToolUse-Bash", 1, &[command("cat .env"), out(secret)]);
+    send("PostToolUse-Bash", 2, &[command(&format!("echo '{secret}' >> config/.env.local")), out("")]);
+    send("PostToolUse-Bash", 3, &[command("git diff"), out(&format!("diff --git a/.env b/.env\n+{secret}\n"))]);
+    send("PostToolUse-Bash", 4, &[command("grep -rn colour ."), out(&format!("./.env:1:{secret}\n./a.rs:2:colour()\n"))]);
+    send("PostToolUse-Bash", 5, &[command("cat ~/vault/notes.txt | head"), out(secret)]);
+    send("PostToolUse-Bash", 6, &[command("openssl rsa -in keys/server.key"), out(secret)]);
+    send("PostToolUseFailure-Bash", 7, &[command("source .env"), ("/error", json!(format!("Exit code 1\n{secret}: not found")))]);
+    send("PostToolUse-Write-create", 8, &[("/tool_input/file_path", path("x.private")), ("/tool_input/content", json!(secret))]);
     let hunk = json!([{"oldStart": 1, "newStart": 1, "lines": [format!("+{secret}")]}]);
-    tell("PostToolUse-Edit", 9, &[("/tool_input/file_path", path(".env")), ("/tool_response/structuredPatch", hunk)]);
-    tell("PostToolUse-mcp__fake__echo", 10, &[("/tool_input", json!({"path": path(".env"), "text": secret}))]);
-    tell("PostToolUse-Grep-content", 11, &[("/tool_response/content", json!(format!(".env:3:{secret}")))]);
-    tell("PostToolUse-Read", 12, &[("/tool_input/file_path", path(".env"))]);
+    send("PostToolUse-Edit", 9, &[("/tool_input/file_path", path(".env")), ("/tool_response/structuredPatch", hunk)]);
+    send("PostToolUse-mcp__fake__echo", 10, &[("/tool_input", json!({"path": path(".env"), "text": secret}))]);
+    send("PostToolUse-Grep-content", 11, &[("/tool_response/content", json!(format!(".env:3:{secret}")))]);
+    send("PostToolUse-Read", 12, &[("/tool_input/file_path", path(".env"))]);
     let kept = world.sql("SELECT seq, path, content, input, outcome, metadata FROM tool_uses");
     assert_eq!(leaks(&world, "purple"), [] as [String; 0], "{kept}");
     assert_eq!(world.count("SELECT count(*) FROM tool_uses"), 12, "that it happened is known");

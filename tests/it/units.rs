@@ -35,11 +35,11 @@ fn a_new_goal_begins_a_unit_and_a_yes_goes_on_with_it() {
     2026-11-20
     u2  09:49  9 min
         Now let's write the release notes: collect the merged pull requests since version 2.3 and add a changelog section for cu…
-        2 prompts (2-3), investigation 2 → execution 1 → investigation 1 → execution 1 → investigation 1 → execution 1
+        2 prompts (2-3), tool uses: investigation 2 → execution 1 → investigation 1 → execution 1 → investigation 1 → execution 1
         docs/release-notes.md (2 edits), docs/CHANGELOG.md (1 edit)
     u1  09:01  7 min  done
         The login page rejects valid passwords with an umlaut, please find out why and fix the password hashing
-        prompt 1, investigation 1 → execution 1 → investigation 1 → execution 1 → verification 1 → completion 1
+        prompt 1, tool uses: investigation 1 → execution 1 → investigation 1 → execution 1 → verification 1 → completion 1
         src/login/hash.rs (1 edit), src/login/password.rs (1 edit)
         1a2b3c4 login: hash passwords as NFC
     [exit 0]
@@ -77,7 +77,7 @@ fn why_explains_in_words_and_a_report_can_be_sent() {
     assert_snapshot!(world.nmem(&["show", "u1"]).text(), @"
     u1  09:01  7 min  done
         The login page rejects valid passwords with an umlaut, please find out why and fix the password hashing
-        prompt 1, investigation 1 → execution 1 → investigation 1 → execution 1 → verification 1 → completion 1
+        prompt 1, tool uses: investigation 1 → execution 1 → investigation 1 → execution 1 → verification 1 → completion 1
         src/login/hash.rs (1 edit), src/login/password.rs (1 edit)
         1a2b3c4 login: hash passwords as NFC
         begins at prompt 1: the session began
@@ -110,11 +110,11 @@ fn a_resumed_session_goes_on_with_its_unit_and_clear_begins_one() {
     let mut session = Session::new(&world, "resumed-and-cleared");
     session.ask("Please add a dark theme to the settings page").edit("src/theme.rs").close("Half of it is there.").end();
     assert_eq!(units(&world, &[])[0]["closed_by"], "session end");
-    session.tell(json!({"hook_event_name": "SessionStart", "source": "resume"}));
+    session.send(json!({"hook_event_name": "SessionStart", "source": "resume"}));
     session.ask("go on").edit("src/theme.rs").close("The dark theme is there.");
     let one = units(&world, &[]);
     assert_eq!((one.len(), &one[0]["state"], &one[0]["prompts"]), (1, &json!("open"), &json!([1, 2])));
-    session.tell(json!({"hook_event_name": "SessionStart", "source": "clear"}));
+    session.send(json!({"hook_event_name": "SessionStart", "source": "clear"}));
     session.ask("go on").edit("src/theme.rs").close("More of the theme.");
     let two = units(&world, &[]);
     assert_eq!((two.len(), &two[0]["boundary"]["reason"], &two[1]["closed_by"]), (2, &json!("/clear"), &json!("clear")));
@@ -126,7 +126,7 @@ fn compaction_is_no_boundary_and_sessions_beside_each_other_stay_apart() {
     let (mut a, mut b) = (Session::new(&world, "session-a-of-two"), Session::new(&world, "session-b-of-two"));
     a.ask("Please make the export of large tables faster").edit("src/export.rs");
     b.ask("Write a test for the importer").edit("tests/import.rs");
-    a.tell(json!({"hook_event_name": "SessionStart", "source": "compact"}));
+    a.send(json!({"hook_event_name": "SessionStart", "source": "compact"}));
     a.edit("src/export.rs").close("The export streams now.");
     b.edit("tests/import.rs").close("The importer has a test.");
     let files = |id: &str| {
@@ -145,10 +145,10 @@ fn a_unit_is_closed_when_its_client_is_gone_or_silent() {
     left.ask("Please look into the flaky test").edit("tests/flaky.rs");
     assert_eq!(units(&world, &[])[0]["state"], "open");
     let mut next = Session::new(&world, "the-next-session-here");
-    next.tell(json!({"hook_event_name": "SessionStart", "source": "startup"}));
+    next.send(json!({"hook_event_name": "SessionStart", "source": "startup"}));
     assert_eq!(units(&world, &[])[0]["state"], "open", "another session is no reason");
     next.at += 13 * 60 * MINUTE;
-    next.tell(json!({"hook_event_name": "SessionStart", "source": "startup"}));
+    next.send(json!({"hook_event_name": "SessionStart", "source": "startup"}));
     assert_eq!(units(&world, &[])[0]["closed_by"], "silence");
     left.at = next.at;
     left.ask("and now?").close("It is flaky because of the clock.");
@@ -163,7 +163,7 @@ fn a_subagent_s_work_belongs_to_the_unit_that_started_it_also_when_it_reports_la
     let late = json!({"hook_event_name": "PostToolUse", "tool_name": "Read", "tool_use_id": "late", "agent_id": "a1",
         "tool_input": {"file_path": world.project().join("src/login/late.rs")}, "tool_response": {"type": "text"}});
     session.asked = 1;
-    session.tell(late);
+    session.send(late);
     let login = &units(&world, &[])[1];
     assert!(login["files"].as_array().unwrap().iter().any(|file| file["path"] == "src/login/late.rs"), "{login}");
 }
@@ -194,7 +194,7 @@ fn a_slash_command_names_its_unit() {
 fn what_is_forgotten_is_in_no_unit() {
     let world = World::new();
     a_morning(&mut Session::new(&world, "morning-of-two-things")).end();
-    world.nmem(&["forget", "--match", "umlaut", "--yes"]);
+    world.nmem(&["forget", "--match", "umlaut", "--all-projects", "--yes"]);
     assert!(!world.nmem(&["units", "--json", "--limit", "0"]).text().contains("umlaut"));
     let commit = world.count("SELECT id FROM tool_uses WHERE command_kind = 'commit'");
     world.nmem(&["forget", &format!("t{commit}"), "--yes"]);

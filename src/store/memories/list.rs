@@ -129,6 +129,11 @@ impl Store {
         self.memories(&sql, &[&project, &(limit as i64)])
     }
 
+    /// Whether any memory has a type.
+    pub fn has_memory_type(&self, kind_type: &str) -> Result<bool> {
+        Ok(self.conn.prepare("SELECT 1 FROM memories WHERE type = ?1 LIMIT 1")?.exists([kind_type])?)
+    }
+
     /// Whether any memory, of any project, is about a file with this name.
     pub fn has_memories_about(&self, path: &str) -> Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM memory_files WHERE path = ?1)";

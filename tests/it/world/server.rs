@@ -58,12 +58,12 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let (asked, reply) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(reply)));
-        let (told, replies) = (Arc::clone(&asked), Arc::clone(&reply));
+        let (received, replies) = (Arc::clone(&asked), Arc::clone(&reply));
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (told, replies) = (Arc::clone(&told), Arc::clone(&replies));
+                let (received, replies) = (Arc::clone(&received), Arc::clone(&replies));
                 // A client that gives up is no error here.
-                std::thread::spawn(move || drop(serve(stream, &told, &replies)));
+                std::thread::spawn(move || drop(serve(stream, &received, &replies)));
             }
         });
         Server { port, asked, reply }
@@ -96,7 +96,7 @@ impl Server {
     }
 }
 
-fn serve(stream: TcpStream, told: &Mutex<Vec<RenderedQuestion>>, replies: &Mutex<Reply>) -> std::io::Result<()> {
+fn serve(stream: TcpStream, received: &Mutex<Vec<RenderedQuestion>>, replies: &Mutex<Reply>) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut stream = stream;
     let (mut headers, mut length) = (String::new(), 0);
@@ -117,7 +117,7 @@ fn serve(stream: TcpStream, told: &Mutex<Vec<RenderedQuestion>>, replies: &Mutex
     reader.read_exact(&mut body)?;
     let path = headers.split_whitespace().nth(1).unwrap_or_default().to_string();
     let asked = RenderedQuestion { headers, body: serde_json::from_slice(&body).unwrap_or_default() };
-    told.lock().unwrap().push(asked);
+    received.lock().unwrap().push(asked);
     let reply = replies.lock().unwrap().clone();
     let send = |stream: &mut TcpStream, status: u16, more: &str, body: &str| {
         write!(stream, "HTTP/1.1 {status} X\r\ncontent-length: {}\r\nconnection: close\r\n{more}\r\n{body}", body.len())

@@ -18,15 +18,15 @@ pub struct Session<'a> {
     used: usize,
     pub asked: usize,
     /// What the agent was told by the last event's hook.
-    pub told: String,
+    pub received: String,
 }
 
 impl<'a> Session<'a> {
     pub fn new(world: &'a World, id: &'a str) -> Session<'a> {
-        Session { world, id, at: NINE, used: 0, asked: 0, told: String::new() }
+        Session { world, id, at: NINE, used: 0, asked: 0, received: String::new() }
     }
 
-    pub fn tell(&mut self, mut payload: Value) -> &mut Self {
+    pub fn send(&mut self, mut payload: Value) -> &mut Self {
         self.at += MINUTE;
         payload["session_id"] = json!(self.id);
         payload["cwd"] = json!(self.world.project());
@@ -37,34 +37,34 @@ impl<'a> Session<'a> {
         let out = self.world.finish(hook);
         assert_eq!((out.stderr.as_str(), out.code), ("", Some(0)));
         let answer: Value = serde_json::from_str(&out.stdout).unwrap_or_default();
-        self.told = answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default().to_string();
+        self.received = answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default().to_string();
         self
     }
 
     pub fn ask(&mut self, prompt: &str) -> &mut Self {
         self.asked += 1;
-        self.tell(json!({"hook_event_name": "UserPromptSubmit", "prompt": prompt}))
+        self.send(json!({"hook_event_name": "UserPromptSubmit", "prompt": prompt}))
     }
 
     pub fn uses(&mut self, tool: &str, input: Value, response: Value) -> &mut Self {
         self.used += 1;
         let id = format!("{}-t{}", self.id, self.used);
-        self.tell(json!({"hook_event_name": "PostToolUse", "tool_name": tool, "tool_input": input, "tool_response": response, "tool_use_id": id}))
+        self.send(json!({"hook_event_name": "PostToolUse", "tool_name": tool, "tool_input": input, "tool_response": response, "tool_use_id": id}))
     }
 
     /// Asks, as a client does before each tool, whether there is anything to say.
     pub fn is_about_to(&mut self, tool: &str, file: &str) -> String {
         let path = self.world.project().join(file);
-        self.tell(
+        self.send(
             json!({"hook_event_name": "PreToolUse", "tool_name": tool, "tool_use_id": "x", "tool_input": {"file_path": path}}),
         );
-        std::mem::take(&mut self.told)
+        std::mem::take(&mut self.received)
     }
 
     /// A session begins; returns what it is told.
     pub fn starts(&mut self, source: &str) -> String {
-        self.tell(json!({"hook_event_name": "SessionStart", "source": source}));
-        std::mem::take(&mut self.told)
+        self.send(json!({"hook_event_name": "SessionStart", "source": source}));
+        std::mem::take(&mut self.received)
     }
 
     pub fn edit(&mut self, file: &str) -> &mut Self {
@@ -76,7 +76,7 @@ impl<'a> Session<'a> {
     pub fn fails(&mut self, command: &str, error: &str) -> &mut Self {
         self.used += 1;
         let id = format!("{}-t{}", self.id, self.used);
-        self.tell(json!({"hook_event_name": "PostToolUseFailure", "tool_name": "Bash", "tool_input": {"command": command}, "error": error, "tool_use_id": id}))
+        self.send(json!({"hook_event_name": "PostToolUseFailure", "tool_name": "Bash", "tool_input": {"command": command}, "error": error, "tool_use_id": id}))
     }
 
     /// The same session later: its next prompt and tool use have numbers of their own.
@@ -89,10 +89,10 @@ impl<'a> Session<'a> {
     }
 
     pub fn close(&mut self, text: &str) -> &mut Self {
-        self.tell(json!({"hook_event_name": "Stop", "last_assistant_message": text}))
+        self.send(json!({"hook_event_name": "Stop", "last_assistant_message": text}))
     }
 
     pub fn end(&mut self) -> &mut Self {
-        self.tell(json!({"hook_event_name": "SessionEnd", "reason": "other"}))
+        self.send(json!({"hook_event_name": "SessionEnd", "reason": "other"}))
     }
 }
