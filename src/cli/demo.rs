@@ -133,9 +133,9 @@ fn json_escaped(path: &Path) -> String {
     Value::from(path.display().to_string()).to_string().trim_matches('"').to_string()
 }
 
-/// The first part of the status; settings are the same for everyone.
+/// The status of the database; hooks and settings of the temporary folder say nothing.
 fn brief(status: &str) -> String {
-    status.split("\n\n").next().unwrap_or_default().to_string()
+    status.split("\n\n").find(|part| part.starts_with("database")).unwrap_or_default().to_string()
 }
 
 fn show(style: Style, title: &str, text: &str) -> Result<()> {

@@ -5,7 +5,7 @@ use crate::world::session::{MINUTE, Session};
 use serde_json::json;
 
 /// A finished session in which the agent claims success although its last test run failed.
-fn a_false_claim(world: &World) {
+pub fn a_false_claim(world: &World) {
     let mut session = Session::new(world, "coupon-session");
     session.starts("startup");
     session.ask("Make the coupon tests pass when the cart is empty");
