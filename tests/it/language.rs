@@ -82,6 +82,55 @@ fn words_out_of_use_stay_out_of_the_code() {
     assert!(in_rules.len() <= IN_RULES, "rules/ has {} words out of use; {IN_RULES} are allowed", in_rules.len());
 }
 
+#[test]
+fn words_out_of_use_stay_out_of_the_documentation() {
+    let mut pages = files("docs", &[".md"]);
+    pages.retain(|page| !page.ends_with("glossary.md"));
+    pages.extend(
+        ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"]
+            .map(|name| Path::new(env!("CARGO_MANIFEST_DIR")).join(name)),
+    );
+    let found = out_of_use(&pages);
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// Paths in backticks exist, and names of code (`tool_uses`, `Clean<T>`) occur in the code.
+#[test]
+fn decisions_name_what_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folders = ["src", "tests", "benches", "migrations", "docs", "hooks"];
+    let endings = [".rs", ".sql", ".md", ".json", ".toml"];
+    let mut code: String =
+        folders.iter().flat_map(|folder| files(folder, &endings)).map(|path| fs::read_to_string(path).unwrap()).collect();
+    code += &["Cargo.toml", "build.rs", "clippy.toml"].map(|file| fs::read_to_string(root.join(file)).unwrap()).concat();
+    // Names of other programs, and files outside this repository.
+    let others = ["getaddrinfo", "nsswitch.conf", "nmem.db-rejected", "RegexSet", "default_max_tokens"];
+    let mut checked = 0;
+    let index = fs::read_to_string(root.join("ADR/README.md")).unwrap();
+    for page in files("ADR", &[".md"]) {
+        let text = fs::read_to_string(&page).unwrap();
+        let file = page.file_name().unwrap().to_string_lossy().into_owned();
+        assert!(
+            file == "README.md" || index.contains(&format!("({file}) {}", &text.lines().next().unwrap()[8..])),
+            "{file}: not in the index"
+        );
+        for name in text.lines().flat_map(|line| line.split('`').skip(1).step_by(2)).filter(|name| !others.contains(name)) {
+            let is_path = name.chars().all(|c| c.is_ascii_alphanumeric() || "_-./".contains(c))
+                && (name.ends_with(".rs") || (name.ends_with('/') && !name.starts_with('/')));
+            let is_name = name.contains(['_', ':']) && name.chars().all(|c| c.is_ascii_alphanumeric() || "_:.".contains(c));
+            if is_path {
+                assert!(["", "src"].iter().any(|top| root.join(top).join(name).exists()), "{file}: no {name}");
+                checked += 1;
+            } else if is_name {
+                let missing = name.split([':', '.']).find(|part| !part.is_empty() && !code.contains(part));
+                assert!(missing.is_none(), "{file}: {name} is not in the code");
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 60, "{checked}");
+}
+
 /// Adapters may use a platform's own names, so they are left out.
 #[test]
 fn no_type_name_occurs_twice() {
