@@ -171,7 +171,8 @@ pub fn run(args: &StatusArguments) -> Result<()> {
     }
     if !args.settings {
         let defaults = listed.iter().filter(|setting| setting.source == SettingSource::Default).count();
-        out += &format!("  {}\n", style.faint(&format!("{defaults} others have their defaults; --settings lists them")));
+        let which = if defaults == listed.len() { format!("all {defaults} settings") } else { format!("{defaults} others") };
+        out += &format!("  {}\n", style.faint(&format!("{which} have their defaults; --settings lists them")));
     }
     for key in &config.unknown {
         out += &format!("  {key}: not a known setting\n");

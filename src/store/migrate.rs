@@ -81,6 +81,11 @@ fn apply(conn: &mut Connection, path: &Path, migrations: &[Migration], patient: 
     Ok(())
 }
 
+/// Whether this nmem can migrate the database.
+pub fn is_old(conn: &Connection) -> Result<bool> {
+    Ok((1..SCHEMA_VERSION).contains(&version(conn)?))
+}
+
 /// Rejects the database of a newer nmem, and for reading also one that needs migration.
 pub fn refuse_other_versions(conn: &Connection, path: &Path) -> Result<()> {
     match version(conn)? {
@@ -118,7 +123,7 @@ fn version(conn: &Connection) -> Result<i64> {
 #[cfg(test)]
 mod tests {
     use super::super::testing::Scratch;
-    use super::super::{HOOK_WAIT, Store};
+    use super::super::{HOOK_WAIT, PERSON_WAIT, Store};
     use super::*;
 
     #[test]
@@ -154,5 +159,17 @@ mod tests {
         let error = Store::open(&scratch.files(), HOOK_WAIT).unwrap_err();
         assert!(error.to_string().contains("newer nmem (schema 99"), "{error}");
         assert!(Store::open_to_read(&scratch.files(), HOOK_WAIT).is_err());
+        assert!(Store::open_to_read(&scratch.files(), PERSON_WAIT).is_err());
+    }
+
+    #[test]
+    fn a_reading_command_migrates_an_old_database_and_a_hook_leaves_it() {
+        let scratch = Scratch::new("old");
+        scratch.open().conn.pragma_update(None, "user_version", SCHEMA_VERSION - 1).unwrap();
+        let reading = |wait| Store::open_to_read(&scratch.files(), wait).map(|_| ()).map_err(|error| format!("{error:#}"));
+        assert!(reading(HOOK_WAIT).unwrap_err().contains("this nmem needs"));
+        // The last migration was applied before, so a second time fails: it was tried.
+        let again = format!("migration {SCHEMA_VERSION} of");
+        assert!(reading(PERSON_WAIT).unwrap_err().contains(&again));
     }
 }

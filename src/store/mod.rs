@@ -132,13 +132,16 @@ impl Store {
         create::set_aside_before(files)
     }
 
-    /// Opens the database for reading; `None` if there is none.
+    /// Opens the database for reading; `None` if there is none. A command migrates an old schema first; a hook does not.
     pub fn open_to_read(files: &Files, wait: Duration) -> Result<Option<Store>> {
         if !files.db.exists() {
             return Ok(None);
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let store = Store::connect(files, flags, wait)?;
+        if wait > HOOK_WAIT && migrate::is_old(&store.conn)? {
+            return Store::open(files, wait).map(Some);
+        }
         migrate::refuse_other_versions(&store.conn, &files.db)?;
         Ok(Some(store))
     }
