@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Age at which leftover draft files of killed processes are removed.
+/// Age at which leftover temporary files of killed processes are removed.
 const STALE: Duration = Duration::from_secs(3600);
 
 /// Drains the spool.
@@ -89,22 +89,22 @@ fn is_open(_: &Path, _: u32) -> bool {
 fn leftovers(files: &Files, fix: bool) -> Vec<DoctorFinding> {
     let name = files.db.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let entries = fs::read_dir(files.folder()).into_iter().flatten().flatten().map(|e| e.path());
-    let is_draft = |p: &PathBuf| {
+    let is_temporary = |p: &PathBuf| {
         let file = p.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let old = fs::symlink_metadata(p).and_then(|m| m.modified()).is_ok_and(|at| at.elapsed().is_ok_and(|age| age > STALE));
         (file.starts_with(&name) || file.starts_with("switches.json") || file.starts_with("mark-key"))
             && file.contains("-new-")
             && old
     };
-    let drafts: Vec<PathBuf> = entries.filter(is_draft).collect();
+    let leftovers: Vec<PathBuf> = entries.filter(is_temporary).collect();
     let mut findings = Vec::new();
-    if !drafts.is_empty() {
+    if !leftovers.is_empty() {
         let finding = DoctorFinding::note(
             "files",
-            format!("{} of a process that was killed", count(drafts.len() as i64, "draft", "drafts")),
+            format!("{} of a process that was killed", count(leftovers.len() as i64, "temporary file", "temporary files")),
             "--fix removes them",
         );
-        let removed = fix && drafts.iter().all(|p| fs::remove_file(p).is_ok());
+        let removed = fix && leftovers.iter().all(|p| fs::remove_file(p).is_ok());
         findings.push(if removed { finding.fixed() } else { finding });
     }
     for broken in Store::broken_ones(files) {
@@ -206,12 +206,12 @@ fn waiting(files: &Files) -> Vec<DoctorFinding> {
     }
     if rejected > 0 {
         let what = format!("{rejected} rejected, kept in {}", files.rejected.display());
-        findings.push(DoctorFinding::note("events", what, "--fix tries them again; a newer nmem may understand them"));
+        findings.push(DoctorFinding::note("events", what, "--fix stores them again; a newer nmem may be able to read them"));
     }
     if lost > 0 {
         findings.push(DoctorFinding::note(
             "events",
-            format!("{lost} were lost because nothing was writable"),
+            format!("{lost} were lost: neither the database nor a spool folder could be written"),
             "free disk space; the next session start reports it, too",
         ));
     }

@@ -277,15 +277,15 @@ pub fn replace_private(path: &Path, text: &str) -> io::Result<()> {
 pub fn write_private<T, E: From<io::Error>>(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<T, E>) -> Result<T, E> {
     let mut name = path.as_os_str().to_owned();
     name.push(format!("-new-{}", &unique()[..8]));
-    let draft = Path::new(&name);
+    let temporary = Path::new(&name);
     let all = || -> Result<T, E> {
-        let mut out = BufWriter::new(append_private(draft)?);
+        let mut out = BufWriter::new(append_private(temporary)?);
         let done = write(&mut out)?;
         out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
-        fs::rename(draft, path)?;
+        fs::rename(temporary, path)?;
         Ok(done)
     };
-    all().inspect_err(|_| drop(fs::remove_file(draft)))
+    all().inspect_err(|_| drop(fs::remove_file(temporary)))
 }
 
 /// Reads one of nmem's own keys (32 bytes in hex), or creates it. Of several processes that create it at once, the
@@ -298,10 +298,10 @@ pub fn own_key(path: &Path) -> Option<[u8; 32]> {
         }
         let mut name = path.as_os_str().to_owned();
         name.push(format!("-new-{}", &unique()[..8]));
-        let draft = Path::new(&name);
-        replace_private(draft, &format!("{fresh}\n")).ok()?;
-        let _ = fs::hard_link(draft, path);
-        let _ = fs::remove_file(draft);
+        let temporary = Path::new(&name);
+        replace_private(temporary, &format!("{fresh}\n")).ok()?;
+        let _ = fs::hard_link(temporary, path);
+        let _ = fs::remove_file(temporary);
     }
     let mut text = String::new();
     open_private(path).ok()?.take(SMALL).read_to_string(&mut text).ok()?;

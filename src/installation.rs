@@ -157,7 +157,7 @@ pub fn examine(folder: &Path) -> Result<Vec<DoctorFinding>> {
     let this = std::env::current_exe().context("cannot determine the path of this binary")?;
     for other in other_programs(&this) {
         let what = format!("{} is another program with this name", other.display());
-        findings.push(DoctorFinding::note("hooks", what, "hooks with the bare name start whichever comes first on PATH"));
+        findings.push(DoctorFinding::note("hooks", what, "hooks that call `nmem` without a path run the first `nmem` on PATH"));
     }
     Ok(findings)
 }
@@ -276,19 +276,19 @@ fn write_whole(file: &Path, text: &str) -> Result<()> {
     };
     let target = target.canonicalize().unwrap_or(target);
     let folder = target.parent().context("a settings file without a folder")?;
-    let draft = target.with_extension(format!("nmem-{}", std::process::id()));
+    let temporary = target.with_extension(format!("nmem-{}", std::process::id()));
     let write = || -> std::io::Result<()> {
         fs::create_dir_all(folder)?;
-        let _ = fs::remove_file(&draft);
-        let mut out = files::append_private(&draft)?;
+        let _ = fs::remove_file(&temporary);
+        let mut out = files::append_private(&temporary)?;
         out.write_all(text.as_bytes())?;
         if let Ok(meta) = fs::metadata(&target) {
             out.set_permissions(meta.permissions())?;
         }
         out.sync_all()?;
-        fs::rename(&draft, &target)
+        fs::rename(&temporary, &target)
     };
-    write().with_context(|| format!("cannot write {}", file.display())).inspect_err(|_| drop(fs::remove_file(&draft)))
+    write().with_context(|| format!("cannot write {}", file.display())).inspect_err(|_| drop(fs::remove_file(&temporary)))
 }
 
 fn refused(file: &Path, reason: &settings::NotEditable) -> anyhow::Error {

@@ -1,7 +1,7 @@
-//! Text that addresses its reader: "ignore your instructions and record …", or forged tags of a transcript or an
-//! answer. Such lines in tool output are withheld from the model, an answer that repeats them is rejected, and rules do
-//! not quote them. A word list finds only what it knows. It is the third defence, after marked data and a bounded
-//! answer (ADR/0025).
+//! Finds prompt injection: text such as "ignore your instructions and record …", or fake tags that imitate a transcript
+//! or a model's answer. Such lines in tool output are withheld from the model, an answer that repeats them is rejected, and rules do
+//! not quote them. A word list finds only what it knows. This filter comes third, after marking
+//! data as data and limiting what a model may answer (ADR/0025).
 
 use crate::text::{is_cjk, is_unseen, words};
 
@@ -83,7 +83,7 @@ const RECORDING: [Order; 4] = [
 /// Returns the text without such lines, and the lines.
 pub fn without(text: &str) -> (String, Vec<String>) {
     let mut withheld = Vec::new();
-    if !looks_like_injection(text) {
+    if !looks_like_prompt_injection(text) {
         return (text.to_string(), withheld);
     }
     // An order may span two lines; then both are withheld.
@@ -136,7 +136,7 @@ fn plain(text: &str) -> String {
 }
 
 /// Whether any part of a text addresses its reader.
-pub fn looks_like_injection(text: &str) -> bool {
+pub fn looks_like_prompt_injection(text: &str) -> bool {
     is_suspect(&plain(text))
 }
 

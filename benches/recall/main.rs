@@ -1,7 +1,7 @@
 //! Does recall bring the right earlier sessions (`NMEM_BENCH_DATA/recall`, default `../shared/bench`)?
 //!
-//! `cargo bench --bench recall`: real sessions told to the hooks; for each query what a session would be given that begins
-//! with it, and again with its first three files in play, beside the simple rankings; then LoCoMo through `nmem search`'s own
+//! `cargo bench --bench recall`: sends real sessions through the hooks; for each query, shows what a session that
+//! begins with it would receive, and again with its first three files in play, beside the simple rankings; then LoCoMo through `nmem search`'s own
 //! way; then what `nmem context` and `nmem search` take in time and memory at up to a million tool uses and 100,000 memories.
 //! `-- --ablation` drops one route at a time and moves weights, `-- --prompts` asks only when hooks speak at a prompt, `-- --large`
 //! measures time and memory alone. Prints tables for

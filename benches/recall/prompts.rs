@@ -1,7 +1,7 @@
 //! When is it right to speak at a prompt? Real sessions, those of the recall bench and the hand-labelled ones of the units
-//! bench, told to the hooks in the order in which they happened; at each prompt what the hook answers.
+//! bench, sent through the hooks in the order in which they happened. For each prompt, the hook's answer is scored.
 //!
-//! Told is a piece of work of another session. It is right where it edited a file that this prompt's turn goes on to edit;
+//! An injected work unit belongs to another session. It is right if it edited a file that this prompt's turn then edits;
 //! two wider measures beside it: a file that the turn edits or, if it edits none, reads; a file that the rest of the piece of
 //! work edits which the prompt belongs to.
 
@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
 
-/// A session as it is told.
+/// A recorded session.
 struct Stream {
     id: String,
     branch: String,
@@ -29,7 +29,7 @@ struct Turn {
     read: HashSet<String>,
 }
 
-/// A prompt, and the pieces of work that were told at it.
+/// A prompt, and the work units that were injected at it.
 struct AtPrompt {
     stream: usize,
     number: usize,

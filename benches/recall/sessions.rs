@@ -1,4 +1,4 @@
-//! Real sessions, told to the hooks one after the other; before each query's session a copy of the database is kept, so that
+//! Sends real sessions through the hooks, one after the other; before each query's session a copy of the database is kept, so that
 //! a ranking sees what was known then and nothing else.
 
 use super::score::Query;

@@ -1,4 +1,4 @@
-//! Reads the labelled streams, as a hook would be told of them.
+//! Reads the labelled streams as a hook would receive them.
 
 use super::score::Truth;
 use nmem::config::Config;

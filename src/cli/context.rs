@@ -31,7 +31,7 @@ const STDIN: Duration = Duration::from_secs(1);
 /// Show exactly what the next session here would receive
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem context --json\n         nmem context --query 'the exporter breaks rows with commas' --why\n         nmem context --file src/export.rs\n\nWith a hook event on stdin it registers the session and answers in the agent's format."
+    after_help = "Example: nmem context --json\n         nmem context --query 'the exporter breaks rows with commas' --why\n         nmem context --file src/export.rs\n\nAs a hook (with an event on stdin), it also registers the session and answers in the agent's format."
 )]
 pub struct ContextArguments {
     #[command(flatten)]
@@ -42,7 +42,7 @@ pub struct ContextArguments {
     /// Rank memories for work on these files
     #[arg(long, value_name = "PATH", num_args = 1..)]
     file: Vec<PathBuf>,
-    /// Show why each unit was chosen
+    /// Show why each work unit was chosen
     #[arg(long)]
     why: bool,
     /// Maximum bytes of the context block [default: the setting context_bytes]
@@ -51,7 +51,7 @@ pub struct ContextArguments {
     /// Print one JSON object; `text` is the context block
     #[arg(long)]
     json: bool,
-    /// The agent that sends the event on stdin
+    /// The agent whose hook event is on stdin (for hooks)
     #[arg(long, value_name = "NAME")]
     platform: Option<String>,
 }
@@ -251,6 +251,8 @@ fn empty_message(place: &FolderProject) -> String {
         Some(name) => format!(
             "Nothing is remembered for {name} yet. Recording starts with the first session after `nmem install claude-code`."
         ),
-        None => "This folder is not a project (the home folder and / never are). Change into a project folder.".to_string(),
+        None => {
+            "This folder is not a project (the home folder and / cannot be projects). Change into a project folder.".to_string()
+        }
     }
 }

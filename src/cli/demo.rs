@@ -15,7 +15,9 @@ const SESSIONS: &str = include_str!("demo/sessions.jsonl");
 
 /// Play two recorded sessions through the hooks and show the result
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example: nmem demo\n\nYour data is not touched: it runs in a temporary folder with its own database.")]
+#[command(
+    after_help = "Example: nmem demo\n\nThe demo runs in a temporary folder with its own database. Your data is not touched."
+)]
 pub struct DemoArguments {
     /// Keep the folder and print its path
     #[arg(long)]

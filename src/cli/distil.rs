@@ -31,7 +31,7 @@ const BAR: usize = 20;
     after_help = "Example: nmem distil\n         nmem distil --session s14 --redo\n         nmem distil --budget 120\n\nRules run first, then the model in [llm] of the config file. Hooks call it at the end of turns, too; this command calls it at once, even during a pause after failures. You can press Ctrl-C at any time: finished units are stored, the rest stays queued."
 )]
 pub struct DistilArguments {
-    /// Only this session: s14, or the beginning of the agent's own id
+    /// Only this session: s14, or the first characters of the agent's id
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     /// Also distil finished units again, with today's provider; memories that you wrote, changed or pinned stay

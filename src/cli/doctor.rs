@@ -18,7 +18,7 @@ use serde_json::json;
 /// Older hook errors are not reported.
 const DAY: i64 = 86_400_000;
 
-/// Check hooks, database, settings and provider, with remedies
+/// Check hooks, database, settings and model; suggest fixes
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: nmem doctor --fix\n\nExits with 1 while a problem remains.")]
 pub struct DoctorArguments {
@@ -113,7 +113,7 @@ fn settings(config: &Config, problem: Option<&anyhow::Error>) -> Vec<DoctorFindi
     }
     for wishes in config.wishes.iter().filter(|w| !w.waiting().is_empty()) {
         let what = format!("{} asks for {}", wishes.path.display(), wishes.waiting().join(", "));
-        findings.push(DoctorFinding::note("settings", what, "`nmem trust` shows them"));
+        findings.push(DoctorFinding::note("settings", what, "`nmem trust` shows and approves them"));
     }
     if findings.is_empty() {
         let file = if config.file.exists() { config.file.display().to_string() } else { "the defaults".to_string() };

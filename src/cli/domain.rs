@@ -31,7 +31,7 @@ enum DomainCommand {
     /// List the built-in domains and this project's
     #[command(after_help = "Example: nmem domain list")]
     List {
-        /// Print one JSON object a line
+        /// Print one JSON object per line
         #[arg(long)]
         json: bool,
         #[command(flatten)]
@@ -234,10 +234,11 @@ fn row(
     match (&place.row, &place.id) {
         (Some(row), _) => Ok(row.id),
         (None, Some(id)) => store.ensure_project(&clean(id.clone()), environment::now()),
-        (None, None) => {
-            Err(UserError::new("this folder is not a project (the home folder and / never are)", "change into a project folder")
-                .into())
-        }
+        (None, None) => Err(UserError::new(
+            "this folder is not a project (the home folder and / cannot be projects)",
+            "change into a project folder",
+        )
+        .into()),
     }
 }
 

@@ -22,16 +22,16 @@ const NAMED: usize = 10;
 /// Delete data for good: by id, session, project, time or text
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem forget --match \"project falcon\" --all-projects --dry-run\n         nmem forget p12 t340\n         nmem forget --project --before 90d\n\nOptions combine: --project --before 90d selects what is old in this project. The text is removed from the database, its indexes and log, and from waiting and rejected events; broken databases that were set aside are deleted.\n\n--before and --match select from this project only, unless you add --all-projects."
+    after_help = "Example: nmem forget --match \"project falcon\" --all-projects --dry-run\n         nmem forget p12 t340\n         nmem forget --project --before 90d\n\nOptions combine: --project --before 90d selects what is old in this project. The text is removed from the database, its indexes and log, and from events that are queued or could not be stored. Damaged databases that nmem kept are deleted.\n\n--before and --match select from this project only, unless you add --all-projects."
 )]
 pub struct ForgetArguments {
     /// Ids of memories, prompts, tool uses, units and sessions, as search and context print them
     #[arg(value_name = "ID", conflicts_with_all = ["session", "project", "before", "text"])]
     ids: Vec<String>,
-    /// A whole session: s14, or the beginning of the agent's own id
+    /// A whole session: s14, or the first characters of the agent's id
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// A whole project: this one, or that of a folder
+    /// A whole project: the current one, or that of DIR
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".")]
     project: Option<PathBuf>,
     /// Everything before this time: 2026-11-01, 90d

@@ -23,7 +23,7 @@ pub struct LogArguments {
     /// Show what agents received from nmem instead
     #[arg(long = "told")]
     injections: bool,
-    /// Only this session: s14, or the beginning of the agent's own id
+    /// Only this session: s14, or the first characters of the agent's id
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     /// Only sessions with an event after this time: 2026-11-01, 7d, 12h, yesterday
@@ -32,7 +32,7 @@ pub struct LogArguments {
     /// Sessions to show; 0 for all
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -48,7 +48,7 @@ pub fn run(args: &LogArguments) -> Result<()> {
     let store = open(&config)?;
     let place = args.project.find(&folder, &config, store.as_ref());
     if place.name().is_none() && args.session.is_none() {
-        let what = "this folder is not a project (the home folder and / never are)";
+        let what = "this folder is not a project (the home folder and / cannot be projects)";
         return Err(UserError::new(what, "change into a project folder, or use --project DIR").into());
     }
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };

@@ -184,7 +184,7 @@ pub fn remember(args: &RememberArguments) -> Result<()> {
         (None, Some(id)) => Some(store.ensure_project(&redactor.clean(id.clone()), environment::now())?),
         (None, None) => {
             return Err(UserError::new(
-                "this folder is not a project (the home folder and / never are)",
+                "this folder is not a project (the home folder and / cannot be projects)",
                 "change into a project folder",
             )
             .into());

@@ -165,7 +165,7 @@ pub fn on(args: &OnArguments) -> Result<()> {
 fn project(place: &FolderProject) -> Result<What> {
     let id = place.id.as_ref().ok_or_else(|| {
         UserError::new(
-            "this folder is not a project (the home folder and / never are)",
+            "this folder is not a project (the home folder and / cannot be projects)",
             "change into a project folder, or omit --project",
         )
     })?;

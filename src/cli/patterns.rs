@@ -16,7 +16,7 @@ pub struct PatternsArguments {
     /// Patterns to show; 0 for all
     #[arg(long, value_name = "N", default_value_t = 10)]
     limit: usize,
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -29,7 +29,7 @@ pub fn run(args: &PatternsArguments) -> Result<()> {
     let store = open(&config)?;
     let place = args.project.find(&folder, &config, store.as_ref());
     if place.name().is_none() {
-        let what = "this folder is not a project (the home folder and / never are)";
+        let what = "this folder is not a project (the home folder and / cannot be projects)";
         return Err(UserError::new(what, "change into a project folder, or use --project DIR").into());
     }
     let progress = output::Progress::begin();

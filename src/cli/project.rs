@@ -30,7 +30,7 @@ enum ProjectCommand {
     /// List all projects, most recently active first
     #[command(after_help = "Example: nmem project list --json")]
     List {
-        /// Print one JSON object a line
+        /// Print one JSON object per line
         #[arg(long)]
         json: bool,
     },

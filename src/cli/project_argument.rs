@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// Arguments of every command that reads a project.
 #[derive(Debug, clap::Args)]
 pub struct ProjectArgument {
-    /// Use the project of this folder instead of the current one
+    /// Use the project of DIR instead of the current project
     #[arg(long, value_name = "DIR")]
     pub project: Option<PathBuf>,
 }

@@ -1,11 +1,11 @@
-//! `nmem rad`: requests of another program on stdin, answers on stdout. `rad` handles them.
+//! `nmem rad`: requests of another program on stdin, answers on stdout. The module `crate::rad` handles them.
 
 use super::output;
 use crate::platforms::payload;
 use crate::rad::{self, Answered};
 use anyhow::Result;
 
-/// Answer a request of another program: JSON in, JSON out
+/// Handle a JSON request from another program (RAD protocol)
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example: echo '{\"agent_session_id\": \"a-1\", \"project\": \"my-app\", \"user_prompt\": \"Add a login\"}' | nmem rad sessions/ensure\n\nVerbs: sessions/init, sessions/ensure, observations, sessions/summarize, sessions/complete, context, search, observation, session, entities, knowledge/record, knowledge/related, health. An invalid request is answered with {\"error\": {\"code\", \"message\"}} and exit 1. With --batch each line is a request, which may name its own verb in \"verb\"; each answer is a line."

@@ -22,7 +22,7 @@ use std::ffi::OsString;
 /// Search memories, prompts, work units and tool uses
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem search login \"query string\" -logout\n         nmem search --type bugfix --file login.rs --since 30d\n\nAny of the words counts, ranked by relevance; \"a phrase\", -not and prefix* are understood. Without words, lists the newest."
+    after_help = "Example: nmem search login \"query string\" -logout\n         nmem search --type bugfix --file login.rs --since 30d\n\nMatches any of the words, best match first; \"a phrase\", -not and prefix* are understood. Without words, lists the newest."
 )]
 pub struct SearchArguments {
     /// Words to search for; any of them may match
@@ -31,8 +31,8 @@ pub struct SearchArguments {
     /// Excluded word: `-word` on the command line
     #[arg(long = "not", value_name = "WORD", hide = true)]
     unwanted: Vec<String>,
-    /// Kinds to search; memory includes observation, summary, decision, lesson, task and entity [default: all that can
-    /// match]
+    /// Kinds to search; memory includes observation, summary, decision, lesson, task and entity (records of other
+    /// programs) [default: every kind that the other options allow]
     #[arg(long, value_delimiter = ',', value_name = "KIND")]
     kind: Vec<KindArgument>,
     /// Only memories and tool uses about this file
@@ -62,7 +62,7 @@ pub struct SearchArguments {
     /// Output format
     #[arg(long, value_enum, default_value_t = SearchFormat::Text)]
     format: SearchFormat,
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
     #[command(flatten)]

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 /// Show a memory, session, work unit, prompt or tool use completely
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem show m7\n\nIds: m7 is a memory, s14 a session, u3 a work unit, p12 a prompt, t345 a tool use. A session is also found by the beginning of the agent's own id, a memory by the beginning of its uuid."
+    after_help = "Example: nmem show m7\n\nIds: m7 is a memory, s14 a session, u3 a work unit, p12 a prompt, t345 a tool use. The first characters of the agent's session id or of a memory's uuid work too."
 )]
 pub struct ShowArguments {
     /// Its id, as other commands print it

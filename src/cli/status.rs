@@ -19,7 +19,7 @@ use std::fs;
 const ERRORS: usize = 5;
 const DAY: Millis = 86_400_000;
 /// Days of injections to count.
-const GIVEN: Millis = 30;
+const INJECTION_DAYS: Millis = 30;
 
 /// Show hooks, stored data, queue, errors and changed settings
 #[derive(Debug, clap::Args)]
@@ -41,7 +41,7 @@ struct StoreStatus {
     counts: Counts,
     last: Vec<LastEvent>,
     models: Models,
-    given: BTreeMap<InjectionPoint, InjectionStats>,
+    injections: BTreeMap<InjectionPoint, InjectionStats>,
     /// Memories with an embedding, and all that could have one.
     embedded: Option<(i64, i64)>,
     problem: Option<String>,
@@ -87,7 +87,7 @@ pub fn run(args: &StatusArguments) -> Result<()> {
                 "version": env!("CARGO_PKG_VERSION"), "hooks": hooks, "database": files.db, "bytes": bytes, "problem": stored.problem,
                 "counts": {"projects": stored.counts.projects, "sessions": stored.counts.sessions, "prompts": stored.counts.prompts, "tool_uses": stored.counts.tool_uses, "work_units": stored.counts.work_units, "memories": stored.counts.memories},
                 "last_event": last, "spool": {"waiting": spool::waiting(files), "rejected": spool::rejected(files), "lost": spool::lost(files)}, "errors": errors,
-                "given": given_json(&stored.given), "embedded": stored.embedded.map(|(done, all)| json!({"memories": done, "of": all})), "queue": stored.models.waiting, "spend": spend(&config, &stored.models),
+                "given": injections_json(&stored.injections), "embedded": stored.embedded.map(|(done, all)| json!({"memories": done, "of": all})), "queue": stored.models.waiting, "spend": spend(&config, &stored.models),
                 "off": switched_off, "notes": wishes,
                 "settings": settings, "unknown_settings": config.unknown,
             })
@@ -135,7 +135,10 @@ pub fn run(args: &StatusArguments) -> Result<()> {
     }
     let lost = spool::lost(files);
     if lost > 0 {
-        out += &format!("  {} {lost} events were lost because nothing was writable\n", style.bad("problem:"));
+        out += &format!(
+            "  {} {lost} events were lost: neither the database nor a spool folder could be written\n",
+            style.bad("problem:")
+        );
     }
     for broken in Store::broken_ones(files) {
         out += &format!("  {} a broken database was set aside: {}\n", style.bad("note:"), broken.display());
@@ -157,10 +160,10 @@ pub fn run(args: &StatusArguments) -> Result<()> {
     for lines in embeddings(&config, stored.embedded) {
         out += &format!("  {lines}\n");
     }
-    if !stored.given.is_empty() {
-        out += &format!("\n{}  in the last {GIVEN} days\n", style.strong("injected"));
+    if !stored.injections.is_empty() {
+        out += &format!("\n{}  in the last {INJECTION_DAYS} days\n", style.strong("injected"));
     }
-    for lines in given(&stored.given) {
+    for lines in injections(&stored.injections) {
         out += &format!("  {lines}\n");
     }
     out += &format!("\n{}  {}\n", style.strong("settings"), config.file.display());
@@ -233,7 +236,7 @@ fn wishes(config: &Config) -> Vec<String> {
                 notes.push(format!("{path} cannot be read ({}): nothing is recorded here until it is fixed", line(error, 200)))
             }
             Ok(_) if !wishes.waiting().is_empty() => {
-                notes.push(format!("{path} asks for {}; `nmem trust` shows them", wishes.waiting().join(", ")));
+                notes.push(format!("{path} asks for {}; `nmem trust` shows and approves them", wishes.waiting().join(", ")));
             }
             Ok(_) => {}
         }
@@ -250,8 +253,8 @@ fn counted(store: &Store) -> Result<StoreStatus> {
         waiting: store.model_queue(None, None, now)?.len(),
         paused_until: store.paused_until(now)?,
     };
-    let given = store.injections_since(None, now - GIVEN * DAY)?;
-    Ok(StoreStatus { counts: store.counts()?, last: store.last_events()?, models, given, embedded: None, problem: None })
+    let injections = store.injections_since(None, now - INJECTION_DAYS * DAY)?;
+    Ok(StoreStatus { counts: store.counts()?, last: store.last_events()?, models, injections, embedded: None, problem: None })
 }
 
 /// The embedding model and its coverage.
@@ -269,25 +272,25 @@ fn embeddings(config: &Config, embedded: Option<(i64, i64)>) -> Vec<String> {
 }
 
 /// Recent injections, and how many items were used.
-fn given(given: &BTreeMap<InjectionPoint, InjectionStats>) -> Vec<String> {
-    let one_line = |(moment, given): (&InjectionPoint, &InjectionStats)| {
-        let when = match moment {
+fn injections(injections: &BTreeMap<InjectionPoint, InjectionStats>) -> Vec<String> {
+    let one_line = |(point, stats): (&InjectionPoint, &InjectionStats)| {
+        let when = match point {
             InjectionPoint::Start => "at a session start",
             InjectionPoint::Compaction => "after a compaction",
             InjectionPoint::Prompt => "at a prompt",
             InjectionPoint::File => "before an edit",
         };
-        let InjectionStats { times, bytes, items, used } = *given;
+        let InjectionStats { times, bytes, items, used } = *stats;
         let things = count(items, "thing", "things");
         format!("{when}: {}, {bytes} bytes, {things}; the agent then used {used}", count(times, "time", "times"))
     };
-    given.iter().map(one_line).collect()
+    injections.iter().map(one_line).collect()
 }
 
-fn given_json(given: &BTreeMap<InjectionPoint, InjectionStats>) -> Value {
+fn injections_json(injections: &BTreeMap<InjectionPoint, InjectionStats>) -> Value {
     let one =
-        |given: &InjectionStats| json!({"times": given.times, "bytes": given.bytes, "items": given.items, "used": given.used});
-    given.iter().map(|(moment, given)| (moment.name().to_string(), one(given))).collect::<serde_json::Map<_, _>>().into()
+        |stats: &InjectionStats| json!({"times": stats.times, "bytes": stats.bytes, "items": stats.items, "used": stats.used});
+    injections.iter().map(|(point, stats)| (point.name().to_string(), one(stats))).collect::<serde_json::Map<_, _>>().into()
 }
 
 /// Costs, queue and problems of the model; empty if none was ever configured.

@@ -53,7 +53,7 @@ pub fn run(args: &TrustArguments) -> Result<()> {
     }
     let ignored: Vec<String> = wishes.ignored().iter().map(|key| line(key, 40)).collect();
     if !ignored.is_empty() {
-        output::say(&format!("Ignored, because no repository may set them: {}", ignored.join(", ")))?;
+        output::say(&format!("Ignored (a repository may not set these): {}", ignored.join(", ")))?;
     }
     if wishes.trusted {
         return output::say("It is already approved.");

@@ -27,19 +27,19 @@ pub struct UnitsArguments {
     /// Only these units
     #[arg(value_name = "ID")]
     ids: Vec<String>,
-    /// Only units of this session: s14, or the beginning of the agent's own id
+    /// Only units of this session: s14, or the first characters of the agent's id
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     /// Only units with an event after this time: 2026-11-01, 7d, 12h, yesterday [default for md: 7d]
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// Show the signals and weights behind every boundary
+    /// Show why each unit begins where it does
     #[arg(long)]
     why: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t = UnitsFormat::Text)]
     format: UnitsFormat,
-    /// Units to show; 0 for all [default: 20; all in a report]
+    /// Units to show; 0 for all [default: 20, or all with --format md]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// Show units of all projects
@@ -48,7 +48,7 @@ pub struct UnitsArguments {
     /// Replay recorded hook events in a scratch database; prints one JSON object per file
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["ids", "session", "since", "why", "limit", "all"])]
     replay: Vec<PathBuf>,
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -96,7 +96,7 @@ pub fn run(args: &UnitsArguments) -> Result<()> {
         None => (Vec::new(), 0),
     };
     if place.name().is_none() && !args.all && args.ids.is_empty() && args.session.is_none() {
-        let what = "this folder is not a project (the home folder and / never are)";
+        let what = "this folder is not a project (the home folder and / cannot be projects)";
         return Err(UserError::new(what, "change into a project folder, or use `nmem units --all`").into());
     }
     let name = if args.all { "all projects" } else { place.name().unwrap_or("no project") };

@@ -69,7 +69,8 @@ impl Embeddings {
         let name = Some(self.api_key_env.value.as_str()).filter(|name| !name.is_empty()).unwrap_or("OPENAI_API_KEY");
         let key = environment::secret(name);
         if key.is_none() && !is_loopback {
-            let what = format!("no key for [embeddings]: {name} is not set, or was set by this project");
+            let what =
+                format!("no key for [embeddings]: {name} is not set, or is set by this project's settings, which nmem ignores");
             return Err(UserError::new(what, format!("set {name}, or name another variable in `api_key_env`")).into());
         }
         let proxy = if is_loopback { None } else { environment::proxy() };

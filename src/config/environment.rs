@@ -1,8 +1,8 @@
 //! The only reader of the environment and the clock.
 //!
-//! In a hook the environment is not the user's alone: a project's own settings can set variables for hooks that run in
-//! it (seen with the real client). A hook therefore calls [`enter_hook`]; from then on, variables that the project sets
-//! and paths that lead into it are ignored (ADR/0012).
+//! In a hook, some environment variables may come from the project and not from the user (observed with Claude Code). A
+//! hook therefore calls [`enter_hook`]. From then on, variables that the project sets and paths inside the project are
+//! ignored (ADR/0012).
 
 use crate::error::UserError;
 use crate::files;

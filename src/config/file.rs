@@ -3,7 +3,7 @@
 use super::folders::Rule;
 use super::setting::{Setting, SettingSource};
 use super::settings::Config;
-use super::value::{Wrong, boolean, context_bytes, inject, is_language, moment_bytes, strings, wrong};
+use super::value::{Wrong, boolean, context_bytes, inject, injected_bytes, is_language, strings, wrong};
 
 /// Parses a file.
 pub fn table(text: &str) -> Result<toml::Table, Wrong> {
@@ -43,8 +43,8 @@ pub fn set(config: &mut Config, key: &str, value: &toml::Value, source: SettingS
         "thinking" => config.thinking = Setting { value: boolean(key, value)?, source },
         "inject" => config.inject = Setting { value: inject(key, value)?, source },
         "context_bytes" => config.context_bytes = Setting { value: context_bytes(key, value)?, source },
-        "prompt_bytes" => config.prompt_bytes = Setting { value: moment_bytes(key, value)?, source },
-        "file_bytes" => config.file_bytes = Setting { value: moment_bytes(key, value)?, source },
+        "prompt_bytes" => config.prompt_bytes = Setting { value: injected_bytes(key, value)?, source },
+        "file_bytes" => config.file_bytes = Setting { value: injected_bytes(key, value)?, source },
         "language" => {
             let tag = value.as_str().filter(|tag| is_language(tag));
             let tag = tag.ok_or_else(|| wrong(key, "\"auto\", or a tag such as \"de\" or \"pt-BR\"", value))?;

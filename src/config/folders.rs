@@ -2,7 +2,7 @@
 
 use super::llm::provider;
 use super::setting::{Inject, Setting, SettingSource};
-use super::value::{Wrong, boolean, context_bytes, inject, moment_bytes, text};
+use super::value::{Wrong, boolean, context_bytes, inject, injected_bytes, text};
 use crate::model::Provider;
 use std::path::{Path, PathBuf};
 
@@ -34,8 +34,8 @@ impl Rule {
                 "enabled" => rule.enabled = Some(boolean(key, value)?),
                 "inject" => rule.inject = Some(inject(key, value)?),
                 "context_bytes" => rule.context_bytes = Some(context_bytes(key, value)?),
-                "prompt_bytes" => rule.prompt_bytes = Some(moment_bytes(key, value)?),
-                "file_bytes" => rule.file_bytes = Some(moment_bytes(key, value)?),
+                "prompt_bytes" => rule.prompt_bytes = Some(injected_bytes(key, value)?),
+                "file_bytes" => rule.file_bytes = Some(injected_bytes(key, value)?),
                 "project" => rule.project = Some(text(key, value)?).filter(|name| !name.trim().is_empty()),
                 "database" => rule.database = Some(PathBuf::from(expanded(&text(key, value)?, home))),
                 "provider" => rule.provider = Some(provider(key, value)?),

@@ -137,7 +137,7 @@ impl Llm {
         let name = or(&self.api_key_env.value, key);
         let key = environment::secret(&name);
         if key.is_none() && !(provider == Provider::OpenAi && is_loopback) {
-            let what = format!("no key for [llm]: {name} is not set, or was set by this project");
+            let what = format!("no key for [llm]: {name} is not set, or is set by this project's settings, which nmem ignores");
             return Err(UserError::new(what, format!("set {name}, or name another variable in `api_key_env`")).into());
         }
         let proxy = if is_loopback { None } else { environment::proxy() };

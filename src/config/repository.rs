@@ -1,4 +1,4 @@
-//! What a repository asks for in `.nmem.toml`. By itself it can only ask for less.
+//! What a repository asks for in `.nmem.toml`. Without approval, it can only reduce what nmem does.
 //!
 //! `enabled = false` always counts, in any parent of the working folder. Everything else waits until the user has read
 //! it: `nmem trust` approves the content by its hash, and a changed file waits again.

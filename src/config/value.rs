@@ -47,7 +47,7 @@ pub fn context_bytes(key: &str, value: &toml::Value) -> Result<usize, Wrong> {
 }
 
 /// Bytes for a prompt or an edit.
-pub fn moment_bytes(key: &str, value: &toml::Value) -> Result<usize, Wrong> {
+pub fn injected_bytes(key: &str, value: &toml::Value) -> Result<usize, Wrong> {
     let bytes = value.as_integer().and_then(|n| usize::try_from(n).ok()).filter(|n| *n == 0 || (300..=4000).contains(n));
     bytes.ok_or_else(|| wrong(key, "0 to turn it off, or a number from 300 to 4000", value))
 }

@@ -12,7 +12,7 @@ use crate::model::{
     estimated_tokens,
 };
 use crate::store::Store;
-use crate::store::memories::{CallStart, Due, Replacing};
+use crate::store::memories::{CallStart, Due, Superseding};
 use anyhow::Result;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -173,10 +173,10 @@ impl Observer<'_> {
         // Without hashes no memory is marked stale. That is no reason to lose a paid answer.
         let _ = self.distiller.hash_files(store, &story, &mut drafts);
         // Memories and cost are stored together or not at all.
-        let drafted = Replacing { drafts: self.distiller.redactor.clean(drafts), supersedes };
+        let drafted = Superseding { drafts: self.distiller.redactor.clean(drafts), supersedes };
         let kept = store.write(|tx| {
             tx.end_call(call.row, cost, "ok")?;
-            tx.replace_by_model(&call, &story, &drafted, environment::now())
+            tx.supersede_by_model(&call, &story, &drafted, environment::now())
         })?;
         Ok(if kept { DistilOutcome::Extracted(drafted.drafts.len()) } else { DistilOutcome::Busy })
     }

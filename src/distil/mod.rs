@@ -1,7 +1,7 @@
 //! Use case: turns work units into memories. Rules always run when a turn, a session or a conversation ends; a model
 //! runs if one is configured and a call is due.
 //!
-//! Read in this order: `rules`; `llm` (one call of a language model) and `llm_at_stop` (when a hook makes one);
+//! Read in this order: `rules`; `llm` (one call of a language model) and `llm_at_stop` (when a hook calls the model);
 //! `embed_memories` and `embedding`; `tests`.
 
 mod embed_memories;

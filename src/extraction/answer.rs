@@ -1,4 +1,4 @@
-//! Reads a model's answer in whatever form: keeps what is usable and adds nothing.
+//! Parses an LLM's answer, whatever its form: keeps what is usable and adds nothing.
 
 use super::lenient_xml::{MarkupPart, parts};
 use crate::model::Domain;

@@ -116,7 +116,7 @@ pub fn blocks(story: &UnitStory, domain: &Domain, after: i64, left_out: &HashSet
             source: Source::ToolUse(tool.id),
             // Servers choose the names of their tools.
             what: Some(seen(&tool.tool_name))
-                .filter(|name| !prompt_injection::looks_like_injection(name))
+                .filter(|name| !prompt_injection::looks_like_prompt_injection(name))
                 .unwrap_or_else(|| "tool".into()),
             at: tool.received_at,
             prompt: number(tool),

@@ -18,4 +18,4 @@ mod to_drafts;
 pub use answer::{ParsedAnswer, ParsedObservation, read};
 pub use blocks::EventBlock;
 pub use prompt::{PromptRequest, RenderedQuestion, question};
-pub use to_drafts::{LlmDrafts, UnitContext, to_drafts};
+pub use to_drafts::{LlmDraft, UnitContext, to_drafts};

@@ -138,7 +138,7 @@ fn user(request: &PromptRequest, blocks: &[EventBlock], left_out: usize) -> Stri
     if !request.recorded.is_empty() {
         text += "Already recorded for this session, by title:\n";
         for title in
-            request.recorded.iter().rev().take(TITLES).rev().filter(|title| !prompt_injection::looks_like_injection(title))
+            request.recorded.iter().rev().take(TITLES).rev().filter(|title| !prompt_injection::looks_like_prompt_injection(title))
         {
             let _ = writeln!(text, "- {}", escaped(title));
         }
@@ -147,7 +147,7 @@ fn user(request: &PromptRequest, blocks: &[EventBlock], left_out: usize) -> Stri
     if let Some(summary) = request.so_far {
         text += "This work unit so far, before the blocks:\n";
         for (name, value) in summary {
-            if let Some(value) = value.as_str().filter(|value| !prompt_injection::looks_like_injection(value)) {
+            if let Some(value) = value.as_str().filter(|value| !prompt_injection::looks_like_prompt_injection(value)) {
                 let _ = writeln!(text, "- {name}: {}", escaped(value));
             }
         }
@@ -163,7 +163,7 @@ fn user(request: &PromptRequest, blocks: &[EventBlock], left_out: usize) -> Stri
         let failed = if block.failed { " (failed)" } else { "" };
         let _ = writeln!(text, "<what_happened>{}{failed}</what_happened>", escaped(&block.what));
         let _ = writeln!(text, "<occurred_at>{}</occurred_at>", time(block.at));
-        if let Some(folder) = request.folder.filter(|folder| !prompt_injection::looks_like_injection(folder)) {
+        if let Some(folder) = request.folder.filter(|folder| !prompt_injection::looks_like_prompt_injection(folder)) {
             let _ = writeln!(text, "<working_directory>{}</working_directory>", escaped(folder));
         }
         for (name, part) in [("parameters", &block.parameters), ("outcome", &block.outcome)] {

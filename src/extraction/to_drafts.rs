@@ -1,4 +1,4 @@
-//! Turns a model's answer into memories, and decides which rule memories they replace (ADR/0024). A model explains;
+//! Turns a model's answer into memories, and decides which rule memories they supersede (ADR/0024). A model explains;
 //! what was done, by which tool uses and in which files, always comes from the blocks and the rules.
 
 use super::answer::{ParsedAnswer, ParsedObservation, SECTIONS};
@@ -6,7 +6,7 @@ use super::blocks::EventBlock;
 use super::prompt::RenderedQuestion;
 use super::terms;
 use crate::model::{Domain, Draft, Maker, MemoryFile, MemoryKind, MemoryRow, Provenance, SUBTITLE_WORDS, Source, UnitStory};
-use crate::prompt_injection::{looks_like_injection, orders, repeats};
+use crate::prompt_injection::{looks_like_prompt_injection, orders, repeats};
 use crate::text::{alike, cut, cut_words};
 use serde_json::{Map, Value};
 use std::collections::HashSet;
@@ -22,9 +22,9 @@ const SOURCES: usize = 24;
 /// The key prefix under which rules store decisions.
 const DECISION: &str = "decision";
 
-/// A memory drafted by a model, and the rows it replaces.
+/// A memory drafted by a model, and the rows it supersedes.
 #[derive(Clone, Debug)]
-pub struct LlmDrafts {
+pub struct LlmDraft {
     pub draft: Draft,
     pub supersedes: Vec<i64>,
 }
@@ -45,8 +45,8 @@ pub struct UnitContext<'a> {
 }
 
 /// Turns an answer into drafts.
-pub fn to_drafts(answer: ParsedAnswer, question: &RenderedQuestion, unit: &UnitContext) -> Vec<LlmDrafts> {
-    let mut drafts: Vec<LlmDrafts> = Vec::new();
+pub fn to_drafts(answer: ParsedAnswer, question: &RenderedQuestion, unit: &UnitContext) -> Vec<LlmDraft> {
+    let mut drafts: Vec<LlmDraft> = Vec::new();
     let mut taken: HashSet<i64> = HashSet::new();
     for observation in answer.observations {
         let Some(mut next) = draft_of(&observation, question, unit) else { continue };
@@ -56,7 +56,7 @@ pub fn to_drafts(answer: ParsedAnswer, question: &RenderedQuestion, unit: &UnitC
         let supersedes: Vec<i64> = unit
             .existing
             .iter()
-            .filter(|old| old.kind == MemoryKind::Observation && is_replaceable(old) && !taken.contains(&old.id))
+            .filter(|old| old.kind == MemoryKind::Observation && may_be_superseded(old) && !taken.contains(&old.id))
             .filter(|old| covers(&next.sources, old) || is_part(&next, old) || alike(&next.title, &old.title))
             .map(|old| old.id)
             .collect();
@@ -65,14 +65,14 @@ pub fn to_drafts(answer: ParsedAnswer, question: &RenderedQuestion, unit: &UnitC
             take_over(&mut next, old, unit.domain);
         }
         next.key = Some(format!("model:u{}:{}:{}", unit.story.unit, unit.call, drafts.len() + 1));
-        drafts.push(LlmDrafts { draft: next, supersedes });
+        drafts.push(LlmDraft { draft: next, supersedes });
     }
     drafts.extend(summary(&answer.summary, question, unit));
     drafts
 }
 
 /// Drawn by rules, and untouched since.
-fn is_replaceable(old: &MemoryRow) -> bool {
+fn may_be_superseded(old: &MemoryRow) -> bool {
     old.made_by == Maker::Rules && !old.by_hand && !old.pinned && old.superseded_by.is_none()
 }
 
@@ -94,7 +94,7 @@ fn draft_of(observation: &ParsedObservation, question: &RenderedQuestion, unit: 
     let all: Vec<&EventBlock> = if named.is_empty() { question.blocks.iter().collect() } else { named.clone() };
     // Without naming a block, a model cannot attribute anything to the user.
     let by_user = named.iter().any(|block| block.by_user);
-    let is_bad = |text: &str| repeats(text, &question.withheld) || looks_like_injection(text) || !by_user && orders(text);
+    let is_bad = |text: &str| repeats(text, &question.withheld) || looks_like_prompt_injection(text) || !by_user && orders(text);
     let title = cut(observation.title.trim_end_matches('.'), TITLE);
     if title.chars().filter(|c| c.is_alphanumeric()).count() < 2 || is_bad(&observation.title) {
         return None;
@@ -245,8 +245,8 @@ fn take_over(draft: &mut Draft, old: &MemoryRow, domain: &Domain) {
         draft.content.entry(name.clone()).or_insert_with(|| value.clone());
     }
     for file in &old.files {
-        match draft.files.iter_mut().find(|unit| unit.path == file.path) {
-            Some(unit) => *unit = MemoryFile { modified: unit.modified || file.modified, ..file.clone() },
+        match draft.files.iter_mut().find(|known| known.path == file.path) {
+            Some(known) => *known = MemoryFile { modified: known.modified || file.modified, ..file.clone() },
             None => draft.files.push(file.clone()),
         }
     }
@@ -273,8 +273,8 @@ fn summary(
     sections: &std::collections::BTreeMap<String, String>,
     question: &RenderedQuestion,
     unit: &UnitContext,
-) -> Option<LlmDrafts> {
-    let is_bad = |text: &str| repeats(text, &question.withheld) || looks_like_injection(text);
+) -> Option<LlmDraft> {
+    let is_bad = |text: &str| repeats(text, &question.withheld) || looks_like_prompt_injection(text);
     let mut content = Map::new();
     for name in SECTIONS {
         // A request may be an order; next steps may not.
@@ -318,15 +318,15 @@ fn summary(
             draft.content.entry(name.clone()).or_insert_with(|| value.clone());
         }
         for file in &old.files {
-            if !draft.files.iter().any(|unit| unit.path == file.path) {
+            if !draft.files.iter().any(|known| known.path == file.path) {
                 draft.files.push(file.clone());
             }
         }
         draft.tokens = draft.tokens.or(old.tokens.map(|tokens| (tokens, old.tokens_estimated)));
         draft.at = draft.at.max(old.created_at);
     }
-    let supersedes = old.iter().filter(|old| is_replaceable(old)).map(|old| old.id).collect();
-    Some(LlmDrafts { draft, supersedes })
+    let supersedes = old.iter().filter(|old| may_be_superseded(old)).map(|old| old.id).collect();
+    Some(LlmDraft { draft, supersedes })
 }
 
 /// "None.", "n/a": a section that should have been left out.

@@ -129,7 +129,7 @@ fn with_notes(config: &Config, mut answer: HookAnswer, note: Option<String>) -> 
     let mut notes: Vec<String> = answer.message.take().into_iter().chain(note).collect();
     let lost = spool::lost(files);
     if lost > 0 {
-        notes.push(format!("nmem: {lost} events were lost because nothing was writable."));
+        notes.push(format!("nmem: {lost} events were lost: neither the database nor a spool folder could be written."));
         spool::losses_were_reported(files);
     }
     if !config.unknown.is_empty() {
@@ -137,7 +137,10 @@ fn with_notes(config: &Config, mut answer: HookAnswer, note: Option<String>) -> 
     }
     let waiting: Vec<&str> = config.wishes.iter().flat_map(|w| w.waiting()).collect();
     if !waiting.is_empty() {
-        notes.push(format!("nmem: this project's .nmem.toml asks for {}; `nmem trust` shows them.", waiting.join(", ")));
+        notes.push(format!(
+            "nmem: this project's .nmem.toml asks for {}; `nmem trust` shows and approves them.",
+            waiting.join(", ")
+        ));
     }
     HookAnswer { message: Some(notes.join(" ")).filter(|n| !n.is_empty()), ..answer }
 }

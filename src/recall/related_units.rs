@@ -38,15 +38,15 @@ pub fn similarity(score: f64) -> f64 {
 /// left out.
 pub(super) fn related_units(store: &Store, query: &RecallQuery, limit: usize, share: f64) -> Result<Vec<RelatedUnit>> {
     let sessions = store.sessions_in_time(query.project, query.own)?;
-    let mut moment = routes(store, query, &sessions, Effort::RELATED)?;
-    let mut units: Vec<i64> = moment.found().collect();
+    let mut features = routes(store, query, &sessions, Effort::RELATED)?;
+    let mut units: Vec<i64> = features.found().collect();
     units.sort_unstable();
     units.dedup();
     let places: HashMap<i64, UnitLocation> =
         store.unit_places(&units, &sessions)?.into_iter().map(|place| (place.unit, place)).collect();
     // Records without a unit use their memory's id, negated.
-    moment.age = units.into_iter().filter(|unit| *unit < 0 || places.contains_key(unit)).map(|unit| (unit, 0)).collect();
-    let scored = rank::fuse(&moment, &RankWeights::default());
+    features.age = units.into_iter().filter(|unit| *unit < 0 || places.contains_key(unit)).map(|unit| (unit, 0)).collect();
+    let scored = rank::fuse(&features, &RankWeights::default());
     let mut candidates: Vec<(f64, Scored)> = scored.into_iter().map(|scored| (scored.relevance(0.0).sum, scored)).collect();
     candidates.retain(|(score, _)| *score > 0.0);
     candidates.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.unit.cmp(&a.1.unit)));

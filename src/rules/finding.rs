@@ -1,4 +1,4 @@
-//! What rules call what they find; presets ask for it by these words.
+//! Names of the kinds of findings. Presets refer to findings by these names.
 
 /// What a rule found, as a domain's types ask for it by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

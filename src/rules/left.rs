@@ -1,4 +1,4 @@
-//! What an agent's last message says is left to do.
+//! Next steps: what an agent's last message says is left to do.
 
 /// Words with which agents head what they leave undone.
 const LEFT: [&str; 11] = [

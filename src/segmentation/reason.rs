@@ -29,9 +29,7 @@ const REASONS: &[(&str, &[&str])] = &[
 /// Names the reason of a boundary.
 pub fn reason(judgment: &Judgment, weights: &Weights) -> &'static str {
     let contributions = judgment.contributions(weights);
-    let sum = |of: &dyn Fn(&str) -> bool| {
-        contributions.iter().filter(|contributions| of(contributions.signal)).map(|contributions| contributions.adds).sum::<f32>()
-    };
+    let sum = |of: &dyn Fn(&str) -> bool| contributions.iter().filter(|one| of(one.signal)).map(|one| one.adds).sum::<f32>();
     let in_work = |name: &str| SIGNALS[WORK..].iter().any(|signal| signal.name == name);
     let grouped = |name: &str| REASONS.iter().any(|(_, names)| names.contains(&name));
     let mut reasons: Vec<(&str, f32)> =

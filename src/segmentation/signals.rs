@@ -142,14 +142,14 @@ fn prompt(window: &Window, from: usize, at: usize, values: &mut Values) {
     set(Index::Opens, flag(prompt_features.opens));
     set(Index::Answers, flag(prompt_features.answers));
     set(Index::Wishes, flag(prompt_features.wishes));
-    let (words, names) = (&window.prompt_features[at], &window.asked_names[at]);
+    let (words, names) = (&window.prompt_words[at], &window.prompt_names[at]);
     let known = |seen: &[bool]| window.known(words, |id| seen[id as usize]);
     let (unit, session) = (window.seen(from..at), window.seen(0..at));
     set(Index::NewWords, known(&session).map_or(0.0, |known| 1.0 - known));
     set(Index::WordsOfUnit, known(&unit).unwrap_or(0.6));
     set(Index::WordsOfLast, known(&window.seen(at - 1..at)).unwrap_or(0.4));
     let stands = |terms: &Terms, id: u32| terms.binary_search_by_key(&id, |t| t.0).is_ok();
-    set(Index::WordsOfAnswer, window.known(words, |id| stands(&window.answered[at - 1], id)).unwrap_or(0.3));
+    set(Index::WordsOfAnswer, window.known(words, |id| stands(&window.answer_words[at - 1], id)).unwrap_or(0.3));
     let recent = (from.max(at.saturating_sub(3))..at).filter_map(|step| known(&window.seen(step..step + 1)));
     set(Index::WordsOfRecent, recent.reduce(f32::max).unwrap_or(0.5));
     set(Index::NamesOfUnit, window.known(names, |id| unit[id as usize]).unwrap_or(0.5));

@@ -27,9 +27,9 @@ pub(super) struct Window<'a> {
     /// For each step: all words, its names, its prompt's words and names, its answer's words.
     pub words: Vec<Terms>,
     pub names: Vec<Terms>,
-    pub prompt_features: Vec<Terms>,
-    pub asked_names: Vec<Terms>,
-    pub answered: Vec<Terms>,
+    pub prompt_words: Vec<Terms>,
+    pub prompt_names: Vec<Terms>,
+    pub answer_words: Vec<Terms>,
     /// Similarity of both sides of each candidate (0 has none), and of each step to its predecessors. Computed only if
     /// work is known.
     sides: OnceCell<Vec<f32>>,
@@ -49,9 +49,9 @@ impl<'a> Window<'a> {
             vocabulary,
             words: Vec::new(),
             names: Vec::new(),
-            prompt_features: Vec::new(),
-            asked_names: Vec::new(),
-            answered: Vec::new(),
+            prompt_words: Vec::new(),
+            prompt_names: Vec::new(),
+            answer_words: Vec::new(),
             sides: OnceCell::new(),
             to_recent: OnceCell::new(),
         };
@@ -63,12 +63,12 @@ impl<'a> Window<'a> {
                 terms.iter().filter(|(id, _)| is_name(window.vocabulary[*id as usize]) == name).copied().collect()
             };
             let made = [of(&whole, false), of(&whole, true), of(&parts[0], false), of(&parts[0], true), of(&parts[2], false)];
-            let [words, names, prompt_features, asked_names, answered] = made;
+            let [words, names, prompt_words, prompt_names, answer_words] = made;
             window.words.push(words);
             window.names.push(names);
-            window.prompt_features.push(prompt_features);
-            window.asked_names.push(asked_names);
-            window.answered.push(answered);
+            window.prompt_words.push(prompt_words);
+            window.prompt_names.push(prompt_names);
+            window.answer_words.push(answer_words);
         }
         let n = steps.len() as f32;
         window.rarity.iter_mut().for_each(|df| *df = (1.0 + (n + 1.0) / (*df + 0.5)).ln());

@@ -20,33 +20,33 @@ const MAGIC: &[u8] = b"SQLite format 3\0";
 
 /// Creates a database. If another process is faster, its database is used.
 pub fn create(files: &Files) -> Result<()> {
-    let draft = beside(&files.db, &format!("-new-{}", files::unique()));
-    let built = build(&draft).and_then(|()| place(&draft, files));
+    let temporary = beside(&files.db, &format!("-new-{}", files::unique()));
+    let built = build(&temporary).and_then(|()| place(&temporary, files));
     for suffix in ["", "-wal", "-shm", "-journal"] {
-        let _ = fs::remove_file(beside(&draft, suffix));
+        let _ = fs::remove_file(beside(&temporary, suffix));
     }
     built.with_context(|| format!("cannot make {}", files.db.display()))
 }
 
-fn build(draft: &Path) -> Result<()> {
-    drop(files::append_private(draft)?);
+fn build(temporary: &Path) -> Result<()> {
+    drop(files::append_private(temporary)?);
     #[expect(clippy::disallowed_methods, reason = "a new database is opened here alone")]
-    let mut conn = Connection::open(draft)?;
-    // A failure half-way loses nothing: the draft is discarded. No log until the schema is complete, because closing
+    let mut conn = Connection::open(temporary)?;
+    // A failure half-way loses nothing: the temporary is discarded. No log until the schema is complete, because closing
     // would hide a disk too full for the log.
     conn.execute_batch("PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY;")?;
-    bring_up(&mut conn, draft, true)?;
+    bring_up(&mut conn, temporary, true)?;
     // The write-ahead log needs shared memory, which does not work across machines.
-    if !files::is_remote(draft.parent().unwrap_or(Path::new("/"))) {
+    if !files::is_remote(temporary.parent().unwrap_or(Path::new("/"))) {
         conn.execute_batch("PRAGMA journal_mode = WAL")?;
     }
     conn.close().map_err(|(_, e)| e)?;
-    fs::File::open(draft)?.sync_all()?;
+    fs::File::open(temporary)?.sync_all()?;
     Ok(())
 }
 
-/// Links the draft into place. A log left by an earlier database is set aside first, or SQLite would apply it.
-fn place(draft: &Path, files: &Files) -> Result<()> {
+/// Links the temporary into place. A log left by an earlier database is set aside first, or SQLite would apply it.
+fn place(temporary: &Path, files: &Files) -> Result<()> {
     let _alone = lock_folder(files)?;
     if files.db.exists() {
         return Ok(());
@@ -54,9 +54,9 @@ fn place(draft: &Path, files: &Files) -> Result<()> {
     for path in COMPANIONS.map(|suffix| beside(&files.db, suffix)).iter().filter(|p| p.exists()) {
         fs::rename(path, aside_name(files, path)).with_context(|| format!("cannot move {} aside", path.display()))?;
     }
-    match fs::hard_link(draft, &files.db) {
+    match fs::hard_link(temporary, &files.db) {
         // The file system has no hard links; the lock keeps other processes out.
-        Err(e) if e.kind() != io::ErrorKind::AlreadyExists && !files.db.exists() => Ok(fs::rename(draft, &files.db)?),
+        Err(e) if e.kind() != io::ErrorKind::AlreadyExists && !files.db.exists() => Ok(fs::rename(temporary, &files.db)?),
         Err(e) if e.kind() != io::ErrorKind::AlreadyExists => Err(e.into()),
         _ => Ok(()),
     }

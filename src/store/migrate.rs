@@ -92,7 +92,7 @@ pub fn refuse_other_versions(conn: &Connection, path: &Path) -> Result<()> {
         SCHEMA_VERSION => Ok(()),
         newer if newer > SCHEMA_VERSION => Err(UserError::new(
             format!("{} was written by a newer nmem (schema {newer}, this one supports {SCHEMA_VERSION})", path.display()),
-            "install the newer nmem again; the database was left alone",
+            "install that version of nmem; the database was not changed",
         )
         .into()),
         older => Err(UserError::new(

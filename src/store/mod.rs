@@ -213,7 +213,7 @@ impl Store {
     pub fn set_journal_mode(&self, mode: &str) -> Result<()> {
         let now: String = self.conn.query_row(&format!("PRAGMA journal_mode = {mode}"), [], |row| row.get(0))?;
         if now != mode {
-            bail!("the journal stays `{now}`: another program has the database open");
+            bail!("cannot change the journal mode from `{now}`: another program has the database open");
         }
         Ok(())
     }

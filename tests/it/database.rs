@@ -42,7 +42,7 @@ fn sixty_four_processes_at_once_lose_nothing_and_store_nothing_twice() {
             let world = &world;
             scope.spawn(move || {
                 for event in 0..events {
-                    // Every third event is told twice.
+                    // Every third event is delivered twice.
                     for _ in 0..1 + usize::from(event % 3 == 0) {
                         assert_eq!(world.feed(&["record"], tool(world, process * events + event).as_bytes()).text(), "[exit 0]");
                     }
@@ -95,7 +95,7 @@ fn a_database_from_the_future_is_left_alone_and_the_events_wait() {
     --- stderr
     nmem: 2 waiting events could not be stored: $WORLD/home/.local/share/nmem/nmem.db was written by a newer nmem (schema 99, this one supports 11)
     nmem: $WORLD/home/.local/share/nmem/nmem.db was written by a newer nmem (schema 99, this one supports 11)
-      install the newer nmem again; the database was left alone
+      install that version of nmem; the database was not changed
     [exit 1]
     ");
 }
@@ -174,7 +174,7 @@ fn a_file_that_is_no_database_is_left_alone_and_the_event_waits() {
 }
 
 #[test]
-fn an_event_without_an_id_is_known_by_the_platforms_time_however_late_it_is_told_again() {
+fn an_event_without_an_id_is_recognized_by_the_platforms_time_however_late_it_is_delivered_again() {
     let mut world = World::new();
     let received = |world: &World, name: &str, time: serde_json::Value| {
         let mut payload = world.payload(name);
@@ -184,7 +184,7 @@ fn an_event_without_an_id_is_known_by_the_platforms_time_however_late_it_is_told
         payload["timestamp"] = time;
         assert_eq!(world.feed(&["record"], payload.to_string().as_bytes()).text(), "[exit 0]");
     };
-    // Five equal calls stay five, each told twice, the second time much later.
+    // Five equal calls stay five, each delivered twice, the second time much later.
     for _ in 0..2 {
         received(&world, "UserPromptSubmit", json!("2026-11-21T09:00:00Z"));
         for second in 0..5 {
@@ -202,7 +202,7 @@ fn an_event_without_an_id_is_known_by_the_platforms_time_however_late_it_is_told
 }
 
 #[test]
-fn one_session_told_by_the_hooks_of_two_platforms_is_one() {
+fn one_session_recorded_by_the_hooks_of_two_platforms_is_one() {
     let world = World::new();
     world.silently(&["UserPromptSubmit", "PostToolUse-Bash"]);
     // As another platform's adapter would have met it first.

@@ -1,4 +1,4 @@
-//! `nmem doctor` finds what is wrong and says what to do; `--fix` mends what is safe to mend.
+//! `nmem doctor` finds what is wrong and says what to do; `--fix` repairs what is safe to repair.
 
 use crate::world::World;
 use serde_json::json;
@@ -73,20 +73,20 @@ fn modes_are_tightened_and_what_killed_processes_left_goes() {
     world.feed(&["record"], b"garbage");
     let log = world.data().join("nmem.db-log");
     fs::set_permissions(&log, fs::Permissions::from_mode(0o644)).unwrap();
-    let draft = world.data().join("nmem.db-new-0123");
-    fs::write(&draft, "half").unwrap();
-    fs::File::open(&draft).unwrap().set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    let temporary = world.data().join("nmem.db-new-0123");
+    fs::write(&temporary, "half").unwrap();
+    fs::File::open(&temporary).unwrap().set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
     let said = findings(&world, &[]);
     assert!(said.contains("others may read $WORLD/home/.local/share/nmem/nmem.db-log\n  chmod 600, or --fix"), "{said}");
-    assert!(said.contains("1 draft of a process that was killed"), "{said}");
+    assert!(said.contains("1 temporary file of a process that was killed"), "{said}");
     let said = findings(&world, &["--fix"]);
     assert!(said.contains("fixed: files: others may read") && said.ends_with("[exit 0]"), "{said}");
     assert_eq!(fs::metadata(&log).unwrap().permissions().mode() & 0o777, 0o600);
-    assert!(!draft.exists());
+    assert!(!temporary.exists());
 }
 
 #[test]
-fn an_index_that_lacks_rows_is_made_anew() {
+fn an_index_that_lacks_rows_is_rebuilt() {
     let world = worked();
     world.connect().execute_batch("DELETE FROM tool_index WHERE rowid = 1").unwrap();
     assert_eq!(world.nmem(&["search", "oops", "--json"]).stdout.lines().count(), 1);
@@ -127,7 +127,7 @@ fn an_index_that_lost_an_entry_is_rebuilt_in_place() {
 }
 
 #[test]
-fn a_database_that_rebuilding_does_not_mend_is_set_aside_and_the_next_event_begins_a_new_one() {
+fn a_database_that_cannot_be_rebuilt_is_set_aside_and_the_next_event_creates_a_new_one() {
     let world = worked();
     with_another_index(&world, ("(session_id, seq)", "(session_id)"), "");
     assert!(findings(&world, &[]).contains("nmem.db is damaged: "));

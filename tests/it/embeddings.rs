@@ -61,9 +61,9 @@ fn what_is_asked_for_in_other_words_is_found() {
     assert_eq!(server.count(), asked);
 }
 
-/// Vectors are paid for: what mends the indexes leaves them.
+/// Vectors cost money, so repairing the indexes keeps them.
 #[test]
-fn an_index_made_anew_keeps_the_vectors() {
+fn a_rebuilt_index_keeps_the_vectors() {
     let (world, server) = world();
     world.write(CONFIG, &server.embeddings());
     world.nmem(&["distil"]);
@@ -73,7 +73,7 @@ fn an_index_made_anew_keeps_the_vectors() {
     assert_eq!(world.sql("SELECT sum(length(memories) / 8) FROM vectors").trim(), "12");
 }
 
-/// A person is told where what they say goes, and a project of which one folder is kept from models is embedded without it.
+/// The output says where texts are sent. If one folder of a project is kept from models, the rest is embedded without it.
 #[test]
 fn where_it_goes_is_said_and_a_folder_that_is_kept_from_models_stays_here() {
     let (world, server) = (World::new(), Server::new(Reply::Embeds(vector)));
@@ -96,7 +96,7 @@ fn where_it_goes_is_said_and_a_folder_that_is_kept_from_models_stays_here() {
 }
 
 #[test]
-fn what_is_changed_is_embedded_anew_and_what_is_forgotten_is_gone() {
+fn what_is_changed_is_embedded_again_and_what_is_forgotten_is_gone() {
     let (world, server) = world();
     world.write(CONFIG, &server.embeddings());
     world.nmem(&["distil"]);
@@ -189,7 +189,7 @@ fn a_server_that_does_not_answer_is_left_alone_for_a_while() {
     assert_eq!((asked(12, "four"), asked(20, "five")), (1, 0), "after ten minutes it is asked again, and left alone again");
     server.now(Reply::Embeds(vector));
     assert_eq!((asked(40, "six"), asked(41, "seven")), (1, 1), "one that answers is asked each time");
-    // A person is not told to wait.
+    // A person does not have to wait.
     server.now(Reply::Raw(500, "", "{}".into()));
     asked(50, "eight");
     let before = server.count();

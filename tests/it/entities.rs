@@ -18,7 +18,7 @@ fn incident() -> Value {
 }
 
 #[test]
-fn an_entity_comes_back_as_it_was_told_and_is_found_and_shown() {
+fn an_entity_is_returned_as_recorded_and_is_found_and_shown() {
     let world = World::new();
     let received = rad(&world, &incident());
     assert_eq!((received["status"].as_str(), received["memory"].as_str()), (Some("recorded"), Some("m1")), "{received}");

@@ -13,7 +13,7 @@ fn run(world: &World, program: &str, args: &[&str], stdin: &str) -> (String, Str
     (String::from_utf8_lossy(&out.stdout).into(), String::from_utf8_lossy(&out.stderr).into(), out.status.code())
 }
 
-/// A machine without Python is told of, and passes.
+/// Without Python, the test says so and passes.
 #[expect(clippy::disallowed_macros, reason = "a test that is not run says so")]
 fn has_python() -> bool {
     let has = Command::new("python3").arg("--version").output().is_ok_and(|out| out.status.success());

@@ -1,4 +1,4 @@
-//! What models answer, and what is kept of it: forty answers that are broken, sloppy or hostile, each read and told as
+//! What models answer, and what is stored of it: forty answers that are broken, sloppy or hostile, each parsed and stored as
 //! memories of the same small unit.
 
 use nmem::extraction::{PromptRequest, RenderedQuestion, UnitContext, question, read, to_drafts};

@@ -14,7 +14,7 @@ fn on_day<'a>(world: &'a World, id: &'a str, day: i64) -> Session<'a> {
     session
 }
 
-/// A linter finds another thing in each of three pieces of work, and a file is mended in each.
+/// A linter finds another thing in each of three work units, and a file is fixed in each.
 fn thrice(world: &World) {
     for (n, id, error) in [
         (1, "one", "src/a.rs:3:7: error: value `total` is never read (unused)"),

@@ -16,7 +16,7 @@ const LEVELS: &[&[&str]] = &[
     &["files"],
     // edges: one outside thing each
     &["config", "project", "platforms", "store", "domains", "llm", "log"],
-    // what every run has at hand: the redactor, the log, which project a folder is
+    // what every run needs: the redactor, the log, which project a folder is
     &["runtime"],
     // use cases
     &["distil", "knowledge", "recall", "archive", "doctor", "lookup", "installation"],

@@ -1,11 +1,11 @@
-//! Memories as a user meets them: drawn by rules at the end of a turn, found, shown, mended, pinned, forgotten.
+//! Memories as a user meets them: made by rules at the end of a turn, found, shown, edited, pinned, forgotten.
 
 use crate::world::World;
 use crate::world::session::{MINUTE, Session};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-/// A bug is found, mended and committed.
+/// A bug is found, fixed and committed.
 fn repaired(world: &World) {
     let commit = "git add -A && git commit -m \"$(cat <<'EOF'\nfix(locks): take the locks in one order\n\nTwo transactions took them in turn, and each waited for the other.\n\n- sort by table name before locking\n\nCo-Authored-By: An Agent <a@example.org>\nEOF\n)\"";
     Session::new(world, "locks-of-the-import")
@@ -116,7 +116,7 @@ fn what_a_person_changed_pinned_or_forgot_is_not_brought_back() {
     ");
     assert_eq!(world.nmem(&["forget", "--yes", &decision]).code, Some(0));
     assert_eq!(world.nmem(&["pin", &summary]).code, Some(0));
-    // The session goes on, so its unit is told anew.
+    // The session goes on, so its unit is distilled again.
     let mut session = Session::again(&world, "locks-of-the-import");
     session.ask("go on").edit("src/lock.rs").close("A test with three transactions is there now.").end();
     assert_eq!(ids("decision"), [] as [String; 0]);
@@ -128,7 +128,7 @@ fn what_a_person_changed_pinned_or_forgot_is_not_brought_back() {
 }
 
 #[test]
-fn a_person_can_remember_supersede_and_is_told_what_is_wrong() {
+fn a_person_can_remember_and_supersede_and_mistakes_are_explained() {
     let world = World::new();
     let said = |args: &[&str]| world.nmem(args).text();
     assert_snapshot!(said(&["remember", "The staging database is rebuilt every Monday", "--concept", "gotcha", "--pin"]), @"
@@ -313,7 +313,7 @@ fn a_file_that_was_edited_is_known_by_its_content() {
 }
 
 #[test]
-fn what_remembering_saves_is_told_with_its_estimates_marked() {
+fn savings_are_shown_with_estimates_marked() {
     let world = World::new();
     repaired(&world);
     let stats = world.nmem(&["context", "--json"]).json()["tokenStats"].clone();

@@ -1,7 +1,7 @@
 //! A database that an earlier nmem wrote: nothing of it is lost, and its session under way goes on.
 //!
 //! `fixtures/databases/schema-9.db` was recorded by the build of 1adbddd: two sessions that are over, a decision that a person
-//! told and pinned, vectors of all memories, what sessions were told, and a session whose unit is open.
+//! injected and pinned, vectors of all memories, what sessions received, and a session whose unit is open.
 
 use crate::world::World;
 use serde_json::{Value, json};
@@ -52,7 +52,7 @@ fn everything_that_was_stored_is_there_after_the_migration() {
 }
 
 #[test]
-fn what_is_remembered_is_found_and_told_as_before() {
+fn memories_are_found_and_injected_as_before_a_migration() {
     let world = world();
     world.write(
         "home/.config/nmem/config.toml",

@@ -9,7 +9,7 @@ use serde_json::json;
 use std::time::Duration;
 
 #[test]
-fn a_closed_unit_is_told_at_the_next_stop_in_either_wire_format() {
+fn a_closed_unit_is_distilled_at_the_next_stop_in_either_wire_format() {
     for provider in ["anthropic", "openai"] {
         let (world, server) = with_model(says(ANSWER), provider);
         work(&world, "first");
@@ -41,7 +41,7 @@ fn a_closed_unit_is_told_at_the_next_stop_in_either_wire_format() {
 
 /// Where a session's last unit begins stays unjudged when nothing follows it: its end settles that too.
 #[test]
-fn of_a_session_that_ended_every_unit_is_told() {
+fn every_unit_of_an_ended_session_is_distilled() {
     let (world, server) = with_model(says(ANSWER), "anthropic");
     let mut session = Session::new(&world, "first");
     session.ask("the exporter breaks rows with commas, fix it").edit("src/export.rs").bash("cargo test export", "ok. 4 passed");
@@ -222,7 +222,7 @@ fn a_folder_that_is_not_for_the_model_is_not_shown_to_it() {
 }
 
 #[test]
-fn a_long_unit_is_told_on_the_way_and_then_only_what_came_after() {
+fn a_long_unit_is_distilled_once_while_it_runs_and_then_only_its_rest() {
     let (world, server) = with_model(says(ANSWER), "anthropic");
     let mut session = Session::new(&world, "long");
     session.ask("the exporter breaks rows with commas, fix it");
@@ -250,7 +250,7 @@ fn a_long_unit_is_told_on_the_way_and_then_only_what_came_after() {
 }
 
 #[test]
-fn redo_tells_anew_and_what_a_person_touched_stays() {
+fn redo_distils_again_and_keeps_what_a_person_changed() {
     let (world, server) = with_model(says(ANSWER), "anthropic");
     work(&world, "first");
     turn(&world, "second");

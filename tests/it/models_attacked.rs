@@ -69,7 +69,7 @@ fn answers_that_break_readers_are_read_in_moments_or_not_at_all() {
 }
 
 #[test]
-fn what_a_person_touched_neither_hides_nor_doubles_what_is_told_anew() {
+fn what_a_person_changed_neither_hides_nor_doubles_what_is_distilled_again() {
     let received = |touch: &dyn Fn(&World)| {
         let (world, _server) = with_model(says(ANSWER), "anthropic");
         work(&world, "first");

@@ -1,4 +1,4 @@
-//! In the middle of work: what an agent is told at a prompt and before it changes a file, and that it is told no more.
+//! During a session: what an agent receives at a prompt and before it changes a file, and nothing more.
 
 use crate::world::World;
 use crate::world::models::{memories, says, turn, with_model};
@@ -11,7 +11,7 @@ fn branch(world: &World, name: &str) {
     world.write("project/.git/HEAD", &format!("ref: refs/heads/{name}\n"));
 }
 
-/// Two pieces of work, each in a session of its own that is over.
+/// Two work units, each in an ended session of its own.
 fn past(world: &World) {
     branch(world, "fix/umlaut-login");
     let mut login = Session::new(world, "login-session");
@@ -57,11 +57,11 @@ fn later<'a>(world: &'a World, id: &'a str, on: &str) -> Session<'a> {
 const AGAIN: &str = "Users say that the login rejects passwords with an umlaut again: have a look at src/login.rs, at the bytes and how passwords are hashed";
 
 #[test]
-fn a_prompt_that_is_clearly_about_earlier_work_is_told_of_it_once() {
+fn a_prompt_that_is_clearly_about_earlier_work_receives_it_once() {
     let world = World::new();
     others(&world);
     past(&world);
-    // A start tells of it as well, and what it told is not said again: here it tells nothing.
+    // A start injects it too, and would not repeat it; here it injects nothing.
     world.write("home/.config/nmem/config.toml", "context_bytes = 500\n[context]\nobservations = 0\nsummaries = 0\n");
     let mut session = later(&world, "next", "fix/umlaut-login");
     insta::assert_snapshot!(session.ask(AGAIN).received, @r#"
@@ -168,7 +168,7 @@ fn what_another_session_changed_is_not_said_to_be_of_other_hands() {
     assert!(!later(&world, "b", "main").is_about_to("Edit", "src/export.rs").contains(" since"), "it was changed by a session");
 }
 
-/// A session in the middle of its second piece of work: something fails, something was decided, something is open.
+/// A session in the middle of its second work unit: something fails, something was decided, something is open.
 fn at_work(world: &World) {
     branch(world, "main");
     let mut session = Session::new(world, "long-session-0001");

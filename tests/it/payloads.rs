@@ -127,7 +127,7 @@ fn every_captured_payload_leaves_what_it_should() {
 }
 
 #[test]
-fn every_captured_payload_told_twice_is_stored_once() {
+fn every_captured_payload_delivered_twice_is_stored_once() {
     let world = World::new();
     for _ in 0..2 {
         for name in names() {

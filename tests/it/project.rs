@@ -69,7 +69,7 @@ fn clones_worktrees_submodules_and_links_are_the_project_they_belong_to() {
 }
 
 #[test]
-fn a_folder_that_only_claims_to_be_a_project_is_not_told_of_it() {
+fn a_folder_that_only_claims_to_be_a_project_receives_nothing_of_it() {
     let world = World::new();
     made_here(&world, "victim", 'd');
     let absolute = |path: &str| world.folder.join(path).display().to_string();
@@ -143,7 +143,7 @@ fn a_package_is_split_off_with_its_sessions_and_merged_back() {
 }
 
 #[test]
-fn names_are_given_by_hand_and_mistakes_are_told() {
+fn names_are_given_by_hand_and_mistakes_are_reported() {
     let world = World::new();
     assert_eq!(world.nmem(&["project", "list"]).text(), "No project is recorded yet.\n[exit 0]");
     work(&world, "project", "s-one");

@@ -1,4 +1,4 @@
-//! What a session is told that begins with a request: the work that it has to do with, nearest first, with reasons.
+//! What a session that begins with a request receives: related work, most relevant first, with reasons.
 
 use crate::world::World;
 use crate::world::session::{MINUTE, NINE, Session};
@@ -119,7 +119,7 @@ fn nothing_to_go_by_is_the_newest_first() {
 }
 
 #[test]
-fn a_person_is_told_why() {
+fn why_shows_the_reasons_of_a_ranking() {
     let world = World::new();
     past(&world);
     insta::assert_snapshot!(world.nmem(&["context", "--query", "commas in the exporter", "--why", "--budget", "700"]).text(), @r#"
@@ -250,7 +250,7 @@ fn what_cant_both_hold_stands_side_by_side_the_newest_first() {
 }
 
 #[test]
-fn a_start_is_told_as_many_observations_and_summaries_as_the_user_wants() {
+fn a_start_receives_as_many_observations_and_summaries_as_configured() {
     let world = World::new();
     past(&world);
     crate::world::models::work(&world, "summed-up");

@@ -1,4 +1,4 @@
-//! The life of a user: a session is recorded, the next one is told of it, and what happened can be found.
+//! A user's day: a session is recorded, the next one receives it, and what happened can be found.
 
 use crate::world::World;
 use serde_json::json;
@@ -205,7 +205,7 @@ fn after_a_compaction_the_session_gets_its_own_state_back() {
 }
 
 #[test]
-fn a_resumed_session_goes_on_and_is_told_nothing() {
+fn a_resumed_session_receives_nothing_again() {
     let mut world = World::new();
     worked(&mut world);
     let id = world.payload("UserPromptSubmit")["session_id"].clone();
@@ -216,7 +216,7 @@ fn a_resumed_session_goes_on_and_is_told_nothing() {
 }
 
 #[test]
-fn clear_ends_one_session_and_starts_another_that_is_told_of_the_first() {
+fn clear_ends_one_session_and_the_next_receives_its_task() {
     let mut world = World::new();
     worked(&mut world);
     let id = world.payload("UserPromptSubmit")["session_id"].clone();

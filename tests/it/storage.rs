@@ -101,7 +101,7 @@ fn losses_are_counted_where_nothing_can_be_written_and_said_at_the_next_start() 
     record(&world, 0..2);
     let start = world.hook("SessionStart-startup").text();
     assert!(start.contains("nothing is writable, so events are being lost"), "{start}");
-    // With a place for the count it is kept until it was told. A link in the spool's place takes no line.
+    // With a place for the count it is kept until it was reported. A link in the spool's place is not written to.
     unblock(&world);
     fs::create_dir_all(world.data()).unwrap();
     symlink("/dev/full", world.data().join("nmem.db")).unwrap();
@@ -112,7 +112,7 @@ fn losses_are_counted_where_nothing_can_be_written_and_said_at_the_next_start() 
     fs::remove_file(world.data().join("nmem.db-spool")).unwrap();
     assert!(world.nmem(&["status"]).text().contains("3 events were lost"));
     let start = world.hook("SessionStart-startup").text();
-    assert!(start.contains("nmem: 3 events were lost because nothing was writable."), "{start}");
+    assert!(start.contains("nmem: 3 events were lost: neither the database nor a spool folder could be written."), "{start}");
     assert!(!world.hook("SessionStart-startup").text().contains("lost"));
 }
 

@@ -5,7 +5,7 @@ use crate::world::session::{MINUTE, Session};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-/// A login is mended, tested, committed; then something else altogether is asked for, and gone on with.
+/// A login is fixed, tested, committed; then the user asks for something else, and goes on with it.
 fn a_morning<'a, 'b>(session: &'b mut Session<'a>) -> &'b mut Session<'a> {
     session.ask("The login page rejects valid passwords with an umlaut, please find out why and fix the password hashing");
     session.edit("src/login/password.rs").edit("src/login/hash.rs");

@@ -61,7 +61,7 @@ pub enum CallStart {
 
 /// Memories of a model, each with the rows it replaces.
 #[derive(Debug)]
-pub struct Replacing {
+pub struct Superseding {
     pub drafts: Clean<Vec<Draft>>,
     pub supersedes: Vec<Vec<i64>>,
 }
@@ -246,7 +246,7 @@ impl Tx<'_> {
 
     /// Stores a model's memories of a unit and returns the lease. Writes nothing if another process has leased the unit
     /// meanwhile, or if part of it was forgotten.
-    pub fn replace_by_model(&self, call: &Call, story: &UnitStory, values: &Replacing, now: Millis) -> Result<bool> {
+    pub fn supersede_by_model(&self, call: &Call, story: &UnitStory, values: &Superseding, now: Millis) -> Result<bool> {
         let sql = "UPDATE work_units SET model_until = NULL, model_at = ?3, distilled_seq = ?4,
                      model_calls = CASE WHEN ?5 THEN max(model_calls, 1) ELSE model_calls + 1 END,
                      state = CASE WHEN state = 'open' THEN state ELSE 'distilled' END WHERE id = ?1 AND model_until = ?2";

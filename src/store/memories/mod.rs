@@ -16,7 +16,7 @@ pub(super) mod story;
 
 pub use due::DueUnit;
 pub use entity::Recorded;
-pub use llm_queue::{Call, CallStart, Due, Replacing};
+pub use llm_queue::{Call, CallStart, Due, Superseding};
 
 use super::index::INDEXED_MEMORY;
 use super::{Store, Tx};

@@ -1,10 +1,12 @@
 //! The spool: events that could not be stored wait here in order, one JSON line each (ADR/0010).
 //!
-//! They wait in the data folder, or in one of two fallback folders. Order is preserved: while a later place contains
-//! lines, new ones go there, and the places are drained in order. A line has a format version, a unique id and the
-//! redacted event. The drainer holds the database's write lock, moves the files aside under their own locks, stores
-//! their lines in the transaction of its own event, and removes them after the commit. If it dies in between, the ids
-//! in `drained` make a second drain harmless. A line that the store rejects permanently goes to the rejected file, so
+//! They wait in the data folder, or in one of two fallback folders. If a fallback folder already holds events, new
+//! ones go there too, and the folders are drained in order, so the order is preserved. A line has a format version, a
+//! unique id and the redacted event.
+//!
+//! The drainer takes the database's write lock and renames each file under the file's own lock. It stores the lines in
+//! the same transaction as its own event, and deletes the files after the commit. If it dies in between, the ids in
+//! `drained` make a second drain harmless. A line that the store rejects permanently goes to the rejected file, so
 //! that it does not block the rest.
 //!
 //! `drain` stores the lines.

@@ -137,7 +137,7 @@ impl World {
     /// Starts a command, and does not wait for it.
     pub fn start(&self, args: &[&str], stdin: &[u8]) -> Child {
         let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
-        // A command that has seen enough may be gone before it was told all.
+        // A command that has seen enough may exit before it read all its input.
         let _ = child.stdin.take().unwrap().write_all(stdin);
         child
     }
@@ -160,7 +160,7 @@ impl World {
         self.finish(self.start(args, stdin))
     }
 
-    /// A captured payload, told by an agent that works in this world's project.
+    /// A captured payload of an agent that works in this world's project.
     pub fn payload(&self, name: &str) -> Value {
         let text = fs::read_to_string(format!("{FIXTURES}/{name}.json")).unwrap_or_else(|e| panic!("{name}: {e}"));
         let text = text.replace("/home/dev/project", &self.project().display().to_string());

@@ -34,7 +34,7 @@ pub struct RenderedQuestion {
 }
 
 impl RenderedQuestion {
-    /// Who the observer is told to be.
+    /// The role that the model is given.
     pub fn system(&self) -> String {
         let system = self.body["system"].as_str().or(self.body["messages"][0]["content"].as_str());
         system.unwrap_or_default().to_string()

@@ -1,4 +1,4 @@
-//! A session that is told to the hooks, event by event.
+//! A session sent through the hooks, event by event.
 
 use super::World;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ pub const MINUTE: i64 = 60_000;
 /// 2026-11-20 09:00 UTC
 pub const NINE: i64 = 1_795_165_200_000;
 
-/// A session that is told event by event, a minute between them.
+/// A session sent event by event, one minute apart.
 pub struct Session<'a> {
     world: &'a World,
     id: &'a str,
@@ -17,7 +17,7 @@ pub struct Session<'a> {
     pub at: i64,
     used: usize,
     pub asked: usize,
-    /// What the agent was told by the last event's hook.
+    /// What the agent received from the last event's hook.
     pub received: String,
 }
 
@@ -61,7 +61,7 @@ impl<'a> Session<'a> {
         std::mem::take(&mut self.received)
     }
 
-    /// A session begins; returns what it is told.
+    /// Begins a session; returns what it receives.
     pub fn starts(&mut self, source: &str) -> String {
         self.send(json!({"hook_event_name": "SessionStart", "source": source}));
         std::mem::take(&mut self.received)
