@@ -2,12 +2,12 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nmem::platforms::transcript::{Wanted, read};
+use nmem::platforms::transcript::{ReadOptions, read};
 
 fuzz_target!(|data: &[u8]| {
     for from_start in [true, false] {
-        let wanted = Wanted { from_start, last_message: Some("m"), thinking_from: Some(data.len() / 2), passed_over: &|at| at == Some(0) };
-        let reading = read(data, &wanted);
+        let options = ReadOptions { from_start, last_message: Some("m"), thinking_from: Some(data.len() / 2), passed_over: &|at| at == Some(0) };
+        let reading = read(data, &options);
         assert!(reading.consumed <= data.len());
         assert!(reading.consumed == 0 || data[reading.consumed - 1] == b'\n');
     }
