@@ -20,6 +20,12 @@ pub enum Body {
     Base64,
     /// `A-Z a-z 0-9 _ - . =`: several parts with dots
     Dotted,
+    /// `A-Z 0-9 -`
+    UpperDashed,
+    /// `A-Z a-z 0-9 $ _`: several parts with dollar signs
+    Dollars,
+    /// `A-Z a-z 0-9 - . _ ~ + / =` (RFC 7235)
+    Token68,
 }
 
 impl Body {
@@ -33,6 +39,9 @@ impl Body {
             Body::Url => b.is_ascii_alphanumeric() || b == b'_' || b == b'-',
             Body::Base64 => b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'='),
             Body::Dotted => b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'='),
+            Body::UpperDashed => b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'-',
+            Body::Dollars => b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$'),
+            Body::Token68 => b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~' | b'+' | b'/' | b'='),
         }
     }
 }
@@ -44,23 +53,32 @@ pub struct Key {
     pub prefix: &'static str,
     pub body: Body,
     pub min: usize,
+    /// The body has no more than `min` characters, and letters of both cases: hashes begin with such prefixes too.
+    pub exact: bool,
 }
 
 const fn key(family: &'static str, prefix: &'static str, body: Body, min: usize) -> Key {
-    Key { family, prefix, body, min }
+    Key { family, prefix, body, min, exact: false }
 }
 
-/// Keys by prefix. Longer prefixes stand before those that they begin with. A family of which nobody documents a prefix
-/// (Azure, Datadog, Cloudflare's older keys) is found by the name that it is assigned to, or not at all.
+const fn exact(family: &'static str, prefix: &'static str, body: Body, min: usize) -> Key {
+    Key { family, prefix, body, min, exact: true }
+}
+
+/// Keys by prefix. The first row that fits counts. Keys without a documented prefix (Datadog, Cloudflare's older keys) are
+/// found by the name that they are assigned to.
 ///
-/// Sources: the vendors' own pages on the format of their keys, and the public lists that scanners of repositories keep
-/// (GitHub's supported secret scanning patterns, the rules of gitleaks), read 2026-11. Each row is a test in `scan.rs`.
+/// Sources: the vendors' own pages on the format of their keys, and the public lists of secret scanners (GitHub's
+/// supported patterns, the rules of gitleaks), read 2026-11. Each row is a test in `scan.rs`.
 pub const KEYS: &[Key] = &[
     // Clouds and hosting.
     key("aws-access-key", "AKIA", Body::Upper, 16),
     key("aws-access-key", "ASIA", Body::Upper, 16),
     key("aws-access-key", "ABIA", Body::Upper, 16),
+    key("aws-access-key", "ACCA", Body::Upper, 16),
+    key("aws-access-key", "A3T", Body::Upper, 17),
     key("aws-bedrock-key", "ABSK", Body::Base64, 80),
+    key("aws-bedrock-key", "bedrock-api-key-", Body::Base64, 40),
     key("alibaba-key", "LTAI", Body::Alnum, 12),
     key("tencent-key", "AKID", Body::Alnum, 13),
     key("google-api-key", "AIza", Body::Url, 35),
@@ -76,6 +94,20 @@ pub const KEYS: &[Key] = &[
     key("scalingo-token", "tk-us-", Body::Url, 40),
     key("yandex-key", "AQVN", Body::Url, 35),
     key("linode-token", "lin_pat_", Body::Alnum, 32),
+    key("google-api-key", "AQ.", Body::Url, 40),
+    key("google-oauth", "1//0", Body::Url, 30),
+    key("yandex-token", "t1.", Body::Dotted, 90),
+    key("flyio-token", "fm1a_", Body::Base64, 40),
+    key("flyio-token", "fm1r_", Body::Base64, 40),
+    key("cloudflare-token", "cfat_", Body::Url, 36),
+    key("cloudflare-token", "cfut_", Body::Url, 36),
+    key("cloudflare-key", "v1.0-", Body::Url, 160),
+    key("vercel-token", "vcp_", Body::Alnum, 24),
+    key("render-key", "rnd_", Body::Alnum, 24),
+    key("openshift-token", "sha256~", Body::Url, 43),
+    key("defined-token", "dnkey-", Body::Url, 70),
+    key("adobe-secret", "p8e-", Body::LowerAlnum, 32),
+    exact("clickhouse-key", "4b1d", Body::Alnum, 38),
     // Forges, registries, builds.
     key("github-token", "ghp_", Body::Alnum, 36),
     key("github-token", "gho_", Body::Alnum, 36),
@@ -88,8 +120,20 @@ pub const KEYS: &[Key] = &[
     key("gitlab-token", "glrt-", Body::Dotted, 20),
     key("gitlab-token", "glptt-", Body::Hex, 40),
     key("gitlab-token", "glcbt-", Body::Url, 20),
-    key("gitlab-token", "gloas-", Body::Hex, 40),
+    key("gitlab-token", "gloas-", Body::Url, 40),
     key("gitlab-token", "glsoat-", Body::Url, 20),
+    key("gitlab-token", "glffct-", Body::Url, 20),
+    key("gitlab-token", "glft-", Body::Url, 20),
+    key("gitlab-token", "glimt-", Body::Url, 20),
+    key("gitlab-token", "glagent-", Body::Url, 40),
+    key("gitlab-token", "GR1348941", Body::Url, 20),
+    key("github-token", "v1.", Body::Hex, 40),
+    key("jsr-token", "jsrp_", Body::Url, 30),
+    key("deno-token", "ddp_", Body::Alnum, 30),
+    key("octopus-key", "API-", Body::Upper, 26),
+    key("harness-token", "pat.", Body::Dotted, 60),
+    key("harness-token", "sat.", Body::Dotted, 60),
+    key("infracost-key", "ico-", Body::Alnum, 32),
     key("bitbucket-token", "ATBB", Body::Alnum, 32),
     key("bitbucket-token", "ATCTT3", Body::Dotted, 60),
     key("atlassian-token", "ATATT3", Body::Dotted, 60),
@@ -102,16 +146,22 @@ pub const KEYS: &[Key] = &[
     key("nuget-key", "oy2", Body::LowerAlnum, 43),
     key("clojars-token", "CLOJARS_", Body::Alnum, 60),
     key("artifactory-key", "AKCp", Body::Alnum, 69),
+    exact("artifactory-token", "cmVmd", Body::Alnum, 59),
     key("buildkite-token", "bkua_", Body::Hex, 40),
+    key("buildkite-token", "bkat_", Body::Alnum, 36),
+    key("buildkite-token", "bkpt_", Body::Alnum, 36),
     key("circleci-token", "CCIPAT_", Body::Url, 40),
     key("sourcegraph-token", "sgp_", Body::Url, 40),
     key("sonar-token", "sqp_", Body::Hex, 40),
     key("sonar-token", "squ_", Body::Hex, 40),
+    key("sonar-token", "sqa_", Body::Hex, 40),
     // Chat and mail.
     key("slack-token", "xoxb-", Body::Url, 10),
     key("slack-token", "xoxp-", Body::Url, 10),
     key("slack-token", "xoxa-", Body::Url, 10),
     key("slack-token", "xoxs-", Body::Url, 10),
+    key("slack-token", "xoxo-", Body::Url, 10),
+    key("slack-token", "xoxr-", Body::Url, 10),
     key("slack-token", "xoxe-", Body::Dotted, 20),
     key("slack-token", "xoxe.xox", Body::Dotted, 20),
     key("slack-token", "xapp-", Body::Url, 10),
@@ -120,24 +170,41 @@ pub const KEYS: &[Key] = &[
     key("brevo-key", "xkeysib-", Body::Url, 64),
     key("resend-key", "re_", Body::Url, 24),
     key("twilio-key", "SK", Body::Hex, 32),
+    key("facebook-token", "EAAC", Body::Alnum, 90),
+    key("facebook-token", "EAAM", Body::Alnum, 90),
+    key("klaviyo-key", "pk_", Body::Hex, 34),
     // Payment and shops.
     key("stripe-key", "sk_live_", Body::Alnum, 16),
     key("stripe-key", "rk_live_", Body::Alnum, 16),
     key("stripe-key", "sk_test_", Body::Alnum, 16),
     key("stripe-key", "rk_test_", Body::Alnum, 16),
+    key("stripe-key", "sk_prod_", Body::Alnum, 16),
+    key("stripe-key", "rk_prod_", Body::Alnum, 16),
+    key("stripe-key", "sk_org_live_", Body::Url, 24),
+    key("stripe-key", "sk_org_test_", Body::Url, 24),
     key("stripe-key", "whsec_", Body::Base64, 16),
     key("square-token", "sq0atp-", Body::Url, 22),
     key("square-token", "sq0csp-", Body::Url, 43),
-    key("square-token", "EAAA", Body::Url, 60),
+    key("square-token", "EAAA", Body::Url, 22),
     key("shopify-token", "shpat_", Body::Hex, 32),
     key("shopify-token", "shpss_", Body::Hex, 32),
     key("shopify-token", "shpca_", Body::Hex, 32),
     key("shopify-token", "shppa_", Body::Hex, 32),
     key("razorpay-key", "rzp_live_", Body::Alnum, 14),
     key("flutterwave-key", "FLWSECK-", Body::Url, 32),
+    key("flutterwave-key", "FLWSECK_TEST-", Body::Url, 12),
+    key("lob-key", "live_", Body::Hex, 35),
+    key("plaid-token", "access-production-", Body::Url, 36),
+    key("plaid-token", "access-sandbox-", Body::Url, 36),
+    key("plaid-token", "access-development-", Body::Url, 36),
+    key("braintree-token", "access_token$production$", Body::Dollars, 30),
+    key("braintree-token", "access_token$sandbox$", Body::Dollars, 30),
     key("shippo-token", "shippo_live_", Body::Hex, 40),
+    key("shippo-token", "shippo_test_", Body::Hex, 40),
     key("easypost-key", "EZAK", Body::Alnum, 54),
-    key("duffel-token", "duffel_live_", Body::Url, 43),
+    key("easypost-key", "EZTK", Body::Alnum, 54),
+    key("duffel-token", "duffel_live_", Body::Dotted, 43),
+    key("duffel-token", "duffel_test_", Body::Dotted, 43),
     // Models.
     key("anthropic-key", "sk-ant-", Body::Url, 20),
     key("openrouter-key", "sk-or-", Body::Url, 20),
@@ -146,6 +213,7 @@ pub const KEYS: &[Key] = &[
     key("openai-key", "sk-admin-", Body::Url, 20),
     key("openai-key", "sk-", Body::Url, 32),
     key("huggingface-token", "hf_", Body::Alnum, 30),
+    key("huggingface-token", "api_org_", Body::Alnum, 30),
     key("replicate-token", "r8_", Body::Alnum, 37),
     key("groq-key", "gsk_", Body::Alnum, 48),
     key("perplexity-key", "pplx-", Body::Alnum, 40),
@@ -155,6 +223,17 @@ pub const KEYS: &[Key] = &[
     key("together-key", "tgp_v1_", Body::Url, 40),
     key("fireworks-key", "fw_", Body::Alnum, 22),
     key("pinecone-key", "pcsk_", Body::Url, 40),
+    key("cerebras-key", "csk-", Body::LowerAlnum, 40),
+    key("elevenlabs-key", "sk_", Body::Hex, 40),
+    key("tavily-key", "tvly-", Body::Url, 30),
+    key("firecrawl-key", "fc-", Body::Hex, 32),
+    key("jina-key", "jina_", Body::Alnum, 50),
+    key("voyage-key", "pa-", Body::Url, 40),
+    exact("brave-key", "BSA", Body::Url, 27),
+    key("apify-token", "apify_api_", Body::Alnum, 30),
+    key("browserbase-key", "bb_live_", Body::Url, 20),
+    key("e2b-key", "e2b_", Body::Hex, 40),
+    key("cursor-key", "crsr_", Body::Hex, 60),
     // Work and data.
     key("linear-key", "lin_api_", Body::Alnum, 32),
     key("linear-key", "lin_oauth_", Body::Alnum, 32),
@@ -163,62 +242,63 @@ pub const KEYS: &[Key] = &[
     key("figma-token", "figd_", Body::Url, 40),
     key("postman-key", "PMAK-", Body::Url, 59),
     key("typeform-token", "tfp_", Body::Url, 40),
+    key("posthog-key", "phx_", Body::Alnum, 40),
+    key("hubspot-token", "pat-na1-", Body::Url, 36),
+    key("hubspot-token", "pat-eu1-", Body::Url, 36),
+    key("dbt-token", "dbtc_", Body::Url, 36),
+    key("dbt-token", "dbtu_", Body::Url, 36),
+    key("mapbox-token", "sk.eyJ", Body::Dotted, 60),
+    key("dropbox-token", "sl.", Body::Dotted, 120),
+    key("intra42-secret", "s-s4t2ud-", Body::Hex, 64),
+    key("intra42-secret", "s-s4t2af-", Body::Hex, 64),
+    key("frameio-token", "fio-u-", Body::Dotted, 64),
+    exact("settlemint-token", "sm_aat_", Body::Alnum, 16),
+    exact("settlemint-token", "sm_pat_", Body::Alnum, 16),
+    exact("settlemint-token", "sm_sat_", Body::Alnum, 16),
     key("contentful-token", "CFPAT-", Body::Url, 43),
     key("readme-key", "rdme_", Body::LowerAlnum, 70),
     key("airtable-token", "pat", Body::Dotted, 79),
     key("databricks-token", "dapi", Body::Hex, 32),
     key("planetscale-secret", "pscale_tkn_", Body::Dotted, 32),
     key("planetscale-secret", "pscale_pw_", Body::Dotted, 32),
+    key("planetscale-secret", "pscale_oauth_", Body::Dotted, 32),
     key("supabase-key", "sbp_", Body::Hex, 40),
+    key("supabase-key", "sbp_v0_", Body::Hex, 40),
     key("supabase-key", "sb_secret_", Body::Url, 20),
     key("neon-key", "napi_", Body::LowerAlnum, 60),
     key("prefect-key", "pnu_", Body::Alnum, 36),
     // Secrets, monitoring, networks.
     key("vault-token", "hvs.", Body::Url, 24),
     key("vault-token", "hvb.", Body::Url, 60),
+    exact("vault-token", "s.", Body::Alnum, 24),
+    key("infisical-token", "st.", Body::Dotted, 80),
     key("pulumi-token", "pul-", Body::Hex, 40),
     key("doppler-token", "dp.pt.", Body::Alnum, 40),
     key("doppler-token", "dp.st.", Body::Dotted, 40),
-    key("onepassword-token", "ops_eyJ", Body::Url, 60),
+    key("doppler-token", "dp.ct.", Body::Dotted, 40),
+    key("doppler-token", "dp.sa.", Body::Dotted, 40),
+    key("onepassword-token", "ops_eyJ", Body::Token68, 60),
+    key("onepassword-key", "A3-", Body::UpperDashed, 34),
     key("age-key", "AGE-SECRET-KEY-1", Body::Upper, 58),
     key("newrelic-key", "NRAK-", Body::Upper, 27),
     key("newrelic-key", "NRJS-", Body::Hex, 19),
+    key("newrelic-key", "NRII-", Body::Url, 32),
     key("grafana-token", "glc_", Body::Base64, 32),
     key("grafana-token", "glsa_", Body::Url, 32),
-    key("sentry-token", "sntrys_", Body::Base64, 60),
+    key("sentry-token", "sntrys_", Body::Token68, 60),
     key("sentry-token", "sntryu_", Body::Hex, 64),
     key("dynatrace-token", "dt0c01.", Body::Dotted, 80),
+    key("axiom-token", "xaat-", Body::Url, 36),
+    key("axiom-token", "xapt-", Body::Url, 36),
+    key("stytch-secret", "secret-live-", Body::Dotted, 30),
+    key("grafana-token", "eyJrIjoi", Body::Base64, 60),
+    key("fernet-key", "gAAAAA", Body::Url, 60),
+    key("paseto", "v2.local.", Body::Dotted, 60),
+    key("paseto", "v3.local.", Body::Dotted, 60),
+    key("paseto", "v4.local.", Body::Dotted, 60),
+    key("macaroon", "MDAx", Body::Url, 60),
+    key("bitcoin-key", "xprv9", Body::Alnum, 100),
+    key("minisign-key", "RWRTY0Iy", Body::Base64, 100),
     key("tailscale-key", "tskey-", Body::Url, 20),
     key("honeycomb-key", "hcaik_", Body::LowerAlnum, 58),
 ];
-
-/// Names whose assigned value is taken for a secret whenever it isn't plainly a word, a variable or a placeholder.
-pub const PASSWORD_NAMES: &[&str] = &["password", "passwd", "passphrase", "pwd", "sshpass", "identified by"];
-
-/// The same, and `auth` and `sig` where it looks random; but only as words of their own, and where it is plainly assigned.
-pub const SHORT_NAMES: &[&str] = &["pass", "pw", "passwort", "kennwort", "auth", "sig"];
-
-/// Names whose assigned value is taken for a secret when it looks random.
-pub const SECRET_NAMES: &[&str] = &[
-    "secret",
-    "token",
-    "api_key",
-    "apikey",
-    "api-key",
-    "access_key",
-    "accesskey",
-    "private_key",
-    "privatekey",
-    "credential",
-    "encryption_key",
-    "signing_key",
-    "app_key",
-    "accountkey",
-    "account-key",
-    "account_key",
-    "redis_auth",
-    "x-amz-signature",
-];
-
-/// Headers whose whole value goes.
-pub const HEADERS: &[&str] = &["authorization", "cookie", "x-api-key", "private-token"];

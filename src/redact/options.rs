@@ -1,25 +1,36 @@
 //! Passwords passed to a program on its command line: `curl -u me:pw`, `mysql -ppw`, `sshpass -p pw`.
 
-use super::span::{Span, run};
+use super::span::{Span, find, run};
 use super::values::is_mark;
 
 /// How a program takes its password.
+#[derive(Clone, Copy)]
 enum Takes {
-    /// `user:password`, of which the second part goes.
+    /// `user:password`, of which the second part is removed.
     UserAndPassword,
     /// The value of the option, as the next word or behind the option's letter.
     Value,
     /// Only behind the option's letter: `mysql -p` alone asks for it, and the next word is a database.
     Attached,
+    /// `name=value`, of which the second part is removed: cookies, literals of Kubernetes.
+    Assigned,
+    /// `pass:password` (openssl).
+    Prefixed,
+    /// Nothing: the password comes from a pipe or a here-string.
+    Stdin,
 }
 
-/// Program, option, and how it takes its password (curl(1), mysql(1), sshpass(1), docker-login(1), redis-cli(1), smbclient(1)).
+/// Program, option, and how it takes its password. Long options such as `--password` are known by name, for every program.
+/// Sources: the manual pages of the programs.
 const OPTIONS: &[(&str, &str, Takes)] = &[
     ("curl", "-u", Takes::UserAndPassword),
     ("curl", "--user", Takes::UserAndPassword),
     ("curl", "-U", Takes::UserAndPassword),
     ("curl", "--proxy-user", Takes::UserAndPassword),
+    ("curl", "-b", Takes::Assigned),
+    ("curl", "--cookie", Takes::Assigned),
     ("http", "-a", Takes::UserAndPassword),
+    ("http", "--auth", Takes::UserAndPassword),
     ("mysql", "-p", Takes::Attached),
     ("mariadb", "-p", Takes::Attached),
     ("sshpass", "-p", Takes::Value),
@@ -27,12 +38,41 @@ const OPTIONS: &[(&str, &str, Takes)] = &[
     ("login", "--password", Takes::Value),
     ("redis-cli", "-a", Takes::Value),
     ("mongo", "-p", Takes::Value),
+    ("cqlsh", "-p", Takes::Value),
     ("smbclient", "-U", Takes::UserAndPassword),
     ("sqlcmd", "-P", Takes::Value),
+    ("bcp", "-P", Takes::Value),
     ("zip", "-P", Takes::Value),
     ("7z", "-p", Takes::Attached),
-    ("ldapsearch", "-w", Takes::Value),
+    ("rar", "-p", Takes::Attached),
+    ("ldap", "-w", Takes::Value),
     ("twine", "-p", Takes::Value),
+    ("htpasswd", "-b", Takes::Value),
+    ("openssl", "-passin", Takes::Prefixed),
+    ("openssl", "-passout", Takes::Prefixed),
+    ("openssl", "-pass", Takes::Prefixed),
+    ("keytool", "-storepass", Takes::Value),
+    ("keytool", "-keypass", Takes::Value),
+    ("jarsigner", "-storepass", Takes::Value),
+    ("jarsigner", "-keypass", Takes::Value),
+    ("gpg", "--passphrase", Takes::Value),
+    ("kinit", "--password", Takes::Value),
+    ("ipmitool", "-P", Takes::Value),
+    ("mosquitto", "-P", Takes::Value),
+    ("rabbitmqadmin", "-p", Takes::Value),
+    ("clickhouse-client", "--password", Takes::Value),
+    ("influx", "-password", Takes::Value),
+    ("vault", "-password", Takes::Value),
+    ("unzip", "-P", Takes::Value),
+    ("secret", "--from-literal", Takes::Assigned),
+    ("secret set", "--body", Takes::Value),
+    ("secret set", "-b", Takes::Value),
+    ("docker", "--password-stdin", Takes::Stdin),
+    ("login", "--password-stdin", Takes::Stdin),
+    ("login", "--with-token", Takes::Stdin),
+    ("sudo", "-S", Takes::Stdin),
+    ("passwd", "--stdin", Takes::Stdin),
+    ("", "-passphrase-fd", Takes::Stdin),
 ];
 
 /// Bytes before an option in which its program is looked for.
@@ -41,20 +81,34 @@ const BEFORE: usize = 400;
 /// Finds a password at an option; `at` is the blank before it.
 pub fn password(bytes: &[u8], at: usize) -> Option<Span> {
     let option_end = run(bytes, at + 1, |b| !b.is_ascii_whitespace() && b != b'=');
-    // Letters may be put together: `curl -su me:pw`.
     let word = &bytes[at + 1..option_end];
+    if word.len() < 2 || !(word[1].is_ascii_alphabetic() || word[1] == b'-') {
+        return None;
+    }
+    // Letters may be put together: `curl -su me:pw`.
     let joined = word.len() > 2 && word.len() < 8 && word.ends_with(b"u") && word[1..].iter().all(u8::is_ascii_alphabetic);
-    let skipped = if joined && runs(command_before(bytes, at), "curl") { word.len() - 2 } else { 0 };
-    let word = if skipped > 0 { &b"-u"[..] } else { word };
+    let fits = |option: &str| match option.starts_with("--") {
+        true => word == option.as_bytes(),
+        false => word.starts_with(option.as_bytes()),
+    };
+    if !joined && !OPTIONS.iter().any(|(_, option, _)| option.as_bytes()[1] == word[1] && fits(option)) {
+        return None;
+    }
     let command = command_before(bytes, at);
+    let skipped = if joined && runs(command, "curl") { word.len() - 2 } else { 0 };
+    let word = if skipped > 0 { &b"-u"[..] } else { word };
+    let fits = |option: &str| match option.starts_with("--") {
+        true => word == option.as_bytes(),
+        false => word.starts_with(option.as_bytes()),
+    };
     let (option, takes) = OPTIONS
         .iter()
-        .filter(|(_, option, _)| match option.starts_with("--") {
-            true => word == option.as_bytes(),
-            false => word.starts_with(option.as_bytes()),
-        })
+        .filter(|(_, option, _)| fits(option))
         .find(|(program, ..)| runs(command, program))
         .map(|(_, option, takes)| (option, takes))?;
+    if let Takes::Stdin = takes {
+        return from_stdin(bytes, at);
+    }
     let attached = word.len() > option.len();
     let mut from = at + 1 + option.len() + skipped;
     if !attached {
@@ -62,6 +116,12 @@ pub fn password(bytes: &[u8], at: usize) -> Option<Span> {
             return None;
         }
         from = run(bytes, from, |b| matches!(b, b' ' | b'\t' | b'='));
+    }
+    // `htpasswd -b file user password`
+    if runs(command, "htpasswd") {
+        for _ in 0..2 {
+            from = run(bytes, run(bytes, from, |b| !b.is_ascii_whitespace()), |b| b == b' ');
+        }
     }
     let quote = bytes.get(from).copied().filter(|b| matches!(b, b'"' | b'\''));
     from += usize::from(quote.is_some());
@@ -72,12 +132,63 @@ pub fn password(bytes: &[u8], at: usize) -> Option<Span> {
     if is_mark(&bytes[from..end]) {
         return None;
     }
-    if let Takes::UserAndPassword = takes {
-        from += bytes[from..end].iter().position(|&b| matches!(b, b':' | b'%'))? + 1;
-    }
+    let value = &bytes[from..end];
+    from += match takes {
+        Takes::UserAndPassword => value.iter().position(|&b| matches!(b, b':' | b'%'))? + 1,
+        Takes::Assigned => value.iter().position(|&b| b == b'=')? + 1,
+        Takes::Prefixed => value.strip_prefix(b"pass:").map(|_| 5)?,
+        _ => 0,
+    };
     let value = &bytes[from..end];
     let variable = is_mark(value) || value.first().is_some_and(|b| matches!(b, b'$' | b'-' | b'<' | b'{'));
     (!value.is_empty() && !variable).then_some(Span { start: from, end, family: "option-password", guessless: false })
+}
+
+/// What a program reads from a pipe or a here-string: `echo SECRET | docker login --password-stdin`, `… <<< SECRET`.
+fn from_stdin(bytes: &[u8], at: usize) -> Option<Span> {
+    let line_end = run(&bytes[..bytes.len().min(at + BEFORE)], at, |b| b != b'\n' && b != b'|' && b != b';');
+    if let Some(behind) = find(&bytes[at..line_end], b"<<<") {
+        let from = run(bytes, at + behind + 3, |b| b == b' ');
+        return word(bytes, from);
+    }
+    let before = &bytes[at.saturating_sub(BEFORE)..at];
+    let pipe = before.iter().rposition(|&b| b == b'|')?;
+    let line = before[..pipe].iter().rposition(|&b| matches!(b, b'\n' | b';' | b'&')).map_or(0, |i| i + 1);
+    let echo = ["echo ", "printf "]
+        .iter()
+        .find_map(|program| find(&before[line..pipe], program.as_bytes()).map(|i| line + i + program.len()))?;
+    let mut from = at - before.len() + echo;
+    // Options, and the format of `printf`.
+    loop {
+        let next = run(bytes, from, |b| b == b' ');
+        let is_format = matches!(bytes.get(next..next + 3), Some(b"'%s" | b"\"%s")) || bytes.get(next..next + 2) == Some(b"%s");
+        if bytes.get(next) != Some(&b'-') && !is_format {
+            from = next;
+            break;
+        }
+        from = run(bytes, next, |b| !b.is_ascii_whitespace());
+    }
+    word(bytes, from)
+}
+
+/// `echo user:password | chpasswd`, and the same as a here-string; `at` begins the program's name.
+pub fn chpasswd(bytes: &[u8], at: usize) -> Option<Span> {
+    let span = from_stdin(bytes, at)?;
+    let colon = bytes[span.start..span.end].iter().position(|&b| b == b':')?;
+    Some(Span { start: span.start + colon + 1, ..span })
+}
+
+/// A word of a shell, without its quotes, that is no variable.
+fn word(bytes: &[u8], from: usize) -> Option<Span> {
+    let quote = bytes.get(from).copied().filter(|b| matches!(b, b'"' | b'\''));
+    let start = from + usize::from(quote.is_some());
+    let end = run(bytes, start, |b| match quote {
+        Some(quote) => b != quote && b != b'\n',
+        None => !b.is_ascii_whitespace() && !matches!(b, b'"' | b'\'' | b';' | b'|' | b'&' | b')'),
+    });
+    let value = &bytes[start..end];
+    let variable = is_mark(value) || value.first().is_some_and(|b| matches!(b, b'$' | b'<'));
+    (end > start && !variable).then_some(Span { start, end, family: "option-password", guessless: false })
 }
 
 /// The command in which the option stands, up to it.
@@ -94,7 +205,7 @@ fn command_before(bytes: &[u8], at: usize) -> &[u8] {
 
 /// Tells whether a program is named in a command.
 fn runs(command: &[u8], program: &str) -> bool {
-    command.windows(program.len()).any(|w| w == program.as_bytes())
+    program.is_empty() || command.windows(program.len()).any(|w| w == program.as_bytes())
 }
 
 #[cfg(test)]

@@ -1,75 +1,48 @@
-//! Finds secrets in one pass over a text: a table of byte pairs decides where to call a matcher.
+//! Finds secrets in one pass over a text: the prefilter decides where to call a matcher.
 //!
 //! No regexes, and no allocation except for findings. Measured in ADR/0008.
 
-use super::families::{HEADERS, KEYS, PASSWORD_NAMES, SECRET_NAMES, SHORT_NAMES};
-use super::shapes::{PEM, cut_pem, jwt, key, pem, url_password};
+use super::prefilter::may_begin;
+use super::shapes::{PEM, cut_pem, jwk_member, jwt, key, key_file, password_hash, pem};
 use super::span::Span;
-use super::{assigned, options};
+use super::{addresses, assigned, encoded, infix, options};
 
-/// Literals with a matcher of their own.
-const SPECIAL: &[&str] = &[PEM, "://", "eyJ", " -", "bearer ", "basic "];
-
-/// One bit for each pair of bytes that begins something: keys as they are written, names in either case.
-static PAIRS: [u64; 1024] = pairs();
-
-const fn pairs() -> [u64; 1024] {
-    let mut bits = [0; 1024];
-    let mut i = 0;
-    while i < KEYS.len() {
-        let key = KEYS[i].prefix.as_bytes();
-        bits = with(bits, key[0], key[1]);
-        i += 1;
-    }
-    let lists = [PASSWORD_NAMES, SECRET_NAMES, SHORT_NAMES, HEADERS, SPECIAL];
-    let mut list = 0;
-    while list < lists.len() {
-        let mut i = 0;
-        while i < lists[list].len() {
-            let name = lists[list][i].as_bytes();
-            let (a, b) = ([name[0], name[0].to_ascii_uppercase()], [name[1], name[1].to_ascii_uppercase()]);
-            bits = with(with(with(with(bits, a[0], b[0]), a[0], b[1]), a[1], b[0]), a[1], b[1]);
-            i += 1;
-        }
-        list += 1;
-    }
-    bits
-}
-
-const fn with(mut bits: [u64; 1024], a: u8, b: u8) -> [u64; 1024] {
-    let at = pair(a, b);
-    bits[at >> 6] |= 1 << (at & 63);
-    bits
-}
-
-const fn pair(a: u8, b: u8) -> usize {
-    (a as usize) << 8 | b as usize
-}
+/// What stands behind `user:password` in the data source names of Go and Oracle.
+const SOURCE_NAMES: [&[u8]; 3] = [b"@tcp(", b"@unix(", b"@//"];
 
 /// Returns the secrets in `text`, in order, none overlapping.
 ///
 /// A matcher may find its secret further on: `://` the password before an `@`, `-u` that behind a colon. What stands in
 /// between is scanned too: in `https://ghp_…:x@host` the user's name is the secret.
 pub fn scan(text: &str) -> Vec<Span> {
+    let mut found = one_pass(text);
+    found.extend(encoded::encoded(text, |inside| !one_pass(inside).is_empty()));
+    merged(found)
+}
+
+fn one_pass(text: &str) -> Vec<Span> {
     let bytes = text.as_bytes();
     let mut found: Vec<Span> = Vec::new();
     let mut ahead: Option<Span> = None;
     let mut at = 0;
-    while at + 1 < bytes.len() {
+    while at + 2 < bytes.len() {
         if let Some(span) = ahead.take_if(|span| span.start <= at) {
             at = at.max(span.end);
             found.push(span);
             continue;
         }
-        let bit = pair(bytes[at], bytes[at + 1]);
-        if PAIRS[bit >> 6] >> (bit & 63) & 1 == 0 {
+        if !may_begin([bytes[at], bytes[at + 1], bytes[at + 2]]) {
             at += 1;
             continue;
+        }
+        if matches!(bytes[at], b'd' | b's') && (bytes[at..].starts_with(b"data:") || bytes[at..].starts_with(b"stringData:")) {
+            found.extend(encoded::kubernetes(bytes, at));
         }
         match at_literal(bytes, at) {
             Some(span) if span.end <= span.start => at += 1,
             Some(span) if span.start <= at => {
-                at = span.end;
+                // A value may stand before its name.
+                at = span.end.max(at + 1);
                 found.push(span);
             }
             Some(span) => {
@@ -89,7 +62,7 @@ pub fn scan(text: &str) -> Vec<Span> {
         }
     }
     found.extend(ahead);
-    merged(found)
+    found
 }
 
 /// In order, and what overlaps as one.
@@ -114,22 +87,33 @@ fn at_literal(bytes: &[u8], at: usize) -> Option<Span> {
     if begins_word(bytes, at)
         && let Some(span) = key(bytes, at)
             .or_else(|| jwt(bytes, at))
+            .or_else(|| infix::numbered(bytes, at))
+            .or_else(|| password_hash(bytes, at))
             .or_else(|| assigned::header(bytes, at))
             .or_else(|| assigned::bearer(bytes, at))
     {
         return Some(span);
     }
-    if rest.starts_with(PEM.as_bytes()) {
-        return pem(bytes, at);
+    match rest[0] {
+        b'-' if rest.starts_with(PEM.as_bytes()) => return pem(bytes, at),
+        b'-' if rest.starts_with(b"-----END ") => return cut_pem(bytes, at),
+        b'-' if rest.starts_with(b"---- BEGIN") => return key_file(bytes, at),
+        b'P' if rest.starts_with(b"Private-Lines: ") => return key_file(bytes, at),
+        b' ' => return options::password(bytes, at),
+        b':' if rest.starts_with(b"://") => return addresses::url_password(bytes, at),
+        b'@' if SOURCE_NAMES.iter().any(|name| rest.starts_with(name)) => return addresses::source_name(bytes, at),
+        b't' if rest.starts_with(b"thin:") => return addresses::oracle(bytes, at),
+        b's' if rest.starts_with(b"sqlplus ") => return addresses::oracle(bytes, at),
+        b'c' if rest.starts_with(b"chpasswd") => return options::chpasswd(bytes, at),
+        b'"' => return jwk_member(bytes, at),
+        b'.' | b'Q' | b'_' | b':' => return infix::key(bytes, at),
+        b'-' if rest.starts_with(b"-us") => return infix::key(bytes, at),
+        _ => {}
     }
-    if rest.starts_with(b"-----END ") {
-        return cut_pem(bytes, at);
-    }
-    if rest.starts_with(b" -") {
-        return options::password(bytes, at);
-    }
-    if rest.starts_with(b"://") {
-        return url_password(bytes, at);
+    if rest.starts_with(b"auth=(")
+        && let Some(span) = assigned::user_and_password(bytes, at)
+    {
+        return Some(span);
     }
     assigned::assignment(bytes, at)
 }
@@ -156,7 +140,7 @@ fn colour_ends(before: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::redact::families::Body;
+    use crate::redact::families::{Body, KEYS};
     use proptest::prelude::*;
 
     fn families(text: &str) -> Vec<&'static str> {
@@ -168,11 +152,11 @@ mod tests {
         for k in KEYS {
             let alphabet = match k.body {
                 Body::Hex => "0123456789abcdef",
-                Body::Upper => "A1B2C3D4E5F6G7H8",
+                Body::Upper | Body::UpperDashed => "A1B2C3D4E5F6G7H8",
                 Body::LowerAlnum => "a1b2c3d4e5f6g7h8",
                 _ => "a1B2c3D4e5F6g7H8",
             };
-            let body = alphabet.repeat(8)[..k.min].to_string();
+            let body = alphabet.repeat(16)[..k.min].to_string();
             let text = format!("x={}{} y", k.prefix, body);
             let spans = scan(&text);
             assert_eq!(spans.len(), 1, "{text}");

@@ -1,8 +1,8 @@
-//! Keys by prefix, and shapes without one: JWTs, PEM private keys, passwords in URLs.
+//! Keys by prefix, and what is recognized by its structure: JWTs, private keys in files, password hashes.
 
 use super::families::{Body, KEYS};
 use super::span::{LOOKED_AT, Span, boundary, find, run};
-use super::values::{is_variable, looks_random};
+use super::values::{changes_often, looks_random};
 
 /// How a private key begins.
 pub const PEM: &str = "-----BEGIN ";
@@ -40,8 +40,14 @@ pub fn key(bytes: &[u8], at: usize) -> Option<Span> {
         let body = &near[..run(near, 0, |b| k.body.has(b))];
         // Words that hang together by dashes, or stand behind a short prefix, have neither a digit nor both cases.
         let mixed = body.iter().any(u8::is_ascii_uppercase) && body.iter().any(u8::is_ascii_lowercase);
-        let wordlike = matches!(k.body, Body::Url | Body::Dotted) || k.prefix.len() <= 3 && k.min < 28;
-        let random = !wordlike || mixed || body.iter().any(u8::is_ascii_digit);
+        let digit = body.iter().any(u8::is_ascii_digit);
+        let random = match k.body {
+            _ if k.exact => body.len() == k.min && mixed && digit && changes_often(body),
+            // Identifiers and words with dashes stand behind short prefixes too.
+            Body::Url | Body::Dotted if k.prefix.len() <= 3 => looks_random(body) && changes_often(body),
+            Body::Url | Body::Dotted | Body::UpperDashed => mixed || digit,
+            _ => k.prefix.len() > 3 || k.min >= 28 || mixed || digit,
+        };
         (body.len() >= k.min && random && !inside_base64(bytes, at)).then(|| Span {
             start: at,
             end: aws_pair(bytes, run(bytes, start, |b| k.body.has(b)), k.family),
@@ -71,20 +77,29 @@ fn inside_base64(bytes: &[u8], at: usize) -> bool {
         && before.iter().any(u8::is_ascii_lowercase)
 }
 
-/// RFC 7519: three base64url parts, of which the first two begin as `{"` does.
+/// How a JSON object begins in base64: `{"`, `{ "`, `{⏎ ` and `{⏎"` with either line end.
+const OBJECTS: [&[u8]; 5] = [b"eyJ", b"eyA", b"ewog", b"ewoi", b"ew0K"];
+
+/// RFC 7519 (JWT) and RFC 7516 (JWE): base64url parts with dots, of which the first is a JSON object. A JWT's second part is
+/// one too; a JWE has five parts, of which the second may be empty.
 pub fn jwt(bytes: &[u8], at: usize) -> Option<Span> {
-    if !bytes[at..].starts_with(b"eyJ") {
+    let is_object = |from: usize| OBJECTS.iter().any(|object| bytes[from.min(bytes.len())..].starts_with(object));
+    if !is_object(at) {
         return None;
     }
-    let part = |from: usize| run(bytes, from, |b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-    let near = &bytes[..bytes.len().min(at + LOOKED_AT)];
-    let first = run(near, at, |b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-    if first - at < 12 || bytes.get(first) != Some(&b'.') || !bytes[first + 1..].starts_with(b"eyJ") {
+    let part = |bytes: &[u8], from: usize| run(bytes, from, |b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+    let first = part(&bytes[..bytes.len().min(at + LOOKED_AT)], at);
+    if first - at < 12 || bytes.get(first) != Some(&b'.') {
         return None;
     }
-    let second = part(first + 1);
-    let end = if bytes.get(second) == Some(&b'.') { part(second + 1) } else { second };
-    Some(Span { start: at, end, family: "jwt", guessless: true })
+    let second = part(bytes, first + 1);
+    let mut end = second;
+    let mut dots = 1;
+    while dots < 4 && bytes.get(end) == Some(&b'.') {
+        end = part(bytes, end + 1);
+        dots += 1;
+    }
+    (is_object(first + 1) || dots == 4 && end - second > 40).then_some(Span { start: at, end, family: "jwt", guessless: true })
 }
 
 /// RFC 7468: from the begin line to the end line, also where a JSON escape stands for the line's end; without an end
@@ -120,32 +135,101 @@ pub fn end_of_cut_block(text: &str) -> Option<usize> {
     (!begins).then_some(close)
 }
 
-/// `scheme://user:password@host`: the password alone goes; a user without one that looks random is a token. The address
-/// of a webhook is a secret by itself (Slack, Discord, Telegram).
-pub fn url_password(bytes: &[u8], at: usize) -> Option<Span> {
-    let from = at + 3;
-    let near = &bytes[..bytes.len().min(from + LOOKED_AT)];
-    let span = |start, end, family| Some(Span { start, end, family, guessless: false });
-    if let Some(hook) = HOOKS.iter().find(|hook| near[from.min(near.len())..].starts_with(hook.as_bytes())) {
-        let start = from + hook.len();
-        let end = run(near, start, |b| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'_' | b'-' | b':'));
-        return if end - start >= 20 { span(start, end, "webhook") } else { None };
+/// Files of private keys that are not PEM: PuTTY's, and SSH2's (RFC 4716).
+pub fn key_file(bytes: &[u8], at: usize) -> Option<Span> {
+    let rest = &bytes[at..];
+    let span = |start, end| Some(Span { start, end: boundary(bytes, end), family: "private-key", guessless: true });
+    if rest.starts_with(b"Private-Lines: ") {
+        let count_at = at + b"Private-Lines: ".len();
+        let digits = run(bytes, count_at, |b| b.is_ascii_digit()).min(count_at + 4);
+        let count: usize = std::str::from_utf8(&bytes[count_at..digits]).ok()?.parse().ok()?;
+        let start = run(bytes, digits, |b| matches!(b, b'\r' | b'\n' | b'\\' | b'n'));
+        let mut end = start;
+        for _ in 0..count {
+            end = run(bytes, run(bytes, end, |b| Body::Base64.has(b)), |b| matches!(b, b'\r' | b'\n' | b'\\'));
+        }
+        return if end > start { span(start, end) } else { None };
     }
-    let stop = run(near, from, |b| !b.is_ascii_whitespace() && !matches!(b, b'/' | b'"' | b'\'' | b'`' | b'<' | b'>'));
-    let authority = &bytes[from..stop];
-    let sign = authority.iter().rposition(|&b| b == b'@')?;
-    let Some(colon) = authority[..sign].iter().position(|&b| b == b':') else {
-        return if looks_random(&authority[..sign]) { span(from, from + sign, "url-password") } else { None };
-    };
-    let password = &authority[colon + 1..sign];
-    if password.is_empty() || is_variable(password) { None } else { span(from + colon + 1, from + sign, "url-password") }
+    let head = &rest[..rest.len().min(64)];
+    if !rest.starts_with(b"---- BEGIN ") || find(head, b"PRIVATE KEY").is_none() {
+        return None;
+    }
+    let end = find(&rest[11..], b"---- END ").map_or(bytes.len(), |i| at + 11 + i);
+    span(at, end)
 }
 
-/// What stands before the secret part of a webhook's address.
-const HOOKS: [&str; 5] = [
-    "hooks.slack.com/services/",
-    "hooks.slack.com/workflows/",
-    "discord.com/api/webhooks/",
-    "discordapp.com/api/webhooks/",
-    "api.telegram.org/bot",
+/// How password hashes begin.
+const HASHES: [&str; 17] = [
+    "$2a$",
+    "$2b$",
+    "$2y$",
+    "$1$",
+    "$apr1$",
+    "$5$",
+    "$6$",
+    "$y$",
+    "$7$",
+    "$argon2",
+    "$scrypt",
+    "$pbkdf2",
+    "pbkdf2_sha",
+    "scrypt:",
+    "bcrypt_sha256$",
+    "{SSHA",
+    "{S",
 ];
+
+/// Password hashes: `$2b$…`, `$6$salt$…`, `$argon2id$…`, `pbkdf2_sha256$…`, `{SSHA}…` (crypt(5), PHC string format).
+pub fn password_hash(bytes: &[u8], at: usize) -> Option<Span> {
+    let rest = &bytes[at..];
+    let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| rest.starts_with(prefix.as_bytes()));
+    if !matches!(rest[0], b'$' | b'{' | b'p' | b's' | b'b') || !starts(&HASHES) {
+        return None;
+    }
+    let in_hash = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'$' | b'.' | b'/' | b'+' | b'=' | b',' | b'-' | b'_' | b':');
+    let near = &bytes[..bytes.len().min(at + LOOKED_AT)];
+    let end = match rest.starts_with(b"{") {
+        true => run(near, at + find(&rest[..rest.len().min(12)], b"}")? + 1, |b| Body::Base64.has(b)),
+        false => run(near, at, in_hash),
+    };
+    let hash = &bytes[at..end];
+    let parts = hash.split(|b| *b == b'$').skip(1);
+    let longest = parts.map(<[u8]>::len).max().unwrap_or(0);
+    let known = match () {
+        _ if starts(&["$2a$", "$2b$", "$2y$"]) => hash.len() >= 59,
+        _ if starts(&["$1$", "$apr1$"]) => longest >= 22 && hash.len() < 80,
+        _ if starts(&[
+            "$5$",
+            "$6$",
+            "$y$",
+            "$7$",
+            "$argon2",
+            "$scrypt",
+            "$pbkdf2",
+            "pbkdf2_sha",
+            "scrypt:",
+            "bcrypt_sha256$",
+        ]) =>
+        {
+            longest >= 31
+        }
+        _ if starts(&["{SSHA", "{SHA}", "{SMD5}"]) => hash.len() >= 28,
+        _ => false,
+    };
+    known.then_some(Span { start: at, end, family: "password-hash", guessless: false })
+}
+
+/// A member of a JSON Web Key that is private (RFC 7518): `d`, `k`, the primes and what follows from them.
+pub fn jwk_member(bytes: &[u8], at: usize) -> Option<Span> {
+    let name_end = run(bytes, at + 1, |b| b.is_ascii_lowercase());
+    let name = &bytes[at + 1..name_end];
+    if ![&b"d"[..], b"k", b"p", b"q", b"dp", b"dq", b"qi"].contains(&name) {
+        return None;
+    }
+    let separator = run(bytes, name_end, |b| matches!(b, b'"' | b'\\' | b' '));
+    let start = run(bytes, separator, |b| matches!(b, b':' | b'"' | b'\\' | b' '));
+    let end = run(&bytes[..bytes.len().min(start + LOOKED_AT)], start, |b| Body::Url.has(b));
+    let around = &bytes[at.saturating_sub(2 * LOOKED_AT)..bytes.len().min(at + 2 * LOOKED_AT)];
+    let found = bytes.get(separator) == Some(&b':') && end - start >= 16 && find(around, b"kty").is_some();
+    found.then_some(Span { start, end, family: "private-key", guessless: true })
+}

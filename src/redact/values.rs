@@ -17,6 +17,31 @@ pub fn is_variable(value: &[u8]) -> bool {
     }
 }
 
+/// `0x0B96`: a number in code.
+pub fn is_hex_number(value: &[u8]) -> bool {
+    value.strip_prefix(b"0x").is_some_and(|digits| digits.len() <= 8 && digits.iter().all(u8::is_ascii_hexdigit))
+}
+
+/// A name in code, or a path of names: `index_1.refreshToken`, `x25519.X25519PrivateKey`, `__stringMin1Max64`.
+pub fn is_reference(value: &[u8]) -> bool {
+    let is_part = |part: &[u8]| {
+        let digits = part.iter().filter(|b| b.is_ascii_digit()).count();
+        let groups = part.chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit()).filter(|run| run[0].is_ascii_digit()).count();
+        let breaks = |two: &&[u8]| two[0].is_ascii_digit() != two[1].is_ascii_digit() || is_camel(two[0], two[1]);
+        let breaks = part.windows(2).filter(breaks).count();
+        groups == 0 || groups == 1 && part.len() <= 7 || groups <= 2 && digits * 3 <= part.len() && breaks * 10 <= part.len() * 3
+    };
+    let is_name = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'$');
+    value.first().is_some_and(|b| !b.is_ascii_digit())
+        && value.iter().all(is_name)
+        && value.split(|b| matches!(b, b'_' | b'.' | b'$')).all(is_part)
+}
+
+/// Whether a word of camel case ends between two letters.
+fn is_camel(before: u8, after: u8) -> bool {
+    before.is_ascii_lowercase() && after.is_ascii_uppercase()
+}
+
 /// A mark of ours and nothing else: text that waited in the spool is cleaned again.
 pub fn is_mark(value: &[u8]) -> bool {
     let inside = value.strip_prefix(b"[redacted:").map(|rest| rest.strip_suffix(b"]").unwrap_or(rest));
@@ -25,12 +50,28 @@ pub fn is_mark(value: &[u8]) -> bool {
     })
 }
 
-/// A value that was set on purpose: eight characters or more, letters and digits, no path and no address.
+/// A short value that was set on purpose: eight characters or more, letters with digits or marks between them, no path,
+/// no address, no word with a number behind it (`sha256`, `oauth2`, `user-1`).
 pub fn looks_set(value: &[u8]) -> bool {
-    (8..=512).contains(&value.len())
-        && value.iter().any(u8::is_ascii_digit)
+    let stem = &value[..value.len() - value.iter().rev().take_while(|b| b.is_ascii_digit()).count().min(4)];
+    let digit = stem.iter().any(u8::is_ascii_digit);
+    let mark = stem.iter().any(|b| matches!(b, b'!' | b'#' | b'@' | b'^' | b'*' | b'?' | b'~' | b'&' | b'+'));
+    value.len() >= 8
+        && (digit || mark)
         && value.iter().any(u8::is_ascii_alphabetic)
-        && !value.iter().any(|b| matches!(b, b'/' | b'$' | b'(' | b'{' | b'%'))
+        && value.iter().any(u8::is_ascii_digit)
+        && !value.iter().any(|b| matches!(b, b'/' | b'$' | b'(' | b'{' | b'%' | b'<' | b'[' | b' ' | b','))
+}
+
+/// Words, perhaps numbered, with separators between them: `user-2-profile-10`, `cache.v2.items`.
+pub fn is_words(value: &[u8]) -> bool {
+    let words: Vec<&[u8]> = value.split(|b| !b.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let is_word = |word: &&[u8]| {
+        let letters = word.iter().filter(|b| b.is_ascii_alphabetic()).count();
+        let changes = word.windows(2).filter(|two| two[0].is_ascii_digit() != two[1].is_ascii_digit()).count();
+        letters == 0 && word.len() <= 4 || changes <= 1 && letters > 0 && word.len() - letters <= 4 && word.len() <= 16
+    };
+    words.len() > 1 && words.iter().all(is_word)
 }
 
 /// A password that a person chose: letters with digits or marks, and not a call, a type or a placeholder. In a quoted
@@ -41,7 +82,8 @@ pub fn looks_chosen(value: &[u8], shell: bool, quoted: bool) -> bool {
     let placeholder = PLACEHOLDERS.iter().any(|p| value.eq_ignore_ascii_case(p));
     let number = quoted && value.iter().all(u8::is_ascii_digit);
     let mixed = number || !value.iter().all(plain) && value.iter().any(u8::is_ascii_alphabetic);
-    (6..=128).contains(&value.len()) && !placeholder && (quoted || !value.iter().any(code)) && (shell || mixed)
+    let prose = value.len() > 128 && value.contains(&b' ');
+    value.len() >= 6 && !prose && !placeholder && (quoted || !value.iter().any(code)) && (shell || mixed)
 }
 
 /// At least 16 characters of a key's alphabet, letters and digits mixed, with 3 bits of entropy a character or more:
@@ -51,11 +93,23 @@ pub fn looks_random(value: &[u8]) -> bool {
     let digits = value.iter().filter(|b| b.is_ascii_digit()).count();
     let letters = value.iter().filter(|b| b.is_ascii_alphabetic()).count();
     let both_cases = value.iter().any(u8::is_ascii_uppercase) && value.iter().any(u8::is_ascii_lowercase);
-    (16..=512).contains(&value.len())
+    value.len() >= 16
         && value.iter().all(alphabet)
         && (digits >= 2 || digits == 1 && both_cases && value.len() >= 20)
         && letters >= 2
         && entropy(value) >= 3.0
+}
+
+/// Whether upper case, lower case and digits alternate as they do in random text, and not as in `camelCaseNames2`.
+pub fn changes_often(value: &[u8]) -> bool {
+    let class = |b: &u8| match b {
+        b'A'..=b'Z' => 0,
+        b'a'..=b'z' => 1,
+        b'0'..=b'9' => 2,
+        _ => 3,
+    };
+    let changes = value.windows(2).filter(|two| class(&two[0]) != class(&two[1])).count();
+    changes * 5 >= value.len() * 2
 }
 
 /// Shannon entropy in bits a byte.

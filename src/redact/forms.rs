@@ -1,0 +1,349 @@
+//! How a value is written behind its name: in shells, code, JSON, YAML, INI, XML, SQL, Dockerfiles and addresses.
+
+use super::names::Name;
+use super::span::{LOOKED_AT, run, starts_with_folded};
+
+/// How sure it is that a value belongs to the name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// `DB_PASSWORD=swordfish`: a shell's assignment holds a value, where code would hold a name.
+    Shell,
+    /// `name = "value"`: a string.
+    Quoted,
+    /// `name: value`, `--name value`: a value without quotes.
+    Plain,
+    /// `("NAME", "value")`: the two may be neighbours by chance.
+    Neighbour,
+}
+
+/// The bytes of a value, or the first [`LOOKED_AT`] of a long one.
+#[derive(Clone, Copy, Debug)]
+pub struct Value {
+    pub start: usize,
+    pub end: usize,
+    pub form: Form,
+    quote: Option<u8>,
+}
+
+impl Value {
+    /// The end of the whole value.
+    pub fn whole_end(&self, bytes: &[u8]) -> usize {
+        if self.end - self.start < LOOKED_AT { self.end } else { self.end_before(bytes, bytes.len()) }
+    }
+
+    /// Whether quotes, tags or the like enclose the value, so that every character in them is its own.
+    pub fn is_quoted(&self) -> bool {
+        self.quote.is_some()
+    }
+
+    fn new(bytes: &[u8], start: usize, form: Form, quote: Option<u8>) -> Value {
+        let mut value = Value { start, end: start, form, quote };
+        value.end = value.end_before(bytes, bytes.len().min(start + LOOKED_AT));
+        value
+    }
+
+    /// The closing quote, an escape or the line's end; without quotes, what ends a word.
+    fn end_before(&self, bytes: &[u8], limit: usize) -> usize {
+        let bytes = &bytes[..limit];
+        let end = run(bytes, self.start, |b| match self.quote {
+            Some(quote) => b != quote && b != b'\n' && b != b'\\',
+            None if b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'`' | b';' | b')' | b'\\' | b'&') => false,
+            None if self.form == Form::Shell => b != b'|',
+            None => !matches!(b, b',' | b'}' | b']' | b'<'),
+        });
+        // In an address, `%26` and `%22` end a value.
+        let value = &bytes[self.start..end];
+        let encoded = value.windows(3).position(|three| matches!(three, b"%26" | b"%22"));
+        if self.quote.is_some() { end } else { encoded.map_or(end, |i| self.start + i) }
+    }
+}
+
+/// A position in a text that moves forward.
+struct Cursor<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Cursor<'_> {
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    fn skip(&mut self, among: &[u8]) -> bool {
+        let begun = self.at;
+        self.at = run(self.bytes, self.at, |b| among.contains(&b));
+        self.at > begun
+    }
+
+    fn eat(&mut self, literal: &str) -> bool {
+        let found = self.at <= self.bytes.len() && starts_with_folded(&self.bytes[self.at..], literal);
+        self.at += if found { literal.len() } else { 0 };
+        found
+    }
+
+    fn eat_any(&mut self, literals: &[&str]) -> bool {
+        literals.iter().any(|literal| self.eat(literal))
+    }
+
+    /// `"`, `'` or a backtick, also behind a string's prefix or in a constructor: `b"`, `N'`, `@"`, `String::from("`.
+    fn quote(&mut self) -> Option<u8> {
+        let begun = self.at;
+        if !self.eat_any(&[
+            "String::from(",
+            "SecretString::from(",
+            "SecretStr(",
+            "Secret(",
+            "new String(",
+            "Buffer.from(",
+            "str(",
+        ]) {
+            self.at = run(self.bytes, self.at, |b| b.is_ascii_alphabetic() || b == b'@').min(self.at + 2);
+        }
+        self.skip(b"\\");
+        match self.peek() {
+            Some(quote @ (b'"' | b'\'' | b'`')) => {
+                self.at += 1;
+                // Three quotes of Python.
+                if self.bytes[self.at..].starts_with(&[quote, quote]) {
+                    self.at += 2;
+                }
+                Some(quote)
+            }
+            _ => {
+                self.at = begun;
+                None
+            }
+        }
+    }
+}
+
+/// The value behind a name.
+pub fn value(bytes: &[u8], name: &Name, password: bool) -> Option<Value> {
+    let mut cursor = Cursor { bytes, at: name.end };
+    spaced(bytes, name, password)
+        .or_else(|| tagged(bytes, name))
+        .or_else(|| assigned(&mut cursor, name))
+        .or_else(|| reversed(bytes, name))
+}
+
+/// `--password …`, `ENV NAME …`, `#define NAME …`, `machine h login u password …`, `IDENTIFIED BY '…'`.
+fn spaced(bytes: &[u8], name: &Name, password: bool) -> Option<Value> {
+    if !matches!(bytes.get(name.end), Some(b' ' | b'\t')) {
+        return None;
+    }
+    let from = run(bytes, name.end, |b| matches!(b, b' ' | b'\t'));
+    let quote = bytes.get(from).copied().filter(|b| matches!(b, b'"' | b'\''));
+    let line = line_before(bytes, name.start);
+    let own = &bytes[name.start..name.end];
+    let is_option = own.starts_with(b"--") || own.starts_with(b"-") && own.len() > 4 && own[1..].iter().all(|b| *b != b'-');
+    let setters = [
+        "configure set ",
+        "ENV ",
+        "setx ",
+        "setx /m ",
+        "setenv ",
+        "set -gx ",
+        "set -Ux ",
+        "set -x ",
+        "secret set ",
+        "secrets set ",
+    ];
+    let set = setters.iter().any(|setter| ends_with_folded(line, setter)) || ends_with_folded(line, "#define ");
+    let netrc = password && is_netrc(line);
+    let config = own.eq_ignore_ascii_case(b"requirepass") || own.eq_ignore_ascii_case(b"masterauth");
+    // Redis, at the beginning of a line.
+    let config = config || own == b"AUTH" && line.is_empty();
+    let sql = password && quote.is_some() && own.len() > 4;
+    if !(is_option || set || netrc || config || sql) || bytes.get(from) == Some(&b'-') {
+        return None;
+    }
+    let form = if set || netrc || config { Form::Shell } else { Form::Plain };
+    // `gh secret set NAME --body …` is found by the option.
+    Some(match quote {
+        Some(quote) => quoted(bytes, from + 1, quote, if form == Form::Shell { Form::Shell } else { Form::Quoted }),
+        None => plain(bytes, from, form),
+    })
+}
+
+/// `machine host login user`, or a part of it: pairs of a keyword and a value.
+fn is_netrc(line: &[u8]) -> bool {
+    let words: Vec<&[u8]> = line.split(|b| b.is_ascii_whitespace()).filter(|word| !word.is_empty()).collect();
+    let words = if words.first() == Some(&&b"default"[..]) { &words[1..] } else { &words[..] };
+    words.len().is_multiple_of(2)
+        && words.chunks(2).any(|pair| pair[0] == b"login" || pair[0] == b"machine")
+        && words.chunks(2).all(|pair| matches!(pair[0], b"login" | b"machine" | b"account" | b"port"))
+}
+
+/// `<password>…</password>`, `<property name="password">…</property>`, `<key>password</key><string>…</string>`.
+fn tagged(bytes: &[u8], name: &Name) -> Option<Value> {
+    let before = name.start.checked_sub(1).map(|i| bytes[i]);
+    let mut cursor = Cursor { bytes, at: name.end };
+    let named = cursor.skip(b"\"'");
+    if cursor.eat("</key>") {
+        cursor.skip(b" \t\r\n");
+        if !cursor.eat("<string>") {
+            return None;
+        }
+    } else if cursor.peek() != Some(b'>') || !(named || matches!(before, Some(b'<' | b':'))) {
+        return None;
+    } else {
+        cursor.at += 1;
+    }
+    let from = cursor.at;
+    let near = &bytes[..bytes.len().min(from + LOOKED_AT)];
+    let end = run(near, from, |b| b != b'<' && b != b'\n');
+    near[end..].starts_with(b"</").then(|| quoted(bytes, from, b'<', Form::Quoted))
+}
+
+/// `name = value` and its relatives, `("NAME", "value")`, `"name": "NAME", "value": "…"`, `name:⏎  value`.
+fn assigned(cursor: &mut Cursor, name: &Name) -> Option<Value> {
+    let bytes = cursor.bytes;
+    let opening = name.start.checked_sub(1).map(|i| bytes[i]);
+    let shell_name = opening != Some(b'.') && !bytes[name.start..name.end].iter().any(u8::is_ascii_lowercase);
+    let closing = run(bytes, cursor.at, |b| b == b'\\');
+    let in_string = matches!(bytes.get(closing), Some(b'"' | b'\'' | b'`'));
+    cursor.skip(b"\"'`\\ \t]");
+    cursor.eat("%22");
+    if in_string && let Some(found) = neighbour(cursor, opening) {
+        return Some(found);
+    }
+    // `- name: DB_PASSWORD⏎  value: …`
+    let begun = cursor.at;
+    if cursor.skip(b" \t\r\n") && !cursor.eat("value:") {
+        cursor.at = begun;
+    } else if cursor.at > begun {
+        return Some(match (cursor.skip(b" "), cursor.quote()).1 {
+            Some(quote) => quoted(bytes, cursor.at, quote, Form::Quoted),
+            None => plain(bytes, cursor.at, Form::Plain),
+        });
+    }
+    let separator = cursor.at;
+    cursor.skip(b"|?:+");
+    if bytes[separator..cursor.at].contains(&b'+') && cursor.peek() != Some(b'=') {
+        return None;
+    }
+    let encoded = cursor.eat("%3D") || cursor.eat("%3A");
+    let colon = bytes.get(separator) == Some(&b':');
+    cursor.skip(b"=>:");
+    if cursor.at == separator || bytes[separator..cursor.at].ends_with(b"==") || bytes.get(separator) == Some(&b'>') {
+        return None;
+    }
+    let equals = bytes[cursor.at - 1] == b'=';
+    cursor.eat_any(&["%22", "%20", "+"]);
+    cursor.skip(b" \t");
+    // `getpass('Password: ')`: the quote ends a string that began before the name.
+    let ends_string = |quote: u8| !bytes[name.end..separator].contains(&quote) && opening == Some(quote);
+    let begun = cursor.at;
+    if let Some(quote) = cursor.quote() {
+        let form = if shell_name && equals && begun == separator + 1 { Form::Shell } else { Form::Quoted };
+        return (!ends_string(quote)).then(|| quoted(bytes, cursor.at, quote, form));
+    }
+    if colon && let Some(found) = typed(cursor) {
+        return Some(found);
+    }
+    if colon && let Some(from) = next_line(bytes, begun, name) {
+        return Some(plain(bytes, from, Form::Plain));
+    }
+    let tight = begun == separator + 1;
+    let npmrc = bytes[name.start..].starts_with(b"_auth") || bytes[name.start..].starts_with(b"_password");
+    let query = matches!(opening, Some(b'?' | b'&'));
+    let shell = encoded || npmrc && equals || (shell_name || query) && equals && tight;
+    Some(plain(bytes, begun, if shell { Form::Shell } else { Form::Plain }))
+}
+
+/// `"NAME", "value"`, `"NAME", "value": "…"`, `"NAME" value="…"`; the cursor is behind the name's quote.
+fn neighbour(cursor: &mut Cursor, opening: Option<u8>) -> Option<Value> {
+    let begun = cursor.at;
+    let comma = cursor.peek() == Some(b',');
+    cursor.skip(b", \t\r\n\\");
+    let in_object = cursor.at;
+    cursor.skip(b"\"'\\");
+    if cursor.eat_any(&["value", "val", "content", "default"]) {
+        cursor.skip(b"\"'\\ \t");
+        if matches!(cursor.peek(), Some(b':' | b'=')) {
+            cursor.at += 1;
+            cursor.skip(b" \t");
+            let quote = cursor.quote()?;
+            return Some(quoted(cursor.bytes, cursor.at, quote, Form::Quoted));
+        }
+    }
+    cursor.at = in_object;
+    if comma
+        && matches!(opening, Some(b'"' | b'\'' | b'`'))
+        && let Some(quote) = cursor.quote()
+    {
+        return Some(quoted(cursor.bytes, cursor.at, quote, Form::Neighbour));
+    }
+    cursor.at = begun;
+    None
+}
+
+/// `: string = "…"`, `: &'static str = "…"`, `: Optional[str] = "…"`.
+fn typed(cursor: &mut Cursor) -> Option<Value> {
+    let begun = cursor.at;
+    let is_type = |b: u8| {
+        b.is_ascii_alphanumeric() || matches!(b, b'_' | b'<' | b'>' | b'[' | b']' | b'&' | b'\'' | b'.' | b'|' | b' ' | b'?')
+    };
+    let end = run(&cursor.bytes[..cursor.bytes.len().min(begun + 48)], begun, is_type);
+    if end > begun && cursor.bytes.get(end) == Some(&b'=') && cursor.bytes[end - 1] == b' ' {
+        cursor.at = end + 1;
+        cursor.skip(b" \t");
+        if let Some(quote) = cursor.quote() {
+            return Some(quoted(cursor.bytes, cursor.at, quote, Form::Quoted));
+        }
+    }
+    cursor.at = begun;
+    None
+}
+
+/// YAML: where a value stands on the next line, also in a block scalar, and is no mapping or list.
+fn next_line(bytes: &[u8], from: usize, name: &Name) -> Option<usize> {
+    let line = line_before(bytes, name.start);
+    let is_key = |b: &u8| matches!(b, b' ' | b'-' | b'"' | b'\'');
+    let at = run(bytes, from, |b| matches!(b, b'|' | b'>' | b'-' | b'+'));
+    let at = run(bytes, at, |b| matches!(b, b' ' | b'\r'));
+    if bytes.get(at) != Some(&b'\n') || !line.iter().all(is_key) {
+        return None;
+    }
+    let value = run(bytes, at + 1, |b| b == b' ');
+    let end = run(bytes, value, |b| !b.is_ascii_whitespace());
+    let mapping = bytes.get(end - 1) == Some(&b':') || bytes.get(value) == Some(&b'-');
+    (value - at > line.len() + 1 && end > value && !mapping).then_some(value)
+}
+
+/// `"value": "…", "name": "NAME"`: the value stands before the name.
+fn reversed(bytes: &[u8], name: &Name) -> Option<Value> {
+    let far = name.start.saturating_sub(256);
+    let before = &bytes[far..name.start];
+    let trimmed = |text: &[u8], among: &[u8]| text.len() - text.iter().rev().take_while(|b| among.contains(b)).count();
+    let before = &before[..trimmed(before, b"\"'\\ :=")];
+    let before = before.strip_suffix(b"name").or(before.strip_suffix(b"Name")).or(before.strip_suffix(b"key"))?;
+    let end = trimmed(before, b"\"'\\ ,");
+    if end == before.len() || !before[end..].iter().any(|b| matches!(b, b'"' | b'\'')) {
+        return None;
+    }
+    let start = before[..end].iter().rposition(|b| matches!(b, b'"' | b'\''))? + 1;
+    let head = &before[..start];
+    let head = &head[..trimmed(head, b"\"'\\ :=")];
+    let named = head.ends_with(b"value") || head.ends_with(b"Value");
+    named.then(|| quoted(bytes, far + start, bytes[far + start - 1], Form::Quoted))
+}
+
+fn quoted(bytes: &[u8], start: usize, quote: u8, form: Form) -> Value {
+    Value::new(bytes, start, form, Some(quote))
+}
+
+fn plain(bytes: &[u8], start: usize, form: Form) -> Value {
+    Value::new(bytes, start, form, None)
+}
+
+/// The line before a place, at most 200 bytes of it.
+fn line_before(bytes: &[u8], at: usize) -> &[u8] {
+    let far = at.saturating_sub(200);
+    let start = bytes[far..at].iter().rposition(|b| *b == b'\n').map_or(far, |i| far + i + 1);
+    &bytes[start..at]
+}
+
+fn ends_with_folded(bytes: &[u8], end: &str) -> bool {
+    bytes.len() >= end.len() && bytes[bytes.len() - end.len()..].eq_ignore_ascii_case(end.as_bytes())
+}

@@ -1,0 +1,319 @@
+//! Names that announce a secret: `DB_PASSWORD`, `encryptionKey`, `_authToken`.
+
+use super::span::{run, starts_with_folded};
+
+/// What a name says about its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameKind {
+    /// A password, which a person may have chosen.
+    Password,
+    /// `pass` and `pw`, which are words of other fields too.
+    ShortPassword,
+    /// A secret, a token or credentials.
+    Secret,
+    /// A key, an authentication or a signature: often no secret, so the value must look random.
+    Key,
+}
+
+/// A name in a text: its bytes, and what it says.
+#[derive(Clone, Copy, Debug)]
+pub struct Name {
+    pub start: usize,
+    pub end: usize,
+    pub kind: NameKind,
+}
+
+/// How a telling word may occur in a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Anywhere: `password_hash`, `dbpassword`.
+    Anywhere,
+    /// At the end, also glued to another word: `dbPass`, `userpass`.
+    End,
+    /// At the end, as a word of its own: `CI_PAT`, `npm-auth`, but not `format`.
+    LastWord,
+}
+
+/// Telling words, longer ones before those that they begin with.
+const WORDS: [(&str, NameKind, Place); 34] = [
+    ("password", NameKind::Password, Place::Anywhere),
+    ("passwd", NameKind::Password, Place::Anywhere),
+    ("passphrase", NameKind::Password, Place::Anywhere),
+    ("passcode", NameKind::Password, Place::End),
+    ("passwort", NameKind::ShortPassword, Place::LastWord),
+    ("pass", NameKind::ShortPassword, Place::End),
+    ("pwd", NameKind::Password, Place::Anywhere),
+    ("pswd", NameKind::Password, Place::End),
+    ("pw", NameKind::ShortPassword, Place::LastWord),
+    ("sshpass", NameKind::Password, Place::Anywhere),
+    ("kennwort", NameKind::ShortPassword, Place::LastWord),
+    ("identified by", NameKind::Password, Place::Anywhere),
+    ("requirepass", NameKind::Password, Place::Anywhere),
+    ("masterauth", NameKind::Password, Place::Anywhere),
+    ("secret", NameKind::Secret, Place::Anywhere),
+    ("token", NameKind::Secret, Place::Anywhere),
+    ("api_key", NameKind::Secret, Place::Anywhere),
+    ("apikey", NameKind::Secret, Place::Anywhere),
+    ("api-key", NameKind::Secret, Place::Anywhere),
+    ("access_key", NameKind::Secret, Place::Anywhere),
+    ("accesskey", NameKind::Secret, Place::Anywhere),
+    ("private_key", NameKind::Secret, Place::Anywhere),
+    ("privatekey", NameKind::Secret, Place::Anywhere),
+    ("private-key", NameKind::Secret, Place::Anywhere),
+    ("encryption_key", NameKind::Secret, Place::Anywhere),
+    ("signing_key", NameKind::Secret, Place::Anywhere),
+    ("credentials", NameKind::Secret, Place::Anywhere),
+    ("credential", NameKind::Secret, Place::Anywhere),
+    ("creds", NameKind::Secret, Place::End),
+    ("x-amz-signature", NameKind::Secret, Place::Anywhere),
+    ("key", NameKind::Key, Place::End),
+    ("auth", NameKind::Key, Place::LastWord),
+    ("pat", NameKind::Key, Place::LastWord),
+    ("sig", NameKind::Key, Place::LastWord),
+];
+
+/// The words, for the table of beginnings.
+pub const BEGINNINGS: [&str; WORDS.len()] = {
+    let mut names = [""; WORDS.len()];
+    let mut i = 0;
+    while i < WORDS.len() {
+        names[i] = WORDS[i].0;
+        i += 1;
+    }
+    names
+};
+
+/// The rows of `WORDS` that begin with a byte, as bits.
+static BY_FIRST: [u64; 256] = {
+    let mut rows = [0; 256];
+    let mut i = 0;
+    while i < WORDS.len() {
+        rows[WORDS[i].0.as_bytes()[0] as usize] |= 1 << i;
+        i += 1;
+    }
+    rows
+};
+
+/// What stands before `key` and `pass` in names of other things, measured on source code.
+const NOT_SECRET: [&str; 67] = [
+    "public",
+    "primary",
+    "foreign",
+    "sort",
+    "partition",
+    "cache",
+    "row",
+    "map",
+    "dict",
+    "object",
+    "index",
+    "group",
+    "lookup",
+    "translation",
+    "message",
+    "idempotency",
+    "idempotent",
+    "dedup",
+    "hash",
+    "range",
+    "order",
+    "tree",
+    "node",
+    "react",
+    "i18n",
+    "locale",
+    "storage",
+    "unique",
+    "composite",
+    "registry",
+    "property",
+    "header",
+    "column",
+    "field",
+    "attribute",
+    "attr",
+    "param",
+    "query",
+    "data",
+    "json",
+    "meta",
+    "hot",
+    "short",
+    "arrow",
+    "ctrl",
+    "alt",
+    "shift",
+    "mon",
+    "tur",
+    "hoc",
+    "don",
+    "joc",
+    "whis",
+    "com",
+    "by",
+    "tres",
+    "encom",
+    "sur",
+    "over",
+    "under",
+    "parent",
+    "s3",
+    "enum",
+    "result",
+    "bucket",
+    "device",
+    "subkey",
+];
+
+/// What stands before `token` in names of pages, locks and repeated requests, measured on source code.
+const NOT_TOKEN: [&str; 12] = [
+    "next",
+    "page",
+    "continuation",
+    "pagination",
+    "change",
+    "lock",
+    "idempotency",
+    "clientrequest",
+    "client_request",
+    "client-request",
+    "cancellation",
+    "term",
+];
+
+/// What stands behind a telling word in the names of things around a secret: `password_regex`, `secretArn`.
+const AROUND_SECRET: [&str; 22] = [
+    "regex",
+    "pattern",
+    "prompt",
+    "label",
+    "hint",
+    "message",
+    "error",
+    "policy",
+    "placeholder",
+    "field",
+    "help",
+    "title",
+    "param",
+    "parameter",
+    "arn",
+    "type",
+    "length",
+    "mgr",
+    "manager",
+    "selector",
+    "algorithm",
+    "endpoint",
+];
+
+/// What may follow `key` at a name's end.
+const SUFFIXES: [&str; 9] = ["base64", "b64", "hex", "prod", "dev", "test", "staging", "value", "base"];
+
+/// Bytes of a name.
+pub fn is_name_byte(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b == b'_' || b == b'-'
+}
+
+/// The name whose telling word begins at `at`.
+pub fn name_at(bytes: &[u8], at: usize) -> Option<Name> {
+    let rest = &bytes[at..];
+    let mut candidates = BY_FIRST[rest[0].to_ascii_lowercase() as usize];
+    let (word, kind, place) = loop {
+        if candidates == 0 {
+            return None;
+        }
+        let row = WORDS[candidates.trailing_zeros() as usize];
+        if starts_with_folded(rest, row.0) {
+            break row;
+        }
+        candidates &= candidates - 1;
+    };
+    let after = at + word.len();
+    // `tokenize` is another word; `tokenSecret` and `TOKEN_2` are not.
+    let goes_on = |b: &u8| b.is_ascii_alphabetic() && b.is_ascii_uppercase() == bytes[after - 1].is_ascii_uppercase();
+    if bytes.get(after).is_some_and(goes_on) {
+        return None;
+    }
+    let far = at.saturating_sub(64);
+    let start = bytes[far..at].iter().rposition(|&b| !is_name_byte(b)).map_or(far, |i| far + i + 1);
+    let end = run(&bytes[..bytes.len().min(after + 64)], after, is_name_byte);
+    if place != Place::Anywhere && !is_last(&bytes[after..end]) || ends_with_any(&bytes[after..end], &AROUND_SECRET) {
+        return None;
+    }
+    let before = &bytes[start..at];
+    let is_word = before.last().is_none_or(|b| !b.is_ascii_alphanumeric())
+        || bytes[at].is_ascii_uppercase() && before.last().is_some_and(u8::is_ascii_lowercase);
+    if place == Place::LastWord && !is_word {
+        return None;
+    }
+    if place == Place::End && (before.is_empty() && word == "key" || is_of_other_things(before)) {
+        return None;
+    }
+    if word == "token" && ends_with_any(before, &NOT_TOKEN) || in_path(bytes, start, end) {
+        return None;
+    }
+    Some(Name { start, end, kind })
+}
+
+/// `arn:aws:secretsmanager:…:secret:name`, `"AWS::ApiGateway::ApiKey": …`: a part of another name.
+fn in_path(bytes: &[u8], start: usize, end: usize) -> bool {
+    let before = &bytes[..start];
+    before.ends_with(b":")
+        && bytes.get(end) == Some(&b':')
+        && before.iter().rev().nth(1).is_some_and(|b| !b.is_ascii_whitespace())
+        || before.ends_with(b"::") && matches!(bytes.get(end), Some(b'"' | b'\''))
+}
+
+/// Whether the rest of a name is a number or says how the value is written.
+fn is_last(rest: &[u8]) -> bool {
+    let rest = rest.strip_prefix(b"_").or(rest.strip_prefix(b"-")).unwrap_or(rest);
+    rest.iter().all(u8::is_ascii_digit) || SUFFIXES.iter().any(|suffix| rest.eq_ignore_ascii_case(suffix.as_bytes()))
+}
+
+fn is_of_other_things(before: &[u8]) -> bool {
+    ends_with_any(before, &NOT_SECRET)
+}
+
+/// Whether a part of a name ends with one of some words, in any case, perhaps with a separator behind it.
+fn ends_with_any(part: &[u8], words: &[&str]) -> bool {
+    let part = part.strip_suffix(b"_").or(part.strip_suffix(b"-")).unwrap_or(part);
+    words.iter().any(|word| part.len() >= word.len() && part[part.len() - word.len()..].eq_ignore_ascii_case(word.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(name: &str) -> Option<NameKind> {
+        (0..name.len()).filter(|&at| name.is_char_boundary(at)).find_map(|at| name_at(name.as_bytes(), at)).map(|name| name.kind)
+    }
+
+    #[test]
+    fn names_of_secrets_are_known_in_any_case_and_glued() {
+        for (name, expected) in [
+            ("dbPass", NameKind::ShortPassword),
+            ("userpass", NameKind::ShortPassword),
+            ("encryptionKey", NameKind::Key),
+            ("RAILS_MASTER_KEY", NameKind::Key),
+            ("SSH_KEY_BASE64", NameKind::Key),
+            ("algoliaKey", NameKind::Key),
+            ("CI_PAT", NameKind::Key),
+            ("azurePat", NameKind::Key),
+            ("deploy-creds", NameKind::Secret),
+            ("SECRET_KEY_BASE", NameKind::Secret),
+            ("rootPassphrase", NameKind::Password),
+        ] {
+            assert_eq!(kind(name), Some(expected), "{name}");
+        }
+    }
+
+    #[test]
+    fn words_that_end_so_are_known() {
+        for name in
+            ["monkey", "primary_key", "sortKey", "PUBLIC_KEY", "compass", "bypass", "trespass", "format", "author", "key", "spat"]
+        {
+            assert_eq!(kind(name), None, "{name}");
+        }
+    }
+}
