@@ -5,6 +5,9 @@
 
 use std::fmt;
 
+/// What a command says in a folder that is no project.
+pub const NO_PROJECT: &str = "this folder is not a project (the home folder, the temporary folder and / cannot be projects)";
+
 /// What a failed command prints.
 #[derive(Debug)]
 pub struct UserError {

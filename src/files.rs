@@ -5,8 +5,8 @@
 
 use sha2::{Digest, Sha256};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::{Component, Path, PathBuf};
 
 /// Bytes read of a small file, such as `.git/HEAD` or `.git/config`.
 pub const SMALL: u64 = 64 * 1024;
@@ -34,6 +34,15 @@ pub fn small_text(path: &Path) -> Option<String> {
     let mut text = Vec::new();
     file.take(SMALL).read_to_end(&mut text).ok()?;
     Some(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// Reads a regular file of at most `limit` bytes by and by.
+pub fn reader(path: &Path, limit: u64) -> io::Result<impl BufRead> {
+    let (file, len) = open(path)?;
+    if len > limit {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, format!("larger than {limit} bytes")));
+    }
+    Ok(BufReader::new(file.take(limit)))
 }
 
 /// Reads a whole text file of at most `limit` bytes.
@@ -83,6 +92,22 @@ pub fn tail(path: &Path, from: u64, limit: u64) -> io::Result<Stretch> {
     let mut bytes = Vec::new();
     file.take(len - from).read_to_end(&mut bytes)?;
     Ok(Stretch { bytes, from })
+}
+
+/// A path without links and `..`, as far as it exists.
+pub fn resolved(path: &Path) -> PathBuf {
+    let existing = path.ancestors().find_map(|folder| Some((folder, folder.canonicalize().ok()?)));
+    let Some((folder, real)) = existing else { return path.to_path_buf() };
+    let missing = path.strip_prefix(folder).unwrap_or(Path::new(""));
+    missing.components().fold(real, |mut out, part| {
+        match part {
+            Component::ParentDir => {
+                out.pop();
+            }
+            part => out.push(part),
+        }
+        out
+    })
 }
 
 /// Length of a regular file in bytes.

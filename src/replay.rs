@@ -4,19 +4,23 @@
 //! A stream is JSON Lines, one hook event per line; `event` may replace `hook_event_name`, and `ts` the time. Missing
 //! fields (session, folder, time) are filled in.
 
+use crate::files;
 use crate::ingest;
 use crate::model::{Event, Files, Millis, Platform};
-use crate::platforms::{DecodeContext, decode};
+use crate::platforms::{DecodeContext, decode, payload};
 use crate::redact::Clean;
 use crate::store::{PERSON_WAIT, Store};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
 
-/// Maximum bytes of a stream.
-const BYTES: u64 = 1 << 30;
+/// Maximum bytes of a stream. Its events stay in memory.
+const BYTES: u64 = 256 << 20;
+/// Maximum bytes of a line; a longer one is skipped.
+const LINE: usize = 16 << 20;
 
 /// An event of a stream, ready to be stored.
 #[derive(Debug)]
@@ -70,19 +74,17 @@ pub type Complete<'a> = &'a dyn Fn(Event) -> Clean<Event>;
 
 /// Reads a stream; `session` is the name of a session without one. Returns its events and the number of invalid lines.
 pub fn read(path: &Path, session: &str, skip_tools: &[String], complete: Complete) -> Result<(Vec<Replayed>, usize)> {
-    let length = fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?.len();
-    anyhow::ensure!(length <= BYTES, "{} is larger than 1 GiB", path.display());
-    let text = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let text = String::from_utf8_lossy(&text);
-    let lines: Vec<(usize, Option<Value>)> = text
-        .lines()
-        .enumerate()
-        .filter(|(_, line)| !line.trim().is_empty())
-        .map(|(at, line)| (at, serde_json::from_str::<Value>(line).ok().filter(Value::is_object)))
-        .collect();
-    let folder = common_folder(lines.iter().filter_map(|(_, value)| value.as_ref()));
+    let unreadable = || format!("cannot read {}", path.display());
+    let mut folder = CommonFolder::default();
+    for line in lines(path).with_context(unreadable)? {
+        if let (_, Some(value)) = line.with_context(unreadable)? {
+            folder.add(&value);
+        }
+    }
+    let folder = folder.path();
     let (mut events, mut skipped, mut now, mut prompts) = (Vec::new(), 0, 0, 0);
-    for (line, value) in lines {
+    for line in lines(path).with_context(unreadable)? {
+        let (line, value) = line.with_context(unreadable)?;
         let Some(mut value) = value else {
             skipped += 1;
             continue;
@@ -106,6 +108,16 @@ pub fn read(path: &Path, session: &str, skip_tools: &[String], complete: Complet
         }
     }
     Ok((events, skipped))
+}
+
+/// The numbers and objects of a stream's lines; `None` for a line that is no object. Blank lines are left out.
+fn lines(path: &Path) -> io::Result<impl Iterator<Item = io::Result<(usize, Option<Value>)>>> {
+    let lines = files::reader(path, BYTES)?.split(b'\n').enumerate();
+    Ok(lines.filter_map(|(at, line)| match line {
+        Ok(line) if line.trim_ascii().is_empty() => None,
+        Ok(line) => Some(Ok((at, Some(line).filter(|line| line.len() <= LINE).and_then(|line| payload::line(&line))))),
+        Err(error) => Some(Err(error)),
+    }))
 }
 
 /// Positions of a session's prompts and tool uses in the stream.
@@ -165,20 +177,27 @@ fn time(value: &Value) -> Option<Millis> {
     })
 }
 
-/// The common folder of all files in the stream, so that paths become relative as in a real session.
-fn common_folder<'a>(events: impl Iterator<Item = &'a Value>) -> Option<String> {
-    let paths = events.filter_map(|event| event["tool_input"]["file_path"].as_str()).filter(|path| path.starts_with('/'));
-    let mut common: Option<Vec<&str>> = None;
-    for path in paths {
-        let folders: Vec<&str> = path.rsplit_once('/').map_or("", |(folder, _)| folder).split('/').collect();
-        common = Some(match common {
-            None => folders,
-            // A file elsewhere (/tmp, another repository) must not make the root the common folder.
+/// The common folder of all files in a stream, so that paths become relative as in a real session.
+#[derive(Default)]
+struct CommonFolder(Option<Vec<String>>);
+
+impl CommonFolder {
+    fn add(&mut self, event: &Value) {
+        let Some(path) = event["tool_input"]["file_path"].as_str().filter(|path| path.starts_with('/')) else { return };
+        let folders = path.rsplit_once('/').map_or("", |(folder, _)| folder).split('/');
+        match &mut self.0 {
+            None => self.0 = Some(folders.map(String::from).collect()),
             Some(so_far) => {
-                let shared: Vec<&str> = so_far.iter().zip(&folders).take_while(|(a, b)| a == b).map(|(a, _)| *a).collect();
-                if shared.len() > 1 { shared } else { so_far }
+                let shared = so_far.iter().zip(folders).take_while(|(a, b)| a == b).count();
+                // A file elsewhere (/tmp, another repository) must not make the root the common folder.
+                if shared > 1 {
+                    so_far.truncate(shared);
+                }
             }
-        });
+        }
     }
-    common.map(|folders| folders.join("/")).filter(|folder| !folder.is_empty())
+
+    fn path(self) -> Option<String> {
+        self.0.map(|folders| folders.join("/")).filter(|folder| !folder.is_empty())
+    }
 }

@@ -5,6 +5,7 @@ use super::project_argument::{ProjectArgument, open};
 use super::stdin::{self, Stdin};
 use crate::config::{CONTEXT_BYTES_MAX, Config, Inject, environment};
 use crate::distil::embedding;
+use crate::error::NO_PROJECT;
 use crate::ingest::{self, hook};
 use crate::model::{MemoryKind, MemoryRow, Millis, Recalled};
 use crate::platforms::payload::{self, Payload};
@@ -252,7 +253,7 @@ fn empty_message(place: &FolderProject) -> String {
             "Nothing is remembered for {name} yet. Recording starts with the first session after `nmem install claude-code`."
         ),
         None => {
-            "This folder is not a project (the home folder and / cannot be projects). Change into a project folder.".to_string()
+            format!("T{}. Change into a project folder.", &NO_PROJECT[1..])
         }
     }
 }

@@ -4,7 +4,7 @@ use super::output;
 use super::project_argument::{ProjectArgument, open, writable};
 use crate::config::environment;
 use crate::domains;
-use crate::error::UserError;
+use crate::error::{NO_PROJECT, UserError};
 use crate::files;
 use crate::model::{Domain, DomainText, Term};
 use crate::render::clean::line;
@@ -234,11 +234,7 @@ fn row(
     match (&place.row, &place.id) {
         (Some(row), _) => Ok(row.id),
         (None, Some(id)) => store.ensure_project(&clean(id.clone()), environment::now()),
-        (None, None) => Err(UserError::new(
-            "this folder is not a project (the home folder and / cannot be projects)",
-            "change into a project folder",
-        )
-        .into()),
+        (None, None) => Err(UserError::new(NO_PROJECT, "change into a project folder").into()),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::output;
 use super::project_argument::{ProjectArgument, open};
 use crate::config::environment;
-use crate::error::UserError;
+use crate::error::{NO_PROJECT, UserError};
 use crate::lookup;
 use crate::model::{Millis, SessionRow};
 use crate::recall;
@@ -48,8 +48,7 @@ pub fn run(args: &LogArguments) -> Result<()> {
     let store = open(&config)?;
     let place = args.project.find(&folder, &config, store.as_ref());
     if place.name().is_none() && args.session.is_none() {
-        let what = "this folder is not a project (the home folder and / cannot be projects)";
-        return Err(UserError::new(what, "change into a project folder, or use --project DIR").into());
+        return Err(UserError::new(NO_PROJECT, "change into a project folder, or use --project DIR").into());
     }
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
     let (sessions, found): (Vec<SessionRow>, usize) = match (&store, &args.session, &place.row) {

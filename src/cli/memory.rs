@@ -5,7 +5,7 @@ use super::project_argument::{ProjectArgument, writable};
 use super::stdin::Stdin;
 use crate::config::{Config, environment};
 use crate::domains;
-use crate::error::UserError;
+use crate::error::{NO_PROJECT, UserError};
 use crate::files;
 use crate::knowledge::{self, MemoryFields};
 use crate::lookup;
@@ -183,11 +183,7 @@ pub fn remember(args: &RememberArguments) -> Result<()> {
         (Some(row), _) => Some(row.id),
         (None, Some(id)) => Some(store.ensure_project(&redactor.clean(id.clone()), environment::now())?),
         (None, None) => {
-            return Err(UserError::new(
-                "this folder is not a project (the home folder and / cannot be projects)",
-                "change into a project folder",
-            )
-            .into());
+            return Err(UserError::new(NO_PROJECT, "change into a project folder").into());
         }
     };
     let mut fields = if args.stdin { json_from_stdin()? } else { Map::new() };

@@ -4,7 +4,7 @@ use super::output;
 use super::project_argument::{ProjectArgument, open};
 use crate::config::switches::{RecordingPause, Switches, What};
 use crate::config::{Config, environment};
-use crate::error::UserError;
+use crate::error::{NO_PROJECT, UserError};
 use crate::model::{Millis, Platform, SessionRow, StoredItem};
 use crate::render::clean::line;
 use crate::render::time;
@@ -163,12 +163,7 @@ pub fn on(args: &OnArguments) -> Result<()> {
 }
 
 fn project(place: &FolderProject) -> Result<What> {
-    let id = place.id.as_ref().ok_or_else(|| {
-        UserError::new(
-            "this folder is not a project (the home folder and / cannot be projects)",
-            "change into a project folder, or omit --project",
-        )
-    })?;
+    let id = place.id.as_ref().ok_or_else(|| UserError::new(NO_PROJECT, "change into a project folder, or omit --project"))?;
     let part = id.places.iter().find(|p| place.known.keys.contains(p)).and_then(|p| p.strip_prefix("under:"));
     let root = PathBuf::from(part.unwrap_or(&id.root));
     Ok(What::Project { keys: place.known.keys.clone(), name: place.name().unwrap_or(&id.name).to_string(), root })

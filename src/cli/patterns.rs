@@ -2,7 +2,7 @@
 
 use super::output;
 use super::project_argument::{ProjectArgument, open};
-use crate::error::UserError;
+use crate::error::{NO_PROJECT, UserError};
 use crate::recall::patterns::patterns;
 use crate::render::patterns as rendered;
 use anyhow::Result;
@@ -29,8 +29,7 @@ pub fn run(args: &PatternsArguments) -> Result<()> {
     let store = open(&config)?;
     let place = args.project.find(&folder, &config, store.as_ref());
     if place.name().is_none() {
-        let what = "this folder is not a project (the home folder and / cannot be projects)";
-        return Err(UserError::new(what, "change into a project folder, or use --project DIR").into());
+        return Err(UserError::new(NO_PROJECT, "change into a project folder, or use --project DIR").into());
     }
     let progress = output::Progress::begin();
     progress.say("looking for patterns");

@@ -3,7 +3,7 @@
 use super::output;
 use super::project_argument::{ProjectArgument, open};
 use crate::config::{Config, environment};
-use crate::error::UserError;
+use crate::error::{NO_PROJECT, UserError};
 use crate::ingest::{self, Caller, Run};
 use crate::lookup;
 use crate::model::{Millis, UnitRow};
@@ -96,8 +96,7 @@ pub fn run(args: &UnitsArguments) -> Result<()> {
         None => (Vec::new(), 0),
     };
     if place.name().is_none() && !args.all && args.ids.is_empty() && args.session.is_none() {
-        let what = "this folder is not a project (the home folder and / cannot be projects)";
-        return Err(UserError::new(what, "change into a project folder, or use `nmem units --all`").into());
+        return Err(UserError::new(NO_PROJECT, "change into a project folder, or use `nmem units --all`").into());
     }
     let name = if args.all { "all projects" } else { place.name().unwrap_or("no project") };
     match args.format {

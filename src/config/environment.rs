@@ -85,8 +85,10 @@ fn is_doubted(name: &str) -> bool {
     DOUBT.get().is_some_and(|doubt| doubt.set.as_ref().is_none_or(|set| set.iter().any(|n| n == name)))
 }
 
+/// Whether a path leads into a hook's project, also by a link or `..`.
 fn is_in_project(path: &Path) -> bool {
-    DOUBT.get().is_some_and(|doubt| doubt.projects.iter().any(|project| path.starts_with(project)))
+    let is_in = |project: &PathBuf| path.starts_with(project) || files::resolved(path).starts_with(files::resolved(project));
+    DOUBT.get().is_some_and(|doubt| doubt.projects.iter().any(is_in))
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one reader of the environment")]
@@ -152,12 +154,24 @@ pub fn proxy() -> Option<String> {
     ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"].into_iter().find_map(env)
 }
 
-/// A program by name, from PATH, as an absolute path. Neither a program inside a hook's project nor a PATH set by it
-/// counts.
+/// A program by name, from PATH, as an absolute path. A program inside the current folder's project, or inside a hook's
+/// project, and a PATH set by that project do not count.
 pub fn program(name: &str) -> Option<PathBuf> {
     let path = env("PATH")?;
-    let is_there = |path: &PathBuf| path.is_absolute() && !is_in_project(path) && files::is_program(path);
+    let current = current_project();
+    let is_in_current = |path: &Path| current.as_ref().is_some_and(|project| files::resolved(path).starts_with(project));
+    let is_foreign = |path: &PathBuf| is_in_project(path) || is_in_current(path);
+    let is_there = |path: &PathBuf| path.is_absolute() && !is_foreign(path) && files::is_program(path);
     std::env::split_paths(&path).flat_map(|folder| PROGRAM_ENDINGS.map(|end| folder.join(format!("{name}{end}")))).find(is_there)
+}
+
+/// The folder with `.git` at or above the current one, else the current one; `None` for the home folder and `/`.
+fn current_project() -> Option<PathBuf> {
+    let folder = files::resolved(&std::env::current_dir().ok()?);
+    let root = folder.ancestors().take(LEVELS).find(|folder| folder.join(".git").symlink_metadata().is_ok());
+    let root = root.unwrap_or(&folder);
+    let is_home = home().is_some_and(|home| files::resolved(&home) == root);
+    (root.parent().is_some() && !is_home).then(|| root.to_path_buf())
 }
 
 #[cfg(not(windows))]
@@ -214,7 +228,7 @@ pub fn home() -> Option<PathBuf> {
     env("HOME")
         .map(PathBuf::from)
         .filter(|h| h.is_absolute())
-        .or_else(|| Some(directories::BaseDirs::new()?.home_dir().to_path_buf()))
+        .or_else(|| Some(directories::BaseDirs::new()?.home_dir().to_path_buf()).filter(|home| home.is_absolute()))
 }
 
 /// nmem's default data folder.
@@ -234,6 +248,9 @@ fn standard_folder(name: &str, usual: &str, from: fn(&directories::ProjectDirs) 
     }
     // On other platforms the variable has no effect.
     let moved = cfg!(target_os = "linux") && variable(name).is_some_and(|v| is_doubted(name) || is_in_project(Path::new(&v)));
+    if let Some(home) = variable("HOME").filter(|home| cfg!(unix) && !Path::new(home).is_absolute()) {
+        return Err(UserError::new(format!("HOME={home} is not an absolute path"), "set HOME to an absolute path").into());
+    }
     match home() {
         Some(home) if moved => Ok(home.join(usual).join("nmem")),
         _ => directories::ProjectDirs::from("", "", "nmem")

@@ -1,5 +1,6 @@
 //! All settings by name, for display.
 
+use super::llm::without_credentials;
 use super::setting::SettingSource;
 use super::settings::Config;
 use serde_json::{Value, json};
@@ -32,13 +33,17 @@ impl Config {
             listed("redact", json!(self.redact.value), &self.redact.source),
             listed("language", json!(self.language.value), &self.language.source),
             listed("llm.provider", json!(self.llm.provider.value.name()), &self.llm.provider.source),
-            listed("llm.base_url", json!(self.llm.base_url.value), &self.llm.base_url.source),
+            listed("llm.base_url", json!(without_credentials(&self.llm.base_url.value)), &self.llm.base_url.source),
             listed("llm.model", json!(self.llm.model.value), &self.llm.model.source),
             listed("llm.api_key_env", json!(self.llm.api_key_env.value), &self.llm.api_key_env.source),
             listed("llm.when", json!(self.llm.when.value.name()), &self.llm.when.source),
             listed("llm.stop_seconds", json!(self.llm.stop_seconds.value), &self.llm.stop_seconds.source),
             listed("llm.daily_tokens", json!(self.llm.daily_tokens.value), &self.llm.daily_tokens.source),
-            listed("embeddings.base_url", json!(self.embeddings.base_url.value), &self.embeddings.base_url.source),
+            listed(
+                "embeddings.base_url",
+                json!(without_credentials(&self.embeddings.base_url.value)),
+                &self.embeddings.base_url.source,
+            ),
             listed("embeddings.model", json!(self.embeddings.model.value), &self.embeddings.model.source),
             listed("embeddings.api_key_env", json!(self.embeddings.api_key_env.value), &self.embeddings.api_key_env.source),
             listed("retention.tool_uses_days", json!(self.tool_uses_days.value), &self.tool_uses_days.source),

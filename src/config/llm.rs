@@ -199,17 +199,25 @@ pub fn provider(key: &str, value: &toml::Value) -> Result<Provider, Wrong> {
 /// Accepts https anywhere and http on this machine only, without a password in the URL: that belongs into
 /// `api_key_env`.
 pub(super) fn check_url(url: &str) -> Result<(), String> {
-    let host = host(url).ok_or_else(|| format!("must begin with https://, not {url:?}"))?;
+    let host = host(url).ok_or_else(|| format!("must begin with https://, not {:?}", without_credentials(url)))?;
     if url.split("://").nth(1).unwrap_or("").split(['/', '?', '#']).next().unwrap_or("").contains('@') {
         return Err("must not contain a user or password: name the key in `api_key_env`".into());
     }
     if host.is_empty() {
-        return Err(format!("has no host: {url:?}"));
+        return Err(format!("has no host: {:?}", without_credentials(url)));
     }
     if url.starts_with("http://") && !is_loopback(url) {
         return Err(format!("must be https://, since {host} is another machine"));
     }
     Ok(())
+}
+
+/// A URL for display: without user, password and query, whatever is wrong with it.
+pub(super) fn without_credentials(url: &str) -> String {
+    let url = url.split(['?', '#']).next().unwrap_or("");
+    let (scheme, rest) = url.split_once("//").map_or(("", url), |(scheme, rest)| (scheme, rest));
+    let rest = rest.rsplit('@').next().unwrap_or("");
+    if scheme.is_empty() { rest.to_string() } else { format!("{scheme}//{rest}") }
 }
 
 /// The host of a URL, without port.

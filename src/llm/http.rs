@@ -2,6 +2,7 @@
 
 use super::failure::{ANSWER_BYTES, failure};
 use crate::model::{Endpoint, LlmError};
+use crate::redact::Redactor;
 use serde_json::Value;
 use std::time::Duration;
 use ureq::{Agent, Error, Proxy};
@@ -10,6 +11,9 @@ use ureq::{Agent, Error, Proxy};
 const CONNECT: Duration = Duration::from_secs(1);
 /// Longest `Retry-After`, in seconds, that is honoured; a longer one means no retry.
 const PATIENCE: u64 = 3600;
+
+/// Bytes of the key in a word of a server's text from which on the word repeats the key.
+const KEY_PART: usize = 8;
 
 /// Sends JSON and reads JSON.
 ///
@@ -47,12 +51,20 @@ pub fn post(url: &str, headers: &[(&str, &str)], body: &Value, to: &Endpoint, li
     // Rate limits and temporary server errors.
     let helps = matches!(status, 408 | 409 | 429 | 500..=599);
     let wait = Duration::from_secs(again.unwrap_or(0));
-    let why = read.ok().and_then(|json| error_text(&json)).map(|why| format!(": {why}")).unwrap_or_default();
+    let why = read.ok().and_then(|json| error_text(&json)).map(|why| format!(": {}", without_key(&why, to))).unwrap_or_default();
     Err(LlmError {
         outcome: format!("http {status}"),
         what: format!("the server answered {status}{why}"),
         again: Some(wait).filter(|wait| helps && wait.as_secs() <= PATIENCE),
     })
+}
+
+/// A server may repeat the key, whole or in part: what looks like a secret goes from its text.
+fn without_key(text: &str, to: &Endpoint) -> String {
+    let parts = to.key.iter().flat_map(|key| key.as_bytes().windows(KEY_PART.min(key.len()))).collect::<Vec<_>>();
+    let repeats = |word: &str| parts.iter().any(|part| word.as_bytes().windows(part.len()).any(|own| own == *part));
+    let words = text.split(' ').map(|word| if repeats(word) { "[key]" } else { word }).collect::<Vec<_>>();
+    Redactor::default().clean(words.join(" ")).to_string()
 }
 
 /// The server's error text, in one short line.
@@ -76,7 +88,7 @@ fn transport_error(error: &Error) -> LlmError {
         Error::Io(error) => ("connect", format!("the connection failed: {error}"), soon),
         Error::Protocol(_) | Error::Http(_) => ("broken", "the answer is not valid HTTP or was cut off".to_string(), soon),
         Error::RequireHttpsOnly(_) => ("https", "https is required, because the server is another machine".to_string(), None),
-        other => ("failed", format!("the call failed: {other}"), None),
+        other => ("failed", format!("the call failed: {}", Redactor::default().clean(other.to_string()).as_str()), None),
     };
     LlmError { outcome: outcome.to_string(), what, again }
 }

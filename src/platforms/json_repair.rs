@@ -4,6 +4,7 @@
 //! characters, lone surrogates, `NaN`, extra commas) is repaired or becomes `null`, and deep nesting is dropped.
 //! `payload` tests it.
 
+use super::bounded_json;
 use serde_json::Value;
 
 /// Input up to this size, in bytes, is kept complete.
@@ -106,7 +107,8 @@ impl JsonRepairer {
             return;
         }
         self.end_scalar();
-        // Millions of small values: nested ones are dropped, top-level members stay.
+        // Millions of small values: nested ones are dropped; top-level members stay, up to twice the limit.
+        self.ended |= self.out.len() > 2 * KEPT && self.open.len() < 2 && matches!(b, b',' | b'[');
         if self.out.len() > KEPT && self.open.len() >= 2 && self.dropped == 0 {
             self.out.truncate(self.whole.0);
             self.full = true;
@@ -168,11 +170,12 @@ impl JsonRepairer {
 
     /// Closes what is open. A long string that was cut is kept up to there; a member without a complete value is
     /// dropped.
-    pub fn finish(mut self) -> String {
+    /// `None` if that is no JSON.
+    pub fn finish(mut self) -> Option<Value> {
         if let Some(string) = self.string.take().filter(|s| !s.unwritten) {
             let start = string.start;
             if string.length < CUT {
-                return self.closed(self.whole.0, self.whole.1).unwrap_or_default();
+                return self.closed(self.whole.0, self.whole.1);
             }
             self.close_string(InString { escaped: false, ..string });
             // The cut may have split an escape.
@@ -185,15 +188,15 @@ impl JsonRepairer {
             self.end_scalar();
         }
         let all = self.closed(self.out.len(), self.open.len());
-        all.or_else(|| self.closed(self.whole.0, self.whole.1)).unwrap_or_default()
+        all.or_else(|| self.closed(self.whole.0, self.whole.1))
     }
 
     /// The first `length` bytes with `open` containers closed, if that is valid.
-    fn closed(&self, length: usize, open: usize) -> Option<String> {
+    fn closed(&self, length: usize, open: usize) -> Option<Value> {
         let mut out = self.out[..length].to_vec();
         out.extend(self.open[..open].iter().rev());
         let text = with_sound_escapes(&String::from_utf8_lossy(&out));
-        serde_json::from_str::<Value>(&text).is_ok().then_some(text)
+        bounded_json::parse(text.as_bytes()).ok()
     }
 }
 

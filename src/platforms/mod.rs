@@ -3,9 +3,10 @@
 //! Each adapter has a folder. It never fails on unknown input: an event without a use decodes to `None`, and a field of
 //! the wrong type counts as absent.
 //!
-//! Read in this order: `payload` and `json_repair` (stdin, whatever it contains), `decode_context`, `claude` (the
-//! adapter), `transcript`, `settings` (hooks in a settings file).
+//! Read in this order: `payload`, `bounded_json` and `json_repair` (stdin, whatever it contains), `decode_context`,
+//! `claude` (the adapter), `transcript`, `settings` (hooks in a settings file).
 
+mod bounded_json;
 pub mod claude;
 mod decode_context;
 mod json_repair;

@@ -3,6 +3,7 @@
 //! Valid JSON of reasonable size is parsed directly. Everything else goes through `json_repair`, so that even the id
 //! after a 100 MB output is found in bounded memory.
 
+use super::bounded_json;
 use super::json_repair::{JsonRepairer, KEPT};
 use serde_json::Value;
 use std::io::{self, Read};
@@ -25,7 +26,7 @@ pub enum Payload {
 /// error or timeout, the bytes read so far are used; the error is returned only if there are none.
 pub fn read(mut input: impl Read) -> io::Result<Payload> {
     let mut bytes = vec![0; 16 << 10];
-    let mut length = 0;
+    let (mut length, mut scanned, mut depth, mut tried) = (0, 0, Depth::default(), false);
     while length < KEPT {
         if length == bytes.len() {
             bytes.resize(2 * length, 0);
@@ -36,16 +37,21 @@ pub fn read(mut input: impl Read) -> io::Result<Payload> {
             Err(error) if length == 0 => return Err(error),
             Err(_) => return Ok(parse(&bytes[..length])),
         }
-        // A read that filled the buffer has more behind it.
-        let may_be_whole = length < bytes.len() && bytes[..length].trim_ascii_end().last() == Some(&b'}');
-        if may_be_whole && let Ok(value) = serde_json::from_slice(without_mark(&bytes[..length])) {
-            return Ok(Payload::Json { value, repaired: false });
+        depth.push(&bytes[scanned..length]);
+        scanned = length;
+        if depth.is_whole() && !tried {
+            tried = true;
+            if let Ok(value) = bounded_json::parse(without_mark(&bytes[..length])) {
+                return Ok(Payload::Json { value, repaired: false });
+            }
         }
     }
     let mut repairer = JsonRepairer::default();
     repairer.push(&bytes[..length]);
+    bytes.truncate(1 << 16);
+    bytes.shrink_to_fit();
     while length < SEEN {
-        match input.read(&mut bytes[..1 << 16]) {
+        match input.read(&mut bytes) {
             Ok(0) | Err(_) => break,
             Ok(n) => {
                 repairer.push(&bytes[..n]);
@@ -56,9 +62,46 @@ pub fn read(mut input: impl Read) -> io::Result<Payload> {
     Ok(from_repairer(repairer, "too large"))
 }
 
+/// How deep in a JSON text its end is: parsing it again with every read would take quadratic time.
+#[derive(Default)]
+struct Depth {
+    open: usize,
+    in_string: bool,
+    escaped: bool,
+    closed: bool,
+}
+
+impl Depth {
+    fn push(&mut self, bytes: &[u8]) {
+        for &b in bytes {
+            match b {
+                _ if self.escaped => self.escaped = false,
+                b'\\' => self.escaped = self.in_string,
+                b'"' => self.in_string = !self.in_string,
+                b'{' | b'[' if !self.in_string => self.open += 1,
+                b'}' | b']' if !self.in_string => {
+                    self.open = self.open.saturating_sub(1);
+                    self.closed = self.open == 0;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether the outermost object or list has ended.
+    fn is_whole(&self) -> bool {
+        self.closed && self.open == 0
+    }
+}
+
 /// Windows programs write a byte order mark first.
 fn without_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes)
+}
+
+/// Parses a line of a file as one object; `None` if it is none.
+pub fn line(bytes: &[u8]) -> Option<Value> {
+    bounded_json::parse(String::from_utf8_lossy(bytes).as_bytes()).ok().filter(Value::is_object)
 }
 
 /// Parses bytes as JSON, repairing them if needed.
@@ -67,7 +110,7 @@ pub fn parse(bytes: &[u8]) -> Payload {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Payload::Empty;
     }
-    match serde_json::from_slice(bytes) {
+    match bounded_json::parse(bytes) {
         Ok(value) => Payload::Json { value, repaired: false },
         Err(error) => {
             let mut repairer = JsonRepairer::default();
@@ -78,9 +121,8 @@ pub fn parse(bytes: &[u8]) -> Payload {
 }
 
 fn from_repairer(repairer: JsonRepairer, reason: &str) -> Payload {
-    let text = repairer.finish();
-    match serde_json::from_str(&text) {
-        Ok(value @ Value::Object(_)) => Payload::Json { value, repaired: true },
+    match repairer.finish() {
+        Some(value @ Value::Object(_)) => Payload::Json { value, repaired: true },
         _ => Payload::Garbage(reason.to_string()),
     }
 }

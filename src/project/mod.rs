@@ -2,7 +2,8 @@
 //!
 //! A project is identified by the name that the user gave it, else by the repository's normalised remote URL, its first
 //! commit or its common `.git` folder, else by the folder itself. So worktrees and clones of one repository are one
-//! project. The home folder and `/` are never a project.
+//! project. The home folder, the temporary
+//! folder and `/` are never a project.
 //!
 //! Read in this order: the identity, in this file; `worktree`; `git` and `git_config` (reading `.git`); `client` (the
 //! agent's process); `about` (facts about a repository).
@@ -17,9 +18,10 @@ pub use worktree::{relative, worktree_root};
 
 use crate::model::ProjectId;
 use std::path::{Path, PathBuf};
-use worktree::lexical;
+use worktree::{is_no_project, lexical};
 
-/// Identifies the project of a folder, which may be named by hand; `None` for the home folder, `/` and relative paths.
+/// Identifies the project of a folder, which may be named by hand; `None` for relative paths and folders that are
+/// never a project.
 pub fn identify(cwd: &Path, home: Option<&Path>, by_hand: Option<String>) -> Option<ProjectId> {
     if !cwd.is_absolute() {
         return None;
@@ -27,7 +29,7 @@ pub fn identify(cwd: &Path, home: Option<&Path>, by_hand: Option<String>) -> Opt
     // A folder is the same project however it is written and through any link.
     let (cwd, home) = (canonical(cwd), home.map(canonical));
     let (cwd, home) = (cwd.as_path(), home.as_deref());
-    let never = |p: &Path| p.parent().is_none() || Some(p) == home;
+    let never = |folder: &Path| is_no_project(folder, home);
     let repository = worktree_root(cwd, home).and_then(git::Repository::open);
     let root = repository.as_ref().map_or(cwd, |r| r.worktree.as_path());
     let above = cwd.ancestors().take_while(|f| f.starts_with(root) && !never(f));
@@ -129,7 +131,9 @@ mod tests {
         let folder = ScratchFolder::new("home");
         folder.file(".git/HEAD", "ref: refs/heads/main\n").file("notes/x", "");
         assert_eq!(identify(&folder.0, Some(&folder.0), None), None);
-        assert_eq!(identify(Path::new("/"), None, None), None);
+        for none in ["/", "/tmp", "/tmp/."] {
+            assert_eq!(identify(Path::new(none), None, None), None, "{none}");
+        }
         let notes = folder.0.join("notes");
         assert_eq!(identify(&notes, Some(&folder.0), None).unwrap().keys[0], format!("dir:{}", notes.display()));
     }

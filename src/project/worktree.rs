@@ -2,11 +2,19 @@
 
 use std::path::{Component, Path, PathBuf};
 
-/// The nearest folder at or above `cwd` that contains `.git`; never the home folder or `/`, where a `.git` holds
-/// personal settings, not a project.
+/// Folders for everybody's temporary files. The folders in them may be projects.
+const TEMPORARY: [&str; 4] = ["/tmp", "/var/tmp", "/private/tmp", "/dev/shm"];
+
+/// Whether a folder is never a project: `/`, the home folder, where a `.git` holds personal settings, and the temporary
+/// folder.
+pub(super) fn is_no_project(folder: &Path, home: Option<&Path>) -> bool {
+    folder.parent().is_none() || Some(folder) == home || TEMPORARY.iter().any(|temporary| folder == Path::new(temporary))
+}
+
+/// The nearest folder at or above `cwd` that contains `.git` and may be a project.
 pub fn worktree_root<'a>(cwd: &'a Path, home: Option<&Path>) -> Option<&'a Path> {
     cwd.ancestors()
-        .take_while(|folder| folder.parent().is_some() && Some(*folder) != home)
+        .take_while(|folder| !is_no_project(folder, home))
         .find(|folder| folder.join(".git").symlink_metadata().is_ok())
 }
 

@@ -4,6 +4,8 @@
 //! The output is one line. Control characters, ANSI and OSC sequences, and invisible or direction-changing characters
 //! are removed; whatever looks like a tag loses its brackets.
 
+use crate::text::is_unseen;
+
 /// Returns the text as one harmless line of at most `max` characters; a cut ends in `…`.
 pub fn line(text: &str, max: usize) -> String {
     let mut out = String::new();
@@ -14,7 +16,7 @@ pub fn line(text: &str, max: usize) -> String {
         match c {
             '\u{1b}' | '\u{9b}' => skip_sequence(c, &mut chars),
             c if c.is_whitespace() || c == '\u{0085}' => space = length > 0,
-            c if is_hidden(c) => {}
+            c if is_unseen(c) => {}
             c => {
                 if length + usize::from(space) >= max {
                     out.push('…');
@@ -90,13 +92,6 @@ fn skip_sequence(first: char, chars: &mut std::iter::Peekable<std::str::Chars>) 
     }
 }
 
-/// Control characters, zero-width and direction marks, and tags and variation selectors that carry invisible text.
-fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c as u32,
-            0xAD | 0x200B..=0x200F | 0x202A..=0x202E | 0x2060..=0x206F | 0xFEFF | 0xFFF9..=0xFFFB | 0xE0000..=0xE0FFF)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,7 +128,7 @@ mod tests {
 
     #[test]
     fn invisible_and_reversing_characters_go() {
-        assert_eq!(line("a\u{200b}b\u{202e}c\u{e0041}d\u{feff}", 99), "abcd");
+        assert_eq!(line("a\u{200b}b\u{202e}c\u{e0041}d\u{feff}\u{fe01}\u{3164}", 99), "abcd");
     }
 
     #[test]
