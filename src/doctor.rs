@@ -1,13 +1,17 @@
 //! Use case: checks nmem's own files, and repairs what can be repaired safely.
 
+use crate::archive;
 use crate::config::Config;
 use crate::files;
 use crate::index_text::INDEX_TEXT_VERSION;
 use crate::model::{DoctorFinding, Files, beside};
+use crate::redact::Redactor;
 use crate::render::count;
-use crate::store::{PERSON_WAIT, Store, spool};
-use anyhow::Result;
-use std::fs;
+use crate::store::salvage::salvage;
+use crate::store::{PERSON_WAIT, Store, is_broken, spool};
+use anyhow::{Context, Result};
+use std::fs::{self, File};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,12 +22,12 @@ const STALE: Duration = Duration::from_secs(3600);
 pub type Drain<'a> = &'a dyn Fn(&mut Store) -> Result<()>;
 
 /// Examines the data folder and the database; repairs with `fix`. `step` receives progress.
-pub fn examine(config: &Config, drain: Drain, fix: bool, step: &mut dyn FnMut(&str)) -> Vec<DoctorFinding> {
+pub fn examine(config: &Config, redactor: &Redactor, drain: Drain, fix: bool, step: &mut dyn FnMut(&str)) -> Vec<DoctorFinding> {
     let files = &config.files.value;
     let mut findings = permissions(config, fix);
     findings.extend(leftovers(files, fix));
     step("checking the database");
-    match database(files, drain, fix, step) {
+    match database(files, redactor, drain, fix, step) {
         Ok(more) => findings.extend(more),
         Err(error) => findings.push(DoctorFinding::problem(
             "database",
@@ -85,7 +89,7 @@ fn is_open(_: &Path, _: u32) -> bool {
     false
 }
 
-/// Leftovers of killed processes, and broken databases.
+/// Leftovers of killed processes.
 fn leftovers(files: &Files, fix: bool) -> Vec<DoctorFinding> {
     let name = files.db.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let entries = fs::read_dir(files.folder()).into_iter().flatten().flatten().map(|e| e.path());
@@ -107,18 +111,16 @@ fn leftovers(files: &Files, fix: bool) -> Vec<DoctorFinding> {
         let removed = fix && leftovers.iter().all(|p| fs::remove_file(p).is_ok());
         findings.push(if removed { finding.fixed() } else { finding });
     }
-    for broken in Store::broken_ones(files) {
-        let what = format!("a broken database was set aside: {}", broken.display());
-        findings.push(DoctorFinding::note(
-            "database",
-            what,
-            format!("`sqlite3 {} .recover` may recover its data; delete it if you do not need it", broken.display()),
-        ));
-    }
     findings
 }
 
-fn database(files: &Files, drain: Drain, fix: bool, step: &mut dyn FnMut(&str)) -> Result<Vec<DoctorFinding>> {
+fn database(
+    files: &Files,
+    redactor: &Redactor,
+    drain: Drain,
+    fix: bool,
+    step: &mut dyn FnMut(&str),
+) -> Result<Vec<DoctorFinding>> {
     if !files.db.exists() && !spool::is_waiting(files) {
         return Ok(vec![DoctorFinding::note(
             "database",
@@ -129,40 +131,93 @@ fn database(files: &Files, drain: Drain, fix: bool, step: &mut dyn FnMut(&str)) 
     if fix && spool::rejected(files) > 0 {
         spool::retry_rejected(files)?;
     }
-    let mut store = Store::open(files, PERSON_WAIT)?;
-    drain(&mut store)?;
     let mut findings = Vec::new();
-    let unsound = store.integrity()?;
-    if unsound.is_empty() {
-        let counts = store.counts()?;
-        findings.push(DoctorFinding::good(
-            "database",
-            format!("{}: sound, {}", files.db.display(), count(counts.tool_uses, "tool use", "tool uses")),
-        ));
-    } else {
-        let what = format!("{} is damaged: {}", files.db.display(), unsound.join("; "));
-        let finding =
-            DoctorFinding::problem("database", what, "--fix rebuilds its indexes, and sets it aside if that doesn't help");
+    let mut store = Store::open(files, PERSON_WAIT)?;
+    if let Some(damage) = damage(&mut store, drain)? {
+        let what = format!("{} is damaged: {damage}", files.db.display());
+        let remedy = "--fix rebuilds its indexes; if that doesn't help, it copies what can be read into a new database";
+        let finding = DoctorFinding::problem("database", what, remedy);
         if !fix {
             return Ok(vec![finding]);
         }
         step("rebuilding indexes");
-        let repaired = store.reindex().and_then(|()| store.rebuild_index(&mut |_, _| ())).and_then(|()| store.integrity());
-        if !repaired.is_ok_and(|left| left.is_empty()) {
+        let rebuilt = store.reindex().and_then(|()| store.rebuild_index(&mut |_, _| ()));
+        if rebuilt.is_err() || damage_of(&store).is_none_or(|damage| damage.is_some()) {
             store.set_aside()?;
-            return Ok(vec![
-                DoctorFinding {
-                    what: format!("{}; it was set aside, and the next event creates a new one", finding.what),
-                    ..finding
-                }
-                .fixed(),
-            ]);
+            let what = format!("{}; it was set aside", finding.what);
+            findings.push(DoctorFinding { what, ..finding }.fixed());
+            store = Store::open(files, PERSON_WAIT)?;
+        } else {
+            findings.push(finding.fixed());
         }
-        findings.push(finding.fixed());
+    } else {
+        let uses = count(store.counts()?.tool_uses, "tool use", "tool uses");
+        findings.push(DoctorFinding::good("database", format!("{}: sound, {uses}", files.db.display())));
+    }
+    for broken in Store::broken_ones(files) {
+        findings.push(if fix { carried_over(&mut store, redactor, &broken, step) } else { set_aside(&broken) });
     }
     findings.extend(text_index(&mut store, fix, step)?);
     findings.push(journal(&store, files, fix)?);
     Ok(findings)
+}
+
+/// What is wrong with the database, after draining the spool; `None` if it is sound.
+fn damage(store: &mut Store, drain: Drain) -> Result<Option<String>> {
+    match drain(store) {
+        Err(error) if is_broken(&error) => Ok(Some(format!("{error:#}"))),
+        Err(error) => Err(error),
+        Ok(()) => damage_of(store).context("the database cannot be checked"),
+    }
+}
+
+/// What is wrong with the database: `Some(None)` if it is sound, `None` if it cannot be checked now.
+fn damage_of(store: &Store) -> Option<Option<String>> {
+    let checked = store.integrity().and_then(|unsound| {
+        store.counts()?;
+        store.unindexed()?;
+        Ok(unsound)
+    });
+    match checked {
+        Ok(unsound) => Some(Some(unsound.join("; ")).filter(|unsound| !unsound.is_empty())),
+        Err(error) if is_broken(&error) => Some(Some(format!("{error:#}"))),
+        Err(_) => None,
+    }
+}
+
+fn set_aside(broken: &Path) -> DoctorFinding {
+    let what = format!("a broken database was set aside: {}", broken.display());
+    DoctorFinding::note("database", what, "--fix copies what can be read of it into the current one")
+}
+
+/// Copies what can be read of a broken database into the current one. What the current one has already is left out.
+fn carried_over(store: &mut Store, redactor: &Redactor, broken: &Path, step: &mut dyn FnMut(&str)) -> DoctorFinding {
+    step("reading the broken database");
+    let scratch = beside(&store.files().db, "-salvage");
+    let carried = salvage(broken, &scratch).and_then(|(from, salvaged)| {
+        let file = scratch.join("rows");
+        files::write_private(&file, |out| archive::export(&from, None, 0, out, &mut |_| ()))?;
+        let mut input = BufReader::new(File::open(&file)?);
+        let mut progress = |rows| step(&format!("copying row {rows} of {}", salvaged.rows));
+        Ok((salvaged.clone(), archive::restore(store, redactor, &mut input, false, &mut progress)?))
+    });
+    let _ = fs::remove_dir_all(&scratch);
+    let place = broken.display();
+    match carried {
+        Ok((salvaged, restored)) => {
+            let new = count(restored.written.values().sum::<usize>() as i64, "row", "rows");
+            let lost = match salvaged.damaged.as_slice() {
+                [] => String::new(),
+                tables => format!("; parts of {} cannot be read", tables.join(", ")),
+            };
+            let what = format!("{new} of the broken database {place} were copied into the current one{lost}");
+            DoctorFinding::note("database", what, "delete the broken one when you do not need it")
+        }
+        Err(error) => {
+            let what = format!("nothing of the broken database {place} can be read: {error:#}");
+            DoctorFinding::note("database", what, "`sqlite3 FILE .recover` may find more; delete it if you do not need it")
+        }
+    }
 }
 
 /// Whether the full-text indexes match the stored rows and the current text function.

@@ -173,14 +173,16 @@ fn ours(files: &Files) -> Result<Vec<PathBuf>> {
     Ok(paths.filter(|p| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with(&name))).collect())
 }
 
-fn set_aside(files: &Files) -> Vec<PathBuf> {
+/// Broken databases that were set aside, with their companions.
+pub fn set_aside(files: &Files) -> Vec<PathBuf> {
     let is_broken = |path: &PathBuf| path.file_name().is_some_and(|n| n.to_string_lossy().contains("-broken-"));
     let mut found: Vec<PathBuf> = ours(files).unwrap_or_default().into_iter().filter(is_broken).collect();
     found.sort();
     found
 }
 
-fn line_files(files: &Files) -> [PathBuf; 3] {
+/// The files that hold events or messages line by line.
+pub fn line_files(files: &Files) -> [PathBuf; 3] {
     [files.rejected.clone(), files.log.clone(), beside(&files.log, "-old")]
 }
 

@@ -11,8 +11,9 @@
 //! * adapters to one outside thing each: [`config`], [`project`], [`platforms`], [`store`], [`domains`], [`llm`],
 //!   [`log`]
 //! * shared by every run: `runtime`
-//! * use cases: [`mod@distil`], [`knowledge`], [`recall`], [`archive`], [`doctor`], `lookup`, `installation`
-//! * the pipeline of an event: [`mod@ingest`]; use cases that feed it: [`mod@forget`], [`replay`]
+//! * use cases: [`mod@distil`], [`knowledge`], [`recall`], [`archive`], `lookup`, `installation`
+//! * the pipeline of an event: [`mod@ingest`]; use cases around it: [`mod@forget`], [`replay`], [`doctor`]; redacting
+//!   again: `redact_stored`
 //! * surface: [`rad`], [`cli`]
 
 pub mod archive;
@@ -41,6 +42,7 @@ pub mod rad;
 pub mod rank;
 pub mod recall;
 pub mod redact;
+mod redact_stored;
 pub mod render;
 pub mod replay;
 pub mod rules;

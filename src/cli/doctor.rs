@@ -9,9 +9,12 @@ use crate::ingest::{self, Caller, Run};
 use crate::installation;
 use crate::log;
 use crate::model::{DoctorFinding, FindingLevel};
+use crate::redact::Redactor;
+use crate::redact_stored::OldSecrets;
 use crate::render::clean::line;
+use crate::render::count;
 use crate::runtime::redactor;
-use crate::store::Store;
+use crate::store::{PERSON_WAIT, Store};
 use anyhow::Result;
 use serde_json::json;
 
@@ -43,7 +46,8 @@ pub fn run(args: &DoctorArguments) -> Result<()> {
     let redactor = redactor(&config).unwrap_or_default();
     let run = Run::new(Caller::Program, &config, &redactor);
     let drain = |store: &mut Store| ingest::drain(&run, store);
-    findings.extend(doctor::examine(&config, &drain, args.fix, &mut |step| progress.say(step)));
+    findings.extend(doctor::examine(&config, &redactor, &drain, args.fix, &mut |step| progress.say(step)));
+    findings.extend(old_secrets(&config, &redactor, args.fix, &mut |step| progress.say(step)));
     findings.extend(hook_errors(&config));
     drop(progress);
     if args.json {
@@ -64,6 +68,41 @@ pub fn run(args: &DoctorArguments) -> Result<()> {
         1 => Err(UserError::new("1 problem", "see the remedy above").into()),
         n => Err(UserError::new(format!("{n} problems"), "see the remedies above").into()),
     }
+}
+
+/// What older rules let through.
+fn old_secrets(config: &Config, redactor: &Redactor, fix: bool, step: &mut dyn FnMut(&str)) -> Vec<DoctorFinding> {
+    let files = &config.files.value;
+    let searched = Store::open_to_read(files, PERSON_WAIT).and_then(|store| {
+        let Some(store) = store else { return Ok(None) };
+        let secrets = OldSecrets::find(&store, redactor, step)?;
+        drop(store);
+        if fix {
+            secrets.remove(&mut Store::open(files, PERSON_WAIT)?, step)?;
+        }
+        Ok(Some(secrets))
+    });
+    let secrets = match searched {
+        Ok(Some(secrets)) => secrets,
+        Ok(None) => return Vec::new(),
+        Err(error) => {
+            let what = format!("stored texts could not be checked: {error:#}");
+            return vec![DoctorFinding::problem("secrets", what, "fix the database first")];
+        }
+    };
+    let mut findings = Vec::new();
+    if secrets.count() == 0 {
+        findings.push(DoctorFinding::good("secrets", "none in stored texts"));
+    } else {
+        let held = format!("{} what today's rules take for a secret", count(secrets.count() as i64, "text holds", "texts hold"));
+        let finding = DoctorFinding::problem("secrets", held, "--fix replaces it by a mark, in every byte");
+        findings.push(if fix { finding.fixed() } else { finding });
+    }
+    for path in &secrets.set_aside {
+        let what = format!("{} holds what today's rules take for a secret", path.display());
+        findings.push(DoctorFinding::problem("secrets", what, "delete it: a broken database cannot be cleaned"));
+    }
+    findings
 }
 
 fn finding_line(finding: &DoctorFinding, style: crate::render::style::Style) -> String {

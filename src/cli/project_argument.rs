@@ -4,6 +4,9 @@ use super::output;
 use crate::config::{self, Config};
 use crate::error::UserError;
 use crate::ingest::{self, Caller, Run};
+use crate::redact::REDACTION_VERSION;
+use crate::redact_stored::OldSecrets;
+use crate::render::count;
 use crate::runtime::{FolderProject, Projects, redactor};
 use crate::store::{PERSON_WAIT, Store, spool};
 use anyhow::{Context, Result};
@@ -63,7 +66,30 @@ pub fn open(config: &Config) -> Result<Option<Store>> {
             output::warn(&format!("{} waiting events could not be stored: {error:#}", spool::waiting(files)));
         }
     }
-    Store::open_to_read(files, PERSON_WAIT)
+    let store = Store::open_to_read(files, PERSON_WAIT)?;
+    match store {
+        Some(store) if store.redaction_version()? < REDACTION_VERSION => redacted_again(config, store).map(Some),
+        store => Ok(store),
+    }
+}
+
+/// Redacts what an earlier nmem stored, once, at the first command in a terminal after an upgrade. Never in a hook.
+fn redacted_again(config: &Config, store: Store) -> Result<Store> {
+    let files = config.files.value.clone();
+    output::warn("checking stored texts with this version's rules for secrets, once after the upgrade");
+    let progress = output::Progress::begin();
+    let checked = redactor(config).and_then(|redactor| {
+        let secrets = OldSecrets::find(&store, &redactor, &mut |step| progress.say(step))?;
+        secrets.remove(&mut Store::open(&files, PERSON_WAIT)?, &mut |step| progress.say(step))?;
+        Ok(secrets.count())
+    });
+    drop(progress);
+    match checked {
+        Ok(0) => output::warn("nothing found"),
+        Ok(n) => output::warn(&format!("{} cleaned of secrets", count(n as i64, "text was", "texts were"))),
+        Err(error) => output::warn(&format!("the check failed and will be tried again: {error:#}; `nmem doctor` says more")),
+    }
+    Ok(Store::open_to_read(&files, PERSON_WAIT)?.unwrap_or(store))
 }
 
 /// Opens the store for writing, after draining the spool; creates it if needed.

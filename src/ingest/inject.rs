@@ -18,13 +18,17 @@ use crate::render::session_state::{self, ContextLoss};
 use crate::runtime::log_error;
 use crate::store::injections::Injection;
 use crate::store::recall::SessionScope;
-use crate::store::{HOOK_WAIT, Store, spool};
+use crate::store::{HOOK_WAIT, Store, is_broken, spool};
 use anyhow::Result;
 use std::cell::Cell;
 use std::path::Path;
 
 /// Maximum share of the budget, in percent, for the session that `/clear` ended.
 const CLEARED: usize = 60;
+
+/// For the person, at a start with a database of which only parts can be read.
+const DAMAGED: &str =
+    "nmem: the database is damaged, and a part of what it remembers cannot be read. `nmem doctor --fix` repairs it.";
 
 /// Answers an event, if it is one that gets an answer; usually there is none. A session start is answered even if its
 /// event could not be stored.
@@ -53,7 +57,10 @@ fn at_start(run: &Run, persisted: &mut Persisted, event: &Event, source: StartSo
     let (answer, note) = match persisted {
         Persisted::Stored(store) => {
             let note = distil::llm_note(config, Some(store));
-            (start_block(run, store, event, source)?, note)
+            match start_block(run, store, event, source) {
+                Err(error) if is_broken(&error) => (HookAnswer { context: None, message: Some(DAMAGED.into()) }, note),
+                block => (block?, note),
+            }
         }
         Persisted::NotStored(problem) => {
             let message = Some(format!("nmem: {problem}. See `nmem status`."));
@@ -205,7 +212,9 @@ fn recalled(run: &Run, store: &Store, event: &Event, source: StartSource) -> Res
     }
     let rest = budget.saturating_sub(own.text.len() + 1);
     let block = own.and(for_agent(&recalled, rest));
-    let message = if store.session_count(scope.project)? <= 1 {
+    let message = if recalled.is_damaged {
+        Some(DAMAGED.to_string())
+    } else if store.session_count(scope.project)? <= 1 {
         Some(introduction(config))
     } else {
         Some(render::context::for_person(&recalled, &block)).filter(|_| !block.text.is_empty())

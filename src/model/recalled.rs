@@ -20,6 +20,8 @@ pub struct Recalled {
     /// Relevance of units by id, with reasons.
     pub why: HashMap<i64, (f64, Vec<Why>)>,
     pub suggestions: Vec<Suggestion>,
+    /// A part could not be read, because the database is damaged.
+    pub is_damaged: bool,
 }
 
 /// A session with its latest turns and units.

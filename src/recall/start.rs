@@ -6,8 +6,9 @@ use super::sessions::overviews;
 use super::stale::stale;
 use crate::model::{Annotations, MemoryKind, MemoryRow, Millis, Recalled};
 use crate::rank;
-use crate::store::Store;
+use crate::store::{Store, is_broken};
 use anyhow::Result;
+use std::cell::Cell;
 use std::path::Path;
 
 /// Number of sessions to read.
@@ -39,26 +40,45 @@ pub struct SessionContext<'a> {
     pub root: Option<&'a Path>,
 }
 
+/// Reads part by part: one on a damaged page counts as empty.
+#[derive(Default)]
+struct ReadableParts {
+    is_damaged: Cell<bool>,
+}
+
+impl ReadableParts {
+    fn read<T: Default>(&self, part: Result<T>) -> Result<T> {
+        match part {
+            Err(error) if is_broken(&error) => {
+                self.is_damaged.set(true);
+                Ok(T::default())
+            }
+            part => part,
+        }
+    }
+}
+
 /// Gathers memories for a session start. Findings and decisions are ranked by branch and by the files edited last.
 pub fn at_start(store: &Store, project: i64, here: SessionContext, most: ContextLimits, now: Millis) -> Result<Recalled> {
     let SessionContext { own, branch, root } = here;
-    let mut sessions = store.last_sessions(project, SESSIONS + 1)?;
+    let parts = ReadableParts::default();
+    let mut sessions = parts.read(store.last_sessions(project, SESSIONS + 1))?;
     sessions.retain(|s| Some(s.id) != own);
     sessions.truncate(SESSIONS);
-    let mut sessions = overviews(store, sessions, UNITS, TURNS, now)?;
+    let mut sessions = parts.read(overviews(store, sessions, UNITS, TURNS, now))?;
     let summed_up =
         sessions.iter_mut().flat_map(|overviews| &mut overviews.units).filter(|overviews| overviews.summary.is_some());
     summed_up.skip(most.summaries).for_each(|overviews| overviews.summary = None);
-    let pinned = store.pinned_memories(project, SETTLED)?;
+    let pinned = parts.read(store.pinned_memories(project, SETTLED))?;
     let worked = sessions
         .iter()
         .flat_map(|overviews| &overviews.units)
         .find(|overviews| overviews.unit.files.iter().any(|file| file.edits > 0));
-    let files = worked.map(|overviews| store.edited_by_unit(overviews.unit.id)).transpose()?.unwrap_or_default();
+    let files = worked.map(|overviews| parts.read(store.edited_by_unit(overviews.unit.id))).transpose()?.unwrap_or_default();
     let query = RecallQuery { project, own, request: None, branch, embedding: None, files: &files, root: None };
-    let near = near_units(store, &query, NEAR)?;
+    let near = parts.read(near_units(store, &query, NEAR))?;
     let gathered = |kinds: &[MemoryKind], most: usize| -> Result<Vec<MemoryRow>> {
-        let mut all: Vec<MemoryRow> = store.newest_memories(project, kinds, most)?;
+        let mut all: Vec<MemoryRow> = parts.read(store.newest_memories(project, kinds, most))?;
         let others = near.iter().flat_map(|past| &past.memories).filter(|m| kinds.contains(&m.kind));
         for memory in others {
             if !all.iter().any(|known| known.id == memory.id) {
@@ -76,9 +96,10 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: Context
     let contradicted_by = rank::contradicted(&[&pinned[..], &decisions[..]].concat());
     let decisions = rank::side_by_side(decisions, &contradicted_by);
     let shown = pinned.iter().chain(&decisions).chain(&observations);
-    let stale = root.map(|root| stale(store, project, root, shown)).transpose()?.unwrap_or_default();
+    let stale = root.map(|root| parts.read(stale(store, project, root, shown))).transpose()?.unwrap_or_default();
     let annotations = Annotations { contradicted_by, stale };
     let why = near.into_iter().map(|past| (past.unit, (past.score, past.why))).collect();
-    let suggestions = suggested_at_start(store, project, &files, &decisions)?;
-    Ok(Recalled { sessions, decisions, annotations, observations, pinned, why, suggestions })
+    let suggestions = parts.read(suggested_at_start(store, project, &files, &decisions))?;
+    let is_damaged = parts.is_damaged.get();
+    Ok(Recalled { sessions, decisions, annotations, observations, pinned, why, suggestions, is_damaged })
 }

@@ -7,6 +7,7 @@
 use super::migrate::bring_up;
 use crate::files::{self, Identity};
 use crate::model::{Files, beside};
+use crate::redact::REDACTION_VERSION;
 use anyhow::{Context, Result, bail};
 use rusqlite::Connection;
 use std::fs;
@@ -36,6 +37,7 @@ fn build(temporary: &Path) -> Result<()> {
     // would hide a disk too full for the log.
     conn.execute_batch("PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY;")?;
     bring_up(&mut conn, temporary, true)?;
+    mark_as_checked(&conn)?;
     // The write-ahead log needs shared memory, which does not work across machines.
     if !files::is_remote(temporary.parent().unwrap_or(Path::new("/"))) {
         conn.execute_batch("PRAGMA journal_mode = WAL")?;
@@ -43,6 +45,12 @@ fn build(temporary: &Path) -> Result<()> {
     conn.close().map_err(|(_, e)| e)?;
     fs::File::open(temporary)?.sync_all()?;
     Ok(())
+}
+
+/// Records that all texts were redacted by the current rules.
+pub fn mark_as_checked(conn: &Connection) -> Result<()> {
+    let sql = "INSERT OR REPLACE INTO meta(key, value) VALUES ('redaction_version', ?1)";
+    Ok(conn.execute(sql, [REDACTION_VERSION]).map(|_| ())?)
 }
 
 /// Links the temporary into place. A log left by an earlier database is set aside first, or SQLite would apply it.

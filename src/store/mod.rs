@@ -8,7 +8,8 @@
 //! Read in this order: opening and transactions, in this file; `create` and `migrate`; `failure`; `enums`; `identity`
 //! (deduplication), `sessions`, `prompts`, `tool_uses`, `units` (rows of events); `index` and `unit_index` (full text);
 //! `memories`, `domains`, `spend`, `vectors`; `spool`; then queries: `projects`, `history`, `search`, `recall`,
-//! `injections`, `patterns`; `forget`; `archive`.
+//! `injections`, `patterns`; `forget` and `texts` (redacting again); `archive`; `salvage`
+//! (broken databases).
 
 pub mod archive;
 mod create;
@@ -26,16 +27,18 @@ pub mod patterns;
 pub mod projects;
 mod prompts;
 pub mod recall;
+pub mod salvage;
 pub mod search;
 pub mod sessions;
 mod spend;
 pub mod spool;
+pub mod texts;
 mod tool_uses;
 mod unit_index;
 pub mod units;
 pub mod vectors;
 
-pub use failure::{is_full, reason};
+pub use failure::{is_broken, is_full, reason};
 pub use units::LeftOpen;
 
 use crate::files::{self, Identity};

@@ -19,10 +19,11 @@ const LEVELS: &[&[&str]] = &[
     // what every run needs: the redactor, the log, which project a folder is
     &["runtime"],
     // use cases
-    &["distil", "knowledge", "recall", "archive", "doctor", "lookup", "installation"],
+    &["distil", "knowledge", "recall", "archive", "lookup", "installation"],
     // the way of an event through the use cases, and what goes that way with events of its own
     &["ingest"],
-    &["replay", "forget"],
+    &["replay", "forget", "doctor"],
+    &["redact_stored"],
     // surface
     &["rad"],
     &["cli", "lib", "main"],

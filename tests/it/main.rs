@@ -9,6 +9,7 @@ mod archive;
 mod bad_input;
 #[cfg(unix)]
 mod claude_model;
+mod damaged;
 mod database;
 mod decides;
 mod doctor;
@@ -34,6 +35,7 @@ mod project;
 mod rad;
 mod readme;
 mod recall;
+mod redacted_again;
 mod secrets;
 mod session;
 #[cfg(unix)]

@@ -1,0 +1,85 @@
+//! Use case: redacts everything that is stored again, since newer rules find secrets that older ones let through. What
+//! they find is gone from every byte, as after `nmem forget`.
+
+use crate::files;
+use crate::forget::{line_files, set_aside};
+use crate::redact::Redactor;
+use crate::store::Store;
+use crate::store::texts::ChangedText;
+use anyhow::{Context, Result};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// What the current rules find in what is stored.
+#[derive(Debug, Default)]
+pub struct OldSecrets {
+    texts: Vec<ChangedText>,
+    /// Line-based files (rejected events, the log): their new content, and how many lines change.
+    files: Vec<(PathBuf, String, usize)>,
+    /// Broken databases that were set aside and hold something. They cannot be rewritten.
+    pub set_aside: Vec<PathBuf>,
+}
+
+impl OldSecrets {
+    /// Searches all texts; `step` receives progress.
+    pub fn find(store: &Store, redactor: &Redactor, step: &mut dyn FnMut(&str)) -> Result<OldSecrets> {
+        let change = |text: &str, is_id: bool| redactor.again(text, is_id);
+        let mut progress = |done, all| step(&format!("checking stored texts for secrets: row {done} of {all}"));
+        let mut found = OldSecrets { texts: store.texts_to_change(&change, &mut progress)?, ..OldSecrets::default() };
+        for path in line_files(store.files()) {
+            let text = text(&path)?;
+            let (mut new, mut changed) = (String::with_capacity(text.len()), 0);
+            for line in text.lines() {
+                let cleaned = redactor.again(line, false);
+                changed += usize::from(cleaned.is_some());
+                new.push_str(cleaned.as_ref().map_or(line, |cleaned| cleaned.as_str()));
+                new.push('\n');
+            }
+            if changed > 0 {
+                found.files.push((path, new, changed));
+            }
+        }
+        for path in set_aside(store.files()) {
+            if holds_secret(&text(&path)?, redactor) {
+                found.set_aside.push(path);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Number of texts and lines that change.
+    pub fn count(&self) -> usize {
+        self.texts.len() + self.files.iter().map(|(.., lines)| lines).sum::<usize>()
+    }
+
+    /// Replaces the secrets by marks, and rewrites the database without its free pages.
+    pub fn remove(&self, store: &mut Store, step: &mut dyn FnMut(&str)) -> Result<()> {
+        if self.count() > 0 {
+            step("replacing secrets by marks");
+            store.change_texts(&self.texts)?;
+            // Rejected lines are appended inside write transactions, so nobody else writes to these files now.
+            store.write(|_| self.files.iter().try_for_each(|(path, new, _)| Ok(files::replace_private(path, new)?)))?;
+            store.rebuild_index(&mut |done, all| step(&format!("indexing row {done} of {all}")))?;
+            step("rewriting the database");
+            store.scrub()?;
+        }
+        store.set_redaction_version()
+    }
+}
+
+/// Whether a file of any content holds a secret in its readable parts.
+fn holds_secret(text: &str, redactor: &Redactor) -> bool {
+    text.split(|c: char| c.is_control() && !matches!(c, '\n' | '\t') || c == char::REPLACEMENT_CHARACTER)
+        .filter(|part| part.len() > 8)
+        .any(|part| redactor.again(part, false).is_some())
+}
+
+fn text(path: &Path) -> Result<String> {
+    let mut bytes = Vec::new();
+    match files::open_private(path).and_then(|mut file| file.read_to_end(&mut bytes)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        read => {
+            read.map(|_| String::from_utf8_lossy(&bytes).into_owned()).with_context(|| format!("cannot read {}", path.display()))
+        }
+    }
+}
