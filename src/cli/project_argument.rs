@@ -66,21 +66,34 @@ pub fn open(config: &Config) -> Result<Option<Store>> {
             output::warn(&format!("{} waiting events could not be stored: {error:#}", spool::waiting(files)));
         }
     }
-    let store = Store::open_to_read(files, PERSON_WAIT)?;
-    match store {
-        Some(store) if store.redaction_version()? < REDACTION_VERSION => redacted_again(config, store).map(Some),
-        store => Ok(store),
+    let Some(store) = Store::open_to_read(files, PERSON_WAIT)? else { return Ok(None) };
+    if store.redaction_version()? < REDACTION_VERSION {
+        redact_again(config, &mut Store::open(files, PERSON_WAIT)?);
     }
+    Ok(Some(store))
+}
+
+/// Opens the store for writing, after draining the spool; creates it if needed.
+pub fn writable(config: &Config) -> Result<Store> {
+    let mut store = Store::open(&config.files.value, PERSON_WAIT)?;
+    drain(config, &mut store)?;
+    if store.redaction_version()? < REDACTION_VERSION {
+        redact_again(config, &mut store);
+    }
+    Ok(store)
 }
 
 /// Redacts what an earlier nmem stored, once, at the first command in a terminal after an upgrade. Never in a hook.
-fn redacted_again(config: &Config, store: Store) -> Result<Store> {
-    let files = config.files.value.clone();
+fn redact_again(config: &Config, store: &mut Store) {
     output::warn("checking stored texts with this version's rules for secrets, once after the upgrade");
     let progress = output::Progress::begin();
     let checked = redactor(config).and_then(|redactor| {
-        let secrets = OldSecrets::find(&store, &redactor, &mut |step| progress.say(step))?;
-        secrets.remove(&mut Store::open(&files, PERSON_WAIT)?, &mut |step| progress.say(step))?;
+        let secrets = OldSecrets::find(store, &redactor, &mut |step| progress.say(step))?;
+        // A migration may have added an index.
+        if store.unindexed()? > 0 {
+            store.rebuild_index(&mut |done, all| progress.say(&format!("indexing row {done} of {all}")))?;
+        }
+        secrets.remove(store, &mut |step| progress.say(step))?;
         Ok(secrets.count())
     });
     drop(progress);
@@ -89,14 +102,6 @@ fn redacted_again(config: &Config, store: Store) -> Result<Store> {
         Ok(n) => output::warn(&format!("{} cleaned of secrets", count(n as i64, "text was", "texts were"))),
         Err(error) => output::warn(&format!("the check failed and will be tried again: {error:#}; `nmem doctor` says more")),
     }
-    Ok(Store::open_to_read(&files, PERSON_WAIT)?.unwrap_or(store))
-}
-
-/// Opens the store for writing, after draining the spool; creates it if needed.
-pub fn writable(config: &Config) -> Result<Store> {
-    let mut store = Store::open(&config.files.value, PERSON_WAIT)?;
-    drain(config, &mut store)?;
-    Ok(store)
 }
 
 /// Drains the spool.

@@ -1,7 +1,7 @@
 //! `nmem status`: hooks, stored data, queue, errors and settings.
 
 use super::output;
-use super::project_argument::{ProjectArgument, drain};
+use super::project_argument::{ProjectArgument, writable};
 use crate::config::llm::When;
 use crate::config::{Config, ListedSetting, SettingSource, environment};
 use crate::installation;
@@ -193,16 +193,8 @@ pub fn run(args: &StatusArguments) -> Result<()> {
 fn look(config: &Config) -> StoreStatus {
     let files = &config.files.value;
     let look = || -> Result<StoreStatus> {
-        let store = if spool::is_waiting(files) {
-            let mut store = Store::open(files, PERSON_WAIT)?;
-            drain(config, &mut store)?;
-            Some(store)
-        } else if files.db.exists() {
-            // Opened for writing, so that an older database is migrated.
-            Some(Store::open(files, PERSON_WAIT)?)
-        } else {
-            None
-        };
+        // Opened for writing, so that an older database is migrated.
+        let store = (spool::is_waiting(files) || files.db.exists()).then(|| writable(config)).transpose()?;
         let Some(store) = store else { return Ok(StoreStatus::default()) };
         let on = !config.embeddings.base_url.value.is_empty();
         let embedded = on.then(|| store.embedded(&config.embeddings.model.value)).transpose()?;

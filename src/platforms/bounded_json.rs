@@ -7,15 +7,18 @@ use std::fmt;
 
 /// Bytes that the values of one text may take, not counting strings.
 const BYTES: usize = 32 << 20;
-/// Bytes of a value, and of an object's first node.
+/// Bytes of a value in a list, of an object's first node, and of a member with its name.
 const VALUE: usize = size_of::<Value>();
 const OBJECT: usize = 640;
+const MEMBER: usize = 160;
+/// Members of the outermost object that are kept beyond the bound: an event has some twenty.
+const OUTER: usize = 1000;
 
-/// Parses a text. What exceeds the bound is skipped, except for the members of the outermost object.
+/// Parses a text. What exceeds the bound is skipped, except for members of the outermost object.
 pub fn parse(text: &[u8]) -> serde_json::Result<Value> {
-    let left = Cell::new(BYTES);
+    let (left, outer) = (Cell::new(BYTES), Cell::new(OUTER));
     let mut parser = serde_json::Deserializer::from_slice(text);
-    let value = Bounded { left: &left, depth: 0 }.deserialize(&mut parser)?;
+    let value = Bounded { left: &left, outer: &outer, depth: 0 }.deserialize(&mut parser)?;
     parser.end()?;
     Ok(value)
 }
@@ -23,15 +26,23 @@ pub fn parse(text: &[u8]) -> serde_json::Result<Value> {
 #[derive(Clone, Copy)]
 struct Bounded<'a> {
     left: &'a Cell<usize>,
+    outer: &'a Cell<usize>,
     depth: usize,
 }
 
 impl Bounded<'_> {
-    /// Reserves room for one more value in a container; the outermost one may always have it.
+    /// Reserves room for one more value.
     fn has_room(&self, bytes: usize) -> bool {
         let left = self.left.get().checked_sub(bytes);
         self.left.set(left.unwrap_or(0));
-        left.is_some() || self.depth == 0
+        left.is_some()
+    }
+
+    /// Reserves room for a member of the outermost object that exceeds the bound.
+    fn has_outer_room(&self) -> bool {
+        let left = self.outer.get().checked_sub(1).filter(|_| self.depth == 0);
+        self.outer.set(left.unwrap_or(self.outer.get()));
+        left.is_some()
     }
 
     fn inside(self) -> Self {
@@ -95,7 +106,7 @@ impl<'de> Visitor<'de> for Bounded<'_> {
         let mut values = Map::new();
         self.has_room(OBJECT);
         while let Some(name) = members.next_key::<String>()? {
-            if self.has_room(2 * VALUE) {
+            if self.has_room(MEMBER) || self.has_outer_room() {
                 values.insert(name, members.next_value_seed(self.inside())?);
             } else {
                 members.next_value::<IgnoredAny>()?;

@@ -107,8 +107,8 @@ impl JsonRepairer {
             return;
         }
         self.end_scalar();
-        // Millions of small values: nested ones are dropped; top-level members stay, up to twice the limit.
-        self.ended |= self.out.len() > 2 * KEPT && self.open.len() < 2 && matches!(b, b',' | b'[');
+        // Millions of small values: nested ones are dropped; top-level members stay, up to a limit of their own.
+        self.ended |= self.out.len() > KEPT + STRING && self.open.len() < 2 && matches!(b, b',' | b'[');
         if self.out.len() > KEPT && self.open.len() >= 2 && self.dropped == 0 {
             self.out.truncate(self.whole.0);
             self.full = true;
@@ -191,12 +191,15 @@ impl JsonRepairer {
         all.or_else(|| self.closed(self.whole.0, self.whole.1))
     }
 
-    /// The first `length` bytes with `open` containers closed, if that is valid.
-    fn closed(&self, length: usize, open: usize) -> Option<Value> {
-        let mut out = self.out[..length].to_vec();
-        out.extend(self.open[..open].iter().rev());
-        let text = with_sound_escapes(&String::from_utf8_lossy(&out));
-        bounded_json::parse(text.as_bytes()).ok()
+    /// The first `length` bytes with `open` containers closed, if that is valid. What follows them is dropped.
+    fn closed(&mut self, length: usize, open: usize) -> Option<Value> {
+        self.out.truncate(length);
+        self.out.extend(self.open[..open].iter().rev());
+        let text = String::from_utf8_lossy(&self.out);
+        if !text.contains('\\') {
+            return bounded_json::parse(text.as_bytes()).ok();
+        }
+        bounded_json::parse(with_sound_escapes(&text).as_bytes()).ok()
     }
 }
 

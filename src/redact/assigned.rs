@@ -131,8 +131,21 @@ pub fn user_and_password(bytes: &[u8], at: usize) -> Option<Span> {
     found.then_some(Span { start, end, family: "assigned-secret", guessless: false })
 }
 
-const TELLING: [&str; 12] =
-    ["secret", "token", "key", "credential", "credentials", "creds", "password", "passwd", "pwd", "pass", "passphrase", "auth"];
+const TELLING: [&str; 13] = [
+    "secret",
+    "token",
+    "key",
+    "credential",
+    "credentials",
+    "creds",
+    "password",
+    "passwd",
+    "pwd",
+    "pass",
+    "passphrase",
+    "auth",
+    "pat",
+];
 
 /// Whether a name ends with its telling word: `client_secret`, but not `secret_name`.
 fn is_last(own: &[u8]) -> bool {

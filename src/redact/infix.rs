@@ -5,7 +5,25 @@ use super::span::{Span, run};
 use super::values::changes_often;
 
 /// Literals within keys, each with its matcher in [`key`].
-pub const INFIXES: [&str; 7] = [".atlasv1.", "Q~", "_mmk", "-us", ".acc-", ".acc_", ":AA"];
+pub const INFIXES: [&str; 17] = [
+    ".atlasv1.",
+    "Q~",
+    "_mmk",
+    "-us",
+    ".acc-",
+    ".acc_",
+    ":AA",
+    "0|?",
+    "1|?",
+    "2|?",
+    "3|?",
+    "4|?",
+    "5|?",
+    "6|?",
+    "7|?",
+    "8|?",
+    "9|?",
+];
 
 /// The key around the literal at `at`.
 pub fn key(bytes: &[u8], at: usize) -> Option<Span> {
@@ -48,6 +66,13 @@ pub fn key(bytes: &[u8], at: usize) -> Option<Span> {
         let (start, end) = (back(at, &|b| Body::Dotted.has(b)), run(bytes, at + 5, |b| Body::Token68.has(b)));
         let known = ["sc_", "ext_", "scauth_", "authress_"].iter().any(|prefix| bytes[start..].starts_with(prefix.as_bytes()));
         return if known && end - at > 40 { found("authress-key", start, end) } else { None };
+    }
+    if rest[0].is_ascii_digit() {
+        // An app's id and its token.
+        let start = back(at, &|b| b.is_ascii_digit());
+        let end = run(bytes, at + 2, |b| b.is_ascii_lowercase() || Body::Url.has(b));
+        let facebook = rest.get(1) == Some(&b'|') && (14..=15).contains(&(at - start)) && (27..=40).contains(&(end - at - 2));
+        return if facebook { found("facebook-token", at + 2, end) } else { None };
     }
     if rest.starts_with(b":AA") {
         let (start, end) = (back(at, &|b| b.is_ascii_digit()), run(bytes, at + 1, |b| Body::Url.has(b)));

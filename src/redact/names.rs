@@ -35,7 +35,7 @@ enum Place {
 }
 
 /// Telling words, longer ones before those that they begin with.
-const WORDS: [(&str, NameKind, Place); 34] = [
+const WORDS: [(&str, NameKind, Place); 36] = [
     ("password", NameKind::Password, Place::Anywhere),
     ("passwd", NameKind::Password, Place::Anywhere),
     ("passphrase", NameKind::Password, Place::Anywhere),
@@ -66,6 +66,8 @@ const WORDS: [(&str, NameKind, Place); 34] = [
     ("credential", NameKind::Secret, Place::Anywhere),
     ("creds", NameKind::Secret, Place::End),
     ("x-amz-signature", NameKind::Secret, Place::Anywhere),
+    ("contribsys__com", NameKind::Secret, Place::Anywhere),
+    ("_gitlab_session", NameKind::Secret, Place::Anywhere),
     ("key", NameKind::Key, Place::End),
     ("auth", NameKind::Key, Place::LastWord),
     ("pat", NameKind::Key, Place::LastWord),
@@ -94,8 +96,8 @@ static BY_FIRST: [u64; 256] = {
     rows
 };
 
-/// What stands before `key` and `pass` in names of other things, measured on source code.
-const NOT_SECRET: [&str; 67] = [
+/// The last word before `key` and `pass` in names of other things, measured on source code.
+const NOT_SECRET: [&str; 65] = [
     "public",
     "primary",
     "foreign",
@@ -122,7 +124,6 @@ const NOT_SECRET: [&str; 67] = [
     "react",
     "i18n",
     "locale",
-    "storage",
     "unique",
     "composite",
     "registry",
@@ -160,26 +161,13 @@ const NOT_SECRET: [&str; 67] = [
     "s3",
     "enum",
     "result",
-    "bucket",
     "device",
     "subkey",
 ];
 
-/// What stands before `token` in names of pages, locks and repeated requests, measured on source code.
-const NOT_TOKEN: [&str; 12] = [
-    "next",
-    "page",
-    "continuation",
-    "pagination",
-    "change",
-    "lock",
-    "idempotency",
-    "clientrequest",
-    "client_request",
-    "client-request",
-    "cancellation",
-    "term",
-];
+/// The last word before `token` in names of pages, locks and repeated requests, measured on source code.
+const NOT_TOKEN: [&str; 9] =
+    ["next", "page", "continuation", "pagination", "change", "lock", "idempotency", "cancellation", "term"];
 
 /// What stands behind a telling word in the names of things around a secret: `password_regex`, `secretArn`.
 const AROUND_SECRET: [&str; 22] = [
@@ -250,7 +238,7 @@ pub fn name_at(bytes: &[u8], at: usize) -> Option<Name> {
     if place == Place::End && (before.is_empty() && word == "key" || is_of_other_things(before)) {
         return None;
     }
-    if word == "token" && ends_with_any(before, &NOT_TOKEN) || in_path(bytes, start, end) {
+    if word == "token" && is_of_requests(before) || in_path(bytes, start, end) {
         return None;
     }
     Some(Name { start, end, kind })
@@ -272,7 +260,24 @@ fn is_last(rest: &[u8]) -> bool {
 }
 
 fn is_of_other_things(before: &[u8]) -> bool {
-    ends_with_any(before, &NOT_SECRET)
+    let last = last_word(before);
+    NOT_SECRET.iter().any(|word| last.eq_ignore_ascii_case(word.as_bytes()))
+}
+
+/// `nextToken`, `clientRequestToken`
+fn is_of_requests(before: &[u8]) -> bool {
+    let last = last_word(before);
+    let named = NOT_TOKEN.iter().any(|word| last.eq_ignore_ascii_case(word.as_bytes()));
+    named || ends_with_any(before, &["clientrequest", "client_request", "client-request"])
+}
+
+/// The last word of a name, in snake, kebab or camel case.
+fn last_word(name: &[u8]) -> &[u8] {
+    let name = name.strip_suffix(b"_").or(name.strip_suffix(b"-")).unwrap_or(name);
+    let begins =
+        |i: &usize| matches!(name[*i - 1], b'_' | b'-') || name[*i - 1].is_ascii_lowercase() && name[*i].is_ascii_uppercase();
+    let start = (1..name.len()).rev().find(begins).unwrap_or(0);
+    &name[start..]
 }
 
 /// Whether a part of a name ends with one of some words, in any case, perhaps with a separator behind it.
@@ -298,6 +303,9 @@ mod tests {
             ("RAILS_MASTER_KEY", NameKind::Key),
             ("SSH_KEY_BASE64", NameKind::Key),
             ("algoliaKey", NameKind::Key),
+            ("bitbucketKey", NameKind::Key),
+            ("openshiftKey", NameKind::Key),
+            ("intercomKey", NameKind::Key),
             ("CI_PAT", NameKind::Key),
             ("azurePat", NameKind::Key),
             ("deploy-creds", NameKind::Secret),
@@ -310,9 +318,21 @@ mod tests {
 
     #[test]
     fn words_that_end_so_are_known() {
-        for name in
-            ["monkey", "primary_key", "sortKey", "PUBLIC_KEY", "compass", "bypass", "trespass", "format", "author", "key", "spat"]
-        {
+        for name in [
+            "monkey",
+            "primary_key",
+            "sortKey",
+            "PUBLIC_KEY",
+            "compass",
+            "bypass",
+            "trespass",
+            "format",
+            "author",
+            "key",
+            "spat",
+            "nextToken",
+            "S3Key",
+        ] {
             assert_eq!(kind(name), None, "{name}");
         }
     }

@@ -86,15 +86,17 @@ pub fn looks_chosen(value: &[u8], shell: bool, quoted: bool) -> bool {
     value.len() >= 6 && !prose && !placeholder && (quoted || !value.iter().any(code)) && (shell || mixed)
 }
 
-/// At least 16 characters of a key's alphabet, letters and digits mixed, with 3 bits of entropy a character or more:
+/// At least 16 characters of a key's alphabet (in a long one also `%`), letters and digits mixed, with 3 bits of entropy a character or more:
 /// names in code have no digits or repeat themselves.
 pub fn looks_random(value: &[u8]) -> bool {
-    let alphabet = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'_' | b'-' | b'=' | b'.' | b'~');
+    let long = value.len() >= 40;
+    let in_alphabet =
+        |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'_' | b'-' | b'=' | b'.' | b'~') || long && *b == b'%';
     let digits = value.iter().filter(|b| b.is_ascii_digit()).count();
     let letters = value.iter().filter(|b| b.is_ascii_alphabetic()).count();
     let both_cases = value.iter().any(u8::is_ascii_uppercase) && value.iter().any(u8::is_ascii_lowercase);
     value.len() >= 16
-        && value.iter().all(alphabet)
+        && value.iter().all(in_alphabet)
         && (digits >= 2 || digits == 1 && both_cases && value.len() >= 20)
         && letters >= 2
         && entropy(value) >= 3.0

@@ -3,6 +3,7 @@
 //! A released migration is never changed, removed or reordered. The database of a newer nmem, or of another program, is
 //! rejected and left alone.
 
+use super::early_schemas;
 use crate::error::UserError;
 use crate::index_text::INDEX_TEXT_VERSION;
 use anyhow::{Context, Result};
@@ -68,6 +69,7 @@ fn apply(conn: &mut Connection, path: &Path, migrations: &[Migration], patient: 
                 let what = format!("{} needs a migration that takes too long for a hook", path.display());
                 return Err(UserError::new(what, "run `nmem status` once").into());
             }
+            early_schemas::complete(&tx, at)?;
             tx.execute_batch(migration.sql).with_context(|| format!("migration {} of {}", at + 1, path.display()))?;
             if at == 0 {
                 tx.pragma_update(None, "application_id", APPLICATION)?;

@@ -5,7 +5,7 @@
 //! long enough. With `synchronous = NORMAL`, `kill -9` loses nothing; a power cut may lose the last commits, but never
 //! corrupts the file.
 //!
-//! Read in this order: opening and transactions, in this file; `create` and `migrate`; `failure`; `enums`; `identity`
+//! Read in this order: opening and transactions, in this file; `create` and `migrate` (with `early_schemas`); `failure`; `enums`; `identity`
 //! (deduplication), `sessions`, `prompts`, `tool_uses`, `units` (rows of events); `index` and `unit_index` (full text);
 //! `memories`, `domains`, `spend`, `vectors`; `spool`; then queries: `projects`, `history`, `search`, `recall`,
 //! `injections`, `patterns`; `forget` and `texts` (redacting again); `archive`; `salvage`
@@ -14,6 +14,7 @@
 pub mod archive;
 mod create;
 mod domains;
+mod early_schemas;
 mod enums;
 mod failure;
 pub mod forget;

@@ -6,6 +6,7 @@
 mod world;
 
 mod archive;
+mod attacked;
 mod bad_input;
 #[cfg(unix)]
 mod claude_model;

@@ -1,6 +1,7 @@
-//! A database that an earlier nmem wrote: nothing of it is lost, and its session under way goes on.
+//! Databases that earlier nmems wrote: nothing of them is lost, and their sessions under way go on.
 //!
-//! `fixtures/databases/schema-9.db` was recorded by the build of 1adbddd: two sessions that are over, a decision that a person
+//! `fixtures/databases/schema-N.db` was recorded by the last build on main with that schema, from captured payloads: two
+//! sessions that are over and one that is open. `schema-9.db` was recorded by the build of 1adbddd: two sessions that are over, a decision that a person
 //! injected and pinned, vectors of all memories, what sessions received, and a session whose unit is open.
 
 use crate::world::World;
@@ -78,4 +79,54 @@ fn a_session_under_way_goes_on_in_its_unit_and_is_distilled() {
     assert_eq!(world.sql("SELECT count(*), min(state) FROM work_units WHERE session_id = 3"), "1|closed");
     assert_eq!(world.sql("SELECT sum(tool_uses) FROM steps WHERE session_id = 3"), "3");
     assert!(world.count("SELECT count(*) FROM memories WHERE session_id = 3") > 0);
+}
+
+/// Contents that every schema has, of tables from the given schema on.
+const IN_EVERY_SCHEMA: [(u32, &str); 5] = [
+    (1, "SELECT id, agent_session_id, started_at, ended_at, prompts, tool_uses FROM sessions ORDER BY id"),
+    (1, "SELECT id, number, source, kind, text FROM prompts ORDER BY id"),
+    (1, "SELECT id, seq, tool_name, content, path, outcome, succeeded, metadata FROM tool_uses ORDER BY id"),
+    (2, "SELECT id, session_id, state, started_at FROM work_units ORDER BY id"),
+    (3, "SELECT id, uuid, kind, type, title, content, sources, provenance, created_at FROM memories ORDER BY id"),
+];
+
+#[test]
+fn a_database_of_every_schema_that_was_on_main_migrates_with_its_data() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/databases");
+    let newest = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations")).unwrap().count() as u32;
+    // Some had an early form for a few hours.
+    let early = [1, 2, 3, 9].map(|schema| (schema, format!("{schema}-early")));
+    for (schema, name) in (1..newest).map(|schema| (schema, schema.to_string())).chain(early) {
+        let mut world = World::new();
+        fs::create_dir_all(world.data()).unwrap();
+        fs::copy(format!("{folder}/schema-{name}.db"), world.db()).unwrap_or_else(|e| panic!("schema {name}: {e}"));
+        assert_eq!(world.sql("PRAGMA user_version"), schema.to_string());
+        world.now = world.count("SELECT max(active_at) FROM sessions") + 60_000;
+        let contents = || {
+            let of_schema = IN_EVERY_SCHEMA.iter().filter(|(since, _)| *since <= schema);
+            of_schema.map(|(_, sql)| world.sql(sql)).collect::<Vec<_>>()
+        };
+        let before = contents();
+        assert!(before.iter().all(|content| !content.is_empty()), "schema {name}: {before:?}");
+        let first = world.nmem(&["status"]);
+        assert_eq!(first.code, Some(0), "schema {name}: {}", first.text());
+        let checked =
+            "nmem: checking stored texts with this version's rules for secrets, once after the upgrade\nnmem: nothing found\n";
+        assert_eq!(first.stderr, checked, "schema {name}");
+        assert_eq!(world.sql("PRAGMA user_version"), newest.to_string());
+        assert_eq!(contents(), before, "schema {name}");
+        assert_eq!(world.sql("PRAGMA integrity_check"), "ok", "schema {name}");
+        // Everything works on it: hooks, search, units, the log, the context, doctor.
+        assert_eq!(hook(&world, "UserPromptSubmit", json!({"prompt": "and the changelog", "prompt_id": "new"})), "[exit 0]");
+        assert_eq!(hook(&world, "Stop", json!({"last_assistant_message": "The changelog is written."})), "[exit 0]");
+        assert_eq!(world.count("SELECT count(*) FROM prompts WHERE text = 'and the changelog'"), 1, "schema {name}");
+        for command in [&["units"][..], &["log"], &["context"], &["search", "exporter", "--limit", "0"], &["status", "--json"]] {
+            let output = world.nmem(command);
+            assert_eq!((output.code, output.stderr.as_str()), (Some(0), ""), "schema {name}: {command:?}");
+        }
+        let found = world.nmem(&["doctor"]).text();
+        for problem in ["is damaged", "problem: search", "problem: events", "problem: secrets"] {
+            assert!(!found.contains(problem), "schema {name}: {found}");
+        }
+    }
 }
