@@ -6,7 +6,7 @@
 use super::forms::{self, Form, Value};
 use super::names::{NameKind, name_at};
 use super::span::{LOOKED_AT, Span, boundary, run, starts_with_folded};
-use super::values::{is_hex_number, is_reference, is_variable, is_words, looks_chosen, looks_random, looks_set};
+use super::values::{is_hex_number, is_reference, is_short_random, is_variable, is_words, looks_chosen, looks_random, looks_set};
 
 /// Headers whose whole value is removed.
 pub const HEADERS: &[&str] =
@@ -87,7 +87,7 @@ pub fn assignment(bytes: &[u8], at: usize) -> Option<Span> {
         }
         // `JWT_SECRET=s3cr3t!`, but not `TOKEN_URL=https://…`.
         NameKind::Secret => looks_random(text) || (shell || quoted) && is_last(own) && looks_set(text),
-        NameKind::Key => looks_random(text) && !is_words(text) || shell && looks_set(text) && !is_words(text),
+        NameKind::Key => !is_words(text) && (looks_random(text) || shell && looks_set(text) || quoted && is_short_random(text)),
     };
     let found = found && (value.form != Form::Neighbour || is_last(own) && (looks_random(text) || password || looks_set(text)));
     found.then(|| Span {

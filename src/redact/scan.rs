@@ -106,7 +106,8 @@ fn at_literal(bytes: &[u8], at: usize) -> Option<Span> {
         b's' if rest.starts_with(b"sqlplus ") => return addresses::oracle(bytes, at),
         b'c' if rest.starts_with(b"chpasswd") => return options::chpasswd(bytes, at),
         b'"' => return jwk_member(bytes, at),
-        b'.' | b'Q' | b'_' | b':' => return infix::key(bytes, at),
+        b'.' | b'Q' | b':' => return infix::key(bytes, at),
+        b'_' if rest.starts_with(b"_mmk") => return infix::key(bytes, at),
         b'0'..=b'9' if rest.get(1) == Some(&b'|') => return infix::key(bytes, at),
         b'-' if rest.starts_with(b"-us") => return infix::key(bytes, at),
         _ => {}

@@ -102,6 +102,13 @@ pub fn looks_random(value: &[u8]) -> bool {
         && entropy(value) >= 3.0
 }
 
+/// A key of 12 to 15 letters and digits, which change between each other often.
+pub fn is_short_random(value: &[u8]) -> bool {
+    let digit_runs =
+        value.chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit()).filter(|run| run[0].is_ascii_digit()).count();
+    (12..16).contains(&value.len()) && value.iter().all(u8::is_ascii_alphanumeric) && digit_runs >= 3
+}
+
 /// Whether upper case, lower case and digits alternate as they do in random text, and not as in `camelCaseNames2`.
 pub fn changes_often(value: &[u8]) -> bool {
     let class = |b: &u8| match b {
