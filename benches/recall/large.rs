@@ -1,7 +1,7 @@
 //! What `context` and `search` cost in time and memory where much is remembered: the bench's own sessions, again and again,
 //! as sessions of one project before them.
 
-use super::sessions::World;
+use super::world::World;
 use nmem::model::{Files, Vector};
 use nmem::store::{PERSON_WAIT, Store};
 use rusqlite::Connection;

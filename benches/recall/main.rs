@@ -15,6 +15,7 @@ mod locomo;
 mod prompts;
 mod score;
 mod sessions;
+mod world;
 
 use nmem::model::Files;
 use nmem::rank::RankWeights;
@@ -23,8 +24,8 @@ use nmem::render::ranked_units::for_query;
 use nmem::store::{PERSON_WAIT, Store};
 use score::{Query, Scores, score};
 use serde_json::{Map, Value, json};
-use sessions::World;
 use std::path::PathBuf;
+use world::World;
 
 const BUDGETS: [usize; 3] = [2000, 4000, 9000];
 /// Pieces of work among which a block is chosen, as `nmem context` does.

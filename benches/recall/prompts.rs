@@ -5,7 +5,7 @@
 //! two wider measures beside it: a file that the turn edits or, if it edits none, reads; a file that the rest of the piece of
 //! work edits which the prompt belongs to.
 
-use super::sessions::{World, millis};
+use super::world::{World, millis};
 use nmem::model::{Files, Platform};
 use nmem::recall::{RecallQuery, ranked};
 use nmem::store::recall::Effort;

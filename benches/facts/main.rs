@@ -1,0 +1,153 @@
+//! Is what a later session should know remembered, in how many bytes, and still true (`NMEM_BENCH_DATA/facts`, default
+//! `../shared/bench`)?
+//!
+//! `cargo bench --bench facts`: sends labelled sessions through the hooks, one project each, and scores their memories and the titles of
+//! their work units beside simple rules. `-- --missed` lists the facts that are not remembered, `-- --show SESSION` prints
+//! what is remembered of a session. The last line is one JSON object.
+
+#![expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a bench prints and reads its own environment")]
+
+mod baselines;
+mod score;
+#[path = "../recall/world.rs"]
+mod world;
+
+use nmem::model::Files;
+use nmem::store::{PERSON_WAIT, Store};
+use score::{Kept, Labels, Named, holds, score, sentences};
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::path::{Path, PathBuf};
+use world::{World, send};
+
+fn main() {
+    score::check();
+    let args: Vec<String> = std::env::args().collect();
+    let data = std::env::var_os("NMEM_BENCH_DATA").map_or_else(|| PathBuf::from("../shared/bench"), PathBuf::from);
+    let Ok(labels) = fs::read_to_string(data.join("facts/labels.json")) else {
+        println!("there is no {}: nothing was measured", data.join("facts/labels.json").display());
+        println!("{}", json!({"bench": "facts", "measured": false}));
+        return;
+    };
+    let labels: BTreeMap<String, Labels> = serde_json::from_str(&labels).unwrap();
+    let sessions = data.join("recall");
+    let mut table = Map::new();
+    for (name, rule) in baselines::RULES {
+        let kept = labels.keys().map(|id| (id.clone(), baselines::kept(rule, &events(&sessions, id)))).collect();
+        row(&mut table, name, score(&labels, &kept, &BTreeMap::new()));
+    }
+    let (kept, named) = remembered(&sessions, &labels);
+    row(&mut table, "nmem", score(&labels, &kept, &named));
+    if args.iter().any(|arg| arg == "--missed") {
+        for (id, fact) in labels.iter().flat_map(|(id, labels)| labels.facts.iter().map(move |fact| (id, fact))) {
+            if !kept[id].iter().any(|memory| holds(&memory.text, &fact.must)) {
+                println!("missed: {} ({}): {}", fact.id, fact.weight, fact.question);
+            }
+        }
+    }
+    if let Some(at) = args.iter().position(|arg| arg == "--show") {
+        let id = args.get(at + 1).map_or("", String::as_str);
+        for memory in kept.get(id).into_iter().flatten() {
+            println!("\n[{}{}]\n{}", memory.kind, if memory.is_users { ", the user's" } else { "" }, memory.text);
+        }
+        named.get(id).into_iter().flatten().for_each(|unit| println!("unit of prompts {:?}: {}", unit.prompts, unit.title));
+    }
+    println!("\n{}", json!({"bench": "facts", "measured": true, "sessions": labels.len(), "kept": table}));
+}
+
+fn row(table: &mut Map<String, Value>, name: &str, scores: Value) {
+    println!(
+        "{name:28} kept {} in {} bytes a session, traps {}, lines that hold a fact {}, users' decisions {} {}, titles {}",
+        scores["kept"],
+        scores["bytes_a_session"],
+        scores["traps_told"],
+        scores["lines_that_hold_a_fact"],
+        scores["users_decisions_as_such"],
+        scores["users_decisions_that_are_facts"],
+        scores["titles_that_say_it"]
+    );
+    table.insert(name.into(), scores);
+}
+
+fn events(sessions: &Path, id: &str) -> Vec<Value> {
+    let text = fs::read_to_string(sessions.join(format!("sessions/{id}.jsonl"))).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+type ByOfSession<T> = BTreeMap<String, Vec<T>>;
+
+/// What nmem remembers of each labelled session by rules, and how it names its units.
+fn remembered(sessions: &Path, labels: &BTreeMap<String, Labels>) -> (ByOfSession<Kept>, ByOfSession<Named>) {
+    let data: Value = serde_json::from_str(&fs::read_to_string(sessions.join("queries.json")).unwrap()).unwrap();
+    let by_id: HashMap<&str, &Value> =
+        data["sessions"].as_array().unwrap().iter().map(|session| (session["id"].as_str().unwrap(), session)).collect();
+    let (mut kept, mut named) = (BTreeMap::new(), BTreeMap::new());
+    for id in labels.keys() {
+        let world = World::new(&format!("facts-{id}"));
+        send(&world, sessions, by_id[id.as_str()]);
+        let store = Store::open(&Files::of(world.db(), false), PERSON_WAIT).unwrap();
+        kept.insert(id.clone(), memories(&store));
+        named.insert(id.clone(), units(&store));
+    }
+    (kept, named)
+}
+
+fn memories(store: &Store) -> Vec<Kept> {
+    let mut out = Vec::new();
+    store
+        .each_row(None, &mut |row| {
+            let (values, own) = (&row.values, &row.values.get("row").cloned().unwrap_or_default());
+            if !values.contains_key("entity_type") || !own["superseded_by"].is_null() {
+                return Ok(());
+            }
+            let mut lines: Vec<String> = Vec::new();
+            for name in ["title", "subtitle"] {
+                lines.extend(values[name].as_str().map(String::from));
+            }
+            lines.extend(own["body"].as_str().into_iter().flat_map(sentences));
+            strings(&values["content"], &mut lines);
+            out.push(Kept {
+                kind: own["kind"].as_str().unwrap_or_default().into(),
+                is_users: own["provenance"] == "user",
+                text: lines.join("\n"),
+            });
+            Ok(())
+        })
+        .unwrap();
+    out
+}
+
+/// Every text in a JSON value, each sentence by itself.
+fn strings(value: &Value, out: &mut Vec<String>) {
+    match value {
+        Value::String(text) => out.extend(sentences(text)),
+        Value::Array(list) => list.iter().for_each(|value| strings(value, out)),
+        Value::Object(members) => members.values().for_each(|value| strings(value, out)),
+        _ => {}
+    }
+}
+
+/// Units with the prompts of their steps.
+fn units(store: &Store) -> Vec<Named> {
+    let (mut titles, mut prompts, mut steps) = (BTreeMap::new(), HashMap::new(), Vec::new());
+    store
+        .each_row(None, &mut |row| {
+            let values = &row.values;
+            let number = |name: &str| values.get(name).and_then(Value::as_i64);
+            match row.table.name() {
+                "work_units" => drop(titles.insert(number("id"), values.get("intent").cloned().unwrap_or_default())),
+                "prompts" if values["source"] == "user" => {
+                    prompts.insert(number("id"), number("number").unwrap() as usize - 1);
+                }
+                "steps" => steps.push((number("work_unit_id"), number("prompt_id"))),
+                _ => {}
+            }
+            Ok(())
+        })
+        .unwrap();
+    let of = |unit: &Option<i64>| {
+        steps.iter().filter(|step| step.0 == *unit).filter_map(|step| prompts.get(&step.1).copied()).collect()
+    };
+    titles.iter().map(|(id, title)| Named { prompts: of(id), title: title.as_str().unwrap_or_default().into() }).collect()
+}

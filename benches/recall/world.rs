@@ -1,0 +1,77 @@
+//! A home with a project, and real sessions that are sent through the hooks.
+
+use serde_json::{Value, json};
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A home with a project in it.
+pub struct World {
+    pub home: PathBuf,
+}
+
+impl World {
+    pub fn new(name: &str) -> World {
+        let home = std::env::temp_dir().join(format!("nmem-bench-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&home);
+        fs::create_dir_all(home.join("proj/.git/refs/heads")).unwrap();
+        fs::write(home.join("proj/.git/config"), "[remote \"origin\"]\n\turl = https://example.org/dev/cli.git\n").unwrap();
+        World { home }
+    }
+
+    pub fn project(&self) -> PathBuf {
+        self.home.join("proj")
+    }
+
+    pub fn branch(&self, branch: &str) {
+        fs::write(self.home.join("proj/.git/HEAD"), format!("ref: refs/heads/{branch}\n")).unwrap();
+    }
+
+    pub fn db(&self) -> PathBuf {
+        self.home.join(".local/share/nmem/nmem.db")
+    }
+
+    /// Sends one event through the built binary, as a hook would; returns what it answers.
+    pub fn hook(&self, session: &str, mut payload: Value, at: i64) -> String {
+        payload["session_id"] = json!(session);
+        payload["cwd"] = json!(self.project());
+        let text = payload.to_string().replace("/srv/cli/", &format!("{}/", self.project().display()));
+        let mut child = Command::new(env!("CARGO_BIN_EXE_nmem"))
+            .arg("record")
+            .env_clear()
+            .envs([("HOME", self.home.to_str().unwrap()), ("PATH", "/usr/bin:/bin"), ("NMEM_NOW", &at.to_string())])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        let done = child.wait_with_output().unwrap();
+        assert!(done.status.success());
+        String::from_utf8(done.stdout).unwrap()
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.home);
+    }
+}
+
+pub fn millis(time: &Value) -> i64 {
+    time.as_str().unwrap().parse::<jiff::Timestamp>().unwrap().as_millisecond()
+}
+
+/// Sends one session: its start, its events and its end.
+pub fn send(world: &World, folder: &Path, session: &Value) {
+    let id = session["id"].as_str().unwrap();
+    world.branch(session["branch"].as_str().unwrap());
+    world.hook(id, json!({"hook_event_name": "SessionStart", "source": "startup"}), millis(&session["start"]) - 1000);
+    for event in fs::read_to_string(folder.join(format!("sessions/{id}.jsonl"))).unwrap().lines() {
+        let mut event: Value = serde_json::from_str(event).unwrap();
+        let at = millis(&event["ts"]);
+        event["hook_event_name"] = event["event"].take();
+        world.hook(id, event, at);
+    }
+    world.hook(id, json!({"hook_event_name": "SessionEnd", "reason": "other"}), millis(&session["end"]) + 1000);
+}
