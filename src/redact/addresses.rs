@@ -4,7 +4,7 @@ use super::span::{LOOKED_AT, Span, find, run};
 use super::values::{is_variable, looks_random};
 
 /// What stands before the secret part of a webhook's address.
-const WEBHOOKS: [&str; 16] = [
+const WEBHOOKS: [&str; 22] = [
     "hooks.slack.com/services/",
     "hooks.slack.com/workflows/",
     "hooks.slack.com/triggers/",
@@ -21,10 +21,24 @@ const WEBHOOKS: [&str; 16] = [
     "open.feishu.cn/open-apis/bot/v2/hook/",
     "oapi.dingtalk.com/robot/send?access_token=",
     "api.opsgenie.com/v1/json/",
+    "hc-ping.com/",
+    "qyapi.weixin.qq.com/cgi-bin/webhook/send?key=",
+    "http-intake.logs.datadoghq.com/v1/input/",
+    "api.vercel.com/v1/integrations/deploy/",
+    "api.netlify.com/build_hooks/",
+    "api.render.com/deploy/",
 ];
 
 /// The same, behind any host.
-const WEBHOOK_PATHS: [&str; 3] = [".webhook.office.com/webhookb2/", ".make.com/", "/hooks/"];
+const WEBHOOK_PATHS: [&str; 7] = [
+    ".webhook.office.com/webhookb2/",
+    ".make.com/",
+    "/hooks/",
+    "/webhook/",
+    ".infura.io/v3/",
+    ".alchemy.com/v2/",
+    ".quiknode.pro/",
+];
 
 /// Finds a password behind `://`, where `at` is.
 pub fn url_password(bytes: &[u8], at: usize) -> Option<Span> {
@@ -97,5 +111,7 @@ fn credentials(bytes: &[u8], from: usize, stop: usize, sign: usize) -> Option<Sp
         return if looks_random(&authority[..sign]) { span(from) } else { None };
     };
     let password = &authority[colon + 1..sign];
-    if password.is_empty() || is_variable(password) { None } else { span(from + colon + 1) }
+    // GitHub takes a token as the user's name.
+    let start = if password == b"x-oauth-basic" { from } else { from + colon + 1 };
+    if password.is_empty() || is_variable(password) { None } else { span(start) }
 }

@@ -4,9 +4,12 @@
 //! variable, a call, a type or a placeholder.
 
 use super::forms::{self, Form, Value};
-use super::names::{NameKind, name_at};
+use super::names::{Name, NameKind, TELLING, is_last, name_at};
+use super::nearby::nearby;
 use super::span::{LOOKED_AT, Span, boundary, run, starts_with_folded};
-use super::values::{is_hex_number, is_reference, is_short_random, is_variable, is_words, looks_chosen, looks_random, looks_set};
+use super::values::{
+    is_hex_number, is_reference, is_short_random, is_strong_short, is_variable, is_words, looks_chosen, looks_random, looks_set,
+};
 
 /// Headers whose whole value is removed.
 pub const HEADERS: &[&str] =
@@ -30,7 +33,13 @@ pub fn header(bytes: &[u8], at: usize) -> Option<Span> {
         _ => return None,
     }
     from = run(bytes, from + 1, |b| matches!(b, b' ' | b'"' | b'\'' | b'`'));
-    let in_value = |b| !matches!(b, b'\n' | b'\r' | b'"' | b'\'' | b'`');
+    // A scheme with parameters in quotes goes to the end of the line, or of the string that holds the header.
+    let outer = at.checked_sub(1).map(|i| bytes[i]).filter(|b| matches!(b, b'"' | b'\'' | b'`'));
+    let parameters = *name == "authorization" && has_parameters(&bytes[from..]);
+    let in_value = |b| match parameters {
+        true => !matches!(b, b'\n' | b'\r') && Some(b) != outer,
+        false => !matches!(b, b'\n' | b'\r' | b'"' | b'\'' | b'`'),
+    };
     let near = &bytes[..bytes.len().min(from + LOOKED_AT)];
     let value = &bytes[from..run(near, from, in_value)];
     // Any scheme: one word, behind which the token stands.
@@ -58,6 +67,10 @@ fn is_cookie(value: &[u8]) -> bool {
     name.is_some_and(|end| value[end] == b'=' && value.get(end + 1).is_some_and(|b| !matches!(b, b' ' | b'=' | b'>')))
 }
 
+fn has_parameters(value: &[u8]) -> bool {
+    ["digest ", "hawk ", "oauth "].iter().any(|scheme| starts_with_folded(value, scheme))
+}
+
 /// Schemes whose token may have several parts or no digit (RFC 7616, AWS's own).
 fn known_scheme(value: &[u8]) -> bool {
     ["bearer ", "basic ", "digest ", "aws4-hmac-sha256 ", "negotiate ", "hawk ", "oauth "]
@@ -68,8 +81,12 @@ fn known_scheme(value: &[u8]) -> bool {
 /// The value of a name that announces a secret.
 pub fn assignment(bytes: &[u8], at: usize) -> Option<Span> {
     let name = name_at(bytes, at)?;
+    of_name(bytes, &name).or_else(|| nearby(bytes, &name))
+}
+
+fn of_name(bytes: &[u8], name: &Name) -> Option<Span> {
     let password = matches!(name.kind, NameKind::Password | NameKind::ShortPassword);
-    let value = forms::value(bytes, &name, password)?;
+    let value = forms::value(bytes, name, password)?;
     let text = &bytes[value.start..value.end];
     let shell = value.form == Form::Shell;
     let quoted = value.is_quoted();
@@ -86,8 +103,11 @@ pub fn assignment(bytes: &[u8], at: usize) -> Option<Span> {
                 && looks_chosen(text, shell, quoted)
         }
         // `JWT_SECRET=s3cr3t!`, but not `TOKEN_URL=https://…`.
-        NameKind::Secret => looks_random(text) || (shell || quoted) && is_last(own) && looks_set(text),
-        NameKind::Key => !is_words(text) && (looks_random(text) || shell && looks_set(text) || quoted && is_short_random(text)),
+        NameKind::Secret => looks_random(text) || is_last(own) && ((shell || quoted) && looks_set(text) || is_strong_short(text)),
+        NameKind::Key => {
+            !is_words(text)
+                && (looks_random(text) || shell && looks_set(text) || quoted && is_short_random(text) || is_strong_short(text))
+        }
     };
     let found = found && (value.form != Form::Neighbour || is_last(own) && (looks_random(text) || password || looks_set(text)));
     found.then(|| Span {
@@ -129,29 +149,6 @@ pub fn user_and_password(bytes: &[u8], at: usize) -> Option<Span> {
         && near.get(quote).is_some_and(|b| is_quote(*b))
         && looks_chosen(&near[start..end], false, true);
     found.then_some(Span { start, end, family: "assigned-secret", guessless: false })
-}
-
-const TELLING: [&str; 13] = [
-    "secret",
-    "token",
-    "key",
-    "credential",
-    "credentials",
-    "creds",
-    "password",
-    "passwd",
-    "pwd",
-    "pass",
-    "passphrase",
-    "auth",
-    "pat",
-];
-
-/// Whether a name ends with its telling word: `client_secret`, but not `secret_name`.
-fn is_last(own: &[u8]) -> bool {
-    let own = &own[..own.len() - own.iter().rev().take_while(|b| b.is_ascii_digit() || **b == b'_').count()];
-    let ends = |word: &str| own.len() >= word.len() && own[own.len() - word.len()..].eq_ignore_ascii_case(word.as_bytes());
-    TELLING.iter().any(|word| ends(word)) || ends("base")
 }
 
 fn is_path(value: &[u8]) -> bool {

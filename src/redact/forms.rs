@@ -45,16 +45,47 @@ impl Value {
     /// The closing quote, an escape or the line's end; without quotes, what ends a word.
     fn end_before(&self, bytes: &[u8], limit: usize) -> usize {
         let bytes = &bytes[..limit];
-        let end = run(bytes, self.start, |b| match self.quote {
-            Some(quote) => b != quote && b != b'\n' && b != b'\\',
-            None if b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'`' | b';' | b')' | b'\\' | b'&') => false,
-            None if self.form == Form::Shell => b != b'|',
-            None => !matches!(b, b',' | b'}' | b']' | b'<'),
+        if let Some(quote) = self.quote {
+            return self.end_of_quoted(bytes, quote);
+        }
+        let end = run(bytes, self.start, |b| match () {
+            () if b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'`' | b';' | b')' | b'\\' | b'&') => false,
+            () if self.form == Form::Shell => b != b'|',
+            () => !matches!(b, b',' | b'}' | b']' | b'<'),
         });
         // In an address, `%26` and `%22` end a value.
         let value = &bytes[self.start..end];
         let encoded = value.windows(3).position(|three| matches!(three, b"%26" | b"%22"));
-        if self.quote.is_some() { end } else { encoded.map_or(end, |i| self.start + i) }
+        encoded.map_or(end, |i| self.start + i)
+    }
+
+    /// `"a\"b"`: an escaped quote belongs to the value, unless the quotes are escaped themselves.
+    fn end_of_quoted(&self, bytes: &[u8], quote: u8) -> usize {
+        let nested = self.start.checked_sub(2).is_some_and(|i| bytes[i] == b'\\');
+        let mut at = self.start;
+        while let Some(&b) = bytes.get(at) {
+            match b {
+                b'\\' if !nested && bytes.get(at + 1) == Some(&quote) => at += 1,
+                b'\\' | b'\n' => return at,
+                b if b == quote => return at,
+                _ => {}
+            }
+            at += 1;
+        }
+        bytes.len()
+    }
+
+    /// In an assignment of a shell or an `.env` file, `&` and `;` within a word belong to it.
+    fn through_marks(mut self, bytes: &[u8]) -> Value {
+        let in_word = |b: u8| !b.is_ascii_whitespace() && !matches!(b, b'"' | b'\'' | b'`' | b'\\' | b'|');
+        while matches!(bytes.get(self.end), Some(b'&' | b';' | b')'))
+            && bytes.get(self.end + 1).is_some_and(u8::is_ascii_alphanumeric)
+        {
+            self.end = run(&bytes[..bytes.len().min(self.end + LOOKED_AT)], self.end + 1, |b| {
+                in_word(b) && !matches!(b, b'&' | b';' | b')')
+            });
+        }
+        self
     }
 }
 
@@ -157,7 +188,7 @@ fn spaced(bytes: &[u8], name: &Name, password: bool) -> Option<Value> {
     if !(is_option || set || netrc || config || sql) || bytes.get(from) == Some(&b'-') {
         return None;
     }
-    let form = if set || netrc || config { Form::Shell } else { Form::Plain };
+    let form = if set || netrc || config || is_option && !password && own.starts_with(b"--") { Form::Shell } else { Form::Plain };
     // `gh secret set NAME --body …` is found by the option.
     Some(match quote {
         Some(quote) => quoted(bytes, from + 1, quote, if form == Form::Shell { Form::Shell } else { Form::Quoted }),
@@ -184,7 +215,7 @@ fn tagged(bytes: &[u8], name: &Name) -> Option<Value> {
         if !cursor.eat("<string>") {
             return None;
         }
-    } else if cursor.peek() != Some(b'>') || !(named || matches!(before, Some(b'<' | b':'))) {
+    } else if cursor.peek() != Some(b'>') || !(named || matches!(before, Some(b'<' | b':' | b'.'))) {
         return None;
     } else {
         cursor.at += 1;
@@ -248,7 +279,8 @@ fn assigned(cursor: &mut Cursor, name: &Name) -> Option<Value> {
     let npmrc = bytes[name.start..].starts_with(b"_auth") || bytes[name.start..].starts_with(b"_password");
     let query = matches!(opening, Some(b'?' | b'&'));
     let shell = encoded || npmrc && equals || (shell_name || query) && equals && tight;
-    Some(plain(bytes, begun, if shell { Form::Shell } else { Form::Plain }))
+    let value = plain(bytes, begun, if shell { Form::Shell } else { Form::Plain });
+    Some(if shell && !query && !encoded { value.through_marks(bytes) } else { value })
 }
 
 /// `"NAME", "value"`, `"NAME", "value": "…"`, `"NAME" value="…"`; the cursor is behind the name's quote.
@@ -269,7 +301,7 @@ fn neighbour(cursor: &mut Cursor, opening: Option<u8>) -> Option<Value> {
     }
     cursor.at = in_object;
     if comma
-        && matches!(opening, Some(b'"' | b'\'' | b'`'))
+        && matches!(opening, Some(b'"' | b'\'' | b'`' | b'.' | b':'))
         && let Some(quote) = cursor.quote()
     {
         return Some(quoted(cursor.bytes, cursor.at, quote, Form::Neighbour));

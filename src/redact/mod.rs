@@ -8,8 +8,8 @@
 //! the longest known secret, and the stored parts lie well inside them.
 //!
 //! Read in this order: windows and marks, in this file; `families` (the table of keys), `scan` (one pass over the
-//! text) and its `prefilter`, `span`; the matchers `shapes`, `infix`, `addresses`, `assigned` (with `names` and
-//! `forms`), `options` and `encoded`; `values` (what looks random or chosen), `private` (`<private>`), `path_only`
+//! text) and its `prefilter`, `span`; the matchers `shapes`, `infix`, `addresses`, `assigned` (with `names`,
+//! `forms` and `nearby`), `options` and `encoded`; `values` (what looks random or chosen), `private` (`<private>`), `path_only`
 //! (files recorded by path only). `tests` has the stories.
 
 mod addresses;
@@ -19,6 +19,7 @@ mod families;
 mod forms;
 mod infix;
 mod names;
+mod nearby;
 mod options;
 mod path_only;
 mod prefilter;

@@ -35,7 +35,7 @@ enum Place {
 }
 
 /// Telling words, longer ones before those that they begin with.
-const WORDS: [(&str, NameKind, Place); 36] = [
+const WORDS: [(&str, NameKind, Place); 41] = [
     ("password", NameKind::Password, Place::Anywhere),
     ("passwd", NameKind::Password, Place::Anywhere),
     ("passphrase", NameKind::Password, Place::Anywhere),
@@ -68,9 +68,14 @@ const WORDS: [(&str, NameKind, Place); 36] = [
     ("x-amz-signature", NameKind::Secret, Place::Anywhere),
     ("contribsys__com", NameKind::Secret, Place::Anywhere),
     ("_gitlab_session", NameKind::Secret, Place::Anywhere),
+    ("api key", NameKind::Secret, Place::Anywhere),
+    ("access key", NameKind::Secret, Place::Anywhere),
+    ("private key", NameKind::Secret, Place::Anywhere),
+    ("x-goog-signature", NameKind::Secret, Place::Anywhere),
+    ("login", NameKind::Key, Place::LastWord),
     ("key", NameKind::Key, Place::End),
-    ("auth", NameKind::Key, Place::LastWord),
-    ("pat", NameKind::Key, Place::LastWord),
+    ("auth", NameKind::Key, Place::End),
+    ("pat", NameKind::Key, Place::End),
     ("sig", NameKind::Key, Place::LastWord),
 ];
 
@@ -97,7 +102,7 @@ static BY_FIRST: [u64; 256] = {
 };
 
 /// The last word before `key` and `pass` in names of other things, measured on source code.
-const NOT_SECRET: [&str; 65] = [
+const NOT_SECRET: [&str; 67] = [
     "public",
     "primary",
     "foreign",
@@ -158,6 +163,8 @@ const NOT_SECRET: [&str; 65] = [
     "over",
     "under",
     "parent",
+    "s",
+    "ex",
     "s3",
     "enum",
     "result",
@@ -170,7 +177,7 @@ const NOT_TOKEN: [&str; 9] =
     ["next", "page", "continuation", "pagination", "change", "lock", "idempotency", "cancellation", "term"];
 
 /// What stands behind a telling word in the names of things around a secret: `password_regex`, `secretArn`.
-const AROUND_SECRET: [&str; 22] = [
+const AROUND_SECRET: [&str; 37] = [
     "regex",
     "pattern",
     "prompt",
@@ -193,6 +200,21 @@ const AROUND_SECRET: [&str; 22] = [
     "selector",
     "algorithm",
     "endpoint",
+    "url",
+    "uri",
+    "file",
+    "path",
+    "name",
+    "at",
+    "date",
+    "expiry",
+    "ttl",
+    "count",
+    "enabled",
+    "required",
+    "dir",
+    "folder",
+    "ref",
 ];
 
 /// What may follow `key` at a name's end.
@@ -226,7 +248,7 @@ pub fn name_at(bytes: &[u8], at: usize) -> Option<Name> {
     let far = at.saturating_sub(64);
     let start = bytes[far..at].iter().rposition(|&b| !is_name_byte(b)).map_or(far, |i| far + i + 1);
     let end = run(&bytes[..bytes.len().min(after + 64)], after, is_name_byte);
-    if place != Place::Anywhere && !is_last(&bytes[after..end]) || ends_with_any(&bytes[after..end], &AROUND_SECRET) {
+    if place != Place::Anywhere && !is_end(&bytes[after..end]) || is_around(&bytes[after..end]) {
         return None;
     }
     let before = &bytes[start..at];
@@ -235,7 +257,10 @@ pub fn name_at(bytes: &[u8], at: usize) -> Option<Name> {
     if place == Place::LastWord && !is_word {
         return None;
     }
-    if place == Place::End && (before.is_empty() && word == "key" || is_of_other_things(before)) {
+    // `?key=…`, but not `key = …`.
+    let query = start > 0 && matches!(bytes[start - 1], b'?' | b'&') && bytes.get(end) == Some(&b'=');
+    let other = word != "auth" && is_of_other_things(before);
+    if place == Place::End && (before.is_empty() && word == "key" && !query || other) {
         return None;
     }
     if word == "token" && is_of_requests(before) || in_path(bytes, start, end) {
@@ -253,8 +278,32 @@ fn in_path(bytes: &[u8], start: usize, end: usize) -> bool {
         || before.ends_with(b"::") && matches!(bytes.get(end), Some(b'"' | b'\''))
 }
 
+/// Words with which the name of a secret ends.
+pub const TELLING: [&str; 13] = [
+    "secret",
+    "token",
+    "key",
+    "credential",
+    "credentials",
+    "creds",
+    "password",
+    "passwd",
+    "pwd",
+    "pass",
+    "passphrase",
+    "auth",
+    "pat",
+];
+
+/// Whether a name ends with its telling word: `client_secret`, but not `secret_name`.
+pub fn is_last(own: &[u8]) -> bool {
+    let own = &own[..own.len() - own.iter().rev().take_while(|b| b.is_ascii_digit() || **b == b'_').count()];
+    let ends = |word: &str| own.len() >= word.len() && own[own.len() - word.len()..].eq_ignore_ascii_case(word.as_bytes());
+    TELLING.iter().any(|word| ends(word)) || ends("base")
+}
+
 /// Whether the rest of a name is a number or says how the value is written.
-fn is_last(rest: &[u8]) -> bool {
+fn is_end(rest: &[u8]) -> bool {
     let rest = rest.strip_prefix(b"_").or(rest.strip_prefix(b"-")).unwrap_or(rest);
     rest.iter().all(u8::is_ascii_digit) || SUFFIXES.iter().any(|suffix| rest.eq_ignore_ascii_case(suffix.as_bytes()))
 }
@@ -262,6 +311,12 @@ fn is_last(rest: &[u8]) -> bool {
 fn is_of_other_things(before: &[u8]) -> bool {
     let last = last_word(before);
     NOT_SECRET.iter().any(|word| last.eq_ignore_ascii_case(word.as_bytes()))
+}
+
+/// Whether what follows the telling word names something else: `password_regex`, `secretArn`.
+fn is_around(behind: &[u8]) -> bool {
+    let last = last_word(behind);
+    AROUND_SECRET.iter().any(|word| last.eq_ignore_ascii_case(word.as_bytes()))
 }
 
 /// `nextToken`, `clientRequestToken`
@@ -330,6 +385,7 @@ mod tests {
             "author",
             "key",
             "spat",
+            "passwordUrl",
             "nextToken",
             "S3Key",
         ] {

@@ -8,7 +8,7 @@ use super::span::Span;
 use super::{addresses, assigned, encoded, infix, options};
 
 /// What stands behind `user:password` in the data source names of Go and Oracle.
-const SOURCE_NAMES: [&[u8]; 3] = [b"@tcp(", b"@unix(", b"@//"];
+const SOURCE_NAMES: [&[u8]; 3] = [b"@tcp(", b"@unix(", b"@/"];
 
 /// Returns the secrets in `text`, in order, none overlapping.
 ///
@@ -227,7 +227,8 @@ mod tests {
     fn a_secret_between_a_matcher_and_what_it_finds_is_found_too() {
         let key = ["ghp", "_x7Kq2mPz9LrT4vWb8NsD1fGh6JcY3aE5uQ0o"].concat();
         for (text, expected) in [
-            (format!("https://{key}:x-oauth-basic@h/x"), &["github-token", "url-password"][..]),
+            (format!("https://{key}:pw1@h/x"), &["github-token", "url-password"][..]),
+            (format!("https://{key}:x-oauth-basic@h/x"), &["url-password"]),
             (format!("curl -u {key}:pw1 https://h"), &["github-token", "option-password"]),
             (format!("curl -u\" {key} : \"x"), &["github-token", "option-password"]),
             (format!("git clone https://oauth2:{key}@h/x"), &["url-password"]),

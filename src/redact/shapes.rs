@@ -8,24 +8,24 @@ use super::values::{changes_often, looks_random};
 pub const PEM: &str = "-----BEGIN ";
 
 /// Rows of `KEYS`, ordered by their first byte, and where each byte's rows begin.
-static BY_FIRST: ([u8; KEYS.len()], [u8; 257]) = by_first();
+static BY_FIRST: ([u16; KEYS.len()], [u16; 257]) = by_first();
 
-const fn by_first() -> ([u8; KEYS.len()], [u8; 257]) {
+const fn by_first() -> ([u16; KEYS.len()], [u16; 257]) {
     let (mut order, mut starts) = ([0; KEYS.len()], [0; 257]);
     let (mut byte, mut at) = (0, 0);
     while byte < 256 {
-        starts[byte] = at as u8;
+        starts[byte] = at as u16;
         let mut i = 0;
         while i < KEYS.len() {
             if KEYS[i].prefix.as_bytes()[0] as usize == byte {
-                order[at] = i as u8;
+                order[at] = i as u16;
                 at += 1;
             }
             i += 1;
         }
         byte += 1;
     }
-    starts[256] = at as u8;
+    starts[256] = at as u16;
     (order, starts)
 }
 
@@ -106,7 +106,7 @@ pub fn jwt(bytes: &[u8], at: usize) -> Option<Span> {
 /// line, all that follows.
 pub fn pem(bytes: &[u8], at: usize) -> Option<Span> {
     let label = &bytes[at..bytes.len().min(at + 64)];
-    find(label, b"PRIVATE KEY")?;
+    find(label, b"PRIVATE KEY").or(find(label, b"OpenVPN Static key"))?;
     let close = find(&bytes[at + PEM.len()..], b"-----END ").map(|i| at + PEM.len() + i + 9);
     let end = close.map_or(bytes.len(), |i| {
         let dashes = find(&bytes[i..bytes.len().min(i + 64)], b"-----");
@@ -159,7 +159,7 @@ pub fn key_file(bytes: &[u8], at: usize) -> Option<Span> {
 }
 
 /// How password hashes begin.
-const HASHES: [&str; 17] = [
+const HASHES: [&str; 22] = [
     "$2a$",
     "$2b$",
     "$2y$",
@@ -175,6 +175,11 @@ const HASHES: [&str; 17] = [
     "pbkdf2_sha",
     "scrypt:",
     "bcrypt_sha256$",
+    "pbkdf2:sha",
+    "SCRAM-SHA-256$",
+    "$krb5tgs$",
+    "$9$",
+    "$P$",
     "{SSHA",
     "{S",
 ];
@@ -183,7 +188,7 @@ const HASHES: [&str; 17] = [
 pub fn password_hash(bytes: &[u8], at: usize) -> Option<Span> {
     let rest = &bytes[at..];
     let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| rest.starts_with(prefix.as_bytes()));
-    if !matches!(rest[0], b'$' | b'{' | b'p' | b's' | b'b') || !starts(&HASHES) {
+    if !matches!(rest[0], b'$' | b'{' | b'p' | b's' | b'b' | b'S') || !starts(&HASHES) {
         return None;
     }
     let in_hash = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'$' | b'.' | b'/' | b'+' | b'=' | b',' | b'-' | b'_' | b':');
@@ -197,7 +202,7 @@ pub fn password_hash(bytes: &[u8], at: usize) -> Option<Span> {
     let longest = parts.map(<[u8]>::len).max().unwrap_or(0);
     let known = match () {
         _ if starts(&["$2a$", "$2b$", "$2y$"]) => hash.len() >= 59,
-        _ if starts(&["$1$", "$apr1$"]) => longest >= 22 && hash.len() < 80,
+        _ if starts(&["$1$", "$apr1$", "$P$"]) => longest >= 22 && hash.len() < 80,
         _ if starts(&[
             "$5$",
             "$6$",
@@ -209,6 +214,10 @@ pub fn password_hash(bytes: &[u8], at: usize) -> Option<Span> {
             "pbkdf2_sha",
             "scrypt:",
             "bcrypt_sha256$",
+            "pbkdf2:sha",
+            "SCRAM-SHA-256$",
+            "$krb5tgs$",
+            "$9$",
         ]) =>
         {
             longest >= 31

@@ -12,7 +12,8 @@ pub fn is_variable(value: &[u8]) -> bool {
     let numbered = |rest: &[u8]| rest.iter().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || *b == b'_');
     match value {
         [b'$', rest @ ..] => rest.starts_with(b"{") || rest.starts_with(b"(") || name(rest) || numbered(rest),
-        [b'{', .., b'}'] | [b'<', .., b'>'] | [b'%', _] => true,
+        [b'{', inner @ .., b'}'] => !looks_random(inner),
+        [b'<', .., b'>'] | [b'%', _] => true,
         _ => is_mark(value) || value.iter().all(|b| matches!(b, b'*' | b'.' | b'x' | b'X')),
     }
 }
@@ -83,7 +84,9 @@ pub fn looks_chosen(value: &[u8], shell: bool, quoted: bool) -> bool {
     let number = quoted && value.iter().all(u8::is_ascii_digit);
     let mixed = number || !value.iter().all(plain) && value.iter().any(u8::is_ascii_alphabetic);
     let prose = value.len() > 128 && value.contains(&b' ');
-    value.len() >= 6 && !prose && !placeholder && (quoted || !value.iter().any(code)) && (shell || mixed)
+    // In an `.env` file, marks within a word are the value's own.
+    let own = quoted || shell && value[0].is_ascii_alphanumeric() || !value.iter().any(code);
+    value.len() >= 6 && !prose && !placeholder && own && (shell || mixed || quoted && is_mixed_case(value))
 }
 
 /// At least 16 characters of a key's alphabet (in a long one also `%`), letters and digits mixed, with 3 bits of entropy a character or more:
@@ -95,11 +98,43 @@ pub fn looks_random(value: &[u8]) -> bool {
     let digits = value.iter().filter(|b| b.is_ascii_digit()).count();
     let letters = value.iter().filter(|b| b.is_ascii_alphabetic()).count();
     let both_cases = value.iter().any(u8::is_ascii_uppercase) && value.iter().any(u8::is_ascii_lowercase);
-    value.len() >= 16
-        && value.iter().all(in_alphabet)
-        && (digits >= 2 || digits == 1 && both_cases && value.len() >= 20)
-        && letters >= 2
-        && entropy(value) >= 3.0
+    is_random_letters(value)
+        || value.len() >= 16
+            && value.iter().all(in_alphabet)
+            && (digits >= 2 || digits == 1 && both_cases && value.len() >= 20)
+            && letters >= 2
+            && entropy(value) >= 3.0
+}
+
+/// Letters alone that change case as no words do: `kQwZtRbnMxLp`.
+fn is_mixed_case(value: &[u8]) -> bool {
+    let changes = value.windows(2).filter(|two| two[0].is_ascii_uppercase() != two[1].is_ascii_uppercase()).count();
+    value.len() >= 8 && value.iter().all(u8::is_ascii_alphabetic) && changes * 2 >= value.len()
+}
+
+/// A short value that only a secret looks like: letters with digits, and both cases or marks.
+pub fn is_strong_short(value: &[u8]) -> bool {
+    let has = |class: fn(&u8) -> bool| value.iter().any(class);
+    let marks = value.iter().filter(|b| matches!(b, b'!' | b'@' | b'#' | b'$' | b'%' | b'^' | b'&' | b'*' | b'+' | b'?')).count();
+    let both = has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
+    let digit_runs =
+        value.chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit()).filter(|run| run[0].is_ascii_digit()).count();
+    (10..=64).contains(&value.len())
+        && has(u8::is_ascii_alphabetic)
+        && (both && digit_runs >= 2 && !is_reference(value) && !is_words(value) || marks > 0 && digit_runs > 0 && both)
+        && !value.iter().any(|b| matches!(b, b'/' | b'(' | b'{' | b'<' | b'[' | b' ' | b',' | b'\\' | b':' | b'='))
+}
+
+/// Letters alone, of which about half are upper case and which change case often: `sQVGEabfWeBqLEQnXd`, but not
+/// `camelCaseNames` and `HTTPSConnectionPool`.
+pub fn is_random_letters(value: &[u8]) -> bool {
+    let upper = value.iter().filter(|b| b.is_ascii_uppercase()).count();
+    let changes = value.windows(2).filter(|two| two[0].is_ascii_uppercase() != two[1].is_ascii_uppercase()).count();
+    value.len() >= 18
+        && value.iter().all(u8::is_ascii_alphabetic)
+        && (upper * 10 >= value.len() * 3 && upper * 10 <= value.len() * 7)
+        && changes * 3 >= value.len()
+        && entropy(value) >= 3.5
 }
 
 /// A key of 12 to 15 letters and digits, which change between each other often.
