@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Default)]
 pub struct OldSecrets {
     texts: Vec<ChangedText>,
-    /// Line-based files (rejected events, the log): their new content, and how many lines change.
-    files: Vec<(PathBuf, String, usize)>,
+    /// Line-based files (rejected events, the log): how many of their lines change.
+    files: Vec<(PathBuf, usize)>,
     /// Broken databases that were set aside and hold something. They cannot be rewritten.
     pub set_aside: Vec<PathBuf>,
 }
@@ -27,16 +27,9 @@ impl OldSecrets {
         let mut progress = |done, all| step(&format!("checking stored texts for secrets: row {done} of {all}"));
         let mut found = OldSecrets { texts: store.texts_to_change(&change, &mut progress)?, ..OldSecrets::default() };
         for path in line_files(store.files()) {
-            let text = text(&path)?;
-            let (mut new, mut changed) = (String::with_capacity(text.len()), 0);
-            for line in text.lines() {
-                let cleaned = redactor.again(line, false);
-                changed += usize::from(cleaned.is_some());
-                new.push_str(cleaned.as_ref().map_or(line, |cleaned| cleaned.as_str()));
-                new.push('\n');
-            }
+            let changed = lines_again(&path, redactor)?.1;
             if changed > 0 {
-                found.files.push((path, new, changed));
+                found.files.push((path, changed));
             }
         }
         for path in set_aside(store.files()) {
@@ -49,22 +42,37 @@ impl OldSecrets {
 
     /// Number of texts and lines that change.
     pub fn count(&self) -> usize {
-        self.texts.len() + self.files.iter().map(|(.., lines)| lines).sum::<usize>()
+        self.texts.len() + self.files.iter().map(|(_, lines)| lines).sum::<usize>()
     }
 
     /// Replaces the secrets by marks, and rewrites the database without its free pages.
-    pub fn remove(&self, store: &mut Store, step: &mut dyn FnMut(&str)) -> Result<()> {
+    pub fn remove(&self, store: &mut Store, redactor: &Redactor, step: &mut dyn FnMut(&str)) -> Result<()> {
         if self.count() > 0 {
             step("replacing secrets by marks");
             store.change_texts(&self.texts)?;
-            // Rejected lines are appended inside write transactions, so nobody else writes to these files now.
-            store.write(|_| self.files.iter().try_for_each(|(path, new, _)| Ok(files::replace_private(path, new)?)))?;
+            // Read again inside a write transaction: rejected lines are appended inside one, so none is lost.
+            store.write(|_| {
+                let rewrite = |(path, _): &(PathBuf, usize)| Ok(files::replace_private(path, &lines_again(path, redactor)?.0)?);
+                self.files.iter().try_for_each(rewrite)
+            })?;
             store.rebuild_index(&mut |done, all| step(&format!("indexing row {done} of {all}")))?;
             step("rewriting the database");
             store.scrub()?;
         }
         store.set_redaction_version()
     }
+}
+
+/// The content of a line-based file, redacted again, and how many of its lines change.
+fn lines_again(path: &Path, redactor: &Redactor) -> Result<(String, usize)> {
+    let (mut new, mut changed) = (String::new(), 0);
+    for line in text(path)?.lines() {
+        let cleaned = redactor.again(line, false);
+        changed += usize::from(cleaned.is_some());
+        new.push_str(cleaned.as_ref().map_or(line, |cleaned| cleaned.as_str()));
+        new.push('\n');
+    }
+    Ok((new, changed))
 }
 
 /// Whether a file of any content holds a secret in its readable parts.

@@ -1,7 +1,7 @@
 //! Made-up secrets in realistic shapes: keys with a fixed form, and secret values in the places where people write them.
 //!
 //! Templates are taken from what vendors document and from the rules of gitleaks, not from the tables in `src/redact`.
-//! `{A36}` stands for 36 random characters of a class: `A` letters and digits, `a` lower case and digits, `X` upper case
+//! `{A36}` means 36 random characters of a class: `A` letters and digits, `a` lower case and digits, `X` upper case
 //! and digits, `H` hexadecimal, `U` URL-safe base64, `B` base64, `D` digits, `L` letters, `Q` base32. Secrets are put
 //! together from parts, so that no scanner of repositories takes this file for a leak.
 

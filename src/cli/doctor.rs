@@ -78,7 +78,7 @@ fn old_secrets(config: &Config, redactor: &Redactor, fix: bool, step: &mut dyn F
         let secrets = OldSecrets::find(&store, redactor, step)?;
         drop(store);
         if fix {
-            secrets.remove(&mut Store::open(files, PERSON_WAIT)?, step)?;
+            secrets.remove(&mut Store::open(files, PERSON_WAIT)?, redactor, step)?;
         }
         Ok(Some(secrets))
     });

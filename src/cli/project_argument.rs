@@ -68,7 +68,11 @@ pub fn open(config: &Config) -> Result<Option<Store>> {
     }
     let Some(store) = Store::open_to_read(files, PERSON_WAIT)? else { return Ok(None) };
     if store.redaction_version()? < REDACTION_VERSION {
-        redact_again(config, &mut Store::open(files, PERSON_WAIT)?);
+        match Store::open(files, PERSON_WAIT) {
+            Ok(mut store) => redact_again(config, &mut store),
+            // On a read-only disk, reading goes on.
+            Err(error) => output::warn(&format!("stored texts were not checked for secrets: {error:#}")),
+        }
     }
     Ok(Some(store))
 }
@@ -93,7 +97,7 @@ fn redact_again(config: &Config, store: &mut Store) {
         if store.unindexed()? > 0 {
             store.rebuild_index(&mut |done, all| progress.say(&format!("indexing row {done} of {all}")))?;
         }
-        secrets.remove(store, &mut |step| progress.say(step))?;
+        secrets.remove(store, &redactor, &mut |step| progress.say(step))?;
         Ok(secrets.count())
     });
     drop(progress);

@@ -31,7 +31,7 @@ pub fn encoded(text: &str, holds_secret: impl Fn(&str) -> bool) -> Vec<Span> {
     found
 }
 
-/// The text that base64 stands for; `None` if it stands for anything but printable ASCII.
+/// The text inside base64; `None` if it is anything but printable ASCII.
 fn decoded(base64: &[u8]) -> Option<String> {
     let mut out = String::with_capacity(base64.len().min(DECODED) * 3 / 4);
     let (mut bits, mut count) = (0u32, 0);

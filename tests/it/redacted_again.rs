@@ -32,7 +32,9 @@ fn leaky() -> World {
         ))
         .unwrap();
     fs::write(world.data().join("nmem.db-log"), format!("{{\"at\":1,\"level\":\"error\",\"message\":\"no {key}\"}}\n")).unwrap();
-    assert!(holding(&world, &key[4..]).len() >= 2);
+    fs::write(world.data().join("nmem.db-rejected"), format!("{{\"v\":9,\"text\":\"{key}\"}}\n{{\"v\":9,\"text\":\"other\"}}\n"))
+        .unwrap();
+    assert!(holding(&world, &key[4..]).len() >= 3);
     world
 }
 
@@ -52,6 +54,7 @@ fn the_first_command_after_an_upgrade_cleans_what_is_stored_and_says_so() {
     );
     assert!(first.stderr.contains(" texts were cleaned of secrets"), "{}", first.stderr);
     assert_eq!(holding(&world, &key()[4..]), [] as [String; 0]);
+    assert_eq!(fs::read_to_string(world.data().join("nmem.db-rejected")).unwrap().lines().count(), 2, "no event is lost");
     // The rows are all there, what surrounded the key too, and JSON is JSON.
     assert_eq!(world.count("SELECT count(*) FROM tool_uses"), rows);
     assert_eq!(
