@@ -6,7 +6,8 @@
 //!
 //! * plain types and text functions: [`model`], [`mod@error`], [`mod@text`]; text for the indexes: [`mod@index_text`];
 //!   prompt injection: `prompt_injection`
-//! * logic without I/O: [`redact`], [`command_kind`], [`segmentation`], [`rules`], [`extraction`], [`rank`], [`render`]
+//! * logic without I/O: [`redact`], [`command_kind`], [`segmentation`], [`statements`], [`rules`], [`choice`],
+//!   [`memories`], [`extraction`], [`rank`], [`render`]
 //! * safe access to files: [`files`]
 //! * adapters to one outside thing each: [`config`], [`project`], [`platforms`], [`store`], [`domains`], [`llm`],
 //!   [`log`]
@@ -17,6 +18,7 @@
 //! * surface: [`rad`], [`cli`]
 
 pub mod archive;
+pub mod choice;
 pub mod cli;
 pub mod command_kind;
 pub mod config;
@@ -34,6 +36,7 @@ pub mod knowledge;
 pub mod llm;
 pub mod log;
 mod lookup;
+pub mod memories;
 pub mod model;
 pub mod platforms;
 pub mod project;
@@ -48,5 +51,6 @@ pub mod replay;
 pub mod rules;
 mod runtime;
 pub mod segmentation;
+pub mod statements;
 pub mod store;
 pub mod text;

@@ -3,16 +3,20 @@
 //!
 //! `cargo bench --bench facts`: sends labelled sessions through the hooks, one project each, and scores their memories and the titles of
 //! their work units beside simple rules. `-- --missed` lists the facts that are not remembered, `-- --show SESSION` prints
-//! what is remembered of a session. The last line is one JSON object.
+//! what is remembered of a session. "nmem" has weights that were fitted on these sessions; "cross-validated" draws the
+//! same memories by weights that have not seen the session. `-- --fit` writes `src/choice/weights.rs`, `-- --ablate` leaves
+//! out each feature, `-- --write FILE` writes its memories as the labels' scorer reads them. The last line is one JSON object.
 
 #![expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a bench prints and reads its own environment")]
 
 mod baselines;
+mod fit;
 mod score;
 #[path = "../recall/world.rs"]
 mod world;
 
-use nmem::model::Files;
+use nmem::choice::ChoiceWeights;
+use nmem::model::{Draft, Files, Provenance, UnitStory};
 use nmem::store::{PERSON_WAIT, Store};
 use score::{Kept, Labels, Named, holds, score, sentences};
 use serde_json::{Map, Value, json};
@@ -37,18 +41,55 @@ fn main() {
         let kept = labels.keys().map(|id| (id.clone(), baselines::kept(rule, &events(&sessions, id)))).collect();
         row(&mut table, name, score(&labels, &kept, &BTreeMap::new()));
     }
-    let (kept, named) = remembered(&sessions, &labels);
-    row(&mut table, "nmem", score(&labels, &kept, &named));
+    let databases = Databases::new(&sessions, &labels, args.iter().position(|arg| arg == "--keep").and_then(|at| args.get(at + 1)));
+    if args.iter().any(|arg| arg == "--fit") {
+        fs::write("src/choice/weights.rs", fit::as_source(&fit::all(&labels, &databases.stories))).unwrap();
+        println!("wrote src/choice/weights.rs; build again to measure with it");
+    }
+    let (kept, named) = (&databases.kept, &databases.named);
+    row(&mut table, "nmem", score(&labels, kept, named));
+    let drawn = |without: Option<usize>| {
+        let weights = fit::cross_validated(&labels, &databases.stories, without);
+        let of = |id: &String| databases.stories[id].iter().flat_map(|story| drawn(story, &weights[id])).collect();
+        labels.keys().map(|id| (id.clone(), of(id))).collect::<ByOfSession<Kept>>()
+    };
+    let cross_validated = drawn(None);
+    row(&mut table, "nmem, cross-validated", score(&labels, &cross_validated, named));
+    if let Some(to) = args.iter().position(|arg| arg == "--write").and_then(|at| args.get(at + 1)) {
+        let line = |(id, memory): (&String, &Kept)| {
+            let by = if memory.is_users { "user" } else { "agent" };
+            json!({"session": id, "kind": memory.kind, "by": by, "text": memory.text}).to_string() + "\n"
+        };
+        let all = cross_validated.iter().flat_map(|(id, memories)| memories.iter().map(move |memory| (id, memory)));
+        fs::write(to, all.map(line).collect::<String>()).unwrap();
+    }
+    if args.iter().any(|arg| arg == "--kinds") {
+        let mut sizes: BTreeMap<String, [usize; 2]> = BTreeMap::new();
+        for memory in cross_validated.values().flatten() {
+            let size = sizes.entry(format!("{}{}", memory.kind, if memory.is_users { " by the user" } else { "" })).or_default();
+            *size = [size[0] + 1, size[1] + memory.text.len()];
+        }
+        sizes.iter().for_each(|(kind, [n, bytes])| println!("{kind}: {n}, {} bytes a session", bytes / labels.len()));
+    }
+    let weights = fit::cross_validated(&labels, &databases.stories, None);
+    let chosen = |id: &String| vec![Kept { text: fit::chosen(&databases.stories[id], &weights[id]), ..Kept::default() }];
+    row(&mut table, "its choice alone", score(&labels, &labels.keys().map(|id| (id.clone(), chosen(id))).collect(), &BTreeMap::new()));
+    if args.iter().any(|arg| arg == "--ablate") {
+        for (at, name) in nmem::choice::FEATURES.iter().enumerate() {
+            let mut unused = Map::new();
+            row(&mut unused, &format!("without {name}"), score(&labels, &drawn(Some(at)), named));
+        }
+    }
     if args.iter().any(|arg| arg == "--missed") {
         for (id, fact) in labels.iter().flat_map(|(id, labels)| labels.facts.iter().map(move |fact| (id, fact))) {
-            if !kept[id].iter().any(|memory| holds(&memory.text, &fact.must)) {
+            if !cross_validated[id].iter().any(|memory| holds(&memory.text, &fact.must)) {
                 println!("missed: {} ({}): {}", fact.id, fact.weight, fact.question);
             }
         }
     }
     if let Some(at) = args.iter().position(|arg| arg == "--show") {
         let id = args.get(at + 1).map_or("", String::as_str);
-        for memory in kept.get(id).into_iter().flatten() {
+        for memory in cross_validated.get(id).into_iter().flatten() {
             println!("\n[{}{}]\n{}", memory.kind, if memory.is_users { ", the user's" } else { "" }, memory.text);
         }
         named.get(id).into_iter().flatten().for_each(|unit| println!("unit of prompts {:?}: {}", unit.prompts, unit.title));
@@ -77,20 +118,62 @@ fn events(sessions: &Path, id: &str) -> Vec<Value> {
 
 type ByOfSession<T> = BTreeMap<String, Vec<T>>;
 
-/// What nmem remembers of each labelled session by rules, and how it names its units.
-fn remembered(sessions: &Path, labels: &BTreeMap<String, Labels>) -> (ByOfSession<Kept>, ByOfSession<Named>) {
-    let data: Value = serde_json::from_str(&fs::read_to_string(sessions.join("queries.json")).unwrap()).unwrap();
-    let by_id: HashMap<&str, &Value> =
-        data["sessions"].as_array().unwrap().iter().map(|session| (session["id"].as_str().unwrap(), session)).collect();
-    let (mut kept, mut named) = (BTreeMap::new(), BTreeMap::new());
-    for id in labels.keys() {
-        let world = World::new(&format!("facts-{id}"));
-        send(&world, sessions, by_id[id.as_str()]);
-        let store = Store::open(&Files::of(world.db(), false), PERSON_WAIT).unwrap();
-        kept.insert(id.clone(), memories(&store));
-        named.insert(id.clone(), units(&store));
+/// The labelled sessions as nmem recorded them by rules.
+struct Databases {
+    kept: ByOfSession<Kept>,
+    named: ByOfSession<Named>,
+    stories: ByOfSession<UnitStory>,
+}
+
+impl Databases {
+    /// Sends each session through the hooks; with a folder, its databases are kept there and used again.
+    fn new(sessions: &Path, labels: &BTreeMap<String, Labels>, keep: Option<&String>) -> Databases {
+        let data: Value = serde_json::from_str(&fs::read_to_string(sessions.join("queries.json")).unwrap()).unwrap();
+        let by_id: HashMap<&str, &Value> =
+            data["sessions"].as_array().unwrap().iter().map(|session| (session["id"].as_str().unwrap(), session)).collect();
+        let mut all = Databases { kept: BTreeMap::new(), named: BTreeMap::new(), stories: BTreeMap::new() };
+        for id in labels.keys() {
+            let kept = keep.map(|folder| Path::new(folder).join(format!("{id}.db")));
+            let world = World::new(&format!("facts-{id}"));
+            if kept.as_ref().is_none_or(|db| !db.exists()) {
+                send(&world, sessions, by_id[id.as_str()]);
+                for kept in &kept {
+                    fs::create_dir_all(kept.parent().unwrap()).unwrap();
+                    fs::copy(world.db(), kept).unwrap();
+                    let _ = fs::copy(world.db().with_extension("db-wal"), kept.with_extension("db-wal"));
+                }
+            }
+            let store = Store::open(&Files::of(kept.unwrap_or_else(|| world.db()), false), PERSON_WAIT).unwrap();
+            all.kept.insert(id.clone(), memories(&store));
+            all.named.insert(id.clone(), units(&store));
+            all.stories.insert(id.clone(), stories(&store));
+        }
+        all
     }
-    (kept, named)
+}
+
+fn stories(store: &Store) -> Vec<UnitStory> {
+    let mut ids = Vec::new();
+    store
+        .each_row(None, &mut |row| {
+            if row.table.name() == "work_units" {
+                ids.extend(row.values["id"].as_i64());
+            }
+            Ok(())
+        })
+        .unwrap();
+    ids.into_iter().filter_map(|id| store.unit_story(id).unwrap()).collect()
+}
+
+/// The memories of a unit by these weights.
+fn drawn(story: &UnitStory, weights: &ChoiceWeights) -> Vec<Kept> {
+    let domain = nmem::domains::of(None, None);
+    let of = |draft: Draft| {
+        let mut lines = vec![draft.title];
+        strings(&Value::Object(draft.content), &mut lines);
+        Kept { kind: draft.kind.name().into(), is_users: draft.provenance == Provenance::User, text: lines.join("\n") }
+    };
+    nmem::memories::draw(story, &domain, weights).drafts.into_iter().map(of).collect()
 }
 
 fn memories(store: &Store) -> Vec<Kept> {
@@ -136,7 +219,10 @@ fn units(store: &Store) -> Vec<Named> {
             let values = &row.values;
             let number = |name: &str| values.get(name).and_then(Value::as_i64);
             match row.table.name() {
-                "work_units" => drop(titles.insert(number("id"), values.get("intent").cloned().unwrap_or_default())),
+                "work_units" => {
+                    let title = ["title", "intent"].iter().find_map(|name| values.get(*name).filter(|text| text.is_string()));
+                    titles.insert(number("id"), title.cloned().unwrap_or_default());
+                }
                 "prompts" if values["source"] == "user" => {
                     prompts.insert(number("id"), number("number").unwrap() as usize - 1);
                 }

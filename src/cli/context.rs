@@ -188,7 +188,7 @@ fn ranked_json(project: Option<&str>, block: &InjectedBlock) -> Value {
             })
         };
         match shown.memories.is_empty() {
-            true => vec![item(format!("u{}", unit.id), "unit", None, unit.intent.as_deref().unwrap_or_default())],
+            true => vec![item(format!("u{}", unit.id), "unit", None, unit.title.as_deref().or(unit.intent.as_deref()).unwrap_or_default())],
             false => shown.memories.iter().map(|m| item(memories::id(m), m.kind.name(), m.kind_type.as_deref(), &m.title)).collect(),
         }
     }).collect();

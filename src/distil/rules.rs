@@ -1,11 +1,12 @@
 //! Distilling by rules: takes milliseconds, after the event is stored. What cannot be done now is done next time.
 
 use crate::domains;
+use crate::choice::ChoiceWeights;
 use crate::files;
+use crate::memories;
 use crate::model::{Draft, Millis, UnitStory};
 use crate::project;
 use crate::redact::Redactor;
-use crate::rules;
 use crate::store::Store;
 use crate::store::memories::DueUnit;
 use anyhow::Result;
@@ -32,7 +33,7 @@ impl Distiller<'_> {
         let mut wanted = Vec::new();
         for due in due {
             // A trivial conversation is recognised before anything is written.
-            if store.talk(*due)?.is_none_or(|said| !rules::nothing_in(&said)) {
+            if store.talk(*due)?.is_none_or(|said| !memories::nothing_in(&said)) {
                 wanted.push(due.unit);
             }
         }
@@ -44,10 +45,10 @@ impl Distiller<'_> {
             let Some(story) = store.unit_story(lease.unit)? else { continue };
             let (name, config) = story.domain.clone().unwrap_or_default();
             let domain = domains::of(Some(&name), config.as_deref());
-            let mut drafts = rules::drafts(&story, &domain);
-            self.hash_files(store, &story, &mut drafts)?;
-            let drafts = self.redactor.clean(drafts);
-            done += usize::from(store.write(|tx| tx.replace_by_rules(lease, &story, &drafts))?);
+            let mut drawn = memories::draw(&story, &domain, &ChoiceWeights::fitted());
+            self.hash_files(store, &story, &mut drawn.drafts)?;
+            let drawn = self.redactor.clean(drawn);
+            done += usize::from(store.write(|tx| tx.replace_by_rules(lease, &story, &drawn))?);
         }
         Ok(done)
     }

@@ -75,7 +75,7 @@ pub fn draft(entity: Entity, domain: &Domain) -> Result<Draft> {
         return Err(UserError::usage(misfits.join("; "), format!("`nmem domain show` has the schema of {entity_type}")).into());
     }
     let called = |name: &&str| content.get(*name)?.as_str().map(str::trim).filter(|text| !text.is_empty());
-    let called = || CALLED_BY.iter().find_map(called).map(|text| crate::rules::cut(text, CALLED));
+    let called = || CALLED_BY.iter().find_map(called).map(|text| crate::text::cut(text, CALLED));
     let title = entity.title.or_else(called).unwrap_or_else(|| entity_type.clone());
     let (kind, kind_type, body) = match MemoryKind::from_name(&entity_type).filter(|kind| *kind != MemoryKind::Entity) {
         None => (MemoryKind::Entity, Some(entity_type), None),

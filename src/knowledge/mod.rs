@@ -153,7 +153,7 @@ fn headed(text: &str) -> (String, Option<String>) {
     let text = text.trim();
     let (first, rest) = text.split_once('\n').map_or((text, ""), |(first, rest)| (first.trim(), rest.trim()));
     if first.chars().count() > TITLE {
-        return (crate::rules::cut(first, TITLE), Some(text.to_string()));
+        return (crate::text::cut(first, TITLE), Some(text.to_string()));
     }
     (first.to_string(), Some(rest.to_string()).filter(|rest| !rest.is_empty()))
 }

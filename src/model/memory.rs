@@ -182,6 +182,21 @@ impl Texts for Draft {
     }
 }
 
+/// What is drawn from a unit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UnitDrafts {
+    /// What came of it in one line, or what was asked where nothing did.
+    pub title: Option<String>,
+    pub drafts: Vec<Draft>,
+}
+
+impl Texts for UnitDrafts {
+    fn texts(&mut self, visit: &mut dyn FnMut(&mut String, Limit)) {
+        self.title.iter_mut().for_each(|title| visit(title, TITLE));
+        self.drafts.texts(visit);
+    }
+}
+
 impl<T: Texts> Texts for Vec<T> {
     fn texts(&mut self, visit: &mut dyn FnMut(&mut String, Limit)) {
         self.iter_mut().for_each(|item| item.texts(visit));

@@ -57,7 +57,10 @@ pub struct UnitRow {
     pub ended_at: Millis,
     /// Active time: pauses between prompts are excluded.
     pub active_ms: Millis,
+    /// What was asked.
     pub intent: Option<String>,
+    /// What came of it.
+    pub title: Option<String>,
     pub outcome: Option<UnitOutcome>,
     pub evidence: Option<String>,
     /// Its summary in eight fields, if rules or a model wrote one.

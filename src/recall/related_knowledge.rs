@@ -114,7 +114,7 @@ fn task(unit: &RelatedUnit) -> Option<RelatedTask> {
     let of = similarity(unit.score);
     let unit = unit.unit.as_ref();
     let description_text = memory.as_ref().map(|memory| memory.text("task_description").unwrap_or(&memory.title));
-    let description = description_text.or(unit.and_then(|unit| unit.intent.as_deref()))?.to_string();
+    let description = description_text.or(unit.and_then(|unit| unit.title.as_deref().or(unit.intent.as_deref())))?.to_string();
     let said = memory.as_ref().and_then(|memory| memory.content.get("success")?.as_bool());
     let success = said.or(match unit.and_then(|unit| unit.outcome) {
         Some(UnitOutcome::Done | UnitOutcome::Answered) => Some(true),

@@ -2,7 +2,6 @@
 
 use crate::model::{Annotations, Failing, MemoryKind, MemoryRow, Millis, PromptSource, SessionState, UnitOverview};
 use crate::rank;
-use crate::rules;
 use crate::store::Store;
 use anyhow::Result;
 
@@ -42,7 +41,7 @@ pub fn session_state(store: &Store, session: i64) -> Result<Option<SessionState>
         |source: PromptSource| story.iter().flat_map(|story| &story.prompts).filter(move |prompt| prompt.source == source);
     let prompts = texts(PromptSource::User).map(|prompt| (prompt.number, prompt.text.clone())).collect();
     let last_answer = texts(PromptSource::Agent).next_back().map(|prompt| prompt.text.clone());
-    let mut failing: Vec<Failing> = story.as_ref().map(rules::failing).unwrap_or_default();
+    let mut failing: Vec<Failing> = story.as_ref().map(crate::memories::failing).unwrap_or_default();
     failing.reverse();
     failing.truncate(FAILING);
     let mut memories = store.memories_of_session(session.id)?;

@@ -37,7 +37,7 @@ pub fn json(overview: &SessionOverview) -> Value {
     };
     let unit = |unit: &crate::model::UnitOverview| {
         let unit = &unit.unit;
-        json!({"id": units::id(unit), "title": unit.intent, "outcome": unit.outcome, "evidence": unit.evidence,
+        json!({"id": units::id(unit), "title": unit.title.as_ref().or(unit.intent.as_ref()), "outcome": unit.outcome, "evidence": unit.evidence,
             "started_at": unit.started_at, "ended_at": unit.ended_at})
     };
     json!({

@@ -1,41 +1,42 @@
-//! The name of a unit: its request or, if that says too little, also its result.
+//! The name of a unit: its title, which says what came of it; before it is distilled, what was asked.
 
 use super::clean::{line, prose, quoted};
 use crate::model::UnitRow;
-use crate::text::{headline, is_cjk, is_stop_word, words};
+use crate::text::{alike, headline, is_cjk, is_stop_word, words};
 
-/// Minimum content words of a request that can serve as a name.
+/// Minimum content words of a request that is worth showing.
 const SAYS: usize = 2;
-/// Maximum characters of a request that cannot.
-const VAGUE: usize = 60;
+/// Maximum characters of a request beside a title.
+const ASKED: usize = 60;
 
-/// For an agent: in quotation marks, about `most` characters.
+/// For an agent: in quotation marks, about `most` characters; the request stands beside the title.
 pub fn for_agent(unit: &UnitRow, most: usize) -> String {
-    match parts(unit) {
-        (Some(asked), Some(came_to)) => format!("{}, result: {}", quoted(&asked, VAGUE), quoted(&came_to, most)),
-        (Some(asked), None) => quoted(&asked, most),
-        (None, Some(came_to)) => format!("no prompt was recorded; result: {}", quoted(&came_to, most)),
+    match (title(unit), asked(unit)) {
+        (Some(title), Some(asked)) if !alike(&title, &asked) => {
+            format!("{}, asked: {}", quoted(&title, most), quoted(&asked, ASKED))
+        }
+        (Some(name), _) | (None, Some(name)) => quoted(&name, most),
         (None, None) => "no prompt was recorded".to_string(),
     }
 }
 
 /// For a person, in at most `most` characters.
 pub fn for_person(unit: &UnitRow, most: usize) -> String {
-    match parts(unit) {
-        (Some(asked), Some(came_to)) => line(&format!("{} → {came_to}", line(&asked, VAGUE)), most),
-        (Some(name), None) | (None, Some(name)) => line(&name, most),
-        (None, None) => "(no prompt was recorded)".to_string(),
+    match title(unit).or_else(|| asked(unit)) {
+        Some(name) => line(&name, most),
+        None => "(no prompt was recorded)".to_string(),
     }
 }
 
-/// The request, and the result if the request says too little.
-fn parts(unit: &UnitRow) -> (Option<String>, Option<String>) {
-    let asked = unit.intent.as_deref().map(|text| prose(&headline(text))).filter(|text| !line(text, VAGUE).is_empty());
-    if asked.as_deref().is_some_and(|text| meaning(text) >= SAYS) {
-        return (asked, None);
-    }
-    let completed = || unit.summary.as_ref()?.get("completed")?.as_str().map(prose);
-    (asked, unit.commits.last().map(|commit| commit.subject.clone()).or_else(completed).filter(|text| !text.is_empty()))
+fn title(unit: &UnitRow) -> Option<String> {
+    let subject = || unit.commits.last().map(|commit| commit.subject.clone());
+    unit.title.as_deref().map(prose).or_else(subject).filter(|text| !text.is_empty())
+}
+
+/// The request, if it says anything.
+fn asked(unit: &UnitRow) -> Option<String> {
+    let asked = unit.intent.as_deref().map(|text| prose(&headline(text)))?;
+    (meaning(&asked) >= SAYS && !asked.contains("[redacted:")).then_some(asked)
 }
 
 /// Number of content words; in scripts without spaces, two characters count as one.

@@ -109,7 +109,7 @@ fn edited(path: &str, edits: i64) -> String {
 pub(super) fn gist(overview: &SessionOverview) -> String {
     let mut parts: Vec<String> = overview.turns.last().map(|turn| quoted(&turn.prompt, 140)).into_iter().collect();
     if let Some(overview) = overview.units.first() {
-        let name = overview.unit.intent.as_ref().map(|_| name::for_agent(&overview.unit, 140));
+        let name = overview.unit.title.as_ref().or(overview.unit.intent.as_ref()).map(|_| name::for_agent(&overview.unit, 140));
         parts.extend(name.filter(|name| !parts.contains(name)).map(|name| format!("working on {name}")));
         let names: Vec<String> = overview.unit.files.iter().filter(|f| f.edits > 0).take(3).map(|f| code(&f.path, 80)).collect();
         parts.extend((!names.is_empty()).then(|| format!("changed {}", names.join(", "))));

@@ -31,7 +31,7 @@ pub fn json(unit: &UnitRow) -> Value {
         .tokens
         .map(|t| json!({"input": t.input, "output": t.output, "cache_read": t.cache_read, "cache_write": t.cache_write}));
     json!({
-        "id": id(unit), "session": unit.agent_session_id, "started_at": unit.started_at, "ended_at": unit.ended_at,
+        "id": id(unit), "title": unit.title.as_ref().or(unit.intent.as_ref()), "session": unit.agent_session_id, "started_at": unit.started_at, "ended_at": unit.ended_at,
         "active_ms": unit.active_ms, "state": unit.state, "closed_by": unit.closed_by, "intent": unit.intent,
         "prompts": unit.prompts, "tool_uses": unit.tool_uses, "first_seq": unit.range.map(|r| r.0), "last_seq": unit.range.map(|r| r.1),
         "failures": unit.failures, "phases": phases, "files": files, "outcome": unit.outcome, "evidence": unit.evidence,

@@ -1,6 +1,6 @@
 //! What failed: whether it went through again after something was changed, or was given up.
 
-use super::cues::{Words, begins_with, holds};
+use crate::statements::word_lists::{Words, begins_with, holds, is_one_of};
 use crate::model::{Kind, ToolUseRow};
 
 /// A command that failed, as often as it did.
@@ -23,7 +23,7 @@ impl Failure<'_> {
     }
 
     /// Whether it is known what failed: of several programs on a line any may have.
-    pub fn is_told(&self) -> bool {
+    pub fn is_clear(&self) -> bool {
         programs(self.command()).count() == 1
     }
 
@@ -96,6 +96,24 @@ fn programs(line: &str) -> impl Iterator<Item = String> {
         plain.take(3).collect::<Vec<_>>().join(" ")
     });
     named.filter(|program| !program.is_empty())
+}
+
+/// Whether a command only looks: that `grep` finds nothing is no failure.
+pub fn is_look(command: &str) -> bool {
+    let program = program(command);
+    let mut words = program.split(' ');
+    match words.next().unwrap_or_default().rsplit('/').next().unwrap_or_default() {
+        "git" => words.next().is_none_or(|verb| {
+            is_one_of("log|diff|show|status|branch|grep|ls-files|rev-parse|cat-file|ls-tree|check-ignore", verb)
+        }),
+        name => {
+            name.is_empty()
+                || is_one_of(
+                    "ls|cat|grep|rg|find|head|tail|test|which|wc|sed|awk|echo|stat|diff|pgrep|ps|kill|pkill|sleep|jq|for|if|while|[",
+                    name,
+                )
+        }
+    }
 }
 
 /// Words that name an error.

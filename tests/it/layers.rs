@@ -11,7 +11,11 @@ const LEVELS: &[&[&str]] = &[
     // what is known of texts: how they are cut for the indexes, which of them give orders
     &["index_text", "prompt_injection"],
     // rules: values in, values out
-    &["redact", "command_kind", "segmentation", "rules", "extraction", "rank", "render"],
+    &["redact", "command_kind", "segmentation", "statements", "extraction", "rank", "render"],
+    &["rules"],
+    &["choice"],
+    // what is drawn from a unit without a model
+    &["memories"],
     // the gate to files, which every edge goes through
     &["files"],
     // edges: one outside thing each

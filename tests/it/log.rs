@@ -25,7 +25,7 @@ fn the_log_shows_sessions_by_day_and_a_claim_that_the_last_test_run_contradicts(
     insta::assert_snapshot!(world.nmem(&["log"]).text(), @"
     2026-11-20  Friday
       09:01, 10 min, branch `main`, 7 tool uses (s1)
-        u1  struggling  8 min  Make the coupon tests pass when the cart is empty; 3 failures, and the last check did not pass
+        u1  struggling  8 min  An empty cart gets no discount; 3 failures, and the last check did not pass
     [exit 0]
     ");
     let json = world.nmem(&["log", "--json"]).json();

@@ -34,32 +34,25 @@ fn a_solved_failure_with_its_commit_is_one_memory_that_leads_to_its_sources() {
     let world = World::new();
     repaired(&world);
     assert_snapshot!(shown(&world, "m1"), @"
-    m1  2026-11-20 09:08, observation, bugfix, by rules, from the agent's words
-      Take the locks in one order
-      Two transactions took them in turn, and each waited for the other.
-        - Cause: the import and the report took the same two locks in opposite order.
-        - `cargo test import` failed (error: deadlock detected after 5 s), passed after changes to `src/lock.rs`
-        - sort by table name before locking
-        - The locks are now sorted by table name.
-      commit: sha 1a2b3c4, subject fix(locks): take the locks in one order
-      modules affected: src
+    m1  2026-11-20 09:08, decision, approach, by rules, from the user's own words
+      Never lock tables by hand
       changed: src/lock.rs
-      concepts: problem-solution, what-changed
       project: project
       in: u1 of s1
-      from: t1 t4 t5 t6 p1 p2
-      discovery cost: 83 tokens, estimated
+      from: p1
+      discovery cost: 56 tokens, estimated
+      sure: 0.667 now; its task was done (u1)
     [exit 0]
     ");
     assert_snapshot!(world.nmem(&["search", "--kind", "memory"]).text(), @"
-    m4  2026-11-20 09:08  task
-        The nightly import hangs since yesterday, please find out why and fix it. Never lock tables by hand — done: take the locks in one order
-    m3  2026-11-20 09:08  summary
-        The nightly import hangs since yesterday, please find out why and fix it. Never lock tables by hand — take the locks in one order take the locks in one order sr…
-    m2  2026-11-20 09:08  decision
-        Never lock tables by hand — Never lock tables by hand
-    m1  2026-11-20 09:08  bugfix
-        Take the locks in one order — Two transactions took them in turn, and each waited for the other. Cause: the import and the report took the same two locks in opp…
+    m4  2026-11-20 09:08  summary
+        Take the locks in one order — a test with three transactions
+    m3  2026-11-20 09:08  bugfix
+        Fixed `cargo test import`: error: deadlock detected after 5 s — `cargo test import` failed (error: deadlock detected after 5 s), passed after changes to `src/lo…
+    m2  2026-11-20 09:08  bugfix
+        Take the locks in one order — The import and the report took the same two locks in opposite order.
+    m1  2026-11-20 09:08  decision
+        Never lock tables by hand
     [exit 0]
     ");
     let shown = world.nmem(&["show", "m1", "--json"]).json();

@@ -23,8 +23,7 @@ fn a_closed_unit_is_distilled_at_the_next_stop_in_either_wire_format() {
         insta::allow_duplicates! {
             insta::assert_snapshot!(memories(&world), @"
             observation|bugfix|Quote fields with commas|rules|1
-            summary|-|The exporter breaks rows with commas, fix it|rules|1
-            task|bugfix|The exporter breaks rows with commas, fix it|rules|0
+            summary|bugfix|Quote fields with commas|rules|1
             observation|bugfix|The exporter quotes commas|test-model|0
             summary|-|Rows with commas are broken|test-model|0
             ");
@@ -66,20 +65,20 @@ fn what_rules_knew_and_the_model_left_out_stays() {
     let shown = world.nmem(&["show", &format!("m{received}")]).text();
     let shown: Vec<&str> = shown.lines().filter(|line| !line.contains("uuid")).collect();
     insta::assert_snapshot!(shown.join("\n"), @"
-    m4  2026-11-20 09:05, observation, bugfix, by test-model, from the agent's words
+    m3  2026-11-20 09:05, observation, bugfix, by test-model, from the agent's words
       The exporter quotes commas
       Rows with commas arrive whole
         - src/export.rs quotes a field that holds a comma
+        - Fields with commas are quoted now: the exporter joined them bare.
         - `cargo test export` failed (error: expected 2 fields, found 3), passed after changes to `src/export.rs`
-      commit: sha 1a2b3c4, subject fix: quote fields with commas
-      modules affected: src
+      commit: sha 1a2b3c4
       Fields were joined without quotes. They are quoted now.
       changed: src/export.rs
       concepts: gotcha, problem-solution, what-changed
       project: project
       in: u1 of s1
       from: t1 t2 t3 t4 t5 p1 p2
-      discovery cost: 78 tokens, estimated
+      discovery cost: 79 tokens, estimated
     [exit 0]
     ");
     assert_eq!(
@@ -319,7 +318,7 @@ fn a_model_that_obeys_a_page_is_not_believed() {
     assert_eq!(shown.matches("a line that addresses the reader was withheld").count(), 3, "{shown}");
     insta::assert_snapshot!(world.sql("SELECT kind, type, title, content, provenance FROM memories WHERE made_by = 'test-model'"), @r#"
     observation|discovery|pkg-x parses CSV|{"facts":["Version 2 is out"]}|tool
-    summary|-|read the docs of pkg-x and add it|{"learned":"pkg-x parses CSV."}|tool
+    summary|-|Read the docs of pkg-x and add it|{"learned":"pkg-x parses CSV."}|tool
     "#);
 }
 

@@ -41,13 +41,16 @@ fn the_next_session_knows_what_happened() {
     Last session, 2026-11-21 09:00, 5 min, branch `main`, 4 tool uses (s1):
     - asked: "Fix the login: it loses the query string"
       answered: "The redirect now keeps the query string. Next: a test for fragments"
-    - work unit, 5 min, done (u1): "Fix the login: it loses the query string"
+    - work unit, 5 min, done (u1): "The redirect now keeps the query string", asked: "Fix the login: it loses the query string"
       changed: `src/login.rs`
       failures and notes: "`cargo fmt` failed last: oops"
       next steps: "a test for fragments"
 
+    Decisions and lessons:
+    - 2026-11-21, a tool: "`cargo test login` works" (m2)
+
     Findings and changes, most relevant first:
-    - 2026-11-21 change: "The redirect now keeps the query string"; "Asked: Fix the login: it loses the query string" in `src/login.rs` (m1)
+    - 2026-11-21 change: "The redirect now keeps the query string" in `src/login.rs` (m1)
 
     More: `nmem show m<number>` for a memory, `u<number>` for a work unit, `nmem search WORDS` for everything.
     "#);
@@ -63,13 +66,16 @@ fn the_person_sees_the_same_by_day() {
     Last session, 2026-11-21 09:00, 5 min, branch `main`, 4 tool uses (s1):
     - asked: "Fix the login: it loses the query string"
       answered: "The redirect now keeps the query string. Next: a test for fragments"
-    - work unit, 5 min, done (u1): "Fix the login: it loses the query string"
+    - work unit, 5 min, done (u1): "The redirect now keeps the query string", asked: "Fix the login: it loses the query string"
       changed: `src/login.rs`
       failures and notes: "`cargo fmt` failed last: oops"
       next steps: "a test for fragments"
 
+    Decisions and lessons:
+    - 2026-11-21, a tool: "`cargo test login` works" (m2)
+
     Findings and changes, most relevant first:
-    - 2026-11-21 change: "The redirect now keeps the query string"; "Asked: Fix the login: it loses the query string" in `src/login.rs` (m1)
+    - 2026-11-21 change: "The redirect now keeps the query string" in `src/login.rs` (m1)
 
     More: `nmem show m<number>` for a memory, `u<number>` for a work unit, `nmem search WORDS` for everything.
     [exit 0]
@@ -93,32 +99,32 @@ fn what_happened_is_found_by_words() {
     let mut world = World::new();
     worked(&mut world);
     insta::assert_snapshot!(world.nmem(&["search", "login", "-fmt", "--limit", "3"]).text(), @"
-    m3  2026-11-21 09:05  task
-        Fix the login: it loses the query string — done: The redirect now keeps the query string.
-    m1  2026-11-21 09:05  change
-        The redirect now keeps the query string — Asked: Fix the login: it loses the query string src
+    t4  2026-11-21 09:03  command
+        cargo test login — Greet
     p1  2026-11-21 09:00  prompt
         Fix the login: it loses the query string
+    t1  2026-11-21 09:03  edit
+        src/login.rs
     --- stderr
-    nmem: 3 of 7; --limit 0 for all
+    nmem: 3 of 6; --limit 0 for all
     [exit 0]
     ");
     insta::assert_snapshot!(world.nmem(&["search", "queryString", "--json", "--kind", "prompt"]).text(), @r#"
-    {"concepts":[],"created_at":1795251600000,"files":[],"id":"p1","kind":"prompt","made_by":"user","project":"project","score":1.672e-6,"session":"13d43d5d-85ae-43e9-82be-3bebd84dad3d","snippet":"Fix the login: it loses the query string","title":"Fix the login: it loses the query string","type":"user","unit":"u1"}
-    {"concepts":[],"created_at":1795251900000,"files":[],"id":"p2","kind":"prompt","made_by":"agent","project":"project","score":1.583e-6,"session":"13d43d5d-85ae-43e9-82be-3bebd84dad3d","snippet":"The redirect now keeps the query string. Next: a test for fragments","title":"The redirect now keeps the query string. Next: a test for fragments","type":"agent","unit":null}
+    {"concepts":[],"created_at":1795251600000,"files":[],"id":"p1","kind":"prompt","made_by":"user","project":"project","score":1.537e-6,"session":"13d43d5d-85ae-43e9-82be-3bebd84dad3d","snippet":"Fix the login: it loses the query string","title":"Fix the login: it loses the query string","type":"user","unit":"u1"}
+    {"concepts":[],"created_at":1795251900000,"files":[],"id":"p2","kind":"prompt","made_by":"agent","project":"project","score":1.414e-6,"session":"13d43d5d-85ae-43e9-82be-3bebd84dad3d","snippet":"The redirect now keeps the query string. Next: a test for fragments","title":"The redirect now keeps the query string. Next: a test for fragments","type":"agent","unit":null}
     [exit 0]
     "#);
     insta::assert_snapshot!(world.nmem(&["search", "--file", "login.rs"]).text(), @"
-    m3  2026-11-21 09:05  task
-        Fix the login: it loses the query string — done: The redirect now keeps the query string.
-    m2  2026-11-21 09:05  summary
-        Fix the login: it loses the query string — The redirect now keeps the query string. The redirect now keeps the query string. src/login.rs a test for fragments `…
+    m3  2026-11-21 09:05  summary
+        The redirect now keeps the query string — a test for fragments `cargo fmt` failed last: oops
+    m2  2026-11-21 09:05  lesson
+        `cargo test login` works — `cargo fmt --check` failed before it: oops
     m1  2026-11-21 09:05  change
-        The redirect now keeps the query string — Asked: Fix the login: it loses the query string src
+        The redirect now keeps the query string
     t1  2026-11-21 09:03  edit
         src/login.rs
     u1  2026-11-21 09:00  work
-        Fix the login: it loses the query string — The redirect now keeps the query string. a test for fragments `cargo fmt` failed last: oops
+        The redirect now keeps the query string — a test for fragments `cargo fmt` failed last: oops
     [exit 0]
     ");
     insta::assert_snapshot!(world.nmem(&["search", "no such thing at all xyzzy"]).text(), @"
@@ -152,8 +158,8 @@ fn one_thing_is_shown_whole() {
 
       memories:
       m1 change The redirect now keeps the query string
-      m2 summary Fix the login: it loses the query string
-      m3 task Fix the login: it loses the query string
+      m2 lesson `cargo test login` works
+      m3 summary The redirect now keeps the query string
     [exit 0]
     ");
     insta::assert_snapshot!(world.nmem(&["show", "t2"]).text(), @r#"

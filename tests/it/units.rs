@@ -34,11 +34,11 @@ fn a_new_goal_begins_a_unit_and_a_yes_goes_on_with_it() {
     assert_snapshot!(world.nmem(&["units"]).text(), @"
     2026-11-20
     u2  09:49  9 min
-        Now let's write the release notes: collect the merged pull requests since version 2.3 and add a changelog section for cu…
+        Added the darker theme to the release notes
         2 prompts (2-3), tool uses: investigation 2 → execution 1 → investigation 1 → execution 1 → investigation 1 → execution 1
         docs/release-notes.md (2 edits), docs/CHANGELOG.md (1 edit)
     u1  09:01  7 min  done
-        The login page rejects valid passwords with an umlaut, please find out why and fix the password hashing
+        login: hash passwords as NFC
         prompt 1, tool uses: investigation 1 → execution 1 → investigation 1 → execution 1 → verification 1 → completion 1
         src/login/hash.rs (1 edit), src/login/password.rs (1 edit)
         1a2b3c4 login: hash passwords as NFC
@@ -67,16 +67,16 @@ fn why_explains_in_words_and_a_report_can_be_sent() {
 
     ## Friday, 2026-11-20
 
-    - **The login page rejects valid passwords with an umlaut, please find out why and fix the password hash…** (done, 7 min)
+    - **login: hash passwords as NFC** (done, 7 min)
       - `1a2b3c4` login: hash passwords as NFC
       - changed `src/login/hash.rs`, `src/login/password.rs`
-    - **Now let's write the release notes: collect the merged pull requests since version 2.3 and add a chan…** (9 min)
+    - **Added the darker theme to the release notes** (9 min)
       - changed `docs/release-notes.md`, `docs/CHANGELOG.md`
     [exit 0]
     ");
     assert_snapshot!(world.nmem(&["show", "u1"]).text(), @"
     u1  09:01  7 min  done
-        The login page rejects valid passwords with an umlaut, please find out why and fix the password hashing
+        login: hash passwords as NFC
         prompt 1, tool uses: investigation 1 → execution 1 → investigation 1 → execution 1 → verification 1 → completion 1
         src/login/hash.rs (1 edit), src/login/password.rs (1 edit)
         1a2b3c4 login: hash passwords as NFC
@@ -86,8 +86,7 @@ fn why_explains_in_words_and_a_report_can_be_sent() {
 
       memories:
       m1 change login: hash passwords as NFC
-      m2 summary The login page rejects valid passwords with an umlaut, please find out why and fix the password hashing
-      m3 task The login page rejects valid passwords with an umlaut, please find out why and fix the password hashing
+      m2 summary login: hash passwords as NFC
     [exit 0]
     ");
 }

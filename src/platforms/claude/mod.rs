@@ -277,10 +277,19 @@ fn change(input: &Value, response: &Value) -> Said {
             }
         }
     }
+    let new = ["content", "new_string", "new_source"].iter().find_map(|key| input[*key].as_str()).unwrap_or_default();
     if hunks.is_empty() {
-        let new = ["content", "new_string", "new_source"].iter().find_map(|key| text(&input[*key]));
-        added = new.as_deref().map_or(0, |t| t.lines().count() as i64);
-        hunks = new.unwrap_or_default();
+        added = new.lines().count() as i64;
+    }
+    // Without a patch, or where a transcript holds a piece of it only, the call's own texts say more.
+    if hunks.len() < new.len().min(TEXT) {
+        hunks = match input["old_string"].as_str() {
+            Some(old) => {
+                let removed = old.lines().map(|line| format!("-{line}\n"));
+                removed.chain(new.lines().map(|line| format!("+{line}\n"))).collect()
+            }
+            None => new.to_string(),
+        };
     }
     let metadata = Metadata {
         lines_added: Some(added).filter(|n| *n > 0),

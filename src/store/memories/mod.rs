@@ -20,7 +20,7 @@ pub use llm_queue::{Call, CallStart, Due, Superseding};
 
 use super::index::INDEXED_MEMORY;
 use super::{Store, Tx};
-use crate::model::{Deletion, Draft, Maker, MemoryFile, Millis, Reach, Source, UnitStory};
+use crate::model::{Deletion, Draft, Maker, MemoryFile, Millis, Reach, Source, UnitDrafts, UnitStory};
 use crate::redact::Clean;
 use anyhow::Result;
 use rusqlite::{Row, named_params, params};
@@ -80,18 +80,19 @@ impl Store {
 impl Tx<'_> {
     /// Replaces a unit's rule memories and returns the lease. Writes nothing if another process has leased the unit
     /// meanwhile.
-    pub fn replace_by_rules(&self, lease: Lease, story: &UnitStory, drafts: &Clean<Vec<Draft>>) -> Result<bool> {
+    pub fn replace_by_rules(&self, lease: Lease, story: &UnitStory, drawn: &Clean<UnitDrafts>) -> Result<bool> {
         let sql =
-            "UPDATE work_units SET leased_until = NULL, rules_mark = ?3, rules_seq = ?4 WHERE id = ?1 AND leased_until = ?2";
+            "UPDATE work_units SET leased_until = NULL, rules_mark = ?3, rules_seq = ?4,
+               title = CASE WHEN model_at IS NULL THEN ?5 ELSE coalesce(title, ?5) END WHERE id = ?1 AND leased_until = ?2";
         let seen = story.tools.last().map(|tool| tool.seq).or(story.seen);
-        if self.tx.prepare_cached(sql)?.execute(params![lease.unit, lease.until, story.mark, seen])? == 0 {
+        if self.tx.prepare_cached(sql)?.execute(params![lease.unit, lease.until, story.mark, seen, drawn.title])? == 0 {
             return Ok(false);
         }
         self.index_unit(story)?;
         let (project, platform) = (story.project, Some(story.platform.name()));
         let home = MemoryScope { project, session: Some(story.session), unit: Some(story.unit), platform };
         let mut stored = self.of_rules(home)?;
-        for draft in drafts.iter() {
+        for draft in &drawn.drafts {
             let Some(key) = &draft.key else { continue };
             match stored.remove(key) {
                 // Memories from the complete unit are better than new ones from what remains.

@@ -61,7 +61,7 @@ const UNITS: Sql = Sql {
     ranked: "SELECT rowid, -0.6 * bm25(unit_index, 1.0, 0.0, 0.0) FROM unit_index WHERE unit_index MATCH ?1 AND rowid > 0 ORDER BY 2 DESC LIMIT ?2",
     latest: "SELECT rowid, 0.0 FROM unit_index WHERE unit_index MATCH ?1 AND rowid > 0 ORDER BY rowid DESC LIMIT ?2",
     newest: Newest::OfSession("SELECT id, 0.0 FROM work_units WHERE session_id = ?1 ORDER BY id DESC LIMIT ?2"),
-    load: "SELECT u.id, u.outcome, coalesce(u.intent, 'work without a prompt'),
+    load: "SELECT u.id, u.outcome, coalesce(u.title, u.intent, 'work without a prompt'),
              coalesce((SELECT group_concat(value, char(10)) FROM memories m, json_tree(m.content) WHERE m.session_id = u.session_id AND m.work_unit_id = u.id
                AND m.kind = 'summary' AND m.superseded_by IS NULL AND json_tree.type = 'text' AND key NOT IN ('request') AND path = '$'), ''),
              NULL, NULL, pr.name, s.agent_session_id, s.platform, u.started_at, u.id, NULL,

@@ -36,8 +36,8 @@ impl Tx<'_> {
         let sql =
             "DELETE FROM work_units WHERE session_id = ?1 AND id NOT IN (SELECT work_unit_id FROM steps WHERE session_id = ?1)";
         self.tx.execute(sql, [session])?;
-        // The intent is derived again from what remains.
-        self.tx.execute("UPDATE work_units SET intent = NULL WHERE session_id = ?1", [session])?;
+        // Intent and title are derived again from what remains.
+        self.tx.execute("UPDATE work_units SET intent = NULL, title = NULL WHERE session_id = ?1", [session])?;
         let mut units = self.tx.prepare_cached("SELECT id, state <> 'open' FROM work_units WHERE session_id = ?1")?;
         let units: Vec<(i64, bool)> =
             units.query_map([session], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;

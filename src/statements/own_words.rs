@@ -1,13 +1,15 @@
 //! Which words of a prompt are the person's own. A prompt may hold a plan, a page, a log, somebody's review: all of that
 //! is text about which nothing is decided by its being there.
 
-use super::cues::Words;
-use super::prose::{plain, sentences};
+use super::word_lists::{Words, holds};
+use super::sentences::{plain, sentences};
 
 /// Beginnings of prompts that a program made, or a person pasted whole.
 const MADE: Words = "<|#|/|{|[|implement the following|base directory for|this session is being continued|you are |caveat:|---";
 /// Signs of what a terminal printed.
 const PRINTED: [char; 12] = ['│', '─', '⎿', '❯', '●', '├', '└', '▶', '$', '\u{1b}', '╭', '⏺'];
+/// Words of a line that announces what its author wants.
+const WANTS: Words = " want|i'd like|i would|we should|we need|you should|prefer|let's|decided|the following changes|rules|requirements";
 /// A prompt of more characters than this is hardly typed: only its first paragraph may be.
 const TYPED: usize = 700;
 const PARAGRAPH: usize = 400;
@@ -19,7 +21,7 @@ pub fn own_sentences(prompt: &str) -> Vec<String> {
         return Vec::new();
     }
     let mut own = String::new();
-    let mut in_code = false;
+    let (mut in_code, mut shows) = (false, false);
     for line in prompt.lines() {
         let bare = line.trim();
         if bare.starts_with("```") || bare.starts_with("~~~") {
@@ -32,13 +34,17 @@ pub fn own_sentences(prompt: &str) -> Vec<String> {
             || bare.starts_with(['>', '|', '+', '#', '<', '@', '{', '}'])
             || bare.starts_with("v *")
             || bare.contains(PRINTED);
-        if !pasted {
+        if !pasted && !(shows && !bare.is_empty()) {
             own.push_str(bare);
         }
         own.push('\n');
-        // What stands below a colon is shown, not said.
-        if !pasted && bare.ends_with(':') {
+        // What stands below a colon is shown, not said, unless the author says that it is what they want.
+        if pasted {
+            shows = false;
+        } else if shows && !bare.is_empty() {
             break;
+        } else if bare.ends_with(':') {
+            shows = !holds(WANTS, &bare.to_lowercase());
         }
     }
     let own = if own.trim().chars().count() > TYPED {

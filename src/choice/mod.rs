@@ -1,0 +1,119 @@
+//! Which statements of a unit a later session should have: a linear score over features of each statement, and a choice
+//! that prefers what is short and not said twice (ADR/0046).
+//!
+//! Read in this order: `turns` (a unit as turns), `said` (all that was said in it), `context` (what happened in each
+//! turn), `words` and `features` (what the score looks at), `weights`, `later` (which statements no longer hold),
+//! `title`.
+
+mod context;
+mod features;
+mod later;
+mod said;
+mod title;
+mod turns;
+mod weights;
+mod words;
+
+pub use context::{Context, contexts, likeness};
+pub use features::{FEATURES, Features, features};
+pub use later::{is_overtaken, overtaken};
+pub use said::{Said, Speaker, content_words, said};
+pub use title::{TITLE, capitalized, short};
+pub use turns::{Turn, commit, is_inside, is_project_change, turns};
+pub use words::{Class, Lexicon};
+
+use crate::statements::StatementForm;
+use crate::statements::word_lists::holds;
+
+/// A bias and a weight for each feature.
+#[derive(Clone, Debug)]
+pub struct ChoiceWeights {
+    pub bias: f32,
+    pub of: [f32; FEATURES.len()],
+}
+
+impl ChoiceWeights {
+    /// The compiled weights.
+    pub fn fitted() -> ChoiceWeights {
+        ChoiceWeights { bias: weights::BIAS, of: weights::WEIGHTS }
+    }
+
+    fn probability(&self, features: &Features) -> f32 {
+        let sum: f32 = self.of.iter().zip(features).map(|(weight, value)| weight * value).sum();
+        1.0 / (1.0 + (-(self.bias + sum)).exp())
+    }
+}
+
+/// The least gain of a statement that is chosen; `cargo bench --bench facts` shows how many bytes it makes.
+const LEAST: f32 = 0.0333;
+/// A long statement must be worth more: the gain is divided by the square root of its length and this many characters.
+const LENGTH: f32 = 80.0;
+/// The part of its gain that a statement loses which repeats a chosen one.
+const REPETITION: f32 = 0.6;
+
+/// The least worth of a statement that names a cause in so many words.
+const NAMED_CAUSE: f32 = 0.6;
+
+fn names_cause(text: &str) -> bool {
+    const NAMES: &str = "root cause|the bug was|the issue was|the problem was|was caused by|the cause was|the reason was|turned out that";
+    let lower = text.to_lowercase();
+    holds(NAMES, &lower) && !holds("maybe|might|likely|could|probably|not sure|?", &lower)
+}
+
+/// The statements of a unit, judged.
+#[derive(Debug)]
+pub struct Judged {
+    pub said: Vec<Said>,
+    pub contexts: Vec<Context>,
+    pub lexicon: Lexicon,
+    /// How likely a later session should have each statement.
+    pub worth: Vec<f32>,
+    /// The turn by which each statement was overtaken.
+    pub overtaken: Vec<Option<usize>>,
+}
+
+impl Judged {
+    pub fn new(turns: &[Turn], weights: &ChoiceWeights) -> Judged {
+        let said = said(turns);
+        let contexts = context::contexts(turns);
+        let lexicon = Lexicon::new();
+        let features = features(&said, &contexts, &lexicon);
+        let named = |(one, features): (&Said, &Features)| {
+            let worth = weights.probability(features);
+            if names_cause(&one.text) { worth.max(NAMED_CAUSE) } else { worth }
+        };
+        let worth = said.iter().zip(&features).map(named).collect();
+        let overtaken = overtaken(&said, &contexts);
+        Judged { said, contexts, lexicon, worth, overtaken }
+    }
+
+    /// Whether a statement may be remembered: it was said, not shown, and still holds.
+    pub fn may_stay(&self, at: usize) -> bool {
+        self.overtaken[at].is_none() && !matches!(self.said[at].form, StatementForm::Shown | StatementForm::Heading)
+    }
+
+    /// The statements worth their place beside what is already kept, in order.
+    pub fn choose(&self, kept: &[usize]) -> Vec<usize> {
+        let base = |at: &usize| self.worth[*at] / (self.said[*at].text.len() as f32 + LENGTH).sqrt();
+        let open = (0..self.said.len()).filter(|at| self.said[*at].is_report() && self.may_stay(*at) && !kept.contains(at));
+        let mut open: Vec<(usize, f32, f32)> = open.map(|at| (at, base(&at), 0.0)).collect();
+        let repeats = |open: &mut Vec<(usize, f32, f32)>, chosen: usize| {
+            for (at, _, near) in open {
+                *near = near.max(likeness(&self.said[*at].words, &self.said[chosen].words));
+            }
+        };
+        kept.iter().for_each(|at| repeats(&mut open, *at));
+        let mut chosen = Vec::new();
+        let gain = |(_, base, near): &(usize, f32, f32)| base * (1.0 - REPETITION * near);
+        while let Some(best) = (0..open.len()).max_by(|a, b| gain(&open[*a]).total_cmp(&gain(&open[*b]))) {
+            if gain(&open[best]) < LEAST {
+                break;
+            }
+            let (at, ..) = open.swap_remove(best);
+            repeats(&mut open, at);
+            chosen.push(at);
+        }
+        chosen.sort_unstable();
+        chosen
+    }
+}

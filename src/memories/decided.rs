@@ -1,0 +1,159 @@
+//! The user's decisions, each with what the agent reports of it.
+
+use super::memory::RuleMemory;
+use super::wording::worded;
+use crate::choice::{Judged, Speaker, Turn, likeness};
+use crate::model::{MemoryKind, Provenance, Source};
+use crate::rules::choices::{answers, choice};
+use crate::rules::decisions::{Decided, decided};
+use crate::statements::{StatementForm, plain, word_count};
+use crate::text::{alike, cut, is_stop_word};
+use serde_json::Value;
+
+/// Reports of the agent beside a decision.
+const REPORTS: usize = 3;
+/// How much each but the first must be worth.
+const FURTHER: f32 = 0.3;
+/// Beginnings of what the user wants remembered.
+const REMEMBER: [&str; 5] = ["remember", "keep in mind", "note that", "bear in mind", "for future"];
+
+/// A decision, and the statements that went into it.
+pub struct DecisionMemory {
+    pub memory: RuleMemory,
+    pub statements: Vec<usize>,
+}
+
+/// The decisions of a unit's prompts, one memory a prompt.
+pub fn decisions(turns: &[Turn], judged: &Judged) -> Vec<DecisionMemory> {
+    let mut all: Vec<DecisionMemory> = Vec::new();
+    for decision in (0..turns.len()).filter_map(|at| of_turn(turns, judged, at)) {
+        if !all.iter().any(|known| alike(&known.memory.title, &decision.memory.title)) {
+            all.push(decision);
+        }
+    }
+    all
+}
+
+fn of_turn(turns: &[Turn], judged: &Judged, at: usize) -> Option<DecisionMemory> {
+    let asked = turns[at].asked?;
+    let offer = at.checked_sub(1).and_then(|before| turns[before].closing);
+    let follows = (at..at + 3).find(|at| judged.contexts.get(*at).is_some_and(|context| context.edits > 0));
+    let own = (0..judged.said.len()).filter(|i| judged.said[*i].turn == at && judged.overtaken[*i].is_none());
+    let own = own.filter(|i| judged.said[*i].speaker == Speaker::User && !was_shown(&turns[..at], &judged.said[*i].text));
+    let mut said: Vec<(usize, Decided)> = own.filter_map(|i| Some((i, decided(&judged.said[i].text)?))).collect();
+    said.retain(|(_, decided)| decided.is_rule || follows.is_some());
+    said.sort_by_key(|(at, decided)| (!decided.is_rule, *at));
+
+    let key = format!("decision:p{}", asked.id);
+    let mut statements: Vec<usize> = said.iter().map(|(at, _)| *at).collect();
+    let answered = offer.map(|offer| answers(&offer.text, &asked.text)).unwrap_or_default();
+    let chosen = offer.filter(|_| answered.is_empty()).and_then(|offer| choice(&offer.text, &asked.text));
+    let is_choice = chosen.is_some();
+    let mut memory = if let Some(choice) = chosen {
+        let verb = if choice.is_refusal { "Not" } else { "Chosen" };
+        let mut memory = new(key, &format!("{verb}: {}", choice.chosen), at);
+        set(&mut memory, "alternatives", choice.alternatives);
+        choice.reason.into_iter().for_each(|reason| drop(memory.content.insert("reasoning".into(), Value::from(reason))));
+        memory
+    } else if let [first, rest @ ..] = answered.as_slice() {
+        let text = |(question, answer): &(String, String)| match word_count(answer) >= 6 {
+            true => answer.clone(),
+            false => format!("{} {answer}", cut(question, 120)),
+        };
+        let mut memory = new(key, &text(first), at);
+        for answer in rest {
+            memory.fact(&text(answer));
+        }
+        memory
+    } else if let Some((_, first)) = said.first() {
+        let mut memory = new(key, &first.said, at);
+        let lower = first.said.to_lowercase();
+        if REMEMBER.iter().any(|begin| lower.starts_with(begin)) {
+            memory.kind = MemoryKind::Lesson;
+            memory.kind_type = Some("warning".into());
+        }
+        if first.is_rule {
+            set(&mut memory, "alternatives", first.alternatives.clone());
+            first.reason.iter().for_each(|reason| drop(memory.content.insert("reasoning".into(), Value::from(reason.clone()))));
+        }
+        memory
+    } else {
+        let plan = plan(judged, at)?;
+        statements.push(plan);
+        new(key, plain(&judged.said[plan].text).trim_start_matches("Plan: "), at)
+    };
+    for (_, decided) in &said {
+        // A fact that repeats the title is left out.
+        memory.fact(&decided.said);
+    }
+    memory.sources.push(Source::Prompt(asked.id));
+    memory.sources.extend(offer.map(|offer| Source::Prompt(offer.id)));
+    let reports = reports(judged, follows.unwrap_or(at), is_choice, &memory);
+    for report in reports {
+        if memory.fact(&worded(judged, report)) {
+            statements.push(report);
+            memory.sources.push(judged.said[report].source);
+        }
+    }
+    // A wish that nobody reports on was no decision.
+    let is_wish = !is_choice && answered.is_empty() && said.first().is_some_and(|(_, decided)| !decided.is_rule);
+    (!is_wish || statements.len() > said.len()).then_some(DecisionMemory { memory, statements })
+}
+
+fn new(key: String, title: &str, at: usize) -> RuleMemory {
+    let mut memory = RuleMemory::of_kind(MemoryKind::Decision, Some("approach"), key, title, vec![at]);
+    memory.provenance = Provenance::User;
+    memory
+}
+
+fn set(memory: &mut RuleMemory, field: &str, values: Vec<String>) {
+    if !values.is_empty() {
+        memory.content.insert(field.into(), Value::from(values));
+    }
+}
+
+/// The heading of a plan that the user ordered.
+fn plan(judged: &Judged, at: usize) -> Option<usize> {
+    (0..judged.said.len()).find(|i| {
+        let said = &judged.said[*i];
+        said.turn == at && said.speaker == Speaker::Plan && said.form == StatementForm::Heading && word_count(&said.text) >= 3
+    })
+}
+
+/// What the agent reports of a decision: statements of the turn that followed it, by their worth and the words that they
+/// share with it.
+fn reports(judged: &Judged, turn: usize, is_choice: bool, memory: &RuleMemory) -> Vec<usize> {
+    let decision = format!("{} {}", memory.title, memory.facts.join(" "));
+    let words = crate::choice::content_words(&decision).into_iter().filter(|word| !is_stop_word(word)).collect();
+    let shared = |i: usize| judged.said[i].words.intersection(&words).count();
+    // An order that has nothing to do with the work of its turn stands by itself.
+    let is_report = |i: &usize| {
+        let said = &judged.said[*i];
+        said.turn == turn && said.speaker == Speaker::Agent && judged.may_stay(*i) && !said.text.ends_with('?')
+    };
+    let mut reports: Vec<usize> = (0..judged.said.len()).filter(is_report).filter(|i| is_choice || shared(*i) > 0).collect();
+    let gain = |i: usize| judged.worth[i] + 0.1 * shared(i).min(4) as f32 - judged.said[i].text.len() as f32 / 1500.0;
+    reports.sort_by(|a, b| gain(*b).total_cmp(&gain(*a)));
+    let mut kept: Vec<usize> = Vec::new();
+    for report in reports {
+        let is_worth = kept.is_empty() || judged.worth[report] >= FURTHER;
+        if is_worth && kept.iter().all(|other| likeness(&judged.said[report].words, &judged.said[*other].words) < 0.5) && kept.len() < REPORTS {
+            kept.push(report);
+        }
+    }
+    kept.sort_unstable();
+    kept
+}
+
+/// Whether a tool printed the words before, or the agent said them: then they were pasted, and are nobody's decision.
+fn was_shown(before: &[Turn], said: &str) -> bool {
+    let bare = |text: &str| {
+        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
+    };
+    let said = bare(said);
+    let printed = before.iter().flat_map(|turn| &turn.tools);
+    let mut printed = printed.flat_map(|tool| [tool.outcome.as_deref(), tool.metadata["response"].as_str()]).flatten();
+    let mut closings = before.iter().filter_map(|turn| turn.closing).map(|closing| closing.text.as_str());
+    word_count(&said) >= 4 && (printed.any(|text| bare(text).contains(&said)) || closings.any(|text| bare(text).contains(&said)))
+}
