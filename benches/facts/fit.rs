@@ -2,8 +2,8 @@
 //! fact. Judged by weights that have not seen the session.
 
 use super::score::{Labels, holds};
-use nmem::choice::{FEATURES, Features, Judged, Said, ChoiceWeights, contexts, features, said, turns};
 use nmem::choice::Lexicon;
+use nmem::choice::{ChoiceWeights, FEATURES, Features, Judged, Said, contexts, features, said, turns};
 use nmem::domains;
 use nmem::model::UnitStory;
 use nmem::statements::StatementForm;
@@ -25,7 +25,11 @@ struct Row {
 type Stories = BTreeMap<String, Vec<UnitStory>>;
 
 /// For each session the weights that were fitted on the other folds; with `without`, one feature is left out.
-pub fn cross_validated(labels: &BTreeMap<String, Labels>, stories: &Stories, without: Option<usize>) -> BTreeMap<String, ChoiceWeights> {
+pub fn cross_validated(
+    labels: &BTreeMap<String, Labels>,
+    stories: &Stories,
+    without: Option<usize>,
+) -> BTreeMap<String, ChoiceWeights> {
     let rows: Vec<(&String, Vec<Row>)> = labels.iter().map(|(id, labels)| (id, rows(&stories[id], labels, without))).collect();
     let fitted: Vec<ChoiceWeights> = (0..FOLDS)
         .map(|fold| {
@@ -44,7 +48,7 @@ pub fn all(labels: &BTreeMap<String, Labels>, stories: &Stories) -> ChoiceWeight
 
 fn rows(stories: &[UnitStory], labels: &Labels, without: Option<usize>) -> Vec<Row> {
     let domain = domains::of(None, None);
-    let lexicon = Lexicon::new();
+    let lexicon = Lexicon::compiled();
     let mut rows = Vec::new();
     for story in stories {
         let turns = turns(story, &domain);

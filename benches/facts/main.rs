@@ -41,7 +41,8 @@ fn main() {
         let kept = labels.keys().map(|id| (id.clone(), baselines::kept(rule, &events(&sessions, id)))).collect();
         row(&mut table, name, score(&labels, &kept, &BTreeMap::new()));
     }
-    let databases = Databases::new(&sessions, &labels, args.iter().position(|arg| arg == "--keep").and_then(|at| args.get(at + 1)));
+    let databases =
+        Databases::new(&sessions, &labels, args.iter().position(|arg| arg == "--keep").and_then(|at| args.get(at + 1)));
     if args.iter().any(|arg| arg == "--fit") {
         fs::write("src/choice/weights.rs", fit::as_source(&fit::all(&labels, &databases.stories))).unwrap();
         println!("wrote src/choice/weights.rs; build again to measure with it");
@@ -73,7 +74,11 @@ fn main() {
     }
     let weights = fit::cross_validated(&labels, &databases.stories, None);
     let chosen = |id: &String| vec![Kept { text: fit::chosen(&databases.stories[id], &weights[id]), ..Kept::default() }];
-    row(&mut table, "its choice alone", score(&labels, &labels.keys().map(|id| (id.clone(), chosen(id))).collect(), &BTreeMap::new()));
+    row(
+        &mut table,
+        "its choice alone",
+        score(&labels, &labels.keys().map(|id| (id.clone(), chosen(id))).collect(), &BTreeMap::new()),
+    );
     if args.iter().any(|arg| arg == "--ablate") {
         for (at, name) in nmem::choice::FEATURES.iter().enumerate() {
             let mut unused = Map::new();
@@ -137,7 +142,7 @@ impl Databases {
             let world = World::new(&format!("facts-{id}"));
             if kept.as_ref().is_none_or(|db| !db.exists()) {
                 send(&world, sessions, by_id[id.as_str()]);
-                for kept in &kept {
+                if let Some(kept) = &kept {
                     fs::create_dir_all(kept.parent().unwrap()).unwrap();
                     fs::copy(world.db(), kept).unwrap();
                     let _ = fs::copy(world.db().with_extension("db-wal"), kept.with_extension("db-wal"));

@@ -2,6 +2,8 @@
 
 use super::said::content_words;
 use super::turns::{Turn, is_project_change};
+use crate::model::Kind;
+use crate::prompt_injection::orders;
 use std::collections::HashSet;
 
 /// What happened in a turn.
@@ -26,13 +28,27 @@ pub struct Context {
     /// Names from code that the edits removed and did not add again, and those that they added.
     pub removed: HashSet<String>,
     pub added: HashSet<String>,
+    /// Text from outside the project that was read in this turn or before, in lower case: pages, answers of servers.
+    pub outside: String,
     /// Files that a command deleted.
     pub deleted: HashSet<String>,
 }
 
+impl Context {
+    /// Whether the agent may have a statement from outside: it repeats such a text, or gives an order after reading one.
+    pub fn repeats_outside(&self, text: &str) -> bool {
+        !self.outside.is_empty() && (orders(text) || quotes(&self.outside, &text.to_lowercase()))
+    }
+}
+
 /// The context of each turn.
 pub fn contexts(turns: &[Turn]) -> Vec<Context> {
-    turns.iter().map(context).collect()
+    let mut contexts: Vec<Context> = turns.iter().map(context).collect();
+    for at in 1..contexts.len() {
+        let before = contexts[at - 1].outside.clone();
+        contexts[at].outside.insert_str(0, &before);
+    }
+    contexts
 }
 
 fn context(turn: &Turn) -> Context {
@@ -54,6 +70,7 @@ fn context(turn: &Turn) -> Context {
     let prompt = turn.asked.map_or("", |asked| &asked.text);
     let closing = turn.closing.map_or("", |closing| &closing.text).trim_start().to_lowercase();
     let commands = turn.tools.iter().filter(|tool| tool.succeeded != Some(false)).filter_map(|tool| tool.content.as_deref());
+    let outside = turn.tools.iter().filter(|tool| matches!(tool.kind, Kind::Fetch | Kind::Mcp));
     Context {
         edits: edits.len(),
         checked: turn.tools.iter().any(|tool| tool.seq > last_edit && tool.is_check() && tool.succeeded == Some(true)),
@@ -68,6 +85,7 @@ fn context(turn: &Turn) -> Context {
         edited,
         removed: removed.difference(&added).cloned().collect(),
         added,
+        outside: outside.flat_map(|tool| [tool.outcome.as_deref(), Some("\n")]).flatten().collect::<String>().to_lowercase(),
         deleted: commands.flat_map(deleted_by).map(|path| name(&path)).collect(),
     }
 }

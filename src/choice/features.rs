@@ -133,7 +133,11 @@ fn code_names(text: &str) -> usize {
     let is_name = |word: &&str| {
         let bare = word.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-' | '/'));
         let humps = bare.chars().zip(bare.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase());
-        humps || bare.contains('_') || bare.starts_with("--") || word.starts_with('`') || !crate::text::files_named(bare).is_empty()
+        humps
+            || bare.contains('_')
+            || bare.starts_with("--")
+            || word.starts_with('`')
+            || !crate::text::files_named(bare).is_empty()
     };
     text.split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',' | '"')).filter(is_name).count()
 }

@@ -14,7 +14,7 @@ mod turns;
 mod weights;
 mod words;
 
-pub use context::{Context, contexts, likeness};
+pub use context::{Context, contexts, likeness, overlap};
 pub use features::{FEATURES, Features, features};
 pub use later::{is_overtaken, overtaken};
 pub use said::{Said, Speaker, content_words, said};
@@ -55,7 +55,8 @@ const REPETITION: f32 = 0.6;
 const NAMED_CAUSE: f32 = 0.6;
 
 fn names_cause(text: &str) -> bool {
-    const NAMES: &str = "root cause|the bug was|the issue was|the problem was|was caused by|the cause was|the reason was|turned out that";
+    const NAMES: &str =
+        "root cause|the bug was|the issue was|the problem was|was caused by|the cause was|the reason was|turned out that";
     let lower = text.to_lowercase();
     holds(NAMES, &lower) && !holds("maybe|might|likely|could|probably|not sure|?", &lower)
 }
@@ -76,7 +77,7 @@ impl Judged {
     pub fn new(turns: &[Turn], weights: &ChoiceWeights) -> Judged {
         let said = said(turns);
         let contexts = context::contexts(turns);
-        let lexicon = Lexicon::new();
+        let lexicon = Lexicon::compiled();
         let features = features(&said, &contexts, &lexicon);
         let named = |(one, features): (&Said, &Features)| {
             let worth = weights.probability(features);
@@ -87,8 +88,13 @@ impl Judged {
         Judged { said, contexts, lexicon, worth, overtaken }
     }
 
-    /// Whether a statement may be remembered: it was said, not shown, and still holds.
+    /// Whether a statement may be remembered: it was said, not shown, and still holds. What
+    /// a page may have put into the agent's mouth is not the agent's.
     pub fn may_stay(&self, at: usize) -> bool {
+        let said = &self.said[at];
+        if said.speaker == Speaker::Agent && self.contexts[said.turn].repeats_outside(&said.text) {
+            return false;
+        }
         self.overtaken[at].is_none() && !matches!(self.said[at].form, StatementForm::Shown | StatementForm::Heading)
     }
 

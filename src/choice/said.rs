@@ -2,7 +2,7 @@
 
 use super::turns::{Turn, commit};
 use crate::model::Source;
-use crate::statements::{self, StatementForm, Statement, own_sentences, plain};
+use crate::statements::{self, Statement, StatementForm, own_sentences, plain};
 use crate::text::words;
 use std::collections::HashSet;
 
@@ -49,7 +49,8 @@ impl Said {
     /// Whether it may be chosen by its score: what the user says is a decision or a matter of the moment, what the user
     /// pasted is somebody else's, and a plan describes what is to be changed; what came of it the agent reports.
     pub fn is_report(&self) -> bool {
-        matches!(self.speaker, Speaker::Agent | Speaker::Commit) && !matches!(self.form, StatementForm::Heading | StatementForm::Shown)
+        matches!(self.speaker, Speaker::Agent | Speaker::Commit)
+            && !matches!(self.form, StatementForm::Heading | StatementForm::Shown)
     }
 }
 
@@ -71,7 +72,8 @@ pub fn said(turns: &[Turn]) -> Vec<Said> {
             add(&mut all, own.iter().map(own_statement).collect(), Speaker::User, at, source, text.len());
             let is_plan = text.trim_start().to_lowercase().starts_with("implement the following");
             let speaker = if is_plan { Speaker::Plan } else { Speaker::Pasted };
-            let is_own = |statement: &Statement| own.iter().any(|own| own.contains(&statement.text) || statement.text.contains(own));
+            let is_own =
+                |statement: &Statement| own.iter().any(|own| own.contains(&statement.text) || statement.text.contains(own));
             let mut rest = statements::statements(text);
             rest.retain(|statement| !is_own(statement));
             add(&mut all, rest, speaker, at, source, text.len());

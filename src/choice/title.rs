@@ -37,7 +37,10 @@ impl Judged {
         };
         let is_report = |at: &usize| {
             let one = &self.said[*at];
-            matches!(one.speaker, Speaker::Agent | Speaker::Plan) && one.form != StatementForm::Heading && self.may_stay(*at) && one.words.len() >= 3
+            matches!(one.speaker, Speaker::Agent | Speaker::Plan)
+                && one.form != StatementForm::Heading
+                && self.may_stay(*at)
+                && one.words.len() >= 3
         };
         (0..self.said.len()).filter(is_report).max_by(|a, b| score(*a).total_cmp(&score(*b)))
     }
@@ -45,8 +48,31 @@ impl Judged {
 
 /// First words that say nothing.
 const LEADS: [&str; 25] = [
-    "ok, ", "ok ", "okay, ", "so ", "hmm, ", "hm, ", "yeah ", "yes, ", "done. ", "now ", "i've ", "i have ", "also ", "i ",
-    "can you ", "could you ", "can we ", "could we ", "please ", "let's ", "lets ", "one more thing, ", "then ", "and ", "now, ",
+    "ok, ",
+    "ok ",
+    "okay, ",
+    "so ",
+    "hmm, ",
+    "hm, ",
+    "yeah ",
+    "yes, ",
+    "done. ",
+    "now ",
+    "i've ",
+    "i have ",
+    "also ",
+    "i ",
+    "can you ",
+    "could you ",
+    "can we ",
+    "could we ",
+    "please ",
+    "let's ",
+    "lets ",
+    "one more thing, ",
+    "then ",
+    "and ",
+    "now, ",
 ];
 /// Marks behind which a further clause begins.
 const CLAUSES: [&str; 11] =

@@ -27,8 +27,7 @@ const CHARACTERS: i64 = 4;
 /// Splits a unit into turns. Calls of tools that the domain skips are left out, and so are files that it ignores.
 pub fn turns<'a>(story: &'a UnitStory, domain: &Domain) -> Vec<Turn<'a>> {
     let mut turns: Vec<Turn> = Vec::new();
-    let new =
-        |number: i64, asked| Turn { number, asked, closing: None, tools: Vec::new(), refuses: false, cost: (0, true) };
+    let new = |number: i64, asked| Turn { number, asked, closing: None, tools: Vec::new(), refuses: false, cost: (0, true) };
     for prompt in &story.prompts {
         match prompt.source {
             PromptSource::User => turns.push(new(prompt.number, Some(prompt))),

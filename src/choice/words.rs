@@ -46,10 +46,7 @@ const CLASSES: [(Class, &str); 8] = [
         Class::Check,
         "all tests|tests pass|lint|linting|passing|passes|passed|pass|committed|pushed|done|complete|completed|successfully|clean|green|summary|verified|builds|everything|ready",
     ),
-    (
-        Class::Negation,
-        "not|no|never|none|without|isn't|aren't|wasn't|doesn't|don't|didn't|won't|can't|no longer|nothing",
-    ),
+    (Class::Negation, "not|no|never|none|without|isn't|aren't|wasn't|doesn't|don't|didn't|won't|can't|no longer|nothing"),
 ];
 
 /// Finds the classes of words and of pairs of words.
@@ -72,7 +69,8 @@ impl ClassCounts {
 }
 
 impl Lexicon {
-    pub fn new() -> Lexicon {
+    /// Reads the lists of words.
+    pub fn compiled() -> Lexicon {
         let mut classes: HashMap<&'static str, u16> = HashMap::with_capacity(256);
         for (class, words) in CLASSES {
             for word in words.split('|') {

@@ -1,7 +1,7 @@
 //! Distilling by rules: takes milliseconds, after the event is stored. What cannot be done now is done next time.
 
-use crate::domains;
 use crate::choice::ChoiceWeights;
+use crate::domains;
 use crate::files;
 use crate::memories;
 use crate::model::{Draft, Millis, UnitStory};

@@ -10,7 +10,8 @@ const FEW: usize = 4;
 
 /// Gives decisions and lessons their files.
 pub fn place(memories: &mut [RuleMemory], turns: &[Turn]) {
-    let settles = |memory: &&mut RuleMemory| matches!(memory.kind, MemoryKind::Decision | MemoryKind::Lesson) && memory.files.is_empty();
+    let settles =
+        |memory: &&mut RuleMemory| matches!(memory.kind, MemoryKind::Decision | MemoryKind::Lesson) && memory.files.is_empty();
     for memory in memories.iter_mut().filter(settles) {
         let paths = about(memory, turns);
         memory.files = paths.into_iter().map(|path| MemoryFile { path, modified: true, hash: None }).collect();

@@ -4,6 +4,7 @@ use super::memory::RuleMemory;
 use super::wording::worded;
 use crate::choice::{Judged, Speaker, Turn, likeness};
 use crate::model::{MemoryKind, Provenance, Source};
+use crate::rules::Cue;
 use crate::rules::choices::{answers, choice};
 use crate::rules::decisions::{Decided, decided};
 use crate::statements::{StatementForm, plain, word_count};
@@ -23,10 +24,10 @@ pub struct DecisionMemory {
     pub statements: Vec<usize>,
 }
 
-/// The decisions of a unit's prompts, one memory a prompt.
+/// The decisions of a unit's prompts.
 pub fn decisions(turns: &[Turn], judged: &Judged) -> Vec<DecisionMemory> {
     let mut all: Vec<DecisionMemory> = Vec::new();
-    for decision in (0..turns.len()).filter_map(|at| of_turn(turns, judged, at)) {
+    for decision in (0..turns.len()).flat_map(|at| of_turn(turns, judged, at)) {
         if !all.iter().any(|known| alike(&known.memory.title, &decision.memory.title)) {
             all.push(decision);
         }
@@ -34,70 +35,84 @@ pub fn decisions(turns: &[Turn], judged: &Judged) -> Vec<DecisionMemory> {
     all
 }
 
-fn of_turn(turns: &[Turn], judged: &Judged, at: usize) -> Option<DecisionMemory> {
-    let asked = turns[at].asked?;
+fn of_turn(turns: &[Turn], judged: &Judged, at: usize) -> Vec<DecisionMemory> {
+    let Some(asked) = turns[at].asked else { return Vec::new() };
     let offer = at.checked_sub(1).and_then(|before| turns[before].closing);
     let follows = (at..at + 3).find(|at| judged.contexts.get(*at).is_some_and(|context| context.edits > 0));
-    let own = (0..judged.said.len()).filter(|i| judged.said[*i].turn == at && judged.overtaken[*i].is_none());
-    let own = own.filter(|i| judged.said[*i].speaker == Speaker::User && !was_shown(&turns[..at], &judged.said[*i].text));
-    let mut said: Vec<(usize, Decided)> = own.filter_map(|i| Some((i, decided(&judged.said[i].text)?))).collect();
-    said.retain(|(_, decided)| decided.is_rule || follows.is_some());
-    said.sort_by_key(|(at, decided)| (!decided.is_rule, *at));
+    let own = (0..judged.said.len()).filter(|i| judged.said[*i].turn == at && judged.said[*i].speaker == Speaker::User);
+    let own = own.filter(|i| !was_shown(&turns[..at], &judged.said[*i].text));
+    let said: Vec<(usize, Decided)> = own.filter_map(|i| Some((i, decided(&judged.said[i].text)?))).collect();
+    let (rules, wishes): (Vec<_>, Vec<_>) = said.into_iter().partition(|(_, decided)| decided.is_rule);
 
-    let key = format!("decision:p{}", asked.id);
-    let mut statements: Vec<usize> = said.iter().map(|(at, _)| *at).collect();
+    let mut all: Vec<DecisionMemory> = Vec::new();
     let answered = offer.map(|offer| answers(&offer.text, &asked.text)).unwrap_or_default();
     let chosen = offer.filter(|_| answered.is_empty()).and_then(|offer| choice(&offer.text, &asked.text));
-    let is_choice = chosen.is_some();
-    let mut memory = if let Some(choice) = chosen {
+    if let Some(choice) = chosen {
         let verb = if choice.is_refusal { "Not" } else { "Chosen" };
-        let mut memory = new(key, &format!("{verb}: {}", choice.chosen), at);
+        let mut memory = new(format!("choice:p{}", asked.id), &format!("{verb}: {}", choice.chosen), at);
         set(&mut memory, "alternatives", choice.alternatives);
         choice.reason.into_iter().for_each(|reason| drop(memory.content.insert("reasoning".into(), Value::from(reason))));
-        memory
+        all.push(DecisionMemory { memory, statements: Vec::new() });
     } else if let [first, rest @ ..] = answered.as_slice() {
-        let text = |(question, answer): &(String, String)| match word_count(answer) >= 6 {
-            true => answer.clone(),
-            false => format!("{} {answer}", cut(question, 120)),
-        };
-        let mut memory = new(key, &text(first), at);
-        for answer in rest {
-            memory.fact(&text(answer));
+        let mut memory = new(format!("answers:p{}", asked.id), &answer(first), at);
+        for other in rest {
+            memory.fact(&answer(other));
         }
-        memory
-    } else if let Some((_, first)) = said.first() {
-        let mut memory = new(key, &first.said, at);
-        let lower = first.said.to_lowercase();
+        all.push(DecisionMemory { memory, statements: Vec::new() });
+    }
+    for (n, (statement, rule)) in rules.into_iter().enumerate() {
+        let mut memory = new(format!("decision:p{}:{n}", asked.id), &rule.said, at);
+        let lower = rule.said.to_lowercase();
         if REMEMBER.iter().any(|begin| lower.starts_with(begin)) {
+            memory.key = format!("lesson:p{}:{n}", asked.id);
             memory.kind = MemoryKind::Lesson;
             memory.kind_type = Some("warning".into());
+            memory.cues = vec![Cue::Trap];
         }
-        if first.is_rule {
-            set(&mut memory, "alternatives", first.alternatives.clone());
-            first.reason.iter().for_each(|reason| drop(memory.content.insert("reasoning".into(), Value::from(reason.clone()))));
+        set(&mut memory, "alternatives", rule.alternatives);
+        rule.reason.into_iter().for_each(|reason| drop(memory.content.insert("reasoning".into(), Value::from(reason))));
+        all.push(DecisionMemory { memory, statements: vec![statement] });
+    }
+    // A wish is a decision where work followed it, and somebody reports on it.
+    let wish = wishes.first().filter(|_| follows.is_some()).map(|(_, first)| {
+        let mut memory = new(format!("wish:p{}", asked.id), &first.said, at);
+        for (_, wish) in &wishes {
+            memory.fact(&wish.said);
         }
+        DecisionMemory { memory, statements: wishes.iter().map(|(statement, _)| *statement).collect() }
+    });
+    let plan = plan(judged, at).filter(|_| all.is_empty() && wish.is_none()).map(|plan| {
+        let title = plain(&judged.said[plan].text);
+        let memory = new(format!("plan:p{}", asked.id), title.trim_start_matches("Plan: "), at);
+        DecisionMemory { memory, statements: vec![plan] }
+    });
+    all.extend(wish);
+    all.extend(plan);
+    let mut used: Vec<usize> = Vec::new();
+    all.retain_mut(|decision| {
+        let DecisionMemory { memory, statements } = decision;
+        memory.sources.push(Source::Prompt(asked.id));
+        let is_choice = memory.key.starts_with("choice:");
         memory
-    } else {
-        let plan = plan(judged, at)?;
-        statements.push(plan);
-        new(key, plain(&judged.said[plan].text).trim_start_matches("Plan: "), at)
-    };
-    for (_, decided) in &said {
-        // A fact that repeats the title is left out.
-        memory.fact(&decided.said);
-    }
-    memory.sources.push(Source::Prompt(asked.id));
-    memory.sources.extend(offer.map(|offer| Source::Prompt(offer.id)));
-    let reports = reports(judged, follows.unwrap_or(at), is_choice, &memory);
-    for report in reports {
-        if memory.fact(&worded(judged, report)) {
-            statements.push(report);
-            memory.sources.push(judged.said[report].source);
+            .sources
+            .extend(offer.filter(|_| is_choice || memory.key.starts_with("answers:")).map(|offer| Source::Prompt(offer.id)));
+        let own = statements.len();
+        for report in reports(judged, follows.unwrap_or(at), is_choice, memory) {
+            if !used.contains(&report) && memory.fact(&worded(judged, report)) {
+                statements.push(report);
+                used.push(report);
+                memory.sources.push(judged.said[report].source);
+            }
         }
-    }
-    // A wish that nobody reports on was no decision.
-    let is_wish = !is_choice && answered.is_empty() && said.first().is_some_and(|(_, decided)| !decided.is_rule);
-    (!is_wish || statements.len() > said.len()).then_some(DecisionMemory { memory, statements })
+        !memory.key.starts_with("wish:") && !memory.key.starts_with("plan:") || statements.len() > own
+    });
+    all
+}
+
+/// An answer that says something by itself, or with its question.
+fn answer((question, answer): &(String, String)) -> String {
+    const WORDS: usize = 6;
+    if word_count(answer) >= WORDS { answer.clone() } else { format!("{} {answer}", cut(question, 120)) }
 }
 
 fn new(key: String, title: &str, at: usize) -> RuleMemory {
@@ -133,11 +148,17 @@ fn reports(judged: &Judged, turn: usize, is_choice: bool, memory: &RuleMemory) -
     };
     let mut reports: Vec<usize> = (0..judged.said.len()).filter(is_report).filter(|i| is_choice || shared(*i) > 0).collect();
     let gain = |i: usize| judged.worth[i] + 0.1 * shared(i).min(4) as f32 - judged.said[i].text.len() as f32 / 1500.0;
+    // A rule holds whatever was done in its turn; only what is about little else belongs to it.
+    let is_rule = memory.key.starts_with("decision:") || memory.key.starts_with("lesson:");
+    reports.retain(|i| !is_rule || shared(*i) * 2 >= judged.said[*i].words.iter().filter(|word| !is_stop_word(word)).count());
     reports.sort_by(|a, b| gain(*b).total_cmp(&gain(*a)));
     let mut kept: Vec<usize> = Vec::new();
     for report in reports {
         let is_worth = kept.is_empty() || judged.worth[report] >= FURTHER;
-        if is_worth && kept.iter().all(|other| likeness(&judged.said[report].words, &judged.said[*other].words) < 0.5) && kept.len() < REPORTS {
+        if is_worth
+            && kept.iter().all(|other| likeness(&judged.said[report].words, &judged.said[*other].words) < 0.5)
+            && kept.len() < REPORTS
+        {
             kept.push(report);
         }
     }

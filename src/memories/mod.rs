@@ -12,7 +12,7 @@ mod summary;
 mod things;
 mod wording;
 
-use crate::choice::{Judged, TITLE, Turn, ChoiceWeights, short, turns};
+use crate::choice::{ChoiceWeights, Judged, TITLE, Turn, short, turns};
 use crate::model::{Domain, Failing, MemoryKind, PromptRow, PromptSource, UnitDrafts, UnitStory};
 use crate::rules::failures;
 use crate::statements::word_count;
@@ -30,7 +30,19 @@ pub fn draw(story: &UnitStory, domain: &Domain, weights: &ChoiceWeights) -> Unit
 
     // Then whatever else is worth its place.
     let chosen = judged.choose(&used);
-    memories.extend(things::things(&turns, &judged, &chosen, domain));
+    for thing in things::things(&turns, &judged, &chosen, domain) {
+        // A bare commit belongs to the decision that it carries out.
+        let decided = memories.iter_mut().find(|memory| !memory.content.contains_key("commit") && memory.turns == thing.turns);
+        match decided {
+            Some(decided) if thing.facts.is_empty() && thing.key.starts_with("commit:") => {
+                decided.fact(&thing.title);
+                decided.content.extend(thing.content);
+                decided.files.extend(thing.files);
+                decided.sources.extend(thing.sources);
+            }
+            _ => memories.push(thing),
+        }
+    }
     used.extend(chosen);
 
     // What commands show is evidence that nobody has to say.

@@ -1,16 +1,17 @@
-//! A unit's summary: what was asked, what is left to do, how it ended. It is also the task of the RAD memory
+//! A unit's summary: what was asked, what came of it, what is left to do, how it ended. It is also the task of the RAD memory
 //! specification: `success` and a task kind.
 
 use super::memory::RuleMemory;
-use crate::choice::{Judged, Speaker, Turn, commit, is_project_change};
+use crate::choice::{Judged, Speaker, Turn, commit, content_words, is_project_change, overlap};
 use crate::model::{CommandKind, MemoryFile, MemoryKind, Source, ToolUseRow, UnitOutcome, UnitStory};
 use crate::rules::failures::{failures, program};
 use crate::rules::{Finding, of_request};
-use crate::statements::{plain_headline, word_count};
 use crate::statements::word_lists::{Words, begins_with, first_word, holds, is_one_of};
-use crate::text::cut;
+use crate::statements::{plain_headline, word_count};
+use crate::text::{alike, cut};
 use serde_json::Value;
 
+const REQUEST: usize = 80;
 const NEXT: usize = 240;
 /// Open tasks and steps that are named.
 const NAMED: usize = 4;
@@ -39,18 +40,25 @@ impl Outcome<'_> {
         let edits = self.turns.iter().flat_map(|turn| &turn.tools).filter(|tool| is_project_change(tool));
         let files: Vec<MemoryFile> =
             edits.filter_map(|tool| Some(MemoryFile { path: tool.path.clone()?, modified: true, hash: None })).collect();
-        // What the unit came to is its title, and stands in its other memories.
-        if next.is_empty() && notes.is_empty() && (files.is_empty() || !memories.is_empty()) {
+        if memories.is_empty() && next.is_empty() && notes.is_empty() && files.is_empty() {
             return None;
         }
         let over = (0..self.turns.len()).collect();
         let title = self.title.map(String::from).or_else(|| request.clone())?;
+        // What another memory says in the same words is not said again.
+        if next.is_empty() && notes.is_empty() && memories.iter().any(|memory| alike(&memory.title, &title)) {
+            return None;
+        }
         let mut summary = RuleMemory::of_kind(MemoryKind::Summary, None, format!("summary:u{}", self.story.unit), &title, over);
         let mut section = |name: &str, text: String| {
             if !text.is_empty() {
                 summary.content.insert(name.into(), Value::from(text));
             }
         };
+        // What was asked, where the title doesn't say so.
+        let words = content_words(&title);
+        let other = request.filter(|text| overlap(&content_words(text), &words) < 0.5);
+        section("request", other.map(|text| cut(&text, REQUEST)).unwrap_or_default());
         section("next_steps", cut(&next.join("; "), NEXT));
         section("notes", cut(&notes.join("; "), NEXT));
         self.succeeded().into_iter().for_each(|success| drop(summary.content.insert("success".into(), Value::from(success))));
@@ -89,7 +97,7 @@ impl Outcome<'_> {
             UnitOutcome::Done if is_proven && changed > 0 => {
                 (!self.turns.last().is_some_and(|turn| turn.refuses)).then_some(true)
             }
-            UnitOutcome::Struggling => Some(false),
+            UnitOutcome::Struggling => (!tools().any(|tool| commit(tool).is_some())).then_some(false),
             _ => None,
         }
     }
@@ -99,8 +107,8 @@ impl Outcome<'_> {
         let Some(last) = self.turns.len().checked_sub(1) else { return Vec::new() };
         let of_last = self.judged.said.iter().filter(|said| said.turn == last && said.speaker == Speaker::Agent);
         let left = of_last.filter(|said| !said.text.ends_with('?')).filter_map(|said| {
-            let heading = said.under.rsplit(" > ").next().unwrap_or_default();
-            if is_one_of(LEFT, heading) {
+            let heading = said.under.rsplit(" > ").next().unwrap_or_default().to_lowercase();
+            if is_one_of(LEFT, &heading) {
                 return Some(said.text.clone());
             }
             let (label, rest) = said.text.split_once([':', '-']).or_else(|| said.text.split_once(" to "))?;
@@ -115,7 +123,8 @@ impl Outcome<'_> {
     fn notes(&self) -> Vec<String> {
         let all: Vec<&ToolUseRow> = self.turns.iter().flat_map(|turn| turn.tools.iter().copied()).collect();
         let open = failures(&all).into_iter().filter(|failure| {
-            let is_check = matches!(failure.failed[0].command_kind, Some(CommandKind::Test | CommandKind::Build | CommandKind::Lint));
+            let is_check =
+                matches!(failure.failed[0].command_kind, Some(CommandKind::Test | CommandKind::Build | CommandKind::Lint));
             failure.passed.is_none() && is_check && failure.is_clear() && !holds(NOT_RUN, &failure.reason().to_lowercase())
         });
         let mut notes: Vec<String> = open
@@ -172,6 +181,8 @@ fn stands_alone(text: &str) -> bool {
     let lower = text.to_lowercase();
     // Committing, pushing and reviewing are part of every work.
     let is_routine = word_count(text) < 12 && holds("commit|push| pr|pull request|merge|rebase|lint|run the test|review", &lower);
-    let is_markup = text.starts_with(['/', '<', '`', '|', '#', '[', '>']) || text.contains(['│', '─', '⎿', '●', '❯']) || begins_with("caveat|v ", &lower);
+    let is_markup = text.starts_with(['/', '<', '`', '|', '#', '[', '>'])
+        || text.contains(['│', '─', '⎿', '●', '❯'])
+        || begins_with("caveat|v ", &lower);
     word_count(text) >= 5 && !points && !is_routine && !is_markup && !text.ends_with(':')
 }

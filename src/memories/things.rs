@@ -16,15 +16,22 @@ const LONG: usize = 140;
 /// Memories of the chosen statements, in the order of their turns.
 pub fn things(turns: &[Turn], judged: &Judged, chosen: &[usize], domain: &Domain) -> Vec<RuleMemory> {
     let mut memories = Vec::new();
+    // "This meant …" says nothing without the sentence before it.
+    let stands = |i: &usize| {
+        let said = &judged.said[*i];
+        let follows = *i > 0 && judged.said[*i - 1].source == said.source && chosen.contains(&(*i - 1));
+        follows || !begins_with("this|that|these|those|they|it|both", &said.text.to_lowercase())
+    };
     for (at, turn) in turns.iter().enumerate() {
-        let of_turn: Vec<usize> = chosen.iter().copied().filter(|i| judged.said[*i].turn == at).collect();
+        let of_turn: Vec<usize> = chosen.iter().copied().filter(|i| judged.said[*i].turn == at && stands(i)).collect();
         let commits: Vec<&ToolUseRow> = turn.tools.iter().copied().filter(|tool| commit(tool).is_some()).collect();
         match commits.as_slice() {
             [] => memories.extend(thing(turns, judged, at, &of_turn, None, "", domain)),
             // What the message closes with belongs to the last commit; each commit has its own message.
             [earlier @ .., last] => {
                 for made in earlier {
-                    let own: Vec<usize> = of_turn.iter().copied().filter(|i| judged.said[*i].source == Source::ToolUse(made.id)).collect();
+                    let own: Vec<usize> =
+                        of_turn.iter().copied().filter(|i| judged.said[*i].source == Source::ToolUse(made.id)).collect();
                     memories.extend(thing(turns, judged, at, &own, Some(made), "", domain));
                 }
                 let of_earlier = |i: &usize| earlier.iter().any(|made| judged.said[*i].source == Source::ToolUse(made.id));
@@ -54,7 +61,10 @@ fn thing(
             cues.retain(|cue| *cue != Cue::Mechanism);
             (subject.to_string(), named.unwrap_or_else(|| kind_of_change(subject, turn, domain)))
         }
-        (None, Some(lead)) => (worded(judged, lead), if finding == Finding::Change { kind_of_change(&judged.said[lead].text, turn, domain) } else { finding }),
+        (None, Some(lead)) => (
+            worded(judged, lead),
+            if finding == Finding::Change { kind_of_change(&judged.said[lead].text, turn, domain) } else { finding },
+        ),
         (None, None) => return Vec::new(),
     };
     let key = match (made, turn.closing.or(turn.asked)) {
@@ -66,11 +76,17 @@ fn thing(
     memory.cues = cues;
     let mut left = Vec::new();
     for statement in statements.iter().copied().filter(|i| subject.is_some() || Some(*i) != lead) {
+        // The first line of a commit's message is the title.
+        if made.is_some() && judged.said[statement].text.ends_with(&memory.title) {
+            continue;
+        }
         if !memory.fact(&worded(judged, statement)) {
             left.push(statement);
         }
     }
-    if lead.is_some_and(|lead| judged.said[lead].speaker == Speaker::Agent && is_own_choice(&judged.said[lead].text)) && made.is_none() {
+    if lead.is_some_and(|lead| judged.said[lead].speaker == Speaker::Agent && is_own_choice(&judged.said[lead].text))
+        && made.is_none()
+    {
         memory.kind = MemoryKind::Decision;
         memory.finding = None;
         memory.kind_type = Some("approach".into());
@@ -115,10 +131,12 @@ fn found(judged: &Judged, turn: &Turn, at: usize) -> (Finding, Vec<Cue>) {
     let words = judged.lexicon.count(&said.text);
     let edits = turn.tools.iter().any(|tool| is_project_change(tool));
     let is_fixed = worded(judged, at).starts_with("Fixed");
-    let cause = is_fixed || said.under.contains("cause") || words.has(Class::Cause) && words.has(Class::Problem);
+    let cause = is_fixed || said.under.to_lowercase().contains("cause") || words.has(Class::Cause) && words.has(Class::Problem);
     match (edits, cause) {
         (true, true) => (Finding::Fix, vec![Cue::Solution, Cue::Mechanism]),
-        (true, false) if words.has(Class::Limit) && !words.has(Class::Change) => (Finding::Discovery, vec![Cue::Trap, Cue::Mechanism]),
+        (true, false) if words.has(Class::Limit) && !words.has(Class::Change) => {
+            (Finding::Discovery, vec![Cue::Trap, Cue::Mechanism])
+        }
         (true, false) => (Finding::Change, vec![Cue::Change]),
         // Who only read may quote what a page wants of its reader, so nothing of it is filed as a trap or a remedy.
         (false, true) => (Finding::Discovery, vec![Cue::Reason, Cue::Mechanism]),

@@ -3,15 +3,18 @@
 
 use crate::choice::{Class, Judged, Said};
 use crate::statements::word_lists::{Words, begins_with, holds};
+use crate::text::files_named;
 
 /// Headings without which an item says something else: `Removed:`, `Kept as "checkpoints":`.
 const TURNING: Words = "removed|deleted|dropped|kept|unchanged|not changed|reverted|before|old|previously|not done|skipped|rejected|deprecated|limitations|limitation|known limitations|known issues|out of scope";
 /// Headings over the description of a defect.
 const DEFECTS: Words = "cause|problem|issue|bug|what was wrong|why it|before|symptom|current behavior|current behaviour";
 /// How a description of a defect begins.
-const BEGINS: Words = "root cause|the root cause|the bug|the issue|the problem|problem|issue|bug|before|the old |cause|previously";
+const BEGINS: Words =
+    "root cause|the root cause|the bug|the issue|the problem|problem|issue|bug|before|the old |cause|previously";
 /// Words of one who reports what is so now.
-const REPORTS: Words = "fixed|fix |fix:|now |no longer|added|removed|replaced|changed|instead|updated|moved|implemented|i've|created|introduced";
+const REPORTS: Words =
+    "fixed|fix |fix:|now |no longer|added|removed|replaced|changed|instead|updated|moved|implemented|i've|created|introduced";
 
 /// The text of a statement as it is remembered.
 pub fn worded(judged: &Judged, at: usize) -> String {
@@ -20,7 +23,13 @@ pub fn worded(judged: &Judged, at: usize) -> String {
     if is_fixed_defect(judged, said) {
         return format!("Fixed: {text}");
     }
-    let heading = said.under.rsplit(" > ").next().unwrap_or_default();
+    let above = said.under.rsplit(" > ").next().unwrap_or_default();
+    // An item below the name of a file is about that file.
+    if above.chars().count() < 80 && !files_named(above).is_empty() && files_named(&text).is_empty() {
+        return format!("{above}: {text}");
+    }
+    let heading = above.to_lowercase();
+    let heading = heading.as_str();
     match heading.chars().count() < 40 && begins_with(TURNING, heading) && !said.text.to_lowercase().contains(heading) {
         true => format!("{}: {text}", upper_first(heading)),
         false => text,
@@ -64,7 +73,8 @@ fn is_fixed_defect(judged: &Judged, said: &Said) -> bool {
         return false;
     }
     let past = [" was ", " were ", " wasn't ", " weren't ", " didn't ", " would ", " missing ", " lacked "];
-    let describes = holds(DEFECTS, &said.under) || begins_with(BEGINS, &lower) || past.iter().any(|word| lower.contains(word));
+    let describes =
+        holds(DEFECTS, &said.under.to_lowercase()) || begins_with(BEGINS, &lower) || past.iter().any(|word| lower.contains(word));
     describes
         && judged.contexts[said.turn..].iter().any(|context| {
             let known = said.words.iter().filter(|word| context.edited.contains(*word)).count();

@@ -176,7 +176,11 @@ pub(super) fn annotation_text(memory: &MemoryRow, annotations: &Annotations) -> 
 pub(super) fn settled(memory: &MemoryRow, annotations: &Annotations) -> String {
     let who = whose(memory);
     let over = memory.list("alternatives").first().map(|over| format!(", not {}", quoted(over, 80))).unwrap_or_default();
-    let why = memory.text("reasoning").filter(|why| !memory.title.contains(*why)).map(|why| format!(", because {}", quoted(why, 120))).unwrap_or_default();
+    let why = memory
+        .text("reasoning")
+        .filter(|why| !memory.title.contains(*why))
+        .map(|why| format!(", because {}", quoted(why, 120)))
+        .unwrap_or_default();
     let over = if memory.title.starts_with("Chosen:") { over } else { String::new() };
     let annotations = annotation_text(memory, annotations);
     format!("{}, {who}: {}{over}{why} (m{}){annotations}", time::day(memory.created_at), quoted(&memory.title, 160), memory.id)

@@ -42,7 +42,10 @@ pub fn for_agent(state: &SessionState, loss: ContextLoss, budget: usize) -> Cont
     }
     block.budget = room;
     let until = (block.text.len() + room * SETTLED / 100).min(room);
-    let all: Vec<&MemoryRow> = state.decisions.iter().collect();
+    // A wish that is the request itself is there already.
+    let is_request = |memory: &&MemoryRow| state.prompts.iter().any(|(_, text)| text.contains(&memory.title));
+    let all: Vec<&MemoryRow> = state.decisions.iter().filter(|memory| !is_request(memory)).collect();
+    block.shown.extend(state.decisions.iter().filter(is_request).map(|memory| memory.id));
     block.section("\nDecisions and lessons in it:", &all, until, |memory| settled(memory, &state.annotations));
     let found: Vec<&MemoryRow> = state.observations.iter().collect();
     let until = (block.text.len() + (room - block.text.len()) / 2).min(room);

@@ -26,7 +26,8 @@ const SPEAKS_OF: Words = "regarding|about|what|why|how|is|does|for option|in opt
 const REFUSES: Words = "n't| not |no |wrong|against|instead|except|skip|without|before";
 /// Answers that accept what was recommended.
 const ACCEPTS: Words = "yes|yes please|yep|yeah|ok|okay|ok, let's do this|ok let's do this|let's do this|let's do it|ok, let's do it|do it|go ahead|sounds good|yes, do it|yes do it|please do|agreed|sure|yes, please|yes let's do it|yes, let's do this|yes, go ahead|ok, go ahead|go for it";
-const RECOMMENDS: Words = "i recommend|i'd recommend|i would recommend|my recommendation|i suggest|i'd suggest|recommendation:|recommended";
+const RECOMMENDS: Words =
+    "i recommend|i'd recommend|i would recommend|my recommendation|i suggest|i'd suggest|recommendation:|recommended";
 
 /// The user's choice in the prompt that answers an agent's message.
 pub fn choice(offer: &str, prompt: &str) -> Option<Choice> {
@@ -38,10 +39,23 @@ pub fn choice(offer: &str, prompt: &str) -> Option<Choice> {
     let bare = lower.trim_end_matches(['.', '!', ' ']);
     let offered = options(offer);
     let recommended = recommended(offer);
-    let others = |but: &str| offered.iter().map(|(_, text)| text.as_str()).filter(|text| *text != but).map(|text| cut(text, ALTERNATIVE)).take(ALTERNATIVES).collect();
+    let others = |but: &str| {
+        offered
+            .iter()
+            .map(|(_, text)| text.as_str())
+            .filter(|text| *text != but)
+            .map(|text| cut(text, ALTERNATIVE))
+            .take(ALTERNATIVES)
+            .collect()
+    };
     let made = |chosen: &str, is_refusal: bool| {
         let reason = with_reason(first).1;
-        Some(Choice { chosen: cut(chosen, OPTION), alternatives: if is_refusal { Vec::new() } else { others(chosen) }, reason, is_refusal })
+        Some(Choice {
+            chosen: cut(chosen, OPTION),
+            alternatives: if is_refusal { Vec::new() } else { others(chosen) },
+            reason,
+            is_refusal,
+        })
     };
     if is_one_of(ACCEPTS, bare) {
         return recommended.as_deref().and_then(|text| made(text, false));
@@ -49,7 +63,12 @@ pub fn choice(offer: &str, prompt: &str) -> Option<Choice> {
     if begins_with("no|nope|don't|please don't", bare) && word_count(bare) <= 14 {
         return recommended.as_deref().filter(|_| !bare.ends_with('?')).and_then(|text| made(text, true));
     }
-    if first.trim_end().ends_with('?') || word_count(first) > 14 || begins_with(SPEAKS_OF, bare) || holds(REFUSES, bare) || offered.len() < 2 {
+    if first.trim_end().ends_with('?')
+        || word_count(first) > 14
+        || begins_with(SPEAKS_OF, bare)
+        || holds(REFUSES, bare)
+        || offered.len() < 2
+    {
         return None;
     }
     let at = match chosen_mark(bare) {
@@ -84,7 +103,8 @@ fn chosen_mark(lower: &str) -> Option<String> {
     let digit = |word: &str| word.len() == 1 && matches!(word.as_bytes()[0], b'1'..=b'9');
     let letter = |word: &str| word.len() == 1 && matches!(word.as_bytes()[0], b'a'..=b'e');
     for pair in words.windows(2) {
-        let named = ["option", "options", "approach", "choice", "number"].contains(&pair[0]) && (digit(pair[1]) || letter(pair[1]));
+        let named =
+            ["option", "options", "approach", "choice", "number"].contains(&pair[0]) && (digit(pair[1]) || letter(pair[1]));
         let chosen = ["do", "with", "for", "prefer", "choose", "pick", "take", "like"].contains(&pair[0]) && digit(pair[1]);
         if named || chosen {
             return Some(pair[1].to_string());
@@ -100,7 +120,8 @@ fn chosen_mark(lower: &str) -> Option<String> {
 
 /// The option whose words a short answer repeats, if there is just one.
 fn named(lower: &str, options: &[(String, String)]) -> Option<usize> {
-    let said: Vec<&str> = words(lower).filter(|word| word.len() > 2 && !is_stop_word(word) && !is_one_of(FILLERS, word)).collect();
+    let said: Vec<&str> =
+        words(lower).filter(|word| word.len() > 2 && !is_stop_word(word) && !is_one_of(FILLERS, word)).collect();
     if said.is_empty() || said.len() > 4 {
         return None;
     }
@@ -119,7 +140,7 @@ fn options(offer: &str) -> Vec<(String, String)> {
     let tail = tail.to_lowercase();
     let asks = ["which", "prefer", "option", "approach", "would you", "want me", "want to", "shall", "should", " or "];
     let labelled = offer.to_lowercase().matches("option ").count() >= 2;
-    if !labelled && !(tail.contains('?') && asks.iter().any(|word| tail.contains(word))) {
+    if !(labelled || tail.contains('?') && asks.iter().any(|word| tail.contains(word))) {
         return Vec::new();
     }
     let mut found: Vec<(String, String)> = Vec::new();
@@ -127,7 +148,9 @@ fn options(offer: &str) -> Vec<(String, String)> {
         let bare = plain(line.trim().trim_start_matches(['#', '-', '*', ' ']));
         let lower = bare.to_lowercase();
         let label = ["option ", "approach "].iter().find(|label| lower.starts_with(**label)).map_or(0, |label| label.len());
-        let Some((mark, text)) = bare.get(label..).and_then(|rest| rest.split_once([':', ')', '.', '-', '–', '—'])) else { continue };
+        let Some((mark, text)) = bare.get(label..).and_then(|rest| rest.split_once([':', ')', '.', '-', '–', '—'])) else {
+            continue;
+        };
         let mark = mark.trim().to_lowercase();
         let is_mark = mark.len() == 1 && (mark.as_bytes()[0].is_ascii_digit() || matches!(mark.as_bytes()[0], b'a'..=b'e'));
         let text = text.trim().trim_start_matches([':', '-', '–', ' ']);
@@ -149,7 +172,7 @@ fn recommended(offer: &str) -> Option<String> {
     let own = statements.iter().rev().find(|statement| says(&statement.text)).map(|statement| statement.text.clone());
     own.or_else(|| {
         let below = statements.iter().find(|statement| {
-            let heading = statement.under.rsplit(" > ").next().unwrap_or_default();
+            let heading = statement.under.rsplit(" > ").next().unwrap_or_default().to_lowercase();
             heading.contains("recommend") && word_count(&statement.text) >= 4
         });
         below.map(|statement| statement.text.clone())
@@ -160,11 +183,19 @@ fn recommended(offer: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    const OFFER: &str = "There are three ways:\n\n1. **SQLite** - one file\n2. **Postgres** - a server\n3. A JSON file\n\nWhich do you prefer?";
+    const OFFER: &str =
+        "There are three ways:\n\n1. **SQLite** - one file\n2. **Postgres** - a server\n3. A JSON file\n\nWhich do you prefer?";
 
     #[test]
     fn an_option_is_chosen_by_its_number_its_place_or_its_name() {
-        for said in ["2", "Option 2.", "the second one", "let's do 2, can you add a test too?", "Postgres please", "let's implement option 2"] {
+        for said in [
+            "2",
+            "Option 2.",
+            "the second one",
+            "let's do 2, can you add a test too?",
+            "Postgres please",
+            "let's implement option 2",
+        ] {
             let choice = choice(OFFER, said).unwrap_or_else(|| panic!("{said}"));
             assert_eq!(choice.chosen, "Postgres - a server", "{said}");
             assert_eq!(choice.alternatives, ["SQLite - one file", "A JSON file"]);
@@ -188,7 +219,10 @@ mod tests {
         let asked = "1. Should it be cached?\n2. How many commits do we read?";
         assert_eq!(
             answers(asked, "1. no\n2. the last fifty"),
-            [("Should it be cached?".to_string(), "no".to_string()), ("How many commits do we read?".into(), "the last fifty".into())]
+            [
+                ("Should it be cached?".to_string(), "no".to_string()),
+                ("How many commits do we read?".into(), "the last fifty".into())
+            ]
         );
     }
 }

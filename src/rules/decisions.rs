@@ -27,24 +27,57 @@ const CHORES: Words = "commit|push|run|test|check|look|take|see|review|explain|s
 const ORDERS: Words = "accept|add|allow|answer|ask|assume|avoid|block|build|cache|call|change|check|commit|copy|create|delete|deploy|disable|document|drop|edit|enable|escape|expose|fail|follow|force|format|generate|guess|hard-code|hardcode|hide|ignore|import|include|install|keep|leave|log|make|merge|mock|modify|move|name|overwrite|pass|pin|prefer|print|push|read|rebase|release|rely|remove|rename|report|require|retry|return|reuse|round|run|send|serve|set|show|skip|sort|squash|store|swallow|test|throw|touch|trust|update|use|validate|wrap|write";
 /// Beginnings of a choice among ways.
 const SETTLES: [&str; 13] = [
-    "use ", "go with ", "go for ", "stick with ", "stick to ", "stay with ", "keep ", "rename ", "call it ", "replace ", "switch to ",
-    "default to ", "standardize on ",
+    "use ",
+    "go with ",
+    "go for ",
+    "stick with ",
+    "stick to ",
+    "stay with ",
+    "keep ",
+    "rename ",
+    "call it ",
+    "replace ",
+    "switch to ",
+    "default to ",
+    "standardize on ",
 ];
 /// Beginnings of what two people do.
 const TOGETHER: [&str; 9] =
     ["let's ", "lets ", "let’s ", "let us ", "we'll ", "we will ", "we decided to ", "i decided to ", "i'd rather "];
 /// Beginnings of a wish that the work may follow.
 const WISHES: [&str; 24] = [
-    "we should ", "it should ", "this should ", "they should ", "you should ", "can we ", "could we ", "couldn't we ", "can you change ",
-    "we need to ", "we need ", "it needs to ", "i want to ", "i want ", "i'd like to ", "i'd like ", "i would ", "instead of ", "make sure ",
-    "let's ", "lets ", "remove ", "preserve ", "must ",
+    "we should ",
+    "it should ",
+    "this should ",
+    "they should ",
+    "you should ",
+    "can we ",
+    "could we ",
+    "couldn't we ",
+    "can you change ",
+    "we need to ",
+    "we need ",
+    "it needs to ",
+    "i want to ",
+    "i want ",
+    "i'd like to ",
+    "i'd like ",
+    "i would ",
+    "instead of ",
+    "make sure ",
+    "let's ",
+    "lets ",
+    "remove ",
+    "preserve ",
+    "must ",
 ];
 /// Words in a wish's middle.
 const WISHED: Words = " should | must | instead| rather | needs to | no longer | shouldn't | doesn't work since | that's why we | only once| source of truth| couldn't we | i'd like | i want | let's ";
 /// What separates the chosen from what it is chosen over.
 const OVER: [&str; 5] = [" instead of ", " rather than ", ", not ", " and not ", " over "];
 /// An object that can't be understood without what was said before.
-const POINTING: Words = "this|that|it|it's|these|those|them|both|one|all|same|other|going|everything|option|options|your|its|their";
+const POINTING: Words =
+    "this|that|it|it's|these|those|them|both|one|all|same|other|going|everything|option|options|your|its|their";
 
 /// What a user decided in a prompt, or wishes.
 pub fn by_user(prompt: &str) -> Vec<Decided> {
@@ -121,7 +154,11 @@ fn is_order(clause: &str, begins: bool) -> bool {
         return words.len() >= 5;
     }
     // "remember that …", "keep in mind: …"
-    if begins && ["remember that ", "remember: ", "keep in mind", "note that ", "bear in mind", "for future "].iter().any(|b| lower.starts_with(b)) {
+    if begins
+        && ["remember that ", "remember: ", "keep in mind", "note that ", "bear in mind", "for future "]
+            .iter()
+            .any(|b| lower.starts_with(b))
+    {
         return words.len() >= 5;
     }
     match (*first, *second) {
@@ -131,19 +168,28 @@ fn is_order(clause: &str, begins: bool) -> bool {
         ("do", "not") if begins => return verb_at(2) && words.len() >= 4,
         ("don't", _) if begins => return verb_at(1) && words.len() >= 3,
         ("stop", verb) if begins => return verb.ends_with("ing") && words.len() >= 3,
-        ("no", noun) if begins => return !is_one_of("need|problem|idea|worries|wait|response|it|i|that|this|we|you|more|longer|other", noun) && words.len() >= 4,
+        ("no", noun) if begins => {
+            return !is_one_of("need|problem|idea|worries|wait|response|it|i|that|this|we|you|more|longer|other", noun)
+                && words.len() >= 4;
+        }
         ("prefer", _) if begins => return words.len() >= 3,
         _ => {}
     }
     // "we always return 404", "money is always Decimal, never float", "you must never …"
     let subject = words.iter().take(4).position(|word| matches!(*word, "always" | "never"));
     if let Some(at) = subject.filter(|at| begins && (1..4).contains(at)) {
-        let is_rule = matches!(words[at - 1], "is" | "are" | "must" | "should" | "we" | "you" | "to" | "be") && words.len() > at + 1;
-        return is_rule && !matches!(words[0], "it" | "this" | "that" | "there" | "i" | "he" | "they") || verb_at(at + 1) && words[0] == "we";
+        let is_rule =
+            matches!(words[at - 1], "is" | "are" | "must" | "should" | "we" | "you" | "to" | "be") && words.len() > at + 1;
+        return is_rule && !matches!(words[0], "it" | "this" | "that" | "there" | "i" | "he" | "they")
+            || verb_at(at + 1) && words[0] == "we";
     }
     // "I want error messages in German"
-    if begins && lower.starts_with("i want ") && !matches!(words.get(2), Some(&("to" | "you" | "it" | "this" | "that" | "them" | "us"))) {
-        return words.len() >= 5 && words.iter().skip(3).any(|word| matches!(*word, "in" | "as" | "on" | "without" | "only" | "instead"));
+    if begins
+        && lower.starts_with("i want ")
+        && !matches!(words.get(2), Some(&("to" | "you" | "it" | "this" | "that" | "them" | "us")))
+    {
+        return words.len() >= 5
+            && words.iter().skip(3).any(|word| matches!(*word, "in" | "as" | "on" | "without" | "only" | "instead"));
     }
     settles(&lower, begins)
 }
@@ -155,7 +201,10 @@ fn settles(lower: &str, begins: bool) -> bool {
     let Some(verb) = SETTLES.iter().find(|verb| rest.starts_with(**verb)) else { return false };
     let object = rest[verb.len()..].trim();
     let first = object.split(|c: char| !c.is_alphanumeric() && c != '\'').next().unwrap_or_default();
-    if is_one_of(POINTING, first) && word_count(object) < 4 || object.starts_with("the same") || *verb == "rename " && object.starts_with("to ") {
+    if is_one_of(POINTING, first) && word_count(object) < 4
+        || object.starts_with("the same")
+        || *verb == "rename " && object.starts_with("to ")
+    {
         return false;
     }
     let over = OVER.iter().any(|over| object.contains(over)) || object.contains(", don't ");

@@ -1,7 +1,7 @@
 //! What failed: whether it went through again after something was changed, or was given up.
 
-use crate::statements::word_lists::{Words, begins_with, holds, is_one_of};
 use crate::model::{Kind, ToolUseRow};
+use crate::statements::word_lists::{Words, begins_with, holds, is_one_of};
 
 /// A command that failed, as often as it did.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! What kind of change it was, by the words of its commit or of its request.
 
-use crate::statements::word_lists::{Words, first_word, is_one_of};
 use super::finding::Finding;
+use crate::statements::word_lists::{Words, first_word, is_one_of};
 
 /// Takes the type of a conventional commit off its subject: `fix(units): a` is a fix, `a`.
 pub fn conventional(subject: &str) -> (Option<Finding>, &str) {
@@ -26,7 +26,10 @@ pub fn by_first_word(text: &str) -> Finding {
     let lower = text.to_lowercase();
     let bare = ["i've ", "i have ", "i "].iter().find_map(|who| lower.strip_prefix(who)).unwrap_or(&lower);
     // `parser: add x` names its place first.
-    let bare = bare.split_once(": ").filter(|(place, _)| !place.contains(' ') && !is_one_of(FIXES, place)).map_or(bare, |(_, rest)| rest);
+    let bare = bare
+        .split_once(": ")
+        .filter(|(place, _)| !place.contains(' ') && !is_one_of(FIXES, place))
+        .map_or(bare, |(_, rest)| rest);
     // "There was none, so I added one".
     let word = lower.find(" so i ").map_or_else(|| first_word(bare), |at| first_word(&lower[at + 6..]));
     match () {

@@ -123,7 +123,8 @@ impl Lexer<'_> {
                             words.push(format!("{HEREDOC}{text}"));
                         }
                     }
-                    if !words.is_empty() && !(c == '\n' && words.len() == 1 && words[0].starts_with(HEREDOC)) {
+                    let is_heredoc = c == '\n' && words.len() == 1 && words[0].starts_with(HEREDOC);
+                    if !words.is_empty() && !is_heredoc {
                         all.push(std::mem::take(&mut words));
                     }
                 }
@@ -178,7 +179,8 @@ impl Lexer<'_> {
 
     fn heredoc_end(&mut self) -> String {
         let mut end = String::new();
-        while let Some(c) = self.peek().filter(|c| !matches!(c, '\n' | ';' | '|' | '&' | ')') && !(c.is_whitespace() && !end.is_empty()))
+        while let Some(c) =
+            self.peek().filter(|c| !matches!(c, '\n' | ';' | '|' | '&' | ')') && (!c.is_whitespace() || end.is_empty()))
         {
             self.at += 1;
             if !matches!(c, '\'' | '"' | '-' | ' ' | '\\') {
@@ -210,7 +212,10 @@ mod tests {
     fn a_message_is_what_the_shell_would_pass() {
         for (line, message) in [
             ("git commit -m 'x' 2>&1 | tail -3", Some("x")),
-            ("git commit -m 'Add VAT last\n\nIt was\nadded first.' && git log --oneline -1", Some("Add VAT last\n\nIt was\nadded first.")),
+            (
+                "git commit -m 'Add VAT last\n\nIt was\nadded first.' && git log --oneline -1",
+                Some("Add VAT last\n\nIt was\nadded first."),
+            ),
             ("git add . && git commit -m \"say \\\"hi\\\" to $USER\" && git push", Some("say \"hi\" to $USER")),
             ("git commit -am a -m 'b c' ; git status", Some("a\n\nb c")),
             ("git -C sub commit --message='a; b'", Some("a; b")),

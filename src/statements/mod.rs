@@ -10,6 +10,6 @@ mod sentences;
 pub mod word_lists;
 
 pub use commit_message::commit_message;
-pub use markdown::{StatementForm, Statement, statements};
+pub use markdown::{Statement, StatementForm, statements};
 pub use own_words::own_sentences;
 pub use sentences::{plain, plain_headline, sentences, word_count};

@@ -1,15 +1,16 @@
 //! Which words of a prompt are the person's own. A prompt may hold a plan, a page, a log, somebody's review: all of that
 //! is text about which nothing is decided by its being there.
 
-use super::word_lists::{Words, holds};
 use super::sentences::{plain, sentences};
+use super::word_lists::{Words, holds};
 
 /// Beginnings of prompts that a program made, or a person pasted whole.
 const MADE: Words = "<|#|/|{|[|implement the following|base directory for|this session is being continued|you are |caveat:|---";
 /// Signs of what a terminal printed.
 const PRINTED: [char; 12] = ['│', '─', '⎿', '❯', '●', '├', '└', '▶', '$', '\u{1b}', '╭', '⏺'];
 /// Words of a line that announces what its author wants.
-const WANTS: Words = " want|i'd like|i would|we should|we need|you should|prefer|let's|decided|the following changes|rules|requirements";
+const WANTS: Words =
+    " want|i'd like|i would|we should|we need|you should|prefer|let's|decided|the following changes|rules|requirements";
 /// A prompt of more characters than this is hardly typed: only its first paragraph may be.
 const TYPED: usize = 700;
 const PARAGRAPH: usize = 400;
@@ -34,7 +35,7 @@ pub fn own_sentences(prompt: &str) -> Vec<String> {
             || bare.starts_with(['>', '|', '+', '#', '<', '@', '{', '}'])
             || bare.starts_with("v *")
             || bare.contains(PRINTED);
-        if !pasted && !(shows && !bare.is_empty()) {
+        if !pasted && (!shows || bare.is_empty()) {
             own.push_str(bare);
         }
         own.push('\n');

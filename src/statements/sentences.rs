@@ -9,8 +9,14 @@ const ABBREVIATIONS: [&str; 8] = ["e.g", "i.e", "vs", "etc", "cf", "approx", "re
 pub fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.trim();
+    let mut in_code = false;
     while let Some(c) = rest.chars().next() {
-        if let Some(behind) =
+        in_code ^= c == '`';
+        if in_code {
+            // `**/*.rs` is no emphasis.
+            out.push(c);
+            rest = &rest[c.len_utf8()..];
+        } else if let Some(behind) =
             rest.strip_prefix("**").or_else(|| rest.strip_prefix("__").filter(|_| !out.ends_with(char::is_alphanumeric)))
         {
             rest = behind;

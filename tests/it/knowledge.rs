@@ -113,7 +113,7 @@ fn work_and_recorded_tasks_are_related_in_one_order() {
             "lessons": [{"title": lesson, "description": lesson}]});
         assert_eq!(world.feed(&["rad", "knowledge/record"], request.to_string().as_bytes()).code, Some(0));
     }
-    let received = related(&world, "the importer stops at empty lines");
+    let received = related(&world, "fix the crash of the importer, it stops at empty lines");
     let tasks = received["similarTasks"].as_array().unwrap();
     let similar: Vec<f64> = tasks.iter().map(|task| task["similarity"].as_f64().unwrap()).collect();
     assert!(similar.windows(2).all(|pair| pair[0] >= pair[1]) && similar.iter().all(|s| *s > 0.0 && *s < 1.0), "{received}");

@@ -46,9 +46,6 @@ fn the_next_session_knows_what_happened() {
       failures and notes: "`cargo fmt` failed last: oops"
       next steps: "a test for fragments"
 
-    Decisions and lessons:
-    - 2026-11-21, a tool: "`cargo test login` works" (m2)
-
     Findings and changes, most relevant first:
     - 2026-11-21 change: "The redirect now keeps the query string" in `src/login.rs` (m1)
 
@@ -70,9 +67,6 @@ fn the_person_sees_the_same_by_day() {
       changed: `src/login.rs`
       failures and notes: "`cargo fmt` failed last: oops"
       next steps: "a test for fragments"
-
-    Decisions and lessons:
-    - 2026-11-21, a tool: "`cargo test login` works" (m2)
 
     Findings and changes, most relevant first:
     - 2026-11-21 change: "The redirect now keeps the query string" in `src/login.rs` (m1)
@@ -110,15 +104,13 @@ fn what_happened_is_found_by_words() {
     [exit 0]
     ");
     insta::assert_snapshot!(world.nmem(&["search", "queryString", "--json", "--kind", "prompt"]).text(), @r#"
-    {"concepts":[],"created_at":1795251600000,"files":[],"id":"p1","kind":"prompt","made_by":"user","project":"project","score":1.537e-6,"session":"13d43d5d-85ae-43e9-82be-3bebd84dad3d","snippet":"Fix the login: it loses the query string","title":"Fix the login: it loses the query string","type":"user","unit":"u1"}
-    {"concepts":[],"created_at":1795251900000,"files":[],"id":"p2","kind":"prompt","made_by":"agent","project":"project","score":1.414e-6,"session":"13d43d5d-85ae-43e9-82be-3bebd84dad3d","snippet":"The redirect now keeps the query string. Next: a test for fragments","title":"The redirect now keeps the query string. Next: a test for fragments","type":"agent","unit":null}
+    {"concepts":[],"created_at":1795251600000,"files":[],"id":"p1","kind":"prompt","made_by":"user","project":"project","score":1.523e-6,"session":"13d43d5d-85ae-43e9-82be-3bebd84dad3d","snippet":"Fix the login: it loses the query string","title":"Fix the login: it loses the query string","type":"user","unit":"u1"}
+    {"concepts":[],"created_at":1795251900000,"files":[],"id":"p2","kind":"prompt","made_by":"agent","project":"project","score":1.396e-6,"session":"13d43d5d-85ae-43e9-82be-3bebd84dad3d","snippet":"The redirect now keeps the query string. Next: a test for fragments","title":"The redirect now keeps the query string. Next: a test for fragments","type":"agent","unit":null}
     [exit 0]
     "#);
     insta::assert_snapshot!(world.nmem(&["search", "--file", "login.rs"]).text(), @"
-    m3  2026-11-21 09:05  summary
+    m2  2026-11-21 09:05  summary
         The redirect now keeps the query string — a test for fragments `cargo fmt` failed last: oops
-    m2  2026-11-21 09:05  lesson
-        `cargo test login` works — `cargo fmt --check` failed before it: oops
     m1  2026-11-21 09:05  change
         The redirect now keeps the query string
     t1  2026-11-21 09:03  edit
@@ -158,8 +150,7 @@ fn one_thing_is_shown_whole() {
 
       memories:
       m1 change The redirect now keeps the query string
-      m2 lesson `cargo test login` works
-      m3 summary The redirect now keeps the query string
+      m2 summary The redirect now keeps the query string
     [exit 0]
     ");
     insta::assert_snapshot!(world.nmem(&["show", "t2"]).text(), @r#"

@@ -86,7 +86,6 @@ fn why_explains_in_words_and_a_report_can_be_sent() {
 
       memories:
       m1 change login: hash passwords as NFC
-      m2 summary login: hash passwords as NFC
     [exit 0]
     ");
 }
@@ -98,7 +97,9 @@ fn what_a_unit_was_is_in_the_next_session_s_context() {
     let text: Value = world.nmem(&["context", "--json"]).json();
     let text = text["text"].as_str().unwrap();
     assert!(
-        text.contains("- work unit, ") && text.contains("- work unit, ") && text.contains("(u1): \"The login page"),
+        text.contains("- work unit, ")
+            && text.contains("- work unit, ")
+            && text.contains("(u1): \"login: hash passwords as NFC\", asked: \"The login page"),
         "{text}"
     );
 }

@@ -11,7 +11,7 @@ const MEMORY: &str = "SELECT m.id, m.uuid, m.kind, m.type, m.title, m.subtitle, 
     m.tokens_estimated, m.created_at, m.pinned, m.by_hand, m.superseded_by, m.project_id
   FROM memories m LEFT JOIN projects p ON p.id = m.project_id LEFT JOIN sessions s ON s.id = m.session_id";
 /// Keys of rules whose sources are changes and commits.
-const OF_CHANGES: [&str; 3] = ["commit:", "edits:", "fix:"];
+const OF_CHANGES: [&str; 4] = ["commit:", "thing:", "fix:", "edits:"];
 
 fn sources(json: &str) -> Vec<Source> {
     let ids: Vec<String> = serde_json::from_str(json).unwrap_or_default();

@@ -81,8 +81,7 @@ impl Tx<'_> {
     /// Replaces a unit's rule memories and returns the lease. Writes nothing if another process has leased the unit
     /// meanwhile.
     pub fn replace_by_rules(&self, lease: Lease, story: &UnitStory, drawn: &Clean<UnitDrafts>) -> Result<bool> {
-        let sql =
-            "UPDATE work_units SET leased_until = NULL, rules_mark = ?3, rules_seq = ?4,
+        let sql = "UPDATE work_units SET leased_until = NULL, rules_mark = ?3, rules_seq = ?4,
                title = CASE WHEN model_at IS NULL THEN ?5 ELSE coalesce(title, ?5) END WHERE id = ?1 AND leased_until = ?2";
         let seen = story.tools.last().map(|tool| tool.seq).or(story.seen);
         if self.tx.prepare_cached(sql)?.execute(params![lease.unit, lease.until, story.mark, seen, drawn.title])? == 0 {
