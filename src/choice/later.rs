@@ -1,7 +1,7 @@
 //! Later beats earlier: which statements no longer hold, because a later turn changed, refused or restated them.
 
 use super::context::{Context, names_in, overlap, quotes};
-use super::said::{Said, Speaker, content_words};
+use super::said::{Said, Speaker};
 use crate::text::is_stop_word;
 use std::collections::HashSet;
 
@@ -17,13 +17,6 @@ pub fn overtaken(said: &[Said], contexts: &[Context]) -> Vec<Option<usize>> {
                 .or_else(|| by_words(at, said, contexts)),
         })
         .collect()
-}
-
-/// Whether the work of a later unit overtakes a statement of an earlier one.
-pub fn is_overtaken(text: &str, later: &[Said], contexts: &[Context]) -> bool {
-    taken_out(text, contexts).is_some()
-        || quoted_and_changed(text, contexts, 0).is_some()
-        || restated(&content_words(text), later, contexts).is_some()
 }
 
 /// The next prompt refused the work, or its answer says that the work was undone.

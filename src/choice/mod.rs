@@ -16,7 +16,7 @@ mod words;
 
 pub use context::{Context, contexts, likeness, overlap};
 pub use features::{FEATURES, Features, features};
-pub use later::{is_overtaken, overtaken};
+use later::overtaken;
 pub use said::{Said, Speaker, content_words, said};
 pub use title::{TITLE, capitalized, short};
 pub use turns::{Turn, commit, is_inside, is_project_change, turns};
