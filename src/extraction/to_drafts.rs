@@ -1,5 +1,5 @@
-//! Turns a model's answer into memories, and decides which rule memories they supersede (ADR/0024). A model explains;
-//! what was done, by which tool uses and in which files, always comes from the blocks and the rules.
+//! Turns a model's answer into memories that take the place of all rule memories of the unit (ADR/0024). The text is the
+//! model's alone; which tool uses and files it is about always comes from the blocks.
 
 use super::answer::{ParsedAnswer, ParsedObservation, SECTIONS};
 use super::blocks::EventBlock;
@@ -7,9 +7,8 @@ use super::prompt::RenderedQuestion;
 use super::terms;
 use crate::model::{Domain, Draft, Maker, MemoryFile, MemoryKind, MemoryRow, Provenance, SUBTITLE_WORDS, Source, UnitStory};
 use crate::prompt_injection::{looks_like_prompt_injection, orders, repeats};
-use crate::text::{alike, cut, cut_words};
+use crate::text::{alike, cut, cut_words, is_stop_word};
 use serde_json::{Map, Value};
-use std::collections::HashSet;
 
 /// Maximum characters of a title, fact, section and narrative; maximum facts, files and sources of a memory.
 const TITLE: usize = 140;
@@ -19,8 +18,9 @@ const BODY: usize = 1200;
 const FACTS: usize = 8;
 const FILES: usize = 40;
 const SOURCES: usize = 24;
-/// The key prefix under which rules store decisions.
+/// The type that makes an observation a decision, and what kind of decision it is then.
 const DECISION: &str = "decision";
+const DECISION_TYPE: &str = "approach";
 
 /// A memory drafted by a model, and the rows it supersedes.
 #[derive(Clone, Debug)]
@@ -47,28 +47,31 @@ pub struct UnitContext<'a> {
 /// Turns an answer into drafts.
 pub fn to_drafts(answer: ParsedAnswer, question: &RenderedQuestion, unit: &UnitContext) -> Vec<LlmDraft> {
     let mut drafts: Vec<LlmDraft> = Vec::new();
-    let mut taken: HashSet<i64> = HashSet::new();
     for observation in answer.observations {
         let Some(mut next) = draft_of(&observation, question, unit) else { continue };
         if drafts.iter().any(|other| alike(&other.draft.title, &next.title)) {
             continue;
         }
-        let supersedes: Vec<i64> = unit
-            .existing
-            .iter()
-            .filter(|old| old.kind == MemoryKind::Observation && may_be_superseded(old) && !taken.contains(&old.id))
-            .filter(|old| covers(&next.sources, old) || is_part(&next, old) || alike(&next.title, &old.title))
-            .map(|old| old.id)
-            .collect();
-        taken.extend(&supersedes);
-        for old in unit.existing.iter().filter(|old| supersedes.contains(&old.id)) {
-            take_over(&mut next, old, unit.domain);
-        }
         next.key = Some(format!("model:u{}:{}:{}", unit.story.unit, unit.call, drafts.len() + 1));
-        drafts.push(LlmDraft { draft: next, supersedes });
+        drafts.push(LlmDraft { draft: next, supersedes: Vec::new() });
     }
     drafts.extend(summary(&answer.summary, question, unit));
+    supersede_all(&mut drafts, unit.existing);
     drafts
+}
+
+/// Every rule memory that nobody has touched is superseded by the draft that shares most sources with it.
+fn supersede_all(drafts: &mut [LlmDraft], existing: &[MemoryRow]) {
+    for old in existing.iter().filter(|old| may_be_superseded(old)) {
+        let is_summary = old.kind == MemoryKind::Summary;
+        let shared = |next: &&mut LlmDraft| {
+            let same_kind = (next.draft.kind == MemoryKind::Summary) == is_summary;
+            (same_kind, old.sources.iter().filter(|id| next.draft.sources.contains(id)).count())
+        };
+        let Some(next) = drafts.iter_mut().max_by_key(shared) else { return };
+        next.supersedes.push(old.id);
+        take_over(&mut next.draft, old);
+    }
 }
 
 /// Drawn by rules, and untouched since.
@@ -80,11 +83,6 @@ fn may_be_superseded(old: &MemoryRow) -> bool {
 fn covers(sources: &[Source], old: &MemoryRow) -> bool {
     let among = old.sources.iter().filter(|id| sources.contains(id)).count();
     among > 0 && among * 2 >= old.sources.len()
-}
-
-/// Whether a draft of the same type has no sources beyond the old memory's.
-fn is_part(draft: &Draft, old: &MemoryRow) -> bool {
-    draft.kind_type == old.kind_type && draft.sources.iter().all(|source| old.sources.contains(source))
 }
 
 /// Checks an observation against the blocks; `None` if it is not credible or already known.
@@ -102,13 +100,14 @@ fn draft_of(observation: &ParsedObservation, question: &RenderedQuestion, unit: 
     let sources = thinned(all.iter().map(|block| block.source).collect());
     // Summaries and tasks cover the whole unit, so they do not make an observation redundant.
     let is_whole = |memory: &&MemoryRow| memory.kind == MemoryKind::Summary || memory.kind == MemoryKind::Task;
-    let is_fixed = |memory: &&MemoryRow| {
-        memory.by_hand || memory.pinned || memory.kind == MemoryKind::Decision || memory.kind == MemoryKind::Lesson
-    };
-    let fixed = unit.existing.iter().filter(is_fixed).chain(unit.refused).filter(|memory| !is_whole(memory));
-    let is_known = fixed.clone().any(|memory| {
+    let is_touched = |memory: &&MemoryRow| memory.by_hand || memory.pinned;
+    let fixed = unit.existing.iter().filter(is_touched).chain(unit.refused).filter(|memory| !is_whole(memory));
+    // A message may say several things, a tool use shows one.
+    let of_messages = sources.iter().all(|source| matches!(source, Source::Prompt(_)));
+    let is_known = fixed.into_iter().any(|memory| {
         let same = memory.sources.iter().filter(|id| sources.contains(id)).count();
-        alike(&memory.title, &title) || !named.is_empty() && same > 0 && same * 2 >= sources.len()
+        let same_subject = !of_messages || words(&title).iter().any(|word| words(&memory.title).contains(word));
+        alike(&memory.title, &title) || !named.is_empty() && same > 0 && same * 2 >= sources.len() && same_subject
     });
     if is_known || unit.recorded.iter().any(|recorded| alike(recorded, &title)) {
         return None;
@@ -132,25 +131,46 @@ fn draft_of(observation: &ParsedObservation, question: &RenderedQuestion, unit: 
         content.insert("facts".into(), Value::from(facts));
     }
     let last = all.iter().max_by_key(|block| block.at);
+    let mut body = text(&observation.narrative).map(|text| cut(&text, BODY));
+    let is_decision = kind_type.as_deref() == Some(DECISION);
+    if let Some(reasoning) = body.take_if(|_| is_decision) {
+        content.insert("reasoning".into(), Value::from(reasoning));
+    }
     Some(Draft {
         key: None,
-        kind: MemoryKind::Observation,
-        kind_type,
+        kind: if is_decision { MemoryKind::Decision } else { MemoryKind::Observation },
+        kind_type: if is_decision { Some(DECISION_TYPE.into()) } else { kind_type },
         subtitle: text(&observation.subtitle).map(|text| cut_words(&text, SUBTITLE_WORDS)),
-        body: text(&observation.narrative).map(|text| cut(&text, BODY)),
+        body,
+        provenance: if is_decision && is_of_user(&title, &named) { Provenance::User } else { provenance(&all) },
         title,
         content,
         concepts: terms::concepts(&observation.concepts, unit.domain),
         files: files(observation, &all, !named.is_empty()),
         prompt: last.and_then(|block| block.prompt),
         sources,
-        provenance: provenance(&all),
         at: last.map_or(0, |block| block.at),
         tokens: None,
     })
 }
 
-/// The least trusted of the blocks; a model's words are never the user's own.
+/// Whether a decision is the user's: it cites only messages of the user, and half of its words are theirs.
+fn is_of_user(title: &str, cited: &[&EventBlock]) -> bool {
+    let said = |block: &&EventBlock| [&block.parameters, &block.outcome].into_iter().flatten().cloned().collect::<Vec<_>>();
+    let said: Vec<String> = cited.iter().flat_map(said).flat_map(|text| words(&text)).collect();
+    let own = words(title);
+    let shared = own.iter().filter(|word| said.contains(word)).count();
+    !cited.is_empty() && cited.iter().all(|block| block.by_user) && shared > 0 && shared * 2 >= own.len()
+}
+
+/// The words of a text without stop words.
+fn words(text: &str) -> Vec<String> {
+    let lower = text.to_lowercase();
+    let words = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty() && !is_stop_word(word));
+    words.map(String::from).collect()
+}
+
+/// The least trusted of the blocks.
 fn provenance(blocks: &[&EventBlock]) -> Provenance {
     if blocks.iter().any(|block| block.from_outside) { Provenance::Tool } else { Provenance::Agent }
 }
@@ -225,50 +245,34 @@ fn stands_in(named: &str, block: &EventBlock) -> bool {
     })
 }
 
-/// Adds what the replaced memory has and the new one lacks, so that facts and evidence survive.
-fn take_over(draft: &mut Draft, old: &MemoryRow, domain: &Domain) {
-    let mut facts: Vec<Value> = draft.content.get("facts").and_then(Value::as_array).cloned().unwrap_or_default();
-    let named = |facts: &[Value], fact: &str, draft: &Draft| {
-        alike(fact, &draft.title)
-            || draft.body.as_deref().is_some_and(|body| body.contains(fact))
-            || facts.iter().filter_map(Value::as_str).any(|other| alike(other, fact))
-    };
-    // A commit's subject is already in its commit.
-    let title = Some(old.title.as_str()).filter(|_| !old.content.contains_key("commit"));
-    for fact in old.list("facts").into_iter().chain(title) {
-        if !named(&facts, fact, draft) {
-            facts.push(Value::from(fact));
+/// Takes what tools show of a superseded memory: its commit and its outcome, what it cost to find out, and the files of what
+/// the draft is about, too. None of its text.
+fn take_over(draft: &mut Draft, old: &MemoryRow) {
+    for name in ["commit", "success"] {
+        if let Some(value) = old.content.get(name) {
+            draft.content.entry(name).or_insert_with(|| value.clone());
         }
     }
-    draft.content.insert("facts".into(), Value::from(facts));
-    for (name, value) in old.content.iter().filter(|(name, _)| *name != "facts") {
-        draft.content.entry(name.clone()).or_insert_with(|| value.clone());
+    let is_summary = draft.kind == MemoryKind::Summary;
+    if is_summary && old.kind == MemoryKind::Summary {
+        draft.kind_type = draft.kind_type.take().or_else(|| old.kind_type.clone());
     }
-    for file in &old.files {
-        match draft.files.iter_mut().find(|known| known.path == file.path) {
-            Some(known) => *known = MemoryFile { modified: known.modified || file.modified, ..file.clone() },
-            None => draft.files.push(file.clone()),
+    if is_summary || covers(&draft.sources, old) {
+        for file in &old.files {
+            match draft.files.iter_mut().find(|known| known.path == file.path) {
+                Some(known) => *known = MemoryFile { modified: known.modified || file.modified, ..file.clone() },
+                None => draft.files.push(file.clone()),
+            }
         }
     }
-    for concept in old.concepts.iter().filter(|concept| domain.concepts.iter().any(|term| term.name == **concept)) {
-        if draft.concepts.len() < 5 && !draft.concepts.contains(concept) {
-            draft.concepts.push(concept.clone());
-        }
-    }
-    draft.sources.extend(&old.sources);
-    draft.sources = thinned(std::mem::take(&mut draft.sources));
     draft.tokens = match (draft.tokens, old.tokens) {
         (Some((a, rough)), Some(b)) => Some((a + b, rough || old.tokens_estimated)),
         (None, Some(b)) => Some((b, old.tokens_estimated)),
         (unit, None) => unit,
     };
-    if old.provenance == Provenance::Tool {
-        draft.provenance = Provenance::Tool;
-    }
 }
 
-/// The summary from the model's sections. Its title is the request in the model's words, else in the rules' words, else
-/// what was completed or learned.
+/// The summary from the model's sections, which also titles the unit: the request, else what was completed or learned.
 fn summary(
     sections: &std::collections::BTreeMap<String, String>,
     question: &RenderedQuestion,
@@ -287,16 +291,14 @@ fn summary(
     if content.keys().all(|name| name == "request" || name == "investigated") {
         return None;
     }
-    let mut existing = unit.existing.iter().filter(|old| old.kind == MemoryKind::Summary && old.superseded_by.is_none());
+    let existing = unit.existing.iter().filter(|old| old.kind == MemoryKind::Summary && old.superseded_by.is_none());
     if existing.clone().any(|old| old.by_hand || old.pinned) {
         return None;
     }
-    let old: Vec<&MemoryRow> = existing.by_ref().collect();
     let blocks: Vec<&EventBlock> = question.blocks.iter().collect();
     let of = |name: &str| content.get(name).and_then(Value::as_str).map(String::from);
-    let intent = unit.story.intent.as_deref().map(|intent| intent.split_whitespace().collect::<Vec<_>>().join(" "));
-    let request = of("request").or_else(|| old.first().map(|old| old.title.clone())).or(intent);
-    let title = request.or_else(|| of("completed")).or_else(|| of("learned"))?;
+    let title = of("request").or_else(|| of("completed")).or_else(|| of("learned")).or_else(|| of("next_steps"));
+    let title = title.or_else(|| of("notes"))?;
     let mut draft = Draft {
         key: Some(format!("model-summary:u{}", unit.story.unit)),
         kind: MemoryKind::Summary,
@@ -313,20 +315,15 @@ fn summary(
         at: blocks.iter().map(|block| block.at).max().unwrap_or(0),
         tokens: None,
     };
-    for old in &old {
+    // A call about the rest of a unit may leave out what an earlier one said.
+    for old in existing.filter(|old| old.made_by != Maker::Rules) {
         for (name, value) in &old.content {
             draft.content.entry(name.clone()).or_insert_with(|| value.clone());
         }
-        for file in &old.files {
-            if !draft.files.iter().any(|known| known.path == file.path) {
-                draft.files.push(file.clone());
-            }
-        }
-        draft.tokens = draft.tokens.or(old.tokens.map(|tokens| (tokens, old.tokens_estimated)));
-        draft.at = draft.at.max(old.created_at);
+        draft.files.extend(old.files.clone());
+        draft.tokens = old.tokens.map(|tokens| (tokens, old.tokens_estimated));
     }
-    let supersedes = old.iter().filter(|old| may_be_superseded(old)).map(|old| old.id).collect();
-    Some(LlmDraft { draft, supersedes })
+    Some(LlmDraft { draft, supersedes: Vec::new() })
 }
 
 /// "None.", "n/a": a section that should have been left out.

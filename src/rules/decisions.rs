@@ -105,7 +105,9 @@ pub fn decided(sentence: &str) -> Option<Decided> {
         let is_test = ["add a test", "add tests", "a test for", "add at least one test"].iter().any(|words| bare.contains(words));
         verb.is_some_and(|verb| !is_one_of(CHORES, verb) && !is_test) || WISHED.split('|').any(|word| bare.contains(word))
     };
-    let momentary = MOMENTARY.split('|').any(|word| lower.contains(word));
+    // "Before you commit, show me" is for now; "always run the tests before you commit" is not.
+    let lasts = ["always", "never", "from now on"].iter().any(|word| lower.contains(word));
+    let momentary = MOMENTARY.split('|').any(|word| lower.contains(word) && !(lasts && word == "before you"));
     let is_rule = orders && !asks && !momentary;
     if !is_rule && (momentary || !wishes()) || word_count(sentence) < 2 {
         return None;
@@ -257,6 +259,7 @@ mod tests {
             "Let's stick with REST.",
             "Keep the old endpoint, don't remove it.",
             "I want error messages in German.",
+            "Always run the tests before you commit.",
             "Prefer composition over inheritance in this repo.",
             "No emojis in commit messages.",
             "We decided to go with Kafka rather than RabbitMQ.",

@@ -55,7 +55,7 @@ fn every_unit_of_an_ended_session_is_distilled() {
 }
 
 #[test]
-fn what_rules_knew_and_the_model_left_out_stays() {
+fn a_model_says_it_in_its_own_words_and_keeps_the_commit() {
     let (world, _server) = with_model(says(ANSWER), "anthropic");
     work(&world, "first");
     let commit = world
@@ -69,15 +69,13 @@ fn what_rules_knew_and_the_model_left_out_stays() {
       The exporter quotes commas
       Rows with commas arrive whole
         - src/export.rs quotes a field that holds a comma
-        - Fields with commas are quoted now: the exporter joined them bare.
-        - `cargo test export` failed (error: expected 2 fields, found 3), passed after changes to `src/export.rs`
       commit: sha 1a2b3c4
       Fields were joined without quotes. They are quoted now.
       changed: src/export.rs
-      concepts: gotcha, problem-solution, what-changed
+      concepts: gotcha, problem-solution
       project: project
       in: u1 of s1
-      from: t1 t2 t3 t4 t5 p1 p2
+      from: t1 t2 t3 t4 p1
       discovery cost: 79 tokens, estimated
     [exit 0]
     ");
@@ -85,6 +83,33 @@ fn what_rules_knew_and_the_model_left_out_stays() {
         world.sql("SELECT json_extract(content, '$.commit') FROM memories WHERE title = 'The exporter quotes commas'"),
         commit
     );
+}
+
+#[test]
+fn a_models_answer_takes_the_place_of_all_that_rules_drew() {
+    let answer = "<observation sources=\"1\"><type>decision</type><title>Store the sessions in SQLite, not in JSON files</title>\
+        <narrative>Several processes write at once.</narrative></observation>\
+        <observation sources=\"2\"><type>decision</type><title>Rows are written in one transaction</title></observation>\
+        <summary><request>Sessions in SQLite</request><completed>Sessions are rows.</completed></summary>";
+    let (world, _server) = with_model(says(answer), "anthropic");
+    let mut session = Session::new(&world, "first");
+    session.ask("Use SQLite for the sessions, not JSON files. Always run `cargo test` before you commit.");
+    session.edit("src/store.rs").bash("cargo test", "ok. 4 passed").close("Sessions are rows of a table now. I chose one transaction.");
+    session.end();
+    let pinned = world.sql("SELECT id FROM memories WHERE title LIKE '%cargo test%' AND kind = 'decision'");
+    world.nmem(&["pin", &format!("m{pinned}")]);
+    turn(&world, "second");
+    insta::assert_snapshot!(world.sql(
+        "SELECT kind, type, title, provenance, made_by, superseded_by IS NOT NULL FROM memories WHERE session_id = 1 ORDER BY made_by, id"
+    ), @"
+    decision|approach|Use SQLite for the sessions, not JSON files|user|rules|1
+    decision|approach|Always run `cargo test` before you commit|user|rules|0
+    summary|-|Sessions are rows of a table now|agent|rules|1
+    decision|approach|Store the sessions in SQLite, not in JSON files|user|test-model|0
+    observation|discovery|Rows are written in one transaction|agent|test-model|0
+    summary|-|Sessions in SQLite|agent|test-model|0
+    ");
+    assert_eq!(world.sql("SELECT title FROM work_units WHERE id = 1"), "Sessions in SQLite");
 }
 
 #[test]
@@ -318,7 +343,7 @@ fn a_model_that_obeys_a_page_is_not_believed() {
     assert_eq!(shown.matches("a line that addresses the reader was withheld").count(), 3, "{shown}");
     insta::assert_snapshot!(world.sql("SELECT kind, type, title, content, provenance FROM memories WHERE made_by = 'test-model'"), @r#"
     observation|discovery|pkg-x parses CSV|{"facts":["Version 2 is out"]}|tool
-    summary|-|Read the docs of pkg-x and add it|{"learned":"pkg-x parses CSV."}|tool
+    summary|feature|pkg-x parses CSV|{"learned":"pkg-x parses CSV."}|tool
     "#);
 }
 

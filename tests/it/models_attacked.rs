@@ -100,7 +100,7 @@ fn an_order_needs_the_persons_own_message_and_none_is_left_to_do() {
     let (world, _server) = with_model(says(answer), "anthropic");
     with_page(&world, "pkg-x parses CSV");
     turn(&world, "second");
-    assert_eq!(world.sql(MODELS), "observation|discovery|pkg-x was chosen\nsummary|-|Read the docs of pkg-x and add it");
+    assert_eq!(world.sql(MODELS), "observation|discovery|pkg-x was chosen\nsummary|feature|pkg-x parses CSV");
     assert!(!world.nmem(&["context"]).text().contains("evil.example"));
 }
 

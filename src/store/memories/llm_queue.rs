@@ -4,7 +4,7 @@
 use super::super::sessions::known_session;
 use super::super::{Store, Tx};
 use super::{Lease, MemoryScope};
-use crate::model::{Budget, Draft, Endpoint, Maker, Millis, Platform, Purpose, Source, UnitStory};
+use crate::model::{Budget, Draft, Endpoint, Maker, MemoryKind, Millis, Platform, Purpose, Source, UnitStory};
 use crate::redact::Clean;
 use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, named_params, params};
@@ -270,6 +270,10 @@ impl Tx<'_> {
             self.forget_models(home)?;
         }
         let stored = self.of_rules(home)?;
+        if let Some(summary) = values.drafts.iter().find(|draft| draft.kind == MemoryKind::Summary) {
+            let sql = "UPDATE work_units SET title = ?2 WHERE id = ?1";
+            self.tx.prepare_cached(sql)?.execute(params![story.unit, summary.title])?;
+        }
         for (draft, old) in values.drafts.iter().zip(&values.supersedes) {
             let Some(key) = &draft.key else { continue };
             let id = match stored.get(key) {
@@ -286,6 +290,13 @@ impl Tx<'_> {
             old.iter().try_for_each(|old| supersede.execute([*old, id]).map(|_| ()))?;
         }
         Ok(true)
+    }
+
+    /// When a model has distilled a unit last; `None` if nothing came of it.
+    pub(super) fn distilled_at(&self, session: i64, unit: i64) -> Result<Option<Millis>> {
+        let sql = "SELECT model_at FROM work_units WHERE id = ?2 AND EXISTS (SELECT 1 FROM memories
+                     WHERE session_id = ?1 AND work_unit_id = ?2 AND made_by NOT IN ('rules', 'hand'))";
+        Ok(self.tx.prepare_cached(sql)?.query_row([session, unit], |row| row.get(0)).optional()?.flatten())
     }
 
     fn is_touched(&self, memory: i64) -> Result<bool> {

@@ -91,6 +91,7 @@ impl Tx<'_> {
         let (project, platform) = (story.project, Some(story.platform.name()));
         let home = MemoryScope { project, session: Some(story.session), unit: Some(story.unit), platform };
         let mut stored = self.of_rules(home)?;
+        let distilled_at = self.distilled_at(story.session, lease.unit)?;
         for draft in &drawn.drafts {
             let Some(key) = &draft.key else { continue };
             match stored.remove(key) {
@@ -98,6 +99,8 @@ impl Tx<'_> {
                 Some(_) if story.reach == Reach::Trimmed => {}
                 Some(old) => self.renew(&old, draft, home)?,
                 None if self.is_dismissed(home, key)? => {}
+                // A model has said what there is to say of it.
+                None if distilled_at.is_some_and(|at| draft.at <= at) => {}
                 None => drop(self.insert_memory(draft, home, &Maker::Rules)?),
             }
         }
