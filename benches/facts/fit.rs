@@ -144,7 +144,7 @@ pub fn chosen(stories: &[UnitStory], weights: &ChoiceWeights) -> String {
     let mut lines = Vec::new();
     for story in stories {
         let judged = Judged::new(&turns(story, &domain), weights);
-        lines.extend(judged.choose(&[]).into_iter().map(|at| judged.said[at].text.clone()));
+        lines.extend(judged.choose(&[], &domain).into_iter().map(|at| judged.said[at].text.clone()));
     }
     lines.join("\n")
 }

@@ -22,6 +22,7 @@ pub use title::{TITLE, capitalized, short};
 pub use turns::{Turn, commit, is_inside, is_project_change, turns};
 pub use words::{Class, Lexicon};
 
+use crate::model::Domain;
 use crate::statements::StatementForm;
 use crate::statements::word_lists::holds;
 
@@ -46,6 +47,8 @@ impl ChoiceWeights {
 
 /// The least gain of a statement that is chosen; `cargo bench --bench facts` shows how many bytes it makes.
 const LEAST: f32 = 0.0333;
+/// The same where the work is not coding: identifiers, commits and checks, by which the score goes there, are missing.
+const LEAST_ELSEWHERE: f32 = 0.022;
 /// A long statement must be worth more: the gain is divided by the square root of its length and this many characters.
 const LENGTH: f32 = 80.0;
 /// The part of its gain that a statement loses which repeats a chosen one.
@@ -99,7 +102,8 @@ impl Judged {
     }
 
     /// The statements worth their place beside what is already kept, in order.
-    pub fn choose(&self, kept: &[usize]) -> Vec<usize> {
+    pub fn choose(&self, kept: &[usize], domain: &Domain) -> Vec<usize> {
+        let least = if domain.name == "coding" { LEAST } else { LEAST_ELSEWHERE };
         let base = |at: &usize| self.worth[*at] / (self.said[*at].text.len() as f32 + LENGTH).sqrt();
         let open = (0..self.said.len()).filter(|at| self.said[*at].is_report() && self.may_stay(*at) && !kept.contains(at));
         let mut open: Vec<(usize, f32, f32)> = open.map(|at| (at, base(&at), 0.0)).collect();
@@ -112,7 +116,7 @@ impl Judged {
         let mut chosen = Vec::new();
         let gain = |(_, base, near): &(usize, f32, f32)| base * (1.0 - REPETITION * near);
         while let Some(best) = (0..open.len()).max_by(|a, b| gain(&open[*a]).total_cmp(&gain(&open[*b]))) {
-            if gain(&open[best]) < LEAST {
+            if gain(&open[best]) < least {
                 break;
             }
             let (at, ..) = open.swap_remove(best);

@@ -1,14 +1,14 @@
 //! Domains in TOML: the built-in presets and the user's own (ADR/0020). An error names the line or entry, and what to
 //! write instead.
 //!
-//! `schema` checks the fields of a domain's entities.
+//! `schema` checks the fields of a domain's entities; `term_rules` reads presets from before `[findings]`.
 
 mod schema;
+mod term_rules;
 
 pub use schema::misfits;
 
-use crate::model::{Domain, MemoryKind};
-use crate::rules::{Cue, Finding};
+use crate::model::{Becomes, DECISION_TYPES, Domain, Finding, LESSON_TYPES, MemoryKind};
 
 /// The built-in presets, the default first.
 const PRESETS: [(&str, &str); 5] = [
@@ -69,13 +69,17 @@ pub fn of(name: Option<&str>, config: Option<&str>) -> Domain {
 ///
 /// Each problem with its line or entry, and what to write instead.
 pub fn read(text: &str) -> Result<Domain, Vec<String>> {
-    let domain: Domain = toml::from_str(text).map_err(|error| {
+    let mut domain: Domain = toml::from_str(text).map_err(|error| {
         let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
         let at = line.map(|line| format!("line {line}: ")).unwrap_or_default();
         vec![format!("{at}{}", error.message().split_whitespace().collect::<Vec<_>>().join(" "))]
     })?;
     let wrong = check(&domain, text);
-    if wrong.is_empty() { Ok(domain) } else { Err(wrong) }
+    if !wrong.is_empty() {
+        return Err(wrong);
+    }
+    term_rules::complete(&mut domain);
+    Ok(domain)
 }
 
 fn check(domain: &Domain, text: &str) -> Vec<String> {
@@ -99,7 +103,7 @@ fn check(domain: &Domain, text: &str) -> Vec<String> {
         ));
     }
     for (what, terms, least, most, known) in
-        [("type", &domain.types, 1, 20, &Finding::NAMES[..]), ("concept", &domain.concepts, 2, 30, &Cue::NAMES[..])]
+        [("type", &domain.types, 1, 20, &term_rules::TYPES[..]), ("concept", &domain.concepts, 2, 30, &term_rules::CONCEPTS[..])]
     {
         if !(least..=most).contains(&terms.len()) {
             wrong.push(format!("there are {} [[{what}]]: give {least} to {most}", terms.len()));
@@ -140,6 +144,13 @@ fn check(domain: &Domain, text: &str) -> Vec<String> {
             }
         }
     }
+    let problem = |(name, becomes): (&String, &Becomes)| {
+        let line = text.lines().position(|line| line.trim_start().starts_with(&format!("{name} ")));
+        Some((line.unwrap_or_default() + 1, format!("[findings] {name}: {}", finding_problem(domain, name, becomes)?)))
+    };
+    let mut problems: Vec<(usize, String)> = domain.findings.iter().filter_map(problem).collect();
+    problems.sort();
+    wrong.extend(problems.into_iter().map(|(line, problem)| format!("line {line}: {problem}")));
     for (at, field) in domain.fields.iter().enumerate() {
         if !is_name(&field.name) || TAKEN.contains(&field.name.as_str()) {
             wrong.push(format!(
@@ -179,6 +190,30 @@ fn check(domain: &Domain, text: &str) -> Vec<String> {
     wrong
 }
 
+/// What is wrong with an entry of `[findings]`.
+fn finding_problem(domain: &Domain, name: &str, becomes: &Becomes) -> Option<String> {
+    if Finding::from_name(name).is_none() {
+        let valid: Vec<&str> = Finding::ALL.iter().map(|finding| finding.name()).collect();
+        return Some(format!("there is no such finding; valid: {}", valid.join(", ")));
+    }
+    let types: Vec<&str> = match becomes.kind {
+        MemoryKind::Observation => domain.types.iter().map(|term| term.name.as_str()).collect(),
+        MemoryKind::Decision => DECISION_TYPES.to_vec(),
+        MemoryKind::Lesson => LESSON_TYPES.to_vec(),
+        kind => return Some(format!("kind = {:?}: use observation, decision or lesson", kind.name())),
+    };
+    match &becomes.kind_type {
+        None => return Some(format!("`type` is missing; use one of {}", types.join(", "))),
+        Some(given) if !types.contains(&given.as_str()) => {
+            return Some(format!("type = {given:?}: use one of {}", types.join(", ")));
+        }
+        Some(_) => {}
+    }
+    let unknown = becomes.concepts.iter().find(|concept| !domain.concepts.iter().any(|term| term.name == **concept))?;
+    let valid: Vec<&str> = domain.concepts.iter().map(|term| term.name.as_str()).collect();
+    Some(format!("concept {unknown:?}: use {}", valid.join(", ")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -188,15 +223,10 @@ mod tests {
         for (name, text) in PRESETS {
             let domain = read(text).unwrap_or_else(|wrong| panic!("{name}: {wrong:?}"));
             assert_eq!(domain.name, name);
-            // Every domain must have a type and a concept for each rule finding.
-            for found in Finding::NAMES {
-                assert!(
-                    domain.types.iter().any(|term| term.rules.iter().any(|rule| rule == found)),
-                    "{name}: no type for {found}"
-                );
+            for finding in Finding::ALL {
+                let becomes = text.lines().find(|line| line.starts_with(&format!("{} ", finding.name())));
+                assert!(becomes.is_some(), "{name} does not say what a {finding} becomes");
             }
-            let cues = Cue::NAMES.iter().filter(|cue| domain.concept_for(cue).is_some()).count();
-            assert!(cues >= 6, "{name}: concepts for {cues} cues only");
             for text in [&domain.prompts.observer, &domain.prompts.continuation, &domain.prompts.summary] {
                 assert!(text.split_whitespace().count() > 20, "{name}: a prompt that says nothing");
             }
@@ -206,10 +236,15 @@ mod tests {
     #[test]
     fn errors_name_the_line_and_the_remedy() {
         let wrong = |from: &str, to: &str| read(&text("coding").unwrap().replacen(from, to, 1)).unwrap_err().join("\n");
-        insta::assert_snapshot!(wrong("name = \"bugfix\"", "name = \"Bug Fix\""), @r#"line 9: [[type]] name = "Bug Fix": use lower-case letters, digits and -"#);
-        insta::assert_snapshot!(wrong("kind = \"list\"", "kind = \"array\""), @r#"line 88: [[field]] functions_touched: kind = "array"; use one of text, list, numbers, date"#);
-        insta::assert_snapshot!(wrong("rules = [\"fix\"]", "rules = [\"bug\"]"), @r#"line 9: [[type]] bugfix: rules = ["bug"] is unknown; valid: fix, feature, refactor, change, discovery"#);
-        insta::assert_snapshot!(wrong("[summary]", "[summry]"), @"line 102: unknown field `summry`, expected one of `name`, `about`, `skip_tools`, `ignore`, `type`, `concept`, `field`, `entity`, `summary`, `prompts`");
+        insta::assert_snapshot!(wrong("name = \"bugfix\"", "name = \"Bug Fix\""), @r#"
+        line 9: [[type]] name = "Bug Fix": use lower-case letters, digits and -
+        line 96: [findings] fix: type = "bugfix": use one of Bug Fix, feature, refactor, change, discovery, decision
+        "#);
+        insta::assert_snapshot!(wrong("kind = \"list\"", "kind = \"array\""), @r#"line 76: [[field]] functions_touched: kind = "array"; use one of text, list, numbers, date"#);
+        insta::assert_snapshot!(wrong("type = \"bugfix\"", "type = \"bug\""), @r#"line 96: [findings] fix: type = "bug": use one of bugfix, feature, refactor, change, discovery, decision"#);
+        insta::assert_snapshot!(wrong("limit =", "limits ="), @"line 101: [findings] limits: there is no such finding; valid: decision, constraint, reminder, fix, feature, refactor, change, cause, limit, discovery, failed-approach, working-command");
+        insta::assert_snapshot!(wrong("kind = \"lesson\"", "kind = \"summary\""), @r#"line 95: [findings] reminder: kind = "summary": use observation, decision or lesson"#);
+        insta::assert_snapshot!(wrong("[summary]", "[summry]"), @"line 106: unknown field `summry`, expected one of `name`, `about`, `skip_tools`, `ignore`, `type`, `concept`, `findings`, `field`, `entity`, `summary`, `prompts`");
         insta::assert_snapshot!(wrong("about = ", "about "), @"line 3: key with no value, expected `=`");
     }
 }

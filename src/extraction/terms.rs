@@ -1,15 +1,15 @@
 //! Maps a model's word for a type or concept to the domain's: the word itself, a synonym, or a near spelling.
 
-use crate::model::{Domain, Term};
+use crate::model::{Domain, Finding, Term};
 use strsim::osa_distance as distance;
 
 /// Synonyms that models use for a fix, a feature, …; each list maps to the type that the domain uses for that finding.
-const MEANT: [(&str, &[&str]); 5] = [
-    ("fix", &["bug", "fix", "bug-fix", "bugfixes", "hotfix", "fixed", "problem", "error", "issue", "defect"]),
-    ("feature", &["new-feature", "enhancement", "improvement", "addition", "implementation", "feat", "added"]),
-    ("refactor", &["refactoring", "cleanup", "clean-up", "restructure", "rename", "restructuring"]),
+const MEANT: [(Finding, &[&str]); 5] = [
+    (Finding::Fix, &["bug", "fix", "bug-fix", "bugfixes", "hotfix", "fixed", "problem", "error", "issue", "defect"]),
+    (Finding::Feature, &["new-feature", "enhancement", "improvement", "addition", "implementation", "feat", "added"]),
+    (Finding::Refactor, &["refactoring", "cleanup", "clean-up", "restructure", "rename", "restructuring"]),
     (
-        "change",
+        Finding::Change,
         &[
             "changed",
             "update",
@@ -26,7 +26,7 @@ const MEANT: [(&str, &[&str]); 5] = [
         ],
     ),
     (
-        "discovery",
+        Finding::Discovery,
         &[
             "finding",
             "insight",
@@ -45,13 +45,13 @@ const MEANT: [(&str, &[&str]); 5] = [
 
 /// The type of an observation: exact, near, or the one for discoveries.
 pub fn kind_type(given: Option<&str>, domain: &Domain) -> Option<String> {
-    let fallback = || domain.type_for("discovery").map(String::from);
+    let fallback = || domain.becomes(Finding::Discovery).kind_type;
     let Some(given) = given.map(bare).filter(|given| !given.is_empty()) else { return fallback() };
     if let Some(term) = nearest(&given, &domain.types) {
         return Some(term.to_string());
     }
     let meant = MEANT.iter().find(|(_, words)| words.contains(&given.as_str())).map(|(found, _)| *found);
-    meant.and_then(|found| domain.type_for(found)).map(String::from).or_else(fallback)
+    meant.and_then(|finding| domain.becomes(finding).kind_type).or_else(fallback)
 }
 
 /// The domain's concepts among the given ones, five at most; others are dropped.
@@ -87,16 +87,17 @@ fn nearest<'a>(given: &str, terms: &'a [Term]) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{Becomes, MemoryKind};
 
     fn domain() -> Domain {
-        let term = |name: &str, rules: &[&str]| Term {
-            name: name.into(),
-            rules: rules.iter().map(|r| r.to_string()).collect(),
-            ..Term::default()
-        };
+        let term = |name: &str| Term { name: name.into(), ..Term::default() };
+        let findings = [("fix", "bugfix"), ("feature", "feature"), ("discovery", "discovery")];
+        let becomes =
+            |kind_type: &str| Becomes { kind: MemoryKind::Observation, kind_type: Some(kind_type.into()), concepts: vec![] };
         Domain {
-            types: vec![term("bugfix", &["fix"]), term("feature", &["feature"]), term("discovery", &["discovery"])],
-            concepts: vec![term("how-it-works", &[]), term("gotcha", &[]), term("trade-off", &[])],
+            findings: findings.map(|(name, kind_type)| (name.into(), becomes(kind_type))).into(),
+            types: vec![term("bugfix"), term("feature"), term("discovery")],
+            concepts: vec![term("how-it-works"), term("gotcha"), term("trade-off")],
             ..Domain::default()
         }
     }

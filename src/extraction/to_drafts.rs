@@ -5,7 +5,9 @@ use super::answer::{ParsedAnswer, ParsedObservation, SECTIONS};
 use super::blocks::EventBlock;
 use super::prompt::RenderedQuestion;
 use super::terms;
-use crate::model::{Domain, Draft, Maker, MemoryFile, MemoryKind, MemoryRow, Provenance, SUBTITLE_WORDS, Source, UnitStory};
+use crate::model::{
+    Domain, Draft, Finding, Maker, MemoryFile, MemoryKind, MemoryRow, Provenance, SUBTITLE_WORDS, Source, UnitStory,
+};
 use crate::prompt_injection::{looks_like_prompt_injection, orders, repeats};
 use crate::text::{alike, cut, cut_words, is_stop_word};
 use serde_json::{Map, Value};
@@ -116,7 +118,7 @@ fn draft_of(observation: &ParsedObservation, question: &RenderedQuestion, unit: 
     // What a program or page says is nobody's decision.
     let messages = named.iter().any(|block| matches!(block.source, Source::Prompt(_)));
     let kind_type = match kind_type {
-        Some(chosen) if chosen == DECISION && !messages => unit.domain.type_for("discovery").map(String::from),
+        Some(chosen) if chosen == DECISION && !messages => unit.domain.becomes(Finding::Discovery).kind_type,
         other => other,
     };
     let mut facts: Vec<String> = Vec::new();

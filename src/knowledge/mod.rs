@@ -9,7 +9,7 @@ pub use edit::{edit, editable, pin, supersede};
 
 use crate::error::UserError;
 use crate::model::{
-    DECISION_TYPES, DEPTH, Domain, Draft, LESSON_TYPES, Maker, MemoryFile, MemoryKind, Millis, Platform, Provenance,
+    DECISION_TYPES, DEPTH, Domain, Draft, Finding, LESSON_TYPES, Maker, MemoryFile, MemoryKind, Millis, Platform, Provenance,
     SUBTITLE_WORDS, TASK_KINDS, depth,
 };
 use crate::redact::Redactor;
@@ -170,7 +170,7 @@ fn kind_type(kind: MemoryKind, given: Option<String>, domain: &Domain) -> Result
         Some(given) if !valid.contains(&given.as_str()) => Err(unknown("type", &given, domain, &valid).into()),
         Some(given) => Ok(Some(given)),
         None => Ok(match kind {
-            MemoryKind::Observation => domain.type_for("discovery").map(String::from),
+            MemoryKind::Observation => domain.becomes(Finding::Discovery).kind_type,
             MemoryKind::Decision => Some("approach".into()),
             MemoryKind::Lesson => Some("warning".into()),
             _ => None,

@@ -2,7 +2,7 @@
 
 use super::memory::RuleMemory;
 use crate::choice::{Turn, is_project_change};
-use crate::model::{MemoryFile, MemoryKind};
+use crate::model::{Finding, MemoryFile};
 use crate::text::files_named;
 
 /// What was said with more changed files than these is about none of them in particular.
@@ -10,8 +10,9 @@ const FEW: usize = 4;
 
 /// Gives decisions and lessons their files.
 pub fn place(memories: &mut [RuleMemory], turns: &[Turn]) {
-    let settles =
-        |memory: &&mut RuleMemory| matches!(memory.kind, MemoryKind::Decision | MemoryKind::Lesson) && memory.files.is_empty();
+    let settles = |memory: &&mut RuleMemory| {
+        (memory.is_decided() || memory.finding == Some(Finding::WorkingCommand)) && memory.files.is_empty()
+    };
     for memory in memories.iter_mut().filter(settles) {
         let paths = about(memory, turns);
         memory.files = paths.into_iter().map(|path| MemoryFile { path, modified: true, hash: None }).collect();

@@ -3,8 +3,7 @@
 use super::memory::RuleMemory;
 use super::wording::worded;
 use crate::choice::{Judged, Speaker, Turn, likeness};
-use crate::model::{MemoryKind, Provenance, Source};
-use crate::rules::Cue;
+use crate::model::{Finding, Provenance, Source};
 use crate::rules::choices::{answers, choice};
 use crate::rules::decisions::{Decided, decided};
 use crate::statements::{StatementForm, plain, word_count};
@@ -65,9 +64,10 @@ fn of_turn(turns: &[Turn], judged: &Judged, at: usize) -> Vec<DecisionMemory> {
         let lower = rule.said.to_lowercase();
         if REMEMBER.iter().any(|begin| lower.starts_with(begin)) {
             memory.key = format!("lesson:p{}:{n}", asked.id);
-            memory.kind = MemoryKind::Lesson;
-            memory.kind_type = Some("warning".into());
-            memory.cues = vec![Cue::Trap];
+            memory.finding = Some(Finding::Reminder);
+        }
+        if rule.lasts && memory.finding == Some(Finding::Decision) {
+            memory.finding = Some(Finding::Constraint);
         }
         set(&mut memory, "alternatives", rule.alternatives);
         rule.reason.into_iter().for_each(|reason| drop(memory.content.insert("reasoning".into(), Value::from(reason))));
@@ -116,7 +116,7 @@ fn answer((question, answer): &(String, String)) -> String {
 }
 
 fn new(key: String, title: &str, at: usize) -> RuleMemory {
-    let mut memory = RuleMemory::of_kind(MemoryKind::Decision, Some("approach"), key, title, vec![at]);
+    let mut memory = RuleMemory::new(key, Some(Finding::Decision), title, vec![at]);
     memory.provenance = Provenance::User;
     memory
 }

@@ -3,9 +3,9 @@
 
 use super::memory::RuleMemory;
 use crate::choice::{Turn, is_inside, is_project_change};
-use crate::model::{MemoryFile, MemoryKind, Provenance, Source, ToolUseRow};
+use crate::model::{Finding, MemoryFile, Provenance, Source, ToolUseRow};
 use crate::rules::failures::{Failure, failures, is_look, program};
-use crate::rules::{Cue, Finding, worked_after};
+use crate::rules::worked_after;
 use crate::text::cut;
 
 /// Failures of a command after which it counts as given up, or as long in solving.
@@ -20,11 +20,11 @@ pub fn add(memories: &mut Vec<RuleMemory>, turns: &[Turn]) {
     for failure in failures.iter().filter(|failure| !is_look(failure.command()) && failure.is_clear()) {
         let Some(passed) = failure.passed.filter(|_| failure.edits.iter().any(|edit| is_project_change(edit))) else { continue };
         let (from, to) = (turn_of(turns, failure.failed[0]), turn_of(turns, passed));
-        let in_turns = |memory: &RuleMemory| memory.finding.is_some() && memory.turns.iter().any(|at| (from..=to).contains(at));
+        let is_work = |memory: &RuleMemory| !memory.is_summary() && !memory.is_decided();
+        let in_turns = |memory: &RuleMemory| is_work(memory) && memory.turns.iter().any(|at| (from..=to).contains(at));
         match memories.iter_mut().rev().find(|memory| in_turns(memory)) {
             Some(memory) if !failure.own_making || memory.finding == Some(Finding::Fix) => {
                 memory.finding = Some(Finding::Fix);
-                memory.cues = vec![Cue::Solution, Cue::Change];
                 memory.fact(&line(failure));
             }
             // What the work broke by itself says nothing about the project.
@@ -38,7 +38,7 @@ pub fn add(memories: &mut Vec<RuleMemory>, turns: &[Turn]) {
         let title = format!("`{}` works", cut(worked.content.as_deref().unwrap_or_default(), 100));
         let at = turn_of(turns, worked);
         let key = format!("works:t{}", worked.id);
-        let mut memory = RuleMemory::of_kind(MemoryKind::Lesson, Some("success"), key, &title, vec![at]);
+        let mut memory = RuleMemory::new(key, Some(Finding::WorkingCommand), &title, vec![at]);
         let reason = crate::rules::failures::reason(failed);
         let failed_line = cut(failed.content.as_deref().unwrap_or_default(), 80);
         memory.fact(&match reason.is_empty() {
@@ -46,7 +46,6 @@ pub fn add(memories: &mut Vec<RuleMemory>, turns: &[Turn]) {
             false => format!("`{failed_line}` failed before it: {}", cut(&reason, 110)),
         });
         memory.provenance = Provenance::Tool;
-        memory.cues = vec![Cue::Solution];
         memory.sources = vec![Source::ToolUse(failed.id), Source::ToolUse(worked.id)];
         memory
     }));
@@ -59,9 +58,8 @@ fn turn_of(turns: &[Turn], tool: &ToolUseRow) -> usize {
 fn solved(turns: &[Turn], failure: &Failure, (from, to): (usize, usize)) -> RuleMemory {
     let title = format!("Fixed `{}`: {}", named(failure), cut(&failure.reason(), 110));
     let first = failure.failed[0];
-    let mut memory = RuleMemory::observation(format!("fix:t{}", first.id), Finding::Fix, &title, (from..=to).collect());
+    let mut memory = RuleMemory::new(format!("fix:t{}", first.id), Some(Finding::Fix), &title, (from..=to).collect());
     memory.fact(&line(failure));
-    memory.cues = vec![Cue::Solution, Cue::Change];
     memory.provenance = Provenance::Tool;
     memory.files = changed_files(&failure.edits);
     memory.sources = failure.failed.iter().chain(&failure.edits).map(|tool| Source::ToolUse(tool.id)).collect();
@@ -114,8 +112,7 @@ fn given_up(failures: &[Failure], all: &[&ToolUseRow], turns: &[Turn]) -> Vec<Ru
         let first = failure.failed[0];
         let title = format!("`{program}` failed {} times and was given up: {}", failure.failed.len(), cut(&reason, 100));
         let key = format!("gaveup:t{}", first.id);
-        let mut memory = RuleMemory::observation(key, Finding::Discovery, &title, vec![turn_of(turns, first)]);
-        memory.cues = vec![Cue::Trap, Cue::Mechanism];
+        let mut memory = RuleMemory::new(key, Some(Finding::FailedApproach), &title, vec![turn_of(turns, first)]);
         memory.provenance = Provenance::Tool;
         memory.fact(&format!("last tried: `{}`", cut(failure.command(), 160)));
         memory.sources = failure.failed.iter().map(|tool| Source::ToolUse(tool.id)).collect();

@@ -1,8 +1,7 @@
 //! A memory before its domain gives it a type and concepts.
 
 use crate::choice::{Turn, capitalized};
-use crate::model::{Domain, Draft, MemoryFile, MemoryKind, Provenance, Source};
-use crate::rules::{Cue, Finding};
+use crate::model::{Becomes, Domain, Draft, Finding, MemoryFile, MemoryKind, Provenance, Source};
 use crate::text::{alike, cut};
 use serde_json::{Map, Value};
 
@@ -14,19 +13,17 @@ const BYTES: usize = 600;
 const SOURCES: usize = 24;
 const FILES: usize = 40;
 
-/// A memory of one thing that was changed, found or decided.
+/// A memory of one thing that was changed, found or decided, or the summary of a unit.
 #[derive(Clone, Debug)]
 pub struct RuleMemory {
     /// Identifies it when the unit is distilled again.
     pub key: String,
-    pub kind: MemoryKind,
-    /// Of an observation: by what the domain finds its type.
+    /// What the domain makes a memory of; `None` for a summary.
     pub finding: Option<Finding>,
-    /// Of other kinds: `warning`, `approach`, `bugfix`.
-    pub kind_type: Option<String>,
+    /// Of a summary: the kind of task.
+    pub task_kind: Option<&'static str>,
     pub title: String,
     pub facts: Vec<String>,
-    pub cues: Vec<Cue>,
     pub files: Vec<MemoryFile>,
     pub sources: Vec<Source>,
     pub provenance: Provenance,
@@ -36,16 +33,14 @@ pub struct RuleMemory {
 }
 
 impl RuleMemory {
-    /// An observation without facts.
-    pub fn observation(key: String, finding: Finding, title: &str, turns: Vec<usize>) -> RuleMemory {
+    /// A memory without facts.
+    pub fn new(key: String, finding: Option<Finding>, title: &str, turns: Vec<usize>) -> RuleMemory {
         RuleMemory {
             key,
-            kind: MemoryKind::Observation,
-            finding: Some(finding),
-            kind_type: None,
+            finding,
+            task_kind: None,
             title: cut(title.trim_end_matches(['.', ' ', ':', ',']), TITLE),
             facts: Vec::new(),
-            cues: Vec::new(),
             files: Vec::new(),
             sources: Vec::new(),
             provenance: Provenance::Agent,
@@ -54,10 +49,13 @@ impl RuleMemory {
         }
     }
 
-    /// A memory of another kind.
-    pub fn of_kind(kind: MemoryKind, kind_type: Option<&str>, key: String, title: &str, turns: Vec<usize>) -> RuleMemory {
-        let memory = RuleMemory::observation(key, Finding::Discovery, title, turns);
-        RuleMemory { kind, finding: None, kind_type: kind_type.map(String::from), ..memory }
+    pub fn is_summary(&self) -> bool {
+        self.finding.is_none()
+    }
+
+    /// Whether the user said it.
+    pub fn is_decided(&self) -> bool {
+        matches!(self.finding, Some(Finding::Decision | Finding::Constraint | Finding::Reminder))
     }
 
     /// Adds a fact unless it repeats another or there is no room for it; returns whether it is there now.
@@ -82,12 +80,13 @@ impl RuleMemory {
         if !self.facts.is_empty() {
             self.content.insert("facts".into(), Value::from(std::mem::take(&mut self.facts)));
         }
-        let mut concepts: Vec<String> = Vec::new();
-        for concept in self.cues.iter().filter_map(|cue| domain.concept_for(cue.name())) {
-            if !concepts.iter().any(|known| known == concept) && concepts.len() < 5 {
-                concepts.push(concept.to_string());
+        let Becomes { kind, kind_type, concepts } = match self.finding {
+            Some(finding) => domain.becomes(finding),
+            None => {
+                let kind_type = self.task_kind.map(String::from);
+                Becomes { kind: MemoryKind::Summary, kind_type, concepts: Vec::new() }
             }
-        }
+        };
         self.sources.sort_unstable();
         self.sources.dedup();
         let mut files: Vec<MemoryFile> = Vec::new();
@@ -100,11 +99,8 @@ impl RuleMemory {
         files.truncate(FILES);
         Draft {
             key: Some(self.key),
-            kind: self.kind,
-            kind_type: match self.finding {
-                Some(finding) => domain.type_for(finding.name()).map(String::from),
-                None => self.kind_type,
-            },
+            kind,
+            kind_type,
             title: capitalized(&self.title),
             subtitle: None,
             body: None,

@@ -13,7 +13,7 @@ mod things;
 mod wording;
 
 use crate::choice::{ChoiceWeights, Judged, TITLE, Turn, short, turns};
-use crate::model::{Domain, Failing, MemoryKind, PromptRow, PromptSource, UnitDrafts, UnitStory};
+use crate::model::{Domain, Failing, PromptRow, PromptSource, UnitDrafts, UnitStory};
 use crate::rules::failures;
 use crate::statements::word_count;
 use memory::RuleMemory;
@@ -29,7 +29,7 @@ pub fn draw(story: &UnitStory, domain: &Domain, weights: &ChoiceWeights) -> Unit
     let mut memories: Vec<RuleMemory> = memories.drain(..).map(|decided| decided.memory).collect();
 
     // Then whatever else is worth its place.
-    let chosen = judged.choose(&used);
+    let chosen = judged.choose(&used, domain);
     for thing in things::things(&turns, &judged, &chosen, domain) {
         // A bare commit belongs to the decision that it carries out.
         let decided = memories.iter_mut().find(|memory| !memory.content.contains_key("commit") && memory.turns == thing.turns);
@@ -95,16 +95,17 @@ pub fn nothing_in(prompts: &[PromptRow]) -> bool {
 }
 
 /// What each memory cost to find out: the tokens of a turn go in equal parts to what was drawn from it, so that no token is
-/// counted twice (ADR/0021). A summary gets what nothing else was drawn from, a task nothing.
+/// counted twice (ADR/0021). A summary gets what nothing else was drawn from.
 fn shares(turns: &[Turn], memories: &[RuleMemory]) -> Vec<Option<(i64, bool)>> {
     let mut shares = vec![None; memories.len()];
     for (at, turn) in turns.iter().enumerate() {
-        let of_turn = |kind: &dyn Fn(MemoryKind) -> bool| -> Vec<usize> {
-            (0..memories.len()).filter(|i| kind(memories[*i].kind) && memories[*i].turns.contains(&at)).collect()
+        let of_turn = |summary: bool| -> Vec<usize> {
+            let takes = |memory: &RuleMemory| memory.is_summary() == summary && memory.turns.contains(&at);
+            (0..memories.len()).filter(|i| takes(&memories[*i])).collect()
         };
-        let mut takers = of_turn(&|kind| !matches!(kind, MemoryKind::Summary | MemoryKind::Task));
+        let mut takers = of_turn(false);
         if takers.is_empty() {
-            takers = of_turn(&|kind| kind == MemoryKind::Summary);
+            takers = of_turn(true);
         }
         let (cost, estimated) = turn.cost;
         for taker in &takers {

@@ -3,9 +3,9 @@
 
 use super::memory::RuleMemory;
 use crate::choice::{Judged, Speaker, Turn, commit, content_words, is_project_change, overlap};
-use crate::model::{CommandKind, MemoryFile, MemoryKind, Source, ToolUseRow, UnitOutcome, UnitStory};
+use crate::model::{CommandKind, Finding, MemoryFile, Source, ToolUseRow, UnitOutcome, UnitStory};
 use crate::rules::failures::{failures, program};
-use crate::rules::{Finding, of_request};
+use crate::rules::of_request;
 use crate::statements::word_lists::{Words, begins_with, first_word, holds, is_one_of};
 use crate::statements::{plain_headline, word_count};
 use crate::text::{alike, cut};
@@ -49,7 +49,7 @@ impl Outcome<'_> {
         if next.is_empty() && notes.is_empty() && memories.iter().any(|memory| alike(&memory.title, &title)) {
             return None;
         }
-        let mut summary = RuleMemory::of_kind(MemoryKind::Summary, None, format!("summary:u{}", self.story.unit), &title, over);
+        let mut summary = RuleMemory::new(format!("summary:u{}", self.story.unit), None, &title, over);
         let mut section = |name: &str, text: String| {
             if !text.is_empty() {
                 summary.content.insert(name.into(), Value::from(text));
@@ -62,7 +62,7 @@ impl Outcome<'_> {
         section("next_steps", cut(&next.join("; "), NEXT));
         section("notes", cut(&notes.join("; "), NEXT));
         self.succeeded().into_iter().for_each(|success| drop(summary.content.insert("success".into(), Value::from(success))));
-        summary.kind_type = self.task_kind().map(String::from);
+        summary.task_kind = self.task_kind();
         summary.files = files;
         summary.sources = self.turns.iter().flat_map(Turn::said).collect();
         if summary.sources.is_empty() {

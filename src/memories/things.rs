@@ -3,8 +3,8 @@
 use super::memory::RuleMemory;
 use super::wording::worded;
 use crate::choice::{Class, Judged, Speaker, Turn, commit, is_project_change};
-use crate::model::{Domain, MemoryFile, MemoryKind, Source, ToolUseRow};
-use crate::rules::{Cue, Finding, by_first_word, conventional};
+use crate::model::{Domain, Finding, MemoryFile, Source, ToolUseRow};
+use crate::rules::{by_first_word, conventional};
 use crate::statements::word_lists::begins_with;
 use serde_json::{Value, json};
 
@@ -55,12 +55,9 @@ fn thing(
     let turn = &turns[at];
     let subject = made.and_then(|tool| commit(tool)?.1).map(conventional).filter(|(_, subject)| !subject.is_empty());
     let lead = statements.iter().copied().max_by(|a, b| lead(judged, *a).total_cmp(&lead(judged, *b)));
-    let (finding, mut cues) = lead.map_or((Finding::Change, vec![Cue::Change]), |lead| found(judged, turn, lead));
+    let finding = lead.map_or(Finding::Change, |lead| found(judged, turn, lead));
     let (title, finding) = match (subject, lead) {
-        (Some((named, subject)), _) => {
-            cues.retain(|cue| *cue != Cue::Mechanism);
-            (subject.to_string(), named.unwrap_or_else(|| kind_of_change(subject, turn, domain)))
-        }
+        (Some((named, subject)), _) => (subject.to_string(), named.unwrap_or_else(|| kind_of_change(subject, turn, domain))),
         (None, Some(lead)) => (
             worded(judged, lead),
             if finding == Finding::Change { kind_of_change(&judged.said[lead].text, turn, domain) } else { finding },
@@ -72,8 +69,7 @@ fn thing(
         (None, Some(said)) => format!("thing:p{}{part}", said.id),
         (None, None) => return Vec::new(),
     };
-    let mut memory = RuleMemory::observation(key, finding, &title, vec![at]);
-    memory.cues = cues;
+    let mut memory = RuleMemory::new(key, Some(finding), &title, vec![at]);
     let mut left = Vec::new();
     for statement in statements.iter().copied().filter(|i| subject.is_some() || Some(*i) != lead) {
         // The first line of a commit's message is the title.
@@ -87,9 +83,7 @@ fn thing(
     if lead.is_some_and(|lead| judged.said[lead].speaker == Speaker::Agent && is_own_choice(&judged.said[lead].text))
         && made.is_none()
     {
-        memory.kind = MemoryKind::Decision;
-        memory.finding = None;
-        memory.kind_type = Some("approach".into());
+        memory.finding = Some(Finding::Decision);
     }
     if let Some((sha, subject)) = made.and_then(commit) {
         let mut note = json!({});
@@ -125,22 +119,20 @@ fn lead(judged: &Judged, at: usize) -> f32 {
     judged.worth[at] + if change { 0.2 } else { 0.0 } - if points { 0.3 } else { 0.0 } - if long { 0.3 } else { 0.0 }
 }
 
-/// What kind of thing a statement is about, and under which concepts it is filed.
-fn found(judged: &Judged, turn: &Turn, at: usize) -> (Finding, Vec<Cue>) {
+/// What kind of thing a statement is about.
+fn found(judged: &Judged, turn: &Turn, at: usize) -> Finding {
     let said = &judged.said[at];
     let words = judged.lexicon.count(&said.text);
     let edits = turn.tools.iter().any(|tool| is_project_change(tool));
     let is_fixed = worded(judged, at).starts_with("Fixed");
     let cause = is_fixed || said.under.to_lowercase().contains("cause") || words.has(Class::Cause) && words.has(Class::Problem);
     match (edits, cause) {
-        (true, true) => (Finding::Fix, vec![Cue::Solution, Cue::Mechanism]),
-        (true, false) if words.has(Class::Limit) && !words.has(Class::Change) => {
-            (Finding::Discovery, vec![Cue::Trap, Cue::Mechanism])
-        }
-        (true, false) => (Finding::Change, vec![Cue::Change]),
+        (true, true) => Finding::Fix,
+        (true, false) if words.has(Class::Limit) && !words.has(Class::Change) => Finding::Limit,
+        (true, false) => Finding::Change,
         // Who only read may quote what a page wants of its reader, so nothing of it is filed as a trap or a remedy.
-        (false, true) => (Finding::Discovery, vec![Cue::Reason, Cue::Mechanism]),
-        (false, false) => (Finding::Discovery, vec![Cue::Mechanism]),
+        (false, true) => Finding::Cause,
+        (false, false) => Finding::Discovery,
     }
 }
 

@@ -1,7 +1,53 @@
 //! A domain: the kind of work, and so what is worth remembering about it (the observation protocol).
 
-use super::{Limit, Texts};
+use super::spelled::spelled;
+use super::{Limit, MemoryKind, Texts};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+spelled! {
+/// What rules find in a session. A domain's preset says what kind of memory each becomes.
+Finding, default Discovery {
+    /// The user chose something, perhaps over something else.
+    Decision = "decision",
+    /// The user wants it so from now on.
+    Constraint = "constraint",
+    /// The user wants it remembered.
+    Reminder = "reminder",
+    /// A problem, its cause, and what ended it.
+    Fix = "fix",
+    Feature = "feature",
+    Refactor = "refactor",
+    Change = "change",
+    /// Why something is as it is; nothing was changed.
+    Cause = "cause",
+    /// A trap or a known limit.
+    Limit = "limit",
+    Discovery = "discovery",
+    /// A command that failed several times and never passed.
+    FailedApproach = "failed-approach",
+    /// A command that works after another of its program failed.
+    WorkingCommand = "working-command",
+}
+}
+
+fn observation() -> MemoryKind {
+    MemoryKind::Observation
+}
+
+/// The memory that a finding becomes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Becomes {
+    /// `observation`, `decision` or `lesson`.
+    #[serde(default = "observation")]
+    pub kind: MemoryKind,
+    /// A type of the domain if it is an observation, else one of the kind's own.
+    #[serde(default, rename = "type")]
+    pub kind_type: Option<String>,
+    #[serde(default)]
+    pub concepts: Vec<String>,
+}
 
 /// A domain as its preset file defines it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -22,6 +68,9 @@ pub struct Domain {
     /// Concepts to tag observations with. Each has 2 to 5.
     #[serde(rename = "concept")]
     pub concepts: Vec<Term>,
+    /// What each finding of the rules becomes, by [`Finding::name`].
+    #[serde(default)]
+    pub findings: BTreeMap<String, Becomes>,
     /// Fields of an observation in addition to the common ones.
     #[serde(default, rename = "field")]
     pub fields: Vec<Field>,
@@ -42,8 +91,8 @@ pub struct Term {
     /// How to recognise it, or an example.
     #[serde(default)]
     pub hint: String,
-    /// Names of rule findings that get this type or concept: `fix`, `mechanism`, … (ADR/0019).
-    #[serde(default)]
+    /// Presets from before `[findings]`: names of what gets this type or concept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<String>,
 }
 
@@ -101,16 +150,11 @@ impl Texts for DomainText {
 }
 
 impl Domain {
-    /// The type for a rule finding; the first type if none claims it.
-    pub fn type_for(&self, found: &str) -> Option<&str> {
-        let named = self.types.iter().find(|term| term.rules.iter().any(|rule| rule == found));
-        named.or(self.types.first()).map(|term| term.name.as_str())
-    }
-
-    /// The concept for a rule finding.
-    pub fn concept_for(&self, found: &str) -> Option<&str> {
-        let named = self.concepts.iter().find(|term| term.rules.iter().any(|rule| rule == found));
-        named.map(|term| term.name.as_str())
+    /// What a finding becomes; an observation of the first type if the preset does not say.
+    pub fn becomes(&self, finding: Finding) -> Becomes {
+        let kind_type = || self.types.first().map(|term| term.name.clone());
+        let first = || Becomes { kind: MemoryKind::Observation, kind_type: kind_type(), concepts: Vec::new() };
+        self.findings.get(finding.name()).cloned().unwrap_or_else(first)
     }
 
     /// Whether observations have a field with this name.

@@ -3,9 +3,8 @@
 use super::ranked::{RecallQuery, highly_relevant, mark_stale};
 use super::stale::stale;
 use crate::domains;
-use crate::model::{Annotations, InjectionPoint, MemoryKind, MemoryRow, Provenance, RankedUnit, Vector};
+use crate::model::{Annotations, Finding, InjectionPoint, MemoryKind, MemoryRow, Provenance, RankedUnit, Vector};
 use crate::rank;
-use crate::rules::Cue;
 use crate::store::Store;
 use crate::store::recall::SessionScope;
 use crate::text::files_named;
@@ -21,7 +20,7 @@ const WORDS: usize = 3;
 const OF_FILE: usize = 3;
 const KNOWN: usize = 12;
 /// Cues that count as warnings before an edit: gotchas and fixed problems.
-const WARNINGS: [Cue; 2] = [Cue::Trap, Cue::Solution];
+const WARNINGS: [Finding; 2] = [Finding::Limit, Finding::Fix];
 
 /// A prompt that was just submitted.
 pub struct Prompt<'a> {
@@ -103,7 +102,8 @@ pub fn at_file(store: &Store, scope: &SessionScope, path: &str, root: Option<&Pa
     }
     let domain = store.domain_of_project(scope.project)?.unwrap_or_default();
     let domain = domains::of(Some(&domain.0), domain.1.as_deref());
-    let [trap, solution] = WARNINGS.map(|cue| domain.concept_for(cue.name()).unwrap_or_default());
+    let concepts = WARNINGS.map(|finding| domain.becomes(finding).concepts.into_iter().next().unwrap_or_default());
+    let [trap, solution] = [concepts[0].as_str(), concepts[1].as_str()];
     let mut memories = store.memories_about(scope.project, path, [trap, solution], KNOWN)?;
     memories.retain(|memory| memory.session != Some(scope.session));
     if memories.is_empty() {

@@ -1,9 +1,9 @@
 //! Use case: recurring patterns in a project, and outcomes of its decisions.
 
 use crate::domains;
-use crate::model::{Case, MemoryKind, MemoryRow, Pattern, PatternKind, RankedUnit, Suggestion, UnitOutcome, UnitRow};
+use crate::model::{Case, Finding, MemoryKind, MemoryRow, Pattern, PatternKind, RankedUnit, Suggestion, UnitOutcome, UnitRow};
 use crate::rank::{DecisionOutcome, confidence, contradicted};
-use crate::rules::{Finding, OFTEN, Recurs, Reverted, reason, recurring, reverted, shape};
+use crate::rules::{OFTEN, Recurs, Reverted, reason, recurring, reverted, shape};
 use crate::store::Store;
 use crate::store::patterns::Noted;
 use anyhow::Result;
@@ -139,7 +139,7 @@ fn suggested(store: &Store, project: i64, patterns: Vec<Pattern>, settled: &[Mem
 fn fix(store: &Store, project: i64) -> Result<String> {
     let domain = store.domain_of_project(project)?.unwrap_or_default();
     let domain = domains::of(Some(&domain.0), domain.1.as_deref());
-    Ok(domain.type_for(Finding::Fix.name()).unwrap_or_default().to_string())
+    Ok(domain.becomes(Finding::Fix).kind_type.unwrap_or_default())
 }
 
 fn noted(kind: PatternKind, all: Vec<Noted>) -> impl Iterator<Item = Recurs> {

@@ -13,6 +13,8 @@ pub struct Decided {
     pub reason: Option<String>,
     /// It holds by itself; any other is a decision only where the work follows it.
     pub is_rule: bool,
+    /// It holds from now on: "never", "always", no choice between two.
+    pub lasts: bool,
 }
 
 /// First words of a clause that change nothing.
@@ -106,7 +108,7 @@ pub fn decided(sentence: &str) -> Option<Decided> {
         verb.is_some_and(|verb| !is_one_of(CHORES, verb) && !is_test) || WISHED.split('|').any(|word| bare.contains(word))
     };
     // "Before you commit, show me" is for now; "always run the tests before you commit" is not.
-    let lasts = ["always", "never", "from now on"].iter().any(|word| lower.contains(word));
+    let lasts = ["always", "never", "from now on", "don't ever", "do not", "no more"].iter().any(|word| lower.contains(word));
     let momentary = MOMENTARY.split('|').any(|word| lower.contains(word) && !(lasts && word == "before you"));
     let is_rule = orders && !asks && !momentary;
     if !is_rule && (momentary || !wishes()) || word_count(sentence) < 2 {
@@ -119,7 +121,7 @@ pub fn decided(sentence: &str) -> Option<Decided> {
     let alternative = over.and_then(|(at, length)| said.get(at + length..));
     let alternative = alternative.map(|rest| with_reason(rest.split([',', ';', '(', ':']).next().unwrap_or(rest)).0);
     let alternatives = alternative.map(|other| crate::text::cut(other.trim_matches([' ', '.', '?']), 60)).into_iter().collect();
-    Some(Decided { said, alternatives, reason, is_rule })
+    Some(Decided { said, alternatives, reason, is_rule, lasts })
 }
 
 /// The clauses of a sentence, each with what stands before it.

@@ -2,20 +2,18 @@
 //! ADR/0046).
 //!
 //! Read in this order: `failures` (commands that failed, and whether they passed again), `worked` (commands that worked
-//! after others failed), `decisions` and `choices` (the user's words), `subject` (what kind of change), `finding` (how
-//! domains ask for findings), `recurring` and `reverts` (for patterns).
+//! after others failed), `decisions` and `choices` (the user's words), `subject` (what kind of change),
+//! `recurring` and `reverts` (for patterns).
 
 pub mod choices;
 pub mod decisions;
 pub mod failures;
-mod finding;
 mod recurring;
 mod reverts;
 mod subject;
 mod worked;
 
 pub use failures::reason;
-pub use finding::{Cue, Finding};
 pub use recurring::{OFTEN, Recurs, recurring, shape};
 pub use reverts::{Reverted, reverted};
 pub use subject::{by_first_word, conventional, of_request};

@@ -1,6 +1,6 @@
 //! What kind of change it was, by the words of its commit or of its request.
 
-use super::finding::Finding;
+use crate::model::Finding;
 use crate::statements::word_lists::{Words, first_word, is_one_of};
 
 /// Takes the type of a conventional commit off its subject: `fix(units): a` is a fix, `a`.

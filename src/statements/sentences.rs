@@ -3,7 +3,10 @@
 use crate::text::is_cjk;
 
 /// Abbreviations after whose dot a sentence goes on.
-const ABBREVIATIONS: [&str; 8] = ["e.g", "i.e", "vs", "etc", "cf", "approx", "resp", "no"];
+const ABBREVIATIONS: [&str; 20] = [
+    "e.g", "i.e", "vs", "etc", "cf", "approx", "resp", "no", "p", "pp", "ch", "fig", "sec", "vol", "al", "mr", "ms", "mrs", "dr",
+    "prof",
+];
 
 /// Without emphasis, links' targets, and signs that are pictures.
 pub fn plain(text: &str) -> String {
@@ -92,6 +95,7 @@ mod tests {
     #[test]
     fn sentences_end_where_they_end() {
         assert_eq!(sentences("Use e.g. `a. b` here. And 1.2 there! Ok"), ["Use e.g. `a. b` here.", "And 1.2 there!", "Ok"]);
+        assert_eq!(sentences("Banks lend more (p. 42). Dr. Weber agrees."), ["Banks lend more (p. 42).", "Dr. Weber agrees."]);
         assert_eq!(word_count("記憶喪失の bug"), 3);
     }
 }

@@ -37,6 +37,7 @@ fn a_solved_failure_with_its_commit_is_one_memory_that_leads_to_its_sources() {
     m1  2026-11-20 09:08, decision, approach, by rules, from the user's own words
       Never lock tables by hand
       changed: src/lock.rs
+      concepts: pattern
       project: project
       in: u1 of s1
       from: p1
@@ -221,8 +222,8 @@ fn a_domain_of_ones_own_files_what_is_found_under_its_own_words() {
     let toml = world.nmem(&["domain", "show", "coding", "--toml"]).stdout;
     let own = toml
         .replace("name = \"coding\"", "name = \"cooking\"")
-        .replace("name = \"feature\"", "name = \"recipe\"")
-        .replace("name = \"what-changed\"", "name = \"ingredient\"");
+        .replace("\"feature\"", "\"recipe\"")
+        .replace("\"what-changed\"", "\"ingredient\"");
     world.write("project/cooking.toml", &own);
     assert_snapshot!(world.nmem(&["domain", "check", "cooking.toml"]).text(), @"
     cooking.toml is valid: 6 types, 7 concepts, 3 custom fields.
@@ -250,9 +251,9 @@ fn a_domain_of_ones_own_files_what_is_found_under_its_own_words() {
     world.write("project/broken.toml", &own.replace("kind = \"list\"", "kind = \"array\""));
     assert_snapshot!(world.nmem(&["domain", "check", "broken.toml"]).text(), @r#"
     --- stderr
-    nmem: line 88: [[field]] functions_touched: kind = "array"; use one of text, list, numbers, date
-    nmem: line 93: [[field]] classes_touched: kind = "array"; use one of text, list, numbers, date
-    nmem: line 98: [[field]] modules_affected: kind = "array"; use one of text, list, numbers, date
+    nmem: line 76: [[field]] functions_touched: kind = "array"; use one of text, list, numbers, date
+    nmem: line 81: [[field]] classes_touched: kind = "array"; use one of text, list, numbers, date
+    nmem: line 86: [[field]] modules_affected: kind = "array"; use one of text, list, numbers, date
     nmem: broken.toml is not valid
       fix it, then run `nmem domain check`
     [exit 1]
@@ -262,6 +263,68 @@ fn a_domain_of_ones_own_files_what_is_found_under_its_own_words() {
     nmem: astrology cannot be read as a domain file: No such file or directory (os error 2)
       built-in domains: coding, emails, books, research, devops; `nmem domain show coding --toml` prints a file to start from
     [exit 1]
+    ");
+}
+
+const FILED: &str = "SELECT kind, coalesce(type, '-'), title, provenance, (SELECT group_concat(concept, ' ') FROM memory_concepts WHERE memory_id = m.id) FROM memories m ORDER BY id";
+
+/// A morning with a mailbox, in the words of its domain.
+fn a_mornings_mail(world: &World) -> String {
+    let mut session = Session::new(world, "mail");
+    session.ask("Answer Ms Weber about the roof. Never promise a date before Jo has confirmed it.");
+    session.uses("mcp__mail__read", json!({"thread": "th-17"}), json!({"text": "Weber: when can you begin with the roof?"}));
+    session.uses(
+        "Write",
+        json!({"file_path": world.project().join("drafts/weber.md"), "content": "Dear Ms Weber"}),
+        json!({"filePath": "x"}),
+    );
+    session.close("I've written the reply to Ms Weber in `drafts/weber.md`: the offer of 14,200 EUR stays valid until 15 March, and no date is promised.\n\nThe insurer caps storm claims at 12,000 EUR, so 2,200 EUR would be left to her.");
+    session.ask("The plumber or the electrician first? You suggested both.");
+    session.close("I'd ask the electrician first, because the plumber needs his cable duct.").end();
+    world.sql(FILED)
+}
+
+#[test]
+fn a_session_of_mail_is_filed_under_the_words_of_mail() {
+    let world = World::new();
+    world.nmem(&["domain", "set", "emails"]);
+    assert_snapshot!(a_mornings_mail(&world), @"
+    decision|approach|Never promise a date before Jo has confirmed it|user|communication-pattern
+    observation|archived|Written the reply to Ms Weber in `drafts/weber.md`: the offer of 14,200 EUR stays valid until 15 March, and no date is promised|agent|thread-context
+    observation|received|I'd ask the electrician first, because the plumber needs his cable duct|agent|thread-context
+    ");
+}
+
+#[test]
+fn a_preset_from_before_the_table_of_findings_files_the_same_mail_as_it_did() {
+    let world = World::new();
+    world.write("project/post.toml", include_str!("../fixtures/domains/before-findings.toml"));
+    assert_eq!(world.nmem(&["domain", "set", "post.toml"]).code, Some(0));
+    assert_snapshot!(a_mornings_mail(&world), @"
+    decision|approach|Never promise a date before Jo has confirmed it|user|-
+    observation|archived|Written the reply to Ms Weber in `drafts/weber.md`: the offer of 14,200 EUR stays valid until 15 March, and no date is promised|agent|thread-context
+    observation|received|I'd ask the electrician first, because the plumber needs his cable duct|agent|thread-context
+    ");
+}
+
+#[test]
+fn a_session_of_reading_is_filed_under_the_words_of_books() {
+    let world = World::new();
+    world.nmem(&["domain", "set", "books"]);
+    let mut session = Session::new(&world, "minsky");
+    session.ask("Read chapter 3 of Minsky and take notes. Quote by page, not by chapter.");
+    session.uses(
+        "Read",
+        json!({"file_path": world.project().join("minsky-3.txt")}),
+        json!({"type": "text", "file": {"content": "Stability breeds instability."}}),
+    );
+    session.edit("notes/minsky.md");
+    session.close("Added notes on chapter 3 to `notes/minsky.md`.\n\n- Minsky argues that stability is destabilizing: after calm years banks lend to speculative borrowers (p. 42).\n- He does not explain why regulators follow the same cycle; this stays open.");
+    session.ask("What is his evidence?");
+    session.close("His evidence is the postwar United States: the debt of firms grew from 1960 on although profits were stable (p. 57).").end();
+    assert_snapshot!(world.sql(FILED), @"
+    observation|summary|Added notes on chapter 3 to `notes/minsky.md`|agent|connection
+    observation|argument|His evidence is the postwar United States: the debt of firms grew from 1960 on although profits were stable (p. 57)|agent|argument
     ");
 }
 

@@ -94,7 +94,10 @@ fn a_models_answer_takes_the_place_of_all_that_rules_drew() {
     let (world, _server) = with_model(says(answer), "anthropic");
     let mut session = Session::new(&world, "first");
     session.ask("Use SQLite for the sessions, not JSON files. Always run `cargo test` before you commit.");
-    session.edit("src/store.rs").bash("cargo test", "ok. 4 passed").close("Sessions are rows of a table now. I chose one transaction.");
+    session
+        .edit("src/store.rs")
+        .bash("cargo test", "ok. 4 passed")
+        .close("Sessions are rows of a table now. I chose one transaction.");
     session.end();
     let pinned = world.sql("SELECT id FROM memories WHERE title LIKE '%cargo test%' AND kind = 'decision'");
     world.nmem(&["pin", &format!("m{pinned}")]);
