@@ -13,7 +13,7 @@ use crate::render::clean::line;
 use crate::render::count;
 use crate::runtime::redactor;
 use crate::store::Store;
-use crate::store::memories::Due;
+use crate::store::memories::{Due, Gone};
 use anyhow::Result;
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -22,13 +22,15 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Consecutive failures after which to give up.
 const FAILURES: usize = 2;
+/// Units that rules distil between two steps of the progress bar.
+const AT_ONCE: usize = 16;
 /// Columns of the progress bar.
 const BAR: usize = 20;
 
 /// Distil queued work units with the configured model now
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem distil\n         nmem distil --session s14 --redo\n         nmem distil --budget 120\n\nRules run first, then the model in [llm] of the config file. Hooks call it at the end of turns, too; this command calls it at once, even during a pause after failures. You can press Ctrl-C at any time: finished units are stored, the rest stays queued."
+    after_help = "Example: nmem distil\n         nmem distil --session s14 --redo\n         nmem distil --redo --all\n         nmem distil --budget 120\n\nRules run first, then the model in [llm] of the config file. Hooks call it at the end of turns, too; this command calls it at once, even during a pause after failures. You can press Ctrl-C at any time: finished units are stored, the rest stays queued."
 )]
 pub struct DistilArguments {
     /// Only this session: s14, or the first characters of the agent's id
@@ -37,6 +39,9 @@ pub struct DistilArguments {
     /// Also distil finished units again, with today's provider; memories that you wrote, changed or pinned stay
     #[arg(long)]
     redo: bool,
+    /// Every project, not only this folder's
+    #[arg(long, conflicts_with_all = ["session", "project"])]
+    all: bool,
     /// Start no further call after this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     budget: Option<u64>,
@@ -75,22 +80,26 @@ pub fn run(args: &DistilArguments) -> Result<()> {
     let mut store = writable(&config)?;
     let place = args.project.find(&folder, &config, Some(&store));
     let session = args.session.as_deref().map(|id| lookup::session_by_id(&store, id).map(|session| session.id)).transpose()?;
-    let project = place.row.as_ref().map(|row| row.id).filter(|_| session.is_none());
-    if project.is_none() && session.is_none() {
+    let project = place.row.as_ref().map(|row| row.id).filter(|_| session.is_none() && !args.all);
+    if project.is_none() && session.is_none() && !args.all {
         return output::say("Nothing is recorded for this folder's project, so there is nothing to distil.");
     }
     let to = config.llm.endpoint(&config.files.value)?;
     let ignored = config.ignored();
     let now = environment::now();
-    let distiller = Distiller { redactor: &redactor, home: config.home.as_deref(), ignored: &ignored, now };
+    let gone = if args.redo { Gone::Superseded } else { Gone::Deleted };
+    let distiller = Distiller { redactor: &redactor, home: config.home.as_deref(), ignored: &ignored, now, gone };
     let progress = output::Progress::begin();
-    progress.say("by rules");
     if args.redo {
         store.rules_again(project, session)?;
     }
     let sessions = store.sessions_of(project, session)?;
     let due = store.due_in_sessions(&sessions)?;
-    let by_rules = distiller.distil(&mut store, &due)?;
+    let mut by_rules = 0;
+    for (at, part) in due.chunks(AT_ONCE).enumerate() {
+        progress.say(&format!("{} by rules, {} of {}", bar(at * AT_ONCE, due.len()), at * AT_ONCE, due.len()));
+        by_rules += distiller.distil(&mut store, part)?;
+    }
     let Some(to) = to else {
         let embedded = embed(&config, &redactor, &mut store, (project, session), until, &progress)?;
         drop(progress);
@@ -113,6 +122,12 @@ pub fn run(args: &DistilArguments) -> Result<()> {
     report(args, &to, by_rules, done, spent.tokens(), embedded)
 }
 
+/// A progress bar.
+fn bar(done: usize, all: usize) -> String {
+    let filled = done * BAR / all.max(1);
+    format!("[{}{}]", "#".repeat(filled), "·".repeat(BAR - filled))
+}
+
 /// Works through the queue while there is time and the model answers.
 fn work(
     observer: &Observer,
@@ -129,15 +144,7 @@ fn work(
             done.remaining += queue.len() - at;
             break;
         }
-        let filled = at * BAR / queue.len();
-        progress.say(&format!(
-            "[{}{}] u{}, {} of {}",
-            "#".repeat(filled),
-            "·".repeat(BAR - filled),
-            due.unit,
-            at + 1,
-            queue.len()
-        ));
+        progress.say(&format!("{} u{}, {} of {}", bar(at, queue.len()), due.unit, at + 1, queue.len()));
         if !due.may_be_seen(&|folder| llm_may_see(folder, observer.to.provider)) {
             done.withheld += 1;
             continue;

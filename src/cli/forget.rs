@@ -12,6 +12,7 @@ use crate::render::clean::line;
 use crate::render::{self, time};
 use crate::runtime::redactor;
 use crate::store::forget::DeleteFilter;
+use crate::store::memories::Gone;
 use crate::store::{self, PERSON_WAIT, Store, spool};
 use anyhow::Result;
 use std::path::{Path, PathBuf};
@@ -115,7 +116,7 @@ fn redistil(store: &mut Store, plan: &ForgetPlan, config: &Config) -> Result<()>
     let redactor = redactor(config)?;
     let ignored = config.ignored();
     let home = config.home.as_deref();
-    let distiller = Distiller { redactor: &redactor, home, ignored: &ignored, now: environment::now() };
+    let distiller = Distiller { redactor: &redactor, home, ignored: &ignored, now: environment::now(), gone: Gone::Deleted };
     let due = store.due_in_sessions(&plan.going.touched)?;
     distiller.distil(store, &due).map(drop)
 }

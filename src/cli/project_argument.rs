@@ -67,9 +67,9 @@ pub fn open(config: &Config) -> Result<Option<Store>> {
         }
     }
     let Some(store) = Store::open_to_read(files, PERSON_WAIT)? else { return Ok(None) };
-    if store.redaction_version()? < REDACTION_VERSION {
+    if needs_upgrade(&store)? {
         match Store::open(files, PERSON_WAIT) {
-            Ok(mut store) => redact_again(config, &mut store),
+            Ok(mut store) => upgrade(config, &mut store)?,
             // On a read-only disk, reading goes on.
             Err(error) => output::warn(&format!("stored texts were not checked for secrets: {error:#}")),
         }
@@ -81,13 +81,37 @@ pub fn open(config: &Config) -> Result<Option<Store>> {
 pub fn writable(config: &Config) -> Result<Store> {
     let mut store = Store::open(&config.files.value, PERSON_WAIT)?;
     drain(config, &mut store)?;
-    if store.redaction_version()? < REDACTION_VERSION {
-        redact_again(config, &mut store);
+    if needs_upgrade(&store)? {
+        upgrade(config, &mut store)?;
     }
     Ok(store)
 }
 
-/// Redacts what an earlier nmem stored, once, at the first command in a terminal after an upgrade. Never in a hook.
+fn needs_upgrade(store: &Store) -> Result<bool> {
+    Ok(store.redaction_version()? < REDACTION_VERSION || store.has_unannounced_rules()?)
+}
+
+/// What the first command in a terminal does after an upgrade. Never in a hook.
+fn upgrade(config: &Config, store: &mut Store) -> Result<()> {
+    if store.redaction_version()? < REDACTION_VERSION {
+        redact_again(config, store);
+    }
+    if store.has_unannounced_rules()? {
+        older_rules(store)?.into_iter().for_each(|offer| output::warn(&offer));
+        store.announce_rules()?;
+    }
+    Ok(())
+}
+
+/// The offer to distil again what older rules distilled; `None` if there is nothing.
+pub fn older_rules(store: &Store) -> Result<Option<String>> {
+    let (units, projects) = store.units_of_older_rules()?;
+    let all = if projects > 1 { " --all" } else { "" };
+    let units = (units > 0).then(|| count(units, "work unit was", "work units were"));
+    Ok(units.map(|units| format!("{units} distilled by earlier rules; `nmem distil --redo{all}` draws their memories again")))
+}
+
+/// Redacts what an earlier nmem stored, once.
 fn redact_again(config: &Config, store: &mut Store) {
     output::warn("checking stored texts with this version's rules for secrets, once after the upgrade");
     let progress = output::Progress::begin();

@@ -1,7 +1,7 @@
 //! `nmem status`: hooks, stored data, queue, errors and settings.
 
 use super::output;
-use super::project_argument::{ProjectArgument, writable};
+use super::project_argument::{ProjectArgument, older_rules, writable};
 use crate::config::llm::When;
 use crate::config::{Config, ListedSetting, SettingSource, environment};
 use crate::installation;
@@ -42,6 +42,8 @@ struct StoreStatus {
     last: Vec<LastEvent>,
     models: Models,
     injections: BTreeMap<InjectionPoint, InjectionStats>,
+    /// The offer to distil again what older rules distilled.
+    older_rules: Option<String>,
     /// Memories with an embedding, and all that could have one.
     embedded: Option<(i64, i64)>,
     problem: Option<String>,
@@ -88,7 +90,7 @@ pub fn run(args: &StatusArguments) -> Result<()> {
                 "counts": {"projects": stored.counts.projects, "sessions": stored.counts.sessions, "prompts": stored.counts.prompts, "tool_uses": stored.counts.tool_uses, "work_units": stored.counts.work_units, "memories": stored.counts.memories},
                 "last_event": last, "spool": {"waiting": spool::waiting(files), "rejected": spool::rejected(files), "lost": spool::lost(files)}, "errors": errors,
                 "given": injections_json(&stored.injections), "embedded": stored.embedded.map(|(done, all)| json!({"memories": done, "of": all})), "queue": stored.models.waiting, "spend": spend(&config, &stored.models),
-                "off": switched_off, "notes": wishes,
+                "off": switched_off, "notes": wishes.iter().chain(&stored.older_rules).collect::<Vec<_>>(),
                 "settings": settings, "unknown_settings": config.unknown,
             })
             .to_string(),
@@ -116,6 +118,9 @@ pub fn run(args: &StatusArguments) -> Result<()> {
         count(memories, "memory", "memories"),
     ];
     out += &format!("  {}\n", counted.join(", "));
+    if let Some(offer) = &stored.older_rules {
+        out += &format!("  {} {offer}\n", style.bad("note:"));
+    }
     for last in &stored.last {
         out += &format!("  last event from {}: {}\n", last.platform, time::ago(last.at, now));
     }
@@ -246,7 +251,15 @@ fn counted(store: &Store) -> Result<StoreStatus> {
         paused_until: store.paused_until(now)?,
     };
     let injections = store.injections_since(None, now - INJECTION_DAYS * DAY)?;
-    Ok(StoreStatus { counts: store.counts()?, last: store.last_events()?, models, injections, embedded: None, problem: None })
+    Ok(StoreStatus {
+        counts: store.counts()?,
+        last: store.last_events()?,
+        models,
+        injections,
+        older_rules: older_rules(store)?,
+        embedded: None,
+        problem: None,
+    })
 }
 
 /// The embedding model and its coverage.

@@ -193,20 +193,20 @@ fn is_unsent(error: &LlmError) -> bool {
     matches!(error.outcome.as_str(), "connect" | "https" | "proxy" | "program") || error.outcome.starts_with("http ")
 }
 
-/// A unit's active memories, and those that a person replaced. When the unit is distilled again, untouched model
+/// A unit's active memories, and those that a person or later work replaced. When the unit is distilled again, untouched model
 /// memories are left out.
 fn existing(store: &Store, story: &UnitStory, redo: bool) -> Result<(Vec<MemoryRow>, Vec<MemoryRow>)> {
     let all = store.memories_of_unit(story.session, story.unit)?;
     let is_model = |memory: &MemoryRow| !matches!(memory.made_by, Maker::Rules | Maker::Hand);
-    let models: Vec<i64> = all.iter().filter(|memory| is_model(memory)).map(|memory| memory.id).collect();
+    let drawn: Vec<i64> = all.iter().filter(|memory| memory.made_by != Maker::Hand && !memory.by_hand).map(|m| m.id).collect();
     let going: Vec<i64> = all
         .iter()
         .filter(|m| redo && is_model(m) && !m.by_hand && !m.pinned && m.superseded_by.is_none())
         .map(|m| m.id)
         .collect();
     let holds = |m: &MemoryRow| !going.contains(&m.id) && m.superseded_by.is_none_or(|by| going.contains(&by));
-    // Models replace rule memories; any other replacement was made by a person.
-    let refused = |m: &MemoryRow| m.superseded_by.is_some_and(|by| is_model(m) || !models.contains(&by));
+    // Rules and models replace what they drew from the unit; any other replacement is a person's, or of later work.
+    let refused = |m: &MemoryRow| m.superseded_by.is_some_and(|by| !drawn.contains(&by));
     let refused = all.iter().filter(|m| refused(m)).cloned().collect();
     let cleared = |m: MemoryRow| MemoryRow { superseded_by: None, ..m };
     Ok((all.into_iter().filter(holds).map(cleared).collect(), refused))

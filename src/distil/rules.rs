@@ -8,7 +8,7 @@ use crate::model::{Draft, Millis, UnitStory};
 use crate::project;
 use crate::redact::Redactor;
 use crate::store::Store;
-use crate::store::memories::DueUnit;
+use crate::store::memories::{DueUnit, Gone};
 use anyhow::Result;
 use std::path::Path;
 
@@ -24,6 +24,8 @@ pub struct Distiller<'a> {
     /// Globs of files that are recorded by path only; they are not hashed either.
     pub ignored: &'a [String],
     pub now: Millis,
+    /// What becomes of memories that rules no longer draw.
+    pub gone: Gone,
 }
 
 impl Distiller<'_> {
@@ -48,7 +50,7 @@ impl Distiller<'_> {
             let mut drawn = memories::draw(&story, &domain, &ChoiceWeights::fitted());
             self.hash_files(store, &story, &mut drawn.drafts)?;
             let drawn = self.redactor.clean(drawn);
-            done += usize::from(store.write(|tx| tx.replace_by_rules(lease, &story, &drawn))?);
+            done += usize::from(store.write(|tx| tx.replace_by_rules(lease, &story, &drawn, self.gone))?);
         }
         Ok(done)
     }

@@ -5,6 +5,7 @@ use crate::model::testing::{event, tool};
 use crate::model::{EventKind, Kind, Platform};
 use crate::redact::Redactor;
 use crate::store::Store;
+use crate::store::memories::Gone;
 use crate::store::testing::{Scratch, store_event};
 
 const SESSION: &str = "a-session-to-distil";
@@ -12,7 +13,7 @@ const MINUTE: i64 = 60_000;
 
 fn distil(store: &mut Store, now: i64) -> usize {
     let redactor = Redactor::default();
-    let distiller = Distiller { redactor: &redactor, home: None, ignored: &[], now };
+    let distiller = Distiller { redactor: &redactor, home: None, ignored: &[], now, gone: Gone::Deleted };
     let due = store.due_in_session(Platform::ClaudeCode, SESSION).unwrap();
     distiller.distil(store, &due).unwrap()
 }

@@ -10,6 +10,7 @@ use crate::redact::Clean;
 use crate::runtime::log_error;
 use crate::store::Store;
 use crate::store::memories::DueUnit;
+use crate::store::memories::Gone;
 use anyhow::{Result, anyhow};
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -72,5 +73,5 @@ fn due(run: &Run, store: &Store, events: &[Clean<Event>]) -> Result<Vec<DueUnit>
 }
 
 fn distiller<'a>(run: &'a Run, ignored: &'a [String]) -> Distiller<'a> {
-    Distiller { redactor: run.redactor, home: run.home(), ignored, now: run.now }
+    Distiller { redactor: run.redactor, home: run.home(), ignored, now: run.now, gone: Gone::Deleted }
 }

@@ -7,6 +7,9 @@ use super::{
 };
 use serde_json::{Map, Value};
 
+/// Version of the rules that draw memories. Increase it with an improvement that units of before should have, too.
+pub const RULES_VERSION: i64 = 1;
+
 spelled! {
 /// State of a unit.
 UnitState, default Closed {

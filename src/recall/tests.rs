@@ -8,6 +8,7 @@ use crate::model::{Event, EventKind, GitState, Kind, Platform, ProjectId, Sessio
 use crate::redact::Redactor;
 use crate::store::Store;
 use crate::store::injections::Injection;
+use crate::store::memories::Gone;
 use crate::store::recall::SessionScope;
 use crate::store::testing::Scratch;
 
@@ -44,7 +45,7 @@ fn worked(to: &mut Store, session: &str, day: i64, query: &str, file: &str, answ
         ],
     );
     let redactor = Redactor::default();
-    let distiller = Distiller { redactor: &redactor, home: None, ignored: &[], now: at(6) };
+    let distiller = Distiller { redactor: &redactor, home: None, ignored: &[], now: at(6), gone: Gone::Deleted };
     let due = to.due_in_session(Platform::ClaudeCode, session).unwrap();
     distiller.distil(to, &due).unwrap();
 }

@@ -6,13 +6,18 @@
 
 use super::migrate::bring_up;
 use crate::files::{self, Identity};
-use crate::model::{Files, beside};
+use crate::model::{Files, RULES_VERSION, beside};
 use crate::redact::REDACTION_VERSION;
 use anyhow::{Context, Result, bail};
-use rusqlite::Connection;
+use rusqlite::{Connection, params};
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+
+/// In `meta`: the version of the redaction rules by which all texts were last checked.
+pub const REDACTION: &str = "redaction_version";
+/// In `meta`: the version of the rules by which the user was offered to distil again.
+pub const ANNOUNCED: &str = "rules_version";
 
 /// Files that SQLite keeps next to a database.
 const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
@@ -37,7 +42,9 @@ fn build(temporary: &Path) -> Result<()> {
     // would hide a disk too full for the log.
     conn.execute_batch("PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY;")?;
     bring_up(&mut conn, temporary, true)?;
-    mark_as_checked(&conn)?;
+    // Nothing in it is older than the current rules.
+    mark(&conn, REDACTION, REDACTION_VERSION)?;
+    mark(&conn, ANNOUNCED, RULES_VERSION)?;
     // The write-ahead log needs shared memory, which does not work across machines.
     if !files::is_remote(temporary.parent().unwrap_or(Path::new("/"))) {
         conn.execute_batch("PRAGMA journal_mode = WAL")?;
@@ -47,10 +54,10 @@ fn build(temporary: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Records that all texts were redacted by the current rules.
-pub fn mark_as_checked(conn: &Connection) -> Result<()> {
-    let sql = "INSERT OR REPLACE INTO meta(key, value) VALUES ('redaction_version', ?1)";
-    Ok(conn.execute(sql, [REDACTION_VERSION]).map(|_| ())?)
+/// Records a version in `meta`.
+pub fn mark(conn: &Connection, key: &str, version: i64) -> Result<()> {
+    let sql = "INSERT OR REPLACE INTO meta(key, value) VALUES (?1, ?2)";
+    Ok(conn.execute(sql, params![key, version]).map(|_| ())?)
 }
 
 /// Links the temporary into place. A log left by an earlier database is set aside first, or SQLite would apply it.

@@ -5,7 +5,8 @@
 //! long enough. With `synchronous = NORMAL`, `kill -9` loses nothing; a power cut may lose the last commits, but never
 //! corrupts the file.
 //!
-//! Read in this order: opening and transactions, in this file; `create` and `migrate` (with `early_schemas`); `failure`; `enums`; `identity`
+//! Read in this order: opening and transactions, in this file; `create`, `migrate`
+//! (with `early_schemas`) and `upgrades`; `failure`; `enums`; `identity`
 //! (deduplication), `sessions`, `prompts`, `tool_uses`, `units` (rows of events); `index` and `unit_index` (full text);
 //! `memories`, `domains`, `spend`, `vectors`; `spool`; then queries: `projects`, `history`, `search`, `recall`,
 //! `injections`, `patterns`; `forget` and `texts` (redacting again); `archive`; `salvage`
@@ -37,6 +38,7 @@ pub mod texts;
 mod tool_uses;
 mod unit_index;
 pub mod units;
+mod upgrades;
 pub mod vectors;
 
 pub use failure::{is_broken, is_full, reason};

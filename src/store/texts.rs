@@ -1,7 +1,6 @@
 //! Every stored text, for redaction rules that have changed since it was stored.
 
 use super::Store;
-use super::create::mark_as_checked;
 use crate::redact::Clean;
 use anyhow::Result;
 use rusqlite::types::{Value, ValueRef};
@@ -37,17 +36,6 @@ struct TextTable {
 }
 
 impl Store {
-    /// The version of the rules by which all texts were last checked.
-    pub fn redaction_version(&self) -> Result<i64> {
-        let sql = "SELECT coalesce((SELECT value FROM meta WHERE key = 'redaction_version'), 0)";
-        Ok(self.conn.query_row(sql, [], |row| row.get(0))?)
-    }
-
-    /// Records that all texts were checked by the current rules.
-    pub fn set_redaction_version(&mut self) -> Result<()> {
-        self.write(|tx| mark_as_checked(&tx.tx))
-    }
-
     /// The texts that `change` would replace, all of them read in one snapshot. `progress` receives rows read and rows
     /// in all.
     pub fn texts_to_change(&self, change: Change, progress: &mut dyn FnMut(i64, i64)) -> Result<Vec<ChangedText>> {

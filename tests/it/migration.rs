@@ -112,7 +112,16 @@ fn a_database_of_every_schema_that_was_on_main_migrates_with_its_data() {
         assert_eq!(first.code, Some(0), "schema {name}: {}", first.text());
         let checked =
             "nmem: checking stored texts with this version's rules for secrets, once after the upgrade\nnmem: nothing found\n";
-        assert_eq!(first.stderr, checked, "schema {name}");
+        let units = if schema < 3 { 0 } else { world.count("SELECT count(*) FROM work_units WHERE rules_mark IS NOT NULL") };
+        let offer = match units {
+            0 => String::new(),
+            1 => "nmem: 1 work unit was distilled by earlier rules; `nmem distil --redo` draws their memories again\n".into(),
+            n => {
+                format!("nmem: {n} work units were distilled by earlier rules; `nmem distil --redo` draws their memories again\n")
+            }
+        };
+        assert_eq!(first.stderr, format!("{checked}{offer}"), "schema {name}");
+        assert_eq!(first.stdout.contains("distilled by earlier rules"), units > 0, "schema {name}");
         assert_eq!(world.sql("PRAGMA user_version"), newest.to_string());
         assert_eq!(contents(), before, "schema {name}");
         assert_eq!(world.sql("PRAGMA integrity_check"), "ok", "schema {name}");
@@ -123,6 +132,14 @@ fn a_database_of_every_schema_that_was_on_main_migrates_with_its_data() {
         for command in [&["units"][..], &["log"], &["context"], &["search", "exporter", "--limit", "0"], &["status", "--json"]] {
             let output = world.nmem(command);
             assert_eq!((output.code, output.stderr.as_str()), (Some(0), ""), "schema {name}: {command:?}");
+        }
+        // Old memories are drawn again where no person has touched them, and every number still leads somewhere.
+        let ids = if schema < 3 { String::new() } else { world.sql("SELECT id FROM memories") };
+        let redone = world.nmem(&["distil", "--redo", "--all"]);
+        assert_eq!(redone.code, Some(0), "schema {name}: {}", redone.text());
+        assert!(!world.nmem(&["status"]).text().contains("earlier rules"), "schema {name}");
+        for id in ids.lines() {
+            assert_eq!(world.nmem(&["show", &format!("m{id}")]).code, Some(0), "schema {name}: m{id}");
         }
         let found = world.nmem(&["doctor"]).text();
         for problem in ["is damaged", "problem: search", "problem: events", "problem: secrets"] {

@@ -291,7 +291,11 @@ fn redo_distils_again_and_keeps_what_a_person_changed() {
     assert!(world.nmem(&["edit", &id, "--title", "Quotes, in my words"]).text().ends_with("[exit 0]"));
     server.now(says(ANSWER));
     world.nmem(&["distil", "--redo"]);
-    assert_eq!(world.sql(live), "discovery|Quotes, in my words|test-model", "what says the same is not told beside it");
+    assert_eq!(world.sql(live), "discovery|Quotes, in my words|test-model", "what says the same is not stored beside it");
+    // What an agent may know by its number still leads somewhere.
+    for id in world.sql("SELECT id FROM memories").lines() {
+        assert_eq!(world.nmem(&["show", &format!("m{id}")]).code, Some(0), "m{id}");
+    }
 }
 
 #[test]

@@ -266,9 +266,7 @@ impl Tx<'_> {
             unit: Some(story.unit),
             platform: Some(story.platform.name()),
         };
-        if redo {
-            self.forget_models(home)?;
-        }
+        let mut going = if redo { self.untouched_of_models(home)? } else { Vec::new() };
         let stored = self.of_rules(home)?;
         if let Some(summary) = values.drafts.iter().find(|draft| draft.kind == MemoryKind::Summary) {
             let sql = "UPDATE work_units SET title = ?2 WHERE id = ?1";
@@ -279,6 +277,7 @@ impl Tx<'_> {
             let id = match stored.get(key) {
                 Some(stored) if self.is_touched(stored.id)? => continue,
                 Some(stored) => {
+                    going.retain(|id| *id != stored.id);
                     self.rewrite_memory(stored.id, draft, home, &made_by)?;
                     stored.id
                 }
@@ -288,6 +287,12 @@ impl Tx<'_> {
             let sql = "UPDATE memories SET superseded_by = ?2 WHERE id = ?1 AND superseded_by IS NULL AND NOT by_hand AND NOT pinned AND made_by = 'rules'";
             let mut supersede = self.tx.prepare_cached(sql)?;
             old.iter().try_for_each(|old| supersede.execute([*old, id]).map(|_| ()))?;
+        }
+        for old in &going {
+            match self.successor(*old, &going, home)? {
+                Some(successor) => self.supersede(*old, successor)?,
+                None => self.delete_memory(*old)?,
+            }
         }
         Ok(true)
     }
@@ -304,15 +309,12 @@ impl Tx<'_> {
         Ok(self.tx.prepare_cached(sql)?.query_row([memory], |row| row.get(0))?)
     }
 
-    /// Deletes the untouched memories of models for a unit; what they replaced becomes active again.
-    fn forget_models(&self, home: MemoryScope) -> Result<()> {
+    /// Memories of models for a unit that no person has touched.
+    fn untouched_of_models(&self, home: MemoryScope) -> Result<Vec<i64>> {
         let sql = "SELECT id FROM memories WHERE session_id = ?1 AND work_unit_id = ?2 AND made_by NOT IN ('rules', 'hand')
                      AND NOT by_hand AND NOT pinned AND superseded_by IS NULL";
         let values = params![home.session, home.unit];
-        let gone: Vec<i64> = self.tx.prepare_cached(sql)?.query_map(values, |row| row.get(0))?.collect::<Result<_, _>>()?;
-        gone.into_iter().try_for_each(|id| self.delete_memory(id))?;
-        self.tx.prepare_cached("UPDATE work_units SET rules_due = 1 WHERE id = ?1")?.execute([home.unit])?;
-        Ok(())
+        Ok(self.tx.prepare_cached(sql)?.query_map(values, |row| row.get(0))?.collect::<Result<_, _>>()?)
     }
 }
 

@@ -4,9 +4,10 @@
 //! A unit is leased while it is distilled, so two processes never distil the same one, and no lock is held while files
 //! are hashed or a model is asked. The lease of a killed process expires.
 //!
-//! Read in this order: `due` (units to distil), `story` (a complete unit), leases and writing, in this file,
+//! Read in this order: `due` (units to distil), `story` (a complete unit), leases and writing, in this file, `by_rules`,
 //! `llm_queue` (the queue of a language model), `entity`, `list`, `retention`.
 
+mod by_rules;
 mod due;
 mod entity;
 mod list;
@@ -14,17 +15,18 @@ mod llm_queue;
 mod retention;
 pub(super) mod story;
 
+pub use by_rules::Gone;
 pub use due::DueUnit;
 pub use entity::Recorded;
 pub use llm_queue::{Call, CallStart, Due, Superseding};
 
 use super::index::INDEXED_MEMORY;
 use super::{Store, Tx};
-use crate::model::{Deletion, Draft, Maker, MemoryFile, Millis, Reach, Source, UnitDrafts, UnitStory};
+use crate::model::{Deletion, Draft, Maker, MemoryFile, Millis, Source};
 use crate::redact::Clean;
 use anyhow::Result;
 use rusqlite::{Row, named_params, params};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 /// Duration of a lease in milliseconds.
 const LEASE: Millis = 10_000;
@@ -44,17 +46,6 @@ pub struct MemoryScope<'a> {
     pub unit: Option<i64>,
     /// A platform, or the name of a program.
     pub platform: Option<&'a str>,
-}
-
-/// A rule memory as stored.
-struct StoredRuleMemory {
-    id: i64,
-    /// A person or a model has changed it.
-    fixed: bool,
-    unit: Option<i64>,
-    /// All its content, to detect changes.
-    text: String,
-    tokens: Option<i64>,
 }
 
 impl Store {
@@ -78,90 +69,6 @@ impl Store {
 }
 
 impl Tx<'_> {
-    /// Replaces a unit's rule memories and returns the lease. Writes nothing if another process has leased the unit
-    /// meanwhile.
-    pub fn replace_by_rules(&self, lease: Lease, story: &UnitStory, drawn: &Clean<UnitDrafts>) -> Result<bool> {
-        let sql = "UPDATE work_units SET leased_until = NULL, rules_mark = ?3, rules_seq = ?4,
-               title = CASE WHEN model_at IS NULL THEN ?5 ELSE coalesce(title, ?5) END WHERE id = ?1 AND leased_until = ?2";
-        let seen = story.tools.last().map(|tool| tool.seq).or(story.seen);
-        if self.tx.prepare_cached(sql)?.execute(params![lease.unit, lease.until, story.mark, seen, drawn.title])? == 0 {
-            return Ok(false);
-        }
-        self.index_unit(story)?;
-        let (project, platform) = (story.project, Some(story.platform.name()));
-        let home = MemoryScope { project, session: Some(story.session), unit: Some(story.unit), platform };
-        let mut stored = self.of_rules(home)?;
-        let distilled_at = self.distilled_at(story.session, lease.unit)?;
-        for draft in &drawn.drafts {
-            let Some(key) = &draft.key else { continue };
-            match stored.remove(key) {
-                // Memories from the complete unit are better than new ones from what remains.
-                Some(_) if story.reach == Reach::Trimmed => {}
-                Some(old) => self.renew(&old, draft, home)?,
-                None if self.is_dismissed(home, key)? => {}
-                // A model has said what there is to say of it.
-                None if distilled_at.is_some_and(|at| draft.at <= at) => {}
-                None => drop(self.insert_memory(draft, home, &Maker::Rules)?),
-            }
-        }
-        let read: HashSet<String> = story.tools.iter().map(|tool| format!("edits:t{}", tool.id)).collect();
-        let gone = |(key, old): &(&String, &StoredRuleMemory)| {
-            let seen = match story.reach {
-                Reach::Whole => true,
-                Reach::End => read.contains(*key),
-                Reach::Trimmed => false,
-            };
-            seen && !old.fixed && old.unit == home.unit
-        };
-        for (_, old) in stored.iter().filter(gone) {
-            self.delete_memory(old.id)?;
-        }
-        self.forget_orphans(home)?;
-        Ok(true)
-    }
-
-    /// The rule memories of a session, by key.
-    fn of_rules(&self, home: MemoryScope) -> Result<HashMap<String, StoredRuleMemory>> {
-        let sql = "SELECT rule_key, id, by_hand OR pinned OR superseded_by IS NOT NULL OR made_by <> 'rules', work_unit_id,
-                     concat_ws(char(0), type, title, subtitle, body, content, sources, provenance, work_unit_id), discovery_tokens
-                   FROM memories WHERE session_id = ?1 AND rule_key IS NOT NULL";
-        let row = |row: &Row| {
-            let stored = StoredRuleMemory {
-                id: row.get(1)?,
-                fixed: row.get(2)?,
-                unit: row.get(3)?,
-                text: row.get(4)?,
-                tokens: row.get(5)?,
-            };
-            Ok((row.get::<_, String>(0)?, stored))
-        };
-        Ok(self.tx.prepare_cached(sql)?.query_map([home.session], row)?.collect::<Result<_, _>>()?)
-    }
-
-    fn is_dismissed(&self, home: MemoryScope, key: &str) -> Result<bool> {
-        let sql = "SELECT 1 FROM dismissed WHERE session_id = ?1 AND rule_key = ?2";
-        Ok(self.tx.prepare_cached(sql)?.exists(params![home.session, key])?)
-    }
-
-    /// Rewrites a rule memory if its content has changed. One that a person has changed only follows its unit.
-    fn renew(&self, old: &StoredRuleMemory, draft: &Draft, home: MemoryScope) -> Result<()> {
-        if old.fixed {
-            let sql = "UPDATE memories SET work_unit_id = ?2 WHERE id = ?1 AND work_unit_id IS NOT ?2";
-            self.tx.prepare_cached(sql)?.execute(params![old.id, home.unit])?;
-            return Ok(());
-        }
-        let tokens = draft.tokens.map(|(tokens, _)| tokens);
-        if old.text == written(draft, home.unit) {
-            if old.tokens != tokens {
-                let sql = "UPDATE memories SET discovery_tokens = ?2, tokens_estimated = ?3 WHERE id = ?1";
-                let estimated = draft.tokens.is_some_and(|(_, estimated)| estimated);
-                self.tx.prepare_cached(sql)?.execute(params![old.id, tokens, estimated])?;
-            }
-            return self.write_parts(old.id, draft);
-        }
-        self.rewrite_memory(old.id, draft, home, &Maker::Rules)
-    }
-
     /// Rewrites a memory completely.
     fn rewrite_memory(&self, id: i64, draft: &Draft, home: MemoryScope, made_by: &Maker) -> Result<()> {
         let sql = "UPDATE memories SET type = :type, title = :title, subtitle = :subtitle, body = :body, content = :content,
@@ -325,36 +232,6 @@ impl Tx<'_> {
         }
         Ok(())
     }
-
-    /// Deletes rule memories of units that have lost all their steps. Those that a person has changed stay with the
-    /// session.
-    fn forget_orphans(&self, home: MemoryScope) -> Result<()> {
-        let stray = "session_id = ?1 AND work_unit_id NOT IN (SELECT id FROM work_units WHERE session_id = ?1)";
-        let sql = format!(
-            "SELECT id FROM memories WHERE {stray} AND made_by = 'rules' AND NOT by_hand AND NOT pinned AND superseded_by IS NULL"
-        );
-        let gone: Vec<i64> =
-            self.tx.prepare_cached(&sql)?.query_map([home.session], |row| row.get(0))?.collect::<Result<_, _>>()?;
-        gone.into_iter().try_for_each(|id| self.delete_memory(id))?;
-        let sql = format!("UPDATE memories SET work_unit_id = NULL WHERE {stray}");
-        self.tx.prepare_cached(&sql)?.execute([home.session])?;
-        Ok(())
-    }
-}
-
-/// All content of a draft, in the form that `of_rules` reads.
-fn written(draft: &Draft, unit: Option<i64>) -> String {
-    let parts = [
-        draft.kind_type.clone(),
-        Some(draft.title.clone()),
-        draft.subtitle.clone(),
-        draft.body.clone(),
-        Some(content(draft)),
-        Some(sources(&draft.sources)),
-        Some(draft.provenance.name().to_string()),
-        unit.map(|unit| unit.to_string()),
-    ];
-    parts.into_iter().flatten().collect::<Vec<_>>().join("\0")
 }
 
 fn content(draft: &Draft) -> String {
