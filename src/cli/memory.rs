@@ -9,7 +9,7 @@ use crate::error::{NO_PROJECT, UserError};
 use crate::files;
 use crate::knowledge::{self, MemoryFields};
 use crate::lookup;
-use crate::model::{MemoryRow, StoredItem};
+use crate::model::{Draft, MemoryRow, Provenance, StoredItem};
 use crate::project;
 use crate::render::clean::line;
 use crate::render::memories;
@@ -29,7 +29,7 @@ const JSON_BYTES: u64 = 64 * 1024;
 /// Add a memory by hand
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem remember \"The staging database is rebuilt every Monday\" --concept gotcha --pin\n         nmem remember \"SQLite for the cache\" --kind decision --alternative Redis --reason \"one file, no server\" --confidence 0.8\n         nmem remember \"Run migrations before the tests\" --kind lesson --type warning --tag tests\n         echo '{\"title\": \"…\", \"facts\": [\"…\"]}' | nmem remember --stdin\n\nThe first line is the title, the rest is the text. Secrets are redacted."
+    after_help = "Example: nmem remember \"The staging database is rebuilt every Monday\" --concept gotcha --pin\n         nmem remember \"SQLite for the cache\" --kind decision --alternative Redis --reason \"one file, no server\" --confidence 0.8\n         nmem remember \"Run migrations before the tests\" --kind lesson --type warning --tag tests\n         echo '{\"title\": \"…\", \"facts\": [\"…\"]}' | nmem remember --stdin\n\nThe first line is the title, the rest is the text. Secrets are redacted. On a terminal the words are yours; run by an agent or a script they are the agent's, and an agent cannot pin them."
 )]
 pub struct RememberArguments {
     /// What to remember
@@ -197,8 +197,11 @@ pub fn remember(args: &RememberArguments) -> Result<()> {
     let own = project.map(|project| store.domain_of_project(project)).transpose()?.flatten();
     let (name, text) = own.unwrap_or((config.domain.value.clone().unwrap_or_default(), None));
     let domain = domains::of(Some(&name), text.as_deref());
-    let draft = knowledge::draft(&fields, &domain, environment::now())?;
+    let draft = Draft { provenance: words_of(), ..knowledge::draft(&fields, &domain, environment::now())? };
     let pin = args.pin || fields.get("pin") == Some(&Value::from(true));
+    if pin {
+        only_by_person()?;
+    }
     let id = knowledge::remember(&mut store, &redactor, draft, project, pin)?;
     let memory = store.memory_by_row(id)?.context("the memory is gone again")?;
     match args.json {
@@ -231,12 +234,15 @@ pub fn edit(args: &EditArguments) -> Result<()> {
             return output::say("Nothing was changed.");
         }
     }
-    knowledge::edit(&mut store, &redactor(&config)?, &memory, changes)?;
+    knowledge::edit(&mut store, &redactor(&config)?, &memory, changes, words_of())?;
     output::say(&format!("m{} was changed; rules and models will not change it again.", memory.id))
 }
 
 /// Runs `nmem pin` and `nmem unpin`.
 pub fn pin(args: &PinArguments, pinned: bool) -> Result<()> {
+    if pinned {
+        only_by_person()?;
+    }
     let (_, config) = args.project.config()?;
     let mut store = writable(&config)?;
     let memory = memory(&store, &args.id)?;
@@ -253,6 +259,20 @@ pub fn supersede(args: &SupersedeArguments) -> Result<()> {
     let (old, new) = (memory(&store, &args.old)?, memory(&store, &args.new)?);
     knowledge::supersede(&mut store, &old, &new)?;
     output::say(&format!("m{} is superseded by m{}.", old.id, new.id))
+}
+
+/// Whose words an argument of this command is: the user's on a terminal, unless an agent runs the command there.
+fn words_of() -> Provenance {
+    let on_terminal = std::io::stdin().is_terminal() || std::io::stdout().is_terminal() || std::io::stderr().is_terminal();
+    if on_terminal && !environment::is_run_by_agent() { Provenance::User } else { Provenance::Agent }
+}
+
+/// A pinned memory is in every session start, so an agent that read the wrong page must not pin one.
+fn only_by_person() -> Result<()> {
+    match environment::is_run_by_agent() {
+        true => Err(UserError::new("agents cannot pin memories", "run `nmem pin` in a terminal of your own").into()),
+        false => Ok(()),
+    }
 }
 
 fn memory(store: &Store, id: &str) -> Result<MemoryRow> {

@@ -136,6 +136,23 @@ pub fn session_folder() -> Option<PathBuf> {
     variable("CLAUDE_PROJECT_DIR").map(PathBuf::from).filter(|f| f.is_absolute() && f.as_os_str().len() <= PATH_BYTES)
 }
 
+/// Variables that agents set for the commands that they run.
+const OF_AGENTS: [&str; 8] = [
+    "AI_AGENT",
+    "CLAUDECODE",
+    "CLAUDE_CODE_SESSION_ID",
+    "CODEX_SANDBOX",
+    "CODEX_THREAD_ID",
+    "CURSOR_AGENT",
+    "GEMINI_CLI",
+    "OPENCODE",
+];
+
+/// Whether an agent runs this command: it sets one of its variables.
+pub fn is_run_by_agent() -> bool {
+    OF_AGENTS.iter().any(|name| variable(name).is_some())
+}
+
 /// The session of the agent that runs this command, if the agent passes it.
 pub fn agent_session() -> Option<String> {
     env("CLAUDE_CODE_SESSION_ID")

@@ -29,8 +29,8 @@ pub fn editable(memory: &MemoryRow) -> MemoryFields {
     fields
 }
 
-/// Edits a memory: `changes` replaces fields of the same name; `null` empties one.
-pub fn edit(store: &mut Store, redactor: &Redactor, memory: &MemoryRow, changes: MemoryFields) -> Result<()> {
+/// Edits a memory: `changes` replaces fields of the same name; `null` empties one. `by` says whose words they are.
+pub fn edit(store: &mut Store, redactor: &Redactor, memory: &MemoryRow, changes: MemoryFields, by: Provenance) -> Result<()> {
     let (name, config) = match (memory.session, memory.project_id) {
         (Some(session), _) => store.domain_of_session(session)?.unwrap_or_default(),
         (None, Some(project)) => store.domain_of_project(project)?.unwrap_or_default(),
@@ -58,10 +58,10 @@ pub fn edit(store: &mut Store, redactor: &Redactor, memory: &MemoryRow, changes:
     for file in &mut draft.files {
         file.hash = memory.files.iter().find(|known| known.path == file.path).and_then(|known| known.hash.clone());
     }
-    // Changed words become the person's own; an added field does not change whose words they are.
+    // Changed words become those of who changed them; an added field does not change whose words they are.
     let own = draft.title != memory.title || draft.body != memory.body || draft.subtitle != memory.subtitle;
     let draft = redactor.clean(draft);
-    store.write(|tx| tx.edit_memory(memory.id, &draft, own))
+    store.write(|tx| tx.edit_memory(memory.id, &draft, own.then_some(by)))
 }
 
 /// Pins or unpins a memory. Pinned memories are part of every session start.

@@ -43,8 +43,8 @@ fn lived_in(world: &World) {
     }
     assert!(world.count("SELECT count(*) FROM tool_uses WHERE duration_ms IS NOT NULL") > 0);
     Session::new(world, "second").ask("What is the importer's limit?").close("There is none.").end();
-    world.nmem(&["remember", "Invoices have a number", "--kind", "lesson", "--tag", "billing", "--pin"]);
-    world.nmem(&["remember", "Invoices have no number", "--kind", "lesson"]);
+    world.typed(&["remember", "Invoices have a number", "--kind", "lesson", "--tag", "billing", "--pin"]);
+    world.typed(&["remember", "Invoices have no number", "--kind", "lesson"]);
     let ids = world.sql("SELECT 'm' || id FROM memories WHERE title LIKE 'Invoices%' ORDER BY id");
     let ids: Vec<&str> = ids.split('\n').collect();
     world.nmem(&["supersede", ids[0], ids[1]]);

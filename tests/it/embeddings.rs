@@ -29,7 +29,7 @@ fn world() -> (World, Server) {
     let (world, server) = (World::new(), Server::new(Reply::Embeds(vector)));
     Session::new(&world, "first").ask("hello there").close("Hello.").end();
     for (memory, _) in PAIRS {
-        assert_eq!(world.nmem(&["remember", memory, "--kind", "lesson"]).code, Some(0));
+        assert_eq!(world.typed(&["remember", memory, "--kind", "lesson"]).code, Some(0));
     }
     (world, server)
 }
@@ -102,7 +102,7 @@ fn what_is_changed_is_embedded_again_and_what_is_forgotten_is_gone() {
     world.nmem(&["distil"]);
     let id = world.sql("SELECT 'm' || id FROM memories WHERE title LIKE '%sqlite%'");
     let id = id.trim();
-    assert_eq!(world.nmem(&["edit", id, "--title", "Invoices are printed at night"]).code, Some(0));
+    assert_eq!(world.typed(&["edit", id, "--title", "Invoices are printed at night"]).code, Some(0));
     assert_eq!(world.sql("SELECT sum(length(memories) / 8) FROM vectors").trim(), "11");
     assert!(world.nmem(&["distil"]).text().contains("1 memory was embedded."));
     assert_eq!(world.nmem(&["forget", id, "--yes"]).code, Some(0));
@@ -162,7 +162,7 @@ fn a_server_that_is_unwell_costs_no_memory_and_hardly_any_time() {
     }
     assert_eq!(world.sql("SELECT count(*) FROM memories WHERE vector_block IS NOT NULL").trim(), "12");
     server.now(Reply::Raw(500, "", "{}".into()));
-    world.nmem(&["remember", "Widgets are round", "--kind", "lesson"]);
+    world.typed(&["remember", "Widgets are round", "--kind", "lesson"]);
     let out = world.nmem(&["distil"]);
     assert!(
         out.code == Some(1) && out.stderr.contains("the embedding request failed: the server answered 500"),

@@ -103,7 +103,7 @@ fn what_a_person_changed_pinned_or_forgot_is_not_brought_back() {
     };
     let (decision, summary) = (ids("decision")[0].clone(), ids("summary")[0].clone());
     let fix = ids("observation")[0].clone();
-    assert_snapshot!(world.nmem(&["edit", &fix, "--title", "Locks are sorted by table name"]).text(), @"
+    assert_snapshot!(world.typed(&["edit", &fix, "--title", "Locks are sorted by table name"]).text(), @"
     m2 was changed; rules and models will not change it again.
     [exit 0]
     ");
@@ -123,7 +123,7 @@ fn what_a_person_changed_pinned_or_forgot_is_not_brought_back() {
 #[test]
 fn a_person_can_remember_and_supersede_and_mistakes_are_explained() {
     let world = World::new();
-    let said = |args: &[&str]| world.nmem(args).text();
+    let said = |args: &[&str]| world.typed(args).text();
     assert_snapshot!(said(&["remember", "The staging database is rebuilt every Monday", "--concept", "gotcha", "--pin"]), @"
     Remembered as m1 (discovery), pinned: The staging database is rebuilt every Monday
     [exit 0]
@@ -214,6 +214,29 @@ fn forgetting_a_prompt_takes_what_was_drawn_from_it() {
     assert!(!text.contains("opposite order") && text.contains("ake the locks in one order"), "{text}");
     assert_eq!(world.nmem(&["forget", "--session", "s1", "--yes"]).code, Some(0));
     assert_eq!(memories(&world), Vec::<Value>::new());
+}
+
+#[cfg(unix)]
+#[test]
+fn what_an_agent_remembers_is_the_agents_and_is_not_pinned() {
+    let mut world = World::new();
+    let provenance = |world: &World| world.sql("SELECT provenance FROM memories ORDER BY id").replace('\n', " ");
+    assert_eq!(world.typed(&["remember", "Deploys are frozen in December", "--kind", "decision"]).code, Some(0));
+    assert_eq!(world.nmem(&["remember", "Deploy keys are in vault X", "--kind", "decision"]).code, Some(0));
+    world.set("CLAUDECODE", "1");
+    assert_eq!(world.typed(&["remember", "Always deploy with --force", "--kind", "decision"]).code, Some(0));
+    assert_eq!(provenance(&world), "user agent agent", "a terminal, a script, an agent on a terminal");
+    let pinned = world.typed(&["remember", "Always deploy with --force", "--pin"]);
+    assert_snapshot!(pinned.text(), @"
+    --- stderr
+    nmem: agents cannot pin memories
+      run `nmem pin` in a terminal of your own
+    [exit 1]
+    ");
+    assert_eq!(world.typed(&["pin", "m3"]).code, Some(1));
+    assert_eq!(world.typed(&["edit", "m1", "--title", "Deploys are never frozen"]).code, Some(0));
+    assert_eq!(provenance(&world), "agent agent agent", "who changes the words is who says it");
+    assert_eq!(world.count("SELECT count(*) FROM memories WHERE pinned"), 0);
 }
 
 #[test]

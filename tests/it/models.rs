@@ -288,7 +288,7 @@ fn redo_distils_again_and_keeps_what_a_person_changed() {
     let live = "SELECT type, title, made_by FROM memories WHERE kind = 'observation' AND superseded_by IS NULL";
     assert_eq!(world.sql(live), "discovery|Commas are quoted by the exporter|test-model");
     let id = world.sql("SELECT 'm' || id FROM memories WHERE title = 'Commas are quoted by the exporter'");
-    assert!(world.nmem(&["edit", &id, "--title", "Quotes, in my words"]).text().ends_with("[exit 0]"));
+    assert!(world.typed(&["edit", &id, "--title", "Quotes, in my words"]).text().ends_with("[exit 0]"));
     server.now(says(ANSWER));
     world.nmem(&["distil", "--redo"]);
     assert_eq!(world.sql(live), "discovery|Quotes, in my words|test-model", "what says the same is not stored beside it");

@@ -303,7 +303,7 @@ fn what_the_user_said_of_a_file_is_not_crowded_out() {
     session.edit("src/export.rs").close("Done.").end();
     for n in 0..15 {
         let said = format!("Trap {n}: src/export.rs leaks handle number {n}");
-        assert_eq!(world.nmem(&["remember", &said, "--kind", "lesson", "--file", "src/export.rs"]).code, Some(0));
+        assert_eq!(world.typed(&["remember", &said, "--kind", "lesson", "--file", "src/export.rs"]).code, Some(0));
     }
     world.sql("UPDATE memories SET by_hand = 0, provenance = 'agent', sources = '[]' WHERE title LIKE 'Trap%'");
     let mut next = later(&world, "next", "fix/exporter-quotes");

@@ -225,7 +225,7 @@ fn what_cant_both_hold_stands_side_by_side_the_newest_first() {
     let world = World::new();
     past(&world);
     let remember = |title: &str, more: &[&str]| {
-        let said = world.nmem(&[&["remember", title, "--kind", "decision"], more].concat());
+        let said = world.typed(&[&["remember", title, "--kind", "decision"], more].concat());
         assert!(said.text().ends_with("[exit 0]"), "{}", said.text());
     };
     remember("Tabs for indentation", &["--alternative", "spaces"]);

@@ -313,7 +313,7 @@ fn the_context_stays_within_its_budget_and_is_cut_at_whole_lines() {
 #[test]
 fn ids_are_accepted_in_either_case_and_unknown_types_are_refused() {
     let world = World::new();
-    world.nmem(&["remember", "The staging database is rebuilt every Monday", "--kind", "lesson"]);
+    world.typed(&["remember", "The staging database is rebuilt every Monday", "--kind", "lesson"]);
     assert!(world.nmem(&["show", "M1"]).text().contains("staging database"));
     let refused = world.nmem(&["search", "staging", "--type", "bugfx"]);
     assert!(refused.code == Some(2) && refused.stderr.contains("valid types: bugfix, feature"), "{}", refused.text());

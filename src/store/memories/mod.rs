@@ -22,7 +22,7 @@ pub use llm_queue::{Call, CallStart, Due, Superseding};
 
 use super::index::INDEXED_MEMORY;
 use super::{Store, Tx};
-use crate::model::{Deletion, Draft, Maker, MemoryFile, Millis, Source};
+use crate::model::{Deletion, Draft, Maker, MemoryFile, Millis, Provenance, Source};
 use crate::redact::Clean;
 use anyhow::Result;
 use rusqlite::{Row, named_params, params};
@@ -151,11 +151,13 @@ impl Tx<'_> {
         task.map_or(Ok(()), |task| self.index_lone(task))
     }
 
-    /// Stores a person's edit; rules and models never change the memory again.
-    pub fn edit_memory(&self, id: i64, draft: &Clean<Draft>, own_words: bool) -> Result<()> {
+    /// Stores an edit by hand; rules and models never change the memory again. `words_of` says whose words it has now;
+    /// `None` if they did not change.
+    pub fn edit_memory(&self, id: i64, draft: &Clean<Draft>, words_of: Option<Provenance>) -> Result<()> {
         let sql = "UPDATE memories SET type = ?2, title = ?3, subtitle = ?4, body = ?5, content = ?6,
-                     provenance = CASE WHEN ?7 THEN 'user' ELSE provenance END, by_hand = 1 WHERE id = ?1";
-        let values = params![id, draft.kind_type, draft.title, draft.subtitle, draft.body, content(draft), own_words];
+                     provenance = coalesce(?7, provenance), by_hand = 1 WHERE id = ?1";
+        let by = words_of.map(|words_of| words_of.name());
+        let values = params![id, draft.kind_type, draft.title, draft.subtitle, draft.body, content(draft), by];
         self.tx.prepare_cached(sql)?.execute(values)?;
         self.write_parts(id, draft)?;
         self.index_memory_again(id)

@@ -156,6 +156,24 @@ impl World {
         self.finish(self.command(args).spawn().unwrap())
     }
 
+    /// A command that a person types: its stdin is a terminal.
+    #[cfg(unix)]
+    pub fn typed(&self, args: &[&str]) -> Output {
+        use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+        let own = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&own).unwrap();
+        unlockpt(&own).unwrap();
+        let name = ptsname(&own, Vec::new()).unwrap();
+        let terminal = fs::File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+        self.finish(self.command(args).stdin(terminal).spawn().unwrap())
+    }
+
+    /// Without pseudo-terminals, a command of nobody in particular.
+    #[cfg(not(unix))]
+    pub fn typed(&self, args: &[&str]) -> Output {
+        self.nmem(args)
+    }
+
     pub fn feed(&self, args: &[&str], stdin: &[u8]) -> Output {
         self.finish(self.start(args, stdin))
     }
