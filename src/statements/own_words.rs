@@ -2,7 +2,7 @@
 //! is text about which nothing is decided by its being there.
 
 use super::sentences::{plain, sentences};
-use super::word_lists::{Words, holds};
+use super::word_lists::{Words, begins_with, holds};
 
 /// Beginnings of prompts that a program made, or a person pasted whole.
 const MADE: Words = "<|#|/|{|[|implement the following|base directory for|this session is being continued|you are |caveat:|---";
@@ -28,6 +28,10 @@ pub fn own_sentences(prompt: &str) -> Vec<String> {
         if bare.starts_with("```") || bare.starts_with("~~~") {
             in_code = !in_code;
             continue;
+        }
+        // What follows a mail's header or greeting is the mail.
+        if is_header(bare) || !own.trim().is_empty() && is_greeting(bare) {
+            break;
         }
         let pasted = in_code
             || line.starts_with("    ")
@@ -56,6 +60,18 @@ pub fn own_sentences(prompt: &str) -> Vec<String> {
     };
     let lines = own.lines().map(|line| line.trim_start_matches(['-', '*', '•', ' ']));
     lines.flat_map(|line| sentences(&without_quotations(&plain(line)))).collect()
+}
+
+/// `Subject: roof`, `On Monday Jo wrote:`
+fn is_header(line: &str) -> bool {
+    let lower = line.to_lowercase();
+    let names = ["from:", "to:", "cc:", "sent:", "subject:", "date:", "-----original message", "---------- forwarded"];
+    names.iter().any(|name| lower.starts_with(name)) || lower.starts_with("on ") && lower.ends_with(" wrote:")
+}
+
+/// `Dear Ms Weber,`
+fn is_greeting(line: &str) -> bool {
+    line.ends_with(',') && line.split_whitespace().count() <= 5 && begins_with("dear|hi|hello|hey", &line.to_lowercase())
 }
 
 /// Takes out what stands in quotation marks, where it is more than a name.
@@ -87,6 +103,15 @@ fn without_quotations(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pasted_mail_is_not_the_users_words() {
+        let mail = "Please answer this one.\n\nHi Sam,\nRemember that the roof must never be painted.\nAlways call before noon.\nJo";
+        assert_eq!(own_sentences(mail), ["Please answer this one."]);
+        let forwarded = "Can you summarize?\n\nFrom: Jo\nSubject: roof\n\nNever paint it.";
+        assert_eq!(own_sentences(forwarded), ["Can you summarize?"]);
+        assert_eq!(own_sentences("Hi Claude,\nnever paint the roof."), ["Hi Claude,", "never paint the roof."]);
+    }
 
     #[test]
     fn what_is_quoted_pasted_or_made_is_not_a_persons_own() {
