@@ -16,6 +16,7 @@ mod score;
 mod world;
 
 use nmem::choice::ChoiceWeights;
+use nmem::memories::{EarlierMemory, may_be_overtaken};
 use nmem::model::{Draft, Files, Provenance, UnitStory};
 use nmem::store::{PERSON_WAIT, Store};
 use score::{Kept, Labels, Named, holds, score, sentences};
@@ -51,7 +52,7 @@ fn main() {
     row(&mut table, "nmem", score(&labels, kept, named));
     let drawn = |without: Option<usize>| {
         let weights = fit::cross_validated(&labels, &databases.stories, without);
-        let of = |id: &String| databases.stories[id].iter().flat_map(|story| drawn(story, &weights[id])).collect();
+        let of = |id: &String| drawn(&databases.stories[id], &weights[id]);
         labels.keys().map(|id| (id.clone(), of(id))).collect::<ByOfSession<Kept>>()
     };
     let cross_validated = drawn(None);
@@ -170,15 +171,25 @@ fn stories(store: &Store) -> Vec<UnitStory> {
     ids.into_iter().filter_map(|id| store.unit_story(id).unwrap()).collect()
 }
 
-/// The memories of a unit by these weights.
-fn drawn(story: &UnitStory, weights: &ChoiceWeights) -> Vec<Kept> {
+/// The memories of a session by these weights, without those that its later units overtook.
+fn drawn(stories: &[UnitStory], weights: &ChoiceWeights) -> Vec<Kept> {
     let domain = nmem::domains::of(None, None);
+    let mut all: Vec<Draft> = Vec::new();
+    for story in stories {
+        let drafts = nmem::memories::draw(story, &domain, weights).drafts;
+        let (may, mut held): (Vec<Draft>, Vec<Draft>) = all.into_iter().partition(may_be_overtaken);
+        let earlier: Vec<EarlierMemory> = may.iter().map(EarlierMemory::from).collect();
+        let overtaken = nmem::memories::overtaken(&earlier, story, &domain, &drafts);
+        held.extend(may.into_iter().zip(overtaken).filter(|(_, by)| by.is_none()).map(|(draft, _)| draft));
+        held.extend(drafts);
+        all = held;
+    }
     let of = |draft: Draft| {
         let mut lines = vec![draft.title];
         strings(&Value::Object(draft.content), &mut lines);
         Kept { kind: draft.kind.name().into(), is_users: draft.provenance == Provenance::User, text: lines.join("\n") }
     };
-    nmem::memories::draw(story, &domain, weights).drafts.into_iter().map(of).collect()
+    all.into_iter().map(of).collect()
 }
 
 fn memories(store: &Store) -> Vec<Kept> {

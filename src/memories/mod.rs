@@ -2,12 +2,14 @@
 //! changed, found or decided; what commands show beside them; and a summary (ADR/0046).
 //!
 //! Read in this order: here the steps; `memory`; `wording`; `decided` (the user's decisions), `things` (what was
-//! changed or found), `evidence` (what commands show), `about` (files of decisions), `summary`.
+//! changed or found), `evidence` (what commands show), `about` (files of decisions), `summary`,
+//! `overtaken` (memories of earlier units).
 
 mod about;
 mod decided;
 mod evidence;
 mod memory;
+mod overtaken;
 mod summary;
 mod things;
 mod wording;
@@ -17,6 +19,7 @@ use crate::model::{Domain, Failing, PromptRow, PromptSource, UnitDrafts, UnitSto
 use crate::rules::failures;
 use crate::statements::word_count;
 use memory::RuleMemory;
+pub use overtaken::{EarlierMemory, may_be_overtaken, notes_now, overtaken};
 
 /// Draws the memories of a unit, closed or as far as it goes.
 pub fn draw(story: &UnitStory, domain: &Domain, weights: &ChoiceWeights) -> UnitDrafts {
@@ -54,7 +57,7 @@ pub fn draw(story: &UnitStory, domain: &Domain, weights: &ChoiceWeights) -> Unit
     memories.extend(outcome.summary(&memories));
     let shares = shares(&turns, &memories);
     let drafts = memories.into_iter().zip(shares).map(|(memory, tokens)| memory.draft(domain, &turns, tokens)).collect();
-    UnitDrafts { title, drafts }
+    UnitDrafts { title, drafts, ..UnitDrafts::default() }
 }
 
 /// The unit's title: the last commit's subject, else the best report of a change, else what was asked.

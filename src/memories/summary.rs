@@ -19,6 +19,8 @@ const NAMED: usize = 4;
 const LEFT: Words = "next|next step|next steps|remaining|remaining work|still to do|still open|todo|to do|not done|not done yet|left|left to do|what's left|what is left|follow-up|follow-ups|you still need to|open|open questions|pending|not yet done|still missing";
 /// Words with which an agent claims that checks passed.
 const CLAIMS: Words = "tests pass|test pass|tests are passing|all tests|all checks|everything passes|all green|tests passing|lint is clean|build passes";
+/// The note of a claim that checks contradict.
+pub const FALSE_CLAIM: &str = "the agent reported passing checks, but the last run failed";
 /// Errors of a command that ran no check.
 const NOT_RUN: Words = "command not found|unrecognized subcommand|not recognized|no such file or directory|unknown command|missing script|no such command";
 /// First words of a request that say nothing.
@@ -139,7 +141,7 @@ impl Outcome<'_> {
             .collect();
         let last = self.turns.iter().rev().find_map(|turn| turn.closing).map(|closing| closing.text.to_lowercase());
         if !notes.is_empty() && last.is_some_and(|text| holds(CLAIMS, &text)) {
-            notes.insert(0, "the agent reported passing checks, but the last run failed".into());
+            notes.insert(0, FALSE_CLAIM.into());
         }
         notes
     }

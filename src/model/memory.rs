@@ -183,17 +183,22 @@ impl Texts for Draft {
 }
 
 /// What is drawn from a unit.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct UnitDrafts {
     /// What came of it in one line, or what was asked where nothing did.
     pub title: Option<String>,
     pub drafts: Vec<Draft>,
+    /// Memories of earlier units that this unit overtakes, each with the key of the draft that takes its place.
+    pub overtakes: Vec<(i64, String)>,
+    /// Summaries of earlier units, each with its notes without the checks that have passed since.
+    pub notes: Vec<(i64, String)>,
 }
 
 impl Texts for UnitDrafts {
     fn texts(&mut self, visit: &mut dyn FnMut(&mut String, Limit)) {
         self.title.iter_mut().for_each(|title| visit(title, TITLE));
         self.drafts.texts(visit);
+        self.notes.iter_mut().for_each(|(_, notes)| visit(notes, FAILURE));
     }
 }
 

@@ -86,7 +86,7 @@ pub fn program(line: &str) -> String {
     programs(line).last().unwrap_or_default()
 }
 
-fn programs(line: &str) -> impl Iterator<Item = String> {
+pub fn programs(line: &str) -> impl Iterator<Item = String> {
     let parts = line.split("&&").flat_map(|part| part.split(';')).flat_map(|part| part.split("||")).map(str::trim);
     let runs = parts.filter(|part| !begins_with("cd |export |source |set |echo ", part));
     let named = runs.map(|part| {

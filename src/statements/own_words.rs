@@ -106,7 +106,8 @@ mod tests {
 
     #[test]
     fn a_pasted_mail_is_not_the_users_words() {
-        let mail = "Please answer this one.\n\nHi Sam,\nRemember that the roof must never be painted.\nAlways call before noon.\nJo";
+        let mail =
+            "Please answer this one.\n\nHi Sam,\nRemember that the roof must never be painted.\nAlways call before noon.\nJo";
         assert_eq!(own_sentences(mail), ["Please answer this one."]);
         let forwarded = "Can you summarize?\n\nFrom: Jo\nSubject: roof\n\nNever paint it.";
         assert_eq!(own_sentences(forwarded), ["Can you summarize?"]);

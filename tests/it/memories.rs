@@ -289,6 +289,54 @@ fn a_domain_of_ones_own_files_what_is_found_under_its_own_words() {
     ");
 }
 
+/// What is active at the end of a session, and what became of the rest.
+fn held(world: &World) -> String {
+    world.sql("SELECT kind, title, coalesce('superseded by m' || superseded_by, 'm' || id) FROM memories ORDER BY id")
+}
+
+#[test]
+fn what_later_work_takes_back_is_superseded_with_a_link() {
+    let world = World::new();
+    let mut session = Session::new(&world, "first");
+    session.ask("The fetch of the price list fails at night, make it robust");
+    session.edit("src/fetch.rs").bash(
+        "git commit -am 'feat: retry the fetch of the price list three times'",
+        "[main 1a2b3c4] feat: retry the fetch of the price list three times",
+    );
+    session.close("The fetch of the price list is retried three times now, one second apart.").end();
+    let mut session = Session::new(&world, "second");
+    session.at += 60 * MINUTE;
+    session.ask("No, I don't want the price list to be fetched three times, take it out again");
+    session
+        .edit("src/fetch.rs")
+        .bash("git commit -am 'revert: fetch the price list once'", "[main 2b3c4d5] revert: fetch the price list once");
+    session.close("Reverted the retries: the price list is fetched once again, and a failure is shown to the user.").end();
+    assert_snapshot!(held(&world), @"
+    observation|Retry the fetch of the price list three times|superseded by m2
+    observation|Fetch the price list once|m2
+    ");
+    let context = world.nmem(&["context"]).text();
+    assert!(context.contains("(m2)") && !context.contains("(m1)"), "{context}");
+    assert!(world.nmem(&["show", "m1"]).text().contains("superseded by"), "the old id leads to what took its place");
+}
+
+#[test]
+fn a_check_that_failed_last_is_over_once_it_passes_in_a_later_unit() {
+    let world = World::new();
+    let mut session = Session::new(&world, "one");
+    session.ask("Add the export of invoices as CSV to the exporter").edit("src/export.rs");
+    session
+        .fails("cargo test export", "Exit code 101\nerror: expected 2 fields, found 3")
+        .close("The export is there, all tests pass.");
+    let notes = || world.sql("SELECT content ->> '$.notes' FROM memories WHERE rule_key = 'summary:u1'");
+    assert_snapshot!(notes(), @"the agent reported passing checks, but the last run failed; `cargo test export` failed last: error: expected 2 fields, found 3");
+    session.at += 120 * MINUTE;
+    session.ask("Now something else: the landing page needs a favicon and a logo").edit("site/index.html").edit("site/logo.svg");
+    session.bash("cargo test", "test result: ok. 9 passed").close("The page has its favicon.").end();
+    assert_eq!(world.count("SELECT count(*) FROM work_units"), 2);
+    assert_eq!(notes(), "-");
+}
+
 const FILED: &str = "SELECT kind, coalesce(type, '-'), title, provenance, (SELECT group_concat(concept, ' ') FROM memory_concepts WHERE memory_id = m.id) FROM memories m ORDER BY id";
 
 /// A morning with a mailbox, in the words of its domain.

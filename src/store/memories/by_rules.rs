@@ -76,8 +76,25 @@ impl Tx<'_> {
                 None => self.delete_memory(*old)?,
             }
         }
+        for (old, key) in &drawn.overtakes {
+            let sql = "UPDATE memories SET superseded_by = n.id FROM (SELECT id FROM memories WHERE session_id = ?2 AND rule_key = ?3) n
+                       WHERE memories.id = ?1 AND memories.id <> n.id AND superseded_by IS NULL AND NOT by_hand AND NOT pinned";
+            self.tx.prepare_cached(sql)?.execute(params![old, home.session, key])?;
+        }
+        for (summary, notes) in &drawn.notes {
+            self.set_notes(*summary, notes)?;
+        }
         self.forget_orphans(home)?;
         Ok(true)
+    }
+
+    fn set_notes(&self, summary: i64, notes: &str) -> Result<()> {
+        let sql = match notes.is_empty() {
+            true => "UPDATE memories SET content = json_remove(content, '$.notes') WHERE id = ?1 AND ?2 = ''",
+            false => "UPDATE memories SET content = json_set(content, '$.notes', ?2) WHERE id = ?1",
+        };
+        self.tx.prepare_cached(sql)?.execute(params![summary, notes])?;
+        self.index_memory_again(summary)
     }
 
     /// The current memory of a unit that shares most sources with an old one; `None` if the unit has none but those
