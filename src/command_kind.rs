@@ -209,6 +209,17 @@ pub fn commit_message(line: &str) -> Option<String> {
     Some(subject.trim().to_string()).filter(|s| !s.is_empty() && !hides_status(rest))
 }
 
+/// The folder in which a line commits, if it names one: `cd ../site && git commit`, `git -C ../site commit`.
+pub fn commit_folder(line: &str) -> Option<&str> {
+    let all = parts(line);
+    let at = all.iter().position(|part| judge(part) == CommandKind::Commit)?;
+    let option = all[at].windows(2).find(|pair| pair[0] == "-C").map(|pair| pair[1]);
+    let entered = all[..at].iter().rev().find(|part| part[0] == "cd").and_then(|part| part.get(1).copied());
+    let folder = option.or(entered)?.trim_matches(['"', '\'']);
+    // What a variable holds is not known.
+    (!folder.contains(['$', '`', '*'])).then_some(folder)
+}
+
 /// Bytes at the end of an output that are searched for failures.
 const OUTPUT: usize = 64 << 10;
 
@@ -305,6 +316,19 @@ fn parts(line: &str) -> Vec<Vec<&str>> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn the_folder_of_a_commit_is_the_one_that_its_line_enters() {
+        for (line, folder) in [
+            ("cd ../site && git add -A && git commit -m 'x'", Some("../site")),
+            ("git -C '/srv/site' commit -m x", Some("/srv/site")),
+            ("cd src; git commit -am x && cd ../other", Some("src")),
+            ("cd \"$SITE\" && git commit -m x", None),
+            ("git commit -m 'cd ../site'", None),
+        ] {
+            assert_eq!(commit_folder(line), folder, "{line}");
+        }
+    }
 
     #[test]
     fn commands_are_named_after_what_says_most() {

@@ -3,8 +3,9 @@
 
 use super::run::{Caller, Run};
 use super::transcript;
+use crate::command_kind::commit_folder;
 use crate::files;
-use crate::model::{Event, EventKind};
+use crate::model::{CommandKind, Event, EventKind, ToolUse};
 use crate::project::{self, client, git};
 use std::path::Path;
 
@@ -33,8 +34,20 @@ pub fn complete(run: &Run, mut event: Event) -> Event {
                 }
                 *path = relative;
             }
+            if !is_past && commits_elsewhere(run, tool, cwd.as_deref()) {
+                tool.metadata.commit = None;
+                tool.command = Some(CommandKind::Git);
+            }
         }
         _ => {}
     }
     event
+}
+
+/// Whether a command committed in another repository than that in which the agent was started.
+fn commits_elsewhere(run: &Run, tool: &ToolUse, cwd: Option<&str>) -> bool {
+    let (Some(_), Some(cwd)) = (&tool.metadata.commit, cwd.map(Path::new).filter(|cwd| cwd.is_absolute())) else { return false };
+    let own = run.session_folder.as_deref().unwrap_or(cwd);
+    let folder = tool.content.as_deref().and_then(commit_folder).map_or(cwd.to_path_buf(), |folder| cwd.join(folder));
+    folder != own && project::is_other_repository(&folder, own, run.home())
 }

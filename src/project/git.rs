@@ -4,6 +4,7 @@
 //! anything.
 
 use super::git_config::GitConfig;
+use super::worktree::{lexical, worktree_root};
 use crate::files;
 use crate::model::GitState;
 use std::path::{Path, PathBuf};
@@ -113,7 +114,7 @@ impl Repository {
 
 /// Reads the git state of the worktree that contains `cwd`.
 pub fn state_at(cwd: &Path, home: Option<&Path>) -> Option<GitState> {
-    Repository::open(super::worktree::worktree_root(cwd, home)?).map(|r| r.state())
+    Repository::open(worktree_root(cwd, home)?).map(|r| r.state())
 }
 
 fn commit_id(text: &str) -> Option<String> {
@@ -124,6 +125,16 @@ fn commit_id(text: &str) -> Option<String> {
 fn resolve(base: &Path, path: &str) -> PathBuf {
     let joined = base.join(path);
     joined.canonicalize().unwrap_or(joined)
+}
+
+/// Whether `folder` is not in the repository, or any of its worktrees, of `own`. Without a repository there, nothing is.
+pub fn is_other_repository(folder: &Path, own: &Path, home: Option<&Path>) -> bool {
+    let (Some(root), folder) = (worktree_root(own, home), lexical(folder)) else { return false };
+    let main = |root: &Path| Repository::open(root).map(|repository| repository.main_worktree().to_path_buf());
+    match worktree_root(&folder, home) {
+        Some(other) => other != root && main(other) != main(root),
+        None => true,
+    }
 }
 
 /// Default port of each scheme.

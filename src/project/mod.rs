@@ -14,6 +14,7 @@ pub mod git;
 mod git_config;
 mod worktree;
 
+pub use git::is_other_repository;
 pub use worktree::{relative, worktree_root};
 
 use crate::model::ProjectId;

@@ -249,3 +249,21 @@ fn streams_are_replayed_and_lines_that_are_no_events_are_passed_over() {
     world.silently(&["UserPromptSubmit"]);
     assert!(world.nmem(&["units", "u99"]).text().contains("u99 is not a work unit"));
 }
+
+#[test]
+fn a_commit_in_another_repository_is_none_of_the_units() {
+    let mut world = World::new();
+    world.git_project("project", "https://example.org/dev/project.git");
+    let other = world.git_project("other", "https://example.org/dev/other.git");
+    world.set("CLAUDE_PROJECT_DIR", world.project().to_str().unwrap());
+    let mut session = Session::new(&world, "two-repositories");
+    session.ask("Add the export, and bump the version in ../other").edit("src/export.rs");
+    session.bash("git commit -am 'feat: export of invoices'", "[main 1a2b3c4] feat: export of invoices");
+    let line = format!("cd {} && git commit -am 'chore: bump the version'", other.display());
+    session.bash(&line, "[main 2b3c4d5] chore: bump the version");
+    session.bash("git -C ../other commit -am 'chore: bump it again'", "[main 3c4d5e6] chore: bump it again");
+    session.close("The export is there.").end();
+    let units = world.nmem(&["units", "--json"]).lines();
+    assert_eq!(units[0]["commits"], json!([{"sha": "1a2b3c4", "subject": "feat: export of invoices"}]));
+    assert_eq!(units[0]["title"], "Export of invoices");
+}
