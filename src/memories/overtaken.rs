@@ -2,7 +2,7 @@
 
 use super::summary::FALSE_CLAIM;
 use crate::choice::{Context, content_words, contexts, overtaken_by_work, turns};
-use crate::model::{Domain, Draft, MemoryKind, MemoryRow, Provenance, UnitStory};
+use crate::model::{Domain, Draft, Finding, MemoryKind, MemoryRow, Provenance, UnitStory};
 use crate::rules::failures::programs;
 use std::collections::HashSet;
 
@@ -10,6 +10,7 @@ use std::collections::HashSet;
 #[derive(Clone, Debug)]
 pub struct EarlierMemory {
     pub title: String,
+    pub kind_type: Option<String>,
     /// Paths that the work changed.
     pub files: Vec<String>,
 }
@@ -17,14 +18,14 @@ pub struct EarlierMemory {
 impl From<&Draft> for EarlierMemory {
     fn from(draft: &Draft) -> EarlierMemory {
         let files = draft.files.iter().filter(|file| file.modified).map(|file| file.path.clone());
-        EarlierMemory { title: draft.title.clone(), files: files.collect() }
+        EarlierMemory { title: draft.title.clone(), kind_type: draft.kind_type.clone(), files: files.collect() }
     }
 }
 
 impl From<&MemoryRow> for EarlierMemory {
     fn from(memory: &MemoryRow) -> EarlierMemory {
         let files = memory.files.iter().filter(|file| file.modified).map(|file| file.path.clone());
-        EarlierMemory { title: memory.title.clone(), files: files.collect() }
+        EarlierMemory { title: memory.title.clone(), kind_type: memory.kind_type.clone(), files: files.collect() }
     }
 }
 
@@ -41,7 +42,9 @@ pub fn overtaken(earlier: &[EarlierMemory], story: &UnitStory, domain: &Domain, 
     let by = |memory: &EarlierMemory| {
         let turn = overtaken_by_work(&memory.title, &file_names(memory), &contexts);
         let at_turn = turn.and_then(|turn| of_turn(drafts, turns[turn].number));
-        at_turn.or_else(|| restated(memory, drafts, &contexts))
+        // The same thing fixed again is a pattern, not a repetition.
+        let is_fix = memory.kind_type == domain.becomes(Finding::Fix).kind_type;
+        at_turn.or_else(|| if is_fix { None } else { restated(memory, drafts, &contexts) })
     };
     earlier.iter().map(by).collect()
 }
