@@ -25,7 +25,7 @@ pub use words::{Class, Lexicon};
 
 use crate::model::Domain;
 use crate::statements::StatementForm;
-use crate::statements::word_lists::holds;
+use crate::statements::word_lists::{begins_with, holds};
 
 /// A bias and a weight for each feature.
 #[derive(Clone, Debug)]
@@ -65,6 +65,26 @@ fn names_cause(text: &str) -> bool {
     holds(NAMES, &lower) && !holds("maybe|might|likely|could|probably|not sure|?", &lower)
 }
 
+/// Whether a statement only announces what comes next: "Here's a summary of the changes", "Let me run the tests".
+fn is_announcement(text: &str) -> bool {
+    const SUMMARIES: &str =
+        "here's a|here is a|here's the|here is the|here's what|here is what|here are the|below is|the following";
+    let lower = text.to_lowercase();
+    let of_rest = ["summary", "what was", "what i", "what changed", "changes", "breakdown", "overview"];
+    begins_with("let me|now let me|i'll now|i'll start|i will now|next, i'll", &lower)
+        || begins_with(SUMMARIES, &lower) && of_rest.iter().any(|word| lower.contains(word)) && lower.len() < 120
+}
+
+/// Whether a statement only says that checks passed: that is a matter of the moment.
+fn is_check_result(text: &str) -> bool {
+    const RESULTS: &str = "tests pass|tests passed|test pass|tests passing|lint clean|lint is clean|lint passes|linter passes|lint and|checks pass|build passes|build succeeds|type check passes|compiles cleanly|tests still pass|all green|no lint";
+    const LONG: usize = 140;
+    let lower = text.to_lowercase();
+    text.len() < LONG
+        && holds(RESULTS, &lower)
+        && !holds("because|since |unless|only if|require|need|must|fixed|added|now ", &lower)
+}
+
 /// The statements of a unit, judged.
 #[derive(Debug)]
 pub struct Judged {
@@ -99,7 +119,8 @@ impl Judged {
         if said.speaker == Speaker::Agent && self.contexts[said.turn].repeats_outside(&said.text) {
             return false;
         }
-        self.overtaken[at].is_none() && !matches!(self.said[at].form, StatementForm::Shown | StatementForm::Heading)
+        let is_said = !matches!(said.form, StatementForm::Shown | StatementForm::Heading);
+        is_said && self.overtaken[at].is_none() && !is_announcement(&said.text) && !is_check_result(&said.text)
     }
 
     /// The statements worth their place beside what is already kept, in order.

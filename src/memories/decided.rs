@@ -128,7 +128,7 @@ fn set(memory: &mut RuleMemory, field: &str, values: Vec<String>) {
 }
 
 /// The heading of a plan that the user ordered.
-fn plan(judged: &Judged, at: usize) -> Option<usize> {
+pub fn plan(judged: &Judged, at: usize) -> Option<usize> {
     (0..judged.said.len()).find(|i| {
         let said = &judged.said[*i];
         said.turn == at && said.speaker == Speaker::Plan && said.form == StatementForm::Heading && word_count(&said.text) >= 3

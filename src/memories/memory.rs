@@ -70,6 +70,23 @@ impl RuleMemory {
         fits || repeats
     }
 
+    /// Takes over a commit: its subject titles what the agent reported, and is a fact of what the user decided.
+    pub fn commit(&mut self, commit: RuleMemory) {
+        if self.is_decided() {
+            self.fact(&commit.title);
+        } else {
+            let (facts, reported) = (std::mem::take(&mut self.facts), std::mem::replace(&mut self.title, commit.title));
+            self.finding = commit.finding.filter(|_| self.finding != Some(Finding::Fix)).or(self.finding);
+            self.fact(&reported);
+            for fact in facts {
+                self.fact(&fact);
+            }
+        }
+        self.content.extend(commit.content);
+        self.files.extend(commit.files);
+        self.sources.extend(commit.sources);
+    }
+
     /// Makes the draft, in the words of a domain.
     pub fn draft(mut self, domain: &Domain, turns: &[Turn], tokens: Option<(i64, bool)>) -> Draft {
         let turn = self.turns.last().and_then(|at| turns.get(*at));

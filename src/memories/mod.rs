@@ -34,16 +34,9 @@ pub fn draw(story: &UnitStory, domain: &Domain, weights: &ChoiceWeights) -> Unit
     // Then whatever else is worth its place.
     let chosen = judged.choose(&used, domain);
     for thing in things::things(&turns, &judged, &chosen, domain) {
-        // A bare commit belongs to the decision that it carries out.
-        let decided = memories.iter_mut().find(|memory| !memory.content.contains_key("commit") && memory.turns == thing.turns);
-        match decided {
-            Some(decided) if thing.facts.is_empty() && thing.key.starts_with("commit:") => {
-                decided.fact(&thing.title);
-                decided.content.extend(thing.content);
-                decided.files.extend(thing.files);
-                decided.sources.extend(thing.sources);
-            }
-            _ => memories.push(thing),
+        match memories.iter_mut().rev().find(|memory| is_committed_by(memory, &thing)) {
+            Some(work) => work.commit(thing),
+            None => memories.push(thing),
         }
     }
     used.extend(chosen);
@@ -60,12 +53,21 @@ pub fn draw(story: &UnitStory, domain: &Domain, weights: &ChoiceWeights) -> Unit
     UnitDrafts { title, drafts, ..UnitDrafts::default() }
 }
 
+/// Whether a commit without a message of its own carries out what an earlier memory says: "commit this".
+fn is_committed_by(work: &RuleMemory, thing: &RuleMemory) -> bool {
+    let is_bare = thing.facts.is_empty() && thing.key.starts_with("commit:");
+    let is_open = !work.content.contains_key("commit") && work.turns <= thing.turns;
+    is_bare && is_open && (work.turns == thing.turns || thing.files.is_empty() && work.files.iter().any(|file| file.modified))
+}
+
 /// The unit's title: the last commit's subject, else the best report of a change, else what was asked.
 fn title(story: &UnitStory, turns: &[Turn], judged: &Judged) -> Option<String> {
     let subject = turns.iter().rev().flat_map(|turn| turn.tools.iter().rev()).find_map(|tool| crate::choice::commit(tool)?.1);
     let subject = subject.map(|subject| crate::rules::conventional(subject).1);
+    let plan =
+        (0..turns.len()).find_map(|at| decided::plan(judged, at)).map(|at| judged.said[at].text.trim_start_matches("Plan: "));
     let said = judged.title().map(|at| judged.said[at].text.as_str());
-    let text = subject.or(said).map(|text| short(text, TITLE)).filter(|text| word_count(text) >= 2);
+    let text = subject.or(plan).or(said).map(|text| short(text, TITLE)).filter(|text| word_count(text) >= 2);
     text.or_else(|| summary::request(story, turns).map(|text| short(&text, TITLE))).filter(|text| !text.is_empty())
 }
 

@@ -4,11 +4,11 @@
 use super::memory::RuleMemory;
 use crate::choice::{Judged, Speaker, Turn, commit, content_words, is_project_change, overlap};
 use crate::model::{CommandKind, Finding, MemoryFile, Source, ToolUseRow, UnitOutcome, UnitStory};
-use crate::rules::failures::{failures, program};
+use crate::rules::failures::{did_not_run, failures, program};
 use crate::rules::of_request;
 use crate::statements::word_lists::{Words, begins_with, first_word, holds, is_one_of};
 use crate::statements::{plain_headline, word_count};
-use crate::text::{alike, cut};
+use crate::text::cut;
 use serde_json::Value;
 
 const REQUEST: usize = 80;
@@ -21,8 +21,6 @@ const LEFT: Words = "next|next step|next steps|remaining|remaining work|still to
 const CLAIMS: Words = "tests pass|test pass|tests are passing|all tests|all checks|everything passes|all green|tests passing|lint is clean|build passes";
 /// The note of a claim that checks contradict.
 pub const FALSE_CLAIM: &str = "the agent reported passing checks, but the last run failed";
-/// Errors of a command that ran no check.
-const NOT_RUN: Words = "command not found|unrecognized subcommand|not recognized|no such file or directory|unknown command|missing script|no such command";
 /// First words of a request that say nothing.
 const FILLERS: Words = "ok|okay|so|yeah|yes|hm|hmm|well|now|alright|great|cool|thanks|please";
 
@@ -42,15 +40,12 @@ impl Outcome<'_> {
         let edits = self.turns.iter().flat_map(|turn| &turn.tools).filter(|tool| is_project_change(tool));
         let files: Vec<MemoryFile> =
             edits.filter_map(|tool| Some(MemoryFile { path: tool.path.clone()?, modified: true, hash: None })).collect();
-        if memories.is_empty() && next.is_empty() && notes.is_empty() && files.is_empty() {
+        // The unit has a title and an outcome of its own.
+        if next.is_empty() && notes.is_empty() && (files.is_empty() || !memories.is_empty()) {
             return None;
         }
         let over = (0..self.turns.len()).collect();
         let title = self.title.map(String::from).or_else(|| request.clone())?;
-        // What another memory says in the same words is not said again.
-        if next.is_empty() && notes.is_empty() && memories.iter().any(|memory| alike(&memory.title, &title)) {
-            return None;
-        }
         let mut summary = RuleMemory::new(format!("summary:u{}", self.story.unit), None, &title, over);
         let mut section = |name: &str, text: String| {
             if !text.is_empty() {
@@ -127,7 +122,7 @@ impl Outcome<'_> {
         let open = failures(&all).into_iter().filter(|failure| {
             let is_check =
                 matches!(failure.failed[0].command_kind, Some(CommandKind::Test | CommandKind::Build | CommandKind::Lint));
-            failure.passed.is_none() && is_check && failure.is_clear() && !holds(NOT_RUN, &failure.reason().to_lowercase())
+            failure.passed.is_none() && is_check && failure.is_clear() && !did_not_run(&failure.reason())
         });
         let mut notes: Vec<String> = open
             .filter_map(|failure| {

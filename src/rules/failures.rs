@@ -98,6 +98,17 @@ pub fn programs(line: &str) -> impl Iterator<Item = String> {
     named.filter(|program| !program.is_empty())
 }
 
+/// What a tool answered.
+pub fn response(tool: &ToolUseRow) -> &str {
+    tool.metadata["response"].as_str().or(tool.outcome.as_deref()).unwrap_or_default()
+}
+
+/// Whether an error says that the command did not do its work, rather than what it found.
+pub fn did_not_run(error: &str) -> bool {
+    const NOT_RUN: Words = "command not found|unrecognized subcommand|not recognized|no such file or directory|unknown command|missing script|no such command|usage:|invalid option|unexpected argument|unknown option|unknown flag|flag provided but not defined|no test files|build constraints exclude";
+    holds(NOT_RUN, &error.to_lowercase())
+}
+
 /// Whether a command only looks: that `grep` finds nothing is no failure.
 pub fn is_look(command: &str) -> bool {
     let program = program(command);
@@ -149,7 +160,7 @@ pub fn reasons(tool: &ToolUseRow, most: usize) -> String {
 }
 
 fn lines(tool: &ToolUseRow) -> Vec<&str> {
-    let response = tool.metadata["response"].as_str().or(tool.outcome.as_deref()).unwrap_or_default();
+    let response = response(tool);
     let says = |line: &&str| {
         !line.is_empty()
             && !line.starts_with("Exit code ")

@@ -198,8 +198,10 @@ fn heading(line: &str) -> Option<(usize, String)> {
     (!bold.contains("**")).then(|| (BOLD, plain(bold)))
 }
 
+/// A heading without its number and its colon: `3. File detection:`.
 fn heading_text(text: &str) -> String {
-    text.trim_end_matches([':', ' ']).to_string()
+    let number = text.split_once(". ").filter(|(number, _)| number.len() < 3 && number.bytes().all(|b| b.is_ascii_digit()));
+    number.map_or(text, |(_, rest)| rest).trim_end_matches([':', ' ']).to_string()
 }
 
 /// The text of a list item, without its mark and its checkbox.

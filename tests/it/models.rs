@@ -107,7 +107,6 @@ fn a_models_answer_takes_the_place_of_all_that_rules_drew() {
     ), @"
     decision|approach|Use SQLite for the sessions, not JSON files|user|rules|1
     decision|approach|Always run `cargo test` before you commit|user|rules|0
-    summary|-|Sessions are rows of a table now|agent|rules|1
     decision|approach|Store the sessions in SQLite, not in JSON files|user|test-model|0
     observation|discovery|Rows are written in one transaction|agent|test-model|0
     summary|-|Sessions in SQLite|agent|test-model|0

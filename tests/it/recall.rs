@@ -76,7 +76,7 @@ fn the_words_of_a_request_lead_and_shared_files_follow() {
       bugfix: "Fixed: the login compared bytes; passwords are normalised to NFC before they are hashed now" (m1)
       changed `src/hash.rs`, `src/login.rs`
     - 2026-11-02 "The key derivation takes 100 ms now; the cost is set in src/config.rs", asked: "Make the key derivation slower, as the audit wants it" (u3, branch `main`, done)
-      change: "The key derivation takes 100 ms now; the cost is set in src/config.rs" (m4)
+      change: "The key derivation takes 100 ms now; the cost is set in src/config.rs" (m3)
       changed `src/config.rs`, `src/hash.rs`
     - 2026-11-03 "The release notes are written", asked: "Write release notes for the customers of version 3" (u4, branch `main`, done)
       changed `docs/RELEASE.md`
@@ -134,11 +134,10 @@ fn why_shows_the_reasons_of_a_ranking() {
 
     u2  0.59  2026-11-01  Fields with commas are quoted now
         words +0.38, recent +0.21; not injected at a prompt: 0.38 of 1.2 without recency and shared files, 0.38 of 0.5 by words
-        m3 summary Fields with commas are quoted now
         m2 change Never join fields bare again: the importer counts commas
     u4  0.30  2026-11-03  The release notes are written
         recent +0.30; not injected at a prompt: 0.00 of 1.2 without recency and shared files, 0.00 of 0.5 by words
-        m5 summary The release notes are written
+        m4 summary The release notes are written
     [exit 0]
     "#);
 }
@@ -237,11 +236,11 @@ fn what_cant_both_hold_stands_side_by_side_the_newest_first() {
     let lines = received["text"].as_str().unwrap().lines().filter(|line| line.contains("the user: ")).collect::<Vec<_>>();
     let lines: Vec<&str> = lines.iter().map(|line| line.split_once("the user: ").unwrap().1).collect();
     insta::assert_snapshot!(lines.join("\n"), @r#"
-    "Indent with spaces" (m10)
-    "Tabs for indentation" (m6); m10, which is newer, contradicts it
-    "Run the slow tests before each commit" (m9)
-    "Never run the slow tests before a commit" (m7); m9, which is newer, contradicts it
-    "The spaces of the editor are named after branches" (m8)
+    "Indent with spaces" (m9)
+    "Tabs for indentation" (m5); m9, which is newer, contradicts it
+    "Run the slow tests before each commit" (m8)
+    "Never run the slow tests before a commit" (m6); m8, which is newer, contradicts it
+    "The spaces of the editor are named after branches" (m7)
     "#);
 }
 
