@@ -91,9 +91,11 @@ pub fn programs(line: &str) -> impl Iterator<Item = String> {
     let runs = parts.filter(|part| !begins_with("cd |export |source |set |echo ", part));
     let named = runs.map(|part| {
         let words = part.split(['|', '>', '<']).next().unwrap_or_default().split_whitespace();
-        let plain =
-            words.skip_while(|word| word.contains('=')).take_while(|word| !word.starts_with(['-', '.', '/', '"', '\'', '$']));
-        plain.take(3).collect::<Vec<_>>().join(" ")
+        let mut words = words.skip_while(|word| word.contains('=')).peekable();
+        // Of `python3 -m unittest` the module is the program.
+        let runs_module = words.peek().is_some_and(|word| word.starts_with("python"));
+        let is_plain = |word: &&str| runs_module && *word == "-m" || !word.starts_with(['-', '.', '/', '"', '\'', '$']);
+        words.take_while(is_plain).take(3).collect::<Vec<_>>().join(" ")
     });
     named.filter(|program| !program.is_empty())
 }
@@ -146,10 +148,16 @@ fn is_summary(line: &str) -> bool {
 /// The line of a failure's answer that says most: one that names an error, else the last.
 pub fn reason(tool: &ToolUseRow) -> String {
     let lines = lines(tool);
-    let line = errors(&lines).next();
+    let line = lines.iter().copied().find(|line| is_exception(line)).or_else(|| errors(&lines).next());
     // A single line is all there is to say; the last one of many says nothing of why.
     let line = line.or_else(|| lines.first().copied().filter(|line| lines.len() <= 2 && !is_summary(line))).unwrap_or_default();
     line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// `AssertionError: 55 != 54.85`: below the source lines of a traceback, what was thrown.
+fn is_exception(line: &str) -> bool {
+    let named = line.split_once(": ").map_or("", |(name, _)| name.rsplit('.').next().unwrap_or_default());
+    named.len() > 5 && named.chars().all(char::is_alphanumeric) && (named.ends_with("Error") || named.ends_with("Exception"))
 }
 
 /// The first lines of a failure's answer that name errors; else its reason.
@@ -198,12 +206,21 @@ mod tests {
     }
 
     #[test]
+    fn the_reason_is_what_was_thrown_not_the_line_that_threw_it() {
+        let answer = "Traceback (most recent call last):\n  File \"t.py\", line 9\n    self.assertAlmostEqual(total, 54.85)\nAssertionError: 55 != 54.85";
+        let failed =
+            ToolUseRow { metadata: serde_json::json!({"response": answer}), ..tool(1, "command", "python3 -m unittest", false) };
+        assert_eq!(reason(&failed), "AssertionError: 55 != 54.85");
+    }
+
+    #[test]
     fn the_program_of_a_line_is_its_name_and_verb() {
         for (line, named) in [
             ("cd /x && A=1 go test ./... -v | tail -3", "go test"),
             ("mise run lint 2>&1 | head", "mise run lint"),
             ("cargo test --all", "cargo test"),
             ("npm run build && echo ok", "npm run build"),
+            ("python3 -m unittest -v", "python3 -m unittest"),
         ] {
             assert_eq!(program(line), named);
         }
