@@ -56,6 +56,8 @@ fn main() {
         labels.keys().map(|id| (id.clone(), of(id))).collect::<ByOfSession<Kept>>()
     };
     let cross_validated = drawn(None);
+    let (tools, ms) = time_of_largest(&databases.stories);
+    println!("drawing the memories of a unit with {tools} tool uses takes {ms:.1} ms");
     row(&mut table, "nmem, cross-validated", score(&labels, &cross_validated, named));
     if let Some(to) = args.iter().position(|arg| arg == "--write").and_then(|at| args.get(at + 1)) {
         let line = |(id, memory): (&String, &Kept)| {
@@ -169,6 +171,18 @@ fn stories(store: &Store) -> Vec<UnitStory> {
         })
         .unwrap();
     ids.into_iter().filter_map(|id| store.unit_story(id).unwrap()).collect()
+}
+
+/// How long the largest unit takes: its tool uses, and milliseconds.
+fn time_of_largest(stories: &ByOfSession<UnitStory>) -> (usize, f64) {
+    const RUNS: u32 = 20;
+    let domain = nmem::domains::of(None, None);
+    let largest = stories.values().flatten().max_by_key(|story| story.tools.len()).expect("there are units");
+    let begun = std::time::Instant::now();
+    for _ in 0..RUNS {
+        std::hint::black_box(nmem::memories::draw(largest, &domain, &ChoiceWeights::fitted()));
+    }
+    (largest.tools.len(), begun.elapsed().as_secs_f64() * 1e3 / f64::from(RUNS))
 }
 
 /// The memories of a session by these weights, without those that its later units overtook.

@@ -1,6 +1,6 @@
 //! The words by which it is guessed what a statement speaks of.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// What words speak of; a word may belong to several classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,11 @@ const CLASSES: [(Class, &str); 8] = [
 
 /// Finds the classes of words and of pairs of words.
 #[derive(Debug)]
-pub struct Lexicon(HashMap<&'static str, u16>);
+pub struct Lexicon {
+    classes: HashMap<&'static str, u16>,
+    /// First words of pairs. Few words are, so few pairs are looked up.
+    first_words: HashSet<&'static str>,
+}
 
 /// How many words of a text belong to each class.
 #[derive(Clone, Copy, Debug, Default)]
@@ -77,7 +81,8 @@ impl Lexicon {
                 *classes.entry(word).or_default() |= 1 << class as u16;
             }
         }
-        Lexicon(classes)
+        let first_words = classes.keys().filter_map(|words| Some(words.split_once(' ')?.0)).collect();
+        Lexicon { classes, first_words }
     }
 
     pub fn count(&self, text: &str) -> ClassCounts {
@@ -91,9 +96,9 @@ impl Lexicon {
         let lower = text.to_lowercase().replace('’', "'");
         let mut before: Option<&str> = None;
         for word in lower.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty()) {
-            add(self.0.get(word));
-            add(before.and_then(|before| self.0.get(format!("{before} {word}").as_str())));
-            before = Some(word);
+            add(self.classes.get(word));
+            add(before.and_then(|before| self.classes.get(format!("{before} {word}").as_str())));
+            before = self.first_words.contains(word).then_some(word);
         }
         counts
     }
