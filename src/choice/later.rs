@@ -5,18 +5,16 @@ use super::said::{Said, Speaker, content_words};
 use crate::text::is_stop_word;
 use std::collections::HashSet;
 
-/// The turn by which each statement of a unit was overtaken.
-pub fn overtaken(said: &[Said], contexts: &[Context]) -> Vec<Option<usize>> {
-    said.iter()
-        .enumerate()
+/// The turn by which a statement of a unit was overtaken.
+pub fn overtaken(at: usize, said: &[Said], contexts: &[Context]) -> Option<usize> {
+    let one = &said[at];
+    match one.speaker {
         // What the user said is overtaken by what the user says later, not by reports.
-        .map(|(at, one)| match one.speaker {
-            Speaker::User => None,
-            _ => by_refusal(one, contexts)
-                .or_else(|| by_work(&one.text, one.turn, contexts))
-                .or_else(|| by_words(at, said, contexts)),
-        })
-        .collect()
+        Speaker::User => None,
+        _ => {
+            by_refusal(one, contexts).or_else(|| by_work(&one.text, one.turn, contexts)).or_else(|| by_words(at, said, contexts))
+        }
+    }
 }
 
 /// The turn of later work that overtook a statement of earlier work on the given files, whose names are in lower case.

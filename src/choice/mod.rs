@@ -93,8 +93,6 @@ pub struct Judged {
     pub lexicon: Lexicon,
     /// How likely a later session should have each statement.
     pub worth: Vec<f32>,
-    /// The turn by which each statement was overtaken.
-    pub overtaken: Vec<Option<usize>>,
 }
 
 impl Judged {
@@ -108,8 +106,7 @@ impl Judged {
             if names_cause(&one.text) { worth.max(NAMED_CAUSE) } else { worth }
         };
         let worth = said.iter().zip(&features).map(named).collect();
-        let overtaken = overtaken(&said, &contexts);
-        Judged { said, contexts, lexicon, worth, overtaken }
+        Judged { said, contexts, lexicon, worth }
     }
 
     /// Whether a statement may be remembered: it was said, not shown, and still holds. What
@@ -120,14 +117,17 @@ impl Judged {
             return false;
         }
         let is_said = !matches!(said.form, StatementForm::Shown | StatementForm::Heading);
-        is_said && self.overtaken[at].is_none() && !is_announcement(&said.text) && !is_check_result(&said.text)
+        let says = is_said && !is_announcement(&said.text) && !is_check_result(&said.text);
+        says && overtaken(at, &self.said, &self.contexts).is_none()
     }
 
     /// The statements worth their place beside what is already kept, in order.
     pub fn choose(&self, kept: &[usize], domain: &Domain) -> Vec<usize> {
         let least = if domain.name == "coding" { LEAST } else { LEAST_ELSEWHERE };
         let base = |at: &usize| self.worth[*at] / (self.said[*at].text.len() as f32 + LENGTH).sqrt();
-        let open = (0..self.said.len()).filter(|at| self.said[*at].is_report() && self.may_stay(*at) && !kept.contains(at));
+        // Most are worth too little, whatever became of them later.
+        let open = (0..self.said.len()).filter(|at| self.said[*at].is_report() && base(at) >= least && !kept.contains(at));
+        let open = open.filter(|at| self.may_stay(*at));
         let mut open: Vec<(usize, f32, f32)> = open.map(|at| (at, base(&at), 0.0)).collect();
         let repeats = |open: &mut Vec<(usize, f32, f32)>, chosen: usize| {
             for (at, _, near) in open {

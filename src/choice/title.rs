@@ -37,12 +37,12 @@ impl Judged {
         };
         let is_report = |at: &usize| {
             let one = &self.said[*at];
-            matches!(one.speaker, Speaker::Agent | Speaker::Plan)
-                && one.form != StatementForm::Heading
-                && self.may_stay(*at)
-                && one.words.len() >= 3
+            matches!(one.speaker, Speaker::Agent | Speaker::Plan) && one.form != StatementForm::Heading && one.words.len() >= 3
         };
-        (0..self.said.len()).filter(is_report).max_by(|a, b| score(*a).total_cmp(&score(*b)))
+        let mut reports: Vec<(usize, f32)> = (0..self.said.len()).filter(is_report).map(|at| (at, score(at))).collect();
+        // Of equals the last.
+        reports.sort_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
+        reports.into_iter().map(|(at, _)| at).find(|at| self.may_stay(*at))
     }
 }
 

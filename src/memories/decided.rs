@@ -144,7 +144,7 @@ fn reports(judged: &Judged, turn: usize, is_choice: bool, memory: &RuleMemory) -
     // An order that has nothing to do with the work of its turn stands by itself.
     let is_report = |i: &usize| {
         let said = &judged.said[*i];
-        said.turn == turn && said.speaker == Speaker::Agent && judged.may_stay(*i) && !said.text.ends_with('?')
+        said.turn == turn && said.speaker == Speaker::Agent && !said.text.ends_with('?') && judged.may_stay(*i)
     };
     let mut reports: Vec<usize> = (0..judged.said.len()).filter(is_report).filter(|i| is_choice || shared(*i) > 0).collect();
     let gain = |i: usize| judged.worth[i] + 0.1 * shared(i).min(4) as f32 - judged.said[i].text.len() as f32 / 1500.0;
