@@ -120,8 +120,9 @@ pub fn without(text: &str) -> (String, Vec<String>) {
 /// Lower case, without characters that could hide a word.
 fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in text.chars().flat_map(char::to_lowercase) {
+    for c in text.to_lowercase().chars() {
         match c {
+            c if c.is_ascii_alphanumeric() => out.push(c),
             '*' | '`' => {}
             c if !c.is_whitespace() && is_unseen(c) => {}
             c if c.is_whitespace() => {

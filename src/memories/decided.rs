@@ -39,8 +39,8 @@ fn of_turn(turns: &[Turn], judged: &Judged, at: usize) -> Vec<DecisionMemory> {
     let offer = at.checked_sub(1).and_then(|before| turns[before].closing);
     let follows = (at..at + 3).find(|at| judged.contexts.get(*at).is_some_and(|context| context.edits > 0));
     let own = (0..judged.said.len()).filter(|i| judged.said[*i].turn == at && judged.said[*i].speaker == Speaker::User);
-    let own = own.filter(|i| !was_shown(&turns[..at], &judged.said[*i].text));
-    let said: Vec<(usize, Decided)> = own.filter_map(|i| Some((i, decided(&judged.said[i].text)?))).collect();
+    let said = own.filter_map(|i| Some((i, decided(&judged.said[i].text)?)));
+    let said: Vec<(usize, Decided)> = said.filter(|(i, _)| !was_shown(&turns[..at], &judged.said[*i].text)).collect();
     let (rules, wishes): (Vec<_>, Vec<_>) = said.into_iter().partition(|(_, decided)| decided.is_rule);
 
     let mut all: Vec<DecisionMemory> = Vec::new();

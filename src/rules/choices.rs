@@ -38,7 +38,6 @@ pub fn choice(offer: &str, prompt: &str) -> Option<Choice> {
     let lower = first.to_lowercase().replace('’', "'");
     let bare = lower.trim_end_matches(['.', '!', ' ']);
     let offered = options(offer);
-    let recommended = recommended(offer);
     let others = |but: &str| {
         offered
             .iter()
@@ -58,10 +57,10 @@ pub fn choice(offer: &str, prompt: &str) -> Option<Choice> {
         })
     };
     if is_one_of(ACCEPTS, bare) {
-        return recommended.as_deref().and_then(|text| made(text, false));
+        return recommended(offer).and_then(|text| made(&text, false));
     }
     if begins_with("no|nope|don't|please don't", bare) && word_count(bare) <= 14 {
-        return recommended.as_deref().filter(|_| !bare.ends_with('?')).and_then(|text| made(text, true));
+        return recommended(offer).filter(|_| !bare.ends_with('?')).and_then(|text| made(&text, true));
     }
     if first.trim_end().ends_with('?')
         || word_count(first) > 14
