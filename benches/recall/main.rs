@@ -3,7 +3,7 @@
 //! `cargo bench --bench recall`: sends real sessions through the hooks; for each query, shows what a session that
 //! begins with it would receive, and again with its first three files in play, beside the simple rankings; then LoCoMo through `nmem search`'s own
 //! way; then what `nmem context` and `nmem search` take in time and memory at up to a million tool uses and 100,000 memories.
-//! `-- --ablation` drops one route at a time and moves weights, `-- --prompts` asks only when hooks speak at a prompt, `-- --large`
+//! `-- --ablation` drops one route at a time and moves weights, `-- --prompts` asks only when hooks speak at a prompt, `-- --unasked [DIR]` what sessions are told unasked, `-- --large`
 //! measures time and memory alone. Prints tables for
 //! people and one JSON object as its last line.
 
@@ -15,6 +15,7 @@ mod locomo;
 mod prompts;
 mod score;
 mod sessions;
+mod unasked;
 mod world;
 
 use nmem::model::Files;
@@ -55,6 +56,14 @@ fn main() {
         println!("\n{}", json!({"bench": "recall", "measured": true, "prompts": prompts::run(folder.parent().unwrap())}));
         return;
     }
+    if let Some(at) = args.iter().position(|arg| arg == "--unasked") {
+        let keep = args.get(at + 1).map(PathBuf::from);
+        println!(
+            "\n{}",
+            json!({"bench": "recall", "measured": true, "unasked": unasked::run(folder.parent().unwrap(), keep.as_deref())})
+        );
+        return;
+    }
     let world = World::new("recall");
     let replayed = sessions::replayed(&world, &folder);
     let (small, whole) = (replayed[SMALL].1.clone(), world.keep("whole"));
@@ -81,10 +90,12 @@ fn main() {
     }
     let locomo = locomo::run(folder.parent().unwrap());
     let prompts = prompts::run(folder.parent().unwrap());
+    let unasked = unasked::run(folder.parent().unwrap(), None);
     let large = large::run(&world, &small, &whole);
     println!(
         "\n{}",
-        json!({"bench": "recall", "measured": true, "sessions": table.json, "locomo": locomo, "prompts": prompts, "large": large})
+        json!({"bench": "recall", "measured": true, "sessions": table.json, "locomo": locomo, "prompts": prompts,
+            "unasked": unasked, "large": large})
     );
 }
 

@@ -5,6 +5,8 @@ use std::collections::{HashMap, HashSet};
 /// What is asked, and what would be right.
 pub struct Query {
     pub id: String,
+    /// The session that asks.
+    pub session: String,
     pub text: String,
     pub branch: String,
     /// Its text names a subject.

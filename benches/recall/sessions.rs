@@ -34,6 +34,7 @@ pub fn replayed(world: &World, folder: &Path) -> Vec<(Query, PathBuf)> {
         let edited = own["edited"].as_array().unwrap().iter().map(text).collect();
         let query = Query {
             id,
+            session: text(&query["session"]),
             text: text(&query["query"]),
             branch: text(&own["branch"]),
             specific: query["specific"].as_bool().unwrap(),

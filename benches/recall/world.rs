@@ -6,6 +6,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+/// Where the recorded projects lay.
+const ROOTS: [&str; 2] = ["/srv/cli/", "/Users/dev/Code/agents-md-evaluator/"];
+
 /// A home with a project in it.
 pub struct World {
     pub home: PathBuf,
@@ -36,7 +39,8 @@ impl World {
     pub fn hook(&self, session: &str, mut payload: Value, at: i64) -> String {
         payload["session_id"] = json!(session);
         payload["cwd"] = json!(self.project());
-        let text = payload.to_string().replace("/srv/cli/", &format!("{}/", self.project().display()));
+        let own = format!("{}/", self.project().display());
+        let text = ROOTS.iter().fold(payload.to_string(), |text, root| text.replace(root, &own));
         let mut child = Command::new(env!("CARGO_BIN_EXE_nmem"))
             .arg("record")
             .env_clear()
