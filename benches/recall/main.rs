@@ -128,19 +128,16 @@ fn ablation(mut table: Table, moments: &[Case]) {
         ("without the branch's name", RankWeights { branch_name: 0.0, ..all }),
         ("without named files", RankWeights { named: 0.0, ..all }),
         ("without the same branch", RankWeights { branch: 0.0, ..all }),
-        ("without recency", RankWeights { recent: 0.0, ..all }),
-        ("without neighbours", RankWeights { neighbours: 0.0, ..all }),
-        ("words alone", RankWeights { branch_name: 0.0, named: 0.0, branch: 0.0, recent: 0.0, neighbours: 0.0, ..all }),
+        ("without often edited files", RankWeights { often_edited: 0.0, ..all }),
+        ("words alone", RankWeights { branch_name: 0.0, named: 0.0, branch: 0.0, often_edited: 0.0, ..all }),
     ] {
         row(name, without);
     }
     for factor in [0.5, 0.75, 1.33, 2.0] {
         row(&format!("words × {factor}"), RankWeights { words: all.words * factor, ..all });
         row(&format!("branch's name × {factor}"), RankWeights { branch_name: all.branch_name * factor, ..all });
-        row(&format!("recency × {factor}"), RankWeights { recent: all.recent * factor, ..all });
-        row(&format!("neighbours × {factor}"), RankWeights { neighbours: all.neighbours * factor, ..all });
+        row(&format!("often edited × {factor}"), RankWeights { often_edited: all.often_edited * factor, ..all });
         row(&format!("half sure × {factor}"), RankWeights { half_sure: all.half_sure * factor, ..all });
-        row(&format!("half life × {factor}"), RankWeights { half_life: all.half_life * factor, ..all });
     }
 }
 

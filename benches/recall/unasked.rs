@@ -42,6 +42,7 @@ struct Told {
     start: Text,
     first_prompt: Text,
     query: Text,
+    long_query: Text,
 }
 
 /// A text, and what its lines cite.
@@ -157,7 +158,7 @@ fn at_start(world: &World, sessions: &[Recorded], of: usize) -> Told {
     let start = json!({"hook_event_name": "SessionStart", "source": "startup"});
     let answer = world.hook(&session.id, start, session.start - 1000);
     let query = Text { bytes: usize::MAX, ..Text::default() };
-    Told { session: of, start: text(world, &context(&answer)), first_prompt: Text::default(), query }
+    Told { session: of, start: text(world, &context(&answer)), first_prompt: Text::default(), query, long_query: Text::default() }
 }
 
 fn at_first_prompt(world: &World, sessions: &[Recorded], told: &mut Told) {
@@ -178,6 +179,7 @@ fn at_first_prompt(world: &World, sessions: &[Recorded], told: &mut Told) {
     };
     let ranked = ranked(&store, &query, super::RANKED).unwrap();
     told.query = text(world, &for_query(&ranked, QUERY_BYTES).text);
+    told.long_query = text(world, &for_query(&ranked, 2 * QUERY_BYTES).text);
 }
 
 fn context(answer: &str) -> String {
@@ -261,10 +263,11 @@ fn report(set: &str, folder: &Path, sessions: &[Recorded], told: &[Told]) -> Val
     };
     for (name, measures) in [
         ("told unasked", order(&|told| vec![&told.first_prompt, &told.start])),
-        ("told by context --query", order(&|told| vec![&told.query])),
+        ("context --query, 2,000 bytes", order(&|told| vec![&told.query])),
+        ("context --query, 4,000 bytes", order(&|told| vec![&told.long_query])),
     ] {
         println!("{name:32} recall@5 {:.3}  MRR {:.3}  nDCG@5 {:.3}", measures[0], measures[1], measures[2]);
-        json.insert(name.into(), json!(measures.map(rounded)));
+        json.insert(format!("{name}, order"), json!(measures.map(rounded)));
     }
     let (mut known, mut first) = (0, 0);
     for told in told {

@@ -6,14 +6,13 @@ use super::stdin::{self, Stdin};
 use crate::config::{CONTEXT_BYTES_MAX, Config, Inject, environment};
 use crate::distil::embedding;
 use crate::error::NO_PROJECT;
-use crate::ingest::{self, hook};
+use crate::ingest::hook;
 use crate::model::{MemoryKind, MemoryRow, Millis, Recalled};
 use crate::platforms::payload::{self, Payload};
 use crate::project;
 use crate::recall::{self, RecallQuery, SessionContext};
 use crate::render::context::{ContextBlock, for_agent, styled, token_stats};
 use crate::render::memories;
-use crate::render::patterns;
 use crate::render::ranked_units::{InjectedBlock, for_query, why};
 use crate::runtime::{FolderProject, redactor};
 use crate::store::Store;
@@ -92,9 +91,9 @@ pub fn run(args: &ContextArguments) -> Result<()> {
     }
     let branch = project::git::state_at(&folder, config.home.as_deref()).and_then(|state| state.branch);
     let root = project::worktree_root(&folder, config.home.as_deref());
-    let here = SessionContext { own: None, branch: branch.as_deref(), root };
+    let here = SessionContext { own: None, branch: branch.as_deref(), root, home: config.home.as_deref() };
     let recalled = match (&store, &place.row) {
-        (Some(store), Some(row)) => recall::at_start(store, row.id, here, ingest::start_limits(&config), now)?,
+        (Some(store), Some(row)) => recall::at_start(store, row.id, here, config.observations.value, now)?,
         _ => Recalled::default(),
     };
     // What an agent would receive, and why it might receive nothing.
@@ -148,20 +147,13 @@ fn ranked(
         }
         _ => Vec::new(),
     };
-    let suggestions = match (store, &place.row) {
-        (Some(store), Some(row)) => recall::patterns::suggested_beside(store, row.id, &found, args.query.as_deref(), &files)?,
-        _ => Vec::new(),
-    };
     let mut block = for_query(&found, budget);
-    block.text = patterns::beside(block.text, &suggestions, budget);
     if args.json {
         if let Some(store) = store {
             let units: Vec<i64> = block.shown.iter().map(|shown| shown.ranked.unit.id).collect();
             block.tokens.distil = store.spent_on(&units)?;
         }
-        let mut json = ranked_json(place.name(), &block);
-        json["suggestions"] = suggestions.iter().map(patterns::suggestion_json).collect();
-        return output::print(&json.to_string());
+        return output::print(&ranked_json(place.name(), &block).to_string());
     }
     if block.text.is_empty() {
         return output::say(&match place.row {
@@ -203,7 +195,7 @@ fn ranked_json(project: Option<&str>, block: &InjectedBlock) -> Value {
 
 /// All candidate memories.
 fn candidates(recalled: &Recalled) -> Vec<&MemoryRow> {
-    let summaries = recalled.sessions.iter().flat_map(|session| &session.units).filter_map(|unit| unit.summary.as_ref());
+    let summaries = recalled.last.iter().flat_map(|session| &session.units).filter_map(|unit| unit.summary.as_ref());
     recalled.pinned.iter().chain(&recalled.decisions).chain(&recalled.observations).chain(summaries).collect()
 }
 
@@ -229,7 +221,6 @@ fn json(project: Option<&str>, recalled: &Recalled, given: &ContextBlock) -> Val
         "project": project, "text": given.text, "bytes": given.text.len(), "memories": shown.iter().map(brief).collect::<Vec<_>>(),
         "observations": of(MemoryKind::Observation), "summaries": of(MemoryKind::Summary),
         "tokenStats": token_stats(given.tokens),
-        "suggestions": recalled.suggestions.iter().map(patterns::suggestion_json).collect::<Vec<_>>(),
     })
 }
 

@@ -77,7 +77,6 @@ fn context(config: &mut Config, value: &toml::Value) -> Result<(), Wrong> {
     for (key, value) in value.as_table().ok_or("`context` must be written as [context]")? {
         let (setting, most) = match key.as_str() {
             "observations" => (&mut config.observations, 200),
-            "summaries" => (&mut config.summaries, 50),
             _ => {
                 config.unknown.push(format!("context.{key}"));
                 continue;

@@ -26,7 +26,6 @@ impl Config {
             listed("prompt_bytes", json!(self.prompt_bytes.value), &self.prompt_bytes.source),
             listed("file_bytes", json!(self.file_bytes.value), &self.file_bytes.source),
             listed("context.observations", json!(self.observations.value), &self.observations.source),
-            listed("context.summaries", json!(self.summaries.value), &self.summaries.source),
             listed("thinking", json!(self.thinking.value), &self.thinking.source),
             listed("skip_tools", json!(self.skip_tools.value), &self.skip_tools.source),
             listed("ignore", json!(self.ignore.value), &self.ignore.source),

@@ -221,7 +221,7 @@ mod tests {
         let error = |text: &str| applied(text).map(|_| ()).unwrap_err();
         assert!(error("enabled = true\ninject =").starts_with("line 2: "));
         assert_eq!(error("enabled = 1"), "`enabled` must be true or false, not 1");
-        assert!(error("[context]\nsummaries = -1").contains("`context.summaries` must be a number from 0 to 50"));
+        assert!(error("[context]\nobservations = -1").contains("`context.observations` must be a number from 0 to 200"));
         assert!(error("context_bytes = 90000").contains("from 500 to 9000"));
         assert!(error("folder = 1").contains("[[folder]]"));
     }

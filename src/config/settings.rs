@@ -30,9 +30,8 @@ pub struct Config {
     /// Maximum bytes injected at a prompt and before an edit; 0 turns that injection off.
     pub prompt_bytes: Setting<usize>,
     pub file_bytes: Setting<usize>,
-    /// Maximum observations and summaries at a session start (`[context]`); the budget may allow fewer.
+    /// Maximum observations at a session start (`[context]`); usually fewer are relevant.
     pub observations: Setting<usize>,
-    pub summaries: Setting<usize>,
     pub skip_tools: Setting<Vec<String>>,
     /// Globs of files that are recorded by path only.
     pub ignore: Setting<Vec<String>>,
@@ -81,7 +80,6 @@ impl Config {
             prompt_bytes: Setting::default(900),
             file_bytes: Setting::default(700),
             observations: Setting::default(50),
-            summaries: Setting::default(10),
             skip_tools: Setting::default(SKIP_TOOLS.map(String::from).to_vec()),
             ignore: Setting::default(IGNORE.map(String::from).to_vec()),
             redact: Setting::default(Vec::new()),

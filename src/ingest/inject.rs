@@ -91,7 +91,7 @@ fn at_prompt(run: &Run, store: &mut Store, event: &Event, prompt: &str) -> Resul
     if let Some(answered) = answered.get() {
         embedding::note(store, answered, now);
     }
-    let block = ranked_units::at_prompt(&found, config.prompt_bytes.value);
+    let block = ranked_units::at_prompt(&found.units, &found.received, &found.also, config.prompt_bytes.value);
     inject_once(run, store, &scope, event.platform, InjectionPoint::Prompt, block.text.clone(), &block.items())
 }
 
@@ -204,9 +204,10 @@ fn recalled(run: &Run, store: &Store, event: &Event, source: StartSource) -> Res
         EventKind::SessionStarted(start) => start.git.as_ref().and_then(|git| git.branch.as_deref()),
         _ => None,
     };
-    let here = SessionContext { own: Some(scope.session), branch, root: root(config, event) };
-    let mut recalled = recall::at_start(store, scope.project, here, start_limits(config), now)?;
-    recalled.sessions.retain(|block| Some(block.session.id) != cleared_session);
+    let home = config.home.as_deref();
+    let here = SessionContext { own: Some(scope.session), branch, root: root(config, event), home };
+    let mut recalled = recall::at_start(store, scope.project, here, config.observations.value, now)?;
+    recalled.last = recalled.last.filter(|last| Some(last.session.id) != cleared_session);
     for memories in [&mut recalled.pinned, &mut recalled.decisions, &mut recalled.observations] {
         memories.retain(|memory| !own.shown.contains(&memory.id));
     }
@@ -231,11 +232,6 @@ fn session_state(store: &Store, session: Option<i64>, cleared_session: ContextLo
 /// The root of the worktree, for checking files.
 fn root<'a>(config: &Config, event: &'a Event) -> Option<&'a Path> {
     project::worktree_root(Path::new(event.cwd.as_deref()?), config.home.as_deref())
-}
-
-/// The user's limits for a session start.
-pub fn start_limits(config: &Config) -> recall::ContextLimits {
-    recall::ContextLimits { observations: config.observations.value, summaries: config.summaries.value }
 }
 
 /// What a person must know in a project's first session: what is recorded, where, and how to stop it.

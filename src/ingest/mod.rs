@@ -20,7 +20,6 @@ mod transcript;
 mod upkeep;
 
 pub use decode::Input;
-pub use inject::start_limits;
 pub use persist::{drain, store_event};
 pub use run::{Caller, Run};
 pub use segment::{end_of_stream, recount};

@@ -7,21 +7,38 @@ use std::collections::HashMap;
 /// The selection for a session start.
 #[derive(Clone, Debug, Default)]
 pub struct Recalled {
-    /// Newest first.
-    pub sessions: Vec<SessionOverview>,
+    /// The session to continue: the last one on this branch that used a tool.
+    pub last: Option<SessionOverview>,
+    pub branch: Option<String>,
+    /// The branch has one topic; otherwise it is a trunk, or unknown.
+    pub on_topic_branch: bool,
+    /// The files that this session edited after its last commit.
+    pub not_committed: Vec<String>,
+    /// Sessions that are active now.
+    pub active: Vec<SessionOverview>,
+    /// The newest session of each other branch.
+    pub elsewhere: Vec<SessionOverview>,
     /// Memories that a person pinned.
     pub pinned: Vec<MemoryRow>,
-    /// Decisions and lessons, most relevant first. A contradicted one follows the one that contradicts it.
+    /// Decisions and lessons that hold here, most relevant first. A contradicted one follows the one that contradicts it.
     pub decisions: Vec<MemoryRow>,
     /// For all memories above and below.
     pub annotations: Annotations,
     /// Observations, most relevant first.
     pub observations: Vec<MemoryRow>,
+    /// The project's checks, those that ran most often first.
+    pub checks: Vec<Check>,
     /// Relevance of units by id, with reasons.
     pub why: HashMap<i64, (f64, Vec<Why>)>,
-    pub suggestions: Vec<Suggestion>,
     /// A part could not be read, because the database is damaged.
     pub is_damaged: bool,
+}
+
+/// A test, a build or a linter, and how its last run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    pub command: String,
+    pub passed: bool,
 }
 
 /// A session with its latest turns and units.
@@ -80,31 +97,57 @@ pub struct UnitOverview {
 #[derive(Clone, Debug)]
 pub struct RankedUnit {
     pub unit: UnitRow,
+    /// The branch, unless it is a trunk.
     pub branch: Option<String>,
     pub score: f64,
     /// Strongest reason first.
     pub why: Vec<Why>,
     /// Its memories that are not superseded.
     pub memories: Vec<MemoryRow>,
+    /// What they state, best first.
+    pub passages: Vec<Passage>,
     /// For these memories.
     pub annotations: Annotations,
-    /// Whether it is relevant enough to be injected unasked at a prompt (ADR/0030).
     pub relevance: Relevance,
+}
+
+/// One statement of a memory: its title, one of its facts, or a part of a summary.
+#[derive(Clone, Debug)]
+pub struct Passage {
+    /// The id of its memory.
+    pub memory: i64,
+    /// The part of a summary that it comes from.
+    pub part: Option<&'static str>,
+    pub text: String,
+    /// How well it fits the request, between 0 and 1.
+    pub fit: f64,
 }
 
 /// How strongly a unit matches.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Relevance {
-    /// The score without recency and shared files, and the share of it that comes from words or embeddings.
+    /// The score of all routes but often edited files, and the share of it that comes from words or embeddings.
     pub sum: f64,
     pub words: f64,
-    pub is_enough: bool,
+    /// How probable it is without any request that the next session edits a file of the unit.
+    pub often_edited: f64,
 }
 
 impl Relevance {
-    /// Thresholds for both. Chosen on 461 real prompts (ADR/0030).
+    /// Thresholds of a later prompt for both. Chosen on 461 real prompts (ADR/0030).
     pub const ENOUGH: f64 = 1.2;
     pub const WORDS: f64 = 0.5;
+
+    /// Whether it is injected at any prompt.
+    pub fn is_enough(self) -> bool {
+        self.sum >= Relevance::ENOUGH && self.words >= Relevance::WORDS
+    }
+
+    /// How probable it is that the asking session edits a file of the unit, or works on its branch: a logistic regression
+    /// on the first prompts of two projects, each checked on the other (ADR/0027).
+    pub fn probability(self) -> f64 {
+        1.0 / (1.0 + (3.2 - 2.55 * self.sum - 2.3 * self.often_edited).exp())
+    }
 }
 
 /// Notes on memories, by their ids.
@@ -249,19 +292,6 @@ pub struct Pattern {
     pub title: String,
     /// Newest first.
     pub cases: Vec<Case>,
-}
-
-/// A suggestion, derived by rules.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Suggestion {
-    Recurs(Pattern),
-    /// A decision that has lost confidence: its value now, why, and the evidence.
-    Doubtful {
-        decision: Box<MemoryRow>,
-        now: f64,
-        why: &'static str,
-        by: String,
-    },
 }
 
 /// One case of a pattern.

@@ -8,7 +8,7 @@ use crate::lookup;
 use crate::model::{Filter, Hit, HitKind, MemoryKind, StoredItem};
 use crate::recall;
 use crate::render::context::{for_agent, token_stats};
-use crate::render::{hits, memories, patterns, time};
+use crate::render::{hits, memories, time};
 use crate::store::search::Query;
 use serde_json::{Value, json};
 
@@ -24,18 +24,17 @@ pub fn context(context: &RequestContext, request: Request) -> Result<Value, Prot
     let (Some(store), Some((project, name))) = (store, known) else {
         let name = request.name(&["project"])?;
         return Ok(
-            json!({"project": name, "observations": [], "summaries": [], "tokenStats": token_stats(Default::default()), "text": "", "suggestions": []}),
+            json!({"project": name, "observations": [], "summaries": [], "tokenStats": token_stats(Default::default()), "text": ""}),
         );
     };
-    let most = recall::ContextLimits { observations: limit, summaries };
-    let recalled = recall::at_start(&store, project, recall::SessionContext::default(), most, context.now)?;
+    let recalled = recall::at_start(&store, project, recall::SessionContext::default(), limit, context.now)?;
     let given = for_agent(&recalled, context.settings.config.context_bytes.value);
-    let observations: Vec<Value> = recalled.observations.iter().map(memories::json).collect();
+    let observations = store.newest_memories(project, &[MemoryKind::Observation], limit)?;
+    let observations: Vec<Value> = observations.iter().map(memories::json).collect();
     let summed_up = store.newest_memories(project, &[MemoryKind::Summary], summaries)?;
     Ok(json!({
         "project": name, "observations": observations, "summaries": summed_up.iter().map(memories::json).collect::<Vec<_>>(),
         "tokenStats": token_stats(given.tokens), "text": given.text,
-        "suggestions": recalled.suggestions.iter().map(patterns::suggestion_json).collect::<Vec<_>>(),
     }))
 }
 

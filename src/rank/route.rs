@@ -20,10 +20,8 @@ pub enum Route {
     Named,
     /// Work on the same branch.
     Branch,
-    /// Recent work.
-    Recent,
-    /// Edits to the same files as other hits.
-    FileNeighbours,
+    /// Edits to files that recent sessions often edit.
+    OftenEdited,
 }
 
 impl Route {
@@ -37,13 +35,12 @@ impl Route {
             Route::Files => "files in play",
             Route::Named => "files named",
             Route::Branch => "same branch",
-            Route::Recent => "recent",
-            Route::FileNeighbours => "same files as the best matches",
+            Route::OftenEdited => "files often edited",
         }
     }
 }
 
-/// Weights of the routes. Chosen by hand on 24 queries and rounded; results are flat around them (ADR/0027).
+/// Weights of the routes. Chosen by hand on the queries of two projects and rounded; results are flat around them (ADR/0027).
 #[derive(Clone, Copy, Debug)]
 pub struct RankWeights {
     pub words: f64,
@@ -54,58 +51,57 @@ pub struct RankWeights {
     pub files: f64,
     pub named: f64,
     pub branch: f64,
-    /// Multiplied by the odds that the newest sessions were the relevant ones in this project so far.
-    pub recent: f64,
-    pub neighbours: f64,
+    pub often_edited: f64,
     /// The BM25 score at which a route is half certain.
     pub half_sure: f64,
-    /// Number of sessions after which recency is halved.
-    pub half_life: f64,
 }
 
 impl Default for RankWeights {
     fn default() -> RankWeights {
         RankWeights {
             words: 1.0,
-            stated: 1.0,
+            stated: 0.5,
             branch_name: 1.0,
             embedding: 0.8,
             files: 1.2,
             named: 0.2,
             branch: 0.4,
-            recent: 0.3,
-            neighbours: 0.7,
+            often_edited: 0.4,
             half_sure: 4.0,
-            half_life: 4.0,
         }
     }
 }
 
-/// How well recency predicts relevance: recall@5 of newest-first over a project's last sessions, where the edited files
-/// define relevance. Between 0 and 1, shrunk towards one half for little data.
-#[derive(Clone, Copy, Debug)]
-pub struct RecencyPrior(pub f64);
+/// How probable it is that the next session edits a file: the share of recent sessions that did, where newer ones count
+/// more. Work comes back to the same files, whether or not the newest session had them.
+#[derive(Clone, Debug, Default)]
+pub struct EditRates {
+    rates: HashMap<String, f64>,
+}
 
-impl RecencyPrior {
-    /// Learns from the files that each session edited, oldest first.
-    pub fn of(sessions: &[Vec<u64>]) -> RecencyPrior {
-        const SEEN: usize = 5;
-        const DOUBT: f64 = 4.0;
-        let shares = |a: &[u64], b: &[u64]| a.iter().any(|file| b.contains(file));
-        let (mut sum, mut count) = (0.5 * DOUBT, DOUBT);
-        for (at, session) in sessions.iter().enumerate().skip(SEEN + 1) {
-            let mattered = (0..at).filter(|earlier| shares(&sessions[*earlier], session)).count();
-            let among_newest = (at - SEEN..at).filter(|earlier| shares(&sessions[*earlier], session)).count();
-            if mattered > 0 {
-                sum += among_newest as f64 / mattered.min(SEEN) as f64;
-                count += 1.0;
+impl EditRates {
+    /// Learns from the files that each session edited, newest first.
+    pub fn of(sessions: &[Vec<String>]) -> EditRates {
+        /// Sessions after which one counts half.
+        const HALF_LIFE: f64 = 8.0;
+        /// Sessions without edits that are assumed besides, so that a young project promises nothing.
+        const DOUBT: f64 = 2.0;
+        let mut rates: HashMap<String, f64> = HashMap::new();
+        let mut all = DOUBT;
+        for (age, files) in sessions.iter().filter(|files| !files.is_empty()).enumerate() {
+            let counts = 0.5_f64.powf(age as f64 / HALF_LIFE);
+            all += counts;
+            for file in files {
+                *rates.entry(file.clone()).or_default() += counts;
             }
         }
-        RecencyPrior(sum / count)
+        rates.values_mut().for_each(|rate| *rate /= all);
+        EditRates { rates }
     }
 
-    fn odds(self) -> f64 {
-        (self.0 / (1.0 - self.0).max(0.05)).min(4.0)
+    /// The probability that any of the files is edited next.
+    pub fn any_of(&self, files: &[String]) -> f64 {
+        1.0 - files.iter().map(|file| 1.0 - self.rates.get(file).copied().unwrap_or(0.0)).product::<f64>()
     }
 }
 
@@ -113,7 +109,7 @@ impl RecencyPrior {
 #[derive(Clone, Debug)]
 pub struct CandidateFeatures {
     pub words: HashMap<i64, f64>,
-    /// Used when comparing tasks: a long unit contains many words, its task only a few.
+    /// A long unit contains many words, its memories only those that matter.
     pub stated: HashMap<i64, f64>,
     pub branch_name: HashMap<i64, f64>,
     /// Between 0 and 1: 0 is average, 1 identical.
@@ -121,9 +117,10 @@ pub struct CandidateFeatures {
     pub files: HashMap<i64, f64>,
     pub named: HashMap<i64, f64>,
     pub same_branch: Vec<i64>,
+    /// How probable it is that the next session edits a file of the unit.
+    pub often_edited: HashMap<i64, f64>,
     /// Number of later sessions in the project.
     pub age: HashMap<i64, usize>,
-    pub trace: RecencyPrior,
 }
 
 impl CandidateFeatures {
@@ -173,62 +170,11 @@ pub fn fuse(features: &CandidateFeatures, weights: &RankWeights) -> Vec<Scored> 
     for scored in &mut all {
         scored.add(Route::Embedding, weights.embedding * features.embedding.get(&scored.unit).copied().unwrap_or(0.0));
     }
-    let recent = weights.recent * features.trace.odds();
     for scored in &mut all {
         if features.same_branch.contains(&scored.unit) {
             scored.add(Route::Branch, weights.branch);
         }
-        let age = features.age[&scored.unit] as f64;
-        scored.add(Route::Recent, recent * 0.5_f64.powf(age / weights.half_life));
-    }
-    order(&mut all, &features.age);
-    all
-}
-
-/// Units that share edited files with a hit, and the session of the hit.
-#[derive(Clone, Debug)]
-pub struct FileNeighbours {
-    pub of: i64,
-    /// Units of other sessions with their similarity, between 0 and 1.
-    pub units: HashMap<i64, f64>,
-}
-
-/// Similarity of units by edited files: the cosine, where a file weighs more the fewer of `all` units edited it.
-pub fn alike_by_files(edited: &HashMap<i64, Vec<String>>, all: usize) -> impl Fn(i64, i64) -> f64 {
-    let mut known: HashMap<&str, f64> = HashMap::new();
-    for file in edited.values().flatten() {
-        *known.entry(file).or_default() += 1.0;
-    }
-    let all = all.max(edited.len()) as f64;
-    let weight = |file: &str| (1.0 + all / known[file]).ln().powi(2);
-    let length = |files: &[String]| files.iter().map(|file| weight(file)).sum::<f64>().sqrt();
-    let weights: HashMap<String, f64> = known.keys().map(|file| (file.to_string(), weight(file))).collect();
-    let lengths: HashMap<i64, f64> = edited.iter().map(|(unit, files)| (*unit, length(files))).collect();
-    let edited = edited.clone();
-    move |a, b| {
-        let (Some(of_a), Some(of_b)) = (edited.get(&a), edited.get(&b)) else { return 0.0 };
-        let shared: f64 = of_a.iter().filter(|file| of_b.contains(file)).map(|file| weights[file]).sum();
-        if shared > 0.0 { shared / (lengths[&a] * lengths[&b]) } else { 0.0 }
-    }
-}
-
-/// Adds similarity to the best hits: pseudo relevance feedback by files instead of words.
-pub fn with_neighbours(
-    mut all: Vec<Scored>,
-    neighbours: &[FileNeighbours],
-    features: &CandidateFeatures,
-    weights: &RankWeights,
-) -> Vec<Scored> {
-    let score = |unit: i64| all.iter().find(|scored| scored.unit == unit).map_or(0.0, |scored| scored.score);
-    let stated: Vec<(f64, &FileNeighbours)> = neighbours.iter().map(|neighbours| (score(neighbours.of), neighbours)).collect();
-    let sum: f64 = stated.iter().map(|(score, _)| score).sum();
-    if sum <= 0.0 {
-        return all;
-    }
-    for scored in &mut all {
-        let shared: f64 =
-            stated.iter().map(|(score, neighbours)| score * neighbours.units.get(&scored.unit).copied().unwrap_or(0.0)).sum();
-        scored.add(Route::FileNeighbours, weights.neighbours * shared / sum);
+        scored.add(Route::OftenEdited, weights.often_edited * features.often_edited.get(&scored.unit).copied().unwrap_or(0.0));
     }
     order(&mut all, &features.age);
     all
@@ -236,10 +182,11 @@ pub fn with_neighbours(
 
 impl Scored {
     /// Its relevance if `more` is added to the score.
-    pub fn relevance(&self, more: f64) -> Relevance {
-        let sum = self.score + more - self.by(Route::Recent) - self.by(Route::FileNeighbours);
+    pub fn relevance(&self, more: f64, features: &CandidateFeatures) -> Relevance {
+        let often_edited = features.often_edited.get(&self.unit).copied().unwrap_or(0.0);
+        let sum = self.score + more - self.by(Route::OftenEdited);
         let words = self.by(Route::Words) + self.by(Route::Embedding);
-        Relevance { sum, words, is_enough: sum >= Relevance::ENOUGH && words >= Relevance::WORDS }
+        Relevance { sum, words, often_edited }
     }
 
     fn by(&self, route: Route) -> f64 {
@@ -275,37 +222,28 @@ mod tests {
             named: HashMap::new(),
             same_branch: Vec::new(),
             age: ages.iter().copied().collect(),
-            trace: RecencyPrior(0.5),
+            often_edited: HashMap::new(),
         }
     }
 
     #[test]
-    fn strong_words_beat_the_newest_and_weak_words_do_not() {
+    fn strong_words_beat_files_often_edited_and_weak_words_do_not() {
         let ages = [(1, 9), (2, 0)];
-        let first = |words: &[(i64, f64)]| fuse(&features(words, &ages), &RankWeights::default())[0].unit;
+        let first = |words: &[(i64, f64)]| {
+            let features = CandidateFeatures { often_edited: HashMap::from([(2, 0.6)]), ..features(words, &ages) };
+            fuse(&features, &RankWeights::default())[0].unit
+        };
         assert_eq!(first(&[(1, 12.0)]), 1);
         assert_eq!(first(&[(1, 0.8)]), 2);
     }
 
     #[test]
-    fn what_changed_the_files_of_the_best_follows_it() {
-        let features = features(&[(1, 12.0)], &[(1, 9), (2, 5), (3, 8)]);
-        let neighbours = [FileNeighbours { of: 1, units: HashMap::from([(3, 1.0)]) }];
-        let all = with_neighbours(fuse(&features, &RankWeights::default()), &neighbours, &features, &RankWeights::default());
-        assert_eq!(all.iter().map(|scored| scored.unit).collect::<Vec<_>>(), [1, 3, 2]);
-        assert_eq!(all[1].reasons[0].route, Route::FileNeighbours);
-    }
-
-    #[test]
-    fn a_project_in_which_work_goes_on_from_session_to_session_trusts_the_newest_more() {
-        let chain: Vec<Vec<u64>> = (0..20).map(|n| vec![n, n + 1]).collect();
-        let apart: Vec<Vec<u64>> = (0..20).map(|n| vec![n % 9]).collect();
-        assert!(
-            RecencyPrior::of(&chain).0 > 0.8 && RecencyPrior::of(&apart).0 < 0.3,
-            "{:?} {:?}",
-            RecencyPrior::of(&chain),
-            RecencyPrior::of(&apart)
-        );
-        assert!((RecencyPrior::of(&[]).0 - 0.5).abs() < 1e-9);
+    fn files_that_many_sessions_edit_are_likely_to_be_edited_next() {
+        let session = |files: &[&str]| files.iter().map(|file| file.to_string()).collect::<Vec<_>>();
+        let rates = EditRates::of(&[session(&["a", "b"]), session(&["a"]), session(&["a", "c"]), session(&["d"])]);
+        let [a, b, c, none] = ["a", "b", "c", "e"].map(|file| rates.any_of(&session(&[file])));
+        assert!(a > 0.45 && a > b && b > c && c > none && none == 0.0, "{a} {b} {c}");
+        assert!(rates.any_of(&session(&["b", "c"])) > b);
+        assert_eq!(EditRates::of(&[]).any_of(&session(&["a"])), 0.0);
     }
 }

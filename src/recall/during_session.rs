@@ -1,9 +1,11 @@
 //! Recall during a session: at a prompt and before an edit. The usual result is nothing (ADR/0030).
 
-use super::ranked::{RecallQuery, highly_relevant, mark_stale};
+use super::ranked::{RecallQuery, add_passages, mark_stale, nearest};
 use super::stale::stale;
 use crate::domains;
-use crate::model::{Annotations, Finding, InjectionPoint, MemoryKind, MemoryRow, Provenance, RankedUnit, Vector};
+use crate::model::{
+    Annotations, Finding, InjectionPoint, MemoryKind, MemoryRow, Provenance, RankedUnit, Relevance, UnitRow, Vector,
+};
 use crate::rank;
 use crate::store::Store;
 use crate::store::recall::SessionScope;
@@ -11,9 +13,18 @@ use crate::text::files_named;
 use anyhow::Result;
 use std::path::Path;
 
-/// Maximum units at a prompt, and the number of candidates.
-const PIECES: usize = 1;
-const AMONG: usize = 6;
+/// Maximum units at a prompt: where work begins, and later.
+const AT_FIRST: usize = 2;
+const LATER: usize = 1;
+/// Number of candidates.
+const AMONG: usize = 8;
+/// Maximum further units to name where work begins.
+const ALSO: usize = 4;
+/// Minimum probability of a unit where work begins: to be described, and to be named.
+const DESCRIBED: f64 = 0.25;
+const NAMED: f64 = 0.2;
+/// How much of its score must come from what the prompt says.
+const SAID: f64 = 0.1;
 /// Minimum content words of a prompt, unless it names a file.
 const WORDS: usize = 3;
 /// Maximum memories about a file, and the number of candidates.
@@ -32,41 +43,55 @@ pub struct Prompt<'a> {
     pub root: Option<&'a Path>,
 }
 
-/// Highly relevant units that the session has not received yet. A prompt that continues the current unit gets nothing,
-/// unless new files came into play.
-pub fn at_prompt(store: &Store, scope: &SessionScope, given: &Prompt) -> Result<Vec<RankedUnit>> {
+/// What a prompt receives.
+#[derive(Debug, Default)]
+pub struct AtPrompt {
+    /// Units that the session has not received yet.
+    pub units: Vec<RankedUnit>,
+    /// Units that the session has received already and that match better than those.
+    pub received: Vec<UnitRow>,
+    /// Further units.
+    pub also: Vec<UnitRow>,
+}
+
+/// Earlier work that a prompt may refer to. The prompt that begins a session or a unit receives the nearest units; a later
+/// one only what is highly relevant, and only if new files came into play.
+pub fn at_prompt(store: &Store, scope: &SessionScope, given: &Prompt) -> Result<AtPrompt> {
     let prompt = given.text;
     let current_unit = store.current_unit(scope.session)?;
     if scope.muted || !(current_unit.is_new || current_unit.has_new_files) {
-        return Ok(Vec::new());
+        return Ok(AtPrompt::default());
     }
-    if rank::terms(prompt).len() < WORDS && files_named(prompt).is_empty() {
-        return Ok(Vec::new());
+    let named = files_named(prompt);
+    if rank::terms(prompt).len() < WORDS && named.is_empty() {
+        return Ok(AtPrompt::default());
     }
     let branch = (given.branch)().or(scope.branch.clone());
-    let branch = branch.as_deref();
-    let root = given.root;
     let embedding = (given.embedding)();
-    let embedding = embedding.as_ref().map(|(model, vector)| (model.as_str(), vector));
-    let request = Some(prompt);
     let query = RecallQuery {
         project: scope.project,
         own: Some(scope.session),
-        request,
-        branch,
-        embedding,
+        request: Some(prompt),
+        branch: branch.as_deref(),
+        embedding: embedding.as_ref().map(|(model, vector)| (model.as_str(), vector)),
         files: &current_unit.edited,
-        root,
+        root: given.root,
     };
-    let mut found = highly_relevant(store, &query, AMONG)?;
+    let stands_out = |relevance: Relevance| relevance.words >= SAID && relevance.probability() >= NAMED;
+    let enough = if current_unit.is_new { stands_out } else { Relevance::is_enough };
+    let mut found = nearest(store, &query, enough, AMONG)?;
     if found.is_empty() {
-        return Ok(found);
+        return Ok(AtPrompt::default());
     }
     let injected = store.injected_items(scope.session, InjectionPoint::ALL)?;
-    found.retain(|unit| !injected.contains(&format!("u{}", unit.unit.id)));
-    found.truncate(PIECES);
-    let named = files_named(prompt);
-    for unit in &mut found {
+    let is_known = |unit: &RankedUnit| injected.contains(&format!("u{}", unit.unit.id));
+    let (most, also) = if current_unit.is_new { (AT_FIRST, ALSO) } else { (LATER, 0) };
+    let first_new = found.iter().position(|unit| !is_known(unit)).unwrap_or(found.len());
+    let received = found.drain(..first_new).take(also).map(|unit| unit.unit).collect();
+    found.retain(|unit| !is_known(unit));
+    let mut units: Vec<RankedUnit> = found.extract_if(.., |unit| unit.relevance.probability() >= DESCRIBED).take(most).collect();
+    let also = found.into_iter().take(also).map(|unit| unit.unit).collect();
+    for unit in &mut units {
         // Files that the prompt names or that are in play come first.
         let in_play =
             |path: &str| current_unit.edited.iter().any(|file| file == path) || named.iter().any(|name| path.ends_with(name));
@@ -81,8 +106,9 @@ pub fn at_prompt(store: &Store, scope: &SessionScope, given: &Prompt) -> Result<
             }
         }
     }
-    mark_stale(store, &query, &mut found)?;
-    Ok(found)
+    mark_stale(store, &query, &mut units)?;
+    add_passages(prompt, &mut units);
+    Ok(AtPrompt { units, received, also })
 }
 
 /// Whether a memory may be injected unasked: the user said it, a person pinned it, or the agent said it and its work

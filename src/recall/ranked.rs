@@ -1,8 +1,8 @@
 //! Ranks a project's work units for a request, files in play and a branch, with reasons.
 
 use super::stale::stale;
-use crate::model::{Annotations, Filter, Hit, HitKind, MemoryKind, MemoryRow, RankedUnit, Vector, Why};
-use crate::rank::{self, CandidateFeatures, FileNeighbours, RankWeights, RecencyPrior, Scored};
+use crate::model::{Filter, Hit, HitKind, MemoryKind, MemoryRow, Passage, RankedUnit, Relevance, Vector, Why};
+use crate::rank::{self, CandidateFeatures, EditRates, RankWeights, Scored};
 use crate::store::Store;
 use crate::store::recall::{Effort, UnitLocation};
 use crate::store::search::Query;
@@ -15,10 +15,6 @@ use std::path::Path;
 const RECENT: usize = 24;
 /// Number of sessions in whose files a bare file name is looked up.
 const NAMED: usize = 60;
-/// Number of best hits whose files lead to others.
-const BEST: usize = 4;
-/// Maximum units per best hit.
-const NEIGHBOURS: usize = 40;
 /// Kinds that can be contradicted, and how many of the newest are checked.
 const SETTLED: [MemoryKind; 2] = [MemoryKind::Decision, MemoryKind::Lesson];
 const NEWEST: usize = 24;
@@ -27,10 +23,12 @@ const NEAR: usize = 40;
 /// Maximum memories that lead to units, and maximum words to search them by.
 const STATED: usize = 60;
 const STATED_UNITS: usize = 24;
+/// Number of sessions of the branch whose units are candidates at a prompt.
+const OWN: usize = 4;
 /// Maximum candidates at a prompt.
-const AMONG: usize = 12;
-/// Minimum share of the best score.
-const LEAST: f64 = 0.25;
+const AMONG: usize = 24;
+/// Minimum probability of a unit in a ranking.
+pub(super) const LEAST: f64 = 0.1;
 
 /// A recall query.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,25 +46,50 @@ pub struct RecallQuery<'a> {
     pub root: Option<&'a Path>,
 }
 
-/// A faster version for prompts: units with high relevance, not counting recency and shared files.
-pub(super) fn highly_relevant(store: &Store, query: &RecallQuery, limit: usize) -> Result<Vec<RankedUnit>> {
+/// A faster version for prompts: the units that a prompt may refer to, best first.
+pub(super) fn nearest(
+    store: &Store,
+    query: &RecallQuery,
+    enough: fn(Relevance) -> bool,
+    limit: usize,
+) -> Result<Vec<RankedUnit>> {
     let weights = RankWeights::default();
-    let mut features = routes(store, query, &[], Effort::QUICK)?;
+    let sessions = store.sessions_in_time(query.project, query.own)?;
+    let mut features = routes(store, query, &sessions, Effort::QUICK)?;
     features.age = features.found().map(|unit| (unit, 0)).collect();
-    // Only candidates that could qualify on the right branch are located.
-    let could_be = rank::fuse(&features, &weights).into_iter().filter(|scored| scored.relevance(weights.branch).is_enough);
-    let could_be: Vec<i64> = could_be.take(AMONG).map(|scored| scored.unit).collect();
-    if could_be.is_empty() {
-        return Ok(Vec::new());
-    }
+    let mut found_first: Vec<i64> = rank::fuse(&features, &weights).into_iter().take(AMONG).map(|scored| scored.unit).collect();
+    found_first.extend(store.units_of_sessions(&of_branch(&sessions, query.branch, OWN))?);
+    found_first.sort_unstable();
+    found_first.dedup();
     let mut locations = HashMap::new();
-    let mut known = store.unit_places(&could_be, &[])?;
-    known.retain(|location| Some(location.session) != query.own);
+    let known = store.unit_places(&found_first, &sessions)?;
     features.age.clear();
     add_places(&mut features, &mut locations, known, query.branch);
-    let highly_relevant =
-        rank::fuse(&features, &weights).into_iter().filter(|scored| scored.relevance(0.0).is_enough).take(limit);
-    highly_relevant.filter_map(|scored| found(store, &locations, scored).transpose()).collect()
+    add_often_edited(store, &mut features, &sessions, &found_first)?;
+    let scored = with_relevance(rank::fuse(&features, &weights), &features);
+    let enough = scored.into_iter().filter(|(_, relevance)| enough(*relevance)).take(limit);
+    enough.filter_map(|scored| found(store, &locations, scored).transpose()).collect()
+}
+
+fn add_often_edited(
+    store: &Store,
+    features: &mut CandidateFeatures,
+    sessions: &[(i64, Option<String>)],
+    units: &[i64],
+) -> Result<()> {
+    let lately: Vec<i64> = sessions.iter().take(RECENT).map(|(id, _)| *id).collect();
+    let rates = EditRates::of(&store.edited_by_sessions(&lately)?);
+    let edited = store.edited_by_units(units)?;
+    features.often_edited = edited.iter().map(|(unit, files)| (*unit, rates.any_of(files))).collect();
+    Ok(())
+}
+
+fn with_relevance(scored: Vec<Scored>, features: &CandidateFeatures) -> Vec<(Scored, Relevance)> {
+    let of = |scored: Scored| {
+        let relevance = scored.relevance(0.0, features);
+        (scored, relevance)
+    };
+    scored.into_iter().map(of).collect()
 }
 
 /// Ranks units, best first, at most `limit`.
@@ -88,7 +111,33 @@ pub fn ranked_by(store: &Store, query: &RecallQuery, weights: &RankWeights, limi
         units.annotations.contradicted_by = units.memories.iter().filter_map(|m| Some((m.id, *against.get(&m.id)?))).collect();
     }
     mark_stale(store, query, &mut units)?;
+    add_passages(query.request.unwrap_or_default(), &mut units);
     Ok(units)
+}
+
+/// Parts of a summary that state something.
+const PARTS: [&str; 4] = ["learned", "notes", "next_steps", "completed"];
+
+/// Adds what the units' memories state, in order of how well it fits the request.
+pub(super) fn add_passages(request: &str, units: &mut [RankedUnit]) {
+    for unit in units.iter_mut() {
+        for memory in &unit.memories {
+            let new = |part, text: &str| Passage { memory: memory.id, part, text: text.to_string(), fit: 0.0 };
+            let is_summary = memory.kind == MemoryKind::Summary;
+            if is_summary {
+                unit.passages.extend(PARTS.iter().filter_map(|part| Some(new(Some(*part), memory.text(part)?))));
+            } else {
+                unit.passages.push(new(None, &memory.title));
+            }
+            unit.passages.extend(memory.list("facts").into_iter().map(|fact| new(None, fact)));
+        }
+    }
+    let texts: Vec<&str> = units.iter().flat_map(|unit| &unit.passages).map(|passage| passage.text.as_str()).collect();
+    let mut fits = rank::fit(request, &texts).into_iter();
+    for unit in units {
+        unit.passages.iter_mut().for_each(|passage| passage.fit = fits.next().unwrap_or_default());
+        unit.passages.sort_by(|a, b| b.fit.total_cmp(&a.fit));
+    }
 }
 
 /// A unit's memories and relevance.
@@ -96,6 +145,7 @@ pub struct NearUnit {
     pub unit: i64,
     pub score: f64,
     pub why: Vec<Why>,
+    pub relevance: Relevance,
     /// Active memories only.
     pub memories: Vec<MemoryRow>,
 }
@@ -103,40 +153,26 @@ pub struct NearUnit {
 /// The same ranking if only memories are needed.
 pub(super) fn near_units(store: &Store, query: &RecallQuery, limit: usize) -> Result<Vec<NearUnit>> {
     let (scored, _) = scored(store, query, &RankWeights::default(), limit)?;
-    let mut memories = store.memories_of_units(&scored.iter().map(|scored| scored.unit).collect::<Vec<_>>())?;
-    let near = scored.into_iter().map(|scored| NearUnit {
+    let mut memories = store.memories_of_units(&scored.iter().map(|(scored, _)| scored.unit).collect::<Vec<_>>())?;
+    let near = scored.into_iter().map(|(scored, relevance)| NearUnit {
         unit: scored.unit,
         score: scored.score,
         why: reasons(&scored),
+        relevance,
         memories: memories.extract_if(.., |memory| memory.unit == Some(scored.unit)).collect(),
     });
     Ok(near.collect())
 }
 
-/// The best units with scores and locations, at most `limit`.
-fn scored(
-    store: &Store,
-    query: &RecallQuery,
-    weights: &RankWeights,
-    limit: usize,
-) -> Result<(Vec<Scored>, HashMap<i64, UnitLocation>)> {
+/// Units with scores, best first, and where they are.
+type Ranking = (Vec<(Scored, Relevance)>, HashMap<i64, UnitLocation>);
+
+/// The best units, at most `limit`.
+fn scored(store: &Store, query: &RecallQuery, weights: &RankWeights, limit: usize) -> Result<Ranking> {
     let sessions = store.sessions_in_time(query.project, query.own)?;
-    let (mut features, mut locations) = features(store, query, &sessions)?;
-    let mut scored = rank::fuse(&features, weights);
-    let neighbours = neighbours(store, query.project, &scored, &locations)?;
-    let more: Vec<i64> = neighbours
-        .iter()
-        .flat_map(|neighbours| neighbours.units.keys())
-        .filter(|unit| !locations.contains_key(unit))
-        .copied()
-        .collect();
-    if !more.is_empty() {
-        add_places(&mut features, &mut locations, store.unit_places(&more, &sessions)?, query.branch);
-        scored = rank::fuse(&features, weights);
-    }
-    let scored = rank::with_neighbours(scored, &neighbours, &features, weights);
-    let least = scored.first().map_or(0.0, |best| best.score * LEAST);
-    let best = scored.into_iter().filter(|scored| scored.score > least).take(limit);
+    let (features, locations) = features(store, query, &sessions)?;
+    let scored = with_relevance(rank::fuse(&features, weights), &features);
+    let best = scored.into_iter().filter(|(_, relevance)| relevance.probability() >= LEAST).take(limit);
     Ok((best.collect(), locations))
 }
 
@@ -161,19 +197,22 @@ fn features(
     sessions: &[(i64, Option<String>)],
 ) -> Result<(CandidateFeatures, HashMap<i64, UnitLocation>)> {
     let mut features = routes(store, query, sessions, Effort::WHOLE)?;
-    let on_branch = |branch: &Option<String>| branch.as_deref().is_some_and(|b| Some(b) == query.branch && rank::is_topic(b));
-    let near = sessions.iter().take(RECENT);
-    let same = sessions.iter().filter(|(_, branch)| on_branch(branch)).take(RECENT);
-    let near: Vec<i64> = near.chain(same).map(|(id, _)| *id).collect();
+    let near = sessions.iter().take(RECENT).map(|(id, _)| *id);
+    let near: Vec<i64> = near.chain(of_branch(sessions, query.branch, RECENT)).collect();
     let mut units = store.units_of_sessions(&near)?;
     units.extend(features.found());
     units.sort_unstable();
     units.dedup();
-    let lately: Vec<i64> = sessions.iter().take(RECENT).rev().map(|(id, _)| *id).collect();
-    features.trace = RecencyPrior::of(&store.edited_by_sessions(&lately)?);
     let mut locations = HashMap::new();
     add_places(&mut features, &mut locations, store.unit_places(&units, sessions)?, query.branch);
+    add_often_edited(store, &mut features, sessions, &units)?;
     Ok((features, locations))
+}
+
+/// The newest sessions of a branch that is no trunk.
+fn of_branch(sessions: &[(i64, Option<String>)], branch: Option<&str>, limit: usize) -> Vec<i64> {
+    let on_branch = |of: &Option<String>| of.as_deref().is_some_and(|of| Some(of) == branch && rank::is_topic(of));
+    sessions.iter().filter(|(_, branch)| on_branch(branch)).take(limit).map(|(id, _)| *id).collect()
 }
 
 /// Runs the routes by words, embedding and files.
@@ -188,26 +227,27 @@ pub(super) fn routes(
     let written = if written.is_empty() { Vec::new() } else { whole_paths(store, &written, sessions)? };
     Ok(CandidateFeatures {
         words: store.units_by_words(project, &rank::terms(query.request.unwrap_or_default()), effort)?,
-        stated: if effort.is_related() { by_stated_text(store, query)? } else { HashMap::new() },
+        stated: if effort.reads_memories() { by_stated_text(store, query, effort)? } else { HashMap::new() },
         branch_name: store.units_by_words(project, &rank::branch_terms(query.branch.unwrap_or_default()), effort)?,
         embedding: by_embedding(store, query)?,
         files: store.units_by_files(project, query.files, true, effort)?,
         named: store.units_by_files(project, &written, true, effort)?,
         same_branch: Vec::new(),
+        often_edited: HashMap::new(),
         age: HashMap::new(),
-        trace: RecencyPrior(0.5),
     })
 }
 
 /// Units by their memories' words: the best memory counts.
-fn by_stated_text(store: &Store, query: &RecallQuery) -> Result<HashMap<i64, f64>> {
+fn by_stated_text(store: &Store, query: &RecallQuery, effort: Effort) -> Result<HashMap<i64, f64>> {
     let mut found: HashMap<i64, f64> = HashMap::new();
     for hit in memories_by_words(store, query)? {
-        let piece = match hit.unit {
+        let unit = match hit.unit {
             Some(unit) => unit,
-            None => -store.head_of(hit.id)?,
+            None if effort.reads_lone_memories() => -store.head_of(hit.id)?,
+            None => continue,
         };
-        let best = found.entry(piece).or_default();
+        let best = found.entry(unit).or_default();
         *best = best.max(hit.score);
     }
     Ok(found)
@@ -263,43 +303,17 @@ fn add_places(
     }
 }
 
-/// Units of other sessions that edited the files of the best hits, with their similarity.
-fn neighbours(
+pub(super) fn found(
     store: &Store,
-    project: i64,
-    scored: &[Scored],
     locations: &HashMap<i64, UnitLocation>,
-) -> Result<Vec<FileNeighbours>> {
-    let best: Vec<&UnitLocation> = scored.iter().take(BEST).filter_map(|best| locations.get(&best.unit)).collect();
-    let mut edited = store.edited_by_units(&best.iter().map(|location| location.unit).collect::<Vec<_>>())?;
-    let mut near: Vec<(i64, i64, Vec<i64>)> = Vec::new();
-    for location in best {
-        let files = edited.entry(location.unit).or_default();
-        let found = store.units_by_files(project, files, false, Effort::WHOLE)?;
-        let mut found: Vec<(i64, f64)> = found.into_iter().collect();
-        found.sort_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
-        found.truncate(NEIGHBOURS);
-        near.push((location.unit, location.session, found.into_iter().map(|(unit, _)| unit).collect()));
-    }
-    let others: Vec<i64> =
-        near.iter().flat_map(|(_, _, found)| found).filter(|unit| !edited.contains_key(unit)).copied().collect();
-    let mut theirs = store.edited_by_units(&others)?;
-    edited.extend(others.into_iter().map(|unit| (unit, theirs.remove(&unit).unwrap_or_default())));
-    let alike = rank::alike_by_files(&edited, scored.len());
-    let other = |unit: &i64, session: i64| locations.get(unit).is_none_or(|other| other.session != session);
-    let by_stated_text = near.into_iter().map(|(of, session, found)| {
-        let units = found.into_iter().filter(|unit| other(unit, session));
-        FileNeighbours { of, units: units.map(|unit| (unit, alike(of, unit))).collect() }
-    });
-    Ok(by_stated_text.collect())
-}
-
-pub(super) fn found(store: &Store, locations: &HashMap<i64, UnitLocation>, scored: Scored) -> Result<Option<RankedUnit>> {
+    (scored, relevance): (Scored, Relevance),
+) -> Result<Option<RankedUnit>> {
     let Some(unit) = store.unit_by_row(scored.unit)? else { return Ok(None) };
     let mut memories = store.memories_of_unit(unit.session, unit.id)?;
     memories.retain(|memory: &MemoryRow| memory.superseded_by.is_none());
-    let relevance = scored.relevance(0.0);
     let why = reasons(&scored);
     let branch = locations.get(&scored.unit).and_then(|location| location.branch.clone());
-    Ok(Some(RankedUnit { unit, branch, score: scored.score, why, memories, annotations: Annotations::default(), relevance }))
+    let branch = branch.filter(|branch| rank::is_topic(branch));
+    let (passages, annotations) = Default::default();
+    Ok(Some(RankedUnit { unit, branch, score: scored.score, why, memories, passages, annotations, relevance }))
 }

@@ -1,14 +1,16 @@
 //! Ranks units and programs' records for a description (ADR/0036). Same routes and weights as recall, but without
-//! recency and shared files: a newer task is not a more similar one.
+//! often edited files: a task on the same file is not a similar one.
 
 use super::ranked::{RecallQuery, found, memories_by_words, routes};
-use crate::model::{MemoryRow, UnitRow};
+use crate::model::{MemoryRow, Relevance, UnitRow};
 use crate::rank::{self, RankWeights, Scored};
 use crate::store::Store;
 use crate::store::recall::{Effort, UnitLocation};
 use anyhow::Result;
 use std::collections::HashMap;
 
+/// Weight of a task's own words: two tasks are alike by them.
+const STATED: f64 = 1.0;
 /// The score with a similarity of one half.
 const HALF: f64 = 0.5;
 
@@ -46,14 +48,15 @@ pub(super) fn related_units(store: &Store, query: &RecallQuery, limit: usize, sh
         store.unit_places(&units, &sessions)?.into_iter().map(|place| (place.unit, place)).collect();
     // Records without a unit use their memory's id, negated.
     features.age = units.into_iter().filter(|unit| *unit < 0 || places.contains_key(unit)).map(|unit| (unit, 0)).collect();
-    let scored = rank::fuse(&features, &RankWeights::default());
-    let mut candidates: Vec<(f64, Scored)> = scored.into_iter().map(|scored| (scored.relevance(0.0).sum, scored)).collect();
-    candidates.retain(|(score, _)| *score > 0.0);
-    candidates.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.unit.cmp(&a.1.unit)));
-    let least = candidates.first().map_or(0.0, |(best, _)| best * share);
-    candidates.retain(|(score, _)| *score >= least);
+    let scored = rank::fuse(&features, &RankWeights { stated: STATED, ..RankWeights::default() });
+    let scored = scored.into_iter().map(|scored| (scored.relevance(0.0, &features), scored));
+    let mut candidates: Vec<(Relevance, Scored)> = scored.filter(|(relevance, _)| relevance.sum > 0.0).collect();
+    candidates.sort_by(|a, b| b.0.sum.total_cmp(&a.0.sum).then(b.1.unit.cmp(&a.1.unit)));
+    let least = candidates.first().map_or(0.0, |(best, _)| best.sum * share);
+    candidates.retain(|(relevance, _)| relevance.sum >= least);
     let mut related_units = Vec::new();
-    for (score, scored) in candidates {
+    for (relevance, scored) in candidates {
+        let score = relevance.sum;
         if related_units.len() == limit {
             break;
         }
@@ -62,7 +65,7 @@ pub(super) fn related_units(store: &Store, query: &RecallQuery, limit: usize, sh
             let mut memories = store.memories_of_task(&head.uuid)?;
             memories.insert(0, head);
             related_units.push(RelatedUnit { score, unit: None, memories });
-        } else if let Some(past) = found(store, &places, scored)? {
+        } else if let Some(past) = found(store, &places, (scored, relevance))? {
             related_units.push(RelatedUnit { score, unit: Some(past.unit), memories: past.memories });
         }
     }

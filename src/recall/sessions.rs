@@ -30,14 +30,15 @@ pub fn overviews(
             (None, _) => SessionStatus::Interrupted,
         };
         let units = units.extract_if(.., |overview| overview.unit.session == session.id).collect();
-        let mut turns = as_turns(&store.last_said(session.id)?);
+        let mut turns = turns(&store.last_said(session.id)?);
         turns.drain(..turns.len().saturating_sub(turns_each));
         Ok(SessionOverview { session, state, last_event_at, turns, units })
     });
     overviews.collect()
 }
 
-fn as_turns(prompts: &[PromptRow]) -> Vec<TurnOverview> {
+/// The turns of consecutive messages.
+pub(super) fn turns(prompts: &[PromptRow]) -> Vec<TurnOverview> {
     let mut turns: Vec<TurnOverview> = Vec::new();
     for prompt in prompts {
         match (prompt.source, turns.last_mut()) {

@@ -1,34 +1,40 @@
-//! Recall for a session start: where work stopped, decisions and lessons, findings and changes.
+//! Recall for a session start: where work on the branch stopped, what holds there, the project's checks.
 
-use super::patterns::suggested_at_start;
-use super::ranked::{RecallQuery, near_units};
-use super::sessions::overviews;
+use super::known_elsewhere::KnownElsewhere;
+use super::ranked::{NearUnit, RecallQuery, near_units};
+use super::sessions::{overviews, turns};
 use super::stale::stale;
-use crate::model::{Annotations, MemoryKind, MemoryRow, Millis, Recalled};
+use crate::model::{Annotations, Check, MemoryKind, MemoryRow, Millis, Provenance, Recalled, SessionOverview, SessionStatus};
 use crate::rank;
+use crate::rules::{decisions, failures};
 use crate::store::{Store, is_broken};
+use crate::text::files_named;
 use anyhow::Result;
 use std::cell::Cell;
 use std::path::Path;
 
-/// Number of sessions to read.
+/// Number of newest sessions, and of sessions of the branch, to read.
 const SESSIONS: usize = 8;
+const OF_BRANCH: usize = 3;
 /// Maximum units per session.
 const UNITS: usize = 5;
-/// Maximum turns per session.
-const TURNS: usize = 1;
-/// Maximum decisions and lessons to gather; the budget decides how many are shown.
-const SETTLED: usize = 12;
+/// Maximum other branches.
+const ELSEWHERE: usize = 1;
+/// Maximum pinned memories, maximum decisions and lessons, and the number of the newest to look at.
+const PINNED: usize = 12;
+const SETTLED: usize = 6;
+const NEWEST: usize = 60;
 /// Number of units to rank.
 const NEAR: usize = 24;
-
-/// The user's limits.
-#[derive(Clone, Copy, Debug)]
-pub struct ContextLimits {
-    pub observations: usize,
-    /// For the newest units; older ones show only their request and outcome.
-    pub summaries: usize,
-}
+/// Maximum findings on a branch with a topic, and elsewhere.
+const FINDINGS: usize = 5;
+const OFTEN_EDITED: usize = 2;
+/// Minimum probability of a unit whose findings are shown; on a trunk, that the next session edits a file of it.
+const LIKELY: f64 = 0.45;
+const LIKELY_EDITED: f64 = 0.5;
+/// Maximum checks, and how often each must have run.
+const CHECKS: usize = 3;
+const RAN: usize = 2;
 
 /// The session that starts.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,6 +44,8 @@ pub struct SessionContext<'a> {
     pub branch: Option<&'a str>,
     /// Root of the worktree, for checking files.
     pub root: Option<&'a Path>,
+    /// The user's home, for what agents remember themselves.
+    pub home: Option<&'a Path>,
 }
 
 /// Reads part by part: one on a damaged page counts as empty.
@@ -58,48 +66,135 @@ impl ReadableParts {
     }
 }
 
-/// Gathers memories for a session start. Findings and decisions are ranked by branch and by the files edited last.
-pub fn at_start(store: &Store, project: i64, here: SessionContext, most: ContextLimits, now: Millis) -> Result<Recalled> {
-    let SessionContext { own, branch, root } = here;
+/// Gathers memories for a session start, with at most `most` findings.
+pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, now: Millis) -> Result<Recalled> {
     let parts = ReadableParts::default();
-    let mut sessions = parts.read(store.last_sessions(project, SESSIONS + 1))?;
-    sessions.retain(|s| Some(s.id) != own);
-    sessions.truncate(SESSIONS);
-    let mut sessions = parts.read(overviews(store, sessions, UNITS, TURNS, now))?;
-    let summed_up =
-        sessions.iter_mut().flat_map(|overviews| &mut overviews.units).filter(|overviews| overviews.summary.is_some());
-    summed_up.skip(most.summaries).for_each(|overviews| overviews.summary = None);
-    let pinned = parts.read(store.pinned_memories(project, SETTLED))?;
-    let worked = sessions
-        .iter()
-        .flat_map(|overviews| &overviews.units)
-        .find(|overviews| overviews.unit.files.iter().any(|file| file.edits > 0));
-    let files = worked.map(|overviews| parts.read(store.edited_by_unit(overviews.unit.id))).transpose()?.unwrap_or_default();
-    let query = RecallQuery { project, own, request: None, branch, embedding: None, files: &files, root: None };
-    let near = parts.read(near_units(store, &query, NEAR))?;
-    let gathered = |kinds: &[MemoryKind], most: usize| -> Result<Vec<MemoryRow>> {
-        let mut all: Vec<MemoryRow> = parts.read(store.newest_memories(project, kinds, most))?;
-        let others = near.iter().flat_map(|past| &past.memories).filter(|m| kinds.contains(&m.kind));
-        for memory in others {
-            if !all.iter().any(|known| known.id == memory.id) {
-                all.push(memory.clone());
-            }
-        }
-        all.retain(|memory| !memory.pinned);
-        let score = |memory: &MemoryRow| near.iter().find(|past| Some(past.unit) == memory.unit).map_or(0.0, |past| past.score);
-        all.sort_by(|a, b| score(b).total_cmp(&score(a)).then(b.created_at.cmp(&a.created_at)).then(b.id.cmp(&a.id)));
-        all.truncate(most);
-        Ok(all)
+    let on_topic_branch = here.branch.is_some_and(rank::is_topic);
+    let mut sessions = parts.read(sessions(store, project, here, now))?;
+    let active: Vec<SessionOverview> =
+        sessions.extract_if(.., |session| session.state == SessionStatus::Active).filter(did_something).collect();
+    sessions.retain(did_something);
+    let of_branch = |session: &SessionOverview| here.branch.is_none() || branch(session) == here.branch;
+    let own: Vec<SessionOverview> = sessions.extract_if(.., |session| of_branch(session)).collect();
+    let own_sessions: Vec<i64> = own.iter().map(|session| session.session.id).collect();
+    let own_units: Vec<i64> = own.iter().flat_map(|session| &session.units).map(|unit| unit.unit.id).collect();
+    let mut last = own.into_iter().next();
+    if let Some(last) = &mut last {
+        last.turns = turns(&parts.read(store.last_worked_turn(last.session.id))?);
+    }
+    let not_committed = match &last {
+        Some(last) => parts.read(store.edited_since_commit(last.session.id))?,
+        None => Vec::new(),
     };
-    let decisions = gathered(&[MemoryKind::Decision, MemoryKind::Lesson], SETTLED)?;
-    let observations = gathered(&[MemoryKind::Observation], most.observations)?;
+    let mut elsewhere: Vec<SessionOverview> = Vec::new();
+    for session in sessions {
+        if elsewhere.len() < ELSEWHERE && elsewhere.iter().all(|known| branch(known) != branch(&session)) {
+            elsewhere.push(session);
+        }
+    }
+
+    let query = RecallQuery {
+        project,
+        own: here.own,
+        branch: here.branch,
+        files: if on_topic_branch { &not_committed } else { &[] },
+        ..RecallQuery::default()
+    };
+    let near = parts.read(near_units(store, &query, NEAR))?;
+    let elsewhere_known = KnownElsewhere::read(here.root, here.home);
+    let is_new = |memory: &MemoryRow| !elsewhere_known.says(&memory.title);
+    let pinned = parts.read(store.pinned_memories(project, PINNED))?;
+
+    let mut decisions = parts.read(store.newest_memories(project, &[MemoryKind::Decision, MemoryKind::Lesson], NEWEST))?;
+    let holds_here = |memory: &MemoryRow| {
+        let of_branch = on_topic_branch && memory.unit.is_some_and(|unit| own_units.contains(&unit));
+        let of_files = on_topic_branch && memory.files.iter().any(|file| not_committed.contains(&file.path));
+        !memory.pinned && is_new(memory) && (holds_everywhere(memory) || of_branch || of_files)
+    };
+    decisions.retain(holds_here);
+    decisions.truncate(SETTLED);
+
+    let is_likely = |unit: &&NearUnit| match on_topic_branch {
+        true => own_units.contains(&unit.unit) || unit.relevance.probability() >= LIKELY,
+        false => unit.relevance.often_edited >= LIKELY_EDITED,
+    };
+    let is_finding = |memory: &&MemoryRow| memory.kind == MemoryKind::Observation && !memory.pinned && is_new(memory);
+    let (of_each, limit) = if on_topic_branch { (FINDINGS, FINDINGS) } else { (1, OFTEN_EDITED) };
+    let findings = near.iter().filter(is_likely).flat_map(|unit| unit.memories.iter().rev().filter(is_finding).take(of_each));
+    let observations: Vec<MemoryRow> = findings.take(limit.min(most)).cloned().collect();
+
     let contradicted_by = rank::contradicted(&[&pinned[..], &decisions[..]].concat());
     let decisions = rank::side_by_side(decisions, &contradicted_by);
     let shown = pinned.iter().chain(&decisions).chain(&observations);
-    let stale = root.map(|root| parts.read(stale(store, project, root, shown))).transpose()?.unwrap_or_default();
+    let stale = here.root.map(|root| parts.read(stale(store, project, root, shown))).transpose()?.unwrap_or_default();
     let annotations = Annotations { contradicted_by, stale };
     let why = near.into_iter().map(|past| (past.unit, (past.score, past.why))).collect();
-    let suggestions = parts.read(suggested_at_start(store, project, &files, &decisions))?;
+    let lately: Vec<i64> = elsewhere.iter().chain(&active).map(|session| session.session.id).chain(own_sessions).collect();
+    let checks = checks(parts.read(store.checks_of_sessions(&lately))?);
     let is_damaged = parts.is_damaged.get();
-    Ok(Recalled { sessions, decisions, annotations, observations, pinned, why, suggestions, is_damaged })
+    Ok(Recalled {
+        last,
+        branch: here.branch.map(String::from),
+        on_topic_branch,
+        not_committed,
+        active,
+        elsewhere,
+        pinned,
+        decisions,
+        annotations,
+        observations,
+        checks,
+        why,
+        is_damaged,
+    })
+}
+
+/// The newest sessions of the branch and of the project, newest first.
+fn sessions(store: &Store, project: i64, here: SessionContext, now: Millis) -> Result<Vec<SessionOverview>> {
+    let mut sessions = store.last_sessions(project, SESSIONS + 1)?;
+    let all = store.sessions_in_time(project, here.own)?;
+    let of_branch = all.iter().filter(|(_, branch)| here.branch.is_some() && branch.as_deref() == here.branch);
+    for (id, _) in of_branch.take(OF_BRANCH) {
+        if !sessions.iter().any(|known| known.id == *id) {
+            sessions.extend(store.session_by_row(*id)?);
+        }
+    }
+    sessions.retain(|session| Some(session.id) != here.own);
+    overviews(store, sessions, UNITS, 1, now)
+}
+
+fn branch(session: &SessionOverview) -> Option<&str> {
+    session.session.end_branch.as_deref().or(session.session.start_branch.as_deref())
+}
+
+fn did_something(session: &SessionOverview) -> bool {
+    let plans =
+        |unit: &crate::model::UnitOverview| unit.summary.as_ref().is_some_and(|summary| summary.text("next_steps").is_some());
+    session.session.tool_uses > 0 || session.units.iter().any(plans)
+}
+
+/// Whether a decision or lesson is about the whole project: a person wrote it down, or the user said that it lasts, and
+/// it names no file.
+fn holds_everywhere(memory: &MemoryRow) -> bool {
+    let lasts = || memory.kind == MemoryKind::Lesson || decisions::decided(&memory.title).is_some_and(|decided| decided.lasts);
+    match memory.by_hand {
+        true => memory.files.is_empty(),
+        false => memory.provenance == Provenance::User && files_named(&memory.title).is_empty() && lasts(),
+    }
+}
+
+/// The checks that ran most often, each by its program.
+fn checks(all: Vec<Check>) -> Vec<Check> {
+    let mut counted: Vec<(usize, Check)> = Vec::new();
+    for check in all {
+        let command = failures::program(&check.command);
+        match counted.iter_mut().find(|(_, known)| known.command == command) {
+            Some((times, _)) => *times += 1,
+            None if !command.starts_with(|c: char| c.is_alphanumeric()) => {}
+            None => counted.push((1, Check { command, passed: check.passed })),
+        }
+    }
+    counted.retain(|(times, _)| *times >= RAN);
+    counted.sort_by_key(|(times, _)| std::cmp::Reverse(*times));
+    counted.into_iter().take(CHECKS).map(|(_, check)| check).collect()
 }

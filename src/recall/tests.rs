@@ -1,6 +1,6 @@
 //! Selections for a start, a prompt and an edit, from events of earlier sessions.
 
-use super::{ContextLimits, Prompt, SessionContext, at_file, at_prompt, at_start};
+use super::{Prompt, SessionContext, at_file, at_prompt, at_start};
 use crate::distil::Distiller;
 use crate::model::InjectionPoint;
 use crate::model::testing::{event, tool};
@@ -13,7 +13,6 @@ use crate::store::recall::SessionScope;
 use crate::store::testing::Scratch;
 
 const MINUTE: i64 = 60_000;
-const MOST: ContextLimits = ContextLimits { observations: 10, summaries: 3 };
 
 fn store(store: &mut Store, events: Vec<Event>) {
     let redactor = Redactor::default();
@@ -81,36 +80,38 @@ fn asks<'a>(text: &'a str) -> Prompt<'a> {
 }
 
 #[test]
-fn a_start_is_given_the_sessions_before_it_the_newest_first_and_not_itself() {
+fn a_start_receives_the_last_session_and_not_itself() {
     let (_scratch, store, place) = sessions("recall-start");
     let here = SessionContext { own: Some(place.session), ..SessionContext::default() };
-    let recalled = at_start(&store, place.project, here, MOST, 3 * 24 * 60 * MINUTE).unwrap();
-    let known: Vec<&str> = recalled.sessions.iter().map(|overview| overview.session.agent_session_id.as_str()).collect();
-    assert_eq!(known[..2], ["the-second-session", "the-first-session"]);
-    assert!(recalled.sessions.iter().all(|overview| overview.state == SessionStatus::Ended));
-    assert_eq!(recalled.sessions[0].turns[0].prompt, "Add the customer's tax number to each invoice");
-    assert!(recalled.sessions[0].turns[0].answer.as_deref().unwrap().starts_with("Added."));
+    let recalled = at_start(&store, place.project, here, 10, 3 * 24 * 60 * MINUTE).unwrap();
+    let last = recalled.last.unwrap();
+    assert_eq!(last.session.agent_session_id, "the-second-session");
+    assert_eq!(last.state, SessionStatus::Ended);
+    assert_eq!(last.turns[0].prompt, "Add the customer's tax number to each invoice");
+    assert!(last.turns[0].answer.as_deref().unwrap().starts_with("Added."));
 }
 
 #[test]
-fn a_prompt_is_given_the_work_that_it_clearly_is_about_and_else_nothing() {
+fn a_first_prompt_receives_the_work_that_it_is_about_and_otherwise_nothing() {
     let (_scratch, store, place) = sessions("recall-prompt");
     let found = at_prompt(&store, &place, &asks(SAME)).unwrap();
-    let [past] = found.as_slice() else { panic!("{found:?}") };
-    assert_eq!(past.unit.agent_session_id, "the-first-session");
-    for text in ["thanks", "write a poem about the autumn sea"] {
-        assert!(at_prompt(&store, &place, &asks(text)).unwrap().is_empty(), "{text}");
+    assert_eq!(found.units[0].unit.agent_session_id, "the-first-session");
+    for text in ["thanks", "push", "yes please", "write a poem about the autumn sea"] {
+        let found = at_prompt(&store, &place, &asks(text)).unwrap();
+        assert!(found.units.is_empty() && found.also.is_empty(), "{text}: {found:?}");
     }
 }
 
 #[test]
-fn what_a_session_has_been_given_is_not_given_again() {
+fn what_a_session_has_received_is_only_cited() {
     let (_scratch, mut store, place) = sessions("recall-again");
-    let unit = at_prompt(&store, &place, &asks(SAME)).unwrap()[0].unit.id;
+    let unit = at_prompt(&store, &place, &asks(SAME)).unwrap().units[0].unit.id;
     let items = [format!("u{unit}")];
     let injection = Injection { session: place.session, point: InjectionPoint::Prompt, at: 0, text: "text", items: &items };
     store.record_injection(injection).unwrap();
-    assert!(at_prompt(&store, &place, &asks(SAME)).unwrap().is_empty());
+    let found = at_prompt(&store, &place, &asks(SAME)).unwrap();
+    assert_eq!(found.received.iter().map(|unit| unit.id).collect::<Vec<_>>(), [unit]);
+    assert!(found.units.iter().all(|known| known.unit.id != unit));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The sessions of a project by day, and what agents received, for people and programs.
 
 use super::clean::line;
+use super::count;
 use super::session::heading;
 use super::style::Style;
 use super::time;
@@ -19,7 +20,7 @@ pub fn for_person(sessions: &[SessionOverview], style: Style) -> String {
             day = on;
         }
         let status = if overview.state == SessionStatus::Active { ", active" } else { "" };
-        out += &format!("  {}{status}\n", style.faint(heading(overview).split_once(' ').map_or("", |(_, rest)| rest)));
+        out += &format!("  {}{status}\n", style.faint(&length(overview)));
         for unit in &overview.units {
             out += &format!("    {}\n", units::one_line(&unit.unit, style));
         }
@@ -85,4 +86,15 @@ pub fn injection_json(injection: &InjectionRow, session: &SessionRow) -> Value {
         "at": injection.at, "point": injection.point, "session": session.agent_session_id, "bytes": injection.bytes,
         "text": injection.text, "items": items,
     })
+}
+
+/// `17:42, 38 min, branch fix/login, 24 tool uses (s14)`
+fn length(overview: &SessionOverview) -> String {
+    let heading = heading(overview, None);
+    let heading = heading.split_once(' ').map_or("", |(_, rest)| rest);
+    let uses = match overview.session.tool_uses {
+        0 => String::new(),
+        n => format!(", {}", count(n, "tool use", "tool uses")),
+    };
+    format!("{heading}{uses} (s{})", overview.session.id)
 }

@@ -20,6 +20,11 @@ pub fn for_agent(unit: &UnitRow, most: usize) -> String {
     }
 }
 
+/// For an agent, the title alone, about `most` characters.
+pub fn title_for_agent(unit: &UnitRow, most: usize) -> String {
+    title(unit).or_else(|| asked(unit)).map(|name| quoted(&name, most)).unwrap_or_default()
+}
+
 /// For a person, in at most `most` characters.
 pub fn for_person(unit: &UnitRow, most: usize) -> String {
     match title(unit).or_else(|| asked(unit)) {

@@ -10,35 +10,33 @@ use crate::model::{SessionOverview, SessionStatus, UnitOverview, UnitRow};
 const FILES: usize = 8;
 const COMMITS: usize = 5;
 
-/// The last turns: prompts and answers.
+/// The last turn: its prompt and its answer.
 pub(super) fn conversation(block: &mut Block, overview: &SessionOverview) {
-    let before = overview.session.prompts - overview.turns.len() as i64;
-    if before > 0 {
-        block.push(&format!("  ({before} prompt{} before)", if before == 1 { "" } else { "s" }));
-    }
-    for (i, turn) in overview.turns.iter().enumerate() {
-        let asked = |most: usize| format!("- asked: {}", quoted(&turn.prompt, most));
-        if !block.push(&asked(240)) && !block.push(&asked(80)) {
-            return;
+    if let Some(turn) = overview.turns.last() {
+        block.push(&format!("- asked: {}", quoted(&turn.prompt, 200)));
+        if let Some(answer) = &turn.answer {
+            block.push(&format!("  answered: {}", quoted(&prose(answer), 300)));
         }
-        if let Some(done) = &turn.answer {
-            block.push(&format!("  answered: {}", quoted(&prose(done), if i + 1 == overview.turns.len() { 400 } else { 200 })));
-        }
-    }
-    if overview.turns.is_empty() {
-        block.push("- no prompt was recorded");
     }
 }
 
-/// The last units of a session, newest first: the first ones with details, the others in one line.
-pub(super) fn units(block: &mut Block, overview: &SessionOverview, detailed: usize) {
-    let worked = overview.units.iter().filter(|overview| overview.unit.tool_uses > 0 || overview.summary.is_some());
-    for (i, overview) in worked.enumerate() {
-        if i < detailed {
-            unit_line(block, overview);
-        } else {
-            block.push(&format!("- before that{}", brief(overview)));
-        }
+fn paths(block: &mut Block, label: &str, paths: &[&str]) {
+    let names: Vec<String> = paths.iter().take(FILES).map(|path| code(path, 100)).collect();
+    let more = paths.len() - names.len();
+    if !names.is_empty() {
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        block.push(&format!("  {label}: {}{more}", names.join(", ")));
+    }
+}
+
+/// The last unit of a session with details, and in one line each at most `earlier` before it.
+pub(super) fn units(block: &mut Block, overview: &SessionOverview, not_committed: &[String], earlier: usize) {
+    let mut worked = overview.units.iter().filter(|overview| overview.unit.tool_uses > 0 || overview.summary.is_some());
+    if let Some(last) = worked.next() {
+        unit_line(block, last, not_committed);
+    }
+    for overview in worked.take(earlier) {
+        block.push(&format!("- before that{}", brief(overview)));
     }
 }
 
@@ -56,21 +54,24 @@ pub(super) fn summary<'a>(overview: &'a UnitOverview, section: &str) -> Option<&
     overview.summary.as_ref()?.text(section)
 }
 
-fn unit_line(block: &mut Block, overview: &UnitOverview) {
+fn unit_line(block: &mut Block, overview: &UnitOverview, not_committed: &[String]) {
     let unit = &overview.unit;
-    if !block.push(&format!("- work unit{}", brief(overview))) {
+    let outcome = unit.known_outcome().map(|outcome| format!("{}, ", outcome.name())).unwrap_or_default();
+    let name = name::title_for_agent(unit, 140);
+    if !block.push(&format!("- work unit ({outcome}u{}): {name}", unit.id)) {
         return;
     }
     block.units.push(unit.id);
     if let Some(memory) = &overview.summary {
         block.tells(memory);
     }
-    let names: Vec<String> = unit.files.iter().filter(|f| f.edits > 0).take(FILES).map(|f| edited(&f.path, f.edits)).collect();
-    let more = unit.files.iter().filter(|f| f.edits > 0).count().saturating_sub(names.len());
-    if !names.is_empty() {
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        block.push(&format!("  changed: {}{more}", names.join(", ")));
-    }
+    let in_project = |path: &&str| !path.starts_with('/');
+    let edited: Vec<&str> = unit.files.iter().filter(|f| f.edits > 0).map(|f| f.path.as_str()).filter(in_project).collect();
+    let (open, committed_files): (Vec<&str>, Vec<&str>) =
+        edited.into_iter().partition(|path| not_committed.iter().any(|open| open == path));
+    paths(block, "changed", &committed_files);
+    let others = not_committed.iter().map(String::as_str).filter(|path| !open.contains(path));
+    paths(block, "changed and not committed", &open.iter().copied().chain(others).collect::<Vec<_>>());
     // With a summary, the commits are among the memories.
     if overview.summary.is_none() {
         committed(block, unit);
@@ -91,7 +92,9 @@ fn unit_line(block: &mut Block, overview: &UnitOverview) {
 
 /// The last commits of a unit, one line each.
 pub(super) fn committed(block: &mut Block, unit: &UnitRow) {
-    for commit in unit.commits.iter().skip(unit.commits.len().saturating_sub(COMMITS)) {
+    let mut commits = unit.commits.clone();
+    commits.dedup_by(|a, b| a.subject == b.subject);
+    for commit in commits.iter().skip(commits.len().saturating_sub(COMMITS)) {
         let sha = commit
             .sha
             .as_deref()
@@ -99,10 +102,6 @@ pub(super) fn committed(block: &mut Block, unit: &UnitRow) {
             .unwrap_or_default();
         block.push(&format!("  committed: {sha}{}", quoted(&commit.subject, 120)));
     }
-}
-
-fn edited(path: &str, edits: i64) -> String {
-    if edits > 1 { format!("{} ({edits} edits)", code(path, 100)) } else { code(path, 100) }
 }
 
 /// A session in one line.
@@ -118,8 +117,8 @@ pub(super) fn gist(overview: &SessionOverview) -> String {
     parts.join("; ")
 }
 
-/// `2026-11-20 17:42, 38 min, branch fix/login, 24 tool uses (s14)`
-pub(super) fn heading(overview: &SessionOverview) -> String {
+/// `2026-11-20 17:42, 38 min, branch fix/login`; the branch where it is another.
+pub(super) fn heading(overview: &SessionOverview, current: Option<&str>) -> String {
     let session = &overview.session;
     let mut parts = vec![format!("{} {}", time::day(session.started_at), time::clock(session.started_at))];
     let length = overview.last_event_at - session.started_at;
@@ -127,14 +126,9 @@ pub(super) fn heading(overview: &SessionOverview) -> String {
         parts.push(time::span(length));
     }
     let branch = session.end_branch.as_ref().or(session.start_branch.as_ref());
-    parts.extend(branch.map(|b| format!("branch {}", code(b, 60))));
-    match session.tool_uses {
-        0 => {}
-        1 => parts.push("1 tool use".to_string()),
-        n => parts.push(format!("{n} tool uses")),
-    }
+    parts.extend(branch.filter(|branch| Some(branch.as_str()) != current).map(|b| format!("branch {}", code(b, 60))));
     if overview.state == SessionStatus::Interrupted {
         parts.push("broken off".to_string());
     }
-    format!("{} (s{})", parts.join(", "), session.id)
+    parts.join(", ")
 }

@@ -9,7 +9,7 @@
 //! (with `early_schemas`) and `upgrades`; `failure`; `enums`; `identity`
 //! (deduplication), `sessions`, `prompts`, `tool_uses`, `units` (rows of events); `index` and `unit_index` (full text);
 //! `memories`, `domains`, `spend`, `vectors`; `spool`; then queries: `projects`, `history`, `search`, `recall`,
-//! `injections`, `patterns`; `forget` and `texts` (redacting again); `archive`; `salvage`
+//! `project_state`, `injections`, `patterns`; `forget` and `texts` (redacting again); `archive`; `salvage`
 //! (broken databases).
 
 pub mod archive;
@@ -26,6 +26,7 @@ pub mod injections;
 pub mod memories;
 mod migrate;
 pub mod patterns;
+mod project_state;
 pub mod projects;
 mod prompts;
 pub mod recall;

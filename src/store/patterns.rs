@@ -63,22 +63,6 @@ impl Store {
         )
     }
 
-    /// The same for one file.
-    pub fn fixes_of_file(&self, project: i64, kind_type: &str, path: &str, limit: usize) -> Result<Vec<Noted>> {
-        let sql = "SELECT m.id, m.work_unit_id, m.created_at, m.title, f.path FROM memory_files f JOIN memories m ON m.id = f.memory_id
-                   WHERE f.path = ?4 AND f.modified AND m.project_id = ?1 AND m.kind = 'observation' AND m.type = ?2 AND m.superseded_by IS NULL
-                   ORDER BY f.memory_id DESC LIMIT ?3";
-        let values = params![project, kind_type, limit as i64, path];
-        Ok(self.conn.prepare_cached(sql)?.query_map(values, noted)?.collect::<Result<_, _>>()?)
-    }
-
-    /// Whether a project has at least `times` memories about changes of a file.
-    pub fn is_often_changed(&self, project: i64, path: &str, times: usize) -> Result<bool> {
-        let sql = "SELECT count(*) >= ?3 FROM (SELECT 1 FROM memory_files f JOIN memories m ON m.id = f.memory_id
-                     WHERE f.path = ?2 AND f.modified AND m.project_id = ?1 LIMIT ?3)";
-        Ok(self.conn.prepare_cached(sql)?.query_row(params![project, path, times as i64], |row| row.get(0))?)
-    }
-
     /// Lessons by tag, newest first.
     pub fn tagged_lessons(&self, project: i64, limit: usize) -> Result<Vec<Noted>> {
         self.noted(

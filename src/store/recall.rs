@@ -4,7 +4,6 @@ use super::Store;
 use super::index::scope;
 use super::sessions::known_session;
 pub use super::unit_index::Effort;
-use super::unit_index::hash;
 use crate::index_text::query_terms;
 use crate::model::{Millis, Platform};
 use anyhow::Result;
@@ -188,8 +187,8 @@ impl Store {
         Ok(None)
     }
 
-    /// Hashes of the files edited in each session, in the given order.
-    pub fn edited_by_sessions(&self, sessions: &[i64]) -> Result<Vec<Vec<u64>>> {
+    /// The files edited in each session, in the given order.
+    pub fn edited_by_sessions(&self, sessions: &[i64]) -> Result<Vec<Vec<String>>> {
         let sql = "SELECT DISTINCT e.key, f.path FROM json_each(?1) e JOIN steps s ON s.session_id = e.value
                      JOIN step_files f ON f.step_id = s.id WHERE f.edits > 0";
         let mut edited = vec![Vec::new(); sessions.len()];
@@ -198,7 +197,7 @@ impl Store {
         while let Some(row) = rows.next()? {
             let files = &mut edited[row.get::<_, i64>(0)? as usize];
             if files.len() < SESSION_FILES {
-                files.push(hash(row.get_ref(1)?.as_str()?));
+                files.push(row.get(1)?);
             }
         }
         Ok(edited)

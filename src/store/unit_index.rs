@@ -35,7 +35,7 @@ pub struct Effort {
     common: i64,
     /// Maximum total of units for the words of a request; ranking takes 3 µs each.
     ranked: i64,
-    /// Also find the newest units for common words. Such hits never have high relevance.
+    /// Also find the newest units for common words, which never have high relevance, and search memories.
     newest: bool,
     /// Also find memories without a unit.
     lone: bool,
@@ -51,8 +51,12 @@ impl Effort {
 }
 
 impl Effort {
-    /// Whether tasks are compared.
-    pub fn is_related(self) -> bool {
+    /// Whether memories are searched too, and those without a unit.
+    pub fn reads_memories(self) -> bool {
+        self.newest
+    }
+
+    pub fn reads_lone_memories(self) -> bool {
         self.lone
     }
 }

@@ -164,6 +164,7 @@ fn a_repository_can_switch_itself_off_and_waits_for_trust_with_the_rest() {
     prompt(&world, "project", "s-one", "seen");
     assert_eq!(texts(&world), "seen");
     assert_eq!(world.sql("SELECT name FROM projects"), "project");
+    world.typed(&["remember", "Tabs for indentation", "--kind", "decision"]);
     let said = start(&world, "project", "s-three");
     assert!(said.contains("this project's .nmem.toml asks for inject, project; `nmem trust` shows and approves them"), "{said}");
     assert!(said.contains("additionalContext") && !said.contains("IGNORE") && !said.contains("renamed"), "{said}");

@@ -48,24 +48,6 @@ fn what_happens_in_three_pieces_of_work_is_a_pattern_with_its_cases() {
     insta::assert_snapshot!(world.nmem(&["patterns"]).stdout);
 }
 
-/// Few, explained, marked: and never in the words of a tool, which may be anybody's.
-#[test]
-fn what_recurs_is_suggested_where_it_matters() {
-    let world = World::new();
-    thrice(&world);
-    let received = on_day(&world, "next", 5).starts("startup");
-    let suggested = received.split("Suggestions, derived by rules").nth(1).unwrap_or_else(|| panic!("{received}"));
-    assert!(suggested.contains("`src/import.rs` was fixed in 3 work units (u3, u2, u1)"), "{received}");
-    let asked = world.nmem(&["context", "--query", "just lint fails again in the importer", "--json"]).json();
-    let suggestions = asked["suggestions"].as_array().unwrap();
-    assert!((1..=2).contains(&suggestions.len()) && suggestions[0]["pattern"]["count"] == 3, "{asked}");
-    let text = asked["text"].as_str().unwrap();
-    let suggested = text.split("Suggestions, derived by rules").nth(1).unwrap_or_else(|| panic!("{text}"));
-    assert!(suggested.contains("`just lint` failed") && !suggested.contains("never read"), "{text}");
-    let elsewhere = world.nmem(&["context", "--query", "translate the newsletter", "--json"]).json();
-    assert!(!elsewhere["text"].as_str().unwrap().contains("`just lint` failed"), "{elsewhere}");
-}
-
 fn related(world: &World, description: &str) -> Value {
     let request = json!({"taskDescription": description, "cwd": world.project()});
     serde_json::from_str(&world.feed(&["rad", "knowledge/related"], request.to_string().as_bytes()).stdout).unwrap()
@@ -96,8 +78,6 @@ fn a_decision_is_less_sure_once_its_commit_was_reverted() {
     );
     let shown = world.nmem(&["show", after["memory"].as_str().unwrap()]).stdout;
     assert!(shown.contains("sure: 0.4 now; its task was done (u1), its commit was reverted (t"), "{shown}");
-    let received = on_day(&world, "third", 3).starts("startup");
-    assert!(received.contains("but its commit was reverted") && received.contains("confidence now 0.40"), "{received}");
 }
 
 /// Pieces of work, and what a program recorded, stand in one order; the nearer the more similar.

@@ -315,7 +315,7 @@ fn what_later_work_takes_back_is_superseded_with_a_link() {
     observation|Retry the fetch of the price list three times|superseded by m2
     observation|Fetch the price list once|m2
     ");
-    let context = world.nmem(&["context"]).text();
+    let context = world.nmem(&["context", "--query", "how often is the price list fetched"]).text();
     assert!(context.contains("(m2)") && !context.contains("(m1)"), "{context}");
     assert!(world.nmem(&["show", "m1"]).text().contains("superseded by"), "the old id leads to what took its place");
 }
@@ -442,7 +442,7 @@ fn a_file_that_was_edited_is_known_by_its_content() {
 fn savings_are_shown_with_estimates_marked() {
     let world = World::new();
     repaired(&world);
-    let stats = world.nmem(&["context", "--json"]).json()["tokenStats"].clone();
+    let stats = world.nmem(&["context", "--query", "why did the nightly import hang", "--json"]).json()["tokenStats"].clone();
     let number = |key: &str| stats[key].as_i64().unwrap();
     assert_eq!(number("savings"), number("workTokens") - number("readTokens"), "{stats}");
     assert_eq!(number("netSavings"), number("savings") - number("distilTokens"));
