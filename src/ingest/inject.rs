@@ -23,8 +23,8 @@ use anyhow::Result;
 use std::cell::Cell;
 use std::path::Path;
 
-/// Maximum share of the budget, in percent, for the session that `/clear` ended.
-const CLEARED: usize = 60;
+/// Maximum share of the budget, in percent, for the state that a compaction or `/clear` took away.
+const LOST: usize = 70;
 
 /// For the person, at a start with a database of which only parts can be read.
 const DAMAGED: &str =
@@ -189,17 +189,19 @@ fn recalled(run: &Run, store: &Store, event: &Event, source: StartSource) -> Res
     let Some(session) = store.session_row(event.platform, &event.session)? else { return Ok(None) };
     let scope = store.session_scope(event.platform, &event.session)?;
     let is_muted = scope.as_ref().is_some_and(|scope| scope.muted);
-    if source == StartSource::Compact {
-        let block = session_state(store, Some(session), ContextLoss::Compacted, budget)?;
-        return Ok(Some(Start { session, point: InjectionPoint::Compaction, block, message: None, is_muted }));
-    }
-    let Some(scope) = scope else { return Ok(None) };
-    let cleared_session = match source {
-        StartSource::Clear => recall::cleared(store, scope.project, scope.session, now)?,
-        _ => None,
+    let is_compacted = source == StartSource::Compact;
+    let Some(scope) = scope else {
+        let lost = Some(session).filter(|_| is_compacted);
+        let block = session_state(store, lost, ContextLoss::Compacted, budget)?;
+        return Ok(is_compacted.then_some(Start { session, point: InjectionPoint::Compaction, block, message: None, is_muted }));
     };
-    // The lost state of a cleared session comes first; earlier sessions share the rest of the budget.
-    let own = session_state(store, cleared_session, ContextLoss::Cleared, budget * CLEARED / 100)?;
+    let (lost_session, loss) = match source {
+        StartSource::Compact => (Some(session), ContextLoss::Compacted),
+        StartSource::Clear => (recall::cleared(store, scope.project, scope.session, now)?, ContextLoss::Cleared),
+        _ => (None, ContextLoss::Cleared),
+    };
+    // The lost state comes first; what holds in the project shares the rest of the budget.
+    let own = session_state(store, lost_session, loss, budget * LOST / 100)?;
     let branch = match &event.what {
         EventKind::SessionStarted(start) => start.git.as_ref().and_then(|git| git.branch.as_deref()),
         _ => None,
@@ -207,7 +209,10 @@ fn recalled(run: &Run, store: &Store, event: &Event, source: StartSource) -> Res
     let home = config.home.as_deref();
     let here = SessionContext { own: Some(scope.session), branch, root: root(config, event), home };
     let mut recalled = recall::at_start(store, scope.project, here, config.observations.value, now)?;
-    recalled.last = recalled.last.filter(|last| Some(last.session.id) != cleared_session);
+    recalled.last = recalled.last.filter(|last| !is_compacted && Some(last.session.id) != lost_session);
+    if is_compacted {
+        recalled.elsewhere.clear();
+    }
     for memories in [&mut recalled.pinned, &mut recalled.decisions, &mut recalled.observations] {
         memories.retain(|memory| !own.shown.contains(&memory.id));
     }
@@ -220,7 +225,11 @@ fn recalled(run: &Run, store: &Store, event: &Event, source: StartSource) -> Res
     } else {
         Some(render::context::for_person(&recalled, &block)).filter(|_| !block.text.is_empty())
     };
-    Ok(Some(Start { session, point: InjectionPoint::Start, block, message, is_muted }))
+    let (point, message) = match is_compacted {
+        true => (InjectionPoint::Compaction, None),
+        false => (InjectionPoint::Start, message),
+    };
+    Ok(Some(Start { session, point, block, message, is_muted }))
 }
 
 fn session_state(store: &Store, session: Option<i64>, cleared_session: ContextLoss, budget: usize) -> Result<ContextBlock> {

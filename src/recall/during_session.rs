@@ -11,6 +11,7 @@ use crate::store::Store;
 use crate::store::recall::SessionScope;
 use crate::text::files_named;
 use anyhow::Result;
+use std::cmp::Reverse;
 use std::path::Path;
 
 /// Maximum units at a prompt: where work begins, and later.
@@ -29,7 +30,7 @@ const SAID: f64 = 0.1;
 const WORDS: usize = 3;
 /// Maximum memories about a file, and the number of candidates.
 const OF_FILE: usize = 3;
-const KNOWN: usize = 12;
+const KNOWN: usize = 40;
 /// Cues that count as warnings before an edit: gotchas and fixed problems.
 const WARNINGS: [Finding; 2] = [Finding::Limit, Finding::Fix];
 
@@ -119,6 +120,12 @@ fn is_trusted(store: &Store, memory: &MemoryRow) -> Result<bool> {
         || memory.provenance == Provenance::Agent && store.is_proven(memory)?)
 }
 
+/// Whether a memory says the name of a file.
+fn names(memory: &MemoryRow, path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    memory.title.contains(name) || memory.list("facts").iter().any(|fact| fact.contains(name))
+}
+
 /// What to know before editing a file: decisions and lessons about it, gotchas and earlier fixes; each once per
 /// session.
 pub fn at_file(store: &Store, scope: &SessionScope, path: &str, root: Option<&Path>) -> Result<(Vec<MemoryRow>, Annotations)> {
@@ -138,6 +145,11 @@ pub fn at_file(store: &Store, scope: &SessionScope, path: &str, root: Option<&Pa
     // Items from the session start count as new: that was long ago, and here they matter.
     let injected = store.injected_items(scope.session, &[InjectionPoint::Prompt, InjectionPoint::File])?;
     memories.retain(|memory| !injected.contains(&format!("m{}", memory.id)));
+    // What names the file is about it; what only changed it may be about anything.
+    let settles = |memory: &MemoryRow| matches!(memory.kind, MemoryKind::Decision | MemoryKind::Lesson);
+    memories.sort_by_cached_key(|memory| {
+        Reverse((memory.pinned, names(memory, path), settles(memory), memory.provenance == Provenance::User, memory.id))
+    });
     let mut warnings = Vec::new();
     for memory in memories {
         if warnings.len() < OF_FILE && is_trusted(store, &memory)? {

@@ -9,6 +9,10 @@ use std::collections::{BTreeMap, HashSet};
 /// Sessions in a report, newest first.
 const SESSIONS: i64 = 500;
 
+/// When the conversation of the session `?1` was compacted last.
+const LAST_COMPACTION: &str =
+    "(SELECT coalesce(max(c.at), 0) FROM injections c WHERE c.session_id = ?1 AND c.point = 'compaction')";
+
 /// One text that an agent receives.
 #[derive(Clone, Copy, Debug)]
 pub struct Injection<'a> {
@@ -22,12 +26,12 @@ pub struct Injection<'a> {
 }
 
 impl Store {
-    /// What a session has received at the given points, as `nmem show` takes it.
+    /// What a session has received at the given points since its last compaction, as `nmem show` takes it.
     pub fn injected_items(&self, session: i64, points: &[InjectionPoint]) -> Result<HashSet<String>> {
-        let sql = "SELECT item, point FROM injections WHERE session_id = ?1";
+        let sql = format!("SELECT item, point FROM injections WHERE session_id = ?1 AND at >= {LAST_COMPACTION}");
         let row = |row: &Row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?));
         let injected: Vec<(String, String)> =
-            self.conn.prepare_cached(sql)?.query_map([session], row)?.collect::<Result<_, _>>()?;
+            self.conn.prepare_cached(&sql)?.query_map([session], row)?.collect::<Result<_, _>>()?;
         let wanted = |point: &String| points.iter().any(|wanted| wanted.name() == point);
         Ok(injected.into_iter().filter(|(_, point)| wanted(point)).map(|(item, _)| item).collect())
     }
@@ -38,9 +42,11 @@ impl Store {
         let Injection { session, point, at, text, items } = injection;
         self.write(|tx| {
             // After its conversation was cut away, an agent receives the same items again.
-            let again = if matches!(point, InjectionPoint::Start | InjectionPoint::Compaction) { "REPLACE" } else { "IGNORE" };
+            let is_again = matches!(point, InjectionPoint::Start | InjectionPoint::Compaction);
             let sql = format!(
-                "INSERT OR {again} INTO injections(session_id, item, point, at, bytes, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
+                "INSERT INTO injections(session_id, item, point, at, bytes, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+                 ON CONFLICT DO UPDATE SET at = excluded.at, bytes = excluded.bytes, text = excluded.text
+                   WHERE {is_again} OR at < {LAST_COMPACTION}"
             );
             let mut statement = tx.tx.prepare_cached(&sql)?;
             let mut whole = Some(text);

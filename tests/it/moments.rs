@@ -222,6 +222,25 @@ fn after_a_compaction_a_session_gets_back_where_its_work_stands() {
 }
 
 #[test]
+fn after_a_compaction_the_pins_and_decisions_come_back_and_a_file_is_spoken_of_again() {
+    let world = World::new();
+    past(&world);
+    world.typed(&["remember", "The importer counts commas", "--pin"]);
+    world.typed(&["remember", "Releases happen on Fridays only", "--kind", "decision"]);
+    let mut session = later(&world, "long", "main");
+    session.ask("Let us use semicolons");
+    let of_file = session.is_about_to("Edit", "src/export.rs");
+    assert!(of_file.contains("must never join fields bare"), "{of_file}");
+    session.edit("src/export.rs");
+    assert_eq!(session.is_about_to("Edit", "src/export.rs"), "");
+    let received = session.starts("compact");
+    assert!(received.starts_with("nmem: record of this session from before its conversation was compacted"), "{received}");
+    assert!(received.contains("The importer counts commas") && received.contains("Releases happen on Fridays only"), "{received}");
+    assert!(received.len() <= 4000);
+    assert_eq!(session.is_about_to("Edit", "src/export.rs"), of_file);
+}
+
+#[test]
 fn what_clear_took_away_comes_back_first_and_resume_and_fork_get_nothing() {
     let world = World::new();
     past(&world);

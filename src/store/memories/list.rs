@@ -141,7 +141,7 @@ impl Store {
     }
 
     /// Memories about an edited file by the user or the agent: active decisions and lessons, and observations that are
-    /// pinned or have one of two concepts. Pinned first, then the user's, each newest first.
+    /// pinned or have one of two concepts. Newest first.
     pub fn memories_about(&self, project: i64, path: &str, concepts: [&str; 2], limit: usize) -> Result<Vec<MemoryRow>> {
         // For a file with very many memories, only the newest are read.
         let sql = "SELECT f.memory_id FROM (SELECT memory_id FROM memory_files WHERE path = ?2 AND modified ORDER BY memory_id DESC LIMIT 400) f
@@ -149,7 +149,7 @@ impl Store {
                    WHERE m.project_id = ?1 AND m.superseded_by IS NULL AND (m.provenance = 'user' OR m.provenance = 'agent' OR m.pinned)
                      AND (m.kind = 'decision' OR m.kind = 'lesson' OR m.kind = 'observation' AND (m.pinned
                        OR EXISTS (SELECT 1 FROM memory_concepts c WHERE c.memory_id = m.id AND (c.concept = ?3 OR c.concept = ?4))))
-                   ORDER BY m.pinned DESC, m.provenance = 'user' DESC, m.id DESC LIMIT ?5";
+                   ORDER BY m.pinned DESC, m.id DESC LIMIT ?5";
         let mut statement = self.conn.prepare_cached(sql)?;
         let ids = statement.query_map(params![project, path, concepts[0], concepts[1], limit as i64], |row| row.get(0))?;
         let ids: Vec<i64> = ids.collect::<Result<_, _>>()?;
