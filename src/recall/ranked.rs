@@ -22,7 +22,7 @@ const NEWEST: usize = 24;
 const NEAR: usize = 40;
 /// Maximum memories that lead to units, and maximum words to search them by.
 const STATED: usize = 60;
-const STATED_UNITS: usize = 24;
+const STATED_WORDS: usize = 12;
 /// Number of sessions of the branch whose units are candidates at a prompt.
 const OWN: usize = 4;
 /// Maximum candidates at a prompt.
@@ -256,7 +256,10 @@ fn by_stated_text(store: &Store, query: &RecallQuery, effort: Effort) -> Result<
 /// Memories that contain words of the request.
 pub(super) fn memories_by_words(store: &Store, query: &RecallQuery) -> Result<Vec<Hit>> {
     let words = rank::terms(query.request.unwrap_or_default());
-    let search_query = Query::parse(&words[..words.len().min(STATED_UNITS)].join(" "));
+    if words.is_empty() {
+        return Ok(Vec::new());
+    }
+    let search_query = Query::parse(&words[..words.len().min(STATED_WORDS)].join(" "));
     let kinds = [MemoryKind::Task, MemoryKind::Summary, MemoryKind::Decision, MemoryKind::Lesson, MemoryKind::Observation];
     let filter = Filter { project: Some(query.project), memories: kinds.to_vec(), ..Filter::default() };
     store.search(&search_query, &[HitKind::Memory], &filter, STATED)
