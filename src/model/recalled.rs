@@ -116,7 +116,7 @@ pub struct RankedUnit {
 pub struct Passage {
     /// The id of its memory.
     pub memory: i64,
-    /// The part of a summary that it comes from.
+    /// The part of its memory that it comes from: `facts`, or a section of a summary; `None` for the title.
     pub part: Option<&'static str>,
     pub text: String,
     /// How well it fits the request, between 0 and 1.

@@ -37,9 +37,17 @@ pub fn branch_terms(branch: &str) -> Vec<QueryTerm> {
     terms(branch.rsplit('/').next().unwrap_or(branch))
 }
 
-/// Whether a branch is dedicated to one topic.
-pub fn is_topic(branch: &str) -> bool {
-    !TRUNKS.contains(&branch)
+/// Whether a branch is dedicated to one topic. `recent` are the branches of the project's sessions, newest first: a branch
+/// on which at least half of them began is a trunk, whatever its name.
+pub fn is_topic<'a>(branch: &str, recent: impl Iterator<Item = Option<&'a str>>) -> bool {
+    const SESSIONS: usize = 24;
+    const LEAST: usize = 6;
+    let (mut all, mut here) = (0, 0);
+    for other in recent.take(SESSIONS) {
+        all += 1;
+        here += usize::from(other == Some(branch));
+    }
+    !TRUNKS.contains(&branch) && (here < LEAST || here * 2 < all)
 }
 
 #[cfg(test)]
@@ -51,5 +59,12 @@ mod tests {
         assert_eq!(terms("Can you please fix parseHookInput in the login?"), ["fix", "parse", "hook", "input", "login"]);
         assert_eq!(branch_terms("dev1/improve-commit-link-prompt"), ["improve", "commit", "link", "prompt"]);
         assert!(branch_terms("main").is_empty());
+    }
+
+    #[test]
+    fn a_trunk_is_known_by_its_name_or_by_how_many_sessions_begin_on_it() {
+        let recent = |n: usize| [Some("fix/login"), None].into_iter().chain(std::iter::repeat_n(Some("next"), n));
+        assert!(is_topic("fix/login", recent(9)) && is_topic("next", recent(5)));
+        assert!(!is_topic("next", recent(6)) && !is_topic("main", recent(0)));
     }
 }

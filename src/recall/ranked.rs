@@ -46,6 +46,18 @@ pub struct RecallQuery<'a> {
     pub root: Option<&'a Path>,
 }
 
+impl RecallQuery<'_> {
+    /// The query without its branch, if that is a trunk: other work on a trunk is not related.
+    fn on_topic(self, sessions: &[(i64, Option<String>)]) -> Self {
+        RecallQuery { branch: self.branch.filter(|branch| is_topic(branch, sessions)), ..self }
+    }
+}
+
+/// Whether a branch is dedicated to one topic, among a project's sessions.
+pub(super) fn is_topic(branch: &str, sessions: &[(i64, Option<String>)]) -> bool {
+    rank::is_topic(branch, sessions.iter().map(|(_, branch)| branch.as_deref()))
+}
+
 /// A faster version for prompts: the units that a prompt may refer to, best first.
 pub(super) fn nearest(
     store: &Store,
@@ -55,6 +67,7 @@ pub(super) fn nearest(
 ) -> Result<Vec<RankedUnit>> {
     let weights = RankWeights::default();
     let sessions = store.sessions_in_time(query.project, query.own)?;
+    let query = &query.on_topic(&sessions);
     let mut features = routes(store, query, &sessions, Effort::QUICK)?;
     features.age = features.found().map(|unit| (unit, 0)).collect();
     let mut found_first: Vec<i64> = rank::fuse(&features, &weights).into_iter().take(AMONG).map(|scored| scored.unit).collect();
@@ -129,7 +142,7 @@ pub(super) fn add_passages(request: &str, units: &mut [RankedUnit]) {
             } else {
                 unit.passages.push(new(None, &memory.title));
             }
-            unit.passages.extend(memory.list("facts").into_iter().map(|fact| new(None, fact)));
+            unit.passages.extend(memory.list("facts").into_iter().map(|fact| new(Some("facts"), fact)));
         }
     }
     let texts: Vec<&str> = units.iter().flat_map(|unit| &unit.passages).map(|passage| passage.text.as_str()).collect();
@@ -170,7 +183,7 @@ type Ranking = (Vec<(Scored, Relevance)>, HashMap<i64, UnitLocation>);
 /// The best units, at most `limit`.
 fn scored(store: &Store, query: &RecallQuery, weights: &RankWeights, limit: usize) -> Result<Ranking> {
     let sessions = store.sessions_in_time(query.project, query.own)?;
-    let (features, locations) = features(store, query, &sessions)?;
+    let (features, locations) = features(store, &query.on_topic(&sessions), &sessions)?;
     let scored = with_relevance(rank::fuse(&features, weights), &features);
     let best = scored.into_iter().filter(|(_, relevance)| relevance.probability() >= LEAST).take(limit);
     Ok((best.collect(), locations))
@@ -209,9 +222,9 @@ fn features(
     Ok((features, locations))
 }
 
-/// The newest sessions of a branch that is no trunk.
+/// The newest sessions of a branch.
 fn of_branch(sessions: &[(i64, Option<String>)], branch: Option<&str>, limit: usize) -> Vec<i64> {
-    let on_branch = |of: &Option<String>| of.as_deref().is_some_and(|of| Some(of) == branch && rank::is_topic(of));
+    let on_branch = |of: &Option<String>| of.is_some() && of.as_deref() == branch;
     sessions.iter().filter(|(_, branch)| on_branch(branch)).take(limit).map(|(id, _)| *id).collect()
 }
 
@@ -299,7 +312,7 @@ fn add_places(
 ) {
     for location in locations {
         features.age.insert(location.unit, location.age);
-        if location.branch.as_deref().is_some_and(|on| Some(on) == branch && rank::is_topic(on)) {
+        if location.branch.is_some() && location.branch.as_deref() == branch {
             features.same_branch.push(location.unit);
         }
         all.insert(location.unit, location);
@@ -316,7 +329,7 @@ pub(super) fn found(
     memories.retain(|memory: &MemoryRow| memory.superseded_by.is_none());
     let why = reasons(&scored);
     let branch = locations.get(&scored.unit).and_then(|location| location.branch.clone());
-    let branch = branch.filter(|branch| rank::is_topic(branch));
+    let branch = branch.filter(|branch| rank::is_topic(branch, std::iter::empty()));
     let (passages, annotations) = Default::default();
     Ok(Some(RankedUnit { unit, branch, score: scored.score, why, memories, passages, annotations, relevance }))
 }

@@ -1,7 +1,7 @@
 //! Recall for a session start: where work on the branch stopped, what holds there, the project's checks.
 
 use super::known_elsewhere::KnownElsewhere;
-use super::ranked::{NearUnit, RecallQuery, near_units};
+use super::ranked::{NearUnit, RecallQuery, is_topic, near_units};
 use super::sessions::{overviews, turns};
 use super::stale::stale;
 use crate::model::{Annotations, Check, MemoryKind, MemoryRow, Millis, Provenance, Recalled, SessionOverview, SessionStatus};
@@ -69,8 +69,9 @@ impl ReadableParts {
 /// Gathers memories for a session start, with at most `most` findings.
 pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, now: Millis) -> Result<Recalled> {
     let parts = ReadableParts::default();
-    let on_topic_branch = here.branch.is_some_and(rank::is_topic);
-    let mut sessions = parts.read(sessions(store, project, here, now))?;
+    let all = parts.read(store.sessions_in_time(project, here.own))?;
+    let on_topic_branch = here.branch.is_some_and(|branch| is_topic(branch, &all));
+    let mut sessions = parts.read(sessions(store, project, here, &all, now))?;
     let active: Vec<SessionOverview> =
         sessions.extract_if(.., |session| session.state == SessionStatus::Active).filter(did_something).collect();
     sessions.retain(did_something);
@@ -87,7 +88,9 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
         None => Vec::new(),
     };
     let mut elsewhere: Vec<SessionOverview> = Vec::new();
-    for session in sessions {
+    // What is older than the work here is no news.
+    let since = last.as_ref().map_or(0, |last| last.session.active_at);
+    for session in sessions.into_iter().filter(|session| session.session.active_at > since) {
         if elsewhere.len() < ELSEWHERE && elsewhere.iter().all(|known| branch(known) != branch(&session)) {
             elsewhere.push(session);
         }
@@ -150,9 +153,14 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
 }
 
 /// The newest sessions of the branch and of the project, newest first.
-fn sessions(store: &Store, project: i64, here: SessionContext, now: Millis) -> Result<Vec<SessionOverview>> {
+fn sessions(
+    store: &Store,
+    project: i64,
+    here: SessionContext,
+    all: &[(i64, Option<String>)],
+    now: Millis,
+) -> Result<Vec<SessionOverview>> {
     let mut sessions = store.last_sessions(project, SESSIONS + 1)?;
-    let all = store.sessions_in_time(project, here.own)?;
     let of_branch = all.iter().filter(|(_, branch)| here.branch.is_some() && branch.as_deref() == here.branch);
     for (id, _) in of_branch.take(OF_BRANCH) {
         if !sessions.iter().any(|known| known.id == *id) {

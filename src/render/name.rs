@@ -44,6 +44,11 @@ fn asked(unit: &UnitRow) -> Option<String> {
     (meaning(&asked) >= SAYS && !asked.contains("[redacted:")).then_some(asked)
 }
 
+/// Whether a prompt says something by itself, unlike "yes" or "go on".
+pub fn says_something(prompt: &str) -> bool {
+    meaning(prompt) >= SAYS
+}
+
 /// Number of content words; in scripts without spaces, two characters count as one.
 fn meaning(text: &str) -> usize {
     let lower = text.to_lowercase();

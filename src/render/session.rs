@@ -13,7 +13,9 @@ const COMMITS: usize = 5;
 /// The last turn: its prompt and its answer.
 pub(super) fn conversation(block: &mut Block, overview: &SessionOverview) {
     if let Some(turn) = overview.turns.last() {
-        block.push(&format!("- asked: {}", quoted(&turn.prompt, 200)));
+        if name::says_something(&turn.prompt) {
+            block.push(&format!("- asked: {}", quoted(&turn.prompt, 200)));
+        }
         if let Some(answer) = &turn.answer {
             block.push(&format!("  answered: {}", quoted(&prose(answer), 300)));
         }
@@ -65,7 +67,7 @@ fn unit_line(block: &mut Block, overview: &UnitOverview, not_committed: &[String
     if let Some(memory) = &overview.summary {
         block.tells(memory);
     }
-    let in_project = |path: &&str| !path.starts_with('/');
+    let in_project = |path: &&str| !path.starts_with('/') && path.as_bytes().get(1) != Some(&b':');
     let edited: Vec<&str> = unit.files.iter().filter(|f| f.edits > 0).map(|f| f.path.as_str()).filter(in_project).collect();
     let (open, committed_files): (Vec<&str>, Vec<&str>) =
         edited.into_iter().partition(|path| not_committed.iter().any(|open| open == path));

@@ -235,7 +235,10 @@ fn after_a_compaction_the_pins_and_decisions_come_back_and_a_file_is_spoken_of_a
     assert_eq!(session.is_about_to("Edit", "src/export.rs"), "");
     let received = session.starts("compact");
     assert!(received.starts_with("nmem: record of this session from before its conversation was compacted"), "{received}");
-    assert!(received.contains("The importer counts commas") && received.contains("Releases happen on Fridays only"), "{received}");
+    assert!(
+        received.contains("The importer counts commas") && received.contains("Releases happen on Fridays only"),
+        "{received}"
+    );
     assert!(received.len() <= 4000);
     assert_eq!(session.is_about_to("Edit", "src/export.rs"), of_file);
 }
