@@ -150,7 +150,7 @@ fn unit_lines(ranked: &RankedUnit) -> Vec<UnitLine<'_>> {
             (_, Some("notes")) => ("failures and notes".to_string(), 1.1),
             (_, Some("completed")) => ("done".to_string(), 0.8),
             // What the agent reports of the user's decision is not the user's.
-            (MemoryKind::Decision | MemoryKind::Lesson, Some(_)) => ("reported with it".to_string(), 1.0),
+            (MemoryKind::Decision | MemoryKind::Lesson, Some(_)) => ("reported".to_string(), 1.0),
             (MemoryKind::Decision, _) => (format!("decided by {}", whose(memory)), 1.2),
             (MemoryKind::Lesson, _) => (format!("learnt by {}", whose(memory)), 1.2),
             _ => (line(memories::word(memory), 24), 1.0),
