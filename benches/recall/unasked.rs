@@ -1,4 +1,4 @@
-//! What are sessions told that asked for nothing? Real sessions of two projects go through the hooks in the order in which
+//! What do sessions receive that asked for nothing? Real sessions of two projects go through the hooks in the order in which
 //! they happened. For each, this reads the block at its start and the answer to its first prompt; beside it, what
 //! `nmem context --query` would say to the same prompt.
 //!
@@ -36,8 +36,8 @@ impl Recorded {
     }
 }
 
-/// What a session was told.
-struct Told {
+/// What a session received.
+struct Received {
     session: usize,
     start: Text,
     first_prompt: Text,
@@ -69,11 +69,11 @@ pub fn run(data: &Path, keep: Option<&Path>) -> Value {
             continue;
         };
         let world = World::new(set);
-        let told = match keep.map(|keep| keep.join(set)) {
+        let received = match keep.map(|keep| keep.join(set)) {
             Some(kept) if kept.exists() => from_copies(&world, &sessions, &kept),
             kept => play(&world, &sessions, kept.as_deref()),
         };
-        all.insert(set.into(), report(set, &data.join(set), &sessions, &told));
+        all.insert(set.into(), report(set, &data.join(set), &sessions, &received));
     }
     Value::Object(all)
 }
@@ -98,7 +98,7 @@ fn recorded(folder: &Path) -> Option<Vec<Recorded>> {
 }
 
 /// Plays all sessions at once, as they happened.
-fn play(world: &World, sessions: &[Recorded], keep: Option<&Path>) -> Vec<Told> {
+fn play(world: &World, sessions: &[Recorded], keep: Option<&Path>) -> Vec<Received> {
     let mut all: Vec<(i64, usize, Value)> = Vec::new();
     for (at, session) in sessions.iter().enumerate() {
         all.push((session.start - 1000, at, json!({"event": "SessionStart", "source": "startup"})));
@@ -106,7 +106,7 @@ fn play(world: &World, sessions: &[Recorded], keep: Option<&Path>) -> Vec<Told> 
         all.push((session.end + 1000, at, json!({"event": "SessionEnd", "reason": "other"})));
     }
     all.sort_by_key(|event| event.0);
-    let mut told: HashMap<usize, Told> = HashMap::new();
+    let mut received: HashMap<usize, Received> = HashMap::new();
     for (at, of, mut event) in all {
         let session = &sessions[of];
         event["hook_event_name"] = event["event"].take();
@@ -118,10 +118,10 @@ fn play(world: &World, sessions: &[Recorded], keep: Option<&Path>) -> Vec<Told> 
                     Store::open(&Files::of(world.db(), false), PERSON_WAIT).unwrap().checkpoint();
                     fs::copy(world.db(), folder.join(format!("{}.db", session.id))).unwrap();
                 }
-                told.insert(of, at_start(world, sessions, of));
+                received.insert(of, at_start(world, sessions, of));
             }
-            "UserPromptSubmit" if told.get(&of).is_some_and(|told| told.query.bytes == usize::MAX) => {
-                at_first_prompt(world, sessions, told.get_mut(&of).unwrap());
+            "UserPromptSubmit" if received.get(&of).is_some_and(|received| received.query.bytes == usize::MAX) => {
+                at_first_prompt(world, sessions, received.get_mut(&of).unwrap());
             }
             _ => {
                 world.branch(&session.branch);
@@ -129,13 +129,13 @@ fn play(world: &World, sessions: &[Recorded], keep: Option<&Path>) -> Vec<Told> 
             }
         }
     }
-    let mut told: Vec<Told> = told.into_values().collect();
-    told.sort_by_key(|told| told.session);
-    told
+    let mut received: Vec<Received> = received.into_values().collect();
+    received.sort_by_key(|received| received.session);
+    received
 }
 
 /// The same from copies of the databases.
-fn from_copies(world: &World, sessions: &[Recorded], kept: &Path) -> Vec<Told> {
+fn from_copies(world: &World, sessions: &[Recorded], kept: &Path) -> Vec<Received> {
     fs::create_dir_all(world.db().parent().unwrap()).unwrap();
     let of = |of: usize| {
         for end in ["", "-wal", "-shm"] {
@@ -145,29 +145,35 @@ fn from_copies(world: &World, sessions: &[Recorded], kept: &Path) -> Vec<Told> {
         if copy.exists() {
             fs::copy(copy, world.db()).unwrap();
         }
-        let mut told = at_start(world, sessions, of);
-        at_first_prompt(world, sessions, &mut told);
-        told
+        let mut received = at_start(world, sessions, of);
+        at_first_prompt(world, sessions, &mut received);
+        received
     };
     (0..sessions.len()).map(of).collect()
 }
 
-fn at_start(world: &World, sessions: &[Recorded], of: usize) -> Told {
+fn at_start(world: &World, sessions: &[Recorded], of: usize) -> Received {
     let session = &sessions[of];
     world.branch(&session.branch);
     let start = json!({"hook_event_name": "SessionStart", "source": "startup"});
     let answer = world.hook(&session.id, start, session.start - 1000);
     let query = Text { bytes: usize::MAX, ..Text::default() };
-    Told { session: of, start: text(world, &context(&answer)), first_prompt: Text::default(), query, long_query: Text::default() }
+    Received {
+        session: of,
+        start: text(world, &context(&answer)),
+        first_prompt: Text::default(),
+        query,
+        long_query: Text::default(),
+    }
 }
 
-fn at_first_prompt(world: &World, sessions: &[Recorded], told: &mut Told) {
-    let session = &sessions[told.session];
+fn at_first_prompt(world: &World, sessions: &[Recorded], received: &mut Received) {
+    let session = &sessions[received.session];
     let prompt = session.first_prompt().unwrap_or_default();
     let asked = json!({"hook_event_name": "UserPromptSubmit", "prompt": prompt});
     world.branch(&session.branch);
     let answer = world.hook(&session.id, asked, session.start);
-    told.first_prompt = text(world, &context(&answer));
+    received.first_prompt = text(world, &context(&answer));
     let store = Store::open(&Files::of(world.db(), false), PERSON_WAIT).unwrap();
     let scope = store.session_scope(Platform::ClaudeCode, &session.id).unwrap().unwrap();
     let query = RecallQuery {
@@ -178,8 +184,8 @@ fn at_first_prompt(world: &World, sessions: &[Recorded], told: &mut Told) {
         ..RecallQuery::default()
     };
     let ranked = ranked(&store, &query, super::RANKED).unwrap();
-    told.query = text(world, &for_query(&ranked, QUERY_BYTES).text);
-    told.long_query = text(world, &for_query(&ranked, 2 * QUERY_BYTES).text);
+    received.query = text(world, &for_query(&ranked, QUERY_BYTES).text);
+    received.long_query = text(world, &for_query(&ranked, 2 * QUERY_BYTES).text);
 }
 
 fn context(answer: &str) -> String {
@@ -212,14 +218,14 @@ fn text(world: &World, text: &str) -> Text {
     Text { bytes: text.len(), lines: text.lines().map(cites).filter(|cited| !cited.is_empty()).collect() }
 }
 
-fn report(set: &str, folder: &Path, sessions: &[Recorded], told: &[Told]) -> Value {
+fn report(set: &str, folder: &Path, sessions: &[Recorded], received: &[Received]) -> Value {
     let branches: HashMap<&str, &str> = sessions.iter().map(|session| (session.id.as_str(), session.branch.as_str())).collect();
-    let editing: Vec<&Told> = told.iter().filter(|told| !sessions[told.session].edited.is_empty()).collect();
+    let editing: Vec<&Received> = received.iter().filter(|received| !sessions[received.session].edited.is_empty()).collect();
     let editors = |path: &str| sessions.iter().filter(|session| session.edited.contains(path)).count();
     let rarity = |path: &String| 1.0 - editors(path) as f64 / sessions.len() as f64;
     // How related a line is: wholly by its branch, else as much as the rarest shared file is rare.
-    let weight = |told: &Told, line: &Vec<Cited>| {
-        let session = &sessions[told.session];
+    let weight = |received: &Received, line: &Vec<Cited>| {
+        let session = &sessions[received.session];
         let of = |cited: &Cited| {
             let is_branch = branches.get(cited.session.as_str()) == Some(&session.branch.as_str());
             let shared = cited.edited.intersection(&session.edited).map(rarity).fold(0.0, f64::max);
@@ -231,17 +237,17 @@ fn report(set: &str, folder: &Path, sessions: &[Recorded], told: &[Told]) -> Val
     println!("{:32} bytes  lines  related  by rarity  sessions answered, with anything related", "");
     let mut json = Map::new();
     for (name, of) in [
-        ("at the start", (|told| &told.start) as fn(&Told) -> &Text),
-        ("at the first prompt", |told| &told.first_prompt),
-        ("context --query, 2,000 bytes", |told| &told.query),
+        ("at the start", (|received| &received.start) as fn(&Received) -> &Text),
+        ("at the first prompt", |received| &received.first_prompt),
+        ("context --query, 2,000 bytes", |received| &received.query),
     ] {
         let weights: Vec<Vec<f64>> =
-            editing.iter().map(|told| of(told).lines.iter().map(|line| weight(told, line)).collect()).collect();
+            editing.iter().map(|received| of(received).lines.iter().map(|line| weight(received, line)).collect()).collect();
         let lines = weights.iter().flatten().count().max(1) as f64;
         let related = weights.iter().flatten().filter(|weight| **weight > 0.0).count() as f64 / lines;
         let by_rarity = weights.iter().flatten().sum::<f64>() / lines;
-        let bytes = editing.iter().map(|told| of(told).bytes).sum::<usize>() / editing.len();
-        let answered = editing.iter().filter(|told| of(told).bytes > 0).count();
+        let bytes = editing.iter().map(|received| of(received).bytes).sum::<usize>() / editing.len();
+        let answered = editing.iter().filter(|received| of(received).bytes > 0).count();
         let some = weights.iter().filter(|weights| weights.iter().any(|weight| *weight > 0.0)).count();
         let lines = lines / editing.len() as f64;
         println!("{name:32} {bytes:5}  {lines:5.1}    {related:.3}      {by_rarity:.3}  {answered}, {some}");
@@ -252,32 +258,32 @@ fn report(set: &str, folder: &Path, sessions: &[Recorded], told: &[Told]) -> Val
         );
     }
     let queries = queries(folder, sessions);
-    let order = |texts: &dyn Fn(&Told) -> Vec<&Text>| {
+    let order = |texts: &dyn Fn(&Received) -> Vec<&Text>| {
         let of = |query: &Query| -> Vec<String> {
-            let told = told.iter().find(|told| sessions[told.session].id == query.session).unwrap();
-            let lines = texts(told).into_iter().flat_map(|text| &text.lines).flatten();
+            let received = received.iter().find(|received| sessions[received.session].id == query.session).unwrap();
+            let lines = texts(received).into_iter().flat_map(|text| &text.lines).flatten();
             lines.map(|cited| cited.session.clone()).filter(|session| query.past.contains(session)).collect()
         };
         let asked: Vec<&Query> = queries.iter().collect();
         score(&asked, &queries.iter().map(of).collect::<Vec<_>>()).all
     };
     for (name, measures) in [
-        ("told unasked", order(&|told| vec![&told.first_prompt, &told.start])),
-        ("context --query, 2,000 bytes", order(&|told| vec![&told.query])),
-        ("context --query, 4,000 bytes", order(&|told| vec![&told.long_query])),
+        ("received unasked", order(&|received| vec![&received.first_prompt, &received.start])),
+        ("context --query, 2,000 bytes", order(&|received| vec![&received.query])),
+        ("context --query, 4,000 bytes", order(&|received| vec![&received.long_query])),
     ] {
         println!("{name:32} recall@5 {:.3}  MRR {:.3}  nDCG@5 {:.3}", measures[0], measures[1], measures[2]);
         json.insert(format!("{name}, order"), json!(measures.map(rounded)));
     }
     let (mut known, mut first) = (0, 0);
-    for told in told {
-        let session = &sessions[told.session];
+    for received in received {
+        let session = &sessions[received.session];
         let is_own = |other: &&Recorded| other.branch == session.branch && other.end < session.start;
         if TRUNKS.contains(&session.branch.as_str()) || !sessions.iter().any(|other| is_own(&other)) {
             continue;
         }
         known += 1;
-        let named = told.start.lines.iter().flatten().next();
+        let named = received.start.lines.iter().flatten().next();
         first += usize::from(named.is_some_and(|cited| branches.get(cited.session.as_str()) == Some(&session.branch.as_str())));
     }
     println!("{:32} {first} of {known}", "the branch's own session first");
