@@ -70,6 +70,11 @@ pub fn alike(a: &str, b: &str) -> bool {
     !short.is_empty() && long.starts_with(short.as_str()) && short.len() * 4 >= long.len()
 }
 
+/// Whether a stored path is relative to the project: others are absolute, on Windows with a drive.
+pub fn is_in_project(path: &str) -> bool {
+    !path.starts_with('/') && path.as_bytes().get(1) != Some(&b':')
+}
+
 /// The runs of letters and digits in a text.
 pub fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())

@@ -25,7 +25,7 @@ pub use words::{Class, Lexicon};
 
 use crate::model::Domain;
 use crate::statements::StatementForm;
-use crate::statements::word_lists::{begins_with, holds};
+use crate::statements::word_lists::{Words, begins_with, holds};
 
 /// A bias and a weight for each feature.
 #[derive(Clone, Debug)]
@@ -71,18 +71,21 @@ fn is_announcement(text: &str) -> bool {
         "here's a|here is a|here's the|here is the|here's what|here is what|here are the|below is|the following";
     let lower = text.to_lowercase();
     let of_rest = ["summary", "what was", "what i", "what changed", "changes", "breakdown", "overview"];
-    begins_with("let me|now let me|i'll now|i'll start|i will now|next, i'll", &lower)
-        || begins_with(SUMMARIES, &lower) && of_rest.iter().any(|word| lower.contains(word)) && lower.len() < 120
+    begins_with(
+        "let me|now let me|i'll now|i'll start|i will now|next, i'll|want me to|say the word|let me know|do you want|would you like|should i |shall i ",
+        &lower,
+    ) || begins_with(SUMMARIES, &lower) && of_rest.iter().any(|word| lower.contains(word)) && lower.len() < 120
 }
 
-/// Whether a statement only says that checks passed: that is a matter of the moment.
-fn is_check_result(text: &str) -> bool {
-    const RESULTS: &str = "tests pass|tests passed|test pass|tests passing|lint clean|lint is clean|lint passes|linter passes|lint and|checks pass|build passes|build succeeds|type check passes|compiles cleanly|tests still pass|all green|no lint";
-    const LONG: usize = 140;
+/// Whether a statement only says that checks passed, or where commits are: that is a matter of the moment.
+fn is_momentary(text: &str) -> bool {
+    const CHECKS: Words = "tests pass|tests passed|test pass|tests passing|lint clean|lint is clean|lint passes|linter passes|lint and|checks pass|build passes|build succeeds|type check passes|compiles cleanly|tests still pass|all green|no lint|all pass|all clean|are clean|are green|still green|verified independently";
+    const COMMITS: Words = "committed as |committed on `|committed and pushed|clean commits|squashed into `|and force-pushed|branch now sits|left uncommitted";
+    const REASONS: Words = "because|since |unless|only if|require|need|must|fixed|added";
+    const LONG: usize = 200;
     let lower = text.to_lowercase();
-    text.len() < LONG
-        && holds(RESULTS, &lower)
-        && !holds("because|since |unless|only if|require|need|must|fixed|added|now ", &lower)
+    let is_check = || holds(CHECKS, &lower) && !lower.contains("now ") && !holds(REASONS, &lower);
+    text.len() < LONG && (is_check() || holds(COMMITS, &lower))
 }
 
 /// The statements of a unit, judged.
@@ -117,7 +120,7 @@ impl Judged {
             return false;
         }
         let is_said = !matches!(said.form, StatementForm::Shown | StatementForm::Heading);
-        let says = is_said && !is_announcement(&said.text) && !is_check_result(&said.text);
+        let says = is_said && !is_announcement(&said.text) && !is_momentary(&said.text);
         says && overtaken(at, &self.said, &self.contexts).is_none()
     }
 

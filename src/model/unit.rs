@@ -8,7 +8,7 @@ use super::{
 use serde_json::{Map, Value};
 
 /// Version of the rules that draw memories. Increase it with an improvement that units of before should have, too.
-pub const RULES_VERSION: i64 = 1;
+pub const RULES_VERSION: i64 = 2;
 
 spelled! {
 /// State of a unit.

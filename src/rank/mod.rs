@@ -12,6 +12,6 @@ mod terms;
 
 pub use confidence::{DecisionOutcome, confidence};
 pub use contradiction::{contradicted, side_by_side};
-pub use passages::{fit, stem};
+pub use passages::fit;
 pub use route::{CandidateFeatures, EditRates, RankWeights, Reason, Route, Scored, fuse};
-pub use terms::{QueryTerm, branch_terms, is_topic, terms};
+pub use terms::{QueryTerm, branch_terms, is_topic, stem, subject, terms};

@@ -1,6 +1,6 @@
 //! How well statements answer a request, by the words that they share with it.
 
-use super::terms::terms;
+use super::terms::{stem, terms};
 use std::collections::{HashMap, HashSet};
 
 /// For each text, the share of the request's words in it, between 0 and 1; a word counts the more the fewer of the texts
@@ -17,13 +17,6 @@ pub fn fit(request: &str, texts: &[&str]) -> Vec<f64> {
     let sums: Vec<f64> = shared.iter().map(|stems| stems.iter().map(weight).sum()).collect();
     let most = sums.iter().copied().fold(0.0, f64::max);
     sums.into_iter().map(|sum| if most > 0.0 { sum / most } else { 0.0 }).collect()
-}
-
-/// A word without the ending of a plural or of a verb: "sessions" is "session", "renamed" and "renaming" are "renam".
-pub fn stem(word: &str) -> String {
-    const LEAST: usize = 4;
-    let stem = ["ing", "ed", "es", "s", "e"].iter().find_map(|end| word.strip_suffix(end).filter(|stem| stem.len() >= LEAST));
-    stem.unwrap_or(word).to_string()
 }
 
 #[cfg(test)]

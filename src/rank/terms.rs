@@ -2,6 +2,8 @@
 
 use crate::index_text::query_terms;
 use crate::text::is_stop_word;
+use std::collections::HashSet;
+use std::sync::LazyLock;
 
 /// Maximum words of a request; a long plan is cut.
 const TERMS: usize = 120;
@@ -9,11 +11,43 @@ const TERMS: usize = 120;
 /// A word as the index holds it before stemming.
 pub type QueryTerm = String;
 
-/// The words of a request in order, without duplicates.
+/// Words that many turns of three unrelated projects have, without endings: they say little of a subject, even where few
+/// units are known and rarity says nothing yet.
+const COMMON: &str = "accept acros action activ actual actually add added after again already alway analys analysi analyz api appear \
+    approach around auto automatically availabl back base based becaus befor behavior better between block both branch bug \
+    build call case catch caus chang check clean cleanup clear code com command comment commit committ complet config \
+    conflict contain content context continu copy correct correctly count creat creation current currently data default \
+    delet description design detail dev diff different directly directory display docs documentation doesn done during \
+    each either else empty ensur entry error etc even exact exampl exist extra fail fallback fals far featur fetch field \
+    file final find first fix fixed flag flow format found fresh full fully function futur gap generat git go group handl \
+    head helper history home id implement implementation import includ input insid instead investigat issu item json keep \
+    kept key last left line link lint list ll load local location log logic logs made main manual map mark match md mean \
+    merg messag miss mode multi name need never new next non none note oh old once one only open option original output \
+    own packag parent pass path pattern plan point prefer problem proces project propos pull ran re read real referenc \
+    relat remain remov replac repo repository requir result return review right root run runn runs same says set shar show \
+    sinc singl skip small solution solv sourc specific standard start stat statu stay step still stor styl successfully \
+    summary task test text thre through time too tool top track tree true try two type under understand updat usag user \
+    uses valid validat valu ve verifi verification verify via view vs warn way whether whil without work writ yes";
+
+/// The words of a text that say what it is about, without endings.
+pub fn subject(text: &str) -> HashSet<String> {
+    static IS_COMMON: LazyLock<HashSet<&str>> = LazyLock::new(|| COMMON.split(' ').collect());
+    let says = |stem: &String| !IS_COMMON.contains(stem.as_str()) && stem.chars().any(char::is_alphabetic);
+    terms(text).iter().map(|term| stem(term)).filter(says).collect()
+}
+
+/// A word without the ending of a plural or of a verb: "sessions" is "session", "renamed" and "renaming" are "renam".
+pub fn stem(word: &str) -> String {
+    const LEAST: usize = 4;
+    let stem = ["ing", "ed", "es", "s", "e"].iter().find_map(|end| word.strip_suffix(end).filter(|stem| stem.len() >= LEAST));
+    stem.unwrap_or(word).to_string()
+}
+
+/// The words of a request in order, without duplicates. Of a URL only the last part counts: its host says nothing.
 pub fn terms(text: &str) -> Vec<QueryTerm> {
     let mut terms: Vec<QueryTerm> = Vec::new();
     for word in text.split_whitespace() {
-        for term in query_terms(word) {
+        for term in query_terms(last_of_url(word)) {
             let says = term.len() > 1 && !is_stop_word(&term);
             if says && !terms.contains(&term) {
                 terms.push(term);
@@ -26,8 +60,30 @@ pub fn terms(text: &str) -> Vec<QueryTerm> {
     terms
 }
 
+/// `https://example.org/team/repository/issues/12` is `12`; what is no URL stays whole.
+fn last_of_url(word: &str) -> &str {
+    let Some((_, path)) = word.split_once("://") else { return word };
+    let path = path.split(['?', '#', ')', '>', '"']).next().unwrap_or_default().trim_end_matches(['/', '.', ',', ':']);
+    path.rsplit_once('/').map_or("", |(_, last)| last)
+}
+
 /// Branches that every repository has; their names say nothing.
-const TRUNKS: [&str; 5] = ["main", "master", "trunk", "develop", "dev"];
+const TRUNKS: [&str; 14] = [
+    "main",
+    "master",
+    "trunk",
+    "mainline",
+    "default",
+    "develop",
+    "development",
+    "devel",
+    "dev",
+    "next",
+    "canary",
+    "staging",
+    "stable",
+    "production",
+];
 
 /// The words of a branch name without its owner: `dev1/improve-commit-link` yields improve, commit, link.
 pub fn branch_terms(branch: &str) -> Vec<QueryTerm> {
@@ -41,7 +97,7 @@ pub fn branch_terms(branch: &str) -> Vec<QueryTerm> {
 /// on which at least half of them began is a trunk, whatever its name.
 pub fn is_topic<'a>(branch: &str, recent: impl Iterator<Item = Option<&'a str>>) -> bool {
     const SESSIONS: usize = 24;
-    const LEAST: usize = 6;
+    const LEAST: usize = 5;
     let (mut all, mut here) = (0, 0);
     for other in recent.take(SESSIONS) {
         all += 1;
@@ -57,14 +113,26 @@ mod tests {
     #[test]
     fn a_request_is_its_words_without_those_that_say_nothing() {
         assert_eq!(terms("Can you please fix parseHookInput in the login?"), ["fix", "parse", "hook", "input", "login"]);
+        assert_eq!(terms("Analyse https://example.org/team/cli/issues/7427/."), ["analyse", "7427"]);
         assert_eq!(branch_terms("dev1/improve-commit-link-prompt"), ["improve", "commit", "link", "prompt"]);
         assert!(branch_terms("main").is_empty());
     }
 
     #[test]
+    fn the_subject_of_a_text_is_what_few_texts_are_about() {
+        let subject = |text: &str| {
+            let mut words: Vec<String> = subject(text).into_iter().collect();
+            words.sort();
+            words
+        };
+        assert_eq!(subject("Investigate this issue and fix the failing tests of the exporter"), ["exporter"]);
+        assert_eq!(subject("Gradients for the status segment, see #7718"), ["gradient", "segment"]);
+    }
+
+    #[test]
     fn a_trunk_is_known_by_its_name_or_by_how_many_sessions_begin_on_it() {
-        let recent = |n: usize| [Some("fix/login"), None].into_iter().chain(std::iter::repeat_n(Some("next"), n));
-        assert!(is_topic("fix/login", recent(9)) && is_topic("next", recent(5)));
-        assert!(!is_topic("next", recent(6)) && !is_topic("main", recent(0)));
+        let recent = |n: usize| [Some("fix/login"), None].into_iter().chain(std::iter::repeat_n(Some("work"), n));
+        assert!(is_topic("fix/login", recent(9)) && is_topic("work", recent(4)));
+        assert!(!is_topic("work", recent(5)) && !is_topic("main", recent(0)));
     }
 }

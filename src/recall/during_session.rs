@@ -1,8 +1,8 @@
 //! Recall during a session: at a prompt and before an edit. The usual result is nothing (ADR/0030).
 
+use super::domain_concepts::concepts;
 use super::ranked::{RecallQuery, add_passages, mark_stale, nearest};
 use super::stale::stale;
-use crate::domains;
 use crate::model::{
     Annotations, Finding, InjectionPoint, MemoryKind, MemoryRow, Provenance, RankedUnit, Relevance, UnitRow, Vector,
 };
@@ -12,6 +12,7 @@ use crate::store::recall::SessionScope;
 use crate::text::files_named;
 use anyhow::Result;
 use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 /// Maximum units at a prompt: where work begins, and later.
@@ -20,14 +21,21 @@ const LATER: usize = 1;
 /// Number of candidates.
 const AMONG: usize = 8;
 /// Maximum further units to name where work begins.
-const ALSO: usize = 4;
+const ALSO: usize = 3;
 /// Minimum probability of a unit where work begins: to be described, and to be named.
 const DESCRIBED: f64 = 0.25;
 const NAMED: f64 = 0.2;
 /// How much of its score must come from what the prompt says.
 const SAID: f64 = 0.1;
+/// Where work begins: minimum likeness of a unit's subject with the prompt's, and minimum words that they share.
+const ALIKE: f64 = 0.06;
+const SHARED: usize = 2;
 /// Minimum content words of a prompt, unless it names a file.
 const WORDS: usize = 3;
+/// Minimum fit of a statement besides the one that fits best.
+const FITS: f64 = 0.35;
+/// Number of newest sessions in which injections without use are counted.
+pub(super) const RECENT: usize = 24;
 /// Maximum memories about a file, and the number of candidates.
 const OF_FILE: usize = 3;
 const KNOWN: usize = 40;
@@ -81,6 +89,10 @@ pub fn at_prompt(store: &Store, scope: &SessionScope, given: &Prompt) -> Result<
     let stands_out = |relevance: Relevance| relevance.words >= SAID && relevance.probability() >= NAMED;
     let enough = if current_unit.is_new { stands_out } else { Relevance::is_enough };
     let mut found = nearest(store, &query, enough, AMONG)?;
+    if current_unit.is_new {
+        let mut likeness = likeness(prompt, &found).into_iter();
+        found.retain(|_| likeness.next().is_some_and(|likeness| likeness >= ALIKE));
+    }
     if found.is_empty() {
         return Ok(AtPrompt::default());
     }
@@ -109,7 +121,39 @@ pub fn at_prompt(store: &Store, scope: &SessionScope, given: &Prompt) -> Result<
     }
     mark_stale(store, &query, &mut units)?;
     add_passages(prompt, &mut units);
+    let asked = rank::subject(prompt);
+    for unit in &mut units {
+        let answers = |text: &str| rank::subject(text).intersection(&asked).count() >= SHARED;
+        unit.passages.retain(|passage| passage.fit >= FITS && answers(&passage.text));
+    }
     Ok(AtPrompt { units, received, also })
+}
+
+/// How much units are about what a prompt is about, from 0 to 1: a cosine of the words of their subjects, where a word
+/// counts the less the more of these units have it.
+fn likeness(prompt: &str, units: &[RankedUnit]) -> Vec<f64> {
+    let asked = rank::subject(prompt);
+    let subjects: Vec<HashSet<String>> = units.iter().map(subject).collect();
+    let shared: Vec<Vec<&String>> = subjects.iter().map(|subject| subject.intersection(&asked).collect()).collect();
+    let mut known: HashMap<&String, f64> = HashMap::new();
+    shared.iter().flatten().for_each(|word| *known.entry(word).or_default() += 1.0);
+    let all = units.len() as f64;
+    let weight = |word: &&String| (1.0 + all / known[*word]).ln() / (1.0 + all).ln();
+    let of = |(shared, subject): (&Vec<&String>, &HashSet<String>)| {
+        let size = ((subject.len() + 1) * (asked.len() + 1)) as f64;
+        let is_enough = shared.len() >= SHARED.min(asked.len()) && !shared.is_empty();
+        if is_enough { shared.iter().map(weight).sum::<f64>() / size.sqrt() } else { 0.0 }
+    };
+    shared.iter().zip(&subjects).map(of).collect()
+}
+
+/// The words of what a unit stated and changed.
+fn subject(found: &RankedUnit) -> HashSet<String> {
+    let unit = &found.unit;
+    let memories = found.memories.iter().flat_map(|memory| memory.list("facts").into_iter().chain([memory.title.as_str()]));
+    let edited = unit.files.iter().filter(|file| file.edits > 0).map(|file| file.path.as_str());
+    let commits = unit.commits.iter().map(|commit| commit.subject.as_str());
+    unit.title.as_deref().into_iter().chain(memories).chain(edited).chain(commits).flat_map(rank::subject).collect()
 }
 
 /// Whether a memory may be injected unasked: the user said it, a person pinned it, or the agent said it and its work
@@ -133,18 +177,22 @@ pub fn at_file(store: &Store, scope: &SessionScope, path: &str, root: Option<&Pa
     if scope.muted || !store.has_memories_about(path)? {
         return Ok(Default::default());
     }
-    let domain = store.domain_of_project(scope.project)?.unwrap_or_default();
-    let domain = domains::of(Some(&domain.0), domain.1.as_deref());
-    let concepts = WARNINGS.map(|finding| domain.becomes(finding).concepts.into_iter().next().unwrap_or_default());
-    let [trap, solution] = [concepts[0].as_str(), concepts[1].as_str()];
-    let mut memories = store.memories_about(scope.project, path, [trap, solution], KNOWN)?;
+    let [trap, solution] = concepts(store, scope.project, WARNINGS)?;
+    let mut memories = store.memories_about(scope.project, path, [&trap, &solution], KNOWN)?;
     memories.retain(|memory| memory.session != Some(scope.session));
     if memories.is_empty() {
         return Ok(Default::default());
     }
     // Items from the session start count as new: that was long ago, and here they matter.
     let injected = store.injected_items(scope.session, &[InjectionPoint::Prompt, InjectionPoint::File])?;
-    memories.retain(|memory| !injected.contains(&format!("m{}", memory.id)));
+    let recent: Vec<i64> = store.sessions_in_time(scope.project, None)?.into_iter().take(RECENT).map(|(id, _)| id).collect();
+    let hardly_used = store.hardly_used_items(&recent, InjectionPoint::File)?;
+    let rests =
+        |memory: &MemoryRow, item: &str| !memory.pinned && memory.provenance != Provenance::User && hardly_used.contains(item);
+    memories.retain(|memory| {
+        let item = format!("m{}", memory.id);
+        !injected.contains(&item) && !rests(memory, &item)
+    });
     // What names the file is about it; what only changed it may be about anything.
     let settles = |memory: &MemoryRow| matches!(memory.kind, MemoryKind::Decision | MemoryKind::Lesson);
     memories.sort_by_cached_key(|memory| {

@@ -2,8 +2,9 @@
 //!
 //! Read in this order: `ranked` (work units in order of relevance), `start` with `sessions` and `known_elsewhere`, `during_session` and
 //! `session_state` (injection), `stale` (changed files), `search`, `related_knowledge` with `related_units` (queries by programs),
-//! `patterns`; `tests`.
+//! `patterns`; `domain_concepts` (names of findings in a domain), `tests`.
 
+mod domain_concepts;
 mod during_session;
 mod known_elsewhere;
 pub mod patterns;

@@ -1,14 +1,19 @@
 //! Recall for a session start: where work on the branch stopped, what holds there, the project's checks.
 
+use super::domain_concepts::concepts;
+use super::during_session::RECENT;
 use super::known_elsewhere::KnownElsewhere;
 use super::ranked::{NearUnit, RecallQuery, is_topic, near_units};
 use super::sessions::{overviews, turns};
 use super::stale::stale;
-use crate::model::{Annotations, Check, MemoryKind, MemoryRow, Millis, Provenance, Recalled, SessionOverview, SessionStatus};
+use crate::model::{
+    Annotations, Check, Finding, InjectionPoint, MemoryKind, MemoryRow, Millis, Provenance, Recalled, SessionOverview,
+    SessionStatus, UnitRow,
+};
 use crate::rank;
 use crate::rules::{decisions, failures};
 use crate::store::{Store, is_broken};
-use crate::text::files_named;
+use crate::text::{alike, cut, files_named, is_in_project};
 use anyhow::Result;
 use std::cell::Cell;
 use std::path::Path;
@@ -16,6 +21,8 @@ use std::path::Path;
 /// Number of newest sessions, and of sessions of the branch, to read.
 const SESSIONS: usize = 8;
 const OF_BRANCH: usize = 3;
+/// Findings that are shown before others.
+const FOUND_OUT: [Finding; 3] = [Finding::Cause, Finding::Limit, Finding::Fix];
 /// Maximum units per session.
 const UNITS: usize = 5;
 /// Maximum other branches.
@@ -32,6 +39,10 @@ const OFTEN_EDITED: usize = 2;
 /// Minimum probability of a unit whose findings are shown; on a trunk, that the next session edits a file of it.
 const LIKELY: f64 = 0.45;
 const LIKELY_EDITED: f64 = 0.5;
+/// Characters of an answer that are shown at least.
+const ANSWER: usize = 280;
+/// Number of sessions from which the share of them that edits a file says what the next one edits.
+const ENOUGH_SESSIONS: usize = 16;
 /// Maximum checks, and how often each must have run.
 const CHECKS: usize = 3;
 const RAN: usize = 2;
@@ -106,24 +117,41 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
     let near = parts.read(near_units(store, &query, NEAR))?;
     let elsewhere_known = KnownElsewhere::read(here.root, here.home);
     let is_new = |memory: &MemoryRow| !elsewhere_known.says(&memory.title);
+    let recent: Vec<i64> = all.iter().take(RECENT).map(|(id, _)| *id).collect();
+    let hardly_used = parts.read(store.hardly_used_items(&recent, InjectionPoint::Start))?;
     let pinned = parts.read(store.pinned_memories(project, PINNED))?;
 
     let mut decisions = parts.read(store.newest_memories(project, &[MemoryKind::Decision, MemoryKind::Lesson], NEWEST))?;
     let holds_here = |memory: &MemoryRow| {
         let of_branch = on_topic_branch && memory.unit.is_some_and(|unit| own_units.contains(&unit));
         let of_files = on_topic_branch && memory.files.iter().any(|file| not_committed.contains(&file.path));
-        !memory.pinned && is_new(memory) && (holds_everywhere(memory) || of_branch || of_files)
+        let holds = || holds_everywhere(memory) || (of_branch || of_files) && !is_request(memory);
+        !memory.pinned && is_new(memory) && holds()
     };
     decisions.retain(holds_here);
     decisions.truncate(SETTLED);
 
     let is_likely = |unit: &&NearUnit| match on_topic_branch {
         true => own_units.contains(&unit.unit) || unit.relevance.probability() >= LIKELY,
-        false => unit.relevance.often_edited >= LIKELY_EDITED,
+        false => all.len() >= ENOUGH_SESSIONS && unit.relevance.often_edited >= LIKELY_EDITED,
     };
-    let is_finding = |memory: &&MemoryRow| memory.kind == MemoryKind::Observation && !memory.pinned && is_new(memory);
+    let is_finding = |memory: &&MemoryRow| {
+        memory.kind == MemoryKind::Observation
+            && !memory.pinned
+            && is_new(memory)
+            && !hardly_used.contains(&format!("m{}", memory.id))
+            && !last.as_ref().is_some_and(|last| says(last, &memory.title))
+            && (memory.files.is_empty() || memory.files.iter().any(|file| is_in_project(&file.path)))
+    };
     let (of_each, limit) = if on_topic_branch { (FINDINGS, FINDINGS) } else { (1, OFTEN_EDITED) };
-    let findings = near.iter().filter(is_likely).flat_map(|unit| unit.memories.iter().rev().filter(is_finding).take(of_each));
+    // What was found out says more of a file than what was changed in it.
+    let found_out_as = parts.read(concepts(store, project, FOUND_OUT))?;
+    let found_out = |memory: &&MemoryRow| memory.concepts.iter().any(|concept| found_out_as.contains(concept));
+    let findings = near.iter().filter(is_likely).flat_map(|unit| {
+        let all: Vec<&MemoryRow> = unit.memories.iter().rev().filter(is_finding).collect();
+        let (first, rest): (Vec<&MemoryRow>, Vec<&MemoryRow>) = all.into_iter().partition(found_out);
+        first.into_iter().chain(rest).take(of_each)
+    });
     let observations: Vec<MemoryRow> = findings.take(limit.min(most)).cloned().collect();
 
     let contradicted_by = rank::contradicted(&[&pinned[..], &decisions[..]].concat());
@@ -191,10 +219,35 @@ fn holds_everywhere(memory: &MemoryRow) -> bool {
     }
 }
 
+/// Whether a decision or lesson is no more than a request, or a tool's: `nmem how` knows commands that work.
+fn is_request(memory: &MemoryRow) -> bool {
+    let asks = || memory.title.ends_with('?');
+    !memory.by_hand && (memory.provenance == Provenance::Tool || memory.provenance == Provenance::User && asks())
+}
+
+/// Whether the description of a session has a statement already: as a commit, as a name of a unit, in an answer.
+fn says(session: &SessionOverview, statement: &str) -> bool {
+    let of_unit = |unit: &UnitRow| {
+        let named = unit.title.as_deref().is_some_and(|title| alike(title, statement));
+        named
+            || unit
+                .commits
+                .iter()
+                .any(|commit| alike(without_type(&commit.subject), statement) || alike(&commit.subject, statement))
+    };
+    session.units.iter().any(|overview| of_unit(&overview.unit))
+        || session.turns.iter().filter_map(|turn| turn.answer.as_deref()).any(|answer| cut(answer, ANSWER).contains(statement))
+}
+
+/// `feat(cli): add colours` without `feat(cli): `.
+fn without_type(subject: &str) -> &str {
+    subject.split_once(": ").filter(|(kind, _)| !kind.contains(' ')).map_or(subject, |(_, subject)| subject)
+}
+
 /// The checks that ran most often, each by its program.
 fn checks(all: Vec<Check>) -> Vec<Check> {
     let mut counted: Vec<(usize, Check)> = Vec::new();
-    for check in all {
+    for check in all.into_iter().filter(|check| !failures::is_look(&check.command)) {
         let command = failures::program(&check.command);
         match counted.iter_mut().find(|(_, known)| known.command == command) {
             Some((times, _)) => *times += 1,

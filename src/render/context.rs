@@ -11,8 +11,8 @@ use super::name;
 use super::session::{brief, conversation, gist, heading, summary, units};
 use super::style::Style;
 use super::time;
-use crate::model::{Annotations, Check, FileChange, MemoryRow, Provenance, Recalled, SessionOverview, TokenStats};
-use crate::text::alike;
+use crate::model::{Annotations, Check, FileChange, MemoryRow, Provenance, Recalled, SessionOverview, TokenStats, TurnOverview};
+use crate::text::{alike, is_in_project};
 use serde_json::{Value, json};
 
 /// Maximum changed files to name per memory, and maximum open tasks.
@@ -114,13 +114,24 @@ fn last_session(block: &mut Block, recalled: &Recalled) {
     let Some(last) = &recalled.last else { return };
     let name = if recalled.on_topic_branch { "Last session on this branch" } else { "Last session" };
     block.push(&format!("\n{name}, {}:", heading(last, recalled.branch.as_deref())));
-    conversation(block, last);
+    // On a trunk, finished work says no more than its name does.
+    if recalled.on_topic_branch || recalled.branch.is_none() || is_open(last, recalled) {
+        conversation(block, last);
+    }
     units(block, last, &recalled.not_committed, if recalled.on_topic_branch { EARLIER } else { 0 });
     let open: Vec<String> =
         last.session.tasks.iter().filter(|task| task.status != "completed").map(|task| quoted(&task.subject, 80)).collect();
     if !open.is_empty() {
         block.push(&format!("  open tasks: {}", open.iter().take(TASKS).cloned().collect::<Vec<_>>().join("; ")));
     }
+}
+
+/// Whether a session left something: unfinished work, changes without a commit, a question to the user.
+fn is_open(last: &SessionOverview, recalled: &Recalled) -> bool {
+    let asks = |turn: &TurnOverview| turn.answer.as_deref().is_some_and(|answer| answer.trim_end().ends_with('?'));
+    !recalled.not_committed.is_empty()
+        || last.units.first().is_some_and(|overview| overview.unit.was_left())
+        || last.turns.last().is_some_and(asks)
 }
 
 fn checks(block: &mut Block, checks: &[Check]) {
@@ -183,7 +194,8 @@ pub(super) fn settled(memory: &MemoryRow, annotations: &Annotations) -> String {
 
 /// `2026-11-20 bugfix: "The redirect keeps the query string", "…" in `src/login.rs` (m7)`
 pub(super) fn observation(memory: &MemoryRow, annotations: &Annotations) -> String {
-    let files: Vec<String> = memory.files.iter().filter(|f| f.modified).take(2).map(|f| code(&f.path, 80)).collect();
+    let files: Vec<String> =
+        memory.files.iter().filter(|f| f.modified && is_in_project(&f.path)).take(2).map(|f| code(&f.path, 80)).collect();
     let place = if files.is_empty() { String::new() } else { format!(" in {}", files.join(", ")) };
     let subtitle = memory.subtitle.as_deref().map(|text| format!("; {}", quoted(text, 150))).unwrap_or_default();
     let word = super::clean::line(memories::word(memory), 24);

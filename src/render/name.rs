@@ -44,9 +44,10 @@ fn asked(unit: &UnitRow) -> Option<String> {
     (meaning(&asked) >= SAYS && !asked.contains("[redacted:")).then_some(asked)
 }
 
-/// Whether a prompt says something by itself, unlike "yes" or "go on".
+/// Whether a prompt says something by itself, unlike "yes" or "go on". What begins with a tag is a program's message.
 pub fn says_something(prompt: &str) -> bool {
-    meaning(prompt) >= SAYS
+    let is_tagged = prompt.trim_start().strip_prefix('<').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()));
+    !is_tagged && meaning(prompt) >= SAYS
 }
 
 /// Number of content words; in scripts without spaces, two characters count as one.

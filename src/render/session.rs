@@ -5,6 +5,7 @@ use super::clean::{code, prose, quoted};
 use super::name;
 use super::time;
 use crate::model::{SessionOverview, SessionStatus, UnitOverview, UnitRow};
+use crate::text::is_in_project;
 
 /// Maximum files and commits per unit.
 const FILES: usize = 8;
@@ -67,8 +68,8 @@ fn unit_line(block: &mut Block, overview: &UnitOverview, not_committed: &[String
     if let Some(memory) = &overview.summary {
         block.tells(memory);
     }
-    let in_project = |path: &&str| !path.starts_with('/') && path.as_bytes().get(1) != Some(&b':');
-    let edited: Vec<&str> = unit.files.iter().filter(|f| f.edits > 0).map(|f| f.path.as_str()).filter(in_project).collect();
+    let edited: Vec<&str> =
+        unit.files.iter().filter(|f| f.edits > 0).map(|f| f.path.as_str()).filter(|path| is_in_project(path)).collect();
     let (open, committed_files): (Vec<&str>, Vec<&str>) =
         edited.into_iter().partition(|path| not_committed.iter().any(|open| open == path));
     paths(block, "changed", &committed_files);

@@ -22,7 +22,7 @@ const FILLERS: Words = "ok|okay|yes|yeah|yep|no|nope|so|well|and|then|also|pleas
 /// Words before a clause that say whose it is.
 const REPORTING: Words = "says|said|say|states|stated|reads|according|writes|wrote|article|page|docs|documentation|error|message|comment|reviewer|review|readme|blog|suggests";
 /// Words of an order for this moment.
-const MOMENTARY: Words = "yet|for now|right now|this time|anything|just let me|until i|before you|wait|step by step|first look|stop here|let me know|continue|proceed";
+const MOMENTARY: Words = "yet|for now|no code change|just the analysis|only the analysis|just an analysis|right now|this time|anything|just let me|until i|before you|wait|step by step|first look|stop here|let me know|continue|proceed";
 /// Verbs of work that leaves nothing decided.
 const CHORES: Words = "commit|push|run|test|check|look|take|see|review|explain|show|tell|fix|continue|proceed|rebase|try|do|write|read|go|find|start|investigate|debug|verify|analyze|double|think|create|implement|help|give|open|close|merge|stage|unstage|undo|wait|get|list|describe|summarize|abandon|please|also|you|we|i|know|understand|confirm|update|print";
 /// Verbs behind "always", "never" and "don't" in the middle of a sentence, where other words are more common.

@@ -235,6 +235,8 @@ fn a_start_receives_at_most_as_many_observations_as_configured() {
     let world = World::new();
     past(&world);
     world.write("project/.git/HEAD", "ref: refs/heads/fix/umlaut-login\n");
+    let mut session = Session::new(&world, "comment-session");
+    session.ask("Reword the comment above the comparison").edit("src/login.rs").close("Reworded.").end();
     let count = || world.nmem(&["context", "--json"]).json()["observations"].as_array().unwrap().len();
     assert!(count() >= 1);
     world.write("home/.config/nmem/config.toml", "[context]\nobservations = 0\n");
