@@ -75,6 +75,11 @@ pub fn is_in_project(path: &str) -> bool {
     !path.starts_with('/') && path.as_bytes().get(1) != Some(&b':')
 }
 
+/// `feat(cli): add colours` without `feat(cli): `.
+pub fn without_type(subject: &str) -> &str {
+    subject.split_once(": ").filter(|(kind, _)| !kind.contains(' ')).map_or(subject, |(_, subject)| subject)
+}
+
 /// The runs of letters and digits in a text.
 pub fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())

@@ -29,7 +29,6 @@ impl Judged {
                 (self.contexts[one.turn].edits > 0, 2.0),
                 (kinds.has(Class::Change), 1.3),
                 (kinds.has(Class::Check), 0.7),
-                (one.text.ends_with('?'), 0.5),
                 (one.text.ends_with(':'), 0.7),
             ];
             let factor: f32 = factors.iter().filter(|(holds, _)| *holds).map(|(_, factor)| factor).product();
@@ -37,7 +36,10 @@ impl Judged {
         };
         let is_report = |at: &usize| {
             let one = &self.said[*at];
-            matches!(one.speaker, Speaker::Agent | Speaker::Plan) && one.form != StatementForm::Heading && one.words.len() >= 3
+            matches!(one.speaker, Speaker::Agent | Speaker::Plan)
+                && one.form != StatementForm::Heading
+                && one.words.len() >= 3
+                && !one.text.ends_with('?')
         };
         let mut reports: Vec<(usize, f32)> = (0..self.said.len()).filter(is_report).map(|at| (at, score(at))).collect();
         // Of equals the last.

@@ -103,7 +103,7 @@ pub fn at_prompt(store: &Store, scope: &SessionScope, given: &Prompt) -> Result<
     let received = found.drain(..first_new).take(also).map(|unit| unit.unit).collect();
     found.retain(|unit| !is_known(unit));
     let mut units: Vec<RankedUnit> = found.extract_if(.., |unit| unit.relevance.probability() >= DESCRIBED).take(most).collect();
-    let also = found.into_iter().take(also).map(|unit| unit.unit).collect();
+    let also: Vec<UnitRow> = found.into_iter().take(also).map(|unit| unit.unit).collect();
     for unit in &mut units {
         // Files that the prompt names or that are in play come first.
         let in_play =
@@ -126,6 +126,11 @@ pub fn at_prompt(store: &Store, scope: &SessionScope, given: &Prompt) -> Result<
         let answers = |text: &str| rank::subject(text).intersection(&asked).count() >= SHARED;
         unit.passages.retain(|passage| passage.fit >= FITS && answers(&passage.text));
     }
+    let (units, unsure): (Vec<RankedUnit>, Vec<RankedUnit>) = match current_unit.is_new {
+        true => units.into_iter().partition(|unit| !unit.passages.is_empty() && is_of_subject(&asked, unit)),
+        false => (units, Vec::new()),
+    };
+    let also = unsure.into_iter().map(|unit| unit.unit).chain(also).collect();
     Ok(AtPrompt { units, received, also })
 }
 
@@ -145,6 +150,13 @@ fn likeness(prompt: &str, units: &[RankedUnit]) -> Vec<f64> {
         if is_enough { shared.iter().map(weight).sum::<f64>() / size.sqrt() } else { 0.0 }
     };
     shared.iter().zip(&subjects).map(of).collect()
+}
+
+/// Whether a unit's name or request has words of what a prompt is about.
+fn is_of_subject(asked: &HashSet<String>, found: &RankedUnit) -> bool {
+    let named =
+        found.unit.title.iter().chain(&found.unit.intent).flat_map(|text| rank::subject(text)).collect::<HashSet<String>>();
+    named.intersection(asked).count() >= SHARED
 }
 
 /// The words of what a unit stated and changed.

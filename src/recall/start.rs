@@ -13,7 +13,7 @@ use crate::model::{
 use crate::rank;
 use crate::rules::{decisions, failures};
 use crate::store::{Store, is_broken};
-use crate::text::{alike, cut, files_named, is_in_project};
+use crate::text::{alike, cut, files_named, is_in_project, without_type};
 use anyhow::Result;
 use std::cell::Cell;
 use std::path::Path;
@@ -88,7 +88,6 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
     sessions.retain(did_something);
     let of_branch = |session: &SessionOverview| here.branch.is_none() || branch(session) == here.branch;
     let own: Vec<SessionOverview> = sessions.extract_if(.., |session| of_branch(session)).collect();
-    let own_sessions: Vec<i64> = own.iter().map(|session| session.session.id).collect();
     let own_units: Vec<i64> = own.iter().flat_map(|session| &session.units).map(|unit| unit.unit.id).collect();
     let mut last = own.into_iter().next();
     if let Some(last) = &mut last {
@@ -160,8 +159,7 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
     let stale = here.root.map(|root| parts.read(stale(store, project, root, shown))).transpose()?.unwrap_or_default();
     let annotations = Annotations { contradicted_by, stale };
     let why = near.into_iter().map(|past| (past.unit, (past.score, past.why))).collect();
-    let lately: Vec<i64> = elsewhere.iter().chain(&active).map(|session| session.session.id).chain(own_sessions).collect();
-    let checks = checks(parts.read(store.checks_of_sessions(&lately))?);
+    let checks = checks(parts.read(store.checks_of_sessions(&recent))?);
     let is_damaged = parts.is_damaged.get();
     Ok(Recalled {
         last,
@@ -237,11 +235,6 @@ fn says(session: &SessionOverview, statement: &str) -> bool {
     };
     session.units.iter().any(|overview| of_unit(&overview.unit))
         || session.turns.iter().filter_map(|turn| turn.answer.as_deref()).any(|answer| cut(answer, ANSWER).contains(statement))
-}
-
-/// `feat(cli): add colours` without `feat(cli): `.
-fn without_type(subject: &str) -> &str {
-    subject.split_once(": ").filter(|(kind, _)| !kind.contains(' ')).map_or(subject, |(_, subject)| subject)
 }
 
 /// The checks that ran most often, each by its program.

@@ -119,8 +119,12 @@ fn last_session(block: &mut Block, recalled: &Recalled) {
         conversation(block, last);
     }
     units(block, last, &recalled.not_committed, if recalled.on_topic_branch { EARLIER } else { 0 });
-    let open: Vec<String> =
-        last.session.tasks.iter().filter(|task| task.status != "completed").map(|task| quoted(&task.subject, 80)).collect();
+    let next_steps = last.units.first().and_then(|unit| summary(unit, "next_steps")).unwrap_or_default();
+    let tasks = last.session.tasks.iter();
+    let open: Vec<String> = tasks
+        .filter(|task| task.status != "completed" && !next_steps.contains(&task.subject))
+        .map(|task| quoted(&task.subject, 80))
+        .collect();
     if !open.is_empty() {
         block.push(&format!("  open tasks: {}", open.iter().take(TASKS).cloned().collect::<Vec<_>>().join("; ")));
     }

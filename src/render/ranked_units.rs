@@ -37,6 +37,8 @@ pub struct ShownUnit<'a> {
 pub struct InjectedBlock<'a> {
     pub text: String,
     pub shown: Vec<ShownUnit<'a>>,
+    /// Units that are only named.
+    pub named: Vec<i64>,
     pub tokens: TokenStats,
 }
 
@@ -47,7 +49,7 @@ impl InjectedBlock<'_> {
             let memories = shown.memories.iter().map(|memory| format!("m{}", memory.id));
             std::iter::once(format!("u{}", shown.ranked.unit.id)).chain(memories).collect::<Vec<_>>()
         };
-        self.shown.iter().flat_map(of).collect()
+        self.shown.iter().flat_map(of).chain(self.named.iter().map(|unit| format!("u{unit}"))).collect()
     }
 }
 
@@ -57,14 +59,22 @@ pub fn for_query(all: &[RankedUnit], budget: usize) -> InjectedBlock<'_> {
     block(all, budget, &format!("{HEADER}\n\n"), Some(more))
 }
 
-/// The same for a prompt: a few lines. Units that the agent has received already are only cited, further ones named.
+/// The same for a prompt: a few lines. Units that the agent has received already are only cited, further ones named. With
+/// nothing but units that it has received, it is empty.
 pub fn at_prompt<'a>(units: &'a [RankedUnit], received: &[UnitRow], also: &[UnitRow], budget: usize) -> InjectedBlock<'a> {
     let cited = |unit: &UnitRow| format!("u{}", unit.id);
     let named = |unit: &UnitRow| format!("{} {}", cited(unit), name::title_for_agent(unit, ALSO));
     let line = |label: &str, units: Vec<String>| (!units.is_empty()).then(|| format!("- {label}: {}", units.join(", ")));
     let begin = line("most related, see above", received.iter().map(cited).collect()).map(|line| line + "\n").unwrap_or_default();
-    let end = line("also related", also.iter().map(named).collect());
-    block(units, budget, &format!("{AT_PROMPT}{begin}"), end.as_deref())
+    let end = line(if units.is_empty() { "perhaps related" } else { "also related" }, also.iter().map(named).collect());
+    let block = block(units, budget, &format!("{AT_PROMPT}{begin}"), end.as_deref());
+    match end {
+        Some(end) if block.text.is_empty() && AT_PROMPT.len() + end.len() <= budget => {
+            let text = format!("{AT_PROMPT}{begin}{end}");
+            InjectedBlock { text, named: also.iter().map(|unit| unit.id).collect(), ..InjectedBlock::default() }
+        }
+        _ => block,
+    }
 }
 
 /// Memories about a file that is about to be edited, at most `budget` bytes of whole lines.
@@ -116,7 +126,7 @@ fn block<'a>(all: &'a [RankedUnit], budget: usize, begin: &str, end: Option<&str
         block.line(end);
     }
     let (text, tokens) = block.done();
-    InjectedBlock { text, shown: shown.into_iter().map(|(_, shown)| shown).collect(), tokens }
+    InjectedBlock { text, shown: shown.into_iter().map(|(_, shown)| shown).collect(), named: Vec::new(), tokens }
 }
 
 /// A candidate line of a unit.

@@ -5,7 +5,7 @@ use super::clean::{code, prose, quoted};
 use super::name;
 use super::time;
 use crate::model::{SessionOverview, SessionStatus, UnitOverview, UnitRow};
-use crate::text::is_in_project;
+use crate::text::{alike, is_in_project, without_type};
 
 /// Maximum files and commits per unit.
 const FILES: usize = 8;
@@ -103,7 +103,12 @@ pub(super) fn committed(block: &mut Block, unit: &UnitRow) {
             .as_deref()
             .map(|sha| format!("{} ", code(&sha.chars().take(7).collect::<String>(), 12)))
             .unwrap_or_default();
-        block.push(&format!("  committed: {sha}{}", quoted(&commit.subject, 120)));
+        let subject = &commit.subject;
+        let is_title = unit.title.as_deref().is_some_and(|title| alike(title, without_type(subject)) || alike(title, subject));
+        match is_title && !sha.is_empty() {
+            true => block.push(&format!("  committed: {}", sha.trim_end())),
+            false => block.push(&format!("  committed: {sha}{}", quoted(subject, 120))),
+        };
     }
 }
 
