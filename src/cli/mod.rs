@@ -4,7 +4,7 @@
 //! (ADR/0006).
 //!
 //! Shared: `help`, `hook` (the envelope of hooks), `stdin`, `output`, `project_argument`. Commands: `record` and `context`;
-//! `search`, `units`, `show`, `log`, `status`, `patterns`; `memory` (remember, edit, pin, supersede), `forget`, `distil`,
+//! `search`, `units`, `show`, `log`, `status`, `patterns`, `error`, `how`; `memory` (remember, edit, pin, supersede), `forget`, `distil`,
 //! `domain`, `project`, `off`, `trust`, `archive` (export, restore); `install`, `doctor`, `demo`; `rad`.
 
 mod archive;
@@ -13,9 +13,11 @@ mod demo;
 mod distil;
 mod doctor;
 mod domain;
+mod error;
 mod forget;
 mod help;
 mod hook;
+mod how;
 mod install;
 mod log;
 mod memory;
@@ -65,6 +67,8 @@ enum Command {
     Log(log::LogArguments),
     Status(status::StatusArguments),
     Patterns(patterns::PatternsArguments),
+    Error(error::ErrorArguments),
+    How(how::HowArguments),
     Install(install::InstallArguments),
     Uninstall(install::UninstallArguments),
     Demo(demo::DemoArguments),
@@ -129,6 +133,8 @@ fn run(command: Command) -> Result<bool> {
         Command::Log(args) => log::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Patterns(args) => patterns::run(&args),
+        Command::Error(args) => error::run(&args),
+        Command::How(args) => how::run(&args),
         Command::Install(args) => install::install(&args),
         Command::Uninstall(args) => install::uninstall(&args),
         Command::Demo(args) => demo::run(&args),

@@ -4,10 +4,11 @@
 //! and only that can be stored. Rows are what the store reads back.
 //!
 //! Read in this order: `spelled` (enums with a stored spelling), `event` and `texts` (events, and which of their texts
-//! are redacted), `stored`, `unit` and `memory` (rows), `recalled` (what recall selects), `domain`, `fields`, `llm`,
+//! are redacted), `stored`, `unit` and `memory` (rows), `recalled` and `commands` (what recall selects), `domain`, `fields`, `llm`,
 //! `vector`, `archive` and `finding`.
 
 mod archive;
+mod commands;
 mod domain;
 mod event;
 mod fields;
@@ -22,6 +23,7 @@ mod unit;
 mod vector;
 
 pub use archive::*;
+pub use commands::*;
 pub use domain::*;
 pub use event::*;
 pub use fields::{DEPTH, depth};

@@ -290,6 +290,8 @@ pub struct Pattern {
     pub kind: PatternKind,
     /// Taken from its newest case: the command, the file or the tag.
     pub title: String,
+    /// What most often worked instead of a failing command.
+    pub ended_by: Option<String>,
     /// Newest first.
     pub cases: Vec<Case>,
 }

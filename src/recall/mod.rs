@@ -2,10 +2,12 @@
 //!
 //! Read in this order: `ranked` (work units in order of relevance), `start` with `sessions` and `known_elsewhere`, `during_session` and
 //! `session_state` (injection), `stale` (changed files), `search`, `related_knowledge` with `related_units` (queries by programs),
-//! `patterns`; `domain_concepts` (names of findings in a domain), `tests`.
+//! `patterns`, `errors` and `commands` (what people ask about commands); `domain_concepts` (names of findings in a domain), `tests`.
 
+mod commands;
 mod domain_concepts;
 mod during_session;
+mod errors;
 mod known_elsewhere;
 pub mod patterns;
 mod ranked;
@@ -17,7 +19,9 @@ mod sessions;
 mod stale;
 mod start;
 
+pub use commands::command_forms;
 pub use during_session::{AtPrompt, Prompt, at_file, at_prompt};
+pub use errors::past_errors;
 pub use ranked::{RecallQuery, ranked, ranked_by};
 pub use search::with_meaning;
 pub use session_state::{cleared, session_state};

@@ -1,10 +1,13 @@
 //! Use case: recurring patterns in a project, and outcomes of its decisions.
 
+use super::errors::ending;
 use crate::domains;
-use crate::model::{Case, Finding, MemoryKind, MemoryRow, Pattern, PatternKind, UnitOutcome, UnitRow};
+use crate::model::{Case, Finding, MemoryKind, MemoryRow, Pattern, PatternKind, ToolUseRow, UnitOutcome, UnitRow};
 use crate::rank::{DecisionOutcome, confidence, contradicted};
-use crate::rules::{Recurs, Reverted, reason, recurring, reverted, shape};
+use crate::rules::failures::programs;
+use crate::rules::{Recurs, Reverted, failure_signatures, recurring, reverted};
 use crate::store::Store;
+use crate::store::commands::StoredCommand;
 use crate::store::patterns::Noted;
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -12,6 +15,8 @@ use std::collections::HashMap;
 
 /// Number of newest failures and memories to examine.
 const MANY: usize = 5000;
+/// Number of cases of a pattern to see what ended them.
+const ENDED: usize = 10;
 /// Maximum commands that may revert something.
 const REVERTS: usize = 200;
 /// Number of newest decisions and lessons to check for contradictions.
@@ -22,16 +27,52 @@ pub fn patterns(store: &Store, project: i64) -> Result<Vec<Pattern>> {
     let fix = fix(store, project)?;
     let repaired = store.fixes_of_files(project, &fix, MANY)?;
     let by_unit: HashMap<i64, i64> = repaired.iter().filter_map(|noted| Some((noted.unit?, noted.memory))).collect();
-    let failures = store.failed_commands(project, MANY)?.into_iter().filter_map(|(tool, unit)| {
-        let (program, shape) = shape(&tool)?;
+    let failed = store.failed_commands(project, MANY)?;
+    let mut failures: Vec<Recurs> = Vec::new();
+    for (tool, unit) in &failed {
+        let Some((program, errors)) = failure_signatures(tool) else { continue };
         let repaired = unit.and_then(|unit| by_unit.get(&unit)).map(|memory| format!("m{memory}"));
-        let case = Case { id: format!("t{}", tool.id), unit, at: tool.received_at, text: reason(&tool), repaired };
         let piece = unit.map_or(format!("s{}", tool.session_id), |unit| format!("u{unit}"));
-        Some(Recurs { kind: PatternKind::Failure, key: format!("{program}: {shape}"), title: program, piece, case })
-    });
+        failures.extend(errors.into_iter().map(|(error, signature)| Recurs {
+            kind: PatternKind::Failure,
+            key: format!("{program}: {signature}"),
+            title: program.clone(),
+            piece: piece.clone(),
+            case: Case {
+                id: format!("t{}", tool.id),
+                unit: *unit,
+                at: tool.received_at,
+                text: error,
+                repaired: repaired.clone(),
+            },
+        }));
+    }
     let lessons = store.tagged_lessons(project, MANY)?;
-    let all = failures.chain(noted(PatternKind::Fix, repaired)).chain(noted(PatternKind::Lesson, lessons));
-    Ok(recurring(all.collect()))
+    let all = failures.into_iter().chain(noted(PatternKind::Fix, repaired)).chain(noted(PatternKind::Lesson, lessons));
+    let mut patterns = recurring(all.collect());
+    let tools: HashMap<String, (ToolUseRow, Option<i64>)> =
+        failed.into_iter().map(|(tool, unit)| (format!("t{}", tool.id), (tool, unit))).collect();
+    for pattern in patterns.iter_mut().filter(|pattern| pattern.kind == PatternKind::Failure) {
+        let cases = pattern.cases.iter().filter_map(|case| tools.get(&case.id)).take(ENDED);
+        pattern.ended_by = most_frequent_ending(store, cases)?;
+    }
+    Ok(patterns)
+}
+
+/// The form of the command that most often worked instead of a failed one, at least twice.
+fn most_frequent_ending<'a>(store: &Store, cases: impl Iterator<Item = &'a (ToolUseRow, Option<i64>)>) -> Result<Option<String>> {
+    let mut endings: Vec<(String, usize)> = Vec::new();
+    for (tool, unit) in cases {
+        let failed = StoredCommand { tool: tool.clone(), agent_session_id: String::new(), unit: *unit };
+        let Some(ending) = ending(store, &failed, "")?.filter(|ending| ending.files.is_empty()) else { continue };
+        let ran = programs(&ending.command).last().unwrap_or_default();
+        match endings.iter_mut().find(|(known, _)| *known == ran) {
+            Some((_, times)) => *times += 1,
+            None => endings.push((ran, 1)),
+        }
+    }
+    let best = endings.into_iter().filter(|(ran, times)| *times > 1 && !ran.is_empty());
+    Ok(best.max_by_key(|(_, times)| *times).map(|(ran, _)| ran))
 }
 
 /// The domain's type for fixes.

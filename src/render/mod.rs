@@ -1,12 +1,13 @@
 //! Turns results into text: context for agents, output for terminals, JSON for programs.
 //!
 //! Read in this order: `clean` (sanitises all text), `style`, `wrap` and `time`; `context`, `block`, `budget`, `session`,
-//! `session_state`, `ranked_units` and `name` (context for agents); `memories`, `units`, `hits`, `log`, `patterns` and `whole`
+//! `session_state`, `ranked_units` and `name` (context for agents); `memories`, `units`, `hits`, `log`, `patterns`, `commands` and `whole`
 //! (output for people and programs).
 
 mod block;
 mod budget;
 pub mod clean;
+pub mod commands;
 pub mod context;
 pub mod hits;
 pub mod log;

@@ -14,7 +14,10 @@ fn what(pattern: &Pattern) -> String {
     let times = pattern.cases.len();
     let title = code(&pattern.title, 100);
     match pattern.kind {
-        PatternKind::Failure => format!("{title} failed for the same reason in {times} work units"),
+        PatternKind::Failure => {
+            let error = pattern.cases.first().map(|case| line(&case.text, 120)).unwrap_or_default();
+            format!("{title} failed in {times} work units: {error}")
+        }
         PatternKind::Fix => format!("{title} was fixed in {times} work units"),
         PatternKind::Lesson => format!("{times} lessons are about {title}"),
     }
@@ -26,6 +29,9 @@ pub fn for_person(all: &[Pattern], style: Style) -> String {
     let mut out = String::new();
     for pattern in all {
         out += &format!("{}\n", style.strong(&what(pattern)));
+        if let Some(command) = &pattern.ended_by {
+            out += &format!("  what worked: {}\n", style.good(&line(command, width)));
+        }
         for case in pattern.cases.iter().take(CASES) {
             let repaired = case.repaired.as_ref().map(|by| style.faint(&format!(" (fixed: {by})"))).unwrap_or_default();
             let place = case.unit.map_or(case.id.clone(), |unit| format!("u{unit} {}", case.id));
@@ -42,7 +48,7 @@ pub fn for_person(all: &[Pattern], style: Style) -> String {
 pub fn json(pattern: &Pattern) -> Value {
     let case = |case: &Case| json!({"id": case.id, "unit": case.unit.map(|unit| format!("u{unit}")), "at": case.at, "text": case.text, "fixed_by": case.repaired});
     json!({
-        "kind": pattern.kind, "title": pattern.title, "count": pattern.cases.len(),
+        "kind": pattern.kind, "title": pattern.title, "count": pattern.cases.len(), "ended_by": pattern.ended_by,
         "cases": pattern.cases.iter().map(case).collect::<Vec<_>>(),
     })
 }

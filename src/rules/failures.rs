@@ -53,6 +53,8 @@ pub fn failures<'a>(tools: &[&'a ToolUseRow]) -> Vec<Failure<'a>> {
                     found.push((key, failure));
                 }
             },
+            // What passes with the changes put aside says nothing of them.
+            Some(true) if tool.content.as_deref().is_some_and(|line| line.contains("git stash")) => {}
             // `lint && test` is a test that lints as well.
             Some(true) => {
                 let ran: Vec<String> = programs(tool.content.as_deref().unwrap_or_default()).collect();
@@ -147,7 +149,7 @@ fn is_summary(line: &str) -> bool {
 
 /// The line of a failure's answer that says most: one that names an error, else the last.
 pub fn reason(tool: &ToolUseRow) -> String {
-    let lines = lines(tool);
+    let lines = lines(response(tool));
     let line = lines.iter().copied().find(|line| is_exception(line)).or_else(|| errors(&lines).next());
     // A single line is all there is to say; the last one of many says nothing of why.
     let line = line.or_else(|| lines.first().copied().filter(|line| lines.len() <= 2 && !is_summary(line))).unwrap_or_default();
@@ -162,25 +164,45 @@ fn is_exception(line: &str) -> bool {
 
 /// The first lines of a failure's answer that name errors; else its reason.
 pub fn reasons(tool: &ToolUseRow, most: usize) -> String {
-    let lines = lines(tool);
+    let lines = lines(response(tool));
     let named: Vec<&str> = errors(&lines).take(most).collect();
     if named.is_empty() { reason(tool) } else { named.join(" | ") }
 }
 
-fn lines(tool: &ToolUseRow) -> Vec<&str> {
-    let response = response(tool);
+/// The lines of an output that name errors; of a short output without any, its first line.
+pub fn error_lines(output: &str) -> Vec<String> {
+    let lines = lines(output);
+    let named: Vec<&str> = lines.iter().copied().filter(|line| is_exception(line)).chain(errors(&lines)).collect();
+    let named = if named.is_empty() { lines.into_iter().take(1).collect() } else { named };
+    let mut all: Vec<String> = Vec::new();
+    for line in named.into_iter().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")) {
+        if !all.contains(&line) {
+            all.push(line);
+        }
+    }
+    all
+}
+
+/// Whether a line is the command itself, as package scripts and task runners print it: `[lint] $ golangci-lint run`.
+fn is_echo(line: &str) -> bool {
+    line.starts_with("$ ") || line.starts_with('[') && line.contains("] $ ")
+}
+
+fn lines(response: &str) -> Vec<&str> {
     let says = |line: &&str| {
         !line.is_empty()
             && !line.starts_with("Exit code ")
             && !line.starts_with("[…")
             && !line.starts_with("<tool_use_error>")
+            && !is_echo(line)
             && line.chars().any(char::is_alphanumeric)
     };
     response.lines().map(str::trim).filter(says).collect()
 }
 
 fn errors<'a>(lines: &[&'a str]) -> impl Iterator<Item = &'a str> {
-    lines.iter().copied().filter(|line| !line.starts_with("hint:") && holds(ERRORS, &bare(line)) && !is_summary(line))
+    let names_error = |line: &&str| holds(ERRORS, &bare(line)) || line.starts_with(['×', '✖', '✗']);
+    lines.iter().copied().filter(names_error).filter(|line| !line.starts_with("hint:") && !is_summary(line))
 }
 
 #[cfg(test)]

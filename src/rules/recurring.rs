@@ -1,14 +1,10 @@
 //! What recurs: the same failure, the same fix on a file, the same tag of lessons, in three pieces of work or more (ADR/0037).
 
-use super::failures::{program, reason};
-use crate::model::{Case, Pattern, PatternKind, ToolUseRow};
+use crate::model::{Case, Pattern, PatternKind};
 use std::collections::{BTreeMap, HashSet};
 
 /// Pieces of work, or recorded tasks, in which something must have happened.
 pub const OFTEN: usize = 3;
-/// Words of an error by which it is the same as another, and the least that say anything.
-const WORDS: usize = 10;
-const LEAST: usize = 3;
 
 /// One thing that happened, before it is known to recur.
 #[derive(Clone, Debug)]
@@ -21,32 +17,6 @@ pub struct Recurs {
     /// The piece of work; what belongs to none counts by itself.
     pub piece: String,
     pub case: Case,
-}
-
-/// What a failure has in common with others of its like: the program, and the error without what differs from case to case:
-/// paths, numbers and quoted names. `None` where the error says too little.
-pub fn shape(tool: &ToolUseRow) -> Option<(String, String)> {
-    let program = program(tool.content.as_deref()?);
-    let said = reason(tool);
-    let mut quoted = None;
-    let mut bare = String::with_capacity(said.len());
-    for c in said.chars() {
-        match quoted {
-            Some(mark) if c == mark => quoted = None,
-            Some(_) => {}
-            None if matches!(c, '`' | '"') => quoted = Some(c),
-            None => bare.push(c),
-        }
-    }
-    let differs = |word: &str| word.contains(['/', '\\']) || word.chars().any(|c| c.is_ascii_digit());
-    let words: Vec<String> = bare
-        .split_whitespace()
-        .filter(|word| !differs(word))
-        .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase())
-        .filter(|word| !word.is_empty())
-        .take(WORDS)
-        .collect();
-    (words.len() >= LEAST && !program.is_empty()).then(|| (program, words.join(" ")))
 }
 
 /// Groups what happened; what happened in three pieces of work or more is a pattern. The most frequent first, of equals the
@@ -63,7 +33,7 @@ pub fn recurring(all: Vec<Recurs>) -> Vec<Pattern> {
         group.retain(|one| seen.insert(one.piece.clone()));
         if group.len() >= OFTEN {
             let title = group[0].title.clone();
-            patterns.push(Pattern { kind, title, cases: group.into_iter().map(|one| one.case).collect() });
+            patterns.push(Pattern { kind, title, ended_by: None, cases: group.into_iter().map(|one| one.case).collect() });
         }
     }
     let newest = |pattern: &Pattern| pattern.cases.first().map_or(0, |case| case.at);
@@ -73,25 +43,7 @@ pub fn recurring(all: Vec<Recurs>) -> Vec<Pattern> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::failures::testing::tool;
     use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn errors_are_the_same_but_for_paths_numbers_and_names() {
-        let failed = |error: &str| {
-            let tool = ToolUseRow {
-                metadata: json!({"response": format!("Exit code 1\n{error}")}),
-                ..tool(1, "command", "mise run lint 2>&1", false)
-            };
-            shape(&tool).map(|(program, shape)| format!("{program}: {shape}"))
-        };
-        let one = failed("cmd/a.go:95:24: string `user` has 5 occurrences, error: but such constant `typeUser` exists (goconst)");
-        let two = failed("cmd/b.go:1:2: string `x` has 3 occurrences, error: but such constant `typeX` exists (goconst)");
-        assert_eq!(one, two);
-        insta::assert_snapshot!(one.unwrap(), @"mise run lint: string has occurrences error but such constant exists goconst");
-        assert_eq!(failed("error: 12"), None);
-    }
 
     #[test]
     fn what_happens_twice_is_no_pattern_and_one_piece_of_work_counts_once() {

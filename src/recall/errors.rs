@@ -1,0 +1,117 @@
+//! Use case: what ended an error before.
+
+use crate::model::{ErrorEnding, MemoryKind, PastError, ToolUseRow};
+use crate::rank;
+use crate::rules::failures::{Failure, failures, is_change, response};
+use crate::rules::{most_alike, signatures, worked_after};
+use crate::store::Store;
+use crate::store::commands::StoredCommand;
+use crate::text::is_in_project;
+use anyhow::Result;
+use std::collections::HashSet;
+
+/// Maximum error lines of a text to search for.
+const LINES: usize = 5;
+/// Number of failures to compare with each line.
+const AMONG: usize = 300;
+/// Minimum likeness of an error.
+const ALIKE: f64 = 0.6;
+/// Tool uses after a failure in which it may end.
+const AFTER: usize = 120;
+/// Minimum fit of a memory's words with the error, among the memories of its unit.
+const FITS: f64 = 0.3;
+
+/// Earlier errors like the ones in a text, the likeliest first: those that ended, then the most alike, then the newest.
+/// `None` if the text has no line that says enough.
+pub fn past_errors(store: &Store, project: Option<i64>, text: &str, limit: usize) -> Result<Option<Vec<PastError>>> {
+    let asked = signatures(text, LINES);
+    if asked.is_empty() {
+        return Ok(None);
+    }
+    let mut found: Vec<(f64, String, String, StoredCommand)> = Vec::new();
+    let mut known = HashSet::new();
+    for (_, signature) in &asked {
+        for command in store.failed_with(project, signature.words(), AMONG)? {
+            let Some((likeness, line, same)) = most_alike(response(&command.tool), signature) else { continue };
+            if likeness >= ALIKE && known.insert(command.tool.id) {
+                found.push((likeness, line, same.text(), command));
+            }
+        }
+    }
+    found.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.3.tool.received_at.cmp(&a.3.tool.received_at)));
+    // Of one error in one session, the last failure is the one that was ended.
+    let mut seen = HashSet::new();
+    found.retain(|(_, _, same, command)| seen.insert((same.clone(), command.tool.session_id)));
+    let mut errors = Vec::new();
+    for (likeness, error, signature, command) in found.into_iter().take(limit * 4) {
+        let ended_by = ending(store, &command, &error)?;
+        errors.push(PastError {
+            signature,
+            likeness,
+            at: command.tool.received_at,
+            session: command.agent_session_id,
+            unit: command.unit,
+            command: command.tool.content.unwrap_or_default(),
+            error,
+            ended_by,
+        });
+    }
+    let order = |error: &PastError| (error.ended_by.is_some(), (error.likeness * 10.0) as i64, error.at);
+    errors.sort_by_key(|error| std::cmp::Reverse(order(error)));
+    errors.truncate(limit);
+    Ok(Some(errors))
+}
+
+/// What ended a failure in its session.
+pub(super) fn ending(store: &Store, failed: &StoredCommand, error: &str) -> Result<Option<ErrorEnding>> {
+    let after = store.tool_uses_from(failed.tool.session_id, failed.tool.seq, AFTER)?;
+    let after: Vec<&ToolUseRow> = after.iter().collect();
+    let followed = failures(&after);
+    let is_this = |failure: &&Failure| failure.failed.iter().any(|tool| tool.id == failed.tool.id);
+    let instead = worked_after(&after).into_iter().find(|(tool, _)| tool.id == failed.tool.id);
+    let passed = followed.iter().find(is_this).and_then(|failure| Some((failure.passed?, &failure.edits)));
+    let (success, edits) = match (instead, passed) {
+        (Some((_, worked)), _) => (worked, Vec::new()),
+        (None, Some((passed, edits))) => (passed, edits.clone()),
+        (None, None) => return Ok(None),
+    };
+    let mut files: Vec<String> = Vec::new();
+    for path in
+        edits.iter().filter(|tool| is_change(tool)).filter_map(|tool| tool.path.clone()).filter(|path| is_in_project(path))
+    {
+        if !files.contains(&path) {
+            files.push(path);
+        }
+    }
+    let commit = after.iter().filter(|tool| tool.seq >= success.seq && !files.is_empty()).find_map(|tool| {
+        let commit = &tool.metadata["commit"];
+        let sha = commit["sha"].as_str().map(|sha| format!("{} ", &sha[..sha.floor_char_boundary(7)])).unwrap_or_default();
+        Some(format!("{sha}{}", commit["subject"].as_str()?))
+    });
+    let text = match failed.unit {
+        Some(unit) if !files.is_empty() => explanation(store, failed.tool.session_id, unit, error, &files)?,
+        _ => None,
+    };
+    Ok(Some(ErrorEnding { command: success.content.clone().unwrap_or_default(), files, commit, text }))
+}
+
+/// What a memory of the unit says of the changed files, in words of the error.
+fn explanation(store: &Store, session: i64, unit: i64, error: &str, files: &[String]) -> Result<Option<(String, i64)>> {
+    let memories = store.memories_of_unit(session, unit)?;
+    let of_files = |path: &str| files.iter().any(|file| file == path);
+    let about = memories.iter().filter(|memory| {
+        memory.superseded_by.is_none()
+            && memory.kind == MemoryKind::Observation
+            && memory.files.iter().any(|file| of_files(&file.path))
+    });
+    let said: Vec<(i64, &str)> = about
+        .flat_map(|memory| {
+            std::iter::once(memory.title.as_str()).chain(memory.list("facts")).map(|text| (memory.id, text)).collect::<Vec<_>>()
+        })
+        .filter(|(_, text)| !text.contains(error))
+        .collect();
+    let asked = rank::subject(error);
+    let shared = |text: &str| rank::subject(text).intersection(&asked).count() as f64 / asked.len().max(1) as f64;
+    let best = said.iter().map(|(id, text)| (shared(text), *id, *text)).max_by(|a, b| a.0.total_cmp(&b.0));
+    Ok(best.filter(|(fit, ..)| *fit >= FITS).map(|(_, id, text)| (text.to_string(), id)))
+}

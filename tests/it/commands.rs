@@ -1,0 +1,71 @@
+//! What people and agents ask about commands: what ended an error before, and how a program is called.
+
+use crate::world::World;
+use crate::world::session::{MINUTE, Session};
+
+/// A session in which a linter's error ends after an edit, and a test that runs only with a build tag.
+fn past(world: &World) {
+    let mut session = Session::new(world, "first");
+    session
+        .ask("Let the importer skip empty lines")
+        .fails("just lint", "Exit code 1\n$ clippy --all\nsrc/import.rs:12:9: error: value `total` is never read (unused)");
+    session.edit("src/import.rs").bash("just lint 2>&1 | tail -3", "ok");
+    session.bash("git commit -am 'fix: skip empty lines'", "[main 3fa1061] fix: skip empty lines");
+    session.fails("go test ./e2e", "Exit code 1\npackage e2e: build constraints exclude all Go files in /app/e2e");
+    session.bash("cd app && CGO_ENABLED=0 go test -tags e2e ./e2e 2>&1 | tail", "ok");
+    session.fails("just deploy", "Exit code 1\nerror: no credentials for the registry were found");
+    session.close("The importer skips empty lines now.").end();
+}
+
+#[test]
+fn an_error_is_answered_by_what_ended_it_before() {
+    let world = World::new();
+    past(&world);
+    let asked = "lib/parse.rs:3:4: error: value `sum` is never read (unused)";
+    insta::assert_snapshot!(world.nmem(&["error", asked]).text());
+    let lines = world.nmem(&["error", "--json", asked]).lines();
+    assert_eq!(lines.len(), 1);
+    assert_eq!(lines[0]["signature"], "error value is never read unused");
+    assert_eq!(lines[0]["session"], "first");
+    assert_eq!(lines[0]["ended_by"]["files"][0], "src/import.rs");
+    assert_eq!(lines[0]["ended_by"]["commit"], "3fa1061 fix: skip empty lines");
+    let piped = world.feed(&["error", "-", "--json"], format!("building\n\u{1b}[31m{asked}\u{1b}[0m\n").as_bytes());
+    assert_eq!(piped.lines().len(), 1, "an error with colours, from stdin");
+    let open = world.nmem(&["error", "--json", "error: no credentials for the registry were found"]).lines();
+    assert_eq!(open[0]["ended_by"], serde_json::Value::Null);
+}
+
+#[test]
+fn an_error_that_is_new_or_says_too_little_gets_no_answer() {
+    let world = World::new();
+    past(&world);
+    let new = world.nmem(&["error", "fatal: the index is locked by another process"]);
+    assert!(new.stdout.is_empty() && new.stderr.contains("did not occur before"), "{}", new.text());
+    let little = world.nmem(&["error", "12"]);
+    assert!(little.code == Some(2) && little.stderr.contains("give the line that names the error"), "{}", little.text());
+}
+
+#[test]
+fn a_program_is_shown_in_the_form_that_works_first() {
+    let world = World::new();
+    past(&world);
+    insta::assert_snapshot!(world.nmem(&["how", "go", "test"]).text());
+    let forms = world.nmem(&["how", "go", "test", "--json"]).lines();
+    assert_eq!(forms[0]["command"], "cd app && CGO_ENABLED=0 go test -tags e2e ./e2e");
+    assert_eq!((&forms[0]["succeeded"], &forms[1]["failed"]), (&1.into(), &1.into()));
+    let none = world.nmem(&["how", "cargo", "test"]);
+    assert!(none.stdout.is_empty() && none.stderr.contains("no call of cargo test"), "{}", none.text());
+}
+
+#[test]
+fn other_projects_are_searched_on_request_only() {
+    let world = World::new();
+    past(&world);
+    let other = world.git_project("other", "https://example.org/team/other.git");
+    let mut session = Session::new(&world, "second");
+    session.at += 60 * MINUTE;
+    let elsewhere = ["--project", other.to_str().unwrap()];
+    let how = |more: &[&str]| world.nmem(&[&["how", "just", "lint"], &elsewhere[..], more].concat()).stdout;
+    assert!(how(&[]).is_empty());
+    assert!(how(&["--all"]).contains("just lint"));
+}
