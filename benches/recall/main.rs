@@ -3,7 +3,7 @@
 //! `cargo bench --bench recall`: sends real sessions through the hooks; for each query, shows what a session that
 //! begins with it would receive, and again with its first three files in play, beside the simple rankings; then LoCoMo through `nmem search`'s own
 //! way; then what `nmem context` and `nmem search` take in time and memory at up to a million tool uses and 100,000 memories.
-//! `-- --ablation` drops one route at a time and moves weights, `-- --prompts` asks only when hooks speak at a prompt, `-- --unasked [DIR]` what sessions receive unasked, `-- --large`
+//! `-- --ablation` drops one route at a time and moves weights, `-- --prompts` asks only when hooks speak at a prompt, `-- --unasked [DIR]` what sessions receive unasked, `-- --locomo` only long conversations, `-- --large`
 //! measures time and memory alone. Prints tables for
 //! people and one JSON object as its last line.
 
@@ -54,6 +54,10 @@ fn main() {
     }
     if asked("--prompts") {
         println!("\n{}", json!({"bench": "recall", "measured": true, "prompts": prompts::run(folder.parent().unwrap())}));
+        return;
+    }
+    if asked("--locomo") {
+        println!("\n{}", json!({"bench": "recall", "measured": true, "locomo": locomo::run(folder.parent().unwrap())}));
         return;
     }
     if let Some(at) = args.iter().position(|arg| arg == "--unasked") {

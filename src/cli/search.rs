@@ -16,8 +16,9 @@ use crate::runtime::redactor;
 use crate::store::Store;
 use crate::store::search::Query;
 use anyhow::Result;
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 use std::ffi::OsString;
+use strsim::osa_distance;
 
 /// Search memories, prompts, work units and tool uses
 #[derive(Debug, clap::Args)]
@@ -124,8 +125,24 @@ fn platform(name: &str) -> Result<Platform, String> {
     Platform::from_name(name).ok_or_else(|| format!("known are: {}", known.join(", ")))
 }
 
-/// Turns `-word` into `--not=word` before clap mistakes it for an option.
+/// Turns `-word` into `--not=word` before clap mistakes it for an option, and an unknown `--word` into a word to search for,
+/// with a note.
 pub fn with_negations(args: Vec<OsString>) -> Vec<OsString> {
+    let known: Vec<String> = SearchArguments::augment_args(clap::Command::new("search"))
+        .get_arguments()
+        .filter_map(|argument| argument.get_long().map(String::from))
+        .chain(["help".to_string()])
+        .collect();
+    let unknown = |arg: &OsString| {
+        let word = arg.to_str()?.strip_prefix("--").filter(|word| word.starts_with(char::is_alphanumeric))?;
+        let name = word.split('=').next().unwrap_or(word);
+        if known.iter().any(|option| option == name) {
+            return None;
+        }
+        let near = known.iter().filter(|option| *option != "not").min_by_key(|option| osa_distance(option, name))?;
+        output::warn(&format!("--{name} is no option of search and was searched as a word; the nearest option is --{near}"));
+        Some(OsString::from(word))
+    };
     let negated = |arg: &OsString| {
         let word = arg.to_str()?.strip_prefix('-')?;
         let is_word = !word.is_empty() && !word.starts_with('-') && word != "h";
@@ -134,7 +151,7 @@ pub fn with_negations(args: Vec<OsString>) -> Vec<OsString> {
     let mut plain = false;
     let mut word = |arg: OsString| {
         plain |= arg == "--";
-        negated(&arg).filter(|_| !plain).unwrap_or(arg)
+        if plain { arg } else { negated(&arg).or_else(|| unknown(&arg)).unwrap_or(arg) }
     };
     args.into_iter().map(&mut word).collect()
 }
@@ -203,6 +220,7 @@ pub fn run(args: &SearchArguments) -> Result<()> {
             found = recall::with_meaning(&store, found, &filter, model, vector, limit.max(COUNTED))?;
         }
     }
+    let mut found = recall::refined(&args.query.join(" "), found, limit);
     let total = found.len();
     found.truncate(limit);
     print(args, &found, &query_terms(&args.query.join(" ")), json, filter.project.is_none())?;

@@ -243,6 +243,8 @@ pub struct Hit {
     pub made_by: Option<String>,
     /// `prompt`, `tool`, or the memory's kind.
     pub name: String,
+    /// The statements that answer a query best, if it had words.
+    pub passage: Option<String>,
     /// Higher is better; comparable within one search only.
     pub score: f64,
 }

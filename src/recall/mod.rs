@@ -23,7 +23,7 @@ pub use commands::command_forms;
 pub use during_session::{AtPrompt, Prompt, at_file, at_prompt};
 pub use errors::past_errors;
 pub use ranked::{RecallQuery, ranked, ranked_by};
-pub use search::with_meaning;
+pub use search::{refined, with_meaning};
 pub use session_state::{cleared, session_state};
 pub use sessions::overviews;
 pub use stale::stale;

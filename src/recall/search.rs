@@ -1,9 +1,24 @@
-//! Full-text search fused with embedding search. Their scores are not comparable, so they are fused by rank (reciprocal
-//! rank fusion, Cormack, Clarke and Büttcher 2009).
+//! What a search shows: full-text hits, each with the passage that answers.
+//!
+//! Full-text search is fused with embedding search by rank (reciprocal rank fusion, Cormack, Clarke and Büttcher 2009),
+//! since their scores are not comparable.
 
-use crate::model::{Filter, Hit, Vector};
+use crate::model::{Filter, Hit, HitKind, Vector};
+use crate::rank;
+use crate::statements::sentences;
 use crate::store::Store;
 use anyhow::Result;
+use std::collections::HashSet;
+
+/// How the scores of prompts and of answers are weighted: who searches knows the question.
+const ASKED: f64 = 0.6;
+const ANSWERED: f64 = 1.2;
+/// Number of hits whose passages are compared.
+const COMPARED: usize = 60;
+/// Maximum characters of a passage.
+const PASSAGE: usize = 240;
+/// Share of a message's words that a memory must have to stand for it.
+const SAME: f64 = 0.7;
 
 /// The constant k of the paper.
 const K: f64 = 60.0;
@@ -37,4 +52,80 @@ pub fn with_meaning(
     all.sort_by(|a, b| b.score.total_cmp(&a.score).then(b.at.cmp(&a.at)));
     all.truncate(limit);
     Ok(all)
+}
+
+/// Gives each hit the passage that answers a request best, and leaves out what says nothing: messages of one word, and those
+/// whose content a memory has. What was asked comes after what was answered. Of the first `limit`, those of one session
+/// come together.
+pub fn refined(request: &str, mut hits: Vec<Hit>, limit: usize) -> Vec<Hit> {
+    if rank::terms(request).is_empty() {
+        return hits;
+    }
+    hits.retain(|hit| hit.kind != HitKind::Prompt || rank::terms(&hit.text).len() > 1);
+    for hit in hits.iter_mut().filter(|hit| hit.kind == HitKind::Prompt && hit.score > 0.0) {
+        hit.score *= if hit.what == "user" { ASKED } else { ANSWERED };
+    }
+    hits.sort_by(|a, b| b.score.total_cmp(&a.score).then(b.at.cmp(&a.at)));
+    let rest = hits.split_off(hits.len().min(COMPARED));
+    add_passages(request, &mut hits);
+    let mut hits = without_repeated(hits);
+    hits.extend(rest);
+    let later = hits.split_off(hits.len().min(limit));
+    let mut grouped: Vec<Hit> = Vec::new();
+    for hit in hits {
+        let behind = grouped.iter().rposition(|known| known.session == hit.session && !hit.session.is_empty());
+        grouped.insert(behind.map_or(grouped.len(), |at| at + 1), hit);
+    }
+    grouped.extend(later);
+    grouped
+}
+
+/// Gives each hit the statements of its text that fit the request best, with what stands around them.
+fn add_passages(request: &str, hits: &mut [Hit]) {
+    let texts: Vec<Vec<String>> = hits.iter().map(statements).collect();
+    let all: Vec<&str> = texts.iter().flatten().map(String::as_str).collect();
+    let mut fits = rank::fit(request, &all).into_iter();
+    for (hit, texts) in hits.iter_mut().zip(&texts) {
+        let fits: Vec<f64> = fits.by_ref().take(texts.len()).collect();
+        let Some(best) = (0..texts.len()).max_by(|a, b| fits[*a].total_cmp(&fits[*b]).then(b.cmp(a))) else { continue };
+        let (mut from, mut to) = (best, best + 1);
+        let length = |from: usize, to: usize| texts[from..to].iter().map(|text| text.chars().count() + 1).sum::<usize>();
+        loop {
+            let before = (from > 0 && length(from - 1, to) <= PASSAGE).then(|| fits[from - 1]);
+            let after = (to < texts.len() && length(from, to + 1) <= PASSAGE).then(|| fits[to]);
+            match (before, after) {
+                (Some(before), after) if after.is_none_or(|after| before > after) => from -= 1,
+                (_, Some(_)) => to += 1,
+                _ => break,
+            }
+        }
+        // The title is set off from what follows.
+        let titles = hit.text.lines().map(|line| sentences(line).len()).sum::<usize>();
+        let (title, text) = texts[from..to].split_at(titles.clamp(from, to) - from);
+        let parts = [title.join(" "), text.join(" ")];
+        hit.passage = Some(parts.iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(" — "));
+    }
+}
+
+/// The sentences of a hit's title and text.
+fn statements(hit: &Hit) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for sentence in hit.text.lines().chain(hit.more.lines()).flat_map(sentences) {
+        if all.last().is_none_or(|last| *last != sentence) {
+            all.push(sentence);
+        }
+    }
+    all
+}
+
+/// The hits without messages whose passage a memory among them has.
+fn without_repeated(hits: Vec<Hit>) -> Vec<Hit> {
+    let words = |hit: &Hit| rank::terms(hit.passage.as_deref().unwrap_or(&hit.text)).into_iter().collect::<HashSet<String>>();
+    let memories: Vec<HashSet<String>> = hits.iter().filter(|hit| hit.kind == HitKind::Memory).map(words).collect();
+    let is_repeated = |hit: &Hit| {
+        let own = words(hit);
+        let known = |memory: &HashSet<String>| own.intersection(memory).count() as f64 >= SAME * own.len() as f64;
+        matches!(hit.kind, HitKind::Prompt | HitKind::Unit) && !own.is_empty() && memories.iter().any(known)
+    };
+    hits.into_iter().filter(|hit| !is_repeated(hit)).collect()
 }

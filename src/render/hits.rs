@@ -6,8 +6,11 @@ use super::time;
 use crate::model::{Hit, HitKind};
 use serde_json::{Value, json};
 
-/// Maximum characters of a snippet; fewer on a narrow terminal.
-const SNIPPET: usize = 160;
+/// Maximum characters of a title and of a snippet, in JSON and in a document.
+const TITLE: usize = 80;
+const SNIPPET: usize = 240;
+/// Maximum lines of a snippet on a terminal.
+const LINES: usize = 2;
 /// Maximum characters of a full text.
 const FULL: usize = 4000;
 
@@ -30,7 +33,7 @@ pub fn json(hit: &Hit, words: &[String]) -> Value {
         HitKind::Tool => "tool",
     };
     json!({
-        "id": id(hit), "kind": hit.name, "type": hit.what, "title": line(&hit.text, 160), "snippet": snippet(hit, words, SNIPPET),
+        "id": id(hit), "kind": hit.name, "type": hit.what, "title": line(&hit.text, TITLE), "snippet": snippet(hit, words, SNIPPET),
         "project": hit.project, "session": hit.session, "unit": hit.unit.map(|unit| format!("u{unit}")), "files": hit.files,
         "concepts": hit.concepts, "created_at": hit.at, "made_by": made_by, "score": (hit.score * 1e9).round() / 1e9,
     })
@@ -54,7 +57,7 @@ pub fn text(hit: &Hit, words: &[String], style: Style, all_projects: bool) -> St
     format!(
         "{}  {when}  {what}{failed}{project}\n    {}",
         style.strong(&id(hit)),
-        marked(&snippet(hit, words, SNIPPET.min(style.width.saturating_sub(6))), words, style)
+        marked(&snippet(hit, words, SNIPPET.min(LINES * style.width.saturating_sub(6))), words, style)
     )
 }
 
@@ -72,8 +75,11 @@ pub fn markdown(hit: &Hit, words: &[String]) -> String {
     format!("- **{}** {} {} ({}): {}", id(hit), time::day(hit.at), time::clock(hit.at), hit.name, snippet(hit, words, SNIPPET))
 }
 
-/// The part of the text with the most words, on one line.
+/// The passage that answers, or else the part of the text with the first word, on one line.
 fn snippet(hit: &Hit, words: &[String], length: usize) -> String {
+    if let Some(passage) = &hit.passage {
+        return line(passage, length);
+    }
     let whole = line(&if hit.more.is_empty() { hit.text.clone() } else { format!("{} — {}", hit.text, hit.more) }, usize::MAX);
     let lower = whole.to_lowercase();
     let first = words.iter().filter_map(|w| lower.find(w.as_str())).min().unwrap_or(0);
@@ -129,6 +135,7 @@ mod tests {
             files: Vec::new(),
             made_by: None,
             name: "prompt".into(),
+            passage: None,
             score: 1.23456,
         }
     }

@@ -49,7 +49,7 @@ fn a_solved_failure_with_its_commit_is_one_memory_that_leads_to_its_sources() {
     m3  2026-11-20 09:08  summary
         Take the locks in one order — a test with three transactions
     m2  2026-11-20 09:08  bugfix
-        Take the locks in one order — The import and the report took the same two locks in opposite order. `cargo test import` failed (error: deadlock detected after 5…
+        Take the locks in one order — The import and the report took the same two locks in opposite order. `cargo test import` failed (error: deadlock detected after 5 s), passed after changes to `src/lock.rs`
     m1  2026-11-20 09:08  decision
         Never lock tables by hand
     [exit 0]
@@ -159,7 +159,7 @@ fn a_person_can_remember_and_supersede_and_mistakes_are_explained() {
     ");
     assert_snapshot!(said(&["search", "cache"]), @"
     m3  2026-11-21 09:00  decision
-        SQLite for the cache — SQLite for the cache one file less to run
+        SQLite for the cache — one file less to run
     [exit 0]
     ");
     assert_snapshot!(said(&["remember", "x", "--kind", "decision", "--confidence", "7"]), @"

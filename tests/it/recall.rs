@@ -244,6 +244,33 @@ fn a_start_receives_at_most_as_many_observations_as_configured() {
 }
 
 #[test]
+fn an_unknown_option_is_searched_as_a_word_with_a_note() {
+    let world = World::new();
+    let mut session = Session::new(&world, "limits");
+    session.ask("Let the exporter take --maximum-rows").close("The exporter takes --maximum-rows now, 1000 by default.").end();
+    let found = world.nmem(&["search", "exporter", "--maximum-rows", "--limits", "3"]);
+    assert!(found.stdout.contains("1000 by default"), "{}", found.text());
+    assert!(found.stderr.contains("--maximum-rows is no option of search"), "{}", found.text());
+    assert!(found.stderr.contains("the nearest option is --limit"), "{}", found.text());
+    assert_eq!(world.nmem(&["search", "--", "--limits"]).stderr.matches("no option").count(), 0);
+}
+
+#[test]
+fn of_a_message_and_a_memory_that_say_the_same_the_memory_is_found_and_answers_of_one_word_are_not() {
+    let world = World::new();
+    let mut session = Session::new(&world, "quota");
+    session.ask("Never raise the quota of the mailer without asking").edit("src/mailer.rs");
+    session.close("Noted.").ask("quota").close("quota").end();
+    let kinds: Vec<String> = world
+        .nmem(&["search", "quota", "mailer", "--json"])
+        .lines()
+        .iter()
+        .map(|hit| format!("{} {}", hit["kind"], hit["title"]))
+        .collect();
+    assert!(kinds[0].contains("decision") && !kinds.iter().any(|hit| hit.starts_with("\"prompt")), "{kinds:?}");
+}
+
+#[test]
 fn a_word_that_stands_nowhere_is_read_as_the_nearest_one() {
     let world = World::new();
     past(&world);

@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, HashMap};
 
 /// Number of hits whose neighbours and sessions are read.
 const LOOKED_AT: usize = 300;
-/// Weights of a word in the previous and in the next message.
-const BEFORE: f64 = 0.4;
-const AFTER: f64 = 0.3;
+/// Weights of a word in the messages before, the nearest first, and in those after.
+const BEFORE: [f64; 2] = [0.6, 0.3];
+const AFTER: [f64; 2] = [0.4, 0.2];
 /// Saturation of one word over several messages.
-const ENOUGH: f64 = 0.6;
+const ENOUGH: f64 = 1.5;
 /// Maximum bonus from the session, as a multiple of a message's own score.
 const SESSION: f64 = 2.0;
 /// BM25 parameters over sessions.
@@ -72,8 +72,9 @@ fn scored(by_word: &ByWord, sessions: &[Vec<i64>]) -> Vec<(i64, f64)> {
             of_session[at] += idf * count * (K1 + 1.0) / (count + K1 * (1.0 - B + B * messages.len() as f64 / mean));
             let own = |i: usize| messages.get(i).and_then(|id| held.get(id)).copied().unwrap_or(0.0);
             for (i, score) in scores[at].iter_mut().enumerate() {
-                let before = if i > 0 { own(i - 1) } else { 0.0 };
-                let around = own(i) + BEFORE * before + AFTER * own(i + 1);
+                let before = BEFORE.iter().zip((0..i).rev()).map(|(weight, i)| weight * own(i));
+                let after = AFTER.iter().zip(i + 1..).map(|(weight, i)| weight * own(i));
+                let around = own(i) + before.sum::<f64>() + after.sum::<f64>();
                 *score += around * (1.0 + ENOUGH) / (1.0 + ENOUGH * around / most.max(f64::MIN_POSITIVE));
             }
         }
@@ -95,10 +96,10 @@ mod tests {
     #[test]
     fn a_message_between_two_that_match_is_found_and_one_of_a_better_session_comes_first() {
         let word = |ids: &[i64]| ids.iter().map(|id| (*id, 1.0)).collect::<HashMap<i64, f64>>();
-        let sessions = [vec![1, 2, 3], vec![4, 5, 6]];
+        let sessions = [vec![1, 2, 3], vec![4, 5, 6, 7]];
         let ranked = scored(&vec![word(&[1, 3, 4]), word(&[3])], &sessions);
         let order: Vec<i64> = ranked.iter().map(|(id, _)| *id).collect();
         assert_eq!(order[..3], [3, 2, 1], "{ranked:?}");
-        assert!(order.contains(&5) && !order.contains(&6));
+        assert!(order.contains(&6) && !order.contains(&7));
     }
 }

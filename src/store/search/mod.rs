@@ -286,6 +286,8 @@ mod tests {
         assert_eq!(store.corrected(&Query::parse("quagga zebra deploy")).unwrap(), None, "each of them stands somewhere");
         let corrected = store.corrected(&Query::parse("quagga zerba")).unwrap().unwrap();
         assert_eq!(corrected.sought(), "quagga, zebra");
+        let swapped = store.corrected(&Query::parse("quagga ezbra")).unwrap().unwrap();
+        assert_eq!(swapped.sought(), "quagga, zebra", "the first two letters");
     }
 
     #[test]

@@ -139,6 +139,7 @@ pub(super) fn hit(kind: HitKind, score: f64, row: &Row) -> rusqlite::Result<Hit>
         files,
         made_by: row.get(13)?,
         name: row.get(14)?,
+        passage: None,
         score,
     })
 }

@@ -42,12 +42,14 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.query_row([expression], |row| row.get(0))?)
     }
 
-    /// Most typos occur after the first two letters, and few words share both.
+    /// Most typos occur after the first two letters, and few words share both; else the first two may be swapped.
     fn nearest(&self, word: &str) -> Result<Option<String>> {
-        match self.nearest_among(&word[..2], word)? {
-            None => self.nearest_among(&word[..1], word),
-            found => Ok(found),
+        for beginning in [&word[..2], &word[..1], &word[1..2]] {
+            if let Some(found) = self.nearest_among(beginning, word)? {
+                return Ok(Some(found));
+            }
         }
+        Ok(None)
     }
 
     fn nearest_among(&self, beginning: &str, word: &str) -> Result<Option<String>> {
