@@ -68,7 +68,7 @@ fn main() {
         );
         return;
     }
-    let world = World::new("recall");
+    let world = World::new("queries");
     let replayed = sessions::replayed(&world, &folder);
     let (small, whole) = (replayed[SMALL].1.clone(), world.keep("whole"));
     if asked("--large") {
