@@ -14,4 +14,4 @@ pub use confidence::{DecisionOutcome, confidence};
 pub use contradiction::{contradicted, side_by_side};
 pub use passages::fit;
 pub use route::{CandidateFeatures, EditRates, RankWeights, Reason, Route, Scored, fuse};
-pub use terms::{QueryTerm, branch_terms, is_topic, stem, subject, terms};
+pub use terms::{QueryTerm, branch_terms, is_topic, stem, subject, subject_of, terms};

@@ -1,7 +1,7 @@
 //! Search words of a request and of a branch name.
 
 use crate::index_text::query_terms;
-use crate::text::is_stop_word;
+use crate::text::{is_stop_word, words};
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
@@ -31,16 +31,42 @@ const COMMON: &str = "accept acros action activ actual actually add added after 
 
 /// The words of a text that say what it is about, without endings.
 pub fn subject(text: &str) -> HashSet<String> {
+    terms(text).iter().map(|term| stem(term)).filter(|stem| says(stem)).collect()
+}
+
+/// The same of several texts, without a limit. Most words are plain, and cost no allocation unless they are new.
+pub fn subject_of<'a>(texts: impl Iterator<Item = &'a str>) -> HashSet<String> {
+    let mut all: HashSet<String> = HashSet::new();
+    let mut add = |term: &str| {
+        let stem = stem_of(term);
+        if term.len() > 1 && !all.contains(stem) && !is_stop_word(term) && says(stem) {
+            all.insert(stem.to_string());
+        }
+    };
+    for word in texts.flat_map(str::split_whitespace).map(last_of_url).flat_map(words) {
+        match word.bytes().all(|byte| byte.is_ascii_lowercase()) {
+            true => add(word),
+            false => query_terms(word).iter().for_each(|term| add(term)),
+        }
+    }
+    all
+}
+
+/// Whether a word without its ending says what a text is about.
+fn says(stem: &str) -> bool {
     static IS_COMMON: LazyLock<HashSet<&str>> = LazyLock::new(|| COMMON.split(' ').collect());
-    let says = |stem: &String| !IS_COMMON.contains(stem.as_str()) && stem.chars().any(char::is_alphabetic);
-    terms(text).iter().map(|term| stem(term)).filter(says).collect()
+    !IS_COMMON.contains(stem) && stem.chars().any(char::is_alphabetic)
 }
 
 /// A word without the ending of a plural or of a verb: "sessions" is "session", "renamed" and "renaming" are "renam".
 pub fn stem(word: &str) -> String {
+    stem_of(word).to_string()
+}
+
+fn stem_of(word: &str) -> &str {
     const LEAST: usize = 4;
     let stem = ["ing", "ed", "es", "s", "e"].iter().find_map(|end| word.strip_suffix(end).filter(|stem| stem.len() >= LEAST));
-    stem.unwrap_or(word).to_string()
+    stem.unwrap_or(word)
 }
 
 /// The words of a request in order, without duplicates. Of a URL only the last part counts: its host says nothing.

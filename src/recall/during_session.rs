@@ -29,6 +29,8 @@ const NAMED: f64 = 0.2;
 const SAID: f64 = 0.1;
 /// Where work begins: minimum likeness of a unit's subject with the prompt's, and minimum words that they share.
 const ALIKE: f64 = 0.06;
+/// Maximum files of a unit whose names are part of its subject.
+const SUBJECT_FILES: usize = 12;
 const SHARED: usize = 2;
 /// Minimum content words of a prompt, unless it names a file.
 const WORDS: usize = 3;
@@ -163,9 +165,9 @@ fn is_of_subject(asked: &HashSet<String>, found: &RankedUnit) -> bool {
 fn subject(found: &RankedUnit) -> HashSet<String> {
     let unit = &found.unit;
     let memories = found.memories.iter().flat_map(|memory| memory.list("facts").into_iter().chain([memory.title.as_str()]));
-    let edited = unit.files.iter().filter(|file| file.edits > 0).map(|file| file.path.as_str());
+    let edited = unit.files.iter().filter(|file| file.edits > 0).take(SUBJECT_FILES).map(|file| file.path.as_str());
     let commits = unit.commits.iter().map(|commit| commit.subject.as_str());
-    unit.title.as_deref().into_iter().chain(memories).chain(edited).chain(commits).flat_map(rank::subject).collect()
+    rank::subject_of(unit.title.as_deref().into_iter().chain(memories).chain(edited).chain(commits))
 }
 
 /// Whether a memory may be injected unasked: the user said it, a person pinned it, or the agent said it and its work
@@ -198,9 +200,8 @@ pub fn at_file(store: &Store, scope: &SessionScope, path: &str, root: Option<&Pa
     // Items from the session start count as new: that was long ago, and here they matter.
     let injected = store.injected_items(scope.session, &[InjectionPoint::Prompt, InjectionPoint::File])?;
     let recent: Vec<i64> = store.sessions_in_time(scope.project, None)?.into_iter().take(RECENT).map(|(id, _)| id).collect();
-    let hardly_used = store.hardly_used_items(&recent, InjectionPoint::File)?;
-    let rests =
-        |memory: &MemoryRow, item: &str| !memory.pinned && memory.provenance != Provenance::User && hardly_used.contains(item);
+    let unused = store.unused_items(&recent, InjectionPoint::File)?;
+    let rests = |memory: &MemoryRow, item: &str| !memory.pinned && memory.provenance != Provenance::User && unused.contains(item);
     memories.retain(|memory| {
         let item = format!("m{}", memory.id);
         !injected.contains(&item) && !rests(memory, &item)

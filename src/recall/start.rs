@@ -117,7 +117,7 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
     let elsewhere_known = KnownElsewhere::read(here.root, here.home);
     let is_new = |memory: &MemoryRow| !elsewhere_known.says(&memory.title);
     let recent: Vec<i64> = all.iter().take(RECENT).map(|(id, _)| *id).collect();
-    let hardly_used = parts.read(store.hardly_used_items(&recent, InjectionPoint::Start))?;
+    let unused = parts.read(store.unused_items(&recent, InjectionPoint::Start))?;
     let pinned = parts.read(store.pinned_memories(project, PINNED))?;
 
     let mut decisions = parts.read(store.newest_memories(project, &[MemoryKind::Decision, MemoryKind::Lesson], NEWEST))?;
@@ -138,7 +138,7 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
         memory.kind == MemoryKind::Observation
             && !memory.pinned
             && is_new(memory)
-            && !hardly_used.contains(&format!("m{}", memory.id))
+            && !unused.contains(&format!("m{}", memory.id))
             && !last.as_ref().is_some_and(|last| says(last, &memory.title))
             && (memory.files.is_empty() || memory.files.iter().any(|file| is_in_project(&file.path)))
     };
@@ -159,7 +159,7 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
     let stale = here.root.map(|root| parts.read(stale(store, project, root, shown))).transpose()?.unwrap_or_default();
     let annotations = Annotations { contradicted_by, stale };
     let why = near.into_iter().map(|past| (past.unit, (past.score, past.why))).collect();
-    let checks = checks(parts.read(store.checks_of_sessions(&recent))?);
+    let checks = checks(parts.read(store.checks_of_sessions(&recent[..recent.len().min(SESSIONS)]))?);
     let is_damaged = parts.is_damaged.get();
     Ok(Recalled {
         last,

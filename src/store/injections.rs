@@ -13,9 +13,8 @@ const SESSIONS: i64 = 500;
 const LAST_COMPACTION: &str =
     "(SELECT coalesce(max(c.at), 0) FROM injections c WHERE c.session_id = ?1 AND c.point = 'compaction')";
 
-/// Sessions in which an item was injected, and the share of them in percent that must have used it, before it rests.
+/// Number of sessions that must have received an item before it counts as unused.
 const REPEATED: usize = 4;
-const USED: usize = 1;
 
 /// One text that an agent receives.
 #[derive(Clone, Copy, Debug)]
@@ -40,8 +39,8 @@ impl Store {
         Ok(injected.into_iter().filter(|(_, point)| wanted(point)).map(|(item, _)| item).collect())
     }
 
-    /// Items that several of the given sessions received at a point and hardly any used.
-    pub fn hardly_used_items(&self, sessions: &[i64], point: InjectionPoint) -> Result<HashSet<String>> {
+    /// Items that several of the given sessions received at a point and none used.
+    pub fn unused_items(&self, sessions: &[i64], point: InjectionPoint) -> Result<HashSet<String>> {
         let sql = "SELECT item, session_id, at FROM injections
                    WHERE session_id IN (SELECT value FROM json_each(?1)) AND point = ?2 AND item LIKE 'm%'";
         let row = |row: &Row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?)));
@@ -54,17 +53,17 @@ impl Store {
         for (item, at) in injected {
             received.entry(item).or_default().push(at);
         }
-        let mut hardly_used = HashSet::new();
+        let mut unused = HashSet::new();
         for (item, times) in received.into_iter().filter(|(_, times)| times.len() >= REPEATED) {
-            let mut used = 0;
-            for (session, at) in &times {
-                used += usize::from(self.is_used(*session, &item, point, *at)?);
+            let mut is_used = false;
+            for (session, at) in times {
+                is_used = is_used || self.is_used(session, &item, point, at)?;
             }
-            if used * 100 < times.len() * USED {
-                hardly_used.insert(item);
+            if !is_used {
+                unused.insert(item);
             }
         }
-        Ok(hardly_used)
+        Ok(unused)
     }
 
     /// Stores an injection and returns whether any of its items is new. When two processes inject the same items at once,
