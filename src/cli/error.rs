@@ -20,7 +20,7 @@ pub struct ErrorArguments {
     /// Search all projects
     #[arg(long)]
     all: bool,
-    /// Errors to show
+    /// Errors to show; 0 for all
     #[arg(long, value_name = "N", default_value_t = 3)]
     limit: usize,
     /// Print one JSON object per line
@@ -52,9 +52,10 @@ pub fn run(args: &ErrorArguments) -> Result<()> {
     if place.name().is_none() && !args.all {
         return Err(UserError::new(NO_PROJECT, "change into a project folder, or use --project DIR or --all").into());
     }
+    let limit = if args.limit == 0 { usize::MAX } else { args.limit };
     let found = match (&store, &place.row) {
-        (Some(store), _) if args.all => past_errors(store, None, &text, args.limit)?,
-        (Some(store), Some(row)) => past_errors(store, Some(row.id), &text, args.limit)?,
+        (Some(store), _) if args.all => past_errors(store, None, &text, limit)?,
+        (Some(store), Some(row)) => past_errors(store, Some(row.id), &text, limit)?,
         _ => Some(Vec::new()),
     };
     let Some(found) = found else {

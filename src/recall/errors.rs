@@ -16,6 +16,8 @@ const LINES: usize = 5;
 const AMONG: usize = 300;
 /// Minimum likeness of an error.
 const ALIKE: f64 = 0.6;
+/// Number of errors to follow to their end, for each one shown: those that ended come first.
+const FOLLOWED: usize = 4;
 /// Tool uses after a failure in which it may end.
 const AFTER: usize = 120;
 /// Minimum fit of a memory's words with the error, among the memories of its unit.
@@ -39,11 +41,11 @@ pub fn past_errors(store: &Store, project: Option<i64>, text: &str, limit: usize
         }
     }
     found.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.3.tool.received_at.cmp(&a.3.tool.received_at)));
-    // Of one error in one session, the last failure is the one that was ended.
+    // One error counts once per session, by its newest failure.
     let mut seen = HashSet::new();
     found.retain(|(_, _, same, command)| seen.insert((same.clone(), command.tool.session_id)));
     let mut errors = Vec::new();
-    for (likeness, error, signature, command) in found.into_iter().take(limit * 4) {
+    for (likeness, error, signature, command) in found.into_iter().take(limit.saturating_mul(FOLLOWED)) {
         let ended_by = ending(store, &command, &error)?;
         errors.push(PastError {
             signature,

@@ -31,6 +31,7 @@ fn an_error_is_answered_by_what_ended_it_before() {
     assert_eq!(lines[0]["ended_by"]["commit"], "3fa1061 fix: skip empty lines");
     let piped = world.feed(&["error", "-", "--json"], format!("building\n\u{1b}[31m{asked}\u{1b}[0m\n").as_bytes());
     assert_eq!(piped.lines().len(), 1, "an error with colours, from stdin");
+    assert_eq!(world.nmem(&["error", "--json", "--limit", "0", asked]).lines().len(), 1, "all of them");
     let open = world.nmem(&["error", "--json", "error: no credentials for the registry were found"]).lines();
     assert_eq!(open[0]["ended_by"], serde_json::Value::Null);
 }
