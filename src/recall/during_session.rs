@@ -6,7 +6,7 @@ use super::stale::stale;
 use crate::model::{
     Annotations, Finding, InjectionPoint, MemoryKind, MemoryRow, Provenance, RankedUnit, Relevance, UnitRow, Vector,
 };
-use crate::rank;
+use crate::rank::{self, Route};
 use crate::store::Store;
 use crate::store::recall::SessionScope;
 use crate::text::files_named;
@@ -29,12 +29,12 @@ const NAMED: f64 = 0.2;
 const SAID: f64 = 0.1;
 /// Where work begins: minimum likeness of a unit's subject with the prompt's, and minimum words that they share.
 const ALIKE: f64 = 0.06;
+const SHARED: usize = 2;
 /// Maximum files of a unit whose names are part of its subject.
 const SUBJECT_FILES: usize = 12;
-const SHARED: usize = 2;
 /// Minimum content words of a prompt, unless it names a file.
 const WORDS: usize = 3;
-/// Minimum fit of a statement besides the one that fits best.
+/// Where work begins: minimum fit of a statement, relative to the one that fits best.
 const FITS: f64 = 0.35;
 /// Number of newest sessions in which injections without use are counted.
 pub(super) const RECENT: usize = 24;
@@ -93,7 +93,7 @@ pub fn at_prompt(store: &Store, scope: &SessionScope, given: &Prompt) -> Result<
     let mut found = nearest(store, &query, enough, AMONG)?;
     if current_unit.is_new {
         let mut likeness = likeness(prompt, &found).into_iter();
-        found.retain(|_| likeness.next().is_some_and(|likeness| likeness >= ALIKE));
+        found.retain(|unit| likeness.next().is_some_and(|likeness| likeness >= ALIKE) || is_found_by_meaning(unit));
     }
     if found.is_empty() {
         return Ok(AtPrompt::default());
@@ -123,17 +123,23 @@ pub fn at_prompt(store: &Store, scope: &SessionScope, given: &Prompt) -> Result<
     }
     mark_stale(store, &query, &mut units)?;
     add_passages(prompt, &mut units);
+    if !current_unit.is_new {
+        return Ok(AtPrompt { units, received, also });
+    }
     let asked = rank::subject(prompt);
-    for unit in &mut units {
-        let answers = |text: &str| rank::subject(text).intersection(&asked).count() >= SHARED;
+    let answers = |text: &str| rank::subject(text).intersection(&asked).count() >= SHARED;
+    for unit in units.iter_mut().filter(|unit| !is_found_by_meaning(unit)) {
         unit.passages.retain(|passage| passage.fit >= FITS && answers(&passage.text));
     }
-    let (units, unsure): (Vec<RankedUnit>, Vec<RankedUnit>) = match current_unit.is_new {
-        true => units.into_iter().partition(|unit| !unit.passages.is_empty() && is_of_subject(&asked, unit)),
-        false => (units, Vec::new()),
-    };
+    let is_sure = |unit: &RankedUnit| is_found_by_meaning(unit) || !unit.passages.is_empty() && is_of_subject(&asked, unit);
+    let (units, unsure): (Vec<RankedUnit>, Vec<RankedUnit>) = units.into_iter().partition(is_sure);
     let also = unsure.into_iter().map(|unit| unit.unit).chain(also).collect();
     Ok(AtPrompt { units, received, also })
+}
+
+/// Whether a unit was found by an embedding: then it need not share a word with the prompt.
+fn is_found_by_meaning(unit: &RankedUnit) -> bool {
+    unit.why.iter().any(|why| why.what == Route::Embedding.name())
 }
 
 /// How much units are about what a prompt is about, from 0 to 1: a cosine of the words of their subjects, where a word
@@ -199,7 +205,7 @@ pub fn at_file(store: &Store, scope: &SessionScope, path: &str, root: Option<&Pa
     }
     // Items from the session start count as new: that was long ago, and here they matter.
     let injected = store.injected_items(scope.session, &[InjectionPoint::Prompt, InjectionPoint::File])?;
-    let recent: Vec<i64> = store.sessions_in_time(scope.project, None)?.into_iter().take(RECENT).map(|(id, _)| id).collect();
+    let recent: Vec<i64> = store.last_sessions(scope.project, RECENT)?.into_iter().map(|session| session.id).collect();
     let unused = store.unused_items(&recent, InjectionPoint::File)?;
     let rests = |memory: &MemoryRow, item: &str| !memory.pinned && memory.provenance != Provenance::User && unused.contains(item);
     memories.retain(|memory| {

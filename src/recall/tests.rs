@@ -4,7 +4,7 @@ use super::{Prompt, SessionContext, at_file, at_prompt, at_start};
 use crate::distil::Distiller;
 use crate::model::InjectionPoint;
 use crate::model::testing::{event, tool};
-use crate::model::{Event, EventKind, GitState, Kind, Platform, ProjectId, SessionStart, SessionStatus};
+use crate::model::{Event, EventKind, GitState, Kind, Platform, ProjectId, SessionStart, SessionStatus, Vector};
 use crate::redact::Redactor;
 use crate::store::Store;
 use crate::store::injections::Injection;
@@ -100,6 +100,23 @@ fn a_first_prompt_receives_the_work_that_it_is_about_and_otherwise_nothing() {
         let found = at_prompt(&store, &place, &asks(text)).unwrap();
         assert!(found.units.is_empty() && found.also.is_empty(), "{text}: {found:?}");
     }
+}
+
+#[test]
+fn a_first_prompt_in_other_words_receives_what_its_embedding_finds() {
+    let (_scratch, mut store, place) = sessions("recall-meaning");
+    let near = |text: &str| Vector::of(&if text.contains("token") { [1.0, 0.1] } else { [0.1, 1.0] }).unwrap();
+    let all = store.unembedded((Some(place.project), None), "model", 100).unwrap();
+    let all: Vec<_> =
+        all.into_iter().map(|memory| (near(&memory.text), memory)).map(|(vector, memory)| (memory, vector)).collect();
+    store.keep_vectors("model", &all).unwrap();
+    let embedding = || Some(("model".to_string(), Vector::of(&[1.0, 0.0]).unwrap()));
+    let text = "People get thrown out of their account although they came back a moment ago";
+    let asked = Prompt { text, embedding: &embedding, branch: &|| None, root: None };
+    let found = at_prompt(&store, &place, &asked).unwrap();
+    assert_eq!(found.units[0].unit.agent_session_id, "the-first-session");
+    assert!(!found.units[0].passages.is_empty());
+    assert!(at_prompt(&store, &place, &Prompt { embedding: &|| None, ..asked }).unwrap().units.is_empty());
 }
 
 #[test]

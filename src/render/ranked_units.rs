@@ -69,7 +69,7 @@ pub fn at_prompt<'a>(units: &'a [RankedUnit], received: &[UnitRow], also: &[Unit
     let end = line(if units.is_empty() { "perhaps related" } else { "also related" }, also.iter().map(named).collect());
     let block = block(units, budget, &format!("{AT_PROMPT}{begin}"), end.as_deref());
     match end {
-        Some(end) if block.text.is_empty() && AT_PROMPT.len() + end.len() <= budget => {
+        Some(end) if block.text.is_empty() && AT_PROMPT.len() + begin.len() + end.len() <= budget => {
             let text = format!("{AT_PROMPT}{begin}{end}");
             InjectedBlock { text, named: also.iter().map(|unit| unit.id).collect(), ..InjectedBlock::default() }
         }
