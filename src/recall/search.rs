@@ -17,7 +17,7 @@ const ANSWERED: f64 = 1.2;
 const COMPARED: usize = 60;
 /// Maximum characters of a passage.
 const PASSAGE: usize = 240;
-/// Share of a message's words that a memory must have to stand for it.
+/// Share of a message's words that a memory must have to replace it.
 const SAME: f64 = 0.7;
 
 /// The constant k of the paper.
@@ -80,7 +80,7 @@ pub fn refined(request: &str, mut hits: Vec<Hit>, limit: usize) -> Vec<Hit> {
     grouped
 }
 
-/// Gives each hit the statements of its text that fit the request best, with what stands around them.
+/// Gives each hit the statements of its text that fit the request best, with the sentences around them.
 fn add_passages(request: &str, hits: &mut [Hit]) {
     let texts: Vec<Vec<String>> = hits.iter().map(statements).collect();
     let all: Vec<&str> = texts.iter().flatten().map(String::as_str).collect();

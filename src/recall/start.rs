@@ -124,7 +124,7 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
     let holds_here = |memory: &MemoryRow| {
         let of_branch = on_topic_branch && memory.unit.is_some_and(|unit| own_units.contains(&unit));
         let of_files = on_topic_branch && memory.files.iter().any(|file| not_committed.contains(&file.path));
-        let holds = || holds_everywhere(memory) || (of_branch || of_files) && !is_request(memory);
+        let holds = || holds_everywhere(memory) || (of_branch || of_files) && !settles_nothing(memory);
         !memory.pinned && is_new(memory) && holds()
     };
     decisions.retain(holds_here);
@@ -217,10 +217,11 @@ fn holds_everywhere(memory: &MemoryRow) -> bool {
     }
 }
 
-/// Whether a decision or lesson is no more than a request, or a tool's: `nmem how` knows commands that work.
-fn is_request(memory: &MemoryRow) -> bool {
-    let asks = || memory.title.ends_with('?');
-    !memory.by_hand && (memory.provenance == Provenance::Tool || memory.provenance == Provenance::User && asks())
+/// Whether a decision or lesson settles nothing here: the user only asked, or it is a command that works, which `nmem how`
+/// shows.
+fn settles_nothing(memory: &MemoryRow) -> bool {
+    let is_question = memory.provenance == Provenance::User && memory.title.ends_with('?');
+    !memory.by_hand && (memory.provenance == Provenance::Tool || is_question)
 }
 
 /// Whether the description of a session has a statement already: as a commit, as a name of a unit, in an answer.
