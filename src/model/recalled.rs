@@ -134,15 +134,6 @@ pub struct Relevance {
 }
 
 impl Relevance {
-    /// Thresholds of a later prompt for both. Chosen on 461 real prompts (ADR/0030).
-    pub const ENOUGH: f64 = 1.2;
-    pub const WORDS: f64 = 0.5;
-
-    /// Whether it is injected at any prompt.
-    pub fn is_enough(self) -> bool {
-        self.sum >= Relevance::ENOUGH && self.words >= Relevance::WORDS
-    }
-
     /// How probable it is that the asking session edits a file of the unit, or works on its branch: a logistic regression
     /// on the first prompts of two projects, each checked on the other (ADR/0027).
     pub fn probability(self) -> f64 {

@@ -1,4 +1,5 @@
-//! Recall during a session: at a prompt and before an edit. The usual result is nothing (ADR/0030).
+//! Recall during a session: at a prompt that begins a unit, and before an edit. The usual result is nothing
+//! (ADR/0030).
 
 use super::domain_concepts::concepts;
 use super::ranked::{RecallQuery, add_passages, mark_stale, nearest};
@@ -15,26 +16,25 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-/// Maximum units at a prompt: where work begins, and later.
-const AT_FIRST: usize = 2;
-const LATER: usize = 1;
+/// Maximum units to describe at a prompt.
+const DESCRIBE: usize = 2;
 /// Number of candidates.
 const AMONG: usize = 8;
-/// Maximum further units to name where work begins.
+/// Maximum further units to name.
 const ALSO: usize = 3;
-/// Minimum probability of a unit where work begins: to be described, and to be named.
+/// Minimum probability of a unit: to be described, and to be named.
 const DESCRIBED: f64 = 0.25;
 const NAMED: f64 = 0.2;
 /// How much of its score must come from what the prompt says.
 const SAID: f64 = 0.1;
-/// Where work begins: minimum likeness of a unit's subject with the prompt's, and minimum words that they share.
+/// Minimum likeness of a unit's subject with the prompt's, and minimum words that they share.
 const ALIKE: f64 = 0.06;
 const SHARED: usize = 2;
 /// Maximum files of a unit whose names are part of its subject.
 const SUBJECT_FILES: usize = 12;
 /// Minimum content words of a prompt, unless it names a file.
 const WORDS: usize = 3;
-/// Where work begins: minimum fit of a statement, relative to the one that fits best.
+/// Minimum fit of a statement, relative to the one that fits best.
 const FITS: f64 = 0.35;
 /// Number of newest sessions in which injections without use are counted.
 pub(super) const RECENT: usize = 24;
@@ -65,12 +65,10 @@ pub struct AtPrompt {
     pub also: Vec<UnitRow>,
 }
 
-/// Earlier work that a prompt may refer to. The prompt that begins a session or a unit receives the nearest units; a later
-/// one only what is highly relevant, and only if new files came into play.
+/// Earlier work that a prompt may refer to, if the prompt begins a session or a unit. Later prompts receive nothing.
 pub fn at_prompt(store: &Store, scope: &SessionScope, given: &Prompt) -> Result<AtPrompt> {
     let prompt = given.text;
-    let current_unit = store.current_unit(scope.session)?;
-    if scope.muted || !(current_unit.is_new || current_unit.has_new_files) {
+    if scope.muted || !store.begins_unit(scope.session)? {
         return Ok(AtPrompt::default());
     }
     let named = files_named(prompt);
@@ -85,32 +83,27 @@ pub fn at_prompt(store: &Store, scope: &SessionScope, given: &Prompt) -> Result<
         request: Some(prompt),
         branch: branch.as_deref(),
         embedding: embedding.as_ref().map(|(model, vector)| (model.as_str(), vector)),
-        files: &current_unit.edited,
+        files: &[],
         root: given.root,
     };
     let stands_out = |relevance: Relevance| relevance.words >= SAID && relevance.probability() >= NAMED;
-    let enough = if current_unit.is_new { stands_out } else { Relevance::is_enough };
-    let mut found = nearest(store, &query, enough, AMONG)?;
-    if current_unit.is_new {
-        let mut likeness = likeness(prompt, &found).into_iter();
-        found.retain(|unit| likeness.next().is_some_and(|likeness| likeness >= ALIKE) || is_found_by_meaning(unit));
-    }
+    let mut found = nearest(store, &query, stands_out, AMONG)?;
+    let mut likeness = likeness(prompt, &found).into_iter();
+    found.retain(|unit| likeness.next().is_some_and(|likeness| likeness >= ALIKE) || is_found_by_meaning(unit));
     if found.is_empty() {
         return Ok(AtPrompt::default());
     }
     let injected = store.injected_items(scope.session, InjectionPoint::ALL)?;
     let is_known = |unit: &RankedUnit| injected.contains(&format!("u{}", unit.unit.id));
-    let (most, also) = if current_unit.is_new { (AT_FIRST, ALSO) } else { (LATER, 0) };
     let first_new = found.iter().position(|unit| !is_known(unit)).unwrap_or(found.len());
-    let received = found.drain(..first_new).take(also).map(|unit| unit.unit).collect();
+    let received = found.drain(..first_new).take(ALSO).map(|unit| unit.unit).collect();
     found.retain(|unit| !is_known(unit));
-    let mut units: Vec<RankedUnit> = found.extract_if(.., |unit| unit.relevance.probability() >= DESCRIBED).take(most).collect();
-    let also: Vec<UnitRow> = found.into_iter().take(also).map(|unit| unit.unit).collect();
+    let probable = |unit: &mut RankedUnit| unit.relevance.probability() >= DESCRIBED;
+    let mut units: Vec<RankedUnit> = found.extract_if(.., probable).take(DESCRIBE).collect();
+    let also: Vec<UnitRow> = found.into_iter().take(ALSO).map(|unit| unit.unit).collect();
     for unit in &mut units {
-        // Files that the prompt names or that are in play come first.
-        let in_play =
-            |path: &str| current_unit.edited.iter().any(|file| file == path) || named.iter().any(|name| path.ends_with(name));
-        unit.unit.files.sort_by_key(|file| !in_play(&file.path));
+        // Files that the prompt names come first.
+        unit.unit.files.sort_by_key(|file| !named.iter().any(|name| file.path.ends_with(name)));
         let memories = std::mem::take(&mut unit.memories);
         let new = memories
             .into_iter()
@@ -123,9 +116,6 @@ pub fn at_prompt(store: &Store, scope: &SessionScope, given: &Prompt) -> Result<
     }
     mark_stale(store, &query, &mut units)?;
     add_passages(prompt, &mut units);
-    if !current_unit.is_new {
-        return Ok(AtPrompt { units, received, also });
-    }
     let asked = rank::subject(prompt);
     let answers = |text: &str| rank::subject(text).intersection(&asked).count() >= SHARED;
     for unit in units.iter_mut().filter(|unit| !is_found_by_meaning(unit)) {

@@ -43,17 +43,6 @@ pub struct SessionScope {
     pub muted: bool,
 }
 
-/// The current unit at a prompt.
-#[derive(Clone, Debug, Default)]
-pub struct CurrentUnit {
-    /// The prompt began it.
-    pub is_new: bool,
-    /// Files edited in it.
-    pub edited: Vec<String>,
-    /// The previous turn edited a file that was new to the unit.
-    pub has_new_files: bool,
-}
-
 impl Store {
     /// A session's row id.
     pub fn session_row(&self, platform: Platform, session: &str) -> Result<Option<i64>> {
@@ -69,28 +58,15 @@ impl Store {
         Ok(Some(SessionScope { session: known.id, project, branch, muted: known.muted }))
     }
 
-    /// The unit of a session's last prompt.
-    pub fn current_unit(&self, session: i64) -> Result<CurrentUnit> {
+    /// Whether a session's last prompt began its unit.
+    pub fn begins_unit(&self, session: i64) -> Result<bool> {
         let sql = "SELECT work_unit_id, prompt_id FROM steps WHERE session_id = ?1 AND prompt_id IS NOT NULL ORDER BY prompt_id DESC, id DESC LIMIT 40";
         let mut statement = self.conn.prepare_cached(sql)?;
         let row = |row: &Row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
         let steps: Vec<(i64, i64)> = statement.query_map([session], row)?.collect::<Result<_, _>>()?;
-        let Some(&(unit, prompt)) = steps.first() else { return Ok(CurrentUnit::default()) };
+        let Some(&(unit, prompt)) = steps.first() else { return Ok(false) };
         let before = steps.iter().find(|(_, of)| *of != prompt);
-        let Some((_, turn)) = before.filter(|(of, _)| *of == unit) else {
-            return Ok(CurrentUnit { is_new: true, ..CurrentUnit::default() });
-        };
-        let sql = "SELECT f.path, s.prompt_id FROM steps s JOIN step_files f ON f.step_id = s.id WHERE s.session_id = ?1 AND s.work_unit_id = ?2 AND f.edits > 0 LIMIT 400";
-        let row = |row: &Row| Ok((row.get::<_, String>(0)?, row.get::<_, Option<i64>>(1)?));
-        let edits: Vec<(String, Option<i64>)> =
-            self.conn.prepare_cached(sql)?.query_map([session, unit], row)?.collect::<Result<_, _>>()?;
-        let earlier = |path: &str| edits.iter().any(|(known, of)| known == path && *of != Some(*turn));
-        let has_new_files = edits.iter().any(|(path, of)| *of == Some(*turn) && !earlier(path));
-        let mut edited: Vec<String> = edits.into_iter().map(|(path, _)| path).collect();
-        edited.sort_unstable();
-        edited.dedup();
-        edited.truncate(40);
-        Ok(CurrentUnit { is_new: false, edited, has_new_files })
+        Ok(before.is_none_or(|(of, _)| *of != unit))
     }
 
     /// A project's sessions except `own`, newest first, with the branches on which they began.

@@ -77,6 +77,17 @@ fn a_prompt_that_is_clearly_about_earlier_work_receives_it_once() {
 }
 
 #[test]
+fn a_prompt_that_goes_on_with_a_unit_receives_nothing() {
+    let world = World::new();
+    others(&world);
+    past(&world);
+    let mut session = later(&world, "next", "main");
+    assert_eq!(session.ask("Have a look at the tests of the map view").received, "");
+    session.edit("docs/map.md").close("Looked at it.");
+    assert_eq!(session.ask("and now the same please, in the docs of the login too: src/login.rs").received, "");
+}
+
+#[test]
 fn who_wants_silence_has_it() {
     for config in ["inject = \"start\"", "inject = \"none\"", "prompt_bytes = 0\nfile_bytes = 0"] {
         let world = World::new();

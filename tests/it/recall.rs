@@ -122,7 +122,7 @@ fn why_shows_the_reasons_of_a_ranking() {
     More: `nmem show u<number>` for a work unit, `m<number>` for a memory, `nmem search WORDS`.
 
     u2  0.67  2026-11-01  Fields with commas are quoted now
-        words +0.38, its memories +0.23, files often edited +0.06; relevant with a probability of 21 %; not injected at a later prompt: 0.61 of 1.2 without files often edited, 0.38 of 0.5 by words
+        words +0.38, its memories +0.23, files often edited +0.06; relevant with a probability of 21 %
         m2 change Never join fields bare again: the importer counts commas
     [exit 0]
     "#);
