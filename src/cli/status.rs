@@ -284,6 +284,7 @@ fn injections(injections: &BTreeMap<InjectionPoint, InjectionStats>) -> Vec<Stri
             InjectionPoint::Compaction => "after a compaction",
             InjectionPoint::Prompt => "at a prompt",
             InjectionPoint::File => "before an edit",
+            InjectionPoint::Subagent => "at a subagent's start",
         };
         let InjectionStats { times, bytes, items, used } = *stats;
         let things = count(items, "thing", "things");

@@ -1,4 +1,4 @@
-//! Step 9: injects context at a session start, at a prompt, and before an edit. `recall` selects it and `render` writes
+//! Step 9: injects context at a session start, at a prompt, before an edit, and for a subagent. `recall` selects it and `render` writes
 //! it; this file decides when, and records the injection.
 
 use super::filter;
@@ -13,6 +13,7 @@ use crate::recall::{self, Prompt, SessionContext};
 use crate::redact::Clean;
 use crate::render;
 use crate::render::context::{ContextBlock, for_agent};
+use crate::render::memory_list;
 use crate::render::ranked_units;
 use crate::render::session_state::{self, ContextLoss};
 use crate::runtime::log_error;
@@ -40,6 +41,7 @@ pub fn inject(run: &Run, persisted: &mut Persisted, event: &Clean<Event>) -> Res
         (EventKind::SessionStarted(start), persisted) => at_start(run, persisted, event, start.source),
         (EventKind::UserPrompt { text }, Persisted::Stored(store)) => at_prompt(run, store, event, text),
         (EventKind::PreEdit { path }, _) => before_edit(run, event, path),
+        (EventKind::SubagentStarted { files }, _) => at_subagent(run, event, files),
         _ => Ok(None),
     }
 }
@@ -95,23 +97,44 @@ fn at_prompt(run: &Run, store: &mut Store, event: &Event, prompt: &str) -> Resul
     inject_once(run, store, &scope, event.platform, InjectionPoint::Prompt, block.text.clone(), &block.items())
 }
 
-/// Stores nothing but the injection.
 fn before_edit(run: &Run, event: &Event, path: &str) -> Result<Option<String>> {
-    let config = run.config;
-    if config.inject.value != Inject::All || config.file_bytes.value == 0 {
+    let budget = run.config.file_bytes.value;
+    answer(run, event, InjectionPoint::File, budget, |store, scope| {
+        let (known, annotations) = recall::at_file(store, scope, path, root(run.config, event))?;
+        Ok(memory_list::at_file(path, &known, &annotations, budget))
+    })
+}
+
+fn at_subagent(run: &Run, event: &Event, files: &[String]) -> Result<Option<String>> {
+    let budget = run.config.prompt_bytes.value;
+    answer(run, event, InjectionPoint::Subagent, budget, |store, scope| {
+        let (known, annotations) = recall::at_subagent(store, scope, files, root(run.config, event))?;
+        Ok(memory_list::at_subagent(&known, &annotations, budget))
+    })
+}
+
+/// Answers an event that only asks. Stores nothing but the injection.
+fn answer(
+    run: &Run,
+    event: &Event,
+    point: InjectionPoint,
+    budget: usize,
+    block: impl FnOnce(&Store, &SessionScope) -> Result<ContextBlock>,
+) -> Result<Option<String>> {
+    if run.config.inject.value != Inject::All || budget == 0 {
         return Ok(None);
     }
-    let files = &config.files.value;
+    let files = &run.config.files.value;
     let Some(store) = Store::open_to_read(files, HOOK_WAIT)? else { return Ok(None) };
     let found = store.read(|store| {
         let Some(scope) = store.session_scope(event.platform, &event.session)? else { return Ok(None) };
-        let (known, annotations) = recall::at_file(store, &scope, path, root(config, event))?;
-        Ok(Some((scope, ranked_units::at_file(path, &known, &annotations, config.file_bytes.value))))
+        let block = block(store, &scope)?;
+        Ok(Some((scope, block)))
     });
     store.exit_without_close();
     let Some((scope, block)) = found?.filter(|(_, block)| !block.text.is_empty()) else { return Ok(None) };
     let mut store = Store::open(files, HOOK_WAIT)?;
-    inject_once(run, &mut store, &scope, event.platform, InjectionPoint::File, block.text.clone(), &block.items())
+    inject_once(run, &mut store, &scope, event.platform, point, block.text.clone(), &block.items())
 }
 
 /// Injects a text unless another process has just injected the same.

@@ -62,7 +62,10 @@ pub fn store<'a>(tx: &Tx, event: &'a Clean<Event>, read: Option<&TranscriptRead>
             return Ok(StoredRows::TurnEnd { session: session.id, prompt, closing, is_new, at });
         }
         EventKind::SubagentEnded { closing: Some(text), .. } => drop(tx.closing_text(&session, event, text)?),
-        EventKind::SubagentEnded { .. } | EventKind::Compacting | EventKind::PreEdit { .. } => {}
+        EventKind::SubagentStarted { .. }
+        | EventKind::SubagentEnded { .. }
+        | EventKind::Compacting
+        | EventKind::PreEdit { .. } => {}
         EventKind::SessionEnded { reason, git } => {
             if let Some(read) = read {
                 tx.transcript_read(&session, event, None, read)?;

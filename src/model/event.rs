@@ -65,6 +65,11 @@ pub enum EventKind {
         /// Why the turn failed, if it did (`rate_limit`, `overloaded`, …).
         error: Option<String>,
     },
+    /// A subagent starts. The agent asks for context; nothing is stored.
+    SubagentStarted {
+        /// Files that the task names: in the transcript, absolute or as written; later relative to the worktree.
+        files: Vec<String>,
+    },
     SubagentEnded {
         agent_type: String,
         closing: Option<String>,
@@ -80,7 +85,7 @@ pub enum EventKind {
 impl EventKind {
     /// Whether the event only asks for context, so nothing is stored.
     pub fn is_question(&self) -> bool {
-        matches!(self, EventKind::PreEdit { .. })
+        matches!(self, EventKind::PreEdit { .. } | EventKind::SubagentStarted { .. })
     }
 }
 

@@ -208,6 +208,8 @@ InjectionPoint, default Start {
     Prompt = "prompt",
     /// Before a file is edited.
     File = "file",
+    /// At the start of a subagent.
+    Subagent = "subagent",
 }
 }
 

@@ -86,6 +86,7 @@ impl Texts for Event {
             EventKind::ToolUsed(tool) => tool.texts(visit),
             EventKind::TasksChanged(change) => change.texts(visit),
             EventKind::TurnEnded { closing, error } => each(visit, &mut [(closing, CLOSING), (error, NAME)]),
+            EventKind::SubagentStarted { files } => files.iter_mut().for_each(|file| visit(file, NAME)),
             EventKind::SubagentEnded { agent_type, closing } => {
                 visit(agent_type, NAME);
                 each(visit, &mut [(closing, CLOSING)]);

@@ -44,6 +44,7 @@ pub fn encode(platform: Platform, point: InjectionPoint, answer: &HookAnswer) ->
         InjectionPoint::Start | InjectionPoint::Compaction => "SessionStart",
         InjectionPoint::Prompt => "UserPromptSubmit",
         InjectionPoint::File => "PreToolUse",
+        InjectionPoint::Subagent => "SubagentStart",
     };
     let mut json = serde_json::Map::new();
     if let Some(message) = &answer.message {

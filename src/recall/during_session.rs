@@ -1,8 +1,8 @@
-//! Recall during a session: at a prompt that begins a unit, and before an edit. The usual result is nothing
+//! Recall during a session: at a prompt that begins a unit, before an edit, and for a subagent. The usual result is nothing
 //! (ADR/0030).
 
 use super::domain_concepts::concepts;
-use super::ranked::{RecallQuery, add_passages, mark_stale, nearest};
+use super::ranked::{RecallQuery, add_passages, mark_stale, nearest, whole_paths};
 use super::stale::stale;
 use crate::model::{
     Annotations, Finding, InjectionPoint, MemoryKind, MemoryRow, Provenance, RankedUnit, Relevance, UnitRow, Vector,
@@ -41,6 +41,12 @@ pub(super) const RECENT: usize = 24;
 /// Maximum memories about a file, and the number of candidates.
 const OF_FILE: usize = 3;
 const KNOWN: usize = 40;
+/// Injections that the session itself has received; those into subagents it has not.
+const OWN_CONTEXT: [InjectionPoint; 4] =
+    [InjectionPoint::Start, InjectionPoint::Compaction, InjectionPoint::Prompt, InjectionPoint::File];
+/// Maximum pinned memories and maximum files for a subagent.
+const PINNED: usize = 8;
+const FILES: usize = 8;
 /// Cues that count as warnings before an edit: gotchas and fixed problems.
 const WARNINGS: [Finding; 2] = [Finding::Limit, Finding::Fix];
 
@@ -93,7 +99,7 @@ pub fn at_prompt(store: &Store, scope: &SessionScope, given: &Prompt) -> Result<
     if found.is_empty() {
         return Ok(AtPrompt::default());
     }
-    let injected = store.injected_items(scope.session, InjectionPoint::ALL)?;
+    let injected = store.injected_items(scope.session, &OWN_CONTEXT)?;
     let is_known = |unit: &RankedUnit| injected.contains(&format!("u{}", unit.unit.id));
     let first_new = found.iter().position(|unit| !is_known(unit)).unwrap_or(found.len());
     let received = found.drain(..first_new).take(ALSO).map(|unit| unit.unit).collect();
@@ -187,8 +193,7 @@ pub fn at_file(store: &Store, scope: &SessionScope, path: &str, root: Option<&Pa
     if scope.muted || !store.has_memories_about(path)? {
         return Ok(Default::default());
     }
-    let [trap, solution] = concepts(store, scope.project, WARNINGS)?;
-    let mut memories = store.memories_about(scope.project, path, [&trap, &solution], KNOWN)?;
+    let mut memories = about(store, scope.project, path)?;
     memories.retain(|memory| memory.session != Some(scope.session));
     if memories.is_empty() {
         return Ok(Default::default());
@@ -202,18 +207,62 @@ pub fn at_file(store: &Store, scope: &SessionScope, path: &str, root: Option<&Pa
         let item = format!("m{}", memory.id);
         !injected.contains(&item) && !rests(memory, &item)
     });
+    with_annotations(store, scope, best(store, memories, path)?, root)
+}
+
+/// What a subagent receives: what is pinned, and what to know about the files that its task names. Its conversation is
+/// its own, so what its session has received or stated counts as new.
+pub fn at_subagent(
+    store: &Store,
+    scope: &SessionScope,
+    files: &[String],
+    root: Option<&Path>,
+) -> Result<(Vec<MemoryRow>, Annotations)> {
+    if scope.muted {
+        return Ok(Default::default());
+    }
+    let mut memories = store.pinned_memories(scope.project, PINNED)?;
+    let sessions = store.sessions_in_time(scope.project, None)?;
+    let named: Vec<&str> = files.iter().map(String::as_str).collect();
+    for path in whole_paths(store, &named, &sessions)?.iter().take(FILES) {
+        for memory in best(store, about(store, scope.project, path)?, path)? {
+            if memories.iter().all(|known| known.id != memory.id) {
+                memories.push(memory);
+            }
+        }
+    }
+    with_annotations(store, scope, memories, root)
+}
+
+/// Memories about a file that may matter to someone who works on it.
+fn about(store: &Store, project: i64, path: &str) -> Result<Vec<MemoryRow>> {
+    let [trap, solution] = concepts(store, project, WARNINGS)?;
+    store.memories_about(project, path, [&trap, &solution], KNOWN)
+}
+
+/// The most important memories about a file that may be injected unasked.
+fn best(store: &Store, mut memories: Vec<MemoryRow>, path: &str) -> Result<Vec<MemoryRow>> {
     // What names the file is about it; what only changed it may be about anything.
     let settles = |memory: &MemoryRow| matches!(memory.kind, MemoryKind::Decision | MemoryKind::Lesson);
     memories.sort_by_cached_key(|memory| {
         Reverse((memory.pinned, names(memory, path), settles(memory), memory.provenance == Provenance::User, memory.id))
     });
-    let mut warnings = Vec::new();
+    let mut best = Vec::new();
     for memory in memories {
-        if warnings.len() < OF_FILE && is_trusted(store, &memory)? {
-            warnings.push(memory);
+        if best.len() < OF_FILE && is_trusted(store, &memory)? {
+            best.push(memory);
         }
     }
-    let contradicted_by = rank::contradicted(&warnings);
-    let stale = root.map(|root| stale(store, scope.project, root, &warnings)).transpose()?.unwrap_or_default();
-    Ok((warnings, Annotations { contradicted_by, stale }))
+    Ok(best)
+}
+
+fn with_annotations(
+    store: &Store,
+    scope: &SessionScope,
+    memories: Vec<MemoryRow>,
+    root: Option<&Path>,
+) -> Result<(Vec<MemoryRow>, Annotations)> {
+    let contradicted_by = rank::contradicted(&memories);
+    let stale = root.map(|root| stale(store, scope.project, root, &memories)).transpose()?.unwrap_or_default();
+    Ok((memories, Annotations { contradicted_by, stale }))
 }

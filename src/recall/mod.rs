@@ -20,7 +20,7 @@ mod stale;
 mod start;
 
 pub use commands::command_forms;
-pub use during_session::{AtPrompt, Prompt, at_file, at_prompt};
+pub use during_session::{AtPrompt, Prompt, at_file, at_prompt, at_subagent};
 pub use errors::past_errors;
 pub use ranked::{RecallQuery, ranked, ranked_by};
 pub use search::{refined, with_meaning};

@@ -293,7 +293,7 @@ fn by_embedding(store: &Store, query: &RecallQuery) -> Result<HashMap<i64, f64>>
 }
 
 /// Completes file names in a request: `login.rs` becomes `src/login.rs` if that was used recently.
-fn whole_paths(store: &Store, written: &[&str], sessions: &[(i64, Option<String>)]) -> Result<Vec<String>> {
+pub(super) fn whole_paths(store: &Store, written: &[&str], sessions: &[(i64, Option<String>)]) -> Result<Vec<String>> {
     let lately: Vec<i64> = sessions.iter().take(NAMED).map(|(id, _)| *id).collect();
     let known = store.paths_of_sessions(&lately)?;
     let ends = |path: &str, end: &str| path.strip_suffix(end).is_some_and(|before| before.is_empty() || before.ends_with('/'));

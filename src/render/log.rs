@@ -58,6 +58,7 @@ pub fn injections(all: &[InjectionRow], session_of: &dyn Fn(i64) -> String, styl
             InjectionPoint::Compaction => "after a compaction",
             InjectionPoint::Prompt => "prompt",
             InjectionPoint::File => "before an edit",
+            InjectionPoint::Subagent => "start of a subagent",
         };
         let used: Vec<&str> = injection.items.iter().filter(|(_, used)| *used).map(|(item, _)| item.as_str()).collect();
         let used = if used.is_empty() { "none used".to_string() } else { format!("used: {}", used.join(", ")) };

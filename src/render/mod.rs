@@ -1,7 +1,7 @@
 //! Turns results into text: context for agents, output for terminals, JSON for programs.
 //!
 //! Read in this order: `clean` (sanitises all text), `style`, `wrap` and `time`; `context`, `block`, `budget`, `session`,
-//! `session_state`, `ranked_units` and `name` (context for agents); `memories`, `units`, `hits`, `log`, `patterns`, `commands` and `whole`
+//! `session_state`, `ranked_units`, `memory_list` and `name` (context for agents); `memories`, `units`, `hits`, `log`, `patterns`, `commands` and `whole`
 //! (output for people and programs).
 
 mod block;
@@ -12,6 +12,7 @@ pub mod context;
 pub mod hits;
 pub mod log;
 pub mod memories;
+pub mod memory_list;
 mod name;
 pub mod patterns;
 pub mod ranked_units;

@@ -71,8 +71,8 @@ impl Store {
     pub fn record_injection(&mut self, injection: Injection) -> Result<bool> {
         let Injection { session, point, at, text, items } = injection;
         self.write(|tx| {
-            // After its conversation was cut away, an agent receives the same items again.
-            let is_again = matches!(point, InjectionPoint::Start | InjectionPoint::Compaction);
+            // After its conversation was cut away, an agent receives the same items again. Each subagent is another agent.
+            let is_again = matches!(point, InjectionPoint::Start | InjectionPoint::Compaction | InjectionPoint::Subagent);
             let sql = format!(
                 "INSERT INTO injections(session_id, item, point, at, bytes, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
                  ON CONFLICT DO UPDATE SET at = excluded.at, bytes = excluded.bytes, text = excluded.text

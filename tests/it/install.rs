@@ -20,7 +20,7 @@ fn settings(world: &World) -> Option<String> {
 fn an_empty_home_gets_a_file_and_loses_it_again() {
     let world = World::new();
     insta::assert_snapshot!(world.nmem(&["install", "claude-code"]).text().replace(env!("CARGO_BIN_EXE_nmem"), "$NMEM"), @"
-    nmem is installed for claude-code: 10 events in $WORLD/home/.claude/settings.json
+    nmem is installed for claude-code: 11 events in $WORLD/home/.claude/settings.json
     Recording starts with the next session. `nmem uninstall` removes it.
     [exit 0]
     ");

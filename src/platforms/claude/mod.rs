@@ -78,6 +78,7 @@ fn happening(name: &str, payload: &Value, around: &DecodeContext) -> Option<Even
             closing: text(&payload["last_assistant_message"]),
             error: Some(text(&payload["error"]).unwrap_or_else(|| "unknown".into())),
         },
+        "SubagentStart" => EventKind::SubagentStarted { files: Vec::new() },
         // The summariser of a compaction ends as a subagent without a type.
         "SubagentStop" => EventKind::SubagentEnded {
             agent_type: text(&payload["agent_type"])?,
