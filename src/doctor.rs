@@ -3,6 +3,7 @@
 use crate::archive;
 use crate::config::Config;
 use crate::files;
+use crate::import;
 use crate::index_text::INDEX_TEXT_VERSION;
 use crate::model::{DoctorFinding, Files, beside};
 use crate::redact::Redactor;
@@ -36,7 +37,15 @@ pub fn examine(config: &Config, redactor: &Redactor, drain: Drain, fix: bool, st
         )),
     }
     findings.extend(waiting(files));
+    findings.extend(not_imported(config));
     findings
+}
+
+/// Past sessions that were never imported.
+fn not_imported(config: &Config) -> Option<DoctorFinding> {
+    let past = import::not_recorded(config).ok().filter(|past| *past > 0)?;
+    let what = format!("{} on this machine", count(past as i64, "session is not recorded", "sessions are not recorded"));
+    Some(DoctorFinding::note("import", what, "`nmem import` reads past sessions"))
 }
 
 fn permissions(config: &Config, fix: bool) -> Vec<DoctorFinding> {

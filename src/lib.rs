@@ -13,7 +13,7 @@
 //!   [`log`]
 //! * shared by every run: `runtime`
 //! * use cases: [`mod@distil`], [`knowledge`], [`recall`], [`archive`], `lookup`, `installation`
-//! * the pipeline of an event: [`mod@ingest`]; use cases around it: [`mod@forget`], [`replay`], [`doctor`]; redacting
+//! * the pipeline of an event: [`mod@ingest`]; use cases around it: [`mod@forget`], [`replay`], [`mod@import`], then [`doctor`]; redacting
 //!   again: `redact_stored`
 //! * surface: [`rad`], [`cli`]
 
@@ -29,6 +29,7 @@ pub mod error;
 pub mod extraction;
 pub mod files;
 pub mod forget;
+pub mod import;
 pub mod index_text;
 pub mod ingest;
 mod installation;

@@ -100,6 +100,7 @@ fn send(store: &mut Store, number: usize, conversation: &Value) -> Vec<String> {
                         project: None,
                         transcript: None,
                         transcript_length: None,
+                        usage: None,
                         prompt: Some(format!("{number}-{id}")),
                         agent: None,
                         what: EventKind::UserPrompt { text },

@@ -92,6 +92,7 @@ pub fn run(args: &DemoArguments) -> Result<()> {
     }
     show(style, "$ nmem status", &brief(&stage.run(&["status"], None)?))?;
     output::say(&format!("Install it into Claude Code: {}", style.strong("nmem install claude-code")))?;
+    output::say(&format!("Read the sessions that are on this machine: {}", style.strong("nmem import")))?;
     if args.keep {
         output::say(&format!("The folder was kept: {}", stage.folder.display()))?;
     }

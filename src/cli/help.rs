@@ -6,7 +6,7 @@ use clap::Command;
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Every day", &["context", "search", "units", "show", "log", "status", "patterns", "error", "how"]),
     ("Curate memories", &["remember", "edit", "pin", "unpin", "supersede", "forget", "distil"]),
-    ("Set up and control", &["demo", "install", "uninstall", "doctor", "off", "on", "project", "domain", "trust"]),
+    ("Set up and control", &["demo", "install", "uninstall", "import", "doctor", "off", "on", "project", "domain", "trust"]),
     ("For programs and backups", &["rad", "export", "restore"]),
 ];
 

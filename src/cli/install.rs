@@ -3,8 +3,10 @@
 use super::output;
 use crate::config;
 use crate::error::UserError;
+use crate::import;
 use crate::installation::{self, Scope};
 use crate::platforms::claude::HOOKS;
+use crate::render::count;
 use anyhow::Result;
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
@@ -97,6 +99,13 @@ pub fn install(args: &InstallArguments) -> Result<()> {
             plan.file.display(),
             if scope == Scope::User { "" } else { " --scope project" }
         ))?;
+        let past = import::not_recorded(&config::load(&[])?)?;
+        if past > 0 {
+            output::say(&format!(
+                "{} on this machine: `nmem import` reads them.",
+                count(past as i64, "past session is", "past sessions are")
+            ))?;
+        }
     }
     Ok(())
 }

@@ -5,7 +5,7 @@
 //!
 //! Shared: `help`, `hook` (the envelope of hooks), `stdin`, `output`, `project_argument`. Commands: `record` and `context`;
 //! `search`, `units`, `show`, `log`, `status`, `patterns`, `error`, `how`; `memory` (remember, edit, pin, supersede), `forget`, `distil`,
-//! `domain`, `project`, `off`, `trust`, `archive` (export, restore); `install`, `doctor`, `demo`; `rad`.
+//! `domain`, `project`, `off`, `trust`, `import`, `archive` (export, restore); `install`, `doctor`, `demo`; `rad`.
 
 mod archive;
 mod context;
@@ -18,6 +18,7 @@ mod forget;
 mod help;
 mod hook;
 mod how;
+mod import;
 mod install;
 mod log;
 mod memory;
@@ -83,6 +84,7 @@ enum Command {
     Forget(forget::ForgetArguments),
     Export(archive::ExportArguments),
     Restore(archive::RestoreArguments),
+    Import(import::ImportArguments),
     Distil(distil::DistilArguments),
     Domain(domain::DomainArguments),
     Project(project::ProjectArguments),
@@ -127,6 +129,7 @@ fn run(command: Command) -> Result<bool> {
         Command::Rad(args) => return rad::run(&args),
         Command::Record(_) => Ok(()),
         Command::Context(args) => context::run(&args),
+        Command::Import(args) => import::run(&args),
         Command::Search(args) => search::run(&args),
         Command::Units(args) => units::run(&args),
         Command::Show(args) => show::run(&args),

@@ -76,7 +76,7 @@ pub fn ingest(run: &Run, input: Input) -> Result<Ingested> {
     // Inject context at a session start, at a prompt, or before an edit.
     let answer = inject::inject(run, &mut persisted, last)?;
 
-    Ok(Ingested { answer, not_stored: persisted.leave() })
+    Ok(Ingested { answer, not_stored: persisted.leave(run.caller) })
 }
 
 #[cfg(test)]

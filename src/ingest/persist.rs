@@ -29,9 +29,11 @@ pub enum Persisted {
 }
 
 impl Persisted {
-    /// Leaves the database to the end of the process; returns the reason if nothing was stored.
-    pub fn leave(self) -> Option<String> {
+    /// Leaves the database to the end of the process, or closes it if more events may follow; returns the reason if
+    /// nothing was stored.
+    pub fn leave(self, caller: Caller) -> Option<String> {
         match self {
+            Persisted::Stored(_) if caller == Caller::History => None,
             Persisted::Stored(store) => {
                 store.exit_without_close();
                 None

@@ -56,6 +56,9 @@ pub fn store<'a>(tx: &Tx, event: &'a Clean<Event>, read: Option<&TranscriptRead>
             if let Some(read) = read {
                 tx.transcript_read(&session, event, message.map(|message| message.row), read)?;
             }
+            if let Some(usage) = event.usage.as_deref().filter(|_| message.is_none_or(|message| message.is_new)) {
+                tx.add_usage(&session, event, message.map(|message| message.row), usage)?;
+            }
             tx.end_turn(session.id, at, error.as_deref())?;
             let is_new = message.is_some_and(|message| message.is_new);
             let prompt = tx.prompt_of(&session, event)?;
@@ -69,6 +72,9 @@ pub fn store<'a>(tx: &Tx, event: &'a Clean<Event>, read: Option<&TranscriptRead>
         EventKind::SessionEnded { reason, git } => {
             if let Some(read) = read {
                 tx.transcript_read(&session, event, None, read)?;
+            }
+            if let Some(usage) = &event.usage {
+                tx.add_usage(&session, event, None, usage)?;
             }
             tx.end_session(session.id, at, reason, git.as_ref())?;
             return Ok(StoredRows::UnitClosed { session: session.id, by: closed_by(reason), at });

@@ -36,6 +36,10 @@ pub struct Event {
     /// Size of the transcript in bytes when nmem first saw the session. Earlier content does not count.
     #[serde(default)]
     pub transcript_length: Option<u64>,
+    /// Tokens and model of the turn or session that ends here, if they come with the event. Hooks read them from the
+    /// transcript.
+    #[serde(default)]
+    pub usage: Option<Box<TurnUsage>>,
     /// The platform's id of the prompt that this event belongs to.
     pub prompt: Option<String>,
     /// The subagent that raised it; `None` for the main thread.
@@ -323,6 +327,7 @@ pub(crate) mod testing {
             project: None,
             transcript: None,
             transcript_length: None,
+            usage: None,
             prompt: None,
             agent: None,
             what,

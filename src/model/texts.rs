@@ -75,6 +75,9 @@ impl Texts for Event {
         if let Some(project) = &mut self.project {
             project.texts(visit);
         }
+        if let Some(usage) = &mut self.usage {
+            usage.texts(visit);
+        }
         match &mut self.what {
             EventKind::SessionStarted(start) => {
                 each(visit, &mut [(&mut start.model, NAME)]);

@@ -4,12 +4,13 @@
 //! the wrong type counts as absent.
 //!
 //! Read in this order: `payload`, `bounded_json` and `json_repair` (stdin, whatever it contains), `decode_context`,
-//! `claude` (the adapter), `transcript`, `settings` (hooks in a settings file).
+//! `claude` (the adapter), `transcript`, `past` (session files), `settings` (hooks in a settings file).
 
 mod bounded_json;
 pub mod claude;
 mod decode_context;
 mod json_repair;
+pub mod past;
 pub mod payload;
 pub mod settings;
 pub mod transcript;

@@ -32,7 +32,7 @@ pub struct ReadOptions<'a> {
 pub fn read(bytes: &[u8], wanted: &ReadOptions) -> Reading {
     let Some(end) = bytes.iter().rposition(|&b| b == b'\n').map(|i| i + 1) else { return Reading::default() };
     let begin = if wanted.from_start { 0 } else { bytes.iter().position(|&b| b == b'\n').map_or(end, |i| i + 1) };
-    let mut turn = Turn { last: wanted.last_message.map(String::from), ..Turn::default() };
+    let mut turn = UsageCounter { last: wanted.last_message.map(String::from), ..UsageCounter::default() };
     turn.counted.extend(wanted.last_message.map(String::from));
     let mut at = begin;
     for line in bytes[begin..end].split(|&b| b == b'\n') {
@@ -44,7 +44,7 @@ pub fn read(bytes: &[u8], wanted: &ReadOptions) -> Reading {
             turn.record(&record, thinking);
         }
     }
-    Reading { usage: turn.finish(), consumed: end }
+    Reading { usage: turn.take(), consumed: end }
 }
 
 /// The tasks of subagents that have not returned yet, in the order of the calls. The first line of `bytes` may be cut.
@@ -76,12 +76,14 @@ fn memmem(text: &[u8], wanted: &[u8]) -> bool {
     text.windows(wanted.len()).any(|window| window == wanted)
 }
 
-fn time(record: &Value) -> Option<Millis> {
+/// When a line was written.
+pub fn time(record: &Value) -> Option<Millis> {
     Some(record["timestamp"].as_str()?.parse::<jiff::Timestamp>().ok()?.as_millisecond())
 }
 
-#[derive(Default)]
-struct Turn {
+/// Counts tokens message by message.
+#[derive(Debug, Default)]
+pub struct UsageCounter {
     usage: TurnUsage,
     /// The current message: id and usage, which later lines may still increase.
     current: Option<(String, Tokens)>,
@@ -90,8 +92,9 @@ struct Turn {
     thoughts: Vec<String>,
 }
 
-impl Turn {
-    fn record(&mut self, record: &Value, thinking: bool) {
+impl UsageCounter {
+    /// Takes a line. With `thinking`, the thinking in it belongs to the current turn.
+    pub fn record(&mut self, record: &Value, thinking: bool) {
         match record["type"].as_str() {
             Some("assistant") => self.message(record, thinking),
             Some("cost-state") => self.usage.cost_usd = record["totalCostUSD"].as_f64().or(self.usage.cost_usd),
@@ -142,13 +145,15 @@ impl Turn {
         }
     }
 
-    fn finish(mut self) -> TurnUsage {
+    /// The usage since the last call.
+    pub fn take(&mut self) -> TurnUsage {
         self.count();
+        let mut usage = std::mem::take(&mut self.usage);
         if !self.thoughts.is_empty() {
-            self.usage.thinking = Some(self.thoughts.join("\n\n"));
+            usage.thinking = Some(std::mem::take(&mut self.thoughts).join("\n\n"));
         }
-        self.usage.last_message = self.last;
-        self.usage
+        usage.last_message.clone_from(&self.last);
+        usage
     }
 }
 

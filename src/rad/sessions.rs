@@ -146,6 +146,7 @@ fn ingest_event(context: &RequestContext, request: Request, what: EventKind) -> 
         project: context.identity(request)?,
         transcript: None,
         transcript_length: None,
+        usage: None,
         prompt: None,
         agent: None,
         what,

@@ -9,7 +9,7 @@
 //! (with `early_schemas`) and `upgrades`; `failure`; `enums`; `identity`
 //! (deduplication), `sessions`, `prompts`, `tool_uses`, `units` (rows of events); `index` and `unit_index` (full text);
 //! `memories`, `domains`, `spend`, `vectors`; `spool`; then queries: `projects`, `history`, `search`, `recall`,
-//! `project_state`, `injections`, `patterns`, `commands`; `forget` and `texts` (redacting again); `archive`; `salvage`
+//! `project_state`, `injections`, `patterns`, `commands`, `imports`; `forget` and `texts` (redacting again); `archive`; `salvage`
 //! (broken databases).
 
 pub mod archive;
@@ -22,6 +22,7 @@ mod failure;
 pub mod forget;
 pub mod history;
 mod identity;
+pub mod imports;
 mod index;
 pub mod injections;
 pub mod memories;
@@ -342,6 +343,7 @@ pub(crate) mod testing {
             project: None,
             transcript: None,
             transcript_length: None,
+            usage: None,
             prompt: Some(format!("p{n}")),
             agent: None,
             what: EventKind::UserPrompt { text: text.into() },

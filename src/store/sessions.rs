@@ -182,25 +182,34 @@ impl Tx<'_> {
         closing: Option<i64>,
         read: &TranscriptRead,
     ) -> Result<()> {
-        let sql = "UPDATE sessions SET transcript_offset = :to, transcript_message = coalesce(:message, transcript_message),
+        let sql = "UPDATE sessions SET transcript_offset = ?2 WHERE id = ?1 AND transcript_offset = ?3";
+        if self.tx.prepare_cached(sql)?.execute(params![session.id, read.to as i64, read.from as i64])? == 0 {
+            return Ok(());
+        }
+        self.add_usage(session, event, closing, &read.usage)
+    }
+
+    /// Adds the tokens, model and thinking of a turn; its tokens also to its closing message.
+    pub fn add_usage(&self, session: &StoredSession, event: &Event, closing: Option<i64>, usage: &TurnUsage) -> Result<()> {
+        // The same turn once more, from a file that is read again.
+        if usage.tokens.is_some() && usage.last_message.is_some() && usage.last_message == session.mark.last_message {
+            return Ok(());
+        }
+        let sql = "UPDATE sessions SET transcript_message = coalesce(:message, transcript_message),
                      model = coalesce(:model, model), stop_reason = coalesce(:stop, stop_reason),
                      context_tokens = coalesce(:context, context_tokens), cost_usd = coalesce(:cost, cost_usd),
                      input_tokens = CASE WHEN :input IS NULL THEN input_tokens ELSE coalesce(input_tokens, 0) + :input END,
                      output_tokens = CASE WHEN :input IS NULL THEN output_tokens ELSE coalesce(output_tokens, 0) + :output END,
                      cache_read_tokens = CASE WHEN :input IS NULL THEN cache_read_tokens ELSE coalesce(cache_read_tokens, 0) + :read END,
                      cache_write_tokens = CASE WHEN :input IS NULL THEN cache_write_tokens ELSE coalesce(cache_write_tokens, 0) + :write END
-                   WHERE id = :id AND transcript_offset = :from";
-        let usage = &read.usage;
+                   WHERE id = :id";
         let tokens = usage.tokens;
-        let changed = self.tx.prepare_cached(sql)?.execute(named_params! {
-            ":id": session.id, ":from": read.from as i64, ":to": read.to as i64, ":message": usage.last_message,
+        self.tx.prepare_cached(sql)?.execute(named_params! {
+            ":id": session.id, ":message": usage.last_message,
             ":model": usage.model, ":stop": usage.stop_reason, ":context": usage.context_tokens, ":cost": usage.cost_usd,
             ":input": tokens.map(|t| t.input), ":output": tokens.map(|t| t.output),
             ":read": tokens.map(|t| t.cache_read), ":write": tokens.map(|t| t.cache_write),
         })?;
-        if changed == 0 {
-            return Ok(());
-        }
         if let (Some(closing), Some(t)) = (closing, tokens) {
             let sql = "UPDATE prompts SET input_tokens = ?2, output_tokens = ?3, cache_read_tokens = ?4, cache_write_tokens = ?5 WHERE id = ?1";
             self.tx.prepare_cached(sql)?.execute(params![closing, t.input, t.output, t.cache_read, t.cache_write])?;

@@ -26,7 +26,8 @@ const LEVELS: &[&[&str]] = &[
     &["distil", "knowledge", "recall", "archive", "lookup", "installation"],
     // the way of an event through the use cases, and what goes that way with events of its own
     &["ingest"],
-    &["replay", "forget", "doctor"],
+    &["replay", "import", "forget"],
+    &["doctor"],
     &["redact_stored"],
     // surface
     &["rad"],

@@ -22,6 +22,7 @@ mod extraction;
 mod families;
 mod forget;
 mod help;
+mod import;
 mod install;
 mod knowledge;
 mod language;

@@ -110,9 +110,17 @@ fn a_database_of_every_schema_that_was_on_main_migrates_with_its_data() {
         assert!(before.iter().all(|content| !content.is_empty()), "schema {name}: {before:?}");
         let first = world.nmem(&["status"]);
         assert_eq!(first.code, Some(0), "schema {name}: {}", first.text());
-        let checked =
-            "nmem: checking stored texts with this version's rules for secrets, once after the upgrade\nnmem: nothing found\n";
-        let units = if schema < 3 { 0 } else { world.count("SELECT count(*) FROM work_units WHERE rules_mark IS NOT NULL") };
+        // The texts of the last schemas were redacted by today's rules.
+        let checked = if schema >= 13 {
+            ""
+        } else {
+            "nmem: checking stored texts with this version's rules for secrets, once after the upgrade\nnmem: nothing found\n"
+        };
+        let units = if schema < 3 {
+            0
+        } else {
+            world.count("SELECT count(*) FROM work_units WHERE rules_mark IS NOT NULL AND rules_version IS NULL")
+        };
         let offer = match units {
             0 => String::new(),
             1 => "nmem: 1 work unit was distilled by earlier rules; `nmem distil --redo` draws their memories again\n".into(),

@@ -3,14 +3,17 @@
 //! ADR/0004 says which events nmem subscribes to and why. Other events decode to `None`, so an older or hand-written
 //! hook configuration does no harm.
 //!
-//! `hooks` lists the subscribed events, `commits_and_tasks` finds a call's commit and task list, `values` turns JSON
+//! `hooks` lists the subscribed events, `past` reads session files (`typed` finds prompts in them), `commits_and_tasks` finds a call's commit and task list, `values` turns JSON
 //! values into text.
 
 mod commits_and_tasks;
 mod hooks;
+mod past;
+mod typed;
 mod values;
 
 pub use hooks::HOOKS;
+pub use past::PAST;
 
 use super::decode_context::DecodeContext;
 use crate::command_kind;
@@ -25,7 +28,8 @@ const TEXT: usize = 4 << 20;
 /// Longest path, in bytes, on any system.
 const PATH_BYTES: usize = 4096;
 /// Prefixes of prompts that no person typed.
-const MACHINE_MADE: [&str; 5] = ["<task-notification>", "<local-command-", "<bash-", "<system-reminder>", "<teammate-message"];
+const MACHINE_MADE: [&str; 6] =
+    ["<task-notification>", "<local-command-", "<bash-", "<system-reminder>", "<teammate-message", "<ci-monitor-event>"];
 /// Values of `source` for such prompts, in versions that send it.
 const MACHINES: [&str; 4] = ["system", "loop_wakeup", "schedule_wakeup", "poll_event"];
 
@@ -46,6 +50,7 @@ pub fn decode(payload: &Value, around: &DecodeContext) -> Result<Option<Event>, 
         project: None,
         transcript: text(&payload["transcript_path"]),
         transcript_length: None,
+        usage: None,
         prompt: text(&payload["prompt_id"]),
         agent: text(&payload["agent_id"]),
         what,

@@ -258,6 +258,7 @@ mod tests {
             project: None,
             transcript: None,
             transcript_length: None,
+            usage: None,
             prompt: Some(format!("p{n}")),
             agent: None,
             what: EventKind::UserPrompt { text: (*text).into() },

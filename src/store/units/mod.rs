@@ -35,6 +35,7 @@ mod tests {
             project: None,
             transcript: None,
             transcript_length: None,
+            usage: None,
             prompt: Some(format!("p{}", n % 5)),
             agent: (n % 7 == 0).then(|| format!("agent{}", n % 2)),
             what,

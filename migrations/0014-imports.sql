@@ -1,0 +1,10 @@
+-- Files of past sessions that `nmem import` has read: how far, and by which version of the reader. Read by path.
+CREATE TABLE imports (
+  path        TEXT PRIMARY KEY,
+  platform    TEXT NOT NULL,
+  version     INTEGER NOT NULL,    -- of the reader
+  size        INTEGER NOT NULL,    -- bytes, when it was read
+  modified_at INTEGER NOT NULL,
+  offset      INTEGER NOT NULL,    -- where reading goes on when the file has grown
+  first_line  INTEGER              -- hash of the first line's id: a continued session begins with a copy
+) STRICT, WITHOUT ROWID;

@@ -1,0 +1,195 @@
+//! `nmem import`: past sessions of the agents on this machine.
+
+use super::output;
+use super::project_argument::writable;
+use crate::config::{self, environment};
+use crate::error::UserError;
+use crate::import::{self, FoundFile, Import, ImportProgress, ImportReport, Stores};
+use crate::model::{Millis, Platform};
+use crate::render::clean::line;
+use crate::render::{count, time};
+use crate::runtime::redactor;
+use anyhow::Result;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// Columns of the progress bar.
+const BAR: usize = 20;
+
+/// Import what agents wrote before nmem was installed
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: nmem import --dry-run\n         nmem import\n         nmem import ~/backup/claude/projects --since 90d\n\nReads the sessions that agents keep on this machine, by the same rules as hooks: secrets are redacted, and your settings for folders hold. No model is asked. You can press Ctrl-C at any time and run it again: a second run reads only what is new."
+)]
+pub struct ImportArguments {
+    /// Session files, or folders of them [default: where the agents keep them]
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Only sessions of this agent
+    #[arg(long, value_name = "NAME", value_parser = agent)]
+    agent: Option<Platform>,
+    /// Only files that changed after this time: 2026-11-01, 90d, yesterday
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// List what would be imported
+    #[arg(long)]
+    dry_run: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+fn agent(name: &str) -> Result<Platform, String> {
+    let known: Vec<&str> = crate::platforms::past::FORMATS.iter().map(|format| format.platform.name()).collect();
+    Platform::from_name(name).filter(|_| known.contains(&name)).ok_or_else(|| format!("one of: {}", known.join(", ")))
+}
+
+/// Runs the command.
+pub fn run(args: &ImportArguments) -> Result<()> {
+    let begun = Instant::now();
+    let now = environment::now();
+    let since = args.since.as_deref().map(|text| time::parse(text, now)).transpose();
+    let since = since.map_err(|wrong| UserError::usage(wrong, "see `nmem import --help`"))?;
+    let config = config::load(&[])?;
+    let known = import::imported(&config)?;
+    let mut found = import::find(&args.paths, args.agent, config.home.as_deref(), &known)?;
+    found.files.retain(|file| since.is_none_or(|since| file.modified_at >= since));
+    if found.files.is_empty() {
+        return nothing(args, &found);
+    }
+    if args.dry_run {
+        return dry_run(args, &found);
+    }
+    let redactor = redactor(&config)?;
+    drop(writable(&config)?);
+    let progress = output::Progress::begin();
+    let import = Import { config: &config, redactor: &redactor, now };
+    let report = import::import(&import, found.files, known, &mut |state| progress.say(&step(state, begun.elapsed())))?;
+    drop(progress);
+    writable(&config)?.checkpoint();
+    let seconds = begun.elapsed().as_secs_f64();
+    if args.json { output::print(&json(&report, seconds).to_string()) } else { output::say(&text(&report, seconds)) }
+}
+
+/// The progress line: bar, rate, time left.
+fn step(state: ImportProgress, elapsed: Duration) -> String {
+    let all = state.all_bytes.max(1);
+    let filled = (state.bytes * BAR as u64 / all) as usize;
+    let seconds = elapsed.as_secs_f64().max(0.001);
+    let rate = state.bytes as f64 / 1e6 / seconds;
+    let left = (all - state.bytes.min(all)) as f64 / 1e6 / rate.max(0.001);
+    let left = if state.bytes == 0 { String::new() } else { format!(", {left:.0} s left") };
+    format!(
+        "[{}{}] {} of {} files, {rate:.0} MB/s{left}",
+        "#".repeat(filled.min(BAR)),
+        "·".repeat(BAR - filled.min(BAR)),
+        state.files,
+        state.all_files
+    )
+}
+
+fn nothing(args: &ImportArguments, found: &Stores) -> Result<()> {
+    if args.json {
+        return output::print(&json!({"agents": [], "bytes": 0, "seconds": 0.0}).to_string());
+    }
+    let places: Vec<String> = found.places.iter().map(|(_, place)| place.display().to_string()).collect();
+    let text = match (found.unknown.len(), places.is_empty()) {
+        (0, true) if args.paths.is_empty() => "No agent keeps sessions on this machine, as far as nmem knows.".to_string(),
+        (0, false) => format!("There is no session in {}.", places.join(", ")),
+        (0, true) => "There is no session in these paths.".to_string(),
+        (n, _) => format!(
+            "{} of no known format, such as {}. Nothing was imported.",
+            count(n as i64, "file is", "files are"),
+            found.unknown[0].display()
+        ),
+    };
+    output::say(&line(&text, 2000))
+}
+
+fn dry_run(args: &ImportArguments, found: &Stores) -> Result<()> {
+    let mut agents: Vec<(Platform, Vec<&FoundFile>)> = Vec::new();
+    for file in &found.files {
+        match agents.iter_mut().find(|(agent, _)| *agent == file.format.platform) {
+            Some((_, files)) => files.push(file),
+            None => agents.push((file.format.platform, vec![file])),
+        }
+    }
+    let mut json = Vec::new();
+    for (agent, files) in agents {
+        let sessions = files.iter().filter(|file| !(file.format.is_part)(&file.path)).count();
+        let bytes: u64 = files.iter().map(|file| file.length).sum();
+        let first = files.iter().map(|file| file.modified_at).min().unwrap_or_default();
+        let last = files.iter().map(|file| file.modified_at).max().unwrap_or_default();
+        let place = found.places.iter().find(|(of, _)| *of == agent).map(|(_, place)| place.clone());
+        let place = place.or_else(|| args.paths.first().cloned()).unwrap_or_default();
+        if args.json {
+            json.push(json!({"agent": agent.name(), "place": place, "files": files.len(), "sessions": sessions,
+                "bytes": bytes, "first": first, "last": last}));
+            continue;
+        }
+        output::say(&format!(
+            "{}: {} in {}, changed from {} to {}, {:.1} MB",
+            agent.name(),
+            count(sessions as i64, "session", "sessions"),
+            line(&place.display().to_string(), 500),
+            time::day(first),
+            time::day(last),
+            bytes as f64 / 1e6
+        ))?;
+    }
+    if args.json { output::print(&json!({"agents": json, "dry_run": true}).to_string()) } else { Ok(()) }
+}
+
+fn text(report: &ImportReport, seconds: f64) -> String {
+    let mut out = String::new();
+    for agent in &report.agents {
+        let counts = &agent.counts;
+        let of = |n: u64, one: &str, many: &str| count(n as i64, one, many);
+        let period = |at: Option<Millis>| at.map(time::day).unwrap_or_default();
+        out += &format!(
+            "{}: {} from {} to {}: {}, {} ({} failed)",
+            agent.agent.name(),
+            of(agent.sessions.len() as u64, "session", "sessions"),
+            period(agent.first),
+            period(agent.last),
+            of(counts.prompts, "prompt", "prompts"),
+            of(counts.tool_uses, "tool use", "tool uses"),
+            counts.failures,
+        );
+        if counts.subagent_tool_uses > 0 {
+            out += &format!(", {} of subagents", counts.subagent_tool_uses);
+        }
+        out += "\n";
+        if agent.unchanged > 0 {
+            out += &format!("  {} imported before and unchanged\n", of(agent.unchanged, "file was", "files were"));
+        }
+        if agent.gave_nothing() {
+            out +=
+                &format!("  {} gave nothing: the format may have changed. Please report it.\n", of(agent.files, "file", "files"));
+        }
+        for (reason, n) in &counts.skipped {
+            out += &format!("  not stored: {n} × {}\n", line(reason, 200));
+        }
+        for (path, number) in &agent.broken {
+            out += &format!("  not JSON: {}, line {number}\n", line(&path.display().to_string(), 500));
+        }
+    }
+    out + &format!("{:.1} MB in {seconds:.1} s. `nmem units --all` shows what was done.", report.bytes as f64 / 1e6)
+}
+
+fn json(report: &ImportReport, seconds: f64) -> Value {
+    let agents: Vec<Value> = report
+        .agents
+        .iter()
+        .map(|agent| {
+            let counts = &agent.counts;
+            json!({"agent": agent.agent.name(), "files": agent.files, "unchanged": agent.unchanged,
+                "sessions": agent.sessions.len(), "prompts": counts.prompts, "tool_uses": counts.tool_uses,
+                "failures": counts.failures, "subagent_tool_uses": counts.subagent_tool_uses, "skipped": counts.skipped,
+                "first": agent.first, "last": agent.last, "gave_nothing": agent.gave_nothing(),
+                "broken_lines": agent.broken.iter().map(|(path, line)| json!({"file": path, "line": line})).collect::<Vec<_>>()})
+        })
+        .collect();
+    json!({"agents": agents, "bytes": report.bytes, "seconds": (seconds * 1000.0).round() / 1000.0})
+}

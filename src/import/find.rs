@@ -1,0 +1,138 @@
+//! Finds session files: where agents keep them, or in given folders.
+
+use crate::config::environment;
+use crate::error::UserError;
+use crate::files;
+use crate::model::{Millis, Platform};
+use crate::platforms::past::{FORMATS, PastFormat};
+use crate::store::imports::ImportedFile;
+use anyhow::Result;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::fs;
+use std::io::{BufRead, Read};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+/// Maximum depth of folders.
+const DEPTH: usize = 12;
+/// Lines and bytes of a file among which one must be of the format.
+const FIRST_LINES: usize = 20;
+const FIRST_BYTES: u64 = 1 << 20;
+
+/// A session file.
+#[derive(Clone, Debug)]
+pub struct FoundFile {
+    pub format: PastFormat,
+    pub path: PathBuf,
+    /// Bytes.
+    pub length: u64,
+    pub modified_at: Millis,
+}
+
+impl FoundFile {
+    /// Its path as text.
+    pub fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Stores {
+    pub files: Vec<FoundFile>,
+    /// The folders in which agents keep their sessions, as far as they exist.
+    pub places: Vec<(Platform, PathBuf)>,
+    /// JSON Lines files of no known format.
+    pub unknown: Vec<PathBuf>,
+}
+
+/// Finds session files in `paths`, or where agents keep them if there are none. `known` are the imported ones.
+///
+/// # Errors
+///
+/// A path that does not exist.
+pub fn find(
+    paths: &[PathBuf],
+    agent: Option<Platform>,
+    home: Option<&Path>,
+    known: &HashMap<String, ImportedFile>,
+) -> Result<Stores> {
+    let mut found = Stores::default();
+    let add = |path: &Path, found: &mut Stores| add(path, agent, known, found);
+    for format in FORMATS.iter().filter(|format| agent.is_none_or(|agent| agent == format.platform)) {
+        let Some(folder) = environment::claude_folder(home).map(|folder| folder.join(format.folder)) else { continue };
+        if paths.is_empty() && folder.is_dir() {
+            walk(&folder, DEPTH, &mut |path| add(path, &mut found));
+            found.places.push((format.platform, folder));
+        }
+    }
+    for path in paths {
+        if !path.exists() {
+            return Err(
+                UserError::new(format!("{} does not exist", path.display()), "give a session file or a folder of them").into()
+            );
+        }
+        let path = path.canonicalize().unwrap_or_else(|_| path.clone());
+        walk(&path, DEPTH, &mut |path| add(path, &mut found));
+    }
+    found.files.sort_by(|a, b| a.path.cmp(&b.path));
+    found.files.dedup_by(|a, b| a.path == b.path);
+    Ok(found)
+}
+
+/// Files that may hold a session, where agents keep them, unopened.
+pub fn candidates(home: Option<&Path>) -> Vec<(Platform, PathBuf)> {
+    let mut found = Vec::new();
+    for format in FORMATS {
+        let Some(folder) = environment::claude_folder(home).map(|folder| folder.join(format.folder)) else { continue };
+        walk(&folder, DEPTH, &mut |path| {
+            if path.extension().is_some_and(|end| end == "jsonl") && !(format.is_part)(path) {
+                found.push((format.platform, path.to_path_buf()));
+            }
+        });
+    }
+    found
+}
+
+/// Calls `each` for every file. Links to folders are not followed.
+fn walk(path: &Path, depth: usize, each: &mut dyn FnMut(&Path)) {
+    if path.is_file() {
+        return each(path);
+    }
+    if depth == 0 || path.is_symlink() {
+        return;
+    }
+    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+        walk(&entry.path(), depth - 1, each);
+    }
+}
+
+fn add(path: &Path, agent: Option<Platform>, known: &HashMap<String, ImportedFile>, found: &mut Stores) {
+    if path.extension().is_none_or(|end| end != "jsonl") {
+        return;
+    }
+    let Ok(meta) = path.metadata() else { return };
+    let modified = meta.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    // A file that was imported need not be opened.
+    let known = known.get(&path.display().to_string()).map(|known| known.platform);
+    let known = known.and_then(|platform| FORMATS.iter().find(|format| format.platform == platform).copied());
+    let Some(format) = known.or_else(|| format(path)) else { return found.unknown.push(path.to_path_buf()) };
+    if agent.is_none_or(|agent| agent == format.platform) {
+        let modified_at = modified.map_or(0, |at| at.as_millis() as Millis);
+        found.files.push(FoundFile { format, path: path.to_path_buf(), length: meta.len(), modified_at });
+    }
+}
+
+/// The format of a file, by its first lines.
+fn format(path: &Path) -> Option<PastFormat> {
+    let lines = first_lines(path);
+    FORMATS.iter().find(|format| lines.iter().any(|line| (format.is_line)(line))).copied()
+}
+
+/// The first lines of a file that are JSON.
+pub fn first_lines(path: &Path) -> Vec<Value> {
+    let Ok(reader) = files::reader(path, u64::MAX) else { return Vec::new() };
+    let lines = reader.take(FIRST_BYTES).split(b'\n').take(FIRST_LINES).map_while(Result::ok);
+    lines.filter_map(|line| serde_json::from_slice(&line).ok()).collect()
+}

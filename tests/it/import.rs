@@ -1,0 +1,269 @@
+//! Past sessions of Claude Code: imported once, by the same rules as hooks, and what a reader must not fall for.
+
+use crate::world::World;
+use crate::world::session::{MINUTE, NINE, Session};
+use serde_json::{Value, json};
+use std::fs;
+
+const SESSION: &str = "5a4b5aa4-b959-4920-a53c-7ae4ff8f0d73";
+const FOLDER: &str = "home/.claude/projects/p";
+
+/// Lines of a session file, one minute apart.
+struct Lines {
+    cwd: String,
+    at: i64,
+    text: String,
+    number: usize,
+}
+
+impl Lines {
+    fn new(world: &World) -> Lines {
+        Lines { cwd: world.project().display().to_string(), at: NINE - 100 * 24 * 60 * MINUTE, text: String::new(), number: 0 }
+    }
+
+    fn add(&mut self, mut line: Value) -> &mut Lines {
+        self.at += MINUTE;
+        self.number += 1;
+        let time = jiff::Timestamp::from_millisecond(self.at).unwrap().to_string();
+        for (key, value) in [
+            ("timestamp", json!(time)),
+            ("sessionId", json!(SESSION)),
+            ("uuid", json!(format!("line-{}", self.number))),
+            ("cwd", json!(self.cwd)),
+            ("gitBranch", json!("main")),
+        ] {
+            if line[key].is_null() {
+                line[key] = value;
+            }
+        }
+        self.text += &(line.to_string() + "\n");
+        self
+    }
+
+    fn user(&mut self, text: &str) -> &mut Lines {
+        self.add(json!({"type": "user", "message": {"role": "user", "content": text}}))
+    }
+
+    fn says(&mut self, text: &str) -> &mut Lines {
+        let id = format!("msg_{}", self.number);
+        self.assistant(&id, json!({"type": "text", "text": text}), "end_turn")
+    }
+
+    fn assistant(&mut self, id: &str, block: Value, stop: &str) -> &mut Lines {
+        let usage =
+            json!({"input_tokens": 10, "output_tokens": 5, "cache_read_input_tokens": 3, "cache_creation_input_tokens": 2});
+        let message =
+            json!({"id": id, "model": "m", "role": "assistant", "content": [block], "stop_reason": stop, "usage": usage});
+        self.add(json!({"type": "assistant", "message": message}))
+    }
+
+    /// A call and its result.
+    fn uses(&mut self, id: &str, tool: &str, input: Value, response: Value) -> &mut Lines {
+        self.assistant(&format!("msg_{id}"), json!({"type": "tool_use", "id": id, "name": tool, "input": input}), "tool_use");
+        let result = json!([{"type": "tool_result", "tool_use_id": id, "content": "done"}]);
+        self.add(json!({"type": "user", "message": {"role": "user", "content": result}, "toolUseResult": response}))
+    }
+
+    fn fails(&mut self, id: &str, command: &str, error: &str) -> &mut Lines {
+        let call = json!({"type": "tool_use", "id": id, "name": "Bash", "input": {"command": command}});
+        self.assistant(&format!("msg_{id}"), call, "tool_use");
+        let result = json!([{"type": "tool_result", "tool_use_id": id, "content": error, "is_error": true}]);
+        self.add(
+            json!({"type": "user", "message": {"role": "user", "content": result}, "toolUseResult": format!("Error: {error}")}),
+        )
+    }
+
+    fn work(&mut self) -> &mut Lines {
+        let path = format!("{}/src/login.rs", self.cwd);
+        self.user("Fix the login: tokens expire too early. Always round expiry up to the next minute.");
+        self.fails("t1", "cargo test login", "Exit code 101\ntest login::expiry ... FAILED\nassertion failed: 59 != 60");
+        self.uses("t2", "Edit", json!({"file_path": path, "old_string": "a", "new_string": "b"}), json!({"filePath": path}));
+        self.uses(
+            "t3",
+            "Bash",
+            json!({"command": "cargo test login"}),
+            json!({"stdout": "ok", "stderr": "", "interrupted": false}),
+        );
+        self.says("Fixed. The root cause was that expiry was rounded down to the minute, so tokens expired early.")
+    }
+}
+
+fn import(world: &World, more: &[&str]) -> Value {
+    let out = world.nmem(&[&["import", "--json"], more].concat());
+    assert_eq!((out.stderr.as_str(), out.code), ("", Some(0)));
+    serde_json::from_str(&out.stdout).unwrap()
+}
+
+/// The counts that matter of the only agent.
+fn counts(report: &Value) -> (u64, u64, u64, Value) {
+    let agent = &report["agents"][0];
+    let of = |key: &str| agent[key].as_u64().unwrap();
+    (of("prompts"), of("tool_uses"), of("failures"), agent["skipped"].clone())
+}
+
+fn status(world: &World) -> (i64, i64, i64) {
+    let status: Value = serde_json::from_str(&world.nmem(&["status", "--json"]).stdout).unwrap();
+    let of = |key: &str| status["counts"][key].as_i64().unwrap_or_else(|| panic!("{status}"));
+    (of("sessions"), of("prompts"), of("tool_uses"))
+}
+
+#[test]
+fn a_past_session_becomes_units_and_memories_once() {
+    let world = World::new();
+    let mut lines = Lines::new(&world);
+    lines.work();
+    world.write(&format!("{FOLDER}/{SESSION}.jsonl"), &lines.text);
+    let listed = world.nmem(&["import", "--dry-run"]);
+    assert!(listed.stdout.starts_with("claude-code: 1 session in "), "{}", listed.stdout);
+    assert_eq!(counts(&import(&world, &[])), (1, 3, 1, json!({})));
+    let unit = world.nmem(&["units", "--json"]).lines().remove(0);
+    assert_eq!(unit["state"], "closed");
+    assert_eq!(unit["outcome"], "done");
+    assert_eq!(unit["tokens"]["input"], 40, "of four messages");
+    assert!(unit["started_at"].as_i64().unwrap() < NINE - 90 * 24 * 60 * MINUTE, "it keeps its time");
+    let found = world.nmem(&["search", "--json", "expiry rounded down"]).lines();
+    assert!(found[0]["created_at"].as_i64().unwrap() < NINE - 90 * 24 * 60 * MINUTE, "{found:?}");
+    let before = world.nmem(&["units", "--json"]).stdout;
+    let again = import(&world, &[]);
+    assert_eq!((again["agents"][0]["files"].clone(), again["agents"][0]["unchanged"].clone()), (json!(0), json!(1)));
+    // What has grown is read from its last turn on.
+    lines.user("commit it").uses(
+        "t9",
+        "Bash",
+        json!({"command": "git commit -m 'Fix the expiry'"}),
+        json!({"stdout": "[main 1234567] Fix the expiry"}),
+    );
+    lines.says("Committed.");
+    world.write(&format!("{FOLDER}/{SESSION}.jsonl"), &lines.text);
+    let grown = import(&world, &[]);
+    assert_eq!(counts(&grown), (1, 1, 0, json!({})));
+    assert!(grown["bytes"].as_u64().unwrap() < lines.text.len() as u64 / 2);
+    assert_ne!(world.nmem(&["units", "--json"]).stdout, before);
+    assert_eq!(status(&world), (1, 2, 4));
+}
+
+#[test]
+fn what_looks_like_a_prompt_is_none_and_what_does_not_may_be_one() {
+    let world = World::new();
+    let mut lines = Lines::new(&world);
+    let queue = |operation: &str, content: Option<&str>| {
+        let mut line = json!({"type": "queue-operation", "operation": operation});
+        if let Some(content) = content {
+            line["content"] = json!(content);
+        }
+        line
+    };
+    lines.add(json!({"type": "user", "isMeta": true, "message": {"content": "Caveat: do not answer"}}));
+    lines.user("<command-name>/clear</command-name>\n<command-message>clear</command-message>\n<command-args></command-args>");
+    lines.user("<local-command-stdout>cleared</local-command-stdout>");
+    lines.user("<system-reminder>\nThe user opened a file.\n</system-reminder>\nWrite the manual of the exporter");
+    // Typed while the agent works: no other line has it.
+    lines.add(queue("enqueue", Some("{\"task_id\":\"b1\",\"description\":\"cargo test\"}")));
+    lines.add(queue("enqueue", Some("and add an example"))).add(queue("remove", None));
+    lines.says("Written.");
+    lines.add(queue("enqueue", Some("now the index"))).add(queue("dequeue", None)).user("now the index");
+    lines.says("Added the index.");
+    lines.user("<task-notification>\n<task-id>b1</task-id>\n</task-notification>").says("The tests passed.");
+    lines.user("<command-message>review</command-message>\n<command-name>/review</command-name>\n<command-args>the manual</command-args>");
+    lines.user("[Request interrupted by user]");
+    lines.add(json!({"type": "user", "isCompactSummary": true, "message": {"content": "This session is being continued"}}));
+    let queued = json!({"type": "queued_command", "prompt": "also in German", "origin": {"kind": "human"}});
+    lines.add(json!({"type": "attachment", "attachment": queued}));
+    world.write(&format!("{FOLDER}/{SESSION}.jsonl"), &lines.text);
+    assert_eq!(counts(&import(&world, &[])).0, 5);
+    let shown = world.nmem(&["search", "--all", "--kind", "prompt", "--json", "--limit", "0"]).lines();
+    let mut titles: Vec<&str> = shown.iter().map(|hit| hit["snippet"].as_str().unwrap()).collect();
+    titles.sort_unstable();
+    let all = titles.join("\n");
+    for prompt in
+        ["Write the manual of the exporter", "and add an example", "now the index", "also in German", "/review the manual"]
+    {
+        assert!(all.contains(prompt), "{prompt}: {all}");
+    }
+    assert!(!all.contains("Caveat") && !all.contains("task-id") && !all.contains("continued") && !all.contains("opened a file"));
+}
+
+#[test]
+fn a_continued_session_does_not_count_its_past_twice() {
+    let world = World::new();
+    let mut lines = Lines::new(&world);
+    lines.work();
+    world.write(&format!("{FOLDER}/{SESSION}.jsonl"), &lines.text);
+    let other = "223b2708-5340-4532-879b-05e5d9aa16f1";
+    let mut continued = Lines { text: lines.text.replace(SESSION, other), ..Lines::new(&world) };
+    (continued.at, continued.number) = (lines.at, 100);
+    continued.add(json!({"type": "queue-operation", "operation": "dequeue", "uuid": null}));
+    continued.user("Now fix the logout as well").says("There is no logout.");
+    let text = continued.text.replace(&format!("\"sessionId\":\"{SESSION}\""), &format!("\"sessionId\":\"{other}\""));
+    world.write(&format!("{FOLDER}/{other}.jsonl"), &text);
+    let (prompts, calls, _, skipped) = counts(&import(&world, &[]));
+    assert_eq!((prompts, calls), (2, 3));
+    assert_eq!(skipped["copied from another session"], 8);
+}
+
+#[test]
+fn what_hooks_recorded_and_import_finds_is_one() {
+    let world = World::new();
+    let mut session = Session::new(&world, SESSION);
+    session.at = NINE - 100 * 24 * 60 * MINUTE;
+    session.starts("startup");
+    session.ask("Fix the login: tokens expire too early. Always round expiry up to the next minute.");
+    let path = world.project().join("src/login.rs");
+    session.send(json!({"hook_event_name": "PostToolUseFailure", "tool_name": "Bash", "tool_use_id": "t1",
+        "tool_input": {"command": "cargo test login"}, "error": "Exit code 101\ntest login::expiry ... FAILED"}));
+    session.send(json!({"hook_event_name": "PostToolUse", "tool_name": "Edit", "tool_use_id": "t2",
+        "tool_input": {"file_path": path, "old_string": "a", "new_string": "b"}, "tool_response": {"filePath": path}}));
+    session.close("Fixed. The root cause was that expiry was rounded down to the minute, so tokens expired early.").end();
+    let (sessions, prompts, tool_uses) = status(&world);
+    let units = world.nmem(&["units"]).stdout;
+    let mut lines = Lines::new(&world);
+    lines.work();
+    world.write(&format!("{FOLDER}/{SESSION}.jsonl"), &lines.text);
+    import(&world, &[]);
+    assert_eq!(status(&world), (sessions, prompts, tool_uses + 1), "one call that no hook brought");
+    assert!(units.contains("done") && world.nmem(&["units", "--json"]).lines()[0]["state"] == "closed");
+}
+
+#[test]
+fn broken_lines_are_named_and_a_store_that_gives_nothing_is_said_to() {
+    let world = World::new();
+    let mut lines = Lines::new(&world);
+    lines.work();
+    let text = lines.text.replacen("{\"", "\u{0}{\"", 1) + "{\"type\":\"user\",\"mess";
+    world.write(&format!("{FOLDER}/{SESSION}.jsonl"), &text);
+    let report = import(&world, &[]);
+    assert_eq!(report["agents"][0]["skipped"]["line that is not JSON"], 1, "the last line is still being written");
+    assert_eq!(report["agents"][0]["broken_lines"][0]["line"], 1);
+    let odd = World::new();
+    odd.write(&format!("{FOLDER}/{SESSION}.jsonl"), &json!({"type": "unheard-of", "sessionId": SESSION}).to_string());
+    assert!(
+        odd.nmem(&["import"]).stdout.contains("1 file gave nothing: the format may have changed"),
+        "{}",
+        odd.nmem(&["import"]).stdout
+    );
+    odd.write("elsewhere/notes.jsonl", "{\"a\":1}\n");
+    let elsewhere = odd.home().join("../elsewhere");
+    let out = odd.nmem(&["import", elsewhere.to_str().unwrap()]);
+    assert!(out.stdout.contains("1 file is of no known format"), "{}", out.stdout);
+    assert_eq!(odd.nmem(&["import", "/no/such/folder"]).code, Some(1));
+}
+
+#[test]
+fn secrets_of_past_sessions_reach_no_byte_of_the_database() {
+    let world = World::new();
+    let key = ["ghp", "_", "16C7e42F292c6912E7710c838347Ae178B4a"].concat();
+    let mut lines = Lines::new(&world);
+    lines.user(&format!("Use {key} as the token"));
+    lines.fails(
+        "t1",
+        &format!("curl -H 'Authorization: Bearer {key}' https://example.org"),
+        &format!("Exit code 22\ntoken={key} refused"),
+    );
+    lines.says(&format!("The token {key} was refused."));
+    world.write(&format!("{FOLDER}/{SESSION}.jsonl"), &lines.text);
+    import(&world, &[]);
+    for entry in fs::read_dir(world.home().join(".local/share/nmem")).unwrap() {
+        let bytes = fs::read(entry.unwrap().path()).unwrap_or_default();
+        assert!(!bytes.windows(key.len()).any(|window| window == key.as_bytes()));
+    }
+}
