@@ -37,7 +37,7 @@ pub fn small_text(path: &Path) -> Option<String> {
 }
 
 /// Reads a regular file of at most `limit` bytes by and by.
-pub fn reader(path: &Path, limit: u64) -> io::Result<impl BufRead> {
+pub fn reader(path: &Path, limit: u64) -> io::Result<impl BufRead + use<>> {
     let (file, len) = open(path)?;
     if len > limit {
         return Err(io::Error::new(io::ErrorKind::InvalidData, format!("larger than {limit} bytes")));

@@ -217,6 +217,11 @@ pub fn no_color() -> bool {
     env("NO_COLOR").is_some()
 }
 
+/// Codex's own folder.
+pub fn codex_folder(home: Option<&Path>) -> Option<PathBuf> {
+    env("CODEX_HOME").map(PathBuf::from).or_else(|| Some(home?.join(".codex")))
+}
+
 /// Claude Code's settings folder.
 pub fn claude_folder(home: Option<&Path>) -> Option<PathBuf> {
     env("CLAUDE_CONFIG_DIR").map(PathBuf::from).or_else(|| Some(home?.join(".claude")))

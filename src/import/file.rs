@@ -1,6 +1,6 @@
 //! One session file through the pipeline.
 
-use super::find::{FoundFile, first_lines};
+use super::find::{FoundFile, first_lines, is_compressed, open};
 use super::report::ImportReport;
 use crate::config::{Config, environment};
 use crate::distil::Distiller;
@@ -60,7 +60,7 @@ impl DueFile {
         let lines = first_lines(&file.path);
         let head = Head {
             at: lines.iter().find_map(time).unwrap_or(file.modified_at),
-            cwd: lines.iter().find_map(|line| line["cwd"].as_str().map(String::from)),
+            cwd: lines.iter().find_map(|line| (file.format.cwd)(line).map(String::from)),
             first_line: lines.iter().find_map(line_id),
         };
         DueFile { file, head }
@@ -83,14 +83,14 @@ pub fn import(
         return Ok(0);
     }
     let before = known.get(&name).filter(|known| known.version == file.format.version && known.size <= file.length);
-    let from = before.map_or(0, |known| known.offset.min(file.length));
+    let from = before.map_or(0, |known| known.offset);
     let options = PastOptions {
         path: file.path.clone(),
         length: file.length,
         skip_tools: config.skip_tools.value.clone(),
         thinking: config.thinking.value,
         copied: if from == 0 { copied(due, known)? } else { HashSet::new() },
-        is_continued: from > 0,
+        first: first_lines(&file.path).into_iter().find(|line| from > 0 && (file.format.is_line)(line)),
     };
     let mut reader = (file.format.reader)(&options);
     let mut found = Found { resume_at: from, ..Found::default() };
@@ -116,11 +116,11 @@ pub fn import(
         Store::open(&config.files.value, PERSON_WAIT)?.set_imported(&name, &imported(0, 0))?;
     }
     let mut last = None;
-    let mut lines = Lines::open(&file.path, from, file.length)?;
+    let mut lines = Lines::open(&file.path, from)?;
     while let Some((at, line)) = lines.next()? {
         let Ok(record) = serde_json::from_slice::<Value>(line) else {
             // The last line may still be growing.
-            if lines.is_at_end() && !lines.is_complete {
+            if !lines.is_complete {
                 break;
             }
             agent.broken_line(&file.path, lines.number);
@@ -173,8 +173,7 @@ fn copied(due: &DueFile, known: &HashMap<String, ImportedFile>) -> Result<HashSe
     let Some(first) = due.head.first_line else { return Ok(copied) };
     for (path, _) in known.iter().filter(|(path, known)| **path != name && known.first_line == Some(first)) {
         let path = Path::new(path);
-        let Ok(meta) = path.metadata() else { continue };
-        let mut lines = Lines::open(path, 0, meta.len())?;
+        let Ok(mut lines) = Lines::open(path, 0) else { continue };
         while let Some((_, line)) = lines.next()? {
             copied.extend(serde_json::from_slice::<Value>(line).ok().as_ref().and_then(line_id));
         }
@@ -270,7 +269,7 @@ impl Writer<'_> {
 
 /// The lines of a part of a file.
 struct Lines {
-    reader: std::io::Take<BufReader<File>>,
+    reader: Box<dyn BufRead>,
     line: Vec<u8>,
     /// Number of the last line, from 1 at the beginning of the part.
     number: u64,
@@ -278,20 +277,27 @@ struct Lines {
     end: u64,
     /// Offset behind the last line.
     at: u64,
-    until: u64,
     /// Whether the last line ended.
     is_complete: bool,
     path: String,
 }
 
 impl Lines {
-    fn open(path: &Path, from: u64, until: u64) -> Result<Lines> {
+    /// Reads from an offset on, in bytes of the text.
+    fn open(path: &Path, from: u64) -> Result<Lines> {
         let unreadable = || format!("cannot read {}", path.display());
-        let mut file = File::open(path).with_context(unreadable)?;
-        file.seek(SeekFrom::Start(from)).with_context(unreadable)?;
-        let reader = BufReader::with_capacity(1 << 18, file).take(until - from);
+        let mut reader: Box<dyn BufRead> = if is_compressed(path) {
+            open(path).with_context(unreadable)?
+        } else {
+            let mut file = File::open(path).with_context(unreadable)?;
+            file.seek(SeekFrom::Start(from)).with_context(unreadable)?;
+            Box::new(BufReader::with_capacity(1 << 18, file))
+        };
+        if is_compressed(path) {
+            std::io::copy(&mut reader.by_ref().take(from), &mut std::io::sink()).with_context(unreadable)?;
+        }
         let path = path.display().to_string();
-        Ok(Lines { reader, line: Vec::new(), number: 0, end: from, at: from, until, is_complete: true, path })
+        Ok(Lines { reader, line: Vec::new(), number: 0, end: from, at: from, is_complete: true, path })
     }
 
     /// The next line that is not blank, and its offset.
@@ -314,9 +320,5 @@ impl Lines {
                 return Ok(Some((at, self.line.trim_ascii())));
             }
         }
-    }
-
-    fn is_at_end(&self) -> bool {
-        self.at >= self.until
     }
 }

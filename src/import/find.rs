@@ -7,10 +7,11 @@ use crate::model::{Millis, Platform};
 use crate::platforms::past::{FORMATS, PastFormat};
 use crate::store::imports::ImportedFile;
 use anyhow::Result;
+use ruzstd::decoding::StreamingDecoder;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::fs;
-use std::io::{BufRead, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -61,8 +62,7 @@ pub fn find(
     let mut found = Stores::default();
     let add = |path: &Path, found: &mut Stores| add(path, agent, known, found);
     for format in FORMATS.iter().filter(|format| agent.is_none_or(|agent| agent == format.platform)) {
-        let Some(folder) = environment::claude_folder(home).map(|folder| folder.join(format.folder)) else { continue };
-        if paths.is_empty() && folder.is_dir() {
+        for folder in folders(format, home).into_iter().filter(|folder| paths.is_empty() && folder.is_dir()) {
             walk(&folder, DEPTH, &mut |path| add(path, &mut found));
             found.places.push((format.platform, folder));
         }
@@ -78,19 +78,62 @@ pub fn find(
     }
     found.files.sort_by(|a, b| a.path.cmp(&b.path));
     found.files.dedup_by(|a, b| a.path == b.path);
+    without_twins(&mut found.files);
     Ok(found)
+}
+
+/// The folders in which an agent keeps its sessions.
+fn folders(format: &PastFormat, home: Option<&Path>) -> Vec<PathBuf> {
+    let own = match format.platform {
+        Platform::ClaudeCode => environment::claude_folder(home),
+        Platform::Codex => environment::codex_folder(home),
+        Platform::Custom => None,
+    };
+    own.map(|own| format.folders.iter().map(|folder| own.join(folder)).collect()).unwrap_or_default()
+}
+
+/// Leaves out what lies in two places: a compressed file beside a plain one, an archived one beside an active one.
+fn without_twins(files: &mut Vec<FoundFile>) {
+    let place = |file: &FoundFile| {
+        let folder = |name: &str| file.path.components().any(|part| part.as_os_str() == name);
+        let place = file.format.folders.iter().position(|name| folder(name)).unwrap_or_default();
+        (place, is_compressed(&file.path))
+    };
+    let name = |file: &FoundFile| {
+        let name = file.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        name.trim_end_matches(".zst").to_string()
+    };
+    let mut best: HashMap<String, (usize, bool)> = HashMap::new();
+    let compressible = |file: &FoundFile| file.format.folders.len() > 1;
+    for file in files.iter().filter(|file| compressible(file)) {
+        let best = best.entry(name(file)).or_insert_with(|| place(file));
+        *best = (*best).min(place(file));
+    }
+    files.retain(|file| !compressible(file) || best.get(&name(file)) == Some(&place(file)));
+}
+
+/// Whether a file is compressed by zstd.
+pub fn is_compressed(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "zst")
+}
+
+/// Whether a file may hold a session, by its name.
+fn has_lines(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    name.ends_with(".jsonl") || name.ends_with(".jsonl.zst")
 }
 
 /// Files that may hold a session, where agents keep them, unopened.
 pub fn candidates(home: Option<&Path>) -> Vec<(Platform, PathBuf)> {
     let mut found = Vec::new();
     for format in FORMATS {
-        let Some(folder) = environment::claude_folder(home).map(|folder| folder.join(format.folder)) else { continue };
-        walk(&folder, DEPTH, &mut |path| {
-            if path.extension().is_some_and(|end| end == "jsonl") && !(format.is_part)(path) {
-                found.push((format.platform, path.to_path_buf()));
-            }
-        });
+        for folder in folders(&format, home) {
+            walk(&folder, DEPTH, &mut |path| {
+                if has_lines(path) && !(format.is_part)(path) {
+                    found.push((format.platform, path.to_path_buf()));
+                }
+            });
+        }
     }
     found
 }
@@ -109,7 +152,7 @@ fn walk(path: &Path, depth: usize, each: &mut dyn FnMut(&Path)) {
 }
 
 fn add(path: &Path, agent: Option<Platform>, known: &HashMap<String, ImportedFile>, found: &mut Stores) {
-    if path.extension().is_none_or(|end| end != "jsonl") {
+    if !has_lines(path) {
         return;
     }
     let Ok(meta) = path.metadata() else { return };
@@ -132,7 +175,17 @@ fn format(path: &Path) -> Option<PastFormat> {
 
 /// The first lines of a file that are JSON.
 pub fn first_lines(path: &Path) -> Vec<Value> {
-    let Ok(reader) = files::reader(path, u64::MAX) else { return Vec::new() };
+    let Ok(reader) = open(path) else { return Vec::new() };
     let lines = reader.take(FIRST_BYTES).split(b'\n').take(FIRST_LINES).map_while(Result::ok);
     lines.filter_map(|line| serde_json::from_slice(&line).ok()).collect()
+}
+
+/// Opens a session file, which may be compressed.
+pub fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
+    let file = files::reader(path, u64::MAX)?;
+    if !is_compressed(path) {
+        return Ok(Box::new(file));
+    }
+    let decoder = StreamingDecoder::new(file).map_err(io::Error::other)?;
+    Ok(Box::new(BufReader::with_capacity(1 << 18, decoder)))
 }

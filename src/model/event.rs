@@ -10,6 +10,7 @@ spelled! {
 /// Where the work happens.
 Platform, default Custom {
     ClaudeCode = "claude-code",
+    Codex = "codex",
     /// Any other program, through the RAD protocol.
     Custom = "custom",
 }

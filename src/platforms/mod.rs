@@ -4,10 +4,11 @@
 //! the wrong type counts as absent.
 //!
 //! Read in this order: `payload`, `bounded_json` and `json_repair` (stdin, whatever it contains), `decode_context`,
-//! `claude` (the adapter), `transcript`, `past` (session files), `settings` (hooks in a settings file).
+//! `claude` and `codex` (the adapters), `transcript`, `past` (session files), `settings` (hooks in a settings file).
 
 mod bounded_json;
 pub mod claude;
+mod codex;
 mod decode_context;
 mod json_repair;
 pub mod past;
@@ -24,8 +25,8 @@ use serde_json::{Value, json};
 pub fn decode(platform: Platform, payload: &Value, around: &DecodeContext) -> Result<Option<Event>, String> {
     match platform {
         Platform::ClaudeCode => claude::decode(payload, around),
-        // Custom programs send Claude Code's format.
-        Platform::Custom => Ok(claude::decode(payload, around)?.map(|event| Event { platform, ..event })),
+        // Codex and custom programs send Claude Code's format.
+        Platform::Codex | Platform::Custom => Ok(claude::decode(payload, around)?.map(|event| Event { platform, ..event })),
     }
 }
 
@@ -40,7 +41,7 @@ pub struct HookAnswer {
 
 /// Encodes an answer in the platform's format; `None` if there is nothing to say, and then nothing may be printed.
 pub fn encode(platform: Platform, point: InjectionPoint, answer: &HookAnswer) -> Option<String> {
-    let (Platform::ClaudeCode | Platform::Custom) = platform;
+    let (Platform::ClaudeCode | Platform::Codex | Platform::Custom) = platform;
     let event = match point {
         InjectionPoint::Start | InjectionPoint::Compaction => "SessionStart",
         InjectionPoint::Prompt => "UserPromptSubmit",

@@ -3,24 +3,26 @@
 //! Each agent's format is one file in its adapter's folder. A format has a version: when a reader gets better, files
 //! that an older version read are read again.
 
-use super::claude;
+use super::{claude, codex};
 use crate::model::{Event, Millis, Platform};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 /// All formats, in the order in which a file is matched against them.
-pub const FORMATS: [PastFormat; 1] = [claude::PAST];
+pub const FORMATS: [PastFormat; 2] = [claude::PAST, codex::PAST];
 
 /// A format of session files.
 #[derive(Clone, Copy, Debug)]
 pub struct PastFormat {
     pub platform: Platform,
     pub version: i64,
-    /// The folder in which the agent keeps its sessions, below its own folder.
-    pub folder: &'static str,
+    /// The folders in which the agent keeps its sessions, below its own folder. A file in the first one counts.
+    pub folders: &'static [&'static str],
     /// Whether a line is of this format.
     pub is_line: fn(&Value) -> bool,
+    /// The session's folder, if a line says it.
+    pub cwd: fn(&Value) -> Option<&str>,
     /// Whether a file belongs to another session: a subagent's.
     pub is_part: fn(&Path) -> bool,
     pub reader: fn(&PastOptions) -> Box<dyn PastReader>,
@@ -37,8 +39,8 @@ pub struct PastOptions {
     pub thinking: bool,
     /// Lines of earlier files, by [`line_id`]: a continued session begins with a copy of them.
     pub copied: HashSet<u64>,
-    /// Whether a part of the file was read before.
-    pub is_continued: bool,
+    /// The first line of the format, if a part of the file was read before.
+    pub first: Option<Value>,
 }
 
 /// Reads the lines of one file, in order.

@@ -10,6 +10,7 @@ mod attacked;
 mod bad_input;
 #[cfg(unix)]
 mod claude_model;
+mod codex;
 mod commands;
 mod damaged;
 mod database;

@@ -20,8 +20,9 @@ use std::path::Path;
 pub const PAST: PastFormat = PastFormat {
     platform: Platform::ClaudeCode,
     version: 1,
-    folder: "projects",
+    folders: &["projects"],
     is_line: |record| record["sessionId"].is_string() && record["type"].is_string(),
+    cwd: |record| record["cwd"].as_str(),
     is_part: |path| agent_of(path).is_some(),
     reader: |options| Box::new(Reader::new(options)),
 };
@@ -81,7 +82,7 @@ impl Reader {
             prompt: None,
             cwd: None,
             branch: None,
-            has_started: options.is_continued,
+            has_started: options.first.is_some(),
             closing: None,
             is_complete: false,
             last_at: 0,

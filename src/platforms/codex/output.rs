@@ -1,0 +1,118 @@
+//! What Codex's tools print: exit codes and process numbers stand in the text.
+
+use serde_json::Value;
+
+/// The output of a command.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Output<'a> {
+    pub text: &'a str,
+    /// The exit code; `None` if it has none.
+    pub exit_code: Option<i64>,
+    /// The number of a process that goes on.
+    pub process: Option<i64>,
+}
+
+/// Reads an output: a few lines about the process, `Output:`, and the text.
+pub fn read(output: &str) -> Output<'_> {
+    let (head, text) = output.split_once("\nOutput:\n").unwrap_or(("", output));
+    let number = |label: &str| head.lines().find_map(|line| line.trim().strip_prefix(label)?.trim().parse().ok());
+    let exit_code = number("Process exited with code").or_else(|| number("Exit code:"));
+    Output { text, exit_code, process: number("Process running with session ID") }
+}
+
+/// Whether a tool that is no command has failed, by what it answers.
+pub fn says_failed(output: &str) -> bool {
+    let text = read(output).text.trim_start();
+    let is_error = match serde_json::from_str::<Value>(text) {
+        Ok(answer) => answer.get("error").is_some_and(|error| !error.is_null()),
+        // A long answer may be cut.
+        Err(_) => text.starts_with("{\"error\""),
+    };
+    is_error || text.starts_with("aborted by user")
+}
+
+/// Text of an output: a string, or blocks.
+pub fn text_of(output: &Value) -> String {
+    match output {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => blocks.iter().filter_map(|block| block["text"].as_str()).collect::<Vec<_>>().join("\n"),
+        Value::Object(_) => output["content"].as_str().map_or_else(|| output.to_string(), String::from),
+        _ => String::new(),
+    }
+}
+
+/// The command line of a call: a string, or the words of `bash -lc COMMAND`.
+pub fn command_of(input: &Value) -> String {
+    let words = |list: &Value| {
+        let words: Vec<&str> = list.as_array()?.iter().filter_map(Value::as_str).collect();
+        Some(if words.len() == 3 && words[1].starts_with('-') { words[2].to_string() } else { words.join(" ") })
+    };
+    let said = |key: &str| input[key].as_str().map(String::from).or_else(|| words(&input[key]));
+    said("cmd").or_else(|| said("command")).unwrap_or_default()
+}
+
+/// The files of a patch, each with whether it is added: from the headers of its text.
+pub fn files_of_patch(patch: &str) -> Vec<(String, bool)> {
+    let file = |line: &str| {
+        let named = |header: &str| line.strip_prefix(header).map(|path| path.trim().to_string());
+        let added = named("*** Add File: ").map(|path| (path, true));
+        added.or_else(|| Some((named("*** Update File: ").or_else(|| named("*** Delete File: "))?, false)))
+    };
+    patch.lines().filter_map(file).collect()
+}
+
+/// The hunks of a unified diff, as a structured patch.
+pub fn hunks(diff: &str) -> Value {
+    let mut hunks: Vec<Value> = Vec::new();
+    for line in diff.lines() {
+        let numbers = line.strip_prefix("@@ -").and_then(|head| head.split_once(" +"));
+        match (numbers, hunks.last_mut()) {
+            (Some((old, new)), _) => {
+                let start = |text: &str| text.split([',', ' ']).next().and_then(|n| n.parse::<i64>().ok()).unwrap_or(0);
+                hunks.push(serde_json::json!({"oldStart": start(old), "newStart": start(new), "lines": []}));
+            }
+            (None, Some(hunk)) => {
+                if let Some(lines) = hunk["lines"].as_array_mut() {
+                    lines.push(Value::from(line));
+                }
+            }
+            (None, None) => {}
+        }
+    }
+    Value::Array(hunks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn exit_codes_and_processes_stand_before_the_output() {
+        let ended =
+            "Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 2\nOriginal token count: 3\nOutput:\nerror: no";
+        assert_eq!(read(ended), Output { text: "error: no", exit_code: Some(2), process: None });
+        let goes_on = "Chunk ID: 1\nProcess running with session ID 77\nOutput:\nProcess exited with code 1";
+        assert_eq!(read(goes_on), Output { text: "Process exited with code 1", exit_code: None, process: Some(77) });
+        let words = serde_json::json!({"command": ["bash", "-lc", "cargo test"]});
+        assert_eq!((command_of(&words), command_of(&Value::Null)), ("cargo test".into(), String::new()));
+        assert!(says_failed("Wall time: 1 seconds\nOutput:\n{\"error\": \"not found\"}"));
+        assert!(!says_failed("Wall time: 1 seconds\nOutput:\n{\"error\": null, \"result\": 1}"));
+    }
+
+    #[test]
+    fn a_patch_names_its_files_and_a_diff_has_hunks() {
+        let patch = "*** Begin Patch\n*** Add File: a.rs\n+fn a() {}\n*** Update File: /p/b.rs\n@@\n-x\n+y\n*** End Patch";
+        assert_eq!(files_of_patch(patch), [("a.rs".to_string(), true), ("/p/b.rs".to_string(), false)]);
+        let hunks = hunks("@@ -4,2 +5,3 @@ fn a\n-x\n+y\n z\n@@ -9 +9 @@\n+w");
+        assert_eq!(hunks[0]["lines"].as_array().unwrap().len(), 3);
+        assert_eq!((&hunks[0]["newStart"], &hunks[1]["oldStart"]), (&Value::from(5), &Value::from(9)));
+    }
+
+    proptest! {
+        #[test]
+        fn any_output_is_read(output in "(?s).{0,300}") {
+            let _ = (read(&output), says_failed(&output), files_of_patch(&output), hunks(&output));
+        }
+    }
+}
