@@ -102,6 +102,7 @@ pub fn import(
         is_known: before.is_some(),
         began: due.head.cwd.as_deref(),
         found_more: false,
+        is_forgotten: false,
     };
     let imported = |size, offset| ImportedFile {
         platform: file.format.platform,
@@ -138,7 +139,10 @@ pub fn import(
     let is_over = last.is_none_or(|last| import.now - last > OVER);
     reader.end(lines.end, is_over, &mut found);
     writer.write(std::mem::take(&mut found.events), &mut agent.sessions)?;
-    agent.counts.add(&found.counts);
+    match writer.is_forgotten {
+        true => agent.counts.skip("session of which something was forgotten"),
+        false => agent.counts.add(&found.counts),
+    }
     let read = imported(file.length, found.resume_at);
     let mut store = Store::open(&config.files.value, PERSON_WAIT)?;
     if let Some(session) = &writer.session {
@@ -192,6 +196,8 @@ struct Writer<'a> {
     is_known: bool,
     /// The folder in which the session began.
     began: Option<&'a str>,
+    /// Whether something of the session was forgotten: then none of it comes back.
+    is_forgotten: bool,
     /// Whether there was something that hooks had not recorded.
     found_more: bool,
 }
@@ -199,8 +205,15 @@ struct Writer<'a> {
 impl Writer<'_> {
     fn write(&mut self, mut events: Vec<Event>, sessions: &mut BTreeSet<String>) -> Result<()> {
         let Some(first) = events.first() else { return Ok(()) };
-        sessions.insert(first.session.clone());
+        if self.session.is_none() {
+            let store = Store::open(&self.run.config.files.value, PERSON_WAIT)?;
+            self.is_forgotten = store.was_forgotten(first.platform, &first.session)?;
+        }
         self.session.get_or_insert_with(|| first.session.clone());
+        if self.is_forgotten {
+            return Ok(());
+        }
+        sessions.insert(first.session.clone());
         if !self.is_known {
             self.is_known = true;
             let store = Store::open(&self.run.config.files.value, PERSON_WAIT)?;

@@ -195,6 +195,7 @@ impl Store {
             going.task_lists.iter().try_for_each(|id| tx.forget_tasks(*id))?;
             going.touched.iter().try_for_each(|id| tx.count_again(*id))?;
             tx.forget_in_units(going, recount)?;
+            going.sessions.iter().chain(&going.touched).try_for_each(|id| tx.never_import(*id))?;
             going.sessions.iter().try_for_each(|id| tx.forget_session(*id, text.is_some()))?;
             for id in &going.projects {
                 tx.tx.execute("UPDATE sessions SET project_id = NULL WHERE project_id = ?1", [id])?;

@@ -1,9 +1,10 @@
 //! Which files of past sessions were imported, and how far.
 
-use super::Store;
+use super::{Store, Tx};
 use crate::model::{Millis, Platform};
 use anyhow::Result;
-use rusqlite::{Row, params};
+use rusqlite::{OptionalExtension, Row, params};
+use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 
 /// An imported file.
@@ -75,9 +76,33 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.query_map([session], row)?.collect::<Result<_, _>>()?)
     }
 
+    /// Whether something of a session was forgotten, so that it must not be imported.
+    pub fn was_forgotten(&self, platform: Platform, session: &str) -> Result<bool> {
+        let key = forgotten(platform.name(), session);
+        Ok(self.conn.prepare_cached("SELECT 1 FROM meta WHERE key = ?1")?.exists([key])?)
+    }
+
     /// When the last lease of any of the units ends.
     pub fn leased_until(&self, units: &[i64]) -> Result<Option<Millis>> {
         let sql = "SELECT max(leased_until) FROM work_units WHERE id IN (SELECT value FROM json_each(?1))";
         Ok(self.conn.prepare_cached(sql)?.query_row([serde_json::to_string(units)?], |row| row.get(0))?)
     }
+}
+
+impl Tx<'_> {
+    /// Notes that something of a session was forgotten: a hash of its identity, and no text.
+    pub(super) fn never_import(&self, session: i64) -> Result<()> {
+        let sql = "SELECT platform, agent_session_id FROM sessions WHERE id = ?1";
+        let row = |row: &Row| Ok((row.get(0)?, row.get(1)?));
+        let Some((platform, id)) = self.tx.query_row(sql, [session], row).optional()? else { return Ok(()) };
+        let (platform, id): (String, String) = (platform, id);
+        let sql = "INSERT OR REPLACE INTO meta(key, value) VALUES (?1, 1)";
+        Ok(self.tx.execute(sql, [forgotten(&platform, &id)]).map(drop)?)
+    }
+}
+
+/// The key in `meta` of a session of which something was forgotten.
+fn forgotten(platform: &str, session: &str) -> String {
+    let hash = Sha256::digest(format!("{platform}\n{session}"));
+    format!("forgotten:{}", hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
 }

@@ -225,6 +225,21 @@ fn what_hooks_recorded_and_import_finds_is_one() {
 }
 
 #[test]
+fn what_was_forgotten_does_not_come_back() {
+    let world = World::new();
+    let mut lines = Lines::new(&world);
+    lines.work();
+    let mut session = Session::new(&world, SESSION);
+    session.starts("startup");
+    session.ask("Fix the login, and never mention quince").close("Fixed.").end();
+    assert_eq!(world.nmem(&["forget", "--match", "quince", "--yes"]).code, Some(0));
+    world.write(&format!("{FOLDER}/{SESSION}.jsonl"), &lines.text);
+    let report = import(&world, &[]);
+    assert_eq!(counts(&report), (0, 0, 0, json!({"session of which something was forgotten": 1})));
+    assert_eq!(world.sql("SELECT count(*) FROM tool_uses"), "0");
+}
+
+#[test]
 fn broken_lines_are_named_and_a_store_that_gives_nothing_is_said_to() {
     let world = World::new();
     let mut lines = Lines::new(&world);
