@@ -6,6 +6,7 @@ use crate::config::{self, environment};
 use crate::error::UserError;
 use crate::import::{self, FoundFile, Import, ImportProgress, ImportReport, Stores};
 use crate::model::{Millis, Platform};
+use crate::platforms::FORMATS;
 use crate::render::clean::line;
 use crate::render::{count, time};
 use crate::runtime::redactor;
@@ -41,7 +42,7 @@ pub struct ImportArguments {
 }
 
 fn agent(name: &str) -> Result<Platform, String> {
-    let known: Vec<&str> = crate::platforms::past::FORMATS.iter().map(|format| format.platform.name()).collect();
+    let known: Vec<&str> = FORMATS.iter().map(|format| format.platform.name()).collect();
     Platform::from_name(name).filter(|_| known.contains(&name)).ok_or_else(|| format!("one of: {}", known.join(", ")))
 }
 

@@ -17,9 +17,13 @@ pub mod settings;
 pub mod transcript;
 
 pub use decode_context::DecodeContext;
+use past::PastFormat;
 
 use crate::model::{Event, InjectionPoint, Platform};
 use serde_json::{Value, json};
+
+/// Formats of session files, in the order in which a file is matched against them.
+pub const FORMATS: [PastFormat; 2] = [claude::PAST, codex::PAST];
 
 /// Decodes a hook's JSON; `None` if there is nothing to store. The error says what the payload lacks.
 pub fn decode(platform: Platform, payload: &Value, around: &DecodeContext) -> Result<Option<Event>, String> {

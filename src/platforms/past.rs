@@ -1,16 +1,13 @@
 //! Past sessions: the files in which agents keep them, read line by line into the events that hooks would have sent.
 //!
-//! Each agent's format is one file in its adapter's folder. A format has a version: when a reader gets better, files
-//! that an older version read are read again.
+//! Each agent's format is one file in its adapter's folder; `platforms::FORMATS` lists them. A format has a version: when a reader
+//! gets better, files that an older version read are read again.
 
-use super::{claude, codex};
-use crate::model::{Event, Millis, Platform};
-use serde_json::Value;
+use super::decode_context::DecodeContext;
+use crate::model::{Event, EventKind, GitState, Millis, Platform, SessionStart, StartSource, TurnUsage};
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
-
-/// All formats, in the order in which a file is matched against them.
-pub const FORMATS: [PastFormat; 2] = [claude::PAST, codex::PAST];
 
 /// A format of session files.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +42,7 @@ pub struct PastOptions {
 
 /// Reads the lines of one file, in order.
 pub trait PastReader {
-    /// Takes the line at an offset, in bytes.
+    /// Takes the line at an offset, in bytes. It is any JSON object.
     fn line(&mut self, record: Value, at: u64, found: &mut Found);
 
     /// Takes the end of the file, at an offset. With `is_over`, the session will not go on.
@@ -63,7 +60,7 @@ pub struct Found {
 }
 
 /// Counts of a file.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PastCounts {
     /// Messages of a person.
     pub prompts: u64,
@@ -73,6 +70,8 @@ pub struct PastCounts {
     pub failures: u64,
     /// Tool calls of subagents.
     pub subagent_tool_uses: u64,
+    /// Lines of a kind that the reader knows.
+    pub known_lines: u64,
     /// What is not stored, and why.
     pub skipped: BTreeMap<String, u64>,
 }
@@ -89,39 +88,155 @@ impl PastCounts {
         self.tool_uses += other.tool_uses;
         self.failures += other.failures;
         self.subagent_tool_uses += other.subagent_tool_uses;
+        self.known_lines += other.known_lines;
         for (reason, n) in &other.skipped {
             *self.skipped.entry(reason.clone()).or_default() += n;
         }
     }
 }
 
-/// The turn that is being read: its events are put in order of time when it ends, since lines are not always.
-#[derive(Debug, Default)]
-pub struct PastTurn {
-    events: Vec<Event>,
+/// A tool call that waits for its result.
+#[derive(Clone, Debug)]
+pub struct PastCall {
+    pub name: String,
+    pub input: Value,
 }
 
-impl PastTurn {
-    /// Adds an event.
-    pub fn push(&mut self, event: Event) {
-        self.events.push(event);
+/// The session that is being read: what its events have in common, and those of the current turn.
+#[derive(Debug)]
+pub struct PastSession {
+    platform: Platform,
+    /// The agent's id of it.
+    pub id: String,
+    /// The subagent to which the file belongs.
+    pub agent: Option<String>,
+    /// The current prompt's id.
+    pub prompt: Option<String>,
+    pub cwd: Option<String>,
+    pub branch: Option<String>,
+    /// Time of the current line.
+    pub at: Millis,
+    pub has_started: bool,
+    length: u64,
+    skip_tools: Vec<String>,
+    turn: Vec<Event>,
+}
+
+impl PastSession {
+    /// An empty session.
+    pub fn new(platform: Platform, id: String, options: &PastOptions) -> PastSession {
+        PastSession {
+            platform,
+            id,
+            agent: None,
+            prompt: None,
+            cwd: None,
+            branch: None,
+            at: 0,
+            has_started: options.first.is_some(),
+            length: options.length,
+            skip_tools: options.skip_tools.clone(),
+            turn: Vec::new(),
+        }
     }
 
-    /// The events so far, which may be changed.
-    pub fn events(&mut self) -> &mut Vec<Event> {
-        &mut self.events
+    /// Adds an event of the current line; returns it for changes.
+    pub fn add(&mut self, what: EventKind) -> &mut Event {
+        let event = Event {
+            platform: self.platform,
+            session: self.id.clone(),
+            at: self.at,
+            time: None,
+            cwd: self.cwd.clone(),
+            project: None,
+            transcript: None,
+            // What a hook reads of this file later begins after it.
+            transcript_length: Some(self.length),
+            usage: None,
+            prompt: self.prompt.clone(),
+            agent: self.agent.clone(),
+            what,
+        };
+        self.turn.push(event);
+        self.turn.last_mut().expect("it was just added")
     }
 
-    /// Ends the turn.
+    /// Begins the session, once; a subagent's file begins none.
+    pub fn start(&mut self, head: Option<String>) {
+        if !self.has_started && self.agent.is_none() {
+            let git = GitState { branch: self.branch.clone(), head };
+            let start = SessionStart { source: StartSource::Startup, model: None, client: None, git: Some(git) };
+            self.add(EventKind::SessionStarted(start)).prompt = None;
+        }
+        self.has_started = true;
+    }
+
+    /// The conversation was compacted.
+    pub fn compact(&mut self) {
+        let start = SessionStart { source: StartSource::Compact, ..SessionStart::default() };
+        self.add(EventKind::SessionStarted(start));
+    }
+
+    /// Ends the turn with the agent's last message, which it wrote at a time.
+    pub fn end_turn(&mut self, closing: String, at: Millis, usage: Option<TurnUsage>) {
+        let what = match self.agent {
+            Some(_) => EventKind::SubagentEnded { agent_type: "subagent".into(), closing: Some(closing) },
+            None => EventKind::TurnEnded { closing: Some(closing), error: None },
+        };
+        let event = self.add(what);
+        (event.at, event.usage) = (at, usage.map(Box::new));
+    }
+
+    /// Ends the session; a subagent's file ends none.
+    pub fn end(&mut self, usage: Option<TurnUsage>) {
+        if self.agent.is_none() && self.has_started {
+            let git = self.branch.clone().map(|branch| GitState { branch: Some(branch), head: None });
+            let event = self.add(EventKind::SessionEnded { reason: "other".into(), git });
+            (event.prompt, event.usage) = (None, usage.map(Box::new));
+        }
+    }
+
+    /// The payload that a hook would have received for a call, with its response or its error.
+    pub fn payload(&self, id: &str, name: &str, input: Value, result: Result<Value, &str>) -> Value {
+        let mut payload = json!({
+            "hook_event_name": if result.is_ok() { "PostToolUse" } else { "PostToolUseFailure" },
+            "session_id": self.id, "prompt_id": self.prompt, "agent_id": self.agent, "cwd": self.cwd,
+            "tool_use_id": id, "tool_name": name,
+        });
+        payload["tool_input"] = input;
+        match result {
+            Ok(response) => payload["tool_response"] = response,
+            Err(error) => payload["error"] = json!(error),
+        }
+        payload
+    }
+
+    /// How to decode a payload of the current line.
+    pub fn decode_context(&self) -> DecodeContext<'_> {
+        DecodeContext { now: self.at, skip_tools: &self.skip_tools }
+    }
+
+    /// Adds a decoded payload; returns it for changes.
+    pub fn add_decoded(&mut self, event: Event) -> &mut Event {
+        self.turn.push(Event { platform: self.platform, transcript_length: Some(self.length), ..event });
+        self.turn.last_mut().expect("it was just added")
+    }
+
+    /// The events of the turn, which may be taken back.
+    pub fn turn(&mut self) -> &mut Vec<Event> {
+        &mut self.turn
+    }
+
+    /// Hands the turn over, in order of time: lines are not always.
     pub fn flush(&mut self, found: &mut Found) {
         // A line without a time keeps its place.
-        let mut last = Millis::MIN;
-        for event in &mut self.events {
-            event.at = if event.at == 0 { last.max(0) } else { event.at };
+        let mut last = 0;
+        for event in &mut self.turn {
+            event.at = if event.at == 0 { last } else { event.at };
             last = event.at;
         }
-        self.events.sort_by_key(|event| event.at);
-        found.events.append(&mut self.events);
+        self.turn.sort_by_key(|event| event.at);
+        found.events.append(&mut self.turn);
     }
 }
 

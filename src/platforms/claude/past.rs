@@ -8,9 +8,8 @@
 use super::decode;
 use super::typed::{is_command, typed};
 use super::values::text;
-use crate::model::{Event, EventKind, GitState, Millis, Platform, SessionStart, StartSource};
-use crate::platforms::DecodeContext;
-use crate::platforms::past::{Found, PastFormat, PastOptions, PastReader, PastTurn, line_id};
+use crate::model::{Event, EventKind, Millis, Platform};
+use crate::platforms::past::{Found, PastCall, PastFormat, PastOptions, PastReader, PastSession, line_id};
 use crate::platforms::transcript::{UsageCounter, time};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -30,32 +29,21 @@ pub const PAST: PastFormat = PastFormat {
 /// Beginnings of messages about a call that a person declined.
 const DECLINED: [&str; 2] = ["The user doesn't want to ", "[Request interrupted"];
 
-/// A tool call that waits for its result.
-struct Call {
-    name: String,
-    input: Value,
-}
+/// Begins the ids of prompts that have none.
+const QUEUED: &str = "queued-";
 
 struct Reader {
     options: PastOptions,
-    session: String,
-    /// The subagent to which the file belongs.
-    agent: Option<String>,
-    calls: HashMap<String, Call>,
+    session: PastSession,
+    /// Calls that wait for their results.
+    calls: HashMap<String, PastCall>,
     /// Prompts that wait.
     queue: Vec<String>,
-    turn: PastTurn,
     usage: UsageCounter,
-    /// The current prompt's id.
-    prompt: Option<String>,
-    cwd: Option<String>,
-    branch: Option<String>,
-    has_started: bool,
-    /// Text of the last message: its id, the text, its time.
+    /// The last message of the main thread: its id, its text, its time.
     closing: Option<(String, String, Millis)>,
     /// Whether the last message is complete.
     is_complete: bool,
-    last_at: Millis,
 }
 
 /// The subagent of a file, by its name.
@@ -67,50 +55,33 @@ impl Reader {
     fn new(options: &PastOptions) -> Reader {
         let agent = agent_of(&options.path).map(String::from);
         let name = |path: Option<&Path>| path.and_then(|path| path.file_stem()?.to_str().map(String::from));
-        let session = match agent {
+        let id = match agent {
             Some(_) => name(options.path.parent().and_then(Path::parent)),
             None => name(Some(&options.path)),
         };
+        let mut session = PastSession::new(Platform::ClaudeCode, id.unwrap_or_default(), options);
+        session.agent = agent;
         Reader {
             options: options.clone(),
-            session: session.unwrap_or_default(),
-            agent,
+            session,
             calls: HashMap::new(),
             queue: Vec::new(),
-            turn: PastTurn::default(),
             usage: UsageCounter::default(),
-            prompt: None,
-            cwd: None,
-            branch: None,
-            has_started: options.first.is_some(),
             closing: None,
             is_complete: false,
-            last_at: 0,
         }
     }
 
-    fn event(&self, at: Millis, what: EventKind) -> Event {
-        Event {
-            platform: Platform::ClaudeCode,
-            session: self.session.clone(),
-            at,
-            time: None,
-            cwd: self.cwd.clone(),
-            project: None,
-            transcript: None,
-            // What a hook reads of this file later begins after it.
-            transcript_length: Some(self.options.length),
-            usage: None,
-            prompt: self.prompt.clone(),
-            agent: self.agent.clone(),
-            what,
-        }
+    /// The subagent of a line. Early versions wrote what subagents did into the main file.
+    fn agent(&self, record: &Value) -> Option<String> {
+        let inline = || (record["isSidechain"] == true).then(|| text(&record["agentId"]).unwrap_or_else(|| "sidechain".into()));
+        self.session.agent.clone().or_else(inline)
     }
 
     fn assistant(&mut self, record: &Value, found: &mut Found) {
         let message = &record["message"];
-        let is_own = record["isSidechain"] != true || self.agent.is_some();
-        if is_own && self.agent.is_none() {
+        let is_inline = self.session.agent.is_none() && self.agent(record).is_some();
+        if self.agent(record).is_none() {
             self.usage.record(record, self.options.thinking);
         }
         // The client's own notes ("API Error …").
@@ -119,15 +90,16 @@ impl Reader {
         }
         for block in message["content"].as_array().into_iter().flatten() {
             match block["type"].as_str() {
-                Some("text") if is_own => self.says(message, block),
+                Some("text") if !is_inline => self.says(message, block),
                 Some("tool_use") => {
-                    self.calls(block, found);
-                    self.closing = None;
+                    let is_new = self.call(block);
+                    found.counts.tool_uses += u64::from(is_new && self.agent(record).is_none());
+                    self.closing = self.closing.take().filter(|_| is_inline);
                 }
                 _ => {}
             }
         }
-        if is_own {
+        if !is_inline {
             self.is_complete = message["stop_reason"] == "end_turn" || message["stop_reason"] == "stop_sequence";
         }
     }
@@ -135,33 +107,33 @@ impl Reader {
     fn says(&mut self, message: &Value, block: &Value) {
         let (Some(said), Some(id)) = (text(&block["text"]), message["id"].as_str()) else { return };
         self.closing = match self.closing.take() {
-            Some((of, before, _)) if of == id => Some((of, format!("{before}\n{said}"), self.last_at)),
-            _ => Some((id.to_string(), said, self.last_at)),
+            Some((of, before, _)) if of == id => Some((of, format!("{before}\n{said}"), self.session.at)),
+            _ => Some((id.to_string(), said, self.session.at)),
         };
     }
 
-    fn calls(&mut self, block: &Value, found: &mut Found) {
-        let (Some(id), Some(name)) = (block["id"].as_str(), block["name"].as_str()) else { return };
-        let call = Call { name: name.to_string(), input: block["input"].clone() };
-        if self.calls.insert(id.to_string(), call).is_none() && self.agent.is_none() {
-            found.counts.tool_uses += 1;
-        }
+    /// Notes a call; returns whether it is new.
+    fn call(&mut self, block: &Value) -> bool {
+        let (Some(id), Some(name)) = (block["id"].as_str(), block["name"].as_str()) else { return false };
+        let call = PastCall { name: name.to_string(), input: block["input"].clone() };
+        self.calls.insert(id.to_string(), call).is_none()
     }
 
     /// A line of the user: results of calls, or text.
     fn user(&mut self, mut record: Value, offset: u64, found: &mut Found) {
-        let content = record["message"]["content"].take();
-        let Value::Array(blocks) = content else {
-            return if let Value::String(said) = content {
-                self.text(&record, &said, offset, found)
-            };
+        let content = record.pointer_mut("/message/content").map(Value::take).unwrap_or_default();
+        let blocks = match content {
+            Value::Array(blocks) => blocks,
+            Value::String(said) => return self.text(&record, &said, offset, found),
+            _ => return,
         };
+        let agent = self.agent(&record);
         let mut said = Vec::new();
-        for mut block in blocks {
+        for block in blocks {
             match block["type"].as_str() {
                 Some("tool_result") => {
                     let response = record["toolUseResult"].take();
-                    self.result(&mut block, response, found, self.agent.clone());
+                    self.result(&block, response, found, agent.clone());
                 }
                 Some("text") => said.extend(text(&block["text"])),
                 _ => {}
@@ -173,39 +145,30 @@ impl Reader {
     }
 
     /// The result of a call.
-    fn result(&mut self, block: &mut Value, response: Value, found: &mut Found, agent: Option<String>) {
-        let id = block["tool_use_id"].as_str().unwrap_or_default().to_string();
-        let Some(call) = self.calls.remove(&id) else { return found.counts.skip("result without a call") };
+    fn result(&mut self, block: &Value, response: Value, found: &mut Found, agent: Option<String>) {
+        let id = block["tool_use_id"].as_str().unwrap_or_default();
+        let Some(call) = self.calls.remove(id) else { return found.counts.skip("result without a call") };
         let said = super::readable(&block["content"]).unwrap_or_default();
         let failed = block["is_error"] == true;
-        if agent.is_none() {
-            found.counts.failures += u64::from(failed);
-        } else {
-            found.counts.subagent_tool_uses += 1;
+        match agent {
+            Some(_) => found.counts.subagent_tool_uses += 1,
+            None => found.counts.failures += u64::from(failed),
         }
         if failed && DECLINED.iter().any(|declined| said.starts_with(declined)) {
             return found.counts.skip("declined by the user");
         }
         let error = said.strip_prefix("<tool_use_error>").map(|said| said.trim_end_matches("</tool_use_error>"));
-        let mut payload = json!({
-            "hook_event_name": if failed { "PostToolUseFailure" } else { "PostToolUse" },
-            "session_id": self.session, "prompt_id": self.prompt, "agent_id": agent, "cwd": self.cwd,
-            "tool_use_id": id, "tool_name": call.name,
-        });
-        payload["tool_input"] = call.input;
-        match failed {
-            true => payload["error"] = json!(error.unwrap_or(&said)),
+        let response = match response {
             // A subagent's lines have the text only.
-            false if response.is_null() && matches!(call.name.as_str(), "Bash" | "PowerShell") => {
-                payload["tool_response"] = json!({"stdout": said});
-            }
-            false => payload["tool_response"] = if response.is_null() { block["content"].take() } else { response },
-        }
-        let around = DecodeContext { now: self.last_at, skip_tools: &self.options.skip_tools };
-        match decode(&payload, &around) {
-            Ok(Some(event)) => {
-                self.turn.push(Event { transcript_length: Some(self.options.length), ..event });
-            }
+            Value::Null if matches!(call.name.as_str(), "Bash" | "PowerShell") => json!({"stdout": said}),
+            Value::Null => block["content"].clone(),
+            response => response,
+        };
+        let result = if failed { Err(error.unwrap_or(&said)) } else { Ok(response) };
+        let mut payload = self.session.payload(id, &call.name, call.input, result);
+        payload["agent_id"] = json!(agent);
+        match decode(&payload, &self.session.decode_context()) {
+            Ok(Some(event)) => drop(self.session.add_decoded(event)),
             _ => found.counts.skip("tool that is not recorded"),
         }
     }
@@ -214,7 +177,7 @@ impl Reader {
     fn text(&mut self, record: &Value, said: &str, offset: u64, found: &mut Found) {
         let is_own =
             ["isMeta", "isCompactSummary", "isSidechain", "isVisibleInTranscriptOnly"].iter().all(|key| record[*key] != true);
-        if !is_own || self.agent.is_some() {
+        if !is_own || self.session.agent.is_some() {
             return;
         }
         if said.trim_start().starts_with("[Request interrupted") {
@@ -225,14 +188,14 @@ impl Reader {
         match typed(said).filter(|_| !is_machine_made) {
             Some(prompt) => {
                 // In some versions a queued prompt has a line of its own later.
-                let is_queued = |event: &Event| matches!(&event.what, EventKind::UserPrompt { text } if *text == prompt);
-                let events = self.turn.events();
-                if let Some(at) = events.iter().rposition(is_queued).filter(|at| *at > 0 || events.len() == 1) {
-                    events.remove(at);
+                let is_queued = |event: &Event| event.prompt.as_ref().is_some_and(|id| id.starts_with(QUEUED));
+                let is_same = |event: &Event| is_queued(event) && is_prompt(event, &prompt);
+                if let Some(at) = self.session.turn().iter().rposition(is_same) {
+                    self.session.turn().remove(at);
                     found.counts.prompts -= 1;
                 }
                 self.end_turn();
-                self.turn.flush(found);
+                self.session.flush(found);
                 found.resume_at = offset;
                 let id = text(&record["promptId"]).or_else(|| text(&record["uuid"]));
                 self.prompts(prompt, id, found);
@@ -245,20 +208,17 @@ impl Reader {
     fn prompts(&mut self, prompt: String, id: Option<String>, found: &mut Found) {
         self.queue.retain(|queued| *queued != prompt);
         // The same file gives the same id when it is read again.
-        self.prompt = id.or_else(|| Some(format!("queued-{}", self.last_at)));
+        self.session.prompt = id.or_else(|| Some(format!("{QUEUED}{}", self.session.at)));
         found.counts.prompts += 1;
-        self.turn.push(self.event(self.last_at, EventKind::UserPrompt { text: prompt }));
+        self.session.add(EventKind::UserPrompt { text: prompt });
     }
 
     /// Ends the turn with the agent's last text, if that is how it ended.
     fn end_turn(&mut self) {
-        let Some((_, closing, at)) = self.closing.take() else { return };
-        let what = match self.agent {
-            Some(_) => EventKind::SubagentEnded { agent_type: "subagent".into(), closing: Some(closing) },
-            None => EventKind::TurnEnded { closing: Some(closing), error: None },
-        };
-        let usage = if self.agent.is_none() { Some(Box::new(self.usage.take())) } else { None };
-        self.turn.push(Event { usage, ..self.event(at, what) });
+        if let Some((_, closing, at)) = self.closing.take() {
+            let usage = if self.session.agent.is_none() { Some(self.usage.take()) } else { None };
+            self.session.end_turn(closing, at, usage);
+        }
     }
 
     /// A line of the queue. What leaves it for a line of its own is found there.
@@ -297,8 +257,7 @@ impl Reader {
         let is_human = attachment["origin"]["kind"].as_str().is_none_or(|kind| kind == "human");
         let said = text(&attachment["prompt"]).or_else(|| super::readable(&attachment["prompt"]));
         if let Some(prompt) = said.and_then(|said| typed(&said)).filter(|_| is_human) {
-            let is_same = |event: &Event| matches!(&event.what, EventKind::UserPrompt { text } if *text == prompt);
-            if !self.turn.events().iter().any(is_same) {
+            if !self.session.turn().iter().any(|event| is_prompt(event, &prompt)) {
                 let id = text(&record["uuid"]);
                 self.prompts(prompt, id, found);
             }
@@ -306,33 +265,21 @@ impl Reader {
     }
 
     /// What a subagent does, in versions that report it in the main file.
-    fn progress(&mut self, mut record: Value, found: &mut Found) {
+    fn progress(&mut self, record: &Value, found: &mut Found) {
         let Some(agent) = text(&record["data"]["agentId"]) else { return };
-        let content = record["data"]["message"]["message"]["content"].take();
-        for mut block in content.as_array().cloned().unwrap_or_default() {
+        for block in record["data"]["message"]["message"]["content"].as_array().into_iter().flatten() {
             match block["type"].as_str() {
-                Some("tool_use") => {
-                    let (Some(id), Some(name)) = (block["id"].as_str(), block["name"].as_str()) else { continue };
-                    let call = Call { name: name.to_string(), input: block["input"].clone() };
-                    self.calls.insert(id.to_string(), call);
-                }
-                Some("tool_result") => self.result(&mut block, Value::Null, found, Some(agent.clone())),
+                Some("tool_use") => drop(self.call(block)),
+                Some("tool_result") => self.result(block, Value::Null, found, Some(agent.clone())),
                 _ => {}
             }
         }
     }
+}
 
-    fn starts(&mut self, record: &Value) {
-        let branch = text(&record["gitBranch"]).filter(|branch| branch != "HEAD");
-        if self.agent.is_none() && !self.has_started && self.cwd.is_some() && self.last_at > 0 {
-            self.has_started = true;
-            let git = branch.clone().map(|branch| GitState { branch: Some(branch), head: None });
-            let start = SessionStart { source: StartSource::Startup, model: None, client: None, git };
-            let event = self.event(self.last_at, EventKind::SessionStarted(start));
-            self.turn.push(Event { prompt: None, ..event });
-        }
-        self.branch = branch.or(self.branch.take());
-    }
+/// Whether an event is a prompt with a text.
+fn is_prompt(event: &Event, prompt: &str) -> bool {
+    matches!(&event.what, EventKind::UserPrompt { text } if text == prompt)
 }
 
 impl PastReader for Reader {
@@ -340,22 +287,24 @@ impl PastReader for Reader {
         if line_id(&record).is_some_and(|id| self.options.copied.contains(&id)) {
             return found.counts.skip("copied from another session");
         }
-        self.last_at = time(&record).unwrap_or(self.last_at);
-        self.cwd = text(&record["cwd"]).or(self.cwd.take());
-        self.starts(&record);
-        if self.agent.is_some() {
-            self.prompt = text(&record["promptId"]).or(self.prompt.take());
+        let session = &mut self.session;
+        session.at = time(&record).unwrap_or(session.at);
+        session.cwd = text(&record["cwd"]).or(session.cwd.take());
+        session.branch = text(&record["gitBranch"]).filter(|branch| branch != "HEAD").or(session.branch.take());
+        if session.cwd.is_some() && session.at > 0 {
+            session.start(None);
         }
+        if session.agent.is_some() {
+            session.prompt = text(&record["promptId"]).or(session.prompt.take());
+        }
+        found.counts.known_lines += u64::from(matches!(record["type"].as_str(), Some("assistant" | "user")));
         match record["type"].as_str() {
             Some("assistant") => self.assistant(&record, found),
             Some("user") => self.user(record, at, found),
             Some("queue-operation") => self.queue(&record, found),
             Some("attachment") if record["attachment"]["type"] == "queued_command" => self.queued_command(&record, found),
-            Some("progress") if record["data"]["type"] == "agent_progress" => self.progress(record, found),
-            Some("system") if record["subtype"] == "compact_boundary" => {
-                let start = SessionStart { source: StartSource::Compact, ..SessionStart::default() };
-                self.turn.push(self.event(self.last_at, EventKind::SessionStarted(start)));
-            }
+            Some("progress") if record["data"]["type"] == "agent_progress" => self.progress(&record, found),
+            Some("system") if record["subtype"] == "compact_boundary" => self.session.compact(),
             _ => {}
         }
     }
@@ -368,15 +317,13 @@ impl PastReader for Reader {
             self.end_turn();
             found.resume_at = at;
         }
-        if is_over && self.agent.is_none() && self.has_started {
-            let git = self.branch.clone().map(|branch| GitState { branch: Some(branch), head: None });
-            let usage = Some(Box::new(self.usage.take()));
-            let event = self.event(self.last_at, EventKind::SessionEnded { reason: "other".into(), git });
-            self.turn.push(Event { usage, prompt: None, ..event });
+        if is_over {
+            let usage = self.usage.take();
+            self.session.end(Some(usage));
         }
         for _ in self.calls.drain().filter(|_| is_over) {
             found.counts.skip("call without a result");
         }
-        self.turn.flush(found);
+        self.session.flush(found);
     }
 }
