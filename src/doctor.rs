@@ -43,8 +43,8 @@ pub fn examine(config: &Config, redactor: &Redactor, drain: Drain, fix: bool, st
 
 /// Past sessions that were never imported.
 fn not_imported(config: &Config) -> Option<DoctorFinding> {
-    let past = import::not_recorded(config).ok().filter(|past| *past > 0)?;
-    let what = format!("{} on this machine", count(past as i64, "session is not recorded", "sessions are not recorded"));
+    let past = import::never_imported(config).ok().filter(|past| *past > 0)?;
+    let what = format!("{} on this machine", count(past as i64, "session was never imported", "sessions were never imported"));
     Some(DoctorFinding::note("import", what, "`nmem import` reads past sessions"))
 }
 

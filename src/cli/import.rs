@@ -4,12 +4,11 @@ use super::output;
 use super::project_argument::writable;
 use crate::config::{self, environment};
 use crate::error::UserError;
-use crate::import::{self, FoundFile, Import, ImportProgress, ImportReport, Stores};
-use crate::model::{Millis, Platform};
+use crate::import::{self, AgentReport, FoundFile, ImportProgress, ImportReport, Stores};
+use crate::model::Platform;
 use crate::platforms::FORMATS;
 use crate::render::clean::line;
 use crate::render::{count, time};
-use crate::runtime::redactor;
 use anyhow::Result;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -62,11 +61,9 @@ pub fn run(args: &ImportArguments) -> Result<()> {
     if args.dry_run {
         return dry_run(args, &found);
     }
-    let redactor = redactor(&config)?;
     drop(writable(&config)?);
     let progress = output::Progress::begin();
-    let import = Import { config: &config, redactor: &redactor, now };
-    let report = import::import(&import, found.files, known, &mut |state| progress.say(&step(state, begun.elapsed())))?;
+    let report = import::import(&config, found.files, known, &mut |state| progress.say(&step(state, begun.elapsed())))?;
     drop(progress);
     writable(&config)?.checkpoint();
     let seconds = begun.elapsed().as_secs_f64();
@@ -143,40 +140,48 @@ fn dry_run(args: &ImportArguments, found: &Stores) -> Result<()> {
 }
 
 fn text(report: &ImportReport, seconds: f64) -> String {
-    let mut out = String::new();
-    for agent in &report.agents {
-        let counts = &agent.counts;
-        let of = |n: u64, one: &str, many: &str| count(n as i64, one, many);
-        let period = |at: Option<Millis>| at.map(time::day).unwrap_or_default();
-        out += &format!(
-            "{}: {} from {} to {}: {}, {} ({} failed)",
-            agent.agent.name(),
-            of(agent.sessions.len() as u64, "session", "sessions"),
-            period(agent.first),
-            period(agent.last),
-            of(counts.prompts, "prompt", "prompts"),
-            of(counts.tool_uses, "tool use", "tool uses"),
-            counts.failures,
-        );
-        if counts.subagent_tool_uses > 0 {
-            out += &format!(", {} of subagents", counts.subagent_tool_uses);
+    let parts = report.agents.iter().map(of_agent).collect::<String>();
+    parts + &format!("{:.1} MB in {seconds:.1} s. `nmem units --all` shows what was done.", report.bytes as f64 / 1e6)
+}
+
+fn of_agent(agent: &AgentReport) -> String {
+    let counts = &agent.counts;
+    let of = |n: u64, one: &str, many: &str| count(n as i64, one, many);
+    let mut out = format!("{}: ", agent.agent.name());
+    match agent.first.zip(agent.last) {
+        Some((first, last)) => {
+            out += &format!(
+                "{} from {} to {}: {}, {} ({} failed)",
+                of(agent.sessions.len() as u64, "session", "sessions"),
+                time::day(first),
+                time::day(last),
+                of(counts.prompts, "prompt", "prompts"),
+                of(counts.tool_uses, "tool use", "tool uses"),
+                counts.failures,
+            );
         }
-        out += "\n";
-        if agent.unchanged > 0 {
-            out += &format!("  {} imported before and unchanged\n", of(agent.unchanged, "file was", "files were"));
-        }
-        if agent.gave_nothing() {
-            out +=
-                &format!("  {} gave nothing: the format may have changed. Please report it.\n", of(agent.files, "file", "files"));
-        }
-        for (reason, n) in &counts.skipped {
-            out += &format!("  not stored: {n} × {}\n", line(reason, 200));
-        }
-        for (path, number) in &agent.broken {
-            out += &format!("  not JSON: {}, line {number}\n", line(&path.display().to_string(), 500));
-        }
+        None => out += "nothing new",
     }
-    out + &format!("{:.1} MB in {seconds:.1} s. `nmem units --all` shows what was done.", report.bytes as f64 / 1e6)
+    if counts.subagent_tool_uses > 0 {
+        out += &format!(", {} of subagents", counts.subagent_tool_uses);
+    }
+    out += "\n";
+    if agent.unchanged > 0 {
+        out += &format!("  {} imported before and unchanged\n", of(agent.unchanged, "file was", "files were"));
+    }
+    if agent.gave_nothing() {
+        out += &format!("  {} gave nothing: the format may have changed. Please report it.\n", of(agent.whole, "file", "files"));
+    }
+    for (reason, n) in &counts.skipped {
+        out += &format!("  not stored: {n} × {}\n", line(reason, 200));
+    }
+    for (path, number) in &agent.broken {
+        out += &format!("  not JSON: {}, line {number}\n", line(&path.display().to_string(), 500));
+    }
+    for unreadable in &agent.unreadable {
+        out += &format!("  not readable: {}\n", line(unreadable, 500));
+    }
+    out
 }
 
 fn json(report: &ImportReport, seconds: f64) -> Value {
@@ -188,7 +193,7 @@ fn json(report: &ImportReport, seconds: f64) -> Value {
             json!({"agent": agent.agent.name(), "files": agent.files, "unchanged": agent.unchanged,
                 "sessions": agent.sessions.len(), "prompts": counts.prompts, "tool_uses": counts.tool_uses,
                 "failures": counts.failures, "subagent_tool_uses": counts.subagent_tool_uses, "skipped": counts.skipped,
-                "first": agent.first, "last": agent.last, "gave_nothing": agent.gave_nothing(),
+                "first": agent.first, "last": agent.last, "gave_nothing": agent.gave_nothing(), "unreadable": agent.unreadable,
                 "broken_lines": agent.broken.iter().map(|(path, line)| json!({"file": path, "line": line})).collect::<Vec<_>>()})
         })
         .collect();

@@ -22,6 +22,9 @@ const DEPTH: usize = 12;
 const FIRST_LINES: usize = 20;
 const FIRST_BYTES: u64 = 1 << 20;
 
+/// Imported files by path.
+pub type Imported = HashMap<String, ImportedFile>;
+
 /// A session file.
 #[derive(Clone, Debug)]
 pub struct FoundFile {
@@ -36,6 +39,11 @@ impl FoundFile {
     /// Its path as text.
     pub fn name(&self) -> String {
         self.path.display().to_string()
+    }
+
+    /// Whether it is as it was when it was imported.
+    pub fn is_unchanged(&self, known: &ImportedFile) -> bool {
+        (known.version, known.size, known.modified_at) == (self.format.version, self.length, self.modified_at)
     }
 }
 
@@ -54,12 +62,7 @@ pub struct Stores {
 /// # Errors
 ///
 /// A path that does not exist.
-pub fn find(
-    paths: &[PathBuf],
-    agent: Option<Platform>,
-    home: Option<&Path>,
-    known: &HashMap<String, ImportedFile>,
-) -> Result<Stores> {
+pub fn find(paths: &[PathBuf], agent: Option<Platform>, home: Option<&Path>, known: &Imported) -> Result<Stores> {
     let mut found = Stores::default();
     let add = |path: &Path, found: &mut Stores| add(path, agent, known, found);
     for format in FORMATS.iter().filter(|format| agent.is_none_or(|agent| agent == format.platform)) {
@@ -152,7 +155,7 @@ fn walk(path: &Path, depth: usize, each: &mut dyn FnMut(&Path)) {
     }
 }
 
-fn add(path: &Path, agent: Option<Platform>, known: &HashMap<String, ImportedFile>, found: &mut Stores) {
+fn add(path: &Path, agent: Option<Platform>, known: &Imported, found: &mut Stores) {
     if !has_lines(path) {
         return;
     }

@@ -1,21 +1,25 @@
 //! Use case: imports past sessions, so that memory does not start empty.
 //!
-//! Read in this order: `find` (files of known formats), `file` (one file through the pipeline), `report`.
+//! Read in this order: `find` (files of known formats), `file` (one file through the pipeline) with `lines`, `report`.
 
 mod file;
 mod find;
+mod lines;
 mod report;
 
-pub use file::Import;
 pub use find::{FoundFile, Stores, find};
 pub use report::{AgentReport, ImportReport};
 
 use crate::config::{self, Config};
-use crate::store::imports::ImportedFile;
+use crate::redact::Redactor;
+use crate::runtime::redactor;
 use crate::store::{PERSON_WAIT, Store};
 use anyhow::Result;
+use file::DueFile;
+use find::Imported;
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::collections::hash_map::Entry;
+use std::path::PathBuf;
 
 /// How far an import is.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,67 +30,62 @@ pub struct ImportProgress {
     pub all_bytes: u64,
 }
 
-/// How many sessions lie on this machine that neither hooks nor an import have recorded.
-pub fn not_recorded(config: &Config) -> Result<usize> {
-    let store = Store::open_to_read(&config.files.value, PERSON_WAIT)?;
-    let known = store.as_ref().map(Store::imported_files).transpose()?.unwrap_or_default();
-    let mut found = 0;
-    for (platform, path) in find::candidates(config.home.as_deref()) {
-        let session = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-        let recorded = || store.as_ref().map(|store| store.session_by_agent_id(platform, session)).transpose();
-        found += usize::from(!known.contains_key(&path.display().to_string()) && recorded()?.flatten().is_none());
-    }
-    Ok(found)
+/// How many sessions lie on this machine of agents of which nothing was ever imported.
+pub fn never_imported(config: &Config) -> Result<usize> {
+    let known = imported(config)?;
+    let candidates = find::candidates(config.home.as_deref()).into_iter();
+    Ok(candidates.filter(|(agent, _)| known.values().all(|file| file.platform != *agent)).count())
 }
 
-/// The files that were imported, by path.
-pub fn imported(config: &Config) -> Result<HashMap<String, ImportedFile>> {
-    Ok(Store::open_to_read(&config.files.value, PERSON_WAIT)?
-        .map(|store| store.imported_files())
-        .transpose()?
-        .unwrap_or_default())
+/// The files that were imported into a database, by path.
+pub fn imported(config: &Config) -> Result<Imported> {
+    let store = Store::open_to_read(&config.files.value, PERSON_WAIT)?;
+    Ok(store.as_ref().map(Store::imported_files).transpose()?.unwrap_or_default())
 }
 
 /// Imports files, in order of time. Files that were imported and have not changed are left out; of those that have grown,
-/// only what is new is read.
+/// only what is new is read. Each session is read by the settings of its folder.
+///
+/// # Errors
+///
+/// Settings that cannot be read, or a database that cannot be written. A file that cannot be read is reported.
 pub fn import(
-    import: &Import,
+    config: &Config,
     files: Vec<FoundFile>,
-    mut known: HashMap<String, ImportedFile>,
+    known: Imported,
     progress: &mut dyn FnMut(ImportProgress),
 ) -> Result<ImportReport> {
     let mut report = ImportReport::default();
     let mut due = Vec::new();
     for file in files {
         match known.get(&file.name()) {
-            Some(known) if is_unchanged(known, &file) => report.agent(file.format.platform).unchanged += 1,
-            _ => due.push(file::DueFile::new(file)),
+            Some(known) if file.is_unchanged(known) => report.agent(file.format.platform).unchanged += 1,
+            _ => due.push(DueFile::new(file)),
         }
     }
     due.sort_by_key(|due| due.head.at);
     let mut state = ImportProgress { all_files: due.len(), ..ImportProgress::default() };
     state.all_bytes = due.iter().map(|due| due.file.length).sum();
-    let mut configs: HashMap<Option<PathBuf>, Config> = HashMap::new();
+    let mut imported: HashMap<PathBuf, Imported> = HashMap::from([(config.files.value.db.clone(), known)]);
+    let mut folders: HashMap<Option<PathBuf>, (Config, Redactor)> = HashMap::new();
     for due in due {
         progress(state);
-        let folder = due.head.cwd.as_deref().map(PathBuf::from).filter(|folder| folder.is_absolute());
-        if !configs.contains_key(&folder) {
-            configs.insert(folder.clone(), of_folder(folder.as_deref())?);
-        }
-        let bytes = file::import(import, &configs[&folder], &due, &mut known, &mut report)?;
-        report.bytes += bytes;
+        let (config, redactor) = match folders.entry(due.head.folder()) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let config = config::load(&new.key().as_deref().into_iter().collect::<Vec<_>>())?;
+                let redactor = redactor(&config)?;
+                new.insert((config, redactor))
+            }
+        };
+        let known = match imported.entry(config.files.value.db.clone()) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(self::imported(config)?),
+        };
+        report.bytes += file::import(config, redactor, &due, known, report.agent(due.file.format.platform))?;
         state.files += 1;
         state.bytes += due.file.length;
     }
     progress(state);
     Ok(report)
-}
-
-/// The settings of a session's folder, which may be gone.
-fn of_folder(folder: Option<&Path>) -> Result<Config> {
-    config::load(&folder.into_iter().collect::<Vec<_>>())
-}
-
-fn is_unchanged(known: &ImportedFile, file: &FoundFile) -> bool {
-    (known.version, known.size, known.modified_at) == (file.format.version, file.length, file.modified_at)
 }

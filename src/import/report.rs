@@ -1,12 +1,19 @@
 //! What an import did, by agent.
 
 use crate::model::{Millis, Platform};
-use crate::platforms::past::PastCounts;
+use crate::platforms::past::{COPIED, PastCounts};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// Maximum broken lines to name.
 const NAMED: usize = 10;
+/// Files without a prompt or a tool use are common; so many are not.
+const MANY: u64 = 5;
+/// Why files are left out that may be full.
+pub const LEFT_OUT: [&str; 4] = [OFF, FORGOTTEN, UNREADABLE, COPIED];
+pub const OFF: &str = "session in a folder where recording is off";
+pub const FORGOTTEN: &str = "session of which something was forgotten";
+pub const UNREADABLE: &str = "rest of a file that cannot be read";
 
 /// The result of an import.
 #[derive(Debug, Default)]
@@ -22,6 +29,8 @@ pub struct AgentReport {
     pub agent: Platform,
     /// Files read.
     pub files: u64,
+    /// Files among them that were read from the beginning.
+    pub whole: u64,
     /// Files that were imported before and have not changed.
     pub unchanged: u64,
     pub sessions: BTreeSet<String>,
@@ -30,6 +39,8 @@ pub struct AgentReport {
     pub last: Option<Millis>,
     /// Lines that are not JSON: some of them, by file and number from 1.
     pub broken: Vec<(PathBuf, u64)>,
+    /// Files that could not be read, and why.
+    pub unreadable: Vec<String>,
 }
 
 impl ImportReport {
@@ -44,18 +55,19 @@ impl ImportReport {
 }
 
 impl AgentReport {
-    /// Whether there were files and nothing came of them.
+    /// Whether nothing came of whole files: no line was of a known kind, or there were many files.
     pub fn gave_nothing(&self) -> bool {
-        self.files > 0
-            && self.counts.prompts + self.counts.tool_uses + self.counts.subagent_tool_uses == 0
-            && self.counts.skipped.is_empty()
+        let counts = &self.counts;
+        let is_empty = counts.prompts + counts.tool_uses + counts.subagent_tool_uses == 0;
+        let left_out: u64 = LEFT_OUT.iter().filter_map(|reason| counts.skipped.get(*reason)).sum();
+        is_empty && left_out == 0 && self.whole > 0 && (counts.known_lines == 0 || self.whole >= MANY)
     }
 
-    /// Counts a line that is not JSON.
-    pub fn broken_line(&mut self, path: &std::path::Path, line: u64) {
+    /// Counts a line that is no JSON object; `place` is its file and number, asked for where it is named.
+    pub fn broken_line(&mut self, place: impl FnOnce() -> (PathBuf, u64)) {
         self.counts.skip("line that is not JSON");
         if self.broken.len() < NAMED {
-            self.broken.push((path.to_path_buf(), line));
+            self.broken.push(place());
         }
     }
 

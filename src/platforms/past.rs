@@ -9,6 +9,9 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
+/// Why a line is left out that a continued session has copied.
+pub const COPIED: &str = "copied from another session";
+
 /// A format of session files.
 #[derive(Clone, Copy, Debug)]
 pub struct PastFormat {
@@ -246,4 +249,102 @@ pub fn line_id(record: &Value) -> Option<u64> {
     let mut hasher = DefaultHasher::new();
     record["uuid"].as_str()?.hash(&mut hasher);
     Some(hasher.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::platforms::FORMATS;
+    use proptest::prelude::*;
+
+    /// Values with the keys and words that readers look at.
+    fn value() -> impl Strategy<Value = Value> {
+        const KEYS: [&str; 30] = [
+            "type",
+            "payload",
+            "message",
+            "content",
+            "data",
+            "attachment",
+            "id",
+            "name",
+            "input",
+            "tool_use_id",
+            "call_id",
+            "output",
+            "arguments",
+            "uuid",
+            "cwd",
+            "timestamp",
+            "operation",
+            "prompt",
+            "agentId",
+            "isSidechain",
+            "stop_reason",
+            "usage",
+            "changes",
+            "invocation",
+            "result",
+            "item",
+            "info",
+            "sessionId",
+            "git",
+            "role",
+        ];
+        const WORDS: [&str; 22] = [
+            "assistant",
+            "user",
+            "text",
+            "tool_use",
+            "tool_result",
+            "queue-operation",
+            "enqueue",
+            "remove",
+            "progress",
+            "agent_progress",
+            "attachment",
+            "queued_command",
+            "event_msg",
+            "response_item",
+            "session_meta",
+            "user_message",
+            "function_call",
+            "function_call_output",
+            "write_stdin",
+            "apply_patch",
+            "patch_apply_end",
+            "2026-06-18T04:57:11Z",
+        ];
+        let word = || proptest::sample::select(WORDS.as_slice()).prop_map(|word| json!(word));
+        let leaf = prop_oneof![4 => word(), 1 => any::<i64>().prop_map(|n| json!(n)), 1 => Just(Value::Null), 1 => ".{0,20}".prop_map(|t| json!(t))];
+        leaf.prop_recursive(4, 40, 6, |inner| {
+            let key = proptest::sample::select(KEYS.as_slice()).prop_map(String::from);
+            prop_oneof![
+                1 => prop::collection::vec(inner.clone(), 0..4).prop_map(Value::Array),
+                3 => prop::collection::btree_map(key, inner, 0..6).prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn readers_take_any_objects(lines in prop::collection::vec(value(), 0..20), is_over: bool, first in proptest::option::of(value())) {
+            for format in FORMATS {
+                let options = PastOptions {
+                    path: "/a/b.jsonl".into(),
+                    length: 0,
+                    skip_tools: Vec::new(),
+                    thinking: true,
+                    copied: HashSet::new(),
+                    first: first.clone(),
+                };
+                let (mut reader, mut found) = ((format.reader)(&options), Found::default());
+                for (at, line) in lines.iter().filter(|line| line.is_object()).enumerate() {
+                    reader.line(line.clone(), at as u64, &mut found);
+                }
+                reader.end(lines.len() as u64, is_over, &mut found);
+                prop_assert!(found.resume_at <= lines.len() as u64);
+            }
+        }
+    }
 }

@@ -215,13 +215,103 @@ fn what_hooks_recorded_and_import_finds_is_one() {
         "tool_input": {"file_path": path, "old_string": "a", "new_string": "b"}, "tool_response": {"filePath": path}}));
     session.close("Fixed. The root cause was that expiry was rounded down to the minute, so tokens expired early.").end();
     let (sessions, prompts, tool_uses) = status(&world);
-    let units = world.nmem(&["units"]).stdout;
+    let before = world.nmem(&["units", "--json"]).lines().remove(0);
     let mut lines = Lines::new(&world);
     lines.work();
     world.write(&format!("{FOLDER}/{SESSION}.jsonl"), &lines.text);
     import(&world, &[]);
     assert_eq!(status(&world), (sessions, prompts, tool_uses + 1), "one call that no hook brought");
-    assert!(units.contains("done") && world.nmem(&["units", "--json"]).lines()[0]["state"] == "closed");
+    let after = world.nmem(&["units", "--json"]).lines().remove(0);
+    assert_eq!((&after["state"], &after["outcome"], &after["title"]), (&before["state"], &before["outcome"], &before["title"]));
+}
+
+#[test]
+fn the_same_words_twice_are_two_prompts_and_a_sidechain_is_a_subagents() {
+    let world = World::new();
+    let mut lines = Lines::new(&world);
+    lines.user("go on").says("Done with the first part.");
+    lines.user("go on").says("Done with the second part.");
+    let call = json!([{"type": "tool_use", "id": "s1", "name": "Bash", "input": {"command": "ls docs"}}]);
+    lines.add(json!({"type": "assistant", "isSidechain": true, "message": {"id": "m", "content": call}}));
+    let result = json!([{"type": "tool_result", "tool_use_id": "s1", "content": "manual.md"}]);
+    lines.add(json!({"type": "user", "isSidechain": true, "message": {"content": result}}));
+    world.write(&format!("{FOLDER}/{SESSION}.jsonl"), &lines.text);
+    let report = import(&world, &[]);
+    assert_eq!(counts(&report), (2, 0, 0, json!({})));
+    assert_eq!(report["agents"][0]["subagent_tool_uses"], 1);
+    assert_eq!(world.sql("SELECT content, metadata ->> 'agent_id' FROM tool_uses"), "ls docs|sidechain");
+}
+
+#[test]
+fn each_session_is_read_by_the_settings_of_its_folder() {
+    let world = World::new();
+    let (project, own) = (world.project(), world.home().join("acme/nmem.db"));
+    let rule = format!("[[folder]]\nmatch = \"{}/**\"\ndatabase = \"{}\"\n", project.display(), own.display());
+    world.write("home/.config/nmem/config.toml", &rule);
+    world.write("project/.nmem.toml", "redact = [\"codename-[a-z]+\"]\n");
+    assert_eq!(world.nmem(&["trust", "--yes"]).code, Some(0));
+    let mut lines = Lines::new(&world);
+    lines.user("Ship codename-falcon on Monday, please").says("codename-falcon ships on Monday.");
+    world.write(&format!("{FOLDER}/{SESSION}.jsonl"), &lines.text);
+    assert_eq!(counts(&import(&world, &[])).0, 1);
+    let stored = [fs::read(&own).unwrap(), fs::read(own.with_extension("db-wal")).unwrap_or_default()].concat();
+    let holds = |word: &[u8]| stored.windows(word.len()).any(|part| part == word);
+    assert!(holds(b"ships on Monday"), "the folder's own database");
+    assert!(!holds(b"falcon"), "the project's own pattern hides it");
+    assert_eq!(import(&world, &[])["agents"][0]["unchanged"], 1, "its own database knows it");
+}
+
+#[test]
+fn a_pause_holds_for_imports_and_leaves_no_trace() {
+    let world = World::new();
+    let mut lines = Lines::new(&world);
+    lines.work();
+    world.write(&format!("{FOLDER}/{SESSION}.jsonl"), &lines.text);
+    assert_eq!(world.nmem(&["off"]).code, Some(0));
+    assert_eq!(counts(&import(&world, &[])), (0, 0, 0, json!({"session in a folder where recording is off": 1})));
+    assert_eq!(world.nmem(&["on"]).code, Some(0));
+    assert_eq!(counts(&import(&world, &[])), (1, 3, 1, json!({})));
+}
+
+#[test]
+fn odd_lines_and_files_that_cannot_be_read_stop_nothing() {
+    let world = World::new();
+    let mut lines = Lines::new(&world);
+    lines.work();
+    for odd in ["[1, 2]", "\"text\"", "7", "null", "{}"] {
+        lines.text += &format!("{odd}\n");
+    }
+    for message in [json!("text"), json!(null), json!([1]), json!({"content": 7}), json!({"content": [null, "x", 5]})] {
+        lines.add(json!({"type": "user", "message": message.clone()})).add(json!({"type": "assistant", "message": message}));
+    }
+    lines.add(json!({"type": "progress", "data": "x"})).add(json!({"type": "attachment", "attachment": []}));
+    world.write(&format!("{FOLDER}/{SESSION}.jsonl"), &lines.text);
+    let meta = json!({"type": "session_meta", "payload": {"id": "codex-session-that-is-cut", "cwd": lines.cwd}}).to_string();
+    let packed = ruzstd::encoding::compress_to_vec(meta.repeat(9000).as_bytes(), ruzstd::encoding::CompressionLevel::Fastest);
+    let folder = world.home().join(".codex/sessions");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("rollout-1.jsonl.zst"), [&packed[..packed.len() / 2], b"no zstd here"].concat()).unwrap();
+    let report = import(&world, &[]);
+    let claude = report["agents"].as_array().unwrap().iter().find(|agent| agent["agent"] == "claude-code").unwrap();
+    assert_eq!((claude["prompts"].clone(), claude["tool_uses"].clone()), (json!(1), json!(3)));
+    assert_eq!(claude["skipped"]["line that is not JSON"], 4);
+    let text = world.nmem(&["import", "--agent", "codex"]);
+    assert_eq!(text.code, Some(0), "{}", text.text());
+}
+
+#[test]
+fn a_file_without_work_is_no_reason_to_doubt_the_format() {
+    let world = World::new();
+    let mut lines = Lines::new(&world);
+    lines.user("<command-name>/exit</command-name>\n<command-message>exit</command-message>");
+    world.write(&format!("{FOLDER}/{SESSION}.jsonl"), &lines.text);
+    let report = import(&world, &[]);
+    assert_eq!((report["agents"][0]["gave_nothing"].clone(), counts(&report).0), (json!(false), 0));
+    insta::assert_snapshot!(world.nmem(&["import"]).stdout.split("MB").next().unwrap(), @r"
+    claude-code: nothing new
+      1 file was imported before and unchanged
+    0.0
+    ");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::decode;
 use super::typed::{is_command, typed};
 use super::values::text;
 use crate::model::{Event, EventKind, Millis, Platform};
-use crate::platforms::past::{Found, PastCall, PastFormat, PastOptions, PastReader, PastSession, line_id};
+use crate::platforms::past::{COPIED, Found, PastCall, PastFormat, PastOptions, PastReader, PastSession, line_id};
 use crate::platforms::transcript::{UsageCounter, time};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -256,11 +256,10 @@ impl Reader {
         let attachment = &record["attachment"];
         let is_human = attachment["origin"]["kind"].as_str().is_none_or(|kind| kind == "human");
         let said = text(&attachment["prompt"]).or_else(|| super::readable(&attachment["prompt"]));
-        if let Some(prompt) = said.and_then(|said| typed(&said)).filter(|_| is_human) {
-            if !self.session.turn().iter().any(|event| is_prompt(event, &prompt)) {
-                let id = text(&record["uuid"]);
-                self.prompts(prompt, id, found);
-            }
+        if let Some(prompt) = said.and_then(|said| typed(&said)).filter(|_| is_human)
+            && !self.session.turn().iter().any(|event| is_prompt(event, &prompt))
+        {
+            self.prompts(prompt, text(&record["uuid"]), found);
         }
     }
 
@@ -285,7 +284,7 @@ fn is_prompt(event: &Event, prompt: &str) -> bool {
 impl PastReader for Reader {
     fn line(&mut self, record: Value, at: u64, found: &mut Found) {
         if line_id(&record).is_some_and(|id| self.options.copied.contains(&id)) {
-            return found.counts.skip("copied from another session");
+            return found.counts.skip(COPIED);
         }
         let session = &mut self.session;
         session.at = time(&record).unwrap_or(session.at);
