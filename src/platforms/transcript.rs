@@ -50,15 +50,14 @@ pub fn read(bytes: &[u8], wanted: &ReadOptions) -> Reading {
 /// The tasks of subagents that have not returned yet, in the order of the calls. The first line of `bytes` may be cut.
 pub fn open_tasks(bytes: &[u8]) -> Vec<String> {
     let mut tasks: Vec<(String, String)> = Vec::new();
-    for line in bytes.split(|&b| b == b'\n') {
+    for line in String::from_utf8_lossy(bytes).lines() {
         // Most lines are neither, and long.
-        let has = |name: &str| memmem(line, name.as_bytes());
-        let starts = has("\"Agent\"") || has("\"Task\"");
-        let ends = tasks.iter().any(|(id, _)| has(id)) && has("tool_result");
-        if !starts && !ends {
+        let starts = || line.contains("\"Agent\"") || line.contains("\"Task\"");
+        let ends = || tasks.iter().any(|(id, _)| line.contains(id.as_str()));
+        if !line.contains("\"tool_use") || !(starts() || ends()) {
             continue;
         }
-        let Ok(record) = serde_json::from_slice::<Value>(line) else { continue };
+        let Ok(record) = serde_json::from_str::<Value>(line) else { continue };
         for block in record["message"]["content"].as_array().into_iter().flatten() {
             match (block["type"].as_str(), block["name"].as_str(), block["id"].as_str(), block["input"]["prompt"].as_str()) {
                 (Some("tool_use"), Some("Agent" | "Task"), Some(id), Some(task)) => {
@@ -70,10 +69,6 @@ pub fn open_tasks(bytes: &[u8]) -> Vec<String> {
         }
     }
     tasks.into_iter().map(|(_, task)| task).collect()
-}
-
-fn memmem(text: &[u8], wanted: &[u8]) -> bool {
-    text.windows(wanted.len()).any(|window| window == wanted)
 }
 
 /// When a line was written.

@@ -14,12 +14,7 @@ pub fn at_file(path: &str, memories: &[MemoryRow], annotations: &Annotations, bu
 
 /// Memories for a subagent, at most `budget` bytes of whole lines.
 pub fn at_subagent(memories: &[MemoryRow], annotations: &Annotations, budget: usize) -> ContextBlock {
-    list(
-        &format!("nmem: what holds in this project or is known about the files of this task; {DATA}\n"),
-        memories,
-        annotations,
-        budget,
-    )
+    list(&format!("nmem: pinned memories, and memories about the files of this task; {DATA}\n"), memories, annotations, budget)
 }
 
 fn list(begin: &str, memories: &[MemoryRow], annotations: &Annotations, budget: usize) -> ContextBlock {
