@@ -8,3 +8,6 @@ CREATE TABLE imports (
   offset      INTEGER NOT NULL,    -- where reading goes on when the file has grown
   first_line  INTEGER              -- hash of the first line's id: a continued session begins with a copy
 ) STRICT, WITHOUT ROWID;
+
+-- Files that tasks of subagents name, of the current turn: JSON [[time, path]]. Their starts do not say their tasks.
+ALTER TABLE sessions ADD COLUMN task_files TEXT;

@@ -18,16 +18,6 @@ pub fn complete(run: &Run, mut event: Event) -> Event {
     if !is_past && matches!(event.what, EventKind::SessionStarted(_) | EventKind::UserPrompt { .. }) {
         event.transcript_length = transcript::path(run, &event).and_then(|path| files::length(&path));
     }
-    if !is_past && matches!(event.what, EventKind::SubagentStarted { .. }) {
-        let named = transcript::files_of_tasks(run, &event);
-        // A name that is not absolute may be relative to any folder: recall completes it.
-        let relative = |path: String| match Path::new(&path).is_absolute() {
-            true => project::relative(&path, cwd.as_deref(), run.home()),
-            false => path,
-        };
-        let files = named.into_iter().map(relative).collect();
-        event.what = EventKind::SubagentStarted { files };
-    }
     match &mut event.what {
         EventKind::SessionStarted(start) if !is_past => {
             start.git = state();
@@ -35,6 +25,11 @@ pub fn complete(run: &Run, mut event: Event) -> Event {
         }
         EventKind::SessionEnded { git, .. } if !is_past => *git = state(),
         EventKind::PreEdit { path } => *path = project::relative(path, cwd.as_deref(), run.home()),
+        // A name that is not absolute may be relative to any folder: recall completes it.
+        EventKind::Delegating { files } => {
+            let absolute = files.iter_mut().filter(|path| Path::new(path).is_absolute());
+            absolute.for_each(|path| *path = project::relative(path, cwd.as_deref(), run.home()));
+        }
         EventKind::ToolUsed(tool) => {
             if let Some(path) = &mut tool.path {
                 let relative = project::relative(path, cwd.as_deref(), run.home());

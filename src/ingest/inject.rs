@@ -6,7 +6,7 @@ use super::persist::Persisted;
 use super::run::{Caller, Run};
 use crate::config::{Config, Inject};
 use crate::distil::{self, embedding};
-use crate::model::{Event, EventKind, InjectionPoint, Platform, StartSource};
+use crate::model::{Event, EventKind, InjectionPoint, Millis, Platform, StartSource};
 use crate::platforms::{self, HookAnswer};
 use crate::project;
 use crate::recall::{self, Prompt, SessionContext};
@@ -27,6 +27,9 @@ use std::path::Path;
 /// Maximum share of the budget, in percent, for the state that a compaction or `/clear` took away.
 const LOST: usize = 70;
 
+/// A subagent starts within this time after its call, in milliseconds. Which of several calls it is, nothing says.
+const TASKS: Millis = 60_000;
+
 /// For the person, at a start with a database of which only parts can be read.
 const DAMAGED: &str =
     "nmem: the database is damaged, and a part of what it remembers cannot be read. `nmem doctor --fix` repairs it.";
@@ -41,7 +44,7 @@ pub fn inject(run: &Run, persisted: &mut Persisted, event: &Clean<Event>) -> Res
         (EventKind::SessionStarted(start), persisted) => at_start(run, persisted, event, start.source),
         (EventKind::UserPrompt { text }, Persisted::Stored(store)) => at_prompt(run, store, event, text),
         (EventKind::PreEdit { path }, _) => before_edit(run, event, path),
-        (EventKind::SubagentStarted { files }, _) => at_subagent(run, event, files),
+        (EventKind::SubagentStarted, _) => at_subagent(run, event),
         _ => Ok(None),
     }
 }
@@ -105,10 +108,11 @@ fn before_edit(run: &Run, event: &Event, path: &str) -> Result<Option<String>> {
     })
 }
 
-fn at_subagent(run: &Run, event: &Event, files: &[String]) -> Result<Option<String>> {
+fn at_subagent(run: &Run, event: &Event) -> Result<Option<String>> {
     let budget = run.config.prompt_bytes.value;
     answer(run, event, InjectionPoint::Subagent, budget, |store, scope| {
-        let (known, annotations) = recall::at_subagent(store, scope, files, root(run.config, event))?;
+        let files = store.task_files(scope.session, run.now - TASKS)?;
+        let (known, annotations) = recall::at_subagent(store, scope, &files, root(run.config, event))?;
         Ok(memory_list::at_subagent(&known, &annotations, budget))
     })
 }

@@ -65,10 +65,8 @@ pub fn store<'a>(tx: &Tx, event: &'a Clean<Event>, read: Option<&TranscriptRead>
             return Ok(StoredRows::TurnEnd { session: session.id, prompt, closing, is_new, at });
         }
         EventKind::SubagentEnded { closing: Some(text), .. } => drop(tx.closing_text(&session, event, text)?),
-        EventKind::SubagentStarted { .. }
-        | EventKind::SubagentEnded { .. }
-        | EventKind::Compacting
-        | EventKind::PreEdit { .. } => {}
+        EventKind::Delegating { files } => tx.add_task_files(session.id, files, at)?,
+        EventKind::SubagentStarted | EventKind::SubagentEnded { .. } | EventKind::Compacting | EventKind::PreEdit { .. } => {}
         EventKind::SessionEnded { reason, git } => {
             if let Some(read) = read {
                 tx.transcript_read(&session, event, None, read)?;

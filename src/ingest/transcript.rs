@@ -11,7 +11,6 @@ use crate::redact::Clean;
 use crate::runtime;
 use crate::store::Store;
 use crate::store::sessions::TranscriptRead;
-use crate::text::files_named;
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 
@@ -50,16 +49,6 @@ pub fn read(run: &Run, store: &Store, event: &Clean<Event>) -> Result<Option<Tra
     }
     let usage: Clean<TurnUsage> = run.redactor.clean(reading.usage);
     Ok(Some(TranscriptRead { usage, from: mark.offset, to: stretch.from + reading.consumed as u64 }))
-}
-
-/// Maximum bytes of a transcript to read when a subagent starts: its call is one of the last lines.
-const LAST_LINES: u64 = 256 << 10;
-
-/// Files that the tasks of starting subagents name. The event does not say the task, but the transcript has the call.
-pub fn files_of_tasks(run: &Run, event: &Event) -> Vec<String> {
-    let last = path(run, event).and_then(|path| files::tail(&path, 0, LAST_LINES).ok());
-    let tasks = last.map(|last| transcript::open_tasks(&last.bytes)).unwrap_or_default();
-    tasks.iter().flat_map(|task| files_named(task)).map(String::from).collect()
 }
 
 /// The transcript's path, if it really is in the platform's own folder; links out of it are not followed.

@@ -70,11 +70,13 @@ pub enum EventKind {
         /// Why the turn failed, if it did (`rate_limit`, `overloaded`, …).
         error: Option<String>,
     },
-    /// A subagent starts. The agent asks for context; nothing is stored.
-    SubagentStarted {
-        /// Files that the task names: in the transcript, absolute or as written; later relative to the worktree.
+    /// A subagent is about to be started.
+    Delegating {
+        /// Files that its task names: absolute or as written; later, absolute ones are relative to the worktree.
         files: Vec<String>,
     },
+    /// A subagent starts. The agent asks for context; nothing is stored.
+    SubagentStarted,
     SubagentEnded {
         agent_type: String,
         closing: Option<String>,
@@ -90,7 +92,7 @@ pub enum EventKind {
 impl EventKind {
     /// Whether the event only asks for context, so nothing is stored.
     pub fn is_question(&self) -> bool {
-        matches!(self, EventKind::PreEdit { .. } | EventKind::SubagentStarted { .. })
+        matches!(self, EventKind::PreEdit { .. } | EventKind::SubagentStarted)
     }
 }
 

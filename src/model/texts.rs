@@ -85,11 +85,11 @@ impl Texts for Event {
             }
             EventKind::UserPrompt { text } => visit(text, PROMPT),
             EventKind::PreEdit { path } => visit(path, NAME),
-            EventKind::PrivatePrompt | EventKind::Compacting => {}
+            EventKind::PrivatePrompt | EventKind::Compacting | EventKind::SubagentStarted => {}
             EventKind::ToolUsed(tool) => tool.texts(visit),
             EventKind::TasksChanged(change) => change.texts(visit),
             EventKind::TurnEnded { closing, error } => each(visit, &mut [(closing, CLOSING), (error, NAME)]),
-            EventKind::SubagentStarted { files } => files.iter_mut().for_each(|file| visit(file, NAME)),
+            EventKind::Delegating { files } => files.iter_mut().for_each(|file| visit(file, NAME)),
             EventKind::SubagentEnded { agent_type, closing } => {
                 visit(agent_type, NAME);
                 each(visit, &mut [(closing, CLOSING)]);

@@ -47,30 +47,6 @@ pub fn read(bytes: &[u8], wanted: &ReadOptions) -> Reading {
     Reading { usage: turn.take(), consumed: end }
 }
 
-/// The tasks of subagents that have not returned yet, in the order of the calls. The first line of `bytes` may be cut.
-pub fn open_tasks(bytes: &[u8]) -> Vec<String> {
-    let mut tasks: Vec<(String, String)> = Vec::new();
-    for line in String::from_utf8_lossy(bytes).lines() {
-        // Most lines are neither, and long.
-        let starts = || line.contains("\"Agent\"") || line.contains("\"Task\"");
-        let ends = || tasks.iter().any(|(id, _)| line.contains(id.as_str()));
-        if !line.contains("\"tool_use") || !(starts() || ends()) {
-            continue;
-        }
-        let Ok(record) = serde_json::from_str::<Value>(line) else { continue };
-        for block in record["message"]["content"].as_array().into_iter().flatten() {
-            match (block["type"].as_str(), block["name"].as_str(), block["id"].as_str(), block["input"]["prompt"].as_str()) {
-                (Some("tool_use"), Some("Agent" | "Task"), Some(id), Some(task)) => {
-                    tasks.push((id.to_string(), task.to_string()))
-                }
-                (Some("tool_result"), ..) => tasks.retain(|(id, _)| block["tool_use_id"] != id.as_str()),
-                _ => {}
-            }
-        }
-    }
-    tasks.into_iter().map(|(_, task)| task).collect()
-}
-
 /// When a line was written.
 pub fn time(record: &Value) -> Option<Millis> {
     Some(record["timestamp"].as_str()?.parse::<jiff::Timestamp>().ok()?.as_millisecond())
@@ -199,19 +175,6 @@ mod tests {
         assert_eq!(reading.usage.tokens, None);
         assert_eq!(reading.consumed, line("a", 1, "").len());
         assert_eq!(reading.usage.last_message.as_deref(), Some("a"));
-    }
-
-    #[test]
-    fn tasks_of_subagents_are_open_until_they_return() {
-        let call = |id: &str, task: &str| {
-            format!(
-                r#"{{"message":{{"content":[{{"type":"tool_use","id":"{id}","name":"Agent","input":{{"prompt":"{task}"}}}}]}}}}"#
-            )
-        };
-        let result = r#"{"message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"Done"}]}}"#;
-        let text = [&call("t1", "read a.rs"), &call("t2", "read b.rs"), result, "{\"name\": \"Agent\", cut"].join("\n");
-        assert_eq!(open_tasks(text.as_bytes()), ["read b.rs"]);
-        assert_eq!(open_tasks(&text.as_bytes()[5..]), ["read b.rs"]);
     }
 
     #[test]

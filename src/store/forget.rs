@@ -267,7 +267,7 @@ impl Tx<'_> {
                 renumber.execute([id, rank])?;
             }
         }
-        let sql = "UPDATE sessions SET
+        let sql = "UPDATE sessions SET task_files = NULL,
             tool_uses = (SELECT count(*) FROM tool_uses WHERE session_id = ?1),
             failures = (SELECT count(*) FROM tool_uses WHERE session_id = ?1 AND succeeded = 0),
             kinds = coalesce((SELECT json_group_object(kind, n) FROM (SELECT kind, count(*) AS n FROM tool_uses WHERE session_id = ?1 GROUP BY kind)), '{}'),
@@ -311,7 +311,7 @@ impl Tx<'_> {
             return Ok(());
         }
         let sql = "UPDATE sessions SET project_id = NULL, cwd = NULL, muted = 1, start_branch = NULL, start_head = NULL, end_branch = NULL,
-            end_head = NULL, prompts = 0, tool_uses = 0, failures = 0, kinds = '{}', last_prompt_id = NULL, tasks = NULL, turn_offset = NULL,
+            end_head = NULL, prompts = 0, tool_uses = 0, failures = 0, kinds = '{}', last_prompt_id = NULL, tasks = NULL, task_files = NULL, turn_offset = NULL,
             model = NULL, stop_reason = NULL, transcript_message = NULL, muted_prompt = NULL, input_tokens = NULL, output_tokens = NULL, cache_read_tokens = NULL,
             cache_write_tokens = NULL, context_tokens = NULL, cost_usd = NULL WHERE id = ?1";
         self.tx.execute(sql, [session])?;

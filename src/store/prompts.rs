@@ -25,7 +25,7 @@ impl Tx<'_> {
         let number = session.prompts + 1;
         let Some(id) = self.insert_prompt(session, number, PromptKind::Prompt, event, text)? else { return Ok(None) };
         // After an interrupted muted turn, the transcript is read from here on.
-        let sql = "UPDATE sessions SET prompts = ?2, last_prompt_id = ?3, active_at = max(active_at, ?4), ended_at = NULL, end_reason = NULL, turn_offset = ?5,
+        let sql = "UPDATE sessions SET prompts = ?2, last_prompt_id = ?3, active_at = max(active_at, ?4), ended_at = NULL, end_reason = NULL, turn_offset = ?5, task_files = NULL,
                      transcript_offset = CASE WHEN muted THEN max(transcript_offset, coalesce(?5, 0)) ELSE transcript_offset END, muted = 0 WHERE id = ?1";
         let length = event.transcript_length.map(|length| length as i64);
         self.tx.prepare_cached(sql)?.execute(params![session.id, number, id, event.at, length])?;

@@ -6,6 +6,9 @@ use crate::redact::Clean;
 use anyhow::Result;
 use rusqlite::{Connection, Row, named_params, params};
 
+/// Maximum files of tasks to note.
+const TASK_FILES: usize = 40;
+
 /// Finds the project of an event when its session is new.
 pub type Identify<'a> = &'a dyn Fn(&Event) -> Option<Clean<ProjectId>>;
 
@@ -84,7 +87,32 @@ impl Store {
     }
 }
 
+impl Store {
+    /// Files that tasks of subagents have named since a time, in this turn.
+    pub fn task_files(&self, session: i64, since: Millis) -> Result<Vec<String>> {
+        let sql = "SELECT task_files FROM sessions WHERE id = ?1";
+        let noted: Option<String> = self.conn.prepare_cached(sql)?.query_row([session], |row| row.get(0))?;
+        Ok(task_files(noted).into_iter().filter(|(at, _)| *at >= since).map(|(_, path)| path).collect())
+    }
+}
+
+/// What `sessions.task_files` holds: times and paths.
+fn task_files(noted: Option<String>) -> Vec<(Millis, String)> {
+    noted.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default()
+}
+
 impl Tx<'_> {
+    /// Notes the files that the task of a subagent names, until the turn ends.
+    pub fn add_task_files(&self, session: i64, files: &[String], at: Millis) -> Result<()> {
+        let noted = self.tx.query_row("SELECT task_files FROM sessions WHERE id = ?1", [session], |row| row.get(0))?;
+        let mut all = task_files(noted);
+        all.extend(files.iter().map(|path| (at, path.clone())));
+        all.drain(..all.len().saturating_sub(TASK_FILES));
+        let sql = "UPDATE sessions SET task_files = ?2 WHERE id = ?1";
+        self.tx.execute(sql, params![session, serde_json::to_string(&all)?])?;
+        Ok(())
+    }
+
     /// Begins a muted turn (`#nomem`).
     pub fn mute(&self, id: i64, event: &Event) -> Result<()> {
         let sql = "UPDATE sessions SET muted = 1, muted_prompt = ?3, active_at = max(active_at, ?2) WHERE id = ?1";
@@ -168,7 +196,7 @@ impl Tx<'_> {
 
     /// Records that a turn has ended, and why it failed, if it did.
     pub fn end_turn(&self, id: i64, at: Millis, error: Option<&str>) -> Result<()> {
-        let sql = "UPDATE sessions SET active_at = max(active_at, ?2),
+        let sql = "UPDATE sessions SET active_at = max(active_at, ?2), task_files = NULL,
                      stop_reason = CASE WHEN ?3 IS NULL THEN stop_reason ELSE 'error: ' || ?3 END WHERE id = ?1";
         self.tx.prepare_cached(sql)?.execute(params![id, at, error])?;
         Ok(())

@@ -26,11 +26,11 @@ const fn to(event: &'static str, verb: &'static str, timeout: u32) -> Subscribed
 }
 
 /// All subscriptions. SessionEnd needs its own timeout: without one the client allows 1.5 s. PreToolUse covers
-/// file-changing tools only.
+/// tools that change files or start subagents only.
 pub const HOOKS: [Subscribed; 11] = [
     to("SessionStart", "context", 10),
     to("UserPromptSubmit", "record", 10),
-    Subscribed { event: "PreToolUse", tools: Some("Edit|Write|MultiEdit|NotebookEdit"), verb: "record", timeout: 10 },
+    Subscribed { event: "PreToolUse", tools: Some("Edit|Write|MultiEdit|NotebookEdit|Agent|Task"), verb: "record", timeout: 10 },
     to("PostToolUse", "record", 10),
     to("PostToolUseFailure", "record", 10),
     to("SubagentStart", "record", 10),

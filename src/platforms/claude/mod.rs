@@ -18,12 +18,16 @@ pub use past::PAST;
 use super::decode_context::DecodeContext;
 use crate::command_kind;
 use crate::model::{Event, EventKind, Kind, Metadata, Millis, Platform, SessionStart, StartSource, ToolUse};
+use crate::text::files_named;
 use commits_and_tasks::{commit, task_change};
 use serde_json::Value;
 use values::{joined, readable, readable_if_not_object, text};
 
 /// Maximum bytes of a tool's text to assemble; redaction keeps less (`model::Limit`).
 const TEXT: usize = 4 << 20;
+
+/// Maximum bytes of a subagent's task in which files are looked for.
+const TASK: usize = 64 << 10;
 
 /// Longest path, in bytes, on any system.
 const PATH_BYTES: usize = 4096;
@@ -73,6 +77,11 @@ fn happening(name: &str, payload: &Value, around: &DecodeContext) -> Option<Even
         }),
         "UserPromptSubmit" => EventKind::UserPrompt { text: by_a_person(payload)? },
         "PostToolUse" | "PostToolUseFailure" => return tool_event(name, payload, around),
+        "PreToolUse" if ["Agent", "Task"].contains(&payload["tool_name"].as_str()?) => {
+            let task = text(&payload["tool_input"]["prompt"])?;
+            let files: Vec<String> = files_named(&task[..task.floor_char_boundary(TASK)]).into_iter().map(String::from).collect();
+            EventKind::Delegating { files: Some(files).filter(|files| !files.is_empty())? }
+        }
         "PreToolUse" => {
             let path = ["file_path", "notebook_path"].iter().find_map(|key| text(&payload["tool_input"][key]))?;
             let changes = ["Edit", "Write", "MultiEdit", "NotebookEdit"].contains(&payload["tool_name"].as_str()?);
@@ -83,7 +92,7 @@ fn happening(name: &str, payload: &Value, around: &DecodeContext) -> Option<Even
             closing: text(&payload["last_assistant_message"]),
             error: Some(text(&payload["error"]).unwrap_or_else(|| "unknown".into())),
         },
-        "SubagentStart" => EventKind::SubagentStarted { files: Vec::new() },
+        "SubagentStart" => EventKind::SubagentStarted,
         // The summariser of a compaction ends as a subagent without a type.
         "SubagentStop" => EventKind::SubagentEnded {
             agent_type: text(&payload["agent_type"])?,
