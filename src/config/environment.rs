@@ -222,6 +222,26 @@ pub fn codex_folder(home: Option<&Path>) -> Option<PathBuf> {
     env("CODEX_HOME").map(PathBuf::from).or_else(|| Some(home?.join(".codex")))
 }
 
+/// Copilot CLI's own folder.
+pub fn copilot_folder(home: Option<&Path>) -> Option<PathBuf> {
+    env("COPILOT_HOME").map(PathBuf::from).or_else(|| Some(home?.join(".copilot")))
+}
+
+/// The `User` folders of VS Code and its variants, whether they exist or not.
+pub fn vs_code_folders(home: Option<&Path>) -> Vec<PathBuf> {
+    let Some(home) = home else { return Vec::new() };
+    let settings = if cfg!(target_os = "macos") {
+        home.join("Library/Application Support")
+    } else if cfg!(windows) {
+        env("APPDATA").map_or_else(|| home.join("AppData/Roaming"), PathBuf::from)
+    } else {
+        env("XDG_CONFIG_HOME").map_or_else(|| home.join(".config"), PathBuf::from)
+    };
+    let local = ["Code", "Code - Insiders", "VSCodium"].map(|name| settings.join(name).join("User"));
+    let remote = [".vscode-server", ".vscode-server-insiders"].map(|name| home.join(name).join("data/User"));
+    local.into_iter().chain(remote).collect()
+}
+
 /// Claude Code's settings folder.
 pub fn claude_folder(home: Option<&Path>) -> Option<PathBuf> {
     env("CLAUDE_CONFIG_DIR").map(PathBuf::from).or_else(|| Some(home?.join(".claude")))

@@ -89,11 +89,19 @@ pub fn find(paths: &[PathBuf], agent: Option<Platform>, home: Option<&Path>, kno
 /// The folders in which an agent keeps its sessions.
 fn folders(format: &PastFormat, home: Option<&Path>) -> Vec<PathBuf> {
     let own = match format.platform {
-        Platform::ClaudeCode => environment::claude_folder(home),
-        Platform::Codex => environment::codex_folder(home),
-        Platform::Custom => None,
+        Platform::ClaudeCode => environment::claude_folder(home).into_iter().collect(),
+        Platform::Codex => environment::codex_folder(home).into_iter().collect(),
+        Platform::CopilotCli => environment::copilot_folder(home).into_iter().collect(),
+        Platform::VsCode => environment::vs_code_folders(home).iter().flat_map(|user| copilot_chat_folders(user)).collect(),
+        Platform::Custom => Vec::new(),
     };
-    own.map(|own| format.folders.iter().map(|folder| own.join(folder)).collect()).unwrap_or_default()
+    own.iter().flat_map(|own| format.folders.iter().map(|folder| own.join(folder))).collect()
+}
+
+/// The folders of Copilot's chat in VS Code, one a workspace.
+fn copilot_chat_folders(user: &Path) -> Vec<PathBuf> {
+    let workspaces = fs::read_dir(user.join("workspaceStorage")).into_iter().flatten().flatten();
+    workspaces.map(|workspace| workspace.path().join("GitHub.copilot-chat")).filter(|folder| folder.is_dir()).collect()
 }
 
 /// Leaves out what lies in two places: a compressed file beside a plain one, an archived one beside an active one.

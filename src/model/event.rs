@@ -11,6 +11,8 @@ spelled! {
 Platform, default Custom {
     ClaudeCode = "claude-code",
     Codex = "codex",
+    CopilotCli = "copilot-cli",
+    VsCode = "vscode",
     /// Any other program, through the RAD protocol.
     Custom = "custom",
 }

@@ -4,14 +4,16 @@
 //! the wrong type counts as absent.
 //!
 //! Read in this order: `payload`, `bounded_json` and `json_repair` (stdin, whatever it contains), `decode_context`,
-//! `claude` and `codex` (the adapters), `transcript`, `past` (session files), `settings` (hooks in a settings file).
+//! `claude`, `codex` and `copilot` (the adapters), `transcript`, `past` and `patch` (session files), `settings` (hooks in a settings file).
 
 mod bounded_json;
 pub mod claude;
 mod codex;
+mod copilot;
 mod decode_context;
 mod json_repair;
 pub mod past;
+mod patch;
 pub mod payload;
 pub mod settings;
 pub mod transcript;
@@ -23,14 +25,14 @@ use crate::model::{Event, InjectionPoint, Platform};
 use serde_json::{Value, json};
 
 /// Formats of session files, in the order in which a file is matched against them.
-pub const FORMATS: [PastFormat; 2] = [claude::PAST, codex::PAST];
+pub const FORMATS: [PastFormat; 4] = [claude::PAST, codex::PAST, copilot::CLI, copilot::VS_CODE];
 
 /// Decodes a hook's JSON; `None` if there is nothing to store. The error says what the payload lacks.
 pub fn decode(platform: Platform, payload: &Value, around: &DecodeContext) -> Result<Option<Event>, String> {
     match platform {
         Platform::ClaudeCode => claude::decode(payload, around),
-        // Codex and custom programs send Claude Code's format.
-        Platform::Codex | Platform::Custom => Ok(claude::decode(payload, around)?.map(|event| Event { platform, ..event })),
+        // The others send Claude Code's format.
+        _ => Ok(claude::decode(payload, around)?.map(|event| Event { platform, ..event })),
     }
 }
 
@@ -45,7 +47,7 @@ pub struct HookAnswer {
 
 /// Encodes an answer in the platform's format; `None` if there is nothing to say, and then nothing may be printed.
 pub fn encode(platform: Platform, point: InjectionPoint, answer: &HookAnswer) -> Option<String> {
-    let (Platform::ClaudeCode | Platform::Codex | Platform::Custom) = platform;
+    let (Platform::ClaudeCode | Platform::Codex | Platform::CopilotCli | Platform::VsCode | Platform::Custom) = platform;
     let event = match point {
         InjectionPoint::Start | InjectionPoint::Compaction => "SessionStart",
         InjectionPoint::Prompt => "UserPromptSubmit",

@@ -251,6 +251,16 @@ pub fn line_id(record: &Value) -> Option<u64> {
     Some(hasher.finish())
 }
 
+/// Text of an output: a string, or blocks.
+pub fn text_of(output: &Value) -> String {
+    match output {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => blocks.iter().filter_map(|block| block["text"].as_str()).collect::<Vec<_>>().join("\n"),
+        Value::Object(_) => output["content"].as_str().map_or_else(|| output.to_string(), String::from),
+        _ => String::new(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

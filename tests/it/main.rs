@@ -12,6 +12,7 @@ mod bad_input;
 mod claude_model;
 mod codex;
 mod commands;
+mod copilot;
 mod damaged;
 mod database;
 mod decides;

@@ -4,11 +4,12 @@
 //! prompts and closing messages are taken from events, of which there are two generations, tool calls from response
 //! items. Commands that go on are followed through `write_stdin` to their exit code, and stored as the command.
 
-use super::output::{command_of, files_of_patch, hunks, read, says_failed, text_of};
+use super::output::{command_of, read, says_failed};
 use super::token_totals::TokenTotals;
 use crate::model::{EventKind, Millis, Platform, TurnUsage};
 use crate::platforms::claude;
-use crate::platforms::past::{Found, PastCall, PastFormat, PastOptions, PastReader, PastSession};
+use crate::platforms::past::{Found, PastCall, PastFormat, PastOptions, PastReader, PastSession, text_of};
+use crate::platforms::patch::{files_of_patch, hunks};
 use crate::platforms::transcript::time;
 use serde_json::{Value, json};
 use std::collections::HashMap;
