@@ -2,10 +2,13 @@
 //! the same text, and finally checks every byte.
 
 use crate::config::Config;
-use crate::config::switches::{Switches, What};
+use crate::config::past_pauses;
+use crate::config::pauses::{RecordingPause, What};
+use crate::config::switches::Switches;
 use crate::files;
 use crate::ingest::recount;
 use crate::model::{Deletion, Files, Millis, StoredItem, beside};
+use crate::runtime;
 use crate::store::Store;
 use crate::store::forget::DeleteFilter;
 use anyhow::{Context, Result};
@@ -70,7 +73,9 @@ impl ForgetPlan {
     pub fn carry_out(&self, store: &mut Store, config: &Config, now: Millis, step: &mut dyn FnMut(&str)) -> Result<()> {
         let files = store.files().clone();
         step("deleting rows");
-        store.forget(&self.going, self.wanted.text.as_deref(), &recount)?;
+        let redactor = runtime::redactor(config)?;
+        let hash = |platform: &str, session: &str, id: &str| redactor.identity_hash([platform, session, id]).to_vec();
+        store.forget(&self.going, self.wanted.text.as_deref(), &hash, &recount)?;
         for path in &self.set_aside {
             fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))?;
         }
@@ -90,7 +95,7 @@ impl ForgetPlan {
         Ok(())
     }
 
-    /// Removes ended pauses that name what is forgotten.
+    /// Removes ended pauses that name what is forgotten. An import needs none of them: it knows the hashes.
     fn clean_switches(&self, config: &Config, now: Millis) -> Result<()> {
         let named = |what: &What| {
             let text = serde_json::to_string(what).unwrap_or_default().to_lowercase();
@@ -98,6 +103,11 @@ impl ForgetPlan {
         };
         if config.switches.off.iter().any(|off| named(&off.what) && !off.holds(now)) {
             Switches::change(&config.switches_file, now, |s| s.off.retain(|off| off.holds(now) || !named(&off.what)))?;
+        }
+        let past = past_pauses::load(&config.switches_file)?;
+        if past.iter().any(|off| named(&off.what)) {
+            let kept: Vec<RecordingPause> = past.into_iter().filter(|off| !named(&off.what)).collect();
+            past_pauses::store(&config.switches_file, &kept)?;
         }
         Ok(())
     }
@@ -130,7 +140,7 @@ fn examples(store: &Store, going: &Deletion) -> Result<Vec<(String, String)>> {
 /// Files that still contain a text (ignoring ASCII case) afterwards.
 pub fn still_held(files: &Files, config: &Config, text: &str) -> Result<Vec<PathBuf>> {
     let mut paths = ours(files)?;
-    paths.push(config.switches_file.clone());
+    paths.extend([config.switches_file.clone(), past_pauses::file(&config.switches_file)]);
     paths.extend(files.spools.iter().flat_map(|spool| [spool.clone(), beside(spool, "-draining")]));
     paths.sort();
     paths.dedup();

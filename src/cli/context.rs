@@ -6,6 +6,7 @@ use super::stdin::{self, Stdin};
 use crate::config::{CONTEXT_BYTES_MAX, Config, Inject, environment};
 use crate::distil::embedding;
 use crate::error::NO_PROJECT;
+use crate::import;
 use crate::ingest::hook;
 use crate::model::{MemoryKind, MemoryRow, Millis, Recalled};
 use crate::platforms::payload::{self, Payload};
@@ -74,7 +75,7 @@ pub fn run_hook(args: &[OsString]) -> Option<ExitCode> {
             query = false;
             Ok(None)
         }
-        Ok(intake) => hook::answer(hook::platform(args), intake),
+        Ok(intake) => hook::answer(hook::platform(args), intake, &|run, json| import::catch_up(run, json)),
     });
     query.then_some(code)
 }

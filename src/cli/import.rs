@@ -11,6 +11,7 @@ use crate::render::clean::line;
 use crate::render::{count, time};
 use anyhow::Result;
 use serde_json::{Value, json};
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -62,12 +63,33 @@ pub fn run(args: &ImportArguments) -> Result<()> {
         return dry_run(args, &found);
     }
     drop(writable(&config)?);
+    let mut missed = Vec::new();
+    // A person who names files has decided.
+    if args.paths.is_empty() {
+        missed = import::take_missed(&config, &mut found.files, &known)?;
+        if !missed.is_empty() && may_import(&missed)? {
+            found.files.append(&mut missed);
+        }
+    }
     let progress = output::Progress::begin();
-    let report = import::import(&config, found.files, known, &mut |state| progress.say(&step(state, begun.elapsed())))?;
+    let mut report = import::import(&config, found.files, known, &mut |state| progress.say(&step(state, begun.elapsed())))?;
     drop(progress);
+    missed.iter().for_each(|file| report.agent(file.format.platform).counts.skip(import::MISSED));
     writable(&config)?.checkpoint();
     let seconds = begun.elapsed().as_secs_f64();
     if args.json { output::print(&json(&report, seconds).to_string()) } else { output::say(&text(&report, seconds)) }
+}
+
+/// Asks whether to import sessions that hooks did not record. Nobody kept when recording was off then.
+fn may_import(missed: &[FoundFile]) -> Result<bool> {
+    let sessions = count(missed.len() as i64, "session was", "sessions were");
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return Ok(false);
+    }
+    eprint!("{sessions} not recorded although hooks were installed. Recording may have been off. Import anyway? [y/N] ");
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
 /// The progress line: bar, rate, time left.
@@ -115,7 +137,7 @@ fn dry_run(args: &ImportArguments, found: &Stores) -> Result<()> {
     }
     let mut json = Vec::new();
     for (agent, files) in agents {
-        let sessions = files.iter().filter(|file| !(file.format.is_part)(&file.path)).count();
+        let sessions = files.iter().filter(|file| (file.format.session_file)(&file.path).is_none()).count();
         let bytes: u64 = files.iter().map(|file| file.length).sum();
         let first = files.iter().map(|file| file.modified_at).min().unwrap_or_default();
         let last = files.iter().map(|file| file.modified_at).max().unwrap_or_default();
@@ -172,6 +194,13 @@ fn of_agent(agent: &AgentReport) -> String {
     if agent.gave_nothing() {
         out += &format!("  {} gave nothing: the format may have changed. Please report it.\n", of(agent.whole, "file", "files"));
     }
+    if agent.secrets > 0 {
+        out += &format!("  hidden: {}\n", of(agent.secrets, "secret", "secrets"));
+    }
+    if agent.old_tool_uses > 0 {
+        let old = of(agent.old_tool_uses, "tool use", "tool uses");
+        out += &format!("  not kept: {old}, older than retention allows; units and memories were made of them\n");
+    }
     for (reason, n) in &counts.skipped {
         out += &format!("  not stored: {n} × {}\n", line(reason, 200));
     }
@@ -192,7 +221,7 @@ fn json(report: &ImportReport, seconds: f64) -> Value {
             let counts = &agent.counts;
             json!({"agent": agent.agent.name(), "files": agent.files, "unchanged": agent.unchanged,
                 "sessions": agent.sessions.len(), "prompts": counts.prompts, "tool_uses": counts.tool_uses,
-                "failures": counts.failures, "subagent_tool_uses": counts.subagent_tool_uses, "skipped": counts.skipped,
+                "failures": counts.failures, "secrets_hidden": agent.secrets, "old_tool_uses": agent.old_tool_uses, "subagent_tool_uses": counts.subagent_tool_uses, "skipped": counts.skipped,
                 "first": agent.first, "last": agent.last, "gave_nothing": agent.gave_nothing(), "unreadable": agent.unreadable,
                 "broken_lines": agent.broken.iter().map(|(path, line)| json!({"file": path, "line": line})).collect::<Vec<_>>()})
         })

@@ -2,7 +2,8 @@
 
 use super::output;
 use super::project_argument::{ProjectArgument, open};
-use crate::config::switches::{RecordingPause, Switches, What};
+use crate::config::pauses::{RecordingPause, What};
+use crate::config::switches::Switches;
 use crate::config::{Config, environment};
 use crate::error::{NO_PROJECT, UserError};
 use crate::model::{Millis, Platform, SessionRow, StoredItem};

@@ -5,7 +5,7 @@
 //! until it is fixed. The next session start says so.
 //!
 //! Read in this order: `setting` and `settings` (settings and defaults), `listed`, `file` and `value` (TOML), `folders`,
-//! `repository`, `switches`, `llm`, `embeddings`, `environment`.
+//! `repository`, `pauses`, `switches`, `past_pauses`, `llm`, `embeddings`, `environment`.
 
 pub mod embeddings;
 pub mod environment;
@@ -13,6 +13,8 @@ mod file;
 mod folders;
 mod listed;
 pub mod llm;
+pub mod past_pauses;
+pub mod pauses;
 pub mod repository;
 mod setting;
 mod settings;

@@ -3,18 +3,18 @@
 //! They are in one small JSON file in the data folder, replaced atomically. Hooks read it before they open anything
 //! else. An unreadable file stops recording, like a broken config file: nobody knows what the user forbade.
 
+use super::past_pauses;
+use super::pauses::{ProjectIdentity, RecordingPause};
 use crate::error::UserError;
 use crate::files;
 use crate::model::{Millis, Platform};
-use crate::render::clean::line;
-use crate::render::time;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How long ended pauses are remembered: a transcript that is read later may cover that time.
+/// How long ended pauses stay in this file: a transcript that a hook reads later may cover that time.
 const REMEMBERED: Millis = 7 * 86_400_000;
 /// Bytes read of the file.
 const BYTES: u64 = 256 * 1024;
@@ -29,95 +29,11 @@ pub struct Switches {
     pub trusted: Vec<Trusted>,
 }
 
-/// A pause of recording.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RecordingPause {
-    #[serde(flatten)]
-    pub what: What,
-    pub since: Millis,
-    /// When it ends; without it, the pause lasts until `nmem on`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<Millis>,
-}
-
-/// What is paused.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "what", rename_all = "lowercase")]
-pub enum What {
-    Everything,
-    /// A project by any of its keys, and by its folder, so that new projects below it are paused too.
-    Project {
-        keys: Vec<String>,
-        name: String,
-        root: PathBuf,
-    },
-    Session {
-        platform: String,
-        id: String,
-    },
-}
-
 /// An approved file of a repository, by content.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trusted {
     pub path: PathBuf,
     pub sha256: String,
-}
-
-impl RecordingPause {
-    /// Whether it pauses a project.
-    pub fn asks_for_project(&self) -> bool {
-        matches!(self.what, What::Project { .. })
-    }
-
-    /// Whether recording was paused at a past time.
-    pub fn held(&self, at: Millis) -> bool {
-        self.since <= at && self.until.is_none_or(|until| at < until)
-    }
-
-    /// Whether recording is paused now. Its start does not matter, so a clock that is set back resumes nothing.
-    pub fn holds(&self, now: Millis) -> bool {
-        self.until.is_none_or(|until| now < until)
-    }
-
-    /// What is paused and until when, for display.
-    pub fn describe(&self, now: Millis) -> String {
-        let what = match &self.what {
-            What::Everything => "everywhere".to_string(),
-            What::Project { name, .. } => format!("for the project {}", line(name, 80)),
-            What::Session { id, .. } => format!("for the session {}", line(id, 80)),
-        };
-        match self.until {
-            None => what,
-            Some(until) if time::day(until) == time::day(now) => format!("{what} until {}", time::clock(until)),
-            Some(until) => format!("{what} until {} {}", time::day(until), time::clock(until)),
-        }
-    }
-
-    /// Whether it applies to a session, or to one of the given folders.
-    pub fn is_about(&self, session: Option<(Platform, &str)>, places: &[ProjectIdentity]) -> bool {
-        match &self.what {
-            What::Everything => true,
-            What::Project { keys, root, .. } => places.iter().any(|place| place.is(keys, root)),
-            What::Session { platform, id } => session.is_some_and(|(p, s)| p.name() == platform && s == id),
-        }
-    }
-}
-
-/// A folder and the identity of its project.
-#[derive(Clone, Debug, Default)]
-pub struct ProjectIdentity {
-    pub folder: PathBuf,
-    pub keys: Vec<String>,
-    /// It was split off the project around it.
-    pub is_part: bool,
-}
-
-impl ProjectIdentity {
-    fn is(&self, keys: &[String], root: &Path) -> bool {
-        let below = self.folder.starts_with(root) && !self.is_part;
-        below || self.keys.iter().any(|key| keys.contains(key))
-    }
 }
 
 impl Switches {
@@ -158,7 +74,11 @@ impl Switches {
             let held = fs::File::open(folder)?;
             let _ = held.lock();
             let mut switches = Switches::load(path)?;
-            switches.off.retain(|off| off.until.is_none_or(|until| until > now - REMEMBERED));
+            let is_past = |off: &mut RecordingPause| off.until.is_some_and(|until| until <= now - REMEMBERED);
+            let past: Vec<RecordingPause> = switches.off.extract_if(.., is_past).collect();
+            if !past.is_empty() {
+                past_pauses::store(path, &[past_pauses::load(path)?, past].concat())?;
+            }
             change(&mut switches);
             files::replace_private(path, &format!("{}\n", serde_json::to_string_pretty(&switches)?))?;
             Ok(switches)
@@ -184,6 +104,7 @@ impl Switches {
 
 #[cfg(test)]
 mod tests {
+    use super::super::pauses::What;
     use super::*;
 
     #[test]
@@ -201,6 +122,8 @@ mod tests {
         let off = |now, id| read.off_for(Some((Platform::ClaudeCode, id)), &[], now).is_some();
         assert_eq!([off(50, "s2"), off(100, "s2"), off(100, "s1")], [true, false, true]);
         assert_eq!(Switches::change(&path, REMEMBERED + 101, |_| ()).unwrap().off.len(), 1);
+        let past = past_pauses::load(&path).unwrap();
+        assert_eq!((past.len(), past[0].held(50), past[0].held(100)), (1, true, false));
         fs::write(&path, "{").unwrap();
         assert!(Switches::load(&path).is_err());
         fs::remove_dir_all(folder).unwrap();

@@ -2,25 +2,26 @@
 
 use super::find::{FoundFile, Imported, first_lines};
 use super::lines::{Lines, lines_before};
-use super::report::{AgentReport, FORGOTTEN, OFF, UNREADABLE};
-use crate::config::{Config, environment};
+use super::report::{AgentReport, OFF, UNREADABLE};
+use super::target::{Folder, Target};
+use super::writer::{ReadBefore, Writer};
+use crate::config::environment;
 use crate::distil::Distiller;
-use crate::ingest::{Caller, Input, Run, ingest};
-use crate::model::{Event, EventKind, Millis, Platform};
+use crate::ingest::Run;
+use crate::model::{Millis, Platform};
 use crate::platforms::past::{Found, PastOptions, PastReader, line_id};
 use crate::platforms::transcript::time;
-use crate::redact::Redactor;
 use crate::runtime::{self, Projects, Where};
-use crate::store::imports::{ImportedFile, StoredMessage};
+use crate::store::Store;
+use crate::store::imports::ImportedFile;
 use crate::store::memories::Gone;
-use crate::store::{PERSON_WAIT, Store};
 use anyhow::Result;
 use serde_json::Value;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A session without an event for this time, in milliseconds, is over.
 const OVER: Millis = 12 * 3_600_000;
@@ -28,6 +29,14 @@ const OVER: Millis = 12 * 3_600_000;
 const AT_ONCE: usize = 400;
 /// Maximum time to wait for leases of a killed run, in milliseconds: they last as long.
 const LEASE: Millis = 10_000;
+
+/// When a caller must have its answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Deadline {
+    pub at: Instant,
+    /// How long to wait for the database.
+    pub wait: Duration,
+}
 
 /// What the first lines of a file say.
 #[derive(Debug, Default)]
@@ -64,29 +73,40 @@ impl DueFile {
     }
 }
 
-/// Imports a file; returns how many bytes were read.
-pub fn import(config: &Config, redactor: &Redactor, due: &DueFile, known: &mut Imported, agent: &mut AgentReport) -> Result<u64> {
-    let (file, name) = (&due.file, due.file.name());
-    let before = known.get(&name).filter(|known| known.version == file.format.version && known.size <= file.length);
-    if known.get(&name).is_some_and(|known| file.is_unchanged(known)) {
+/// Imports a file; returns how many bytes were read. With a deadline, what is left waits for the next time.
+pub fn import(
+    folder: &Folder,
+    due: &DueFile,
+    target: &mut Target,
+    agent: &mut AgentReport,
+    deadline: Option<Deadline>,
+) -> Result<u64> {
+    let (config, file, name) = (&folder.config, &due.file, due.file.name());
+    let known = target.files.get(&name);
+    if known.is_some_and(|known| file.is_unchanged(known)) {
         agent.unchanged += 1;
         return Ok(0);
     }
+    let before = match known {
+        Some(known) if known.version == file.format.version && known.size <= file.length => ReadBefore::InPart,
+        Some(_) => ReadBefore::ByAnother,
+        None => ReadBefore::No,
+    };
     agent.files += 1;
     let here = Where { folders: [due.head.cwd.as_deref(), None], ..Where::default() };
-    let is_paused = runtime::is_paused(&Projects { config, redactor }, &here, environment::now());
+    let is_paused = runtime::is_paused(&Projects { config, redactor: &folder.redactor }, &here, environment::now());
     if !config.enabled.value || is_paused {
         agent.counts.skip(OFF);
         return Ok(0);
     }
-    let from = before.map_or(0, |known| known.offset);
+    let from = known.filter(|_| before == ReadBefore::InPart).map_or(0, |known| known.offset);
     agent.whole += u64::from(from == 0);
     let options = PastOptions {
         path: file.path.clone(),
         length: file.length,
         skip_tools: config.skip_tools.value.clone(),
         thinking: config.thinking.value,
-        copied: if from == 0 { copied(due, known) } else { HashSet::new() },
+        copied: if from == 0 { copied(due, &target.files) } else { HashSet::new() },
         first: first_lines(&file.path).into_iter().find(|line| from > 0 && (file.format.is_line)(line)),
     };
     let imported = |size, offset| ImportedFile {
@@ -97,17 +117,19 @@ pub fn import(config: &Config, redactor: &Redactor, due: &DueFile, known: &mut I
         offset,
         first_line: due.head.first_line,
     };
-    let run = Run::new(Caller::History, config, redactor);
-    let began = due.head.cwd.as_deref();
-    let mut writer = Writer { run: &run, session: None, began, is_imported: before.is_some() };
-    if before.is_none() {
+    let mut writer = Writer::new(folder, target, due.head.cwd.as_deref(), before);
+    if let Some(deadline) = deadline {
+        writer.run.wait = deadline.wait;
+    }
+    let open = |writer: &Writer| Store::open(&config.files.value, writer.run.wait);
+    if before != ReadBefore::InPart {
         // After a kill, the next run must not take what is here for a hook's.
-        Store::open(&config.files.value, PERSON_WAIT)?.set_imported(&name, &imported(0, 0))?;
+        open(&writer)?.set_imported(&name, &imported(0, 0), None)?;
     }
     let mut reader = (file.format.reader)(&options);
     let mut found = Found { resume_at: from, ..Found::default() };
-    let end = match read(&mut *reader, file, from, &mut found, &mut writer, agent)? {
-        Ok(end) => end,
+    let read = match read(&mut *reader, file, from, &mut found, &mut writer, agent, deadline)? {
+        Ok(read) => read,
         Err(error) => {
             // What came before is stored, and the next run tries again.
             agent.counts.skip(UNREADABLE);
@@ -116,21 +138,28 @@ pub fn import(config: &Config, redactor: &Redactor, due: &DueFile, known: &mut I
         }
     };
     writer.write(std::mem::take(&mut found.events), agent)?;
-    match &writer.session {
-        Some(session) if session.is_forgotten => agent.counts.skip(FORGOTTEN),
-        _ => agent.counts.add(&found.counts),
+    let session = writer.finish(agent);
+    let mut store = open(&writer)?;
+    let after = imported(if read.is_whole { file.length } else { 0 }, found.resume_at);
+    if let Some(session) = &session {
+        agent.counts.add(&found.counts);
+        if deadline.is_none() {
+            distil_rest(&writer.run, &mut store, file.format.platform, &session.id)?;
+        }
     }
-    let read = imported(file.length, found.resume_at);
-    let mut store = Store::open(&config.files.value, PERSON_WAIT)?;
-    if let Some(session) = &writer.session {
-        distil_rest(&run, &mut store, file.format.platform, &session.id)?;
-    }
-    store.set_imported(&name, &read)?;
-    known.insert(name, read);
-    Ok(end - from)
+    agent.old_tool_uses += store.set_imported(&name, &after, session.as_ref())? as u64;
+    target.files.insert(name, after);
+    Ok(read.end - from)
 }
 
-/// Reads the lines of a file; returns the offset behind the last one, or why the file cannot be read.
+/// How far a file was read.
+struct ReadFile {
+    /// Offset behind the last line, in bytes.
+    end: u64,
+    is_whole: bool,
+}
+
+/// Reads the lines of a file; the inner error is why the file cannot be read.
 fn read(
     reader: &mut dyn PastReader,
     file: &FoundFile,
@@ -138,13 +167,17 @@ fn read(
     found: &mut Found,
     writer: &mut Writer,
     agent: &mut AgentReport,
-) -> Result<io::Result<u64>> {
+    deadline: Option<Deadline>,
+) -> Result<io::Result<ReadFile>> {
     let mut lines = match Lines::open(&file.path, from) {
         Ok(lines) => lines,
         Err(error) => return Ok(Err(error)),
     };
     let mut last = None;
     loop {
+        if deadline.is_some_and(|deadline| Instant::now() >= deadline.at) {
+            return Ok(Ok(ReadFile { end: lines.end, is_whole: false }));
+        }
         let (at, line) = match lines.next() {
             Ok(Some(line)) => line,
             Ok(None) => break,
@@ -162,13 +195,13 @@ fn read(
             last = last.max(Some(at));
         }
         reader.line(record, at, found);
-        if found.events.len() >= AT_ONCE {
+        if found.events.len() >= AT_ONCE || deadline.is_some() && !found.events.is_empty() {
             writer.write(std::mem::take(&mut found.events), agent)?;
         }
     }
     let is_over = last.is_none_or(|last| environment::now() - last > OVER);
     reader.end(lines.end, is_over, found);
-    Ok(Ok(lines.end))
+    Ok(Ok(ReadFile { end: lines.end, is_whole: true }))
 }
 
 /// Distils what a killed run has left, once its leases have ended.
@@ -190,7 +223,9 @@ fn distil_rest(run: &Run, store: &mut Store, platform: Platform, session: &str) 
 fn copied(due: &DueFile, known: &Imported) -> HashSet<u64> {
     let mut copied = HashSet::new();
     let name = due.file.name();
-    let Some(first) = due.head.first_line.filter(|_| !(due.file.format.is_part)(&due.file.path)) else { return copied };
+    let Some(first) = due.head.first_line.filter(|_| (due.file.format.session_file)(&due.file.path).is_none()) else {
+        return copied;
+    };
     for (path, _) in known.iter().filter(|(path, known)| **path != name && known.first_line == Some(first)) {
         let Ok(mut lines) = Lines::open(Path::new(path), 0) else { continue };
         while let Ok(Some((_, line))) = lines.next() {
@@ -198,104 +233,4 @@ fn copied(due: &DueFile, known: &Imported) -> HashSet<u64> {
         }
     }
     copied
-}
-
-/// The session of a file.
-struct KnownSession {
-    /// The agent's id.
-    id: String,
-    /// Something of it was forgotten: then none of it comes back.
-    is_forgotten: bool,
-    /// What hooks recorded of it, if they did.
-    by_hooks: Option<Vec<StoredMessage>>,
-    /// Whether there was something that hooks had not recorded.
-    found_more: bool,
-}
-
-/// Sends events through the pipeline.
-struct Writer<'a> {
-    run: &'a Run<'a>,
-    session: Option<KnownSession>,
-    /// The folder in which the session began.
-    began: Option<&'a str>,
-    /// Whether an import has read a part of the file before.
-    is_imported: bool,
-}
-
-impl Writer<'_> {
-    fn write(&mut self, mut events: Vec<Event>, agent: &mut AgentReport) -> Result<()> {
-        let Some(first) = events.first() else { return Ok(()) };
-        let mut session = match self.session.take() {
-            Some(session) => session,
-            None => self.look_up(first.platform, &first.session)?,
-        };
-        if !session.is_forgotten {
-            agent.sessions.insert(session.id.clone());
-            events.iter_mut().for_each(|event| self.put_in_folder(event));
-            if session.by_hooks.is_some() {
-                events = without_recorded(self.run, &mut session, events);
-            }
-            ingest(self.run, Input::Events(events))?;
-        }
-        self.session = Some(session);
-        Ok(())
-    }
-
-    fn look_up(&self, platform: Platform, id: &str) -> Result<KnownSession> {
-        let store = Store::open(&self.run.config.files.value, PERSON_WAIT)?;
-        let recorded = if self.is_imported { None } else { store.session_by_agent_id(platform, id)? };
-        Ok(KnownSession {
-            id: id.to_string(),
-            is_forgotten: store.was_forgotten(platform, id)?,
-            by_hooks: recorded.map(|session| store.texts_of_session(session.id)).transpose()?,
-            found_more: false,
-        })
-    }
-
-    /// Where a project's folder is gone, nothing says where its root was: paths are relative to where the session began.
-    fn put_in_folder(&self, event: &mut Event) {
-        let (Some(began), Some(cwd)) = (self.began, event.cwd.as_deref()) else { return };
-        if cwd != began && Path::new(cwd).starts_with(began) && !Path::new(began).is_dir() {
-            event.cwd = Some(began.to_string());
-        }
-    }
-}
-
-/// Leaves out what hooks have recorded, also under other ids. Tool uses are known by their ids when they are stored.
-fn without_recorded(run: &Run, session: &mut KnownSession, events: Vec<Event>) -> Vec<Event> {
-    let mut left = Vec::new();
-    let mut renamed: HashMap<String, Option<String>> = HashMap::new();
-    let recorded = session.by_hooks.as_deref().unwrap_or_default();
-    let stored = |of_user: bool, event: &Event| {
-        let clean = run.redactor.clean(event.clone());
-        let (EventKind::UserPrompt { text } | EventKind::TurnEnded { closing: Some(text), .. }) = &clean.what else {
-            return None;
-        };
-        recorded.iter().find(|known| known.is_users == of_user && known.text == *text)
-    };
-    for mut event in events {
-        match &event.what {
-            EventKind::UserPrompt { .. } => {
-                let is_same = |known: &StoredMessage| known.is_users && known.prompt == event.prompt;
-                if event.prompt.is_some() && recorded.iter().any(is_same) {
-                    continue;
-                }
-                if let Some(known) = stored(true, &event) {
-                    renamed.extend(event.prompt.map(|own| (own, known.prompt.clone())));
-                    continue;
-                }
-                session.found_more = true;
-            }
-            EventKind::TurnEnded { .. } if stored(false, &event).is_some() => continue,
-            EventKind::TurnEnded { .. } => session.found_more = true,
-            EventKind::SessionStarted(_) => continue,
-            EventKind::SessionEnded { .. } if !session.found_more => continue,
-            _ => {}
-        }
-        if let Some(id) = event.prompt.as_ref().and_then(|own| renamed.get(own)) {
-            event.prompt.clone_from(id);
-        }
-        left.push(event);
-    }
-    left
 }

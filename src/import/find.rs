@@ -11,6 +11,7 @@ use anyhow::Result;
 use ruzstd::decoding::StreamingDecoder;
 use serde_json::Value;
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -21,6 +22,9 @@ const DEPTH: usize = 12;
 /// Lines and bytes of a file among which one must be of the format.
 const FIRST_LINES: usize = 20;
 const FIRST_BYTES: u64 = 1 << 20;
+
+/// Length of a UUID as text.
+const UUID: usize = 36;
 
 /// Imported files by path.
 pub type Imported = HashMap<String, ImportedFile>;
@@ -39,6 +43,21 @@ impl FoundFile {
     /// Its path as text.
     pub fn name(&self) -> String {
         self.path.display().to_string()
+    }
+
+    /// Names among which is the agent's id of the session.
+    pub fn session_names(&self) -> Vec<String> {
+        FoundFile::names_of(&self.path)
+    }
+
+    /// As [`FoundFile::session_names`], of a path: its folder, its name without the end, and the last part of that.
+    pub fn names_of(path: &Path) -> Vec<String> {
+        let text = |part: &OsStr| part.to_string_lossy().into_owned();
+        let folder = path.parent().and_then(Path::file_name).map(text);
+        let name = path.file_name().map(text).unwrap_or_default();
+        let stem = name.split(".jsonl").next().unwrap_or_default().to_string();
+        let last = stem.len().checked_sub(UUID).and_then(|at| stem.get(at..)).map(String::from);
+        folder.into_iter().chain(last).chain([stem]).collect()
     }
 
     /// Whether it is as it was when it was imported.
@@ -87,7 +106,7 @@ pub fn find(paths: &[PathBuf], agent: Option<Platform>, home: Option<&Path>, kno
 }
 
 /// The folders in which an agent keeps its sessions.
-fn folders(format: &PastFormat, home: Option<&Path>) -> Vec<PathBuf> {
+pub fn folders(format: &PastFormat, home: Option<&Path>) -> Vec<PathBuf> {
     let own = match format.platform {
         Platform::ClaudeCode => environment::claude_folder(home).into_iter().collect(),
         Platform::Codex => environment::codex_folder(home).into_iter().collect(),
@@ -130,7 +149,7 @@ pub fn is_compressed(path: &Path) -> bool {
 }
 
 /// Whether a file may hold a session, by its name.
-fn has_lines(path: &Path) -> bool {
+pub fn has_lines(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     name.ends_with(".jsonl") || name.ends_with(".jsonl.zst")
 }
@@ -141,7 +160,7 @@ pub fn candidates(home: Option<&Path>) -> Vec<(Platform, PathBuf)> {
     for format in FORMATS {
         for folder in folders(&format, home) {
             walk(&folder, DEPTH, &mut |path| {
-                if has_lines(path) && !(format.is_part)(path) {
+                if has_lines(path) && (format.session_file)(path).is_none() {
                     found.push((format.platform, path.to_path_buf()));
                 }
             });
@@ -151,7 +170,7 @@ pub fn candidates(home: Option<&Path>) -> Vec<(Platform, PathBuf)> {
 }
 
 /// Calls `each` for every file. Links to folders are not followed.
-fn walk(path: &Path, depth: usize, each: &mut dyn FnMut(&Path)) {
+pub fn walk(path: &Path, depth: usize, each: &mut dyn FnMut(&Path)) {
     if path.is_file() {
         return each(path);
     }
@@ -163,7 +182,8 @@ fn walk(path: &Path, depth: usize, each: &mut dyn FnMut(&Path)) {
     }
 }
 
-fn add(path: &Path, agent: Option<Platform>, known: &Imported, found: &mut Stores) {
+/// Adds a file if it holds a session.
+pub fn add(path: &Path, agent: Option<Platform>, known: &Imported, found: &mut Stores) {
     if !has_lines(path) {
         return;
     }

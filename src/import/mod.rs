@@ -1,18 +1,25 @@
 //! Use case: imports past sessions, so that memory does not start empty.
 //!
-//! Read in this order: `find` (files of known formats), `file` (one file through the pipeline) with `lines`, `report`.
+//! Read in this order: `find` (files of known formats), `missed` (sessions to ask about),
+//! `target` (settings of a folder, what a database knows), `file` (one file through the
+//! pipeline) with `lines` and `writer`, `report`; `catch_up` is what a session start does.
 
+mod catch_up;
 mod file;
 mod find;
 mod lines;
+mod missed;
 mod report;
+mod target;
+mod writer;
 
+pub use catch_up::catch_up;
 pub use find::{FoundFile, Stores, find};
-pub use report::{AgentReport, ImportReport};
+pub use missed::take_missed;
+pub use report::{AgentReport, ImportReport, MISSED};
 
-use crate::config::{self, Config};
-use crate::redact::Redactor;
-use crate::runtime::redactor;
+use crate::config::{Config, environment};
+use crate::model::Millis;
 use crate::store::{PERSON_WAIT, Store};
 use anyhow::Result;
 use file::DueFile;
@@ -20,6 +27,9 @@ use find::Imported;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::PathBuf;
+use target::{Folder, Target};
+
+const WEEK: Millis = 7 * 86_400_000;
 
 /// How far an import is.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,8 +53,8 @@ pub fn imported(config: &Config) -> Result<Imported> {
     Ok(store.as_ref().map(Store::imported_files).transpose()?.unwrap_or_default())
 }
 
-/// Imports files, in order of time. Files that were imported and have not changed are left out; of those that have grown,
-/// only what is new is read. Each session is read by the settings of its folder.
+/// Imports files, the newest week first, and each week in order of time. Files that were imported and have not changed
+/// are left out; of those that have grown, only what is new is read. Each session is read by the settings of its folder.
 ///
 /// # Errors
 ///
@@ -63,29 +73,40 @@ pub fn import(
             _ => due.push(DueFile::new(file)),
         }
     }
-    due.sort_by_key(|due| due.head.at);
+    in_order(&mut due);
     let mut state = ImportProgress { all_files: due.len(), ..ImportProgress::default() };
     state.all_bytes = due.iter().map(|due| due.file.length).sum();
-    let mut imported: HashMap<PathBuf, Imported> = HashMap::from([(config.files.value.db.clone(), known)]);
-    let mut folders: HashMap<Option<PathBuf>, (Config, Redactor)> = HashMap::new();
+    let mut targets: HashMap<PathBuf, Target> = HashMap::from([(config.files.value.db.clone(), Target::new(config)?)]);
+    let mut folders: HashMap<Option<PathBuf>, Folder> = HashMap::new();
     for due in due {
         progress(state);
-        let (config, redactor) = match folders.entry(due.head.folder()) {
+        let folder = match folders.entry(due.head.folder()) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
-                let config = config::load(&new.key().as_deref().into_iter().collect::<Vec<_>>())?;
-                let redactor = redactor(&config)?;
-                new.insert((config, redactor))
+                let folder = Folder::new(new.key().as_deref())?;
+                new.insert(folder)
             }
         };
-        let known = match imported.entry(config.files.value.db.clone()) {
+        let target = match targets.entry(folder.config.files.value.db.clone()) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(self::imported(config)?),
+            Entry::Vacant(new) => new.insert(Target::new(&folder.config)?),
         };
-        report.bytes += file::import(config, redactor, &due, known, report.agent(due.file.format.platform))?;
+        report.bytes += file::import(folder, &due, target, report.agent(due.file.format.platform), None)?;
         state.files += 1;
         state.bytes += due.file.length;
     }
     progress(state);
     Ok(report)
+}
+
+/// Sorts files: the newest week first, in order of time within a week. A subagent's file comes with its session's, and
+/// a continued session, which begins with a copy of another one, after it.
+fn in_order(due: &mut [DueFile]) {
+    let began: HashMap<PathBuf, Millis> = due.iter().map(|due| (due.file.path.clone(), due.head.at)).collect();
+    let now = environment::now();
+    due.sort_by_cached_key(|due| {
+        let session = (due.file.format.session_file)(&due.file.path).and_then(|session| began.get(&session).copied());
+        let weeks_ago = (now - session.unwrap_or(due.head.at)).max(0) / WEEK;
+        (weeks_ago, due.head.at, due.file.modified_at, due.file.length)
+    });
 }

@@ -10,9 +10,12 @@ const NAMED: usize = 10;
 /// Files without a prompt or a tool use are common; so many are not.
 const MANY: u64 = 5;
 /// Why files are left out that may be full.
-pub const LEFT_OUT: [&str; 4] = [OFF, FORGOTTEN, UNREADABLE, COPIED];
+pub const LEFT_OUT: [&str; 7] = [OFF, FORGOTTEN, FORGOTTEN_EVENT, PAUSED, MISSED, UNREADABLE, COPIED];
 pub const OFF: &str = "session in a folder where recording is off";
-pub const FORGOTTEN: &str = "session of which something was forgotten";
+pub const FORGOTTEN: &str = "forgotten session";
+pub const FORGOTTEN_EVENT: &str = "forgotten event";
+pub const PAUSED: &str = "event while recording was paused";
+pub const MISSED: &str = "session that was not recorded, maybe because recording was off: give its path to import it";
 pub const UNREADABLE: &str = "rest of a file that cannot be read";
 
 /// The result of an import.
@@ -35,6 +38,10 @@ pub struct AgentReport {
     pub unchanged: u64,
     pub sessions: BTreeSet<String>,
     pub counts: PastCounts,
+    /// Secrets and private parts that were hidden.
+    pub secrets: u64,
+    /// Tool uses that are older than retention allows: they became units and memories, and were deleted.
+    pub old_tool_uses: u64,
     pub first: Option<Millis>,
     pub last: Option<Millis>,
     /// Lines that are not JSON: some of them, by file and number from 1.

@@ -2,7 +2,7 @@
 //! `#nomem` with the rest of their turns. Tools on the skip list never become events.
 
 use super::run::Run;
-use crate::config::switches::RecordingPause;
+use crate::config::pauses::RecordingPause;
 use crate::model::{Event, EventKind};
 use crate::runtime::{self, Where};
 use crate::store::sessions::StoredSession;

@@ -15,8 +15,11 @@ use serde_json::Value;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+/// What to do before an event is ingested, with its JSON.
+pub type Before<'a> = &'a dyn Fn(&Run, &Value);
+
 /// Ingests a hook's stdin; returns what to print.
-pub fn answer(platform: Option<Platform>, intake: Payload) -> Result<Option<String>> {
+pub fn answer(platform: Option<Platform>, intake: Payload, before: Before) -> Result<Option<String>> {
     let (json, repaired) = match intake {
         Payload::Json { value, repaired } => (value, repaired),
         Payload::Empty => return Ok(None),
@@ -34,6 +37,7 @@ pub fn answer(platform: Option<Platform>, intake: Payload) -> Result<Option<Stri
         log_at(LogLevel::Info, "a payload that was too large or invalid JSON was repaired");
     }
     let run = Run::new(Caller::Hook, &config, &redactor);
+    before(&run, &json);
     Ok(ingest(&run, Input::Payload { platform, json: &json })?.answer)
 }
 

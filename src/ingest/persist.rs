@@ -12,7 +12,7 @@ use crate::model::Event;
 use crate::redact::Clean;
 use crate::runtime::log_error;
 use crate::store::sessions::{Identify, TranscriptRead};
-use crate::store::{self, HOOK_WAIT, PERSON_WAIT, Store, Tx, spool};
+use crate::store::{self, Store, Tx, spool};
 use anyhow::{Result, anyhow};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -82,7 +82,7 @@ fn keep(run: &Run, events: &[Clean<Event>], error: &anyhow::Error) -> String {
 
 /// Stores all events or none. A database that turns out to be broken is set aside, and the events go into a new one.
 fn store(run: &Run, events: &[Clean<Event>], segment: Segment) -> Result<Store> {
-    let (files, wait) = (&run.config.files.value, if run.caller == Caller::History { PERSON_WAIT } else { HOOK_WAIT });
+    let (files, wait) = (&run.config.files.value, run.wait);
     let mut store = Store::open(files, wait)?;
     match write(run, &mut store, events, segment) {
         Ok(()) => Ok(store),

@@ -4,7 +4,9 @@ use crate::config::{Config, environment};
 use crate::model::Millis;
 use crate::redact::Redactor;
 use crate::runtime::Projects;
+use crate::store::{HOOK_WAIT, PERSON_WAIT};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The source of the events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +26,8 @@ pub struct Run<'a> {
     pub config: &'a Config,
     pub redactor: &'a Redactor,
     pub now: Millis,
+    /// How long to wait for the database.
+    pub wait: Duration,
     /// The agent's process, if the platform names it.
     pub client_pid: Option<u32>,
     /// The folder in which the agent was started.
@@ -40,6 +44,7 @@ impl<'a> Run<'a> {
             config,
             redactor,
             now: environment::now(),
+            wait: if caller == Caller::History { PERSON_WAIT } else { HOOK_WAIT },
             client_pid: environment::client_pid().filter(|_| caller == Caller::Hook),
             session_folder: environment::session_folder(),
             transcripts: environment::claude_folder(config.home.as_deref()),

@@ -24,6 +24,7 @@ fn run(scratch: &Scratch, caller: Caller, events: Vec<Event>) -> anyhow::Result<
         config: &config,
         redactor: &redactor,
         now: 100 * MINUTE,
+        wait: crate::store::PERSON_WAIT,
         client_pid: None,
         session_folder: None,
         transcripts: None,

@@ -3,7 +3,7 @@
 
 use super::filter;
 use super::run::Run;
-use crate::config::switches::RecordingPause;
+use crate::config::pauses::RecordingPause;
 use crate::files;
 use crate::model::{Event, EventKind, Millis, Platform, TurnUsage};
 use crate::platforms::transcript::{self, ReadOptions};

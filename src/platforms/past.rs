@@ -23,8 +23,10 @@ pub struct PastFormat {
     pub is_line: fn(&Value) -> bool,
     /// The session's folder, if a line says it.
     pub cwd: fn(&Value) -> Option<&str>,
-    /// Whether a file belongs to another session: a subagent's.
-    pub is_part: fn(&Path) -> bool,
+    /// The session's own file, if a file holds what a subagent did.
+    pub session_file: fn(&Path) -> Option<PathBuf>,
+    /// The folders in which the newest sessions of a project lie, below one of the store's; `cwd` is the project's.
+    pub newest: fn(store: &Path, cwd: &str) -> Vec<PathBuf>,
     pub reader: fn(&PastOptions) -> Box<dyn PastReader>,
 }
 

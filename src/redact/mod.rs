@@ -43,6 +43,7 @@ use std::fmt;
 use std::ops::{Deref, Range};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A value whose texts have all been redacted.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -74,6 +75,7 @@ pub struct Redactor {
     hidden: Hidden,
     mark_key: Option<MarkKey>,
     key: OnceLock<Option<[u8; 32]>>,
+    replaced: AtomicU64,
 }
 
 impl fmt::Debug for Redactor {
@@ -89,19 +91,40 @@ impl Redactor {
         #[expect(clippy::disallowed_methods, reason = "the one place where regexes are made")]
         let compile = |p: &String| Regex::new(p).map_err(|e| format!("redact pattern {p:?}: {e}"));
         let patterns = patterns.iter().map(compile).collect::<Result<_, _>>()?;
-        Ok(Redactor { patterns, hidden: Hidden::new(ignored), mark_key, key: OnceLock::new() })
+        Ok(Redactor { patterns, hidden: Hidden::new(ignored), mark_key, ..Redactor::default() })
+    }
+
+    /// HMAC-SHA-256 (RFC 2104) of an identity, under the key for marks; without a key, SHA-256.
+    pub fn identity_hash(&self, parts: [&str; 3]) -> [u8; 32] {
+        let text = parts.join("\n");
+        match self.hmac(&text) {
+            Some(hash) => hash,
+            None => Sha256::digest(text.trim_end()).into(),
+        }
+    }
+
+    /// As [`Redactor::identity_hash`] without a key: as schema 14 noted whole sessions.
+    pub fn unkeyed_identity_hash(platform: &str, session: &str) -> [u8; 32] {
+        Sha256::digest(format!("{platform}\n{session}")).into()
+    }
+
+    fn hmac(&self, text: &str) -> Option<[u8; 32]> {
+        let key = self.mark_key.as_ref().and_then(|key| *self.key.get_or_init(key))?;
+        let mut mac = Hmac::<Sha256>::new_from_slice(&key).ok()?;
+        mac.update(text.as_bytes());
+        Some(mac.finalize().into_bytes().into())
+    }
+
+    /// Number of secrets and private parts that were replaced so far.
+    pub fn replaced(&self) -> u64 {
+        self.replaced.load(Ordering::Relaxed)
     }
 
     /// The mark for a secret: its family and, if the secret cannot be guessed, 24 bits of HMAC-SHA-256 (RFC 2104), so
     /// that equal secrets have equal marks (ADR/0011).
     fn mark(&self, secret: &str, span: &Span) -> String {
-        let key = self.mark_key.as_ref().filter(|_| span.guessless).and_then(|key| *self.key.get_or_init(key));
-        let hash = key.and_then(|key| {
-            let mut mac = Hmac::<Sha256>::new_from_slice(&key).ok()?;
-            mac.update(secret.as_bytes());
-            Some(mac.finalize().into_bytes())
-        });
-        match hash {
+        self.replaced.fetch_add(1, Ordering::Relaxed);
+        match Some(secret).filter(|_| span.guessless).and_then(|secret| self.hmac(secret)) {
             Some(h) => format!("[redacted:{}#{:02x}{:02x}{:02x}]", span.family, h[0], h[1], h[2]),
             None => format!("[redacted:{}]", span.family),
         }

@@ -1,7 +1,7 @@
 //! Whether the user paused recording (`nmem off`) everywhere, for a project or for a session.
 
 use super::Projects;
-use crate::config::switches::{ProjectIdentity, RecordingPause};
+use crate::config::pauses::{ProjectIdentity, RecordingPause};
 use crate::model::{Millis, Platform, ProjectId};
 use crate::store::{HOOK_WAIT, Store};
 

@@ -1,7 +1,7 @@
 //! Which project a folder is: its identity on disk, the name that the user gave it, and its row in the store.
 
 use crate::config::Config;
-use crate::config::switches::ProjectIdentity;
+use crate::config::pauses::ProjectIdentity;
 use crate::domains;
 use crate::model::{Event, ProjectId, ProjectRow};
 use crate::project;

@@ -4,6 +4,7 @@
 //! forgetting takes three steps: delete the rows, merge the segments (which drops terms of deleted rows), and rewrite
 //! the whole file (VACUUM) with an empty log. Meanwhile hooks write to the spool.
 
+use super::forgotten::HashIdentity;
 use super::index::INDEXED_PROMPT;
 use super::{Store, Tx};
 use crate::model::{Deletion, Millis};
@@ -169,15 +170,16 @@ impl Store {
         Ok(going)
     }
 
-    /// Deletes the rows; `recount` rebuilds what remains of a session's units. Only after [`Store::scrub`] is the text
+    /// Deletes the rows and notes hashes of them; `recount` rebuilds what remains of a session's units. Only after [`Store::scrub`] is the text
     /// gone from every page.
-    pub fn forget(&mut self, going: &Deletion, text: Option<&str>, recount: Recount) -> Result<()> {
+    pub fn forget(&mut self, going: &Deletion, text: Option<&str>, hash: HashIdentity, recount: Recount) -> Result<()> {
         self.conn.pragma_update(None, "secure_delete", true)?;
         self.conn.pragma_update(None, "cache_size", -CACHE)?;
         // References are deleted or cleared here; with foreign keys SQLite would scan all tool uses for each prompt.
         self.conn.pragma_update(None, "foreign_keys", false)?;
         register(&self.conn, text)?;
         self.write(|tx| {
+            tx.note_forgotten(going, hash)?;
             for id in &going.memories {
                 if going.dismissed { tx.dismiss_memory(*id)? } else { tx.delete_memory(*id)? }
             }
@@ -195,7 +197,6 @@ impl Store {
             going.task_lists.iter().try_for_each(|id| tx.forget_tasks(*id))?;
             going.touched.iter().try_for_each(|id| tx.count_again(*id))?;
             tx.forget_in_units(going, recount)?;
-            going.sessions.iter().chain(&going.touched).try_for_each(|id| tx.never_import(*id))?;
             going.sessions.iter().try_for_each(|id| tx.forget_session(*id, text.is_some()))?;
             for id in &going.projects {
                 tx.tx.execute("UPDATE sessions SET project_id = NULL WHERE project_id = ?1", [id])?;
@@ -356,7 +357,7 @@ mod tests {
         let wanted = DeleteFilter { text: Some("zwetschgenKUCHEN".into()), ..DeleteFilter::default() };
         let going = store.what_would_go(&wanted).unwrap();
         assert_eq!((going.prompts.len(), going.sessions.len(), going.touched.len()), (58, 0, 1));
-        store.forget(&going, wanted.text.as_deref(), &crate::ingest::recount).unwrap();
+        store.forget(&going, wanted.text.as_deref(), &|_, _, _| Vec::new(), &crate::ingest::recount).unwrap();
         store.scrub().unwrap();
         assert_eq!(holds(&scratch), 0);
         assert_eq!(store.counts().unwrap().prompts, 342);
@@ -375,7 +376,7 @@ mod tests {
             (going.sessions.as_slice(), going.prompts.as_slice(), going.session_ids.as_slice()),
             (&[1][..], &[1][..], &["a".to_string()][..])
         );
-        store.forget(&going, None, &crate::ingest::recount).unwrap();
+        store.forget(&going, None, &|_, _, _| Vec::new(), &crate::ingest::recount).unwrap();
         let old = store.what_would_go(&DeleteFilter { before: Some(2), ..DeleteFilter::default() }).unwrap();
         assert_eq!(old.prompts, [] as [i64; 0]);
         assert_eq!(store.counts().unwrap().prompts, 1);

@@ -1,11 +1,11 @@
 //! Which files of past sessions were imported, and how far.
 
+use super::sessions::known_session;
 use super::{Store, Tx};
 use crate::model::{Millis, Platform};
 use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, params};
-use sha2::{Digest, Sha256};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// An imported file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +31,28 @@ pub struct StoredMessage {
     pub text: String,
 }
 
+/// Since when hooks record, where nobody kept the pauses of recording that have ended.
+#[derive(Clone, Debug)]
+pub struct HooksBeforePauses {
+    /// Start of the first session that hooks recorded, by platform.
+    pub first: HashMap<String, Millis>,
+    pub pauses_kept_since: Millis,
+    /// The agents' ids of all recorded sessions.
+    pub recorded: HashSet<String>,
+}
+
+/// What an import did to a session.
+#[derive(Clone, Debug)]
+pub struct ImportedSession {
+    pub platform: Platform,
+    /// The agent's id.
+    pub id: String,
+    /// Time of the last stored event.
+    pub until: Option<Millis>,
+    /// Retention: older tool uses are deleted.
+    pub keep_since: Option<Millis>,
+}
+
 impl Store {
     /// All imported files by path.
     pub fn imported_files(&self) -> Result<HashMap<String, ImportedFile>> {
@@ -51,8 +73,9 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.query_map([], row)?.collect::<Result<_, _>>()?)
     }
 
-    /// Notes how far a file was imported.
-    pub fn set_imported(&mut self, path: &str, file: &ImportedFile) -> Result<()> {
+    /// Notes how far a file was imported, and what the import did to its session; returns the number of tool uses that
+    /// retention deletes.
+    pub fn set_imported(&mut self, path: &str, file: &ImportedFile, session: Option<&ImportedSession>) -> Result<usize> {
         self.write(|tx| {
             let sql = "INSERT OR REPLACE INTO imports(path, platform, version, size, modified_at, offset, first_line)
                        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
@@ -65,7 +88,8 @@ impl Store {
                 file.offset as i64,
                 file.first_line.map(|hash| hash as i64)
             ];
-            Ok(tx.tx.prepare_cached(sql)?.execute(values).map(drop)?)
+            tx.tx.prepare_cached(sql)?.execute(values)?;
+            session.map_or(Ok(0), |session| tx.set_session_imported(session))
         })
     }
 
@@ -76,10 +100,28 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.query_map([session], row)?.collect::<Result<_, _>>()?)
     }
 
-    /// Whether something of a session was forgotten, so that it must not be imported.
-    pub fn was_forgotten(&self, platform: Platform, session: &str) -> Result<bool> {
-        let key = forgotten(platform.name(), session);
-        Ok(self.conn.prepare_cached("SELECT 1 FROM meta WHERE key = ?1")?.exists([key])?)
+    /// Since when hooks record; `None` if pauses were kept all the time.
+    pub fn hooks_before_pauses(&self) -> Result<Option<HooksBeforePauses>> {
+        let sql = "SELECT value FROM meta WHERE key = 'pauses_kept_since'";
+        let Some(pauses_kept_since) = self.conn.query_row(sql, [], |row| row.get(0)).optional()? else { return Ok(None) };
+        let sql = "SELECT platform, min(started_at) FROM sessions WHERE client_pid IS NOT NULL GROUP BY platform";
+        let first = self.conn.prepare(sql)?.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
+        let sql = "SELECT agent_session_id FROM sessions";
+        let recorded = self.conn.prepare(sql)?.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        Ok(Some(HooksBeforePauses { first, pauses_kept_since, recorded }))
+    }
+
+    /// The agents of which anything was imported.
+    pub fn imported_agents(&self) -> Result<Vec<Platform>> {
+        let sql = "SELECT DISTINCT platform FROM imports";
+        let names: Vec<String> = self.conn.prepare_cached(sql)?.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        Ok(names.iter().filter_map(|name| Platform::from_name(name)).collect())
+    }
+
+    /// Whether hooks record a session with any of the names.
+    pub fn is_recorded_by_hooks(&self, names: &[String]) -> Result<bool> {
+        let sql = "SELECT 1 FROM sessions WHERE agent_session_id IN (SELECT value FROM json_each(?1)) AND client_pid IS NOT NULL";
+        Ok(self.conn.prepare_cached(sql)?.exists([serde_json::to_string(names)?])?)
     }
 
     /// When the last lease of any of the units ends.
@@ -90,19 +132,17 @@ impl Store {
 }
 
 impl Tx<'_> {
-    /// Notes that something of a session was forgotten: a hash of its identity, and no text.
-    pub(super) fn never_import(&self, session: i64) -> Result<()> {
-        let sql = "SELECT platform, agent_session_id FROM sessions WHERE id = ?1";
-        let row = |row: &Row| Ok((row.get(0)?, row.get(1)?));
-        let Some((platform, id)) = self.tx.query_row(sql, [session], row).optional()? else { return Ok(()) };
-        let (platform, id): (String, String) = (platform, id);
-        let sql = "INSERT OR REPLACE INTO meta(key, value) VALUES (?1, 1)";
-        Ok(self.tx.execute(sql, [forgotten(&platform, &id)]).map(drop)?)
+    fn set_session_imported(&self, session: &ImportedSession) -> Result<usize> {
+        let Some(known) = known_session(&self.tx, session.platform, &session.id)? else { return Ok(0) };
+        if let Some(until) = session.until {
+            let sql =
+                "UPDATE sessions SET imported_until = max(coalesce(imported_until, 0), ?2) WHERE id = ?1 AND client_pid IS NULL";
+            self.tx.prepare_cached(sql)?.execute([known.id, until])?;
+        }
+        let Some(since) = session.keep_since else { return Ok(0) };
+        let sql = "SELECT id FROM tool_uses WHERE session_id = ?1 AND received_at < ?2";
+        let old: Vec<i64> =
+            self.tx.prepare_cached(sql)?.query_map([known.id, since], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        self.trim(&old)
     }
-}
-
-/// The key in `meta` of a session of which something was forgotten.
-fn forgotten(platform: &str, session: &str) -> String {
-    let hash = Sha256::digest(format!("{platform}\n{session}"));
-    format!("forgotten:{}", hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
 }

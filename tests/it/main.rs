@@ -25,6 +25,7 @@ mod families;
 mod forget;
 mod help;
 mod import;
+mod import_leaves_out;
 mod install;
 mod knowledge;
 mod language;

@@ -22,7 +22,8 @@ pub const PAST: PastFormat = PastFormat {
     folders: &["projects"],
     is_line: |record| record["sessionId"].is_string() && record["type"].is_string(),
     cwd: |record| record["cwd"].as_str(),
-    is_part: |path| agent_of(path).is_some(),
+    session_file: |path| agent_of(path).and(path.parent()?.parent()).map(|session| session.with_extension("jsonl")),
+    newest: |store, cwd| vec![store.join(folder_of(cwd))],
     reader: |options| Box::new(Reader::new(options)),
 };
 
@@ -44,6 +45,11 @@ struct Reader {
     closing: Option<(String, String, Millis)>,
     /// Whether the last message is complete.
     is_complete: bool,
+}
+
+/// The name of a project's folder: its path with a dash for each other character.
+fn folder_of(cwd: &str) -> String {
+    cwd.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
 }
 
 /// The subagent of a file, by its name.

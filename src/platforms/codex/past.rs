@@ -13,6 +13,8 @@ use crate::platforms::patch::{files_of_patch, hunks};
 use crate::platforms::transcript::time;
 use serde_json::{Value, json};
 use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 /// The format. Raise the version when the reader finds more than before.
 pub const PAST: PastFormat = PastFormat {
@@ -21,12 +23,25 @@ pub const PAST: PastFormat = PastFormat {
     folders: &["sessions", "archived_sessions"],
     is_line: |record| record["type"] == "session_meta" && record["payload"].is_object(),
     cwd: |record| record["payload"]["cwd"].as_str(),
-    is_part: |_| false,
+    session_file: |_| None,
+    newest: |store, _| newest_days(store),
     reader: |options| Box::new(Reader::new(options)),
 };
 
 /// What editors put before a prompt.
 const REQUEST: &str = "## My request for Codex:";
+
+/// The folders of the newest two days: `sessions/2026/11/24`.
+fn newest_days(store: &Path) -> Vec<PathBuf> {
+    let mut newest = vec![store.to_path_buf()];
+    for _ in ["year", "month", "day"] {
+        let below = newest.iter().flat_map(fs::read_dir).flatten().flatten().map(|entry| entry.path());
+        let mut below: Vec<PathBuf> = below.filter(|path| path.is_dir()).collect();
+        below.sort();
+        newest = below.split_off(below.len().saturating_sub(2));
+    }
+    newest
+}
 
 struct Reader {
     session: PastSession,

@@ -21,7 +21,8 @@ pub const CLI: PastFormat = PastFormat {
     folders: &["session-state"],
     is_line: |record| is_start(record) && !record["data"]["vscodeVersion"].is_string(),
     cwd: |record| record["data"]["context"]["cwd"].as_str(),
-    is_part: |_| false,
+    session_file: |_| None,
+    newest: |store, _| vec![store.to_path_buf()],
     reader: |options| Box::new(Reader::new(Platform::CopilotCli, options)),
 };
 

@@ -67,14 +67,14 @@ pub struct Superseding {
 }
 
 /// Units due for a call, in the sessions that replace `SESSIONS`. A closed unit is due once its end can no longer move:
-/// the next step is final, there is none, or the session is over.
+/// the next step is final, there is none, or the session is over. What an import stored waits for a person's order.
 const DUE: &str = "WITH unit AS (
     SELECT u.id, u.session_id, u.state, u.started_at, u.ended_at, u.model_calls, u.model_at, u.distilled_seq, s.cwd,
       (SELECT coalesce(sum(tool_uses), 0) FROM steps WHERE session_id = s.id AND work_unit_id = u.id) AS tools,
       (SELECT l.state FROM work_units l WHERE l.session_id = s.id ORDER BY l.id DESC LIMIT 1) <> 'open' AS over,
       (SELECT max(id) FROM steps WHERE session_id = s.id AND work_unit_id = u.id) AS last_step
     FROM work_units u JOIN sessions s ON s.id = u.session_id
-    WHERE s.id IN (SESSIONS) AND s.muted = 0 AND u.ended_at >= :since AND u.model_calls < :calls
+    WHERE s.id IN (SESSIONS) AND s.muted = 0 AND u.ended_at >= :since AND u.ended_at > coalesce(s.imported_until, 0) AND u.model_calls < :calls
       AND (u.model_until IS NULL OR u.model_until <= :now OR u.model_until > :now + 120000))
   SELECT id, cwd, state,
       (SELECT json_group_array(DISTINCT t.cwd) FROM tool_uses t JOIN steps p ON p.id = t.step_id WHERE t.session_id = u.session_id AND p.work_unit_id = u.id AND t.cwd IS NOT NULL) FROM unit u

@@ -30,7 +30,8 @@ impl Store {
 }
 
 impl Tx<'_> {
-    fn trim(&self, ids: &[i64]) -> Result<usize> {
+    /// Deletes tool uses; returns how many there were.
+    pub(in crate::store) fn trim(&self, ids: &[i64]) -> Result<usize> {
         let mut gone = 0;
         for id in ids {
             self.unindex_tool(*id)?;

@@ -8,6 +8,7 @@ pub mod models;
 pub mod server;
 pub mod session;
 pub mod thesaurus;
+pub mod transcript;
 
 use rusqlite::Connection;
 use serde_json::Value;

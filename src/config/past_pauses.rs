@@ -1,0 +1,39 @@
+//! Pauses of recording that have ended, so that an import leaves out what was said during them.
+//!
+//! `switches.json` holds the current ones and those that ended lately; hooks read it each time, so older ones move to
+//! this file next to it: JSON Lines, private, never read by a hook.
+
+use super::pauses::RecordingPause;
+use crate::files;
+use anyhow::{Context, Result};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Maximum bytes to read: some ten thousand pauses.
+const BYTES: u64 = 4 << 20;
+
+/// The file that belongs to a switches file.
+pub fn file(switches: &Path) -> PathBuf {
+    switches.with_file_name("past-pauses.jsonl")
+}
+
+/// All pauses that have ended.
+///
+/// # Errors
+///
+/// An unreadable file: nobody knows what the user forbade.
+pub fn load(switches: &Path) -> Result<Vec<RecordingPause>> {
+    let path = file(switches);
+    let text = match files::whole_text(&path, BYTES) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        read => read.with_context(|| format!("cannot read {}", path.display()))?,
+    };
+    let pause = |line: &str| serde_json::from_str(line).with_context(|| format!("{}: {line:.80}", path.display()));
+    text.lines().filter(|line| !line.trim().is_empty()).map(pause).collect()
+}
+
+/// Replaces all of them.
+pub fn store(switches: &Path, pauses: &[RecordingPause]) -> Result<()> {
+    let lines = pauses.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
+    Ok(files::replace_private(&file(switches), &lines.iter().map(|line| format!("{line}\n")).collect::<String>())?)
+}

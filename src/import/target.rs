@@ -1,0 +1,44 @@
+//! What an import knows before it reads a file: the settings of the session's folder, and what the database holds.
+
+use super::find::Imported;
+use crate::config::pauses::RecordingPause;
+use crate::config::{self, Config, past_pauses};
+use crate::redact::Redactor;
+use crate::runtime::redactor;
+use crate::store::{PERSON_WAIT, Store};
+use anyhow::Result;
+use std::collections::HashSet;
+use std::path::Path;
+
+/// What a database knows of imports.
+#[derive(Debug, Default)]
+pub struct Target {
+    pub files: Imported,
+    /// Hashes of what was forgotten.
+    pub forgotten: HashSet<Vec<u8>>,
+}
+
+impl Target {
+    pub fn new(config: &Config) -> Result<Target> {
+        let store = Store::open_to_read(&config.files.value, PERSON_WAIT)?;
+        let forgotten = store.as_ref().map(Store::forgotten).transpose()?.unwrap_or_default();
+        Ok(Target { files: store.as_ref().map(Store::imported_files).transpose()?.unwrap_or_default(), forgotten })
+    }
+}
+
+/// The settings of the folder in which a session began.
+pub struct Folder {
+    pub config: Config,
+    pub redactor: Redactor,
+    /// Pauses of recording that have ended.
+    pub past_pauses: Vec<RecordingPause>,
+}
+
+impl Folder {
+    pub fn new(folder: Option<&Path>) -> Result<Folder> {
+        let config = config::load(&folder.into_iter().collect::<Vec<_>>())?;
+        let redactor = redactor(&config)?;
+        let past_pauses = past_pauses::load(&config.switches_file)?;
+        Ok(Folder { config, redactor, past_pauses })
+    }
+}

@@ -1,0 +1,209 @@
+//! The events of a session file through the pipeline, without what must not come back.
+
+use super::report::{AgentReport, FORGOTTEN, FORGOTTEN_EVENT, PAUSED};
+use super::target::{Folder, Target};
+use crate::config::pauses::RecordingPause;
+use crate::ingest::{Caller, Input, Run, ingest};
+use crate::model::{Event, EventKind, Millis, Platform};
+use crate::redact::Redactor;
+use crate::runtime::{self, Where};
+use crate::store::Store;
+use crate::store::imports::{ImportedSession, StoredMessage};
+use anyhow::Result;
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+const DAY: Millis = 86_400_000;
+
+/// Writes the events of one file.
+pub struct Writer<'a> {
+    pub run: Run<'a>,
+    folder: &'a Folder,
+    forgotten: &'a HashSet<Vec<u8>>,
+    session: Option<KnownSession<'a>>,
+    /// The folder in which the session began.
+    began: Option<&'a str>,
+    /// How far an import has read the file before.
+    before: ReadBefore,
+    /// Retention: older tool uses are not kept.
+    keep_since: Option<Millis>,
+}
+
+/// Whether the file was read before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadBefore {
+    No,
+    /// By another version of the reader.
+    ByAnother,
+    /// A part of it.
+    InPart,
+}
+
+/// The session of a file.
+struct KnownSession<'a> {
+    id: String,
+    platform: Platform,
+    /// All of it was forgotten.
+    is_forgotten: bool,
+    /// The pauses of recording that may apply.
+    pauses: Vec<&'a RecordingPause>,
+    /// What hooks recorded of it, if they did.
+    by_hooks: Option<Vec<StoredMessage>>,
+    /// Whether its old tool uses were stored and deleted before.
+    had_old_ones: bool,
+    /// Whether there was something that hooks had not recorded.
+    found_more: bool,
+    /// Time of the last event.
+    until: Option<Millis>,
+}
+
+impl<'a> Writer<'a> {
+    /// Begins a file.
+    pub fn new(folder: &'a Folder, target: &'a Target, began: Option<&'a str>, before: ReadBefore) -> Writer<'a> {
+        let run = Run::new(Caller::History, &folder.config, &folder.redactor);
+        let days = Millis::from(folder.config.tool_uses_days.value);
+        let keep_since = (days > 0).then(|| run.now - days * DAY);
+        Writer { run, folder, forgotten: &target.forgotten, session: None, began, before, keep_since }
+    }
+
+    /// Stores events, all in one transaction.
+    pub fn write(&mut self, mut events: Vec<Event>, agent: &mut AgentReport) -> Result<()> {
+        let Some(first) = events.first() else { return Ok(()) };
+        let mut session = match self.session.take() {
+            Some(session) => session,
+            None => self.look_up(first)?,
+        };
+        if session.is_forgotten {
+            self.session = Some(session);
+            return Ok(());
+        }
+        events.retain(|event| self.may_come_back(&session, event, agent));
+        if !events.is_empty() {
+            agent.sessions.insert(session.id.clone());
+            session.until = session.until.max(events.iter().map(|event| event.at).max());
+            events.iter_mut().for_each(|event| self.put_in_folder(event));
+            if session.by_hooks.is_some() {
+                events = without_recorded(&self.folder.redactor, &mut session, events);
+            }
+            let before = self.folder.redactor.replaced();
+            ingest(&self.run, Input::Events(events))?;
+            agent.secrets += self.folder.redactor.replaced() - before;
+        }
+        self.session = Some(session);
+        Ok(())
+    }
+
+    /// What was done to the session; counts a forgotten one.
+    pub fn finish(&self, agent: &mut AgentReport) -> Option<ImportedSession> {
+        let session = self.session.as_ref()?;
+        if session.is_forgotten {
+            agent.counts.skip(FORGOTTEN);
+            return None;
+        }
+        let (platform, id) = (session.platform, session.id.clone());
+        Some(ImportedSession { platform, id, until: session.until, keep_since: self.keep_since })
+    }
+
+    fn look_up(&self, first: &Event) -> Result<KnownSession<'a>> {
+        let (platform, id) = (first.platform, first.session.as_str());
+        let store = Store::open(&self.run.config.files.value, self.run.wait)?;
+        let recorded = store.session_by_agent_id(platform, id)?;
+        let unkeyed = || self.forgotten.contains(Redactor::unkeyed_identity_hash(platform.name(), id).as_slice());
+        // The empty row of a session that was forgotten while it was active.
+        let is_emptied = recorded.as_ref().is_some_and(|row| row.cwd.is_none() && row.prompts + row.tool_uses == 0);
+        let all: Vec<&RecordingPause> = self.folder.config.switches.off.iter().chain(&self.folder.past_pauses).collect();
+        let projects = runtime::Projects { config: self.run.config, redactor: self.run.redactor };
+        let at = Where { session: Some((platform, id)), folders: [self.began, first.cwd.as_deref()], project: None };
+        let places = runtime::places(&projects, &at, &all);
+        let had_old_ones = match self.before {
+            ReadBefore::No => recorded.is_some(),
+            ReadBefore::ByAnother => true,
+            ReadBefore::InPart => false,
+        };
+        let of_hooks = recorded.as_ref().filter(|_| self.before != ReadBefore::InPart);
+        Ok(KnownSession {
+            id: id.to_string(),
+            platform,
+            is_forgotten: is_emptied || self.was_forgotten(platform, id, "") || unkeyed(),
+            pauses: all.into_iter().filter(|pause| pause.is_about(at.session, &places)).collect(),
+            by_hooks: of_hooks.map(|session| store.texts_of_session(session.id)).transpose()?,
+            had_old_ones,
+            found_more: false,
+            until: None,
+        })
+    }
+
+    fn was_forgotten(&self, platform: Platform, session: &str, id: &str) -> bool {
+        !self.forgotten.is_empty()
+            && self.forgotten.contains(self.folder.redactor.identity_hash([platform.name(), session, id]).as_slice())
+    }
+
+    /// Whether nobody has forgotten or muted an event, nor retention deleted it.
+    fn may_come_back(&self, session: &KnownSession, event: &Event, agent: &mut AgentReport) -> bool {
+        if session.pauses.iter().any(|pause| pause.held(event.at)) {
+            agent.counts.skip(PAUSED);
+            return false;
+        }
+        let id = match &event.what {
+            EventKind::UserPrompt { .. } => event.prompt.clone(),
+            EventKind::TurnEnded { .. } | EventKind::SubagentEnded { .. } => {
+                event.prompt.as_ref().map(|prompt| format!("answer {prompt}"))
+            }
+            EventKind::ToolUsed(tool) => tool.id.clone(),
+            _ => None,
+        };
+        if id.is_some_and(|id| self.was_forgotten(session.platform, &session.id, &id)) {
+            agent.counts.skip(FORGOTTEN_EVENT);
+            return false;
+        }
+        let is_old = self.keep_since.is_some_and(|since| event.at < since);
+        !(session.had_old_ones && is_old && matches!(event.what, EventKind::ToolUsed(_)))
+    }
+
+    /// Where a project's folder is gone, nothing says where its root was: paths are relative to where the session began.
+    fn put_in_folder(&self, event: &mut Event) {
+        let (Some(began), Some(cwd)) = (self.began, event.cwd.as_deref()) else { return };
+        if cwd != began && Path::new(cwd).starts_with(began) && !Path::new(began).is_dir() {
+            event.cwd = Some(began.to_string());
+        }
+    }
+}
+
+/// Leaves out what hooks have recorded, also under other ids. Tool uses are known by their ids when they are stored.
+fn without_recorded(redactor: &Redactor, session: &mut KnownSession, events: Vec<Event>) -> Vec<Event> {
+    let mut left = Vec::new();
+    let mut renamed: HashMap<String, Option<String>> = HashMap::new();
+    let recorded = session.by_hooks.as_deref().unwrap_or_default();
+    let stored = |of_user: bool, event: &Event| {
+        let clean = redactor.clean(event.clone());
+        let (EventKind::UserPrompt { text } | EventKind::TurnEnded { closing: Some(text), .. }) = &clean.what else {
+            return None;
+        };
+        recorded.iter().find(|known| known.is_users == of_user && known.text == *text)
+    };
+    for mut event in events {
+        match &event.what {
+            EventKind::UserPrompt { .. } => {
+                let is_same = |known: &StoredMessage| known.is_users && known.prompt == event.prompt;
+                if event.prompt.is_some() && recorded.iter().any(is_same) {
+                    continue;
+                }
+                if let Some(known) = stored(true, &event) {
+                    renamed.extend(event.prompt.map(|own| (own, known.prompt.clone())));
+                    continue;
+                }
+                session.found_more = true;
+            }
+            EventKind::TurnEnded { .. } if stored(false, &event).is_some() => continue,
+            EventKind::TurnEnded { .. } => session.found_more = true,
+            EventKind::SessionStarted(_) => continue,
+            EventKind::SessionEnded { .. } if !session.found_more => continue,
+            _ => {}
+        }
+        if let Some(id) = event.prompt.as_ref().and_then(|own| renamed.get(own)) {
+            event.prompt.clone_from(id);
+        }
+        left.push(event);
+    }
+    left
+}
