@@ -55,8 +55,9 @@ pub fn run(args: &ImportArguments) -> Result<()> {
     let config = config::load(&[])?;
     let known = import::imported(&config)?;
     let mut found = import::find(&args.paths, args.agent, config.home.as_deref(), &known)?;
+    found.memories.retain(|file| since.is_none_or(|since| file.modified_at >= since));
     found.files.retain(|file| since.is_none_or(|since| file.modified_at >= since));
-    if found.files.is_empty() {
+    if found.files.is_empty() && found.memories.is_empty() {
         return nothing(args, &found);
     }
     if args.dry_run {
@@ -72,9 +73,10 @@ pub fn run(args: &ImportArguments) -> Result<()> {
         }
     }
     let progress = output::Progress::begin();
-    let mut report = import::import(&config, found.files, known, &mut |state| progress.say(&step(state, begun.elapsed())))?;
+    let mut report =
+        import::import(&config, found.files, &found.memories, known, &mut |state| progress.say(&step(state, begun.elapsed())))?;
     drop(progress);
-    missed.iter().for_each(|file| report.agent(file.format.platform).counts.skip(import::MISSED));
+    missed.iter().for_each(|file| report.agent(file.format.platform.name()).counts.skip(import::MISSED));
     writable(&config)?.checkpoint();
     let seconds = begun.elapsed().as_secs_f64();
     if args.json { output::print(&json(&report, seconds).to_string()) } else { output::say(&text(&report, seconds)) }
@@ -158,6 +160,14 @@ fn dry_run(args: &ImportArguments, found: &Stores) -> Result<()> {
             bytes as f64 / 1e6
         ))?;
     }
+    for memories in &found.memories {
+        let what = if memories.is_notes { "notes of the agent" } else { "memories of claude-mem" };
+        let (path, bytes) = (memories.path.display().to_string(), memories.length);
+        match args.json {
+            true => json.push(json!({"agent": what, "place": path, "files": 1, "bytes": bytes, "last": memories.modified_at})),
+            false => output::say(&format!("{what}: {}, {:.1} MB", line(&path, 500), bytes as f64 / 1e6))?,
+        }
+    }
     if args.json { output::print(&json!({"agents": json, "dry_run": true}).to_string()) } else { Ok(()) }
 }
 
@@ -169,7 +179,7 @@ fn text(report: &ImportReport, seconds: f64) -> String {
 fn of_agent(agent: &AgentReport) -> String {
     let counts = &agent.counts;
     let of = |n: u64, one: &str, many: &str| count(n as i64, one, many);
-    let mut out = format!("{}: ", agent.agent.name());
+    let mut out = format!("{}: ", agent.agent);
     match agent.first.zip(agent.last) {
         Some((first, last)) => {
             out += &format!(
@@ -186,6 +196,9 @@ fn of_agent(agent: &AgentReport) -> String {
     }
     if counts.subagent_tool_uses > 0 {
         out += &format!(", {} of subagents", counts.subagent_tool_uses);
+    }
+    if agent.memories > 0 {
+        out += &format!(", {}", of(agent.memories, "memory", "memories"));
     }
     out += "\n";
     if agent.unchanged > 0 {
@@ -219,9 +232,9 @@ fn json(report: &ImportReport, seconds: f64) -> Value {
         .iter()
         .map(|agent| {
             let counts = &agent.counts;
-            json!({"agent": agent.agent.name(), "files": agent.files, "unchanged": agent.unchanged,
+            json!({"agent": agent.agent, "files": agent.files, "unchanged": agent.unchanged,
                 "sessions": agent.sessions.len(), "prompts": counts.prompts, "tool_uses": counts.tool_uses,
-                "failures": counts.failures, "secrets_hidden": agent.secrets, "old_tool_uses": agent.old_tool_uses, "subagent_tool_uses": counts.subagent_tool_uses, "skipped": counts.skipped,
+                "failures": counts.failures, "memories": agent.memories, "secrets_hidden": agent.secrets, "old_tool_uses": agent.old_tool_uses, "subagent_tool_uses": counts.subagent_tool_uses, "skipped": counts.skipped,
                 "first": agent.first, "last": agent.last, "gave_nothing": agent.gave_nothing(), "unreadable": agent.unreadable,
                 "broken_lines": agent.broken.iter().map(|(path, line)| json!({"file": path, "line": line})).collect::<Vec<_>>()})
         })

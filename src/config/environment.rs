@@ -222,6 +222,11 @@ pub fn codex_folder(home: Option<&Path>) -> Option<PathBuf> {
     env("CODEX_HOME").map(PathBuf::from).or_else(|| Some(home?.join(".codex")))
 }
 
+/// The data folder of claude-mem.
+pub fn claude_mem_folder(home: Option<&Path>) -> Option<PathBuf> {
+    env("CLAUDE_MEM_DATA_DIR").map(PathBuf::from).or_else(|| Some(home?.join(".claude-mem")))
+}
+
 /// Copilot CLI's own folder.
 pub fn copilot_folder(home: Option<&Path>) -> Option<PathBuf> {
     env("COPILOT_HOME").map(PathBuf::from).or_else(|| Some(home?.join(".copilot")))

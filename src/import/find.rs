@@ -4,8 +4,9 @@ use crate::config::environment;
 use crate::error::UserError;
 use crate::files;
 use crate::model::{Millis, Platform};
-use crate::platforms::FORMATS;
+use crate::platforms::claude::notes;
 use crate::platforms::past::PastFormat;
+use crate::platforms::{FORMATS, claude_mem};
 use crate::store::imports::ImportedFile;
 use anyhow::Result;
 use ruzstd::decoding::StreamingDecoder;
@@ -66,12 +67,24 @@ impl FoundFile {
     }
 }
 
+/// A file with memories.
+#[derive(Clone, Debug)]
+pub struct FoundMemories {
+    pub path: PathBuf,
+    /// Bytes.
+    pub length: u64,
+    pub modified_at: Millis,
+    pub is_notes: bool,
+}
+
 /// What was found.
 #[derive(Debug, Default)]
 pub struct Stores {
     pub files: Vec<FoundFile>,
     /// The folders in which agents keep their sessions, as far as they exist.
     pub places: Vec<(Platform, PathBuf)>,
+    /// Memories of other programs, and notes of agents.
+    pub memories: Vec<FoundMemories>,
     /// JSON Lines files of no known format.
     pub unknown: Vec<PathBuf>,
 }
@@ -89,6 +102,12 @@ pub fn find(paths: &[PathBuf], agent: Option<Platform>, home: Option<&Path>, kno
             walk(&folder, DEPTH, &mut |path| add(path, &mut found));
             found.places.push((format.platform, folder));
         }
+    }
+    if let Some(path) =
+        environment::claude_mem_folder(home).filter(|_| paths.is_empty()).map(|folder| folder.join(claude_mem::FILE))
+        && path.is_file()
+    {
+        add(&path, &mut found);
     }
     for path in paths {
         if !path.exists() {
@@ -184,11 +203,17 @@ pub fn walk(path: &Path, depth: usize, each: &mut dyn FnMut(&Path)) {
 
 /// Adds a file if it holds a session.
 pub fn add(path: &Path, agent: Option<Platform>, known: &Imported, found: &mut Stores) {
-    if !has_lines(path) {
+    let is_notes = notes::is_notes(path) && agent.is_none_or(|agent| agent == Platform::ClaudeCode);
+    let is_claude_mem = agent.is_none() && path.file_name().is_some_and(|name| name == claude_mem::FILE);
+    if !has_lines(path) && !is_notes && !is_claude_mem {
         return;
     }
     let Ok(meta) = path.metadata() else { return };
     let modified = meta.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    if !has_lines(path) {
+        let modified_at = modified.map_or(0, |at| at.as_millis() as Millis);
+        return found.memories.push(FoundMemories { path: path.to_path_buf(), length: meta.len(), modified_at, is_notes });
+    }
     // A file that was imported need not be opened.
     let known = known.get(&path.display().to_string()).map(|known| known.platform);
     let known = known.and_then(|platform| FORMATS.iter().find(|format| format.platform == platform).copied());

@@ -2,19 +2,20 @@
 //!
 //! Read in this order: `find` (files of known formats), `missed` (sessions to ask about),
 //! `target` (settings of a folder, what a database knows), `file` (one file through the
-//! pipeline) with `lines` and `writer`, `report`; `catch_up` is what a session start does.
+//! pipeline) with `lines` and `writer`, `memories` (of other programs), `report`; `catch_up` is what a session start does.
 
 mod catch_up;
 mod file;
 mod find;
 mod lines;
+mod memories;
 mod missed;
 mod report;
 mod target;
 mod writer;
 
 pub use catch_up::catch_up;
-pub use find::{FoundFile, Stores, find};
+pub use find::{FoundFile, FoundMemories, Stores, find};
 pub use missed::take_missed;
 pub use report::{AgentReport, ImportReport, MISSED};
 
@@ -62,6 +63,7 @@ pub fn imported(config: &Config) -> Result<Imported> {
 pub fn import(
     config: &Config,
     files: Vec<FoundFile>,
+    memories: &[FoundMemories],
     known: Imported,
     progress: &mut dyn FnMut(ImportProgress),
 ) -> Result<ImportReport> {
@@ -69,7 +71,7 @@ pub fn import(
     let mut due = Vec::new();
     for file in files {
         match known.get(&file.name()) {
-            Some(known) if file.is_unchanged(known) => report.agent(file.format.platform).unchanged += 1,
+            Some(known) if file.is_unchanged(known) => report.agent(file.format.platform.name()).unchanged += 1,
             _ => due.push(DueFile::new(file)),
         }
     }
@@ -91,11 +93,14 @@ pub fn import(
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => new.insert(Target::new(&folder.config)?),
         };
-        report.bytes += file::import(folder, &due, target, report.agent(due.file.format.platform), None)?;
+        report.bytes += file::import(folder, &due, target, report.agent(due.file.format.platform.name()), None)?;
         state.files += 1;
         state.bytes += due.file.length;
     }
     progress(state);
+    // Projects are known by now.
+    let target = targets.entry(config.files.value.db.clone()).or_default();
+    memories::import(&Folder::new(None)?, memories, target, &mut report)?;
     Ok(report)
 }
 

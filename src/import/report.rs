@@ -1,6 +1,6 @@
 //! What an import did, by agent.
 
-use crate::model::{Millis, Platform};
+use crate::model::Millis;
 use crate::platforms::past::{COPIED, PastCounts};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -29,7 +29,8 @@ pub struct ImportReport {
 /// What was imported of one agent.
 #[derive(Debug, Default)]
 pub struct AgentReport {
-    pub agent: Platform,
+    /// A platform, or another program.
+    pub agent: &'static str,
     /// Files read.
     pub files: u64,
     /// Files among them that were read from the beginning.
@@ -38,6 +39,8 @@ pub struct AgentReport {
     pub unchanged: u64,
     pub sessions: BTreeSet<String>,
     pub counts: PastCounts,
+    /// Memories of another program, or notes of the agent.
+    pub memories: u64,
     /// Secrets and private parts that were hidden.
     pub secrets: u64,
     /// Tool uses that are older than retention allows: they became units and memories, and were deleted.
@@ -52,7 +55,7 @@ pub struct AgentReport {
 
 impl ImportReport {
     /// The part of an agent.
-    pub fn agent(&mut self, agent: Platform) -> &mut AgentReport {
+    pub fn agent(&mut self, agent: &'static str) -> &mut AgentReport {
         let at = self.agents.iter().position(|known| known.agent == agent).unwrap_or_else(|| {
             self.agents.push(AgentReport { agent, ..AgentReport::default() });
             self.agents.len() - 1

@@ -4,14 +4,17 @@
 //! the wrong type counts as absent.
 //!
 //! Read in this order: `payload`, `bounded_json` and `json_repair` (stdin, whatever it contains), `decode_context`,
-//! `claude`, `codex` and `copilot` (the adapters), `transcript`, `past` and `patch` (session files), `settings` (hooks in a settings file).
+//! `claude`, `codex` and `copilot` (the adapters), `transcript`, `past` and `patch` (session files), `other_memory` and
+//! `claude_mem` (memories of other programs), `settings` (hooks in a settings file).
 
 mod bounded_json;
 pub mod claude;
+pub mod claude_mem;
 mod codex;
 mod copilot;
 mod decode_context;
 mod json_repair;
+pub mod other_memory;
 pub mod past;
 mod patch;
 pub mod payload;

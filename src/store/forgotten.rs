@@ -24,6 +24,9 @@ impl Tx<'_> {
         let of = "SELECT platform, agent_session_id, '' FROM sessions WHERE id IN (SELECT value FROM json_each(?1))";
         let mut all: BTreeSet<(String, String, Option<String>)> =
             self.tx.prepare(of)?.query_map([&sessions], row)?.collect::<Result<_, _>>()?;
+        let of = "SELECT '', '', uuid FROM memories WHERE id IN (SELECT value FROM json_each(?1)) AND made_by = 'custom'";
+        let memories = serde_json::to_string(&going.memories)?;
+        all.extend(self.tx.prepare(of)?.query_map([memories], row)?.collect::<Result<Vec<_>, _>>()?);
         let closing = "CASE WHEN e.source = 'user' THEN e.platform_prompt_id ELSE 'answer ' || e.platform_prompt_id END";
         for (table, id, ids) in [("prompts", closing, &going.prompts), ("tool_uses", "e.tool_use_id", &going.tool_uses)] {
             let sql = format!(

@@ -124,6 +124,30 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.exists([serde_json::to_string(names)?])?)
     }
 
+    /// The notes of a file that an import stored and no person has changed, by uuid.
+    pub fn notes_of_file(&self, path: &str) -> Result<Vec<String>> {
+        let sql = "SELECT uuid FROM memories WHERE made_by = 'custom' AND content ->> '$.notes_file' = ?1 AND NOT by_hand AND NOT pinned";
+        Ok(self.conn.prepare_cached(sql)?.query_map([path], |row| row.get(0))?.collect::<Result<_, _>>()?)
+    }
+
+    /// Deletes notes that are gone from their file.
+    pub fn delete_notes(&mut self, uuids: &[&String]) -> Result<()> {
+        self.write(|tx| {
+            for uuid in uuids {
+                let id = tx.tx.query_row("SELECT id FROM memories WHERE uuid = ?1", [uuid], |row| row.get(0)).optional()?;
+                id.map_or(Ok(()), |id| tx.delete_memory(id))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Those of the uuids that memories have.
+    pub fn known_uuids<'a>(&self, uuids: impl Iterator<Item = &'a str>) -> Result<HashSet<String>> {
+        let sql = "SELECT uuid FROM memories WHERE uuid IN (SELECT value FROM json_each(?1))";
+        let all = serde_json::to_string(&uuids.collect::<Vec<_>>())?;
+        Ok(self.conn.prepare_cached(sql)?.query_map([all], |row| row.get(0))?.collect::<Result<_, _>>()?)
+    }
+
     /// When the last lease of any of the units ends.
     pub fn leased_until(&self, units: &[i64]) -> Result<Option<Millis>> {
         let sql = "SELECT max(leased_until) FROM work_units WHERE id IN (SELECT value FROM json_each(?1))";

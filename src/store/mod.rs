@@ -9,7 +9,7 @@
 //! (with `early_schemas`) and `upgrades`; `failure`; `enums`; `identity`
 //! (deduplication), `sessions`, `prompts`, `tool_uses`, `units` (rows of events); `index` and `unit_index` (full text);
 //! `memories`, `domains`, `spend`, `vectors`; `spool`; then queries: `projects`, `history`, `search`, `recall`,
-//! `project_state`, `injections`, `patterns`, `commands`, `imports`; `forget`, `forgotten` and `texts` (redacting again); `archive`; `salvage`
+//! `project_state`, `injections`, `patterns`, `commands`, `imports`; `foreign` (databases of other programs); `forget`, `forgotten` and `texts` (redacting again); `archive`; `salvage`
 //! (broken databases).
 
 pub mod archive;
@@ -19,6 +19,7 @@ mod domains;
 mod early_schemas;
 mod enums;
 mod failure;
+pub mod foreign;
 pub mod forget;
 pub mod forgotten;
 pub mod history;

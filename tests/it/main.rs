@@ -26,6 +26,7 @@ mod forget;
 mod help;
 mod import;
 mod import_leaves_out;
+mod import_memories;
 mod install;
 mod knowledge;
 mod language;

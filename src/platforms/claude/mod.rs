@@ -3,11 +3,12 @@
 //! ADR/0004 says which events nmem subscribes to and why. Other events decode to `None`, so an older or hand-written
 //! hook configuration does no harm.
 //!
-//! `hooks` lists the subscribed events, `past` reads session files (`typed` finds prompts in them), `commits_and_tasks` finds a call's commit and task list, `values` turns JSON
+//! `hooks` lists the subscribed events, `past` reads session files (`typed` finds prompts in them), `notes` the agent's own notes, `commits_and_tasks` finds a call's commit and task list, `values` turns JSON
 //! values into text.
 
 mod commits_and_tasks;
 mod hooks;
+pub mod notes;
 mod past;
 mod typed;
 mod values;

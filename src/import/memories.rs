@@ -1,0 +1,169 @@
+//! Memories of other programs, and notes of agents: stored once, and again when a note has changed.
+
+use super::find::{FoundMemories, first_lines, has_lines};
+use super::report::{AgentReport, FORGOTTEN_EVENT, ImportReport, OFF, PAUSED, UNREADABLE};
+use super::target::{Folder, Target};
+use crate::config::environment;
+use crate::domains;
+use crate::files;
+use crate::knowledge::entity::{self, Entry};
+use crate::model::{Entity, Millis, Platform};
+use crate::platforms::claude::notes;
+use crate::platforms::claude_mem;
+use crate::platforms::other_memory::OtherMemory;
+use crate::runtime::{self, Projects, Where};
+use crate::store::foreign::ForeignDatabase;
+use crate::store::imports::ImportedFile;
+use crate::store::memories::MemoryScope;
+use crate::store::{PERSON_WAIT, Store};
+use anyhow::Result;
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::path::Path;
+
+/// Version of the readers. Raise it when they find more than before.
+const VERSION: i64 = 1;
+/// Maximum bytes of a file of notes.
+const NOTES: u64 = 1 << 20;
+/// What the report calls the other program.
+const CLAUDE_MEM: &str = "claude-mem";
+const NO_PROJECT: &str = "memory of a project that is not known here: import its sessions first";
+const UNFIT: &str = "memory that is too large";
+
+/// Imports the memories of all files.
+pub fn import(folder: &Folder, found: &[FoundMemories], target: &mut Target, report: &mut ImportReport) -> Result<()> {
+    for file in found {
+        let agent = report.agent(if file.is_notes { Platform::ClaudeCode.name() } else { CLAUDE_MEM });
+        let name = file.path.display().to_string();
+        let imported = ImportedFile {
+            platform: if file.is_notes { Platform::ClaudeCode } else { Platform::Custom },
+            version: VERSION,
+            size: file.length,
+            modified_at: file.modified_at,
+            offset: 0,
+            first_line: None,
+        };
+        // A database says nothing by its size and time: its log has what is new.
+        if file.is_notes && target.files.get(&name) == Some(&imported) {
+            agent.unchanged += 1;
+            continue;
+        }
+        agent.files += 1;
+        let done = if file.is_notes { of_notes(file, agent) } else { of_claude_mem(folder, file, &target.forgotten, agent) };
+        match done {
+            Ok(()) => {
+                Store::open(&folder.config.files.value, PERSON_WAIT)?.set_imported(&name, &imported, None)?;
+                target.files.insert(name, imported);
+            }
+            Err(error) => {
+                agent.counts.skip(UNREADABLE);
+                agent.unreadable.push(format!("{error:#}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Notes of an agent. The sessions beside them say which project it is.
+fn of_notes(file: &FoundMemories, agent: &mut AgentReport) -> Result<()> {
+    let text = files::whole_text(&file.path, NOTES)?;
+    let Some(cwd) = folder_of(&file.path) else {
+        agent.counts.skip(NO_PROJECT);
+        return Ok(());
+    };
+    let folder = Folder::new(Some(Path::new(&cwd)))?;
+    let projects = Projects { config: &folder.config, redactor: &folder.redactor };
+    let at = Where { folders: [Some(&cwd), None], ..Where::default() };
+    let id = projects.identify(&cwd);
+    if !folder.config.enabled.value || runtime::is_paused(&projects, &at, environment::now()) {
+        agent.counts.skip(OFF);
+        return Ok(());
+    }
+    let mut store = Store::open(&folder.config.files.value, PERSON_WAIT)?;
+    let project = id.map(|id| store.ensure_project(&folder.redactor.clean(id), file.modified_at)).transpose()?;
+    let home = MemoryScope { project, platform: Some(Platform::ClaudeCode.name()), ..MemoryScope::default() };
+    let found = notes::notes(&file.path, &text, file.modified_at);
+    let known = store.notes_of_file(&file.path.display().to_string())?;
+    let forgotten = store.forgotten()?;
+    let gone = known.iter().filter(|uuid| found.iter().all(|note| note.uuid.as_ref() != Some(*uuid)));
+    store.delete_notes(&gone.collect::<Vec<_>>())?;
+    let notes = found.into_iter().map(|entity| (entity, home)).collect();
+    record(&folder, &mut store, notes, &forgotten, agent)
+}
+
+/// The project's folder, as the sessions beside its notes say.
+fn folder_of(notes: &Path) -> Option<String> {
+    let project = notes.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "memory"))?.parent()?;
+    let sessions = fs::read_dir(project).ok()?.flatten().map(|entry| entry.path()).filter(|path| has_lines(path));
+    sessions.take(5).find_map(|path| first_lines(&path).iter().find_map(|line| line["cwd"].as_str().map(String::from)))
+}
+
+/// What is in the database of claude-mem. Its memories never change, so known ones are left alone.
+fn of_claude_mem(folder: &Folder, file: &FoundMemories, forgotten: &HashSet<Vec<u8>>, agent: &mut AgentReport) -> Result<()> {
+    let config = &folder.config;
+    let database = ForeignDatabase::open(&file.path, config.files.value.folder())?;
+    let sessions = claude_mem::sessions(&database.rows(claude_mem::SESSIONS)?);
+    let mut store = Store::open(&config.files.value, PERSON_WAIT)?;
+    let mut by_name: HashMap<String, Vec<i64>> = HashMap::new();
+    for (project, ..) in store.projects()? {
+        by_name.entry(project.name).or_default().push(project.id);
+    }
+    let mut by_session: HashMap<String, Option<i64>> = HashMap::new();
+    let mut new = Vec::new();
+    for table in claude_mem::TABLES {
+        for row in database.rows(table)? {
+            let Some(OtherMemory { entity, session, project }) = claude_mem::memory(table, &row, &sessions) else { continue };
+            agent.saw(entity.at);
+            let of_session = session.and_then(|id| {
+                let find = |id: &String| store.project_of(Platform::ClaudeCode, id).ok().flatten().map(|project| project.id);
+                by_session.entry(id).or_insert_with_key(find).to_owned()
+            });
+            let of_name = || by_name.get(project.as_ref()?).filter(|ids| ids.len() == 1).map(|ids| ids[0]);
+            match of_session.or_else(of_name) {
+                Some(project) => {
+                    let home = MemoryScope { project: Some(project), platform: Some(CLAUDE_MEM), ..MemoryScope::default() };
+                    new.push((entity, home));
+                }
+                None => agent.counts.skip(NO_PROJECT),
+            }
+        }
+    }
+    let known = store.known_uuids(new.iter().filter_map(|(entity, _)| entity.uuid.as_deref()))?;
+    new.retain(|(entity, _)| entity.uuid.as_ref().is_none_or(|uuid| !known.contains(uuid)));
+    record(folder, &mut store, new, forgotten, agent)
+}
+
+/// Stores memories, but for forgotten ones and those from a time when recording was paused everywhere.
+fn record(
+    folder: &Folder,
+    store: &mut Store,
+    memories: Vec<(Entity, MemoryScope)>,
+    forgotten: &HashSet<Vec<u8>>,
+    agent: &mut AgentReport,
+) -> Result<()> {
+    let was_paused = |at: Millis| {
+        let all = folder.config.switches.off.iter().chain(&folder.past_pauses);
+        all.filter(|pause| pause.is_about(None, &[])).any(|pause| pause.held(at))
+    };
+    let domain = domains::of(None, None);
+    let before = folder.redactor.replaced();
+    let mut drafts = Vec::new();
+    for (entity, home) in memories {
+        let uuid = entity.uuid.clone().unwrap_or_default();
+        if was_paused(entity.at) {
+            agent.counts.skip(PAUSED);
+        } else if forgotten.contains(folder.redactor.identity_hash(["", "", &uuid]).as_slice()) {
+            agent.counts.skip(FORGOTTEN_EVENT);
+        } else {
+            match entity::draft(entity, &domain) {
+                Ok(draft) => drafts.push((uuid, folder.redactor.clean(draft), home)),
+                Err(_) => agent.counts.skip(UNFIT),
+            }
+        }
+    }
+    let entries = drafts.iter().map(|(uuid, draft, home)| Entry { uuid: Some(uuid), draft, home: *home });
+    // What a person has changed since is left alone.
+    agent.memories += entity::record(store, entries)?.iter().filter(|recorded| recorded.is_ok()).count() as u64;
+    agent.secrets += folder.redactor.replaced() - before;
+    Ok(())
+}

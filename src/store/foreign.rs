@@ -1,0 +1,82 @@
+//! Reads the SQLite database of another program, without writing a byte next to it.
+//!
+//! Opening a database in WAL mode writes its shared memory, so one with a log is copied first, with the log, into a
+//! private folder. One without a log is opened as immutable: then SQLite takes no lock.
+
+use crate::files;
+use anyhow::{Context, Result};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OpenFlags};
+use serde_json::{Map, Value};
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A database of another program.
+#[derive(Debug)]
+pub struct ForeignDatabase {
+    conn: Connection,
+    _copy: Option<Copy>,
+}
+
+/// The folder of a copy, deleted with this value.
+#[derive(Debug)]
+struct Copy(PathBuf);
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+impl ForeignDatabase {
+    /// Opens a database; `private` is the folder for a copy.
+    pub fn open(path: &Path, private: &Path) -> Result<ForeignDatabase> {
+        let log = PathBuf::from(OsString::from_iter([path.as_os_str(), "-wal".as_ref()]));
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let open = || -> Result<ForeignDatabase> {
+            if fs::metadata(&log).is_ok_and(|meta| meta.len() > 0) {
+                let folder = private.join(format!("import-{}", files::unique()));
+                files::make_folder(&folder)?;
+                let copied = Copy(folder.clone());
+                let copy = folder.join("copy.db");
+                fs::copy(path, &copy)?;
+                fs::copy(&log, folder.join("copy.db-wal"))?;
+                let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+                #[expect(clippy::disallowed_methods, reason = "a copy of another program's database")]
+                let conn = Connection::open_with_flags(&copy, flags)?;
+                return Ok(ForeignDatabase { conn, _copy: Some(copied) });
+            }
+            let escaped = path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+            #[expect(clippy::disallowed_methods, reason = "another program's database, immutable")]
+            let conn = Connection::open_with_flags(format!("file:{escaped}?immutable=1"), flags)?;
+            Ok(ForeignDatabase { conn, _copy: None })
+        };
+        open().with_context(|| format!("cannot read {}", path.display()))
+    }
+
+    /// All rows of a table in order, by column; none if there is no such table.
+    pub fn rows(&self, table: &str) -> Result<Vec<Map<String, Value>>> {
+        let exists = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?1";
+        if !self.conn.prepare(exists)?.exists([table])? {
+            return Ok(Vec::new());
+        }
+        let mut statement = self.conn.prepare(&format!("SELECT * FROM \"{table}\" ORDER BY rowid"))?;
+        let names: Vec<String> = statement.column_names().map(String::from).collect();
+        let mut rows = statement.query([])?;
+        let mut all = Vec::new();
+        while let Some(row) = rows.next()? {
+            let value = |at: usize| -> Result<Value> {
+                Ok(match row.get_ref(at)? {
+                    ValueRef::Integer(n) => n.into(),
+                    ValueRef::Real(n) => n.into(),
+                    ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned().into(),
+                    ValueRef::Null | ValueRef::Blob(_) => Value::Null,
+                })
+            };
+            let columns = names.iter().enumerate().map(|(at, name)| Ok((name.clone(), value(at)?)));
+            all.push(columns.collect::<Result<_>>()?);
+        }
+        Ok(all)
+    }
+}
