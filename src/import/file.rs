@@ -27,6 +27,8 @@ use std::time::{Duration, Instant};
 const OVER: Millis = 12 * 3_600_000;
 /// Minimum number of events in a transaction, if the file has so many.
 const AT_ONCE: usize = 400;
+/// About the time to store an event.
+const STORING: Duration = Duration::from_micros(200);
 /// Maximum time to wait for leases of a killed run, in milliseconds: they last as long.
 const LEASE: Millis = 10_000;
 
@@ -36,6 +38,13 @@ pub struct Deadline {
     pub at: Instant,
     /// How long to wait for the database.
     pub wait: Duration,
+}
+
+impl Deadline {
+    /// Whether it passes before so many events are stored.
+    fn has_passed(self, events: usize) -> bool {
+        Instant::now() + STORING * events as u32 >= self.at
+    }
 }
 
 /// What the first lines of a file say.
@@ -119,7 +128,7 @@ pub fn import(
     };
     let mut writer = Writer::new(folder, target, due.head.cwd.as_deref(), before);
     if let Some(deadline) = deadline {
-        writer.run.wait = deadline.wait;
+        (writer.run.wait, writer.run.distils) = (deadline.wait, false);
     }
     let open = |writer: &Writer| Store::open(&config.files.value, writer.run.wait);
     if before != ReadBefore::InPart {
@@ -143,8 +152,9 @@ pub fn import(
     let after = imported(if read.is_whole { file.length } else { 0 }, found.resume_at);
     if let Some(session) = &session {
         agent.counts.add(&found.counts);
-        if deadline.is_none() {
-            distil_rest(&writer.run, &mut store, file.format.platform, &session.id)?;
+        match deadline {
+            Some(_) => store.note_caught_up()?,
+            None => distil_rest(&writer.run, &mut store, file.format.platform, &session.id)?,
         }
     }
     agent.old_tool_uses += store.set_imported(&name, &after, session.as_ref())? as u64;
@@ -175,9 +185,7 @@ fn read(
     };
     let mut last = None;
     loop {
-        if deadline.is_some_and(|deadline| Instant::now() >= deadline.at) {
-            return Ok(Ok(ReadFile { end: lines.end, is_whole: false }));
-        }
+        let resume_at = found.resume_at;
         let (at, line) = match lines.next() {
             Ok(Some(line)) => line,
             Ok(None) => break,
@@ -195,12 +203,24 @@ fn read(
             last = last.max(Some(at));
         }
         reader.line(record, at, found);
+        if deadline.is_some_and(|deadline| deadline.has_passed(found.events.len())) {
+            // The turn is read again.
+            found.events.clear();
+            found.resume_at = resume_at;
+            return Ok(Ok(ReadFile { end: lines.end, is_whole: false }));
+        }
         if found.events.len() >= AT_ONCE || deadline.is_some() && !found.events.is_empty() {
             writer.write(std::mem::take(&mut found.events), agent)?;
         }
     }
     let is_over = last.is_none_or(|last| environment::now() - last > OVER);
+    let resume_at = found.resume_at;
     reader.end(lines.end, is_over, found);
+    if deadline.is_some_and(|deadline| deadline.has_passed(found.events.len())) {
+        found.events.clear();
+        found.resume_at = resume_at;
+        return Ok(Ok(ReadFile { end: lines.end, is_whole: false }));
+    }
     Ok(Ok(ReadFile { end: lines.end, is_whole: true }))
 }
 

@@ -16,13 +16,14 @@ pub struct Target {
     pub files: Imported,
     /// Hashes of what was forgotten.
     pub forgotten: HashSet<Vec<u8>>,
+    /// Stays open, so that no other connection is the last one: closing that one would write the log into the database.
+    pub _open: Option<Store>,
 }
 
 impl Target {
     pub fn new(config: &Config) -> Result<Target> {
-        let store = Store::open_to_read(&config.files.value, PERSON_WAIT)?;
-        let forgotten = store.as_ref().map(Store::forgotten).transpose()?.unwrap_or_default();
-        Ok(Target { files: store.as_ref().map(Store::imported_files).transpose()?.unwrap_or_default(), forgotten })
+        let store = Store::open(&config.files.value, PERSON_WAIT)?;
+        Ok(Target { files: store.imported_files()?, forgotten: store.forgotten()?, _open: Some(store) })
     }
 }
 

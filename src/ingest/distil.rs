@@ -17,6 +17,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Open units of sessions with an event within this time, in milliseconds, are left to them.
 const AT_WORK: Millis = 30 * 60_000;
+/// Units of sessions that a session start has caught up with, per end of a turn.
+const CAUGHT_UP: usize = 2;
 
 /// Distils whatever the events made due; each unit once, even for many events.
 pub fn distil(run: &Run, persisted: &mut Persisted, events: &[Clean<Event>]) {
@@ -32,7 +34,7 @@ pub fn distil(run: &Run, persisted: &mut Persisted, events: &[Clean<Event>]) {
 
 fn by_rules(run: &Run, store: &mut Store, events: &[Clean<Event>]) {
     let ignored = run.config.ignored();
-    if !events.iter().any(|event| is_due(run, event)) {
+    if !run.distils || !events.iter().any(|event| is_due(run, event)) {
         return;
     }
     let distil = || {
@@ -68,6 +70,10 @@ fn due(run: &Run, store: &Store, events: &[Clean<Event>]) -> Result<Vec<DueUnit>
         if let Some(project) = store.project_of(event.platform, &event.session)? {
             due.extend(store.due_in_project(project.id, run.now - AT_WORK)?);
         }
+    }
+    let ends = |event: &&Clean<Event>| run.caller == Caller::Hook && matches!(event.what, EventKind::TurnEnded { .. });
+    for event in events.iter().filter(ends) {
+        due.extend(store.due_of_caught_up(event.platform, &event.session, CAUGHT_UP)?);
     }
     Ok(due)
 }

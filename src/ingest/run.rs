@@ -28,6 +28,8 @@ pub struct Run<'a> {
     pub now: Millis,
     /// How long to wait for the database.
     pub wait: Duration,
+    /// Whether units are distilled at once, or later by a turn's end.
+    pub distils: bool,
     /// The agent's process, if the platform names it.
     pub client_pid: Option<u32>,
     /// The folder in which the agent was started.
@@ -45,6 +47,7 @@ impl<'a> Run<'a> {
             redactor,
             now: environment::now(),
             wait: if caller == Caller::History { PERSON_WAIT } else { HOOK_WAIT },
+            distils: true,
             client_pid: environment::client_pid().filter(|_| caller == Caller::Hook),
             session_folder: environment::session_folder(),
             transcripts: environment::claude_folder(config.home.as_deref()),

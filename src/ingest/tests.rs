@@ -25,6 +25,7 @@ fn run(scratch: &Scratch, caller: Caller, events: Vec<Event>) -> anyhow::Result<
         redactor: &redactor,
         now: 100 * MINUTE,
         wait: crate::store::PERSON_WAIT,
+        distils: true,
         client_pid: None,
         session_folder: None,
         transcripts: None,

@@ -53,24 +53,32 @@ pub struct ImportedSession {
     pub keep_since: Option<Millis>,
 }
 
+const IMPORTED: &str = "SELECT path, platform, version, size, modified_at, offset, first_line FROM imports";
+
+fn imported(row: &Row) -> rusqlite::Result<(String, ImportedFile)> {
+    let number = |at: usize| row.get::<_, i64>(at).map(|n| n.max(0) as u64);
+    let platform: String = row.get(1)?;
+    let file = ImportedFile {
+        platform: Platform::from_name(&platform).unwrap_or_default(),
+        version: row.get(2)?,
+        size: number(3)?,
+        modified_at: row.get(4)?,
+        offset: number(5)?,
+        first_line: row.get::<_, Option<i64>>(6)?.map(|hash| hash as u64),
+    };
+    Ok((row.get(0)?, file))
+}
+
 impl Store {
     /// All imported files by path.
     pub fn imported_files(&self) -> Result<HashMap<String, ImportedFile>> {
-        let sql = "SELECT path, platform, version, size, modified_at, offset, first_line FROM imports";
-        let row = |row: &Row| {
-            let number = |at: usize| row.get::<_, i64>(at).map(|n| n.max(0) as u64);
-            let platform: String = row.get(1)?;
-            let file = ImportedFile {
-                platform: Platform::from_name(&platform).unwrap_or_default(),
-                version: row.get(2)?,
-                size: number(3)?,
-                modified_at: row.get(4)?,
-                offset: number(5)?,
-                first_line: row.get::<_, Option<i64>>(6)?.map(|hash| hash as u64),
-            };
-            Ok((row.get(0)?, file))
-        };
-        Ok(self.conn.prepare_cached(sql)?.query_map([], row)?.collect::<Result<_, _>>()?)
+        Ok(self.conn.prepare_cached(IMPORTED)?.query_map([], imported)?.collect::<Result<_, _>>()?)
+    }
+
+    /// An imported file.
+    pub fn imported_file(&self, path: &str) -> Result<Option<ImportedFile>> {
+        let sql = format!("{IMPORTED} WHERE path = ?1");
+        Ok(self.conn.prepare_cached(&sql)?.query_row([path], imported).optional()?.map(|(_, file)| file))
     }
 
     /// Notes how far a file was imported, and what the import did to its session; returns the number of tool uses that
@@ -146,6 +154,11 @@ impl Store {
         let sql = "SELECT uuid FROM memories WHERE uuid IN (SELECT value FROM json_each(?1))";
         let all = serde_json::to_string(&uuids.collect::<Vec<_>>())?;
         Ok(self.conn.prepare_cached(sql)?.query_map([all], |row| row.get(0))?.collect::<Result<_, _>>()?)
+    }
+
+    /// Notes that a session start has stored events whose units are not distilled yet.
+    pub fn note_caught_up(&mut self) -> Result<()> {
+        self.write(|tx| Ok(tx.tx.execute("INSERT OR REPLACE INTO meta(key, value) VALUES ('caught_up', 1)", []).map(drop)?))
     }
 
     /// When the last lease of any of the units ends.

@@ -150,10 +150,14 @@ fn a_session_start_reads_what_hooks_missed_of_an_agent_that_was_imported_once() 
     assert_eq!(world.sql("SELECT agent_session_id FROM sessions"), "first-start", "nothing was ever imported");
     import(&world, &[]);
     write(OTHER, NINE - DAY);
-    let payload =
-        json!({"hook_event_name": "SessionStart", "session_id": "next-start", "cwd": world.project(), "source": "startup"});
+    let memories = world.sql("SELECT count(*) FROM memories");
+    let payload = json!({"hook_event_name": "SessionStart", "session_id": "next", "cwd": world.project(), "source": "startup"});
     let answer = world.feed(&["context"], payload.to_string().as_bytes()).text();
     assert!(world.sql("SELECT agent_session_id FROM sessions").contains(OTHER), "{answer}");
-    assert!(answer.contains("Last session") && answer.contains("rounded down"), "{answer}");
+    assert!(answer.contains("Last session") && answer.contains("Fix the login"), "{answer}");
+    // It waits for the next end of a turn to be distilled.
+    assert_eq!(world.sql("SELECT count(*) FROM memories"), memories);
+    Session::new(&world, "next").ask("Write the manual").close("Written.");
+    assert_ne!(world.sql("SELECT count(*) FROM memories"), memories);
     assert_eq!(import(&world, &[])["agents"][0]["unchanged"], 2);
 }
