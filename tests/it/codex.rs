@@ -163,6 +163,60 @@ fn both_generations_of_events_give_prompts_and_rolled_back_turns_give_none() {
 }
 
 #[test]
+fn what_a_script_of_the_agent_did_stands_in_events_and_unknown_tools_fail() {
+    let world = World::new();
+    let mut lines = Lines::new(&world);
+    let file = world.project().join("src/login.rs").display().to_string();
+    lines.asks("turn-1", "Fix the login with a script, please");
+    lines.add("response_item", json!({"type": "custom_tool_call", "name": "exec", "call_id": "c1", "input": "await tools.exec_command({cmd: 'cargo test'})"}));
+    let command = json!({"type": "CommandExecution", "id": "exec-1", "command": ["/bin/bash", "-lc", "cargo test"], "status": "failed",
+        "cwd": format!("file://{}", lines.cwd), "aggregated_output": "test login ... FAILED", "exit_code": 101});
+    lines.event(json!({"type": "item_completed", "item": command}));
+    let changes = json!({file: {"type": "update", "unified_diff": "@@ -1 +1 @@\n-old\n+new\n"}});
+    lines.event(json!({"type": "item_completed", "item": {"type": "FileChange", "id": "exec-2", "changes": changes, "status": "completed"}}));
+    let output = json!([{"type": "input_text", "text": "Script completed\nOutput:\n"}, {"type": "input_text", "text": "{}"}]);
+    lines.add("response_item", json!({"type": "custom_tool_call_output", "call_id": "c1", "output": output}));
+    lines.call("c2", "shell_command", &json!({"command": "ls"}));
+    lines.add(
+        "response_item",
+        json!({"type": "function_call_output", "call_id": "c2", "output": "unsupported call: shell_command"}),
+    );
+    lines.closes("Fixed by the script.");
+    world.write(FILE, &lines.text);
+    assert_eq!(counts(&import(&world)), (1, 2, 1));
+    let stored = world.sql("SELECT kind, coalesce(content, path), succeeded FROM tool_uses ORDER BY id");
+    assert_eq!(stored, "command|cargo test|0\nedit|src/login.rs|1\ncommand|ls|0");
+}
+
+#[test]
+fn turns_that_were_taken_back_are_no_work() {
+    let world = World::new();
+    let mut lines = Lines::new(&world);
+    lines.asks("turn-1", "Write the manual of the exporter").closes("Written.");
+    lines.asks("turn-2", "Translate it into Latin").closes("Done.").asks("turn-3", "And into Greek").closes("Done, too.");
+    lines.event(json!({"type": "thread_rolled_back", "num_turns": 2})).asks("turn-4", "Add an index").closes("Added.");
+    let ordinals = |text: &str, from: i64| -> String {
+        let numbered =
+            text.lines().zip(from..).map(|(line, ordinal)| line.replacen('{', &format!("{{\"ordinal\":{ordinal},"), 1) + "\n");
+        numbered.collect()
+    };
+    let length = lines.text.lines().count() as i64;
+    lines.asks("turn-5", "Print it on paper").closes("Printed.");
+    world.write(FILE, &ordinals(&lines.text, 0));
+    // A later file of the session goes on from before the last turn.
+    let mut later = Lines { at: lines.at, text: String::new(), ..Lines::new(&world) };
+    let base = json!({"thread_id": SESSION, "end_ordinal_exclusive": length});
+    later.add("session_meta", json!({"id": SESSION, "cwd": later.cwd, "history_base": base}));
+    later.asks("turn-6", "Print it on screen").closes("It is on the screen.");
+    let name = FILE.replace("04-57-11", "05-57-11").replace(".jsonl", "_01a20cfe-435d-7a52-b30b-b168de70c06d.jsonl");
+    world.write(&name, &ordinals(&later.text, length));
+    import(&world);
+    let prompts = world.sql("SELECT text FROM prompts WHERE source = 'user' ORDER BY id");
+    assert_eq!(prompts, "Write the manual of the exporter\nAdd an index\nPrint it on screen");
+    assert_eq!(world.sql("SELECT count(*) FROM sessions"), "1");
+}
+
+#[test]
 fn compressed_and_archived_sessions_are_read_once() {
     let world = World::new();
     let mut lines = Lines::new(&world);

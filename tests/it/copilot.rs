@@ -140,6 +140,22 @@ fn commands_that_go_on_end_where_they_are_read_and_no_machine_is_a_person() {
 }
 
 #[test]
+fn newer_versions_state_the_tokens_of_each_response() {
+    let world = World::new();
+    let mut lines = Lines::new(&world, json!({"copilotVersion": "1.0.102"}));
+    let usage = json!({"inputTokens": 50, "outputTokens": 20, "cacheReadTokens": 30});
+    lines.work(&world).add("session.usage_record", json!({"usage": usage}));
+    // Totals since the session began, also after it went on.
+    let total = |n: i64| json!({"modelMetrics": {"gpt-5": {"usage": {"inputTokens": 50 * n, "outputTokens": 20 * n, "cacheReadTokens": 30 * n}}}});
+    lines.add("session.shutdown", total(1)).add("session.resume", json!({}));
+    lines.asks("and the logout").closes("There is none.").add("session.usage_record", json!({"usage": usage}));
+    lines.add("session.shutdown", total(2));
+    world.write(FILE, &lines.text);
+    import(&world);
+    assert_eq!(world.sql("SELECT input_tokens, output_tokens, cache_read_tokens FROM sessions"), "40|40|60");
+}
+
+#[test]
 fn vs_code_keeps_the_same_form_in_its_workspaces() {
     let world = World::new();
     let mut lines = Lines::new(&world, json!({"copilotVersion": "0.40", "vscodeVersion": "1.110"}));

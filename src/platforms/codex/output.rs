@@ -28,7 +28,8 @@ pub fn says_failed(output: &str) -> bool {
         // A long answer may be cut.
         Err(_) => text.starts_with("{\"error\""),
     };
-    is_error || text.starts_with("aborted by user")
+    is_error
+        || ["aborted by user", "unsupported call: ", "unsupported custom tool call: "].iter().any(|begin| text.starts_with(begin))
 }
 
 /// The command line of a call: a string, or the words of `bash -lc COMMAND`.

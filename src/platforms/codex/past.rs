@@ -2,24 +2,22 @@
 //!
 //! `sessions/<date>/rollout-<time>-<id>.jsonl` holds a session. Events and response items say the same thing twice:
 //! prompts and closing messages are taken from events, of which there are two generations, tool calls from response
-//! items. Commands that go on are followed through `write_stdin` to their exit code, and stored as the command.
+//! items (`calls`). Commands that go on are followed through `write_stdin` to their exit code, and stored as the command.
 
-use super::output::{command_of, read, says_failed};
 use super::token_totals::TokenTotals;
-use crate::model::{EventKind, Millis, Platform, TurnUsage};
-use crate::platforms::claude;
+use crate::model::{Event, EventKind, Millis, Platform, TurnUsage};
 use crate::platforms::past::{Found, PastCall, PastFormat, PastOptions, PastReader, PastSession, text_of};
-use crate::platforms::patch::{files_of_patch, hunks};
 use crate::platforms::transcript::time;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::HashMap;
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 /// The format. Raise the version when the reader finds more than before.
 pub const PAST: PastFormat = PastFormat {
     platform: Platform::Codex,
-    version: 1,
+    version: 2,
     folders: &["sessions", "archived_sessions"],
     is_line: |record| record["type"] == "session_meta" && record["payload"].is_object(),
     cwd: |record| record["payload"]["cwd"].as_str(),
@@ -43,12 +41,14 @@ fn newest_days(store: &Path) -> Vec<PathBuf> {
     newest
 }
 
-struct Reader {
-    session: PastSession,
+pub(super) struct Reader {
+    pub(super) session: PastSession,
     /// Calls that wait for their results.
-    calls: HashMap<String, PastCall>,
+    pub(super) calls: HashMap<String, PastCall>,
     /// Commands that go on: their calls, by the number of the process.
-    running: HashMap<i64, (String, PastCall)>,
+    pub(super) running: HashMap<i64, (String, PastCall)>,
+    /// Lines from this ordinal on were taken back, and another file goes on from there.
+    rewound_at: Option<i64>,
     turn_id: Option<String>,
     /// Number of prompts in the turn.
     asked: usize,
@@ -72,6 +72,7 @@ impl Reader {
             session,
             calls: HashMap::new(),
             running: HashMap::new(),
+            rewound_at: rewound_at(&options.path),
             turn_id: None,
             asked: 0,
             model: None,
@@ -95,6 +96,11 @@ impl Reader {
                 match event["item"]["type"].as_str() {
                     Some("UserMessage") => self.asks(&text, offset, found),
                     Some("AgentMessage") => self.says(&text),
+                    Some("CommandExecution") => self.executed(&event["item"], found),
+                    Some("FileChange") => {
+                        let item = &event["item"];
+                        self.patched(item["id"].as_str().unwrap_or_default(), item, item["status"] == "completed", found);
+                    }
                     _ => {}
                 }
             }
@@ -106,13 +112,21 @@ impl Reader {
             }
             Some("turn_aborted") => self.closing = None,
             Some("thread_rolled_back") => {
-                // What was taken back was not done. Earlier turns are stored by now.
-                found.counts.skip("turn that was rolled back");
+                // What was taken back was not done. Turns before the last ones may be stored by now.
                 self.session.turn().clear();
                 self.closing = None;
+                let turns = event["num_turns"].as_u64().unwrap_or(1).max(1);
+                (0..turns).for_each(|_| found.counts.skip("turn that was rolled back"));
+                let prompts = |event: &Event| matches!(event.what, EventKind::UserPrompt { .. });
+                for _ in 1..turns {
+                    let Some(at) = found.events.iter().rposition(prompts) else { break };
+                    found.events.truncate(at);
+                }
             }
             Some("token_count") => self.tokens.count(&event["info"]),
-            Some("patch_apply_end") => self.patched(event, found),
+            Some("patch_apply_end") => {
+                self.patched(event["call_id"].as_str().unwrap_or_default(), event, event["success"] == true, found);
+            }
             Some("mcp_tool_call_end") => self.mcp(event, found),
             Some("context_compacted") => self.session.compact(),
             _ => {}
@@ -155,147 +169,26 @@ impl Reader {
     }
 
     /// Counts a call that has failed.
-    fn count_failure(&self, failed: bool, found: &mut Found) {
+    pub(super) fn count_failure(&self, failed: bool, found: &mut Found) {
         found.counts.failures += u64::from(failed && self.session.agent.is_none());
     }
+}
 
-    fn item(&mut self, item: &Value, found: &mut Found) {
-        let id = item["call_id"].as_str().unwrap_or_default().to_string();
-        match item["type"].as_str() {
-            Some("function_call" | "custom_tool_call" | "local_shell_call") => {
-                let name = item["name"].as_str().unwrap_or("local_shell").to_string();
-                let arguments = item["arguments"].as_str().and_then(|text| serde_json::from_str(text).ok());
-                let input = arguments.unwrap_or_else(|| match &item["input"] {
-                    Value::Null => item["action"].clone(),
-                    input => input.clone(),
-                });
-                match self.session.agent {
-                    Some(_) => found.counts.subagent_tool_uses += 1,
-                    None => found.counts.tool_uses += 1,
-                }
-                self.calls.insert(id, PastCall { name, input });
-            }
-            Some("function_call_output" | "custom_tool_call_output" | "local_shell_call_output") => {
-                let Some(call) = self.calls.remove(&id) else { return };
-                self.result(id, call, &text_of(&item["output"]), found);
-            }
-            _ => {}
-        }
-    }
-
-    fn result(&mut self, id: String, call: PastCall, output: &str, found: &mut Found) {
-        let ended = read(output);
-        let failed = ended.exit_code.is_some_and(|code| code != 0);
-        match call.name.as_str() {
-            "exec_command" | "shell" | "shell_command" | "local_shell" => {
-                self.count_failure(failed, found);
-                match ended.process {
-                    Some(process) => drop(self.running.insert(process, (id, call))),
-                    None => self.command(&id, &call, Some(output), found),
-                }
-            }
-            // It ends a command that went on: that command is stored, with what came of it.
-            "write_stdin" => {
-                self.count_failure(failed, found);
-                found.counts.skip("tool that is not recorded");
-                let process = call.input["session_id"].as_i64().unwrap_or_default();
-                if ended.exit_code.is_some()
-                    && let Some((id, call)) = self.running.remove(&process)
-                {
-                    self.command(&id, &call, Some(output), found);
-                }
-            }
-            "apply_patch" => {
-                let patch = call.input.as_str().unwrap_or_default();
-                let failed = failed || output.contains("verification failed");
-                self.count_failure(failed, found);
-                let error = failed.then_some(output);
-                for (n, (path, added)) in files_of_patch(patch).into_iter().enumerate() {
-                    self.change(&id, n, (&path, added), json!({"new_string": patch}), json!({}), error, found);
-                }
-            }
-            name => {
-                let failed = says_failed(output);
-                self.count_failure(failed, found);
-                let result = if failed { Err(ended.text) } else { Ok(json!(ended.text)) };
-                self.tool(&id, (name, name), call.input.clone(), result, found);
-            }
-        }
-    }
-
-    /// Stores a command; without an output, nobody knows how it ended.
-    fn command(&mut self, id: &str, call: &PastCall, output: Option<&str>, found: &mut Found) {
-        let ended = read(output.unwrap_or_default());
-        let error = ended.exit_code.filter(|code| *code != 0).map(|code| format!("Exit code {code}\n{}", ended.text));
-        let folder = call.input["workdir"].as_str().filter(|folder| folder.starts_with('/')).map(String::from);
-        let before = self.session.cwd.clone();
-        self.session.cwd = folder.or(self.session.cwd.take());
-        let response = match output {
-            Some(_) => json!({"stdout": ended.text}),
-            None => json!({"backgroundTaskId": id}),
-        };
-        let result = error.as_deref().map_or(Ok(response), Err);
-        self.tool(id, ("Bash", &call.name), json!({"command": command_of(&call.input)}), result, found);
-        self.session.cwd = before;
-    }
-
-    /// A patch that was applied, file by file.
-    fn patched(&mut self, event: &Value, found: &mut Found) {
-        let Some(id) = event["call_id"].as_str().filter(|id| self.calls.remove(*id).is_some()) else { return };
-        let failed = event["success"] != true;
-        self.count_failure(failed, found);
-        let error = failed.then(|| event["stderr"].as_str().unwrap_or_default());
-        for (n, (path, change)) in event["changes"].as_object().into_iter().flatten().enumerate() {
-            let input = json!({"content": change["content"].as_str().unwrap_or_default()});
-            let response = json!({"structuredPatch": hunks(change["unified_diff"].as_str().unwrap_or_default())});
-            self.change(id, n, (path, change["type"] == "add"), input, response, error, found);
-        }
-    }
-
-    /// A change of one file, the `n`th of its call.
-    #[expect(clippy::too_many_arguments, reason = "each is a part of the payload")]
-    fn change(
-        &mut self,
-        id: &str,
-        n: usize,
-        (path, added): (&str, bool),
-        mut input: Value,
-        mut response: Value,
-        error: Option<&str>,
-        found: &mut Found,
-    ) {
-        let id = if n == 0 { id.to_string() } else { format!("{id}-{}", n + 1) };
-        input["file_path"] = json!(path);
-        response["type"] = json!(if added { "create" } else { "update" });
-        let like = if added { "Write" } else { "Edit" };
-        self.tool(&id, (like, "apply_patch"), input, error.map_or(Ok(response), Err), found);
-    }
-
-    fn mcp(&mut self, event: &Value, found: &mut Found) {
-        let Some(id) = event["call_id"].as_str().filter(|id| self.calls.remove(*id).is_some()) else { return };
-        let invocation = &event["invocation"];
-        let of = |key: &str| invocation[key].as_str().unwrap_or("unknown");
-        let name = format!("mcp__{}__{}", of("server"), of("tool"));
-        let (answer, error) = (&event["result"]["Ok"], &event["result"]["Err"]);
-        let said = if error.is_null() { text_of(&answer["content"]) } else { text_of(error) };
-        let failed = !error.is_null() || answer["isError"] == true || says_failed(&said);
-        self.count_failure(failed, found);
-        let result = if failed { Err(said.as_str()) } else { Ok(json!(said)) };
-        self.tool(id, (&name, &name), invocation["arguments"].clone(), result, found);
-    }
-
-    /// Stores a call under its own name, decoded as the tool of Claude Code that does the same.
-    fn tool(&mut self, id: &str, (like, name): (&str, &str), input: Value, result: Result<Value, &str>, found: &mut Found) {
-        let payload = self.session.payload(id, like, input, result);
-        match claude::decode(&payload, &self.session.decode_context()) {
-            Ok(Some(event)) => {
-                if let EventKind::ToolUsed(tool) = &mut self.session.add_decoded(event).what {
-                    tool.name = name.to_string();
-                }
-            }
-            _ => found.counts.skip("tool that is not recorded"),
-        }
-    }
+/// From which ordinal on the lines of a file were taken back: a later file of the same session says where it goes on.
+fn rewound_at(path: &Path) -> Option<i64> {
+    let name = path.file_name()?.to_str()?;
+    let id = name.split(".jsonl").next()?.split('_').next()?;
+    let id = id.get(id.len().checked_sub(36)?..)?;
+    let later = |file: &PathBuf| {
+        let file = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        file > name && file.contains(&format!("{id}_")) && file.ends_with(".jsonl")
+    };
+    let siblings = fs::read_dir(path.parent()?).ok()?.flatten().map(|entry| entry.path()).filter(later);
+    let base = |file: PathBuf| {
+        let line = BufReader::new(fs::File::open(file).ok()?).take(1 << 20).lines().next()?.ok()?;
+        serde_json::from_str::<Value>(&line).ok()?["payload"]["history_base"]["end_ordinal_exclusive"].as_i64()
+    };
+    siblings.filter_map(base).min()
 }
 
 /// Takes from a session's first line what it is; a subagent's thread names the session that started it.
@@ -313,12 +206,19 @@ fn identify(session: &mut PastSession, meta: &Value) {
 
 impl PastReader for Reader {
     fn line(&mut self, record: Value, at: u64, found: &mut Found) {
+        if record["ordinal"].as_i64().zip(self.rewound_at).is_some_and(|(at, rewound)| at >= rewound) {
+            return found.counts.skip("line that was taken back");
+        }
         self.session.at = time(&record).unwrap_or(self.session.at);
         let payload = &record["payload"];
         found.counts.known_lines += u64::from(matches!(record["type"].as_str(), Some("event_msg" | "response_item")));
         match record["type"].as_str() {
             Some("session_meta") if !self.session.has_started => {
                 identify(&mut self.session, payload);
+                if payload["history_base"].is_object() {
+                    // The totals include those of the file from which this one goes on.
+                    self.tokens = TokenTotals::new(true);
+                }
                 self.session.start(payload["git"]["commit_hash"].as_str().map(String::from));
             }
             Some("turn_context") => {

@@ -3,7 +3,8 @@
 //! `session-state/<id>/events.jsonl` holds a session of the CLI, `GitHub.copilot-chat/transcripts/<id>.jsonl` one of
 //! VS Code, in the same form. A failed command counts as succeeded there: its exit code stands in the last line of what
 //! it printed. A command that goes on is followed through the calls that read it and the notification of its end, and
-//! stored as the command. Tokens: a message says what it put out, the rest stands in the line that ends the session.
+//! stored as the command. Tokens: newer versions state those of each
+//! response; in older ones a message says what it put out, and the line that ends the session the rest.
 
 use super::tools::{SKIPPED, is_about_command, is_command, like, printed};
 use crate::model::{EventKind, GitState, Millis, Platform, SessionStart, StartSource, Tokens, TurnUsage};
@@ -52,9 +53,11 @@ struct Reader {
     is_complete: bool,
     /// Whether the last line of the session's life was its end.
     has_ended: bool,
-    /// Tokens that messages put out: in this turn, and since the session began or went on.
-    turn_output: i64,
+    /// Tokens of this turn, and those that messages put out since the session began or went on.
+    turn: Tokens,
     output: i64,
+    /// Whether each response states its tokens: then the end of the session says nothing new.
+    has_records: bool,
     last_message: Option<String>,
 }
 
@@ -74,8 +77,9 @@ impl Reader {
             closing: None,
             is_complete: false,
             has_ended: false,
-            turn_output: 0,
+            turn: Tokens::default(),
             output: 0,
+            has_records: false,
             last_message: None,
         }
     }
@@ -97,7 +101,9 @@ impl Reader {
 
     fn says(&mut self, data: &Value, of_subagent: bool) {
         let output = data["outputTokens"].as_i64().unwrap_or(0).max(0);
-        (self.turn_output, self.output) = (self.turn_output + output, self.output + output);
+        if !self.has_records {
+            (self.turn.output, self.output) = (self.turn.output + output, self.output + output);
+        }
         if of_subagent {
             return;
         }
@@ -111,9 +117,9 @@ impl Reader {
 
     fn end_turn(&mut self) {
         if let Some((closing, at)) = self.closing.take() {
-            let usage = self.usage(Tokens { output: self.turn_output, ..Tokens::default() });
+            let turn = std::mem::take(&mut self.turn);
+            let usage = self.usage(turn);
             self.session.end_turn(closing, at, usage);
-            self.turn_output = 0;
         }
     }
 
@@ -127,24 +133,39 @@ impl Reader {
         Some(usage).filter(|_| tokens != Tokens::default())
     }
 
+    /// The tokens of one response.
+    fn responds(&mut self, usage: &Value) {
+        if !std::mem::replace(&mut self.has_records, true) {
+            self.turn = Tokens::default();
+        }
+        let used = tokens(usage);
+        self.turn.input += used.input;
+        self.turn.output += used.output;
+        self.turn.cache_read += used.cache_read;
+        self.turn.cache_write += used.cache_write;
+        self.last_message = Some(format!("response-{}", self.session.at));
+    }
+
     /// The session ends, and says what it used since it began or went on.
     fn shuts_down(&mut self, data: &Value) {
         self.end_turn();
-        let mut all = Tokens::default();
-        for model in data["modelMetrics"].as_object().into_iter().flat_map(|models| models.values()) {
-            let of = |key: &str| model["usage"][key].as_i64().unwrap_or(0).max(0);
-            let (cache_read, cache_write) = (of("cacheReadTokens"), of("cacheWriteTokens"));
-            // The input includes what the cache gave and took.
-            all.input += (of("inputTokens") - cache_read - cache_write).max(0);
-            all.output += of("outputTokens");
-            all.cache_read += cache_read;
-            all.cache_write += cache_write;
+        let mut all = std::mem::take(&mut self.turn);
+        if !self.has_records {
+            let unstated = all.output;
+            all = Tokens::default();
+            for model in data["modelMetrics"].as_object().into_iter().flat_map(|models| models.values()) {
+                let used = tokens(&model["usage"]);
+                all.input += used.input;
+                all.output += used.output;
+                all.cache_read += used.cache_read;
+                all.cache_write += used.cache_write;
+            }
+            all.output = (all.output - self.output + unstated).max(0);
         }
-        all.output = (all.output - self.output + self.turn_output).max(0);
         self.last_message = Some(format!("shutdown-{}", self.session.at));
         let usage = self.usage(all);
         self.session.end(usage);
-        (self.output, self.turn_output, self.has_ended) = (0, 0, true);
+        (self.output, self.has_ended) = (0, true);
     }
 
     fn goes_on(&mut self, data: &Value) {
@@ -255,6 +276,13 @@ impl Reader {
     }
 }
 
+/// The input includes what the cache gave and took.
+fn tokens(usage: &Value) -> Tokens {
+    let of = |key: &str| usage[key].as_i64().unwrap_or(0).max(0);
+    let (cache_read, cache_write) = (of("cacheReadTokens"), of("cacheWriteTokens"));
+    Tokens { input: (of("inputTokens") - cache_read - cache_write).max(0), output: of("outputTokens"), cache_read, cache_write }
+}
+
 fn git(data: &Value) -> Option<GitState> {
     let text = |key: &str| data["context"][key].as_str().filter(|text| !text.is_empty()).map(String::from);
     Some(GitState { branch: text("branch"), head: text("headCommit") }).filter(|git| git.branch.is_some())
@@ -299,6 +327,7 @@ impl PastReader for Reader {
                 self.closing = None;
             }
             "abort" => self.closing = None,
+            "session.usage_record" => self.responds(&data["usage"]),
             "session.shutdown" => self.shuts_down(data),
             _ => {}
         }
