@@ -11,12 +11,14 @@ use crate::model::{Entity, Millis, Platform};
 use crate::platforms::claude::notes;
 use crate::platforms::claude_mem;
 use crate::platforms::other_memory::OtherMemory;
+use crate::redact::Redactor;
 use crate::runtime::{self, Projects, Where};
 use crate::store::foreign::ForeignDatabase;
 use crate::store::imports::ImportedFile;
 use crate::store::memories::MemoryScope;
 use crate::store::{PERSON_WAIT, Store};
 use anyhow::Result;
+use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
@@ -82,7 +84,9 @@ fn of_notes(file: &FoundMemories, agent: &mut AgentReport) -> Result<()> {
     let mut store = Store::open(&folder.config.files.value, PERSON_WAIT)?;
     let project = id.map(|id| store.ensure_project(&folder.redactor.clean(id), file.modified_at)).transpose()?;
     let home = MemoryScope { project, platform: Some(Platform::ClaudeCode.name()), ..MemoryScope::default() };
-    let found = notes::notes(&file.path, &text, file.modified_at);
+    let before = folder.redactor.replaced();
+    let found = notes::notes(&file.path, &redacted(&folder.redactor, text), file.modified_at);
+    agent.secrets += folder.redactor.replaced() - before;
     let known = store.notes_of_file(&file.path.display().to_string())?;
     let forgotten = store.forgotten()?;
     let gone = known.iter().filter(|uuid| found.iter().all(|note| note.uuid.as_ref() != Some(*uuid)));
@@ -111,7 +115,14 @@ fn of_claude_mem(folder: &Folder, file: &FoundMemories, forgotten: &HashSet<Vec<
     let mut by_session: HashMap<String, Option<i64>> = HashMap::new();
     let mut new = Vec::new();
     for table in claude_mem::TABLES {
-        for row in database.rows(table)? {
+        for mut row in database.rows(table)? {
+            let before = folder.redactor.replaced();
+            for value in row.values_mut() {
+                if let Value::String(text) = value {
+                    *text = redacted(&folder.redactor, std::mem::take(text));
+                }
+            }
+            agent.secrets += folder.redactor.replaced() - before;
             let Some(OtherMemory { entity, session, project }) = claude_mem::memory(table, &row, &sessions) else { continue };
             agent.saw(entity.at);
             let of_session = session.and_then(|id| {
@@ -133,6 +144,11 @@ fn of_claude_mem(folder: &Folder, file: &FoundMemories, forgotten: &HashSet<Vec<
     record(folder, &mut store, new, forgotten, agent)
 }
 
+/// A text without secrets. Titles are cut later: a cut secret could not be found.
+fn redacted(redactor: &Redactor, text: String) -> String {
+    redactor.again(&text, false).map_or(text, |clean| clean.to_string())
+}
+
 /// Stores memories, but for forgotten ones and those from a time when recording was paused everywhere.
 fn record(
     folder: &Folder,
@@ -146,7 +162,6 @@ fn record(
         all.filter(|pause| pause.is_about(None, &[])).any(|pause| pause.held(at))
     };
     let domain = domains::of(None, None);
-    let before = folder.redactor.replaced();
     let mut drafts = Vec::new();
     for (entity, home) in memories {
         let uuid = entity.uuid.clone().unwrap_or_default();
@@ -164,6 +179,5 @@ fn record(
     let entries = drafts.iter().map(|(uuid, draft, home)| Entry { uuid: Some(uuid), draft, home: *home });
     // What a person has changed since is left alone.
     agent.memories += entity::record(store, entries)?.iter().filter(|recorded| recorded.is_ok()).count() as u64;
-    agent.secrets += folder.redactor.replaced() - before;
     Ok(())
 }

@@ -2,7 +2,7 @@
 //! holds afterwards.
 
 #[path = "../../benches/redact/samples.rs"]
-mod samples;
+pub mod samples;
 
 use crate::world::World;
 use samples::{Sample, leaks, samples};

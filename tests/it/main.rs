@@ -27,6 +27,7 @@ mod help;
 mod import;
 mod import_leaves_out;
 mod import_memories;
+mod import_secrets;
 mod install;
 mod knowledge;
 mod language;
