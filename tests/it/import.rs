@@ -131,6 +131,58 @@ fn what_hooks_recorded_and_import_finds_is_one() {
 }
 
 #[test]
+fn hooks_and_import_make_the_same_of_a_session() {
+    let commit = "[main 1234567] Fix the expiry\n 1 file changed, 2 insertions(+)";
+    let (login, manual) = ("src/login.rs", "docs/manual.md");
+    let asked = "Fix the login: tokens expire too early. Always round expiry up to the next minute.";
+    let closed = "Fixed. The root cause was that expiry was rounded down to the minute, so tokens expired early.";
+    let failure = "Exit code 101\ntest login::expiry ... FAILED\nassertion failed: 59 != 60";
+    let by_hooks = World::new();
+    let mut session = Session::new(&by_hooks, SESSION);
+    session.at = NINE - 100 * 24 * 60 * MINUTE - MINUTE;
+    session.starts("startup");
+    session.ask(asked).fails("cargo test login", failure);
+    let edit = |world: &World| json!({"file_path": world.project().join(login), "old_string": "floor", "new_string": "ceil"});
+    let write = |world: &World| json!({"file_path": world.project().join(manual), "content": "# Manual\n\nRun it.\n"});
+    let ran = |stdout: &str| json!({"stdout": stdout, "stderr": "", "interrupted": false});
+    session.uses("Edit", edit(&by_hooks), json!({"filePath": by_hooks.project().join(login)}));
+    session.bash("cargo test login", "test result: ok. 4 passed").bash("git commit -am 'Fix the expiry'", commit).close(closed);
+    session.ask("Now write the manual of the exporter, with an example").uses(
+        "Write",
+        write(&by_hooks),
+        json!({"type": "create"}),
+    );
+    session.close("The manual is in docs/manual.md. Next: a page about errors.").end();
+    let by_import = World::new();
+    let mut lines = Lines::new(&by_import);
+    lines.user(asked).fails("t1", "cargo test login", failure);
+    lines.uses("t2", "Edit", edit(&by_import), json!({"filePath": by_import.project().join(login)}));
+    lines.uses("t3", "Bash", json!({"command": "cargo test login"}), ran("test result: ok. 4 passed"));
+    lines.uses("t4", "Bash", json!({"command": "git commit -am 'Fix the expiry'"}), ran(commit)).says(closed);
+    lines.user("Now write the manual of the exporter, with an example").uses(
+        "t5",
+        "Write",
+        write(&by_import),
+        json!({"type": "create"}),
+    );
+    lines.says("The manual is in docs/manual.md. Next: a page about errors.");
+    by_import.write(&format!("{FOLDER}/{SESSION}.jsonl"), &lines.text);
+    import(&by_import, &[]);
+    for same in [
+        "SELECT number, source, text FROM prompts ORDER BY id",
+        "SELECT tool_name, kind, content, path, input, outcome, succeeded, command_kind FROM tool_uses ORDER BY id",
+        "SELECT title, state, outcome, intent FROM work_units ORDER BY id",
+        "SELECT path, reads, edits FROM work_unit_files ORDER BY work_unit_id, path",
+        "SELECT kind, type, title, body, content FROM memories ORDER BY kind, title, id",
+        "SELECT prompts, tool_uses, failures, kinds FROM sessions",
+    ] {
+        let (hooks, import) = (by_hooks.sql(same), by_import.sql(same));
+        assert!(!hooks.is_empty(), "{same}");
+        assert_eq!(import, hooks, "{same}");
+    }
+}
+
+#[test]
 fn the_same_words_twice_are_two_prompts_and_a_sidechain_is_a_subagents() {
     let world = World::new();
     let mut lines = Lines::new(&world);
