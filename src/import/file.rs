@@ -2,7 +2,7 @@
 
 use super::find::{FoundFile, Imported, first_lines};
 use super::lines::{Lines, lines_before};
-use super::report::{AgentReport, OFF, UNREADABLE};
+use super::report::{AgentReport, OF_MEMORY_TOOL, OFF, UNREADABLE};
 use super::target::{Folder, Target};
 use super::writer::{ReadBefore, Writer};
 use crate::config::environment;
@@ -27,6 +27,8 @@ use std::time::{Duration, Instant};
 const OVER: Millis = 12 * 3_600_000;
 /// Minimum number of events in a transaction, if the file has so many.
 const AT_ONCE: usize = 400;
+/// The folder in which claude-mem runs agents of its own.
+const CLAUDE_MEM: &str = ".claude-mem";
 /// About the time to store an event.
 const STORING: Duration = Duration::from_micros(200);
 /// Maximum time to wait for leases of a killed run, in milliseconds: they last as long.
@@ -106,6 +108,10 @@ pub fn import(
     let is_paused = runtime::is_paused(&Projects { config, redactor: &folder.redactor }, &here, environment::now());
     if !config.enabled.value || is_paused {
         agent.counts.skip(OFF);
+        return Ok(0);
+    }
+    if due.head.folder().is_some_and(|folder| folder.components().any(|part| part.as_os_str() == CLAUDE_MEM)) {
+        agent.counts.skip(OF_MEMORY_TOOL);
         return Ok(0);
     }
     let from = known.filter(|_| before == ReadBefore::InPart).map_or(0, |known| known.offset);

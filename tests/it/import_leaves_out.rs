@@ -122,6 +122,17 @@ fn the_newest_week_comes_first_and_each_week_in_order() {
 }
 
 #[test]
+fn sessions_that_another_memory_tool_ran_are_no_work() {
+    let world = World::new();
+    let mut lines = Lines::new(&world);
+    lines.cwd = world.home().join(".claude-mem/observer-sessions").display().to_string();
+    lines.user("You are an observer. Write down what happened in this session.").says("<observation>Fixed</observation>");
+    world.write(&format!("{FOLDER}/{SESSION}.jsonl"), &lines.text);
+    assert_eq!(counts(&import(&world, &[])).3, json!({"session in which another memory tool ran an agent": 1}));
+    assert_eq!(world.sql("SELECT count(*) FROM sessions"), "0");
+}
+
+#[test]
 fn secrets_that_were_found_are_counted() {
     let world = World::new();
     let mut lines = Lines::new(&world);
