@@ -50,7 +50,7 @@ fn newest_sessions(run: &Run, payload: &Value) -> Result<()> {
         if is_due && !names.iter().any(|name| name == own) && !store.is_recorded_by_hooks(&names)? {
             let due = DueFile::new(file);
             let folder = Folder::new(due.head.folder().as_deref())?;
-            let mut target = Target { files: store.imported_files()?, forgotten: store.forgotten()?, _open: None };
+            let mut target = Target { files: store.imported_files()?, forgotten: store.forgotten()?, open: None };
             if folder.config.files.value.db == run.config.files.value.db {
                 file::import(&folder, &due, &mut target, &mut AgentReport::default(), Some(deadline))?;
             }

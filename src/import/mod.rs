@@ -98,6 +98,9 @@ pub fn import(
         state.bytes += due.file.length;
     }
     progress(state);
+    for target in targets.values_mut() {
+        target.settle(config)?;
+    }
     // Projects are known by now.
     let target = targets.entry(config.files.value.db.clone()).or_default();
     memories::import(&Folder::new(None)?, memories, target, &mut report)?;

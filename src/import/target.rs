@@ -2,9 +2,11 @@
 
 use super::find::Imported;
 use crate::config::pauses::RecordingPause;
-use crate::config::{self, Config, past_pauses};
+use crate::config::{self, Config, environment, past_pauses};
+use crate::distil::Distiller;
 use crate::redact::Redactor;
 use crate::runtime::redactor;
+use crate::store::memories::Gone;
 use crate::store::{PERSON_WAIT, Store};
 use anyhow::Result;
 use std::collections::HashSet;
@@ -17,13 +19,26 @@ pub struct Target {
     /// Hashes of what was forgotten.
     pub forgotten: HashSet<Vec<u8>>,
     /// Stays open, so that no other connection is the last one: closing that one would write the log into the database.
-    pub _open: Option<Store>,
+    pub open: Option<Store>,
 }
 
 impl Target {
+    /// Settles what supersedes what: older memories were stored after newer ones.
+    pub fn settle(&mut self, config: &Config) -> Result<()> {
+        let Some(store) = &mut self.open else { return Ok(()) };
+        let units = store.unsettled_units()?;
+        let (redactor, ignored) = (redactor(config)?, config.ignored());
+        let now = environment::now();
+        let distiller =
+            Distiller { redactor: &redactor, home: config.home.as_deref(), ignored: &ignored, now, gone: Gone::Deleted };
+        distiller.settle(store, &units)?;
+        store.settled()
+    }
+
     pub fn new(config: &Config) -> Result<Target> {
-        let store = Store::open(&config.files.value, PERSON_WAIT)?;
-        Ok(Target { files: store.imported_files()?, forgotten: store.forgotten()?, _open: Some(store) })
+        let mut store = Store::open(&config.files.value, PERSON_WAIT)?;
+        store.begin_out_of_order()?;
+        Ok(Target { files: store.imported_files()?, forgotten: store.forgotten()?, open: Some(store) })
     }
 }
 

@@ -156,6 +156,30 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.query_map([all], |row| row.get(0))?.collect::<Result<_, _>>()?)
     }
 
+    /// Notes that an import begins to store older memories after newer ones, until it is settled.
+    pub fn begin_out_of_order(&mut self) -> Result<()> {
+        self.write(|tx| {
+            let sql = "INSERT OR IGNORE INTO meta(key, value) SELECT 'unsettled_since', coalesce(max(id), 0) FROM memories";
+            Ok(tx.tx.execute(sql, []).map(drop)?)
+        })
+    }
+
+    /// Units, in order of time, that edited the same files as an earlier unit whose memories were stored after theirs.
+    pub fn unsettled_units(&self) -> Result<Vec<i64>> {
+        let sql = "SELECT DISTINCT u.id, u.started_at FROM memories m
+                   JOIN memory_files g ON g.memory_id = m.id AND g.modified JOIN memory_files f ON f.path = g.path AND f.modified
+                   JOIN memories own ON own.id = f.memory_id AND own.id < m.id AND own.project_id = m.project_id
+                   JOIN work_units u ON u.id = own.work_unit_id AND u.started_at > m.created_at
+                   WHERE m.id > (SELECT value FROM meta WHERE key = 'unsettled_since') AND m.superseded_by IS NULL AND m.kind <> 'summary'
+                   ORDER BY u.started_at, u.id";
+        Ok(self.conn.prepare_cached(sql)?.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?)
+    }
+
+    /// Notes that it is settled.
+    pub fn settled(&mut self) -> Result<()> {
+        self.write(|tx| Ok(tx.tx.execute("DELETE FROM meta WHERE key = 'unsettled_since'", []).map(drop)?))
+    }
+
     /// Notes that a session start has stored events whose units are not distilled yet.
     pub fn note_caught_up(&mut self) -> Result<()> {
         self.write(|tx| Ok(tx.tx.execute("INSERT OR REPLACE INTO meta(key, value) VALUES ('caught_up', 1)", []).map(drop)?))

@@ -131,6 +131,21 @@ fn what_hooks_recorded_and_import_finds_is_one() {
 }
 
 #[test]
+fn an_answer_before_an_interrupt_counts_if_the_turn_had_ended() {
+    let world = World::new();
+    let mut lines = Lines::new(&world);
+    lines.user("Write the manual").says("The manual is written.").add(json!({"type": "system", "subtype": "stop_hook_summary"}));
+    lines
+        .user("[Request interrupted by user]")
+        .user("And an index")
+        .says("I am adding the index")
+        .user("[Request interrupted by user]");
+    world.write(&format!("{FOLDER}/{SESSION}.jsonl"), &lines.text);
+    import(&world, &[]);
+    assert_eq!(world.sql("SELECT text FROM prompts ORDER BY id"), "Write the manual\nThe manual is written.\nAnd an index");
+}
+
+#[test]
 fn hooks_and_import_make_the_same_of_a_session() {
     let commit = "[main 1234567] Fix the expiry\n 1 file changed, 2 insertions(+)";
     let (login, manual) = ("src/login.rs", "docs/manual.md");

@@ -122,6 +122,33 @@ fn the_newest_week_comes_first_and_each_week_in_order() {
 }
 
 #[test]
+fn later_work_supersedes_earlier_work_that_was_read_after_it() {
+    let world = World::new();
+    let write = |id: &str, at: i64, asked: &str, closed: &str| {
+        let mut lines = Lines::new(&world);
+        lines.at = at;
+        let path = world.project().join("src/cart.rs");
+        lines.user(asked).uses(
+            &format!("{id}-t"),
+            "Edit",
+            json!({"file_path": path, "old_string": "a", "new_string": "b"}),
+            json!({}),
+        );
+        lines.says(closed);
+        let text = lines.text.replace(SESSION, id).replace("\"line-", &format!("\"{id}-"));
+        world.write(&format!("{FOLDER}/{id}.jsonl"), &text);
+    };
+    let before = "Done. The cart total is rounded per line before tax is added, because the invoice does the same.";
+    let after = "Done. The cart total is now rounded per line after tax is added, because the new invoice does the same.";
+    write(SESSION, NINE - 40 * DAY, "Show the total with tax in the cart", before);
+    write(OTHER, NINE - 3 * DAY, "Round the cart after tax", after);
+    import(&world, &[]);
+    let stored = world.sql("SELECT substr(title, 16, 30), superseded_by FROM memories ORDER BY id");
+    assert_eq!(stored, "is now rounded per line after |-\nis rounded per line before tax|1");
+    assert_eq!(world.sql("SELECT count(*) FROM meta WHERE key = 'unsettled_since'"), "0");
+}
+
+#[test]
 fn sessions_that_another_memory_tool_ran_are_no_work() {
     let world = World::new();
     let mut lines = Lines::new(&world);

@@ -18,7 +18,7 @@ use std::path::Path;
 /// The format. Raise the version when the reader finds more than before.
 pub const PAST: PastFormat = PastFormat {
     platform: Platform::ClaudeCode,
-    version: 1,
+    version: 2,
     folders: &["projects"],
     is_line: |record| record["sessionId"].is_string() && record["type"].is_string(),
     cwd: |record| record["cwd"].as_str(),
@@ -309,6 +309,9 @@ impl PastReader for Reader {
             Some("queue-operation") => self.queue(&record, found),
             Some("attachment") if record["attachment"]["type"] == "queued_command" => self.queued_command(&record, found),
             Some("progress") if record["data"]["type"] == "agent_progress" => self.progress(&record, found),
+            // The turn ended here, whatever follows: an interrupt of what a hook does then, or more work that a hook asked for.
+            Some("progress") if record["data"]["hookEvent"] == "Stop" => self.end_turn(),
+            Some("system") if record["subtype"] == "stop_hook_summary" => self.end_turn(),
             Some("system") if record["subtype"] == "compact_boundary" => self.session.compact(),
             _ => {}
         }
