@@ -156,12 +156,13 @@ pub fn import(
     let session = writer.finish(agent);
     let mut store = open(&writer)?;
     let after = imported(if read.is_whole { file.length } else { 0 }, found.resume_at);
-    if let Some(session) = &session {
+    if !writer.is_forgotten() {
         agent.counts.add(&found.counts);
-        match deadline {
-            Some(_) => store.note_caught_up()?,
-            None => distil_rest(&writer.run, &mut store, file.format.platform, &session.id)?,
-        }
+    }
+    match (&session, deadline) {
+        (Some(_), Some(_)) => store.note_caught_up()?,
+        (Some(session), None) => distil_rest(&writer.run, &mut store, file.format.platform, &session.id)?,
+        (None, _) => {}
     }
     agent.old_tool_uses += store.set_imported(&name, &after, session.as_ref())? as u64;
     target.files.insert(name, after);

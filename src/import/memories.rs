@@ -4,10 +4,11 @@ use super::find::{FoundMemories, first_lines, has_lines};
 use super::report::{AgentReport, FORGOTTEN_EVENT, ImportReport, OFF, PAUSED, UNREADABLE};
 use super::target::{Folder, Target};
 use crate::config::environment;
+use crate::config::pauses::{ProjectIdentity, RecordingPause};
 use crate::domains;
 use crate::files;
-use crate::knowledge::entity::{self, Entry};
-use crate::model::{Entity, Millis, Platform};
+use crate::knowledge::entity::{self, Entry as Record};
+use crate::model::{Entity, Millis, Platform, ProjectRow};
 use crate::platforms::claude::notes;
 use crate::platforms::claude_mem;
 use crate::platforms::other_memory::OtherMemory;
@@ -19,6 +20,7 @@ use crate::store::memories::MemoryScope;
 use crate::store::{PERSON_WAIT, Store};
 use anyhow::Result;
 use serde_json::Value;
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
@@ -66,6 +68,32 @@ pub fn import(folder: &Folder, found: &[FoundMemories], target: &mut Target, rep
     Ok(())
 }
 
+/// What the user allows for a project.
+struct Allowed {
+    folder: Folder,
+    is_off: bool,
+    places: Vec<ProjectIdentity>,
+}
+
+impl Allowed {
+    fn new(cwd: &str) -> Result<Allowed> {
+        let folder = Folder::new(Some(Path::new(cwd)))?;
+        let projects = Projects { config: &folder.config, redactor: &folder.redactor };
+        let at = Where { folders: [Some(cwd), None], ..Where::default() };
+        let is_off = !folder.config.enabled.value || runtime::is_paused(&projects, &at, environment::now());
+        let all: Vec<&RecordingPause> = folder.config.switches.off.iter().chain(&folder.past_pauses).collect();
+        let places = runtime::places(&projects, &at, &all);
+        Ok(Allowed { is_off, places, folder })
+    }
+
+    /// Whether recording was off for the project or the session at a time.
+    fn was_paused(&self, session: Option<&str>, at: Millis) -> bool {
+        let session = session.map(|id| (Platform::ClaudeCode, id));
+        let mut all = self.folder.config.switches.off.iter().chain(&self.folder.past_pauses);
+        all.any(|pause| pause.held(at) && pause.is_about(session, &self.places))
+    }
+}
+
 /// Notes of an agent. The sessions beside them say which project it is.
 fn of_notes(file: &FoundMemories, agent: &mut AgentReport) -> Result<()> {
     let text = files::whole_text(&file.path, NOTES)?;
@@ -73,14 +101,13 @@ fn of_notes(file: &FoundMemories, agent: &mut AgentReport) -> Result<()> {
         agent.counts.skip(NO_PROJECT);
         return Ok(());
     };
-    let folder = Folder::new(Some(Path::new(&cwd)))?;
-    let projects = Projects { config: &folder.config, redactor: &folder.redactor };
-    let at = Where { folders: [Some(&cwd), None], ..Where::default() };
-    let id = projects.identify(&cwd);
-    if !folder.config.enabled.value || runtime::is_paused(&projects, &at, environment::now()) {
+    let allowed = Allowed::new(&cwd)?;
+    let folder = &allowed.folder;
+    if allowed.is_off {
         agent.counts.skip(OFF);
         return Ok(());
     }
+    let id = Projects { config: &folder.config, redactor: &folder.redactor }.identify(&cwd);
     let mut store = Store::open(&folder.config.files.value, PERSON_WAIT)?;
     let project = id.map(|id| store.ensure_project(&folder.redactor.clean(id), file.modified_at)).transpose()?;
     let home = MemoryScope { project, platform: Some(Platform::ClaudeCode.name()), ..MemoryScope::default() };
@@ -92,7 +119,7 @@ fn of_notes(file: &FoundMemories, agent: &mut AgentReport) -> Result<()> {
     let gone = known.iter().filter(|uuid| found.iter().all(|note| note.uuid.as_ref() != Some(*uuid)));
     store.delete_notes(&gone.collect::<Vec<_>>())?;
     let notes = found.into_iter().map(|entity| (entity, home)).collect();
-    record(&folder, &mut store, notes, &forgotten, agent)
+    record(folder, &mut store, notes, &forgotten, agent)
 }
 
 /// The project's folder, as the sessions beside its notes say.
@@ -108,11 +135,13 @@ fn of_claude_mem(folder: &Folder, file: &FoundMemories, forgotten: &HashSet<Vec<
     let database = ForeignDatabase::open(&file.path, config.files.value.folder())?;
     let sessions = claude_mem::sessions(&database.rows(claude_mem::SESSIONS)?);
     let mut store = Store::open(&config.files.value, PERSON_WAIT)?;
+    let mut projects: HashMap<i64, ProjectRow> = HashMap::new();
     let mut by_name: HashMap<String, Vec<i64>> = HashMap::new();
     for (project, ..) in store.projects()? {
-        by_name.entry(project.name).or_default().push(project.id);
+        by_name.entry(project.name.clone()).or_default().push(project.id);
+        projects.insert(project.id, project);
     }
-    let mut by_session: HashMap<String, Option<i64>> = HashMap::new();
+    let mut allowed: HashMap<i64, Allowed> = HashMap::new();
     let mut new = Vec::new();
     for table in claude_mem::TABLES {
         for mut row in database.rows(table)? {
@@ -125,17 +154,23 @@ fn of_claude_mem(folder: &Folder, file: &FoundMemories, forgotten: &HashSet<Vec<
             agent.secrets += folder.redactor.replaced() - before;
             let Some(OtherMemory { entity, session, project }) = claude_mem::memory(table, &row, &sessions) else { continue };
             agent.saw(entity.at);
-            let of_session = session.and_then(|id| {
-                let find = |id: &String| store.project_of(Platform::ClaudeCode, id).ok().flatten().map(|project| project.id);
-                by_session.entry(id).or_insert_with_key(find).to_owned()
-            });
+            let of_session = session.as_ref().map(|id| store.project_of(Platform::ClaudeCode, id)).transpose()?.flatten();
             let of_name = || by_name.get(project.as_ref()?).filter(|ids| ids.len() == 1).map(|ids| ids[0]);
-            match of_session.or_else(of_name) {
-                Some(project) => {
-                    let home = MemoryScope { project: Some(project), platform: Some(CLAUDE_MEM), ..MemoryScope::default() };
-                    new.push((entity, home));
-                }
-                None => agent.counts.skip(NO_PROJECT),
+            let Some(project) = of_session.map(|project| project.id).or_else(of_name) else {
+                agent.counts.skip(NO_PROJECT);
+                continue;
+            };
+            let allowed = match allowed.entry(project) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(Allowed::new(&projects[&project].root)?),
+            };
+            if allowed.is_off {
+                agent.counts.skip(OFF);
+            } else if allowed.was_paused(session.as_deref(), entity.at) {
+                agent.counts.skip(PAUSED);
+            } else {
+                let home = MemoryScope { project: Some(project), platform: Some(CLAUDE_MEM), ..MemoryScope::default() };
+                new.push((entity, home));
             }
         }
     }
@@ -149,7 +184,7 @@ fn redacted(redactor: &Redactor, text: String) -> String {
     redactor.again(&text, false).map_or(text, |clean| clean.to_string())
 }
 
-/// Stores memories, but for forgotten ones and those from a time when recording was paused everywhere.
+/// Stores memories, but for forgotten ones.
 fn record(
     folder: &Folder,
     store: &mut Store,
@@ -157,17 +192,11 @@ fn record(
     forgotten: &HashSet<Vec<u8>>,
     agent: &mut AgentReport,
 ) -> Result<()> {
-    let was_paused = |at: Millis| {
-        let all = folder.config.switches.off.iter().chain(&folder.past_pauses);
-        all.filter(|pause| pause.is_about(None, &[])).any(|pause| pause.held(at))
-    };
     let domain = domains::of(None, None);
     let mut drafts = Vec::new();
     for (entity, home) in memories {
         let uuid = entity.uuid.clone().unwrap_or_default();
-        if was_paused(entity.at) {
-            agent.counts.skip(PAUSED);
-        } else if forgotten.contains(folder.redactor.identity_hash(["", "", &uuid]).as_slice()) {
+        if forgotten.contains(folder.redactor.identity_hash(["", "", &uuid]).as_slice()) {
             agent.counts.skip(FORGOTTEN_EVENT);
         } else {
             match entity::draft(entity, &domain) {
@@ -176,7 +205,7 @@ fn record(
             }
         }
     }
-    let entries = drafts.iter().map(|(uuid, draft, home)| Entry { uuid: Some(uuid), draft, home: *home });
+    let entries = drafts.iter().map(|(uuid, draft, home)| Record { uuid: Some(uuid), draft, home: *home });
     // What a person has changed since is left alone.
     agent.memories += entity::record(store, entries)?.iter().filter(|recorded| recorded.is_ok()).count() as u64;
     Ok(())

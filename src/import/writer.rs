@@ -93,6 +93,11 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
+    /// Whether the file's session was forgotten as a whole.
+    pub fn is_forgotten(&self) -> bool {
+        self.session.as_ref().is_some_and(|session| session.is_forgotten)
+    }
+
     /// What was done to the session; counts a forgotten one.
     pub fn finish(&self, agent: &mut AgentReport) -> Option<ImportedSession> {
         let session = self.session.as_ref()?;
@@ -109,8 +114,7 @@ impl<'a> Writer<'a> {
         let store = Store::open(&self.run.config.files.value, self.run.wait)?;
         let recorded = store.session_by_agent_id(platform, id)?;
         let unkeyed = || self.forgotten.contains(Redactor::unkeyed_identity_hash(platform.name(), id).as_slice());
-        // The empty row of a session that was forgotten while it was active.
-        let is_emptied = recorded.as_ref().is_some_and(|row| row.cwd.is_none() && row.prompts + row.tool_uses == 0);
+        let is_emptied = recorded.as_ref().map_or(Ok(false), |row| store.is_emptied(row.id))?;
         let all: Vec<&RecordingPause> = self.folder.config.switches.off.iter().chain(&self.folder.past_pauses).collect();
         let projects = runtime::Projects { config: self.run.config, redactor: self.run.redactor };
         let at = Where { session: Some((platform, id)), folders: [self.began, first.cwd.as_deref()], project: None };

@@ -14,6 +14,13 @@ impl Store {
     pub fn forgotten(&self) -> Result<HashSet<Vec<u8>>> {
         Ok(self.conn.prepare("SELECT hash FROM forgotten")?.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?)
     }
+
+    /// Whether a session is the empty row that remains of one that was forgotten while it was active.
+    pub fn is_emptied(&self, session: i64) -> Result<bool> {
+        let sql =
+            "SELECT 1 FROM sessions WHERE id = ?1 AND muted AND cwd IS NULL AND project_id IS NULL AND prompts + tool_uses = 0";
+        Ok(self.conn.prepare(sql)?.exists([session])?)
+    }
 }
 
 impl Tx<'_> {

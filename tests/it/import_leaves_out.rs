@@ -41,6 +41,19 @@ fn what_was_forgotten_does_not_come_back() {
     assert!(hashes.lines().all(|hash| hash.len() == 64) && !hashes.contains(&hex(SESSION)), "{hashes}");
 }
 
+#[test]
+fn a_session_that_was_forgotten_while_it_was_active_stays_forgotten() {
+    let world = World::new();
+    let mut session = Session::new(&world, SESSION);
+    session.starts("startup");
+    session.ask("Fix the login");
+    assert_eq!(world.nmem(&["forget", "--session", "s1", "--yes"]).code, Some(0));
+    // By an earlier version, which left no hash.
+    world.sql("DELETE FROM forgotten");
+    past_work(&world, SESSION, NINE - DAY);
+    assert_eq!(counts(&import(&world, &[])).3, json!({"forgotten session": 1}));
+}
+
 fn hex(text: &str) -> String {
     text.bytes().map(|byte| format!("{byte:02X}")).collect()
 }

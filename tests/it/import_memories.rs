@@ -84,6 +84,24 @@ fn memories_of_claude_mem_come_once_and_its_files_stay_as_they_are() {
 }
 
 #[test]
+fn other_memories_of_a_project_that_is_off_stay_away() {
+    let world = World::new();
+    let mut lines = Lines::new(&world);
+    lines.work();
+    world.write(&format!("{FOLDER}/{SESSION}.jsonl"), &lines.text);
+    import(&world, &[]);
+    let open = claude_mem(&world);
+    world.write(&format!("{FOLDER}/memory/MEMORY.md"), "## Deploy\n- Deploys run on Mondays only\n");
+    assert_eq!(world.nmem(&["off", "--project"]).code, Some(0));
+    let report = import(&world, &[]);
+    for (name, skipped) in [("claude-mem", 2), ("claude-code", 1)] {
+        assert_eq!(agent(&report, name)["skipped"]["session in a folder where recording is off"], skipped, "{report}");
+    }
+    assert_eq!(world.sql("SELECT count(*) FROM memories WHERE made_by = 'custom'"), "0");
+    drop(open);
+}
+
+#[test]
 fn notes_of_the_agent_come_once_and_again_when_they_change() {
     let world = World::new();
     let mut lines = Lines::new(&world);
