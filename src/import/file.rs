@@ -43,9 +43,9 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// Whether it passes before so many events are stored.
-    fn has_passed(self, events: usize) -> bool {
-        Instant::now() + STORING * events as u32 >= self.at
+    /// The number of events that can be stored before it.
+    fn events(self) -> usize {
+        (self.at.saturating_duration_since(Instant::now()).as_micros() / STORING.as_micros()) as usize
     }
 }
 
@@ -153,7 +153,11 @@ pub fn import(
         }
     };
     writer.write(std::mem::take(&mut found.events), agent)?;
-    let session = writer.finish(agent);
+    let mut session = writer.finish(agent);
+    if let Some(session) = session.as_mut().filter(|_| !read.is_whole) {
+        // What is stored of a turn must be known when it is read again.
+        session.keep_since = None;
+    }
     let mut store = open(&writer)?;
     let after = imported(if read.is_whole { file.length } else { 0 }, found.resume_at);
     if !writer.is_forgotten() {
@@ -210,25 +214,42 @@ fn read(
             last = last.max(Some(at));
         }
         reader.line(record, at, found);
-        if deadline.is_some_and(|deadline| deadline.has_passed(found.events.len())) {
-            // The turn is read again.
-            found.events.clear();
-            found.resume_at = resume_at;
-            return Ok(Ok(ReadFile { end: lines.end, is_whole: false }));
-        }
-        if found.events.len() >= AT_ONCE || deadline.is_some() && !found.events.is_empty() {
-            writer.write(std::mem::take(&mut found.events), agent)?;
+        match deadline {
+            Some(deadline) if !write_in_time(deadline, found, resume_at, writer, agent)? => {
+                return Ok(Ok(ReadFile { end: lines.end, is_whole: false }));
+            }
+            None if found.events.len() >= AT_ONCE => writer.write(std::mem::take(&mut found.events), agent)?,
+            _ => {}
         }
     }
     let is_over = last.is_none_or(|last| environment::now() - last > OVER);
     let resume_at = found.resume_at;
     reader.end(lines.end, is_over, found);
-    if deadline.is_some_and(|deadline| deadline.has_passed(found.events.len())) {
-        found.events.clear();
-        found.resume_at = resume_at;
-        return Ok(Ok(ReadFile { end: lines.end, is_whole: false }));
+    let is_whole = deadline.map_or(Ok(true), |deadline| write_in_time(deadline, found, resume_at, writer, agent))?;
+    Ok(Ok(ReadFile { end: lines.end, is_whole }))
+}
+
+/// Stores as many events as the time allows; returns whether there is time left. A turn that does not fit is read again,
+/// and goes on after what is stored of it.
+fn write_in_time(
+    deadline: Deadline,
+    found: &mut Found,
+    resume_at: u64,
+    writer: &mut Writer,
+    agent: &mut AgentReport,
+) -> Result<bool> {
+    let mut events = std::mem::take(&mut found.events);
+    if events.len() > deadline.events() {
+        events = writer.without_stored(events)?;
     }
-    Ok(Ok(ReadFile { end: lines.end, is_whole: true }))
+    let fitting = deadline.events();
+    let fits = events.len() <= fitting;
+    events.truncate(fitting);
+    writer.write(events, agent)?;
+    if !fits {
+        found.resume_at = resume_at;
+    }
+    Ok(fits && Instant::now() < deadline.at)
 }
 
 /// Distils what a killed run has left, once its leases have ended.

@@ -93,6 +93,22 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
+    /// Leaves out prompts and tool uses that are stored, by their ids.
+    pub fn without_stored(&self, mut events: Vec<Event>) -> Result<Vec<Event>> {
+        let Some(first) = events.first() else { return Ok(events) };
+        let store = Store::open(&self.run.config.files.value, self.run.wait)?;
+        let stored = store.stored_ids(first.platform, &first.session)?;
+        events.retain(|event| {
+            let id = match &event.what {
+                EventKind::UserPrompt { .. } => event.prompt.as_ref(),
+                EventKind::ToolUsed(tool) => tool.id.as_ref(),
+                _ => None,
+            };
+            id.is_none_or(|id| !stored.contains(id))
+        });
+        Ok(events)
+    }
+
     /// Whether the file's session was forgotten as a whole.
     pub fn is_forgotten(&self) -> bool {
         self.session.as_ref().is_some_and(|session| session.is_forgotten)

@@ -132,6 +132,15 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.exists([serde_json::to_string(names)?])?)
     }
 
+    /// The ids of prompts and tool uses of a session.
+    pub fn stored_ids(&self, platform: Platform, session: &str) -> Result<HashSet<String>> {
+        let Some(known) = known_session(&self.conn, platform, session)? else { return Ok(HashSet::new()) };
+        let sql =
+            "SELECT platform_prompt_id FROM prompts WHERE session_id = ?1 AND source = 'user' AND platform_prompt_id IS NOT NULL
+                   UNION ALL SELECT tool_use_id FROM tool_uses WHERE session_id = ?1 AND tool_use_id IS NOT NULL";
+        Ok(self.conn.prepare_cached(sql)?.query_map([known.id], |row| row.get(0))?.collect::<Result<_, _>>()?)
+    }
+
     /// The notes of a file that an import stored and no person has changed, by uuid.
     pub fn notes_of_file(&self, path: &str) -> Result<Vec<String>> {
         let sql = "SELECT uuid FROM memories WHERE made_by = 'custom' AND content ->> '$.notes_file' = ?1 AND NOT by_hand AND NOT pinned";
