@@ -36,6 +36,11 @@ pub fn small_text(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&text).into_owned())
 }
 
+/// Opens a regular file; anything else is an error, and never waits.
+pub fn regular(path: &Path) -> io::Result<File> {
+    open(path).map(|(file, _)| file)
+}
+
 /// Reads a regular file of at most `limit` bytes by and by.
 pub fn reader(path: &Path, limit: u64) -> io::Result<impl BufRead + use<>> {
     let (file, len) = open(path)?;

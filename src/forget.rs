@@ -9,8 +9,8 @@ use crate::files;
 use crate::ingest::recount;
 use crate::model::{Deletion, Files, Millis, StoredItem, beside};
 use crate::runtime;
-use crate::store::Store;
 use crate::store::forget::DeleteFilter;
+use crate::store::{Store, foreign};
 use anyhow::{Context, Result};
 use std::fs;
 use std::io::{self, Read};
@@ -72,6 +72,7 @@ impl ForgetPlan {
     /// Forgets; `step` receives progress.
     pub fn carry_out(&self, store: &mut Store, config: &Config, now: Millis, step: &mut dyn FnMut(&str)) -> Result<()> {
         let files = store.files().clone();
+        foreign::remove_copies(files.folder());
         step("deleting rows");
         let redactor = runtime::redactor(config)?;
         let hash = |platform: &str, session: &str, id: &str| redactor.identity_hash([platform, session, id]).to_vec();

@@ -165,7 +165,7 @@ fn dry_run(args: &ImportArguments, found: &Stores) -> Result<()> {
         let (path, bytes) = (memories.path.display().to_string(), memories.length);
         match args.json {
             true => json.push(json!({"agent": what, "place": path, "files": 1, "bytes": bytes, "last": memories.modified_at})),
-            false => output::say(&format!("{what}: {}, {:.1} MB", line(&path, 500), bytes as f64 / 1e6))?,
+            false => output::say(&format!("{what}: {}, {:.1} kB", line(&path, 500), bytes as f64 / 1e3))?,
         }
     }
     if args.json { output::print(&json!({"agents": json, "dry_run": true}).to_string()) } else { Ok(()) }
@@ -212,7 +212,7 @@ fn of_agent(agent: &AgentReport) -> String {
     }
     if agent.old_tool_uses > 0 {
         let old = of(agent.old_tool_uses, "tool use", "tool uses");
-        out += &format!("  not kept: {old}, older than retention allows; units and memories were made of them\n");
+        out += &format!("  not kept: {old} past the retention; their units and memories are kept\n");
     }
     for (reason, n) in &counts.skipped {
         out += &format!("  not stored: {n} × {}\n", line(reason, 200));

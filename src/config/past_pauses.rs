@@ -32,6 +32,18 @@ pub fn load(switches: &Path) -> Result<Vec<RecordingPause>> {
     text.lines().filter(|line| !line.trim().is_empty()).map(pause).collect()
 }
 
+/// Adds those that are not there yet.
+pub fn add(switches: &Path, new: &[RecordingPause]) -> Result<()> {
+    let mut all = load(switches)?;
+    let known = all.len();
+    new.iter().for_each(|pause| {
+        if !all.contains(pause) {
+            all.push(pause.clone())
+        }
+    });
+    if all.len() > known { store(switches, &all) } else { Ok(()) }
+}
+
 /// Replaces all of them.
 pub fn store(switches: &Path, pauses: &[RecordingPause]) -> Result<()> {
     let lines = pauses.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;

@@ -1,7 +1,7 @@
 //! What a session start does: reads what hooks missed of the newest session, of agents whose sessions were imported once.
 
 use super::file::{self, Deadline, DueFile};
-use super::find::{self, FoundFile, Stores};
+use super::find::{self, FoundFile, Imported, Stores, is_compressed};
 use super::report::AgentReport;
 use super::target::{Folder, Target};
 use crate::ingest::Run;
@@ -11,8 +11,9 @@ use crate::runtime::log_error;
 use crate::store::Store;
 use anyhow::Result;
 use serde_json::Value;
-use std::path::Path;
-use std::time::{Duration, Instant};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
 
 /// Time for all agents together. A session start takes 50 ms at most. Builds for tests are many times slower.
 const TIME: Duration = Duration::from_millis(if cfg!(debug_assertions) { 1000 } else { 20 });
@@ -46,12 +47,17 @@ fn newest_sessions(run: &Run, payload: &Value) -> Result<()> {
         let known = store.imported_file(&file.name())?;
         let read = known.as_ref().filter(|known| known.version == format.version).map_or(0, |known| known.offset);
         let names = file.session_names();
-        let is_due = known.is_none_or(|known| !file.is_unchanged(&known)) && file.length.saturating_sub(read) <= BYTES;
+        let is_due = known.as_ref().is_none_or(|known| !file.is_unchanged(known)) && file.length.saturating_sub(read) <= BYTES;
         if is_due && !names.iter().any(|name| name == own) && !store.is_recorded_by_hooks(&names)? {
             let due = DueFile::new(file);
             let folder = Folder::new(due.head.folder().as_deref())?;
+            let is_copy = |files: &Imported| {
+                due.head.first_line.is_some_and(|first| files.values().any(|file| file.first_line == Some(first)))
+            };
             let mut target = Target { files: store.imported_files()?, forgotten: store.forgotten()?, open: None };
-            if folder.config.files.value.db == run.config.files.value.db {
+            // Which lines of a continued session are copies, only the whole other file says.
+            let is_whole_copy = known.is_none() && is_copy(&target.files);
+            if folder.config.files.value.db == run.config.files.value.db && !is_whole_copy {
                 file::import(&folder, &due, &mut target, &mut AgentReport::default(), Some(deadline))?;
             }
         }
@@ -59,20 +65,31 @@ fn newest_sessions(run: &Run, payload: &Value) -> Result<()> {
     Ok(())
 }
 
-/// The newest session file of a project.
+/// The newest session file of a project, as far as there is time to look.
 fn newest(format: &PastFormat, home: Option<&Path>, cwd: &str, until: Instant) -> Option<FoundFile> {
-    let mut newest: Option<(std::time::SystemTime, std::path::PathBuf)> = None;
-    for folder in find::folders(format, home).iter().flat_map(|store| (format.newest)(store, cwd)) {
-        find::walk(&folder, DEPTH, &mut |path| {
-            if Instant::now() < until && find::has_lines(path) && (format.session_file)(path).is_none() {
-                let modified = path.metadata().and_then(|meta| meta.modified()).ok();
+    let mut newest: Option<(SystemTime, PathBuf)> = None;
+    let mut folders: Vec<(PathBuf, usize)> = Vec::new();
+    for store in find::folders(format, home) {
+        folders.extend((format.newest)(&store, cwd).into_iter().map(|folder| (folder, DEPTH)));
+    }
+    while let Some((folder, depth)) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            if Instant::now() >= until {
+                return None;
+            }
+            let (path, kind) = (entry.path(), entry.file_type().ok()?);
+            if kind.is_dir() && depth > 0 {
+                folders.push((path, depth - 1));
+            } else if kind.is_file() && find::has_lines(&path) && !is_compressed(&path) && (format.session_file)(&path).is_none()
+            {
+                let modified = entry.metadata().and_then(|meta| meta.modified()).ok();
                 if let Some(at) = modified.filter(|at| newest.as_ref().is_none_or(|(newest, _)| at > newest)) {
-                    newest = Some((at, path.to_path_buf()));
+                    newest = Some((at, path));
                 }
             }
-        });
+        }
     }
     let mut found = Stores::default();
-    find::add(&newest?.1, Some(format.platform), &Default::default(), &mut found);
+    find::add(&newest?.1, Some(format.platform), &Imported::default(), &mut found);
     found.files.pop()
 }

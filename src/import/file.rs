@@ -2,10 +2,11 @@
 
 use super::find::{FoundFile, Imported, first_lines};
 use super::lines::{Lines, lines_before};
-use super::report::{AgentReport, OF_MEMORY_TOOL, OFF, UNREADABLE};
+use super::report::{AT_WORK, AgentReport, OF_MEMORY_TOOL, OFF, UNREADABLE};
 use super::target::{Folder, Target};
 use super::writer::{ReadBefore, Writer};
-use crate::config::environment;
+use crate::config::pauses::RecordingPause;
+use crate::config::{environment, past_pauses};
 use crate::distil::Distiller;
 use crate::ingest::Run;
 use crate::model::{Millis, Platform};
@@ -84,22 +85,31 @@ impl DueFile {
     }
 }
 
-/// Imports a file; returns how many bytes were read. With a deadline, what is left waits for the next time.
+/// What an import of a file did.
+#[derive(Debug, Default)]
+pub struct ImportedBytes {
+    /// Bytes read.
+    pub bytes: u64,
+    /// Turns that were not to be remembered, as pauses of the session.
+    pub muted: Vec<RecordingPause>,
+}
+
+/// Imports a file. With a deadline, what is left waits for the next time.
 pub fn import(
     folder: &Folder,
     due: &DueFile,
     target: &mut Target,
     agent: &mut AgentReport,
     deadline: Option<Deadline>,
-) -> Result<u64> {
+) -> Result<ImportedBytes> {
     let (config, file, name) = (&folder.config, &due.file, due.file.name());
     let known = target.files.get(&name);
     if known.is_some_and(|known| file.is_unchanged(known)) {
         agent.unchanged += 1;
-        return Ok(0);
+        return Ok(ImportedBytes::default());
     }
     let before = match known {
-        Some(known) if known.version == file.format.version && known.size <= file.length => ReadBefore::InPart,
+        Some(known) if is_same_file(known, due) => ReadBefore::InPart,
         Some(_) => ReadBefore::ByAnother,
         None => ReadBefore::No,
     };
@@ -108,11 +118,11 @@ pub fn import(
     let is_paused = runtime::is_paused(&Projects { config, redactor: &folder.redactor }, &here, environment::now());
     if !config.enabled.value || is_paused {
         agent.counts.skip(OFF);
-        return Ok(0);
+        return Ok(ImportedBytes::default());
     }
     if due.head.folder().is_some_and(|folder| folder.components().any(|part| part.as_os_str() == CLAUDE_MEM)) {
         agent.counts.skip(OF_MEMORY_TOOL);
-        return Ok(0);
+        return Ok(ImportedBytes::default());
     }
     let from = known.filter(|_| before == ReadBefore::InPart).map_or(0, |known| known.offset);
     agent.whole += u64::from(from == 0);
@@ -149,10 +159,19 @@ pub fn import(
             // What came before is stored, and the next run tries again.
             agent.counts.skip(UNREADABLE);
             agent.unreadable.push(format!("{name}: {error}"));
-            return Ok(0);
+            return Ok(ImportedBytes::default());
         }
     };
     writer.write(std::mem::take(&mut found.events), agent)?;
+    if writer.is_at_work() {
+        agent.counts.skip(AT_WORK);
+        return Ok(ImportedBytes::default());
+    }
+    let muted = writer.muted();
+    if !muted.is_empty() {
+        // What subagents did in them stands in files of their own.
+        past_pauses::add(&config.switches_file, &muted)?;
+    }
     let mut session = writer.finish(agent);
     if let Some(session) = session.as_mut().filter(|_| !read.is_whole) {
         // What is stored of a turn must be known when it is read again.
@@ -170,7 +189,13 @@ pub fn import(
     }
     agent.old_tool_uses += store.set_imported(&name, &after, session.as_ref())? as u64;
     target.files.insert(name, after);
-    Ok(read.end - from)
+    Ok(ImportedBytes { bytes: read.end - from, muted })
+}
+
+/// Whether a file is the one that was read, and may have grown.
+fn is_same_file(known: &ImportedFile, due: &DueFile) -> bool {
+    let begins_alike = known.first_line.zip(due.head.first_line).is_none_or(|(before, now)| before == now);
+    known.version == due.file.format.version && known.size <= due.file.length && begins_alike
 }
 
 /// How far a file was read.
@@ -194,6 +219,7 @@ fn read(
         Ok(lines) => lines,
         Err(error) => return Ok(Err(error)),
     };
+    lines.deadline = deadline.map(|deadline| deadline.at);
     let mut last = None;
     loop {
         let resume_at = found.resume_at;
@@ -221,6 +247,9 @@ fn read(
             None if found.events.len() >= AT_ONCE => writer.write(std::mem::take(&mut found.events), agent)?,
             _ => {}
         }
+    }
+    if lines.is_late {
+        return Ok(Ok(ReadFile { end: lines.end, is_whole: false }));
     }
     let is_over = last.is_none_or(|last| environment::now() - last > OVER);
     let resume_at = found.resume_at;

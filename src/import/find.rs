@@ -203,7 +203,7 @@ pub fn walk(path: &Path, depth: usize, each: &mut dyn FnMut(&Path)) {
 
 /// Adds a file if it holds a session.
 pub fn add(path: &Path, agent: Option<Platform>, known: &Imported, found: &mut Stores) {
-    let is_notes = notes::is_notes(path) && agent.is_none_or(|agent| agent == Platform::ClaudeCode);
+    let is_notes = notes::is_notes(path) && !path.is_symlink() && agent.is_none_or(|agent| agent == Platform::ClaudeCode);
     let is_claude_mem = agent.is_none() && path.file_name().is_some_and(|name| name == claude_mem::FILE);
     if !has_lines(path) && !is_notes && !is_claude_mem {
         return;

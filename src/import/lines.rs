@@ -1,9 +1,10 @@
 //! The lines of a session file, from an offset on.
 
 use super::find::{is_compressed, open};
-use std::fs::File;
+use crate::files;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
+use std::time::Instant;
 
 /// Maximum bytes of a line. Of a longer one the end is dropped, so it is no JSON.
 const LINE: u64 = 64 << 20;
@@ -19,6 +20,10 @@ pub struct Lines {
     at: u64,
     /// Whether the last line ended: if not, it may still be growing.
     pub is_complete: bool,
+    /// When to stop.
+    pub deadline: Option<Instant>,
+    /// Whether it stopped there.
+    pub is_late: bool,
 }
 
 impl Lines {
@@ -29,16 +34,20 @@ impl Lines {
             io::copy(&mut reader.by_ref().take(from), &mut io::sink())?;
             reader
         } else {
-            let mut file = File::open(path)?;
+            let mut file = files::regular(path)?;
             file.seek(SeekFrom::Start(from))?;
             Box::new(BufReader::with_capacity(1 << 18, file))
         };
-        Ok(Lines { reader, line: Vec::new(), number: 0, end: from, at: from, is_complete: true })
+        Ok(Lines { reader, line: Vec::new(), number: 0, end: from, at: from, is_complete: true, deadline: None, is_late: false })
     }
 
     /// The next line that is not blank, and its offset.
     pub fn next(&mut self) -> io::Result<Option<(u64, &[u8])>> {
         loop {
+            if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                self.is_late = true;
+                return Ok(None);
+            }
             self.line.clear();
             let at = self.at;
             self.at += self.reader.by_ref().take(LINE).read_until(b'\n', &mut self.line)? as u64;

@@ -18,7 +18,7 @@ use crate::store::foreign::ForeignDatabase;
 use crate::store::imports::ImportedFile;
 use crate::store::memories::MemoryScope;
 use crate::store::{PERSON_WAIT, Store};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde_json::Value;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -96,7 +96,7 @@ impl Allowed {
 
 /// Notes of an agent. The sessions beside them say which project it is.
 fn of_notes(file: &FoundMemories, agent: &mut AgentReport) -> Result<()> {
-    let text = files::whole_text(&file.path, NOTES)?;
+    let text = files::whole_text(&file.path, NOTES).with_context(|| format!("cannot read {}", file.path.display()))?;
     let Some(cwd) = folder_of(&file.path) else {
         agent.counts.skip(NO_PROJECT);
         return Ok(());
@@ -118,6 +118,10 @@ fn of_notes(file: &FoundMemories, agent: &mut AgentReport) -> Result<()> {
     let forgotten = store.forgotten()?;
     let gone = known.iter().filter(|uuid| found.iter().all(|note| note.uuid.as_ref() != Some(*uuid)));
     store.delete_notes(&gone.collect::<Vec<_>>())?;
+    if allowed.was_paused(None, file.modified_at) {
+        agent.counts.skip(PAUSED);
+        return Ok(());
+    }
     let notes = found.into_iter().map(|entity| (entity, home)).collect();
     record(folder, &mut store, notes, &forgotten, agent)
 }

@@ -21,7 +21,7 @@ pub use report::{AgentReport, ImportReport, MISSED};
 
 use crate::config::{Config, environment};
 use crate::model::Millis;
-use crate::store::{PERSON_WAIT, Store};
+use crate::store::{PERSON_WAIT, Store, foreign};
 use anyhow::Result;
 use file::DueFile;
 use find::Imported;
@@ -67,6 +67,7 @@ pub fn import(
     known: Imported,
     progress: &mut dyn FnMut(ImportProgress),
 ) -> Result<ImportReport> {
+    foreign::remove_copies(config.files.value.folder());
     let mut report = ImportReport::default();
     let mut due = Vec::new();
     for file in files {
@@ -93,7 +94,9 @@ pub fn import(
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => new.insert(Target::new(&folder.config)?),
         };
-        report.bytes += file::import(folder, &due, target, report.agent(due.file.format.platform.name()), None)?;
+        let done = file::import(folder, &due, target, report.agent(due.file.format.platform.name()), None)?;
+        report.bytes += done.bytes;
+        folders.values_mut().for_each(|folder| folder.past_pauses.extend(done.muted.iter().cloned()));
         state.files += 1;
         state.bytes += due.file.length;
     }
@@ -107,14 +110,15 @@ pub fn import(
     Ok(report)
 }
 
-/// Sorts files: the newest week first, in order of time within a week. A subagent's file comes with its session's, and
+/// Sorts files: the newest week first, in order of time within a week. A subagent's file comes after its session's, and
 /// a continued session, which begins with a copy of another one, after it.
 fn in_order(due: &mut [DueFile]) {
     let began: HashMap<PathBuf, Millis> = due.iter().map(|due| (due.file.path.clone(), due.head.at)).collect();
     let now = environment::now();
     due.sort_by_cached_key(|due| {
         let session = (due.file.format.session_file)(&due.file.path).and_then(|session| began.get(&session).copied());
-        let weeks_ago = (now - session.unwrap_or(due.head.at)).max(0) / WEEK;
-        (weeks_ago, due.head.at, due.file.modified_at, due.file.length)
+        let began = session.unwrap_or(due.head.at);
+        let weeks_ago = (now - began).max(0) / WEEK;
+        (weeks_ago, began, session.is_some(), due.head.at, due.file.modified_at, due.file.length)
     });
 }

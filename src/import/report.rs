@@ -10,8 +10,9 @@ const NAMED: usize = 10;
 /// Files without a prompt or a tool use are common; so many are not.
 const MANY: u64 = 5;
 /// Why files are left out that may be full.
-pub const LEFT_OUT: [&str; 8] = [OFF, OF_MEMORY_TOOL, FORGOTTEN, FORGOTTEN_EVENT, PAUSED, MISSED, UNREADABLE, COPIED];
+pub const LEFT_OUT: [&str; 9] = [OFF, AT_WORK, OF_MEMORY_TOOL, FORGOTTEN, FORGOTTEN_EVENT, PAUSED, MISSED, UNREADABLE, COPIED];
 pub const OFF: &str = "session in a folder where recording is off";
+pub const AT_WORK: &str = "session that hooks are recording now";
 pub const OF_MEMORY_TOOL: &str = "session in which another memory tool ran an agent";
 pub const FORGOTTEN: &str = "forgotten session";
 pub const FORGOTTEN_EVENT: &str = "forgotten event";

@@ -2,9 +2,10 @@
 
 use super::report::{AgentReport, FORGOTTEN, FORGOTTEN_EVENT, PAUSED};
 use super::target::{Folder, Target};
-use crate::config::pauses::RecordingPause;
-use crate::ingest::{Caller, Input, Run, ingest};
+use crate::config::pauses::{RecordingPause, What};
+use crate::ingest::{Caller, Input, Run, filter, ingest};
 use crate::model::{Event, EventKind, Millis, Platform};
+use crate::project::client;
 use crate::redact::Redactor;
 use crate::runtime::{self, Where};
 use crate::store::Store;
@@ -45,8 +46,14 @@ struct KnownSession<'a> {
     platform: Platform,
     /// All of it was forgotten.
     is_forgotten: bool,
-    /// The pauses of recording that may apply.
-    pauses: Vec<&'a RecordingPause>,
+    /// Hooks are recording it now.
+    is_at_work: bool,
+    /// The pauses of recording that may apply, by folder.
+    pauses: HashMap<Option<String>, Vec<&'a RecordingPause>>,
+    /// When the turn began that is not to be remembered, if one is under way.
+    muted_since: Option<Millis>,
+    /// The turns that are not to be remembered: what subagents did in them stands in files of their own.
+    muted: Vec<RecordingPause>,
     /// What hooks recorded of it, if they did.
     by_hooks: Option<Vec<StoredMessage>>,
     /// Whether its old tool uses were stored and deleted before.
@@ -73,11 +80,12 @@ impl<'a> Writer<'a> {
             Some(session) => session,
             None => self.look_up(first)?,
         };
-        if session.is_forgotten {
+        if session.is_forgotten || session.is_at_work {
             self.session = Some(session);
             return Ok(());
         }
-        events.retain(|event| self.may_come_back(&session, event, agent));
+        events.retain(|event| !is_muted(&mut session, event));
+        events.retain(|event| self.may_come_back(&mut session, event, agent));
         if !events.is_empty() {
             agent.sessions.insert(session.id.clone());
             session.until = session.until.max(events.iter().map(|event| event.at).max());
@@ -98,6 +106,15 @@ impl<'a> Writer<'a> {
         let Some(first) = events.first() else { return Ok(events) };
         let store = Store::open(&self.run.config.files.value, self.run.wait)?;
         let stored = store.stored_ids(first.platform, &first.session)?;
+        let mut is_muted = false;
+        events.retain(|event| {
+            let begins = match &event.what {
+                EventKind::UserPrompt { text } => Some(filter::begins_with_mute(text)),
+                _ => None,
+            };
+            is_muted = begins.unwrap_or(is_muted);
+            begins.is_some() || !is_muted
+        });
         events.retain(|event| {
             let id = match &event.what {
                 EventKind::UserPrompt { .. } => event.prompt.as_ref(),
@@ -112,6 +129,21 @@ impl<'a> Writer<'a> {
     /// Whether the file's session was forgotten as a whole.
     pub fn is_forgotten(&self) -> bool {
         self.session.as_ref().is_some_and(|session| session.is_forgotten)
+    }
+
+    /// Whether hooks are recording the file's session now.
+    pub fn is_at_work(&self) -> bool {
+        self.session.as_ref().is_some_and(|session| session.is_at_work)
+    }
+
+    /// The turns that were not to be remembered, as pauses of the session.
+    pub fn muted(&mut self) -> Vec<RecordingPause> {
+        let Some(session) = &mut self.session else { return Vec::new() };
+        if let Some(since) = session.muted_since {
+            let what = What::Session { platform: session.platform.name().into(), id: session.id.clone() };
+            session.muted.push(RecordingPause { what, since, until: Some(self.run.now) });
+        }
+        std::mem::take(&mut session.muted)
     }
 
     /// What was done to the session; counts a forgotten one.
@@ -131,26 +163,40 @@ impl<'a> Writer<'a> {
         let recorded = store.session_by_agent_id(platform, id)?;
         let unkeyed = || self.forgotten.contains(Redactor::unkeyed_identity_hash(platform.name(), id).as_slice());
         let is_emptied = recorded.as_ref().map_or(Ok(false), |row| store.is_emptied(row.id))?;
-        let all: Vec<&RecordingPause> = self.folder.config.switches.off.iter().chain(&self.folder.past_pauses).collect();
-        let projects = runtime::Projects { config: self.run.config, redactor: self.run.redactor };
-        let at = Where { session: Some((platform, id)), folders: [self.began, first.cwd.as_deref()], project: None };
-        let places = runtime::places(&projects, &at, &all);
         let had_old_ones = match self.before {
             ReadBefore::No => recorded.is_some(),
             ReadBefore::ByAnother => true,
             ReadBefore::InPart => false,
         };
-        let of_hooks = recorded.as_ref().filter(|_| self.before != ReadBefore::InPart);
+        let client = recorded.as_ref().and_then(|row| row.client);
+        let is_at_work = recorded.as_ref().is_some_and(|row| row.ended_at.is_none())
+            && client.is_some_and(|client| client::is_alive(client) == Some(true));
+        let of_hooks = recorded.as_ref().filter(|row| self.before != ReadBefore::InPart || row.client.is_some());
         Ok(KnownSession {
             id: id.to_string(),
             platform,
             is_forgotten: is_emptied || self.was_forgotten(platform, id, "") || unkeyed(),
-            pauses: all.into_iter().filter(|pause| pause.is_about(at.session, &places)).collect(),
+            is_at_work,
+            pauses: HashMap::new(),
+            muted_since: None,
+            muted: Vec::new(),
             by_hooks: of_hooks.map(|session| store.texts_of_session(session.id)).transpose()?,
             had_old_ones,
             found_more: false,
             until: None,
         })
+    }
+
+    /// The pauses of recording that may apply to a session in a folder.
+    fn pauses(&self, session: &KnownSession, folder: Option<&str>) -> Vec<&'a RecordingPause> {
+        let all: Vec<&'a RecordingPause> = self.folder.config.switches.off.iter().chain(&self.folder.past_pauses).collect();
+        if all.is_empty() {
+            return all;
+        }
+        let projects = runtime::Projects { config: self.run.config, redactor: self.run.redactor };
+        let at = Where { session: Some((session.platform, &session.id)), folders: [self.began, folder], project: None };
+        let places = runtime::places(&projects, &at, &all);
+        all.into_iter().filter(|pause| pause.is_about(at.session, &places)).collect()
     }
 
     fn was_forgotten(&self, platform: Platform, session: &str, id: &str) -> bool {
@@ -159,8 +205,12 @@ impl<'a> Writer<'a> {
     }
 
     /// Whether nobody has forgotten or muted an event, nor retention deleted it.
-    fn may_come_back(&self, session: &KnownSession, event: &Event, agent: &mut AgentReport) -> bool {
-        if session.pauses.iter().any(|pause| pause.held(event.at)) {
+    fn may_come_back(&self, session: &mut KnownSession<'a>, event: &Event, agent: &mut AgentReport) -> bool {
+        if !session.pauses.contains_key(&event.cwd) {
+            let pauses = self.pauses(session, event.cwd.as_deref());
+            session.pauses.insert(event.cwd.clone(), pauses);
+        }
+        if session.pauses[&event.cwd].iter().any(|pause| pause.held(event.at)) {
             agent.counts.skip(PAUSED);
             return false;
         }
@@ -172,7 +222,10 @@ impl<'a> Writer<'a> {
             EventKind::ToolUsed(tool) => tool.id.clone(),
             _ => None,
         };
-        if id.is_some_and(|id| self.was_forgotten(session.platform, &session.id, &id)) {
+        // A continued session has the same ids under an id of its own.
+        let is_forgotten =
+            |id: &String| [session.id.as_str(), ""].iter().any(|session_id| self.was_forgotten(session.platform, session_id, id));
+        if id.as_ref().is_some_and(is_forgotten) {
             agent.counts.skip(FORGOTTEN_EVENT);
             return false;
         }
@@ -187,6 +240,20 @@ impl<'a> Writer<'a> {
             event.cwd = Some(began.to_string());
         }
     }
+}
+
+/// Whether an event belongs to a turn that its prompt asks not to remember. Nothing of such a turn reaches the pipeline:
+/// hooks may be in another turn of the session.
+fn is_muted(session: &mut KnownSession, event: &Event) -> bool {
+    if let EventKind::UserPrompt { text } = &event.what {
+        let since = session.muted_since.take();
+        if let Some(since) = since {
+            let what = What::Session { platform: session.platform.name().into(), id: session.id.clone() };
+            session.muted.push(RecordingPause { what, since, until: Some(event.at) });
+        }
+        session.muted_since = filter::begins_with_mute(text).then_some(event.at);
+    }
+    session.muted_since.is_some() && !matches!(event.what, EventKind::SessionStarted(_) | EventKind::SessionEnded { .. })
 }
 
 /// Leaves out what hooks have recorded, also under other ids. Tool uses are known by their ids when they are stored.

@@ -29,7 +29,7 @@ pub fn without_muted_text(mut event: Event) -> Event {
 }
 
 /// Finds the beginning of what the person typed: clients put images and open files before it.
-fn begins_with_mute(prompt: &str) -> bool {
+pub fn begins_with_mute(prompt: &str) -> bool {
     let mut rest = prompt.trim_start_matches('\u{feff}').trim_start();
     loop {
         let behind = match rest.as_bytes().first() {

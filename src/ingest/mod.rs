@@ -8,7 +8,7 @@
 mod complete;
 mod decode;
 mod distil;
-mod filter;
+pub mod filter;
 pub mod hook;
 mod inject;
 mod persist;

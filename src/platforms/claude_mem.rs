@@ -37,7 +37,7 @@ pub fn memory(table: &str, row: &Columns, sessions: &HashMap<String, String>) ->
     let own = text(row, &["memory_session_id", "sdk_session_id"]);
     let at = row.get("created_at_epoch").and_then(Value::as_i64)?;
     // Seconds in the first versions.
-    let at = if at < 100_000_000_000 { at * 1000 } else { at };
+    let at = if at < 100_000_000_000 { at.saturating_mul(1000) } else { at };
     let said = text(row, &["narrative", "text"]);
     let is_summary = table == "session_summaries";
     let title =

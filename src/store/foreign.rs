@@ -12,6 +12,30 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// Begins the names of folders with copies; the number of the process follows.
+const COPIES: &str = "import-";
+
+/// Removes copies that killed processes have left.
+pub fn remove_copies(private: &Path) {
+    for entry in fs::read_dir(private).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let process = name.strip_prefix(COPIES).and_then(|rest| rest.split('-').next()?.parse::<u32>().ok());
+        if process.is_some_and(|process| process != std::process::id() && !is_running(process)) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// Where processes cannot be looked up, none counts as running: only another import would miss its copy.
+fn is_running(process: u32) -> bool {
+    Path::new(&format!("/proc/{process}")).exists()
+}
+
+fn copy_privately(from: &Path, to: &Path) -> Result<()> {
+    std::io::copy(&mut files::regular(from)?, &mut files::append_private(to)?)?;
+    Ok(())
+}
+
 /// A database of another program.
 #[derive(Debug)]
 pub struct ForeignDatabase {
@@ -36,12 +60,12 @@ impl ForeignDatabase {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let open = || -> Result<ForeignDatabase> {
             if fs::metadata(&log).is_ok_and(|meta| meta.len() > 0) {
-                let folder = private.join(format!("import-{}", files::unique()));
+                let folder = private.join(format!("{COPIES}{}-{}", std::process::id(), files::unique()));
                 files::make_folder(&folder)?;
                 let copied = Copy(folder.clone());
                 let copy = folder.join("copy.db");
-                fs::copy(path, &copy)?;
-                fs::copy(&log, folder.join("copy.db-wal"))?;
+                copy_privately(path, &copy)?;
+                copy_privately(&log, &folder.join("copy.db-wal"))?;
                 let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
                 #[expect(clippy::disallowed_methods, reason = "a copy of another program's database")]
                 let conn = Connection::open_with_flags(&copy, flags)?;
@@ -61,7 +85,7 @@ impl ForeignDatabase {
         if !self.conn.prepare(exists)?.exists([table])? {
             return Ok(Vec::new());
         }
-        let mut statement = self.conn.prepare(&format!("SELECT * FROM \"{table}\" ORDER BY rowid"))?;
+        let mut statement = self.conn.prepare(&format!("SELECT * FROM \"{table}\""))?;
         let names: Vec<String> = statement.column_names().map(String::from).collect();
         let mut rows = statement.query([])?;
         let mut all = Vec::new();

@@ -6,6 +6,9 @@ use anyhow::Result;
 use rusqlite::{Row, params};
 use std::collections::{BTreeSet, HashSet};
 
+/// Minimum characters of an id that no other session has.
+const UNIQUE: usize = 16;
+
 /// Hashes an identity: platform, session, and the event's id, which is empty for a whole session.
 pub type HashIdentity<'a> = &'a dyn Fn(&str, &str, &str) -> Vec<u8>;
 
@@ -42,6 +45,15 @@ impl Tx<'_> {
             );
             let values = params![serde_json::to_string(ids)?, sessions];
             let found = self.tx.prepare(&sql)?.query_map(values, row)?.collect::<Result<Vec<_>, _>>()?;
+            all.extend(found);
+        }
+        // A continued session brings copies of them under another session's id. Short ids are not unique.
+        for (table, id, ids) in [("prompts", closing, &going.prompts), ("tool_uses", "e.tool_use_id", &going.tool_uses)] {
+            let sql = format!(
+                "SELECT s.platform, '', {id} FROM {table} e JOIN sessions s ON s.id = e.session_id
+                 WHERE e.id IN (SELECT value FROM json_each(?1)) AND length({id}) >= {UNIQUE}"
+            );
+            let found = self.tx.prepare(&sql)?.query_map([serde_json::to_string(ids)?], row)?.collect::<Result<Vec<_>, _>>()?;
             all.extend(found);
         }
         let mut insert = self.tx.prepare("INSERT OR IGNORE INTO forgotten(hash) VALUES (?1)")?;

@@ -25,6 +25,7 @@ mod families;
 mod forget;
 mod help;
 mod import;
+mod import_attacked;
 mod import_leaves_out;
 mod import_memories;
 mod import_secrets;

@@ -5,13 +5,14 @@
 //! items (`calls`). Commands that go on are followed through `write_stdin` to their exit code, and stored as the command.
 
 use super::token_totals::TokenTotals;
+use crate::files;
 use crate::model::{Event, EventKind, Millis, Platform, TurnUsage};
 use crate::platforms::past::{Found, PastCall, PastFormat, PastOptions, PastReader, PastSession, text_of};
 use crate::platforms::transcript::time;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 
 /// The format. Raise the version when the reader finds more than before.
@@ -185,7 +186,7 @@ fn rewound_at(path: &Path) -> Option<i64> {
     };
     let siblings = fs::read_dir(path.parent()?).ok()?.flatten().map(|entry| entry.path()).filter(later);
     let base = |file: PathBuf| {
-        let line = BufReader::new(fs::File::open(file).ok()?).take(1 << 20).lines().next()?.ok()?;
+        let line = files::reader(&file, u64::MAX).ok()?.take(1 << 20).lines().next()?.ok()?;
         serde_json::from_str::<Value>(&line).ok()?["payload"]["history_base"]["end_ordinal_exclusive"].as_i64()
     };
     siblings.filter_map(base).min()
