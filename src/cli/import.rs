@@ -18,10 +18,10 @@ use std::time::{Duration, Instant};
 /// Columns of the progress bar.
 const BAR: usize = 20;
 
-/// Import what agents wrote before nmem was installed
+/// Import past sessions of Claude Code, Codex, Copilot and VS Code
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem import --dry-run\n         nmem import\n         nmem import ~/backup/claude/projects --since 90d\n\nReads the sessions that agents keep on this machine, by the same rules as hooks: secrets are redacted, and your settings for folders hold. No model is asked. You can press Ctrl-C at any time and run it again: a second run reads only what is new."
+    after_help = "Example: nmem import --dry-run\n         nmem import\n         nmem import ~/backup/claude/projects --since 90d\n\nReads the sessions that agents keep on this machine, Claude Code's notes and the memories of claude-mem, by the same rules as hooks: secrets are redacted, and your settings for folders hold. Tool uses older than `[retention] tool_uses_days` (180) become work units and memories and are not kept. No model is asked. You can press Ctrl-C at any time and run it again: a second run reads only what is new."
 )]
 pub struct ImportArguments {
     /// Session files, or folders of them [default: where the agents keep them]
@@ -61,6 +61,7 @@ pub fn run(args: &ImportArguments) -> Result<()> {
         return nothing(args, &found);
     }
     if args.dry_run {
+        found.files.retain(|file| known.get(&file.name()).is_none_or(|known| !file.is_unchanged(known)));
         return dry_run(args, &found);
     }
     drop(writable(&config)?);
@@ -76,6 +77,7 @@ pub fn run(args: &ImportArguments) -> Result<()> {
     let mut report =
         import::import(&config, found.files, &found.memories, known, &mut |state| progress.say(&step(state, begun.elapsed())))?;
     drop(progress);
+    report.agents.sort_by_key(|agent| agent.agent);
     missed.iter().for_each(|file| report.agent(file.format.platform.name()).counts.skip(import::MISSED));
     writable(&config)?.checkpoint();
     let seconds = begun.elapsed().as_secs_f64();
@@ -168,7 +170,11 @@ fn dry_run(args: &ImportArguments, found: &Stores) -> Result<()> {
             false => output::say(&format!("{what}: {}, {:.1} kB", line(&path, 500), bytes as f64 / 1e3))?,
         }
     }
-    if args.json { output::print(&json!({"agents": json, "dry_run": true}).to_string()) } else { Ok(()) }
+    match (args.json, found.files.is_empty()) {
+        (true, _) => output::print(&json!({"agents": json, "dry_run": true}).to_string()),
+        (false, true) => output::say("No session is new since the last import."),
+        (false, false) => Ok(()),
+    }
 }
 
 fn text(report: &ImportReport, seconds: f64) -> String {
@@ -202,7 +208,7 @@ fn of_agent(agent: &AgentReport) -> String {
     }
     out += "\n";
     if agent.unchanged > 0 {
-        out += &format!("  {} imported before and unchanged\n", of(agent.unchanged, "file was", "files were"));
+        out += &format!("  {} unchanged since the last import\n", of(agent.unchanged, "file is", "files are"));
     }
     if agent.gave_nothing() {
         out += &format!("  {} gave nothing: the format may have changed. Please report it.\n", of(agent.whole, "file", "files"));

@@ -28,6 +28,7 @@ fn a_past_session_becomes_units_and_memories_once() {
     assert!(unit["started_at"].as_i64().unwrap() < NINE - 90 * 24 * 60 * MINUTE, "it keeps its time");
     let found = world.nmem(&["search", "--json", "expiry rounded down"]).lines();
     assert!(found[0]["created_at"].as_i64().unwrap() < NINE - 90 * 24 * 60 * MINUTE, "{found:?}");
+    assert_eq!(world.nmem(&["import", "--dry-run"]).stdout, "No session is new since the last import.\n");
     let before = world.nmem(&["units", "--json"]).stdout;
     let again = import(&world, &[]);
     assert_eq!((again["agents"][0]["files"].clone(), again["agents"][0]["unchanged"].clone()), (json!(0), json!(1)));
@@ -281,7 +282,7 @@ fn a_file_without_work_is_no_reason_to_doubt_the_format() {
     assert_eq!((report["agents"][0]["gave_nothing"].clone(), counts(&report).0), (json!(false), 0));
     insta::assert_snapshot!(world.nmem(&["import"]).stdout.split("MB").next().unwrap(), @r"
     claude-code: nothing new
-      1 file was imported before and unchanged
+      1 file is unchanged since the last import
     0.0
     ");
 }

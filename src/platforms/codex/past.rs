@@ -117,7 +117,7 @@ impl Reader {
                 self.session.turn().clear();
                 self.closing = None;
                 let turns = event["num_turns"].as_u64().unwrap_or(1).max(1);
-                (0..turns).for_each(|_| found.counts.skip("turn that was rolled back"));
+                (0..turns).for_each(|_| found.counts.skip("turn that was undone"));
                 let prompts = |event: &Event| matches!(event.what, EventKind::UserPrompt { .. });
                 for _ in 1..turns {
                     let Some(at) = found.events.iter().rposition(prompts) else { break };
@@ -208,7 +208,7 @@ fn identify(session: &mut PastSession, meta: &Value) {
 impl PastReader for Reader {
     fn line(&mut self, record: Value, at: u64, found: &mut Found) {
         if record["ordinal"].as_i64().zip(self.rewound_at).is_some_and(|(at, rewound)| at >= rewound) {
-            return found.counts.skip("line that was taken back");
+            return found.counts.skip("line of a turn that was undone");
         }
         self.session.at = time(&record).unwrap_or(self.session.at);
         let payload = &record["payload"];

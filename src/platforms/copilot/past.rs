@@ -322,7 +322,7 @@ impl PastReader for Reader {
             "session.compaction_complete" if data["success"] != false => self.session.compact(),
             "session.snapshot_rewind" => {
                 // What was taken back was not done. Earlier turns are stored by now.
-                found.counts.skip("turn that was rolled back");
+                found.counts.skip("turn that was undone");
                 self.session.turn().clear();
                 self.closing = None;
             }
