@@ -13,6 +13,9 @@ pub const TABLES: [&str; 2] = ["observations", "session_summaries"];
 pub const SESSIONS: &str = "sdk_sessions";
 /// Fields of a summary that nmem has, too.
 const SECTIONS: [&str; 6] = ["request", "investigated", "learned", "completed", "next_steps", "notes"];
+/// Types of observations that nmem has, too. Modes of claude-mem have others.
+const TYPES: [&str; 6] = ["bugfix", "feature", "refactor", "change", "discovery", "decision"];
+const OTHER_TYPE: &str = "discovery";
 const LIST: usize = 50;
 
 /// A row of the database, by column.
@@ -48,7 +51,8 @@ pub fn memory(table: &str, row: &Columns, sessions: &HashMap<String, String>) ->
         content.extend(SECTIONS.iter().filter_map(|name| Some((name.to_string(), json!(text(row, &[name])?)))));
     } else {
         content.insert("facts".into(), json!(list(row, "facts")));
-        content.extend(text(row, &["type"]).map(|kind| ("type".into(), json!(kind))));
+        let kind = text(row, &["type"]).filter(|kind| TYPES.contains(&kind.as_str()));
+        content.insert("type".into(), json!(kind.unwrap_or_else(|| OTHER_TYPE.into())));
         content.extend(said.map(|said| ("narrative".into(), json!(said))));
     }
     let id = row.get("id").map(Value::to_string).unwrap_or_default();
@@ -105,6 +109,9 @@ mod tests {
             "created_at_epoch": 1_758_000_000});
         let old = memory_of("observations", &old).unwrap();
         assert_eq!((old.entity.title.as_deref(), old.entity.at), (Some("Moved the cart"), 1_758_000_000_000));
+        let alert =
+            json!({"id": 2, "type": "security_alert", "title": "Keys in the log", "created_at_epoch": 1_795_165_200_000_i64});
+        assert_eq!(memory_of("observations", &alert).unwrap().entity.content["type"], "discovery");
         let summary = json!({"id": 1, "memory_session_id": "new", "request": "Show tax", "next_steps": "Round it", "created_at_epoch": 1_795_165_200_000_i64});
         let summary = memory_of("session_summaries", &summary).unwrap().entity;
         assert_eq!((summary.entity_type.as_str(), &summary.content["next_steps"]), ("summary", &json!("Round it")));
