@@ -11,7 +11,6 @@ use crate::knowledge::entity::{self, Entry as Record};
 use crate::model::{Entity, Millis, Platform, ProjectRow};
 use crate::platforms::claude::notes;
 use crate::platforms::claude_mem;
-use crate::platforms::other_memory::OtherMemory;
 use crate::redact::Redactor;
 use crate::runtime::{self, Projects, Where};
 use crate::store::foreign::ForeignDatabase;
@@ -55,7 +54,9 @@ pub fn import(folder: &Folder, found: &[FoundMemories], target: &mut Target, rep
         agent.files += 1;
         let done = if file.is_notes { of_notes(file, agent) } else { of_claude_mem(folder, file, &target.forgotten, agent) };
         match done {
-            Ok(()) => {
+            // The next import tries again: the project may be known then, or recorded again.
+            Ok(false) => {}
+            Ok(true) => {
                 Store::open(&folder.config.files.value, PERSON_WAIT)?.set_imported(&name, &imported, None)?;
                 target.files.insert(name, imported);
             }
@@ -94,18 +95,22 @@ impl Allowed {
     }
 }
 
-/// Notes of an agent. The sessions beside them say which project it is.
-fn of_notes(file: &FoundMemories, agent: &mut AgentReport) -> Result<()> {
+/// Notes of an agent; returns whether they were read. The sessions beside them say which project it is.
+fn of_notes(file: &FoundMemories, agent: &mut AgentReport) -> Result<bool> {
     let text = files::whole_text(&file.path, NOTES).with_context(|| format!("cannot read {}", file.path.display()))?;
     let Some(cwd) = folder_of(&file.path) else {
         agent.counts.skip(NO_PROJECT);
-        return Ok(());
+        return Ok(false);
     };
     let allowed = Allowed::new(&cwd)?;
     let folder = &allowed.folder;
     if allowed.is_off {
         agent.counts.skip(OFF);
-        return Ok(());
+        return Ok(false);
+    }
+    if allowed.was_paused(None, file.modified_at) {
+        agent.counts.skip(PAUSED);
+        return Ok(false);
     }
     let id = Projects { config: &folder.config, redactor: &folder.redactor }.identify(&cwd);
     let mut store = Store::open(&folder.config.files.value, PERSON_WAIT)?;
@@ -118,12 +123,9 @@ fn of_notes(file: &FoundMemories, agent: &mut AgentReport) -> Result<()> {
     let forgotten = store.forgotten()?;
     let gone = known.iter().filter(|uuid| found.iter().all(|note| note.uuid.as_ref() != Some(*uuid)));
     store.delete_notes(&gone.collect::<Vec<_>>())?;
-    if allowed.was_paused(None, file.modified_at) {
-        agent.counts.skip(PAUSED);
-        return Ok(());
-    }
     let notes = found.into_iter().map(|entity| (entity, home)).collect();
-    record(folder, &mut store, notes, &forgotten, agent)
+    record(folder, &mut store, notes, &forgotten, agent)?;
+    Ok(true)
 }
 
 /// The project's folder, as the sessions beside its notes say.
@@ -133,8 +135,9 @@ fn folder_of(notes: &Path) -> Option<String> {
     sessions.take(5).find_map(|path| first_lines(&path).iter().find_map(|line| line["cwd"].as_str().map(String::from)))
 }
 
-/// What is in the database of claude-mem. Its memories never change, so known ones are left alone.
-fn of_claude_mem(folder: &Folder, file: &FoundMemories, forgotten: &HashSet<Vec<u8>>, agent: &mut AgentReport) -> Result<()> {
+/// What is in the database of claude-mem; returns whether it was read. Its memories never change, so known ones are left
+/// alone.
+fn of_claude_mem(folder: &Folder, file: &FoundMemories, forgotten: &HashSet<Vec<u8>>, agent: &mut AgentReport) -> Result<bool> {
     let config = &folder.config;
     let database = ForeignDatabase::open(&file.path, config.files.value.folder())?;
     let sessions = claude_mem::sessions(&database.rows(claude_mem::SESSIONS)?);
@@ -149,15 +152,7 @@ fn of_claude_mem(folder: &Folder, file: &FoundMemories, forgotten: &HashSet<Vec<
     let mut new = Vec::new();
     for table in claude_mem::TABLES {
         for mut row in database.rows(table)? {
-            let before = folder.redactor.replaced();
-            for value in row.values_mut() {
-                if let Value::String(text) = value {
-                    *text = redacted(&folder.redactor, std::mem::take(text));
-                }
-            }
-            agent.secrets += folder.redactor.replaced() - before;
-            let Some(OtherMemory { entity, session, project }) = claude_mem::memory(table, &row, &sessions) else { continue };
-            agent.saw(entity.at);
+            let (session, project) = claude_mem::place(&row, &sessions);
             let of_session = session.as_ref().map(|id| store.project_of(Platform::ClaudeCode, id)).transpose()?.flatten();
             let of_name = || by_name.get(project.as_ref()?).filter(|ids| ids.len() == 1).map(|ids| ids[0]);
             let Some(project) = of_session.map(|project| project.id).or_else(of_name) else {
@@ -168,11 +163,22 @@ fn of_claude_mem(folder: &Folder, file: &FoundMemories, forgotten: &HashSet<Vec<
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(new) => new.insert(Allowed::new(&projects[&project].root)?),
             };
+            // The project's own patterns count, too.
+            let redactor = &allowed.folder.redactor;
+            let before = redactor.replaced();
+            for value in row.values_mut() {
+                if let Value::String(text) = value {
+                    *text = redacted(redactor, std::mem::take(text));
+                }
+            }
+            let Some(entity) = claude_mem::memory(table, &row) else { continue };
+            agent.saw(entity.at);
             if allowed.is_off {
                 agent.counts.skip(OFF);
             } else if allowed.was_paused(session.as_deref(), entity.at) {
                 agent.counts.skip(PAUSED);
             } else {
+                agent.secrets += redactor.replaced() - before;
                 let home = MemoryScope { project: Some(project), platform: Some(CLAUDE_MEM), ..MemoryScope::default() };
                 new.push((entity, home));
             }
@@ -180,7 +186,8 @@ fn of_claude_mem(folder: &Folder, file: &FoundMemories, forgotten: &HashSet<Vec<
     }
     let known = store.known_uuids(new.iter().filter_map(|(entity, _)| entity.uuid.as_deref()))?;
     new.retain(|(entity, _)| entity.uuid.as_ref().is_none_or(|uuid| !known.contains(uuid)));
-    record(folder, &mut store, new, forgotten, agent)
+    record(folder, &mut store, new, forgotten, agent)?;
+    Ok(true)
 }
 
 /// A text without secrets. Titles are cut later: a cut secret could not be found.

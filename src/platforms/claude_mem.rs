@@ -1,7 +1,7 @@
 //! Memories of claude-mem (<https://github.com/thedotmack/claude-mem>), from its database: the form of version 13, and
 //! the older ones, whose columns have other names or are missing.
 
-use super::other_memory::{OtherMemory, cut_bytes, stable_uuid};
+use super::other_memory::{cut_bytes, stable_uuid};
 use crate::model::{Entity, SUBTITLE, TITLE};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
@@ -35,8 +35,15 @@ pub fn sessions(rows: &[Columns]) -> HashMap<String, String> {
     rows.iter().filter_map(ids).collect()
 }
 
+/// The agent's id of a row's session, and the name of its project's folder. In a worktree that is `project/worktree`.
+pub fn place(row: &Columns, sessions: &HashMap<String, String>) -> (Option<String>, Option<String>) {
+    let session = text(row, &["memory_session_id", "sdk_session_id"]).and_then(|own| sessions.get(&own).cloned());
+    let project = text(row, &["merged_into_project", "project"]);
+    (session, project.and_then(|name| Some(name.split('/').next()?.to_string())))
+}
+
 /// A row of one of the tables as a memory; `None` if it says nothing.
-pub fn memory(table: &str, row: &Columns, sessions: &HashMap<String, String>) -> Option<OtherMemory> {
+pub fn memory(table: &str, row: &Columns) -> Option<Entity> {
     let own = text(row, &["memory_session_id", "sdk_session_id"]);
     let at = row.get("created_at_epoch").and_then(Value::as_i64)?;
     // Seconds in the first versions.
@@ -70,9 +77,7 @@ pub fn memory(table: &str, row: &Columns, sessions: &HashMap<String, String>) ->
         tokens: row.get("discovery_tokens").and_then(Value::as_i64).filter(|tokens| *tokens > 0),
         at,
     };
-    // In a worktree the name is `project/worktree`.
-    let project = text(row, &["merged_into_project", "project"]).and_then(|name| Some(name.split('/').next()?.to_string()));
-    Some(OtherMemory { entity, session: own.and_then(|own| sessions.get(&own).cloned()), project })
+    Some(entity)
 }
 
 /// A column that holds a list as JSON; some hold lines.
@@ -100,20 +105,20 @@ mod tests {
         let new = json!({"id": 4, "memory_session_id": "new", "project": "shop/branch-a", "type": "bugfix", "title": "Fix totals",
             "narrative": "Rounded per line.", "facts": "[\"tax is per line\"]", "files_modified": "[\"src/cart.rs\", \"../x\"]",
             "created_at_epoch": 1_795_165_200_000_i64, "discovery_tokens": 900});
-        let memory_of = |table: &str, value: &Value| memory(table, &row(value.clone()), &known);
+        let memory_of = |table: &str, value: &Value| memory(table, &row(value.clone()));
+        assert_eq!(place(&row(new.clone()), &known), (Some("c2".to_string()), Some("shop".to_string())));
         let new = memory_of("observations", &new).unwrap();
-        assert_eq!((new.session.as_deref(), new.project.as_deref()), (Some("c2"), Some("shop")));
-        assert_eq!(new.entity.files_modified, ["src/cart.rs"]);
-        assert_eq!(new.entity.content["facts"], json!(["tax is per line"]));
+        assert_eq!(new.files_modified, ["src/cart.rs"]);
+        assert_eq!(new.content["facts"], json!(["tax is per line"]));
         let old = json!({"id": 1, "sdk_session_id": "old", "project": "shop", "type": "change", "text": "Moved the cart\nto src.",
             "created_at_epoch": 1_758_000_000});
         let old = memory_of("observations", &old).unwrap();
-        assert_eq!((old.entity.title.as_deref(), old.entity.at), (Some("Moved the cart"), 1_758_000_000_000));
+        assert_eq!((old.title.as_deref(), old.at), (Some("Moved the cart"), 1_758_000_000_000));
         let alert =
             json!({"id": 2, "type": "security_alert", "title": "Keys in the log", "created_at_epoch": 1_795_165_200_000_i64});
-        assert_eq!(memory_of("observations", &alert).unwrap().entity.content["type"], "discovery");
+        assert_eq!(memory_of("observations", &alert).unwrap().content["type"], "discovery");
         let summary = json!({"id": 1, "memory_session_id": "new", "request": "Show tax", "next_steps": "Round it", "created_at_epoch": 1_795_165_200_000_i64});
-        let summary = memory_of("session_summaries", &summary).unwrap().entity;
+        let summary = memory_of("session_summaries", &summary).unwrap();
         assert_eq!((summary.entity_type.as_str(), &summary.content["next_steps"]), ("summary", &json!("Round it")));
         assert!(memory_of("observations", &json!({"id": 1, "created_at_epoch": 1})).is_none());
     }

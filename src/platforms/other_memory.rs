@@ -1,17 +1,6 @@
-//! A memory that another program made, as an import takes it.
+//! What readers of other programs' memories share.
 
-use crate::model::Entity;
 use sha2::{Digest, Sha256};
-
-/// A memory, and where it belongs.
-#[derive(Clone, Debug)]
-pub struct OtherMemory {
-    pub entity: Entity,
-    /// The agent's id of the session.
-    pub session: Option<String>,
-    /// The name of the project's folder.
-    pub project: Option<String>,
-}
 
 /// A text without what exceeds a limit in bytes.
 pub fn cut_bytes(text: &str, most: usize) -> String {

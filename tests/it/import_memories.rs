@@ -98,6 +98,12 @@ fn other_memories_of_a_project_that_is_off_stay_away() {
         assert_eq!(agent(&report, name)["skipped"]["session in a folder where recording is off"], skipped, "{report}");
     }
     assert_eq!(world.sql("SELECT count(*) FROM memories WHERE made_by = 'custom'"), "0");
+    // Switched on again, they come, and what the project itself calls a secret is hidden.
+    world.write("project/.nmem.toml", "redact = [\"gateway\"]\n");
+    assert_eq!((world.nmem(&["on", "--project"]).code, world.nmem(&["trust", "--yes"]).code), (Some(0), Some(0)));
+    let report = import(&world, &[]);
+    assert_eq!((&agent(&report, "claude-mem")["memories"], &agent(&report, "claude-code")["memories"]), (&json!(2), &json!(1)));
+    assert!(!world.all_bytes().iter().any(|(_, bytes)| bytes.windows(7).any(|part| part == b"gateway")));
     drop(open);
 }
 
