@@ -6,6 +6,7 @@
 use super::pauses::RecordingPause;
 use crate::files;
 use anyhow::{Context, Result};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -32,15 +33,17 @@ pub fn load(switches: &Path) -> Result<Vec<RecordingPause>> {
     text.lines().filter(|line| !line.trim().is_empty()).map(pause).collect()
 }
 
-/// Adds those that are not there yet.
+/// Adds those that are not there yet. The lock of the switches' folder keeps other processes out.
 pub fn add(switches: &Path, new: &[RecordingPause]) -> Result<()> {
+    let folder = File::open(switches.parent().unwrap_or(Path::new("/")))?;
+    let _ = folder.lock();
     let mut all = load(switches)?;
     let known = all.len();
-    new.iter().for_each(|pause| {
+    for pause in new {
         if !all.contains(pause) {
-            all.push(pause.clone())
+            all.push(pause.clone());
         }
-    });
+    }
     if all.len() > known { store(switches, &all) } else { Ok(()) }
 }
 

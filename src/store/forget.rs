@@ -170,8 +170,8 @@ impl Store {
         Ok(going)
     }
 
-    /// Deletes the rows and notes hashes of them; `recount` rebuilds what remains of a session's units. Only after [`Store::scrub`] is the text
-    /// gone from every page.
+    /// Deletes the rows and notes hashes of them; `recount` rebuilds what remains of a session's units. Only after
+    /// [`Store::scrub`] is the text gone from every page.
     pub fn forget(&mut self, going: &Deletion, text: Option<&str>, hash: HashIdentity, recount: Recount) -> Result<()> {
         self.conn.pragma_update(None, "secure_delete", true)?;
         self.conn.pragma_update(None, "cache_size", -CACHE)?;

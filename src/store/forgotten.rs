@@ -3,7 +3,7 @@
 use super::{Store, Tx};
 use crate::model::Deletion;
 use anyhow::Result;
-use rusqlite::{Row, params};
+use rusqlite::Row;
 use std::collections::{BTreeSet, HashSet};
 
 /// Minimum characters of an id that no other session has.
@@ -27,7 +27,7 @@ impl Store {
 }
 
 impl Tx<'_> {
-    /// Notes what is about to be deleted. An event without an id stands for its session.
+    /// Notes what is about to be deleted. For an event without an id, its whole session is noted.
     pub(super) fn note_forgotten(&self, going: &Deletion, hash: HashIdentity) -> Result<()> {
         let row = |row: &Row| Ok((row.get(0)?, row.get(1)?, row.get::<_, Option<String>>(2)?));
         let sessions = serde_json::to_string(&going.sessions)?;
@@ -37,23 +37,22 @@ impl Tx<'_> {
         let of = "SELECT '', '', uuid FROM memories WHERE id IN (SELECT value FROM json_each(?1)) AND made_by = 'custom'";
         let memories = serde_json::to_string(&going.memories)?;
         all.extend(self.tx.prepare(of)?.query_map([memories], row)?.collect::<Result<Vec<_>, _>>()?);
-        let closing = "CASE WHEN e.source = 'user' THEN e.platform_prompt_id ELSE 'answer ' || e.platform_prompt_id END";
-        for (table, id, ids) in [("prompts", closing, &going.prompts), ("tool_uses", "e.tool_use_id", &going.tool_uses)] {
+        let answer = "iif(e.source = 'user', e.platform_prompt_id, 'answer ' || e.platform_prompt_id)";
+        let tables = [
+            ("prompts", "e.platform_prompt_id", answer, &going.prompts),
+            ("tool_uses", "e.tool_use_id", "e.tool_use_id", &going.tool_uses),
+        ];
+        for (table, id, identity, ids) in tables {
+            let ids = serde_json::to_string(ids)?;
+            // A session that is forgotten as a whole needs no hashes of its events, but those without the session: a
+            // continued session has copies of them under its own id.
             let sql = format!(
-                "SELECT s.platform, s.agent_session_id, {id} FROM {table} e JOIN sessions s ON s.id = e.session_id
-                 WHERE e.id IN (SELECT value FROM json_each(?1)) AND s.id NOT IN (SELECT value FROM json_each(?2))"
-            );
-            let values = params![serde_json::to_string(ids)?, sessions];
-            let found = self.tx.prepare(&sql)?.query_map(values, row)?.collect::<Result<Vec<_>, _>>()?;
-            all.extend(found);
-        }
-        // A continued session brings copies of them under another session's id. Short ids are not unique.
-        for (table, id, ids) in [("prompts", closing, &going.prompts), ("tool_uses", "e.tool_use_id", &going.tool_uses)] {
-            let sql = format!(
-                "SELECT s.platform, '', {id} FROM {table} e JOIN sessions s ON s.id = e.session_id
+                "SELECT s.platform, s.agent_session_id, {identity} FROM {table} e JOIN sessions s ON s.id = e.session_id
+                 WHERE e.id IN (SELECT value FROM json_each(?1)) AND s.id NOT IN (SELECT value FROM json_each(?2))
+                 UNION ALL SELECT s.platform, '', {identity} FROM {table} e JOIN sessions s ON s.id = e.session_id
                  WHERE e.id IN (SELECT value FROM json_each(?1)) AND length({id}) >= {UNIQUE}"
             );
-            let found = self.tx.prepare(&sql)?.query_map([serde_json::to_string(ids)?], row)?.collect::<Result<Vec<_>, _>>()?;
+            let found = self.tx.prepare(&sql)?.query_map([&ids, &sessions], row)?.collect::<Result<Vec<_>, _>>()?;
             all.extend(found);
         }
         let mut insert = self.tx.prepare("INSERT OR IGNORE INTO forgotten(hash) VALUES (?1)")?;
