@@ -50,9 +50,9 @@ struct KnownSession<'a> {
     is_at_work: bool,
     /// The pauses of recording that may apply, by folder.
     pauses: HashMap<Option<String>, Vec<&'a RecordingPause>>,
-    /// When the turn began that is not to be remembered, if one is under way.
+    /// When the muted turn (`#nomem`) under way began.
     muted_since: Option<Millis>,
-    /// The turns that are not to be remembered: what subagents did in them stands in files of their own.
+    /// Muted turns that have ended. Subagents' files do not say which turn they belong to, so they are known by time.
     muted: Vec<RecordingPause>,
     /// What hooks recorded of it, if they did.
     by_hooks: Option<Vec<StoredMessage>>,
@@ -62,6 +62,16 @@ struct KnownSession<'a> {
     found_more: bool,
     /// Time of the last event.
     until: Option<Millis>,
+}
+
+impl KnownSession<'_> {
+    /// Keeps the muted turn as a pause of the session, if one is under way.
+    fn end_muted_turn(&mut self, at: Millis) {
+        if let Some(since) = self.muted_since.take() {
+            let what = What::Session { platform: self.platform.name().into(), id: self.id.clone() };
+            self.muted.push(RecordingPause { what, since, until: Some(at) });
+        }
+    }
 }
 
 impl<'a> Writer<'a> {
@@ -136,13 +146,10 @@ impl<'a> Writer<'a> {
         self.session.as_ref().is_some_and(|session| session.is_at_work)
     }
 
-    /// The turns that were not to be remembered, as pauses of the session.
+    /// The muted turns, as pauses of the session.
     pub fn muted(&mut self) -> Vec<RecordingPause> {
         let Some(session) = &mut self.session else { return Vec::new() };
-        if let Some(since) = session.muted_since {
-            let what = What::Session { platform: session.platform.name().into(), id: session.id.clone() };
-            session.muted.push(RecordingPause { what, since, until: Some(self.run.now) });
-        }
+        session.end_muted_turn(self.run.now);
         std::mem::take(&mut session.muted)
     }
 
@@ -204,7 +211,7 @@ impl<'a> Writer<'a> {
             && self.forgotten.contains(self.folder.redactor.identity_hash([platform.name(), session, id]).as_slice())
     }
 
-    /// Whether nobody has forgotten or muted an event, nor retention deleted it.
+    /// Whether an event was neither forgotten, nor said during a pause, nor deleted by retention.
     fn may_come_back(&self, session: &mut KnownSession<'a>, event: &Event, agent: &mut AgentReport) -> bool {
         if !session.pauses.contains_key(&event.cwd) {
             let pauses = self.pauses(session, event.cwd.as_deref());
@@ -242,15 +249,10 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Whether an event belongs to a turn that its prompt asks not to remember. Nothing of such a turn reaches the pipeline:
-/// hooks may be in another turn of the session.
+/// Whether an event belongs to a muted turn. Nothing of it reaches the pipeline: hooks may be in another turn.
 fn is_muted(session: &mut KnownSession, event: &Event) -> bool {
     if let EventKind::UserPrompt { text } = &event.what {
-        let since = session.muted_since.take();
-        if let Some(since) = since {
-            let what = What::Session { platform: session.platform.name().into(), id: session.id.clone() };
-            session.muted.push(RecordingPause { what, since, until: Some(event.at) });
-        }
+        session.end_muted_turn(event.at);
         session.muted_since = filter::begins_with_mute(text).then_some(event.at);
     }
     session.muted_since.is_some() && !matches!(event.what, EventKind::SessionStarted(_) | EventKind::SessionEnded { .. })

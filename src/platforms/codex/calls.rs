@@ -11,6 +11,11 @@ use serde_json::{Value, json};
 /// Begins the ids of what a script of the agent did.
 const OF_SCRIPT: &str = "exec-";
 
+/// Whether a call runs a script, or waits for one.
+fn is_script(call: &PastCall) -> bool {
+    call.input.is_string() || call.input["cell_id"].is_string()
+}
+
 impl Reader {
     /// A response item: a call or its result.
     pub(super) fn item(&mut self, item: &Value, found: &mut Found) {
@@ -61,7 +66,7 @@ impl Reader {
                 }
             }
             // What a script did is in the events; the script itself is stored nowhere.
-            "exec" | "wait" if self.is_script(&call) => {
+            "exec" | "wait" if is_script(&call) => {
                 self.count_failure(output.trim_start().starts_with("Script failed"), found);
                 found.counts.skip("tool that is not recorded");
             }
@@ -81,11 +86,6 @@ impl Reader {
                 self.tool(&id, (name, name), call.input.clone(), result, found);
             }
         }
-    }
-
-    /// Whether a call runs JavaScript, or waits for it.
-    fn is_script(&self, call: &PastCall) -> bool {
-        call.input.is_string() || call.input["cell_id"].is_string()
     }
 
     /// Stores a command; without an output, nobody knows how it ended.

@@ -252,9 +252,7 @@ impl Reader {
             let id = if n == 0 { id.to_string() } else { format!("{id}-{}", n + 1) };
             // The patch of a file that was created is its whole text.
             let result = if like == "Write" { result.clone().map(|_| json!({"type": "create"})) } else { result.clone() };
-            let is_skipped = SKIPPED.contains(&call.name.as_str());
-            let name = if is_skipped { &call.name } else { &like };
-            let mut payload = self.session.payload(&id, name, input, result);
+            let mut payload = self.session.payload(&id, &like, input, result);
             payload["agent_id"] = json!(agent);
             match claude::decode(&payload, &self.session.decode_context()) {
                 Ok(Some(event)) => {
