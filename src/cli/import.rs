@@ -75,7 +75,7 @@ pub fn run(args: &ImportArguments) -> Result<()> {
     }
     let progress = output::Progress::begin();
     let mut report =
-        import::import(&config, found.files, &found.memories, known, &mut |state| progress.say(&step(state, begun.elapsed())))?;
+        import::import(&config, found.files, &found.memories, &mut |state| progress.say(&step(state, begun.elapsed())))?;
     drop(progress);
     report.agents.sort_by_key(|agent| agent.agent);
     missed.iter().for_each(|file| report.agent(file.format.platform.name()).counts.skip(import::MISSED));

@@ -14,7 +14,7 @@ pub use embed_memories::{BATCH, EmbeddingClient, shown};
 pub use embedding::embed_at_stop;
 pub use llm::{DistilOutcome, Observer};
 pub use llm_at_stop::{llm_at_stop, llm_may_see, llm_note};
-pub use rules::Distiller;
+pub use rules::{Distiller, settle};
 
 #[cfg(test)]
 mod tests;

@@ -56,21 +56,6 @@ impl Distiller<'_> {
         Ok(done)
     }
 
-    /// Lets memories of units take the place of those of earlier units that were stored after them.
-    pub fn settle(&self, store: &mut Store, units: &[i64]) -> Result<()> {
-        for unit in units {
-            let Some(story) = store.unit_story(*unit)? else { continue };
-            let (name, config) = story.domain.clone().unwrap_or_default();
-            let domain = domains::of(Some(&name), config.as_deref());
-            let mut drawn = memories::draw(&story, &domain, &ChoiceWeights::fitted());
-            overtake(store, &story, &domain, &mut drawn)?;
-            if !drawn.overtakes.is_empty() {
-                store.write(|tx| tx.overtake(story.session, &drawn.overtakes))?;
-            }
-        }
-        Ok(())
-    }
-
     /// Adds content hashes to edited files: the current one for files edited since the last time, the stored one for
     /// others, which somebody else may have changed meanwhile.
     pub(super) fn hash_files(&self, store: &Store, story: &UnitStory, drafts: &mut [Draft]) -> Result<()> {
@@ -104,6 +89,21 @@ impl Distiller<'_> {
         let outside = path.starts_with(['/', '~']) || path.split('/').any(|part| part == "..");
         !outside && !self.ignored.iter().any(|glob| fast_glob::glob_match(glob, path))
     }
+}
+
+/// Lets memories of units supersede those of earlier units that were stored after them.
+pub fn settle(store: &mut Store, units: &[i64]) -> Result<()> {
+    for unit in units {
+        let Some(story) = store.unit_story(*unit)? else { continue };
+        let (name, config) = story.domain.clone().unwrap_or_default();
+        let domain = domains::of(Some(&name), config.as_deref());
+        let mut drawn = memories::draw(&story, &domain, &ChoiceWeights::fitted());
+        overtake(store, &story, &domain, &mut drawn)?;
+        if !drawn.overtakes.is_empty() {
+            store.write(|tx| tx.overtake(story.session, &drawn.overtakes))?;
+        }
+    }
+    Ok(())
 }
 
 /// Adds which memories of earlier units no longer hold.

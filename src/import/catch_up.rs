@@ -51,13 +51,11 @@ fn newest_sessions(run: &Run, payload: &Value) -> Result<()> {
         if is_due && !names.iter().any(|name| name == own) && !store.is_recorded_by_hooks(&names)? {
             let due = DueFile::new(file);
             let folder = Folder::new(due.head.folder().as_deref())?;
-            let is_copy = |files: &Imported| {
-                due.head.first_line.is_some_and(|first| files.values().any(|file| file.first_line == Some(first)))
-            };
-            let mut target = Target { files: store.imported_files()?, forgotten: store.forgotten()?, open: None };
+            let files = store.imported_alike(&due.file.name(), due.head.first_line)?;
             // Which lines of a continued session are copies, only the whole other file says.
-            let is_whole_copy = known.is_none() && is_copy(&target.files);
-            if folder.config.files.value.db == run.config.files.value.db && !is_whole_copy {
+            let is_copy = known.is_none() && !files.is_empty();
+            let mut target = Target { files, forgotten: store.forgotten()?, open: None };
+            if folder.config.files.value.db == run.config.files.value.db && !is_copy {
                 file::import(&folder, &due, &mut target, &mut AgentReport::default(), Some(deadline))?;
             }
         }

@@ -85,12 +85,12 @@ impl DueFile {
     }
 }
 
-/// What an import of a file did.
+/// The result of importing a file.
 #[derive(Debug, Default)]
-pub struct ImportedBytes {
+pub struct FileResult {
     /// Bytes read.
     pub bytes: u64,
-    /// Turns that were not to be remembered, as pauses of the session.
+    /// Muted turns (`#nomem`), as pauses of the session.
     pub muted: Vec<RecordingPause>,
 }
 
@@ -101,12 +101,12 @@ pub fn import(
     target: &mut Target,
     agent: &mut AgentReport,
     deadline: Option<Deadline>,
-) -> Result<ImportedBytes> {
+) -> Result<FileResult> {
     let (config, file, name) = (&folder.config, &due.file, due.file.name());
     let known = target.files.get(&name);
     if known.is_some_and(|known| file.is_unchanged(known)) {
         agent.unchanged += 1;
-        return Ok(ImportedBytes::default());
+        return Ok(FileResult::default());
     }
     let before = match known {
         Some(known) if is_same_file(known, due) => ReadBefore::InPart,
@@ -118,11 +118,11 @@ pub fn import(
     let is_paused = runtime::is_paused(&Projects { config, redactor: &folder.redactor }, &here, environment::now());
     if !config.enabled.value || is_paused {
         agent.counts.skip(OFF);
-        return Ok(ImportedBytes::default());
+        return Ok(FileResult::default());
     }
     if due.head.folder().is_some_and(|folder| folder.components().any(|part| part.as_os_str() == CLAUDE_MEM)) {
         agent.counts.skip(OF_MEMORY_TOOL);
-        return Ok(ImportedBytes::default());
+        return Ok(FileResult::default());
     }
     let from = known.filter(|_| before == ReadBefore::InPart).map_or(0, |known| known.offset);
     agent.whole += u64::from(from == 0);
@@ -159,17 +159,17 @@ pub fn import(
             // What came before is stored, and the next run tries again.
             agent.counts.skip(UNREADABLE);
             agent.unreadable.push(format!("{name}: {error}"));
-            return Ok(ImportedBytes::default());
+            return Ok(FileResult::default());
         }
     };
     writer.write(std::mem::take(&mut found.events), agent)?;
     if writer.is_at_work() {
         agent.counts.skip(AT_WORK);
-        return Ok(ImportedBytes::default());
+        return Ok(FileResult::default());
     }
     let muted = writer.muted();
     if !muted.is_empty() {
-        // What subagents did in them stands in files of their own.
+        // The files of subagents are read later.
         past_pauses::add(&config.switches_file, &muted)?;
     }
     let mut session = writer.finish(agent);
@@ -183,13 +183,13 @@ pub fn import(
         agent.counts.add(&found.counts);
     }
     match (&session, deadline) {
-        (Some(_), Some(_)) => store.note_caught_up()?,
+        (Some(session), Some(_)) => store.note_caught_up(session.platform, &session.id)?,
         (Some(session), None) => distil_rest(&writer.run, &mut store, file.format.platform, &session.id)?,
         (None, _) => {}
     }
     agent.old_tool_uses += store.set_imported(&name, &after, session.as_ref())? as u64;
     target.files.insert(name, after);
-    Ok(ImportedBytes { bytes: read.end - from, muted })
+    Ok(FileResult { bytes: read.end - from, muted })
 }
 
 /// Whether a file is the one that was read, and may have grown.

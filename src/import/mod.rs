@@ -64,14 +64,14 @@ pub fn import(
     config: &Config,
     files: Vec<FoundFile>,
     memories: &[FoundMemories],
-    known: Imported,
     progress: &mut dyn FnMut(ImportProgress),
 ) -> Result<ImportReport> {
     foreign::remove_copies(config.files.value.folder());
     let mut report = ImportReport::default();
+    let target = Target::new(config)?;
     let mut due = Vec::new();
     for file in files {
-        match known.get(&file.name()) {
+        match target.files.get(&file.name()) {
             Some(known) if file.is_unchanged(known) => report.agent(file.format.platform.name()).unchanged += 1,
             _ => due.push(DueFile::new(file)),
         }
@@ -79,7 +79,7 @@ pub fn import(
     in_order(&mut due);
     let mut state = ImportProgress { all_files: due.len(), ..ImportProgress::default() };
     state.all_bytes = due.iter().map(|due| due.file.length).sum();
-    let mut targets: HashMap<PathBuf, Target> = HashMap::from([(config.files.value.db.clone(), Target::new(config)?)]);
+    let mut targets: HashMap<PathBuf, Target> = HashMap::from([(config.files.value.db.clone(), target)]);
     let mut folders: HashMap<Option<PathBuf>, Folder> = HashMap::new();
     for due in due {
         progress(state);
@@ -102,7 +102,7 @@ pub fn import(
     }
     progress(state);
     for target in targets.values_mut() {
-        target.settle(config)?;
+        target.settle()?;
     }
     // Projects are known by now.
     let target = targets.entry(config.files.value.db.clone()).or_default();

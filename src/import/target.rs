@@ -2,11 +2,10 @@
 
 use super::find::Imported;
 use crate::config::pauses::RecordingPause;
-use crate::config::{self, Config, environment, past_pauses};
-use crate::distil::Distiller;
+use crate::config::{self, Config, past_pauses};
+use crate::distil;
 use crate::redact::Redactor;
 use crate::runtime::redactor;
-use crate::store::memories::Gone;
 use crate::store::{PERSON_WAIT, Store};
 use anyhow::Result;
 use std::collections::HashSet;
@@ -18,27 +17,24 @@ pub struct Target {
     pub files: Imported,
     /// Hashes of what was forgotten.
     pub forgotten: HashSet<Vec<u8>>,
-    /// Stays open, so that no other connection is the last one: closing that one would write the log into the database.
+    /// Stays open during an import. Closing the last connection writes the log into the database, which takes time.
     pub open: Option<Store>,
 }
 
 impl Target {
-    /// Settles what supersedes what: older memories were stored after newer ones.
-    pub fn settle(&mut self, config: &Config) -> Result<()> {
-        let Some(store) = &mut self.open else { return Ok(()) };
-        let units = store.unsettled_units()?;
-        let (redactor, ignored) = (redactor(config)?, config.ignored());
-        let now = environment::now();
-        let distiller =
-            Distiller { redactor: &redactor, home: config.home.as_deref(), ignored: &ignored, now, gone: Gone::Deleted };
-        distiller.settle(store, &units)?;
-        store.settled()
-    }
-
+    /// Opens a database to import into.
     pub fn new(config: &Config) -> Result<Target> {
         let mut store = Store::open(&config.files.value, PERSON_WAIT)?;
-        store.begin_out_of_order()?;
+        store.note_unsettled()?;
         Ok(Target { files: store.imported_files()?, forgotten: store.forgotten()?, open: Some(store) })
+    }
+
+    /// Settles which memories supersede which: older ones were stored after newer ones.
+    pub fn settle(&mut self) -> Result<()> {
+        let Some(store) = &mut self.open else { return Ok(()) };
+        let units = store.unsettled_units()?;
+        distil::settle(store, &units)?;
+        store.set_settled()
     }
 }
 
@@ -51,6 +47,7 @@ pub struct Folder {
 }
 
 impl Folder {
+    /// Loads the settings of a folder, or those without one.
     pub fn new(folder: Option<&Path>) -> Result<Folder> {
         let config = config::load(&folder.into_iter().collect::<Vec<_>>())?;
         let redactor = redactor(&config)?;

@@ -17,7 +17,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Open units of sessions with an event within this time, in milliseconds, are left to them.
 const AT_WORK: Millis = 30 * 60_000;
-/// Units of sessions that a session start has caught up with, per end of a turn.
+/// Units of a session that a session start has read, per end of a turn.
 const CAUGHT_UP: usize = 2;
 
 /// Distils whatever the events made due; each unit once, even for many events.
@@ -38,7 +38,14 @@ fn by_rules(run: &Run, store: &mut Store, events: &[Clean<Event>]) {
         return;
     }
     let distil = || {
-        let due = store.read(|store| due(run, store, events))?;
+        let mut due = store.read(|store| due(run, store, events))?;
+        let is_turn_end =
+            run.caller == Caller::Hook && events.iter().any(|event| matches!(event.what, EventKind::TurnEnded { .. }));
+        match if is_turn_end { store.due_of_caught_up(CAUGHT_UP)? } else { None } {
+            Some((session, units)) if units.is_empty() => store.clear_caught_up(session)?,
+            Some((_, units)) => due.extend(units),
+            None => {}
+        }
         if due.is_empty() { Ok(0) } else { distiller(run, &ignored).distil(store, &due) }
     };
     let done = catch_unwind(AssertUnwindSafe(distil)).unwrap_or_else(|_| Err(anyhow!("panic while distilling")));
@@ -70,10 +77,6 @@ fn due(run: &Run, store: &Store, events: &[Clean<Event>]) -> Result<Vec<DueUnit>
         if let Some(project) = store.project_of(event.platform, &event.session)? {
             due.extend(store.due_in_project(project.id, run.now - AT_WORK)?);
         }
-    }
-    let ends = |event: &&Clean<Event>| run.caller == Caller::Hook && matches!(event.what, EventKind::TurnEnded { .. });
-    for event in events.iter().filter(ends) {
-        due.extend(store.due_of_caught_up(event.platform, &event.session, CAUGHT_UP)?);
     }
     Ok(due)
 }

@@ -75,6 +75,13 @@ impl Store {
         Ok(self.conn.prepare_cached(IMPORTED)?.query_map([], imported)?.collect::<Result<_, _>>()?)
     }
 
+    /// An imported file, and those with the same first line.
+    pub fn imported_alike(&self, path: &str, first_line: Option<u64>) -> Result<HashMap<String, ImportedFile>> {
+        let sql = format!("{IMPORTED} WHERE path = ?1 OR first_line = ?2");
+        let values = params![path, first_line.map(|hash| hash as i64)];
+        Ok(self.conn.prepare_cached(&sql)?.query_map(values, imported)?.collect::<Result<_, _>>()?)
+    }
+
     /// An imported file.
     pub fn imported_file(&self, path: &str) -> Result<Option<ImportedFile>> {
         let sql = format!("{IMPORTED} WHERE path = ?1");
@@ -165,8 +172,8 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.query_map([all], |row| row.get(0))?.collect::<Result<_, _>>()?)
     }
 
-    /// Notes that an import begins to store older memories after newer ones, until it is settled.
-    pub fn begin_out_of_order(&mut self) -> Result<()> {
+    /// Notes that older memories are about to be stored after newer ones, until [`Store::set_settled`].
+    pub fn note_unsettled(&mut self) -> Result<()> {
         self.write(|tx| {
             let sql = "INSERT OR IGNORE INTO meta(key, value) SELECT 'unsettled_since', coalesce(max(id), 0) FROM memories";
             Ok(tx.tx.execute(sql, []).map(drop)?)
@@ -184,14 +191,22 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?)
     }
 
-    /// Notes that it is settled.
-    pub fn settled(&mut self) -> Result<()> {
+    /// Notes that it is known which memories supersede which.
+    pub fn set_settled(&mut self) -> Result<()> {
         self.write(|tx| Ok(tx.tx.execute("DELETE FROM meta WHERE key = 'unsettled_since'", []).map(drop)?))
     }
 
-    /// Notes that a session start has stored events whose units are not distilled yet.
-    pub fn note_caught_up(&mut self) -> Result<()> {
-        self.write(|tx| Ok(tx.tx.execute("INSERT OR REPLACE INTO meta(key, value) VALUES ('caught_up', 1)", []).map(drop)?))
+    /// Notes the session of which a session start has stored events, until its units are distilled.
+    pub fn note_caught_up(&mut self, platform: Platform, session: &str) -> Result<()> {
+        self.write(|tx| {
+            let Some(known) = known_session(&tx.tx, platform, session)? else { return Ok(()) };
+            Ok(tx.tx.execute("INSERT OR REPLACE INTO meta(key, value) VALUES ('caught_up:' || ?1, ?1)", [known.id]).map(drop)?)
+        })
+    }
+
+    /// Notes that its units are distilled.
+    pub fn clear_caught_up(&mut self, session: i64) -> Result<()> {
+        self.write(|tx| Ok(tx.tx.execute("DELETE FROM meta WHERE key = 'caught_up:' || ?1", [session]).map(drop)?))
     }
 
     /// When the last lease of any of the units ends.

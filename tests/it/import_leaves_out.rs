@@ -208,7 +208,12 @@ fn a_session_start_reads_what_hooks_missed_of_an_agent_that_was_imported_once() 
     assert!(answer.contains("Last session") && answer.contains("Fix the login"), "{answer}");
     // It waits for the next end of a turn to be distilled.
     assert_eq!(world.sql("SELECT count(*) FROM memories"), memories);
-    Session::new(&world, "next").ask("Write the manual").close("Written.");
+    let mut next = Session::new(&world, "next");
+    next.ask("Write the manual").close("Written.");
     assert_ne!(world.sql("SELECT count(*) FROM memories"), memories);
+    let left = "SELECT count(*) FROM meta WHERE key LIKE 'caught_up%'";
+    assert_eq!(world.sql(left), "1");
+    next.ask("Write an index").close("Added.");
+    assert_eq!(world.sql(left), "0", "later ends of turns have nothing to look for");
     assert_eq!(import(&world, &[])["agents"][0]["unchanged"], 2);
 }

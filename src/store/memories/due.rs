@@ -6,7 +6,7 @@ use super::super::history::{PROMPT, prompt};
 use super::super::sessions::known_session;
 use crate::model::{Millis, Platform, PromptRow};
 use anyhow::Result;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::collections::HashMap;
 
 /// Number of a project's sessions to search.
@@ -65,9 +65,10 @@ impl Store {
     }
 
     /// Due units of a project's last sessions, for example of a killed one. Open units of sessions with an event since
-    /// `heard` are left to them. Imported sessions wait for [`Store::due_of_caught_up`].
+    /// `heard` are left to them, and sessions that only an import stored to [`Store::due_of_caught_up`].
     pub fn due_in_project(&self, project: i64, heard: Millis) -> Result<Vec<DueUnit>> {
-        let sql = "SELECT id, ended_at IS NULL AND active_at >= ?3 FROM sessions WHERE project_id = ?1 AND imported_until IS NULL ORDER BY active_at DESC LIMIT ?2";
+        let sql = "SELECT id, ended_at IS NULL AND active_at >= ?3 FROM
+                     (SELECT * FROM sessions WHERE project_id = ?1 ORDER BY active_at DESC LIMIT ?2) WHERE imported_until IS NULL OR client_pid IS NOT NULL";
         let row = |row: &Row| Ok((row.get(0)?, row.get(1)?));
         let mut due = Vec::new();
         for session in self.conn.prepare_cached(sql)?.query_map(params![project, SESSIONS, heard], row)? {
@@ -77,19 +78,13 @@ impl Store {
         Ok(due)
     }
 
-    /// Some due units of sessions of the same project that a session start has caught up with.
-    pub fn due_of_caught_up(&self, platform: Platform, session: &str, most: usize) -> Result<Vec<DueUnit>> {
-        if !self.conn.prepare_cached("SELECT 1 FROM meta WHERE key = 'caught_up'")?.exists([])? {
-            return Ok(Vec::new());
-        }
-        let Some(known) = known_session(&self.conn, platform, session)? else { return Ok(Vec::new()) };
-        let sql = "SELECT id FROM sessions WHERE project_id = ?1 AND imported_until IS NOT NULL ORDER BY active_at DESC LIMIT ?2";
-        let mut due = Vec::new();
-        for session in self.conn.prepare_cached(sql)?.query_map(params![known.project, SESSIONS], |row| row.get(0))? {
-            due.extend(self.due_of(session?, false)?);
-        }
+    /// A session that a session start has read, with at most `most` of its due units; `None` if there is none.
+    pub fn due_of_caught_up(&self, most: usize) -> Result<Option<(i64, Vec<DueUnit>)>> {
+        let sql = "SELECT value FROM meta WHERE key >= 'caught_up:' AND key < 'caught_up;' LIMIT 1";
+        let Some(session) = self.conn.prepare_cached(sql)?.query_row([], |row| row.get(0)).optional()? else { return Ok(None) };
+        let mut due = self.due_of(session, false)?;
         due.truncate(most);
-        Ok(due)
+        Ok(Some((session, due)))
     }
 
     /// Due units of the given sessions.
