@@ -258,8 +258,8 @@ fn read(
     Ok(Ok(ReadFile { end: lines.end, is_whole }))
 }
 
-/// Stores as many events as the time allows; returns whether there is time left. A turn that does not fit is read again,
-/// and goes on after what is stored of it.
+/// Stores as many events as the time allows; returns whether there is time left. A turn that does not fit is read again at
+/// the next start, which stores the rest of it.
 fn write_in_time(
     deadline: Deadline,
     found: &mut Found,

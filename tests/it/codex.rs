@@ -163,7 +163,7 @@ fn both_generations_of_events_give_prompts_and_rolled_back_turns_give_none() {
 }
 
 #[test]
-fn what_a_script_of_the_agent_did_stands_in_events_and_unknown_tools_fail() {
+fn events_report_what_a_script_of_the_agent_did_and_unknown_tools_fail() {
     let world = World::new();
     let mut lines = Lines::new(&world);
     let file = world.project().join("src/login.rs").display().to_string();
@@ -189,7 +189,7 @@ fn what_a_script_of_the_agent_did_stands_in_events_and_unknown_tools_fail() {
 }
 
 #[test]
-fn turns_that_were_taken_back_are_no_work() {
+fn turns_that_were_undone_are_no_work() {
     let world = World::new();
     let mut lines = Lines::new(&world);
     lines.asks("turn-1", "Write the manual of the exporter").closes("Written.");
@@ -203,7 +203,7 @@ fn turns_that_were_taken_back_are_no_work() {
     let length = lines.text.lines().count() as i64;
     lines.asks("turn-5", "Print it on paper").closes("Printed.");
     world.write(FILE, &ordinals(&lines.text, 0));
-    // A later file of the session goes on from before the last turn.
+    // A later file of the session continues from before the last turn.
     let mut later = Lines { at: lines.at, text: String::new(), ..Lines::new(&world) };
     let base = json!({"thread_id": SESSION, "end_ordinal_exclusive": length});
     later.add("session_meta", json!({"id": SESSION, "cwd": later.cwd, "history_base": base}));

@@ -145,7 +145,7 @@ fn newer_versions_state_the_tokens_of_each_response() {
     let mut lines = Lines::new(&world, json!({"copilotVersion": "1.0.102"}));
     let usage = json!({"inputTokens": 50, "outputTokens": 20, "cacheReadTokens": 30});
     lines.work(&world).add("session.usage_record", json!({"usage": usage}));
-    // Totals since the session began, also after it went on.
+    // Totals since the session began, also after it was resumed.
     let total = |n: i64| json!({"modelMetrics": {"gpt-5": {"usage": {"inputTokens": 50 * n, "outputTokens": 20 * n, "cacheReadTokens": 30 * n}}}});
     lines.add("session.shutdown", total(1)).add("session.resume", json!({}));
     lines.asks("and the logout").closes("There is none.").add("session.usage_record", json!({"usage": usage}));

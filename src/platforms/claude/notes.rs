@@ -60,7 +60,7 @@ fn front_matter(text: &str) -> (&str, &str) {
     inside.and_then(|inside| inside.split_once("\n---")).unwrap_or(("", text))
 }
 
-/// Headings with what stands under them.
+/// Headings with the text below them.
 fn sections(text: &str) -> Vec<(String, String)> {
     let mut sections = vec![(String::new(), String::new())];
     let mut is_code = false;

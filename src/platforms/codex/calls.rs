@@ -1,4 +1,4 @@
-//! Codex's tool calls, what came of them, and what scripts of the agent did.
+//! Codex's tool calls and their results, and what the agent's scripts did.
 
 use super::output::{command_of, read, says_failed};
 use super::past::Reader;
@@ -8,7 +8,7 @@ use crate::platforms::past::{Found, PastCall, text_of};
 use crate::platforms::patch::{files_of_patch, hunks};
 use serde_json::{Value, json};
 
-/// Begins the ids of what a script of the agent did.
+/// Prefix of the ids of commands and patches that a script of the agent ran.
 const OF_SCRIPT: &str = "exec-";
 
 /// Whether a call runs a script, or waits for one.
@@ -54,7 +54,7 @@ impl Reader {
                     None => self.command(&id, &call, Some(output), found),
                 }
             }
-            // It ends a command that went on: that command is stored, with what came of it.
+            // It reads the output of a running command. That command is stored, with its result.
             "write_stdin" => {
                 self.count_failure(failed, found);
                 found.counts.skip("tool that is not recorded");
@@ -107,8 +107,8 @@ impl Reader {
         self.session.cwd = before;
     }
 
-    /// A command that has ended. That of a call is stored with the call's result; one that a script of the agent ran, or that
-    /// went on after its call, here.
+    /// A command has ended. It is stored here if a script of the agent ran it, or if it kept running after its call;
+    /// otherwise with the call's result.
     pub(super) fn executed(&mut self, item: &Value, found: &mut Found) {
         let id = item["id"].as_str().unwrap_or_default();
         if self.calls.contains_key(id) {

@@ -2,7 +2,7 @@
 //!
 //! `sessions/<date>/rollout-<time>-<id>.jsonl` holds a session. Events and response items say the same thing twice:
 //! prompts and closing messages are taken from events, of which there are two generations, tool calls from response
-//! items (`calls`). Commands that go on are followed through `write_stdin` to their exit code, and stored as the command.
+//! items (`calls`). Running commands are followed through `write_stdin` to their exit codes, and stored as one command.
 
 use super::token_totals::TokenTotals;
 use crate::files;
@@ -46,9 +46,9 @@ pub(super) struct Reader {
     pub(super) session: PastSession,
     /// Calls that wait for their results.
     pub(super) calls: HashMap<String, PastCall>,
-    /// Commands that go on: their calls, by the number of the process.
+    /// Running commands: their calls, by the number of the process.
     pub(super) running: HashMap<i64, (String, PastCall)>,
-    /// Lines from this ordinal on were taken back, and another file goes on from there.
+    /// Lines from this ordinal on were undone: another file continues from there.
     rewound_at: Option<i64>,
     turn_id: Option<String>,
     /// Number of prompts in the turn.
@@ -113,7 +113,7 @@ impl Reader {
             }
             Some("turn_aborted") => self.closing = None,
             Some("thread_rolled_back") => {
-                // What was taken back was not done. Turns before the last ones may be stored by now.
+                // Undone turns are not work. Earlier ones may be stored by now.
                 self.session.turn().clear();
                 self.closing = None;
                 let turns = event["num_turns"].as_u64().unwrap_or(1).max(1);
@@ -175,7 +175,7 @@ impl Reader {
     }
 }
 
-/// From which ordinal on the lines of a file were taken back: a later file of the same session says where it goes on.
+/// The ordinal from which on the lines of a file were undone. A later file of the same session says where it continues.
 fn rewound_at(path: &Path) -> Option<i64> {
     let name = path.file_name()?.to_str()?;
     let id = name.split(".jsonl").next()?.split('_').next()?;
@@ -217,7 +217,7 @@ impl PastReader for Reader {
             Some("session_meta") if !self.session.has_started => {
                 identify(&mut self.session, payload);
                 if payload["history_base"].is_object() {
-                    // The totals include those of the file from which this one goes on.
+                    // The totals include those of the file that this one continues.
                     self.tokens = TokenTotals::new(true);
                 }
                 self.session.start(payload["git"]["commit_hash"].as_str().map(String::from));

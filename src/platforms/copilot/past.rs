@@ -1,9 +1,9 @@
 //! Copilot's session files → events.
 //!
 //! `session-state/<id>/events.jsonl` holds a session of the CLI, `GitHub.copilot-chat/transcripts/<id>.jsonl` one of
-//! VS Code, in the same form. A failed command counts as succeeded there: its exit code stands in the last line of what
-//! it printed. A command that goes on is followed through the calls that read it and the notification of its end, and
-//! stored as the command. Tokens: newer versions state those of each
+//! VS Code, in the same form. A failed command is reported as a success: its exit code is in the last line of its output.
+//! A command that keeps running is followed through the calls that read its output and the notification of its end, and is
+//! stored as one command. Tokens: newer versions state those of each
 //! response; in older ones a message says what it put out, and the line that ends the session the rest.
 
 use super::tools::{SKIPPED, is_about_command, is_command, like, printed};
@@ -44,7 +44,7 @@ struct Reader {
     session: PastSession,
     /// Calls that wait for their results.
     calls: HashMap<String, PastCall>,
-    /// Commands that go on: their calls, by the id of the shell.
+    /// Running commands: their calls, by the id of the shell.
     running: HashMap<String, (String, PastCall)>,
     model: Option<String>,
     /// The last message, and its time.
@@ -53,7 +53,7 @@ struct Reader {
     is_complete: bool,
     /// Whether the last line of the session's life was its end.
     has_ended: bool,
-    /// Tokens of this turn, and those that messages put out since the session began or went on.
+    /// Tokens of this turn, and output tokens of messages since the session began or was resumed.
     turn: Tokens,
     output: i64,
     /// Whether each response states its tokens: then the end of the session says nothing new.
@@ -146,7 +146,7 @@ impl Reader {
         self.last_message = Some(format!("response-{}", self.session.at));
     }
 
-    /// The session ends, and says what it used since it began or went on.
+    /// The session ends, and states its tokens since it began or was resumed.
     fn shuts_down(&mut self, data: &Value) {
         self.end_turn();
         let mut all = std::mem::take(&mut self.turn);
@@ -265,7 +265,7 @@ impl Reader {
         }
     }
 
-    /// A command that went on has ended, and nobody has read what it printed.
+    /// A running command has ended, and no call has read its output.
     fn notified(&mut self, kind: &Value, found: &mut Found) {
         let (Some(shell), Some(code)) = (kind["shellId"].as_str(), kind["exitCode"].as_i64()) else { return };
         if let Some((id, call)) = self.running.remove(shell) {
@@ -319,7 +319,7 @@ impl PastReader for Reader {
             "system.notification" if data["kind"]["type"] == "shell_completed" => self.notified(&data["kind"], found),
             "session.compaction_complete" if data["success"] != false => self.session.compact(),
             "session.snapshot_rewind" => {
-                // What was taken back was not done. Earlier turns are stored by now.
+                // Undone turns are not work. Earlier ones are stored by now.
                 found.counts.skip("turn that was undone");
                 self.session.turn().clear();
                 self.closing = None;

@@ -11,7 +11,7 @@ pub fn is_command(name: &str) -> bool {
     matches!(name, "bash" | "powershell" | "run_in_terminal" | "local_shell")
 }
 
-/// Tools that say how a command goes on.
+/// Tools that read, write to or stop a running command.
 pub fn is_about_command(name: &str) -> bool {
     matches!(name, "read_bash" | "write_bash" | "stop_bash" | "read_powershell" | "write_powershell" | "stop_powershell")
 }
@@ -68,11 +68,11 @@ pub struct Printed<'a> {
     pub text: &'a str,
     /// The exit code; `None` if it has none.
     pub exit_code: Option<i64>,
-    /// The shell of a command that goes on.
+    /// The shell of a command that keeps running.
     pub shell: Option<&'a str>,
 }
 
-/// Reads what a command printed: how it ended stands in the last line.
+/// Reads what a command printed. Its last line says how it ended.
 pub fn printed(output: &str) -> Printed<'_> {
     let trimmed = output.trim_end();
     let (text, last) = trimmed.rsplit_once('\n').unwrap_or(("", trimmed));
@@ -97,7 +97,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn how_a_command_ended_stands_in_its_last_line() {
+    fn the_last_line_says_how_a_command_ended() {
         let ended = printed("error: no\n<shellId: 51 completed with exit code 128>");
         assert_eq!(ended, Printed { text: "error: no", exit_code: Some(128), shell: None });
         assert_eq!(printed("done\n<exited with exit code 0>\n").exit_code, Some(0));
