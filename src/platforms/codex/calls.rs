@@ -114,11 +114,11 @@ impl Reader {
         if self.calls.contains_key(id) {
             return;
         }
-        let went_on = self.running.iter().find(|(_, (call, _))| call == id).map(|(process, _)| *process);
-        if went_on.is_none() && !id.starts_with(OF_SCRIPT) {
+        let running_as = self.running.iter().find(|(_, (call, _))| call == id).map(|(process, _)| *process);
+        if running_as.is_none() && !id.starts_with(OF_SCRIPT) {
             return;
         }
-        let before = went_on.and_then(|process| self.running.remove(&process));
+        let before = running_as.and_then(|process| self.running.remove(&process));
         let input = json!({"cmd": command_of(item), "workdir": item["cwd"].as_str().and_then(|url| url.strip_prefix("file://"))});
         let call = before.map_or(PastCall { name: "exec_command".into(), input }, |(_, call)| call);
         let code = item["exit_code"].as_i64().unwrap_or_default();

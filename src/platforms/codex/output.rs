@@ -8,7 +8,7 @@ pub struct Output<'a> {
     pub text: &'a str,
     /// The exit code; `None` if it has none.
     pub exit_code: Option<i64>,
-    /// The number of a process that goes on.
+    /// The number of a process that keeps running.
     pub process: Option<i64>,
 }
 
