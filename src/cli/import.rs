@@ -84,7 +84,8 @@ pub fn run(args: &ImportArguments) -> Result<()> {
     if args.json { output::print(&json(&report, seconds).to_string()) } else { output::say(&text(&report, seconds)) }
 }
 
-/// Asks whether to import sessions that hooks did not record. Nobody kept when recording was off then.
+/// Asks whether to import sessions that hooks did not record: recording may have been off, and pauses that had ended were
+/// not kept then.
 fn may_import(missed: &[FoundFile]) -> Result<bool> {
     let sessions = count(missed.len() as i64, "session was", "sessions were");
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {

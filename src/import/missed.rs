@@ -1,4 +1,4 @@
-//! Sessions that hooks missed at a time whose pauses nobody kept: recording may have been off.
+//! Sessions that hooks missed when pauses that had ended were not kept: recording may have been off.
 
 use super::find::{FoundFile, Imported, first_lines};
 use crate::config::Config;

@@ -44,7 +44,7 @@ pub enum ReadBefore {
 struct KnownSession<'a> {
     id: String,
     platform: Platform,
-    /// All of it was forgotten.
+    /// The whole session was forgotten.
     is_forgotten: bool,
     /// Hooks are recording it now.
     is_at_work: bool,
@@ -54,7 +54,7 @@ struct KnownSession<'a> {
     muted_since: Option<Millis>,
     /// Muted turns that have ended. Subagents' files do not say which turn they belong to, so they are known by time.
     muted: Vec<RecordingPause>,
-    /// What hooks recorded of it, if they did.
+    /// Messages that hooks recorded, if they did.
     by_hooks: Option<Vec<StoredMessage>>,
     /// Whether its old tool uses were stored and deleted before.
     had_old_ones: bool,

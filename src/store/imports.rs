@@ -31,7 +31,7 @@ pub struct StoredMessage {
     pub text: String,
 }
 
-/// Since when hooks record, where nobody kept the pauses of recording that have ended.
+/// When hooks began to record, in a database that did not keep ended pauses at first.
 #[derive(Clone, Debug)]
 pub struct HooksBeforePauses {
     /// Start of the first session that hooks recorded, by platform.
@@ -115,7 +115,7 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.query_map([session], row)?.collect::<Result<_, _>>()?)
     }
 
-    /// Since when hooks record; `None` if pauses were kept all the time.
+    /// When hooks began to record; `None` if ended pauses were kept from the beginning.
     pub fn hooks_before_pauses(&self) -> Result<Option<HooksBeforePauses>> {
         let sql = "SELECT value FROM meta WHERE key = 'pauses_kept_since'";
         let Some(pauses_kept_since) = self.conn.query_row(sql, [], |row| row.get(0)).optional()? else { return Ok(None) };
