@@ -7,7 +7,7 @@
 #![expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a bench prints and reads its own environment")]
 
 use nmem::model::{Event, Files, Platform};
-use nmem::platforms::{DecodeContext, decode};
+use nmem::platforms::{DecodeContext, adapter};
 use nmem::redact::{Clean, Redactor};
 use nmem::store::{PERSON_WAIT, Store};
 use serde_json::{Value, json};
@@ -149,7 +149,7 @@ fn fill(files: &Files, tool_uses: usize) {
                     payload["cwd"] = json!(format!("/home/dev/other-{}", session % 30));
                 }
                 let around = DecodeContext { now: 1_790_000_000_000 + serial as i64 * 5000, skip_tools: &[] };
-                decode(Platform::ClaudeCode, &payload, &around).expect("a fixture").map(|e| redactor.clean(e))
+                adapter(Platform::ClaudeCode).decode(&payload, &around).expect("a fixture").pop().map(|e| redactor.clean(e))
             })
             .collect();
         let identify: nmem::store::sessions::Identify =

@@ -4,14 +4,18 @@ use super::output;
 use super::project_argument::{ProjectArgument, open, writable};
 use crate::archive;
 use crate::config::{self, environment};
-use crate::error::UserError;
+use crate::error::{NO_PROJECT, UserError};
 use crate::files;
 use crate::model::Table;
+use crate::recall::{self, SessionContext};
+use crate::render::agents_file;
 use crate::render::clean::line;
 use crate::render::count;
 use crate::runtime::redactor;
+use crate::store::Store;
 use crate::store::archive::Restored;
 use anyhow::{Context, Result};
+use clap::ValueEnum;
 use serde_json::json;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter};
@@ -32,6 +36,15 @@ pub struct ExportArguments {
     /// Overwrite an existing file
     #[arg(long)]
     force: bool,
+    /// Everything, or this project's decisions as Markdown for an AGENTS.md
+    #[arg(long, value_enum, default_value_t = ExportFormat::Jsonl)]
+    format: ExportFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ExportFormat {
+    Jsonl,
+    Agents,
 }
 
 /// Restore an export: all of it or nothing
@@ -51,6 +64,23 @@ pub struct RestoreArguments {
     json: bool,
 }
 
+/// Writes a project's decisions as Markdown.
+fn decisions(args: &ExportArguments, store: &Store, project: i64) -> Result<()> {
+    // All of them, whatever the files of other agents say already.
+    let recalled = recall::at_start(store, project, SessionContext::default(), 0, environment::now())?;
+    let text = agents_file::decisions(recalled.pinned.iter().chain(&recalled.decisions));
+    if text.is_empty() {
+        output::warn("no decision of a person is recorded for this project");
+    }
+    match &args.file {
+        None => output::print(text.trim_end()),
+        Some(path) if path.exists() && !args.force => {
+            Err(UserError::usage(format!("{} exists", path.display()), "name another file, or give --force").into())
+        }
+        Some(path) => std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display())),
+    }
+}
+
 /// Runs `nmem export`.
 pub fn export(args: &ExportArguments) -> Result<()> {
     let argument = ProjectArgument { project: args.project.clone() };
@@ -59,6 +89,11 @@ pub fn export(args: &ExportArguments) -> Result<()> {
     let nothing = || UserError::new("nothing is recorded yet", "recording starts with the first session after `nmem install`");
     let store = store.ok_or_else(nothing)?;
     let place = argument.find(&folder, &config, Some(&store));
+    if args.format == ExportFormat::Agents {
+        let row =
+            place.row.as_ref().ok_or_else(|| UserError::new(NO_PROJECT, "change into a project folder, or give --project"))?;
+        return decisions(args, &store, row.id);
+    }
     let of = match (&args.project, &place.row) {
         (None, _) => None,
         (Some(_), Some(row)) => Some(row),

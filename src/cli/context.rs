@@ -92,7 +92,7 @@ pub fn run(args: &ContextArguments) -> Result<()> {
     }
     let branch = project::git::state_at(&folder, config.home.as_deref()).and_then(|state| state.branch);
     let root = project::worktree_root(&folder, config.home.as_deref());
-    let here = SessionContext { own: None, branch: branch.as_deref(), root, home: config.home.as_deref() };
+    let here = SessionContext { own: None, agent: None, branch: branch.as_deref(), root, home: config.home.as_deref() };
     let recalled = match (&store, &place.row) {
         (Some(store), Some(row)) => recall::at_start(store, row.id, here, config.observations.value, now)?,
         _ => Recalled::default(),

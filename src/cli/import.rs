@@ -6,7 +6,7 @@ use crate::config::{self, environment};
 use crate::error::UserError;
 use crate::import::{self, AgentReport, FoundFile, ImportProgress, ImportReport, Stores};
 use crate::model::Platform;
-use crate::platforms::FORMATS;
+use crate::platforms;
 use crate::render::clean::line;
 use crate::render::{count, time};
 use anyhow::Result;
@@ -42,7 +42,7 @@ pub struct ImportArguments {
 }
 
 fn agent(name: &str) -> Result<Platform, String> {
-    let known: Vec<&str> = FORMATS.iter().map(|format| format.platform.name()).collect();
+    let known: Vec<&str> = platforms::formats().map(|format| format.platform.name()).collect();
     Platform::from_name(name).filter(|_| known.contains(&name)).ok_or_else(|| format!("one of: {}", known.join(", ")))
 }
 
@@ -54,7 +54,7 @@ pub fn run(args: &ImportArguments) -> Result<()> {
     let since = since.map_err(|wrong| UserError::usage(wrong, "see `nmem import --help`"))?;
     let config = config::load(&[])?;
     let known = import::imported(&config)?;
-    let mut found = import::find(&args.paths, args.agent, config.home.as_deref(), &known)?;
+    let mut found = import::find(&args.paths, args.agent, config.home.as_deref(), &known, config.files.value.folder())?;
     found.memories.retain(|file| since.is_none_or(|since| file.modified_at >= since));
     found.files.retain(|file| since.is_none_or(|since| file.modified_at >= since));
     if found.files.is_empty() && found.memories.is_empty() {

@@ -4,33 +4,44 @@ use super::output;
 use crate::config;
 use crate::error::UserError;
 use crate::import;
-use crate::installation::{self, Scope};
-use crate::platforms::claude::HOOKS;
+use crate::installation::{self, Extras, InstallPlan, Scope, SettingsChange};
+use crate::model::Platform;
+use crate::platforms::adapter::Adapter;
+use crate::platforms::setup::{Permission, Setup};
 use crate::render::count;
 use anyhow::Result;
 use clap::ValueEnum;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-/// Install nmem's hooks into an agent's settings
+/// Install nmem's hooks into the settings of agents
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem install claude-code --dry-run\n\nOther hooks in the file are not changed. A backup is kept next to the file; `nmem uninstall` restores it byte for byte."
+    after_help = "Example: nmem install --found --dry-run\n         nmem install codex gemini\n\nPlatforms: claude-code, codex, cursor, vscode, copilot-cli, gemini, opencode. Other hooks in the files are not changed. A\nbackup is kept next to each file; `nmem uninstall` restores it byte for byte."
 )]
 pub struct InstallArguments {
     /// Agents to install into
-    #[arg(required = true, value_enum, value_name = "PLATFORM")]
-    platforms: Vec<PlatformArgument>,
+    #[arg(value_parser = installable, value_name = "PLATFORM")]
+    platforms: Vec<Platform>,
+    /// Install into every agent that is on this machine
+    #[arg(long)]
+    found: bool,
     #[command(flatten)]
     place: PlaceArguments,
+    /// Also let the agent run `nmem search`, `nmem show` and `nmem context` without asking
+    #[arg(long)]
+    allow_search: bool,
+    /// Also tell the agent about nmem in the project's AGENTS.md, CLAUDE.md or GEMINI.md
+    #[arg(long)]
+    guidance: bool,
 }
 
-/// Remove nmem's hooks from an agent's settings; recorded data stays
+/// Remove nmem's hooks from agents' settings; recorded data stays
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: nmem uninstall\n\nThe database stays; the command prints its path.")]
 pub struct UninstallArguments {
     /// Agents to remove from [default: all]
-    #[arg(value_enum, value_name = "PLATFORM")]
-    platforms: Vec<PlatformArgument>,
+    #[arg(value_parser = installable, value_name = "PLATFORM")]
+    platforms: Vec<Platform>,
     #[command(flatten)]
     place: PlaceArguments,
 }
@@ -49,15 +60,13 @@ struct PlaceArguments {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum PlatformArgument {
-    ClaudeCode,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ScopeArgument {
     User,
     Project,
 }
+
+/// An agent, with what is installed for it.
+type Agent = (&'static dyn Adapter, &'static Setup);
 
 impl PlaceArguments {
     fn scope(&self) -> Result<Scope> {
@@ -71,74 +80,139 @@ impl PlaceArguments {
     }
 }
 
+fn installable(name: &str) -> Result<Platform, String> {
+    let agents = installation::agents();
+    let names: Vec<&str> = agents.iter().map(|(adapter, _)| adapter.platform().name()).collect();
+    Platform::from_name(name).filter(|_| names.contains(&name)).ok_or_else(|| format!("one of: {}", names.join(", ")))
+}
+
 /// Installs the hooks.
 pub fn install(args: &InstallArguments) -> Result<()> {
-    for platform in &args.platforms {
-        let PlatformArgument::ClaudeCode = platform;
-        let scope = args.place.scope()?;
-        let plan = installation::plan_install(&scope)?;
+    let agents = chosen(args)?;
+    let scope = args.place.scope()?;
+    let extras = Extras { search: args.allow_search, guidance: args.guidance };
+    let mut installed = 0;
+    for (adapter, setup) in &agents {
+        let plan = installation::plan_install(*adapter, setup, &scope, extras)?;
+        let name = adapter.platform().name();
         if plan.changes_nothing() {
-            output::say(&format!("nmem is already installed for claude-code ({})", plan.file.display()))?;
+            output::say(&format!("nmem is already installed for {name} ({})", plan.changes[0].file.display()))?;
             continue;
         }
         if args.place.dry_run {
-            output::print(&diff(&plan.file, &plan.before, plan.after.as_deref().unwrap_or_default()))?;
+            output::print(&diffs(&plan))?;
             continue;
         }
-        if let Some(other) = installation::other_scope(&scope)? {
+        if let Some(other) = installation::other_scope(*adapter, setup, &scope)? {
             output::warn(&format!(
                 "nmem is also installed in {}: every hook would run twice, and a session would receive its context twice",
                 other.display()
             ));
         }
-        let kept = installation::install(&plan)?;
-        let kept = kept.map(|kept| format!("\nBackup: {}", kept.display())).unwrap_or_default();
-        output::say(&format!(
-            "nmem is installed for claude-code: {} events in {}{kept}\nRecording starts with the next session. `nmem uninstall{}` removes it.",
-            HOOKS.len(),
-            plan.file.display(),
-            if scope == Scope::User { "" } else { " --scope project" }
-        ))?;
+        installation::install(&plan)?;
+        installed += 1;
+        output::say(&report(*adapter, setup, &plan, args, &scope))?;
+    }
+    if installed > 0 {
+        let undo = match scope {
+            Scope::User => "nmem uninstall",
+            Scope::Project(_) => "nmem uninstall --scope project",
+        };
+        output::say(&format!("Recording starts with the next session. `{undo}` removes it."))?;
         // The hooks are installed, whatever is wrong with the settings: doctor says it.
         let past = config::load(&[]).and_then(|config| import::never_imported(&config)).unwrap_or_default();
         if past > 0 {
-            output::say(&format!(
-                "{} on this machine: `nmem import` reads them.",
-                count(past as i64, "past session is", "past sessions are")
-            ))?;
+            let past = count(past as i64, "past session is", "past sessions are");
+            output::say(&format!("{past} on this machine: `nmem import` reads them."))?;
         }
     }
     Ok(())
 }
 
+/// The agents that the arguments name, or that are on this machine.
+fn chosen(args: &InstallArguments) -> Result<Vec<Agent>> {
+    let agents = installation::agents();
+    let found: Vec<&Agent> = agents.iter().filter(|(adapter, setup)| installation::is_on_machine(*adapter, setup)).collect();
+    let names = found.iter().map(|(adapter, _)| adapter.platform().name()).collect::<Vec<_>>().join(", ");
+    if args.found {
+        let listed = if names.is_empty() { "none of the known agents" } else { &names };
+        output::say(&format!("On this machine: {listed}"))?;
+    } else if args.platforms.is_empty() {
+        let hint =
+            if names.is_empty() { "for example: nmem install claude-code".into() } else { format!("on this machine: {names}") };
+        return Err(UserError::usage("name the agents to install into, or give --found", hint).into());
+    }
+    let is_wanted = |(adapter, setup): &Agent| {
+        args.platforms.contains(&adapter.platform()) || args.found && installation::is_on_machine(*adapter, setup)
+    };
+    Ok(agents.iter().filter(|agent| is_wanted(agent)).copied().collect())
+}
+
+/// What was installed, and what is left to do.
+fn report(adapter: &dyn Adapter, setup: &Setup, plan: &InstallPlan, args: &InstallArguments, scope: &Scope) -> String {
+    let what = if setup.hooks.is_empty() { "a plugin".to_string() } else { format!("{} events", setup.hooks.len()) };
+    let file = plan.changes[0].file.display();
+    let mut lines = vec![format!("nmem is installed for {}: {what} in {file}", adapter.platform().name())];
+    lines
+        .extend(plan.changes[1..].iter().filter(|c| !c.changes_nothing()).map(|c| format!("Also changed: {}", c.file.display())));
+    lines.extend(plan.changes.iter().filter_map(|c| Some(format!("Backup: {}", c.backup.as_ref()?.display()))));
+    lines.extend(setup.afterwards.iter().map(|line| line.to_string()));
+    match (&setup.permission, args.allow_search) {
+        (Permission::ByHand(how), true) => lines.push(format!("To let it look memories up without asking, {how}.")),
+        (Permission::Own(_), true) if *scope != Scope::User => {
+            lines.push("The permission to look memories up is given in the user's settings only.".into());
+        }
+        _ => {}
+    }
+    lines.join("\n")
+}
+
 /// Removes the hooks.
 pub fn uninstall(args: &UninstallArguments) -> Result<()> {
     let scope = args.place.scope()?;
-    let plan = match installation::plan_uninstall(&scope)? {
-        Ok(plan) => plan,
-        Err(file) => {
-            let other = match scope {
-                Scope::User => "`nmem uninstall --scope project` checks the current project's settings",
-                Scope::Project(_) => "`nmem uninstall` checks the user's settings",
-            };
-            return output::say(&format!("nmem is not installed for claude-code ({})\n{other}", file.display()));
+    let agents = installation::agents().into_iter();
+    let agents: Vec<Agent> =
+        agents.filter(|(adapter, _)| args.platforms.is_empty() || args.platforms.contains(&adapter.platform())).collect();
+    let mut removed = Vec::new();
+    for (adapter, setup) in agents {
+        let plan = installation::plan_uninstall(adapter, setup, &scope)?;
+        let Some(SettingsChange { file, .. }) = plan.changes.first() else { continue };
+        if args.place.dry_run {
+            output::print(&diffs(&plan))?;
+        } else {
+            installation::uninstall(&plan)?;
         }
-    };
-    if args.place.dry_run {
-        return output::print(&diff(&plan.file, &plan.before, plan.after.as_deref().unwrap_or_default()));
+        removed.push(format!("{} ({})", adapter.platform().name(), file.display()));
     }
-    installation::uninstall(&plan)?;
+    if removed.is_empty() {
+        let names = args.platforms.iter().map(|platform| platform.name()).collect::<Vec<_>>().join(", ");
+        let whom = if names.is_empty() { "any agent" } else { &names };
+        let other = match scope {
+            Scope::User => "`nmem uninstall --scope project` checks the current project's settings",
+            Scope::Project(_) => "`nmem uninstall` checks the user's settings",
+        };
+        return output::say(&format!("nmem is not installed for {whom} here\n{other}"));
+    }
+    if args.place.dry_run {
+        return Ok(());
+    }
     let data = config::files()?.value.db;
     let data = if data.exists() { format!("\nThe recorded data is still in {}", data.display()) } else { String::new() };
-    output::say(&format!("nmem was removed from claude-code ({}){data}", plan.file.display()))
+    output::say(&format!("nmem was removed from {}{data}", removed.join(", ")))
+}
+
+fn diffs(plan: &InstallPlan) -> String {
+    let changes = plan.changes.iter().filter(|change| !change.changes_nothing());
+    changes.map(diff).collect::<Vec<_>>().join("\n")
 }
 
 /// The changed lines. Edits are few, so a common head and tail are enough context.
-fn diff(file: &Path, before: &str, after: &str) -> String {
+fn diff(change: &SettingsChange) -> String {
+    let (before, after) = (change.before.as_deref().unwrap_or_default(), change.after.as_deref().unwrap_or_default());
     let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     let head = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
     let tail = old[head..].iter().rev().zip(new[head..].iter().rev()).take_while(|(a, b)| a == b).count();
-    let mut out = vec![format!("{} would change:", file.display())];
+    let mut out = vec![format!("{} would change:", change.file.display())];
     out.extend(old[head.saturating_sub(2)..head].iter().map(|l| format!("  {l}")));
     out.extend(old[head..old.len() - tail].iter().map(|l| format!("- {l}")));
     out.extend(new[head..new.len() - tail].iter().map(|l| format!("+ {l}")));

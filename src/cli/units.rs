@@ -149,6 +149,7 @@ fn listed(args: &UnitsArguments, units: &[UnitRow], found: usize, name: &str) ->
         ));
     }
     let style = output::style();
+    let has_several_agents = units.iter().any(|unit| unit.platform != units[0].platform);
     let (mut out, mut day) = (String::new(), String::new());
     for unit in units {
         let on = time::day(unit.started_at);
@@ -156,7 +157,7 @@ fn listed(args: &UnitsArguments, units: &[UnitRow], found: usize, name: &str) ->
             out += &format!("{}{}\n", if day.is_empty() { "" } else { "\n" }, style.strong(&on));
             day = on;
         }
-        out += &rendered::text(unit, style);
+        out += &rendered::text(unit, has_several_agents, style);
         if args.why {
             out += &rendered::why(unit, signal_meaning, style);
         }

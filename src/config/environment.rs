@@ -234,17 +234,45 @@ pub fn copilot_folder(home: Option<&Path>) -> Option<PathBuf> {
 
 /// The `User` folders of VS Code and its variants, whether they exist or not.
 pub fn vs_code_folders(home: Option<&Path>) -> Vec<PathBuf> {
-    let Some(home) = home else { return Vec::new() };
-    let settings = if cfg!(target_os = "macos") {
-        home.join("Library/Application Support")
-    } else if cfg!(windows) {
-        env("APPDATA").map_or_else(|| home.join("AppData/Roaming"), PathBuf::from)
-    } else {
-        env("XDG_CONFIG_HOME").map_or_else(|| home.join(".config"), PathBuf::from)
-    };
+    let (Some(home), Some(settings)) = (home, settings_folder(home)) else { return Vec::new() };
     let local = ["Code", "Code - Insiders", "VSCodium"].map(|name| settings.join(name).join("User"));
     let remote = [".vscode-server", ".vscode-server-insiders"].map(|name| home.join(name).join("data/User"));
     local.into_iter().chain(remote).collect()
+}
+
+/// The folder in which graphical programs keep their settings.
+fn settings_folder(home: Option<&Path>) -> Option<PathBuf> {
+    if cfg!(target_os = "macos") {
+        Some(home?.join("Library/Application Support"))
+    } else if cfg!(windows) {
+        env("APPDATA").map(PathBuf::from).or_else(|| Some(home?.join("AppData/Roaming")))
+    } else {
+        env("XDG_CONFIG_HOME").map(PathBuf::from).or_else(|| Some(home?.join(".config")))
+    }
+}
+
+/// Cursor's folders: its own, and the `User` folder of the IDE.
+pub fn cursor_folders(home: Option<&Path>) -> Vec<PathBuf> {
+    let own = home.map(|home| home.join(".cursor"));
+    own.into_iter().chain(settings_folder(home).map(|settings| settings.join("Cursor/User"))).collect()
+}
+
+/// Gemini CLI's own folder.
+pub fn gemini_folder(home: Option<&Path>) -> Option<PathBuf> {
+    let home = env("GEMINI_CLI_HOME").map(PathBuf::from).or_else(|| home.map(Path::to_path_buf));
+    home.map(|home| home.join(".gemini"))
+}
+
+/// OpenCode's folder for sessions.
+pub fn opencode_data_folder(home: Option<&Path>) -> Option<PathBuf> {
+    let data = env("XDG_DATA_HOME").map(PathBuf::from).or_else(|| Some(home?.join(".local/share")));
+    data.map(|data| data.join("opencode"))
+}
+
+/// OpenCode's folder for settings.
+pub fn opencode_folder(home: Option<&Path>) -> Option<PathBuf> {
+    let settings = env("XDG_CONFIG_HOME").map(PathBuf::from).or_else(|| Some(home?.join(".config")));
+    settings.map(|settings| settings.join("opencode"))
 }
 
 /// Claude Code's settings folder.

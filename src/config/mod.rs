@@ -5,8 +5,10 @@
 //! until it is fixed. The next session start says so.
 //!
 //! Read in this order: `setting` and `settings` (settings and defaults), `listed`, `file` and `value` (TOML), `folders`,
-//! `repository`, `pauses`, `switches`, `past_pauses`, `llm`, `embeddings`, `environment`.
+//! `repository`, `pauses`, `switches`, `past_pauses`, `llm`, `embeddings`, `environment`,
+//! `agents`.
 
+pub mod agents;
 pub mod embeddings;
 pub mod environment;
 mod file;

@@ -1,12 +1,14 @@
 //! What a session start does: reads what hooks missed of the newest session, of agents whose sessions were imported once.
 
+use super::containers::Databases;
 use super::file::{self, Deadline, DueFile};
 use super::find::{self, FoundFile, Imported, Stores, is_compressed};
 use super::report::AgentReport;
 use super::target::{Folder, Target};
 use crate::ingest::Run;
-use crate::platforms::FORMATS;
+use crate::platforms;
 use crate::platforms::past::PastFormat;
+use crate::platforms::past_source::PastSource;
 use crate::runtime::log_error;
 use crate::store::Store;
 use anyhow::Result;
@@ -41,9 +43,11 @@ fn newest_sessions(run: &Run, payload: &Value) -> Result<()> {
     if agents.is_empty() {
         return Ok(());
     }
-    let (own, cwd) = (payload["session_id"].as_str().unwrap_or_default(), payload["cwd"].as_str().unwrap_or_default());
-    for format in FORMATS.iter().filter(|format| agents.contains(&format.platform)) {
-        let Some(file) = newest(format, run.config.home.as_deref(), cwd, deadline.at) else { continue };
+    let (own, cwd) = (platforms::session_id(payload).unwrap_or_default(), platforms::cwd(payload).unwrap_or_default());
+    // A database may be large: its sessions wait for `nmem import`.
+    let of_lines = |format: &PastFormat| matches!(format.source, PastSource::Lines);
+    for format in platforms::formats().filter(|format| agents.contains(&format.platform) && of_lines(format)) {
+        let Some(file) = newest(&format, run.config.home.as_deref(), cwd, deadline.at) else { continue };
         let known = store.imported_file(&file.name())?;
         let read = known.as_ref().filter(|known| known.version == format.version).map_or(0, |known| known.offset);
         let names = file.session_names();
@@ -54,9 +58,10 @@ fn newest_sessions(run: &Run, payload: &Value) -> Result<()> {
             let files = store.imported_alike(&due.file.name(), due.head.first_line)?;
             // Which lines of a continued session are copies, only the whole other file says.
             let is_copy = known.is_none() && !files.is_empty();
+            let databases = Databases::new(run.config.files.value.folder());
             let mut target = Target { files, forgotten: store.forgotten()?, open: None };
             if folder.config.files.value.db == run.config.files.value.db && !is_copy {
-                file::import(&folder, &due, &mut target, &mut AgentReport::default(), Some(deadline))?;
+                file::import(&folder, &due, &mut target, &mut AgentReport::default(), &databases, Some(deadline))?;
             }
         }
     }

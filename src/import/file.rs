@@ -1,5 +1,6 @@
 //! One session file through the pipeline.
 
+use super::containers::Databases;
 use super::find::{FoundFile, Imported, first_lines};
 use super::lines::{Lines, lines_before};
 use super::report::{AT_WORK, AgentReport, OF_MEMORY_TOOL, OFF, UNREADABLE};
@@ -11,6 +12,7 @@ use crate::distil::Distiller;
 use crate::ingest::Run;
 use crate::model::{Millis, Platform};
 use crate::platforms::past::{Found, PastOptions, PastReader, line_id};
+use crate::platforms::past_source::PastSource;
 use crate::platforms::transcript::time;
 use crate::runtime::{self, Projects, Where};
 use crate::store::Store;
@@ -75,10 +77,13 @@ pub struct DueFile {
 impl DueFile {
     /// Reads the head of a file.
     pub fn new(file: FoundFile) -> DueFile {
-        let lines = first_lines(&file.path);
+        let is_of_lines = matches!(file.format.source, PastSource::Lines);
+        let lines = if is_of_lines { first_lines(&file.path) } else { Vec::new() };
+        let of_part = file.part.as_ref().and_then(|part| part.cwd.clone());
+        let said = || lines.iter().find_map(|line| (file.format.cwd)(line).map(String::from));
         let head = Head {
             at: lines.iter().find_map(time).unwrap_or(file.modified_at),
-            cwd: lines.iter().find_map(|line| (file.format.cwd)(line).map(String::from)),
+            cwd: of_part.or_else(|| (file.format.folder)(&file.path)).or_else(said),
             first_line: lines.iter().find_map(line_id),
         };
         DueFile { file, head }
@@ -100,6 +105,7 @@ pub fn import(
     due: &DueFile,
     target: &mut Target,
     agent: &mut AgentReport,
+    databases: &Databases,
     deadline: Option<Deadline>,
 ) -> Result<FileResult> {
     let (config, file, name) = (&folder.config, &due.file, due.file.name());
@@ -109,7 +115,8 @@ pub fn import(
         return Ok(FileResult::default());
     }
     let before = match known {
-        Some(known) if is_same_file(known, due) => ReadBefore::InPart,
+        // Documents and databases are read as a whole.
+        Some(known) if is_same_file(known, due) && matches!(file.format.source, PastSource::Lines) => ReadBefore::InPart,
         Some(_) => ReadBefore::ByAnother,
         None => ReadBefore::No,
     };
@@ -132,7 +139,7 @@ pub fn import(
         skip_tools: config.skip_tools.value.clone(),
         thinking: config.thinking.value,
         copied: if from == 0 { copied(due, &target.files) } else { HashSet::new() },
-        first: first_lines(&file.path).into_iter().find(|line| from > 0 && (file.format.is_line)(line)),
+        first: Some(from > 0).filter(|later| *later).and_then(|_| first_lines(&file.path).into_iter().find(file.format.is_line)),
     };
     let imported = |size, offset| ImportedFile {
         platform: file.format.platform,
@@ -153,7 +160,12 @@ pub fn import(
     }
     let mut reader = (file.format.reader)(&options);
     let mut found = Found { resume_at: from, ..Found::default() };
-    let read = match read(&mut *reader, file, from, &mut found, &mut writer, agent, deadline)? {
+    let read = match databases.records(file) {
+        Some(Ok(records)) => Ok(read_records(&mut *reader, records, file.length, &mut found, &mut writer, agent)?),
+        Some(Err(error)) => Err(io::Error::other(format!("{error:#}"))),
+        None => read(&mut *reader, file, from, &mut found, &mut writer, agent, deadline)?,
+    };
+    let read = match read {
         Ok(read) => read,
         Err(error) => {
             // What came before is stored, and the next run tries again.
@@ -256,6 +268,32 @@ fn read(
     reader.end(lines.end, is_over, found);
     let is_whole = deadline.map_or(Ok(true), |deadline| write_in_time(deadline, found, resume_at, writer, agent))?;
     Ok(Ok(ReadFile { end: lines.end, is_whole }))
+}
+
+/// Reads records that are in memory.
+fn read_records(
+    reader: &mut dyn PastReader,
+    records: Vec<Value>,
+    length: u64,
+    found: &mut Found,
+    writer: &mut Writer,
+    agent: &mut AgentReport,
+) -> Result<ReadFile> {
+    let mut last = None;
+    for (at, record) in records.into_iter().filter(Value::is_object).enumerate() {
+        if let Some(at) = time(&record) {
+            agent.saw(at);
+            last = last.max(Some(at));
+        }
+        reader.line(record, at as u64, found);
+        if found.events.len() >= AT_ONCE {
+            writer.write(std::mem::take(&mut found.events), agent)?;
+        }
+    }
+    let is_over = last.is_none_or(|last| environment::now() - last > OVER);
+    reader.end(length, is_over, found);
+    writer.write(std::mem::take(&mut found.events), agent)?;
+    Ok(ReadFile { end: length, is_whole: true })
 }
 
 /// Stores as many events as the time allows; returns whether there is time left. A turn that does not fit is read again at

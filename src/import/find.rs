@@ -1,12 +1,14 @@
 //! Finds session files: where agents keep them, or in given folders.
 
+use crate::config::agents::session_folders;
 use crate::config::environment;
 use crate::error::UserError;
 use crate::files;
 use crate::model::{Millis, Platform};
 use crate::platforms::claude::notes;
 use crate::platforms::past::PastFormat;
-use crate::platforms::{FORMATS, claude_mem};
+use crate::platforms::past_source::{PastPart, PastSource};
+use crate::platforms::{self, claude_mem};
 use crate::store::imports::ImportedFile;
 use anyhow::Result;
 use ruzstd::decoding::StreamingDecoder;
@@ -30,25 +32,33 @@ const UUID: usize = 36;
 /// Imported files by path.
 pub type Imported = HashMap<String, ImportedFile>;
 
-/// A session file.
+/// A session file, or a session in a database.
 #[derive(Clone, Debug)]
 pub struct FoundFile {
     pub format: PastFormat,
     pub path: PathBuf,
+    /// The session, if the file is a database.
+    pub part: Option<PastPart>,
     /// Bytes.
     pub length: u64,
     pub modified_at: Millis,
 }
 
 impl FoundFile {
-    /// Its path as text.
+    /// Its path as text, with the session in it.
     pub fn name(&self) -> String {
-        self.path.display().to_string()
+        match &self.part {
+            Some(part) => format!("{}#{}", self.path.display(), part.id),
+            None => self.path.display().to_string(),
+        }
     }
 
     /// Names among which is the agent's id of the session.
     pub fn session_names(&self) -> Vec<String> {
-        FoundFile::names_of(&self.path)
+        match &self.part {
+            Some(part) => vec![part.id.clone()],
+            None => FoundFile::names_of(&self.path),
+        }
     }
 
     /// As [`FoundFile::session_names`], of a path: its folder, its name without the end, and the last part of that.
@@ -81,6 +91,10 @@ pub struct FoundMemories {
 #[derive(Debug, Default)]
 pub struct Stores {
     pub files: Vec<FoundFile>,
+    /// Documents and databases; `containers` finds the sessions in them.
+    pub containers: Vec<FoundFile>,
+    /// Files of a known agent that cannot be read, and why.
+    pub unreadable: Vec<(Platform, String)>,
     /// The folders in which agents keep their sessions, as far as they exist.
     pub places: Vec<(Platform, PathBuf)>,
     /// Memories of other programs, and notes of agents.
@@ -89,7 +103,8 @@ pub struct Stores {
     pub unknown: Vec<PathBuf>,
 }
 
-/// Finds session files in `paths`, or where agents keep them if there are none. `known` are the imported ones.
+/// Finds session files in `paths`, or where agents keep them if there are none. `known` are the imported ones. Documents
+/// and databases are not opened.
 ///
 /// # Errors
 ///
@@ -97,8 +112,8 @@ pub struct Stores {
 pub fn find(paths: &[PathBuf], agent: Option<Platform>, home: Option<&Path>, known: &Imported) -> Result<Stores> {
     let mut found = Stores::default();
     let add = |path: &Path, found: &mut Stores| add(path, agent, known, found);
-    for format in FORMATS.iter().filter(|format| agent.is_none_or(|agent| agent == format.platform)) {
-        for folder in folders(format, home).into_iter().filter(|folder| paths.is_empty() && folder.is_dir()) {
+    for format in platforms::formats().filter(|format| agent.is_none_or(|agent| agent == format.platform)) {
+        for folder in folders(&format, home).into_iter().filter(|folder| paths.is_empty() && folder.is_dir()) {
             walk(&folder, DEPTH, &mut |path| add(path, &mut found));
             found.places.push((format.platform, folder));
         }
@@ -121,17 +136,17 @@ pub fn find(paths: &[PathBuf], agent: Option<Platform>, home: Option<&Path>, kno
     found.files.sort_by(|a, b| a.path.cmp(&b.path));
     found.files.dedup_by(|a, b| a.path == b.path);
     without_twins(&mut found.files);
+    found.containers.sort_by(|a, b| a.path.cmp(&b.path));
+    found.containers.dedup_by(|a, b| a.path == b.path);
     Ok(found)
 }
 
 /// The folders in which an agent keeps its sessions.
 pub fn folders(format: &PastFormat, home: Option<&Path>) -> Vec<PathBuf> {
+    let own = session_folders(format.platform, home);
     let own = match format.platform {
-        Platform::ClaudeCode => environment::claude_folder(home).into_iter().collect(),
-        Platform::Codex => environment::codex_folder(home).into_iter().collect(),
-        Platform::CopilotCli => environment::copilot_folder(home).into_iter().collect(),
-        Platform::VsCode => environment::vs_code_folders(home).iter().flat_map(|user| copilot_chat_folders(user)).collect(),
-        Platform::Custom => Vec::new(),
+        Platform::VsCode if is_of_lines(format) => own.iter().flat_map(|user| copilot_chat_folders(user)).collect(),
+        _ => own,
     };
     own.iter().flat_map(|own| format.folders.iter().map(|folder| own.join(folder))).collect()
 }
@@ -176,10 +191,15 @@ pub fn has_lines(path: &Path) -> bool {
 /// Files that may hold a session, where agents keep them, unopened.
 pub fn candidates(home: Option<&Path>) -> Vec<(Platform, PathBuf)> {
     let mut found = Vec::new();
-    for format in FORMATS {
+    for format in platforms::formats() {
         for folder in folders(&format, home) {
             walk(&folder, DEPTH, &mut |path| {
-                if has_lines(path) && (format.session_file)(path).is_none() {
+                let is_session = match format.source {
+                    PastSource::Lines => has_lines(path) && container(path).is_none(),
+                    PastSource::Document(document) => (document.is_file)(path),
+                    PastSource::Database(database) => (database.is_file)(path),
+                };
+                if is_session && (format.session_file)(path).is_none() {
                     found.push((format.platform, path.to_path_buf()));
                 }
             });
@@ -205,29 +225,52 @@ pub fn walk(path: &Path, depth: usize, each: &mut dyn FnMut(&Path)) {
 pub fn add(path: &Path, agent: Option<Platform>, known: &Imported, found: &mut Stores) {
     let is_notes = notes::is_notes(path) && !path.is_symlink() && agent.is_none_or(|agent| agent == Platform::ClaudeCode);
     let is_claude_mem = agent.is_none() && path.file_name().is_some_and(|name| name == claude_mem::FILE);
-    if !has_lines(path) && !is_notes && !is_claude_mem {
+    let container = container(path);
+    if !has_lines(path) && !is_notes && !is_claude_mem && container.is_none() {
         return;
     }
     let Ok(meta) = path.metadata() else { return };
     let modified = meta.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    if let Some(format) = container {
+        let modified_at = modified.map_or(0, |at| at.as_millis() as Millis);
+        let file = FoundFile { format, path: path.to_path_buf(), part: None, length: meta.len(), modified_at };
+        if agent.is_none_or(|agent| agent == format.platform) {
+            found.containers.push(file);
+        }
+        return;
+    }
     if !has_lines(path) {
         let modified_at = modified.map_or(0, |at| at.as_millis() as Millis);
         return found.memories.push(FoundMemories { path: path.to_path_buf(), length: meta.len(), modified_at, is_notes });
     }
     // A file that was imported need not be opened.
     let known = known.get(&path.display().to_string()).map(|known| known.platform);
-    let known = known.and_then(|platform| FORMATS.iter().find(|format| format.platform == platform).copied());
+    let of = |platform| platforms::formats().filter(move |format| format.platform == platform && is_of_lines(format));
+    let known = known.filter(|platform| of(*platform).count() == 1).and_then(|platform| of(platform).next());
     let Some(format) = known.or_else(|| format(path)) else { return found.unknown.push(path.to_path_buf()) };
     if agent.is_none_or(|agent| agent == format.platform) {
         let modified_at = modified.map_or(0, |at| at.as_millis() as Millis);
-        found.files.push(FoundFile { format, path: path.to_path_buf(), length: meta.len(), modified_at });
+        found.files.push(FoundFile { format, path: path.to_path_buf(), part: None, length: meta.len(), modified_at });
     }
+}
+
+fn is_of_lines(format: &PastFormat) -> bool {
+    matches!(format.source, PastSource::Lines)
+}
+
+/// The format of a document or a database, by its path.
+fn container(path: &Path) -> Option<PastFormat> {
+    platforms::formats().find(|format| match format.source {
+        PastSource::Lines => false,
+        PastSource::Document(document) => (document.is_file)(path),
+        PastSource::Database(database) => (database.is_file)(path),
+    })
 }
 
 /// The format of a file, by its first lines.
 fn format(path: &Path) -> Option<PastFormat> {
     let lines = first_lines(path);
-    FORMATS.iter().find(|format| lines.iter().any(|line| (format.is_line)(line))).copied()
+    platforms::formats().filter(is_of_lines).find(|format| lines.iter().any(|line| (format.is_line)(line)))
 }
 
 /// The first lines of a file that are JSON.

@@ -1,10 +1,11 @@
 //! Use case: imports past sessions, so that memory does not start empty.
 //!
-//! Read in this order: `find` (files of known formats), `missed` (sessions to ask about),
+//! Read in this order: `find` (files of known formats), `containers` (sessions in documents and databases), `missed` (sessions to ask about),
 //! `target` (settings of a folder, what a database knows), `file` (one file through the
 //! pipeline) with `lines` and `writer`, `memories` (of other programs), `report`; `catch_up` is what a session start does.
 
 mod catch_up;
+mod containers;
 mod file;
 mod find;
 mod lines;
@@ -15,7 +16,8 @@ mod target;
 mod writer;
 
 pub use catch_up::catch_up;
-pub use find::{FoundFile, FoundMemories, Stores, find};
+pub use containers::find;
+pub use find::{FoundFile, FoundMemories, Stores};
 pub use missed::take_missed;
 pub use report::{AgentReport, ImportReport, MISSED};
 
@@ -23,6 +25,7 @@ use crate::config::{Config, environment};
 use crate::model::Millis;
 use crate::store::{PERSON_WAIT, Store, foreign};
 use anyhow::Result;
+use containers::Databases;
 use file::DueFile;
 use find::Imported;
 use std::collections::HashMap;
@@ -81,6 +84,7 @@ pub fn import(
     state.all_bytes = due.iter().map(|due| due.file.length).sum();
     let mut targets: HashMap<PathBuf, Target> = HashMap::from([(config.files.value.db.clone(), target)]);
     let mut folders: HashMap<Option<PathBuf>, Folder> = HashMap::new();
+    let databases = Databases::new(config.files.value.folder());
     for due in due {
         progress(state);
         let folder = match folders.entry(due.head.folder()) {
@@ -94,7 +98,7 @@ pub fn import(
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => new.insert(Target::new(&folder.config)?),
         };
-        let done = file::import(folder, &due, target, report.agent(due.file.format.platform.name()), None)?;
+        let done = file::import(folder, &due, target, report.agent(due.file.format.platform.name()), &databases, None)?;
         report.bytes += done.bytes;
         folders.values_mut().for_each(|folder| folder.past_pauses.extend(done.muted.iter().cloned()));
         state.files += 1;

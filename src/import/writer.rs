@@ -3,7 +3,7 @@
 use super::report::{AgentReport, FORGOTTEN, FORGOTTEN_EVENT, PAUSED};
 use super::target::{Folder, Target};
 use crate::config::pauses::{RecordingPause, What};
-use crate::ingest::{Caller, Input, Run, filter, ingest};
+use crate::ingest::{Caller, Input, Run, completed, filter, ingest};
 use crate::model::{Event, EventKind, Millis, Platform};
 use crate::project::client;
 use crate::redact::Redactor;
@@ -56,6 +56,8 @@ struct KnownSession<'a> {
     muted: Vec<RecordingPause>,
     /// Messages that hooks recorded, if they did.
     by_hooks: Option<Vec<StoredMessage>>,
+    /// Tool uses that hooks recorded without an id: kind, and what was done. Each stands for one of the file's.
+    unnamed: Vec<(String, Option<String>)>,
     /// Whether its old tool uses were stored and deleted before.
     had_old_ones: bool,
     /// Whether there was something that hooks had not recorded.
@@ -102,6 +104,7 @@ impl<'a> Writer<'a> {
             events.iter_mut().for_each(|event| self.put_in_folder(event));
             if session.by_hooks.is_some() {
                 events = without_recorded(&self.folder.redactor, &mut session, events);
+                events.retain(|event| !self.is_recorded_without_id(&mut session, event));
             }
             let before = self.folder.redactor.replaced();
             ingest(&self.run, Input::Events(events))?;
@@ -188,6 +191,7 @@ impl<'a> Writer<'a> {
             muted_since: None,
             muted: Vec::new(),
             by_hooks: of_hooks.map(|session| store.texts_of_session(session.id)).transpose()?,
+            unnamed: of_hooks.map(|session| store.unnamed_tool_uses(session.id)).transpose()?.unwrap_or_default(),
             had_old_ones,
             found_more: false,
             until: None,
@@ -209,6 +213,19 @@ impl<'a> Writer<'a> {
     fn was_forgotten(&self, platform: Platform, session: &str, id: &str) -> bool {
         !self.forgotten.is_empty()
             && self.forgotten.contains(self.folder.redactor.identity_hash([platform.name(), session, id]).as_slice())
+    }
+
+    /// Whether hooks have recorded a tool use without its id: some platforms do not send it.
+    fn is_recorded_without_id(&self, session: &mut KnownSession, event: &Event) -> bool {
+        let EventKind::ToolUsed(_) = event.what else { return false };
+        if session.unnamed.is_empty() {
+            return false;
+        }
+        let clean = completed(&self.run, event.clone());
+        let EventKind::ToolUsed(tool) = &clean.what else { return false };
+        let done = tool.content.as_ref().or(tool.path.as_ref());
+        let same = session.unnamed.iter().position(|(kind, known)| kind == tool.kind.name() && known.as_ref() == done);
+        same.map(|at| session.unnamed.swap_remove(at)).is_some()
     }
 
     /// Whether an event was neither forgotten, nor said during a pause, nor deleted by retention.

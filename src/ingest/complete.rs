@@ -5,7 +5,7 @@ use super::run::{Caller, Run};
 use super::transcript;
 use crate::command_kind::commit_folder;
 use crate::files;
-use crate::model::{CommandKind, Event, EventKind, ToolUse};
+use crate::model::{CommandKind, Event, EventKind, Platform, ToolUse};
 use crate::project::{self, client, git};
 use std::path::Path;
 
@@ -18,10 +18,17 @@ pub fn complete(run: &Run, mut event: Event) -> Event {
     if !is_past && matches!(event.what, EventKind::SessionStarted(_) | EventKind::UserPrompt { .. }) {
         event.transcript_length = transcript::path(run, &event).and_then(|path| files::length(&path));
     }
+    if run.caller == Caller::Hook {
+        transcript::complete(run, &mut event);
+    }
     match &mut event.what {
         EventKind::SessionStarted(start) if !is_past => {
             start.git = state();
-            start.client = run.client_pid.map(client::client);
+            // Only Claude Code names its process. The others' is not known to be alive, but that a hook came is known.
+            start.client = match event.platform {
+                Platform::ClaudeCode => run.client_pid.map(client::client),
+                _ => (run.caller == Caller::Hook).then(client::caller),
+            };
         }
         EventKind::SessionEnded { git, .. } if !is_past => *git = state(),
         EventKind::PreEdit { path } => *path = project::relative(path, cwd.as_deref(), run.home()),

@@ -3,7 +3,7 @@
 use super::run::Run;
 use crate::model::{Event, Platform};
 use crate::platforms::{self, DecodeContext};
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow};
 use serde_json::Value;
 
 /// The input of the pipeline.
@@ -22,8 +22,5 @@ pub fn decode(run: &Run, input: Input) -> Result<Vec<Event>> {
         Input::Payload { platform, json } => (platform, json),
     };
     let around = DecodeContext { now: run.now, skip_tools: &run.config.skip_tools.value };
-    match platforms::decode(platform, json, &around) {
-        Ok(event) => Ok(event.into_iter().collect()),
-        Err(reason) => bail!("a payload was not stored: {reason}"),
-    }
+    platforms::adapter(platform).decode(json, &around).map_err(|reason| anyhow!("a payload was not stored: {reason}"))
 }

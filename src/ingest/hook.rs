@@ -4,9 +4,10 @@ use super::decode::Input;
 use super::ingest;
 use super::run::{Caller, Run};
 use crate::config::{self, Config, environment};
-use crate::model::{InjectionPoint, LogLevel, Platform};
+use crate::model::{EventKind, LogLevel, Platform};
+use crate::platforms::adapter::{Adapter, HookAnswer};
 use crate::platforms::payload::Payload;
-use crate::platforms::{self, HookAnswer};
+use crate::platforms::{self, DecodeContext};
 use crate::project;
 use crate::redact::Redactor;
 use crate::runtime::{log_at, log_error, redactor};
@@ -25,10 +26,13 @@ pub fn answer(platform: Option<Platform>, intake: Payload, before: Before) -> Re
         Payload::Empty => return Ok(None),
         Payload::Garbage(reason) => bail!("stdin was not a hook event: {reason}"),
     };
-    let platform = platform.unwrap_or(Platform::ClaudeCode);
+    let adapter = platforms::recognised(platform, &json);
     let (config, redactor) = match settings(&json) {
         Ok(settings) => settings,
-        Err(error) => return Ok(refusal(platform, &json, &error)),
+        Err(error) => {
+            let answer = refusal(&error);
+            return Ok(adapter.encode(&json, &answer).filter(|_| is_start(adapter, &json)));
+        }
     };
     if !config.enabled.value {
         return Ok(None);
@@ -38,7 +42,8 @@ pub fn answer(platform: Option<Platform>, intake: Payload, before: Before) -> Re
     }
     let run = Run::new(Caller::Hook, &config, &redactor);
     before(&run, &json);
-    Ok(ingest(&run, Input::Payload { platform, json: &json })?.answer)
+    let ingested = ingest(&run, Input::Payload { platform: adapter.platform(), json: &json })?;
+    Ok(ingested.answer.and_then(|answer| adapter.encode(&json, &answer)))
 }
 
 /// Reads `--platform P`. Unknown arguments are logged and ignored: a hook never fails because of its own command line.
@@ -59,7 +64,7 @@ pub fn platform(args: &[OsString]) -> Option<Platform> {
 /// environment is ignored.
 fn settings(json: &Value) -> Result<(Config, Redactor)> {
     let folder =
-        json["cwd"].as_str().map(PathBuf::from).filter(|f| f.is_absolute() && f.as_os_str().len() <= environment::PATH_BYTES);
+        platforms::cwd(json).map(PathBuf::from).filter(|f| f.is_absolute() && f.as_os_str().len() <= environment::PATH_BYTES);
     let folder = folder.or_else(|| std::env::current_dir().ok());
     let folder = folder.as_deref().unwrap_or(Path::new("/"));
     let root = project::worktree_root(folder, environment::home().as_deref()).unwrap_or(folder);
@@ -71,10 +76,15 @@ fn settings(json: &Value) -> Result<(Config, Redactor)> {
     Ok((config, redactor))
 }
 
+/// Whether a payload begins a session.
+fn is_start(adapter: &dyn Adapter, json: &Value) -> bool {
+    let around = DecodeContext { now: environment::now(), skip_tools: &[] };
+    let events = adapter.decode(json, &around).unwrap_or_default();
+    events.iter().any(|event| matches!(event.what, EventKind::SessionStarted(_)))
+}
+
 /// The answer to a session start with unreadable settings. Nobody knows what the user forbade, so nothing is recorded.
-fn refusal(platform: Platform, json: &Value, error: &anyhow::Error) -> Option<String> {
+fn refusal(error: &anyhow::Error) -> HookAnswer {
     log_error(&format!("nothing is recorded: {error:#}"));
-    let starts = json["hook_event_name"] == "SessionStart";
-    let message = Some(format!("nmem is not recording: {error:#}. Fix it, then run `nmem status`."));
-    platforms::encode(platform, InjectionPoint::Start, &HookAnswer { context: None, message }).filter(|_| starts)
+    HookAnswer::for_person(format!("nmem is not recording: {error:#}. Fix it, then run `nmem status`."))
 }

@@ -6,8 +6,9 @@ use super::persist::Persisted;
 use super::run::{Caller, Run};
 use crate::config::{Config, Inject};
 use crate::distil::{self, embedding};
-use crate::model::{Event, EventKind, InjectionPoint, Millis, Platform, StartSource};
-use crate::platforms::{self, HookAnswer};
+use crate::model::{Event, EventKind, InjectionPoint, Millis, StartSource};
+use crate::platforms;
+use crate::platforms::adapter::HookAnswer;
 use crate::project;
 use crate::recall::{self, Prompt, SessionContext};
 use crate::redact::Clean;
@@ -36,8 +37,8 @@ const DAMAGED: &str =
 
 /// Answers an event, if it is one that gets an answer; usually there is none. A session start is answered even if its
 /// event could not be stored.
-pub fn inject(run: &Run, persisted: &mut Persisted, event: &Clean<Event>) -> Result<Option<String>> {
-    if run.caller != Caller::Hook {
+pub fn inject(run: &Run, persisted: &mut Persisted, event: &Clean<Event>) -> Result<Option<HookAnswer>> {
+    if run.caller != Caller::Hook || !is_possible(event) {
         return Ok(None);
     }
     match (&event.what, persisted) {
@@ -49,34 +50,44 @@ pub fn inject(run: &Run, persisted: &mut Persisted, event: &Clean<Event>) -> Res
     }
 }
 
-/// Reminds the person at a session start of a pause without an end. It is easily forgotten.
-pub fn while_paused(run: &Run, paused: &[Event]) -> Option<String> {
-    let start = paused.iter().find(|event| matches!(event.what, EventKind::SessionStarted(_)))?;
-    let pause = filter::pause(run, start).filter(|pause| run.caller == Caller::Hook && pause.until.is_none())?;
-    let message = format!("nmem: recording is paused {}. `nmem on` resumes it.", pause.describe(run.now));
-    platforms::encode(start.platform, InjectionPoint::Start, &HookAnswer { context: None, message: Some(message) })
+/// Whether the event's platform takes an answer to it. What does not arrive is not injected, so that a later moment can.
+fn is_possible(event: &Event) -> bool {
+    let support = platforms::adapter(event.platform).support();
+    match event.what {
+        EventKind::UserPrompt { .. } => support.takes(InjectionPoint::Prompt),
+        EventKind::PreEdit { .. } => support.takes(InjectionPoint::File),
+        EventKind::SubagentStarted => support.takes(InjectionPoint::Subagent),
+        _ => true,
+    }
 }
 
-fn at_start(run: &Run, persisted: &mut Persisted, event: &Event, source: StartSource) -> Result<Option<String>> {
+/// Reminds the person at a session start of a pause without an end. It is easily forgotten.
+pub fn while_paused(run: &Run, paused: &[Event]) -> Option<HookAnswer> {
+    let start = paused.iter().find(|event| matches!(event.what, EventKind::SessionStarted(_)))?;
+    let pause = filter::pause(run, start).filter(|pause| run.caller == Caller::Hook && pause.until.is_none())?;
+    Some(HookAnswer::for_person(format!("nmem: recording is paused {}. `nmem on` resumes it.", pause.describe(run.now))))
+}
+
+fn at_start(run: &Run, persisted: &mut Persisted, event: &Event, source: StartSource) -> Result<Option<HookAnswer>> {
     let config = run.config;
     let (answer, note) = match persisted {
         Persisted::Stored(store) => {
             let note = distil::llm_note(config, Some(store));
             match start_block(run, store, event, source) {
-                Err(error) if is_broken(&error) => (HookAnswer { context: None, message: Some(DAMAGED.into()) }, note),
+                Err(error) if is_broken(&error) => (HookAnswer::for_person(DAMAGED.into()), note),
                 block => (block?, note),
             }
         }
         Persisted::NotStored(problem) => {
-            let message = Some(format!("nmem: {problem}. See `nmem status`."));
-            (HookAnswer { context: None, message }, distil::llm_note(config, None))
+            let answer = HookAnswer::for_person(format!("nmem: {problem}. See `nmem status`."));
+            (answer, distil::llm_note(config, None))
         }
         Persisted::Question => return Ok(None),
     };
-    Ok(platforms::encode(event.platform, InjectionPoint::Start, &with_notes(config, answer, note)))
+    Ok(Some(with_notes(config, answer, note)))
 }
 
-fn at_prompt(run: &Run, store: &mut Store, event: &Event, prompt: &str) -> Result<Option<String>> {
+fn at_prompt(run: &Run, store: &mut Store, event: &Event, prompt: &str) -> Result<Option<HookAnswer>> {
     let (config, now) = (run.config, run.now);
     if config.inject.value != Inject::All || config.prompt_bytes.value == 0 {
         return Ok(None);
@@ -97,10 +108,10 @@ fn at_prompt(run: &Run, store: &mut Store, event: &Event, prompt: &str) -> Resul
         embedding::note(store, answered, now);
     }
     let block = ranked_units::at_prompt(&found.units, &found.received, &found.also, config.prompt_bytes.value);
-    inject_once(run, store, &scope, event.platform, InjectionPoint::Prompt, block.text.clone(), &block.items())
+    inject_once(run, store, &scope, InjectionPoint::Prompt, block.text.clone(), &block.items())
 }
 
-fn before_edit(run: &Run, event: &Event, path: &str) -> Result<Option<String>> {
+fn before_edit(run: &Run, event: &Event, path: &str) -> Result<Option<HookAnswer>> {
     let budget = run.config.file_bytes.value;
     answer(run, event, InjectionPoint::File, budget, |store, scope| {
         let (known, annotations) = recall::at_file(store, scope, path, root(run.config, event))?;
@@ -108,7 +119,7 @@ fn before_edit(run: &Run, event: &Event, path: &str) -> Result<Option<String>> {
     })
 }
 
-fn at_subagent(run: &Run, event: &Event) -> Result<Option<String>> {
+fn at_subagent(run: &Run, event: &Event) -> Result<Option<HookAnswer>> {
     let budget = run.config.prompt_bytes.value;
     answer(run, event, InjectionPoint::Subagent, budget, |store, scope| {
         let files = store.task_files(scope.session, run.now - TASKS)?;
@@ -124,7 +135,7 @@ fn answer(
     point: InjectionPoint,
     budget: usize,
     block: impl FnOnce(&Store, &SessionScope) -> Result<ContextBlock>,
-) -> Result<Option<String>> {
+) -> Result<Option<HookAnswer>> {
     if run.config.inject.value != Inject::All || budget == 0 {
         return Ok(None);
     }
@@ -138,7 +149,7 @@ fn answer(
     store.exit_without_close();
     let Some((scope, block)) = found?.filter(|(_, block)| !block.text.is_empty()) else { return Ok(None) };
     let mut store = Store::open(files, HOOK_WAIT)?;
-    inject_once(run, &mut store, &scope, event.platform, point, block.text.clone(), &block.items())
+    inject_once(run, &mut store, &scope, point, block.text.clone(), &block.items())
 }
 
 /// Injects a text unless another process has just injected the same.
@@ -146,15 +157,14 @@ fn inject_once(
     run: &Run,
     store: &mut Store,
     scope: &SessionScope,
-    platform: Platform,
     point: InjectionPoint,
     text: String,
     items: &[String],
-) -> Result<Option<String>> {
+) -> Result<Option<HookAnswer>> {
     if text.is_empty() || !store.record_injection(Injection { session: scope.session, point, at: run.now, text: &text, items })? {
         return Ok(None);
     }
-    Ok(platforms::encode(platform, point, &HookAnswer { context: Some(text), message: None }))
+    Ok(Some(HookAnswer { point, context: Some(text), message: None }))
 }
 
 /// Adds notes for the person at a session start.
@@ -181,8 +191,9 @@ fn with_notes(config: &Config, mut answer: HookAnswer, note: Option<String>) -> 
 
 /// The context block for a session start; records the injection.
 fn start_block(run: &Run, store: &mut Store, event: &Event, source: StartSource) -> Result<HookAnswer> {
-    // The conversation of a resumed or forked session still contains its start block.
-    if run.config.inject.value == Inject::None || matches!(source, StartSource::Resume | StartSource::Fork) {
+    let has_context = matches!(source, StartSource::Resume | StartSource::Fork)
+        && platforms::adapter(event.platform).support().keeps_start_context;
+    if run.config.inject.value == Inject::None || has_context {
         return Ok(HookAnswer::default());
     }
     let Some(start) = store.read(|store| recalled(run, store, event, source))? else { return Ok(HookAnswer::default()) };
@@ -191,12 +202,15 @@ fn start_block(run: &Run, store: &mut Store, event: &Event, source: StartSource)
         // The agent gets the block even if recording that fails.
         let (text, items) = (&block.text, &block.items());
         let injection = Injection { session: start.session, point: start.point, at: run.now, text, items };
-        if let Err(error) = store.record_injection(injection) {
-            log_error(&format!("the injection was not recorded: {error:#}"));
+        match store.record_injection(injection) {
+            // A second hook for the same start: an agent also runs those in another agent's settings.
+            Ok(false) if !items.is_empty() => return Ok(HookAnswer::default()),
+            Ok(_) => {}
+            Err(error) => log_error(&format!("the injection was not recorded: {error:#}")),
         }
     }
     let message = start.message;
-    Ok(HookAnswer { context: Some(block.text).filter(|text| !text.is_empty()), message })
+    Ok(HookAnswer { point: start.point, context: Some(block.text).filter(|text| !text.is_empty()), message })
 }
 
 /// What a session start receives.
@@ -212,7 +226,8 @@ struct Start {
 /// Selects what a session start receives; `None` if the session has no project. Reads only.
 fn recalled(run: &Run, store: &Store, event: &Event, source: StartSource) -> Result<Option<Start>> {
     let (config, now) = (run.config, run.now);
-    let budget = config.context_bytes.value;
+    let limit = platforms::adapter(event.platform).support().context_bytes;
+    let budget = limit.map_or(config.context_bytes.value, |limit| config.context_bytes.value.min(limit));
     let Some(session) = store.session_row(event.platform, &event.session)? else { return Ok(None) };
     let scope = store.session_scope(event.platform, &event.session)?;
     let is_muted = scope.as_ref().is_some_and(|scope| scope.muted);
@@ -234,7 +249,7 @@ fn recalled(run: &Run, store: &Store, event: &Event, source: StartSource) -> Res
         _ => None,
     };
     let home = config.home.as_deref();
-    let here = SessionContext { own: Some(scope.session), branch, root: root(config, event), home };
+    let here = SessionContext { own: Some(scope.session), agent: Some(event.platform), branch, root: root(config, event), home };
     let mut recalled = recall::at_start(store, scope.project, here, config.observations.value, now)?;
     recalled.last = recalled.last.filter(|last| !is_compacted && Some(last.session.id) != lost_session);
     if is_compacted {

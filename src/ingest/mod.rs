@@ -25,14 +25,15 @@ pub use run::{Caller, Run};
 pub use segment::{end_of_stream, recount};
 
 use crate::model::Event;
+use crate::platforms::adapter::HookAnswer;
 use crate::redact::Clean;
 use anyhow::Result;
 
 /// The result of ingesting an input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ingested {
-    /// What a hook prints for the agent.
-    pub answer: Option<String>,
+    /// What the agent that called the hook receives.
+    pub answer: Option<HookAnswer>,
     /// Why the events could not be stored. They wait in the spool, or count as lost.
     pub not_stored: Option<String>,
 }
@@ -74,7 +75,8 @@ pub fn ingest(run: &Run, input: Input) -> Result<Ingested> {
     upkeep::upkeep(run, &mut persisted, last);
 
     // Inject context at a session start, at a prompt, or before an edit.
-    let answer = inject::inject(run, &mut persisted, last)?;
+    let mut answers = events.iter().map(|event| inject::inject(run, &mut persisted, event));
+    let answer = answers.find_map(Result::transpose).transpose()?;
 
     Ok(Ingested { answer, not_stored: persisted.leave(run.caller) })
 }

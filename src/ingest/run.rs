@@ -34,8 +34,6 @@ pub struct Run<'a> {
     pub client_pid: Option<u32>,
     /// The folder in which the agent was started.
     pub session_folder: Option<PathBuf>,
-    /// The platform's own folder; transcripts elsewhere are not opened.
-    pub transcripts: Option<PathBuf>,
 }
 
 impl<'a> Run<'a> {
@@ -50,7 +48,6 @@ impl<'a> Run<'a> {
             distils: true,
             client_pid: environment::client_pid().filter(|_| caller == Caller::Hook),
             session_folder: environment::session_folder(),
-            transcripts: environment::claude_folder(config.home.as_deref()),
         }
     }
 

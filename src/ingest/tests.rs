@@ -28,7 +28,6 @@ fn run(scratch: &Scratch, caller: Caller, events: Vec<Event>) -> anyhow::Result<
         distils: true,
         client_pid: None,
         session_folder: None,
-        transcripts: None,
     };
     ingest(&run, Input::Events(events))
 }

@@ -1,21 +1,36 @@
-//! Reads what a session's transcript added since the last turn: tokens, model, thinking. An unreadable transcript is
-//! ignored.
+//! Reads a session's transcript: what it added since the last turn (tokens, model, thinking), and what hooks do not say
+//! (exit codes, closing messages). An unreadable transcript is ignored.
 
 use super::filter;
 use super::run::Run;
+use crate::config::agents::session_folders;
 use crate::config::pauses::RecordingPause;
-use crate::files;
-use crate::model::{Event, EventKind, Millis, Platform, TurnUsage};
+use crate::files::{self, Stretch};
+use crate::model::{Event, EventKind, Kind, Millis, Platform, ToolUse, TurnUsage};
+use crate::platforms::past::{Found, PastOptions};
 use crate::platforms::transcript::{self, ReadOptions};
+use crate::platforms::{self, payload};
 use crate::redact::Clean;
 use crate::runtime;
 use crate::store::Store;
 use crate::store::sessions::TranscriptRead;
 use anyhow::Result;
+use serde_json::Value;
+use std::collections::HashSet;
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Maximum bytes of a transcript to read per turn.
 const BYTES: u64 = 4 << 20;
+/// Maximum bytes from the end in which a call's end, and the closing message, are looked for.
+const OF_CALL: u64 = 256 << 10;
+const OF_CLOSING: u64 = 256 << 10;
+/// How often to look whether an agent has written its last message.
+const WRITING: Duration = Duration::from_millis(10);
+/// Maximum bytes of a transcript's first line.
+const FIRST_BYTES: u64 = 1 << 20;
 
 /// Continues reading where the last turn ended; `None` for events that end no turn.
 pub fn read(run: &Run, store: &Store, event: &Clean<Event>) -> Result<Option<TranscriptRead>> {
@@ -26,7 +41,8 @@ pub fn read(run: &Run, store: &Store, event: &Clean<Event>) -> Result<Option<Tra
     let mark = store.transcript_mark(event.platform, &event.session)?.unwrap_or_default();
     let Ok(stretch) = files::tail(&path, mark.offset, BYTES) else { return Ok(None) };
     if event.platform != Platform::ClaudeCode {
-        return Ok(None);
+        let found = usage(event.platform, &path, &stretch);
+        return Ok(found.map(|(usage, to)| TranscriptRead { usage: run.redactor.clean(usage), from: mark.offset, to }));
     }
     let switches: Vec<&RecordingPause> = run.config.switches.off.iter().collect();
     let at = filter::whereabouts(run, event);
@@ -51,12 +67,75 @@ pub fn read(run: &Run, store: &Store, event: &Clean<Event>) -> Result<Option<Tra
     Ok(Some(TranscriptRead { usage, from: mark.offset, to: stretch.from + reading.consumed as u64 }))
 }
 
+/// The tokens of a part of a transcript, and the offset behind its last whole line: read as `nmem import` reads the file.
+fn usage(platform: Platform, path: &Path, stretch: &Stretch) -> Option<(TurnUsage, u64)> {
+    let format = platforms::adapter(platform).past().first()?;
+    let whole = stretch.bytes.iter().rposition(|byte| *byte == b'\n')? + 1;
+    let options = PastOptions {
+        path: path.to_path_buf(),
+        length: 0,
+        skip_tools: Vec::new(),
+        thinking: false,
+        copied: HashSet::new(),
+        first: first_line(path).filter(|_| stretch.from > 0),
+    };
+    let (mut reader, mut found) = ((format.reader)(&options), Found::default());
+    let records = stretch.bytes[..whole].split(|byte| *byte == b'\n').filter_map(payload::line);
+    for record in records {
+        reader.line(record, stretch.from, &mut found);
+    }
+    reader.end(stretch.from, true, &mut found);
+    let usages = found.events.into_iter().filter(|event| event.agent.is_none()).filter_map(|event| event.usage);
+    let mut sum: Option<TurnUsage> = None;
+    for usage in usages {
+        let before = sum.take().and_then(|sum| sum.tokens).unwrap_or_default();
+        let tokens = usage.tokens.map(|tokens| tokens.plus(before)).or(Some(before));
+        sum = Some(TurnUsage { tokens, ..*usage });
+    }
+    Some((sum?, stretch.from + whole as u64))
+}
+
+fn first_line(path: &Path) -> Option<Value> {
+    let mut line = Vec::new();
+    files::reader(path, FIRST_BYTES).ok()?.read_until(b'\n', &mut line).ok()?;
+    payload::line(&line)
+}
+
+/// Adds what the platform's hooks do not say: how a command ended, and the closing message.
+pub fn complete(run: &Run, event: &mut Event) {
+    let adapter = platforms::adapter(event.platform);
+    let end = |bytes| Some(files::tail(&path(run, event)?, 0, bytes).ok()?.bytes);
+    let is_open =
+        |tool: &ToolUse| tool.kind == Kind::Command && tool.succeeded == Some(true) && tool.metadata.exit_code.is_none();
+    match &event.what {
+        EventKind::ToolUsed(tool) if is_open(tool) && adapter.reports_exit_codes_in_transcript() => {
+            let code = tool.id.as_deref().and_then(|id| adapter.exit_code(&end(OF_CALL)?, id));
+            if let (Some(code), EventKind::ToolUsed(tool)) = (code, &mut event.what) {
+                tool.ended_with(code);
+            }
+        }
+        EventKind::TurnEnded { error: None, .. } if adapter.keeps_closing_in_transcript() => {
+            let until = Instant::now() + adapter.closing_wait();
+            let mut said = end(OF_CLOSING).and_then(|bytes| adapter.closing(&bytes));
+            while said.is_none() && Instant::now() < until {
+                thread::sleep(WRITING);
+                said = end(OF_CLOSING).and_then(|bytes| adapter.closing(&bytes));
+            }
+            if let EventKind::TurnEnded { closing, .. } = &mut event.what {
+                *closing = said.or(closing.take());
+            }
+        }
+        _ => {}
+    }
+}
+
 /// The transcript's path, if it really is in the platform's own folder; links out of it are not followed.
 pub fn path(run: &Run, event: &Event) -> Option<PathBuf> {
     let path = Path::new(event.transcript.as_deref()?);
-    let own = run.transcripts.as_ref()?;
-    if !path.starts_with(own) || path.extension().is_none_or(|e| e != "jsonl") {
+    if path.extension().is_none_or(|e| e != "jsonl") {
         return None;
     }
-    path.canonicalize().ok().filter(|real| own.canonicalize().is_ok_and(|own| real.starts_with(own)))
+    let real = path.canonicalize().ok()?;
+    let mut folders = session_folders(event.platform, run.home()).into_iter();
+    folders.find(|own| path.starts_with(own) && own.canonicalize().is_ok_and(|own| real.starts_with(own))).map(|_| real)
 }

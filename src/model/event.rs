@@ -2,21 +2,9 @@
 //!
 //! `texts.rs` visits every text in here for redaction. Add a new field there first, or it escapes.
 
-use super::Millis;
 use super::spelled::spelled;
+use super::{Millis, Platform};
 use serde::{Deserialize, Serialize};
-
-spelled! {
-/// Where the work happens.
-Platform, default Custom {
-    ClaudeCode = "claude-code",
-    Codex = "codex",
-    CopilotCli = "copilot-cli",
-    VsCode = "vscode",
-    /// Any other program, through the RAD protocol.
-    Custom = "custom",
-}
-}
 
 /// One event in an agent's session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -190,6 +178,18 @@ pub struct ToolUse {
     pub tasks: Option<TaskChange>,
 }
 
+impl ToolUse {
+    /// Takes an exit code that is known after the fact.
+    pub fn ended_with(&mut self, code: i64) {
+        self.metadata.exit_code = i32::try_from(code).ok();
+        if code != 0 {
+            self.succeeded = Some(false);
+            (self.metadata.failed, self.metadata.inferred, self.metadata.commit) = (true, false, None);
+            self.metadata.response = Some(format!("Exit code {code}\n{}", self.outcome.take().unwrap_or_default()));
+        }
+    }
+}
+
 /// Sparse facts about a tool use, stored as the JSON column `metadata`. Absent facts are left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -295,6 +295,18 @@ pub struct Tokens {
     pub output: i64,
     pub cache_read: i64,
     pub cache_write: i64,
+}
+
+impl Tokens {
+    /// The sum of two counts.
+    pub fn plus(self, other: Tokens) -> Tokens {
+        Tokens {
+            input: self.input + other.input,
+            output: self.output + other.output,
+            cache_read: self.cache_read + other.cache_read,
+            cache_write: self.cache_write + other.cache_write,
+        }
+    }
 }
 
 /// Identity of the project that a folder belongs to.

@@ -3,7 +3,7 @@
 //! Nothing in here decides, reads or writes. An adapter creates an [`Event`], `redact` turns it into `Clean<Event>`,
 //! and only that can be stored. Rows are what the store reads back.
 //!
-//! Read in this order: `spelled` (enums with a stored spelling), `event` and `texts` (events, and which of their texts
+//! Read in this order: `spelled` (enums with a stored spelling), `platform`, `event` and `texts` (events, and which of their texts
 //! are redacted), `stored`, `unit` and `memory` (rows), `recalled` and `commands` (what recall selects), `domain`, `fields`, `llm`,
 //! `vector`, `archive` and `finding`.
 
@@ -15,6 +15,7 @@ mod fields;
 mod finding;
 mod llm;
 mod memory;
+mod platform;
 mod recalled;
 mod spelled;
 mod stored;
@@ -30,6 +31,7 @@ pub use fields::{DEPTH, depth};
 pub use finding::*;
 pub use llm::*;
 pub use memory::*;
+pub use platform::*;
 pub use recalled::*;
 pub use stored::*;
 pub use texts::*;

@@ -1,12 +1,14 @@
 //! What recall selects and `render` writes.
 
 use super::spelled::spelled;
-use super::{MemoryRow, Millis, SessionRow, UnitRow};
+use super::{MemoryRow, Millis, Platform, SessionRow, UnitRow};
 use std::collections::HashMap;
 
 /// The selection for a session start.
 #[derive(Clone, Debug, Default)]
 pub struct Recalled {
+    /// The agent that receives it, if it is known.
+    pub agent: Option<Platform>,
     /// The session to continue: the last one on this branch that used a tool.
     pub last: Option<SessionOverview>,
     pub branch: Option<String>,

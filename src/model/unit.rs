@@ -54,6 +54,7 @@ pub struct UnitRow {
     pub session: i64,
     /// The agent's own id of the session.
     pub agent_session_id: String,
+    pub platform: Platform,
     pub state: UnitState,
     pub closed_by: Option<ClosedBy>,
     pub started_at: Millis,

@@ -1,68 +1,71 @@
 //! Agent JSON ⇄ events: the only place that knows a hook's field names.
 //!
-//! Each adapter has a folder. It never fails on unknown input: an event without a use decodes to `None`, and a field of
-//! the wrong type counts as absent.
+//! Each agent has a folder with its adapter; [`ADAPTERS`] lists them. An adapter never fails on unknown input: an event
+//! without a use decodes to nothing, and a field of the wrong type counts as absent.
 //!
-//! Read in this order: `payload`, `bounded_json` and `json_repair` (stdin, whatever it contains), `decode_context`,
-//! `claude`, `codex` and `copilot` (the adapters), `transcript`, `past` and `patch` (session files), `other_memory` and
-//! `claude_mem` (memories of other programs), `settings` (hooks in a settings file).
+//! Read in this order: `payload`, `bounded_json` and `json_repair` (stdin, whatever it contains), `adapter` (what an
+//! adapter is), `decode_context`, `translated`, `answers` and `setup` (what adapters share), `claude`, `codex`, `cursor`,
+//! `copilot` (VS Code too), `gemini`, `opencode` and `custom` (the adapters), `transcript`, `past`, `past_source` and `patch`
+//! (session files), `other_memory` and `claude_mem` (memories of other programs), `settings` (hooks in a settings file).
 
+pub mod adapter;
+mod answers;
 mod bounded_json;
 pub mod claude;
 pub mod claude_mem;
 mod codex;
 mod copilot;
+mod cursor;
+mod custom;
 mod decode_context;
+mod gemini;
 mod json_repair;
+mod opencode;
 pub mod other_memory;
 pub mod past;
+pub mod past_source;
 mod patch;
 pub mod payload;
 pub mod settings;
+pub mod setup;
 pub mod transcript;
+mod translated;
 
 pub use decode_context::DecodeContext;
+pub use translated::{cwd, session_id};
+
+use crate::model::Platform;
+use adapter::Adapter;
 use past::PastFormat;
+use serde_json::Value;
 
-use crate::model::{Event, InjectionPoint, Platform};
-use serde_json::{Value, json};
+/// The adapters, in the order in which a payload is offered to them. Claude Code's comes last: its form has no mark.
+pub const ADAPTERS: [&dyn Adapter; 8] = [
+    &custom::Custom,
+    &cursor::Cursor,
+    &codex::Codex,
+    &gemini::Gemini,
+    &opencode::OpenCode,
+    &copilot::VsCode,
+    &copilot::CopilotCli,
+    &claude::ClaudeCode,
+];
 
-/// Formats of session files, in the order in which a file is matched against them.
-pub const FORMATS: [PastFormat; 4] = [claude::PAST, codex::PAST, copilot::CLI, copilot::VS_CODE];
+/// The adapter of a platform.
+pub fn adapter(platform: Platform) -> &'static dyn Adapter {
+    *ADAPTERS.iter().find(|adapter| adapter.platform() == platform).expect("each platform has an adapter")
+}
 
-/// Decodes a hook's JSON; `None` if there is nothing to store. The error says what the payload lacks.
-pub fn decode(platform: Platform, payload: &Value, around: &DecodeContext) -> Result<Option<Event>, String> {
-    match platform {
-        Platform::ClaudeCode => claude::decode(payload, around),
-        // The others send Claude Code's format.
-        _ => Ok(claude::decode(payload, around)?.map(|event| Event { platform, ..event })),
+/// The adapter for a hook's payload. `named` is the platform that the hook's command line names. Other agents run the hooks
+/// of Claude Code's settings, so that name decides nothing.
+pub fn recognised(named: Option<Platform>, payload: &Value) -> &'static dyn Adapter {
+    match named.filter(|named| *named != Platform::ClaudeCode) {
+        Some(named) => adapter(named),
+        None => *ADAPTERS.iter().find(|adapter| adapter.recognises(payload)).unwrap_or(&ADAPTERS[ADAPTERS.len() - 1]),
     }
 }
 
-/// A hook's answer.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HookAnswer {
-    /// For the agent.
-    pub context: Option<String>,
-    /// One line for the person.
-    pub message: Option<String>,
-}
-
-/// Encodes an answer in the platform's format; `None` if there is nothing to say, and then nothing may be printed.
-pub fn encode(platform: Platform, point: InjectionPoint, answer: &HookAnswer) -> Option<String> {
-    let (Platform::ClaudeCode | Platform::Codex | Platform::CopilotCli | Platform::VsCode | Platform::Custom) = platform;
-    let event = match point {
-        InjectionPoint::Start | InjectionPoint::Compaction => "SessionStart",
-        InjectionPoint::Prompt => "UserPromptSubmit",
-        InjectionPoint::File => "PreToolUse",
-        InjectionPoint::Subagent => "SubagentStart",
-    };
-    let mut json = serde_json::Map::new();
-    if let Some(message) = &answer.message {
-        json.insert("systemMessage".into(), json!(message));
-    }
-    if let Some(context) = &answer.context {
-        json.insert("hookSpecificOutput".into(), json!({"hookEventName": event, "additionalContext": context}));
-    }
-    (!json.is_empty()).then(|| Value::Object(json).to_string())
+/// The formats of session files, in the order in which a file is matched against them.
+pub fn formats() -> impl Iterator<Item = PastFormat> {
+    ADAPTERS.iter().rev().flat_map(|adapter| adapter.past()).copied()
 }

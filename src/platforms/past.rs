@@ -1,9 +1,10 @@
 //! Past sessions: the files in which agents keep them, read line by line into the events that hooks would have sent.
 //!
-//! Each agent's format is one file in its adapter's folder; `platforms::FORMATS` lists them. A format has a version: when a reader
+//! Each agent's format is one file in its adapter's folder; `Adapter::past` names them. A format has a version: when a reader
 //! gets better, files that an older version read are read again.
 
 use super::decode_context::DecodeContext;
+use super::past_source::PastSource;
 use crate::model::{Event, EventKind, GitState, Millis, Platform, SessionStart, StartSource, TurnUsage};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashSet};
@@ -21,13 +22,32 @@ pub struct PastFormat {
     pub folders: &'static [&'static str],
     /// Whether a line is of this format.
     pub is_line: fn(&Value) -> bool,
+    pub source: PastSource,
     /// The session's folder, if a line says it.
     pub cwd: fn(&Value) -> Option<&str>,
+    /// The session's folder, if something beside the file says it.
+    pub folder: fn(&Path) -> Option<String>,
     /// The session's own file, if a file holds what a subagent did.
     pub session_file: fn(&Path) -> Option<PathBuf>,
     /// The folders in which the newest sessions of a project lie, below one of the store's; `cwd` is the project's.
     pub newest: fn(store: &Path, cwd: &str) -> Vec<PathBuf>,
     pub reader: fn(&PastOptions) -> Box<dyn PastReader>,
+}
+
+impl PastFormat {
+    /// What most formats have in common: lines that say where they were written.
+    pub const LINES: PastFormat = PastFormat {
+        platform: Platform::Custom,
+        version: 1,
+        folders: &[],
+        is_line: |_| false,
+        source: PastSource::Lines,
+        cwd: |_| None,
+        folder: |_| None,
+        session_file: |_| None,
+        newest: |store, _| vec![store.to_path_buf()],
+        reader: |_| unreachable!("each format has a reader"),
+    };
 }
 
 /// How to read a file.
@@ -266,7 +286,7 @@ pub fn text_of(output: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::platforms::FORMATS;
+    use crate::platforms::formats;
     use proptest::prelude::*;
 
     /// Values with the keys and words that readers look at.
@@ -341,7 +361,7 @@ mod tests {
     proptest! {
         #[test]
         fn readers_take_any_objects(lines in prop::collection::vec(value(), 0..20), is_over: bool, first in proptest::option::of(value())) {
-            for format in FORMATS {
+            for format in formats() {
                 let options = PastOptions {
                     path: "/a/b.jsonl".into(),
                     length: 0,

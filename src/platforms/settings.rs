@@ -1,19 +1,16 @@
-//! Adds hooks to an agent's settings file and removes them, leaving everything else untouched. The file is edited as a
-//! syntax tree that keeps every byte (`jsonc-parser`), not parsed and rewritten.
+//! Adds hooks and permissions to an agent's settings file and removes them, leaving everything else untouched. The file is
+//! edited as a syntax tree that keeps every byte (`jsonc-parser`), not parsed and rewritten.
 
+use super::setup::{Shape, Subscribed};
 use jsonc_parser::ParseOptions;
-use jsonc_parser::cst::{CstInputValue, CstNode, CstRootNode};
+use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
 use serde_json::Value;
 
-/// A hook to add: an event, and the handler's JSON.
-#[derive(Clone, Debug, PartialEq)]
+/// A hook to add: a subscription and the command line that handles it.
+#[derive(Clone, Debug)]
 pub struct Hook {
-    pub event: &'static str,
-    /// Tool names to match.
-    pub matcher: Option<&'static str>,
+    pub on: Subscribed,
     pub command: String,
-    /// Seconds.
-    pub timeout: u32,
 }
 
 /// Why a file cannot be edited.
@@ -21,38 +18,92 @@ pub struct Hook {
 pub struct NotEditable(pub String);
 
 /// Adds missing hooks. An empty text becomes a complete file.
-pub fn add(text: &str, hooks: &[Hook]) -> Result<String, NotEditable> {
-    let text = if text.trim().is_empty() { "{}\n" } else { text };
-    let value = checked(text)?;
+pub fn add(text: &str, shape: Shape, hooks: &[Hook]) -> Result<String, NotEditable> {
+    let text = match (text.trim().is_empty(), shape) {
+        (true, Shape::Flat) => "{\n  \"version\": 1\n}\n",
+        (true, _) => "{}\n",
+        (false, _) => text,
+    };
+    let value = checked(text, shape)?;
     let mut root = tree(text)?;
-    for hook in hooks.iter().filter(|hook| !commands(&value, hook.event).contains(&hook.command)) {
-        add_one(&mut root, hook).ok_or_else(|| NotEditable("`hooks` has an unexpected shape".into()))?;
+    for hook in hooks.iter().filter(|hook| !commands(&value, shape, hook.on.event).contains(&hook.command)) {
+        let path = ["hooks", hook.on.event];
+        append(&mut root, &path, entry(shape, hook)).ok_or_else(|| NotEditable("`hooks` has an unexpected shape".into()))?;
+    }
+    if shape == Shape::Flat && value.get("version").is_none() {
+        root.object_value().ok_or_else(|| NotEditable("it is not a JSON object".into()))?.append("version", 1.into());
     }
     let text = root.to_string();
-    checked(&text)?;
+    checked(&text, shape)?;
     Ok(text)
 }
 
 /// Removes every handler whose command satisfies `is_ours`, and whatever becomes empty.
-pub fn remove(text: &str, is_ours: &dyn Fn(&str) -> bool) -> Result<String, NotEditable> {
-    checked(text)?;
+pub fn remove(text: &str, shape: Shape, is_ours: &dyn Fn(&str) -> bool) -> Result<String, NotEditable> {
+    checked(text, shape)?;
     let root = tree(text)?;
-    while remove_one(&root, is_ours).is_some() {}
+    while remove_one(&root, shape, is_ours).is_some() {}
     let text = root.to_string();
-    checked(&text)?;
+    checked(&text, shape)?;
     Ok(text)
 }
 
 /// The commands in a settings value for an event.
-pub fn commands(settings: &Value, event: &str) -> Vec<String> {
-    let groups = settings["hooks"][event].as_array().into_iter().flatten();
-    let handlers = groups.filter_map(|g| g["hooks"].as_array()).flatten();
-    handlers.filter_map(|h| h["command"].as_str()).map(String::from).collect()
+pub fn commands(settings: &Value, shape: Shape, event: &str) -> Vec<String> {
+    let entries = settings["hooks"][event].as_array().into_iter().flatten();
+    let handlers: Vec<&Value> = match shape {
+        Shape::Flat => entries.collect(),
+        _ => entries.filter_map(|group| group["hooks"].as_array()).flatten().collect(),
+    };
+    handlers.into_iter().filter_map(|handler| handler["command"].as_str()).map(String::from).collect()
+}
+
+/// Adds missing texts to a list below two keys.
+pub fn add_to_list(text: &str, list: [&str; 2], entries: &[&str]) -> Result<String, NotEditable> {
+    let text = if text.trim().is_empty() { "{}\n" } else { text };
+    let value = checked(text, Shape::Nested)?;
+    let mut root = tree(text)?;
+    let known = value[list[0]][list[1]].as_array().cloned().unwrap_or_default();
+    for entry in entries.iter().filter(|entry| !known.iter().any(|known| known == *entry)) {
+        append(&mut root, &list, (*entry).into()).ok_or_else(|| NotEditable(format!("`{}` has an unexpected shape", list[0])))?;
+    }
+    let text = root.to_string();
+    checked(&text, Shape::Nested)?;
+    Ok(text)
+}
+
+/// Removes texts from a list below two keys, and whatever becomes empty.
+pub fn remove_from_list(text: &str, list: [&str; 2], entries: &[&str]) -> Result<String, NotEditable> {
+    checked(text, Shape::Nested)?;
+    let root = tree(text)?;
+    let top = root.object_value();
+    let listed = top.as_ref().and_then(|top| top.get(list[0])?.object_value()?.get(list[1])?.array_value());
+    let is_ours = |node: &CstNode| {
+        let text = node.as_string_lit().and_then(|text| text.decoded_value().ok());
+        text.is_some_and(|text| entries.contains(&text.as_str()))
+    };
+    for node in listed.iter().flat_map(CstArray::elements).filter(is_ours) {
+        node.remove();
+    }
+    if listed.is_some_and(|listed| listed.elements().is_empty())
+        && let Some(outer) = top.as_ref().and_then(|top| top.get(list[0]))
+    {
+        let siblings = outer.object_value().map_or(0, |object: CstObject| object.properties().len());
+        match outer.object_value().and_then(|object| object.get(list[1])).filter(|_| siblings > 1) {
+            Some(inner) => inner.remove(),
+            None => outer.remove(),
+        }
+    }
+    Ok(root.to_string())
 }
 
 /// Parses the text and rejects shapes that the agent would reject too.
-pub fn checked(text: &str) -> Result<Value, NotEditable> {
-    let value: Value = serde_json::from_str(text).map_err(|e| NotEditable(format!("it is not JSON: {e}")))?;
+pub fn checked(text: &str, shape: Shape) -> Result<Value, NotEditable> {
+    let text = without_mark(text);
+    let value = match shape {
+        Shape::NestedMillis => lenient(text)?,
+        _ => serde_json::from_str(text).map_err(|e| NotEditable(format!("it is not JSON: {e}")))?,
+    };
     let object = value.as_object().ok_or_else(|| NotEditable("it is not a JSON object".into()))?;
     let Some(hooks) = object.get("hooks") else { return Ok(value) };
     let events = hooks.as_object().ok_or_else(|| NotEditable("`hooks` is not an object".into()))?;
@@ -62,33 +113,66 @@ pub fn checked(text: &str) -> Result<Value, NotEditable> {
     }
 }
 
-fn add_one(root: &mut CstRootNode, hook: &Hook) -> Option<()> {
+/// Parses JSON with comments.
+fn lenient(text: &str) -> Result<Value, NotEditable> {
+    let parsed = jsonc_parser::parse_to_value(text, &ParseOptions::default());
+    match parsed.map_err(|e| NotEditable(format!("it is not JSON: {e}")))? {
+        Some(value) => Ok(plain(value)),
+        None => Err(NotEditable("it is not a JSON object".into())),
+    }
+}
+
+fn plain(value: jsonc_parser::JsonValue) -> Value {
+    use jsonc_parser::JsonValue;
+    match value {
+        JsonValue::String(text) => Value::from(text.into_owned()),
+        JsonValue::Number(number) => serde_json::from_str(number).unwrap_or_default(),
+        JsonValue::Boolean(truth) => truth.into(),
+        JsonValue::Object(members) => members.into_iter().map(|(name, value)| (name.to_string(), plain(value))).collect(),
+        JsonValue::Array(items) => items.into_iter().map(plain).collect(),
+        JsonValue::Null => Value::Null,
+    }
+}
+
+/// The entry of a hook in the list of its event.
+fn entry(shape: Shape, hook: &Hook) -> CstInputValue {
     let object = |members: Vec<(&str, CstInputValue)>| {
         CstInputValue::Object(members.into_iter().map(|(name, value)| (name.to_string(), value)).collect())
     };
-    let command = hook.command.as_str();
-    let handler = object(vec![("type", "command".into()), ("command", command.into()), ("timeout", hook.timeout.into())]);
+    let timeout = match shape {
+        Shape::NestedMillis => hook.on.timeout * 1000,
+        _ => hook.on.timeout,
+    };
+    let handler =
+        object(vec![("type", "command".into()), ("command", hook.command.as_str().into()), ("timeout", timeout.into())]);
+    if shape == Shape::Flat {
+        return handler;
+    }
     let handlers = ("hooks", CstInputValue::Array(vec![handler]));
-    let group = object(hook.matcher.map(|tools| ("matcher", tools.into())).into_iter().chain([handlers]).collect());
+    object(hook.on.tools.map(|tools| ("matcher", tools.into())).into_iter().chain([handlers]).collect())
+}
+
+/// Appends a value to the list below two keys, which are created if needed.
+fn append(root: &mut CstRootNode, [outer, inner]: &[&str; 2], value: CstInputValue) -> Option<()> {
     let top = root.object_value()?;
-    let hooks = top.get("hooks");
-    let groups = hooks.as_ref().and_then(|hooks| hooks.object_value()?.get(hook.event));
+    let members = top.get(outer);
+    let list = members.as_ref().and_then(|members| members.object_value()?.get(inner));
     // A file on one line stays on one line: the entry goes before the bracket that closes the innermost container.
     let innermost =
-        groups.as_ref().or(hooks.as_ref()).map_or(Some(top.to_string()), |property| Some(property.value()?.to_string()))?;
-    let is_empty = innermost[1..innermost.len() - 1].trim().is_empty();
+        list.as_ref().or(members.as_ref()).map_or(Some(top.to_string()), |property| Some(property.value()?.to_string()))?;
+    let is_empty = innermost.get(1..innermost.len().checked_sub(1)?)?.trim().is_empty();
     if innermost.contains('\n') || is_empty {
-        top.object_value_or_create("hooks")?.array_value_or_create(hook.event)?.append(group);
+        top.object_value_or_create(outer)?.array_value_or_create(inner)?.append(value);
         return Some(());
     }
-    let group = on_one_line(&group);
-    let event = format!("\"{}\":[{group}]", hook.event);
-    let (property, written) = match (groups, hooks) {
-        (Some(groups), _) => (groups, with_entry(&innermost, &group)),
-        (None, Some(hooks)) => (hooks, with_entry(&innermost, &event)),
+    let value = on_one_line(&value);
+    let member = format!("\"{inner}\":[{value}]");
+    let (property, written) = match (list, members) {
+        (Some(list), _) => (list, with_entry(&innermost, &value)),
+        (None, Some(members)) => (members, with_entry(&innermost, &member)),
         (None, None) => {
-            let with_hooks = with_entry(&innermost, &format!("\"hooks\":{{{event}}}"));
-            *root = tree(&root.to_string().replacen(&innermost, &with_hooks, 1)).ok()?;
+            let with_members = with_entry(&innermost, &format!("\"{outer}\":{{{member}}}"));
+            *root = tree(&root.to_string().replacen(&innermost, &with_members, 1)).ok()?;
             return Some(());
         }
     };
@@ -101,7 +185,8 @@ fn add_one(root: &mut CstRootNode, hook: &Hook) -> Option<()> {
 /// The text of a non-empty container with one more entry at its end.
 fn with_entry(container: &str, entry: &str) -> String {
     let inside = container[..container.len() - 1].trim_end();
-    format!("{inside},{entry}{}", &container[inside.len()..])
+    let comma = if inside.ends_with(',') { "" } else { "," };
+    format!("{inside}{comma}{entry}{}", &container[inside.len()..])
 }
 
 fn on_one_line(value: &CstInputValue) -> String {
@@ -119,24 +204,34 @@ fn on_one_line(value: &CstInputValue) -> String {
 }
 
 /// Removes our first handler, with its group, event or all hooks if nothing else is left in them.
-fn remove_one(root: &CstRootNode, is_ours: &dyn Fn(&str) -> bool) -> Option<()> {
+fn remove_one(root: &CstRootNode, shape: Shape, is_ours: &dyn Fn(&str) -> bool) -> Option<()> {
     let hooks = root.object_value()?.get("hooks")?;
-    for event in hooks.object_value()?.properties() {
-        for group in event.array_value()?.elements() {
-            let Some(handlers) = group.as_object().and_then(|group| group.array_value("hooks")) else { continue };
-            let command = |handler: &CstNode| handler.as_object()?.get("command")?.value()?.as_string_lit()?.decoded_value().ok();
-            let ours = |handler: &CstNode| command(handler).is_some_and(|command| is_ours(&command));
-            let Some(handler) = handlers.elements().into_iter().find(ours) else { continue };
-            match (handlers.elements().len(), event.array_value()?.elements().len(), hooks.object_value()?.properties().len()) {
-                (1, 1, 1) => hooks.remove(),
-                (1, 1, _) => event.remove(),
-                (1, ..) => group.remove(),
-                _ => handler.remove(),
+    let events = hooks.object_value()?.properties();
+    let command = |handler: &CstNode| handler.as_object()?.get("command")?.value()?.as_string_lit()?.decoded_value().ok();
+    let ours = |handler: &CstNode| command(handler).is_some_and(|command| is_ours(&command));
+    for event in &events {
+        let entries = event.array_value()?.elements();
+        for group in &entries {
+            let handlers = match shape {
+                Shape::Flat => vec![group.clone()],
+                _ => group.as_object().and_then(|group| group.array_value("hooks")).map_or(Vec::new(), |list| list.elements()),
+            };
+            let Some(handler) = handlers.iter().find(|handler| ours(handler)) else { continue };
+            match (handlers.len(), entries.len(), events.len()) {
+                (1, 1, 1) => hooks.clone().remove(),
+                (1, 1, _) => event.clone().remove(),
+                (1, ..) => group.clone().remove(),
+                _ => handler.clone().remove(),
             }
             return Some(());
         }
     }
     None
+}
+
+/// Windows programs write a byte order mark first.
+fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
 fn tree(text: &str) -> Result<CstRootNode, NotEditable> {
@@ -146,11 +241,12 @@ fn tree(text: &str) -> Result<CstRootNode, NotEditable> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::platforms::setup::to;
     use proptest::prelude::*;
 
     fn hooks() -> Vec<Hook> {
         ["SessionStart", "PostToolUse"]
-            .map(|event| Hook { event, matcher: None, command: "/bin/nmem record".into(), timeout: 10 })
+            .map(|event| Hook { on: to(event, "record", 10), command: "/bin/nmem record".into() })
             .to_vec()
     }
 
@@ -160,7 +256,7 @@ mod tests {
 
     #[test]
     fn an_empty_file_becomes_a_readable_one() {
-        let text = add("", &hooks()).unwrap();
+        let text = add("", Shape::Nested, &hooks()).unwrap();
         let group = |event: &str| {
             format!(
                 "    \"{event}\": [\n      {{\n        \"hooks\": [\n          {{\n            \"type\": \"command\",\n            \
@@ -169,7 +265,7 @@ mod tests {
         };
         let groups = [group("SessionStart"), group("PostToolUse")].join(",\n");
         assert_eq!(text, format!("{{\n  \"hooks\": {{\n{groups}\n  }}\n}}\n"));
-        assert_eq!(remove(&text, &ours).unwrap(), "{}\n");
+        assert_eq!(remove(&text, Shape::Nested, &ours).unwrap(), "{}\n");
     }
 
     const FULL: &str = r#"{
@@ -186,16 +282,60 @@ mod tests {
 
     #[test]
     fn other_peoples_bytes_are_untouched_and_twice_is_once() {
-        let once = add(FULL, &hooks()).unwrap();
-        assert_eq!(add(&once, &hooks()).unwrap(), once);
-        assert_eq!(commands(&checked(&once).unwrap(), "PostToolUse"), ["other \"quoted\" }]", "/bin/nmem record"]);
-        assert_eq!(remove(&once, &ours).unwrap(), FULL);
+        let once = add(FULL, Shape::Nested, &hooks()).unwrap();
+        assert_eq!(add(&once, Shape::Nested, &hooks()).unwrap(), once);
+        assert_eq!(
+            commands(&checked(&once, Shape::Nested).unwrap(), Shape::Nested, "PostToolUse"),
+            ["other \"quoted\" }]", "/bin/nmem record"]
+        );
+        assert_eq!(remove(&once, Shape::Nested, &ours).unwrap(), FULL);
     }
 
     #[test]
     fn a_handler_inside_somebody_elses_group_goes_alone() {
         let text = r#"{"hooks":{"Stop":[{"hooks":[{"command":"a"},{"command":"/bin/nmem record"},{"command":"b"}]}]}}"#;
-        assert_eq!(remove(text, &ours).unwrap(), r#"{"hooks":{"Stop":[{"hooks":[{"command":"a"},{"command":"b"}]}]}}"#);
+        assert_eq!(
+            remove(text, Shape::Nested, &ours).unwrap(),
+            r#"{"hooks":{"Stop":[{"hooks":[{"command":"a"},{"command":"b"}]}]}}"#
+        );
+    }
+
+    #[test]
+    fn comments_and_trailing_commas_stay_where_the_agent_takes_them() {
+        for text in ["{\n  // mine\n  \"theme\": \"x\", // and why\n}\n", "{ // nothing\n}"] {
+            let with = add(text, Shape::NestedMillis, &hooks()).unwrap();
+            assert!(with.contains("10000") && !with.contains("\"version\""), "{with}");
+            assert_eq!(add(&with, Shape::NestedMillis, &hooks()).unwrap(), with);
+            let without = remove(&with, Shape::NestedMillis, &ours).unwrap();
+            assert_eq!(lenient(&without), lenient(text), "{without}");
+            assert!(add(text, Shape::Nested, &hooks()).is_err(), "others refuse comments");
+        }
+    }
+
+    #[test]
+    fn a_flat_file_has_handlers_below_the_event_and_a_version() {
+        let text = add("", Shape::Flat, &hooks()).unwrap();
+        let value = checked(&text, Shape::Flat).unwrap();
+        assert_eq!((&value["version"], &value["hooks"]["PostToolUse"][0]["command"]), (&1.into(), &"/bin/nmem record".into()));
+        let others = "{\"version\":1,\"hooks\":{\"stop\":[{\"command\":\"other\"}]}}";
+        let both = add(others, Shape::Flat, &hooks()).unwrap();
+        assert_eq!(remove(&both, Shape::Flat, &ours).unwrap(), others);
+    }
+
+    #[test]
+    fn entries_of_a_list_come_and_go() {
+        let list = ["permissions", "allow"];
+        for text in [
+            "{\"permissions\": {\"allow\": [\"a\"], \"deny\": []}}",
+            "{\"permissions\":{\"deny\":[\"x\"]}}",
+            "{\"b\":1}",
+            "{\n  \"b\": 1\n}\n",
+        ] {
+            let with = add_to_list(text, list, &["nmem search", "nmem show"]).unwrap();
+            assert!(with.contains("nmem show"), "{with}");
+            assert_eq!(add_to_list(&with, list, &["nmem search"]).unwrap(), with);
+            assert_eq!(remove_from_list(&with, list, &["nmem search", "nmem show"]).unwrap(), text);
+        }
     }
 
     #[test]
@@ -206,7 +346,7 @@ mod tests {
             (r#"{"hooks":[]}"#, "`hooks` is not"),
             (r#"{"hooks":{"Stop":1}}"#, "`hooks.Stop` is not"),
         ] {
-            assert!(add(text, &hooks()).unwrap_err().0.contains(reason), "{text}");
+            assert!(add(text, Shape::Nested, &hooks()).unwrap_err().0.contains(reason), "{text}");
         }
     }
 
@@ -231,12 +371,12 @@ mod tests {
         fn whatever_else_the_file_holds_it_comes_back_byte_for_byte(rest in json(), pretty: bool) {
             let value = serde_json::json!({"before": rest, "permissions": {"allow": []}});
             let text = if pretty { serde_json::to_string_pretty(&value).unwrap() } else { value.to_string() };
-            let with = add(&text, &hooks()).unwrap();
+            let with = add(&text, Shape::Nested, &hooks()).unwrap();
             let mut expected = value.clone();
-            let parsed = checked(&with).unwrap();
+            let parsed = checked(&with, Shape::Nested).unwrap();
             expected["hooks"] = parsed["hooks"].clone();
             prop_assert_eq!(&parsed, &expected);
-            prop_assert_eq!(remove(&with, &ours).unwrap(), text);
+            prop_assert_eq!(remove(&with, Shape::Nested, &ours).unwrap(), text);
         }
     }
 }

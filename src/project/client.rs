@@ -7,6 +7,15 @@ pub fn client(pid: u32) -> Client {
     Client { pid, started: started(pid) }
 }
 
+/// The process that started this one, of which nobody knows whether it is the agent.
+pub fn caller() -> Client {
+    #[cfg(unix)]
+    let pid = std::os::unix::process::parent_id();
+    #[cfg(not(unix))]
+    let pid = std::process::id();
+    Client { pid, started: None }
+}
+
 /// Whether this very process still runs; `None` if unknown.
 pub fn is_alive(client: Client) -> Option<bool> {
     let noted = client.started?;

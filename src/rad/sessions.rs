@@ -83,8 +83,8 @@ pub fn observations(context: &RequestContext, request: Request) -> Result<Value,
         "error": request.value(&["error"]), "tool_use_id": request.value(&["tool_use_id"]), "timestamp": request.value(&["timestamp"]),
     });
     let around = DecodeContext { now: context.now, skip_tools: &context.settings.config.skip_tools.value };
-    let event = platforms::decode(Platform::Custom, &payload, &around).map_err(ProtocolError::bad)?;
-    let mut event = event.ok_or_else(|| ProtocolError::bad("not a tool use"))?;
+    let events = platforms::adapter(Platform::Custom).decode(&payload, &around).map_err(ProtocolError::bad)?;
+    let mut event = events.into_iter().next().ok_or_else(|| ProtocolError::bad("not a tool use"))?;
     if let EventKind::ToolUsed(tool) = &mut event.what {
         let others = request.others(&[&SESSION, &OF_USE]).take(OTHERS);
         tool.metadata.extra = others.map(|(name, value)| (name.clone(), value.clone())).collect();

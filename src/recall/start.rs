@@ -7,7 +7,7 @@ use super::ranked::{NearUnit, RecallQuery, is_topic, near_units};
 use super::sessions::{overviews, turns};
 use super::stale::stale;
 use crate::model::{
-    Annotations, Check, Finding, InjectionPoint, MemoryKind, MemoryRow, Millis, Provenance, Recalled, SessionOverview,
+    Annotations, Check, Finding, InjectionPoint, MemoryKind, MemoryRow, Millis, Platform, Provenance, Recalled, SessionOverview,
     SessionStatus, UnitRow,
 };
 use crate::rank;
@@ -52,6 +52,8 @@ const RAN: usize = 2;
 pub struct SessionContext<'a> {
     /// The session itself, which is excluded.
     pub own: Option<i64>,
+    /// The agent that starts, if it is known.
+    pub agent: Option<Platform>,
     pub branch: Option<&'a str>,
     /// Root of the worktree, for checking files.
     pub root: Option<&'a Path>,
@@ -162,6 +164,7 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
     let checks = checks(parts.read(store.checks_of_sessions(&recent[..recent.len().min(SESSIONS)]))?);
     let is_damaged = parts.is_damaged.get();
     Ok(Recalled {
+        agent: here.agent,
         last,
         branch: here.branch.map(String::from),
         on_topic_branch,

@@ -11,7 +11,9 @@ use super::name;
 use super::session::{brief, conversation, gist, heading, summary, units};
 use super::style::Style;
 use super::time;
-use crate::model::{Annotations, Check, FileChange, MemoryRow, Provenance, Recalled, SessionOverview, TokenStats, TurnOverview};
+use crate::model::{
+    Annotations, Check, FileChange, MemoryRow, Platform, Provenance, Recalled, SessionOverview, TokenStats, TurnOverview,
+};
 use crate::text::{alike, is_in_project};
 use serde_json::{Value, json};
 
@@ -77,7 +79,7 @@ pub fn for_agent(recalled: &Recalled, budget: usize) -> ContextBlock {
     for session in &recalled.active {
         block.push(&format!(
             "\nActive right now in another session, {}: {}",
-            heading(session, recalled.branch.as_deref()),
+            heading(session, recalled.branch.as_deref(), recalled.agent),
             gist(session)
         ));
     }
@@ -113,7 +115,7 @@ fn unlike(memories: &[MemoryRow]) -> Vec<&MemoryRow> {
 fn last_session(block: &mut Block, recalled: &Recalled) {
     let Some(last) = &recalled.last else { return };
     let name = if recalled.on_topic_branch { "Last session on this branch" } else { "Last session" };
-    block.push(&format!("\n{name}, {}:", heading(last, recalled.branch.as_deref())));
+    block.push(&format!("\n{name}, {}:", heading(last, recalled.branch.as_deref(), recalled.agent)));
     // On a trunk, finished work says no more than its name does.
     if recalled.on_topic_branch || recalled.branch.is_none() || is_open(last, recalled) {
         conversation(block, last);
@@ -160,9 +162,10 @@ fn elsewhere(block: &mut Block, overview: &SessionOverview) {
 
 /// Whose words a memory consists of.
 pub(super) fn whose(memory: &MemoryRow) -> &'static str {
+    let agent = memory.platform.as_deref().and_then(Platform::from_name).filter(|agent| *agent != Platform::Custom);
     match memory.provenance {
         Provenance::User => "the user",
-        Provenance::Agent => "the agent",
+        Provenance::Agent => agent.map_or("the agent", Platform::title),
         Provenance::Tool => "a tool",
         Provenance::Team => "the team",
     }

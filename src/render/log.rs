@@ -91,7 +91,7 @@ pub fn injection_json(injection: &InjectionRow, session: &SessionRow) -> Value {
 
 /// `17:42, 38 min, branch fix/login, 24 tool uses (s14)`
 fn length(overview: &SessionOverview) -> String {
-    let heading = heading(overview, None);
+    let heading = heading(overview, None, None);
     let heading = heading.split_once(' ').map_or("", |(_, rest)| rest);
     let uses = match overview.session.tool_uses {
         0 => String::new(),

@@ -4,7 +4,7 @@ use super::block::Block;
 use super::clean::{code, prose, quoted};
 use super::name;
 use super::time;
-use crate::model::{SessionOverview, SessionStatus, UnitOverview, UnitRow};
+use crate::model::{Platform, SessionOverview, SessionStatus, UnitOverview, UnitRow};
 use crate::text::{alike, is_in_project, without_type};
 
 /// Maximum files and commits per unit.
@@ -125,14 +125,16 @@ pub(super) fn gist(overview: &SessionOverview) -> String {
     parts.join("; ")
 }
 
-/// `2026-11-20 17:42, 38 min, branch fix/login`; the branch where it is another.
-pub(super) fn heading(overview: &SessionOverview, current: Option<&str>) -> String {
+/// `2026-11-20 17:42, 38 min, in Codex, branch fix/login`; agent and branch where they are others than the reader's.
+pub(super) fn heading(overview: &SessionOverview, current: Option<&str>, agent: Option<Platform>) -> String {
     let session = &overview.session;
     let mut parts = vec![format!("{} {}", time::day(session.started_at), time::clock(session.started_at))];
     let length = overview.last_event_at - session.started_at;
     if length >= 60_000 {
         parts.push(time::span(length));
     }
+    let other = agent.filter(|agent| *agent != session.platform).map(|_| session.platform);
+    parts.extend(other.map(|other| format!("in {}", other.title())));
     let branch = session.end_branch.as_ref().or(session.start_branch.as_ref());
     parts.extend(branch.filter(|branch| Some(branch.as_str()) != current).map(|b| format!("branch {}", code(b, 60))));
     if overview.state == SessionStatus::Interrupted {

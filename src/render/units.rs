@@ -31,7 +31,8 @@ pub fn json(unit: &UnitRow) -> Value {
         .tokens
         .map(|t| json!({"input": t.input, "output": t.output, "cache_read": t.cache_read, "cache_write": t.cache_write}));
     json!({
-        "id": id(unit), "title": unit.title.as_ref().or(unit.intent.as_ref()), "session": unit.agent_session_id, "started_at": unit.started_at, "ended_at": unit.ended_at,
+        "id": id(unit), "title": unit.title.as_ref().or(unit.intent.as_ref()), "session": unit.agent_session_id, "platform": unit.platform,
+        "started_at": unit.started_at, "ended_at": unit.ended_at,
         "active_ms": unit.active_ms, "state": unit.state, "closed_by": unit.closed_by, "intent": unit.intent,
         "prompts": unit.prompts, "tool_uses": unit.tool_uses, "first_seq": unit.range.map(|r| r.0), "last_seq": unit.range.map(|r| r.1),
         "failures": unit.failures, "phases": phases, "files": files, "outcome": unit.outcome, "evidence": unit.evidence,
@@ -45,13 +46,14 @@ fn boundary(b: &BoundaryRow) -> Value {
     json!({"reason": b.reason, "score": b.score, "prompt": b.prompt, "first_seq": b.first_seq, "signals": b.signals, "history": b.history})
 }
 
-/// One unit in a few lines.
-pub fn text(unit: &UnitRow, style: Style) -> String {
+/// One unit in a few lines; `names_agent` if the list has units of several agents.
+pub fn text(unit: &UnitRow, names_agent: bool, style: Style) -> String {
     let mut head = vec![time::clock(unit.started_at), time::span(unit.active_ms)];
     head.extend(unit.known_outcome().map(|outcome| format!("{}{}", outcome_word(outcome, style), unfinished(unit))));
     if unit.state == UnitState::Open {
         head.push("open".to_string());
     }
+    head.extend(names_agent.then(|| unit.platform.title().to_string()));
     let width = style.width.saturating_sub(6).clamp(40, 120);
     let mut out =
         format!("{}  {}\n    {}\n", style.strong(&id(unit)), style.faint(&head.join("  ")), name::for_person(unit, width));
@@ -250,7 +252,12 @@ fn count(n: i64, what: &str) -> String {
 
 /// One unit with the reasons of its boundary, for a person.
 pub fn whole(unit: &UnitRow, meaning: SignalMeaning, style: Style) -> String {
-    format!("{}{}    {}\n", text(unit, style), why(unit, meaning, style), style.faint(&format!("session s{}", unit.session)))
+    format!(
+        "{}{}    {}\n",
+        text(unit, true, style),
+        why(unit, meaning, style),
+        style.faint(&format!("session s{}", unit.session))
+    )
 }
 
 /// One unit as JSON, with the ids of its memories.

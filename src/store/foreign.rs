@@ -6,7 +6,7 @@
 use crate::files;
 use anyhow::{Context, Result};
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, Params, params};
 use serde_json::{Map, Value};
 use std::ffi::OsString;
 use std::fs;
@@ -81,13 +81,37 @@ impl ForeignDatabase {
 
     /// All rows of a table in order, by column; none if there is no such table.
     pub fn rows(&self, table: &str) -> Result<Vec<Map<String, Value>>> {
-        let exists = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?1";
-        if !self.conn.prepare(exists)?.exists([table])? {
+        self.select(table, "", &[], params![])
+    }
+
+    /// Rows in which a column has a value, in the order of others; those of them that the table lacks order nothing.
+    pub fn rows_with(&self, table: &str, column: &str, value: &str, order: &[&str]) -> Result<Vec<Map<String, Value>>> {
+        self.select(table, &format!("WHERE \"{column}\" = ?1"), order, params![value])
+    }
+
+    /// Rows whose key begins with a text, by a range of the key.
+    pub fn rows_keyed(&self, table: &str, key: &str, begin: &str) -> Result<Vec<Map<String, Value>>> {
+        // The first text behind all that begin alike: the last byte, raised.
+        let mut end = begin.as_bytes().to_vec();
+        if let Some(last) = end.last_mut() {
+            *last += 1;
+        }
+        let end = String::from_utf8(end)?;
+        self.select(table, &format!("WHERE \"{key}\" >= ?1 AND \"{key}\" < ?2"), &[key], params![begin, end])
+    }
+
+    fn select(&self, table: &str, condition: &str, order: &[&str], values: impl Params) -> Result<Vec<Map<String, Value>>> {
+        let mut statement = self.conn.prepare("SELECT name FROM pragma_table_info(?1)")?;
+        let columns: Vec<String> = statement.query_map([table], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        if columns.is_empty() {
             return Ok(Vec::new());
         }
-        let mut statement = self.conn.prepare(&format!("SELECT * FROM \"{table}\""))?;
+        let order: Vec<String> =
+            order.iter().filter(|name| columns.iter().any(|column| column == *name)).map(|name| format!("\"{name}\"")).collect();
+        let order = if order.is_empty() { String::new() } else { format!("ORDER BY {}", order.join(", ")) };
+        let mut statement = self.conn.prepare(&format!("SELECT * FROM \"{table}\" {condition} {order}"))?;
         let names: Vec<String> = statement.column_names().map(String::from).collect();
-        let mut rows = statement.query([])?;
+        let mut rows = statement.query(values)?;
         let mut all = Vec::new();
         while let Some(row) = rows.next()? {
             let value = |at: usize| -> Result<Value> {
@@ -95,7 +119,12 @@ impl ForeignDatabase {
                     ValueRef::Integer(n) => n.into(),
                     ValueRef::Real(n) => n.into(),
                     ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned().into(),
-                    ValueRef::Null | ValueRef::Blob(_) => Value::Null,
+                    // Some programs keep JSON as bytes. Other bytes are in hex digits.
+                    ValueRef::Blob(bytes) => match std::str::from_utf8(bytes) {
+                        Ok(text) => text.into(),
+                        Err(_) => bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into(),
+                    },
+                    ValueRef::Null => Value::Null,
                 })
             };
             let columns = names.iter().enumerate().map(|(at, name)| Ok((name.clone(), value(at)?)));

@@ -115,6 +115,17 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.query_map([session], row)?.collect::<Result<_, _>>()?)
     }
 
+    /// The tool uses of a session that came without the agent's id of them: kind, and what was done.
+    pub fn unnamed_tool_uses(&self, session: i64) -> Result<Vec<(String, Option<String>)>> {
+        let sql = "SELECT kind, coalesce(content, path) FROM tool_uses
+                   WHERE session_id = ?1 AND (tool_use_id IS NULL OR tool_use_id LIKE '~%')";
+        Ok(self
+            .conn
+            .prepare_cached(sql)?
+            .query_map([session], |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect::<Result<_, _>>()?)
+    }
+
     /// When hooks began to record; `None` if ended pauses were kept from the beginning.
     pub fn hooks_before_pauses(&self) -> Result<Option<HooksBeforePauses>> {
         let sql = "SELECT value FROM meta WHERE key = 'pauses_kept_since'";

@@ -13,6 +13,9 @@ const SESSIONS: i64 = 500;
 const LAST_COMPACTION: &str =
     "(SELECT coalesce(max(c.at), 0) FROM injections c WHERE c.session_id = ?1 AND c.point = 'compaction')";
 
+/// Hooks within this time, in milliseconds, are about the same start: an agent may run those of two settings files.
+const AT_ONCE: Millis = 2000;
+
 /// Number of sessions that must have received an item before it counts as unused.
 const REPEATED: usize = 4;
 
@@ -72,7 +75,11 @@ impl Store {
         let Injection { session, point, at, text, items } = injection;
         self.write(|tx| {
             // After its conversation was cut away, an agent receives the same items again. Each subagent is another agent.
-            let is_again = matches!(point, InjectionPoint::Start | InjectionPoint::Compaction | InjectionPoint::Subagent);
+            let is_again = match point {
+                InjectionPoint::Start | InjectionPoint::Compaction => format!("at <= excluded.at - {AT_ONCE}"),
+                InjectionPoint::Subagent => "TRUE".to_string(),
+                InjectionPoint::Prompt | InjectionPoint::File => "FALSE".to_string(),
+            };
             let sql = format!(
                 "INSERT INTO injections(session_id, item, point, at, bytes, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
                  ON CONFLICT DO UPDATE SET at = excluded.at, bytes = excluded.bytes, text = excluded.text

@@ -144,7 +144,7 @@ fn a_broken_config_records_nothing_and_the_next_start_says_so() {
     "#);
     insta::assert_snapshot!(world.nmem(&["status"]).text(), @r#"
     hooks  problem: nmem is not installed for any agent
-      run `nmem install claude-code`
+      run `nmem install --found`, or `nmem install claude-code`
 
     database  $WORLD/home/.local/share/nmem/nmem.db (none yet)
       0 projects, 0 sessions, 0 prompts, 0 tool uses, 0 work units, 0 memories

@@ -23,7 +23,7 @@ fn a_sound_installation_has_nothing_to_complain_about() {
     insta::assert_snapshot!(findings(&world, &[]), @"
     ok: settings: the defaults
     problem: hooks: nmem is not installed for any agent
-      run `nmem install claude-code`
+      run `nmem install --found`, or `nmem install claude-code`
     note: files: $WORLD/home/.local/share/nmem does not exist yet
       the first event creates it
     note: database: nothing is recorded yet

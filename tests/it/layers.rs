@@ -224,7 +224,11 @@ fn the_head_of_each_room_names_its_files() {
         let text = fs::read_to_string(&head).unwrap();
         let head_lines: String = text.lines().take_while(|line| line.starts_with("//!")).collect();
         for entry in fs::read_dir(head.parent().unwrap()).unwrap() {
-            let name = entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned();
+            let path = entry.unwrap().path();
+            // A file that is no source is named with its end.
+            let is_source = path.is_dir() || path.extension().is_some_and(|end| end == "rs");
+            let name = if is_source { path.file_stem() } else { path.file_name() };
+            let name = name.unwrap().to_string_lossy().into_owned();
             if name != "mod" && !head_lines.contains(&format!("`{name}`")) && !head_lines.contains(&format!("[`{name}`]")) {
                 missing.push(format!("{}: {name}", head.display()));
             }

@@ -40,6 +40,7 @@ mod models;
 mod models_attacked;
 mod moments;
 mod payloads;
+mod platforms;
 mod project;
 mod rad;
 mod readme;

@@ -75,7 +75,7 @@ fn why_explains_in_words_and_a_report_can_be_sent() {
     [exit 0]
     ");
     assert_snapshot!(world.nmem(&["show", "u1"]).text(), @"
-    u1  09:01  7 min  done
+    u1  09:01  7 min  done  Claude Code
         login: hash passwords as NFC
         prompt 1, tool uses: investigation 1 → execution 1 → investigation 1 → execution 1 → verification 1 → completion 1
         src/login/hash.rs (1 edit), src/login/password.rs (1 edit)

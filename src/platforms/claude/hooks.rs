@@ -1,36 +1,24 @@
-//! The Claude Code events that nmem subscribes to (ADR/0004).
+//! Claude Code's hooks: the events that nmem subscribes to (ADR/0004).
 
-use crate::platforms::settings::Hook;
+use super::events::decode;
+use super::past::PAST;
+use crate::model::{Event, Platform};
+use crate::platforms::adapter::{Adapter, HookAnswer, Moment, Support};
+use crate::platforms::answers::{envelope, event_of};
+use crate::platforms::decode_context::DecodeContext;
+use crate::platforms::past::PastFormat;
+use crate::platforms::setup::{Permission, Setup, Shape, Subscribed, to};
+use crate::platforms::translated::{self, Translated};
+use serde_json::Value;
 
-/// A subscription.
-#[derive(Clone, Copy, Debug)]
-pub struct Subscribed {
-    pub event: &'static str,
-    /// Tool names to match; `None` matches all, or does not apply.
-    pub tools: Option<&'static str>,
-    /// `record` or `context`.
-    pub verb: &'static str,
-    /// Seconds.
-    timeout: u32,
-}
+pub struct ClaudeCode;
 
-impl Subscribed {
-    /// The hook with the command that handles it.
-    pub fn with(&self, command: String) -> Hook {
-        Hook { event: self.event, matcher: self.tools, command, timeout: self.timeout }
-    }
-}
-
-const fn to(event: &'static str, verb: &'static str, timeout: u32) -> Subscribed {
-    Subscribed { event, tools: None, verb, timeout }
-}
-
-/// All subscriptions. SessionEnd needs its own timeout: without one the client allows 1.5 s. PreToolUse covers
-/// tools that change files or start subagents only.
-pub const HOOKS: [Subscribed; 11] = [
+/// SessionEnd needs its own timeout: without one the client allows 1.5 s. PreToolUse covers tools that change files or
+/// start subagents only.
+const HOOKS: [Subscribed; 11] = [
     to("SessionStart", "context", 10),
     to("UserPromptSubmit", "record", 10),
-    Subscribed { event: "PreToolUse", tools: Some("Edit|Write|MultiEdit|NotebookEdit|Agent|Task"), verb: "record", timeout: 10 },
+    Subscribed { tools: Some("Edit|Write|MultiEdit|NotebookEdit|Agent|Task"), ..to("PreToolUse", "record", 10) },
     to("PostToolUse", "record", 10),
     to("PostToolUseFailure", "record", 10),
     to("SubagentStart", "record", 10),
@@ -40,3 +28,66 @@ pub const HOOKS: [Subscribed; 11] = [
     to("StopFailure", "record", 10),
     to("SessionEnd", "record", 10),
 ];
+
+const SETUP: Setup = Setup {
+    programs: &["claude"],
+    user: "settings.json",
+    project: ".claude/settings.json",
+    shape: Shape::Nested,
+    hooks: &HOOKS,
+    arguments: "",
+    files: &[],
+    permission: Permission::Listed {
+        file: "settings.json",
+        list: ["permissions", "allow"],
+        entries: &["Bash(nmem search:*)", "Bash(nmem show:*)", "Bash(nmem context:*)"],
+    },
+    instructions: "CLAUDE.md",
+    afterwards: &[],
+};
+
+impl Adapter for ClaudeCode {
+    fn platform(&self) -> Platform {
+        Platform::ClaudeCode
+    }
+
+    /// Its form is the one without marks of another agent.
+    fn recognises(&self, _payload: &Value) -> bool {
+        true
+    }
+
+    fn translate(&self, payload: &Value) -> Vec<Translated> {
+        translated::event(payload.clone())
+    }
+
+    fn decode(&self, payload: &Value, around: &DecodeContext) -> Result<Vec<Event>, String> {
+        Ok(decode(payload, around)?.into_iter().collect())
+    }
+
+    fn encode(&self, _payload: &Value, answer: &HookAnswer) -> Option<String> {
+        envelope(event_of(answer.point), answer)
+    }
+
+    fn support(&self) -> Support {
+        Support {
+            outcome: "an event of its own for a failure",
+            failures: "`PostToolUseFailure`, with the exit code",
+            tokens: "session file",
+            start: Moment::Possible,
+            prompt: Moment::Possible,
+            edit: Moment::Possible,
+            subagent: Moment::Possible,
+            compaction: Moment::Possible,
+            context_bytes: Some(9000),
+            keeps_start_context: true,
+        }
+    }
+
+    fn setup(&self) -> Option<&'static Setup> {
+        Some(&SETUP)
+    }
+
+    fn past(&self) -> &'static [PastFormat] {
+        &[PAST]
+    }
+}

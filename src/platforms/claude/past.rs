@@ -5,9 +5,9 @@
 //! were typed while the agent worked stand only in the queue's lines in some versions; messages of the client itself
 //! (task notifications, local commands, summaries of a compaction) look like prompts and are none.
 
-use super::decode;
+use super::events::decode;
 use super::typed::{is_command, typed};
-use super::values::text;
+use super::values::{readable, text};
 use crate::model::{Event, EventKind, Millis, Platform};
 use crate::platforms::past::{COPIED, Found, PastCall, PastFormat, PastOptions, PastReader, PastSession, line_id};
 use crate::platforms::transcript::{UsageCounter, time};
@@ -25,6 +25,7 @@ pub const PAST: PastFormat = PastFormat {
     session_file: |path| agent_of(path).and(path.parent()?.parent()).map(|session| session.with_extension("jsonl")),
     newest: |store, cwd| vec![store.join(folder_of(cwd))],
     reader: |options| Box::new(Reader::new(options)),
+    ..PastFormat::LINES
 };
 
 /// Beginnings of messages about a call that a person declined.
@@ -154,7 +155,7 @@ impl Reader {
     fn result(&mut self, block: &Value, response: Value, found: &mut Found, agent: Option<String>) {
         let id = block["tool_use_id"].as_str().unwrap_or_default();
         let Some(call) = self.calls.remove(id) else { return found.counts.skip("result without a call") };
-        let said = super::readable(&block["content"]).unwrap_or_default();
+        let said = readable(&block["content"]).unwrap_or_default();
         let failed = block["is_error"] == true;
         match agent {
             Some(_) => found.counts.subagent_tool_uses += 1,
@@ -261,7 +262,7 @@ impl Reader {
     fn queued_command(&mut self, record: &Value, found: &mut Found) {
         let attachment = &record["attachment"];
         let is_human = attachment["origin"]["kind"].as_str().is_none_or(|kind| kind == "human");
-        let said = text(&attachment["prompt"]).or_else(|| super::readable(&attachment["prompt"]));
+        let said = text(&attachment["prompt"]).or_else(|| readable(&attachment["prompt"]));
         if let Some(prompt) = said.and_then(|said| typed(&said)).filter(|_| is_human)
             && !self.session.turn().iter().any(|event| is_prompt(event, &prompt))
         {

@@ -1,6 +1,8 @@
 //! Which texts in a session file a person typed.
 
-use super::MACHINE_MADE;
+/// Prefixes of prompts that no person typed.
+pub const MACHINE_MADE: [&str; 6] =
+    ["<task-notification>", "<local-command-", "<bash-", "<system-reminder>", "<teammate-message", "<ci-monitor-event>"];
 
 /// Text blocks that the client puts before a prompt.
 const BEFORE: [&str; 3] = ["system-reminder", "ide_opened_file", "ide_selection"];

@@ -1,10 +1,12 @@
-//! Codex: its session files. Hooks are not installed for it yet.
+//! Codex: its hooks and session files.
 //!
-//! `past` reads a file, `calls` its tool calls; `output` reads what tools print, `token_totals` counts tokens by turn.
+//! `hooks` translates hook events, `past` reads a session file, `calls` its tool calls; `output` reads what tools print,
+//! `token_totals` counts tokens by turn.
 
 mod calls;
+mod hooks;
 mod output;
 mod past;
 mod token_totals;
 
-pub use past::PAST;
+pub use hooks::Codex;

@@ -25,6 +25,7 @@ pub const PAST: PastFormat = PastFormat {
     session_file: |_| None,
     newest: |store, _| newest_days(store),
     reader: |options| Box::new(Reader::new(options)),
+    ..PastFormat::LINES
 };
 
 /// What editors put before a prompt.

@@ -25,6 +25,7 @@ pub const CLI: PastFormat = PastFormat {
     session_file: |_| None,
     newest: |store, _| vec![store.to_path_buf()],
     reader: |options| Box::new(Reader::new(Platform::CopilotCli, options)),
+    ..PastFormat::LINES
 };
 
 /// The format of VS Code.

@@ -1,6 +1,6 @@
 //! Copilot's tools, as the tools of Claude Code that do the same.
 
-use crate::platforms::patch::files_of_patch;
+use crate::platforms::patch::changes_like;
 use serde_json::{Value, json};
 
 /// Calls of which nothing is worth recording.
@@ -19,22 +19,27 @@ pub fn is_about_command(name: &str) -> bool {
 /// A call as one or more calls of Claude Code: name and input.
 pub fn like(name: &str, arguments: &Value) -> Vec<(String, Value)> {
     let of = |keys: &[&str]| keys.iter().map(|key| &arguments[*key]).find(|value| !value.is_null()).cloned().unwrap_or_default();
-    let path = || of(&["path", "filePath"]);
+    let path = || of(&["path", "filePath", "file_path"]);
     let one = |like: &str, input: Value| vec![(like.to_string(), input)];
     let edit = |edit: &Value| {
         let of = |a: &str, b: &str| edit.get(a).or_else(|| edit.get(b)).cloned().unwrap_or_default();
-        let input = json!({"file_path": of("filePath", "path"), "old_string": of("oldString", "old_str"), "new_string": of("newString", "new_str")});
+        let path = edit.get("file_path").cloned().unwrap_or_else(|| of("filePath", "path"));
+        let input =
+            json!({"file_path": path, "old_string": of("oldString", "old_str"), "new_string": of("newString", "new_str")});
         ("Edit".to_string(), input)
     };
     match name {
-        name if is_command(name) => {
+        name if is_command(name) || name == "Bash" => {
             one("Bash", json!({"command": of(&["command"]), "description": of(&["description", "explanation"])}))
         }
-        "view" | "read_file" => one("Read", json!({"file_path": path()})),
-        "edit" | "replace_string_in_file" => vec![edit(arguments)],
+        "view" | "read_file" | "Read" => one("Read", json!({"file_path": path()})),
+        "Edit" if arguments.is_string() => changes_like(arguments.as_str().unwrap_or_default()),
+        "edit" | "replace_string_in_file" | "Edit" => vec![edit(arguments)],
         "multi_replace_string_in_file" => arguments["replacements"].as_array().into_iter().flatten().map(edit).collect(),
         "insert_edit_into_file" => one("Edit", json!({"file_path": path(), "new_string": of(&["code"])})),
-        "create" | "create_file" => one("Write", json!({"file_path": path(), "content": of(&["file_text", "content"])})),
+        "create" | "create_file" | "Write" => {
+            one("Write", json!({"file_path": path(), "content": of(&["file_text", "content"])}))
+        }
         "str_replace_editor" => match arguments["command"].as_str() {
             Some("view") => one("Read", json!({"file_path": path()})),
             Some("create") => one("Write", json!({"file_path": path(), "content": of(&["file_text"])})),
@@ -42,22 +47,18 @@ pub fn like(name: &str, arguments: &Value) -> Vec<(String, Value)> {
         },
         "apply_patch" => {
             let patch = arguments.as_str().map_or_else(|| of(&["input", "patch"]), Value::from);
-            let files = files_of_patch(patch.as_str().unwrap_or_default()).into_iter();
-            let change = |(path, added): (String, bool)| {
-                let like = if added { "Write" } else { "Edit" };
-                let key = if added { "content" } else { "new_string" };
-                (like.to_string(), json!({"file_path": path, key: patch}))
-            };
-            files.map(change).collect()
+            changes_like(patch.as_str().unwrap_or_default())
         }
-        "grep" | "rg" | "grep_search" => one("Grep", json!({"pattern": of(&["pattern", "query"]), "path": path()})),
-        "glob" | "file_search" => one("Glob", json!({"pattern": of(&["pattern", "query"]), "path": path()})),
+        "grep" | "rg" | "grep_search" | "Grep" => one("Grep", json!({"pattern": of(&["pattern", "query"]), "path": path()})),
+        "glob" | "file_search" | "Glob" => one("Glob", json!({"pattern": of(&["pattern", "query"]), "path": path()})),
         "semantic_search" => one("Grep", json!({"pattern": of(&["query"])})),
         "list_dir" => one("LS", json!({"path": path()})),
-        "web_fetch" => one("WebFetch", json!({"url": of(&["url"])})),
+        "web_fetch" | "WebFetch" => one("WebFetch", json!({"url": of(&["url"])})),
         "fetch_webpage" => one("WebFetch", json!({"url": arguments["urls"].get(0).cloned().unwrap_or_default()})),
         "web_search" => one("WebSearch", json!({"query": of(&["query"])})),
-        "task" | "runSubagent" => one("Agent", json!({"description": of(&["description", "name"]), "prompt": of(&["prompt"])})),
+        "task" | "runSubagent" | "Agent" => {
+            one("Agent", json!({"description": of(&["description", "name"]), "prompt": of(&["prompt"])}))
+        }
         name => one(name, arguments.clone()),
     }
 }

@@ -13,7 +13,7 @@ const PHASES: usize = 6;
 const UNIT: &str = "SELECT u.id, u.session_id, s.agent_session_id, u.state, u.closed_by, u.started_at, u.ended_at, u.intent,
     u.outcome, u.evidence,
     (SELECT content FROM memories m WHERE m.session_id = u.session_id AND m.rule_key IN ('summary:u' || u.id, 'model-summary:u' || u.id)
-      AND m.superseded_by IS NULL ORDER BY m.id DESC LIMIT 1), u.distilled_seq, u.title FROM work_units u JOIN sessions s ON s.id = u.session_id";
+      AND m.superseded_by IS NULL ORDER BY m.id DESC LIMIT 1), u.distilled_seq, u.title, s.platform FROM work_units u JOIN sessions s ON s.id = u.session_id";
 
 /// The columns of a unit's own row, and its last distilled tool use.
 fn unit(row: &Row) -> rusqlite::Result<(UnitRow, Option<i64>)> {
@@ -21,6 +21,7 @@ fn unit(row: &Row) -> rusqlite::Result<(UnitRow, Option<i64>)> {
         id: row.get(0)?,
         session: row.get(1)?,
         agent_session_id: row.get(2)?,
+        platform: row.get(13)?,
         state: row.get(3)?,
         closed_by: row.get(4)?,
         started_at: row.get(5)?,

@@ -1,0 +1,125 @@
+//! The hooks of all agents, for `nmem doctor` and `nmem status`.
+
+use super::edit::Edit;
+use super::files::read;
+use super::target::{AgentFiles, Extras, Scope};
+use super::{agents, without_mark};
+use crate::config::environment;
+use crate::model::DoctorFinding;
+use crate::platforms::settings::Hook;
+use anyhow::{Context, Result};
+use std::path::{Path, PathBuf};
+
+/// Examines the hooks of both scopes and the programs that they start.
+pub fn examine(folder: &Path) -> Result<Vec<DoctorFinding>> {
+    let mut findings = Vec::new();
+    let mut is_anywhere = false;
+    for (adapter, setup) in agents() {
+        let platform = adapter.platform().name();
+        let again = || format!("run `nmem install {platform}` again");
+        let mut installed: Vec<PathBuf> = Vec::new();
+        for scope in [Scope::User, Scope::Project(Some(folder.to_path_buf()))] {
+            let target = AgentFiles::new(adapter, setup, &scope, Extras::default())?;
+            for (file, edit) in &target.edits {
+                let text = match read(file) {
+                    Ok(text) => text.unwrap_or_default(),
+                    Err(error) => {
+                        findings.push(DoctorFinding::problem("hooks", format!("{error:#}"), "make the file readable for you"));
+                        continue;
+                    }
+                };
+                match state(edit, without_mark(&text)) {
+                    State::Absent => {}
+                    State::Broken => {
+                        let what = format!("{} is not valid JSON", file.display());
+                        findings.push(DoctorFinding::problem("hooks", what, "fix it"));
+                    }
+                    State::Found { missing, gone } => {
+                        if !installed.contains(file) {
+                            installed.push(file.clone());
+                        }
+                        if !missing.is_empty() {
+                            let what = format!("{} has no hook for {}", file.display(), missing.join(", "));
+                            findings.push(DoctorFinding::problem("hooks", what, again()));
+                        }
+                        if let Some(program) = gone {
+                            let what = format!("{} starts {program}, which does not exist", file.display());
+                            findings.push(DoctorFinding::problem("hooks", what, again()));
+                        }
+                    }
+                }
+            }
+        }
+        is_anywhere = is_anywhere || !installed.is_empty();
+        match &installed[..] {
+            [] => {}
+            [file, others @ ..] if setup.files.len() >= others.len() => {
+                findings.push(DoctorFinding::good("hooks", format!("installed for {platform} in {}", file.display())));
+            }
+            _ => findings.push(DoctorFinding::note(
+                "hooks",
+                format!("nmem is installed for {platform} in both the user's and the project's settings: every hook runs twice"),
+                format!("remove one: nmem uninstall {platform}, or nmem uninstall {platform} --scope project"),
+            )),
+        }
+    }
+    if !is_anywhere && findings.is_empty() {
+        let remedy = "run `nmem install --found`, or `nmem install claude-code`";
+        findings.push(DoctorFinding::problem("hooks", "nmem is not installed for any agent", remedy));
+    }
+    let this = std::env::current_exe().context("cannot determine the path of this binary")?;
+    for other in other_programs(&this) {
+        let what = format!("{} is another program with this name", other.display());
+        findings.push(DoctorFinding::note("hooks", what, "hooks that call `nmem` without a path run the first `nmem` on PATH"));
+    }
+    Ok(findings)
+}
+
+/// What a file holds of an addition.
+enum State {
+    Absent,
+    Broken,
+    Found {
+        /// Events without a hook.
+        missing: Vec<&'static str>,
+        /// The program that a hook starts, if it does not exist.
+        gone: Option<String>,
+    },
+}
+
+fn state(edit: &Edit, text: &str) -> State {
+    if let Edit::Hooks { shape, .. } = edit
+        && !text.trim().is_empty()
+        && crate::platforms::settings::checked(text, *shape).is_err()
+    {
+        return State::Broken;
+    }
+    let (Edit::Hooks { hooks: wanted, .. }, Some(found)) = (edit, edit.as_in(text)) else {
+        let is_there = edit.as_in(text).is_some();
+        return if is_there { State::Found { missing: Vec::new(), gone: None } } else { State::Absent };
+    };
+    let Edit::Hooks { hooks: found, .. } = found else { return State::Absent };
+    let has = |event: &str| found.iter().any(|hook| hook.on.event == event);
+    let missing = wanted.iter().map(|hook| hook.on.event).filter(|event| !has(event)).collect();
+    State::Found { missing, gone: found.iter().find_map(|Hook { command, .. }| gone(command)) }
+}
+
+/// Other programs of the same name earlier on `PATH`.
+fn other_programs(this: &Path) -> Vec<PathBuf> {
+    let real = this.canonicalize().unwrap_or_else(|_| this.to_path_buf());
+    let found = environment::path_folders().into_iter().map(|folder| folder.join("nmem")).filter(|path| path.is_file());
+    found.filter(|path| path.canonicalize().is_ok_and(|p| p != real)).collect()
+}
+
+/// The program of a hook's command, if it is missing. A bare name is searched on `PATH`, although the agent's may differ.
+fn gone(command: &str) -> Option<String> {
+    let program = match command.trim().strip_prefix('\'') {
+        Some(quoted) => quoted.split_once('\'')?.0,
+        None => command.split_whitespace().next()?,
+    };
+    let there = match program.contains(['/', '\\']) {
+        true => Path::new(program).is_file(),
+        false => environment::path_folders().iter().any(|folder| folder.join(program).is_file()),
+    };
+    (!there).then(|| program.to_string())
+}

@@ -1,0 +1,185 @@
+//! Use case: nmem's hooks in an agent's settings: examine, plan, and write atomically.
+//!
+//! Read in this order: `target` (which files, and what belongs into each), `edit` (how it is added and removed), `files`
+//! (backups and atomic writes), `examine` (for `nmem doctor` and `nmem status`).
+
+mod edit;
+mod examine;
+mod files;
+mod target;
+
+pub use examine::examine;
+pub use target::{Extras, Scope, is_on_machine};
+
+use crate::error::UserError;
+use crate::platforms::ADAPTERS;
+use crate::platforms::adapter::Adapter;
+use crate::platforms::settings::{self, NotEditable};
+use crate::platforms::setup::Setup;
+use anyhow::Result;
+use edit::Edit;
+use files::{backup, read, remove_file, write_whole};
+use std::path::{Path, PathBuf};
+use target::AgentFiles;
+
+/// Byte order mark, with which Windows programs begin a file.
+const MARK: &str = "\u{feff}";
+
+/// The change of one file.
+#[derive(Debug)]
+pub struct SettingsChange {
+    pub file: PathBuf,
+    /// The current text; `None` if there is no file.
+    pub before: Option<String>,
+    /// The new text; `None` deletes the file.
+    pub after: Option<String>,
+    /// The backup that this installation makes, or that removing it restores.
+    pub backup: Option<PathBuf>,
+}
+
+impl SettingsChange {
+    pub fn changes_nothing(&self) -> bool {
+        self.before == self.after
+    }
+}
+
+/// What installing or removing would change, for one agent.
+#[derive(Debug)]
+pub struct InstallPlan {
+    pub changes: Vec<SettingsChange>,
+    base: PathBuf,
+}
+
+impl InstallPlan {
+    /// Whether every file stays unchanged.
+    pub fn changes_nothing(&self) -> bool {
+        self.changes.iter().all(SettingsChange::changes_nothing)
+    }
+}
+
+/// The agents that have hooks, those on this machine first.
+pub fn agents() -> Vec<(&'static dyn Adapter, &'static Setup)> {
+    let mut agents: Vec<(&dyn Adapter, &Setup)> =
+        ADAPTERS.iter().rev().filter_map(|adapter| Some((*adapter, adapter.setup()?))).collect();
+    agents.sort_by_key(|(adapter, setup)| !is_on_machine(*adapter, setup));
+    agents
+}
+
+/// Plans to install the hooks.
+pub fn plan_install(adapter: &dyn Adapter, setup: &Setup, scope: &Scope, extras: Extras) -> Result<InstallPlan> {
+    let target = AgentFiles::new(adapter, setup, scope, extras)?;
+    let mut changes = Vec::new();
+    for file in target.files() {
+        let before = read(file)?;
+        let mut text = before.clone().unwrap_or_default();
+        let is_new = before.is_some() && !target.of_file(file).any(|edit| edit.as_in(without_mark(&text)).is_some());
+        for edit in target.of_file(file) {
+            text = edited(&text, |text| edit.add(text)).map_err(|e| refused(file, &e))?;
+        }
+        let backup = is_new.then(|| backup(file));
+        changes.push(SettingsChange { file: file.to_path_buf(), before, after: Some(text), backup });
+    }
+    Ok(InstallPlan { changes, base: target.base })
+}
+
+/// Installs the hooks.
+pub fn install(plan: &InstallPlan) -> Result<()> {
+    for change in plan.changes.iter().filter(|change| !change.changes_nothing()) {
+        if let (Some(backup), Some(before)) = (&change.backup, &change.before) {
+            write_whole(backup, before)?;
+        }
+        write_whole(&change.file, change.after.as_deref().unwrap_or_default())?;
+    }
+    Ok(())
+}
+
+/// Plans to remove whatever nmem has added for an agent; without changes if there is nothing.
+pub fn plan_uninstall(adapter: &dyn Adapter, setup: &Setup, scope: &Scope) -> Result<InstallPlan> {
+    let target = AgentFiles::new(adapter, setup, scope, Extras { search: true, guidance: true })?;
+    let mut changes = Vec::new();
+    for file in target.files() {
+        let Some(text) = read(file)? else { continue };
+        let wanted: Vec<&Edit> = target.of_file(file).collect();
+        if let Some(Edit::Hooks { shape, .. }) = wanted.first()
+            && !text.trim().is_empty()
+        {
+            settings::checked(&text, *shape).map_err(|reason| refused(file, &reason))?;
+        }
+        let present: Vec<Edit> = wanted.iter().filter_map(|edit| edit.as_in(without_mark(&text))).collect();
+        if present.is_empty() {
+            continue;
+        }
+        let kept = read(&backup(file))?;
+        // Nothing but the additions has changed since: the backup is restored byte for byte.
+        let is_undone = kept.as_ref().is_some_and(|kept| is_made_from(&text, kept, &present));
+        let after = match kept.filter(|_| is_undone) {
+            Some(kept) => Some(kept),
+            None => {
+                let mut without = text.clone();
+                for edit in &present {
+                    without = edited(&without, |text| edit.remove(text)).map_err(|e| refused(file, &e))?;
+                }
+                // We created a file without other content, so delete it, unless it is a link.
+                Some(without).filter(|text| !is_empty(text) || backup(file).is_file() || file.is_symlink())
+            }
+        };
+        let backup = is_undone.then(|| backup(file));
+        changes.push(SettingsChange { file: file.to_path_buf(), before: Some(text), after, backup });
+    }
+    Ok(InstallPlan { changes, base: target.base })
+}
+
+/// Removes the hooks.
+pub fn uninstall(plan: &InstallPlan) -> Result<()> {
+    for change in &plan.changes {
+        match &change.after {
+            Some(after) => write_whole(&change.file, after)?,
+            None => remove_file(&change.file, &plan.base)?,
+        }
+        if let Some(backup) = &change.backup {
+            let _ = std::fs::remove_file(backup);
+        }
+    }
+    Ok(())
+}
+
+/// The file of the other scope, if nmem is installed there too: the agent runs the hooks of both.
+pub fn other_scope(adapter: &dyn Adapter, setup: &Setup, scope: &Scope) -> Result<Option<PathBuf>> {
+    let other = if *scope == Scope::User { Scope::Project(None) } else { Scope::User };
+    let target = AgentFiles::new(adapter, setup, &other, Extras::default())?;
+    let is_hooked = |file: &&Path| {
+        let text = read(file).ok().flatten().unwrap_or_default();
+        target.of_file(file).any(|edit| edit.as_in(&text).is_some())
+    };
+    Ok(target.files().into_iter().find(is_hooked).map(Path::to_path_buf))
+}
+
+/// Whether a text is a backup with additions, in either order.
+fn is_made_from(text: &str, kept: &str, present: &[Edit]) -> bool {
+    let again = |edits: Vec<&Edit>| {
+        let mut edits = edits.into_iter();
+        edits.try_fold(kept.to_string(), |text, edit| edited(&text, |text| edit.add(text))).is_ok_and(|again| again == text)
+    };
+    again(present.iter().collect()) || again(present.iter().rev().collect())
+}
+
+/// Edits a text behind its byte order mark.
+fn edited(text: &str, edit: impl Fn(&str) -> Result<String, NotEditable>) -> Result<String, NotEditable> {
+    let inside = without_mark(text);
+    Ok(format!("{}{}", &text[..text.len() - inside.len()], edit(inside)?))
+}
+
+fn without_mark(text: &str) -> &str {
+    text.strip_prefix(MARK).unwrap_or(text)
+}
+
+/// Whether nothing is left of a file: no text, or JSON without content.
+fn is_empty(text: &str) -> bool {
+    let json = serde_json::from_str::<serde_json::Value>(text).ok();
+    let members = json.as_ref().and_then(serde_json::Value::as_object);
+    text.trim().is_empty() || members.is_some_and(|members| members.keys().all(|key| key == "version"))
+}
+
+fn refused(file: &Path, reason: &NotEditable) -> anyhow::Error {
+    UserError::new(format!("{} was left alone: {}", file.display(), reason.0), "fix the file, then run the command again").into()
+}

@@ -1,0 +1,302 @@
+//! Claude Code's hook JSON → events. Every shape in here was captured from the real program.
+//!
+//! ADR/0004 says which events nmem subscribes to and why. Other events decode to `None`, so an older or hand-written
+//! hook configuration does no harm.
+
+use super::commits_and_tasks::{commit, task_change};
+use super::typed::MACHINE_MADE;
+use super::values::{joined, readable, readable_if_not_object, text};
+use crate::command_kind;
+use crate::model::{Event, EventKind, Kind, Metadata, Millis, Platform, SessionStart, StartSource, ToolUse};
+use crate::platforms::decode_context::DecodeContext;
+use crate::text::files_named;
+
+use serde_json::Value;
+
+/// Maximum bytes of a tool's text to assemble; redaction keeps less (`model::Limit`).
+const TEXT: usize = 4 << 20;
+
+/// Maximum bytes of a subagent's task in which files are looked for.
+const TASK: usize = 64 << 10;
+
+/// Longest path, in bytes, on any system.
+const PATH_BYTES: usize = 4096;
+/// Values of `source` for such prompts, in versions that send it.
+const MACHINES: [&str; 4] = ["system", "loop_wakeup", "schedule_wakeup", "poll_event"];
+
+/// Decodes an event; `None` if there is nothing to store. A payload without a session id is an error.
+pub fn decode(payload: &Value, around: &DecodeContext) -> Result<Option<Event>, String> {
+    let name = text(&payload["hook_event_name"]).ok_or("no hook_event_name")?;
+    let Some(what) = happening(&name, payload, around) else { return Ok(None) };
+    let session = match &payload["session_id"] {
+        Value::Number(number) => Some(number.to_string()),
+        other => text(other),
+    };
+    Ok(Some(Event {
+        platform: Platform::ClaudeCode,
+        session: session.ok_or_else(|| format!("{name} without session_id"))?,
+        at: around.now,
+        time: time(&payload["timestamp"]),
+        cwd: text(&payload["cwd"]).filter(|cwd| cwd.len() <= PATH_BYTES),
+        project: None,
+        transcript: text(&payload["transcript_path"]),
+        transcript_length: None,
+        usage: None,
+        prompt: text(&payload["prompt_id"]),
+        agent: text(&payload["agent_id"]),
+        what,
+    }))
+}
+
+/// Claude Code sends no time. Other agents that run its hooks send RFC 3339 or milliseconds.
+fn time(value: &Value) -> Option<Millis> {
+    let text = value.as_str().and_then(|t| t.parse::<jiff::Timestamp>().ok()).map(|t| t.as_millisecond());
+    text.or_else(|| value.as_i64())
+}
+
+fn happening(name: &str, payload: &Value, around: &DecodeContext) -> Option<EventKind> {
+    Some(match name {
+        "SessionStart" => EventKind::SessionStarted(SessionStart {
+            source: source(payload["source"].as_str()),
+            model: text(&payload["model"]),
+            client: None,
+            git: None,
+        }),
+        "UserPromptSubmit" => EventKind::UserPrompt { text: by_a_person(payload)? },
+        "PostToolUse" | "PostToolUseFailure" => return tool_event(name, payload, around),
+        "PreToolUse" if ["Agent", "Task"].contains(&payload["tool_name"].as_str()?) => {
+            let task = text(&payload["tool_input"]["prompt"])?;
+            let files: Vec<String> = files_named(&task[..task.floor_char_boundary(TASK)]).into_iter().map(String::from).collect();
+            EventKind::Delegating { files: Some(files).filter(|files| !files.is_empty())? }
+        }
+        "PreToolUse" => {
+            let path = ["file_path", "notebook_path"].iter().find_map(|key| text(&payload["tool_input"][key]))?;
+            let changes = ["Edit", "Write", "MultiEdit", "NotebookEdit"].contains(&payload["tool_name"].as_str()?);
+            EventKind::PreEdit { path: Some(path).filter(|path| changes && path.len() <= PATH_BYTES)? }
+        }
+        "Stop" => EventKind::TurnEnded { closing: text(&payload["last_assistant_message"]), error: None },
+        "StopFailure" => EventKind::TurnEnded {
+            closing: text(&payload["last_assistant_message"]),
+            error: Some(text(&payload["error"]).unwrap_or_else(|| "unknown".into())),
+        },
+        "SubagentStart" => EventKind::SubagentStarted,
+        // The summariser of a compaction ends as a subagent without a type.
+        "SubagentStop" => EventKind::SubagentEnded {
+            agent_type: text(&payload["agent_type"])?,
+            closing: text(&payload["last_assistant_message"]),
+        },
+        "PreCompact" => EventKind::Compacting,
+        "SessionEnd" => EventKind::SessionEnded { reason: text(&payload["reason"]).unwrap_or_else(|| "other".into()), git: None },
+        _ => return None,
+    })
+}
+
+fn source(name: Option<&str>) -> StartSource {
+    match name {
+        Some("resume") => StartSource::Resume,
+        Some("clear") => StartSource::Clear,
+        Some("compact") => StartSource::Compact,
+        Some("fork") => StartSource::Fork,
+        _ => StartSource::Startup,
+    }
+}
+
+fn by_a_person(payload: &Value) -> Option<String> {
+    let prompt = text(&payload["prompt"])?;
+    let machine = payload["source"].as_str().is_some_and(|s| MACHINES.contains(&s));
+    let begins = prompt.trim_start();
+    (!machine && !MACHINE_MADE.iter().any(|m| begins.starts_with(m))).then_some(prompt)
+}
+
+fn tool_event(event: &str, payload: &Value, around: &DecodeContext) -> Option<EventKind> {
+    let name = text(&payload["tool_name"]).unwrap_or_else(|| "unknown".into());
+    let tasks = if event == "PostToolUse" { task_change(&name, payload) } else { None };
+    if around.skip_tools.contains(&name) {
+        return tasks.map(EventKind::TasksChanged);
+    }
+    let mut tool = tool_use(event, &name, payload);
+    tool.tasks = tasks;
+    Some(EventKind::ToolUsed(Box::new(tool)))
+}
+
+fn kind(name: &str) -> Kind {
+    match name {
+        "Read" | "NotebookRead" => Kind::Read,
+        "Grep" | "Glob" | "LS" | "LSP" | "ToolSearch" => Kind::Search,
+        "Edit" | "MultiEdit" | "NotebookEdit" => Kind::Edit,
+        "Write" => Kind::Write,
+        "Bash" | "PowerShell" => Kind::Command,
+        "WebFetch" | "WebSearch" => Kind::Fetch,
+        "Agent" | "Task" => Kind::Delegate,
+        _ if name.starts_with("mcp__") => Kind::Mcp,
+        _ => Kind::Other,
+    }
+}
+
+fn tool_use(event: &str, name: &str, payload: &Value) -> ToolUse {
+    let (input, response) = (&payload["tool_input"], &payload["tool_response"]);
+    let kind = kind(name);
+    let path = ["file_path", "notebook_path", "path"].iter().find_map(|key| text(&input[*key]));
+    let content = content(name, kind, input).or_else(|| path.clone());
+    let failed = event == "PostToolUseFailure";
+    let said = said(name, input, response);
+    let mut tool = ToolUse {
+        id: text(&payload["tool_use_id"]),
+        name: name.to_string(),
+        kind,
+        command: content.as_deref().filter(|_| kind == Kind::Command).map(command_kind::classify),
+        path,
+        content,
+        input: said.input,
+        outcome: said.outcome.filter(|_| !failed),
+        succeeded: if failed { Some(false) } else { succeeded(response) },
+        source_event: event.to_string(),
+        metadata: Metadata {
+            description: text(&input["description"]),
+            subagent_type: text(&input["subagent_type"]),
+            duration_ms: payload["duration_ms"].as_i64(),
+            agent_id: text(&payload["agent_id"]),
+            background: text(&response["backgroundTaskId"])
+                .or_else(|| text(&response["outputFile"]).and(text(&response["agentId"]))),
+            interrupted: payload["is_interrupt"] == true || response["interrupted"] == true,
+            spawned_agent: text(&response["agentId"]),
+            agent_tokens: response["totalTokens"].as_i64(),
+            ..said.metadata
+        },
+        tasks: None,
+    };
+    if failed {
+        let error = text(&payload["error"]).or_else(|| readable(response)).unwrap_or_default();
+        tool.metadata.failed = true;
+        tool.metadata.exit_code = error.strip_prefix("Exit code ").and_then(|rest| rest.split('\n').next()?.trim().parse().ok());
+        tool.metadata.response = Some(error);
+    } else if let (Kind::Command, Some(line), Some(command)) = (kind, &tool.content, tool.command) {
+        if tool.succeeded == Some(true) && command_kind::failed_unseen(line, command, tool.outcome.as_deref().unwrap_or_default())
+        {
+            tool.succeeded = Some(false);
+            tool.metadata.inferred = true;
+        }
+        tool.metadata.commit = commit(tool.content.as_deref().unwrap_or_default(), tool.command, response);
+    }
+    tool
+}
+
+/// One line that says what was done.
+fn content(name: &str, kind: Kind, input: &Value) -> Option<String> {
+    let key = match kind {
+        Kind::Command => "command",
+        Kind::Search => "pattern",
+        Kind::Delegate => "description",
+        Kind::Fetch if name == "WebSearch" => "query",
+        Kind::Fetch => "url",
+        Kind::Read | Kind::Edit | Kind::Write => return None,
+        Kind::Mcp | Kind::Other => "",
+    };
+    if let Some(text) = text(&input[key]) {
+        return Some(text);
+    }
+    match name {
+        "TaskCreate" => text(&input["subject"]),
+        "TaskUpdate" => Some(format!("{} {}", text(&input["taskId"])?, text(&input["status"]).unwrap_or_default())),
+        _ => input.as_object().filter(|o| !o.is_empty()).map(|_| input.to_string()),
+    }
+}
+
+/// Whether it succeeded, according to the response of a call that reported no failure.
+fn succeeded(response: &Value) -> Option<bool> {
+    let no = response["interrupted"] == true
+        || response["success"] == false
+        || response["is_error"] == true
+        || response["isError"] == true;
+    let goes_on = response["backgroundTaskId"].is_string() || response["status"] == "async_launched";
+    match (no, goes_on) {
+        (true, _) => Some(false),
+        (false, true) => None,
+        (false, false) => Some(true),
+    }
+}
+
+/// Input and output of a call as text.
+#[derive(Default)]
+struct Said {
+    input: Option<String>,
+    outcome: Option<String>,
+    metadata: Metadata,
+}
+
+fn said(name: &str, input: &Value, response: &Value) -> Said {
+    match kind(name) {
+        Kind::Command => {
+            let parts = [text(&response["stdout"]), text(&response["stderr"]), text(&response["returnCodeInterpretation"])];
+            let joined = parts.into_iter().flatten().collect::<Vec<_>>().join("\n");
+            Said {
+                outcome: Some(joined).filter(|t| !t.is_empty()).or_else(|| readable_if_not_object(response)),
+                ..Said::default()
+            }
+        }
+        Kind::Read => {
+            let file = &response["file"];
+            let lines = file["numLines"].as_i64().zip(file["totalLines"].as_i64());
+            let first = file["startLine"].as_i64().unwrap_or(1);
+            Said { outcome: lines.map(|(n, total)| format!("{n} lines from {first} of {total}")), ..Said::default() }
+        }
+        Kind::Edit | Kind::Write => change(input, response),
+        Kind::Search => {
+            let names = joined(&response["filenames"], "\n");
+            let counts = if response["mode"] == "content" { &response["numLines"] } else { &response["numFiles"] };
+            Said {
+                outcome: text(&response["content"]).or(names).or_else(|| readable_if_not_object(response)),
+                metadata: Metadata { results: counts.as_i64(), ..Metadata::default() },
+                ..Said::default()
+            }
+        }
+        Kind::Delegate => Said { input: text(&input["prompt"]), outcome: readable(&response["content"]), ..Said::default() },
+        Kind::Fetch => {
+            let results = response["results"].as_array();
+            let outcome = text(&response["result"]).or_else(|| results.and_then(|r| readable(&Value::Array(r.clone()))));
+            Said {
+                input: text(&input["prompt"]),
+                outcome: outcome.or_else(|| readable_if_not_object(response)),
+                metadata: Metadata { results: response["searchCount"].as_i64(), ..Metadata::default() },
+            }
+        }
+        Kind::Mcp | Kind::Other => Said { outcome: readable(response), ..Said::default() },
+    }
+}
+
+/// A file change: its hunks, and the number of lines added and removed.
+fn change(input: &Value, response: &Value) -> Said {
+    let mut hunks = String::new();
+    let (mut added, mut removed) = (0, 0);
+    for hunk in response["structuredPatch"].as_array().into_iter().flatten() {
+        let start = |key: &str| hunk[key].as_i64().unwrap_or(0);
+        hunks += &format!("@@ -{} +{} @@\n", start("oldStart"), start("newStart"));
+        for line in hunk["lines"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            added += i64::from(line.starts_with('+'));
+            removed += i64::from(line.starts_with('-'));
+            if hunks.len() < TEXT {
+                hunks = hunks + line + "\n";
+            }
+        }
+    }
+    let new = ["content", "new_string", "new_source"].iter().find_map(|key| input[*key].as_str()).unwrap_or_default();
+    if hunks.is_empty() {
+        added = new.lines().count() as i64;
+    }
+    // Without a patch, or where a transcript holds a piece of it only, the call's own texts say more.
+    if hunks.len() < new.len().min(TEXT) {
+        hunks = match input["old_string"].as_str() {
+            Some(old) => {
+                let removed = old.lines().map(|line| format!("-{line}\n"));
+                removed.chain(new.lines().map(|line| format!("+{line}\n"))).collect()
+            }
+            None => new.to_string(),
+        };
+    }
+    let metadata = Metadata {
+        lines_added: Some(added).filter(|n| *n > 0),
+        lines_removed: Some(removed).filter(|n| *n > 0),
+        ..Metadata::default()
+    };
+    Said { input: Some(hunks).filter(|h| !h.is_empty()), outcome: text(&response["type"]), metadata }
+}

@@ -1,0 +1,112 @@
+//! OpenCode's plugin. OpenCode has no hook commands: `nmem.js` is a plugin for both of its generations. It sends Claude
+//! Code's events with OpenCode's tools, and puts the answers where each generation takes them.
+
+use super::tools::{like, quoted_once, result};
+use crate::model::{Event, EventKind, Platform, Tokens, TurnUsage};
+use crate::platforms::adapter::{Adapter, HookAnswer, Moment, Support};
+use crate::platforms::answers::{envelope, event_of};
+use crate::platforms::decode_context::DecodeContext;
+use crate::platforms::past::PastFormat;
+use crate::platforms::setup::{OwnFile, Permission, Setup, Shape};
+use crate::platforms::translated::{self, HookCall, Translated, event_name};
+use serde_json::{Value, json};
+
+pub struct OpenCode;
+
+const SETUP: Setup = Setup {
+    programs: &["opencode"],
+    user: "",
+    project: "",
+    shape: Shape::Nested,
+    hooks: &[],
+    arguments: "",
+    files: &[OwnFile { user: "plugins/nmem.js", project: ".opencode/plugins/nmem.js", text: include_str!("nmem.js") }],
+    permission: Permission::ByHand(
+        "OpenCode asks only where opencode.json says so: add \"nmem search *\": \"allow\" to permission.bash there",
+    ),
+    instructions: "AGENTS.md",
+    afterwards: &["Restart OpenCode: it loads plugins when it starts."],
+};
+
+impl Adapter for OpenCode {
+    fn platform(&self) -> Platform {
+        Platform::OpenCode
+    }
+
+    fn recognises(&self, payload: &Value) -> bool {
+        payload["agent"] == "opencode"
+    }
+
+    fn translate(&self, payload: &Value) -> Vec<Translated> {
+        let event = event_name(payload);
+        match event {
+            "PreToolUse" | "PostToolUse" | "PostToolUseFailure" => {}
+            _ => {
+                let mut head = translated::payload(event, payload);
+                if let Some(prompt) = payload["prompt"].as_str() {
+                    head["prompt"] = json!(quoted_once(prompt));
+                }
+                head["error"] = payload["error"].clone();
+                return translated::event(head);
+            }
+        }
+        let name = payload["tool_name"].as_str().unwrap_or("unknown");
+        let call = HookCall {
+            id: &payload["tool_use_id"],
+            name,
+            like: like(name, &payload["tool_input"]),
+            result: (event != "PreToolUse").then(|| result(name, payload)),
+            duration_ms: &payload["duration_ms"],
+        };
+        translated::call(payload, call)
+    }
+
+    /// The plugin sends a turn's tokens with its end.
+    fn decode(&self, payload: &Value, around: &DecodeContext) -> Result<Vec<Event>, String> {
+        let mut events = translated::decode(Platform::OpenCode, self.translate(payload), around)?;
+        for event in events.iter_mut().filter(|event| matches!(event.what, EventKind::TurnEnded { .. })) {
+            event.usage = usage(&payload["usage"]).map(Box::new);
+        }
+        Ok(events)
+    }
+
+    fn encode(&self, _payload: &Value, answer: &HookAnswer) -> Option<String> {
+        envelope(event_of(answer.point), answer)
+    }
+
+    fn support(&self) -> Support {
+        Support {
+            outcome: "`metadata.exit` of a command",
+            failures: "the state of a call, and exit codes",
+            tokens: "with each turn's end",
+            start: Moment::Possible,
+            prompt: Moment::Possible,
+            edit: Moment::Unreliable("in the edit's result: nothing is taken before it"),
+            subagent: Moment::NotPossible("no event at which a subagent takes context"),
+            compaction: Moment::Possible,
+            context_bytes: None,
+            keeps_start_context: true,
+        }
+    }
+
+    fn setup(&self) -> Option<&'static Setup> {
+        Some(&SETUP)
+    }
+
+    fn past(&self) -> &'static [PastFormat] {
+        &[super::past::DATABASE, super::past::FILES]
+    }
+}
+
+fn usage(usage: &Value) -> Option<TurnUsage> {
+    let of = |key: &str| usage[key].as_i64().unwrap_or(0).max(0);
+    let tokens = Tokens {
+        input: of("input"),
+        output: of("output") + of("reasoning"),
+        cache_read: of("cache_read"),
+        cache_write: of("cache_write"),
+    };
+    let text = |key: &str| usage[key].as_str().map(String::from);
+    let (model, last_message) = (text("model"), text("message"));
+    Some(TurnUsage { tokens: Some(tokens), model, last_message, ..TurnUsage::default() }).filter(|_| tokens != Tokens::default())
+}

@@ -1,0 +1,68 @@
+//! OpenCode's tools, of its first and second generation, as the tools of Claude Code that do the same.
+
+use crate::platforms::past::text_of;
+use crate::platforms::patch::changes_like;
+use crate::platforms::translated::{command_result, field};
+use serde_json::{Value, json};
+
+/// A call as one or more calls of Claude Code: name and input.
+pub fn like(name: &str, input: &Value) -> Vec<(String, Value)> {
+    let of = |names: &[&str]| field(input, names).clone();
+    let path = || of(&["filePath", "file_path", "path"]);
+    let one = |like: &str, input: Value| vec![(like.to_string(), input)];
+    match name {
+        "bash" | "shell" => one("Bash", json!({"command": of(&["command"]), "description": of(&["description"])})),
+        "read" => one("Read", json!({"file_path": path()})),
+        "write" => one("Write", json!({"file_path": path(), "content": of(&["content"])})),
+        "patch" | "apply_patch" => changes_like(of(&["patchText", "patch", "input"]).as_str().unwrap_or_default()),
+        // The second generation writes, edits and patches by one tool.
+        "edit" => match (field(input, &["patchText", "patch"]).as_str(), field(input, &["oldString", "old_string"])) {
+            (Some(patch), _) => changes_like(patch),
+            (None, Value::Null) if !input["content"].is_null() => {
+                one("Write", json!({"file_path": path(), "content": of(&["content"])}))
+            }
+            (None, old) => {
+                one("Edit", json!({"file_path": path(), "old_string": old, "new_string": of(&["newString", "new_string"])}))
+            }
+        },
+        "multiedit" => {
+            let edits = input["edits"].as_array().into_iter().flatten();
+            let edit = |edit: &Value| {
+                let (old, new) = (field(edit, &["oldString"]), field(edit, &["newString"]));
+                ("Edit".to_string(), json!({"file_path": path(), "old_string": old, "new_string": new}))
+            };
+            edits.map(edit).collect()
+        }
+        "grep" => one("Grep", json!({"pattern": of(&["pattern"]), "path": path()})),
+        "glob" => one("Glob", json!({"pattern": of(&["pattern"]), "path": path()})),
+        "list" => one("LS", json!({"path": path()})),
+        "webfetch" => one("WebFetch", json!({"url": of(&["url"])})),
+        "websearch" => one("WebSearch", json!({"query": of(&["query"])})),
+        "task" | "subagent" => {
+            let kind = of(&["subagent_type", "agent"]);
+            one("Agent", json!({"description": of(&["description"]), "prompt": of(&["prompt"]), "subagent_type": kind}))
+        }
+        "todowrite" => one("TodoWrite", input.clone()),
+        name => one(name, input.clone()),
+    }
+}
+
+/// A prompt without the quotes that `opencode run` puts around it.
+pub fn quoted_once(prompt: &str) -> &str {
+    let inside = prompt.trim().strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    inside.filter(|inside| !inside.contains('"')).unwrap_or(prompt)
+}
+
+/// The result of a call: `completed` also names commands that failed.
+pub fn result(name: &str, payload: &Value) -> Result<Value, String> {
+    let response = &payload["tool_response"];
+    if payload["hook_event_name"] == "PostToolUseFailure" || name == "invalid" {
+        let error = field(payload, &["error"]);
+        return Err(error["message"].as_str().map_or_else(|| text_of(error), String::from));
+    }
+    let text = response["output"].as_str().map_or_else(|| text_of(response), String::from);
+    match name {
+        "bash" | "shell" => command_result(&text, response["exit"].as_i64()),
+        _ => Ok(json!(text)),
+    }
+}

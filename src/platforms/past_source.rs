@@ -1,0 +1,69 @@
+//! Sessions that are not lines of a file: one JSON document, or rows of a database. They are turned into records, which
+//! the format's reader takes as it takes lines. Nothing here opens a database: `import` hands the rows over.
+
+use crate::model::Millis;
+use anyhow::Result;
+use serde_json::{Map, Value};
+use std::path::Path;
+
+/// A row of a database, by column.
+pub type Columns = Map<String, Value>;
+
+/// Where a format keeps its sessions.
+#[derive(Clone, Copy, Debug)]
+pub enum PastSource {
+    /// A file a session, with a JSON object on each line.
+    Lines,
+    /// A file a session, as one document, perhaps with others beside it.
+    Document(PastDocument),
+    /// A database with many sessions.
+    Database(PastDatabase),
+}
+
+/// Sessions that are documents.
+#[derive(Clone, Copy, Debug)]
+pub struct PastDocument {
+    /// Whether a file is one, by its path.
+    pub is_file: fn(&Path) -> bool,
+    /// Reads a session's records, in order.
+    pub records: fn(&Path) -> Result<Vec<Value>>,
+}
+
+/// Sessions in a database.
+#[derive(Clone, Copy, Debug)]
+pub struct PastDatabase {
+    /// Whether a file is one, by its path.
+    pub is_file: fn(&Path) -> bool,
+    /// Lists the sessions of the database at a path.
+    pub sessions: fn(&dyn Rows, &Path) -> Result<Vec<PastPart>>,
+    /// Reads a session's records, in order.
+    pub records: fn(&dyn Rows, &PastPart) -> Result<Vec<Value>>,
+}
+
+/// A session in a database.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PastPart {
+    /// The agent's id of it.
+    pub id: String,
+    /// Grows with the session; the unit is the format's.
+    pub size: u64,
+    pub modified_at: Millis,
+    /// The folder in which it began.
+    pub cwd: Option<String>,
+}
+
+/// A time as records state it (RFC 3339); `None` if it is not one.
+pub fn timestamp(at: Millis) -> Option<String> {
+    Some(jiff::Timestamp::from_millisecond(at).ok().filter(|_| at > 0)?.to_string())
+}
+
+/// Rows of another program's database. A table that does not exist has none.
+pub trait Rows {
+    fn all(&self, table: &str) -> Result<Vec<Columns>>;
+
+    /// Rows in which a column has a value, in the order of others.
+    fn with(&self, table: &str, column: &str, value: &str, order: &[&str]) -> Result<Vec<Columns>>;
+
+    /// Rows whose key begins with a text, by a range of the key. No other row is read.
+    fn keyed(&self, table: &str, key: &str, begin: &str) -> Result<Vec<Columns>>;
+}

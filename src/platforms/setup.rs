@@ -1,0 +1,73 @@
+//! What `nmem install` writes for an agent.
+
+/// A subscription to an event.
+#[derive(Clone, Copy, Debug)]
+pub struct Subscribed {
+    pub event: &'static str,
+    /// Tool names to match; `None` matches all, or does not apply.
+    pub tools: Option<&'static str>,
+    /// `record` or `context`.
+    pub verb: &'static str,
+    /// Seconds.
+    pub timeout: u32,
+}
+
+/// A subscription without a matcher; the timeout is in seconds.
+pub const fn to(event: &'static str, verb: &'static str, timeout: u32) -> Subscribed {
+    Subscribed { event, tools: None, verb, timeout }
+}
+
+/// The form of a hook in a settings file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Groups with a matcher and a list of handlers. Timeouts in seconds.
+    Nested,
+    /// The same with timeouts in milliseconds, in a file that may have comments.
+    NestedMillis,
+    /// Handlers directly below the event, in a file with a version.
+    Flat,
+}
+
+/// A file that nmem alone writes.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnFile {
+    /// Below the agent's own folder.
+    pub user: &'static str,
+    /// Below the root of the worktree.
+    pub project: &'static str,
+    /// Its text. `{{nmem}}` is the program as a JSON string without its quotes.
+    pub text: &'static str,
+}
+
+/// How an agent is allowed to look memories up without asking.
+#[derive(Clone, Copy, Debug)]
+pub enum Permission {
+    /// Entries of a list in a JSON file below the agent's own folder.
+    Listed { file: &'static str, list: [&'static str; 2], entries: &'static [&'static str] },
+    /// A file of its own.
+    Own(OwnFile),
+    /// What a person can do instead.
+    ByHand(&'static str),
+}
+
+/// How hooks are installed.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup {
+    /// Programs by which the agent is found on `PATH`.
+    pub programs: &'static [&'static str],
+    /// The settings file below the agent's own folder; empty if hooks are in a file of their own.
+    pub user: &'static str,
+    /// The same below the root of the worktree.
+    pub project: &'static str,
+    pub shape: Shape,
+    pub hooks: &'static [Subscribed],
+    /// What follows the program and the verb in a command line.
+    pub arguments: &'static str,
+    /// Files besides.
+    pub files: &'static [OwnFile],
+    pub permission: Permission,
+    /// The file with general instructions that the agent reads, below the root of the worktree.
+    pub instructions: &'static str,
+    /// What only a person can do afterwards.
+    pub afterwards: &'static [&'static str],
+}

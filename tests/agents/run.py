@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+"""Tries nmem with the real agents, against a scripted model on loopback.
+
+    tests/agents/run.py                     every agent below, then one project with three of them
+    tests/agents/run.py codex gemini        some of them
+    tests/agents/run.py --version codex=0.170.0 codex
+
+Agents come from npm into a cache folder ($NMEM_AGENTS, default ~/.cache/nmem-agents). The binary is target/release/nmem, or
+$NMEM. Each agent gets a home and a project of its own. A session uses tools, fails, edits and commits; then the next one's
+request body must hold what the first one left. Exit code 1 names what was missing. No account and no network is needed
+besides npm.
+"""
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import model  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+NMEM = pathlib.Path(os.environ.get("NMEM", ROOT / "target/release/nmem")).resolve()
+CACHE = pathlib.Path(os.environ.get("NMEM_AGENTS", pathlib.Path.home() / ".cache/nmem-agents"))
+VERSIONS = {
+    "claude-code": ("@anthropic-ai/claude-code", "2.1.331", "claude"),
+    "codex": ("@openai/codex", "0.169.0", "codex"),
+    "gemini": ("@google/gemini-cli", "0.61.0", "gemini"),
+    "copilot-cli": ("@github/copilot", "1.0.102", "copilot"),
+    "opencode": ("opencode-ai", "1.18.33", "opencode"),
+}
+FIRST = "Make the greeting friendlier. Always use f-strings, never concatenate strings."
+SECOND = "How do we format strings here?"
+THIRD = "Add a farewell like the greeting."
+# What the second session must be given: words of the first one's prompt.
+KNOWN = "never concatenate strings"
+
+
+class Agent:
+    """One agent in a home and a project."""
+
+    def __init__(self, name, folder, version):
+        self.name, self.folder = name, folder
+        self.home, self.project = folder / "home", folder / "project"
+        self.package, default, self.program = VERSIONS[name]
+        self.version = version or default
+        self.bin = installed(name, self.package, self.version) / "node_modules/.bin"
+
+    def environment(self, port):
+        path = os.pathsep.join([str(NMEM.parent), str(self.bin), str(CACHE / "bin"), "/usr/local/bin", "/usr/bin", "/bin"])
+        node = shutil.which("node")
+        path += os.pathsep + str(pathlib.Path(node).parent) if node else ""
+        base = {"HOME": str(self.home), "PATH": path, "TERM": "xterm", "LANG": "C.UTF-8", "NO_BROWSER": "1"}
+        url = f"http://127.0.0.1:{port}"
+        own = {
+            "claude-code": {"ANTHROPIC_API_KEY": "dummy-key-loopback-01", "ANTHROPIC_BASE_URL": url, "DISABLE_TELEMETRY": "1", "DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "ENABLE_TOOL_SEARCH": "false"},
+            "codex": {"CODEX_HOME": str(self.home / ".codex"), "LOOP_API_KEY": "dummy"},
+            "gemini": {"GEMINI_API_KEY": "dummy", "GOOGLE_GEMINI_BASE_URL": url, "GEMINI_CLI_TRUST_WORKSPACE": "true", "GEMINI_TELEMETRY_ENABLED": "false"},
+            "copilot-cli": {"COPILOT_PROVIDER_BASE_URL": f"{url}/v1", "COPILOT_PROVIDER_TYPE": "openai", "COPILOT_PROVIDER_API_KEY": "dummy", "COPILOT_PROVIDER_WIRE_API": "completions", "COPILOT_MODEL": "claude-sonnet-4.5", "COPILOT_OFFLINE": "true", "COPILOT_AUTO_UPDATE": "false"},
+            "opencode": {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1", "npm_config_fetch_retries": "0"},
+        }[self.name]
+        return {**base, **own}
+
+    def configure(self, port):
+        """Settings without which the agent does not reach the model."""
+        write = lambda path, text: ((self.home / path).parent.mkdir(parents=True, exist_ok=True), (self.home / path).write_text(text))
+        if self.name == "codex":
+            write(".codex/config.toml", f'model = "gpt-5.5"\nmodel_provider = "loop"\n[model_providers.loop]\nname = "Loop"\nbase_url = "http://127.0.0.1:{port}/v1"\nenv_key = "LOOP_API_KEY"\nwire_api = "responses"\n')
+        if self.name == "gemini":
+            write(".gemini/settings.json", json.dumps({"security": {"auth": {"selectedType": "gemini-api-key"}}, "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False}, "privacy": {"usageStatisticsEnabled": False}, "telemetry": {"enabled": False}, "model": {"name": "gemini-2.5-pro"}}))
+        if self.name == "opencode":
+            model_ = {"name": "Scripted", "tool_call": True, "limit": {"context": 200000, "output": 8000}}
+            provider = {"npm": "@ai-sdk/openai-compatible", "name": "Loop", "options": {"baseURL": f"http://127.0.0.1:{port}/v1", "apiKey": "x"}, "models": {"scripted": model_}}
+            write(".config/opencode/opencode.json", json.dumps({"model": "loop/scripted", "small_model": "loop/scripted", "autoupdate": False, "share": "disabled", "provider": {"loop": provider}}))
+
+    def command(self, prompt):
+        return {
+            "claude-code": ["claude", "-p", prompt, "--allowedTools", "Bash Read Write Edit"],
+            "codex": ["codex", "exec", "--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust", prompt],
+            "gemini": ["gemini", "-p", prompt, "--yolo"],
+            "copilot-cli": ["copilot", "-p", prompt, "--allow-all-tools"],
+            "opencode": ["opencode", "run", "--title", "loop", prompt],
+        }[self.name]
+
+    def ask(self, prompt, server):
+        """Runs one session; returns the request bodies of it."""
+        port = server.server_address[1]
+        self.configure(port)
+        before = len(server.bodies)
+        command = self.command(prompt)
+        command[0] = str(self.bin / command[0])
+        log = self.folder / f"{self.name}.log"
+        with open(log, "a") as out:
+            done = subprocess.run(command, cwd=self.project, env=self.environment(port), stdin=subprocess.DEVNULL, stdout=out, stderr=out, timeout=240)
+        if done.returncode:
+            print(f"  {self.name} exited with {done.returncode}; see {log}")
+        return server.bodies[before:]
+
+    def nmem(self, *args):
+        environment = {"HOME": str(self.home), "PATH": f"{NMEM.parent}:/usr/bin:/bin"}
+        done = subprocess.run([str(NMEM), *args], cwd=self.project, env=environment, capture_output=True, text=True)
+        if done.returncode:
+            raise SystemExit(f"nmem {' '.join(args)}: {done.stderr}")
+        return done.stdout
+
+    def lines(self, *args):
+        return [json.loads(line) for line in self.nmem(*args, "--json").splitlines()]
+
+
+def installed(name, package, version):
+    folder = CACHE / f"{name}-{version}"
+    if not (folder / "node_modules/.bin").is_dir():
+        folder.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["npm", "install", "--no-fund", "--no-audit", "--prefix", str(folder), f"{package}@{version}"], check=True, stdout=subprocess.DEVNULL)
+        # npm skips scripts by default; OpenCode's links its binary.
+        script = folder / "node_modules/opencode-ai/postinstall.mjs"
+        if script.is_file():
+            subprocess.run(["node", str(script)], cwd=script.parent, check=False, stdout=subprocess.DEVNULL)
+    return folder
+
+
+def prepared(folder):
+    """A home and a git project."""
+    for part in ("home", "project"):
+        (folder / part).mkdir(parents=True, exist_ok=True)
+    project = folder / "project"
+    (project / "greet.py").write_text('def greet(name):\n    return "Hello " + name\n\n\nif __name__ == "__main__":\n    print(greet("world"))\n')
+    (project / "README.md").write_text("# Demo\n\nA tiny project used as a test.\n")
+    environment = {"HOME": str(folder / "home"), "PATH": "/usr/bin:/bin:/usr/local/bin"}
+    identity = [["config", "user.name", "Dev"], ["config", "user.email", "dev@example.org"]]
+    for args in (["init", "-q"], *identity, ["add", "-A"], ["commit", "-q", "-m", "Initial commit"]):
+        subprocess.run(["git", *args], cwd=project, env=environment, check=True)
+
+
+def whole(bodies):
+    return "\n".join(json.dumps(body, ensure_ascii=False) for _, body in bodies)
+
+
+def one(name, version, keep):
+    """Two sessions of one agent; returns what was missing."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix=f"nmem-{name}-"))
+    prepared(folder)
+    agent = Agent(name, folder, version)
+    server = model.serve(str(agent.project))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    agent.nmem("install", name)
+    agent.ask(FIRST, server)
+    missing = []
+    check = lambda what, holds: None if holds else missing.append(what)
+    # Whether a unit is finished depends on time: the newest one has the work.
+    units = agent.lines("units")
+    tools = agent.lines("search", "--kind", "tool", "--limit", "0")
+    snippets = [tool.get("snippet") or tool.get("title") or "" for tool in tools]
+    check("a unit of the first session", units)
+    check("the edited file", any("greet.py" == file["path"] and file["edits"] for unit in units for file in unit["files"]))
+    check("the commit", any(unit["commits"] for unit in units))
+    check("tokens", any((unit["tokens"] or {}).get("output") for unit in units) or name == "cursor")
+    import sqlite3
+    rows = sqlite3.connect(agent.home / ".local/share/nmem/nmem.db").execute
+    check("the failed command", rows("SELECT count(*) FROM tool_uses WHERE succeeded = 0 AND kind = 'command' AND content LIKE '%nonexistent%'").fetchone()[0])
+    check("the command that succeeded", rows("SELECT count(*) FROM tool_uses WHERE succeeded = 1 AND content = 'python3 greet.py'").fetchone()[0])
+    check("the prompt, once", rows("SELECT count(*) FROM prompts WHERE source = 'user'").fetchone()[0] == 1)
+    check("the closing message", rows("SELECT count(*) FROM prompts WHERE source = 'agent' AND text LIKE 'The greeting is friendlier%'").fetchone()[0] == 1)
+    check("the platform", rows("SELECT DISTINCT platform FROM sessions").fetchall() == [(name,)])
+    bodies = whole(agent.ask(SECOND, server))
+    check("the context in the next session's request", KNOWN in bodies)
+    server.shutdown()
+    print(f"{name} {agent.version}: {'ok' if not missing else 'missing: ' + ', '.join(missing)} ({len(snippets)} tool uses found, {folder})")
+    if not missing and not keep:
+        shutil.rmtree(folder, ignore_errors=True)
+    return missing
+
+
+def together(names, versions, keep):
+    """One project, three agents in turn, one memory."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="nmem-together-"))
+    prepared(folder)
+    agents = [Agent(name, folder, versions.get(name)) for name in names]
+    server = model.serve(str(folder / "project"))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    missing = []
+    for agent, prompt in zip(agents, [FIRST, SECOND, THIRD]):
+        agent.nmem("install", agent.name)
+        bodies = whole(agent.ask(prompt, server))
+        if agent is not agents[0] and KNOWN not in bodies:
+            missing.append(f"what {agents[0].name} was asked, in the request of {agent.name}")
+    import sqlite3
+    seen = [row[0] for row in sqlite3.connect(folder / "home/.local/share/nmem/nmem.db").execute("SELECT platform FROM sessions ORDER BY id")]
+    if seen != names:
+        missing.append(f"one session of each in one database, not {seen}")
+    print(agents[0].nmem("units"))
+    server.shutdown()
+    print(f"together ({', '.join(names)}): {'ok' if not missing else 'missing: ' + ', '.join(missing)} ({folder})")
+    if not missing and not keep:
+        shutil.rmtree(folder, ignore_errors=True)
+    return missing
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("agents", nargs="*", metavar="AGENT", help=", ".join(VERSIONS))
+    parser.add_argument("--version", action="append", default=[], metavar="AGENT=VERSION")
+    parser.add_argument("--keep", action="store_true", help="keep the folders")
+    args = parser.parse_args()
+    if not NMEM.is_file():
+        raise SystemExit(f"{NMEM} does not exist; run cargo build --release")
+    versions = dict(pair.split("=", 1) for pair in args.version)
+    missing = [what for name in args.agents or VERSIONS for what in one(name, versions.get(name), args.keep)]
+    if not args.agents:
+        missing += together(["codex", "gemini", "claude-code"], versions, args.keep)
+    raise SystemExit(1 if missing else 0)
+
+
+if __name__ == "__main__":
+    main()
