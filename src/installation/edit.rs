@@ -5,7 +5,7 @@ use crate::platforms::setup::Shape;
 use std::path::Path;
 
 /// Begin and end of the block in a file with general instructions.
-const BLOCK: [&str; 2] = ["<!-- nmem -->\n", "<!-- /nmem -->\n"];
+const BLOCK: [&str; 2] = ["<!-- begin nmem -->\n", "<!-- end nmem -->\n"];
 
 /// One addition to a file.
 #[derive(Clone, Debug)]
@@ -38,9 +38,7 @@ impl Edit {
             Edit::Listed { list, entries } => settings::add_to_list(text, *list, entries),
             Edit::Whole(whole) => Ok(whole.clone()),
             Edit::Block(block) => {
-                if let Some((before, rest)) = text.split_once(BLOCK[0])
-                    && let Some((_, behind)) = rest.split_once(BLOCK[1])
-                {
+                if let Some([before, _, behind]) = parts(text) {
                     return Ok(format!("{before}{}{block}\n{}{behind}", BLOCK[0], BLOCK[1]));
                 }
                 let before = text;
@@ -76,7 +74,7 @@ impl Edit {
                 Some(Edit::Hooks { shape: *shape, hooks: hooks.collect() })
             }
             Edit::Block(_) => {
-                let inside = text.split_once(BLOCK[0])?.1.split_once(BLOCK[1])?.0;
+                let [_, inside, _] = parts(text)?;
                 Some(Edit::Block(inside.trim_end().to_string()))
             }
             // Every file of ours names nmem.
@@ -87,10 +85,15 @@ impl Edit {
     }
 }
 
+/// The text before the block, in it, and behind it.
+fn parts(text: &str) -> Option<[&str; 3]> {
+    let (head, behind) = text.rsplit_once(BLOCK[1])?;
+    let (before, inside) = head.rsplit_once(BLOCK[0])?;
+    Some([before, inside, behind])
+}
+
 fn without_block(text: &str) -> String {
-    let Some((before, rest)) = text.split_once(BLOCK[0]) else { return text.to_string() };
-    let Some((_, behind)) = rest.split_once(BLOCK[1].trim_end()) else { return text.to_string() };
-    let behind = behind.strip_prefix('\n').unwrap_or(behind);
+    let Some([before, _, behind]) = parts(text) else { return text.to_string() };
     // An empty line parted the block from what is before it.
     let before = before.strip_suffix('\n').filter(|before| before.ends_with('\n')).unwrap_or(before);
     format!("{before}{behind}")

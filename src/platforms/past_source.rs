@@ -45,7 +45,7 @@ pub struct PastDatabase {
 pub struct PastPart {
     /// The agent's id of it.
     pub id: String,
-    /// Grows with the session; the unit is the format's.
+    /// Bytes, or another number that grows with the session; 0 if only the time says that it has grown.
     pub size: u64,
     pub modified_at: Millis,
     /// The folder in which it began.

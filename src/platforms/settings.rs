@@ -82,7 +82,11 @@ pub fn remove_from_list(text: &str, list: [&str; 2], entries: &[&str]) -> Result
         let text = node.as_string_lit().and_then(|text| text.decoded_value().ok());
         text.is_some_and(|text| entries.contains(&text.as_str()))
     };
-    for node in listed.iter().flat_map(CstArray::elements).filter(is_ours) {
+    let ours: Vec<CstNode> = listed.iter().flat_map(CstArray::elements).filter(is_ours).collect();
+    if ours.is_empty() {
+        return Ok(text.to_string());
+    }
+    for node in ours {
         node.remove();
     }
     if listed.is_some_and(|listed| listed.elements().is_empty())

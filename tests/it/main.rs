@@ -30,6 +30,7 @@ mod import_leaves_out;
 mod import_memories;
 mod import_secrets;
 mod install;
+mod install_agents;
 mod knowledge;
 mod language;
 mod layers;

@@ -65,7 +65,7 @@ fn sessions(rows: &dyn Rows, _: &Path) -> Result<Vec<PastPart>> {
             let updated = number(&row, "time_updated");
             let part = PastPart {
                 id: text(&row, "id").to_string(),
-                size: u64::try_from(updated).unwrap_or_default(),
+                size: 0,
                 modified_at: updated,
                 cwd: Some(text(&row, "directory").to_string()).filter(|folder| !folder.is_empty()),
             };

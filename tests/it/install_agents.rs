@@ -1,0 +1,278 @@
+//! Installing for every agent: beside whatever is there, once, and undone byte for byte.
+
+use crate::world::World;
+use std::fs;
+use std::path::PathBuf;
+
+const AGENTS: [&str; 7] = ["claude-code", "codex", "cursor", "vscode", "copilot-cli", "gemini", "opencode"];
+
+/// Kinds of settings files that people have: the same few contents, written in many ways. `OTHERS` stands for hooks of
+/// somebody else in the agent's own form.
+const JSON: [&str; 30] = [
+    "{}",
+    "{}\n",
+    "{ }\n",
+    "{\n}\n",
+    "{\n\n\n}",
+    "{\"theme\":\"dark\"}",
+    "{\"theme\":\"dark\"}\n",
+    "{\"theme\": \"dark\", \"hooks\": OTHERS}\n",
+    "{\"hooks\":OTHERS,\"theme\":\"dark\"}",
+    "{\n  \"theme\": \"dark\"\n}\n",
+    "{\n    \"theme\": \"dark\",\n    \"nested\": {\n        \"a\": [1, 2, 3]\n    }\n}\n",
+    "{\n\t\"theme\": \"dark\",\n\t\"hooks\": OTHERS\n}\n",
+    "{\r\n  \"theme\": \"dark\"\r\n}\r\n",
+    "{\r\n  \"hooks\": OTHERS\r\n}",
+    "{\n  \"hooks\": {}\n}\n",
+    "{\"hooks\":{}}",
+    "{\"hooks\": { } , \"a\": null}",
+    "{\n  \"hooks\": {\n    \"Other\": []\n  }\n}\n",
+    "{\n  \"hooks\": {\n    \"Stop\": [],\n    \"stop\": []\n  }\n}\n",
+    "\u{feff}{\n  \"theme\": \"dark\"\n}\n",
+    "\u{feff}{\"theme\":\"dark\"}",
+    "{\"big\":12345678901234567890.5e2,\"text\":\"\\u00e9 \\\" \\\\ é 記 😀\"}",
+    "{ \"a\" : [ { } , [ ] , \"}\" ] , \"b\" : { \"c\" : { \"d\" : { } } } }",
+    "{\n  \"a\": 1,\n\n  \"b\": 2\n\n}\n\n\n",
+    "  \n{\"a\":1}\n  ",
+    "{\"permissions\":{\"allow\":[\"Bash(git *)\"],\"deny\":[]},\"hooks\":OTHERS}",
+    "{\n  \"permissions\": {\n    \"allow\": [\n      \"Bash(git *)\"\n    ]\n  }\n}\n",
+    "{\"permissions\":{\"allow\":[]}}",
+    "{\n  \"version\": 1,\n  \"hooks\": OTHERS\n}\n",
+    "{\"version\":1,\"hooks\":OTHERS}",
+];
+
+/// Kinds that only files with comments allow.
+const COMMENTED: [&str; 6] = [
+    "{\n  // mine\n  \"theme\": \"dark\"\n}\n",
+    "{\n  \"theme\": \"dark\", // why\n}\n",
+    "/* head */\n{\n  \"hooks\": OTHERS, /* tail */\n}\n",
+    "{\n  \"a\": [\n    1, // one\n    2,\n  ],\n}\n",
+    "// first line\n{}\n",
+    "{\n  /* only a comment */\n}\n",
+];
+
+/// Kinds of Markdown files.
+const MARKDOWN: [&str; 30] = [
+    "# Agents\n",
+    "# Agents",
+    "# Agents\n\n",
+    "\n",
+    "\n\n\n",
+    "text\r\nmore\r\n",
+    "text\r\nmore",
+    "- a\n- b\n",
+    "- a\n- b",
+    "```sh\nnmem search x\n```\n",
+    "<!-- other -->\nx\n<!-- /other -->\n",
+    "<!-- begin nmem",
+    "<!-- begin nmem -->",
+    "# é 記 😀\n",
+    "\u{feff}# Agents\n",
+    "\u{feff}",
+    "a\n\n\n\nb\n",
+    "   \n",
+    "\t\n\t",
+    "a  \nb  \n",
+    "| a | b |\n|---|---|\n",
+    "---\ntitle: x\n---\n",
+    "---\ntitle: x\n---",
+    "# A\n\n## B\n\n### C\n",
+    "[link](AGENTS.md)\n",
+    "a\\\nb\n",
+    "1. x\n\n   y\n",
+    "<br>\n",
+    "a\n\u{a0}\n",
+    "x\n<!-- end nmem -->\n",
+];
+
+/// Where an agent's settings are in a world's home or project, and whether they are nested.
+fn settings(agent: &str, scope: &str) -> &'static str {
+    match (agent, scope) {
+        ("claude-code", "user") => "home/.claude/settings.json",
+        ("claude-code", _) => "project/.claude/settings.json",
+        ("codex", "user") => "home/.codex/hooks.json",
+        ("codex", _) => "project/.codex/hooks.json",
+        ("cursor", "user") => "home/.cursor/hooks.json",
+        ("cursor", _) => "project/.cursor/hooks.json",
+        ("vscode" | "copilot-cli", "user") => "home/.copilot/hooks/nmem.json",
+        ("vscode" | "copilot-cli", _) => "project/.github/hooks/nmem.json",
+        ("gemini", "user") => "home/.gemini/extensions/nmem/hooks/hooks.json",
+        ("gemini", _) => "project/.gemini/settings.json",
+        ("opencode", "user") => "home/.config/opencode/plugins/nmem.js",
+        _ => "project/.opencode/plugins/nmem.js",
+    }
+}
+
+/// Hooks of somebody else in an agent's form.
+fn others(agent: &str) -> &'static str {
+    match agent {
+        "cursor" | "vscode" | "copilot-cli" => {
+            r#"{"stop":[{"command":"say \"}\""}],"PostToolUse":[{"type":"command","command":"other"}]}"#
+        }
+        _ => {
+            r#"{"Stop":[{"hooks":[{"type":"command","command":"say \"}\""}]}],"PostToolUse":[{"matcher":"Edit","hooks":[{"command":"other"}]}]}"#
+        }
+    }
+}
+
+/// All files below a world's home and project.
+fn files(world: &World) -> Vec<(PathBuf, Vec<u8>)> {
+    fn walk(folder: PathBuf, found: &mut Vec<(PathBuf, Vec<u8>)>) {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            match entry.path() {
+                path if path.is_dir() => walk(path, found),
+                path => found.push((path.clone(), fs::read(&path).unwrap())),
+            }
+        }
+    }
+    let mut found = Vec::new();
+    walk(world.home(), &mut found);
+    walk(world.project(), &mut found);
+    found.sort();
+    found
+}
+
+/// Installs over a file and removes it again; every byte must come back.
+fn there_and_back(agent: &str, scope: &str, path: &str, text: &str, flags: &[&str]) {
+    let world = World::new();
+    world.write(path, text);
+    let before = files(&world);
+    let place = ["--scope", scope];
+    let installed = world.nmem(&[&["install", agent], &place[..], flags].concat());
+    assert_eq!(installed.code, Some(0), "{agent} {scope} {text:?}: {}", installed.text());
+    let with = fs::read_to_string(world.folder.join(path)).unwrap();
+    assert!(with.contains("nmem") && with != text, "{agent} {scope} {text:?}: {with}");
+    world.nmem(&[&["install", agent], &place[..], flags].concat());
+    assert_eq!(fs::read_to_string(world.folder.join(path)).unwrap(), with, "{agent} {scope} {text:?}: twice is once");
+    let removed = world.nmem(&[&["uninstall", agent], &place[..]].concat());
+    assert_eq!(removed.code, Some(0), "{agent} {scope} {text:?}: {}", removed.text());
+    let after = files(&world);
+    let shown = |files: &[(PathBuf, Vec<u8>)]| -> Vec<String> {
+        files.iter().map(|(path, bytes)| format!("{}: {:?}", path.display(), String::from_utf8_lossy(bytes))).collect()
+    };
+    assert!(before == after, "{agent} {scope}: before {:#?}\nafter {:#?}", shown(&before), shown(&after));
+}
+
+#[test]
+fn thirty_kinds_of_settings_come_back_byte_for_byte() {
+    std::thread::scope(|scope| {
+        for (agent, place) in
+            [("claude-code", "user"), ("codex", "user"), ("cursor", "user"), ("copilot-cli", "user"), ("gemini", "project")]
+        {
+            scope.spawn(move || {
+                let commented = if agent == "gemini" { &COMMENTED[..] } else { &[] };
+                for text in JSON.iter().chain(commented) {
+                    let text = text.replace("OTHERS", others(agent));
+                    let flags: &[&str] = if agent == "claude-code" { &["--allow-search"] } else { &[] };
+                    there_and_back(agent, place, settings(agent, place), &text, flags);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn thirty_kinds_of_instructions_come_back_byte_for_byte() {
+    std::thread::scope(|scope| {
+        for (agent, file) in
+            [("codex", "project/AGENTS.md"), ("claude-code", "project/CLAUDE.md"), ("gemini", "project/GEMINI.md")]
+        {
+            scope.spawn(move || {
+                for text in MARKDOWN {
+                    there_and_back(agent, "project", file, text, &["--guidance"]);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn every_agent_gets_its_files_in_both_scopes_and_nothing_stays() {
+    for scope in ["user", "project"] {
+        let world = World::new();
+        let before = files(&world);
+        for agent in AGENTS {
+            let output = world.nmem(&["install", agent, "--scope", scope, "--allow-search", "--guidance"]);
+            assert_eq!(output.code, Some(0), "{}", output.text());
+            let text = world.read(settings(agent, scope));
+            assert!(text.contains("nmem"), "{agent}: {text}");
+            // Other machines share a project's settings: there it is the bare name.
+            let names_path = text.contains(env!("CARGO_BIN_EXE_nmem"));
+            assert_eq!(names_path, scope == "user", "{agent}: {text}");
+        }
+        let output = world.nmem(&["uninstall", "--scope", scope]);
+        assert_eq!(output.code, Some(0), "{}", output.text());
+        let left: Vec<_> = files(&world).into_iter().filter(|file| !before.contains(file)).map(|(path, _)| path).collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
+
+#[test]
+fn those_found_on_this_machine_are_listed_and_installed() {
+    let world = World::new();
+    for folder in ["home/.codex", "home/.gemini"] {
+        fs::create_dir_all(world.folder.join(folder)).unwrap();
+    }
+    insta::assert_snapshot!(world.nmem(&["install"]).text(), @"
+    --- stderr
+    nmem: name the agents to install into, or give --found
+      on this machine: claude-code, gemini, codex
+    [exit 2]
+    ");
+    let output = world.nmem(&["install", "--found"]).text();
+    assert!(output.starts_with("On this machine: claude-code, gemini, codex\n"), "{output}");
+    assert!(output.contains("approve the hooks with /hooks"), "what only a person can do: {output}");
+    assert!(!world.home().join(".cursor").exists());
+    let doctor = world.nmem(&["doctor"]).text();
+    for agent in ["claude-code", "gemini", "codex"] {
+        assert!(doctor.contains(&format!("ok: hooks: installed for {agent} in ")), "{doctor}");
+    }
+}
+
+#[test]
+fn what_a_person_changed_after_the_installation_stays() {
+    let world = World::new();
+    world.write("home/.cursor/hooks.json", "{\"version\":1,\"hooks\":{\"stop\":[{\"command\":\"mine\"}]}}");
+    world.nmem(&["install", "cursor"]);
+    let changed = world.read("home/.cursor/hooks.json").replace("\"mine\"", "\"mine, changed\"");
+    world.write("home/.cursor/hooks.json", &changed);
+    world.nmem(&["uninstall", "cursor"]);
+    assert_eq!(world.read("home/.cursor/hooks.json"), "{\"version\":1,\"hooks\":{\"stop\":[{\"command\":\"mine, changed\"}]}}");
+}
+
+#[test]
+fn a_dry_run_shows_every_file_and_changes_none() {
+    let world = World::new();
+    let before = files(&world);
+    let output = world.nmem(&["install", "gemini", "codex", "--allow-search", "--guidance", "--dry-run"]).text();
+    for file in [
+        "extensions/nmem/hooks/hooks.json",
+        "extensions/nmem/gemini-extension.json",
+        "policies/nmem.toml",
+        "rules/nmem.rules",
+        "GEMINI.md",
+        "AGENTS.md",
+    ] {
+        assert!(output.contains(&format!("{file} would change:")), "{file}: {output}");
+    }
+    assert_eq!(files(&world), before);
+}
+
+#[test]
+fn the_files_in_hooks_are_what_a_project_installation_writes() {
+    let world = World::new();
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/hooks");
+    for agent in AGENTS {
+        world.nmem(&["install", agent, "--scope", "project"]);
+        let written = world.read(settings(agent, "project"));
+        let name = settings(agent, "project").rsplit('/').next().unwrap();
+        let ready = format!("{folder}/{agent}/{name}");
+        if std::env::var_os("UPDATE_HOOKS").is_some() {
+            fs::create_dir_all(format!("{folder}/{agent}")).unwrap();
+            fs::write(&ready, &written).unwrap();
+        }
+        let ready = fs::read_to_string(&ready).unwrap_or_else(|e| panic!("{ready}: {e}; UPDATE_HOOKS=1 writes it"));
+        assert_eq!(ready, written, "{agent}: UPDATE_HOOKS=1 writes it");
+        world.nmem(&["uninstall", agent, "--scope", "project"]);
+    }
+}
