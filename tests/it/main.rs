@@ -26,6 +26,7 @@ mod forget;
 mod help;
 mod import;
 mod import_attacked;
+mod import_formats;
 mod import_leaves_out;
 mod import_memories;
 mod import_secrets;
