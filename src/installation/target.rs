@@ -6,7 +6,7 @@ use crate::config::environment;
 use crate::error::UserError;
 use crate::platforms::adapter::Adapter;
 use crate::platforms::settings::Hook;
-use crate::platforms::setup::{OwnFile, Permission, Setup};
+use crate::platforms::setup::{OwnFile, Permission, Setup, Subscribed};
 use crate::project;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
@@ -46,8 +46,14 @@ impl AgentFiles {
         let is_project = matches!(scope, Scope::Project(_));
         let mut edits = Vec::new();
         if !setup.hooks.is_empty() {
-            let command = |verb: &str| format!("{program} {verb}{}", setup.arguments);
-            let hooks = setup.hooks.iter().map(|on| Hook { on: *on, command: command(on.verb) }).collect();
+            // Other agents run a project's hooks too, and in Copilot CLI one that fails before a call denies it: on a machine
+            // without nmem, all edits.
+            let guard = |event: &str| {
+                let is_guarded = setup.arguments.ends_with("|| true");
+                if is_project && event == "PreToolUse" && !is_guarded { " || true" } else { "" }
+            };
+            let command = |on: &Subscribed| format!("{program} {}{}{}", on.verb, setup.arguments, guard(on.event));
+            let hooks = setup.hooks.iter().map(|on| Hook { on: *on, command: command(on) }).collect();
             let file = if is_project { setup.project } else { setup.user };
             edits.push((base.join(file), Edit::Hooks { shape: setup.shape, hooks }));
         }

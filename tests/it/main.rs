@@ -5,6 +5,7 @@
 
 mod world;
 
+mod agents_page;
 mod archive;
 mod attacked;
 mod bad_input;

@@ -117,7 +117,7 @@ impl Adapter for Cursor {
         Support {
             outcome: "`exitCode` in a call's output",
             failures: "an event of its own, and exit codes",
-            tokens: "not possible: hooks and session files state none",
+            tokens: "not possible by hooks; `nmem import` reads those of the IDE's chats",
             start: Moment::Unreliable("some versions of the IDE drop it"),
             prompt: Moment::Unreliable("works in 3.9, but is not documented"),
             edit: no_tool,
