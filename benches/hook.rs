@@ -34,7 +34,7 @@ fn main() {
 "#;
 
 /// What is started: a name, arguments, and the payload on stdin.
-const CASES: [(&str, &[&str], Option<&str>); 10] = [
+const CASES: [(&str, &[&str], Option<&str>); 16] = [
     ("empty", &[], None),
     ("prompt", &["record"], Some("UserPromptSubmit")),
     ("bash", &["record"], Some("PostToolUse-Bash")),
@@ -43,6 +43,12 @@ const CASES: [(&str, &[&str], Option<&str>); 10] = [
     ("edit", &["record"], Some("PostToolUse-Edit")),
     ("failure", &["record"], Some("PostToolUseFailure-Bash")),
     ("stop", &["record"], Some("Stop")),
+    ("codex", &["record", "--platform", "codex"], Some("codex/PostToolUse-Bash-failing")),
+    ("cursor", &["record", "--platform", "cursor"], Some("cursor/postToolUse-Shell")),
+    ("vscode", &["record"], Some("vscode/PostToolUse-run_in_terminal")),
+    ("copilot-cli", &["record"], Some("copilot-cli/PostToolUse-Bash")),
+    ("gemini", &["record", "--platform", "gemini"], Some("gemini/AfterTool-run_shell_command")),
+    ("opencode", &["record", "--platform", "opencode"], Some("opencode/PostToolUse-bash")),
     ("context", &["context"], Some("SessionStart-startup")),
     ("search", &["search", "--all", "deadlock", "cargo", "test"], None),
 ];
@@ -97,8 +103,44 @@ fn fixture(name: &str) -> Value {
     serde_json::from_str(&fs::read_to_string(&path).expect(&path)).expect(&path)
 }
 
+/// A payload of another agent, `codex/PostToolUse-Bash`, with an id or a time of its own.
+fn of_agent(platform: &str, name: &str, serial: u64) -> Value {
+    let path = format!("{FIXTURES}/../hooks/{platform}.jsonl");
+    let text = fs::read_to_string(&path).expect(&path);
+    let line = text.lines().map(|line| serde_json::from_str::<Value>(line).expect(&path)).find(|line| line["name"] == name);
+    let mut payload = line.unwrap_or_else(|| panic!("{path} has no {name}"))["payload"].take();
+    for key in ["session_id", "conversation_id"] {
+        if payload[key].is_string() {
+            payload[key] = json!("measured");
+        }
+    }
+    if payload["tool_use_id"].is_string() {
+        payload["tool_use_id"] = json!(format!("toolu_{serial}"));
+    }
+    if payload["timestamp"].is_string() {
+        // A thousand milliseconds of a second, a thousand seconds of an hour: no two alike.
+        let (seconds, millis) = (serial / 1000 % 3600, serial % 1000);
+        payload["timestamp"] = json!(format!("2026-11-21T09:{:02}:{:02}.{millis:03}Z", seconds / 60, seconds % 60));
+    }
+    payload
+}
+
+/// A session file of Codex of half a megabyte, which ends with the call.
+fn write_rollout(home: &Path, payload: &mut Value) {
+    let path = home.join(".codex/sessions/rollout-1.jsonl");
+    let item = json!({"type": "CommandExecution", "id": payload["tool_use_id"], "exit_code": 3});
+    let end = json!({"type": "event_msg", "payload": {"type": "item_completed", "item": item}});
+    let line = json!({"type": "response_item", "payload": {"type": "message", "text": "word ".repeat(200)}}).to_string() + "\n";
+    fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+    fs::write(&path, format!("{}{end}\n", line.repeat(480))).expect("a session file");
+    payload["transcript_path"] = json!(path);
+}
+
 /// A payload of which the ids and words are its own.
 fn payload(name: &str, serial: u64, session: &str, random: &mut Random) -> Value {
+    if let Some((platform, name)) = name.split_once('/') {
+        return of_agent(platform, name, serial);
+    }
     let mut payload = fixture(name);
     payload["session_id"] = json!(session);
     if payload["tool_use_id"].is_string() {
@@ -200,7 +242,10 @@ impl World {
         }
         let input = match stdin {
             Some(fixture) => {
-                let value = payload(fixture, self.serial, "measured", &mut self.random);
+                let mut value = payload(fixture, self.serial, "measured", &mut self.random);
+                if fixture.starts_with("codex/") {
+                    write_rollout(&self.folder, &mut value);
+                }
                 let path = self.folder.join("payload.json");
                 fs::write(&path, value.to_string()).expect("a payload");
                 Stdio::from(File::open(&path).expect("a payload"))

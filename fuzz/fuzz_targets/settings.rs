@@ -2,22 +2,30 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nmem::platforms::settings::{Hook, add, checked, remove};
+use nmem::platforms::settings::{Hook, add, add_to_list, checked, remove, remove_from_list};
+use nmem::platforms::setup::{Shape, Subscribed, to};
 
 fuzz_target!(|text: &str| {
-    let hooks = [Hook { event: "Stop", matcher: Some("Edit|Write"), command: "nmem record".into(), timeout: 10 }];
-    if let Ok(with) = add(text, &hooks) {
-        let value = checked(&with).expect("what was written is sound");
+    let hooks = [Hook { on: Subscribed { tools: Some("Edit|Write"), ..to("Stop", "record", 10) }, command: "nmem record".into() }];
+    for shape in [Shape::Nested, Shape::NestedMillis, Shape::Flat] {
+        let Ok(with) = add(text, shape, &hooks) else { continue };
+        let value = checked(&with, shape).expect("what was written is valid");
         assert!(value["hooks"]["Stop"].to_string().contains("nmem record"));
-        let without = remove(&with, &|command| command == "nmem record").expect("what was written can be taken out");
+        let without = remove(&with, shape, &|command| command == "nmem record").expect("what was written can be removed");
         assert!(!without.contains("\"nmem record\"") || text.contains("nmem record"), "{without}");
-        if let (Ok(before), Ok(after)) = (checked(text), checked(&without)) {
+        if let (Ok(before), Ok(after)) = (checked(text, shape), checked(&without, shape)) {
             let rest = |value: serde_json::Value| {
                 let mut object = value.as_object().cloned().unwrap_or_default();
                 object.remove("hooks");
+                object.remove("version");
                 object
             };
             assert_eq!(rest(before), rest(after), "{without}");
         }
+    }
+    let list = ["permissions", "allow"];
+    if let Ok(with) = add_to_list(text, list, &["nmem search"]) {
+        let without = remove_from_list(&with, list, &["nmem search"]).expect("what was written can be removed");
+        assert!(!without.contains("\"nmem search\"") || text.contains("nmem search"), "{without}");
     }
 });

@@ -291,66 +291,18 @@ mod tests {
 
     /// Values with the keys and words that readers look at.
     fn value() -> impl Strategy<Value = Value> {
-        const KEYS: [&str; 30] = [
-            "type",
-            "payload",
-            "message",
-            "content",
-            "data",
-            "attachment",
-            "id",
-            "name",
-            "input",
-            "tool_use_id",
-            "call_id",
-            "output",
-            "arguments",
-            "uuid",
-            "cwd",
-            "timestamp",
-            "operation",
-            "prompt",
-            "agentId",
-            "isSidechain",
-            "stop_reason",
-            "usage",
-            "changes",
-            "invocation",
-            "result",
-            "item",
-            "info",
-            "sessionId",
-            "git",
-            "role",
-        ];
-        const WORDS: [&str; 22] = [
-            "assistant",
-            "user",
-            "text",
-            "tool_use",
-            "tool_result",
-            "queue-operation",
-            "enqueue",
-            "remove",
-            "progress",
-            "agent_progress",
-            "attachment",
-            "queued_command",
-            "event_msg",
-            "response_item",
-            "session_meta",
-            "user_message",
-            "function_call",
-            "function_call_output",
-            "write_stdin",
-            "apply_patch",
-            "patch_apply_end",
-            "2026-06-18T04:57:11Z",
-        ];
-        let word = || proptest::sample::select(WORDS.as_slice()).prop_map(|word| json!(word));
+        const KEYS: &str = "type payload message content data attachment id name input tool_use_id call_id output arguments \
+             uuid cwd timestamp operation prompt agentId isSidechain stop_reason usage changes invocation \
+             result item info sessionId git role toolCalls args status parts state tool request response \
+             calls toolCallRounds toolCallId $set messages $rewindTo kind";
+        const WORDS: &str = "assistant user text tool_use tool_result queue-operation enqueue remove progress agent_progress \
+             attachment queued_command event_msg response_item session_meta user_message function_call \
+             function_call_output write_stdin apply_patch patch_apply_end 2026-06-18T04:57:11Z gemini \
+             session request tool completed error toolInvocationSerialized run_shell_command";
+        let word = || proptest::sample::select(WORDS.split(' ').collect::<Vec<_>>()).prop_map(|word| json!(word));
         let leaf = prop_oneof![4 => word(), 1 => any::<i64>().prop_map(|n| json!(n)), 1 => Just(Value::Null), 1 => ".{0,20}".prop_map(|t| json!(t))];
         leaf.prop_recursive(4, 40, 6, |inner| {
-            let key = proptest::sample::select(KEYS.as_slice()).prop_map(String::from);
+            let key = proptest::sample::select(KEYS.split(' ').collect::<Vec<_>>()).prop_map(String::from);
             prop_oneof![
                 1 => prop::collection::vec(inner.clone(), 0..4).prop_map(Value::Array),
                 3 => prop::collection::btree_map(key, inner, 0..6).prop_map(|map| Value::Object(map.into_iter().collect())),
