@@ -299,7 +299,7 @@ fn cursors_chats_and_no_other_key_of_its_database() {
         database.execute("INSERT INTO cursorDiskKV VALUES (?1, ?2)", rusqlite::params![key, value.as_bytes()]).unwrap();
     };
     let tool = |name: &str, id: &str, args: Value, result: Value| json!({"name": name, "toolCallId": id, "status": "completed", "rawArgs": args.to_string(), "result": result.to_string()});
-    let mut bubbles = vec![
+    let mut bubbles = [
         json!({"type": 1, "text": "Make the greeting friendlier", "createdAt": time(0), "workspaceProjectDir": world.project()}),
         json!({"type": 2, "text": "", "createdAt": time(1), "toolFormerData": tool("read_file_v2", "t1", json!({"path": file}), json!({"contents": "x"}))}),
         json!({"type": 2, "text": "", "createdAt": time(2), "toolFormerData": tool("run_terminal_command_v2", "t2", json!({"command": "ls /nonexistent"}), json!({"output": "no", "exitCode": 2}))}),

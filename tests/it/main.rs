@@ -42,6 +42,7 @@ mod migration;
 mod models;
 mod models_attacked;
 mod moments;
+mod one_memory;
 mod payloads;
 mod platforms;
 mod project;
