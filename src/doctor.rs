@@ -134,7 +134,7 @@ fn database(
         return Ok(vec![DoctorFinding::note(
             "database",
             "nothing is recorded yet",
-            "recording starts with the first session after `nmem install claude-code`",
+            "recording starts with the first session after `nmem install`",
         )]);
     }
     if fix && spool::rejected(files) > 0 {

@@ -241,9 +241,9 @@ fn no_context(config: &Config, place: &FolderProject, now: Millis) -> Option<Str
 
 fn empty_message(place: &FolderProject) -> String {
     match place.name() {
-        Some(name) => format!(
-            "Nothing is remembered for {name} yet. Recording starts with the first session after `nmem install claude-code`."
-        ),
+        Some(name) => {
+            format!("Nothing is remembered for {name} yet. Recording starts with the first session after `nmem install`.")
+        }
         None => {
             format!("T{}. Change into a project folder.", &NO_PROJECT[1..])
         }

@@ -105,7 +105,7 @@ pub fn install(args: &InstallArguments) -> Result<()> {
         }
         if let Some(other) = installation::other_scope(*adapter, setup, &scope)? {
             output::warn(&format!(
-                "nmem is also installed in {}: every hook would run twice, and a session would receive its context twice",
+                "nmem is also installed in {}: every hook would run twice. What it reports is recorded once",
                 other.display()
             ));
         }
@@ -158,7 +158,7 @@ fn report(adapter: &dyn Adapter, setup: &Setup, plan: &InstallPlan, args: &Insta
     lines.extend(plan.changes.iter().filter_map(|c| Some(format!("Backup: {}", c.backup.as_ref()?.display()))));
     lines.extend(setup.afterwards.iter().map(|line| line.to_string()));
     match (&setup.permission, args.allow_search) {
-        (Permission::ByHand(how), true) => lines.push(format!("To let it look memories up without asking, {how}.")),
+        (Permission::ByHand(how), true) => lines.push(how.to_string()),
         (Permission::Own(_), true) if *scope != Scope::User => {
             lines.push("The permission to look memories up is given in the user's settings only.".into());
         }

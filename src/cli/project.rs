@@ -164,11 +164,9 @@ fn is_root_of_part(store: &Store, row: &ProjectRow, folder: &Path) -> Result<boo
 
 fn recorded(config: &Config) -> Result<Store> {
     if !config.files.value.db.exists() {
-        return Err(UserError::new(
-            "no project is recorded yet",
-            "recording starts with the first session after `nmem install claude-code`",
-        )
-        .into());
+        return Err(
+            UserError::new("no project is recorded yet", "recording starts with the first session after `nmem install`").into()
+        );
     }
     writable(config)
 }

@@ -24,8 +24,9 @@ use std::time::{Duration, Instant};
 
 /// Maximum bytes of a transcript to read per turn.
 const BYTES: u64 = 4 << 20;
-/// Maximum bytes from the end in which a call's end, and the closing message, are looked for.
-const OF_CALL: u64 = 256 << 10;
+/// Bytes from the end in which a call's end is looked for: usually its last lines, but one line holds the whole output.
+const OF_CALL: [u64; 2] = [32 << 10, 1 << 20];
+/// Maximum bytes from the end in which the closing message is looked for.
 const OF_CLOSING: u64 = 256 << 10;
 /// How often to look whether an agent has written its last message.
 const WRITING: Duration = Duration::from_millis(10);
@@ -109,7 +110,8 @@ pub fn complete(run: &Run, event: &mut Event) {
         |tool: &ToolUse| tool.kind == Kind::Command && tool.succeeded == Some(true) && tool.metadata.exit_code.is_none();
     match &event.what {
         EventKind::ToolUsed(tool) if is_open(tool) && adapter.reports_exit_codes_in_transcript() => {
-            let code = tool.id.as_deref().and_then(|id| adapter.exit_code(&end(OF_CALL)?, id));
+            let found = |id| OF_CALL.into_iter().find_map(|bytes| adapter.exit_code(&end(bytes)?, id));
+            let code = tool.id.as_deref().and_then(found);
             if let (Some(code), EventKind::ToolUsed(tool)) = (code, &mut event.what) {
                 tool.ended_with(code);
             }

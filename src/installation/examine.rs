@@ -44,7 +44,9 @@ pub fn examine(folder: &Path) -> Result<Vec<DoctorFinding>> {
                         }
                         if let Some(program) = gone {
                             let what = format!("{} starts {program}, which does not exist", file.display());
-                            findings.push(DoctorFinding::problem("hooks", what, again()));
+                            let is_named = !program.contains(['/', '\\']);
+                            let remedy = if is_named { format!("put {program} on PATH") } else { again() };
+                            findings.push(DoctorFinding::problem("hooks", what, remedy));
                         }
                     }
                 }

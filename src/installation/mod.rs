@@ -60,8 +60,8 @@ impl InstallPlan {
 /// The agents that have hooks, those on this machine first.
 pub fn agents() -> Vec<(&'static dyn Adapter, &'static Setup)> {
     let mut agents: Vec<(&dyn Adapter, &Setup)> =
-        ADAPTERS.iter().rev().filter_map(|adapter| Some((*adapter, adapter.setup()?))).collect();
-    agents.sort_by_key(|(adapter, setup)| !is_on_machine(*adapter, setup));
+        ADAPTERS.iter().filter_map(|adapter| Some((*adapter, adapter.setup()?))).collect();
+    agents.sort_by_key(|(adapter, setup)| (!is_on_machine(*adapter, setup), adapter.platform()));
     agents
 }
 

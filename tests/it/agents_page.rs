@@ -8,7 +8,9 @@ const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/agents.md");
 
 /// The agents with hooks, as people know them.
 fn agents() -> impl Iterator<Item = &'static dyn Adapter> {
-    ADAPTERS.iter().rev().copied().filter(|adapter| adapter.setup().is_some())
+    let mut agents: Vec<&dyn Adapter> = ADAPTERS.iter().copied().filter(|adapter| adapter.setup().is_some()).collect();
+    agents.sort_by_key(|adapter| adapter.platform());
+    agents.into_iter()
 }
 
 fn cell(moment: Moment) -> String {

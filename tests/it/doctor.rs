@@ -27,7 +27,7 @@ fn a_sound_installation_has_nothing_to_complain_about() {
     note: files: $WORLD/home/.local/share/nmem does not exist yet
       the first event creates it
     note: database: nothing is recorded yet
-      recording starts with the first session after `nmem install claude-code`
+      recording starts with the first session after `nmem install`
     ok: events: none waiting, rejected or lost
     ok: hooks: no errors in the last day
     --- stderr

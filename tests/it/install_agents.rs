@@ -216,11 +216,11 @@ fn those_found_on_this_machine_are_listed_and_installed() {
     insta::assert_snapshot!(world.nmem(&["install"]).text(), @"
     --- stderr
     nmem: name the agents to install into, or give --found
-      on this machine: claude-code, gemini, codex
+      on this machine: claude-code, codex, gemini
     [exit 2]
     ");
     let output = world.nmem(&["install", "--found"]).text();
-    assert!(output.starts_with("On this machine: claude-code, gemini, codex\n"), "{output}");
+    assert!(output.starts_with("On this machine: claude-code, codex, gemini\n"), "{output}");
     assert!(output.contains("approve the hooks with /hooks"), "what only a person can do: {output}");
     assert!(!world.home().join(".cursor").exists());
     let doctor = world.nmem(&["doctor"]).text();
