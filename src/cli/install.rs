@@ -90,28 +90,16 @@ fn installable(name: &str) -> Result<Platform, String> {
 pub fn install(args: &InstallArguments) -> Result<()> {
     let agents = chosen(args)?;
     let scope = args.place.scope()?;
-    let extras = Extras { search: args.allow_search, guidance: args.guidance };
+    if args.guidance && scope == Scope::User {
+        return Err(UserError::usage("--guidance needs --scope project", "add --scope project").into());
+    }
     let mut installed = 0;
-    for (adapter, setup) in &agents {
-        let plan = installation::plan_install(*adapter, setup, &scope, extras)?;
-        let name = adapter.platform().name();
-        if plan.changes_nothing() {
-            output::say(&format!("nmem is already installed for {name} ({})", plan.changes[0].file.display()))?;
-            continue;
+    let mut failed = Failures::default();
+    for agent in &agents {
+        match install_one(*agent, args, &scope) {
+            Ok(is_new) => installed += usize::from(is_new),
+            Err(error) => failed.add(error),
         }
-        if args.place.dry_run {
-            output::print(&diffs(&plan))?;
-            continue;
-        }
-        if let Some(other) = installation::other_scope(*adapter, setup, &scope)? {
-            output::warn(&format!(
-                "nmem is also installed in {}: every hook would run twice. What it reports is recorded once",
-                other.display()
-            ));
-        }
-        installation::install(&plan)?;
-        installed += 1;
-        output::say(&report(*adapter, setup, &plan, args, &scope))?;
     }
     if installed > 0 {
         let undo = match scope {
@@ -126,7 +114,48 @@ pub fn install(args: &InstallArguments) -> Result<()> {
             output::say(&format!("{past} on this machine: `nmem import` reads them."))?;
         }
     }
-    Ok(())
+    failed.last()
+}
+
+/// Agents that could not be changed: the others still are.
+#[derive(Default)]
+struct Failures(Option<anyhow::Error>);
+
+impl Failures {
+    /// Says the failure before this one.
+    fn add(&mut self, error: anyhow::Error) {
+        if let Some(before) = self.0.replace(error) {
+            output::warn(&format!("{before:#}"));
+        }
+    }
+
+    fn last(self) -> Result<()> {
+        self.0.map_or(Ok(()), Err)
+    }
+}
+
+/// Installs the hooks of one agent; returns whether they are new.
+fn install_one((adapter, setup): Agent, args: &InstallArguments, scope: &Scope) -> Result<bool> {
+    let extras = Extras { search: args.allow_search, guidance: args.guidance };
+    let plan = installation::plan_install(adapter, setup, scope, extras)?;
+    if plan.changes_nothing() {
+        let (name, file) = (adapter.platform().name(), plan.changes[0].file.display());
+        output::say(&format!("nmem is already installed for {name} ({file})"))?;
+        return Ok(false);
+    }
+    if args.place.dry_run {
+        output::print(&diffs(&plan))?;
+        return Ok(false);
+    }
+    if let Some(other) = installation::other_scope(adapter, setup, scope)? {
+        output::warn(&format!(
+            "nmem is also installed in {}: every hook would run twice. What it reports is recorded once",
+            other.display()
+        ));
+    }
+    installation::install(&plan)?;
+    output::say(&report(adapter, setup, &plan, args, scope))?;
+    Ok(true)
 }
 
 /// The agents that the arguments name, or that are on this machine.
@@ -171,20 +200,20 @@ fn report(adapter: &dyn Adapter, setup: &Setup, plan: &InstallPlan, args: &Insta
 pub fn uninstall(args: &UninstallArguments) -> Result<()> {
     let scope = args.place.scope()?;
     let agents = installation::agents().into_iter();
-    let agents: Vec<Agent> =
-        agents.filter(|(adapter, _)| args.platforms.is_empty() || args.platforms.contains(&adapter.platform())).collect();
+    let is_chosen = |(adapter, _): &Agent| args.platforms.is_empty() || args.platforms.contains(&adapter.platform());
+    let (agents, rest): (Vec<Agent>, Vec<Agent>) = agents.partition(is_chosen);
+    let is_left = |(adapter, setup): &Agent| installation::is_installed(*adapter, setup, &scope).unwrap_or(true);
+    let others: Vec<Agent> = rest.into_iter().filter(is_left).collect();
     let mut removed = Vec::new();
+    let mut failed = Failures::default();
     for (adapter, setup) in agents {
-        let plan = installation::plan_uninstall(adapter, setup, &scope)?;
-        let Some(SettingsChange { file, .. }) = plan.changes.first() else { continue };
-        if args.place.dry_run {
-            output::print(&diffs(&plan))?;
-        } else {
-            installation::uninstall(&plan)?;
+        match uninstall_one((adapter, setup), &others, args, &scope) {
+            Ok(Some(file)) => removed.push(format!("{} ({})", adapter.platform().name(), file.display())),
+            Ok(None) => {}
+            Err(error) => failed.add(error),
         }
-        removed.push(format!("{} ({})", adapter.platform().name(), file.display()));
     }
-    if removed.is_empty() {
+    if removed.is_empty() && failed.0.is_none() {
         let names = args.platforms.iter().map(|platform| platform.name()).collect::<Vec<_>>().join(", ");
         let whom = if names.is_empty() { "any agent" } else { &names };
         let other = match scope {
@@ -193,12 +222,29 @@ pub fn uninstall(args: &UninstallArguments) -> Result<()> {
         };
         return output::say(&format!("nmem is not installed for {whom} here\n{other}"));
     }
-    if args.place.dry_run {
-        return Ok(());
+    if args.place.dry_run || removed.is_empty() {
+        return failed.last();
     }
     let data = config::files()?.value.db;
     let data = if data.exists() { format!("\nThe recorded data is still in {}", data.display()) } else { String::new() };
-    output::say(&format!("nmem was removed from {}{data}", removed.join(", ")))
+    output::say(&format!("nmem was removed from {}{data}", removed.join(", ")))?;
+    failed.last()
+}
+
+/// Removes the hooks of one agent; returns the first file that had any. `others` stay installed.
+fn uninstall_one((adapter, setup): Agent, others: &[Agent], args: &UninstallArguments, scope: &Scope) -> Result<Option<PathBuf>> {
+    let setups: Vec<&Setup> = others.iter().map(|(_, setup)| *setup).collect();
+    let plan = installation::plan_uninstall(adapter, setup, scope, &setups)?;
+    let Some(SettingsChange { file, .. }) = plan.changes.first() else { return Ok(None) };
+    let shared = others.iter().find(|(_, other)| (other.user, other.project) == (setup.user, setup.project));
+    if let Some((other, _)) = shared.filter(|_| !setup.user.is_empty()) {
+        output::warn(&format!("{} has the hooks of {}, too: it records no longer", file.display(), other.platform().name()));
+    }
+    match args.place.dry_run {
+        true => output::print(&diffs(&plan))?,
+        false => installation::uninstall(&plan)?,
+    }
+    Ok(Some(file.clone()))
 }
 
 fn diffs(plan: &InstallPlan) -> String {

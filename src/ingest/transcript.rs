@@ -117,7 +117,8 @@ pub fn complete(run: &Run, event: &mut Event) {
             }
         }
         EventKind::TurnEnded { error: None, .. } if adapter.keeps_closing_in_transcript() => {
-            let until = Instant::now() + adapter.closing_wait();
+            let wait = event.transcript.as_ref().map_or(Duration::ZERO, |_| adapter.closing_wait());
+            let until = Instant::now() + wait;
             let mut said = end(OF_CLOSING).and_then(|bytes| adapter.closing(&bytes));
             while said.is_none() && Instant::now() < until {
                 thread::sleep(WRITING);

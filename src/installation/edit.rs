@@ -5,7 +5,7 @@ use crate::platforms::setup::Shape;
 use std::path::Path;
 
 /// Begin and end of the block in a file with general instructions.
-const BLOCK: [&str; 2] = ["<!-- begin nmem -->\n", "<!-- end nmem -->\n"];
+const BLOCK: [&str; 2] = ["<!-- begin nmem -->", "<!-- end nmem -->"];
 
 /// One addition to a file.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ impl Edit {
             Edit::Whole(whole) => Ok(whole.clone()),
             Edit::Block(block) => {
                 if let Some([before, _, behind]) = parts(text) {
-                    return Ok(format!("{before}{}{block}\n{}{behind}", BLOCK[0], BLOCK[1]));
+                    return Ok(format!("{before}{}\n{block}\n{}{behind}", BLOCK[0], BLOCK[1]));
                 }
                 let before = text;
                 let gap = match before {
@@ -48,7 +48,7 @@ impl Edit {
                     before if before.ends_with('\n') => "\n",
                     _ => "\n\n",
                 };
-                Ok(format!("{before}{gap}{}{block}\n{}", BLOCK[0], BLOCK[1]))
+                Ok(format!("{before}{gap}{}\n{block}\n{}\n", BLOCK[0], BLOCK[1]))
             }
         }
     }
@@ -75,11 +75,16 @@ impl Edit {
             }
             Edit::Block(_) => {
                 let [_, inside, _] = parts(text)?;
-                Some(Edit::Block(inside.trim_end().to_string()))
+                Some(Edit::Block(inside.trim().to_string()))
             }
-            // Every file of ours names nmem.
-            Edit::Whole(_) => Some(self.clone()).filter(|_| text.contains("nmem")),
-            Edit::Listed { .. } => Some(self.clone()),
+            // A file of ours begins as this one does, whatever an older version wrote into it.
+            Edit::Whole(whole) => Some(self.clone()).filter(|_| text.lines().take(2).eq(whole.lines().take(2))),
+            // One entry alone may be the user's own.
+            Edit::Listed { list, entries } => {
+                let value = settings::checked(text, Shape::Nested).ok()?;
+                let listed = value[list[0]][list[1]].as_array()?;
+                Some(self.clone()).filter(|_| entries.iter().all(|entry| listed.iter().any(|known| known == entry)))
+            }
         }
         .filter(|_| self.remove(text).is_ok_and(|without| without != text))
     }
@@ -94,25 +99,46 @@ fn parts(text: &str) -> Option<[&str; 3]> {
 
 fn without_block(text: &str) -> String {
     let Some([before, _, behind]) = parts(text) else { return text.to_string() };
+    let behind = behind.strip_prefix("\r\n").or_else(|| behind.strip_prefix('\n')).unwrap_or(behind);
     // An empty line parted the block from what is before it.
     let before = before.strip_suffix('\n').filter(|before| before.ends_with('\n')).unwrap_or(before);
     format!("{before}{behind}")
 }
 
-/// Whether a command line is one of our hooks, from any folder: this program and a verb, with nothing before it, followed
-/// at most by a platform or shell redirections.
+/// Whether a command line is one of our hooks, from any folder: this program and a verb, a platform, and what keeps a
+/// missing program quiet. Anything else makes it the user's own.
 pub fn is_ours(command: &str) -> bool {
-    let command = command.trim();
-    let (program, rest) = match command.strip_prefix('\'') {
-        Some(quoted) => quoted.split_once('\'').unwrap_or_default(),
-        None => command.split_once(char::is_whitespace).unwrap_or_default(),
-    };
-    let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
-    let this = std::env::current_exe().is_ok_and(|exe| exe == Path::new(program));
-    let mut words = rest.split_whitespace();
-    let verb = words.next().is_some_and(|verb| matches!(verb, "record" | "context"));
-    let behind = words.next().is_none_or(|w| w.starts_with("--platform") || w.starts_with("||") || w.contains('>'));
-    (matches!(name, "nmem" | "nmem.exe") || this) && verb && behind
+    let Some((program, rest)) = first_word(command.trim()) else { return false };
+    let name = program.rsplit(['/', '\\']).next().unwrap_or(&program);
+    let this = std::env::current_exe().is_ok_and(|exe| exe == Path::new(&program));
+    let mut words = rest.split_whitespace().peekable();
+    if !(matches!(name, "nmem" | "nmem.exe") || this) || !words.next().is_some_and(|verb| matches!(verb, "record" | "context")) {
+        return false;
+    }
+    if words.next_if_eq(&"--platform").is_some() {
+        words.next();
+    } else {
+        words.next_if(|word| word.starts_with("--platform="));
+    }
+    while words.next_if(|word| matches!(*word, ">/dev/null" | "2>/dev/null" | "2>&1")).is_some() {}
+    if words.next_if_eq(&"||").is_some() && words.next() != Some("true") {
+        return false;
+    }
+    words.next().is_none()
+}
+
+/// The first word of a command line as a shell reads it, and the rest.
+pub fn first_word(command: &str) -> Option<(String, &str)> {
+    let (mut word, mut in_quotes, mut chars) = (String::new(), false, command.char_indices());
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\'' => in_quotes = !in_quotes,
+            '\\' if !in_quotes && cfg!(unix) => word.extend(chars.next().map(|(_, escaped)| escaped)),
+            c if c.is_whitespace() && !in_quotes => return Some((word, &command[at..])),
+            c => word.push(c),
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -130,6 +156,7 @@ mod tests {
             "nmem record --platform gemini 2>/dev/null || true",
             "nmem record || true",
             "nmem record 2>/dev/null",
+            r"'/tmp/it'\''s/nmem' record",
         ] {
             assert!(is_ours(command), "{command}");
         }
@@ -142,6 +169,10 @@ mod tests {
             "backup --to /srv/nmem record",
             "timeout 5 /usr/bin/nmem record",
             "echo start; /opt/x/nmem record",
+            "nmem record 2>/dev/null; /home/me/other",
+            "nmem record || /home/me/fallback",
+            "nmem record > /tmp/log && notify-send done",
+            "nmem context --platform claude-code; echo extra",
         ] {
             assert!(!is_ours(command), "{command}");
         }

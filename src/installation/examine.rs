@@ -1,6 +1,6 @@
 //! The hooks of all agents, for `nmem doctor` and `nmem status`.
 
-use super::edit::Edit;
+use super::edit::{Edit, first_word};
 use super::files::read;
 use super::target::{AgentFiles, Extras, Scope};
 use super::{agents, without_mark};
@@ -18,8 +18,10 @@ pub fn examine(folder: &Path) -> Result<Vec<DoctorFinding>> {
         let platform = adapter.platform().name();
         let again = || format!("run `nmem install {platform}` again");
         let mut installed: Vec<PathBuf> = Vec::new();
+        let mut scopes = 0;
         for scope in [Scope::User, Scope::Project(Some(folder.to_path_buf()))] {
             let target = AgentFiles::new(adapter, setup, &scope, Extras::default())?;
+            let before = installed.len();
             for (file, edit) in &target.edits {
                 let text = match read(file) {
                     Ok(text) => text.unwrap_or_default(),
@@ -51,11 +53,12 @@ pub fn examine(folder: &Path) -> Result<Vec<DoctorFinding>> {
                     }
                 }
             }
+            scopes += usize::from(installed.len() > before);
         }
         is_anywhere = is_anywhere || !installed.is_empty();
         match &installed[..] {
             [] => {}
-            [file, others @ ..] if setup.files.len() >= others.len() => {
+            [file, ..] if scopes == 1 => {
                 findings.push(DoctorFinding::good("hooks", format!("installed for {platform} in {}", file.display())));
             }
             _ => findings.push(DoctorFinding::note(
@@ -115,13 +118,10 @@ fn other_programs(this: &Path) -> Vec<PathBuf> {
 
 /// The program of a hook's command, if it is missing. A bare name is searched on `PATH`, although the agent's may differ.
 fn gone(command: &str) -> Option<String> {
-    let program = match command.trim().strip_prefix('\'') {
-        Some(quoted) => quoted.split_once('\'')?.0,
-        None => command.split_whitespace().next()?,
-    };
+    let (program, _) = first_word(command.trim())?;
     let there = match program.contains(['/', '\\']) {
-        true => Path::new(program).is_file(),
-        false => environment::path_folders().iter().any(|folder| folder.join(program).is_file()),
+        true => Path::new(&program).is_file(),
+        false => environment::path_folders().iter().any(|folder| folder.join(&program).is_file()),
     };
-    (!there).then(|| program.to_string())
+    (!there).then_some(program)
 }

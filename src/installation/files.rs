@@ -11,12 +11,14 @@ const SETTINGS_BYTES: u64 = 4 << 20;
 
 /// A file's text; `None` if there is no file.
 pub fn read(file: &Path) -> Result<Option<String>> {
-    let opened = match fs::File::open(file) {
+    // People keep their settings elsewhere, behind a link.
+    let real = match file.canonicalize() {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        opened => opened.with_context(|| format!("cannot read {}", file.display()))?,
+        real => real.with_context(|| format!("cannot read {}", file.display()))?,
     };
     let mut text = String::new();
-    opened.take(SETTINGS_BYTES).read_to_string(&mut text).with_context(|| format!("cannot read {}", file.display()))?;
+    let read = files::reader(&real, SETTINGS_BYTES).and_then(|mut reader| reader.read_to_string(&mut text));
+    read.with_context(|| format!("cannot read {}", file.display()))?;
     Ok(Some(text))
 }
 
@@ -50,10 +52,10 @@ pub fn write_whole(file: &Path, text: &str) -> Result<()> {
     write().with_context(|| format!("cannot write {}", file.display())).inspect_err(|_| drop(fs::remove_file(&temporary)))
 }
 
-/// Removes a file, and the folders that are empty then, below `base`.
+/// Removes a file, and the folders that are empty then, up to `base`.
 pub fn remove_file(file: &Path, base: &Path) -> Result<()> {
     fs::remove_file(file).with_context(|| format!("cannot remove {}", file.display()))?;
-    let folders = file.ancestors().skip(1).take_while(|folder| folder.starts_with(base) && *folder != base);
+    let folders = file.ancestors().skip(1).take_while(|folder| folder.starts_with(base));
     for folder in folders {
         if fs::remove_dir(folder).is_err() {
             break;

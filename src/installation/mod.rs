@@ -77,6 +77,16 @@ pub fn plan_install(adapter: &dyn Adapter, setup: &Setup, scope: &Scope, extras:
             text = edited(&text, |text| edit.add(text)).map_err(|e| refused(file, &e))?;
         }
         let backup = is_new.then(|| backup(file));
+        // A person's own file of that name, or what is left of an installation that was cut off.
+        if let Some(kept) = backup.as_ref()
+            && read(kept)?.is_some_and(|kept| Some(kept) != before)
+        {
+            return Err(UserError::new(
+                format!("{} is there already", kept.display()),
+                "move it away, then run the command again",
+            )
+            .into());
+        }
         changes.push(SettingsChange { file: file.to_path_buf(), before, after: Some(text), backup });
     }
     Ok(InstallPlan { changes, base: target.base })
@@ -93,9 +103,13 @@ pub fn install(plan: &InstallPlan) -> Result<()> {
     Ok(())
 }
 
-/// Plans to remove whatever nmem has added for an agent; without changes if there is nothing.
-pub fn plan_uninstall(adapter: &dyn Adapter, setup: &Setup, scope: &Scope) -> Result<InstallPlan> {
-    let target = AgentFiles::new(adapter, setup, scope, Extras { search: true, guidance: true })?;
+/// Plans to remove whatever nmem has added for an agent; without changes if there is nothing. A block with instructions
+/// stays while another agent reads it.
+pub fn plan_uninstall(adapter: &dyn Adapter, setup: &Setup, scope: &Scope, others: &[&Setup]) -> Result<InstallPlan> {
+    let is_project = matches!(scope, Scope::Project(_));
+    let is_shared = others.iter().any(|other| other.instructions == setup.instructions);
+    let extras = Extras { search: true, guidance: is_project && !is_shared };
+    let target = AgentFiles::new(adapter, setup, scope, extras)?;
     let mut changes = Vec::new();
     for file in target.files() {
         let Some(text) = read(file)? else { continue };
@@ -123,8 +137,7 @@ pub fn plan_uninstall(adapter: &dyn Adapter, setup: &Setup, scope: &Scope) -> Re
                 Some(without).filter(|text| !is_empty(text) || backup(file).is_file() || file.is_symlink())
             }
         };
-        let backup = is_undone.then(|| backup(file));
-        changes.push(SettingsChange { file: file.to_path_buf(), before: Some(text), after, backup });
+        changes.push(SettingsChange { file: file.to_path_buf(), before: Some(text), after, backup: Some(backup(file)) });
     }
     Ok(InstallPlan { changes, base: target.base })
 }
@@ -143,15 +156,25 @@ pub fn uninstall(plan: &InstallPlan) -> Result<()> {
     Ok(())
 }
 
+/// Whether nmem's hooks are installed for an agent.
+pub fn is_installed(adapter: &dyn Adapter, setup: &Setup, scope: &Scope) -> Result<bool> {
+    let target = AgentFiles::new(adapter, setup, scope, Extras::default())?;
+    let is_hooked = |(file, edit): &(PathBuf, Edit)| {
+        let text = read(file).ok().flatten().unwrap_or_default();
+        edit.as_in(without_mark(&text)).is_some()
+    };
+    Ok(target.edits.iter().any(is_hooked))
+}
+
 /// The file of the other scope, if nmem is installed there too: the agent runs the hooks of both.
 pub fn other_scope(adapter: &dyn Adapter, setup: &Setup, scope: &Scope) -> Result<Option<PathBuf>> {
     let other = if *scope == Scope::User { Scope::Project(None) } else { Scope::User };
     let target = AgentFiles::new(adapter, setup, &other, Extras::default())?;
-    let is_hooked = |file: &&Path| {
-        let text = read(file).ok().flatten().unwrap_or_default();
-        target.of_file(file).any(|edit| edit.as_in(&text).is_some())
-    };
-    Ok(target.files().into_iter().find(is_hooked).map(Path::to_path_buf))
+    let own = AgentFiles::new(adapter, setup, scope, Extras::default())?;
+    let file = target.files().first().map(|file| file.to_path_buf());
+    // In the home folder both scopes have the same file.
+    let file = file.filter(|file| own.files().first() != Some(&file.as_path()));
+    Ok(if is_installed(adapter, setup, &other)? { file } else { None })
 }
 
 /// Whether a text is a backup with additions, in either order.

@@ -41,7 +41,8 @@ pub struct AgentFiles {
 impl AgentFiles {
     /// The files and additions for an agent. Nothing is read.
     pub fn new(adapter: &dyn Adapter, setup: &Setup, scope: &Scope, extras: Extras) -> Result<AgentFiles> {
-        let program = program(scope)?;
+        let binary = program(scope)?;
+        let program = quoted(&binary);
         let base = base(adapter, scope)?;
         let is_project = matches!(scope, Scope::Project(_));
         let mut edits = Vec::new();
@@ -59,7 +60,7 @@ impl AgentFiles {
         }
         let own = |file: &OwnFile| {
             let path = if is_project { file.project } else { file.user };
-            let text = file.text.replace("{{nmem}}", &program.trim_matches('\'').replace('\\', "\\\\").replace('"', "\\\""));
+            let text = file.text.replace("{{nmem}}", &binary.replace('\\', "\\\\").replace('"', "\\\""));
             Some((base.join(path), Edit::Whole(text))).filter(|_| !path.is_empty())
         };
         edits.extend(setup.files.iter().filter_map(own));
@@ -140,7 +141,11 @@ fn program(scope: &Scope) -> Result<String> {
     let real = exe.canonicalize().unwrap_or_else(|_| exe.clone());
     let on_path = environment::path_folders().into_iter().filter(|f| f.is_absolute()).map(|f| f.join("nmem"));
     let stable = on_path.into_iter().find(|p| p.canonicalize().is_ok_and(|p| p == real));
-    let path = stable.unwrap_or(exe).display().to_string();
+    Ok(stable.unwrap_or(exe).display().to_string())
+}
+
+/// A path as a word of a shell.
+fn quoted(path: &str) -> String {
     let plain = path.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+:\\".contains(c));
-    Ok(if plain { path } else { format!("'{}'", path.replace('\'', r"'\''")) })
+    if plain { path.to_string() } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }

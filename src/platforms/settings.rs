@@ -109,12 +109,26 @@ pub fn checked(text: &str, shape: Shape) -> Result<Value, NotEditable> {
         _ => serde_json::from_str(text).map_err(|e| NotEditable(format!("it is not JSON: {e}")))?,
     };
     let object = value.as_object().ok_or_else(|| NotEditable("it is not a JSON object".into()))?;
+    if let Some(name) = repeated(text) {
+        return Err(NotEditable(format!("`{name}` is in it twice")));
+    }
     let Some(hooks) = object.get("hooks") else { return Ok(value) };
     let events = hooks.as_object().ok_or_else(|| NotEditable("`hooks` is not an object".into()))?;
     match events.iter().find(|(_, groups)| !groups.is_array()) {
         Some((event, _)) => Err(NotEditable(format!("`hooks.{event}` is not a list"))),
         None => Ok(value),
     }
+}
+
+/// A key that is twice in the file or in its hooks: programs take one or the other.
+fn repeated(text: &str) -> Option<String> {
+    let top = tree(text).ok()?.object_value()?;
+    let twice = |object: &CstObject| {
+        let names = object.properties().into_iter().filter_map(|member| member.name()?.decoded_value().ok());
+        let mut seen = std::collections::HashSet::new();
+        names.into_iter().find(|name| !seen.insert(name.clone()))
+    };
+    twice(&top).or_else(|| twice(&top.object_value("hooks")?))
 }
 
 /// Parses JSON with comments.

@@ -192,7 +192,8 @@ fn every_agent_gets_its_files_in_both_scopes_and_nothing_stays() {
         let world = World::new();
         let before = files(&world);
         for agent in AGENTS {
-            let output = world.nmem(&["install", agent, "--scope", scope, "--allow-search", "--guidance"]);
+            let flags: &[&str] = if scope == "user" { &["--allow-search"] } else { &["--allow-search", "--guidance"] };
+            let output = world.nmem(&[&["install", agent, "--scope", scope], flags].concat());
             assert_eq!(output.code, Some(0), "{}", output.text());
             let text = world.read(settings(agent, scope));
             assert!(text.contains("nmem"), "{agent}: {text}");
@@ -244,18 +245,61 @@ fn what_a_person_changed_after_the_installation_stays() {
 fn a_dry_run_shows_every_file_and_changes_none() {
     let world = World::new();
     let before = files(&world);
-    let output = world.nmem(&["install", "gemini", "codex", "--allow-search", "--guidance", "--dry-run"]).text();
-    for file in [
-        "extensions/nmem/hooks/hooks.json",
-        "extensions/nmem/gemini-extension.json",
-        "policies/nmem.toml",
-        "rules/nmem.rules",
-        "GEMINI.md",
-        "AGENTS.md",
-    ] {
-        assert!(output.contains(&format!("{file} would change:")), "{file}: {output}");
-    }
+    let shows = |args: &[&str], expected: &[&str]| {
+        let output = world.nmem(&[&["install", "gemini", "codex", "--dry-run"], args].concat()).text();
+        for file in expected {
+            assert!(output.contains(&format!("{file} would change:")), "{file}: {output}");
+        }
+    };
+    let own =
+        ["extensions/nmem/hooks/hooks.json", "extensions/nmem/gemini-extension.json", "policies/nmem.toml", "rules/nmem.rules"];
+    shows(&["--allow-search"], &own);
+    shows(&["--scope", "project", "--guidance"], &[".gemini/settings.json", "GEMINI.md", "AGENTS.md"]);
     assert_eq!(files(&world), before);
+}
+
+#[test]
+fn one_file_that_cannot_be_edited_does_not_keep_the_others() {
+    let world = World::new();
+    world.nmem(&["install", "claude-code", "codex", "cursor"]);
+    world.write("home/.codex/hooks.json", "{ // a comment\n}");
+    let removed = world.nmem(&["uninstall"]);
+    assert_eq!(removed.code, Some(1), "{}", removed.text());
+    assert!(removed.stderr.contains(".codex/hooks.json was left alone: it is not JSON"), "{}", removed.text());
+    assert!(removed.stdout.contains("removed from claude-code") && removed.stdout.contains("cursor"), "{}", removed.text());
+    assert!(!world.home().join(".cursor").exists());
+}
+
+#[test]
+fn what_only_looks_like_nmems_is_left_alone() {
+    let world = World::new();
+    let mine = [
+        ("home/.claude/settings.json", r#"{"permissions":{"allow":["Bash(nmem show:*)"]}}"#),
+        ("home/.config/opencode/plugins/nmem.js", "// my own wrapper around nmem\n"),
+        ("home/.codex/hooks.json", r#"{"hooks":{"Stop":[{"hooks":[{"command":"nmem record || /home/me/fallback"}]}]}}"#),
+        ("home/.codex/rules/nmem.rules", "# my rules for nmem\n"),
+    ];
+    mine.iter().for_each(|(path, text)| world.write(path, text));
+    let before = files(&world);
+    assert!(world.nmem(&["uninstall"]).stdout.contains("nmem is not installed"));
+    assert_eq!(files(&world), before);
+    world.nmem(&["install", "claude-code", "opencode", "codex", "--allow-search"]);
+    world.nmem(&["uninstall"]);
+    assert_eq!(files(&world), before);
+    world.write("home/.cursor/hooks.json", "{\"hooks\":{},\"hooks\":{\"stop\":[]}}");
+    let refused = world.nmem(&["install", "cursor"]);
+    assert!(refused.stderr.contains("`hooks` is in it twice"), "{}", refused.text());
+}
+
+#[test]
+fn instructions_that_several_agents_read_stay_until_the_last_one_goes() {
+    let world = World::new();
+    let place = ["--scope", "project"];
+    world.nmem(&[&["install", "codex", "cursor", "--guidance"], &place[..]].concat());
+    world.nmem(&[&["uninstall", "codex"], &place[..]].concat());
+    assert!(world.read("project/AGENTS.md").contains("nmem search"));
+    world.nmem(&[&["uninstall", "cursor"], &place[..]].concat());
+    assert!(!world.project().join("AGENTS.md").exists());
 }
 
 #[test]
