@@ -70,9 +70,9 @@ pub fn run_hook(args: &[OsString]) -> Option<ExitCode> {
     }
     let mut query = true;
     let code = super::hook::run_safely(|| match Stdin::within(STDIN).and_then(payload::read) {
-        // Nothing arrived: a person asks.
+        // Nothing arrived: a person asks, unless the command names an agent.
         Ok(Payload::Empty) | Err(_) => {
-            query = false;
+            query = hook::platform(args).is_some();
             Ok(None)
         }
         Ok(intake) => hook::answer(hook::platform(args), intake, &|run, json| import::catch_up(run, json)),

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// Columns of the progress bar.
 const BAR: usize = 20;
 
-/// Import past sessions of Claude Code, Codex, Copilot and VS Code
+/// Import past sessions of the agents on this machine
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example: nmem import --dry-run\n         nmem import\n         nmem import ~/backup/claude/projects --since 90d\n\nReads the sessions that agents keep on this machine, Claude Code's notes and the memories of claude-mem, by the same rules as hooks: secrets are redacted, and your settings for folders hold. Tool uses older than `[retention] tool_uses_days` (180) become work units and memories and are not kept. No model is asked. You can press Ctrl-C at any time and run it again: a second run reads only what is new."
@@ -57,7 +57,7 @@ pub fn run(args: &ImportArguments) -> Result<()> {
     let mut found = import::find(&args.paths, args.agent, config.home.as_deref(), &known, config.files.value.folder())?;
     found.memories.retain(|file| since.is_none_or(|since| file.modified_at >= since));
     found.files.retain(|file| since.is_none_or(|since| file.modified_at >= since));
-    if found.files.is_empty() && found.memories.is_empty() {
+    if found.files.is_empty() && found.memories.is_empty() && found.unreadable.is_empty() {
         return nothing(args, &found);
     }
     if args.dry_run {
@@ -77,6 +77,9 @@ pub fn run(args: &ImportArguments) -> Result<()> {
     let mut report =
         import::import(&config, found.files, &found.memories, &mut |state| progress.say(&step(state, begun.elapsed())))?;
     drop(progress);
+    for (platform, reason) in found.unreadable {
+        report.agent(platform.name()).unreadable.push(reason);
+    }
     report.agents.sort_by_key(|agent| agent.agent);
     missed.iter().for_each(|file| report.agent(file.format.platform.name()).counts.skip(import::MISSED));
     writable(&config)?.checkpoint();

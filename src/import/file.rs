@@ -286,14 +286,27 @@ fn read_records(
             last = last.max(Some(at));
         }
         reader.line(record, at as u64, found);
-        if found.events.len() >= AT_ONCE {
-            writer.write(std::mem::take(&mut found.events), agent)?;
-        }
+        write_in_parts(found, AT_ONCE, writer, agent)?;
     }
     let is_over = last.is_none_or(|last| environment::now() - last > OVER);
     reader.end(length, is_over, found);
-    writer.write(std::mem::take(&mut found.events), agent)?;
+    write_in_parts(found, 0, writer, agent)?;
     Ok(ReadFile { end: length, is_whole: true })
+}
+
+/// Stores the events so far if there are at least `least`, some at once.
+fn write_in_parts(found: &mut Found, least: usize, writer: &mut Writer, agent: &mut AgentReport) -> Result<()> {
+    if found.events.len() < least {
+        return Ok(());
+    }
+    let mut events = std::mem::take(&mut found.events);
+    while !events.is_empty() {
+        let rest = events.split_off(events.len().min(AT_ONCE));
+        // A document may state its times in its messages alone.
+        events.iter().filter(|event| event.at > 0).for_each(|event| agent.saw(event.at));
+        writer.write(std::mem::replace(&mut events, rest), agent)?;
+    }
+    Ok(())
 }
 
 /// Stores as many events as the time allows; returns whether there is time left. A turn that does not fit is read again at

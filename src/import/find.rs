@@ -13,6 +13,7 @@ use crate::store::imports::ImportedFile;
 use anyhow::Result;
 use ruzstd::decoding::StreamingDecoder;
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs;
@@ -45,10 +46,10 @@ pub struct FoundFile {
 }
 
 impl FoundFile {
-    /// Its path as text, with the session in it.
+    /// Its path as text, with a hash of the session in it: an id may be a secret.
     pub fn name(&self) -> String {
         match &self.part {
-            Some(part) => format!("{}#{}", self.path.display(), part.id),
+            Some(part) => format!("{}#{}", self.path.display(), short_hash(&part.id)),
             None => self.path.display().to_string(),
         }
     }
@@ -75,6 +76,10 @@ impl FoundFile {
     pub fn is_unchanged(&self, known: &ImportedFile) -> bool {
         (known.version, known.size, known.modified_at) == (self.format.version, self.length, self.modified_at)
     }
+}
+
+fn short_hash(id: &str) -> String {
+    Sha256::digest(id)[..8].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A file with memories.
@@ -114,7 +119,7 @@ pub fn find(paths: &[PathBuf], agent: Option<Platform>, home: Option<&Path>, kno
     let add = |path: &Path, found: &mut Stores| add(path, agent, known, found);
     for format in platforms::formats().filter(|format| agent.is_none_or(|agent| agent == format.platform)) {
         for folder in folders(&format, home).into_iter().filter(|folder| paths.is_empty() && folder.is_dir()) {
-            walk(&folder, DEPTH, &mut |path| add(path, &mut found));
+            walk(&folder, format.depth, &mut |path| add(path, &mut found));
             found.places.push((format.platform, folder));
         }
     }
@@ -148,7 +153,7 @@ pub fn folders(format: &PastFormat, home: Option<&Path>) -> Vec<PathBuf> {
         Platform::VsCode if is_of_lines(format) => own.iter().flat_map(|user| copilot_chat_folders(user)).collect(),
         _ => own,
     };
-    own.iter().flat_map(|own| format.folders.iter().map(|folder| own.join(folder))).collect()
+    own.iter().flat_map(|own| format.folders.iter().map(|folder| own.join(folder).components().collect())).collect()
 }
 
 /// The folders of Copilot's chat in VS Code, one a workspace.
@@ -193,7 +198,7 @@ pub fn candidates(home: Option<&Path>) -> Vec<(Platform, PathBuf)> {
     let mut found = Vec::new();
     for format in platforms::formats() {
         for folder in folders(&format, home) {
-            walk(&folder, DEPTH, &mut |path| {
+            walk(&folder, format.depth, &mut |path| {
                 let is_session = match format.source {
                     PastSource::Lines => has_lines(path) && container(path).is_none(),
                     PastSource::Document(document) => (document.is_file)(path),

@@ -20,6 +20,8 @@ pub struct PastFormat {
     pub version: i64,
     /// The folders in which the agent keeps its sessions, below its own folder. A file in the first one counts.
     pub folders: &'static [&'static str],
+    /// How deep below them to look.
+    pub depth: usize,
     /// Whether a line is of this format.
     pub is_line: fn(&Value) -> bool,
     pub source: PastSource,
@@ -40,6 +42,7 @@ impl PastFormat {
         platform: Platform::Custom,
         version: 1,
         folders: &[],
+        depth: 12,
         is_line: |_| false,
         source: PastSource::Lines,
         cwd: |_| None,

@@ -67,3 +67,32 @@ pub trait Rows {
     /// Rows whose key begins with a text, by a range of the key. No other row is read.
     fn keyed(&self, table: &str, key: &str, begin: &str) -> Result<Vec<Columns>>;
 }
+
+/// The path of a `file://` URL.
+pub fn path_of_url(url: &str) -> Option<String> {
+    url.strip_prefix("file://").map(without_escapes)
+}
+
+/// A path of a URL, with its escapes resolved.
+fn without_escapes(url: &str) -> String {
+    let (mut bytes, mut rest) = (Vec::new(), url.as_bytes());
+    while let Some((byte, behind)) = rest.split_first() {
+        let hex = behind.get(..2).filter(|_| *byte == b'%').and_then(|hex| std::str::from_utf8(hex).ok());
+        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(escaped) => (bytes.push(escaped), rest = &behind[2..]),
+            None => (bytes.push(*byte), rest = behind),
+        };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_a_path_with_escapes() {
+        assert_eq!(path_of_url("file:///home/a%20b/%C3%A9%").as_deref(), Some("/home/a b/é%"));
+        assert_eq!(path_of_url("vscode-remote://ssh/home"), None);
+    }
+}

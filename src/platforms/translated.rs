@@ -133,6 +133,10 @@ pub fn decode(platform: Platform, translated: Vec<Translated>, around: &DecodeCo
         }
         let Some(mut event) = claude::decode(&payload, around)? else { continue };
         event.platform = platform;
+        // What a subagent is asked, no person typed.
+        if matches!(event.what, EventKind::UserPrompt { .. }) && event.agent.is_some() {
+            continue;
+        }
         if let (EventKind::ToolUsed(used), Some(tool)) = (&mut event.what, tool) {
             used.name = tool;
         }

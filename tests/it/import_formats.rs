@@ -461,3 +461,34 @@ fn what_hooks_recorded_without_ids_is_not_imported_again() {
         "user|Make the greeting friendlier\nagent|The greeting is friendlier now."
     );
 }
+
+#[test]
+fn a_database_that_cannot_be_read_is_named_and_the_others_are_imported() {
+    let world = World::new();
+    world.write(
+        "home/.local/share/opencode/opencode-beta.db",
+        "not a database, but long enough to look like one ".repeat(30).as_str(),
+    );
+    let database = opencode_database(&world);
+    add_opencode_session(&database, &world, "session", "ses_1", None);
+    add_opencode_messages(&database, &world, "ses_1");
+    drop(database);
+    let report = world.nmem(&["import"]).text();
+    assert!(report.contains("not readable: $WORLD/home/.local/share/opencode/opencode-beta.db"), "{report}");
+    holds_the_work(&world, "opencode");
+}
+
+#[test]
+fn a_chat_that_was_made_to_be_too_deep_ends_no_import() {
+    let world = World::new();
+    let deep: Vec<Value> = (0..3000).map(|n| json!({"kind": 1, "k": vec!["a"; n], "v": {}})).collect();
+    let mut records = vec![json!({"kind": 0, "v": {"sessionId": "deep", "requests": []}})];
+    records.extend(deep);
+    world.write("home/.config/Code/User/globalStorage/emptyWindowChatSessions/deep.jsonl", &lines(&records));
+    let mut session = gemini_head();
+    session["messages"] = json!(gemini_messages(&world));
+    world.write("home/.gemini/tmp/ab/chats/session-2026-11-20T09-00-11111111.json", &session.to_string());
+    let output = world.nmem(&["import"]);
+    assert_eq!(output.code, Some(0), "{}", output.text());
+    assert_eq!(world.count("SELECT count(*) FROM tool_uses"), 3);
+}

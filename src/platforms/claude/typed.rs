@@ -1,8 +1,18 @@
 //! Which texts in a session file a person typed.
 
 /// Prefixes of prompts that no person typed.
-pub const MACHINE_MADE: [&str; 6] =
-    ["<task-notification>", "<local-command-", "<bash-", "<system-reminder>", "<teammate-message", "<ci-monitor-event>"];
+pub const MACHINE_MADE: [&str; 10] = [
+    "<task-notification>",
+    "<local-command-",
+    "<bash-",
+    "<system-reminder>",
+    "<teammate-message",
+    "<ci-monitor-event>",
+    "<environment_context>",
+    "<subagent_notification>",
+    "<system_notification>",
+    "<turn_aborted>",
+];
 
 /// Text blocks that the client puts before a prompt.
 const BEFORE: [&str; 3] = ["system-reminder", "ide_opened_file", "ide_selection"];

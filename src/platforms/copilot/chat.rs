@@ -7,7 +7,7 @@ use super::tools::{SKIPPED, is_command, like, printed};
 use crate::files;
 use crate::model::{EventKind, Millis, Platform};
 use crate::platforms::past::{Found, PastFormat, PastOptions, PastReader, PastSession};
-use crate::platforms::past_source::{PastDocument, PastSource, timestamp};
+use crate::platforms::past_source::{PastDocument, PastSource, path_of_url, timestamp};
 use crate::platforms::payload;
 use crate::platforms::transcript::time;
 use crate::platforms::translated::{self, HookCall, command_result, unpacked};
@@ -29,6 +29,8 @@ pub const CHAT: PastFormat = PastFormat {
 
 /// Maximum bytes of a session.
 const BYTES: u64 = 256 << 20;
+/// Maximum keys of a path: the state must not become deeper than what can be read.
+const DEPTH: usize = 64;
 /// Folders with sessions.
 const FOLDERS: [&str; 3] = ["chatSessions", "emptyWindowChatSessions", "transferredChatSessions"];
 
@@ -43,21 +45,7 @@ fn folder(path: &Path) -> Option<String> {
     let mut text = String::new();
     files::reader(&workspace, 1 << 16).ok()?.read_to_string(&mut text).ok()?;
     let workspace: Value = serde_json::from_str(&text).ok()?;
-    let url = workspace["folder"].as_str()?.strip_prefix("file://")?;
-    Some(without_escapes(url))
-}
-
-/// A path of a URL, with its escapes resolved.
-fn without_escapes(url: &str) -> String {
-    let (mut bytes, mut rest) = (Vec::new(), url.as_bytes());
-    while let Some((byte, behind)) = rest.split_first() {
-        let hex = behind.get(..2).filter(|_| *byte == b'%').and_then(|hex| std::str::from_utf8(hex).ok());
-        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(escaped) => (bytes.push(escaped), rest = &behind[2..]),
-            None => (bytes.push(*byte), rest = behind),
-        };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    path_of_url(workspace["folder"].as_str()?)
 }
 
 /// The requests of a session, one record each, behind a record of the session itself.
@@ -114,7 +102,7 @@ fn replayed(path: &Path) -> Result<Value> {
 
 /// Changes the value at the path of a change. A path that leads nowhere changes nothing, but its last key may be new.
 fn apply(state: &mut Value, change: &Value, set: impl FnOnce(&mut Value, &Value)) {
-    let Some(keys) = change["k"].as_array() else { return };
+    let Some(keys) = change["k"].as_array().filter(|keys| keys.len() <= DEPTH) else { return };
     let mut place = state;
     for (n, key) in keys.iter().enumerate() {
         let is_last = n + 1 == keys.len();
@@ -298,8 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_and_names_are_plain() {
-        assert_eq!(without_escapes("/home/a%20b/%C3%A9%"), "/home/a b/é%");
+    fn names_are_in_snake_case() {
         assert_eq!(snake("replaceString"), "replace_string");
     }
 

@@ -12,7 +12,7 @@ use super::tools::{like, result};
 use super::transcripts;
 use crate::model::{EventKind, Millis, Platform};
 use crate::platforms::past::{Found, PastFormat, PastOptions, PastReader, PastSession, text_of};
-use crate::platforms::past_source::{PastDatabase, PastPart, PastSource, Rows, timestamp};
+use crate::platforms::past_source::{PastDatabase, PastPart, PastSource, Rows, path_of_url, timestamp};
 use crate::platforms::transcript::time;
 use crate::platforms::translated::{self, HookCall, field, unpacked};
 use anyhow::Result;
@@ -33,7 +33,7 @@ pub const IDE: PastFormat = PastFormat {
 pub const CLI: PastFormat = PastFormat {
     folders: &["chats"],
     source: PastSource::Database(PastDatabase {
-        is_file: |path| is_named(path, "store.db"),
+        is_file: store_db::is_file,
         sessions: store_db::sessions,
         records: store_db::records,
     }),
@@ -66,7 +66,7 @@ fn json_in(row: &crate::platforms::past_source::Columns) -> Value {
 /// The path of a folder's URL, or the path itself.
 fn path_of(folder: &Value) -> Option<String> {
     let folder = folder.as_str().or(folder["fsPath"].as_str()).or(folder["path"].as_str()).or(folder["external"].as_str())?;
-    Some(folder.strip_prefix("file://").unwrap_or(folder).to_string()).filter(|folder| !folder.is_empty())
+    path_of_url(folder).or_else(|| Some(folder.to_string())).filter(|folder| !folder.is_empty())
 }
 
 /// The folder in which a message was written.

@@ -1,15 +1,23 @@
 //! The database of a chat of `cursor-agent`: `meta` names the newest root, whose digests name the messages in order.
 
+use crate::files;
 use crate::platforms::past::text_of;
 use crate::platforms::past_source::{Columns, PastPart, Rows, timestamp};
 use anyhow::Result;
 use serde_json::{Value, json};
 use std::collections::HashMap;
-use std::fs;
 use std::path::Path;
 
+/// Maximum bytes of `meta.json`.
+const META_BYTES: u64 = 1 << 20;
 /// Length of a digest as hex.
 const DIGEST: usize = 64;
+
+/// Whether a file is one, by its path: `chats/<folder>/<id>/store.db`.
+pub fn is_file(path: &Path) -> bool {
+    let above = |n| path.ancestors().nth(n).and_then(Path::file_name).and_then(|name| name.to_str());
+    above(0) == Some("store.db") && above(3) == Some("chats")
+}
 
 fn text<'a>(row: &'a Columns, column: &str) -> &'a str {
     row.get(column).and_then(Value::as_str).unwrap_or_default()
@@ -41,8 +49,8 @@ pub fn sessions(rows: &dyn Rows, path: &Path) -> Result<Vec<PastPart>> {
     let about = about(rows)?;
     let folder = path.parent().unwrap_or(path);
     let id = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let beside: Value =
-        fs::read_to_string(folder.join("meta.json")).ok().and_then(|t| serde_json::from_str(&t).ok()).unwrap_or_default();
+    let beside = files::whole_text(&folder.join("meta.json"), META_BYTES).ok();
+    let beside: Value = beside.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
     let at = beside["updatedAt"].as_i64().or(about["updatedAt"].as_i64()).or(about["createdAt"].as_i64()).unwrap_or_default();
     let cwd = beside["cwd"].as_str().or(about["cwd"].as_str()).map(String::from);
     let size = rows.all("blobs")?.len() as u64;

@@ -15,6 +15,7 @@ use crate::platforms::transcript::time;
 use crate::platforms::translated::{self, HookCall};
 use anyhow::Result;
 use serde_json::{Value, json};
+use std::collections::{HashMap, HashSet};
 use std::io::Read;
 use std::path::Path;
 
@@ -76,6 +77,9 @@ struct Reader {
     session: PastSession,
     /// The messages in order.
     messages: Vec<Value>,
+    /// Where they are, by id, and who said which text.
+    by_id: HashMap<String, usize>,
+    said: HashSet<(String, String)>,
     is_subagent: bool,
     /// When the part that is read began: what is older was read before.
     since: Option<Millis>,
@@ -91,6 +95,8 @@ impl Reader {
         let mut reader = Reader {
             session,
             messages: Vec::new(),
+            by_id: HashMap::new(),
+            said: HashSet::new(),
             is_subagent: false,
             since: None,
             is_continued: options.first.is_some(),
@@ -112,28 +118,39 @@ impl Reader {
 
     /// Adds a message, or replaces the one with its id.
     fn put(&mut self, message: Value) {
-        let same = message["id"].as_str().and_then(|id| self.messages.iter().rposition(|known| known["id"] == id));
-        match same {
-            Some(at) => self.messages[at] = message,
-            None => self.messages.push(message),
+        let id = message["id"].as_str().unwrap_or_default().to_string();
+        self.said.insert(said(&message));
+        match self.by_id.get(&id) {
+            Some(at) if !id.is_empty() => self.messages[*at] = message,
+            _ => {
+                self.by_id.insert(id, self.messages.len());
+                self.messages.push(message);
+            }
         }
     }
 
     /// Adds a message that the session's lines do not hold, under this id or another.
     fn put_new(&mut self, message: &Value) {
-        let text = text_of(&message["content"]);
-        let is_same = |known: &Value| {
-            known["id"] == message["id"] || (known["type"] == message["type"] && text_of(&known["content"]) == text)
-        };
+        let said = said(message);
+        let is_known = self.said.contains(&said) || message["id"].as_str().is_some_and(|id| self.by_id.contains_key(id));
         let is_answer = message["content"].get(0).is_some_and(|part| part["functionResponse"].is_object());
-        if !is_answer && !text.starts_with(SNAPSHOT) && !self.messages.iter().any(is_same) {
-            self.messages.push(message.clone());
+        if !is_answer && !said.1.starts_with(SNAPSHOT) && !is_known {
+            self.put(message.clone());
         }
+    }
+
+    /// Takes a message back, with all after it; all, if it is not known.
+    fn rewind_to(&mut self, id: &Value) {
+        let from = id.as_str().and_then(|id| self.by_id.get(id)).copied().unwrap_or(0);
+        self.messages.truncate(from);
+        self.by_id.retain(|_, at| *at < from);
+        self.said = self.messages.iter().map(said).collect();
     }
 
     /// Turns the messages into events; returns whether the last turn has its answer.
     fn tell(&mut self, found: &mut Found) -> bool {
         let messages = std::mem::take(&mut self.messages);
+        (self.by_id, self.said) = Default::default();
         let mut turn = Turn::default();
         for message in &messages {
             let at = time(message).unwrap_or(self.session.at);
@@ -234,6 +251,11 @@ impl Reader {
     }
 }
 
+/// Who says a message, and its text.
+fn said(message: &Value) -> (String, String) {
+    (message["type"].as_str().unwrap_or_default().to_string(), text_of(&message["content"]))
+}
+
 /// A turn so far.
 #[derive(Default)]
 struct Turn {
@@ -274,8 +296,8 @@ impl PastReader for Reader {
             found.counts.known_lines += 1;
             all.iter().for_each(|message| self.put_new(message));
         } else if let Some(id) = record.get("$rewindTo") {
-            let from = self.messages.iter().position(|message| message["id"] == *id).unwrap_or(0);
-            self.messages.truncate(from);
+            let id = id.clone();
+            self.rewind_to(&id);
         } else if record["type"].is_string() && record["id"].is_string() {
             found.counts.known_lines += 1;
             let asks = record["type"] == "user" && record["content"].get(0).is_none_or(|part| part["functionResponse"].is_null());

@@ -21,14 +21,20 @@ pub const DATABASE: PastFormat = PastFormat {
     platform: Platform::OpenCode,
     version: 1,
     folders: &["."],
+    // Beside the databases are copies of whole repositories.
+    depth: 1,
     source: PastSource::Database(PastDatabase { is_file: is_database, sessions, records }),
     reader: |options| Box::new(Reader::new(options)),
     ..PastFormat::LINES
 };
 
 /// The sessions in files, of the first versions.
-pub const FILES: PastFormat =
-    PastFormat { source: PastSource::Document(PastDocument { is_file: is_session_file, records: records_of_files }), ..DATABASE };
+pub const FILES: PastFormat = PastFormat {
+    folders: &["storage/session"],
+    depth: 2,
+    source: PastSource::Document(PastDocument { is_file: is_session_file, records: records_of_files }),
+    ..DATABASE
+};
 
 /// Maximum bytes of a message's file.
 const FILE_BYTES: u64 = 64 << 20;
@@ -156,6 +162,9 @@ fn records_of_files(path: &Path) -> Result<Vec<Value>> {
 
 /// The JSON files of a folder, by name: ids are in the order of time.
 fn documents(folder: &Path) -> Vec<Value> {
+    if folder.is_symlink() {
+        return Vec::new();
+    }
     let mut files: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     files.sort();
     let read = |path: &std::path::PathBuf| serde_json::from_reader(files::reader(path, FILE_BYTES).ok()?).ok();
