@@ -42,7 +42,9 @@ pub struct ImportArguments {
 }
 
 fn agent(name: &str) -> Result<Platform, String> {
-    let known: Vec<&str> = platforms::formats().map(|format| format.platform.name()).collect();
+    let mut known: Vec<&str> = platforms::formats().map(|format| format.platform.name()).collect();
+    known.sort_unstable();
+    known.dedup();
     Platform::from_name(name).filter(|_| known.contains(&name)).ok_or_else(|| format!("one of: {}", known.join(", ")))
 }
 
@@ -124,8 +126,8 @@ fn nothing(args: &ImportArguments, found: &Stores) -> Result<()> {
     let places: Vec<String> = found.places.iter().map(|(_, place)| place.display().to_string()).collect();
     let text = match (found.unknown.len(), places.is_empty()) {
         (0, true) if args.paths.is_empty() => "No agent keeps sessions on this machine, as far as nmem knows.".to_string(),
-        (0, false) => format!("There is no session in {}.", places.join(", ")),
-        (0, true) => "There is no session in these paths.".to_string(),
+        (0, false) => format!("No sessions found in {}.", places.join(", ")),
+        (0, true) => "No sessions found in these paths.".to_string(),
         (n, _) => format!(
             "{} of no known format, such as {}. Nothing was imported.",
             count(n as i64, "file is", "files are"),
@@ -150,7 +152,12 @@ fn dry_run(args: &ImportArguments, found: &Stores) -> Result<()> {
         let first = files.iter().map(|file| file.modified_at).min().unwrap_or_default();
         let last = files.iter().map(|file| file.modified_at).max().unwrap_or_default();
         let place = found.places.iter().find(|(of, _)| *of == agent).map(|(_, place)| place.clone());
-        let place = place.or_else(|| args.paths.first().cloned()).unwrap_or_default();
+        let of_file = || {
+            let file = files.first().map(|file| file.path.clone()).unwrap_or_default();
+            let given = |path: &&PathBuf| path.canonicalize().is_ok_and(|path| file.starts_with(path));
+            args.paths.iter().find(given).cloned().unwrap_or_else(|| file.clone())
+        };
+        let place = place.unwrap_or_else(of_file);
         if args.json {
             json.push(json!({"agent": agent.name(), "place": place, "files": files.len(), "sessions": sessions,
                 "bytes": bytes, "first": first, "last": last}));

@@ -27,10 +27,10 @@ pub struct InstallArguments {
     found: bool,
     #[command(flatten)]
     place: PlaceArguments,
-    /// Also let the agent run `nmem search`, `nmem show` and `nmem context` without asking
+    /// Also let the agent run `nmem search`, `nmem show` and `nmem context` without a permission prompt
     #[arg(long)]
     allow_search: bool,
-    /// Also tell the agent about nmem in the project's AGENTS.md, CLAUDE.md or GEMINI.md
+    /// Also add a block about nmem to the project's AGENTS.md, CLAUDE.md or GEMINI.md (with --scope project)
     #[arg(long)]
     guidance: bool,
 }
@@ -136,26 +136,41 @@ impl Failures {
 
 /// Installs the hooks of one agent; returns whether they are new.
 fn install_one((adapter, setup): Agent, args: &InstallArguments, scope: &Scope) -> Result<bool> {
-    let extras = Extras { search: args.allow_search, guidance: args.guidance };
+    // With the user's hooks, a project needs the instructions only.
+    let without_hooks = args.guidance && installation::is_installed(adapter, setup, &Scope::User)?;
+    let extras = Extras { search: args.allow_search, guidance: args.guidance, without_hooks };
     let plan = installation::plan_install(adapter, setup, scope, extras)?;
     if plan.changes_nothing() {
         let (name, file) = (adapter.platform().name(), plan.changes[0].file.display());
         output::say(&format!("nmem is already installed for {name} ({file})"))?;
-        return Ok(false);
+        return by_hand(setup, args).map_or(Ok(()), output::say).map(|()| false);
     }
     if args.place.dry_run {
         output::print(&diffs(&plan))?;
         return Ok(false);
     }
-    if let Some(other) = installation::other_scope(adapter, setup, scope)? {
+    if let Some(other) = installation::other_scope(adapter, setup, scope)?.filter(|_| !without_hooks) {
         output::warn(&format!(
             "nmem is also installed in {}: every hook would run twice. What it reports is recorded once",
             other.display()
         ));
     }
     installation::install(&plan)?;
+    if without_hooks {
+        let files: Vec<String> = plan.changes.iter().map(|change| change.file.display().to_string()).collect();
+        output::say(&format!("Changed for {}: {}", adapter.platform().name(), files.join(", ")))?;
+        return Ok(false);
+    }
     output::say(&report(adapter, setup, &plan, args, scope))?;
     Ok(true)
+}
+
+/// How a person gives an agent the permission to search, if no setting of its own can.
+fn by_hand(setup: &Setup, args: &InstallArguments) -> Option<&'static str> {
+    match setup.permission {
+        Permission::ByHand(how) if args.allow_search => Some(how),
+        _ => None,
+    }
 }
 
 /// The agents that the arguments name, or that are on this machine.
@@ -164,8 +179,10 @@ fn chosen(args: &InstallArguments) -> Result<Vec<Agent>> {
     let found: Vec<&Agent> = agents.iter().filter(|(adapter, setup)| installation::is_on_machine(*adapter, setup)).collect();
     let names = found.iter().map(|(adapter, _)| adapter.platform().name()).collect::<Vec<_>>().join(", ");
     if args.found {
-        let listed = if names.is_empty() { "none of the known agents" } else { &names };
-        output::say(&format!("On this machine: {listed}"))?;
+        if names.is_empty() {
+            return Err(UserError::new("no agent was found on this machine", "name one: nmem install claude-code").into());
+        }
+        output::say(&format!("On this machine: {names}"))?;
     } else if args.platforms.is_empty() {
         let hint =
             if names.is_empty() { "for example: nmem install claude-code".into() } else { format!("on this machine: {names}") };
@@ -186,12 +203,17 @@ fn report(adapter: &dyn Adapter, setup: &Setup, plan: &InstallPlan, args: &Insta
         .extend(plan.changes[1..].iter().filter(|c| !c.changes_nothing()).map(|c| format!("Also changed: {}", c.file.display())));
     lines.extend(plan.changes.iter().filter_map(|c| Some(format!("Backup: {}", c.backup.as_ref()?.display()))));
     lines.extend(setup.afterwards.iter().map(|line| line.to_string()));
-    match (&setup.permission, args.allow_search) {
-        (Permission::ByHand(how), true) => lines.push(how.to_string()),
-        (Permission::Own(_), true) if *scope != Scope::User => {
-            lines.push("The permission to look memories up is given in the user's settings only.".into());
+    lines.extend(by_hand(setup, args).map(String::from));
+    if args.allow_search {
+        match &setup.permission {
+            Permission::Listed { entries, .. } => lines.push(format!("Allowed without a prompt: {}", entries.join(", "))),
+            Permission::Own(_) if *scope != Scope::User => {
+                lines.push(
+                    "The permission to search is given in the user's settings only: run this without --scope project.".into(),
+                );
+            }
+            _ => {}
         }
-        _ => {}
     }
     lines.join("\n")
 }

@@ -52,10 +52,10 @@ pub fn write_whole(file: &Path, text: &str) -> Result<()> {
     write().with_context(|| format!("cannot write {}", file.display())).inspect_err(|_| drop(fs::remove_file(&temporary)))
 }
 
-/// Removes a file, and the folders that are empty then, up to `base`.
+/// Removes a file, and the folders that are empty then, below `base`: the agent's own folder says that the agent is here.
 pub fn remove_file(file: &Path, base: &Path) -> Result<()> {
     fs::remove_file(file).with_context(|| format!("cannot remove {}", file.display()))?;
-    let folders = file.ancestors().skip(1).take_while(|folder| folder.starts_with(base));
+    let folders = file.ancestors().skip(1).take_while(|folder| folder.starts_with(base) && *folder != base);
     for folder in folders {
         if fs::remove_dir(folder).is_err() {
             break;

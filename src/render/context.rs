@@ -77,11 +77,10 @@ pub fn for_agent(recalled: &Recalled, budget: usize) -> ContextBlock {
     }
     last_session(&mut block, recalled);
     for session in &recalled.active {
-        block.push(&format!(
-            "\nActive right now in another session, {}: {}",
-            heading(session, recalled.branch.as_deref(), recalled.agent),
-            gist(session)
-        ));
+        let (heading, gist) = (heading(session, recalled.branch.as_deref(), recalled.agent), gist(session));
+        if !gist.is_empty() {
+            block.push(&format!("\nActive right now in another session, {heading}: {gist}"));
+        }
     }
     block.section("\nDecisions and lessons that hold here:", &unlike(&recalled.decisions), room, settled);
     block.section("\nFindings and changes:", &unlike(&recalled.observations), room, |memory| {

@@ -223,7 +223,7 @@ fn those_found_on_this_machine_are_listed_and_installed() {
     let output = world.nmem(&["install", "--found"]).text();
     assert!(output.starts_with("On this machine: claude-code, codex, gemini\n"), "{output}");
     assert!(output.contains("approve the hooks with /hooks"), "what only a person can do: {output}");
-    assert!(!world.home().join(".cursor").exists());
+    assert!(!world.home().join(".cursor/hooks.json").exists());
     let doctor = world.nmem(&["doctor"]).text();
     for agent in ["claude-code", "gemini", "codex"] {
         assert!(doctor.contains(&format!("ok: hooks: installed for {agent} in ")), "{doctor}");
@@ -267,7 +267,7 @@ fn one_file_that_cannot_be_edited_does_not_keep_the_others() {
     assert_eq!(removed.code, Some(1), "{}", removed.text());
     assert!(removed.stderr.contains(".codex/hooks.json was left alone: it is not JSON"), "{}", removed.text());
     assert!(removed.stdout.contains("removed from claude-code") && removed.stdout.contains("cursor"), "{}", removed.text());
-    assert!(!world.home().join(".cursor").exists());
+    assert!(!world.home().join(".cursor/hooks.json").exists());
 }
 
 #[test]
@@ -289,6 +289,19 @@ fn what_only_looks_like_nmems_is_left_alone() {
     world.write("home/.cursor/hooks.json", "{\"hooks\":{},\"hooks\":{\"stop\":[]}}");
     let refused = world.nmem(&["install", "cursor"]);
     assert!(refused.stderr.contains("`hooks` is in it twice"), "{}", refused.text());
+}
+
+#[test]
+fn a_project_gets_only_the_instructions_if_the_hooks_are_the_users() {
+    let world = World::new();
+    assert_eq!(world.nmem(&["install", "codex", "--guidance"]).code, Some(2), "in which project, nobody said");
+    world.nmem(&["install", "codex"]);
+    let before = files(&world);
+    let output = world.nmem(&["install", "codex", "--scope", "project", "--guidance"]).text();
+    assert!(output.contains("Changed for codex: $WORLD/project/AGENTS.md"), "{output}");
+    assert!(!world.project().join(".codex").exists());
+    world.nmem(&["uninstall", "--scope", "project"]);
+    assert_eq!(files(&world), before);
 }
 
 #[test]

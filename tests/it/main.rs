@@ -43,6 +43,7 @@ mod models;
 mod models_attacked;
 mod moments;
 mod one_memory;
+mod opencode_plugin;
 mod payloads;
 mod platforms;
 mod project;

@@ -36,11 +36,11 @@ const SETUP: Setup = Setup {
     files: &[],
     permission: Permission::Own(OwnFile { user: "rules/nmem.rules", project: "", text: RULES }),
     instructions: "AGENTS.md",
-    afterwards: &["Start Codex and approve the hooks with /hooks: until then it skips them without a word."],
+    afterwards: &["Start Codex and approve the hooks with /hooks. Until then it silently ignores them."],
 };
 
-/// Lets the agent look memories up without asking.
-const RULES: &str = r#"# Lets Codex look memories up without asking. Added by `nmem install codex --allow-search`.
+/// Lets the agent run nmem searches without a permission prompt.
+const RULES: &str = r#"# Lets Codex run nmem searches without a permission prompt. Added by `nmem install codex --allow-search`.
 prefix_rule(pattern = ["nmem", ["search", "show", "context"]], decision = "allow")
 "#;
 

@@ -30,7 +30,7 @@ pub(super) const fn setup(programs: &'static [&'static str]) -> Setup {
         arguments: "",
         files: &[],
         permission: Permission::ByHand(
-            "To let Copilot CLI look memories up without asking, start it with --allow-tool='shell(nmem)'. That allows every command of nmem. VS Code asks, and remembers the answer.",
+            "To let Copilot CLI run nmem without a permission prompt, start it with --allow-tool='shell(nmem)'. That allows every command of nmem. VS Code asks, and remembers the answer.",
         ),
         instructions: "AGENTS.md",
         afterwards: &["Copilot CLI and VS Code share this file: both record now."],

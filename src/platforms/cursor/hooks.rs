@@ -37,7 +37,7 @@ const SETUP: Setup = Setup {
     arguments: " --platform cursor",
     files: &[],
     permission: Permission::ByHand(
-        "To let Cursor's CLI look memories up without asking, add \"Shell(nmem)\" to permissions.allow in ~/.cursor/cli-config.json. That allows every command of nmem.",
+        "To let Cursor's CLI run nmem without a permission prompt, add \"Shell(nmem)\" to permissions.allow in ~/.cursor/cli-config.json. That allows every command of nmem.",
     ),
     instructions: "AGENTS.md",
     afterwards: &["Restart Cursor: it reads hooks when it starts."],

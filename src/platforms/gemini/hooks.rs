@@ -41,8 +41,8 @@ const EXTENSION: &str = r#"{
 }
 "#;
 
-/// Lets the agent look memories up without asking.
-const POLICY: &str = r#"# Lets Gemini CLI look memories up without asking. Added by `nmem install gemini --allow-search`.
+/// Lets the agent run nmem searches without a permission prompt.
+const POLICY: &str = r#"# Lets Gemini CLI run nmem searches without a permission prompt. Added by `nmem install gemini --allow-search`.
 [[rule]]
 toolName = "run_shell_command"
 commandPrefix = ["nmem search", "nmem show", "nmem context"]

@@ -22,7 +22,7 @@ const SETUP: Setup = Setup {
     arguments: "",
     files: &[OwnFile { user: "plugins/nmem.js", project: ".opencode/plugins/nmem.js", text: include_str!("nmem.js") }],
     permission: Permission::ByHand(
-        "OpenCode asks before a command only if opencode.json says so. If it does, add \"nmem search *\": \"allow\" to permission.bash there, behind \"*\".",
+        "OpenCode asks before a command only if opencode.json says so. If it does, add \"nmem search *\": \"allow\" to permission.bash there, after the entry \"*\".",
     ),
     instructions: "AGENTS.md",
     afterwards: &["Restart OpenCode: it loads plugins when it starts."],
