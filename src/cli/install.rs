@@ -106,7 +106,12 @@ pub fn install(args: &InstallArguments) -> Result<()> {
             Scope::User => "nmem uninstall",
             Scope::Project(_) => "nmem uninstall --scope project",
         };
-        output::say(&format!("Recording starts with the next session. `{undo}` removes it."))?;
+        // Some agents have no place for a note at the first session.
+        let db = config::files()?.value.db;
+        output::say(&format!(
+            "Recording starts with the next session, in {}, with secrets redacted. `nmem off` pauses it, `{undo}` removes the hooks.",
+            db.display()
+        ))?;
         // The hooks are installed, whatever is wrong with the settings: doctor says it.
         let past = config::load(&[]).and_then(|config| import::never_imported(&config)).unwrap_or_default();
         if past > 0 {

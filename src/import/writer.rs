@@ -56,7 +56,7 @@ struct KnownSession<'a> {
     muted: Vec<RecordingPause>,
     /// Messages that hooks recorded, if they did.
     by_hooks: Option<Vec<StoredMessage>>,
-    /// Tool uses that hooks recorded without an id: kind, and what was done. Each stands for one of the file's.
+    /// Tool uses that hooks recorded without an id: kind, and what was done. Each counts for one in the file.
     unnamed: Vec<(String, Option<String>)>,
     /// Whether its old tool uses were stored and deleted before.
     had_old_ones: bool,

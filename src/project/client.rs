@@ -7,7 +7,7 @@ pub fn client(pid: u32) -> Client {
     Client { pid, started: started(pid) }
 }
 
-/// The process that started this one, of which nobody knows whether it is the agent.
+/// The process that started this one. It may be a shell, not the agent.
 pub fn caller() -> Client {
     #[cfg(unix)]
     let pid = std::os::unix::process::parent_id();

@@ -9,7 +9,7 @@ use crate::model::{MemoryRow, Provenance};
 const TITLE: usize = 300;
 
 /// The decisions that a person made or pinned, a line each; empty if there are none. What an agent or a tool said stays
-/// out: nobody has read it before it becomes an instruction.
+/// out: no person has reviewed it.
 pub fn decisions<'a>(memories: impl IntoIterator<Item = &'a MemoryRow>) -> String {
     let of_a_person = |memory: &&MemoryRow| memory.pinned || memory.provenance == Provenance::User;
     let line = |memory: &MemoryRow| {

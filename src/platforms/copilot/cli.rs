@@ -1,5 +1,5 @@
 //! Copilot CLI's hooks. It names events, fields and tools in two ways: in its own, and in Claude Code's, depending on how
-//! the settings spell the event. Calls have no ids; the platform's time tells them apart.
+//! the settings spell the event. Calls have no ids; the platform's time distinguishes them.
 
 use super::hooks::{call, closing, setup};
 use crate::model::Platform;

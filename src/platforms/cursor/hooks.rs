@@ -76,7 +76,7 @@ impl Adapter for Cursor {
 
     fn translate(&self, payload: &Value) -> Vec<Translated> {
         let Some(event) = event_like(event_name(payload)) else { return Vec::new() };
-        // Nobody sees what an agent in the background is given, and its work is another machine's.
+        // A background agent works on another machine and takes no context.
         if payload["is_background_agent"] == true {
             return Vec::new();
         }
