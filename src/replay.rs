@@ -6,8 +6,8 @@
 
 use crate::files;
 use crate::ingest;
-use crate::model::{Event, Files, Millis};
-use crate::platforms::{DecodeContext, payload, recognised};
+use crate::model::{Event, Files, Millis, Platform};
+use crate::platforms::{DecodeContext, adapter, payload};
 use crate::redact::Clean;
 use crate::store::{PERSON_WAIT, Store};
 use anyhow::{Context, Result};
@@ -101,7 +101,7 @@ pub fn read(path: &Path, session: &str, skip_tools: &[String], complete: Complet
         let prompt = prompts;
         prompts += usize::from(value["hook_event_name"] == "UserPromptSubmit");
         let around = DecodeContext { now, skip_tools };
-        match recognised(None, &value).decode(&value, &around) {
+        match adapter(Platform::ClaudeCode).decode(&value, &around) {
             Ok(decoded) => events.extend(decoded.into_iter().map(|event| Replayed { line, prompt, event: complete(event) })),
             Err(_) => skipped += 1,
         }

@@ -56,8 +56,9 @@ impl Adapter for CopilotCli {
     fn recognises(&self, payload: &Value) -> bool {
         let transcript = field(payload, &["transcript_path", "transcriptPath"]).as_str().unwrap_or_default();
         let is_own = payload["sessionId"].is_string() && payload["timestamp"].is_number();
-        // VS Code always states a transcript, or null.
-        let is_like_claude = payload["timestamp"].is_string() && payload.get("transcript_path").is_none();
+        // VS Code always states a transcript, or null; Claude Code states no time.
+        let of_others = ["transcript_path", "permission_mode", "prompt_id", "tool_response", "tool_use_id"];
+        let is_like_claude = payload["timestamp"].is_string() && of_others.iter().all(|key| payload.get(*key).is_none());
         is_own || is_like_claude || payload.get("tool_result").is_some() || transcript.contains("session-state")
     }
 

@@ -23,8 +23,8 @@ impl Adapter for VsCode {
         let transcript = field(payload, &["transcript_path", "transcriptPath"]).as_str().unwrap_or_default();
         let states = |key: &str| payload.get(key).is_some();
         let is_own = payload["timestamp"].is_string() && (states("transcript_path") || states("hookEventName"));
-        (is_own && !transcript.contains("session-state") && !states("permission_mode"))
-            || transcript.contains("GitHub.copilot-chat")
+        let of_others = transcript.contains("session-state") || transcript.contains("/.claude/") || states("permission_mode");
+        (is_own && !of_others) || transcript.contains("GitHub.copilot-chat")
     }
 
     fn translate(&self, payload: &Value) -> Vec<Translated> {
