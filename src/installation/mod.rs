@@ -112,11 +112,10 @@ pub fn plan_uninstall(adapter: &dyn Adapter, setup: &Setup, scope: &Scope, other
     let target = AgentFiles::new(adapter, setup, scope, extras)?;
     let mut changes = Vec::new();
     for file in target.files() {
-        let Some(text) = read(file)? else { continue };
+        // A file that never names nmem is none of ours, whatever is wrong with it.
+        let Some(text) = read(file)?.filter(|text| names_us(text)) else { continue };
         let wanted: Vec<&Edit> = target.of_file(file).collect();
-        if let Some(Edit::Hooks { shape, .. }) = wanted.first()
-            && !text.trim().is_empty()
-        {
+        if let Some(Edit::Hooks { shape, .. }) = wanted.first() {
             settings::checked(&text, *shape).map_err(|reason| refused(file, &reason))?;
         }
         let present: Vec<Edit> = wanted.iter().filter_map(|edit| edit.as_in(without_mark(&text))).collect();
@@ -175,6 +174,12 @@ pub fn other_scope(adapter: &dyn Adapter, setup: &Setup, scope: &Scope) -> Resul
     // In the home folder both scopes have the same file.
     let file = file.filter(|file| own.files().first() != Some(&file.as_path()));
     Ok(if is_installed(adapter, setup, &other)? { file } else { None })
+}
+
+/// Whether a text names nmem, or this program under another name.
+fn names_us(text: &str) -> bool {
+    let this = std::env::current_exe().ok();
+    text.contains("nmem") || this.and_then(|exe| Some(text.contains(exe.to_str()?))).unwrap_or_default()
 }
 
 /// Whether a text is a backup with additions, in either order.

@@ -262,7 +262,8 @@ fn a_dry_run_shows_every_file_and_changes_none() {
 fn one_file_that_cannot_be_edited_does_not_keep_the_others() {
     let world = World::new();
     world.nmem(&["install", "claude-code", "codex", "cursor"]);
-    world.write("home/.codex/hooks.json", "{ // a comment\n}");
+    let with_comment = world.read("home/.codex/hooks.json").replacen('{', "{ // a comment\n", 1);
+    world.write("home/.codex/hooks.json", &with_comment);
     let removed = world.nmem(&["uninstall"]);
     assert_eq!(removed.code, Some(1), "{}", removed.text());
     assert!(removed.stderr.contains(".codex/hooks.json was left alone: it is not JSON"), "{}", removed.text());
@@ -286,6 +287,8 @@ fn what_only_looks_like_nmems_is_left_alone() {
     world.nmem(&["install", "claude-code", "opencode", "codex", "--allow-search"]);
     world.nmem(&["uninstall"]);
     assert_eq!(files(&world), before);
+    world.write("home/.gemini/settings.json", "{ broken, and none of ours");
+    assert_eq!(world.nmem(&["uninstall"]).code, Some(0));
     world.write("home/.cursor/hooks.json", "{\"hooks\":{},\"hooks\":{\"stop\":[]}}");
     let refused = world.nmem(&["install", "cursor"]);
     assert!(refused.stderr.contains("`hooks` is in it twice"), "{}", refused.text());
