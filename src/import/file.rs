@@ -10,7 +10,7 @@ use crate::config::pauses::RecordingPause;
 use crate::config::{environment, past_pauses};
 use crate::distil::Distiller;
 use crate::ingest::Run;
-use crate::model::{Millis, Platform};
+use crate::model::{Event, EventKind, Millis, Platform};
 use crate::platforms::past::{Found, PastOptions, PastReader, line_id};
 use crate::platforms::past_source::PastSource;
 use crate::platforms::transcript::time;
@@ -304,9 +304,38 @@ fn write_in_parts(found: &mut Found, least: usize, writer: &mut Writer, agent: &
         let rest = events.split_off(events.len().min(AT_ONCE));
         // A document may state its times in its messages alone.
         events.iter().filter(|event| event.at > 0).for_each(|event| agent.saw(event.at));
-        writer.write(std::mem::replace(&mut events, rest), agent)?;
+        let mut part = std::mem::replace(&mut events, rest);
+        if writer.reads_again() {
+            // Documents and databases are read from the beginning: only what is new counts.
+            let all = part.len();
+            let before = counted(&part);
+            part = writer.without_stored(part)?;
+            if part.len() < all {
+                let after = counted(&part);
+                found.counts.prompts = found.counts.prompts.saturating_sub(before.0 - after.0);
+                found.counts.tool_uses = found.counts.tool_uses.saturating_sub(before.1 - after.1);
+                found.counts.failures = found.counts.failures.saturating_sub(before.2 - after.2);
+            }
+        }
+        writer.write(part, agent)?;
     }
     Ok(())
+}
+
+/// The prompts, tool uses and failures among events.
+fn counted(events: &[Event]) -> (u64, u64, u64) {
+    let mut counts = (0, 0, 0);
+    for event in events {
+        match &event.what {
+            EventKind::UserPrompt { .. } => counts.0 += 1,
+            EventKind::ToolUsed(tool) => {
+                counts.1 += 1;
+                counts.2 += u64::from(tool.succeeded == Some(false));
+            }
+            _ => {}
+        }
+    }
+    counts
 }
 
 /// Stores as many events as the time allows; returns whether there is time left. A turn that does not fit is read again at

@@ -114,6 +114,11 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
+    /// Whether the whole file was read before.
+    pub fn reads_again(&self) -> bool {
+        self.before == ReadBefore::ByAnother
+    }
+
     /// Leaves out prompts and tool uses that are stored, by their ids.
     pub fn without_stored(&self, mut events: Vec<Event>) -> Result<Vec<Event>> {
         let Some(first) = events.first() else { return Ok(events) };

@@ -279,7 +279,8 @@ fn a_session_that_has_grown_in_a_database_brings_only_what_is_new() {
         .unwrap();
     database.execute("UPDATE session SET time_updated = ?1", [at(60)]).unwrap();
     // The database is open, and has a log: it is copied.
-    world.nmem(&["import"]);
+    let report = world.nmem(&["import", "--json"]).json();
+    assert_eq!((&report["agents"][0]["prompts"], &report["agents"][0]["tool_uses"]), (&json!(1), &json!(0)), "{report}");
     assert_eq!(world.count("SELECT count(*) FROM tool_uses"), 3);
     let said = world.sql("SELECT source, text FROM prompts ORDER BY id");
     assert_eq!(said, "user|Make the greeting friendlier\nagent|The greeting is friendlier now.\nuser|Now the farewell");
