@@ -41,14 +41,13 @@ impl Edit {
                 if let Some([before, _, behind]) = parts(text) {
                     return Ok(format!("{before}{}\n{block}\n{}{behind}", BLOCK[0], BLOCK[1]));
                 }
-                let before = text;
-                let gap = match before {
+                let gap = match text {
                     "" => "",
-                    before if before.ends_with("\n\n") => "",
-                    before if before.ends_with('\n') => "\n",
+                    _ if text.ends_with("\n\n") => "",
+                    _ if text.ends_with('\n') => "\n",
                     _ => "\n\n",
                 };
-                Ok(format!("{before}{gap}{}\n{block}\n{}\n", BLOCK[0], BLOCK[1]))
+                Ok(format!("{text}{gap}{}\n{block}\n{}\n", BLOCK[0], BLOCK[1]))
             }
         }
     }
@@ -100,7 +99,7 @@ fn parts(text: &str) -> Option<[&str; 3]> {
 fn without_block(text: &str) -> String {
     let Some([before, _, behind]) = parts(text) else { return text.to_string() };
     let behind = behind.strip_prefix("\r\n").or_else(|| behind.strip_prefix('\n')).unwrap_or(behind);
-    // An empty line parted the block from what is before it.
+    // An empty line separates the block from the text before it.
     let before = before.strip_suffix('\n').filter(|before| before.ends_with('\n')).unwrap_or(before);
     format!("{before}{behind}")
 }

@@ -1,5 +1,5 @@
 //! Past sessions of Gemini CLI, OpenCode, Cursor and VS Code: each in the form in which the agent keeps them, with the same
-//! small piece of work in it.
+//! small task in it.
 
 use crate::world::World;
 use rusqlite::Connection;

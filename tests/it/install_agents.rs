@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 const AGENTS: [&str; 7] = ["claude-code", "codex", "cursor", "vscode", "copilot-cli", "gemini", "opencode"];
 
-/// Kinds of settings files that people have: the same few contents, written in many ways. `OTHERS` stands for hooks of
+/// Kinds of settings files that people have: the same few contents, written in many ways. `OTHERS` is replaced by hooks of
 /// somebody else in the agent's own form.
 const JSON: [&str; 30] = [
     "{}",

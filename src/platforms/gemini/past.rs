@@ -148,7 +148,7 @@ impl Reader {
     }
 
     /// Turns the messages into events; returns whether the last turn has its answer.
-    fn tell(&mut self, found: &mut Found) -> bool {
+    fn add_events(&mut self, found: &mut Found) -> bool {
         let messages = std::mem::take(&mut self.messages);
         (self.by_id, self.said) = Default::default();
         let mut turn = Turn::default();
@@ -309,7 +309,7 @@ impl PastReader for Reader {
     }
 
     fn end(&mut self, at: u64, is_over: bool, found: &mut Found) {
-        let is_answered = self.tell(found);
+        let is_answered = self.add_events(found);
         if is_over || is_answered {
             found.resume_at = at;
         } else if let Some((begun, said_at)) = self.last_prompt {
