@@ -3,22 +3,14 @@
 use super::output;
 use super::project_argument::{ProjectArgument, drain};
 use crate::config::{Config, environment};
-use crate::distil::Distiller;
 use crate::error::UserError;
 use crate::forget::{self, ForgetPlan};
 use crate::lookup;
-use crate::model::StoredItem;
-use crate::render::clean::line;
-use crate::render::{self, time};
-use crate::runtime::redactor;
+use crate::render::time;
 use crate::store::forget::DeleteFilter;
-use crate::store::memories::Gone;
 use crate::store::{self, PERSON_WAIT, Store, spool};
 use anyhow::Result;
 use std::path::{Path, PathBuf};
-
-/// Maximum projects and sessions to name.
-const NAMED: usize = 10;
 
 /// Delete data for good: by id, session, project, time or text
 #[derive(Debug, clap::Args)]
@@ -87,7 +79,7 @@ pub fn run(args: &ForgetArguments) -> Result<()> {
     }
     for (store, plan, _) in &found {
         let from = if databases.len() > 1 { format!(" from {}", store.files().db.display()) } else { String::new() };
-        output::say(&summary(plan, args.dry_run, &from))?;
+        output::say(&plan.summary(args.dry_run, &from))?;
     }
     if args.dry_run {
         return Ok(());
@@ -101,7 +93,6 @@ pub fn run(args: &ForgetArguments) -> Result<()> {
         plan.carry_out(store, config, environment::now(), &mut |step| progress.say(step)).map_err(|error| {
             UserError::new(format!("{error:#}"), "fix the cause and run the same command again: it continues where it stopped")
         })?;
-        redistil(store, plan, config)?;
         progress.say("checking every byte");
         checked.push(check(plan, store, config)?);
     }
@@ -109,16 +100,6 @@ pub fn run(args: &ForgetArguments) -> Result<()> {
     // The result for all databases is that of the worst one.
     let worst = checked.iter().find(|said| **said != CLEAN).or(checked.first());
     output::say(&format!("Forgotten.{}", worst.unwrap_or(&"")))
-}
-
-/// Distils again what the deleted rows were part of.
-fn redistil(store: &mut Store, plan: &ForgetPlan, config: &Config) -> Result<()> {
-    let redactor = redactor(config)?;
-    let ignored = config.ignored();
-    let home = config.home.as_deref();
-    let distiller = Distiller { redactor: &redactor, home, ignored: &ignored, now: environment::now(), gone: Gone::Deleted };
-    let due = store.due_in_sessions(&plan.going.touched)?;
-    distiller.distil(store, &due).map(drop)
 }
 
 /// Printed if no byte of the text is left.
@@ -143,25 +124,7 @@ fn check(plan: &ForgetPlan, store: &Store, config: &Config) -> Result<&'static s
 
 fn wanted(args: &ForgetArguments, here: &ProjectArgument, folder: &Path, config: &Config, store: &Store) -> Result<DeleteFilter> {
     let now = environment::now();
-    let mut wanted = DeleteFilter::default();
-    for id in &args.ids {
-        match found(store, id)? {
-            StoredItem::Prompt(prompt) => wanted.prompts.push(prompt.id),
-            StoredItem::ToolUse(tool) => wanted.tool_uses.push(tool.id),
-            StoredItem::Memory(memory) => wanted.memories.push(memory.id),
-            StoredItem::Unit(unit) => {
-                let (prompts, tool_uses) = store.rows_of_unit(&unit)?;
-                wanted.prompts.extend(prompts);
-                wanted.tool_uses.extend(tool_uses);
-            }
-            StoredItem::Session(_) if args.ids.len() > 1 => {
-                return Err(
-                    UserError::usage("--session cannot be combined with other options", "nmem forget --session ID").into()
-                );
-            }
-            StoredItem::Session(session) => wanted.session = Some(session.id),
-        }
-    }
+    let mut wanted = forget::rows_of(store, &args.ids)?;
     if let Some(id) = &args.session {
         wanted.session = Some(lookup::session_by_id(store, id)?.id);
     }
@@ -186,48 +149,4 @@ fn wanted(args: &ForgetArguments, here: &ProjectArgument, folder: &Path, config:
         return Err(UserError::usage("no data selected", "give an id, --session, --project, --before or --match").into());
     }
     Ok(wanted)
-}
-
-fn found(store: &Store, id: &str) -> Result<StoredItem> {
-    lookup::find(store, id)?
-        .ok_or_else(|| UserError::new(format!("nothing has the id {}", line(id, 80)), "`nmem search` prints ids").into())
-}
-
-fn summary(plan: &ForgetPlan, dry_run: bool, from: &str) -> String {
-    let count = |n: usize, one: &str, many: &str| render::count(n as i64, one, many);
-    let going = &plan.going;
-    let mut out = format!("{}{from}:\n", if dry_run { "This would be deleted" } else { "This will be deleted" });
-    if !going.projects.is_empty() {
-        let names: Vec<String> = going.project_names.iter().take(NAMED).map(|name| line(name, 60)).collect();
-        out += &format!("  {}: {}\n", count(going.projects.len(), "whole project", "whole projects"), names.join(", "));
-    }
-    if !going.sessions.is_empty() {
-        let names: Vec<String> = going.sessions.iter().take(NAMED).map(|id| format!("s{id}")).collect();
-        let more = if going.sessions.len() > NAMED { ", …" } else { "" };
-        out += &format!("  {}: {}{more}\n", count(going.sessions.len(), "whole session", "whole sessions"), names.join(", "));
-    }
-    for (id, text) in &plan.examples {
-        out += &format!("  {id:<5} {}\n", line(text, 100));
-    }
-    let parts = [
-        (going.prompts.len(), "prompt or answer", "prompts and answers"),
-        (going.tool_uses.len(), "tool use", "tool uses"),
-        (going.memories.len(), "memory", "memories"),
-        (going.task_lists.len(), "entry of a task list", "entries of task lists"),
-    ];
-    for (n, one, many) in parts.into_iter().filter(|(n, ..)| *n > 0) {
-        out += &format!("  {}\n", count(n, one, many));
-    }
-    if going.drawn > 0 {
-        let drawn = count(going.drawn, "memory", "memories");
-        out += &format!("  {drawn} derived from them, unless the remaining data still supports them\n");
-    }
-    for (path, n) in &plan.lines {
-        out += &format!("  {} of {}\n", count(*n, "line", "lines"), path.display());
-    }
-    let companion = |path: &&PathBuf| ["-wal", "-shm", "-journal"].iter().any(|end| path.to_string_lossy().ends_with(end));
-    for path in plan.set_aside.iter().filter(|path| !companion(path)) {
-        out += &format!("  {} (a broken database that was set aside; its content cannot be examined)\n", path.display());
-    }
-    out.trim_end().to_string()
 }

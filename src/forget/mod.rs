@@ -1,15 +1,24 @@
 //! Use case: forgetting for good. `store/forget.rs` deletes rows; this file handles the other files that may contain
 //! the same text, and finally checks every byte.
+//!
+//! Read in this order: `selection` (rows of ids), the plan, in this file, and `summary` (the plan in words).
+
+mod selection;
+mod summary;
+
+pub use selection::rows_of;
 
 use crate::config::Config;
 use crate::config::past_pauses;
 use crate::config::pauses::{RecordingPause, What};
 use crate::config::switches::Switches;
+use crate::distil::Distiller;
 use crate::files;
 use crate::ingest::recount;
 use crate::model::{Deletion, Files, Millis, StoredItem, beside};
 use crate::runtime;
 use crate::store::forget::DeleteFilter;
+use crate::store::memories::Gone;
 use crate::store::{Store, foreign};
 use anyhow::{Context, Result};
 use std::fs;
@@ -85,7 +94,17 @@ impl ForgetPlan {
         store.write(|_| line_files(&files).iter().try_for_each(|path| self.clean(path)))?;
         self.clean_switches(config, now)?;
         step("rewriting the database");
-        store.scrub()
+        store.scrub()?;
+        self.redistil(store, config, now)
+    }
+
+    /// Distils again what the deleted rows were part of.
+    fn redistil(&self, store: &mut Store, config: &Config, now: Millis) -> Result<()> {
+        let redactor = runtime::redactor(config)?;
+        let (home, ignored) = (config.home.as_deref(), config.ignored());
+        let distiller = Distiller { redactor: &redactor, home, ignored: &ignored, now, gone: Gone::Deleted };
+        let due = store.due_in_sessions(&self.going.touched)?;
+        distiller.distil(store, &due).map(drop)
     }
 
     fn clean(&self, path: &Path) -> Result<()> {
