@@ -15,6 +15,7 @@
 //! * use cases: [`mod@distil`], [`knowledge`], [`recall`], [`archive`], `lookup`, `installation`
 //! * the pipeline of an event: [`mod@ingest`]; use cases around it: [`mod@forget`], [`replay`], [`mod@import`], then [`doctor`]; redacting
 //!   again: `redact_stored`
+//! * the page for browsers: [`view`]
 //! * surface: [`rad`], [`cli`]
 
 pub mod archive;
@@ -55,3 +56,4 @@ pub mod segmentation;
 pub mod statements;
 pub mod store;
 pub mod text;
+pub mod view;

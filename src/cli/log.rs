@@ -53,7 +53,7 @@ pub fn run(args: &LogArguments) -> Result<()> {
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
     let (sessions, found): (Vec<SessionRow>, usize) = match (&store, &args.session, &place.row) {
         (Some(store), Some(id), _) => (vec![lookup::session_by_id(store, id)?], 1),
-        (Some(store), None, Some(row)) => store.sessions_since(row.id, since, limit)?,
+        (Some(store), None, Some(row)) => store.sessions_since(Some(row.id), since, limit)?,
         _ => (Vec::new(), 0),
     };
     let shown = sessions.len();

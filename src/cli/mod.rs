@@ -4,7 +4,7 @@
 //! (ADR/0006).
 //!
 //! Shared: `help`, `hook` (the envelope of hooks), `stdin`, `output`, `project_argument`. Commands: `record` and `context`;
-//! `search`, `units`, `show`, `log`, `status`, `patterns`, `error`, `how`; `memory` (remember, edit, pin, supersede), `forget`, `distil`,
+//! `search`, `units`, `show`, `log`, `view`, `status`, `patterns`, `error`, `how`; `memory` (remember, edit, pin, supersede), `forget`, `distil`,
 //! `domain`, `project`, `off`, `trust`, `import`, `archive` (export, restore); `install`, `doctor`, `demo`; `rad`.
 
 mod archive;
@@ -35,6 +35,7 @@ mod status;
 mod stdin;
 mod trust;
 mod units;
+mod view;
 
 use crate::config::environment;
 use crate::error::{explain, is_broken_pipe};
@@ -66,6 +67,7 @@ enum Command {
     Units(units::UnitsArguments),
     Show(show::ShowArguments),
     Log(log::LogArguments),
+    View(view::ViewArguments),
     Status(status::StatusArguments),
     Patterns(patterns::PatternsArguments),
     Error(error::ErrorArguments),
@@ -134,6 +136,7 @@ fn run(command: Command) -> Result<bool> {
         Command::Units(args) => units::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Log(args) => log::run(&args),
+        Command::View(args) => view::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Patterns(args) => patterns::run(&args),
         Command::Error(args) => error::run(&args),

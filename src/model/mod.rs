@@ -68,6 +68,11 @@ impl Files {
         beside(&self.db, "-wal")
     }
 
+    /// The page that `nmem view` writes and opens.
+    pub fn page(&self) -> PathBuf {
+        beside(&self.db, "-page.html")
+    }
+
     /// The folder of the database.
     pub fn folder(&self) -> &Path {
         self.db.parent().unwrap_or(Path::new("/"))

@@ -101,10 +101,11 @@ impl Store {
         Ok(statement.query_map(params![project, limit as i64], session)?.collect::<Result<_, _>>()?)
     }
 
-    /// The non-empty sessions of a project with an event since a time, newest first, at most `limit`; and how many there
-    /// are.
-    pub fn sessions_since(&self, project: i64, since: Option<Millis>, limit: usize) -> Result<(Vec<SessionRow>, usize)> {
-        let wanted = "s.project_id = ?1 AND s.prompts + s.tool_uses > 0 AND (?2 IS NULL OR s.active_at >= ?2)";
+    /// The non-empty sessions of a project (`None`: of all) with an event since a time, newest first, at most `limit`; and
+    /// how many there are.
+    pub fn sessions_since(&self, project: Option<i64>, since: Option<Millis>, limit: usize) -> Result<(Vec<SessionRow>, usize)> {
+        let of = if project.is_some() { "s.project_id = ?1" } else { "?1 IS NULL" };
+        let wanted = format!("{of} AND s.prompts + s.tool_uses > 0 AND (?2 IS NULL OR s.active_at >= ?2)");
         let all = format!("SELECT count(*) FROM sessions s WHERE {wanted}");
         let all: i64 = self.conn.query_row(&all, params![project, since], |row| row.get(0))?;
         let sql = format!("{SESSION} WHERE {wanted} ORDER BY s.active_at DESC LIMIT ?3");
@@ -176,6 +177,12 @@ impl Store {
         Ok(self.conn.prepare_cached(&sql)?.query_row([id], session).optional()?)
     }
 
+    /// The project of a session, by row.
+    pub fn project_of_session(&self, id: i64) -> Result<Option<i64>> {
+        let sql = "SELECT project_id FROM sessions WHERE id = ?1";
+        Ok(self.conn.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional()?.flatten())
+    }
+
     /// Reads a prompt.
     pub fn prompt_by_row(&self, id: i64) -> Result<Option<PromptRow>> {
         let sql = format!("{PROMPT} WHERE id = ?1");
@@ -186,6 +193,18 @@ impl Store {
     pub fn prompts_of(&self, session: i64) -> Result<Vec<PromptRow>> {
         let sql = format!("{PROMPT} WHERE session_id = ?1 ORDER BY number, id");
         Ok(self.conn.prepare(&sql)?.query_map([session], prompt)?.collect::<Result<_, _>>()?)
+    }
+
+    /// Reads prompts and texts by their ids, in order; missing ones are left out.
+    pub fn prompts_by_row(&self, ids: &[i64]) -> Result<Vec<PromptRow>> {
+        let sql = format!("{PROMPT} WHERE id IN (SELECT value FROM json_each(?1)) ORDER BY id");
+        Ok(self.conn.prepare_cached(&sql)?.query_map([serde_json::to_string(ids)?], prompt)?.collect::<Result<_, _>>()?)
+    }
+
+    /// Reads tool uses by their ids, in order; missing ones are left out.
+    pub fn tool_uses_by_row(&self, ids: &[i64]) -> Result<Vec<ToolUseRow>> {
+        let sql = format!("{TOOL_USE} WHERE id IN (SELECT value FROM json_each(?1)) ORDER BY id");
+        Ok(self.conn.prepare_cached(&sql)?.query_map([serde_json::to_string(ids)?], tool_use)?.collect::<Result<_, _>>()?)
     }
 
     /// Reads all tool uses of a session, in order.

@@ -27,7 +27,21 @@ impl Store {
 
     /// The last calls, newest first.
     pub fn last_calls(&self, limit: usize) -> Result<Vec<Spend>> {
-        let sql = "SELECT at, provider, model, purpose, input_tokens, output_tokens, estimated, took, outcome FROM spend ORDER BY id DESC LIMIT ?1";
+        self.calls("?1 IS NULL", None, limit)
+    }
+
+    /// The last calls about work of a project (`None`: all calls), newest first.
+    pub fn calls_about(&self, project: Option<i64>, limit: usize) -> Result<Vec<Spend>> {
+        let about =
+            "work_unit_id IN (SELECT u.id FROM work_units u JOIN sessions s ON s.id = u.session_id WHERE s.project_id = ?1)";
+        self.calls(if project.is_some() { about } else { "?1 IS NULL" }, project, limit)
+    }
+
+    fn calls(&self, wanted: &str, project: Option<i64>, limit: usize) -> Result<Vec<Spend>> {
+        let sql = format!(
+            "SELECT at, provider, model, purpose, input_tokens, output_tokens, estimated, took, outcome FROM spend
+             WHERE {wanted} ORDER BY id DESC LIMIT ?2"
+        );
         let row = |row: &rusqlite::Row| {
             Ok(Spend {
                 at: row.get(0)?,
@@ -41,7 +55,7 @@ impl Store {
                 outcome: row.get(8)?,
             })
         };
-        Ok(self.conn.prepare_cached(sql)?.query_map([limit as i64], row)?.collect::<Result<_, _>>()?)
+        Ok(self.conn.prepare_cached(&sql)?.query_map(params![project, limit as i64], row)?.collect::<Result<_, _>>()?)
     }
 
     /// Tokens spent on some units.

@@ -29,6 +29,8 @@ const LEVELS: &[&[&str]] = &[
     &["replay", "import", "forget"],
     &["doctor"],
     &["redact_stored"],
+    // the page for browsers
+    &["view"],
     // surface
     &["rad"],
     &["cli", "lib", "main"],

@@ -56,6 +56,7 @@ mod session;
 #[cfg(unix)]
 mod storage;
 mod units;
+mod view;
 
 /// A file that is not declared above would never run.
 #[test]

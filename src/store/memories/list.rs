@@ -119,6 +119,19 @@ impl Store {
         self.memories(&sql, &[&project, &kinds, &(limit as i64)])
     }
 
+    /// The newest memories of a project (`None`: of all), superseded ones too, at most `limit`, and all pinned ones; and
+    /// how many there are.
+    pub fn all_memories(&self, project: Option<i64>, limit: usize) -> Result<(Vec<MemoryRow>, usize)> {
+        let of = if project.is_some() { "project_id = ?1" } else { "?1 IS NULL" };
+        let all: i64 = self.conn.query_row(&format!("SELECT count(*) FROM memories WHERE {of}"), [project], |row| row.get(0))?;
+        let sql = format!(
+            "{MEMORY} WHERE m.id IN (SELECT id FROM (SELECT id FROM memories WHERE {of} ORDER BY created_at DESC, id DESC LIMIT ?2)
+                                     UNION SELECT id FROM memories WHERE {of} AND pinned)
+             ORDER BY m.created_at DESC, m.id DESC"
+        );
+        Ok((self.memories(&sql, &[&project, &(limit as i64)])?, all as usize))
+    }
+
     /// Pinned memories of a project, newest first.
     pub fn pinned_memories(&self, project: i64, limit: usize) -> Result<Vec<MemoryRow>> {
         // With a plain ORDER BY SQLite would scan all memories for the few pinned ones.

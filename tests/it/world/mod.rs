@@ -4,6 +4,7 @@
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests look at everything")]
 
+pub mod browser;
 pub mod models;
 pub mod server;
 pub mod session;

@@ -1,0 +1,131 @@
+//! The HTML page: a file that holds all it shows, or the same page fed by `nmem serve`.
+//!
+//! The page loads nothing from anywhere. Its content security policy allows its own script and style by their hashes and
+//! no other, so stored text cannot run even if a mistake let it into the markup; the script writes text, never HTML.
+
+use super::snapshot::Snapshot;
+use anyhow::Result;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use std::io::Write;
+
+const HTML: &str = include_str!("page/page.html");
+const STYLE: &str = include_str!("page/style.css");
+/// In the order in which they run.
+const SCRIPTS: [&str; 7] = [
+    include_str!("page/dom.js"),
+    include_str!("page/data.js"),
+    include_str!("page/pictures.js"),
+    include_str!("page/lists.js"),
+    include_str!("page/details.js"),
+    include_str!("page/live.js"),
+    include_str!("page/app.js"),
+];
+
+/// Characters of a source's text in a file: the first limit with which the file is small enough.
+const SOURCE_TEXT: [usize; 5] = [12_000, 2_000, 800, 400, 200];
+/// Bytes of a file that need not be saved, and bytes of a larger one for each memory.
+const SMALL: usize = 800_000;
+const EACH: usize = 780;
+
+/// The page as a file of its own, with everything in it. Where much is remembered, the texts that memories come from are
+/// cut.
+pub fn file(snapshot: &Snapshot) -> Result<String> {
+    let policy = format!("{}; connect-src 'none'", policy());
+    let mut out = String::new();
+    for most in SOURCE_TEXT {
+        out = filled(&policy, &STANDARD.encode(compressed(&snapshot.json(most))?));
+        if out.len() <= SMALL.max(snapshot.memory_count() * EACH) {
+            break;
+        }
+    }
+    Ok(out)
+}
+
+/// The page of `nmem serve`, without data: it asks its server.
+pub fn live() -> String {
+    filled(&format!("{}; connect-src 'self'", policy()), "")
+}
+
+/// The content security policy of the live page, as a header: no other page may frame it.
+pub fn live_policy() -> String {
+    format!("{}; connect-src 'self'; frame-ancestors 'none'", policy())
+}
+
+/// JSON, compressed with gzip.
+pub fn compressed(value: &Value) -> Result<Vec<u8>> {
+    let mut to = GzEncoder::new(Vec::new(), Compression::default());
+    serde_json::to_writer(&mut to, value)?;
+    to.flush()?;
+    Ok(to.finish()?)
+}
+
+fn filled(policy: &str, data: &str) -> String {
+    let mut out = String::with_capacity(HTML.len() + STYLE.len() + data.len() + (64 << 10));
+    let mut rest = HTML;
+    while let Some((before, after)) = rest.split_once("{{") {
+        let (name, behind) = after.split_once("}}").unwrap_or((after, ""));
+        out.push_str(before);
+        match name {
+            "policy" => out.push_str(policy),
+            "style" => out.push_str(STYLE),
+            "script" => out.push_str(&script()),
+            _ => out.push_str(data),
+        }
+        rest = behind;
+    }
+    out + rest
+}
+
+fn script() -> String {
+    format!("\"use strict\";\n{}", SCRIPTS.concat())
+}
+
+fn policy() -> String {
+    let hash = |text: &str| STANDARD.encode(Sha256::digest(text));
+    format!(
+        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src data:; base-uri 'none'; form-action 'none'; \
+         require-trusted-types-for 'script'",
+        hash(&script()),
+        hash(STYLE)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::io::Read;
+
+    #[test]
+    fn stored_text_cannot_close_the_element_that_holds_it() {
+        let data = json!({"title": "</script><script>alert(1)</script>", "é": "\u{2028}"});
+        let page = filled(&policy(), &STANDARD.encode(compressed(&data).unwrap()));
+        assert_eq!(page.matches("<script").count(), 2, "the data and the page's own script");
+        assert_eq!(page.matches("</script>").count(), 2);
+        assert!(!page.contains("alert(1)"));
+    }
+
+    #[test]
+    fn the_data_comes_back_as_it_was() {
+        let data = json!({"a": ["ä", 1, null]});
+        let page = filled(&policy(), &STANDARD.encode(compressed(&data).unwrap()));
+        let (_, rest) = page.split_once("id=\"data\">").unwrap();
+        let packed = STANDARD.decode(rest.split_once('<').unwrap().0).unwrap();
+        let mut text = String::new();
+        flate2::read::GzDecoder::new(&packed[..]).read_to_string(&mut text).unwrap();
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), data);
+    }
+
+    #[test]
+    fn the_page_names_no_other_host() {
+        for (name, text) in [("page", HTML), ("style", STYLE), ("script", &script())] {
+            let urls = text.matches("://").count() - text.matches("http://www.w3.org/2000/svg").count();
+            assert_eq!(urls, 0, "{name} names an address");
+        }
+    }
+}

@@ -1,0 +1,252 @@
+// The views: each returns the elements of its list.
+
+const PAGE = 150;
+
+// A list that grows as it is scrolled or asked for more.
+function growing(rows, draw, none) {
+  const box = h("div");
+  if (!rows.length) return h("p", { class: "empty" }, none);
+  let shown = 0;
+  const more = h("button", { type: "button", class: "more", onclick: () => grow() });
+  const watch = new IntersectionObserver(seen => seen[0].isIntersecting && grow(), { rootMargin: "600px" });
+  const grow = () => {
+    const next = rows.slice(shown, shown + PAGE);
+    shown += next.length;
+    state.shown = Math.max(state.shown, shown);
+    box.append(...next.flatMap((row, at) => draw(row, rows[shown - next.length + at - 1])));
+    more.textContent = `${shown} of ${rows.length}; show more`;
+    if (shown >= rows.length) { more.remove(); watch.disconnect(); }
+  };
+  // After news, as many as there were.
+  do grow(); while (shown < Math.min(state.shown, rows.length));
+  if (shown < rows.length) watch.observe(more);
+  return [box, shown < rows.length && more];
+}
+
+// A row that opens the details of `id`.
+function entry(id, top, under, extra) {
+  return h("button", { type: "button", class: "row", "data-id": id, onclick: () => open_(id), "aria-current": state.open === id ? "true" : null },
+    h("span", { class: "top" }, top), under && h("span", { class: "under" }, under), extra);
+}
+
+const outcomes = { done: "good", answered: "good", struggling: "bad", abandoned: "warn" };
+
+function unitRow(unit, terms) {
+  const hot = (unit.files || []).filter(file => file.edits).slice(0, 3).map(file => file.path.split("/").pop()).join(", ");
+  const commits = (unit.commits || []).length;
+  const facts = [
+    `${span(unit.active_ms)}`, unit.failures ? count(unit.failures, "failure") : "", commits ? count(commits, "commit") : "", hot,
+  ].filter(Boolean).join(" · ");
+  const outcome = unit.state === "open" ? "open" : unit.outcome;
+  return entry(unit.id, [
+    h("span", { class: "clock" }, clock(unit.started_at)),
+    h("span", { class: "title" }, marked(line(unit.title || unit.intent || "(nothing was said)"), terms)),
+    outcome && outcome !== "unknown" && h("span", { class: `small ${outcomes[outcome] || "faint"}` }, outcome),
+  ], [h("bdi", null, facts)], phases(unit));
+}
+
+function sessionLine(session) {
+  const branch = session.branch && (session.branch.end || session.branch.start);
+  const text = [`${clock(session.started_at)} ${agent(session.platform)}`, branch && `branch ${branch}`, count(session.counts?.tool_uses || 0, "tool use"),
+    !session.ended_at && "not ended"].filter(Boolean).join(" · ");
+  return h("button", { type: "button", class: "session", "data-id": session.id, onclick: () => open_(session.id) }, h("bdi", null, text), ` · ${session.id}`);
+}
+
+function timeline() {
+  const rows = data.units.slice().sort((a, b) => {
+    const one = index.sessions.get(a.session)?.started_at || a.started_at, other = index.sessions.get(b.session)?.started_at || b.started_at;
+    return other - one || b.started_at - a.started_at;
+  });
+  const begun = unit => index.sessions.get(unit.session)?.started_at || unit.started_at;
+  const draw = (unit, before) => {
+    const out = [];
+    if (!before || day(begun(before)) !== day(begun(unit))) {
+      out.push(h("h2", { id: `day-${day(begun(unit))}` }, day(begun(unit)), " ", h("span", { class: "faint small" }, weekday(begun(unit)))));
+    }
+    const session = index.sessions.get(unit.session);
+    if (session && (!before || before.session !== unit.session)) out.push(sessionLine(session));
+    return out.concat(unitRow(unit));
+  };
+  const go = on => {
+    while (!$(`day-${on}`)) {
+      const more = document.querySelector("#list .more");
+      if (!more) return;
+      more.click();
+    }
+    $(`day-${on}`).scrollIntoView({ block: "start" });
+    scrollBy(0, -90);
+  };
+  return [days(data.units, go), data.units.length ? legend() : null, growing(rows, draw, "No work is recorded yet. It appears here as soon as an agent works in this project.")];
+}
+
+function memoryRow(memory, terms) {
+  const by = index.memories.get(memory.superseded_by);
+  const title = marked(line(memory.title), terms);
+  const received = index.received.get(memory.id);
+  const facts = [
+    memory.made_by === "hand" || memory.by_hand ? "by hand" : SAID[memory.provenance], agent(memory.platform),
+    received && `received ${count(received.times, "time")}, used ${received.used}`, filesOf(memory).slice(0, 2).map(path => path.split("/").pop()).join(", "),
+  ].filter(Boolean).join(" · ");
+  return entry(memory.id, [
+    h("span", { class: `badge ${memory.kind}` }, memory.kind === "observation" || memory.kind === "entity" ? memory.type || memory.kind : memory.kind),
+    h("span", { class: "title" }, memory.pinned && h("span", { title: "pinned: every session start has it" }, "📌 "), memory.superseded_by ? h("del", null, title) : title),
+    h("span", { class: "clock" }, day(memory.created_at)),
+  ], [facts,
+    memory.superseded_by && h("span", null, " · now: ", words(by ? line(by.title) : memory.superseded_by)),
+    memory.contradicted_by && h("span", { class: "warn" }, ` · contradicted by ${memory.contradicted_by}`)]);
+}
+
+const FILTERS = [
+  ["kind", "kind", memory => [memory.kind]], ["type", "type", memory => [memory.type]], ["concept", "concept", memory => memory.concepts || []],
+  ["branch", "branch", memory => [branchOf(memory)]], ["agent", "agent", memory => [memory.platform]],
+  ["said", "who said it", memory => [memory.provenance]], ["by", "made by", memory => [memory.made_by]],
+];
+
+function chosen() {
+  const { filter } = state;
+  return data.memories.filter(memory => FILTERS.every(([name, , values]) => !filter[name] || values(memory).includes(filter[name]))
+    && (!filter.file || filesOf(memory).some(path => path.toLowerCase().includes(filter.file.toLowerCase())))
+    && (!filter.pinned || memory.pinned) && (filter.old !== "hide" || !memory.superseded_by));
+}
+
+function memories() {
+  const { filter } = state;
+  const change = (name, value) => { filter[name] = value; state.shown = 0; draw(); };
+  const select = ([name, label, values]) => {
+    const counts = new Map();
+    for (const memory of data.memories) for (const value of values(memory)) if (value) counts.set(value, (counts.get(value) || 0) + 1);
+    if (counts.size < 2 && !filter[name]) return null;
+    const named = value => (name === "said" ? SAID[value] : name === "agent" ? agent(value) : value);
+    const options = [...counts].sort((a, b) => b[1] - a[1]).map(([value, n]) => h("option", { value, selected: filter[name] === value }, `${named(value)} (${n})`));
+    return h("select", { id: `filter-${name}`, "aria-label": label, onchange: event => change(name, event.target.value) }, h("option", { value: "" }, `any ${label}`), options);
+  };
+  const box = (name, label, value) => h("label", null, h("input", { type: "checkbox", id: `filter-${name}`, checked: filter[name] === value, onchange: event => change(name, event.target.checked ? value : "") }), label);
+  const file = h("input", { id: "filter-file", type: "search", placeholder: "file", "aria-label": "file", value: filter.file || "", onchange: event => change("file", event.target.value.trim()) });
+  const rows = chosen();
+  const none = data.memories.length ? "No memory passes these filters." : "Nothing is remembered yet. Memories appear when a work unit ends.";
+  return [
+    h("div", { class: "filters" }, FILTERS.map(select), file, box("pinned", "pinned", true), box("old", "hide superseded", "hide"),
+      Object.values(filter).some(Boolean) && h("button", { type: "button", onclick: () => { state.filter = {}; draw(); } }, "Clear")),
+    h("p", { class: "faint small", id: "count" }, `${rows.length} of ${count(data.memories.length, "memory", "memories")}`),
+    growing(rows, memory => [memoryRow(memory)], none),
+  ];
+}
+
+function injectionRow(injection, terms) {
+  const session = index.sessions.get(injection.session), items = injection.items || [];
+  const used = items.filter(item => item.used).length;
+  const first = items.map(item => index.memories.get(item.id)?.title || index.units.get(item.id)?.title).find(Boolean);
+  return entry(injection.id, [
+    h("span", { class: "clock" }, clock(injection.at)),
+    h("span", { class: "title" }, POINTS[injection.point] || injection.point, first && [": ", marked(line(first, 90), terms)]),
+    h("span", { class: used ? "good small" : "faint small" }, `used ${used} of ${items.length}`),
+  ], `${session ? agent(session.platform) : ""} · ${session ? session.id : ""} · about ${short(Math.round(injection.bytes / 4))} tokens`);
+}
+
+function told() {
+  const drawn = (injection, before) => [
+    (!before || day(before.at) !== day(injection.at)) && h("h2", null, day(injection.at), " ", h("span", { class: "faint small" }, weekday(injection.at))),
+    injectionRow(injection),
+  ].filter(Boolean);
+  return [
+    h("p", { class: "faint small" }, "What nmem gave to agents, and when. An item counts as used if the agent asked for it by its id, or later read or changed one of its files."),
+    growing(data.injections, drawn, "Agents have received nothing yet."),
+  ];
+}
+
+function fileTable() {
+  const weight = file => file.decisions.length * 5 + file.traps.length * 5 + file.edits + file.failures;
+  const rows = [...index.files.values()].sort((a, b) => weight(b) - weight(a));
+  const most = Math.max(...rows.map(file => file.edits), 1);
+  const draw = file => [h("tr", null,
+    h("td", { class: "path" }, h("a", { href: `#f:${encodeURIComponent(file.path)}`, "data-id": `f:${file.path}` }, words(file.path))),
+    h("td", { class: "bar" }, bar([["", file.edits]], most, count(file.edits, "edit"))),
+    h("td", { class: "n" }, file.edits || ""), h("td", { class: "n" }, file.reads || ""), h("td", { class: "n" }, file.decisions.length || ""),
+    h("td", { class: "n warn" }, file.traps.length || ""), h("td", { class: "n bad" }, file.failures || ""))];
+  if (!rows.length) return [h("p", { class: "empty" }, "No file was read or changed yet.")];
+  const [box, more] = growing(rows, draw, "");
+  const body = h("tbody", null);
+  body.append(...box.childNodes);
+  // The rows that follow go into the table too.
+  new MutationObserver(() => body.append(...box.childNodes)).observe(box, { childList: true });
+  const head = [["File"], ["", "bar"], ["Edits", "n"], ["Reads", "n"], ["Decisions", "n"], ["Traps", "n"], ["Failures", "n"]];
+  return [h("p", { class: "faint small" }, "Files that carry decisions and traps first. Failures are those of the work units that changed the file."),
+    h("table", null, h("thead", null, h("tr", null, head.map(([name, style]) => h("th", { class: style }, name)))), body), more];
+}
+
+function failures() {
+  const kinds = { failure: "fails again and again", fix: "is fixed again and again", lesson: "has several lessons" };
+  const patterns = data.patterns.map(pattern => h("details", null,
+    h("summary", null, h("code", null, words(pattern.title)), ` ${kinds[pattern.kind] || ""}: ${count(pattern.count, "time")}`, pattern.ended_by && [" · what worked: ", h("code", null, words(pattern.ended_by))]),
+    h("ul", null, (pattern.cases || []).map(one => h("li", null, h("span", { class: "clock" }, day(one.at)), " ", link(one.id), " ", words(line(one.text)), one.unit && [" in ", link(one.unit)], one.fixed_by && [" · fixed: ", link(one.fixed_by)])))));
+  const failed = data.failures.map(id => data.sources[id]).filter(Boolean);
+  const draw = tool => [entry(tool.id, [h("span", { class: "title" }, h("code", null, words(line(tool.content || tool.tool_name, 140)))), h("span", { class: "clock" }, moment(tool.created_at))],
+    words(line(reason(tool), 220)))];
+  return [
+    h("h2", null, "What recurs"), patterns.length ? patterns : h("p", { class: "empty" }, "Nothing recurs in three or more work units."),
+    h("h2", null, "Failed commands"), growing(failed, draw, "No command failed."),
+  ];
+}
+
+// The last line of a failure that says something.
+function reason(tool) {
+  const text = tool.outcome || tool.metadata?.response || "";
+  const lines = text.trim().split("\n").map(one => one.trim()).filter(Boolean);
+  return lines.find(one => /error|fail|panic|not found|cannot|denied/i.test(one)) || lines[lines.length - 1] || "";
+}
+
+function cost() {
+  const sum = (rows, value) => rows.reduce((total, row) => total + (value(row) || 0), 0);
+  const used = data.sessions.filter(session => session.tokens);
+  const weeks = new Map();
+  const week = at => { const date = new Date(at); date.setDate(date.getDate() - ((date.getDay() + 6) % 7)); return day(date); };
+  const add = (at, name, n) => { const known = weeks.get(week(at)) || { work: 0, told: 0, model: 0 }; known[name] += n || 0; weeks.set(week(at), known); };
+  for (const session of used) add(session.started_at, "work", (session.tokens.input || 0) + (session.tokens.output || 0) + (session.tokens.cache_write || 0));
+  for (const injection of data.injections) add(injection.at, "told", Math.round(injection.bytes / 4));
+  for (const call of data.calls) add(call.at, "model", call.input + call.output);
+  const most = Math.max(...[...weeks.values()].map(one => one.work + one.told + one.model), 1);
+  const rows = [...weeks].sort().reverse().map(([from, one]) => h("tr", null, h("td", null, `week of ${from}`),
+    h("td", { class: "bar" }, bar([["", one.work], ["soft", one.told], ["bad", one.model]], most, `${short(one.work)} of work, ${short(one.told)} injected, ${short(one.model)} for models`)),
+    h("td", { class: "n" }, short(one.work)), h("td", { class: "n" }, short(one.told)), h("td", { class: "n" }, short(one.model))));
+  const points = Object.keys(POINTS).map(point => [point, data.injections.filter(injection => injection.point === point)]).filter(([, all]) => all.length);
+  const items = all => all.flatMap(injection => injection.items || []);
+  const calls = [...new Set(data.calls.map(call => `${call.provider} ${call.model}`))].map(name => [name, data.calls.filter(call => `${call.provider} ${call.model}` === name)]);
+  const dollars = sum(data.sessions, session => session.cost_usd);
+  const head = names => h("thead", null, h("tr", null, names.map((name, at) => h("th", { class: at ? "n" : null }, name))));
+  return [
+    h("dl", null,
+      h("dt", null, "work"), h("dd", null, used.length ? `${short(sum(used, session => session.tokens.input))} input, ${short(sum(used, session => session.tokens.output))} output, ${short(sum(used, session => session.tokens.cache_read))} read from caches, ${short(sum(used, session => session.tokens.cache_write))} written to caches (tokens of ${count(used.length, "session")})` : "the agents reported no tokens"),
+      dollars ? [h("dt", null, "reported cost"), h("dd", null, `$${dollars.toFixed(2)}`)] : null,
+      h("dt", null, "injected"), h("dd", null, `about ${short(Math.round(sum(data.injections, injection => injection.bytes) / 4))} tokens in ${count(data.injections.length, "text")}`),
+      h("dt", null, "models"), h("dd", null, data.calls.length ? `${short(sum(data.calls, call => call.input + call.output))} tokens in ${count(data.calls.length, "call")}` : "none: no model is configured, or none was called")),
+    rows.length ? [h("h2", null, "By week, in tokens"), h("table", null, h("thead", null, h("tr", null, [["", null], ["", "bar"], ["Work", "n"], ["Injected", "n"], ["Models", "n"]].map(([name, style]) => h("th", { class: style }, name)))), h("tbody", null, rows)),
+      h("p", { class: "faint small" }, "Work counts input, output and what was written to caches; what was read from caches is left out. Injected tokens are estimated: four bytes each.")] : null,
+    points.length ? [h("h2", null, "What agents received"), h("table", null, head(["When", "Texts", "Tokens", "Items", "Used"]), h("tbody", null, points.map(([point, all]) => h("tr", null,
+      h("td", null, POINTS[point]), h("td", { class: "n" }, all.length), h("td", { class: "n" }, short(Math.round(sum(all, injection => injection.bytes) / 4))),
+      h("td", { class: "n" }, items(all).length), h("td", { class: "n" }, `${items(all).filter(item => item.used).length}`)))))] : null,
+    calls.length ? [h("h2", null, "Models"), h("table", null, head(["Model", "Calls", "Failed", "Input", "Output"]), h("tbody", null, calls.map(([name, all]) => h("tr", null,
+      h("td", null, words(name)), h("td", { class: "n" }, all.length), h("td", { class: "n" }, all.filter(call => call.outcome !== "ok").length),
+      h("td", { class: "n" }, short(sum(all, call => call.input))), h("td", { class: "n" }, short(sum(all, call => call.output)))))))] : null,
+  ];
+}
+
+function results() {
+  const terms = searched(state.query), found = find(state.query);
+  const draw = ({ kind, row }) => {
+    if (kind === "memory") return [memoryRow(row, terms)];
+    if (kind === "unit") return [unitRow(row, terms)];
+    if (kind === "injection") return [injectionRow(row, terms)];
+    const who = kind === "tool" ? (row.succeeded === false ? "failed command or tool" : "tool call") : row.source === "user" ? "you" : "the agent";
+    return [entry(row.id, [h("span", { class: "badge" }, who), h("span", { class: "title" }, marked(around(row.text || row.content || row.path || row.tool_name, terms), terms)), h("span", { class: "clock" }, day(row.created_at))],
+      kind === "tool" && row.outcome ? marked(around(row.outcome, terms), terms) : null)];
+  };
+  return [h("p", { class: "faint small", id: "count" }, `${count(found.length, "result")} for “${state.query}”`), growing(found, draw, "Nothing on this page has these words."), elsewhere()];
+}
+
+// The part of a text around the first searched word.
+function around(text, terms) {
+  const lower = text.toLowerCase();
+  const at = Math.min(...terms.map(term => lower.indexOf(term)).filter(place => place >= 0), text.length);
+  const from = at === text.length || at < 80 ? 0 : at - 60;
+  return (from ? "…" : "") + text.slice(from, from + 240).replace(/\s+/g, " ");
+}

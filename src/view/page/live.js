@@ -1,0 +1,149 @@
+// The live page: news from the server, and changes by hand. In a page that is a file, none of this does anything.
+
+const live = !$("data").textContent.trim();
+
+async function ask(path, body) {
+  const options = body === undefined ? {} : { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
+  const answer = await fetch(path, options);
+  const read = await answer.json().catch(() => ({}));
+  if (!answer.ok) throw new Error(read.error?.message || `the server answered ${answer.status}`);
+  return read;
+}
+
+function status(kind, text) {
+  $("status").className = kind;
+  $("status").textContent = text;
+}
+
+let reload = null, loadedAt = 0, loading = 0;
+
+// Reads everything.
+async function load() {
+  const begun = performance.now();
+  use(await ask("/api/view"));
+  loadedAt = performance.now();
+  loading = loadedAt - begun;
+}
+
+// Reads everything anew: soon, but so that loading takes a small part of the time.
+function refresh() {
+  const pause = Math.max(300, loading * 5) - (performance.now() - loadedAt);
+  reload ??= setTimeout(async () => {
+    reload = null;
+    await load();
+    redraw();
+  }, Math.max(0, pause));
+}
+
+function listen() {
+  const events = new EventSource("/api/events");
+  events.onopen = () => status("live", "live");
+  events.onerror = () => status("lost", events.readyState === 2 ? "closed: reload the page" : "nmem serve has stopped, or cannot be reached");
+  events.addEventListener("sessions", async event => {
+    const news = JSON.parse(event.data);
+    status("live", `live · ${clock(Date.now())} ${news.text || ""}`);
+    const part = await ask(`/api/view?sessions=${news.sessions.join(",")}`);
+    merge(part);
+    redraw();
+  });
+  events.addEventListener("changed", refresh);
+}
+
+// What can be done with a memory; nothing in a page that is a file.
+function actions(memory) {
+  if (!live) return null;
+  const act = (name, does, style) => h("button", { type: "button", class: style, "data-action": name, onclick: does }, name);
+  return h("div", { class: "actions" },
+    !memory.superseded_by && act(memory.pinned ? "Unpin" : "Pin", () => change(memory, "pin", { pinned: !memory.pinned })),
+    act("Edit", () => edit(memory)), !memory.superseded_by && act("Supersede", () => supersede(memory)), act("Forget", () => forget(memory.id), "danger"));
+}
+
+const forgetButton = id => (live ? h("div", { class: "actions" }, h("button", { type: "button", class: "danger", "data-action": "Forget", onclick: () => forget(id) }, `Forget ${id}`)) : null);
+
+async function change(memory, action, body) {
+  const fresh = await attempt(() => ask(`/api/memory/${memory.id}/${action}`, body));
+  if (!fresh) return false;
+  data.memories = data.memories.filter(row => row.id !== memory.id).concat(fresh);
+  reindex();
+  draw();
+  return true;
+}
+
+async function attempt(does) {
+  try {
+    return await does();
+  } catch (error) {
+    dialog([h("h2", null, "That did not work"), h("p", null, words(error.message)), h("div", { class: "actions" }, h("button", { type: "button", onclick: () => $("dialog").close() }, "Close"))]);
+    return null;
+  }
+}
+
+function dialog(children) {
+  $("dialog").replaceChildren(...children.flat(Infinity).filter(Boolean));
+  if (!$("dialog").open) $("dialog").showModal();
+}
+
+function form(heading, fields, done) {
+  const cancel = h("button", { type: "button", onclick: () => $("dialog").close() }, "Cancel");
+  dialog([h("form", { onsubmit: async event => { event.preventDefault(); if (await done()) $("dialog").close(); } },
+    h("h2", null, heading), fields, h("div", { class: "actions" }, h("button", { type: "submit", id: "save" }, "Save"), cancel))]);
+}
+
+function edit(memory) {
+  const input = (id, value) => h("input", { id, value: value || "" });
+  const title = input("edit-title", memory.title), subtitle = input("edit-subtitle", memory.subtitle);
+  const narrative = h("textarea", { id: "edit-narrative" }, memory.narrative || ""), facts = h("textarea", { id: "edit-facts" }, (memory.facts || []).join("\n"));
+  const fields = [["Title", title], ["Subtitle", subtitle], ["Text", narrative], ["Facts, one a line", facts]].map(([name, field]) => h("label", null, name, field));
+  form(`Edit ${memory.id}`, fields, () => {
+    const changes = {};
+    const text = (name, field, old) => { if (field.value.trim() !== (old || "")) changes[name] = field.value.trim() || null; };
+    text("title", title, memory.title);
+    text("subtitle", subtitle, memory.subtitle);
+    text("narrative", narrative, memory.narrative);
+    const lines = facts.value.split("\n").map(one => one.trim()).filter(Boolean);
+    if (lines.join("\n") !== (memory.facts || []).join("\n")) changes.facts = lines;
+    return Object.keys(changes).length ? change(memory, "edit", changes) : true;
+  });
+}
+
+function supersede(memory) {
+  const by = h("input", { id: "supersede-by", placeholder: "m31", autocomplete: "off" });
+  form(`What holds instead of ${memory.id}?`, [h("p", null, words(memory.title)), h("label", null, "The id of the memory that replaces it", by)], () => change(memory, "supersede", { by: by.value.trim() }));
+}
+
+async function forget(id) {
+  const plan = await attempt(() => ask("/api/forget", { id, dry_run: true }));
+  if (!plan) return;
+  const yes = h("button", { type: "button", class: "danger", id: "forget-yes", onclick: async () => {
+    yes.disabled = true;
+    if (!(await attempt(() => ask("/api/forget", { id })))) return;
+    $("dialog").close();
+    open_(null);
+    await load();
+    draw();
+  } }, "Delete for good");
+  dialog([h("h2", null, `Forget ${id}?`), h("pre", null, words(plan.summary)), h("div", { class: "actions" }, yes, h("button", { type: "button", onclick: () => $("dialog").close() }, "Keep it"))]);
+}
+
+// What is not on this page: asked of the server, or found with a command.
+function missing(id) {
+  const box = h("div", null, h("p", { class: "empty" }, `${id} is not on this page; `, h("code", null, `nmem show ${id}`), " prints it."));
+  if (!live || !/^[pt]\d+$/.test(id)) return box;
+  ask(`/api/item/${id}`).then(row => { data.sources[id] = row; box.replaceChildren(...[source(row)].flat(Infinity).filter(Boolean)); }, () => {});
+  return box;
+}
+
+// Results for words that only the server's store has.
+function elsewhere() {
+  const [shown, all] = data.totals.memories || [0, 0];
+  if (shown >= all) return null;
+  if (!live) return h("p", { class: "faint small" }, `This page has ${shown} of ${all} memories. `, h("code", null, "nmem search"), " finds the others.");
+  const box = h("div");
+  const look = async () => {
+    const found = await attempt(() => ask(`/api/search?${new URLSearchParams({ query: state.query, limit: "50" })}`));
+    if (!found) return;
+    const others = found.results.filter(hit => !index.memories.has(hit.id) && !index.units.has(hit.id) && !data.sources[hit.id]);
+    box.replaceChildren(...others.map(hit => h("p", null, h("span", { class: "badge" }, hit.type || hit.kind), " ", words(line(hit.title || hit.snippet)), " ", link(hit.id))), others.length ? "" : "Nothing else was found.");
+  };
+  return [h("p", null, h("button", { type: "button", id: "everywhere", onclick: look }, `Search all ${all} memories`)), box];
+}

@@ -1,0 +1,334 @@
+//! What the page shows, as one JSON object: sessions, work units, memories with their sources, injections, failures,
+//! patterns and model calls. Rows are rendered as `--json` of the commands renders them, without fields that the page
+//! does not use.
+//!
+//! The newest rows are read up to a limit for each kind; `totals` says how many there are.
+
+use crate::config::Config;
+use crate::model::{InjectionRow, MemoryKind, MemoryRow, Millis, PromptRow, SessionRow, Source, ToolUseRow, UnitRow};
+use crate::rank::contradicted;
+use crate::recall::patterns::patterns;
+use crate::render::{log, memories, patterns as rendered_patterns, units, whole};
+use crate::runtime::{Projects, redactor};
+use crate::store::Store;
+use crate::text::is_unseen;
+use anyhow::Result;
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
+
+const MEMORIES: usize = 10_000;
+const UNITS: usize = 5_000;
+const SESSIONS: usize = 2_000;
+const CALLS: usize = 5_000;
+/// Failed commands of each project.
+const FAILURES: usize = 200;
+/// Recurring patterns of each project.
+const PATTERNS: usize = 30;
+/// Decisions and lessons that are checked for contradictions, newest first.
+const SETTLED: usize = 500;
+/// Files of a unit, most edited first.
+const FILES: usize = 40;
+/// Characters of one text. Longer texts are cut; `nmem show` prints them whole.
+pub const TEXT: usize = 12_000;
+/// Characters of a quotation that are looked for in the text it comes from.
+const QUOTE: usize = 30;
+
+/// What the page is about.
+#[derive(Clone, Debug)]
+pub struct Scope {
+    /// `None`: all projects.
+    pub project: Option<i64>,
+    /// The page's heading.
+    pub name: String,
+}
+
+/// The row of a project of which nothing is recorded: no row has this number.
+const NOT_RECORDED: i64 = 0;
+
+impl Scope {
+    /// The project of a folder, or all projects; `None` if the folder is not a project.
+    pub fn of(config: &Config, folder: &Path, all: bool, store: Option<&Store>) -> Option<Scope> {
+        if all {
+            return Some(Scope { project: None, name: "all projects".into() });
+        }
+        let redactor = redactor(config).unwrap_or_default();
+        let place = Projects { config, redactor: &redactor }.look_up(&folder.to_string_lossy(), store);
+        let project = Some(place.row.as_ref().map_or(NOT_RECORDED, |row| row.id));
+        place.name().map(|name| Scope { project, name: name.to_string() })
+    }
+
+    /// Nothing at all.
+    pub fn nothing() -> Scope {
+        Scope { project: Some(NOT_RECORDED), name: "nothing".into() }
+    }
+
+    pub fn is_recorded(&self) -> bool {
+        self.project != Some(NOT_RECORDED)
+    }
+}
+
+/// Rows for the page.
+#[derive(Debug, Default)]
+pub struct Snapshot {
+    sessions: Vec<SessionRow>,
+    units: Vec<UnitRow>,
+    memories: Vec<MemoryRow>,
+    injections: Vec<InjectionRow>,
+    /// Failed commands, with their units.
+    failures: Vec<(ToolUseRow, Option<i64>)>,
+    /// The tool uses and texts that the memories come from.
+    tool_uses: Vec<ToolUseRow>,
+    prompts: Vec<PromptRow>,
+    /// What belongs to no session: heading, time, totals, patterns, model calls.
+    rest: Map<String, Value>,
+}
+
+impl Snapshot {
+    /// Everything that the page shows.
+    pub fn whole(store: &Store, scope: &Scope, now: Millis) -> Result<Snapshot> {
+        store.read(|store| {
+            let (sessions, all_sessions) = store.sessions_since(scope.project, None, SESSIONS)?;
+            let (units, all_units) = store.units_of_project(scope.project, None, UNITS)?;
+            let (memories, all_memories) = store.all_memories(scope.project, MEMORIES)?;
+            let totals = json!({
+                "sessions": [sessions.len(), all_sessions], "units": [units.len(), all_units], "memories": [memories.len(), all_memories],
+            });
+            let (mut failures, mut recurring) = (Vec::new(), Vec::new());
+            for project in projects(store, scope)? {
+                failures.extend(store.failed_commands(project, FAILURES)?);
+                recurring.extend(patterns(store, project)?.iter().take(PATTERNS).map(rendered_patterns::json));
+            }
+            let calls = store.calls_about(scope.project, CALLS)?.into_iter().map(|call| {
+                json!({"at": call.at, "provider": call.provider, "model": call.model, "purpose": call.purpose,
+                    "outcome": call.outcome, "input": call.input_tokens, "output": call.output_tokens, "estimated": call.estimated})
+            });
+            let rest = [
+                ("project", json!(scope.name)),
+                ("made_at", json!(now)),
+                ("version", json!(env!("CARGO_PKG_VERSION"))),
+                ("totals", totals),
+                ("patterns", recurring.into()),
+                ("calls", calls.collect()),
+            ];
+            let rest = rest.map(|(name, value)| (name.to_string(), value)).into_iter().collect();
+            Snapshot { sessions, units, memories, failures, rest, ..Snapshot::default() }.completed(store)
+        })
+    }
+
+    /// The same for some sessions (rows), without what belongs to no session. Sessions outside the scope are left out.
+    pub fn of_sessions(store: &Store, scope: &Scope, sessions: &[i64]) -> Result<Snapshot> {
+        store.read(|store| {
+            let mut part = Snapshot::default();
+            for id in sessions {
+                if scope.project.is_some() && store.project_of_session(*id)? != scope.project {
+                    continue;
+                }
+                part.sessions.extend(store.session_by_row(*id)?);
+                part.units.extend(store.units_of_session(*id)?);
+                part.memories.extend(store.memories_of_session(*id)?);
+                part.failures.extend(store.failed_commands_of(*id, FAILURES)?);
+            }
+            part.completed(store)
+        })
+    }
+
+    /// Adds the injections of the sessions and the sources of the memories.
+    fn completed(mut self, store: &Store) -> Result<Snapshot> {
+        self.injections = store.injections_of(&self.sessions.iter().map(|session| session.id).collect::<Vec<_>>())?;
+        let (mut tool_uses, mut prompts) = (BTreeSet::new(), BTreeSet::new());
+        for source in self.memories.iter().flat_map(|memory| &memory.sources) {
+            match source {
+                Source::ToolUse(id) => tool_uses.insert(*id),
+                Source::Prompt(id) => prompts.insert(*id),
+            };
+        }
+        let list = |ids: BTreeSet<i64>| ids.into_iter().collect::<Vec<_>>();
+        self.tool_uses = store.tool_uses_by_row(&list(tool_uses))?;
+        self.prompts = store.prompts_by_row(&list(prompts))?;
+        Ok(self)
+    }
+
+    /// A page without anything.
+    pub fn empty(scope: &Scope, now: Millis) -> Snapshot {
+        let rest = [("project", json!(scope.name)), ("made_at", json!(now))];
+        Snapshot { rest: rest.map(|(name, value)| (name.to_string(), value)).into_iter().collect(), ..Snapshot::default() }
+    }
+
+    /// The number of memories.
+    pub fn memory_count(&self) -> usize {
+        self.memories.len()
+    }
+
+    /// As JSON. Texts of sources are cut to `most` characters, around what memories quote of them.
+    pub fn json(&self, most: usize) -> Value {
+        let by_row: HashMap<i64, &SessionRow> = self.sessions.iter().map(|session| (session.id, session)).collect();
+        let agents_id = |row: i64| by_row.get(&row).map(|session| session.agent_session_id.as_str());
+        let injections =
+            self.injections.iter().filter_map(|injection| Some(log::injection_json(injection, by_row.get(&injection.session)?)));
+        let mut sources = Map::new();
+        let drawn = self.tool_uses.iter().map(|tool| (tool, None));
+        for (tool, unit) in drawn.chain(self.failures.iter().map(|(tool, unit)| (tool, *unit))) {
+            sources.insert(format!("t{}", tool.id), tool_use(tool, agents_id(tool.session_id), unit, most));
+        }
+        let quoted = self.quoted();
+        for prompt in &self.prompts {
+            let mut out = whole::prompt_json(prompt, agents_id(prompt.session_id), None);
+            let quotes = quoted.get(&prompt.id).map_or(&[][..], Vec::as_slice);
+            out["text"] = passage(&prompt.text, quotes, most).into();
+            sources.insert(format!("p{}", prompt.id), out);
+        }
+        let mut out = self.rest.clone();
+        let rows = [
+            ("sessions", self.sessions.iter().map(session).collect()),
+            ("units", self.units.iter().map(unit).collect()),
+            ("memories", self.memories()),
+            ("injections", injections.collect()),
+            ("failures", self.failures.iter().map(|(tool, _)| Value::from(format!("t{}", tool.id))).collect()),
+            ("sources", Value::Object(sources)),
+        ];
+        out.extend(rows.map(|(name, value)| (name.to_string(), value)));
+        tidy(Value::Object(out))
+    }
+
+    /// Memories as JSON, with `contradicted_by` where a newer one contradicts them.
+    fn memories(&self) -> Value {
+        let settled = self
+            .memories
+            .iter()
+            .filter(|memory| memory.superseded_by.is_none() && matches!(memory.kind, MemoryKind::Decision | MemoryKind::Lesson));
+        let against = contradicted(&settled.take(SETTLED).cloned().collect::<Vec<_>>());
+        let json = |memory: &MemoryRow| {
+            let mut out = memories::json(memory);
+            for unused in ["hashes", "uuid", "tokens_estimated"] {
+                out[unused] = Value::Null;
+            }
+            out["contradicted_by"] = against.get(&memory.id).map(|by| format!("m{by}")).into();
+            out
+        };
+        self.memories.iter().map(json).collect()
+    }
+
+    /// What memories say, by the text that they come from.
+    fn quoted(&self) -> HashMap<i64, Vec<&str>> {
+        let mut quoted: HashMap<i64, Vec<&str>> = HashMap::new();
+        for memory in &self.memories {
+            for source in &memory.sources {
+                if let Source::Prompt(id) = source {
+                    quoted.entry(*id).or_default().push(&memory.title);
+                }
+            }
+        }
+        quoted
+    }
+}
+
+/// The projects of a scope.
+fn projects(store: &Store, scope: &Scope) -> Result<Vec<i64>> {
+    match scope.project {
+        Some(project) => Ok(vec![project]),
+        None => Ok(store.projects()?.into_iter().map(|(project, ..)| project.id).collect()),
+    }
+}
+
+fn session(row: &SessionRow) -> Value {
+    let mut out = whole::session_json(row, Vec::new(), Vec::new());
+    out["cwd"] = Value::Null;
+    out["tasks"] = Value::Null;
+    out
+}
+
+fn unit(row: &UnitRow) -> Value {
+    let mut out = units::json(row);
+    if let Some(files) = out["files"].as_array_mut() {
+        files.truncate(FILES);
+    }
+    out["boundary"] = row.boundary.as_ref().map(|boundary| json!({"reason": boundary.reason})).into();
+    out["taken_back"] = Value::Null;
+    out
+}
+
+fn tool_use(row: &ToolUseRow, session: Option<&str>, unit: Option<i64>, most: usize) -> Value {
+    let mut out = whole::tool_use_json(row, session, unit);
+    let kept = ["description", "response"].map(|name| (name.to_string(), row.metadata[name].clone()));
+    out["metadata"] = Value::Object(Map::from_iter(kept));
+    out["tool_use_id"] = Value::Null;
+    for name in ["content", "input", "outcome"] {
+        if let Some(text) = out[name].as_str().filter(|text| text.len() > most) {
+            out[name] = passage(text, &[], most).into();
+        }
+    }
+    out
+}
+
+/// A text of at most `most` characters: a longer one from shortly before the first quotation on, with `…` where
+/// something is missing.
+fn passage(text: &str, quotes: &[&str], most: usize) -> String {
+    if text.len() <= most || text.chars().count() <= most {
+        return text.to_string();
+    }
+    let begin = |quote: &&str| quote.chars().take(QUOTE).collect::<String>();
+    let first = quotes.iter().filter_map(|quote| text.find(&begin(quote))).min().unwrap_or(0);
+    let before = text[..first].chars().count().saturating_sub(most / 4);
+    let kept: String = text.chars().skip(before).take(most).collect();
+    let reaches_end = text.chars().count() <= before + most;
+    format!("{}{kept}{}", if before > 0 { "…" } else { "" }, if reaches_end { "" } else { "…" })
+}
+
+/// Prepares values for the page: without nulls and empty lists; texts without invisible characters, and cut.
+fn tidy(value: Value) -> Value {
+    let is_empty = |value: &Value| match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        _ => false,
+    };
+    match value {
+        Value::String(text) => Value::String(shown(text)),
+        Value::Array(items) => items.into_iter().map(tidy).collect(),
+        Value::Object(fields) => {
+            let fields = fields.into_iter().map(|(name, value)| (name, tidy(value)));
+            Value::Object(fields.filter(|(_, value)| !is_empty(value)).collect())
+        }
+        other => other,
+    }
+}
+
+fn shown(text: String) -> String {
+    if text.len() <= TEXT && !text.chars().any(is_unseen) {
+        return text;
+    }
+    let mut chars = text.chars().filter(|c| !is_unseen(*c));
+    let mut out: String = chars.by_ref().take(TEXT).collect();
+    if chars.next().is_some() {
+        out.push('…');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_empty_goes_and_what_cannot_be_seen_too() {
+        let value = json!({"a": null, "b": [], "c": {"d": null}, "e": "x\u{202e}y\u{1b}[31m", "f": 0, "g": false});
+        assert_eq!(tidy(value), json!({"e": "xy[31m", "f": 0, "g": false}));
+    }
+
+    #[test]
+    fn a_long_text_is_cut_around_what_a_memory_quotes() {
+        let text = format!("{} The cache is in SQLite because of locks. {}", "before ".repeat(50), "after ".repeat(50));
+        let cut = passage(&text, &["The cache is in SQLite because of locks"], 120);
+        assert!(cut.starts_with('…') && cut.ends_with('…') && cut.contains("The cache is in SQLite because of locks."), "{cut}");
+        assert_eq!(cut.chars().count(), 122);
+        assert_eq!(passage("short", &["nothing"], 120), "short");
+    }
+
+    #[test]
+    fn a_text_of_a_megabyte_is_cut() {
+        let Value::String(text) = tidy(json!("ä".repeat(1 << 20))) else { panic!() };
+        assert_eq!(text.chars().count(), TEXT + 1);
+        assert!(text.ends_with('…'));
+    }
+}
