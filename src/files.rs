@@ -318,11 +318,16 @@ pub fn write_private<T, E: From<io::Error>>(path: &Path, write: impl FnOnce(&mut
     all().inspect_err(|_| drop(fs::remove_file(temporary)))
 }
 
+/// 32 random bytes in hex: a token that nobody guesses.
+pub fn random_token() -> String {
+    random().iter().map(|b| format!("{b:02x}")).collect()
+}
+
 /// Reads one of nmem's own keys (32 bytes in hex), or creates it. Of several processes that create it at once, the
 /// first wins.
 pub fn own_key(path: &Path) -> Option<[u8; 32]> {
     if fs::symlink_metadata(path).is_err() {
-        let fresh: String = random().iter().map(|b| format!("{b:02x}")).collect();
+        let fresh = random_token();
         if let Some(folder) = path.parent().filter(|f| !f.is_dir()) {
             make_folder(folder).ok()?;
         }

@@ -16,7 +16,7 @@
 //! * the pipeline of an event: [`mod@ingest`]; use cases around it: [`mod@forget`], [`replay`], [`mod@import`], then [`doctor`]; redacting
 //!   again: `redact_stored`
 //! * the page for browsers: [`view`]
-//! * surface: [`rad`], [`cli`]
+//! * surface: [`rad`], `server`, [`cli`]
 
 pub mod archive;
 pub mod choice;
@@ -53,6 +53,7 @@ pub mod replay;
 pub mod rules;
 mod runtime;
 pub mod segmentation;
+mod server;
 pub mod statements;
 pub mod store;
 pub mod text;

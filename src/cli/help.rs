@@ -4,7 +4,7 @@ use clap::Command;
 
 /// The groups and their commands, in the order of the help.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Every day", &["context", "search", "units", "show", "log", "view", "status", "patterns", "error", "how"]),
+    ("Every day", &["context", "search", "units", "show", "log", "view", "serve", "status", "patterns", "error", "how"]),
     ("Curate memories", &["remember", "edit", "pin", "unpin", "supersede", "forget", "distil"]),
     ("Set up and control", &["demo", "install", "uninstall", "import", "doctor", "off", "on", "project", "domain", "trust"]),
     ("For programs and backups", &["rad", "export", "restore"]),

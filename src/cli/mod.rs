@@ -4,7 +4,7 @@
 //! (ADR/0006).
 //!
 //! Shared: `help`, `hook` (the envelope of hooks), `stdin`, `output`, `project_argument`. Commands: `record` and `context`;
-//! `search`, `units`, `show`, `log`, `view`, `status`, `patterns`, `error`, `how`; `memory` (remember, edit, pin, supersede), `forget`, `distil`,
+//! `search`, `units`, `show`, `log`, `view`, `serve`, `status`, `patterns`, `error`, `how`; `memory` (remember, edit, pin, supersede), `forget`, `distil`,
 //! `domain`, `project`, `off`, `trust`, `import`, `archive` (export, restore); `install`, `doctor`, `demo`; `rad`.
 
 mod archive;
@@ -30,6 +30,7 @@ mod project_argument;
 mod rad;
 mod record;
 mod search;
+mod serve;
 mod show;
 mod status;
 mod stdin;
@@ -68,6 +69,7 @@ enum Command {
     Show(show::ShowArguments),
     Log(log::LogArguments),
     View(view::ViewArguments),
+    Serve(serve::ServeArguments),
     Status(status::StatusArguments),
     Patterns(patterns::PatternsArguments),
     Error(error::ErrorArguments),
@@ -137,6 +139,7 @@ fn run(command: Command) -> Result<bool> {
         Command::Show(args) => show::run(&args),
         Command::Log(args) => log::run(&args),
         Command::View(args) => view::run(&args),
+        Command::Serve(args) => serve::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Patterns(args) => patterns::run(&args),
         Command::Error(args) => error::run(&args),

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// Write what is remembered to one HTML page, and open it
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem view\n         nmem view -o memory.html\n\nThe page holds everything it shows and loads nothing: timeline, memories with their sources, what agents received, files, failures, cost. It is as private as your work: only you can read the file."
+    after_help = "Example: nmem view\n         nmem view -o memory.html\n\nThe page holds everything it shows and loads nothing: timeline, memories with their sources, what agents received, files, failures, cost. It is as private as your work: only you can read the file. `nmem serve` shows the same page live, and can change memories."
 )]
 pub struct ViewArguments {
     /// Write the page to FILE (- for stdout) and do not open it

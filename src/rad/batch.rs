@@ -18,7 +18,7 @@ const FRESH: Duration = Duration::from_millis(500);
 /// Answers one request per line until the input ends; `say` receives each answer. Returns whether every request was
 /// answered.
 pub fn batch(verb: Option<&str>, input: impl Read, say: &mut dyn FnMut(Answered) -> Result<()>) -> Result<bool> {
-    let rad = &mut Rad::begin()?;
+    let rad = &mut Rad::begin();
     let mut input = BufReader::with_capacity(BUFFER, input);
     let mut all = true;
     let mut line = Vec::new();

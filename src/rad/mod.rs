@@ -1,5 +1,6 @@
-//! `nmem rad VERB`: memory for any program, one request per process and no server (docs/protocol.md, ADR/0034). Events
-//! go through the same pipeline as those of hooks: redaction, skip list, pauses, spool and rules.
+//! The RAD protocol: memory for any program, one request per process (`nmem rad VERB`) or over HTTP (`nmem serve`)
+//! (docs/protocol.md, ADR/0034, ADR/0050). Events go through the same pipeline as those of hooks: redaction, skip list,
+//! pauses, spool and rules.
 //!
 //! Read in this order: `request` (parsing requests), dispatch, in this file, `request_context` (settings and store of a
 //! request), `sessions` (events), `entities` and `knowledge` (recording), `reading` (queries), `batch`.
@@ -28,9 +29,39 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+/// A request of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verb {
+    pub name: &'static str,
+    /// It may change the store.
+    pub writes: bool,
+}
+
+/// All requests.
+pub const VERBS: [Verb; 13] = [
+    Verb { name: "sessions/init", writes: true },
+    Verb { name: "sessions/ensure", writes: true },
+    Verb { name: "observations", writes: true },
+    Verb { name: "sessions/summarize", writes: true },
+    Verb { name: "sessions/complete", writes: true },
+    Verb { name: "context", writes: false },
+    Verb { name: "search", writes: false },
+    Verb { name: "observation", writes: false },
+    Verb { name: "session", writes: false },
+    Verb { name: "entities", writes: true },
+    Verb { name: "knowledge/record", writes: true },
+    Verb { name: "knowledge/related", writes: false },
+    Verb { name: "health", writes: false },
+];
+
+/// Answers one request of a program that runs in `folder`. `up_since`: when the answering program started.
+pub fn answer_in(folder: &Path, up_since: Instant, verb: &str, value: &Value) -> Answered {
+    Rad { up_since: Some(up_since), ..Rad::in_folder(folder.to_path_buf()) }.answer(verb, value)
+}
+
 /// Answers one request; `read` is the content of stdin.
 pub fn answer(verb: Option<&str>, read: Payload) -> Result<Answered> {
-    let mut rad = Rad::begin()?;
+    let mut rad = Rad::begin();
     Ok(match (read, verb) {
         (_, None) => Err(ProtocolError::bad("no verb given: `nmem rad --help` lists them")),
         (Payload::Json { value, repaired: false }, Some(verb)) => rad.answer(verb, &value),
@@ -51,16 +82,21 @@ struct Rad {
     settings: HashMap<PathBuf, Settings>,
     read_at: Instant,
     now: Millis,
+    /// When a server started that answers; `None` for a process that answers once.
+    up_since: Option<Instant>,
 }
 
 impl Rad {
-    fn begin() -> Result<Rad> {
-        let folder = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+    fn begin() -> Rad {
+        Rad::in_folder(std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/")))
+    }
+
+    fn in_folder(folder: PathBuf) -> Rad {
         if let Some(begun) = environment::session_folder() {
             // In an agent's shell, the project's settings may have set variables.
             environment::enter_hook(&folder, &begun);
         }
-        Ok(Rad { folder, settings: HashMap::new(), read_at: Instant::now(), now: environment::now() })
+        Rad { folder, settings: HashMap::new(), read_at: Instant::now(), now: environment::now(), up_since: None }
     }
 
     fn answer(&mut self, verb: &str, value: &Value) -> Result<Value, ProtocolError> {
@@ -81,7 +117,7 @@ impl Rad {
             "entities" => entities::entities(&context, request),
             "knowledge/record" => knowledge::record(&context, request),
             "knowledge/related" => knowledge::related(&context, request),
-            "health" => reading::health(&context),
+            "health" => reading::health(&context, self.up_since.map_or(0, |since| since.elapsed().as_secs())),
             _ => Err(ProtocolError::bad(format!("unknown verb {verb:?}: `nmem rad --help` lists them"))),
         }
     }

@@ -128,12 +128,12 @@ pub fn session(context: &RequestContext, request: Request) -> Result<Value, Prot
     Ok(entry)
 }
 
-/// `health`: whether the store is available.
-pub fn health(context: &RequestContext) -> Result<Value, ProtocolError> {
+/// `health`: whether the store is available; `uptime` in seconds.
+pub fn health(context: &RequestContext, uptime: u64) -> Result<Value, ProtocolError> {
     let store = context.store()?;
     let memories = store.map(|store| store.memory_count()).transpose()?.unwrap_or(0);
     Ok(json!({
-        "status": "ok", "version": env!("CARGO_PKG_VERSION"), "uptime": 0, "database": context.settings.config.files.value.db, "memories": memories,
+        "status": "ok", "version": env!("CARGO_PKG_VERSION"), "uptime": uptime, "database": context.settings.config.files.value.db, "memories": memories,
     }))
 }
 

@@ -9,10 +9,11 @@
 //! (with `early_schemas`) and `upgrades`; `failure`; `enums`; `identity`
 //! (deduplication), `sessions`, `prompts`, `tool_uses`, `units` (rows of events); `index` and `unit_index` (full text);
 //! `memories`, `domains`, `spend`, `vectors`; `spool`; then queries: `projects`, `history`, `search`, `recall`,
-//! `project_state`, `injections`, `patterns`, `commands`, `imports`; `foreign` (databases of other programs); `forget`, `forgotten` and `texts` (redacting again); `archive`; `salvage`
+//! `project_state`, `injections`, `patterns`, `commands`, `changes` (since a moment), `imports`; `foreign` (databases of other programs); `forget`, `forgotten` and `texts` (redacting again); `archive`; `salvage`
 //! (broken databases).
 
 pub mod archive;
+pub mod changes;
 pub mod commands;
 mod create;
 mod domains;

@@ -20,7 +20,7 @@ fn wrong_usage_exits_with_2_and_says_what_to_do() {
     --- stderr
     error: unrecognized subcommand 'serch'
 
-      tip: a similar subcommand exists: 'search'
+      tip: some similar subcommands exist: 'serve', 'search'
 
     Usage: nmem <COMMAND>
 

@@ -33,6 +33,7 @@ const LEVELS: &[&[&str]] = &[
     &["view"],
     // surface
     &["rad"],
+    &["server"],
     &["cli", "lib", "main"],
 ];
 

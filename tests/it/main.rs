@@ -52,6 +52,8 @@ mod readme;
 mod recall;
 mod redacted_again;
 mod secrets;
+mod serve;
+mod serve_page;
 mod session;
 #[cfg(unix)]
 mod storage;

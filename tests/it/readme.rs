@@ -2,6 +2,7 @@
 
 use crate::log::a_false_claim;
 use crate::world::World;
+use crate::world::serving::Serving;
 use crate::world::session::MINUTE;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -61,6 +62,11 @@ fn every_command_runs() {
             // The home is empty: there is no such file.
             if args[0] == "restore" {
                 world.nmem(&["export", args[1], "--force"]);
+            }
+            // It runs until Ctrl-C: it does what the page says if it answers.
+            if args == ["serve"] {
+                assert_eq!(Serving::start(&world, &[]).get("/health").status, 200);
+                continue;
             }
             let output = world.nmem(&args);
             assert_eq!(output.code, Some(0), "{}: {line}\n{}", path.display(), output.text());

@@ -7,6 +7,7 @@
 pub mod browser;
 pub mod models;
 pub mod server;
+pub mod serving;
 pub mod session;
 pub mod thesaurus;
 pub mod transcript;

@@ -1,0 +1,250 @@
+//! What a request gets: checks, the body, a place in the queue, the work on a thread of its own, the answer.
+
+use super::access::{Caller, Refusal};
+use super::changes;
+use super::events::Events;
+use super::routes::Route;
+use super::state::State;
+use crate::config::environment;
+use crate::lookup;
+use crate::model::StoredItem;
+use crate::rad::{self, ProtocolError};
+use crate::store::{PERSON_WAIT, Store};
+use crate::view::snapshot::TEXT;
+use crate::view::{Snapshot, page};
+use http_body_util::{BodyExt, Either, Full, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{self, HeaderName, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+/// Bytes of a request's body, as `nmem rad` reads of stdin.
+const BODY: usize = 16 << 20;
+/// How long a body may take, and how long a request may wait for its turn.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The body of an answer.
+type Body = Either<Full<Bytes>, Events>;
+
+const HEADERS: [(&str, &str); 5] = [
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("cache-control", "no-store"),
+];
+
+/// Answers one request.
+pub async fn answer(state: &Arc<State>, request: Request<Incoming>) -> Response<Body> {
+    let mut answer = answered(state, request).await.unwrap_or_else(|problem| failed(&problem));
+    let headers = answer.headers_mut();
+    for (name, value) in HEADERS {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
+    if let Ok(policy) = HeaderValue::from_str(&page::live_policy()) {
+        headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+    }
+    answer
+}
+
+/// Why a request failed.
+struct Problem(StatusCode, ProtocolError);
+
+impl From<ProtocolError> for Problem {
+    fn from(error: ProtocolError) -> Problem {
+        let status = match error.code {
+            "bad_request" => StatusCode::BAD_REQUEST,
+            "not_found" => StatusCode::NOT_FOUND,
+            "off" => StatusCode::CONFLICT,
+            _ => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        Problem(status, error)
+    }
+}
+
+fn problem(status: StatusCode, code: &'static str, message: impl Into<String>) -> Problem {
+    Problem(status, ProtocolError { code, message: message.into() })
+}
+
+async fn answered(state: &Arc<State>, request: Request<Incoming>) -> Result<Response<Body>, Problem> {
+    let route = Route::of(request.method(), request.uri());
+    match state.access.refusal(request.headers(), matches!(route, Route::Page(_))) {
+        Some(Refusal::Host) => return Err(problem(StatusCode::MISDIRECTED_REQUEST, "host", "this host name is not served")),
+        Some(Refusal::Origin) => return Err(problem(StatusCode::FORBIDDEN, "origin", "requests of other origins are refused")),
+        None => {}
+    }
+    let caller = state.access.caller(request.headers());
+    if let Route::Page(token) = &route {
+        return Ok(the_page(state, caller, token.as_deref()));
+    }
+    if caller == Caller::Unknown {
+        let what = "send the token that `nmem serve --print-token` prints as `Authorization: Bearer TOKEN`";
+        return Err(problem(StatusCode::UNAUTHORIZED, "unauthorized", what));
+    }
+    let only_page = || match caller {
+        Caller::Page => Ok(()),
+        _ => Err(problem(StatusCode::FORBIDDEN, "forbidden", "memories are changed on the page, by a person")),
+    };
+    let own = Arc::clone(state);
+    match route {
+        Route::Events => {
+            let events = state.listeners.add().ok_or_else(|| {
+                problem(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "too many pages listen already; close some")
+            })?;
+            let mut answer = Response::new(Either::Right(events));
+            answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+            Ok(answer)
+        }
+        Route::View(sessions) => {
+            let packs = accepts_gzip(&request);
+            work(&state.readers, move || view(&own, sessions.as_deref(), packs)).await
+        }
+        Route::Item(id) => work(&state.readers, move || Ok(json_answer(&item(&own, &id)?))).await,
+        Route::Change(id, action) => {
+            only_page()?;
+            let fields = body(state, request).await?;
+            work(&state.writer, move || Ok(json_answer(&changes::change(&own.served, &id, &action, fields)?))).await
+        }
+        Route::Forget => {
+            only_page()?;
+            let fields = body(state, request).await?;
+            work(&state.writer, move || Ok(json_answer(&changes::forget(&own.served, &fields)?))).await
+        }
+        Route::Rad(verb, own_fields) => {
+            let mut fields = if request.method() == Method::POST { body(state, request).await? } else { Map::new() };
+            fields.extend(own_fields);
+            let turn = if verb.writes { &state.writer } else { &state.readers };
+            let run = move || Ok(json_answer(&rad::answer_in(&own.served.folder, own.since, verb.name, &Value::Object(fields))?));
+            work(turn, run).await
+        }
+        Route::OtherMethod(allowed) => {
+            let mut answer = failed(&problem(StatusCode::METHOD_NOT_ALLOWED, "bad_request", format!("use {allowed}")));
+            answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allowed));
+            Ok(answer)
+        }
+        Route::Page(_) | Route::Unknown => {
+            Err(problem(StatusCode::NOT_FOUND, "not_found", "no such path; docs/serve.md lists them"))
+        }
+    }
+}
+
+/// Runs blocking work in its turn.
+async fn work(
+    turn: &Arc<Semaphore>,
+    run: impl FnOnce() -> Result<Response<Body>, Problem> + Send + 'static,
+) -> Result<Response<Body>, Problem> {
+    let busy = || problem(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "too many requests at once; try again");
+    let place = timeout(PATIENCE, Arc::clone(turn).acquire_owned()).await.map_err(|_| busy())?.map_err(|_| busy())?;
+    let run = move || {
+        let _place = place;
+        run()
+    };
+    let panicked = |_| problem(StatusCode::INTERNAL_SERVER_ERROR, "unavailable", "the request failed; `nmem doctor` may say why");
+    tokio::task::spawn_blocking(run).await.map_err(panicked)?
+}
+
+/// The JSON object in a request's body; an empty body is an empty object.
+async fn body(state: &State, request: Request<Incoming>) -> Result<Map<String, Value>, Problem> {
+    let too_large = || problem(StatusCode::PAYLOAD_TOO_LARGE, "bad_request", "a body has at most 16 MB");
+    let length = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if length.is_some_and(|length| length > BODY as u64) {
+        return Err(too_large());
+    }
+    // A form of another page cannot send this type without asking first, and is refused then.
+    let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let is_json = kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"));
+    if !is_json && length != Some(0) {
+        return Err(problem(StatusCode::UNSUPPORTED_MEDIA_TYPE, "bad_request", "send JSON, as Content-Type: application/json"));
+    }
+    let late = || problem(StatusCode::REQUEST_TIMEOUT, "bad_request", "the body took too long");
+    let _place = timeout(PATIENCE, state.bodies.acquire()).await.map_err(|_| late())?;
+    let read = timeout(PATIENCE, Limited::new(request.into_body(), BODY).collect()).await.map_err(|_| late())?;
+    let bytes = read.map_err(|_| too_large())?.to_bytes();
+    if bytes.is_empty() {
+        return Ok(Map::new());
+    }
+    match serde_json::from_slice(&bytes) {
+        Ok(Value::Object(fields)) => Ok(fields),
+        _ => Err(ProtocolError::bad("the body is not a JSON object").into()),
+    }
+}
+
+/// The page for a browser with the cookie or a launch token; else how to get one.
+fn the_page(state: &State, caller: Caller, token: Option<&str>) -> Response<Body> {
+    let cookie = token.and_then(|token| state.access.launch(token));
+    let known = cookie.is_some() || caller == Caller::Page;
+    let html = if known { page::live() } else { CLOSED.to_string() };
+    let mut answer = Response::new(full(html));
+    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    if let Some(cookie) = cookie.and_then(|cookie| HeaderValue::from_str(&cookie).ok()) {
+        answer.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    if !known {
+        *answer.status_mut() = StatusCode::UNAUTHORIZED;
+    }
+    answer
+}
+
+const CLOSED: &str = "<!doctype html><meta charset=\"utf-8\"><title>nmem</title><p>This address opens nothing by itself. Open the \
+    one that <code>nmem serve</code> printed. It works once: press Enter in that terminal for a new one.</p>";
+
+fn view(state: &State, sessions: Option<&[i64]>, packs: bool) -> Result<Response<Body>, Problem> {
+    let store = Store::open_to_read(&state.served.config.files.value, PERSON_WAIT).map_err(ProtocolError::from)?;
+    let (scope, now) = (state.served.scope(store.as_ref()), environment::now());
+    let read = match (&store, sessions) {
+        (Some(store), Some(sessions)) => Snapshot::of_sessions(store, &scope, sessions),
+        (Some(store), None) => Snapshot::whole(store, &scope, now),
+        (None, _) => Ok(Snapshot::empty(&scope, now)),
+    };
+    let snapshot = read.map_err(ProtocolError::from)?.json(TEXT);
+    if !packs {
+        return Ok(json_answer(&snapshot));
+    }
+    let mut answer = Response::new(full(page::compressed(&snapshot).map_err(ProtocolError::from)?));
+    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    answer.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    Ok(answer)
+}
+
+fn item(state: &State, id: &str) -> Result<Value, ProtocolError> {
+    let missing = || ProtocolError::not_found(format!("{id:?} is no prompt or tool use"));
+    let store = reader(state)?;
+    match lookup::find(&store, id)?.ok_or_else(missing)? {
+        StoredItem::Prompt(prompt) => Ok(lookup::prompt(&store, prompt)?.json()),
+        StoredItem::ToolUse(tool) => Ok(lookup::tool_use(&store, *tool)?.json()),
+        _ => Err(missing()),
+    }
+}
+
+fn reader(state: &State) -> Result<Store, ProtocolError> {
+    let store = Store::open_to_read(&state.served.config.files.value, PERSON_WAIT)?;
+    store.ok_or_else(|| ProtocolError::not_found("nothing is recorded"))
+}
+
+fn accepts_gzip(request: &Request<Incoming>) -> bool {
+    request
+        .headers()
+        .get(header::ACCEPT_ENCODING)
+        .and_then(|value| value.to_str().ok())
+        .is_some_and(|value| value.contains("gzip"))
+}
+
+fn full(text: impl Into<Bytes>) -> Body {
+    Either::Left(Full::new(text.into()))
+}
+
+fn json_answer(value: &Value) -> Response<Body> {
+    let mut answer = Response::new(full(value.to_string()));
+    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    answer
+}
+
+fn failed(problem: &Problem) -> Response<Body> {
+    let mut answer = json_answer(&json!({"error": {"code": problem.1.code, "message": problem.1.message}}));
+    *answer.status_mut() = problem.0;
+    answer
+}

@@ -1,0 +1,124 @@
+//! `nmem serve`: the page for browsers, live, and the RAD protocol over HTTP, on the loopback interface, until the process
+//! is stopped (ADR/0050, docs/serve.md).
+//!
+//! The async runtime lives here alone: one thread accepts and parses, and requests run on a few threads of its pool.
+//! Requests that write take turns, so a hook waits for one of them at most.
+//!
+//! Read in this order: limits and connections, in this file; `state` (what requests share), `access` (who may ask), `routes` (what a path means),
+//! `answers` (what a request gets), `changes` (memories changed on the page), `events` (the live stream) and
+//! `watch` (what changes in the store).
+
+mod access;
+mod answers;
+mod changes;
+mod events;
+mod routes;
+mod state;
+mod watch;
+
+use crate::config::Config;
+use crate::error::UserError;
+use crate::files;
+pub use state::Served;
+
+use access::Access;
+use anyhow::{Context, Result};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use state::State;
+use std::convert::Infallible;
+use std::io::ErrorKind;
+use std::net::{Ipv4Addr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+
+/// Open connections at most; others wait until one is closed.
+const CONNECTIONS: usize = 512;
+/// How long a client may take to send a request's head, or stay idle between two requests.
+const HEAD: Duration = Duration::from_secs(3);
+/// Bytes of a request's head.
+const HEAD_BYTES: usize = 32 << 10;
+/// A server that is bound to its port.
+#[derive(Debug)]
+pub struct Server {
+    listener: TcpListener,
+    state: Arc<State>,
+}
+
+/// The bearer token for programs, from a private file beside the database; created with the first call.
+pub fn bearer_token(config: &Config) -> Result<String> {
+    let path = config.files.value.folder().join("serve-token");
+    let key = files::own_key(&path).with_context(|| format!("cannot read or create {}", path.display()))?;
+    Ok(key.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+impl Server {
+    /// Binds a port of the loopback interface; 0 for a free one.
+    ///
+    /// # Errors
+    ///
+    /// A [`UserError`] if the port is taken.
+    pub fn bind(port: u16, served: Served) -> Result<Server> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(|error| match error.kind() {
+            ErrorKind::AddrInUse => {
+                UserError::new(format!("port {port} is taken, perhaps by another `nmem serve`"), "--port 0 takes a free port")
+                    .into()
+            }
+            _ => anyhow::Error::from(error).context(format!("cannot listen on 127.0.0.1:{port}")),
+        })?;
+        listener.set_nonblocking(true)?;
+        let access = Access::new(listener.local_addr()?.port(), bearer_token(&served.config)?);
+        let state = State::new(served, access);
+        Ok(Server { listener, state: Arc::new(state) })
+    }
+
+    /// A URL that opens the page once; then the browser is known by a cookie.
+    pub fn launch_url(&self) -> String {
+        self.state.access.launch_url()
+    }
+
+    /// Makes further launch URLs from other threads.
+    pub fn launcher(&self) -> impl Fn() -> String + Send + 'static {
+        let state = Arc::clone(&self.state);
+        move || state.access.launch_url()
+    }
+
+    /// Serves until the process ends.
+    pub fn run(self) -> Result<()> {
+        let Server { listener, state } = self;
+        let watched = Arc::clone(&state);
+        std::thread::Builder::new().name("watch".into()).spawn(move || watch::run(&watched.served, &watched.listeners))?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+        runtime.block_on(accept(listener, state))
+    }
+}
+
+async fn accept(listener: TcpListener, state: Arc<State>) -> Result<()> {
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    let connections = Arc::new(Semaphore::new(CONNECTIONS));
+    let http = {
+        let mut http = http1::Builder::new();
+        http.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(HEAD_BYTES).max_headers(64);
+        Arc::new(http)
+    };
+    loop {
+        let place = Arc::clone(&connections).acquire_owned().await?;
+        let Ok((stream, _)) = listener.accept().await else {
+            // Out of file descriptors: some connection will end.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        let (state, http) = (Arc::clone(&state), Arc::clone(&http));
+        tokio::spawn(async move {
+            let answer = service_fn(|request| {
+                let state = Arc::clone(&state);
+                async move { Ok::<_, Infallible>(answers::answer(&state, request).await) }
+            });
+            // A client that goes away, or sends no HTTP, is its own business.
+            let _ = http.serve_connection(TokioIo::new(stream), answer).await;
+            drop(place);
+        });
+    }
+}

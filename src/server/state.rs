@@ -1,0 +1,64 @@
+//! What all requests share.
+
+use super::access::Access;
+use super::events::Listeners;
+use crate::config::Config;
+use crate::model::Provenance;
+use crate::store::Store;
+use crate::view::Scope;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::sync::Semaphore;
+
+/// Requests that read the store at once.
+const READERS: usize = 4;
+/// Request bodies in memory at once.
+const BODIES: usize = 8;
+
+/// What to serve.
+#[derive(Debug)]
+pub struct Served {
+    /// The folder whose project and settings count where a request names no `cwd`.
+    pub folder: PathBuf,
+    pub config: Config,
+    /// The page shows all projects, not only that of the folder.
+    pub all: bool,
+    /// Whose words an edit on the page is.
+    pub editor: Provenance,
+}
+
+impl Served {
+    /// What the page shows. A project appears with its first event, and may be merged into another.
+    pub fn scope(&self, store: Option<&Store>) -> Scope {
+        Scope::of(&self.config, &self.folder, self.all, store).unwrap_or_else(Scope::nothing)
+    }
+}
+
+/// The state of a server.
+#[derive(Debug)]
+pub struct State {
+    pub served: Served,
+    pub access: Access,
+    pub listeners: Listeners,
+    pub readers: Arc<Semaphore>,
+    /// Requests that write take turns.
+    pub writer: Arc<Semaphore>,
+    pub bodies: Semaphore,
+    /// When the server started.
+    pub since: Instant,
+}
+
+impl State {
+    pub fn new(served: Served, access: Access) -> State {
+        State {
+            served,
+            access,
+            listeners: Listeners::default(),
+            readers: Arc::new(Semaphore::new(READERS)),
+            writer: Arc::new(Semaphore::new(1)),
+            bodies: Semaphore::new(BODIES),
+            since: Instant::now(),
+        }
+    }
+}
