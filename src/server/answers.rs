@@ -10,7 +10,7 @@ use crate::lookup;
 use crate::model::StoredItem;
 use crate::rad::{self, ProtocolError};
 use crate::store::{PERSON_WAIT, Store};
-use crate::view::snapshot::TEXT;
+use crate::view::snapshot::Detail;
 use crate::view::{Snapshot, page};
 use http_body_util::{BodyExt, Either, Full, Limited};
 use hyper::body::{Bytes, Incoming};
@@ -18,7 +18,7 @@ use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
@@ -26,6 +26,8 @@ use tokio::time::timeout;
 const BODY: usize = 16 << 20;
 /// How long a body may take, and how long a request may wait for its turn.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// The longest pause after a write.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// The body of an answer.
 type Body = Either<Full<Bytes>, Events>;
@@ -101,25 +103,24 @@ async fn answered(state: &Arc<State>, request: Request<Incoming>) -> Result<Resp
         }
         Route::View(sessions) => {
             let packs = accepts_gzip(&request);
-            work(&state.readers, move || view(&own, sessions.as_deref(), packs)).await
+            read(&state.viewer, move || view(&own, sessions.as_deref(), packs)).await
         }
-        Route::Item(id) => work(&state.readers, move || Ok(json_answer(&item(&own, &id)?))).await,
+        Route::Item(id) => read(&state.readers, move || Ok(json_answer(&item(&own, &id)?))).await,
         Route::Change(id, action) => {
             only_page()?;
             let fields = body(state, request).await?;
-            work(&state.writer, move || Ok(json_answer(&changes::change(&own.served, &id, &action, fields)?))).await
+            write(state, move || Ok(json_answer(&changes::change(&own.served, &id, &action, fields)?))).await
         }
         Route::Forget => {
             only_page()?;
             let fields = body(state, request).await?;
-            work(&state.writer, move || Ok(json_answer(&changes::forget(&own.served, &fields)?))).await
+            write(state, move || Ok(json_answer(&changes::forget(&own.served, &fields)?))).await
         }
         Route::Rad(verb, own_fields) => {
             let mut fields = if request.method() == Method::POST { body(state, request).await? } else { Map::new() };
             fields.extend(own_fields);
-            let turn = if verb.writes { &state.writer } else { &state.readers };
             let run = move || Ok(json_answer(&rad::answer_in(&own.served.folder, own.since, verb.name, &Value::Object(fields))?));
-            work(turn, run).await
+            if verb.writes { write(state, run).await } else { read(&state.readers, run).await }
         }
         Route::OtherMethod(allowed) => {
             let mut answer = failed(&problem(StatusCode::METHOD_NOT_ALLOWED, "bad_request", format!("use {allowed}")));
@@ -132,18 +133,42 @@ async fn answered(state: &Arc<State>, request: Request<Incoming>) -> Result<Resp
     }
 }
 
-/// Runs blocking work in its turn.
-async fn work(
+/// Runs work that writes in its turn. The next turn begins after a pause as long as the work took: a hook that waits for
+/// the database asks again and again, and would otherwise find it taken each time.
+async fn write(
+    state: &State,
+    run: impl FnOnce() -> Result<Response<Body>, Problem> + Send + 'static,
+) -> Result<Response<Body>, Problem> {
+    let turn = Arc::clone(&state.writer);
+    let place = timeout(PATIENCE, turn.acquire_owned()).await.map_err(|_| busy())?.map_err(|_| busy())?;
+    let begun = Instant::now();
+    let done = tokio::task::spawn_blocking(run).await;
+    let pause = begun.elapsed().min(PAUSE);
+    tokio::spawn(async move {
+        tokio::time::sleep(pause).await;
+        drop(place);
+    });
+    done.map_err(panicked)?
+}
+
+fn busy() -> Problem {
+    problem(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "too many requests at once; try again")
+}
+
+fn panicked(_: tokio::task::JoinError) -> Problem {
+    problem(StatusCode::INTERNAL_SERVER_ERROR, "unavailable", "the request failed; `nmem doctor` may say why")
+}
+
+/// Runs work that reads in its turn.
+async fn read(
     turn: &Arc<Semaphore>,
     run: impl FnOnce() -> Result<Response<Body>, Problem> + Send + 'static,
 ) -> Result<Response<Body>, Problem> {
-    let busy = || problem(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "too many requests at once; try again");
     let place = timeout(PATIENCE, Arc::clone(turn).acquire_owned()).await.map_err(|_| busy())?.map_err(|_| busy())?;
     let run = move || {
         let _place = place;
         run()
     };
-    let panicked = |_| problem(StatusCode::INTERNAL_SERVER_ERROR, "unavailable", "the request failed; `nmem doctor` may say why");
     tokio::task::spawn_blocking(run).await.map_err(panicked)?
 }
 
@@ -200,7 +225,7 @@ fn view(state: &State, sessions: Option<&[i64]>, packs: bool) -> Result<Response
         (Some(store), None) => Snapshot::whole(store, &scope, now),
         (None, _) => Ok(Snapshot::empty(&scope, now)),
     };
-    let snapshot = read.map_err(ProtocolError::from)?.json(TEXT);
+    let snapshot = read.map_err(ProtocolError::from)?.json(Detail::BRIEF);
     if !packs {
         return Ok(json_answer(&snapshot));
     }

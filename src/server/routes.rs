@@ -6,6 +6,9 @@ use hyper::{Method, Uri};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
+/// Sessions of one request for a part of the page.
+const SESSIONS: usize = 50;
+
 /// What a request asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Route {
@@ -41,7 +44,9 @@ impl Route {
             [""] => ("GET", Route::Page(first("token"))),
             ["api", "events"] => ("GET", Route::Events),
             ["api", "view"] => {
-                let rows = |list: String| list.split(',').filter_map(|id| id.trim_start_matches('s').parse().ok()).collect();
+                let rows = |list: String| {
+                    list.split(',').filter_map(|id| id.trim_start_matches('s').parse().ok()).take(SESSIONS).collect()
+                };
                 ("GET", Route::View(first("sessions").map(rows)))
             }
             ["api", "item", id] => ("GET", Route::Item(id.to_string())),

@@ -42,6 +42,8 @@ pub struct State {
     pub access: Access,
     pub listeners: Listeners,
     pub readers: Arc<Semaphore>,
+    /// What the page shows is large, so one request at a time reads it.
+    pub viewer: Arc<Semaphore>,
     /// Requests that write take turns.
     pub writer: Arc<Semaphore>,
     pub bodies: Semaphore,
@@ -56,6 +58,7 @@ impl State {
             access,
             listeners: Listeners::default(),
             readers: Arc::new(Semaphore::new(READERS)),
+            viewer: Arc::new(Semaphore::new(1)),
             writer: Arc::new(Semaphore::new(1)),
             bodies: Semaphore::new(BODIES),
             since: Instant::now(),

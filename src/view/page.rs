@@ -3,7 +3,7 @@
 //! The page loads nothing from anywhere. Its content security policy allows its own script and style by their hashes and
 //! no other, so stored text cannot run even if a mistake let it into the markup; the script writes text, never HTML.
 
-use super::snapshot::Snapshot;
+use super::snapshot::{Detail, Snapshot};
 use anyhow::Result;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -26,24 +26,39 @@ const SCRIPTS: [&str; 7] = [
     include_str!("page/app.js"),
 ];
 
-/// Characters of a source's text in a file: the first limit with which the file is small enough.
-const SOURCE_TEXT: [usize; 5] = [12_000, 2_000, 800, 400, 200];
+/// How much a file holds: the first of these with which it is small enough.
+const DETAILS: [Detail; 7] = [
+    Detail::FULL,
+    Detail { source_text: 2_000, tool_uses: 50, unit_files: 40, injection_texts: 5_000 },
+    Detail { source_text: 800, tool_uses: 20, unit_files: 25, injection_texts: 2_000 },
+    Detail { source_text: 500, tool_uses: 10, unit_files: 15, injection_texts: 1_000 },
+    Detail { source_text: 300, tool_uses: 6, unit_files: 10, injection_texts: 500 },
+    Detail { source_text: 200, tool_uses: 4, unit_files: 6, injection_texts: 200 },
+    Detail { source_text: 100, tool_uses: 2, unit_files: 4, injection_texts: 100 },
+];
 /// Bytes of a file that need not be saved, and bytes of a larger one for each memory.
-const SMALL: usize = 800_000;
+const SMALL: usize = 960_000;
 const EACH: usize = 780;
+/// JSON this many times as large as the file may be is not worth compressing: it shrinks to a quarter.
+const PACKED: usize = 5;
 
-/// The page as a file of its own, with everything in it. Where much is remembered, the texts that memories come from are
-/// cut.
+/// The page as a file of its own, with everything in it. Where much is remembered, it holds less of what memories come
+/// from.
 pub fn file(snapshot: &Snapshot) -> Result<String> {
     let policy = format!("{}; connect-src 'none'", policy());
-    let mut out = String::new();
-    for most in SOURCE_TEXT {
-        out = filled(&policy, &STANDARD.encode(compressed(&snapshot.json(most))?));
-        if out.len() <= SMALL.max(snapshot.memory_count() * EACH) {
-            break;
+    let wanted = SMALL.max(snapshot.memory_count() * EACH);
+    for (at, detail) in DETAILS.into_iter().enumerate() {
+        let is_last = at + 1 == DETAILS.len();
+        let json = serde_json::to_vec(&snapshot.json(detail))?;
+        if json.len() > wanted * PACKED && !is_last {
+            continue;
+        }
+        let html = filled(&policy, &STANDARD.encode(packed(&json)?));
+        if html.len() <= wanted || is_last {
+            return Ok(html);
         }
     }
-    Ok(out)
+    unreachable!("the last detail is taken as it is")
 }
 
 /// The page of `nmem serve`, without data: it asks its server.
@@ -58,9 +73,13 @@ pub fn live_policy() -> String {
 
 /// JSON, compressed with gzip.
 pub fn compressed(value: &Value) -> Result<Vec<u8>> {
+    // Not written into the encoder: that would be called for every bracket, and take many times as long.
+    packed(&serde_json::to_vec(value)?)
+}
+
+fn packed(json: &[u8]) -> Result<Vec<u8>> {
     let mut to = GzEncoder::new(Vec::new(), Compression::default());
-    serde_json::to_writer(&mut to, value)?;
-    to.flush()?;
+    to.write_all(json)?;
     Ok(to.finish()?)
 }
 

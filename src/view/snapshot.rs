@@ -14,7 +14,7 @@ use crate::store::Store;
 use crate::text::is_unseen;
 use anyhow::Result;
 use serde_json::{Map, Value, json};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
 const MEMORIES: usize = 10_000;
@@ -27,10 +27,27 @@ const FAILURES: usize = 200;
 const PATTERNS: usize = 30;
 /// Decisions and lessons that are checked for contradictions, newest first.
 const SETTLED: usize = 500;
-/// Files of a unit, most edited first.
-const FILES: usize = 40;
 /// Characters of one text. Longer texts are cut; `nmem show` prints them whole.
-pub const TEXT: usize = 12_000;
+const TEXT: usize = 12_000;
+/// How much of the rows a page holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Detail {
+    /// Characters of the text of a prompt or tool use that a memory comes from.
+    pub source_text: usize,
+    /// Tool uses that a memory comes from.
+    pub tool_uses: usize,
+    /// Files of a unit, most edited first.
+    pub unit_files: usize,
+    /// Injections with their texts, newest first.
+    pub injection_texts: usize,
+}
+
+impl Detail {
+    pub const FULL: Detail = Detail { source_text: TEXT, tool_uses: 200, unit_files: 100, injection_texts: usize::MAX };
+    /// For a page that asks its server for the rest.
+    pub const BRIEF: Detail = Detail { source_text: 160, tool_uses: 5, unit_files: 40, injection_texts: 2_000 };
+}
+
 /// Characters of a quotation that are looked for in the text it comes from.
 const QUOTE: usize = 30;
 
@@ -160,14 +177,22 @@ impl Snapshot {
         self.memories.len()
     }
 
-    /// As JSON. Texts of sources are cut to `most` characters, around what memories quote of them.
-    pub fn json(&self, most: usize) -> Value {
+    /// As JSON. Texts of sources are cut around what memories quote of them.
+    pub fn json(&self, detail: Detail) -> Value {
+        let most = detail.source_text;
         let by_row: HashMap<i64, &SessionRow> = self.sessions.iter().map(|session| (session.id, session)).collect();
         let agents_id = |row: i64| by_row.get(&row).map(|session| session.agent_session_id.as_str());
-        let injections =
-            self.injections.iter().filter_map(|injection| Some(log::injection_json(injection, by_row.get(&injection.session)?)));
+        let injections = self.injections.iter().enumerate().filter_map(|(at, injection)| {
+            let mut out = log::injection_json(injection, by_row.get(&injection.session)?);
+            if at >= detail.injection_texts && injection.text.is_some() {
+                out["text"] = Value::Null;
+                out["is_cut"] = true.into();
+            }
+            Some(out)
+        });
         let mut sources = Map::new();
-        let drawn = self.tool_uses.iter().map(|tool| (tool, None));
+        let shown: HashSet<i64> = self.memories.iter().flat_map(|memory| first_tool_uses(memory, detail.tool_uses)).collect();
+        let drawn = self.tool_uses.iter().filter(|tool| shown.contains(&tool.id)).map(|tool| (tool, None));
         for (tool, unit) in drawn.chain(self.failures.iter().map(|(tool, unit)| (tool, *unit))) {
             sources.insert(format!("t{}", tool.id), tool_use(tool, agents_id(tool.session_id), unit, most));
         }
@@ -181,7 +206,7 @@ impl Snapshot {
         let mut out = self.rest.clone();
         let rows = [
             ("sessions", self.sessions.iter().map(session).collect()),
-            ("units", self.units.iter().map(unit).collect()),
+            ("units", self.units.iter().map(|row| unit(row, detail.unit_files)).collect()),
             ("memories", self.memories()),
             ("injections", injections.collect()),
             ("failures", self.failures.iter().map(|(tool, _)| Value::from(format!("t{}", tool.id))).collect()),
@@ -238,10 +263,14 @@ fn session(row: &SessionRow) -> Value {
     out
 }
 
-fn unit(row: &UnitRow) -> Value {
+fn first_tool_uses(memory: &MemoryRow, most: usize) -> impl Iterator<Item = i64> {
+    memory.sources.iter().filter_map(|source| source.tool_use()).take(most)
+}
+
+fn unit(row: &UnitRow, most_files: usize) -> Value {
     let mut out = units::json(row);
     if let Some(files) = out["files"].as_array_mut() {
-        files.truncate(FILES);
+        files.truncate(most_files);
     }
     out["boundary"] = row.boundary.as_ref().map(|boundary| json!({"reason": boundary.reason})).into();
     out["taken_back"] = Value::Null;

@@ -22,7 +22,7 @@ const list = () => nodes(state.query ? results() : VIEWS.find(([name]) => name =
 function draw() {
   const focus = document.activeElement?.id;
   drawTabs();
-  $("list").replaceChildren(...list());
+  put($("list"), list());
   if (focus && focus !== "search" && $(focus)) $(focus).focus();
   drawDetail();
 }
@@ -44,12 +44,21 @@ function redraw() {
   if (state.open) replace($("detail"), nodes(details(state.open)));
 }
 
+// What was drawn into the boxes last, before the reader opened or scrolled anything.
+const drawn = new Map();
+
+function put(box, children) {
+  box.replaceChildren(...children);
+  drawn.set(box, box.innerHTML);
+}
+
 // Puts new children into a box if they differ from the old ones; what was open stays open.
 function replace(box, children) {
-  const fresh = h("div", null, children);
-  const opened = [...box.querySelectorAll("details[open]")].map(one => one.querySelector("summary").innerText);
+  const fresh = h("div", null, children), html = fresh.innerHTML;
+  if (html === drawn.get(box)) return;
+  drawn.set(box, html);
+  const opened = [...box.querySelectorAll("details[open]")].map(one => one.querySelector("summary").textContent);
   for (const one of fresh.querySelectorAll("details")) one.open = opened.includes(one.querySelector("summary").textContent);
-  if (fresh.innerHTML === box.innerHTML) return;
   const focus = document.activeElement?.dataset?.id, from = [box.scrollTop, scrollY];
   box.replaceChildren(...fresh.childNodes);
   box.scrollTop = from[0];
@@ -60,7 +69,7 @@ function replace(box, children) {
 function drawDetail() {
   const box = $("detail");
   box.hidden = !state.open;
-  box.replaceChildren(...(state.open ? nodes(details(state.open)) : []));
+  put(box, state.open ? nodes(details(state.open)) : []);
   for (const row of document.querySelectorAll("#list [data-id]")) {
     if (row.dataset.id === state.open) row.setAttribute("aria-current", "true");
     else row.removeAttribute("aria-current");
@@ -150,7 +159,7 @@ async function begin() {
   document.title = `nmem: ${data.project}`;
   $("project").textContent = data.project;
   const left = ["memories", "units", "sessions"].filter(kind => (data.totals[kind] || [0, 0])[0] < data.totals[kind][1]);
-  if (live) listen();
+  if (live) listenWhileSeen();
   else status("", `as of ${moment(data.made_at)}${left.length ? `; the newest ${left.map(kind => `${data.totals[kind][0]} of ${data.totals[kind][1]} ${kind}`).join(", ")}` : ""}`);
   state.open = addressed();
   draw();

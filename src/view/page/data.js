@@ -20,8 +20,15 @@ async function embedded() {
   const text = $("data").textContent.trim();
   if (!text) return null;
   if (!("DecompressionStream" in window)) throw new Error("this browser is too old for this page: it cannot unpack its data");
-  const packed = Uint8Array.from(atob(text), c => c.charCodeAt(0));
+  const packed = Uint8Array.fromBase64 ? Uint8Array.fromBase64(text) : bytes(atob(text));
   return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
+}
+
+// Uint8Array.from with a function takes twenty times as long.
+function bytes(text) {
+  const out = new Uint8Array(text.length);
+  for (let at = 0; at < text.length; at++) out[at] = text.charCodeAt(at);
+  return out;
 }
 
 function use(fresh) {

@@ -16,7 +16,7 @@ function link(id, text) {
   return h("a", { class: "id", href: `#${encodeURIComponent(id)}`, title: line(row?.title || row?.session || "") || null }, text || id);
 }
 
-const fact = (name, value) => (value === undefined || value === null || value === "" || value.length === 0 ? [] : [h("dt", null, name), h("dd", null, value)]);
+const fact = (name, value) => (value === undefined || value === null || value === false || value === "" || value.length === 0 ? [] : [h("dt", null, name), h("dd", null, value)]);
 const fileLinks = paths => (paths || []).map((path, at) => [at ? ", " : "", h("a", { href: `#f:${encodeURIComponent(path)}` }, words(path))]);
 const closer = () => h("button", { type: "button", class: "close", title: "Close (Escape)", "aria-label": "Close", onclick: () => open_(null) }, "✕");
 const plain = value => (Array.isArray(value) ? h("ul", null, value.map(one => h("li", null, plain(one)))) : value && typeof value === "object" ? Object.entries(value).map(([name, one]) => h("div", null, `${name}: `, plain(one))) : words(String(value)));
@@ -27,7 +27,7 @@ function details(id) {
   if (index.units.has(id)) return unitDetail(index.units.get(id));
   if (index.sessionIds.has(id)) return sessionDetail(index.sessionIds.get(id));
   if (index.injections.has(id)) return injectionDetail(index.injections.get(id));
-  if (data.sources[id]) return [closer(), h("h2", null, id), source(data.sources[id])];
+  if (data.sources[id]) return [closer(), h("h2", null, id), wholeSource(id)];
   return [closer(), missing(id)];
 }
 
@@ -57,8 +57,17 @@ function memoryDetail(memory) {
       fact("replaces", replaced.map(old => link(old.id))),
       fact("discovery cost", memory.discovery_tokens && `${short(memory.discovery_tokens)} tokens${memory.tokens_estimated ? ", estimated" : ""}`),
       fact("received", used || "by no session yet")),
-    (memory.sources || []).map(id => (data.sources[id] ? h("details", { "data-source": id }, h("summary", null, summary(data.sources[id])), source(data.sources[id])) : h("details", { "data-source": id }, h("summary", null, id), missing(id)))),
+    (memory.sources || []).map(sourceEntry),
   ];
+}
+
+// A source in one line, whole when it is opened.
+function sourceEntry(id) {
+  const known = data.sources[id];
+  const box = h("details", { "data-source": id }, h("summary", null, known ? summary(known) : id));
+  const fill = () => { if (box.open && box.children.length === 1) box.append(known ? wholeSource(id) : missing(id)); };
+  box.addEventListener("toggle", fill);
+  return box;
 }
 
 // A source in one line.
@@ -116,7 +125,7 @@ function sessionDetail(session) {
   return [
     closer(),
     h("p", { class: "faint small" }, `session ${session.id} · ${moment(session.started_at)}`),
-    h("h2", null, agent(session.platform)),
+    h("h2", null, `${agent(session.platform)}, ${moment(session.started_at)}`),
     h("dl", null, fact("agent's id", h("code", null, words(session.session))), fact("project", session.project && words(session.project)), fact("branch", session.branch && words(session.branch.end || session.branch.start)),
       fact("ended", session.ended_at ? `${moment(session.ended_at)} (${session.end_reason || "no reason given"})` : "not yet, or not reported"), fact("model", session.model && words(session.model)),
       fact("work", `${count(session.counts?.prompts || 0, "prompt")}, ${count(session.counts?.tool_uses || 0, "tool use")}, ${count(session.counts?.failures || 0, "failure")}`),
@@ -136,7 +145,7 @@ function injectionDetail(injection) {
     h("h3", null, "Items"),
     h("ul", null, (injection.items || []).map(item => h("li", null, link(item.id), " ", words(line(index.memories.get(item.id)?.title || index.units.get(item.id)?.title || "(no longer there)")), item.used ? h("span", { class: "good" }, " · used") : h("span", { class: "faint" }, " · not used")))),
     h("h3", null, "Text, as the agent got it"),
-    injection.text ? h("pre", null, words(injection.text)) : h("p", { class: "empty" }, "The text is not stored: something in it was forgotten since, or an older nmem recorded it."),
+    injection.text ? h("pre", null, words(injection.text)) : injection.is_cut ? h("p", { class: "empty" }, "This page leaves out older texts; ", h("code", null, `nmem log --told --session ${session?.id}`), " prints it.") : h("p", { class: "empty" }, "The text is not stored: something in it was forgotten since, or an older nmem recorded it."),
   ];
 }
 

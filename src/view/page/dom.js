@@ -52,6 +52,12 @@ function short(n) {
 
 const count = (n, one, many) => `${n} ${n === 1 ? one : many || one + "s"}`;
 
+// The last part of a path, with either kind of slash.
+const base = path => path.split(/[/\\]/).pop();
+
+// A path that may be broken after its slashes.
+const pathWords = path => h("bdi", null, path.split(/(?<=[/\\])/).flatMap(part => [part, h("wbr")]));
+
 // The first line of a text, at most `most` characters long.
 function line(text, most = 200) {
   const first = (text || "").trim().split("\n", 1)[0];

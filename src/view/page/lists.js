@@ -32,7 +32,7 @@ function entry(id, top, under, extra) {
 const outcomes = { done: "good", answered: "good", struggling: "bad", abandoned: "warn" };
 
 function unitRow(unit, terms) {
-  const hot = (unit.files || []).filter(file => file.edits).slice(0, 3).map(file => file.path.split("/").pop()).join(", ");
+  const hot = (unit.files || []).filter(file => file.edits).slice(0, 3).map(file => base(file.path)).join(", ");
   const commits = (unit.commits || []).length;
   const facts = [
     `${span(unit.active_ms)}`, unit.failures ? count(unit.failures, "failure") : "", commits ? count(commits, "commit") : "", hot,
@@ -47,7 +47,8 @@ function unitRow(unit, terms) {
 
 function sessionLine(session) {
   const branch = session.branch && (session.branch.end || session.branch.start);
-  const text = [`${clock(session.started_at)} ${agent(session.platform)}`, branch && `branch ${branch}`, count(session.counts?.tool_uses || 0, "tool use"),
+  const projects = new Set(data.sessions.map(one => one.project));
+  const text = [`${clock(session.started_at)} ${agent(session.platform)}`, projects.size > 1 && session.project, branch && `branch ${branch}`, count(session.counts?.tool_uses || 0, "tool use"),
     !session.ended_at && "not ended"].filter(Boolean).join(" · ");
   return h("button", { type: "button", class: "session", "data-id": session.id, onclick: () => open_(session.id) }, h("bdi", null, text), ` · ${session.id}`);
 }
@@ -85,7 +86,7 @@ function memoryRow(memory, terms) {
   const received = index.received.get(memory.id);
   const facts = [
     memory.made_by === "hand" || memory.by_hand ? "by hand" : SAID[memory.provenance], agent(memory.platform),
-    received && `received ${count(received.times, "time")}, used ${received.used}`, filesOf(memory).slice(0, 2).map(path => path.split("/").pop()).join(", "),
+    received && `received ${count(received.times, "time")}, used ${received.used}`, filesOf(memory).slice(0, 2).map(base).join(", "),
   ].filter(Boolean).join(" · ");
   return entry(memory.id, [
     h("span", { class: `badge ${memory.kind}` }, memory.kind === "observation" || memory.kind === "entity" ? memory.type || memory.kind : memory.kind),
@@ -118,7 +119,7 @@ function memories() {
     if (counts.size < 2 && !filter[name]) return null;
     const named = value => (name === "said" ? SAID[value] : name === "agent" ? agent(value) : value);
     const options = [...counts].sort((a, b) => b[1] - a[1]).map(([value, n]) => h("option", { value, selected: filter[name] === value }, `${named(value)} (${n})`));
-    return h("select", { id: `filter-${name}`, "aria-label": label, onchange: event => change(name, event.target.value) }, h("option", { value: "" }, `any ${label}`), options);
+    return h("select", { id: `filter-${name}`, "aria-label": label, onchange: event => change(name, event.target.value) }, h("option", { value: "" }, name === "said" ? "said by anyone" : name === "by" ? "made by anyone" : `any ${label}`), options);
   };
   const box = (name, label, value) => h("label", null, h("input", { type: "checkbox", id: `filter-${name}`, checked: filter[name] === value, onchange: event => change(name, event.target.checked ? value : "") }), label);
   const file = h("input", { id: "filter-file", type: "search", placeholder: "file", "aria-label": "file", value: filter.file || "", onchange: event => change("file", event.target.value.trim()) });
@@ -159,9 +160,9 @@ function fileTable() {
   const rows = [...index.files.values()].sort((a, b) => weight(b) - weight(a));
   const most = Math.max(...rows.map(file => file.edits), 1);
   const draw = file => [h("tr", null,
-    h("td", { class: "path" }, h("a", { href: `#f:${encodeURIComponent(file.path)}`, "data-id": `f:${file.path}` }, words(file.path))),
+    h("td", { class: "path" }, h("a", { href: `#f:${encodeURIComponent(file.path)}`, "data-id": `f:${file.path}` }, pathWords(file.path))),
     h("td", { class: "bar" }, bar([["", file.edits]], most, count(file.edits, "edit"))),
-    h("td", { class: "n" }, file.edits || ""), h("td", { class: "n" }, file.reads || ""), h("td", { class: "n" }, file.decisions.length || ""),
+    h("td", { class: "n" }, file.edits || ""), h("td", { class: "n reads" }, file.reads || ""), h("td", { class: "n" }, file.decisions.length || ""),
     h("td", { class: "n warn" }, file.traps.length || ""), h("td", { class: "n bad" }, file.failures || ""))];
   if (!rows.length) return [h("p", { class: "empty" }, "No file was read or changed yet.")];
   const [box, more] = growing(rows, draw, "");
@@ -169,15 +170,16 @@ function fileTable() {
   body.append(...box.childNodes);
   // The rows that follow go into the table too.
   new MutationObserver(() => body.append(...box.childNodes)).observe(box, { childList: true });
-  const head = [["File"], ["", "bar"], ["Edits", "n"], ["Reads", "n"], ["Decisions", "n"], ["Traps", "n"], ["Failures", "n"]];
+  const head = [["File"], ["", "bar"], ["Edits", "n"], ["Reads", "n reads"], ["Decisions", "n"], ["Traps", "n"], ["Failures", "n"]];
   return [h("p", { class: "faint small" }, "Files that carry decisions and traps first. Failures are those of the work units that changed the file."),
     h("table", null, h("thead", null, h("tr", null, head.map(([name, style]) => h("th", { class: style }, name)))), body), more];
 }
 
 function failures() {
-  const kinds = { failure: "fails again and again", fix: "is fixed again and again", lesson: "has several lessons" };
+  const kinds = { failure: "failed", fix: "was fixed", lesson: "has lessons" };
   const patterns = data.patterns.map(pattern => h("details", null,
-    h("summary", null, h("code", null, words(pattern.title)), ` ${kinds[pattern.kind] || ""}: ${count(pattern.count, "time")}`, pattern.ended_by && [" · what worked: ", h("code", null, words(pattern.ended_by))]),
+    h("summary", null, h("code", null, words(pattern.title)), ` ${kinds[pattern.kind] || ""} in ${count(pattern.count, "work unit")}`,
+      pattern.kind === "failure" && [": ", words(line(pattern.cases?.[0]?.text, 120))], pattern.ended_by && pattern.ended_by !== pattern.title && [" · what worked: ", h("code", null, words(pattern.ended_by))]),
     h("ul", null, (pattern.cases || []).map(one => h("li", null, h("span", { class: "clock" }, day(one.at)), " ", link(one.id), " ", words(line(one.text)), one.unit && [" in ", link(one.unit)], one.fixed_by && [" · fixed: ", link(one.fixed_by)])))));
   const failed = data.failures.map(id => data.sources[id]).filter(Boolean);
   const draw = tool => [entry(tool.id, [h("span", { class: "title" }, h("code", null, words(line(tool.content || tool.tool_name, 140)))), h("span", { class: "clock" }, moment(tool.created_at))],

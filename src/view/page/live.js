@@ -47,6 +47,16 @@ function listen() {
     redraw();
   });
   events.addEventListener("changed", refresh);
+  return events;
+}
+
+// Only while the page is seen: a browser has six connections to a server, and each page that listens holds one.
+function listenWhileSeen() {
+  let events = listen();
+  document.addEventListener("visibilitychange", () => {
+    events.close();
+    if (!document.hidden) events = listen();
+  });
 }
 
 // What can be done with a memory; nothing in a page that is a file.
@@ -128,22 +138,35 @@ async function forget(id) {
 // What is not on this page: asked of the server, or found with a command.
 function missing(id) {
   const box = h("div", null, h("p", { class: "empty" }, `${id} is not on this page; `, h("code", null, `nmem show ${id}`), " prints it."));
-  if (!live || !/^[pt]\d+$/.test(id)) return box;
-  ask(`/api/item/${id}`).then(row => { data.sources[id] = row; box.replaceChildren(...[source(row)].flat(Infinity).filter(Boolean)); }, () => {});
+  return live && /^[pt]\d+$/.test(id) ? fetched(id, box) : box;
+}
+
+// The whole of a prompt or tool use: what a page that is a file has, or what the server has.
+function wholeSource(id) {
+  const known = data.sources[id], box = h("div", null, source(known));
+  return live && !known.is_whole ? fetched(id, box) : box;
+}
+
+function fetched(id, box) {
+  ask(`/api/item/${id}`).then(row => {
+    data.sources[id] = { ...row, is_whole: true };
+    box.replaceChildren(...nodes(source(row)));
+  }, () => {});
   return box;
 }
 
 // Results for words that only the server's store has.
 function elsewhere() {
   const [shown, all] = data.totals.memories || [0, 0];
-  if (shown >= all) return null;
+  if (!live && shown >= all) return null;
   if (!live) return h("p", { class: "faint small" }, `This page has ${shown} of ${all} memories. `, h("code", null, "nmem search"), " finds the others.");
   const box = h("div");
   const look = async () => {
     const found = await attempt(() => ask(`/api/search?${new URLSearchParams({ query: state.query, limit: "50" })}`));
-    if (!found) return;
-    const others = found.results.filter(hit => !index.memories.has(hit.id) && !index.units.has(hit.id) && !data.sources[hit.id]);
+    const tools = await attempt(() => ask(`/api/search?${new URLSearchParams({ query: state.query, limit: "50", type: "tools" })}`));
+    if (!found || !tools) return;
+    const others = found.results.concat(tools.results).filter(hit => !index.memories.has(hit.id) && !index.units.has(hit.id) && !data.sources[hit.id]);
     box.replaceChildren(...others.map(hit => h("p", null, h("span", { class: "badge" }, hit.type || hit.kind), " ", words(line(hit.title || hit.snippet)), " ", link(hit.id))), others.length ? "" : "Nothing else was found.");
   };
-  return [h("p", null, h("button", { type: "button", id: "everywhere", onclick: look }, `Search all ${all} memories`)), box];
+  return [h("p", null, h("button", { type: "button", id: "everywhere", onclick: look }, "Search everything that is stored")), box];
 }
