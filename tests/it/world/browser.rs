@@ -40,6 +40,8 @@ impl Browser {
             "--disable-sync",
             "--disable-dev-shm-usage",
             "--window-size=1200,900",
+            // A name that leads to this machine, as DNS rebinding makes one.
+            "--host-resolver-rules=MAP evil.example 127.0.0.1",
             &profile,
         ];
         let wanted = json!({"capabilities": {"alwaysMatch": {
