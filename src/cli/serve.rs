@@ -6,7 +6,7 @@ use crate::config::environment;
 use crate::error::{NO_PROJECT, UserError};
 use crate::model::Provenance;
 use crate::server::{self, Served, Server};
-use crate::view::Scope;
+use crate::view::PageScope;
 use anyhow::Result;
 use std::io::{BufRead, IsTerminal};
 
@@ -40,7 +40,7 @@ pub fn run(args: &ServeArguments) -> Result<()> {
     }
     // Migrates and drains before anybody waits for it.
     let store = open(&config)?;
-    if Scope::of(&config, &folder, args.all, store.as_ref()).is_none() {
+    if PageScope::of(&config, &folder, args.all, store.as_ref()).is_none() {
         return Err(UserError::new(NO_PROJECT, "change into a project folder, or use --all").into());
     }
     let editor = if environment::is_run_by_agent() { Provenance::Agent } else { Provenance::User };

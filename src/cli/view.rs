@@ -6,7 +6,7 @@ use crate::config::environment;
 use crate::error::{NO_PROJECT, UserError};
 use crate::files;
 use crate::render::clean::line;
-use crate::view::{Scope, Snapshot, page};
+use crate::view::{PageScope, Snapshot, page};
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 
@@ -30,7 +30,7 @@ pub struct ViewArguments {
 pub fn run(args: &ViewArguments) -> Result<()> {
     let (folder, config) = args.project.config()?;
     let store = open(&config)?;
-    let scope = Scope::of(&config, &folder, args.all, store.as_ref());
+    let scope = PageScope::of(&config, &folder, args.all, store.as_ref());
     let scope = scope.ok_or_else(|| UserError::new(NO_PROJECT, "change into a project folder, or use --all"))?;
     let Some(store) = store.filter(|_| scope.is_recorded()) else {
         let what = format!("nothing is recorded for {} yet", line(&scope.name, 60));

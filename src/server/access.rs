@@ -24,7 +24,7 @@ pub struct Access {
 
 /// Who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Caller {
+pub enum Requester {
     /// A browser that opened a launch URL.
     Page,
     /// A program with the bearer token.
@@ -85,17 +85,17 @@ impl Access {
     }
 
     /// Who asks, by cookie or bearer token.
-    pub fn caller(&self, headers: &HeaderMap) -> Caller {
+    pub fn caller(&self, headers: &HeaderMap) -> Requester {
         let bearer = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()).and_then(|value| value.split_once(' '));
         if bearer.is_some_and(|(scheme, token)| scheme.eq_ignore_ascii_case("bearer") && equal(token.trim(), &self.bearer)) {
-            return Caller::Program;
+            return Requester::Program;
         }
         let name = self.cookie_name();
         let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(';'));
         let mut pairs = cookies.filter_map(|pair| pair.trim().split_once('='));
         match pairs.any(|(own, value)| own == name && equal(value, &self.cookie)) {
-            true => Caller::Page,
-            false => Caller::Unknown,
+            true => Requester::Page,
+            false => Requester::Unknown,
         }
     }
 }
@@ -124,16 +124,16 @@ mod tests {
         assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"));
         assert_eq!(access.launch(token), None);
         let pair = cookie.split(';').next().unwrap();
-        assert_eq!(access.caller(&headers(&[("cookie", &format!("other=1; {pair}"))])), Caller::Page);
-        assert_eq!(access.caller(&headers(&[("cookie", "nmem-38888=no")])), Caller::Unknown);
+        assert_eq!(access.caller(&headers(&[("cookie", &format!("other=1; {pair}"))])), Requester::Page);
+        assert_eq!(access.caller(&headers(&[("cookie", "nmem-38888=no")])), Requester::Unknown);
     }
 
     #[test]
     fn the_bearer_token_is_a_programs() {
         let access = Access::new(1, "secret".into());
-        assert_eq!(access.caller(&headers(&[("authorization", "Bearer secret")])), Caller::Program);
-        assert_eq!(access.caller(&headers(&[("authorization", "Bearer secre")])), Caller::Unknown);
-        assert_eq!(access.caller(&headers(&[("authorization", "Basic secret")])), Caller::Unknown);
+        assert_eq!(access.caller(&headers(&[("authorization", "Bearer secret")])), Requester::Program);
+        assert_eq!(access.caller(&headers(&[("authorization", "Bearer secre")])), Requester::Unknown);
+        assert_eq!(access.caller(&headers(&[("authorization", "Basic secret")])), Requester::Unknown);
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! What a request gets: checks, the body, a place in the queue, the work on a thread of its own, the answer.
 
-use super::access::{Caller, Refusal};
+use super::access::{Refusal, Requester};
 use super::changes;
 use super::events::Events;
-use super::routes::Route;
-use super::state::State;
+use super::routes::HttpRoute;
+use super::state::ServerState;
 use crate::config::environment;
 use crate::lookup;
 use crate::model::StoredItem;
@@ -29,8 +29,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The longest pause after a write.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The body of an answer.
-type Body = Either<Full<Bytes>, Events>;
+/// The body of an answer: a whole one, or a stream.
+type AnswerBody = Either<Full<Bytes>, Events>;
+type HttpAnswer = Response<AnswerBody>;
 
 const HEADERS: [(&str, &str); 5] = [
     ("x-content-type-options", "nosniff"),
@@ -41,7 +42,7 @@ const HEADERS: [(&str, &str); 5] = [
 ];
 
 /// Answers one request.
-pub async fn answer(state: &Arc<State>, request: Request<Incoming>) -> Response<Body> {
+pub async fn answer(state: &Arc<ServerState>, request: Request<Incoming>) -> HttpAnswer {
     let mut answer = answered(state, request).await.unwrap_or_else(|problem| failed(&problem));
     let headers = answer.headers_mut();
     for (name, value) in HEADERS {
@@ -72,28 +73,28 @@ fn problem(status: StatusCode, code: &'static str, message: impl Into<String>) -
     Problem(status, ProtocolError { code, message: message.into() })
 }
 
-async fn answered(state: &Arc<State>, request: Request<Incoming>) -> Result<Response<Body>, Problem> {
-    let route = Route::of(request.method(), request.uri());
-    match state.access.refusal(request.headers(), matches!(route, Route::Page(_))) {
+async fn answered(state: &Arc<ServerState>, request: Request<Incoming>) -> Result<HttpAnswer, Problem> {
+    let route = HttpRoute::of(request.method(), request.uri());
+    match state.access.refusal(request.headers(), matches!(route, HttpRoute::Page(_))) {
         Some(Refusal::Host) => return Err(problem(StatusCode::MISDIRECTED_REQUEST, "host", "this host name is not served")),
         Some(Refusal::Origin) => return Err(problem(StatusCode::FORBIDDEN, "origin", "requests of other origins are refused")),
         None => {}
     }
     let caller = state.access.caller(request.headers());
-    if let Route::Page(token) = &route {
+    if let HttpRoute::Page(token) = &route {
         return Ok(the_page(state, caller, token.as_deref()));
     }
-    if caller == Caller::Unknown {
+    if caller == Requester::Unknown {
         let what = "send the token that `nmem serve --print-token` prints as `Authorization: Bearer TOKEN`";
         return Err(problem(StatusCode::UNAUTHORIZED, "unauthorized", what));
     }
     let only_page = || match caller {
-        Caller::Page => Ok(()),
+        Requester::Page => Ok(()),
         _ => Err(problem(StatusCode::FORBIDDEN, "forbidden", "memories are changed on the page, by a person")),
     };
     let own = Arc::clone(state);
     match route {
-        Route::Events => {
+        HttpRoute::Events => {
             let events = state.listeners.add().ok_or_else(|| {
                 problem(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "too many pages listen already; close some")
             })?;
@@ -101,33 +102,33 @@ async fn answered(state: &Arc<State>, request: Request<Incoming>) -> Result<Resp
             answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
             Ok(answer)
         }
-        Route::View(sessions) => {
+        HttpRoute::View(sessions) => {
             let packs = accepts_gzip(&request);
             read(&state.viewer, move || view(&own, sessions.as_deref(), packs)).await
         }
-        Route::Item(id) => read(&state.readers, move || Ok(json_answer(&item(&own, &id)?))).await,
-        Route::Change(id, action) => {
+        HttpRoute::Item(id) => read(&state.readers, move || Ok(json_answer(&item(&own, &id)?))).await,
+        HttpRoute::Change(id, action) => {
             only_page()?;
             let fields = body(state, request).await?;
             write(state, move || Ok(json_answer(&changes::change(&own.served, &id, &action, fields)?))).await
         }
-        Route::Forget => {
+        HttpRoute::Forget => {
             only_page()?;
             let fields = body(state, request).await?;
             write(state, move || Ok(json_answer(&changes::forget(&own.served, &fields)?))).await
         }
-        Route::Rad(verb, own_fields) => {
+        HttpRoute::Rad(verb, own_fields) => {
             let mut fields = if request.method() == Method::POST { body(state, request).await? } else { Map::new() };
             fields.extend(own_fields);
             let run = move || Ok(json_answer(&rad::answer_in(&own.served.folder, own.since, verb.name, &Value::Object(fields))?));
             if verb.writes { write(state, run).await } else { read(&state.readers, run).await }
         }
-        Route::OtherMethod(allowed) => {
+        HttpRoute::OtherMethod(allowed) => {
             let mut answer = failed(&problem(StatusCode::METHOD_NOT_ALLOWED, "bad_request", format!("use {allowed}")));
             answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allowed));
             Ok(answer)
         }
-        Route::Page(_) | Route::Unknown => {
+        HttpRoute::Page(_) | HttpRoute::Unknown => {
             Err(problem(StatusCode::NOT_FOUND, "not_found", "no such path; docs/serve.md lists them"))
         }
     }
@@ -136,9 +137,9 @@ async fn answered(state: &Arc<State>, request: Request<Incoming>) -> Result<Resp
 /// Runs work that writes in its turn. The next turn begins after a pause as long as the work took: a hook that waits for
 /// the database asks again and again, and would otherwise find it taken each time.
 async fn write(
-    state: &State,
-    run: impl FnOnce() -> Result<Response<Body>, Problem> + Send + 'static,
-) -> Result<Response<Body>, Problem> {
+    state: &ServerState,
+    run: impl FnOnce() -> Result<HttpAnswer, Problem> + Send + 'static,
+) -> Result<HttpAnswer, Problem> {
     let turn = Arc::clone(&state.writer);
     let place = timeout(PATIENCE, turn.acquire_owned()).await.map_err(|_| busy())?.map_err(|_| busy())?;
     let begun = Instant::now();
@@ -162,8 +163,8 @@ fn panicked(_: tokio::task::JoinError) -> Problem {
 /// Runs work that reads in its turn.
 async fn read(
     turn: &Arc<Semaphore>,
-    run: impl FnOnce() -> Result<Response<Body>, Problem> + Send + 'static,
-) -> Result<Response<Body>, Problem> {
+    run: impl FnOnce() -> Result<HttpAnswer, Problem> + Send + 'static,
+) -> Result<HttpAnswer, Problem> {
     let place = timeout(PATIENCE, Arc::clone(turn).acquire_owned()).await.map_err(|_| busy())?.map_err(|_| busy())?;
     let run = move || {
         let _place = place;
@@ -173,7 +174,7 @@ async fn read(
 }
 
 /// The JSON object in a request's body; an empty body is an empty object.
-async fn body(state: &State, request: Request<Incoming>) -> Result<Map<String, Value>, Problem> {
+async fn body(state: &ServerState, request: Request<Incoming>) -> Result<Map<String, Value>, Problem> {
     let too_large = || problem(StatusCode::PAYLOAD_TOO_LARGE, "bad_request", "a body has at most 16 MB");
     let length = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     if length.is_some_and(|length| length > BODY as u64) {
@@ -199,9 +200,9 @@ async fn body(state: &State, request: Request<Incoming>) -> Result<Map<String, V
 }
 
 /// The page for a browser with the cookie or a launch token; else how to get one.
-fn the_page(state: &State, caller: Caller, token: Option<&str>) -> Response<Body> {
+fn the_page(state: &ServerState, caller: Requester, token: Option<&str>) -> HttpAnswer {
     let cookie = token.and_then(|token| state.access.launch(token));
-    let known = cookie.is_some() || caller == Caller::Page;
+    let known = cookie.is_some() || caller == Requester::Page;
     let html = if known { page::live() } else { CLOSED.to_string() };
     let mut answer = Response::new(full(html));
     answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
@@ -217,7 +218,7 @@ fn the_page(state: &State, caller: Caller, token: Option<&str>) -> Response<Body
 const CLOSED: &str = "<!doctype html><meta charset=\"utf-8\"><title>nmem</title><p>This address opens nothing by itself. Open the \
     one that <code>nmem serve</code> printed. It works once: press Enter in that terminal for a new one.</p>";
 
-fn view(state: &State, sessions: Option<&[i64]>, packs: bool) -> Result<Response<Body>, Problem> {
+fn view(state: &ServerState, sessions: Option<&[i64]>, packs: bool) -> Result<HttpAnswer, Problem> {
     let store = Store::open_to_read(&state.served.config.files.value, PERSON_WAIT).map_err(ProtocolError::from)?;
     let (scope, now) = (state.served.scope(store.as_ref()), environment::now());
     let read = match (&store, sessions) {
@@ -235,7 +236,7 @@ fn view(state: &State, sessions: Option<&[i64]>, packs: bool) -> Result<Response
     Ok(answer)
 }
 
-fn item(state: &State, id: &str) -> Result<Value, ProtocolError> {
+fn item(state: &ServerState, id: &str) -> Result<Value, ProtocolError> {
     let missing = || ProtocolError::not_found(format!("{id:?} is no prompt or tool use"));
     let store = reader(state)?;
     match lookup::find(&store, id)?.ok_or_else(missing)? {
@@ -245,7 +246,7 @@ fn item(state: &State, id: &str) -> Result<Value, ProtocolError> {
     }
 }
 
-fn reader(state: &State) -> Result<Store, ProtocolError> {
+fn reader(state: &ServerState) -> Result<Store, ProtocolError> {
     let store = Store::open_to_read(&state.served.config.files.value, PERSON_WAIT)?;
     store.ok_or_else(|| ProtocolError::not_found("nothing is recorded"))
 }
@@ -258,17 +259,17 @@ fn accepts_gzip(request: &Request<Incoming>) -> bool {
         .is_some_and(|value| value.contains("gzip"))
 }
 
-fn full(text: impl Into<Bytes>) -> Body {
+fn full(text: impl Into<Bytes>) -> AnswerBody {
     Either::Left(Full::new(text.into()))
 }
 
-fn json_answer(value: &Value) -> Response<Body> {
+fn json_answer(value: &Value) -> HttpAnswer {
     let mut answer = Response::new(full(value.to_string()));
     answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     answer
 }
 
-fn failed(problem: &Problem) -> Response<Body> {
+fn failed(problem: &Problem) -> HttpAnswer {
     let mut answer = json_answer(&json!({"error": {"code": problem.1.code, "message": problem.1.message}}));
     *answer.status_mut() = problem.0;
     answer

@@ -26,7 +26,7 @@ use anyhow::{Context, Result};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use state::State;
+use state::ServerState;
 use std::convert::Infallible;
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, TcpListener};
@@ -44,7 +44,7 @@ const HEAD_BYTES: usize = 32 << 10;
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
-    state: Arc<State>,
+    state: Arc<ServerState>,
 }
 
 /// The bearer token for programs, from a private file beside the database; created with the first call.
@@ -70,7 +70,7 @@ impl Server {
         })?;
         listener.set_nonblocking(true)?;
         let access = Access::new(listener.local_addr()?.port(), bearer_token(&served.config)?);
-        let state = State::new(served, access);
+        let state = ServerState::new(served, access);
         Ok(Server { listener, state: Arc::new(state) })
     }
 
@@ -95,7 +95,7 @@ impl Server {
     }
 }
 
-async fn accept(listener: TcpListener, state: Arc<State>) -> Result<()> {
+async fn accept(listener: TcpListener, state: Arc<ServerState>) -> Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let connections = Arc::new(Semaphore::new(CONNECTIONS));
     let http = {

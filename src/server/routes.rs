@@ -11,7 +11,7 @@ const SESSIONS: usize = 50;
 
 /// What a request asks for.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Route {
+pub enum HttpRoute {
     /// The page; with the launch token of its URL.
     Page(Option<String>),
     /// The stream of changes.
@@ -30,35 +30,35 @@ pub enum Route {
     Unknown,
 }
 
-impl Route {
-    pub fn of(method: &Method, uri: &Uri) -> Route {
+impl HttpRoute {
+    pub fn of(method: &Method, uri: &Uri) -> HttpRoute {
         let reads = method == Method::GET || method == Method::HEAD;
         let query = || form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
         let first = |wanted: &str| query().find(|(name, _)| name == wanted).map(|(_, value)| value.into_owned());
         let decoded = |part: &str| percent_decode_str(part).decode_utf8().ok().map(|part| part.into_owned());
         let Some(parts) = uri.path().split('/').skip(1).map(decoded).collect::<Option<Vec<String>>>() else {
-            return Route::Unknown;
+            return HttpRoute::Unknown;
         };
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         let (page, found) = match parts.as_slice() {
-            [""] => ("GET", Route::Page(first("token"))),
-            ["api", "events"] => ("GET", Route::Events),
+            [""] => ("GET", HttpRoute::Page(first("token"))),
+            ["api", "events"] => ("GET", HttpRoute::Events),
             ["api", "view"] => {
                 let rows = |list: String| {
                     list.split(',').filter_map(|id| id.trim_start_matches('s').parse().ok()).take(SESSIONS).collect()
                 };
-                ("GET", Route::View(first("sessions").map(rows)))
+                ("GET", HttpRoute::View(first("sessions").map(rows)))
             }
-            ["api", "item", id] => ("GET", Route::Item(id.to_string())),
+            ["api", "item", id] => ("GET", HttpRoute::Item(id.to_string())),
             ["api", "memory", id, action @ ("pin" | "edit" | "supersede")] => {
-                ("POST", Route::Change(id.to_string(), action.to_string()))
+                ("POST", HttpRoute::Change(id.to_string(), action.to_string()))
             }
-            ["api", "forget"] => ("POST", Route::Forget),
+            ["api", "forget"] => ("POST", HttpRoute::Forget),
             ["api", rest @ ..] | rest => return rad(rest, method, query()),
         };
         match (page, reads, method == Method::POST) {
             ("GET", true, _) | ("POST", _, true) => found,
-            (allowed, ..) => Route::OtherMethod(allowed),
+            (allowed, ..) => HttpRoute::OtherMethod(allowed),
         }
     }
 }
@@ -68,17 +68,17 @@ fn rad<'q>(
     parts: &[&str],
     method: &Method,
     query: impl Iterator<Item = (std::borrow::Cow<'q, str>, std::borrow::Cow<'q, str>)>,
-) -> Route {
+) -> HttpRoute {
     let verb = |name: &str| VERBS.into_iter().find(|verb| verb.name == name);
     let (verb, own) = match parts {
         ["context", project] => (verb("context"), Some(("project", *project))),
         [name @ ("observation" | "session"), id] => (verb(name), Some(("id", *id))),
         _ => (verb(&parts.join("/")), None),
     };
-    let Some(verb) = verb else { return Route::Unknown };
+    let Some(verb) = verb else { return HttpRoute::Unknown };
     let is_post = method == Method::POST;
     if !is_post && (verb.writes || !matches!(*method, Method::GET | Method::HEAD)) {
-        return Route::OtherMethod(if verb.writes { "POST" } else { "GET, POST" });
+        return HttpRoute::OtherMethod(if verb.writes { "POST" } else { "GET, POST" });
     }
     let mut fields = Map::new();
     for (name, value) in query.filter(|_| !is_post) {
@@ -97,7 +97,7 @@ fn rad<'q>(
         }
     }
     fields.extend(own.map(|(name, value)| (name.to_string(), Value::from(value))));
-    Route::Rad(verb, fields)
+    HttpRoute::Rad(verb, fields)
 }
 
 #[cfg(test)]
@@ -105,12 +105,12 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn route(method: Method, path: &str) -> Route {
-        Route::of(&method, &path.parse().unwrap())
+    fn route(method: Method, path: &str) -> HttpRoute {
+        HttpRoute::of(&method, &path.parse().unwrap())
     }
 
-    fn fields(route: Route) -> (&'static str, Value) {
-        let Route::Rad(verb, fields) = route else { panic!("{route:?}") };
+    fn fields(route: HttpRoute) -> (&'static str, Value) {
+        let HttpRoute::Rad(verb, fields) = route else { panic!("{route:?}") };
         (verb.name, Value::Object(fields))
     }
 
@@ -134,13 +134,13 @@ mod tests {
 
     #[test]
     fn nothing_is_written_by_get_and_no_path_leads_to_a_file() {
-        assert_eq!(route(Method::GET, "/observations"), Route::OtherMethod("POST"));
-        assert_eq!(route(Method::GET, "/api/forget"), Route::OtherMethod("POST"));
-        assert_eq!(route(Method::OPTIONS, "/api/search"), Route::OtherMethod("GET, POST"));
+        assert_eq!(route(Method::GET, "/observations"), HttpRoute::OtherMethod("POST"));
+        assert_eq!(route(Method::GET, "/api/forget"), HttpRoute::OtherMethod("POST"));
+        assert_eq!(route(Method::OPTIONS, "/api/search"), HttpRoute::OtherMethod("GET, POST"));
         for path in ["/../etc/passwd", "/api/", "/index.html", "/%2e%2e/%2e%2e", "/api/memory/m1/rename", "//", "/%ff"] {
-            assert_eq!(route(Method::GET, path), Route::Unknown, "{path}");
+            assert_eq!(route(Method::GET, path), HttpRoute::Unknown, "{path}");
         }
-        assert_eq!(route(Method::GET, "/?token=x"), Route::Page(Some("x".into())));
-        assert_eq!(route(Method::GET, "/api/view?sessions=1,s2,x"), Route::View(Some(vec![1, 2])));
+        assert_eq!(route(Method::GET, "/?token=x"), HttpRoute::Page(Some("x".into())));
+        assert_eq!(route(Method::GET, "/api/view?sessions=1,s2,x"), HttpRoute::View(Some(vec![1, 2])));
     }
 }

@@ -5,7 +5,7 @@ use super::events::Listeners;
 use crate::config::Config;
 use crate::model::Provenance;
 use crate::store::Store;
-use crate::view::Scope;
+use crate::view::PageScope;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -30,14 +30,14 @@ pub struct Served {
 
 impl Served {
     /// What the page shows. A project appears with its first event, and may be merged into another.
-    pub fn scope(&self, store: Option<&Store>) -> Scope {
-        Scope::of(&self.config, &self.folder, self.all, store).unwrap_or_else(Scope::nothing)
+    pub fn scope(&self, store: Option<&Store>) -> PageScope {
+        PageScope::of(&self.config, &self.folder, self.all, store).unwrap_or_else(PageScope::nothing)
     }
 }
 
 /// The state of a server.
 #[derive(Debug)]
-pub struct State {
+pub struct ServerState {
     pub served: Served,
     pub access: Access,
     pub listeners: Listeners,
@@ -51,9 +51,9 @@ pub struct State {
     pub since: Instant,
 }
 
-impl State {
-    pub fn new(served: Served, access: Access) -> State {
-        State {
+impl ServerState {
+    pub fn new(served: Served, access: Access) -> ServerState {
+        ServerState {
             served,
             access,
             listeners: Listeners::default(),

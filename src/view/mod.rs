@@ -6,4 +6,4 @@
 pub mod page;
 pub mod snapshot;
 
-pub use snapshot::{Scope, Snapshot};
+pub use snapshot::{PageScope, Snapshot};

@@ -53,7 +53,7 @@ const QUOTE: usize = 30;
 
 /// What the page is about.
 #[derive(Clone, Debug)]
-pub struct Scope {
+pub struct PageScope {
     /// `None`: all projects.
     pub project: Option<i64>,
     /// The page's heading.
@@ -63,21 +63,21 @@ pub struct Scope {
 /// The row of a project of which nothing is recorded: no row has this number.
 const NOT_RECORDED: i64 = 0;
 
-impl Scope {
+impl PageScope {
     /// The project of a folder, or all projects; `None` if the folder is not a project.
-    pub fn of(config: &Config, folder: &Path, all: bool, store: Option<&Store>) -> Option<Scope> {
+    pub fn of(config: &Config, folder: &Path, all: bool, store: Option<&Store>) -> Option<PageScope> {
         if all {
-            return Some(Scope { project: None, name: "all projects".into() });
+            return Some(PageScope { project: None, name: "all projects".into() });
         }
         let redactor = redactor(config).unwrap_or_default();
         let place = Projects { config, redactor: &redactor }.look_up(&folder.to_string_lossy(), store);
         let project = Some(place.row.as_ref().map_or(NOT_RECORDED, |row| row.id));
-        place.name().map(|name| Scope { project, name: name.to_string() })
+        place.name().map(|name| PageScope { project, name: name.to_string() })
     }
 
     /// Nothing at all.
-    pub fn nothing() -> Scope {
-        Scope { project: Some(NOT_RECORDED), name: "nothing".into() }
+    pub fn nothing() -> PageScope {
+        PageScope { project: Some(NOT_RECORDED), name: "nothing".into() }
     }
 
     pub fn is_recorded(&self) -> bool {
@@ -103,7 +103,7 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// Everything that the page shows.
-    pub fn whole(store: &Store, scope: &Scope, now: Millis) -> Result<Snapshot> {
+    pub fn whole(store: &Store, scope: &PageScope, now: Millis) -> Result<Snapshot> {
         store.read(|store| {
             let (sessions, all_sessions) = store.sessions_since(scope.project, None, SESSIONS)?;
             let (units, all_units) = store.units_of_project(scope.project, None, UNITS)?;
@@ -134,7 +134,7 @@ impl Snapshot {
     }
 
     /// The same for some sessions (rows), without what belongs to no session. Sessions outside the scope are left out.
-    pub fn of_sessions(store: &Store, scope: &Scope, sessions: &[i64]) -> Result<Snapshot> {
+    pub fn of_sessions(store: &Store, scope: &PageScope, sessions: &[i64]) -> Result<Snapshot> {
         store.read(|store| {
             let mut part = Snapshot::default();
             for id in sessions {
@@ -167,7 +167,7 @@ impl Snapshot {
     }
 
     /// A page without anything.
-    pub fn empty(scope: &Scope, now: Millis) -> Snapshot {
+    pub fn empty(scope: &PageScope, now: Millis) -> Snapshot {
         let rest = [("project", json!(scope.name)), ("made_at", json!(now))];
         Snapshot { rest: rest.map(|(name, value)| (name.to_string(), value)).into_iter().collect(), ..Snapshot::default() }
     }
@@ -249,7 +249,7 @@ impl Snapshot {
 }
 
 /// The projects of a scope.
-fn projects(store: &Store, scope: &Scope) -> Result<Vec<i64>> {
+fn projects(store: &Store, scope: &PageScope) -> Result<Vec<i64>> {
     match scope.project {
         Some(project) => Ok(vec![project]),
         None => Ok(store.projects()?.into_iter().map(|(project, ..)| project.id).collect()),
