@@ -29,12 +29,12 @@ const SCRIPTS: [&str; 7] = [
 /// How much a file holds: the first of these with which it is small enough.
 const DETAILS: [Detail; 7] = [
     Detail::FULL,
-    Detail { source_text: 2_000, tool_uses: 50, unit_files: 40, injection_texts: 5_000 },
-    Detail { source_text: 800, tool_uses: 20, unit_files: 25, injection_texts: 2_000 },
-    Detail { source_text: 500, tool_uses: 10, unit_files: 15, injection_texts: 1_000 },
-    Detail { source_text: 300, tool_uses: 6, unit_files: 10, injection_texts: 500 },
-    Detail { source_text: 200, tool_uses: 4, unit_files: 6, injection_texts: 200 },
-    Detail { source_text: 100, tool_uses: 2, unit_files: 4, injection_texts: 100 },
+    Detail { source_text: 2_000, tool_uses: 50, tool_texts: true, unit_files: 40, injection_texts: 5_000 },
+    Detail { source_text: 800, tool_uses: 20, tool_texts: true, unit_files: 25, injection_texts: 2_000 },
+    Detail { source_text: 500, tool_uses: 10, tool_texts: true, unit_files: 15, injection_texts: 1_000 },
+    Detail { source_text: 300, tool_uses: 6, tool_texts: true, unit_files: 10, injection_texts: 500 },
+    Detail { source_text: 200, tool_uses: 4, tool_texts: true, unit_files: 6, injection_texts: 200 },
+    Detail { source_text: 100, tool_uses: 2, tool_texts: true, unit_files: 4, injection_texts: 100 },
 ];
 /// Bytes of a file that need not be saved, and bytes of a larger one for each memory.
 const SMALL: usize = 960_000;

@@ -36,6 +36,8 @@ pub struct Detail {
     pub source_text: usize,
     /// Tool uses that a memory comes from.
     pub tool_uses: usize,
+    /// What went into a tool use and what came out of it, not only the command or file.
+    pub tool_texts: bool,
     /// Files of a unit, most edited first.
     pub unit_files: usize,
     /// Injections with their texts, newest first.
@@ -43,11 +45,15 @@ pub struct Detail {
 }
 
 impl Detail {
-    pub const FULL: Detail = Detail { source_text: TEXT, tool_uses: 200, unit_files: 100, injection_texts: usize::MAX };
+    pub const FULL: Detail =
+        Detail { source_text: TEXT, tool_uses: 200, tool_texts: true, unit_files: 100, injection_texts: usize::MAX };
     /// For a page that asks its server for the rest.
-    pub const BRIEF: Detail = Detail { source_text: 160, tool_uses: 5, unit_files: 40, injection_texts: 2_000 };
+    pub const BRIEF: Detail =
+        Detail { source_text: 160, tool_uses: 5, tool_texts: false, unit_files: 40, injection_texts: 2_000 };
 }
 
+/// Characters of the output of a failed tool use, whatever the detail.
+const FAILURE: usize = 600;
 /// Characters of a quotation that are looked for in the text it comes from.
 const QUOTE: usize = 30;
 
@@ -179,7 +185,6 @@ impl Snapshot {
 
     /// As JSON. Texts of sources are cut around what memories quote of them.
     pub fn json(&self, detail: Detail) -> Value {
-        let most = detail.source_text;
         let by_row: HashMap<i64, &SessionRow> = self.sessions.iter().map(|session| (session.id, session)).collect();
         let agents_id = |row: i64| by_row.get(&row).map(|session| session.agent_session_id.as_str());
         let injections = self.injections.iter().enumerate().filter_map(|(at, injection)| {
@@ -194,13 +199,13 @@ impl Snapshot {
         let shown: HashSet<i64> = self.memories.iter().flat_map(|memory| first_tool_uses(memory, detail.tool_uses)).collect();
         let drawn = self.tool_uses.iter().filter(|tool| shown.contains(&tool.id)).map(|tool| (tool, None));
         for (tool, unit) in drawn.chain(self.failures.iter().map(|(tool, unit)| (tool, *unit))) {
-            sources.insert(format!("t{}", tool.id), tool_use(tool, agents_id(tool.session_id), unit, most));
+            sources.insert(format!("t{}", tool.id), tool_use(tool, agents_id(tool.session_id), unit, detail));
         }
         let quoted = self.quoted();
         for prompt in &self.prompts {
             let mut out = whole::prompt_json(prompt, agents_id(prompt.session_id), None);
             let quotes = quoted.get(&prompt.id).map_or(&[][..], Vec::as_slice);
-            out["text"] = passage(&prompt.text, quotes, most).into();
+            out["text"] = passage(&prompt.text, quotes, detail.source_text).into();
             sources.insert(format!("p{}", prompt.id), out);
         }
         let mut out = self.rest.clone();
@@ -277,11 +282,13 @@ fn unit(row: &UnitRow, most_files: usize) -> Value {
     out
 }
 
-fn tool_use(row: &ToolUseRow, session: Option<&str>, unit: Option<i64>, most: usize) -> Value {
+fn tool_use(row: &ToolUseRow, session: Option<&str>, unit: Option<i64>, detail: Detail) -> Value {
     let mut out = whole::tool_use_json(row, session, unit);
+    let most = if row.succeeded == Some(false) { detail.source_text.max(FAILURE) } else { detail.source_text };
     let kept = ["description", "response"].map(|name| (name.to_string(), row.metadata[name].clone()));
     out["metadata"] = Value::Object(Map::from_iter(kept));
-    out["tool_use_id"] = Value::Null;
+    let unused: &[&str] = if detail.tool_texts { &["tool_use_id", "seq"] } else { &["tool_use_id", "seq", "input", "metadata"] };
+    unused.iter().for_each(|name| out[*name] = Value::Null);
     for name in ["content", "input", "outcome"] {
         if let Some(text) = out[name].as_str().filter(|text| text.len() > most) {
             out[name] = passage(text, &[], most).into();

@@ -96,7 +96,7 @@ fn a_reader_searches_filters_and_follows_a_memory_to_its_tool_call() {
     browser.until("document.querySelector('#detail pre')");
     assert!(browser.text("#detail").contains("expected 3600, found 36000"), "{}", browser.text("#detail"));
     // What the second session received, and what it used.
-    browser.click("#tab-told");
+    browser.click("#tab-received");
     browser.click("#list .row[data-id^='i']");
     browser.until("document.querySelector('#detail pre')");
     assert!(browser.text("#detail pre").contains("not Redis"), "{}", browser.text("#detail"));
@@ -149,7 +149,7 @@ fn a_hostile_store_stays_text() {
     assert_eq!(begun.code, Some(0), "{}", begun.text());
     browser.go(&format!("file://{}/page.html", world.project().display()));
     browser.until("document.querySelector('#list .row')");
-    for tab in ["timeline", "memories", "told", "files", "failures", "cost"] {
+    for tab in ["timeline", "memories", "received", "files", "failures", "cost"] {
         browser.click(&format!("#tab-{tab}"));
         let rows = browser.value("[...document.querySelectorAll('#list [data-id]')].map(row => row.dataset.id)");
         for id in rows.as_array().unwrap().iter().filter_map(|id| id.as_str()) {

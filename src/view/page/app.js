@@ -2,11 +2,11 @@
 
 const VIEWS = [
   ["timeline", "Timeline", timeline, () => data.units.length], ["memories", "Memories", memories, () => data.memories.length],
-  ["told", "What agents were told", told, () => data.injections.length], ["files", "Files", fileTable, () => index.files.size],
+  ["received", "What agents received", received, () => data.injections.length], ["files", "Files", fileTable, () => index.files.size],
   ["failures", "Failures and patterns", failures, () => data.failures.length], ["cost", "Cost", cost, () => null],
 ];
 
-const state = { view: "timeline", query: "", filter: {}, open: null, shown: 0 };
+const state = { view: "timeline", query: "", filter: {}, open: null, shown: 0, sort: "" };
 
 function drawTabs() {
   $("tabs").replaceChildren(...VIEWS.map(([name, title, , size], n) => h("button", {
@@ -79,6 +79,7 @@ function drawDetail() {
 function go(view) {
   Object.assign(state, { view, query: "", shown: 0 });
   $("search").value = "";
+  if (state.open) open_(null);
   draw();
   scrollTo(0, 0);
 }
@@ -108,6 +109,7 @@ function addressed() {
 addEventListener("hashchange", () => show(addressed()));
 addEventListener("popstate", () => show(addressed()));
 
+$("search").addEventListener("focus", () => $("search").select());
 let typing = null;
 $("search").addEventListener("input", () => {
   clearTimeout(typing);
@@ -124,7 +126,13 @@ function step(by) {
 }
 
 const KEYS = [["/", "search"], ["1 to 6", "views"], ["j, k", "next and previous"], ["Enter", "open"], ["Escape", "close, or leave the search"], ["?", "this list"]];
-const help = () => dialog([h("h2", null, "Keyboard"), h("dl", null, KEYS.map(([key, does]) => fact(key, does))), h("div", { class: "actions" }, h("button", { type: "button", onclick: () => $("dialog").close() }, "Close"))]);
+const WORDS = [
+  ["work unit", "a piece of a session with one goal"], ["phases", "what the tool calls of a unit did, wide as they lasted"],
+  ["you, the agent, a tool", "whose words a memory consists of"], ["recorded by", "rules, a model, or a person"],
+  ["superseded", "another memory holds instead"], ["received, used", "an agent got it from nmem; the agent asked for its id, or read or changed one of its files"],
+  ["trap", "a lesson, gotcha, trade-off, or a problem with its solution"], ["discovery cost", "tokens that the work took which found it out"],
+];
+const help = () => dialog([h("h2", null, "Keyboard"), h("dl", null, KEYS.map(([key, does]) => fact(key, does))), h("h2", null, "Words"), h("dl", null, WORDS.map(([word, means]) => fact(word, means))), h("div", { class: "actions" }, h("button", { type: "button", onclick: () => $("dialog").close() }, "Close"))]);
 $("help").addEventListener("click", help);
 $("theme").addEventListener("click", () => {
   const root = document.documentElement, dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;

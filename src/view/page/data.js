@@ -45,8 +45,7 @@ function merge(part) {
     data[kind] = data[kind].filter(row => !ids.has(row.session)).concat(part[kind] || []);
   }
   Object.assign(data.sources, part.sources || {});
-  const failures = new Set((part.failures || []).concat(data.failures));
-  data.failures = [...failures].sort((a, b) => (data.sources[b]?.created_at || 0) - (data.sources[a]?.created_at || 0));
+  data.failures = [...new Set((part.failures || []).concat(data.failures))];
   reindex();
 }
 
@@ -55,6 +54,7 @@ function reindex() {
   data.units.sort((a, b) => b.started_at - a.started_at);
   data.memories.sort((a, b) => b.created_at - a.created_at || number(b.id) - number(a.id));
   data.injections.sort((a, b) => b.at - a.at);
+  data.failures.sort((a, b) => (data.sources[b]?.created_at || 0) - (data.sources[a]?.created_at || 0));
   data.injections.forEach((injection, at) => { injection.id = `i${at + 1}`; });
   const by = (rows, name) => new Map(rows.map(row => [row[name], row]));
   const group = (rows, name) => Map.groupBy ? Map.groupBy(rows, row => row[name]) : rows.reduce((all, row) => {
@@ -79,6 +79,7 @@ function reindex() {
     if (memory.superseded_by) index.replaced.set(memory.superseded_by, (index.replaced.get(memory.superseded_by) || []).concat(memory));
   }
   index.files = files();
+  index.hasProjects = new Set(data.sessions.map(session => session.project)).size > 1;
 }
 
 const number = id => Number(id.slice(1));
@@ -127,7 +128,7 @@ function said(row) {
 
 const searched = query => query.toLowerCase().split(/\s+/).filter(Boolean);
 
-// Rows that hold all words, else any of them, best first: `[{kind, row}]`.
+// Rows that hold all words, else any of them, best first: `{found: [{kind, row}], isWhole}`.
 function find(query) {
   const terms = searched(query);
   const rows = [
@@ -142,7 +143,8 @@ function find(query) {
     const titles = hits.filter(term => title.includes(term));
     return { kind, row, hits: hits.length, score: hits.length * 10 + titles.length * 4 + weight[kind] - (row.superseded_by ? 8 : 0) };
   }).filter(found => found.hits > 0);
-  const whole = scored.filter(found => found.hits === terms.length);
+  const whole = scored.filter(one => one.hits === terms.length);
   const at = row => row.created_at || row.started_at || row.at || 0;
-  return (whole.length ? whole : scored).sort((a, b) => b.score - a.score || at(b.row) - at(a.row));
+  const found = (whole.length ? whole : scored).sort((a, b) => b.score - a.score || at(b.row) - at(a.row));
+  return { found, isWhole: whole.length > 0 };
 }

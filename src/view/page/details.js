@@ -54,25 +54,26 @@ function memoryDetail(memory) {
       fact("work unit", memory.unit && [link(memory.unit), " ", words(line(index.units.get(memory.unit)?.title, 90))]),
       fact("session", index.sessions.get(memory.session) && link(index.sessions.get(memory.session).id)),
       fact("changed", fileLinks(memory.files_modified)), fact("read", fileLinks(memory.files_read)), fact("concepts", (memory.concepts || []).join(", ")),
-      fact("replaces", replaced.map(old => link(old.id))),
+      fact("replaces", replaced.map((old, at) => [at ? ", " : "", link(old.id), " ", words(line(old.title, 60))])),
       fact("discovery cost", memory.discovery_tokens && `${short(memory.discovery_tokens)} tokens${memory.tokens_estimated ? ", estimated" : ""}`),
       fact("received", used || "by no session yet")),
-    (memory.sources || []).map(sourceEntry),
+    (memory.sources || []).map(id => sourceEntry(id, memory.title)),
   ];
 }
 
 // A source in one line, whole when it is opened.
-function sourceEntry(id) {
+function sourceEntry(id, quote) {
   const known = data.sources[id];
-  const box = h("details", { "data-source": id }, h("summary", null, known ? summary(known) : id));
+  const box = h("details", { "data-source": id }, h("summary", null, known ? summary(known, quote) : id));
   const fill = () => { if (box.open && box.children.length === 1) box.append(known ? wholeSource(id) : missing(id)); };
   box.addEventListener("toggle", fill);
   return box;
 }
 
-// A source in one line.
-function summary(row) {
-  if (row.kind === "prompt") return [h("span", { class: "faint" }, `${row.id} ${row.source === "user" ? "you" : "the agent"}: `), words(line(row.text, 110))];
+// A source in one line: a text from what the memory quotes of it on.
+function summary(row, quote = "") {
+  const at = row.kind === "prompt" ? Math.max(0, row.text.indexOf(quote.slice(0, 30))) : 0;
+  if (row.kind === "prompt") return [h("span", { class: "faint" }, `${row.id} ${row.source === "user" ? "you" : "the agent"}: ${at ? "…" : ""}`), words(line(row.text.slice(at), 110))];
   return [h("span", { class: "faint" }, `${row.id} ${row.tool_name}${row.succeeded === false ? " failed" : ""}: `), h("code", null, words(line(row.content || row.path || "", 110)))];
 }
 
@@ -92,13 +93,14 @@ function source(row) {
 
 function place(row) {
   const session = index.sessions.get(row.session);
-  return [row.unit && [" · ", link(row.unit)], session && [" · ", link(session.id)], row.prompt && data.sources[row.prompt] && [" · for ", link(row.prompt)]];
+  return [row.unit && [" · ", link(row.unit)], session && [` · ${agent(session.platform)} `, link(session.id)], row.prompt && data.sources[row.prompt] && [" · for ", link(row.prompt)]];
 }
 
 function unitDetail(unit) {
   const own = (index.ofUnit.get(unit.id) || []).filter(memory => memory.kind !== "summary");
   const session = index.sessions.get(unit.session), tokens = unit.tokens, read = unit.summary || {};
   const said = ["investigated", "learned", "completed", "next_steps", "notes"];
+  const failed = data.failures.map(id => data.sources[id]).filter(tool => tool?.unit === unit.id);
   return [
     closer(),
     h("p", { class: "faint small" }, `work unit ${unit.id} · ${moment(unit.started_at)} · ${span(unit.active_ms)}`, session && [" · ", link(session.id)]),
@@ -106,6 +108,7 @@ function unitDetail(unit) {
     phases(unit), h("div", { class: "legend" }, (unit.phases || []).map(phase => h("span", null, h("i", { class: `p-${phase.phase}` }), `${phase.phase} ${phase.tool_uses}`))),
     h("dl", null,
       fact("asked", unit.intent && unit.intent !== unit.title && words(unit.intent)),
+      fact("agent", session && agent(session.platform)), fact("project", session?.project && words(session.project)),
       fact("outcome", [h("span", { class: outcomes[unit.outcome] }, unit.state === "open" ? "open" : unit.outcome), unit.evidence && [": ", words(unit.evidence)]]),
       fact("tool uses", `${unit.tool_uses}${unit.failures ? `, ${count(unit.failures, "failure")}` : ""}`),
       fact("prompts", (unit.prompts || []).join(", ")),
@@ -113,6 +116,7 @@ function unitDetail(unit) {
       fact("commits", (unit.commits || []).map(commit => h("div", null, commit.sha && h("code", null, words(commit.sha.slice(0, 9) + " ")), words(commit.subject || "")))),
       fact("tokens", tokens && `${short(tokens.input)} input, ${short(tokens.output)} output, ${short(tokens.cache_read)} read from caches`),
       fact("begins here because of", unit.boundary && words(unit.boundary.reason))),
+    failed.length ? [h("h3", null, failed.length < unit.failures ? `Failed commands (${failed.length} of ${count(unit.failures, "failure")})` : "Failed commands"), failed.map(tool => failureRow(tool))] : null,
     own.length ? [h("h3", null, "Memories"), own.map(memory => memoryRow(memory))] : null,
     (unit.files || []).length ? [h("h3", null, "Files"), h("table", null, h("tbody", null, unit.files.slice(0, 40).map(file => h("tr", null, h("td", { class: "path" }, h("a", { href: `#f:${encodeURIComponent(file.path)}` }, words(file.path))), h("td", { class: "n" }, file.edits ? count(file.edits, "edit") : ""), h("td", { class: "n" }, file.reads ? count(file.reads, "read") : ""))))),
       unit.files.length > 40 && h("p", { class: "faint small" }, `40 of ${unit.files.length} files`)] : null,
@@ -121,7 +125,7 @@ function unitDetail(unit) {
 }
 
 function sessionDetail(session) {
-  const units = (index.unitsOf.get(session.session) || []), told = index.injectionsOf.get(session.session) || [], tokens = session.tokens;
+  const units = (index.unitsOf.get(session.session) || []), received = index.injectionsOf.get(session.session) || [], tokens = session.tokens;
   return [
     closer(),
     h("p", { class: "faint small" }, `session ${session.id} · ${moment(session.started_at)}`),
@@ -131,7 +135,7 @@ function sessionDetail(session) {
       fact("work", `${count(session.counts?.prompts || 0, "prompt")}, ${count(session.counts?.tool_uses || 0, "tool use")}, ${count(session.counts?.failures || 0, "failure")}`),
       fact("tokens", tokens && `${short(tokens.input)} input, ${short(tokens.output)} output, ${short(tokens.cache_read)} read from caches`), fact("cost", session.cost_usd && `$${session.cost_usd.toFixed(2)}`)),
     h("h3", null, "Work units"), units.map(unit => unitRow(unit)),
-    h("h3", null, "What it received"), told.length ? told.map(injection => injectionRow(injection)) : h("p", { class: "empty" }, "Nothing."),
+    h("h3", null, "What it received"), received.length ? received.map(injection => injectionRow(injection)) : h("p", { class: "empty" }, "Nothing."),
     forgetButton(session.id),
   ];
 }

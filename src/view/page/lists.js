@@ -39,7 +39,7 @@ function unitRow(unit, terms) {
   ].filter(Boolean).join(" · ");
   const outcome = unit.state === "open" ? "open" : unit.outcome;
   return entry(unit.id, [
-    h("span", { class: "clock" }, clock(unit.started_at)),
+    h("span", { class: "clock" }, terms ? moment(unit.started_at) : clock(unit.started_at)),
     h("span", { class: "title" }, marked(line(unit.title || unit.intent || "(nothing was said)"), terms)),
     outcome && outcome !== "unknown" && h("span", { class: `small ${outcomes[outcome] || "faint"}` }, outcome),
   ], [h("bdi", null, facts)], phases(unit));
@@ -47,8 +47,7 @@ function unitRow(unit, terms) {
 
 function sessionLine(session) {
   const branch = session.branch && (session.branch.end || session.branch.start);
-  const projects = new Set(data.sessions.map(one => one.project));
-  const text = [`${clock(session.started_at)} ${agent(session.platform)}`, projects.size > 1 && session.project, branch && `branch ${branch}`, count(session.counts?.tool_uses || 0, "tool use"),
+  const text = [`${clock(session.started_at)} ${agent(session.platform)}`, index.hasProjects && session.project, branch && `branch ${branch}`, count(session.counts?.tool_uses || 0, "tool use"),
     !session.ended_at && "not ended"].filter(Boolean).join(" · ");
   return h("button", { type: "button", class: "session", "data-id": session.id, onclick: () => open_(session.id) }, h("bdi", null, text), ` · ${session.id}`);
 }
@@ -85,7 +84,7 @@ function memoryRow(memory, terms) {
   const title = marked(line(memory.title), terms);
   const received = index.received.get(memory.id);
   const facts = [
-    memory.made_by === "hand" || memory.by_hand ? "by hand" : SAID[memory.provenance], agent(memory.platform),
+    memory.made_by === "hand" || memory.by_hand ? "by hand" : SAID[memory.provenance], agent(memory.platform), index.hasProjects && memory.project,
     received && `received ${count(received.times, "time")}, used ${received.used}`, filesOf(memory).slice(0, 2).map(base).join(", "),
   ].filter(Boolean).join(" · ");
   return entry(memory.id, [
@@ -99,15 +98,16 @@ function memoryRow(memory, terms) {
 
 const FILTERS = [
   ["kind", "kind", memory => [memory.kind]], ["type", "type", memory => [memory.type]], ["concept", "concept", memory => memory.concepts || []],
-  ["branch", "branch", memory => [branchOf(memory)]], ["agent", "agent", memory => [memory.platform]],
+  ["project", "project", memory => [memory.project]], ["branch", "branch", memory => [branchOf(memory)]], ["agent", "agent", memory => [memory.platform]],
   ["said", "who said it", memory => [memory.provenance]], ["by", "made by", memory => [memory.made_by]],
 ];
 
-function chosen() {
+// The memories that pass all filters but one.
+function chosen(but) {
   const { filter } = state;
-  return data.memories.filter(memory => FILTERS.every(([name, , values]) => !filter[name] || values(memory).includes(filter[name]))
+  return data.memories.filter(memory => FILTERS.every(([name, , values]) => !filter[name] || name === but || values(memory).includes(filter[name]))
     && (!filter.file || filesOf(memory).some(path => path.toLowerCase().includes(filter.file.toLowerCase())))
-    && (!filter.pinned || memory.pinned) && (filter.old !== "hide" || !memory.superseded_by));
+    && (!filter.pinned || memory.pinned) && (!filter.state || (filter.state === "superseded") === Boolean(memory.superseded_by)));
 }
 
 function memories() {
@@ -115,18 +115,20 @@ function memories() {
   const change = (name, value) => { filter[name] = value; state.shown = 0; draw(); };
   const select = ([name, label, values]) => {
     const counts = new Map();
-    for (const memory of data.memories) for (const value of values(memory)) if (value) counts.set(value, (counts.get(value) || 0) + 1);
+    for (const memory of chosen(name)) for (const value of values(memory)) if (value) counts.set(value, (counts.get(value) || 0) + 1);
     if (counts.size < 2 && !filter[name]) return null;
     const named = value => (name === "said" ? SAID[value] : name === "agent" ? agent(value) : value);
     const options = [...counts].sort((a, b) => b[1] - a[1]).map(([value, n]) => h("option", { value, selected: filter[name] === value }, `${named(value)} (${n})`));
     return h("select", { id: `filter-${name}`, "aria-label": label, onchange: event => change(name, event.target.value) }, h("option", { value: "" }, name === "said" ? "said by anyone" : name === "by" ? "made by anyone" : `any ${label}`), options);
   };
   const box = (name, label, value) => h("label", null, h("input", { type: "checkbox", id: `filter-${name}`, checked: filter[name] === value, onchange: event => change(name, event.target.checked ? value : "") }), label);
+  const states = [["", "current and superseded"], ["current", "current only"], ["superseded", "superseded only"]];
+  const validity = h("select", { id: "filter-state", "aria-label": "state", onchange: event => change("state", event.target.value) }, states.map(([value, name]) => h("option", { value, selected: (filter.state || "") === value }, name)));
   const file = h("input", { id: "filter-file", type: "search", placeholder: "file", "aria-label": "file", value: filter.file || "", onchange: event => change("file", event.target.value.trim()) });
   const rows = chosen();
   const none = data.memories.length ? "No memory passes these filters." : "Nothing is remembered yet. Memories appear when a work unit ends.";
   return [
-    h("div", { class: "filters" }, FILTERS.map(select), file, box("pinned", "pinned", true), box("old", "hide superseded", "hide"),
+    h("div", { class: "filters" }, FILTERS.map(select), file, validity, box("pinned", "pinned", true),
       Object.values(filter).some(Boolean) && h("button", { type: "button", onclick: () => { state.filter = {}; draw(); } }, "Clear")),
     h("p", { class: "faint small", id: "count" }, `${rows.length} of ${count(data.memories.length, "memory", "memories")}`),
     growing(rows, memory => [memoryRow(memory)], none),
@@ -138,13 +140,13 @@ function injectionRow(injection, terms) {
   const used = items.filter(item => item.used).length;
   const first = items.map(item => index.memories.get(item.id)?.title || index.units.get(item.id)?.title).find(Boolean);
   return entry(injection.id, [
-    h("span", { class: "clock" }, clock(injection.at)),
+    h("span", { class: "clock" }, terms ? moment(injection.at) : clock(injection.at)),
     h("span", { class: "title" }, POINTS[injection.point] || injection.point, first && [": ", marked(line(first, 90), terms)]),
     h("span", { class: used ? "good small" : "faint small" }, `used ${used} of ${items.length}`),
   ], `${session ? agent(session.platform) : ""} · ${session ? session.id : ""} · about ${short(Math.round(injection.bytes / 4))} tokens`);
 }
 
-function told() {
+function received() {
   const drawn = (injection, before) => [
     (!before || day(before.at) !== day(injection.at)) && h("h2", null, day(injection.at), " ", h("span", { class: "faint small" }, weekday(injection.at))),
     injectionRow(injection),
@@ -156,8 +158,10 @@ function told() {
 }
 
 function fileTable() {
-  const weight = file => file.decisions.length * 5 + file.traps.length * 5 + file.edits + file.failures;
-  const rows = [...index.files.values()].sort((a, b) => weight(b) - weight(a));
+  const carried = file => file.decisions.length + file.traps.length;
+  const values = { Edits: file => file.edits, Reads: file => file.reads, Decisions: file => file.decisions.length, Traps: file => file.traps.length, Failures: file => file.failures };
+  const by = values[state.sort] || carried;
+  const rows = [...index.files.values()].sort((a, b) => by(b) - by(a) || b.edits - a.edits);
   const most = Math.max(...rows.map(file => file.edits), 1);
   const draw = file => [h("tr", null,
     h("td", { class: "path" }, h("a", { href: `#f:${encodeURIComponent(file.path)}`, "data-id": `f:${file.path}` }, pathWords(file.path))),
@@ -171,23 +175,26 @@ function fileTable() {
   // The rows that follow go into the table too.
   new MutationObserver(() => body.append(...box.childNodes)).observe(box, { childList: true });
   const head = [["File"], ["", "bar"], ["Edits", "n"], ["Reads", "n reads"], ["Decisions", "n"], ["Traps", "n"], ["Failures", "n"]];
-  return [h("p", { class: "faint small" }, "Files that carry decisions and traps first. Failures are those of the work units that changed the file."),
-    h("table", null, h("thead", null, h("tr", null, head.map(([name, style]) => h("th", { class: style }, name)))), body), more];
+  return [h("p", { class: "faint small" }, "Files that carry most decisions and traps first; a click on a heading sorts by it. Traps are lessons, gotchas, trade-offs, and problems with their solutions. Failures are those of the work units that changed the file."),
+    h("table", null, h("thead", null, h("tr", null, head.map(([name, style]) => h("th", { class: style, "aria-sort": state.sort === name ? "descending" : null },
+      values[name] ? h("button", { type: "button", class: "sort", title: `Sort by ${name.toLowerCase()}`, onclick: () => { state.sort = state.sort === name ? "" : name; draw(); } }, name, state.sort === name && " ↓") : name)))), body), more];
 }
 
 function failures() {
   const kinds = { failure: "failed", fix: "was fixed", lesson: "has lessons" };
-  const patterns = data.patterns.map(pattern => h("details", null,
+  const patterns = data.patterns.slice().sort((a, b) => b.count - a.count).map(pattern => h("details", null,
     h("summary", null, h("code", null, words(pattern.title)), ` ${kinds[pattern.kind] || ""} in ${count(pattern.count, "work unit")}`,
       pattern.kind === "failure" && [": ", words(line(pattern.cases?.[0]?.text, 120))], pattern.ended_by && pattern.ended_by !== pattern.title && [" · what worked: ", h("code", null, words(pattern.ended_by))]),
     h("ul", null, (pattern.cases || []).map(one => h("li", null, h("span", { class: "clock" }, day(one.at)), " ", link(one.id), " ", words(line(one.text)), one.unit && [" in ", link(one.unit)], one.fixed_by && [" · fixed: ", link(one.fixed_by)])))));
   const failed = data.failures.map(id => data.sources[id]).filter(Boolean);
-  const draw = tool => [entry(tool.id, [h("span", { class: "title" }, h("code", null, words(line(tool.content || tool.tool_name, 140)))), h("span", { class: "clock" }, moment(tool.created_at))],
-    words(line(reason(tool), 220)))];
   return [
     h("h2", null, "What recurs"), patterns.length ? patterns : h("p", { class: "empty" }, "Nothing recurs in three or more work units."),
-    h("h2", null, "Failed commands"), growing(failed, draw, "No command failed."),
+    h("h2", null, "Failed commands"), growing(failed, tool => [failureRow(tool)], "No command failed."),
   ];
+}
+
+function failureRow(tool) {
+  return entry(tool.id, [h("span", { class: "title" }, h("code", null, words(line(tool.content || tool.tool_name, 140)))), h("span", { class: "clock" }, moment(tool.created_at))], words(line(reason(tool), 220)));
 }
 
 // The last line of a failure that says something.
@@ -202,14 +209,15 @@ function cost() {
   const used = data.sessions.filter(session => session.tokens);
   const weeks = new Map();
   const week = at => { const date = new Date(at); date.setDate(date.getDate() - ((date.getDay() + 6) % 7)); return day(date); };
-  const add = (at, name, n) => { const known = weeks.get(week(at)) || { work: 0, told: 0, model: 0 }; known[name] += n || 0; weeks.set(week(at), known); };
+  const add = (at, name, n) => { const known = weeks.get(week(at)) || { work: 0, injected: 0, model: 0, reported: 0 }; known[name] += n || 0; weeks.set(week(at), known); };
+  for (const session of used) add(session.started_at, "reported", 1);
   for (const session of used) add(session.started_at, "work", (session.tokens.input || 0) + (session.tokens.output || 0) + (session.tokens.cache_write || 0));
-  for (const injection of data.injections) add(injection.at, "told", Math.round(injection.bytes / 4));
+  for (const injection of data.injections) add(injection.at, "injected", Math.round(injection.bytes / 4));
   for (const call of data.calls) add(call.at, "model", call.input + call.output);
-  const most = Math.max(...[...weeks.values()].map(one => one.work + one.told + one.model), 1);
+  const most = Math.max(...[...weeks.values()].map(one => one.work + one.injected + one.model), 1);
   const rows = [...weeks].sort().reverse().map(([from, one]) => h("tr", null, h("td", null, `week of ${from}`),
-    h("td", { class: "bar" }, bar([["", one.work], ["soft", one.told], ["bad", one.model]], most, `${short(one.work)} of work, ${short(one.told)} injected, ${short(one.model)} for models`)),
-    h("td", { class: "n" }, short(one.work)), h("td", { class: "n" }, short(one.told)), h("td", { class: "n" }, short(one.model))));
+    h("td", { class: "bar" }, bar([["", one.work], ["soft", one.injected], ["bad", one.model]], most, `${short(one.work)} of work, ${short(one.injected)} injected, ${short(one.model)} for models`)),
+    h("td", { class: "n" }, one.reported ? short(one.work) : "not reported"), h("td", { class: "n" }, short(one.injected)), h("td", { class: "n" }, short(one.model))));
   const points = Object.keys(POINTS).map(point => [point, data.injections.filter(injection => injection.point === point)]).filter(([, all]) => all.length);
   const items = all => all.flatMap(injection => injection.items || []);
   const calls = [...new Set(data.calls.map(call => `${call.provider} ${call.model}`))].map(name => [name, data.calls.filter(call => `${call.provider} ${call.model}` === name)]);
@@ -217,7 +225,7 @@ function cost() {
   const head = names => h("thead", null, h("tr", null, names.map((name, at) => h("th", { class: at ? "n" : null }, name))));
   return [
     h("dl", null,
-      h("dt", null, "work"), h("dd", null, used.length ? `${short(sum(used, session => session.tokens.input))} input, ${short(sum(used, session => session.tokens.output))} output, ${short(sum(used, session => session.tokens.cache_read))} read from caches, ${short(sum(used, session => session.tokens.cache_write))} written to caches (tokens of ${count(used.length, "session")})` : "the agents reported no tokens"),
+      h("dt", null, "work"), h("dd", null, used.length ? `${short(sum(used, session => session.tokens.input))} input, ${short(sum(used, session => session.tokens.output))} output, ${short(sum(used, session => session.tokens.cache_read))} read from caches, ${short(sum(used, session => session.tokens.cache_write))} written to caches (tokens of ${used.length} of ${count(data.sessions.length, "session")})` : "the agents reported no tokens"),
       dollars ? [h("dt", null, "reported cost"), h("dd", null, `$${dollars.toFixed(2)}`)] : null,
       h("dt", null, "injected"), h("dd", null, `about ${short(Math.round(sum(data.injections, injection => injection.bytes) / 4))} tokens in ${count(data.injections.length, "text")}`),
       h("dt", null, "models"), h("dd", null, data.calls.length ? `${short(sum(data.calls, call => call.input + call.output))} tokens in ${count(data.calls.length, "call")}` : "none: no model is configured, or none was called")),
@@ -233,7 +241,7 @@ function cost() {
 }
 
 function results() {
-  const terms = searched(state.query), found = find(state.query);
+  const terms = searched(state.query), { found, isWhole } = find(state.query);
   const draw = ({ kind, row }) => {
     if (kind === "memory") return [memoryRow(row, terms)];
     if (kind === "unit") return [unitRow(row, terms)];
@@ -242,7 +250,7 @@ function results() {
     return [entry(row.id, [h("span", { class: "badge" }, who), h("span", { class: "title" }, marked(around(row.text || row.content || row.path || row.tool_name, terms), terms)), h("span", { class: "clock" }, day(row.created_at))],
       kind === "tool" && row.outcome ? marked(around(row.outcome, terms), terms) : null)];
   };
-  return [h("p", { class: "faint small", id: "count" }, `${count(found.length, "result")} for “${state.query}”`), growing(found, draw, "Nothing on this page has these words."), elsewhere()];
+  return [h("p", { class: "faint small", id: "count" }, isWhole || !found.length ? `${count(found.length, "result")} for “${state.query}”` : `Nothing has all of “${state.query}”; ${count(found.length, "result has", "results have")} some of the words`), growing(found, draw, "Nothing on this page has these words."), elsewhere()];
 }
 
 // The part of a text around the first searched word.
