@@ -43,6 +43,11 @@ pub fn run(args: &ViewArguments) -> Result<()> {
     match &args.output {
         Some(to) if to == Path::new("-") => return output::print(&html),
         Some(to) => {
+            // Written under another name and renamed, so a pipe or a device would be replaced by a file.
+            if to.exists() && !to.is_file() {
+                let what = format!("{} is not a regular file", to.display());
+                return Err(UserError::new(what, "`nmem view -o -` prints the page").into());
+            }
             files::replace_private(to, &html).with_context(|| format!("cannot write {}", to.display()))?;
             output::say(&format!("Wrote {}", to.display()))?;
         }

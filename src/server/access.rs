@@ -70,17 +70,23 @@ impl Access {
         format!("nmem-{}", self.port)
     }
 
-    /// Checks where a request comes from. `is_navigation`: it opens the page itself, which holds no data.
-    pub fn refusal(&self, headers: &HeaderMap, is_navigation: bool) -> Option<Refusal> {
-        let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("\u{fffd}"));
+    /// Checks where a request comes from. `authority`: the host in its URI, if it names one; `is_navigation`: it opens the
+    /// page itself, which holds no data.
+    pub fn refusal(&self, headers: &HeaderMap, authority: Option<&str>, is_navigation: bool) -> Option<Refusal> {
+        let any = |name: &str, is_bad: &dyn Fn(&str) -> bool| {
+            headers.get_all(name).iter().any(|value| is_bad(value.to_str().unwrap_or("\u{fffd}")))
+        };
         let hosts = ["127.0.0.1", "localhost"].map(|host| format!("{host}:{}", self.port));
         let mut named = headers.get_all(HOST).iter();
         let host = named.next().and_then(|host| host.to_str().ok()).filter(|_| named.next().is_none());
         let Some(host) = host.filter(|host| hosts.iter().any(|own| own == host)) else { return Some(Refusal::Host) };
-        if text(ORIGIN.as_str()).is_some_and(|origin| origin != format!("http://{host}")) {
+        if authority.is_some_and(|named| named != host) {
+            return Some(Refusal::Host);
+        }
+        if any(ORIGIN.as_str(), &|origin| origin != format!("http://{host}")) {
             return Some(Refusal::Origin);
         }
-        let elsewhere = text("sec-fetch-site").is_some_and(|site| site != "same-origin" && site != "none");
+        let elsewhere = any("sec-fetch-site", &|site| site != "same-origin" && site != "none");
         (elsewhere && !is_navigation).then_some(Refusal::Origin)
     }
 
@@ -139,12 +145,18 @@ mod tests {
     #[test]
     fn a_name_that_leads_here_and_a_page_of_elsewhere_are_refused() {
         let access = Access::new(38888, "b".into());
-        let refusal = |all: &[(&'static str, &str)], opens: bool| access.refusal(&headers(all), opens);
+        let refusal = |all: &[(&'static str, &str)], opens: bool| access.refusal(&headers(all), None, opens);
         assert_eq!(refusal(&[("host", "127.0.0.1:38888")], false), None);
         assert_eq!(refusal(&[("host", "localhost:38888"), ("origin", "http://localhost:38888")], false), None);
         assert_eq!(refusal(&[("host", "evil.example:38888")], true), Some(Refusal::Host));
         assert_eq!(refusal(&[("host", "127.0.0.1")], false), Some(Refusal::Host));
         assert_eq!(refusal(&[], false), Some(Refusal::Host));
+        let own = headers(&[("host", "127.0.0.1:38888")]);
+        assert_eq!(access.refusal(&own, Some("evil.example:38888"), true), Some(Refusal::Host));
+        assert_eq!(access.refusal(&own, Some("127.0.0.1:38888"), false), None);
+        let mut twice = headers(&[("host", "localhost:38888"), ("origin", "http://localhost:38888")]);
+        twice.append("origin", HeaderValue::from_static("http://evil.example"));
+        assert_eq!(access.refusal(&twice, None, false), Some(Refusal::Origin));
         assert_eq!(refusal(&[("host", "localhost:38888"), ("origin", "http://localhost:3000")], false), Some(Refusal::Origin));
         assert_eq!(refusal(&[("host", "localhost:38888"), ("origin", "null")], true), Some(Refusal::Origin));
         // Another port of the same host is the same site for cookies, but not for us.

@@ -75,7 +75,8 @@ fn problem(status: StatusCode, code: &'static str, message: impl Into<String>) -
 
 async fn answered(state: &Arc<ServerState>, request: Request<Incoming>) -> Result<HttpAnswer, Problem> {
     let route = HttpRoute::of(request.method(), request.uri());
-    match state.access.refusal(request.headers(), matches!(route, HttpRoute::Page(_))) {
+    let authority = request.uri().authority().map(|authority| authority.as_str());
+    match state.access.refusal(request.headers(), authority, matches!(route, HttpRoute::Page(_))) {
         Some(Refusal::Host) => return Err(problem(StatusCode::MISDIRECTED_REQUEST, "host", "this host name is not served")),
         Some(Refusal::Origin) => return Err(problem(StatusCode::FORBIDDEN, "origin", "requests of other origins are refused")),
         None => {}

@@ -44,6 +44,11 @@ fn the_page_is_one_private_file_that_loads_nothing() {
         assert_eq!(mode & 0o777, 0o600);
     }
     assert_eq!(world.nmem(&["view", "-o", "-"]).stdout.trim_end(), page.trim_end());
+    #[cfg(unix)]
+    {
+        let device = world.nmem(&["view", "-o", "/dev/null"]);
+        assert!(device.stderr.contains("/dev/null is not a regular file") && device.code == Some(1), "{}", device.text());
+    }
     let nowhere = world.nmem(&["view", "-o", "missing/page.html"]);
     assert!(nowhere.stderr.contains("cannot write missing/page.html") && nowhere.code == Some(1), "{}", nowhere.text());
 }
