@@ -82,6 +82,7 @@ fn a_reader_searches_filters_and_follows_a_memory_to_its_tool_call() {
     browser.click("#list .row[data-id^='m']");
     browser.until("document.querySelector('#detail [data-source]')");
     browser.click("#detail [data-source] summary");
+    browser.until("document.querySelector('#detail [data-source] pre')");
     assert!(
         browser.text("#detail [data-source] pre").contains("not Redis: there is one machine only"),
         "{}",

@@ -1,14 +1,17 @@
 // The data: read from the page or from the server, indexed by id, merged with news, searched.
 
+// Tables without a prototype: stored names such as `constructor` find nothing in them.
 const AGENTS = {
+  __proto__: null,
   "claude-code": "Claude Code", codex: "Codex", cursor: "Cursor", vscode: "VS Code", "copilot-cli": "Copilot CLI",
   gemini: "Gemini CLI", opencode: "OpenCode", custom: "another program",
 };
 const POINTS = {
+  __proto__: null,
   start: "at the session start", compaction: "after a compaction", prompt: "at a prompt", file: "before an edit",
   subagent: "at the start of a subagent",
 };
-const SAID = { user: "you said it", agent: "the agent said it", tool: "a tool printed it", team: "the team said it" };
+const SAID = { __proto__: null, user: "you said it", agent: "the agent said it", tool: "a tool printed it", team: "the team said it" };
 const TRAPS = ["gotcha", "problem-solution", "trade-off"];
 
 let data = { sessions: [], units: [], memories: [], injections: [], failures: [], sources: {}, patterns: [], calls: [], totals: {} };
@@ -34,7 +37,7 @@ function bytes(text) {
 function use(fresh) {
   data = { ...data, ...fresh };
   for (const kind of ["sessions", "units", "memories", "injections", "failures", "patterns", "calls"]) data[kind] ||= [];
-  data.sources ||= {};
+  data.sources = { __proto__: null, ...data.sources };
   reindex();
 }
 

@@ -1,6 +1,7 @@
 // The details of one thing: a memory, work unit, session, injection, file, prompt or tool use.
 
 const NAMES = {
+  __proto__: null,
   chosen: "chosen", alternatives: "alternatives", reasoning: "reason", confidence: "confidence", request: "request", investigated: "investigated",
   learned: "learned", completed: "completed", next_steps: "next steps", notes: "notes", tags: "tags", problem: "problem",
   rationale: "reason", question: "question", finding: "finding", implications: "implications", options: "options",

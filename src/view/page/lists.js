@@ -29,7 +29,7 @@ function entry(id, top, under, extra) {
     h("span", { class: "top" }, top), under && h("span", { class: "under" }, under), extra);
 }
 
-const outcomes = { done: "good", answered: "good", struggling: "bad", abandoned: "warn" };
+const outcomes = { __proto__: null, done: "good", answered: "good", struggling: "bad", abandoned: "warn" };
 
 function unitRow(unit, terms) {
   const hot = (unit.files || []).filter(file => file.edits).slice(0, 3).map(file => base(file.path)).join(", ");
@@ -181,7 +181,7 @@ function fileTable() {
 }
 
 function failures() {
-  const kinds = { failure: "failed", fix: "was fixed", lesson: "has lessons" };
+  const kinds = { __proto__: null, failure: "failed", fix: "was fixed", lesson: "has lessons" };
   const patterns = data.patterns.slice().sort((a, b) => b.count - a.count).map(pattern => h("details", null,
     h("summary", null, h("code", null, words(pattern.title)), ` ${kinds[pattern.kind] || ""} in ${count(pattern.count, "work unit")}`,
       pattern.kind === "failure" && [": ", words(line(pattern.cases?.[0]?.text, 120))], pattern.ended_by && pattern.ended_by !== pattern.title && [" · what worked: ", h("code", null, words(pattern.ended_by))]),
