@@ -48,7 +48,7 @@ pub async fn answer(state: &Arc<ServerState>, request: Request<Incoming>) -> Htt
     for (name, value) in HEADERS {
         headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
     }
-    if let Ok(policy) = HeaderValue::from_str(&page::live_policy()) {
+    if let Ok(policy) = HeaderValue::from_str(&page::LIVE_POLICY) {
         headers.insert(header::CONTENT_SECURITY_POLICY, policy);
     }
     answer

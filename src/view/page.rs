@@ -12,6 +12,7 @@ use flate2::write::GzEncoder;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::io::Write;
+use std::sync::LazyLock;
 
 const HTML: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/style.css");
@@ -27,16 +28,17 @@ const SCRIPTS: [&str; 7] = [
 ];
 
 /// How much a file holds: the first of these with which it is small enough.
-const DETAILS: [Detail; 7] = [
+const DETAILS: [Detail; 6] = [
     Detail::FULL,
     Detail { source_text: 2_000, tool_uses: 50, tool_texts: true, unit_files: 40, injection_texts: 5_000 },
     Detail { source_text: 800, tool_uses: 20, tool_texts: true, unit_files: 25, injection_texts: 2_000 },
     Detail { source_text: 500, tool_uses: 10, tool_texts: true, unit_files: 15, injection_texts: 1_000 },
     Detail { source_text: 300, tool_uses: 6, tool_texts: true, unit_files: 10, injection_texts: 500 },
     Detail { source_text: 200, tool_uses: 4, tool_texts: true, unit_files: 6, injection_texts: 200 },
-    Detail { source_text: 100, tool_uses: 2, tool_texts: true, unit_files: 4, injection_texts: 100 },
 ];
-/// Bytes of a file that need not be saved, and bytes of a larger one for each memory.
+/// What a file holds if none of them makes it small enough.
+const LEAST: Detail = Detail { source_text: 100, tool_uses: 2, tool_texts: true, unit_files: 4, injection_texts: 100 };
+/// Bytes that any file may have, and bytes of a larger one for each memory.
 const SMALL: usize = 960_000;
 const EACH: usize = 780;
 /// JSON this many times as large as the file may be is not worth compressing: it shrinks to a quarter.
@@ -47,18 +49,18 @@ const PACKED: usize = 5;
 pub fn file(snapshot: &Snapshot) -> Result<String> {
     let policy = format!("{}; connect-src 'none'", policy());
     let wanted = SMALL.max(snapshot.memory_count() * EACH);
-    for (at, detail) in DETAILS.into_iter().enumerate() {
-        let is_last = at + 1 == DETAILS.len();
+    let with = |json: &[u8]| -> Result<String> { Ok(filled(&policy, &STANDARD.encode(packed(json)?))) };
+    for detail in DETAILS {
         let json = serde_json::to_vec(&snapshot.json(detail))?;
-        if json.len() > wanted * PACKED && !is_last {
+        if json.len() > wanted * PACKED {
             continue;
         }
-        let html = filled(&policy, &STANDARD.encode(packed(&json)?));
-        if html.len() <= wanted || is_last {
+        let html = with(&json)?;
+        if html.len() <= wanted {
             return Ok(html);
         }
     }
-    unreachable!("the last detail is taken as it is")
+    with(&serde_json::to_vec(&snapshot.json(LEAST))?)
 }
 
 /// The page of `nmem serve`, without data: it asks its server.
@@ -67,9 +69,7 @@ pub fn live() -> String {
 }
 
 /// The content security policy of the live page, as a header: no other page may frame it.
-pub fn live_policy() -> String {
-    format!("{}; connect-src 'self'; frame-ancestors 'none'", policy())
-}
+pub static LIVE_POLICY: LazyLock<String> = LazyLock::new(|| format!("{}; connect-src 'self'; frame-ancestors 'none'", policy()));
 
 /// JSON, compressed with gzip.
 pub fn compressed(value: &Value) -> Result<Vec<u8>> {

@@ -6,6 +6,7 @@ async function ask(path, body) {
   const options = body === undefined ? {} : { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
   const answer = await fetch(path, options);
   const read = await answer.json().catch(() => ({}));
+  if (answer.status === 401) throw new Error("nmem serve was started anew: open the address that it printed");
   if (!answer.ok) throw new Error(read.error?.message || `the server answered ${answer.status}`);
   return read;
 }
