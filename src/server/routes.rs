@@ -103,7 +103,23 @@ fn rad<'q>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use serde_json::json;
+
+    proptest! {
+        /// Whatever a path and a query hold: no panic, and nothing that writes is reached by GET.
+        #[test]
+        fn any_path_leads_somewhere(path in "(/|api|memory|context|observation|%[0-9a-f]{2}|[ -~]){0,12}", query in "([a-z]{0,3}|\\[|\\]|=|&|%[0-9a-f]{2}|\\{|\\}){0,12}") {
+            if let Ok(uri) = format!("/{path}?{query}").parse::<Uri>() {
+                match HttpRoute::of(&Method::GET, &uri) {
+                    HttpRoute::Rad(verb, _) => prop_assert!(!verb.writes),
+                    HttpRoute::Change(..) | HttpRoute::Forget => prop_assert!(false),
+                    _ => {}
+                }
+                let _ = HttpRoute::of(&Method::POST, &uri);
+            }
+        }
+    }
 
     fn route(method: Method, path: &str) -> HttpRoute {
         HttpRoute::of(&method, &path.parse().unwrap())
