@@ -58,7 +58,8 @@ function reindex() {
   data.memories.sort((a, b) => b.created_at - a.created_at || number(b.id) - number(a.id));
   data.injections.sort((a, b) => b.at - a.at);
   data.failures.sort((a, b) => (data.sources[b]?.created_at || 0) - (data.sources[a]?.created_at || 0));
-  data.injections.forEach((injection, at) => { injection.id = `i${at + 1}`; });
+  // An id that stays when others arrive.
+  for (const injection of data.injections) injection.id = `i${injection.at}-${injection.point}-${injection.session}`;
   const by = (rows, name) => new Map(rows.map(row => [row[name], row]));
   const group = (rows, name) => Map.groupBy ? Map.groupBy(rows, row => row[name]) : rows.reduce((all, row) => {
     all.set(row[name], (all.get(row[name]) || []).concat(row));
@@ -121,11 +122,12 @@ function files() {
 
 // What a row says, lower case, its title first. Kept with the row until the row is replaced.
 function said(row) {
-  const memory = [row.title, row.subtitle, row.narrative, row.facts, row.chosen, row.reasoning, row.alternatives, row.learned,
+  if (row.said) return row.said;
+  const texts = [row.title, row.subtitle, row.narrative, row.facts, row.chosen, row.reasoning, row.alternatives, row.learned,
     row.completed, row.next_steps, row.notes, row.concepts, row.files_modified, row.files_read, row.intent, row.text, row.content,
     row.outcome, row.path, row.evidence, row.id, row.kind === "tool" ? row.input : "", (row.commits || []).map(commit => [commit.sha, commit.subject]),
     (row.files || []).map(file => file.path), row.metadata?.response];
-  row.said ??= [(row.title || "").toLowerCase(), memory.flat(Infinity).filter(Boolean).join("\n").toLowerCase()];
+  row.said = [(row.title || "").toLowerCase(), texts.flat(Infinity).filter(Boolean).join("\n").toLowerCase()];
   return row.said;
 }
 

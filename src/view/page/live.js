@@ -6,7 +6,7 @@ async function ask(path, body) {
   const options = body === undefined ? {} : { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
   const answer = await fetch(path, options);
   const read = await answer.json().catch(() => ({}));
-  if (answer.status === 401) throw new Error("nmem serve was started anew: open the address that it printed");
+  if (answer.status === 401) throw new Error("nmem serve was restarted: open the address that it printed");
   if (!answer.ok) throw new Error(read.error?.message || `the server answered ${answer.status}`);
   return read;
 }
@@ -26,26 +26,33 @@ async function load() {
   loading = loadedAt - begun;
 }
 
-// Reads everything anew: soon, but so that loading takes a small part of the time.
+// Reads everything again: soon, but so that loading takes a small part of the time.
 function refresh() {
   const pause = Math.max(300, loading * 5) - (performance.now() - loadedAt);
-  reload ??= setTimeout(async () => {
+  reload ??= setTimeout(() => {
     reload = null;
-    await load();
-    redraw();
+    news(load);
   }, Math.max(0, pause));
+}
+
+// Reads news and draws it; what cannot be read is said, and comes with the next event.
+async function news(read) {
+  try {
+    await read();
+    redraw();
+  } catch (error) {
+    status("lost", error.message);
+  }
 }
 
 function listen() {
   const events = new EventSource("/api/events");
   events.onopen = () => status("live", "live");
   events.onerror = () => status("lost", events.readyState === 2 ? "closed: reload the page" : "nmem serve has stopped, or cannot be reached");
-  events.addEventListener("sessions", async event => {
-    const news = JSON.parse(event.data);
-    status("live", `live · ${clock(Date.now())} ${news.text || ""}`);
-    const part = await ask(`/api/view?sessions=${news.sessions.join(",")}`);
-    merge(part);
-    redraw();
+  events.addEventListener("sessions", event => {
+    const { sessions, text } = JSON.parse(event.data);
+    status("live", `live · ${clock(Date.now())} ${text || ""}`);
+    news(async () => merge(await ask(`/api/view?sessions=${sessions.join(",")}`)));
   });
   events.addEventListener("changed", refresh);
   return events;
@@ -130,7 +137,7 @@ async function forget(id) {
     if (!(await attempt(() => ask("/api/forget", { id })))) return;
     $("dialog").close();
     open_(null);
-    await load();
+    await attempt(load);
     draw();
   } }, "Delete for good");
   dialog([h("h2", null, `Forget ${id}?`), h("pre", null, words(plan.summary)), h("div", { class: "actions" }, yes, h("button", { type: "button", onclick: () => $("dialog").close() }, "Keep it"))]);
