@@ -1,4 +1,4 @@
-//! Which rows the ids of things stand for.
+//! Which rows an id selects.
 
 use crate::error::UserError;
 use crate::lookup;
@@ -8,7 +8,7 @@ use crate::store::Store;
 use crate::store::forget::DeleteFilter;
 use anyhow::Result;
 
-/// The rows to delete for some ids. A unit stands for its prompts and tool uses.
+/// The rows that some ids select. A unit's id selects its prompts and tool uses.
 ///
 /// # Errors
 ///

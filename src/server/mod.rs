@@ -4,9 +4,9 @@
 //! The async runtime lives here alone: one thread accepts and parses, and requests run on a few threads of its pool.
 //! Requests that write take turns, so a hook waits for one of them at most.
 //!
-//! Read in this order: limits and connections, in this file; `state` (what requests share), `access` (who may ask), `routes` (what a path means),
-//! `answers` (what a request gets), `changes` (memories changed on the page), `events` (the live stream) and
-//! `watch` (what changes in the store).
+//! Read in this order: limits and connections, in this file; `state` (what requests share), `access` (who may ask),
+//! `routes` (what a path means), `answers` (what a request gets), `changes` (memories changed on the page), `events` (the
+//! live stream) and `watch` (what changes in the store).
 
 mod access;
 mod answers;
@@ -16,11 +16,11 @@ mod routes;
 mod state;
 mod watch;
 
+pub use state::Served;
+
 use crate::config::Config;
 use crate::error::UserError;
 use crate::files;
-pub use state::Served;
-
 use access::Access;
 use anyhow::{Context, Result};
 use hyper::server::conn::http1;
@@ -40,6 +40,7 @@ const CONNECTIONS: usize = 512;
 const HEAD: Duration = Duration::from_secs(3);
 /// Bytes of a request's head.
 const HEAD_BYTES: usize = 32 << 10;
+
 /// A server that is bound to its port.
 #[derive(Debug)]
 pub struct Server {

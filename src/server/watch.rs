@@ -6,7 +6,7 @@ use super::state::Served;
 use crate::files::{self, Identity};
 use crate::ingest::{self, Caller, Run};
 use crate::render::clean::line;
-use crate::runtime::redactor;
+use crate::runtime::{log_error, redactor};
 use crate::store::changes::{Marks, StoreChanges};
 use crate::store::{PERSON_WAIT, Store, spool};
 use anyhow::Result;
@@ -22,6 +22,7 @@ const PING: Duration = Duration::from_secs(15);
 pub fn run(served: &Served, listeners: &Listeners) {
     let mut watched: Option<Watched> = None;
     let mut pinged = Instant::now();
+    let mut last: Option<String> = None;
     loop {
         std::thread::sleep(LOOK);
         if !listeners.are_any() {
@@ -32,10 +33,15 @@ pub fn run(served: &Served, listeners: &Listeners) {
             pinged = Instant::now();
             listeners.ping();
         }
-        // The database may be replaced or locked; the next look opens it again.
-        if look(served, listeners, &mut watched).is_err() {
+        // The database may be replaced or locked; the next look opens it again. What lasts is logged once.
+        let problem = look(served, listeners, &mut watched).err().map(|error| format!("{error:#}"));
+        if problem.is_some() {
             watched = None;
         }
+        if let Some(new) = problem.as_ref().filter(|new| last.as_ref() != Some(new)) {
+            log_error(&format!("nmem serve cannot look for changes: {new}"));
+        }
+        last = problem;
     }
 }
 

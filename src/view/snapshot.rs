@@ -29,6 +29,7 @@ const PATTERNS: usize = 30;
 const SETTLED: usize = 500;
 /// Characters of one text. Longer texts are cut; `nmem show` prints them whole.
 const TEXT: usize = 12_000;
+
 /// How much of the rows a page holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Detail {

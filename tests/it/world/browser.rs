@@ -93,7 +93,7 @@ impl Browser {
     /// Clicks as a person does: what is covered or not there cannot be clicked.
     pub fn click(&self, css: &str) {
         let click = || self.call(&format!("/element/{}/click", self.element(css)), json!({}));
-        // News may draw the element anew between the two requests.
+        // News may replace the element between the two requests.
         let done = [(); 3].iter().map(|()| click()).find(|done| done["error"] != "stale element reference");
         assert!(done.as_ref().is_some_and(Value::is_null), "{css}: {done:?}");
     }
