@@ -2,7 +2,7 @@
 
 use super::fields::each_field;
 use super::spelled::spelled;
-use super::{FAILURE, Limit, Millis, NAME, Texts};
+use super::{FAILURE, Limit, Millis, NAME, TeamOrigin, Texts};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -256,9 +256,16 @@ pub struct MemoryRow {
     pub superseded_by: Option<i64>,
     pub concepts: Vec<String>,
     pub files: Vec<MemoryFile>,
+    /// For a memory of the team: whose it is.
+    pub team: Option<TeamOrigin>,
 }
 
 impl MemoryRow {
+    /// Whether it is somebody else's.
+    pub fn is_of_team(&self) -> bool {
+        self.provenance == Provenance::Team
+    }
+
     /// A text field of its content.
     pub fn text(&self, field: &str) -> Option<&str> {
         self.content.get(field)?.as_str().filter(|text| !text.is_empty())

@@ -5,7 +5,7 @@
 //!
 //! Read in this order: `spelled` (enums with a stored spelling), `platform`, `event` and `texts` (events, and which of their texts
 //! are redacted), `stored`, `unit` and `memory` (rows), `recalled` and `commands` (what recall selects), `domain`, `fields`, `llm`,
-//! `vector`, `archive` and `finding`.
+//! `vector`, `archive`, `team` and `finding`.
 
 mod archive;
 mod commands;
@@ -19,6 +19,7 @@ mod platform;
 mod recalled;
 mod spelled;
 mod stored;
+mod team;
 mod texts;
 mod unit;
 mod vector;
@@ -34,6 +35,7 @@ pub use memory::*;
 pub use platform::*;
 pub use recalled::*;
 pub use stored::*;
+pub use team::*;
 pub use texts::*;
 pub use unit::*;
 pub use vector::*;
@@ -71,6 +73,11 @@ impl Files {
     /// The page that `nmem view` writes and opens.
     pub fn page(&self) -> PathBuf {
         beside(&self.db, "-page.html")
+    }
+
+    /// Locked during a sync.
+    pub fn sync_lock(&self) -> PathBuf {
+        beside(&self.db, "-sync-lock")
     }
 
     /// The folder of the database.

@@ -180,6 +180,9 @@ impl Store {
         register(&self.conn, text)?;
         self.write(|tx| {
             tx.note_forgotten(going, hash)?;
+            if going.dismissed || text.is_some() {
+                tx.note_shared_forgotten(&going.memories)?;
+            }
             for id in &going.memories {
                 if going.dismissed { tx.dismiss_memory(*id)? } else { tx.delete_memory(*id)? }
             }

@@ -37,6 +37,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { sql: include_str!("../../migrations/0013-rules-version.sql"), quick: true },
     Migration { sql: include_str!("../../migrations/0014-imports.sql"), quick: true },
     Migration { sql: include_str!("../../migrations/0015-forgotten.sql"), quick: true },
+    Migration { sql: include_str!("../../migrations/0016-team.sql"), quick: true },
 ];
 
 /// Page count below which every migration is fast: 8 MB, some ten thousand tool uses.

@@ -9,7 +9,7 @@
 //! (with `early_schemas`) and `upgrades`; `failure`; `enums`; `identity`
 //! (deduplication), `sessions`, `prompts`, `tool_uses`, `units` (rows of events); `index` and `unit_index` (full text);
 //! `memories`, `domains`, `spend`, `vectors`; `spool`; then queries: `projects`, `history`, `search`, `recall`,
-//! `project_state`, `injections`, `patterns`, `commands`, `changes` (since a moment), `imports`; `foreign` (databases of other programs); `forget`, `forgotten` and `texts` (redacting again); `archive`; `salvage`
+//! `project_state`, `injections`, `patterns`, `commands`, `changes` (since a moment), `imports`; `team` (shared memories); `foreign` (databases of other programs); `forget`, `forgotten` and `texts` (redacting again); `archive`; `salvage`
 //! (broken databases).
 
 pub mod archive;
@@ -40,6 +40,7 @@ pub mod search;
 pub mod sessions;
 mod spend;
 pub mod spool;
+pub mod team;
 pub mod texts;
 mod tool_uses;
 mod unit_index;

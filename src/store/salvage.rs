@@ -15,7 +15,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Tables that follow from the others, or belong to the file.
-const NOT_COPIED: [&str; 2] = ["meta", "drained"];
+const NOT_COPIED: [&str; 3] = ["meta", "drained", "machines"];
 
 /// What was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -92,6 +92,10 @@ const REFERENCES: &str = "
     UPDATE memories SET vector_block = NULL WHERE vector_block NOT IN (SELECT id FROM vectors);
     UPDATE sessions SET domain_id = NULL WHERE domain_id NOT IN (SELECT id FROM domains);
     UPDATE projects SET domain_id = NULL WHERE domain_id NOT IN (SELECT id FROM domains);
+    -- What is lost was not forgotten, and lost marks must not publish what was private: sharing begins again when the user says so.
+    DELETE FROM shared WHERE NOT private;
+    UPDATE shared SET counter = 0, machine = 0, fingerprint = NULL, seq = NULL, own = 1;
+    UPDATE projects SET share = 'none';
     UPDATE sessions SET prompts = max(prompts, (SELECT coalesce(max(number), 0) FROM prompts p WHERE p.session_id = sessions.id)),
       tool_uses = max(tool_uses, (SELECT coalesce(max(seq), 0) FROM tool_uses t WHERE t.session_id = sessions.id));";
 

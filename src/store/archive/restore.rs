@@ -108,6 +108,8 @@ impl<'a> Restoring<'a> {
     fn project(&mut self, mut values: Map<String, Value>) -> Result<()> {
         let id = number(&values, "id")?;
         let keys = values.remove("keys").unwrap_or_default();
+        // Whoever restores a file says again what is shared from here.
+        values.remove("share");
         let keys: Vec<&str> = keys.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let mut known = self.tx.tx.prepare_cached("SELECT project_id FROM project_keys WHERE key = ?1")?;
         let mut here = None;
@@ -217,6 +219,9 @@ impl<'a> Restoring<'a> {
             .into());
         };
         let (hashes, vector, superseded) = (values.remove("hashes"), values.remove("vector"), values.remove("superseded_by"));
+        if values.remove("private").is_some_and(|private| private.as_i64() == Some(1)) {
+            self.tx.keep_private(&uuid)?;
+        }
         for (name, from) in [
             ("uuid", "id"),
             ("platform", "source_client"),

@@ -110,7 +110,8 @@ fn memories(conn: &Connection, project: Option<i64>, take: &mut dyn FnMut(Row) -
                  CASE WHEN ?1 IS NULL OR s.project_id = ?1 THEN m.session_id END, CASE WHEN ?1 IS NULL OR s.project_id = ?1 THEN m.work_unit_id END,
                  m.prompt_number, m.sources, m.platform, m.provenance, m.made_by, m.rule_key, m.discovery_tokens, m.tokens_estimated,
                  m.created_at, m.pinned, m.by_hand, (SELECT uuid FROM memories WHERE id = m.superseded_by),
-                 CASE WHEN ?1 IS NULL OR s.project_id = ?1 THEN s.agent_session_id END, m.vector_block
+                 CASE WHEN ?1 IS NULL OR s.project_id = ?1 THEN s.agent_session_id END, m.vector_block,
+                 EXISTS (SELECT 1 FROM shared WHERE uuid = m.uuid AND private)
                FROM memories m LEFT JOIN sessions s ON s.id = m.session_id WHERE ?1 IS NULL OR m.project_id = ?1 ORDER BY m.id";
     let mut statement = conn.prepare(sql)?;
     let mut found = statement.query([project])?;
@@ -133,6 +134,7 @@ fn memories(conn: &Connection, project: Option<i64>, take: &mut dyn FnMut(Row) -
             "id": id, "kind": kind, "type": get(3)?, "body": get(6)?, "project_id": get(8)?, "session_id": get(9)?, "work_unit_id": get(10)?,
             "prompt_number": get(11)?, "sources": from_json(text(12)?), "provenance": get(14)?, "made_by": get(15)?, "rule_key": get(16)?,
             "tokens_estimated": get(18)?, "pinned": get(20)?, "by_hand": get(21)?, "superseded_by": get(22)?, "hashes": hashes, "vector": vector,
+            "private": get(25)?,
         });
         let entity = json!({
             "id": get(1)?, "entity_type": entity_type, "source_client": get(13)?, "agent_session_id": get(23)?, "created_at": iso(at),

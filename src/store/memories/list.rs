@@ -47,6 +47,7 @@ fn memory(row: &Row) -> rusqlite::Result<MemoryRow> {
         superseded_by: row.get(22)?,
         concepts: Vec::new(),
         files: Vec::new(),
+        team: None,
     })
 }
 
@@ -119,6 +120,19 @@ impl Store {
         self.memories(&sql, &[&project, &kinds, &(limit as i64)])
     }
 
+    /// The newest active decisions and lessons of a project, at most `limit`: this user's own, or those of the team. The
+    /// latter cost nothing where nobody shares.
+    pub fn newest_settled(&self, project: i64, of_team: bool, limit: usize) -> Result<Vec<MemoryRow>> {
+        if of_team && !self.conn.prepare_cached("SELECT 1 FROM machines LIMIT 1")?.exists([])? {
+            return Ok(Vec::new());
+        }
+        let sql = format!(
+            "{MEMORY} WHERE m.project_id = ?1 AND (m.provenance = 'team') = ?2 AND m.kind IN ('decision', 'lesson') AND m.superseded_by IS NULL
+             ORDER BY m.created_at DESC, m.id DESC LIMIT ?3"
+        );
+        self.memories(&sql, &[&project, &of_team, &(limit as i64)])
+    }
+
     /// The newest memories of a project (`None`: of all), superseded ones too, at most `limit`, and all pinned ones; and
     /// how many there are.
     pub fn all_memories(&self, project: Option<i64>, limit: usize) -> Result<(Vec<MemoryRow>, usize)> {
@@ -153,13 +167,14 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.query_row([path], |row| row.get(0))?)
     }
 
-    /// Memories about an edited file by the user or the agent: active decisions and lessons, and observations that are
+    /// Memories about an edited file by the user, the agent or a trusted person: active decisions and lessons, and observations that are
     /// pinned or have one of two concepts. Newest first.
     pub fn memories_about(&self, project: i64, path: &str, concepts: [&str; 2], limit: usize) -> Result<Vec<MemoryRow>> {
         // For a file with very many memories, only the newest are read.
         let sql = "SELECT f.memory_id FROM (SELECT memory_id FROM memory_files WHERE path = ?2 AND modified ORDER BY memory_id DESC LIMIT 400) f
                      JOIN memories m ON m.id = f.memory_id
-                   WHERE m.project_id = ?1 AND m.superseded_by IS NULL AND (m.provenance = 'user' OR m.provenance = 'agent' OR m.pinned)
+                   WHERE m.project_id = ?1 AND m.superseded_by IS NULL AND (m.provenance = 'user' OR m.provenance = 'agent' OR m.pinned OR m.provenance = 'team'
+                       AND EXISTS (SELECT 1 FROM shared h JOIN machines k ON k.id = h.machine WHERE h.uuid = m.uuid AND k.trusted))
                      AND (m.kind = 'decision' OR m.kind = 'lesson' OR m.kind = 'observation' AND (m.pinned
                        OR EXISTS (SELECT 1 FROM memory_concepts c WHERE c.memory_id = m.id AND (c.concept = ?3 OR c.concept = ?4))))
                    ORDER BY m.pinned DESC, m.id DESC LIMIT ?5";
@@ -237,6 +252,11 @@ impl Store {
         for row in files.query_map([&ids], file)? {
             let (id, file) = row?;
             found[place[&id]].files.push(file);
+        }
+        let of_team: Vec<&str> = found.iter().filter(|memory| memory.is_of_team()).map(|memory| memory.uuid.as_str()).collect();
+        if !of_team.is_empty() {
+            let mut origins = self.team_origins(&of_team)?;
+            found.iter_mut().for_each(|memory| memory.team = origins.remove(&memory.uuid));
         }
         Ok(found)
     }

@@ -163,6 +163,17 @@ impl Tx<'_> {
         self.index_memory_again(id)
     }
 
+    /// Replaces what a memory says, and whose words it has, by what another machine or program says.
+    pub(in crate::store) fn overwrite_memory(&self, id: i64, draft: &Draft) -> Result<()> {
+        let sql =
+            "UPDATE memories SET type = ?2, title = ?3, subtitle = ?4, body = ?5, content = ?6, provenance = ?7 WHERE id = ?1";
+        let values =
+            params![id, draft.kind_type, draft.title, draft.subtitle, draft.body, content(draft), draft.provenance.name()];
+        self.tx.prepare_cached(sql)?.execute(values)?;
+        self.write_parts(id, draft)?;
+        self.index_memory_again(id)
+    }
+
     /// Assigns a decision or lesson to a task.
     pub fn belongs_to_task(&self, id: i64, task: &str) -> Result<()> {
         let sql = "UPDATE memories SET content = json_set(content, '$.task', ?2) WHERE id = ?1";
@@ -246,7 +257,7 @@ fn sources(sources: &[Source]) -> String {
 }
 
 /// A random UUID (RFC 9562, version 4).
-fn uuid() -> String {
+pub(super) fn uuid() -> String {
     let mut hex = crate::files::unique().into_bytes();
     hex[12] = b'4';
     hex[16] = b"89ab"[usize::from(hex[16] & 3)];

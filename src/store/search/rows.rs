@@ -42,10 +42,11 @@ const MEMORIES: Sql = Sql {
     newest: Newest::OfProject("SELECT id, 0.0 FROM memories WHERE (?1 IS NULL OR project_id = ?1) ORDER BY created_at DESC, id DESC LIMIT ?2"),
     load: "SELECT m.id, m.type, m.title,
              concat_ws(char(10), m.subtitle, (SELECT group_concat(value, char(10)) FROM json_tree(m.content) WHERE type = 'text'
-               AND key NOT IN ('request', 'task_description', 'sha', 'subject') AND path NOT IN ('$.files_read', '$.files_edited', '$.modules_affected')), m.body),
+               AND key NOT IN ('request', 'task', 'task_description', 'sha', 'subject') AND path NOT IN ('$.files_read', '$.files_edited', '$.modules_affected')), m.body),
              NULL, NULL, pr.name, coalesce(s.agent_session_id, ''), coalesce(m.platform, ''), m.created_at, m.work_unit_id,
              (SELECT json_group_array(concept) FROM memory_concepts WHERE memory_id = m.id),
-             (SELECT json_group_array(path) FROM memory_files WHERE memory_id = m.id), m.made_by, m.kind
+             (SELECT json_group_array(path) FROM memory_files WHERE memory_id = m.id),
+             CASE m.provenance WHEN 'team' THEN (SELECT 'teammate ' || k.name FROM shared h JOIN machines k ON k.id = h.machine WHERE h.uuid = m.uuid) ELSE m.made_by END, m.kind
            FROM memories m LEFT JOIN sessions s ON s.id = m.session_id LEFT JOIN projects pr ON pr.id = m.project_id
            WHERE m.id = ?1 AND m.superseded_by IS NULL AND (?2 IS NULL OR m.project_id = ?2)
              AND (?3 IS NULL OR m.platform = ?3) AND m.created_at >= ?4 AND m.created_at < ?5

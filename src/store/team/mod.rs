@@ -1,0 +1,116 @@
+//! Team memory: which memories are shared, in which version, and the machines that share (ADR/0051).
+//!
+//! Read in this order: projects and notes, in this file; `machines`; `outgoing` (what this machine sends); `incoming`
+//! (what other machines sent); `other_programs` (rows of the RAD tables).
+
+mod incoming;
+mod machines;
+mod other_programs;
+mod outgoing;
+
+pub use incoming::{Applied, Arrived};
+pub use machines::OwnMachine;
+pub use outgoing::{MemoryState, NumberedChange, OwnChange, SharedState};
+
+use super::{Store, Tx};
+use crate::model::{Millis, ProjectRow, Share};
+use anyhow::Result;
+use rusqlite::{OptionalExtension, params};
+
+/// A project with what the user said about sharing it.
+#[derive(Clone, Debug)]
+pub struct ProjectShare {
+    pub project: ProjectRow,
+    /// `None`: nothing was said for the project itself.
+    pub share: Option<Share>,
+    pub keys: Vec<String>,
+}
+
+/// How the last sync ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LastSync {
+    pub done_at: Option<Millis>,
+    pub failed_at: Option<Millis>,
+    /// Why it failed.
+    pub error: Option<String>,
+}
+
+/// Keys of the projects that were shared at the last sync, as a JSON list.
+const KEYS: &str = "sync_keys";
+const DONE: &str = "sync_done_at";
+const FAILED: &str = "sync_failed_at";
+const ERROR: &str = "sync_error";
+
+impl Store {
+    /// All projects, with what the user said about sharing them.
+    pub fn project_shares(&self) -> Result<Vec<ProjectShare>> {
+        let mut said = self.conn.prepare("SELECT share FROM projects WHERE id = ?1")?;
+        let mut all = Vec::new();
+        for (project, ..) in self.projects()? {
+            let share: Option<String> = said.query_row([project.id], |row| row.get(0))?;
+            let keys = self.project_keys(project.id)?;
+            all.push(ProjectShare { share: share.as_deref().and_then(Share::from_name), keys, project });
+        }
+        Ok(all)
+    }
+
+    /// Stores what the user said about sharing a project.
+    pub fn set_share(&mut self, project: i64, share: Option<Share>) -> Result<()> {
+        let share = share.map(Share::name);
+        self.write(|tx| Ok(tx.tx.execute("UPDATE projects SET share = ?2 WHERE id = ?1", params![project, share])?)).map(drop)
+    }
+
+    /// Notes the keys of the shared projects. If there are new ones, all changes of other machines are applied again.
+    pub fn note_shared_keys(&mut self, keys: &[String]) -> Result<()> {
+        let known: Option<String> = self.meta(KEYS)?;
+        let known: Vec<String> = known.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default();
+        if known == keys {
+            return Ok(());
+        }
+        self.write(|tx| {
+            if keys.iter().any(|key| !known.contains(key)) {
+                tx.apply_all_again()?;
+            }
+            tx.set_meta(KEYS, Some(serde_json::to_string(keys)?))
+        })
+    }
+
+    /// How the last sync ended.
+    pub fn last_sync(&self) -> Result<LastSync> {
+        Ok(LastSync { done_at: self.meta(DONE)?, failed_at: self.meta(FAILED)?, error: self.meta(ERROR)? })
+    }
+
+    /// Notes the end of a sync.
+    pub fn note_sync(&mut self, error: Option<&str>, now: Millis) -> Result<()> {
+        self.write(|tx| match error {
+            None => {
+                tx.set_meta(DONE, Some(now))?;
+                tx.set_meta::<Millis>(FAILED, None)?;
+                tx.set_meta::<&str>(ERROR, None)
+            }
+            Some(error) => {
+                tx.set_meta(FAILED, Some(now))?;
+                tx.set_meta(ERROR, Some(error))
+            }
+        })
+    }
+
+    /// A value of the table `meta`.
+    fn meta<T: rusqlite::types::FromSql>(&self, key: &str) -> Result<Option<T>> {
+        Ok(self.conn.prepare_cached("SELECT value FROM meta WHERE key = ?1")?.query_row([key], |row| row.get(0)).optional()?)
+    }
+}
+
+impl Tx<'_> {
+    /// Stores or removes a value of the table `meta`.
+    fn set_meta<T: rusqlite::ToSql>(&self, key: &str, value: Option<T>) -> Result<()> {
+        match value {
+            Some(value) => {
+                let sql = "INSERT OR REPLACE INTO meta(key, value) VALUES (?1, ?2)";
+                self.tx.prepare_cached(sql)?.execute(params![key, value])?
+            }
+            None => self.tx.prepare_cached("DELETE FROM meta WHERE key = ?1")?.execute([key])?,
+        };
+        Ok(())
+    }
+}
