@@ -166,6 +166,24 @@ pub fn secret(name: &str) -> Option<String> {
     env(name).filter(|key| sound && key.chars().all(|c| c.is_ascii_graphic()))
 }
 
+/// Names the team's PostgreSQL.
+pub const TEAM_DATABASE: &str = "RAD_DATABASE_URL";
+
+/// The URL of the team's PostgreSQL; `None` if a hook's project has set it.
+pub fn team_database() -> Option<String> {
+    env(TEAM_DATABASE)
+}
+
+/// The file with the certificates that sign PostgreSQL's, as libpq has it.
+pub fn root_certificates() -> Option<PathBuf> {
+    env("PGSSLROOTCERT").map(PathBuf::from).filter(|path| path.is_absolute() && !is_in_project(path))
+}
+
+/// The login name.
+pub fn login_name() -> Option<String> {
+    ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(env)
+}
+
 /// The user's proxy; `None` if a hook's project has set it.
 pub fn proxy() -> Option<String> {
     ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"].into_iter().find_map(env)

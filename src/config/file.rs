@@ -27,6 +27,8 @@ pub fn apply(config: &mut Config, text: &str) -> Result<(), Wrong> {
             context(config, &value)?;
         } else if key == "embeddings" {
             config.embeddings.read(&value, &mut config.unknown)?;
+        } else if key == "team" {
+            config.team.read(&value, config.home.as_deref(), &mut config.unknown)?;
         } else if key == "llm" {
             config.llm.read(&value, &mut config.unknown)?;
         } else if !set(config, &key, &value, SettingSource::File)? {

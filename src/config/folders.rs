@@ -2,8 +2,8 @@
 
 use super::llm::provider;
 use super::setting::{Inject, Setting, SettingSource};
-use super::value::{Wrong, boolean, context_bytes, inject, injected_bytes, text};
-use crate::model::Provider;
+use super::value::{Wrong, boolean, context_bytes, inject, injected_bytes, share, text};
+use crate::model::{Provider, Share};
 use std::path::{Path, PathBuf};
 
 /// One rule. Settings it does not mention keep their values.
@@ -21,6 +21,8 @@ pub struct Rule {
     pub database: Option<PathBuf>,
     /// Which model may see what is recorded there.
     pub provider: Option<Provider>,
+    /// With whom its memories are shared.
+    pub share: Option<Share>,
 }
 
 impl Rule {
@@ -38,6 +40,7 @@ impl Rule {
                 "file_bytes" => rule.file_bytes = Some(injected_bytes(key, value)?),
                 "project" => rule.project = Some(text(key, value)?).filter(|name| !name.trim().is_empty()),
                 "database" => rule.database = Some(PathBuf::from(expanded(&text(key, value)?, home))),
+                "share" => rule.share = Some(share(key, value)?),
                 "provider" => rule.provider = Some(provider(key, value)?),
                 _ => unknown.push(format!("folder.{key}")),
             }

@@ -4,6 +4,7 @@ use super::llm::without_credentials;
 use super::setting::SettingSource;
 use super::settings::Config;
 use serde_json::{Value, json};
+use std::path::Path;
 
 /// A setting for display.
 #[derive(Clone, Debug)]
@@ -45,6 +46,9 @@ impl Config {
             ),
             listed("embeddings.model", json!(self.embeddings.model.value), &self.embeddings.model.source),
             listed("embeddings.api_key_env", json!(self.embeddings.api_key_env.value), &self.embeddings.api_key_env.source),
+            listed("team.sync", json!(self.team.when.value.name()), &self.team.when.source),
+            listed("team.name", json!(self.team.name.value.as_deref().unwrap_or_default()), &self.team.name.source),
+            listed("team.folder", json!(self.team.folder.value.as_deref().unwrap_or(Path::new(""))), &self.team.folder.source),
             listed("retention.tool_uses_days", json!(self.tool_uses_days.value), &self.tool_uses_days.source),
             listed("project", json!(self.project.value), &self.project.source),
             listed("domain", json!(self.domain.value), &self.domain.source),

@@ -5,8 +5,8 @@
 //! until it is fixed. The next session start says so.
 //!
 //! Read in this order: `setting` and `settings` (settings and defaults), `listed`, `file` and `value` (TOML), `folders`,
-//! `repository`, `pauses`, `switches`, `past_pauses`, `llm`, `embeddings`, `environment`,
-//! `agents`.
+//! `repository`, `pauses`, `switches`, `past_pauses`, `llm`, `embeddings`, `team`,
+//! `environment`, `agents`.
 
 pub mod agents;
 pub mod embeddings;
@@ -21,6 +21,7 @@ pub mod repository;
 mod setting;
 mod settings;
 pub mod switches;
+pub mod team;
 mod value;
 
 pub use listed::ListedSetting;
@@ -29,7 +30,7 @@ pub use settings::Config;
 
 use crate::error::UserError;
 use crate::files;
-use crate::model::{Files, Provider};
+use crate::model::{Files, Provider, Share};
 use anyhow::Result;
 use folders::{Rule, expanded};
 use repository::Wishes;
@@ -77,6 +78,9 @@ pub fn load_what_can_be(folders: &[&Path]) -> Result<(Config, Option<anyhow::Err
         Err(e) if named.is_none() && matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(()),
         Err(e) => Err(e.to_string()),
     };
+    if let Some(url) = environment::team_database() {
+        config.team.url = Setting { value: Some(url), source: SettingSource::Environment(environment::TEAM_DATABASE) };
+    }
     let mut problem = read.err().map(|e| unreadable(&config.file, &e));
     match Switches::load(&config.switches_file) {
         Ok(switches) => config.switches = switches,
@@ -189,6 +193,11 @@ impl Config {
         let wishes = repository::find(folder, &self.switches);
         let name = |w: &Wishes| w.table.as_ref().ok()?.get("project")?.as_str().map(String::from);
         wishes.iter().filter(|w| w.trusted).find_map(name)
+    }
+
+    /// With whom the folder rules share what is below a folder.
+    pub fn shared_with(&self, folder: &Path) -> Option<Share> {
+        self.rule(folder)?.share
     }
 
     /// The patterns of `ignore`; what begins with `~/` in each form in which a command may write it.

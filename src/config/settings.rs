@@ -6,6 +6,7 @@ use super::llm::Llm;
 use super::repository::Wishes;
 use super::setting::{Inject, Setting};
 use super::switches::Switches;
+use super::team::Team;
 use crate::model::Files;
 use std::path::{Path, PathBuf};
 
@@ -45,6 +46,8 @@ pub struct Config {
     pub llm: Llm,
     /// The embedding model.
     pub embeddings: Embeddings,
+    /// Team memory.
+    pub team: Team,
     /// Days to keep raw tool uses; 0: forever.
     pub tool_uses_days: Setting<u32>,
     /// The project's name, if set by hand.
@@ -87,6 +90,7 @@ impl Config {
             language: Setting::default("auto".to_string()),
             llm: Llm::default(),
             embeddings: Embeddings::default(),
+            team: Team::default(),
             tool_uses_days: Setting::default(180),
             project: Setting::default(None),
             domain: Setting::default(None),

@@ -1,6 +1,7 @@
 //! TOML values → settings. An error names the key and its valid values.
 
 use super::setting::{CONTEXT_BYTES_MAX, Inject};
+use crate::model::Share;
 
 /// Why a file is rejected.
 pub type Wrong = String;
@@ -56,4 +57,14 @@ pub fn injected_bytes(key: &str, value: &toml::Value) -> Result<usize, Wrong> {
 pub fn inject(key: &str, value: &toml::Value) -> Result<Inject, Wrong> {
     let known = [Inject::None, Inject::Start, Inject::All].into_iter().find(|i| value.as_str() == Some(i.name()));
     known.ok_or_else(|| wrong(key, "\"none\", \"start\" or \"all\"", value))
+}
+
+/// With whom to share.
+pub fn share(key: &str, value: &toml::Value) -> Result<Share, Wrong> {
+    match (value.as_bool(), value.as_str()) {
+        (Some(true), _) => Ok(Share::Team),
+        (Some(false), _) => Ok(Share::None),
+        (_, Some("mine")) => Ok(Share::Mine),
+        _ => Err(wrong(key, "true, false or \"mine\"", value)),
+    }
 }
