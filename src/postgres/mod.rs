@@ -1,0 +1,133 @@
+//! The team's PostgreSQL: the series of changes in a schema of nmem's own, and the tables of the RAD memory
+//! specification (ADR/0051). The only place that talks to it.
+//!
+//! Read in this order: connecting and waiting, in this file; `address` (the URL, and TLS); `schema` with `series.sql`
+//! and `rad.sql`; `series`; `rad` (what other programs read), `rad_rows` (what they wrote).
+
+mod address;
+mod rad;
+mod rad_rows;
+mod schema;
+mod series;
+
+pub use rad::RadRow;
+pub use rad_rows::{ForeignRow, ForeignRows};
+pub use series::SeriesHead;
+
+use crate::error::UserError;
+use anyhow::Result;
+use std::path::Path;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use tokio_postgres::types::{FromSql, ToSql};
+use tokio_postgres::{Client, Row};
+
+/// A connection. Every wait has a limit: a server that says nothing is a server that is down.
+pub struct TeamServer {
+    runtime: Runtime,
+    client: Client,
+    limit: Duration,
+    /// Questions that were sent and answered, for measurements.
+    pub round_trips: usize,
+    /// The database also has the RAD tables.
+    pub has_rad: bool,
+}
+
+/// SqlValues of a statement.
+type SqlValues<'a> = &'a [&'a (dyn ToSql + Sync)];
+
+impl TeamServer {
+    /// Connects, and creates or migrates nmem's schema. Each answer may take `limit`.
+    ///
+    /// # Errors
+    ///
+    /// An invalid URL, no encryption to another machine, or a server that refuses or does not answer in time.
+    pub fn connect(url: &str, certificates: Option<&Path>, limit: Duration) -> Result<TeamServer> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let address = address::Address::parse(url, certificates)?;
+        let host = address.host.clone();
+        let connected = runtime.block_on(async { tokio::time::timeout(limit, address.connect()).await });
+        let client = match connected {
+            Ok(Ok(client)) => client,
+            Ok(Err(error)) => {
+                let hint = "check RAD_DATABASE_URL, and that the server accepts you: psql \"$RAD_DATABASE_URL\"";
+                return Err(UserError::new(format!("cannot connect to PostgreSQL at {host}: {}", reason(&error)), hint).into());
+            }
+            Err(_) => return Err(no_answer(&host, limit)),
+        };
+        let mut server = TeamServer { runtime, client, limit, round_trips: 1, has_rad: false };
+        server.migrate()?;
+        Ok(server)
+    }
+
+    fn wait<T>(&mut self, work: impl AsyncFnOnce(&mut Client) -> Result<T, tokio_postgres::Error>) -> Result<T> {
+        self.round_trips += 1;
+        let (client, limit) = (&mut self.client, self.limit);
+        match self.runtime.block_on(async { tokio::time::timeout(limit, work(client)).await }) {
+            Ok(done) => done.map_err(|error| {
+                let hint = "the next `nmem sync` goes on where this one stopped";
+                UserError::new(format!("PostgreSQL: {}", reason(&error)), hint).into()
+            }),
+            Err(_) => Err(no_answer("the server", limit)),
+        }
+    }
+
+    fn query(&mut self, sql: &str, values: SqlValues) -> Result<Vec<Row>> {
+        self.wait(async |client| client.query(sql, values).await)
+    }
+
+    fn execute(&mut self, sql: &str, values: SqlValues) -> Result<u64> {
+        self.wait(async |client| client.execute(sql, values).await)
+    }
+
+    fn batch(&mut self, sql: &str) -> Result<()> {
+        self.wait(async |client| client.batch_execute(sql).await)
+    }
+
+    /// Runs `work` in a transaction. Without a commit the server undoes it, also when this process is killed.
+    fn transaction<T>(&mut self, work: impl FnOnce(&mut TeamServer) -> Result<T>) -> Result<T> {
+        self.batch("BEGIN")?;
+        match work(self) {
+            Ok(done) => {
+                self.batch("COMMIT")?;
+                Ok(done)
+            }
+            Err(error) => {
+                let _ = self.batch("ROLLBACK");
+                Err(error)
+            }
+        }
+    }
+}
+
+/// A column of a row.
+///
+/// # Errors
+///
+/// Another type than nmem's schema has: somebody changed the table.
+fn column<'r, T: FromSql<'r>>(row: &'r Row, name: &str) -> Result<T> {
+    row.try_get(name)
+        .map_err(|error| UserError::new(format!("PostgreSQL: {}", reason(&error)), "was the table changed by hand?").into())
+}
+
+fn no_answer(host: &str, limit: Duration) -> anyhow::Error {
+    let what = format!("PostgreSQL at {host} did not answer within {} s", limit.as_secs_f64());
+    UserError::new(what, "try again later; nothing is lost").into()
+}
+
+/// The server's own message, or the cause of a failed connection. Neither holds the password.
+fn reason(error: &tokio_postgres::Error) -> String {
+    if let Some(said) = error.as_db_error() {
+        return said.message().to_string();
+    }
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(inner) = cause {
+        let inner_text = inner.to_string();
+        if !text.contains(&inner_text) {
+            text = format!("{text}: {inner_text}");
+        }
+        cause = inner.source();
+    }
+    text
+}
