@@ -10,9 +10,9 @@
 //!   [`memories`], [`extraction`], [`rank`], [`render`]
 //! * safe access to files: [`files`]
 //! * adapters to one outside thing each: [`config`], [`project`], [`platforms`], [`store`], [`domains`], [`llm`],
-//!   [`log`]
+//!   [`postgres`], [`log`]
 //! * shared by every run: `runtime`
-//! * use cases: [`mod@distil`], [`knowledge`], [`recall`], [`archive`], `lookup`, `installation`
+//! * use cases: [`mod@distil`], [`knowledge`], [`recall`], [`archive`], [`team`], `lookup`, `installation`
 //! * the pipeline of an event: [`mod@ingest`]; use cases around it: [`mod@forget`], [`replay`], [`mod@import`], then [`doctor`]; redacting
 //!   again: `redact_stored`
 //! * the page for browsers: [`view`]
@@ -41,6 +41,7 @@ mod lookup;
 pub mod memories;
 pub mod model;
 pub mod platforms;
+pub mod postgres;
 pub mod project;
 mod prompt_injection;
 pub mod rad;
@@ -56,5 +57,6 @@ pub mod segmentation;
 mod server;
 pub mod statements;
 pub mod store;
+pub mod team;
 pub mod text;
 pub mod view;

@@ -1,0 +1,165 @@
+//! A shared folder: each machine writes chunks of its own series into a folder of its own, and reads those of others.
+//!
+//! A chunk is compressed JSON Lines, `<first>-<last>-<texts>-<hash>.jsonl.gz`: the numbers that it covers, how many texts
+//! it holds, and the SHA-256 of its bytes. No file is ever changed, and no two machines write the same one, so git,
+//! Dropbox, Syncthing and rsync have nothing to merge. A chunk is a function of this machine's store: when texts in it
+//! were forgotten or overtaken, it is written again and the old one removed.
+
+use super::chunk::{ChunkName, read, write};
+use super::incoming::Inbox;
+use super::outgoing::Outbox;
+use crate::error::UserError;
+use crate::model::{Received, SharedChange};
+use crate::store::Store;
+use anyhow::{Context, Result};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Changes per chunk at most.
+const CHUNK: i64 = 1000;
+/// Chunks with fewer numbers than this are joined once there are `MANY` of them.
+const SMALL: i64 = 200;
+const MANY: usize = 20;
+/// Digits of a machine's key that name its folder.
+const KEY: usize = 16;
+/// Machines and chunks of a machine to look at, at most.
+const MACHINES: usize = 1000;
+const CHUNKS: usize = 100_000;
+
+/// What a sync with a folder found and did.
+#[derive(Clone, Debug, Default)]
+pub struct FolderSync {
+    /// Chunks written, and changes in them.
+    pub chunks: usize,
+    pub sent: usize,
+    /// Chunks removed, because others hold what they held, or their texts were forgotten.
+    pub removed: usize,
+    /// Files that are left alone, and why.
+    pub left_alone: Vec<(PathBuf, &'static str)>,
+    /// Somebody else continues this machine's series: the database was copied or restored.
+    pub is_forked: bool,
+}
+
+/// The chunks in a machine's folder, in order of their first number.
+fn chunks(folder: &Path, left_alone: &mut Vec<(PathBuf, &'static str)>) -> Result<Vec<(ChunkName, PathBuf)>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?.flatten().take(CHUNKS) {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        match ChunkName::parse(&name) {
+            Some(chunk) => found.push((chunk, entry.path())),
+            // Programs that share folders keep their own files there; our unfinished ones begin with a dot, too.
+            None if name.starts_with('.') => {}
+            None => left_alone.push((entry.path(), "not a chunk of nmem")),
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn is_machine(name: &str) -> bool {
+    name.len() == KEY && name.chars().all(|c| c.is_ascii_digit() || ('a'..='f').contains(&c))
+}
+
+/// Reads the chunks of other machines.
+pub fn pull(store: &mut Store, folder: &Path, inbox: &Inbox, received: &mut Received, done: &mut FolderSync) -> Result<()> {
+    let entries = fs::read_dir(folder).map_err(|error| {
+        UserError::new(format!("cannot read {}: {error}", folder.display()), "create the folder, or name another one")
+    })?;
+    let known: BTreeMap<String, i64> = store.machines()?.into_iter().map(|machine| (machine.key, machine.seq)).collect();
+    let mut folders: Vec<(String, PathBuf)> = Vec::new();
+    for entry in entries.flatten().take(MACHINES) {
+        let (name, path) = (entry.file_name().to_string_lossy().into_owned(), entry.path());
+        let is_folder = fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_dir());
+        if is_machine(&name) && is_folder {
+            folders.push((name, path));
+        } else if !name.starts_with('.') {
+            done.left_alone.push((path, "not a machine's folder"));
+        }
+    }
+    folders.sort();
+    for (name, path) in folders.into_iter().filter(|(name, _)| !inbox.own_key.starts_with(name.as_str())) {
+        let mut applied = known.iter().find(|(key, _)| key.starts_with(&name)).map_or(0, |(_, seq)| *seq);
+        for (chunk, path) in chunks(&path, &mut done.left_alone)? {
+            if chunk.last <= applied {
+                continue;
+            }
+            // Numbers before it are still on their way: it is read now and again later.
+            let is_next = chunk.first <= applied + 1;
+            match read(&path, &chunk) {
+                Ok(changes) => {
+                    let is_of_machine = |change: &SharedChange| change.machine.starts_with(&name);
+                    let changes: Vec<SharedChange> = changes.into_iter().filter(is_of_machine).collect();
+                    inbox.apply(store, &changes, is_next.then_some(chunk.last), received)?;
+                    if is_next {
+                        applied = chunk.last;
+                    }
+                }
+                Err(why) => done.left_alone.push((path, why)),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Writes this machine's chunks: what is new, and again those whose texts were forgotten or overtaken.
+pub fn push(store: &Store, folder: &Path, outbox: &Outbox, done: &mut FolderSync) -> Result<()> {
+    let own = folder.join(&outbox.own.machine.key[..KEY]);
+    let numbers = store.own_numbers(0)?;
+    let head = outbox.own.machine.seq;
+    let mut here = if own.is_dir() { chunks(&own, &mut done.left_alone)? } else { Vec::new() };
+    if here.iter().any(|(chunk, _)| chunk.last > head) {
+        done.is_forked = true;
+        return Ok(());
+    }
+    let texts = store.own_texts()?;
+    let held = |first: i64, last: i64| texts.partition_point(|seq| *seq <= last) - texts.partition_point(|seq| *seq < first);
+    let mut old: Vec<PathBuf> = Vec::new();
+    let mut wanted: Vec<(i64, i64)> = Vec::new();
+    let mut covered = 0;
+    // Many small chunks become one; the rest keep their ranges.
+    let small = |chunk: &ChunkName| chunk.last - chunk.first < SMALL;
+    let joins = here.iter().filter(|(chunk, _)| small(chunk)).count() > MANY;
+    let from = if joins { here.iter().find(|(chunk, _)| small(chunk)).map(|(chunk, _)| chunk.first) } else { None };
+    here.sort_by_key(|(chunk, _)| (chunk.first, -chunk.last));
+    for (chunk, path) in &here {
+        let is_joined = from.is_some_and(|from| chunk.first >= from);
+        if chunk.last <= covered || is_joined {
+            old.push(path.clone());
+        } else if chunk.first > covered + 1 {
+            // A gap: another branch of the repository has what is between. From here on all is written again.
+            old.push(path.clone());
+        } else {
+            if chunk.texts != held(chunk.first, chunk.last) {
+                old.push(path.clone());
+                wanted.push((chunk.first, chunk.last));
+            }
+            covered = chunk.last;
+        }
+    }
+    while covered < head {
+        let last = head.min(covered + CHUNK);
+        wanted.push((covered + 1, last));
+        covered = last;
+    }
+    if !wanted.is_empty() && !own.is_dir() {
+        fs::create_dir_all(&own).with_context(|| format!("cannot create {}", own.display()))?;
+    }
+    let mut kept: Vec<PathBuf> = Vec::new();
+    for (first, last) in wanted {
+        let begin = numbers.partition_point(|(seq, _)| *seq < first);
+        let end = numbers.partition_point(|(seq, _)| *seq <= last);
+        let changes = numbers[begin..end].iter().filter_map(|(seq, uuid)| outbox.change(store, *seq, uuid).transpose());
+        let changes: Vec<SharedChange> = changes.collect::<Result<_>>()?;
+        // What is known to the store and not sent any more counts as held: or the chunk would be written again each time.
+        let (path, is_new) = write(&own, first, last, held(first, last), &changes)?;
+        done.chunks += usize::from(is_new);
+        done.sent += if is_new { changes.len() } else { 0 };
+        kept.push(path);
+    }
+    for path in old.iter().filter(|path| !kept.contains(path)) {
+        fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))?;
+        done.removed += 1;
+    }
+    Ok(())
+}

@@ -1,0 +1,137 @@
+//! One sync: number what changed here, receive what others changed, send what is new. A sync that is killed anywhere goes
+//! on where it was: every step is a transaction here or there, and repeating one changes nothing.
+
+use super::folder::{self, FolderSync};
+use super::identity::{new_machine, own_machine, person};
+use super::incoming::Inbox;
+use super::outgoing::{self, Outbox};
+use super::programs::{self, ProgramRows};
+use super::{projects, server};
+use crate::config::{Config, environment};
+use crate::error::UserError;
+use crate::model::{DueChange, Millis, Received, SharedProject};
+use crate::postgres::TeamServer;
+use crate::redact::Redactor;
+use crate::store::Store;
+use anyhow::{Context, Result};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// With what to sync.
+#[derive(Clone, Debug)]
+pub enum SyncTarget {
+    /// The URL of a PostgreSQL, and how long each answer may take.
+    Server(String, Duration),
+    Folder(PathBuf),
+}
+
+/// What a sync did.
+#[derive(Clone, Debug, Default)]
+pub struct SyncResult {
+    pub projects: Vec<SharedProject>,
+    /// Changes sent.
+    pub sent: usize,
+    pub received: Received,
+    pub programs: ProgramRows,
+    pub folder: FolderSync,
+    /// Questions to the server.
+    pub round_trips: usize,
+    /// The database was copied or restored, so this machine shares under a new key.
+    pub is_new_machine: bool,
+}
+
+/// What the next sync would send, and the shared projects. Nothing is changed.
+pub fn due(store: &mut Store, config: &Config) -> Result<(Vec<SharedProject>, Vec<DueChange>)> {
+    let projects = projects::shared(store, config)?;
+    let due = outgoing::due(store, &projects)?;
+    Ok((projects, due))
+}
+
+/// Syncs all shared projects of a database. Only one sync at a time runs for it; others wait.
+///
+/// # Errors
+///
+/// A target that cannot be reached. What was done until then stays.
+pub fn sync(
+    store: &mut Store,
+    config: &Config,
+    redactor: &Redactor,
+    target: &SyncTarget,
+    now: Millis,
+    progress: &mut dyn FnMut(&str),
+) -> Result<SyncResult> {
+    let path = store.files().sync_lock();
+    let alone = crate::files::append_private(&path).with_context(|| format!("cannot open {}", path.display()))?;
+    alone.lock().with_context(|| format!("cannot lock {}", path.display()))?;
+    let done = run(store, config, redactor, target, now, progress);
+    let error = done.as_ref().err().map(|error| format!("{error:#}"));
+    store.note_sync(error.as_deref(), now)?;
+    done
+}
+
+fn run(
+    store: &mut Store,
+    config: &Config,
+    redactor: &Redactor,
+    target: &SyncTarget,
+    now: Millis,
+    progress: &mut dyn FnMut(&str),
+) -> Result<SyncResult> {
+    let name = person(config.team.name.value.as_deref())?;
+    let projects = projects::shared(store, config)?;
+    let (mut own, mut signer) = own_machine(store, &name, now)?;
+    if projects.is_empty() && own.machine.seq == 0 {
+        let hint = "`nmem project share` shares the project of this folder; `[[folder]] share = true` in the config file several";
+        return Err(UserError::new("no project is shared", hint).into());
+    }
+    let keys: Vec<String> = projects.iter().flat_map(|project| project.keys.clone()).collect();
+    store.note_shared_keys(&keys)?;
+    progress("looking for changes");
+    outgoing::number(store, &projects, &own)?;
+    let mut result = SyncResult { projects: projects.clone(), ..SyncResult::default() };
+    let inbox = Inbox { redactor, projects: &projects, own_key: &own.machine.key.clone(), name: &name, now };
+    let mut server = None;
+    match target {
+        SyncTarget::Server(url, limit) => {
+            let certificates = environment::root_certificates();
+            let mut connected = TeamServer::connect(url, certificates.as_deref(), *limit)?;
+            let heads = connected.heads()?;
+            server::pull(store, &mut connected, &heads, &inbox, &mut result.received, progress)?;
+            server = Some((connected, heads));
+        }
+        SyncTarget::Folder(folder) => {
+            progress("reading chunks");
+            folder::pull(store, folder, &inbox, &mut result.received, &mut result.folder)?;
+        }
+    }
+    // A second time if somebody else continues the series: under a new key.
+    for _ in 0..2 {
+        own = own_machine(store, &name, now)?.0;
+        let outbox = Outbox { redactor, projects: &projects, own: &own, signer: &signer };
+        let is_forked = match (target, &mut server) {
+            (SyncTarget::Server(..), Some((server, heads))) => {
+                let pushed = server::push(store, server, heads, &outbox, progress)?;
+                result.sent += pushed.sent;
+                pushed.is_forked
+            }
+            (SyncTarget::Folder(folder), _) => {
+                folder::push(store, folder, &outbox, &mut result.folder)?;
+                result.sent = result.folder.sent;
+                result.folder.is_forked
+            }
+            _ => false,
+        };
+        if !is_forked || result.is_new_machine {
+            break;
+        }
+        result.is_new_machine = true;
+        signer = new_machine(store, &name, now)?.1;
+    }
+    if let Some((server, _)) = &mut server {
+        if server.has_rad {
+            result.programs = programs::read(store, server, redactor, &projects)?;
+        }
+        result.round_trips = server.round_trips;
+    }
+    Ok(result)
+}
