@@ -142,6 +142,12 @@ pub struct EditArguments {
     /// Read the fields to change from stdin, as one JSON object; null empties a field
     #[arg(long)]
     stdin: bool,
+    /// Never share it with a team; take it back if it was shared
+    #[arg(long, conflicts_with = "public")]
+    private: bool,
+    /// Share it with its project again
+    #[arg(long)]
+    public: bool,
     #[command(flatten)]
     project: ProjectArgument,
 }
@@ -222,6 +228,12 @@ pub fn edit(args: &EditArguments) -> Result<()> {
     let (folder, config) = args.project.config()?;
     let mut store = writable(&config)?;
     let memory = memory(&store, &args.id)?;
+    if args.private || args.public {
+        set_private(&mut store, &memory, args.private)?;
+        if args.fields.fields(None, &config).is_empty() && args.title.is_none() && !args.stdin {
+            return Ok(());
+        }
+    }
     let mut changes = if args.stdin { json_from_stdin()? } else { Map::new() };
     changes.extend(args.fields.fields(folder.to_str(), &config));
     if let Some(title) = &args.title {
@@ -236,6 +248,24 @@ pub fn edit(args: &EditArguments) -> Result<()> {
     }
     knowledge::edit(&mut store, &redactor(&config)?, &memory, changes, words_of())?;
     output::say(&format!("m{} was changed; rules and models will not change it again.", memory.id))
+}
+
+fn set_private(store: &mut Store, memory: &MemoryRow, private: bool) -> Result<()> {
+    if memory.provenance == Provenance::Team {
+        let what = format!("m{} is somebody else's memory", memory.id);
+        return Err(UserError::new(what, "only the person who shared it can make it private").into());
+    }
+    if !private && environment::is_run_by_agent() {
+        return Err(UserError::new("agents cannot share a private memory", "run the command in a terminal of your own").into());
+    }
+    store.set_private(&memory.uuid, private)?;
+    output::say(&match private {
+        true => format!(
+            "m{} is private: a team never receives it. If it was sent before, the next `nmem sync` takes it back.",
+            memory.id
+        ),
+        false => format!("m{} is no longer private.", memory.id),
+    })
 }
 
 /// Runs `nmem pin` and `nmem unpin`.

@@ -5,7 +5,7 @@
 //!
 //! Shared: `help`, `hook` (the envelope of hooks), `stdin`, `output`, `project_argument`. Commands: `record` and `context`;
 //! `search`, `units`, `show`, `log`, `view`, `serve`, `status`, `patterns`, `error`, `how`; `memory` (remember, edit, pin, supersede), `forget`, `distil`,
-//! `domain`, `project`, `off`, `trust`, `import`, `archive` (export, restore); `install`, `doctor`, `demo`; `rad`.
+//! `domain`, `project`, `sync`, `team`, `off`, `trust`, `import`, `archive` (export, restore); `install`, `doctor`, `demo`; `rad`.
 
 mod archive;
 mod context;
@@ -34,6 +34,8 @@ mod serve;
 mod show;
 mod status;
 mod stdin;
+mod sync;
+mod team;
 mod trust;
 mod units;
 mod view;
@@ -92,6 +94,8 @@ enum Command {
     Distil(distil::DistilArguments),
     Domain(domain::DomainArguments),
     Project(project::ProjectArguments),
+    Sync(sync::SyncArguments),
+    Team(team::TeamArguments),
     Off(off::OffArguments),
     On(off::OnArguments),
     Trust(trust::TrustArguments),
@@ -159,6 +163,8 @@ fn run(command: Command) -> Result<bool> {
         Command::Domain(args) => domain::run(&args),
         Command::Forget(args) => forget::run(&args),
         Command::Project(args) => project::run(&args),
+        Command::Sync(args) => sync::run(&args),
+        Command::Team(args) => team::run(&args),
         Command::Off(args) => off::off(&args),
         Command::On(args) => off::on(&args),
         Command::Trust(args) => trust::run(&args),

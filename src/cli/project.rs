@@ -3,8 +3,8 @@
 use super::output;
 use super::project_argument::{ProjectArgument, open, writable};
 use crate::config::{Config, environment};
-use crate::error::UserError;
-use crate::model::ProjectRow;
+use crate::error::{NO_PROJECT, UserError};
+use crate::model::{ProjectRow, Share};
 use crate::render::clean::line;
 use crate::render::{count, time};
 use crate::runtime::{FolderProject, redactor};
@@ -14,7 +14,7 @@ use clap::Subcommand;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// List, rename, merge or split projects
+/// List, rename, merge, split or share projects
 #[derive(Debug, clap::Args)]
 #[command(
     arg_required_else_help = true,
@@ -60,6 +60,25 @@ enum ProjectCommand {
         #[arg(long)]
         name: Option<String>,
     },
+    /// Share the project's memories with a team, or with your own machines
+    #[command(
+        after_help = "Example: nmem project share\n         nmem project share --mine\n\nNothing leaves this machine until `nmem sync`; `nmem sync --dry-run` lists what would. With --mine private memories are sent too: use a server or folder that only you can read."
+    )]
+    Share {
+        /// With your own machines: private memories too
+        #[arg(long)]
+        mine: bool,
+        #[command(flatten)]
+        project: ProjectArgument,
+    },
+    /// Stop sharing the project; what was sent stays with the others
+    #[command(
+        after_help = "Example: nmem project unshare\n\n`nmem forget` also takes back what was sent; `nmem edit ID --private` a single memory."
+    )]
+    Unshare {
+        #[command(flatten)]
+        project: ProjectArgument,
+    },
 }
 
 /// Runs the command.
@@ -69,6 +88,8 @@ pub fn run(args: &ProjectArguments) -> Result<()> {
         ProjectCommand::Rename { name, project } => rename(name, project),
         ProjectCommand::Merge { from, into } => merge(from, into),
         ProjectCommand::Split { folder, name } => split(folder, name.as_deref()),
+        ProjectCommand::Share { mine, project } => share(if *mine { Share::Mine } else { Share::Team }, project),
+        ProjectCommand::Unshare { project } => share(Share::None, project),
     }
 }
 
@@ -132,6 +153,30 @@ fn merge(from: &str, into: &str) -> Result<()> {
         line(&from.name, 80),
         count(moved as i64, "session", "sessions")
     ))
+}
+
+fn share(share: Share, project: &ProjectArgument) -> Result<()> {
+    if share != Share::None && environment::is_run_by_agent() {
+        return Err(UserError::new("agents cannot share a project", "run `nmem project share` in a terminal of your own").into());
+    }
+    let (folder, config) = project.config()?;
+    let mut store = writable(&config)?;
+    let place = project.find(&folder, &config, Some(&store));
+    let id = match (&place.row, &place.id) {
+        (Some(row), _) => row.id,
+        // Nothing is recorded here yet, but what others share of the project should arrive.
+        (None, Some(id)) => store.ensure_project(&redactor(&config)?.clean(id.clone()), environment::now())?,
+        (None, None) => return Err(UserError::new(NO_PROJECT, "change into a project folder").into()),
+    };
+    store.set_share(id, Some(share))?;
+    let name = line(place.name().unwrap_or("This project"), 80);
+    output::say(&match share {
+        Share::None => format!("{name} is no longer shared. What was sent stays with the others until you forget it."),
+        Share::Team => format!(
+            "{name} is shared with your team from the next `nmem sync` on; `nmem sync --dry-run` lists what would be sent."
+        ),
+        Share::Mine => format!("{name} is shared with your own machines from the next `nmem sync` on, private memories too."),
+    })
 }
 
 fn split(folder: &std::path::Path, name: Option<&str>) -> Result<()> {

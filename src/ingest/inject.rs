@@ -1,4 +1,4 @@
-//! Step 9: injects context at a session start, at a prompt, before an edit, and for a subagent. `recall` selects it and `render` writes
+//! Step 10: injects context at a session start, at a prompt, before an edit, and for a subagent. `recall` selects it and `render` writes
 //! it; this file decides when, and records the injection.
 
 use super::filter;

@@ -1,7 +1,7 @@
 //! The pipeline of an event, for hooks, for `nmem rad` and for past sessions. [`ingest`] lists its steps.
 //!
 //! Read in this order: `hook` (entry point of hooks), `run` (input of all steps), `decode`, `filter`, `complete`,
-//! `persist` (with `transcript`, `rows` and `stored`), `segment`, `distil`, `upkeep`, `inject`; `tests` cover the whole
+//! `persist` (with `transcript`, `rows` and `stored`), `segment`, `distil`, `upkeep`, `team_sync`, `inject`; `tests` cover the whole
 //! pipeline. Each step is one call in [`ingest`]. Rows and units are written in one transaction, so `persist` takes
 //! `segment` as a parameter (ADR/0039).
 
@@ -16,6 +16,7 @@ mod rows;
 mod run;
 mod segment;
 mod stored;
+mod team_sync;
 mod transcript;
 mod upkeep;
 
@@ -73,6 +74,9 @@ pub fn ingest(run: &Run, input: Input) -> Result<Ingested> {
 
     // Housekeeping: orphaned units, retention, facts about the repository.
     upkeep::upkeep(run, &mut persisted, last);
+
+    // Exchange memories with the team, if the user asked for it and an hour has passed.
+    team_sync::team_sync(run, &mut persisted, last);
 
     // Inject context at a session start, at a prompt, or before an edit.
     let mut answers = events.iter().map(|event| inject::inject(run, &mut persisted, event));

@@ -82,3 +82,20 @@ pub fn side_by_side(memories: Vec<MemoryRow>, against: &HashMap<i64, i64>) -> Ve
     }
     ordered
 }
+
+/// Adds memories of the team to own ones, which stay in front: each that contradicts an own one directly behind it, and at
+/// most `limit` others at the end.
+pub fn with_team(mut own: Vec<MemoryRow>, of_team: Vec<MemoryRow>, against: &HashMap<i64, i64>, limit: usize) -> Vec<MemoryRow> {
+    let contradict =
+        |one: &MemoryRow, other: &MemoryRow| against.get(&one.id) == Some(&other.id) || against.get(&other.id) == Some(&one.id);
+    let mut others = Vec::new();
+    for memory in of_team {
+        match own.iter().position(|own| !own.is_of_team() && contradict(own, &memory)) {
+            Some(at) => own.insert(at + 1, memory),
+            None => others.push(memory),
+        }
+    }
+    others.truncate(limit);
+    own.extend(side_by_side(others, against));
+    own
+}

@@ -11,7 +11,7 @@ mod route;
 mod terms;
 
 pub use confidence::{DecisionOutcome, confidence};
-pub use contradiction::{contradicted, side_by_side};
+pub use contradiction::{contradicted, side_by_side, with_team};
 pub use passages::fit;
 pub use route::{CandidateFeatures, EditRates, RankWeights, Reason, Route, Scored, fuse};
 pub use terms::{QueryTerm, branch_terms, is_topic, stem, subject, subject_of, terms};

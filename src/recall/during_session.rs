@@ -7,6 +7,7 @@ use super::stale::stale;
 use crate::model::{
     Annotations, Finding, InjectionPoint, MemoryKind, MemoryRow, Provenance, RankedUnit, Relevance, UnitRow, Vector,
 };
+use crate::prompt_injection::looks_like_prompt_injection;
 use crate::rank::{self, Route};
 use crate::store::Store;
 use crate::store::recall::SessionScope;
@@ -173,10 +174,12 @@ fn subject(found: &RankedUnit) -> HashSet<String> {
 }
 
 /// Whether a memory may be injected unasked: the user said it, a person pinned it, or the agent said it and its work
-/// confirms it. Tool output and pages never qualify, nor does an agent's repetition of them.
+/// confirms it. Tool output and pages never qualify, nor does an agent's repetition of them; what others of the team
+/// wrote only if the user trusts them.
 fn is_trusted(store: &Store, memory: &MemoryRow) -> Result<bool> {
     Ok(memory.pinned
         || memory.provenance == Provenance::User
+        || memory.team.as_ref().is_some_and(|team| team.is_trusted) && !looks_like_prompt_injection(&memory.title)
         || memory.provenance == Provenance::Agent && store.is_proven(memory)?)
 }
 
@@ -245,7 +248,14 @@ fn best(store: &Store, mut memories: Vec<MemoryRow>, path: &str) -> Result<Vec<M
     // What names the file is about it; what only changed it may be about anything.
     let settles = |memory: &MemoryRow| matches!(memory.kind, MemoryKind::Decision | MemoryKind::Lesson);
     memories.sort_by_cached_key(|memory| {
-        Reverse((memory.pinned, names(memory, path), settles(memory), memory.provenance == Provenance::User, memory.id))
+        Reverse((
+            !memory.is_of_team(),
+            memory.pinned,
+            names(memory, path),
+            settles(memory),
+            memory.provenance == Provenance::User,
+            memory.id,
+        ))
     });
     let mut best = Vec::new();
     for memory in memories {

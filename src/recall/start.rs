@@ -7,9 +7,10 @@ use super::ranked::{NearUnit, RecallQuery, is_topic, near_units};
 use super::sessions::{overviews, turns};
 use super::stale::stale;
 use crate::model::{
-    Annotations, Check, Finding, InjectionPoint, MemoryKind, MemoryRow, Millis, Platform, Provenance, Recalled, SessionOverview,
-    SessionStatus, UnitRow,
+    Annotations, Author, Check, Finding, InjectionPoint, MemoryKind, MemoryRow, Millis, Platform, Provenance, Recalled,
+    SessionOverview, SessionStatus, UnitRow,
 };
+use crate::prompt_injection::looks_like_prompt_injection;
 use crate::rank;
 use crate::rules::{decisions, failures};
 use crate::store::{Store, is_broken};
@@ -30,6 +31,9 @@ const ELSEWHERE: usize = 1;
 /// Maximum pinned memories, maximum decisions and lessons, and the number of the newest to look at.
 const PINNED: usize = 12;
 const SETTLED: usize = 6;
+/// Maximum decisions and lessons of the team beside those that contradict an own one, and the number of the newest to look at.
+const OF_TEAM: usize = 3;
+const NEWEST_OF_TEAM: usize = 200;
 const NEWEST: usize = 60;
 /// Number of units to rank.
 const NEAR: usize = 24;
@@ -122,7 +126,7 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
     let unused = parts.read(store.unused_items(&recent, InjectionPoint::Start))?;
     let pinned = parts.read(store.pinned_memories(project, PINNED))?;
 
-    let mut decisions = parts.read(store.newest_memories(project, &[MemoryKind::Decision, MemoryKind::Lesson], NEWEST))?;
+    let mut decisions = parts.read(store.newest_settled(project, false, NEWEST))?;
     let holds_here = |memory: &MemoryRow| {
         let of_branch = on_topic_branch && memory.unit.is_some_and(|unit| own_units.contains(&unit));
         let of_files = on_topic_branch && memory.files.iter().any(|file| not_committed.contains(&file.path));
@@ -131,6 +135,8 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
     };
     decisions.retain(holds_here);
     decisions.truncate(SETTLED);
+    let mut of_team = parts.read(store.newest_settled(project, true, NEWEST_OF_TEAM))?;
+    of_team.retain(|memory| holds_here(memory) && !looks_like_prompt_injection(&memory.title));
 
     let is_likely = |unit: &&NearUnit| match on_topic_branch {
         true => own_units.contains(&unit.unit) || unit.relevance.probability() >= LIKELY,
@@ -155,8 +161,9 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
     });
     let observations: Vec<MemoryRow> = findings.take(limit.min(most)).cloned().collect();
 
-    let contradicted_by = rank::contradicted(&[&pinned[..], &decisions[..]].concat());
+    let contradicted_by = rank::contradicted(&[&pinned[..], &decisions[..], &of_team[..]].concat());
     let decisions = rank::side_by_side(decisions, &contradicted_by);
+    let decisions = rank::with_team(decisions, of_team, &contradicted_by, OF_TEAM);
     let shown = pinned.iter().chain(&decisions).chain(&observations);
     let stale = here.root.map(|root| parts.read(stale(store, project, root, shown))).transpose()?.unwrap_or_default();
     let annotations = Annotations { contradicted_by, stale };
@@ -214,8 +221,10 @@ fn did_something(session: &SessionOverview) -> bool {
 /// it names no file.
 fn holds_everywhere(memory: &MemoryRow) -> bool {
     let lasts = || memory.kind == MemoryKind::Lesson || decisions::decided(&memory.title).is_some_and(|decided| decided.lasts);
-    match memory.by_hand {
+    let author = memory.team.as_ref().map(|team| team.author);
+    match memory.by_hand || author == Some(Author::Hand) {
         true => memory.files.is_empty(),
+        false if author == Some(Author::User) => files_named(&memory.title).is_empty() && lasts(),
         false => memory.provenance == Provenance::User && files_named(&memory.title).is_empty() && lasts(),
     }
 }
@@ -224,7 +233,8 @@ fn holds_everywhere(memory: &MemoryRow) -> bool {
 /// shows.
 fn settles_nothing(memory: &MemoryRow) -> bool {
     let is_question = memory.provenance == Provenance::User && memory.title.ends_with('?');
-    !memory.by_hand && (memory.provenance == Provenance::Tool || is_question)
+    let is_tool_output = || memory.team.as_ref().is_some_and(|team| team.author == Author::Tool);
+    !memory.by_hand && (memory.provenance == Provenance::Tool || is_question || is_tool_output())
 }
 
 /// Whether the description of a session has a statement already: as a commit, as a name of a unit, in an answer.

@@ -160,13 +160,13 @@ fn elsewhere(block: &mut Block, overview: &SessionOverview) {
 }
 
 /// Whose words a memory consists of.
-pub(super) fn whose(memory: &MemoryRow) -> &'static str {
+pub(super) fn whose(memory: &MemoryRow) -> String {
     let agent = memory.platform.as_deref().and_then(Platform::from_name).filter(|agent| *agent != Platform::Custom);
     match memory.provenance {
-        Provenance::User => "the user",
-        Provenance::Agent => agent.map_or("the agent", Platform::title),
-        Provenance::Tool => "a tool",
-        Provenance::Team => "the team",
+        Provenance::User => "the user".to_string(),
+        Provenance::Agent => agent.map_or("the agent", Platform::title).to_string(),
+        Provenance::Tool => "a tool".to_string(),
+        Provenance::Team => memories::teammate(memory),
     }
 }
 
@@ -186,7 +186,8 @@ pub(super) fn annotation_text(memory: &MemoryRow, annotations: &Annotations) -> 
 
 /// `2026-11-20, the user: "use tabs, not spaces" (m9)`
 pub(super) fn settled(memory: &MemoryRow, annotations: &Annotations) -> String {
-    let who = whose(memory);
+    // Reported speech: what others wrote is never in the imperative.
+    let who = if memory.is_of_team() { format!("{} wrote", whose(memory)) } else { whose(memory) };
     let over = memory.list("alternatives").first().map(|over| format!(", not {}", quoted(over, 80))).unwrap_or_default();
     let why = memory
         .text("reasoning")

@@ -53,9 +53,15 @@ pub fn text(hit: &Hit, words: &[String], style: Style, all_projects: bool) -> St
     let failed = if hit.succeeded == Some(false) { format!(" {}", style.bad("failed")) } else { String::new() };
     let project =
         hit.project.as_deref().filter(|_| all_projects).map(|p| format!(" {}", style.path(&line(p, 40)))).unwrap_or_default();
+    let person = hit
+        .made_by
+        .as_deref()
+        .filter(|by| by.starts_with("teammate "))
+        .map(|by| format!(" {}", line(by, 60)))
+        .unwrap_or_default();
     let when = style.faint(&format!("{} {}", time::day(hit.at), time::clock(hit.at)));
     format!(
-        "{}  {when}  {what}{failed}{project}\n    {}",
+        "{}  {when}  {what}{failed}{project}{person}\n    {}",
         style.strong(&id(hit)),
         marked(&snippet(hit, words, SNIPPET.min(LINES * style.width.saturating_sub(6))), words, style)
     )

@@ -38,6 +38,10 @@ pub fn word(memory: &MemoryRow) -> &str {
 
 /// Whose words it consists of, and who created it.
 pub fn origin(memory: &MemoryRow) -> String {
+    if memory.is_of_team() {
+        let trust = if memory.team.as_ref().is_some_and(|team| team.is_trusted) { "trusted" } else { "not trusted" };
+        return format!("by {}, {trust}", teammate(memory));
+    }
     let of = match memory.provenance {
         Provenance::User => "the user's own words",
         Provenance::Agent => "the agent's words",
@@ -49,6 +53,14 @@ pub fn origin(memory: &MemoryRow) -> String {
         Maker::Rules => format!("by rules, from {of}"),
         Maker::Hand => "by hand".to_string(),
         other => format!("by {}, from {of}", line(other.name(), 60)),
+    }
+}
+
+/// Who of the team it is from. The name is quoted: people choose it themselves.
+pub fn teammate(memory: &MemoryRow) -> String {
+    match &memory.team {
+        Some(team) => format!("teammate {}", super::clean::quoted(&team.name, 40)),
+        None => "a teammate".to_string(),
     }
 }
 
@@ -169,6 +181,9 @@ pub fn json(memory: &MemoryRow) -> Value {
         "discovery_tokens": memory.tokens, "tokens_estimated": memory.tokens_estimated, "created_at": memory.created_at,
         "pinned": memory.pinned, "by_hand": memory.by_hand, "superseded_by": memory.superseded_by.map(|by| format!("m{by}")),
     });
+    if let Some(team) = &memory.team {
+        out["person"] = team.name.clone().into();
+    }
     for (name, value) in memory.content.iter().filter(|(name, _)| *name != "facts") {
         // The memory's own values take precedence.
         if out.get(name).is_none_or(|own| own.as_array().is_some_and(Vec::is_empty)) {
