@@ -6,10 +6,11 @@ use crate::config::llm::When;
 use crate::config::{Config, ListedSetting, SettingSource, environment};
 use crate::installation;
 use crate::log;
-use crate::model::{Counts, Files, FindingLevel, InjectionPoint, InjectionStats, LastEvent, Millis, Spend, Spent};
+use crate::model::{Counts, Files, FindingLevel, InjectionPoint, InjectionStats, LastEvent, LastSync, Millis, Spend, Spent};
 use crate::render::clean::line;
-use crate::render::{count, time};
+use crate::render::{count, team, time};
 use crate::store::{self, PERSON_WAIT, Store, spool};
+use crate::team::projects;
 use anyhow::Result;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -46,6 +47,8 @@ struct StoreStatus {
     older_rules: Option<String>,
     /// Memories with an embedding, and all that could have one.
     embedded: Option<(i64, i64)>,
+    /// Shared projects, and how the last sync ended; `None` where nobody shares.
+    team: Option<(Vec<String>, LastSync)>,
     problem: Option<String>,
 }
 
@@ -90,6 +93,8 @@ pub fn run(args: &StatusArguments) -> Result<()> {
                 "counts": {"projects": stored.counts.projects, "sessions": stored.counts.sessions, "prompts": stored.counts.prompts, "tool_uses": stored.counts.tool_uses, "work_units": stored.counts.work_units, "memories": stored.counts.memories},
                 "last_event": last, "spool": {"waiting": spool::waiting(files), "rejected": spool::rejected(files), "lost": spool::lost(files)}, "errors": errors,
                 "given": injections_json(&stored.injections), "embedded": stored.embedded.map(|(done, all)| json!({"memories": done, "of": all})), "queue": stored.models.waiting, "spend": spend(&config, &stored.models),
+                "team": stored.team.as_ref().map(|(projects, last)| json!({"with": team_target(&config), "projects": projects, "done_at": last.done_at,
+                    "failed_at": last.failed_at, "error": last.error})),
                 "off": switched_off, "notes": wishes.iter().chain(&stored.older_rules).collect::<Vec<_>>(),
                 "settings": settings, "unknown_settings": config.unknown,
             })
@@ -165,6 +170,13 @@ pub fn run(args: &StatusArguments) -> Result<()> {
     for lines in embeddings(&config, stored.embedded) {
         out += &format!("  {lines}\n");
     }
+    if let Some((projects, last)) = &stored.team {
+        out += &format!("\n{}\n", style.strong("team"));
+        let with = team_target(&config);
+        for said in team::status(with.as_deref(), config.team.syncs_in_sessions(), projects, last, now) {
+            out += &format!("  {said}\n");
+        }
+    }
     if !stored.injections.is_empty() {
         out += &format!("\n{}  in the last {INJECTION_DAYS} days\n", style.strong("injected"));
     }
@@ -203,13 +215,22 @@ fn look(config: &Config) -> StoreStatus {
         let Some(store) = store else { return Ok(StoreStatus::default()) };
         let on = !config.embeddings.base_url.value.is_empty();
         let embedded = on.then(|| store.embedded(&config.embeddings.model.value)).transpose()?;
-        Ok(StoreStatus { embedded, ..counted(&store)? })
+        let last = store.last_sync()?;
+        let projects: Vec<String> = projects::shared(&store, config)?.into_iter().map(|project| project.name).collect();
+        let team = (team_target(config).is_some() || !projects.is_empty()).then_some((projects, last));
+        Ok(StoreStatus { embedded, team, ..counted(&store)? })
     };
     look().unwrap_or_else(|error| {
         // A read-only store can still be counted.
         let read = Store::open_to_read(files, PERSON_WAIT).ok().flatten().and_then(|store| counted(&store).ok());
         StoreStatus { problem: Some(store::reason(&error)), ..read.unwrap_or_default() }
     })
+}
+
+/// With what `nmem sync` syncs.
+fn team_target(config: &Config) -> Option<String> {
+    let folder = || config.team.folder.value.as_ref().map(|folder| folder.display().to_string());
+    config.team.host().map(|host| format!("PostgreSQL at {host}")).or_else(folder)
 }
 
 /// Why hooks do nothing here, or in one session.
@@ -258,6 +279,7 @@ fn counted(store: &Store) -> Result<StoreStatus> {
         injections,
         older_rules: older_rules(store)?,
         embedded: None,
+        team: None,
         problem: None,
     })
 }

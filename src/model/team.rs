@@ -220,3 +220,12 @@ pub struct Received {
     /// By name of the person: new memories.
     pub people: std::collections::BTreeMap<String, usize>,
 }
+
+/// How the last sync ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LastSync {
+    pub done_at: Option<Millis>,
+    pub failed_at: Option<Millis>,
+    /// Why it failed.
+    pub error: Option<String>,
+}

@@ -2,7 +2,7 @@
 //!
 //! Read in this order: `clean` (sanitises all text), `style`, `wrap` and `time`; `context`, `block`, `budget`, `session`,
 //! `session_state`, `ranked_units`, `memory_list` and `name` (context for agents); `agents_file` (decisions for an
-//! `AGENTS.md`); `memories`, `units`, `hits`, `log`, `patterns`, `commands` and `whole` (output for people and programs).
+//! `AGENTS.md`); `memories`, `units`, `hits`, `log`, `patterns`, `commands`, `team` and `whole` (output for people and programs).
 
 pub mod agents_file;
 mod block;
@@ -20,6 +20,7 @@ pub mod ranked_units;
 mod session;
 pub mod session_state;
 pub mod style;
+pub mod team;
 pub mod time;
 pub mod units;
 pub mod whole;

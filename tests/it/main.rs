@@ -57,6 +57,7 @@ mod serve_page;
 mod session;
 #[cfg(unix)]
 mod storage;
+mod team;
 mod units;
 mod view;
 

@@ -13,7 +13,7 @@ pub use machines::OwnMachine;
 pub use outgoing::{MemoryState, NumberedChange, OwnChange, SharedState};
 
 use super::{Store, Tx};
-use crate::model::{Millis, ProjectRow, Share};
+use crate::model::{LastSync, Millis, ProjectRow, Share};
 use anyhow::Result;
 use rusqlite::{OptionalExtension, params};
 
@@ -24,15 +24,6 @@ pub struct ProjectShare {
     /// `None`: nothing was said for the project itself.
     pub share: Option<Share>,
     pub keys: Vec<String>,
-}
-
-/// How the last sync ended.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LastSync {
-    pub done_at: Option<Millis>,
-    pub failed_at: Option<Millis>,
-    /// Why it failed.
-    pub error: Option<String>,
 }
 
 /// Keys of the projects that were shared at the last sync, as a JSON list.

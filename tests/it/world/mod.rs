@@ -6,6 +6,7 @@
 
 pub mod browser;
 pub mod models;
+pub mod postgres;
 pub mod server;
 pub mod serving;
 pub mod session;
