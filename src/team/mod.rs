@@ -3,7 +3,7 @@
 //!
 //! Read in this order: `identity` (keys and signatures), `projects` (what is shared), `outgoing` (what leaves),
 //! `incoming` (what arrives), `sync` (one sync), its two targets `server` (PostgreSQL, with `programs` for the RAD
-//! tables) and `folder` (with `chunk`), `people` (whom the user trusts).
+//! tables) and `folder` (with `chunk`), `people` (whom the user trusts); `tests` play random histories.
 
 mod chunk;
 mod folder;
@@ -15,5 +15,7 @@ mod programs;
 pub mod projects;
 mod server;
 mod sync;
+#[cfg(test)]
+mod tests;
 
 pub use sync::{SyncResult, SyncTarget, due, sync};

@@ -33,25 +33,25 @@ type TakeDue<'a> = &'a mut dyn FnMut(&mut Store, Vec<(NumberedChange, DueChange)
 
 /// Finds every change since the last sync and passes it to `take`, in steps.
 fn each_due(store: &mut Store, projects: &[SharedProject], take: TakeDue) -> Result<()> {
-    for project in projects {
-        let mut behind = 0;
-        loop {
-            let states = store.memory_states(project.id, behind, STEP)?;
-            let Some(last) = states.last() else { break };
-            behind = last.id;
-            let due = states.into_iter().filter_map(|state| {
-                let reason = reason(&state, project.share)?;
-                let counter = state.shared.as_ref().map_or(0, |shared| shared.counter) + 1;
-                let own = state.provenance != Provenance::Team && state.shared.as_ref().is_none_or(|shared| shared.own);
-                let fingerprint = (reason != SendReason::Withdrawn).then_some(state.fingerprint);
-                let numbered = NumberedChange { uuid: state.uuid.clone(), counter, fingerprint, own };
-                let memory = Some((state.id, state.title, state.kind));
-                Some((numbered, DueChange { uuid: state.uuid, reason, memory, project: Some(project.name.clone()) }))
-            });
-            let due: Vec<_> = due.collect();
-            if !due.is_empty() {
-                take(store, due)?;
-            }
+    let ids: Vec<i64> = projects.iter().map(|project| project.id).collect();
+    let mut behind = 0;
+    loop {
+        let states = store.memory_states(&ids, behind, STEP)?;
+        let Some(last) = states.last() else { break };
+        behind = last.id;
+        let due = states.into_iter().filter_map(|state| {
+            let project = projects.iter().find(|project| project.id == state.project)?;
+            let reason = reason(&state, project.share)?;
+            let counter = state.shared.as_ref().map_or(0, |shared| shared.counter) + 1;
+            let own = state.provenance != Provenance::Team && state.shared.as_ref().is_none_or(|shared| shared.own);
+            let fingerprint = (reason != SendReason::Withdrawn).then_some(state.fingerprint);
+            let numbered = NumberedChange { uuid: state.uuid.clone(), counter, fingerprint, own };
+            let memory = Some((state.id, state.title, state.kind));
+            Some((numbered, DueChange { uuid: state.uuid, reason, memory, project: Some(project.name.clone()) }))
+        });
+        let due: Vec<_> = due.collect();
+        if !due.is_empty() {
+            take(store, due)?;
         }
     }
     let missing = store.missing_memories()?.into_iter().map(|(uuid, counter)| {

@@ -337,7 +337,12 @@ fn a_server_that_is_down_costs_two_seconds_once_and_status_says_so() {
     let paused = timed(&anna, "Stop");
     assert!(paused < Duration::from_millis(1500), "{paused:?}");
     let status = anna.nmem(&["status"]).text();
-    assert!(status.contains("problem: the sync of 29 min ago failed: PostgreSQL at 127.0.0.1 did not answer within 1.8 s; sessions try again at"), "{status}");
+    assert!(
+        status.contains(
+            "problem: the sync of 29 min ago failed: PostgreSQL at 127.0.0.1 did not answer within 1.8 s; sessions try again at"
+        ),
+        "{status}"
+    );
     assert!(!status.contains("hunter2"));
     drop(silent);
     anna.minutes_later(2);

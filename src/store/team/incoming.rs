@@ -184,22 +184,32 @@ impl Tx<'_> {
         Ok(id)
     }
 
-    /// Marks a memory as superseded by one with a uuid, if that one is here, in the same project, and not superseded by
-    /// the first.
+    /// Marks a memory as superseded by one with a uuid, if that one is here, in the same project. If two machines let
+    /// memories supersede each other, the one with the greatest uuid of the circle holds, on every machine.
     fn supersede_by_uuid(&self, id: i64, by: &str) -> Result<()> {
         let sql = "SELECT n.id FROM memories n JOIN memories m ON m.project_id = n.project_id WHERE n.uuid = ?2 AND m.id = ?1";
         let Some(new) = self.tx.prepare_cached(sql)?.query_row(params![id, by], |row| row.get::<_, i64>(0)).optional()? else {
             return Ok(());
         };
         let mut next = self.tx.prepare_cached("SELECT superseded_by FROM memories WHERE id = ?1")?;
+        let mut chain = vec![id];
         let mut at = Some(new);
-        for _ in 0..CHAIN {
-            match at {
-                None => return self.supersede(id, new),
-                Some(memory) if memory == id => return Ok(()),
-                Some(memory) => at = next.query_row([memory], |row| row.get::<_, Option<i64>>(0)).optional()?.flatten(),
-            }
+        while let Some(memory) = at.filter(|memory| *memory != id && chain.len() < CHAIN) {
+            chain.push(memory);
+            at = next.query_row([memory], |row| row.get::<_, Option<i64>>(0)).optional()?.flatten();
         }
+        self.supersede(id, new)?;
+        if at.is_none() { Ok(()) } else { self.open_circle(&chain) }
+    }
+
+    /// Takes the successor from the memory that holds; what was said about it stays noted.
+    fn open_circle(&self, circle: &[i64]) -> Result<()> {
+        let sql = "SELECT id, uuid FROM memories WHERE id IN (SELECT value FROM json_each(?1)) ORDER BY uuid DESC LIMIT 1";
+        let row = |row: &rusqlite::Row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?));
+        let (holds, uuid) = self.tx.prepare_cached(sql)?.query_row([serde_json::to_string(circle)?], row)?;
+        let sql = "UPDATE shared SET superseded_by = (SELECT n.uuid FROM memories m JOIN memories n ON n.id = m.superseded_by WHERE m.id = ?2) WHERE uuid = ?1";
+        self.tx.prepare_cached(sql)?.execute(params![uuid, holds])?;
+        self.tx.prepare_cached("UPDATE memories SET superseded_by = NULL WHERE id = ?1")?.execute([holds])?;
         Ok(())
     }
 

@@ -39,6 +39,7 @@ pub struct SharedState {
 pub struct MemoryState {
     pub id: i64,
     pub uuid: String,
+    pub project: i64,
     pub kind: MemoryKind,
     pub title: String,
     pub provenance: Provenance,
@@ -107,6 +108,7 @@ fn state(row: &Row) -> rusqlite::Result<MemoryState> {
     Ok(MemoryState {
         id: row.get(16)?,
         uuid: row.get(17)?,
+        project: row.get(18)?,
         kind: row.get(0)?,
         title: row.get(2)?,
         provenance: row.get(6)?,
@@ -155,11 +157,13 @@ fn files(json: &str) -> Vec<(String, bool, Option<String>)> {
 }
 
 impl Store {
-    /// The states of a project's memories behind a row id, in order.
-    pub fn memory_states(&self, project: i64, behind: i64, limit: usize) -> Result<Vec<MemoryState>> {
-        let sql = format!("{STATE} WHERE m.project_id = ?1 AND m.id > ?2 ORDER BY m.id LIMIT ?3");
+    /// The states of memories of some projects behind a row id, in order.
+    pub fn memory_states(&self, projects: &[i64], behind: i64, limit: usize) -> Result<Vec<MemoryState>> {
+        // By row id: the index by project would have to be sorted for each step.
+        let sql =
+            format!("{STATE} WHERE m.id > ?2 AND +m.project_id IN (SELECT value FROM json_each(?1)) ORDER BY m.id LIMIT ?3");
         let mut statement = self.conn.prepare_cached(&sql)?;
-        let states = statement.query_map(params![project, behind, limit as i64], state)?;
+        let states = statement.query_map(params![serde_json::to_string(projects)?, behind, limit as i64], state)?;
         Ok(states.collect::<Result<_, _>>()?)
     }
 
