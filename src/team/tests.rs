@@ -134,9 +134,9 @@ fn in_the_end_all_are_alike(steps: &[(usize, Step)], names: [&str; 3], share: Sh
     let is_one_person = share == Share::Mine;
     let mut peers: Vec<Peer> = (0..3).map(|at| Peer::new(case, at, names[at], share, &folder)).collect();
     // They get to know each other.
-    for at in 0..3 {
-        peers[at].take(&Step::Create(at as u8));
-        peers[at].sync();
+    for (at, peer) in peers.iter_mut().enumerate() {
+        peer.take(&Step::Create(at as u8));
+        peer.sync();
     }
     for peer in &mut peers {
         peer.sync();

@@ -58,6 +58,7 @@ mod session;
 #[cfg(unix)]
 mod storage;
 mod team;
+mod team_at_once;
 mod team_attacked;
 mod units;
 mod view;
