@@ -50,7 +50,7 @@ pub fn run(args: &SyncArguments) -> Result<()> {
     let (_, config) = args.project.config()?;
     let mut store = writable(&config)?;
     if args.dry_run {
-        let (projects, due) = team::due(&mut store, &config)?;
+        let (projects, due) = team::due(&mut store, &config, &redactor(&config)?)?;
         return dry_run(&projects, &due, args.json);
     }
     let target = target(args, &config)?;

@@ -12,7 +12,7 @@ mod series;
 
 pub use rad::RadRow;
 pub use rad_rows::{ForeignRow, ForeignRows};
-pub use series::SeriesHead;
+pub use series::{BATCH, SeriesHead};
 
 use crate::error::UserError;
 use anyhow::Result;

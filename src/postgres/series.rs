@@ -7,7 +7,7 @@ use tokio_postgres::Row;
 
 /// Separates the keys of a project in one text.
 const BETWEEN: &str = "\u{1f}";
-/// Changes per answer.
+/// Changes per answer, and per transaction.
 pub const BATCH: i64 = 1000;
 
 /// How far a machine's series goes, as the server has it.

@@ -6,6 +6,7 @@
 //! were forgotten or overtaken, it is written again and the old one removed.
 
 use super::chunk::{ChunkName, read, write};
+use super::identity::is_authentic;
 use super::incoming::Inbox;
 use super::outgoing::Outbox;
 use crate::error::UserError;
@@ -79,21 +80,22 @@ pub fn pull(store: &mut Store, folder: &Path, inbox: &Inbox, received: &mut Rece
     }
     folders.sort();
     for (name, path) in folders.into_iter().filter(|(name, _)| !inbox.own_key.starts_with(name.as_str())) {
-        let mut applied = known.iter().find(|(key, _)| key.starts_with(&name)).map_or(0, |(_, seq)| *seq);
+        let applied = known.iter().find(|(key, _)| key.starts_with(&name)).map_or(0, |(_, seq)| *seq);
+        // How far the chunks go without a gap, as their names say.
+        let mut covered = applied;
         for (chunk, path) in chunks(&path, &mut done.left_alone)? {
             if chunk.last <= applied {
                 continue;
             }
             // Numbers before it are still on their way: it is read now and again later.
-            let is_next = chunk.first <= applied + 1;
+            let is_next = chunk.first <= covered + 1;
             match read(&path, &chunk) {
-                Ok(changes) => {
-                    let is_of_machine = |change: &SharedChange| change.machine.starts_with(&name);
-                    let changes: Vec<SharedChange> = changes.into_iter().filter(is_of_machine).collect();
-                    inbox.apply(store, &changes, is_next.then_some(chunk.last), received)?;
-                    if is_next {
-                        applied = chunk.last;
+                Ok(mut changes) => {
+                    changes.retain(|change| change.machine.starts_with(&name));
+                    for of_machine in changes.chunk_by(|one, next| one.machine == next.machine) {
+                        inbox.apply(store, of_machine, is_next, received)?;
                     }
+                    covered = if is_next { covered.max(chunk.last) } else { covered };
                 }
                 Err(why) => done.left_alone.push((path, why)),
             }
@@ -108,9 +110,14 @@ pub fn push(store: &Store, folder: &Path, outbox: &Outbox, done: &mut FolderSync
     let numbers = store.own_numbers(0)?;
     let head = outbox.own.machine.seq;
     let mut here = if own.is_dir() { chunks(&own, &mut done.left_alone)? } else { Vec::new() };
-    if here.iter().any(|(chunk, _)| chunk.last > head) {
-        done.is_forked = true;
-        return Ok(());
+    for (chunk, path) in here.extract_if(.., |(chunk, _)| chunk.last > head) {
+        let is_own =
+            |change: &SharedChange| change.machine == outbox.own.machine.key && change.seq > head && is_authentic(change);
+        if read(&path, &chunk).is_ok_and(|changes| changes.iter().any(is_own)) {
+            done.is_forked = true;
+            return Ok(());
+        }
+        done.left_alone.push((path, "not written by this machine"));
     }
     let texts = store.own_texts()?;
     let held = |first: i64, last: i64| texts.partition_point(|seq| *seq <= last) - texts.partition_point(|seq| *seq < first);

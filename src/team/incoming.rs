@@ -32,10 +32,21 @@ pub struct Inbox<'a> {
 }
 
 impl Inbox<'_> {
-    /// Applies changes of one machine in one transaction, and notes that everything up to `until` is applied, if given.
-    /// An invalid change is counted and left out.
-    pub fn apply(&self, store: &mut Store, changes: &[SharedChange], until: Option<i64>, received: &mut Received) -> Result<()> {
-        let checked: Vec<Checked> = changes.iter().filter_map(|change| self.checked(change, received)).collect();
+    /// Applies changes of one machine in one transaction. With `is_next` nothing is missing before them, so everything up
+    /// to the last one that the machine signed is noted as applied; a forged number moves nothing. An invalid change is
+    /// counted and left out.
+    pub fn apply(&self, store: &mut Store, changes: &[SharedChange], is_next: bool, received: &mut Received) -> Result<()> {
+        let mut last = 0;
+        let mut checked = Vec::new();
+        for change in changes.iter().filter(|change| change.machine != self.own_key) {
+            if is_sound(change) && is_authentic(change) {
+                last = last.max(change.seq);
+                checked.extend(self.checked(change, received));
+            } else {
+                received.invalid += 1;
+            }
+        }
+        let Some(key) = changes.first().map(|change| change.machine.clone()).filter(|_| last > 0) else { return Ok(()) };
         let shared: Vec<i64> = self.projects.iter().map(|project| project.id).collect();
         store.write(|tx| {
             let mut machine: Option<Machine> = None;
@@ -47,8 +58,8 @@ impl Inbox<'_> {
                 self.apply_one(tx, checked, &known, &shared, received)?;
                 machine = Some(known);
             }
-            if let (Some(machine), Some(until)) = (&machine, until) {
-                tx.set_applied(machine.id, until)?;
+            if is_next {
+                tx.set_applied(&key, last)?;
             }
             tx.supersede_arrived()
         })
@@ -79,14 +90,8 @@ impl Inbox<'_> {
         Ok(())
     }
 
+    /// What is applied of an authentic change.
     fn checked<'c>(&self, change: &'c SharedChange, received: &mut Received) -> Option<Checked<'c>> {
-        if change.machine == self.own_key {
-            return None;
-        }
-        if !is_sound(change) || !is_authentic(change) {
-            received.invalid += 1;
-            return None;
-        }
         let name = name(&change.name);
         if change.gone {
             return Some(Checked { change, name, memory: None, project: None, created_at: 0 });

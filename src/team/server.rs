@@ -5,13 +5,10 @@ use super::incoming::{BODY, Inbox};
 use super::outgoing::Outbox;
 use super::programs;
 use crate::model::{Received, SharedChange, SharedMemory};
-use crate::postgres::{RadRow, SeriesHead, TeamServer};
+use crate::postgres::{BATCH, RadRow, SeriesHead, TeamServer};
 use crate::store::Store;
 use anyhow::Result;
 use std::collections::HashMap;
-
-/// Changes per transaction.
-const BATCH: usize = 1000;
 
 /// Receives the changes of other machines. `seen` says how far each series went at the last sync.
 pub fn pull(
@@ -32,10 +29,10 @@ pub fn pull(
     let mut count = 0;
     while !applied.is_empty() {
         let changes = server.changes(&applied, &projects, BODY)?;
-        let is_last = changes.len() < BATCH;
+        let is_last = changes.len() < BATCH as usize;
         for of_machine in changes.chunk_by(|one, next| one.machine == next.machine) {
             let (machine, last) = (&of_machine[0].machine, of_machine[of_machine.len() - 1].seq);
-            inbox.apply(store, of_machine, Some(last), received)?;
+            inbox.apply(store, of_machine, true, received)?;
             if let Some(mark) = applied.iter_mut().find(|(known, _)| known == machine) {
                 mark.1 = last;
             }
@@ -83,7 +80,7 @@ pub fn push(
         behind = last.seq.min(outbox.own.machine.seq);
     }
     let mut sent = 0;
-    for numbers in store.own_numbers(behind)?.chunks(BATCH) {
+    for numbers in store.own_numbers(behind)?.chunks(BATCH as usize) {
         let mut changes = Vec::with_capacity(numbers.len());
         let mut rows = Vec::new();
         for (seq, uuid) in numbers {

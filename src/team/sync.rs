@@ -41,9 +41,12 @@ pub struct SyncResult {
 }
 
 /// What the next sync would send, and the shared projects. Nothing is changed.
-pub fn due(store: &mut Store, config: &Config) -> Result<(Vec<SharedProject>, Vec<DueChange>)> {
+pub fn due(store: &mut Store, config: &Config, redactor: &Redactor) -> Result<(Vec<SharedProject>, Vec<DueChange>)> {
     let projects = projects::shared(store, config)?;
-    let due = outgoing::due(store, &projects)?;
+    let mut due = outgoing::due(store, &projects)?;
+    for (_, title, _) in due.iter_mut().filter_map(|change| change.memory.as_mut()) {
+        *title = (*redactor.clean(std::mem::take(title))).clone();
+    }
     Ok((projects, due))
 }
 
@@ -84,8 +87,7 @@ fn run(
         let hint = "`nmem project share` shares the project of this folder; `[[folder]] share = true` in the config file several";
         return Err(UserError::new("no project is shared", hint).into());
     }
-    let keys: Vec<String> = projects.iter().flat_map(|project| project.keys.clone()).collect();
-    store.note_shared_keys(&keys)?;
+    store.note_shared_keys(&projects)?;
     progress("looking for changes");
     outgoing::number(store, &projects, &own)?;
     let mut result = SyncResult { projects: projects.clone(), ..SyncResult::default() };

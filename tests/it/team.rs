@@ -373,3 +373,74 @@ fn a_session_start_syncs_first_and_then_tells() {
     sync(&bob);
     assert_eq!(sync(&anna)["received"]["people"], json!({"Bob B.": 1}));
 }
+
+#[test]
+fn renamed_and_merged_projects_stay_joined() {
+    let (anna, bob) = (person("anna"), person("bob"));
+    let shared = anna.folder.join("shared");
+    fs::create_dir_all(&shared).unwrap();
+    // Anna worked in a fork before, which Bob never had.
+    let fork = anna.git_project("fork", "https://example.org/anna/fork.git").display().to_string();
+    done(anna.nmem(&["remember", "Found in the fork", "--kind", "decision", "--project", &fork]));
+    done(anna.nmem(&["project", "share", "--project", &fork]));
+    done(anna.nmem(&["project", "rename", "our-app"]));
+    decide(&anna, "SQLite for the cache", "Redis");
+    sync_with(&anna, &shared);
+    assert_eq!(sync_with(&bob, &shared)["received"]["people"], json!({"anna": 1}));
+    done(anna.nmem(&["project", "merge", "fork", "our-app"]));
+    sync_with(&anna, &shared);
+    sync_with(&bob, &shared);
+    assert_eq!(found(&bob, "fork"), ["Found in the fork"]);
+    assert_eq!(bob.sql("SELECT DISTINCT p.name FROM memories m JOIN projects p ON p.id = m.project_id"), "project");
+    // And at Bob's: what he merges takes the memories of others along.
+    let other = bob.git_project("other", "https://example.org/dev/other.git").display().to_string();
+    done(bob.nmem(&["project", "share", "--project", &other]));
+    done(bob.nmem(&["project", "merge", "project", "other"]));
+    assert_eq!(bob.sql("SELECT DISTINCT p.name FROM memories m JOIN projects p ON p.id = m.project_id"), "other");
+    decide(&anna, "Tabs for indentation", "spaces");
+    sync_with(&anna, &shared);
+    sync_with(&bob, &shared);
+    assert_eq!(found(&bob, "Tabs"), ["Tabs for indentation"]);
+}
+
+#[test]
+fn a_secret_that_older_rules_left_is_redacted_at_the_border() {
+    let anna = person("anna");
+    let shared = anna.folder.join("shared");
+    fs::create_dir_all(&shared).unwrap();
+    decide(&anna, "SQLite for the cache", "Redis");
+    let secret = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
+    anna.connect().execute("UPDATE memories SET body = 'export GITHUB_TOKEN=' || ?1", [secret]).unwrap();
+    sync_with(&anna, &shared);
+    assert!(chunks(&shared).contains("[redacted:") && !chunks(&shared).contains(secret));
+}
+
+#[test]
+fn a_copied_or_restored_database_continues_under_a_key_of_its_own() {
+    let (anna, bob) = (person("anna"), person("bob"));
+    let shared = anna.folder.join("shared");
+    fs::create_dir_all(&shared).unwrap();
+    decide(&anna, "SQLite for the cache", "Redis");
+    sync_with(&anna, &shared);
+    let backup = anna.folder.join("backup.db");
+    anna.sql("PRAGMA wal_checkpoint(TRUNCATE)");
+    fs::copy(anna.db(), &backup).unwrap();
+    decide(&anna, "Tabs for indentation", "spaces");
+    sync_with(&anna, &shared);
+    sync_with(&bob, &shared);
+    // The backup comes back, and the work goes on from there.
+    for path in anna.all_bytes().into_iter().map(|(path, _)| path).filter(|path| path.to_string_lossy().contains("nmem.db-")) {
+        let _ = fs::remove_file(path);
+    }
+    fs::copy(&backup, anna.db()).unwrap();
+    decide(&anna, "One crate for everything", "many");
+    let again = sync_with(&anna, &shared);
+    assert_eq!(again["new_machine"], true, "{again}");
+    sync_with(&bob, &shared);
+    for title in ["SQLite for the cache", "Tabs for indentation", "One crate for everything"] {
+        assert_eq!(found(&bob, title.split(' ').next().unwrap()), [title]);
+    }
+    sync_with(&anna, &shared);
+    assert_eq!(found(&anna, "cache"), ["SQLite for the cache"], "nothing is doubled");
+    assert_eq!(sync_with(&anna, &shared)["new_machine"], false);
+}

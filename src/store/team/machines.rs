@@ -122,9 +122,9 @@ impl Tx<'_> {
     }
 
     /// Notes up to which number a machine's changes are applied.
-    pub fn set_applied(&self, machine: i64, seq: i64) -> Result<()> {
-        let sql = "UPDATE machines SET seq = max(seq, ?2) WHERE id = ?1 AND NOT own";
-        self.tx.prepare_cached(sql)?.execute(params![machine, seq])?;
+    pub fn set_applied(&self, key: &str, seq: i64) -> Result<()> {
+        let sql = "UPDATE machines SET seq = max(seq, ?2) WHERE key = ?1 AND NOT own";
+        self.tx.prepare_cached(sql)?.execute(params![key, seq])?;
         Ok(())
     }
 

@@ -13,9 +13,10 @@ pub use machines::OwnMachine;
 pub use outgoing::{MemoryState, NumberedChange, OwnChange, SharedState};
 
 use super::{Store, Tx};
-use crate::model::{LastSync, Millis, ProjectRow, Share};
+use crate::model::{LastSync, Millis, ProjectRow, Share, SharedProject};
 use anyhow::Result;
 use rusqlite::{OptionalExtension, params};
+use std::collections::BTreeMap;
 
 /// A project with what the user said about sharing it.
 #[derive(Clone, Debug)]
@@ -26,7 +27,7 @@ pub struct ProjectShare {
     pub keys: Vec<String>,
 }
 
-/// Keys of the projects that were shared at the last sync, as a JSON list.
+/// Keys of the projects that were shared at the last sync: JSON {project: [key]}.
 const KEYS: &str = "sync_keys";
 const DONE: &str = "sync_done_at";
 const FAILED: &str = "sync_failed_at";
@@ -51,18 +52,28 @@ impl Store {
         self.write(|tx| Ok(tx.tx.execute("UPDATE projects SET share = ?2 WHERE id = ?1", params![project, share])?)).map(drop)
     }
 
-    /// Notes the keys of the shared projects. If there are new ones, all changes of other machines are applied again.
-    pub fn note_shared_keys(&mut self, keys: &[String]) -> Result<()> {
+    /// Notes the keys of the shared projects. If one has more than at the last sync (it was merged, or got a remote), its
+    /// memories are sent again, so that others find their project. If there are keys that no project had, all changes of
+    /// other machines are applied again.
+    pub fn note_shared_keys(&mut self, projects: &[SharedProject]) -> Result<()> {
         let known: Option<String> = self.meta(KEYS)?;
-        let known: Vec<String> = known.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default();
-        if known == keys {
+        let known: BTreeMap<i64, Vec<String>> = known.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default();
+        let now: BTreeMap<i64, &Vec<String>> = projects.iter().map(|project| (project.id, &project.keys)).collect();
+        let json = serde_json::to_string(&now)?;
+        if json == serde_json::to_string(&known)? {
             return Ok(());
         }
+        let is_new = |key: &String| !known.values().flatten().any(|known| known == key);
+        let has_new_keys = now.values().any(|keys| keys.iter().any(is_new));
+        let grown = projects
+            .iter()
+            .filter(|project| known.get(&project.id).is_some_and(|known| project.keys.iter().any(|key| !known.contains(key))));
         self.write(|tx| {
-            if keys.iter().any(|key| !known.contains(key)) {
+            if has_new_keys {
                 tx.apply_all_again()?;
             }
-            tx.set_meta(KEYS, Some(serde_json::to_string(keys)?))
+            grown.map(|project| tx.send_again(project.id)).collect::<Result<()>>()?;
+            tx.set_meta(KEYS, Some(json))
         })
     }
 

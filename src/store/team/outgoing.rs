@@ -232,6 +232,12 @@ impl Tx<'_> {
         Ok(())
     }
 
+    /// Makes this machine send the memories of a project again that it sent before.
+    pub(super) fn send_again(&self, project: i64) -> Result<()> {
+        let sql = "UPDATE shared SET fingerprint = x'' WHERE own AND fingerprint IS NOT NULL AND uuid IN (SELECT uuid FROM memories WHERE project_id = ?1)";
+        Ok(self.tx.prepare_cached(sql)?.execute([project]).map(drop)?)
+    }
+
     fn mark_private(&self, uuid: &str, private: bool) -> Result<()> {
         let sql = "INSERT INTO shared(uuid, counter, machine, own, private) VALUES (?1, 0, 0, 1, ?2)
                    ON CONFLICT(uuid) DO UPDATE SET private = ?2";
