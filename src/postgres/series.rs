@@ -66,9 +66,9 @@ impl TeamServer {
         self.query(sql, &[&machine])?.first().map(change).transpose()
     }
 
-    /// Removes changes behind a number of a machine's series that the machine did not make.
-    pub fn remove_forged(&mut self, machine: &str, behind: i64) -> Result<()> {
-        self.execute("DELETE FROM nmem.changes WHERE machine = $1 AND seq > $2", &[&machine, &behind]).map(drop)
+    /// Removes a change that the machine did not make.
+    pub fn remove_forged(&mut self, machine: &str, seq: i64) -> Result<()> {
+        self.execute("DELETE FROM nmem.changes WHERE machine = $1 AND seq = $2", &[&machine, &seq]).map(drop)
     }
 
     /// Adds changes of one machine, at most [`BATCH`], in one transaction; those that are there already stay. `rows` are

@@ -10,7 +10,7 @@ use super::identity::is_authentic;
 use super::incoming::Inbox;
 use super::outgoing::Outbox;
 use crate::error::UserError;
-use crate::model::{Received, SharedChange};
+use crate::model::{Machine, Received, SharedChange};
 use crate::store::Store;
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
@@ -38,8 +38,6 @@ pub struct FolderSync {
     pub removed: usize,
     /// Files that are left alone, and why.
     pub left_alone: Vec<(PathBuf, &'static str)>,
-    /// Somebody else continues this machine's series: the database was copied or restored.
-    pub is_forked: bool,
 }
 
 /// The chunks in a machine's folder, in order of their first number.
@@ -104,21 +102,24 @@ pub fn pull(store: &mut Store, folder: &Path, inbox: &Inbox, received: &mut Rece
     Ok(())
 }
 
+/// Whether somebody else continues this machine's series: the database was copied or restored.
+pub fn is_forked(folder: &Path, own: &Machine) -> Result<bool> {
+    let path = folder.join(&own.key[..KEY]);
+    let here = if path.is_dir() { chunks(&path, &mut Vec::new())? } else { Vec::new() };
+    let is_later = |change: &SharedChange| change.machine == own.key && change.seq > own.seq && is_authentic(change);
+    let later = here.iter().filter(|(chunk, _)| chunk.last > own.seq);
+    Ok(later.filter_map(|(chunk, path)| read(path, chunk).ok()).flatten().any(|change| is_later(&change)))
+}
+
 /// Writes this machine's chunks: what is new, and again those whose texts were forgotten or overtaken.
 pub fn push(store: &Store, folder: &Path, outbox: &Outbox, done: &mut FolderSync) -> Result<()> {
     let own = folder.join(&outbox.own.machine.key[..KEY]);
     let numbers = store.own_numbers(0)?;
     let head = outbox.own.machine.seq;
     let mut here = if own.is_dir() { chunks(&own, &mut done.left_alone)? } else { Vec::new() };
-    for (chunk, path) in here.extract_if(.., |(chunk, _)| chunk.last > head) {
-        let is_own =
-            |change: &SharedChange| change.machine == outbox.own.machine.key && change.seq > head && is_authentic(change);
-        if read(&path, &chunk).is_ok_and(|changes| changes.iter().any(is_own)) {
-            done.is_forked = true;
-            return Ok(());
-        }
-        done.left_alone.push((path, "not written by this machine"));
-    }
+    // Not ours: `is_forked` would have found them.
+    let foreign = here.extract_if(.., |(chunk, _)| chunk.last > head);
+    done.left_alone.extend(foreign.map(|(_, path)| (path, "not written by this machine")));
     let texts = store.own_texts()?;
     let held = |first: i64, last: i64| texts.partition_point(|seq| *seq <= last) - texts.partition_point(|seq| *seq < first);
     let mut old: Vec<PathBuf> = Vec::new();

@@ -4,7 +4,7 @@ use super::identity::is_authentic;
 use super::incoming::{BODY, Inbox};
 use super::outgoing::Outbox;
 use super::programs;
-use crate::model::{Received, SharedChange, SharedMemory};
+use crate::model::{Machine, Received, SharedChange, SharedMemory};
 use crate::postgres::{BATCH, RadRow, SeriesHead, TeamServer};
 use crate::store::Store;
 use anyhow::Result;
@@ -46,39 +46,37 @@ pub fn pull(
     Ok(())
 }
 
-/// What a push found.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Pushed {
-    pub sent: usize,
-    /// Somebody else continues this machine's series: the database was copied or restored.
-    pub is_forked: bool,
+/// Whether somebody else continues this machine's series: the database was copied or restored. Changes that only claim to
+/// be of this machine are removed.
+pub fn is_forked(server: &mut TeamServer, heads: &[SeriesHead], own: &Machine) -> Result<bool> {
+    if !heads.iter().any(|head| head.machine == own.key && head.seq > own.seq) {
+        return Ok(false);
+    }
+    while let Some(last) = server.last_change(&own.key)?.filter(|last| last.seq > own.seq) {
+        if is_authentic(&SharedChange { body: None, ..last.clone() }) {
+            return Ok(true);
+        }
+        server.remove_forged(&own.key, last.seq)?;
+    }
+    Ok(false)
 }
 
-/// Sends this machine's changes, and takes back texts that were forgotten or overtaken since.
+/// Sends this machine's changes, and takes back texts that were forgotten or overtaken since; returns how many were sent.
 pub fn push(
     store: &Store,
     server: &mut TeamServer,
     heads: &[SeriesHead],
     outbox: &Outbox,
     progress: &mut dyn FnMut(&str),
-) -> Result<Pushed> {
+) -> Result<usize> {
     let key = &outbox.own.machine.key;
     let texts = store.own_texts()?;
     let here = heads.iter().find(|head| head.machine == *key);
     let is_done = here.is_some_and(|head| head.seq == outbox.own.machine.seq && head.texts == texts.len() as i64);
     if is_done || here.is_none() && outbox.own.machine.seq == 0 {
-        return Ok(Pushed::default());
+        return Ok(0);
     }
-    let mut behind = 0;
-    if let Some(last) = server.last_change(key)? {
-        if last.seq > outbox.own.machine.seq {
-            if is_authentic(&SharedChange { body: None, ..last.clone() }) {
-                return Ok(Pushed { is_forked: true, sent: 0 });
-            }
-            server.remove_forged(key, outbox.own.machine.seq)?;
-        }
-        behind = last.seq.min(outbox.own.machine.seq);
-    }
+    let behind = server.last_change(key)?.map_or(0, |last| last.seq.min(outbox.own.machine.seq));
     let mut sent = 0;
     for numbers in store.own_numbers(behind)?.chunks(BATCH as usize) {
         let mut changes = Vec::with_capacity(numbers.len());
@@ -96,7 +94,7 @@ pub fn push(
         programs::write_repositories(store, server, outbox.projects)?;
     }
     server.keep_texts(key, &texts)?;
-    Ok(Pushed { sent, is_forked: false })
+    Ok(sent)
 }
 
 /// What other programs read of a change: private memories are not for them.

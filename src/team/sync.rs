@@ -88,46 +88,45 @@ fn run(
         return Err(UserError::new("no project is shared", hint).into());
     }
     store.note_shared_keys(&projects)?;
-    progress("looking for changes");
-    outgoing::number(store, &projects, &own)?;
-    let mut result = SyncResult { projects: projects.clone(), ..SyncResult::default() };
-    let inbox = Inbox { redactor, projects: &projects, own_key: &own.machine.key.clone(), name: &name, now };
-    let mut server = None;
-    match target {
+    let mut server = match target {
         SyncTarget::Server(url, limit) => {
             let certificates = environment::root_certificates();
             let mut connected = TeamServer::connect(url, certificates.as_deref(), *limit)?;
             let heads = connected.heads()?;
-            server::pull(store, &mut connected, &heads, &inbox, &mut result.received, progress)?;
-            server = Some((connected, heads));
+            Some((connected, heads))
         }
-        SyncTarget::Folder(folder) => {
+        SyncTarget::Folder(_) => None,
+    };
+    let mut result = SyncResult { projects: projects.clone(), ..SyncResult::default() };
+    // Before new numbers are given, or they would be those that somebody else has used.
+    result.is_new_machine = match (target, &mut server) {
+        (SyncTarget::Folder(folder), _) => folder::is_forked(folder, &own.machine)?,
+        (_, Some((server, heads))) => server::is_forked(server, heads, &own.machine)?,
+        _ => false,
+    };
+    if result.is_new_machine {
+        (own, signer) = new_machine(store, &name, now)?;
+    }
+    progress("looking for changes");
+    outgoing::number(store, &projects, &own)?;
+    let inbox = Inbox { redactor, projects: &projects, own_key: &own.machine.key.clone(), name: &name, now };
+    match (target, &mut server) {
+        (SyncTarget::Folder(folder), _) => {
             progress("reading chunks");
             folder::pull(store, folder, &inbox, &mut result.received, &mut result.folder)?;
         }
+        (_, Some((server, heads))) => server::pull(store, server, heads, &inbox, &mut result.received, progress)?,
+        _ => {}
     }
-    // A second time if somebody else continues the series: under a new key.
-    for _ in 0..2 {
-        own = own_machine(store, &name, now)?.0;
-        let outbox = Outbox { redactor, projects: &projects, own: &own, signer: &signer };
-        let is_forked = match (target, &mut server) {
-            (SyncTarget::Server(..), Some((server, heads))) => {
-                let pushed = server::push(store, server, heads, &outbox, progress)?;
-                result.sent += pushed.sent;
-                pushed.is_forked
-            }
-            (SyncTarget::Folder(folder), _) => {
-                folder::push(store, folder, &outbox, &mut result.folder)?;
-                result.sent = result.folder.sent;
-                result.folder.is_forked
-            }
-            _ => false,
-        };
-        if !is_forked || result.is_new_machine {
-            break;
+    own = own_machine(store, &name, now)?.0;
+    let outbox = Outbox { redactor, projects: &projects, own: &own, signer: &signer };
+    match (target, &mut server) {
+        (SyncTarget::Folder(folder), _) => {
+            folder::push(store, folder, &outbox, &mut result.folder)?;
+            result.sent = result.folder.sent;
         }
-        result.is_new_machine = true;
-        signer = new_machine(store, &name, now)?.1;
+        (_, Some((server, heads))) => result.sent = server::push(store, server, heads, &outbox, progress)?,
+        _ => {}
     }
     if let Some((server, _)) = &mut server {
         if server.has_rad {

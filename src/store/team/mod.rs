@@ -65,14 +65,14 @@ impl Store {
         }
         let is_new = |key: &String| !known.values().flatten().any(|known| known == key);
         let has_new_keys = now.values().any(|keys| keys.iter().any(is_new));
-        let grown = projects
+        let mut grown = projects
             .iter()
             .filter(|project| known.get(&project.id).is_some_and(|known| project.keys.iter().any(|key| !known.contains(key))));
         self.write(|tx| {
             if has_new_keys {
                 tx.apply_all_again()?;
             }
-            grown.map(|project| tx.send_again(project.id)).collect::<Result<()>>()?;
+            grown.try_for_each(|project| tx.send_again(project.id))?;
             tx.set_meta(KEYS, Some(json))
         })
     }

@@ -1,7 +1,7 @@
 //! A PostgreSQL of its own for a test: on a socket in a temporary folder, gone with the test.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -107,10 +107,6 @@ impl Postgres {
     /// Everything in the database as `pg_dump` writes it.
     pub fn dump(&self) -> String {
         self.must("pg_dump", &["-h", &self.host(), "-U", "postgres", "rad"])
-    }
-
-    pub fn socket(&self) -> PathBuf {
-        Path::new(&self.folder).join(".s.PGSQL.5432")
     }
 
     pub fn stop(&self) {
