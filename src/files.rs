@@ -318,6 +318,11 @@ pub fn write_private<T, E: From<io::Error>>(path: &Path, write: impl FnOnce(&mut
     all().inspect_err(|_| drop(fs::remove_file(temporary)))
 }
 
+/// Removes a file, if it is there.
+pub fn remove(path: &Path) -> io::Result<()> {
+    fs::remove_file(path).or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
+}
+
 /// 32 random bytes in hex: a token that nobody guesses.
 pub fn random_token() -> String {
     random().iter().map(|b| format!("{b:02x}")).collect()

@@ -8,7 +8,7 @@ use crate::model::{DueChange, Received, SendReason, SharedProject};
 use crate::render::clean::line;
 use crate::render::count;
 use crate::runtime::redactor;
-use crate::team::{self, SyncResult, SyncTarget};
+use crate::team::{self, SyncPlace, SyncResult, SyncTarget};
 use anyhow::Result;
 use serde_json::json;
 use std::path::PathBuf;
@@ -53,7 +53,7 @@ pub fn run(args: &SyncArguments) -> Result<()> {
         let (projects, due) = team::due(&mut store, &config, &redactor(&config)?)?;
         return dry_run(&projects, &due, args.json);
     }
-    let target = target(args, &config)?;
+    let target = SyncTarget { place: place(args, &config)?, is_in_hook: args.in_hook };
     let begun = Instant::now();
     let redactor = redactor(&config)?;
     let progress = output::Progress::begin();
@@ -67,20 +67,20 @@ pub fn run(args: &SyncArguments) -> Result<()> {
     if args.json { output::print(&as_json(&result, took)) } else { output::say(&in_words(&result, &target, took)) }
 }
 
-fn target(args: &SyncArguments, config: &Config) -> Result<SyncTarget> {
+fn place(args: &SyncArguments, config: &Config) -> Result<SyncPlace> {
     let limit = if args.in_hook { IN_HOOK } else { PATIENT };
     let folder = args.folder.clone().map(|folder| std::path::absolute(&folder).unwrap_or(folder));
     if let Some(folder) = folder {
-        return Ok(SyncTarget::Folder(folder));
+        return Ok(SyncPlace::Folder(folder));
     }
     if let Some(url) = &config.team.url.value {
-        return Ok(SyncTarget::Server(url.clone(), limit));
+        return Ok(SyncPlace::Server(url.clone(), limit));
     }
     let Some(folder) = config.team.folder.value.clone() else {
         let hint = "set RAD_DATABASE_URL to a PostgreSQL, or name a shared folder: nmem sync DIR";
         return Err(UserError::usage("there is nothing to sync with", hint).into());
     };
-    Ok(SyncTarget::Folder(folder))
+    Ok(SyncPlace::Folder(folder))
 }
 
 fn dry_run(projects: &[SharedProject], due: &[DueChange], json: bool) -> Result<()> {
@@ -150,9 +150,9 @@ fn warnings(result: &SyncResult) {
 }
 
 fn in_words(result: &SyncResult, target: &SyncTarget, took: Duration) -> String {
-    let with = match target {
-        SyncTarget::Server(..) => "PostgreSQL".to_string(),
-        SyncTarget::Folder(folder) => folder.display().to_string(),
+    let with = match &target.place {
+        SyncPlace::Server(..) => "PostgreSQL".to_string(),
+        SyncPlace::Folder(folder) => folder.display().to_string(),
     };
     let received = &result.received;
     let mut parts = vec![format!("sent {}", changes(result.sent))];

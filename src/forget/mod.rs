@@ -92,7 +92,8 @@ impl ForgetPlan {
         // Rejected lines are appended inside write transactions. In ours, nobody else writes to the file that is
         // replaced.
         store.write(|_| line_files(&files).iter().try_for_each(|path| self.clean(path)))?;
-        remove_page(&files)?;
+        // It holds what is forgotten; the next `nmem view` writes it again.
+        files::remove(&files.page()).with_context(|| format!("cannot remove {}", files.page().display()))?;
         self.clean_switches(config, now)?;
         step("rewriting the database");
         store.scrub()?;
@@ -131,16 +132,6 @@ impl ForgetPlan {
             past_pauses::store(&config.switches_file, &kept)?;
         }
         Ok(())
-    }
-}
-
-/// Removes the page that `nmem view` wrote: it holds what is forgotten, and the next `nmem view` writes it again.
-fn remove_page(files: &Files) -> Result<()> {
-    match fs::remove_file(files.page()) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(error).with_context(|| format!("cannot remove {}", files.page().display()))
-        }
-        _ => Ok(()),
     }
 }
 

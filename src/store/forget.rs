@@ -173,7 +173,7 @@ impl Store {
     /// Deletes the rows and notes hashes of them; `recount` rebuilds what remains of a session's units. Only after
     /// [`Store::scrub`] is the text gone from every page.
     pub fn forget(&mut self, going: &Deletion, text: Option<&str>, hash: HashIdentity, recount: Recount) -> Result<()> {
-        self.conn.pragma_update(None, "secure_delete", true)?;
+        self.delete_securely()?;
         self.conn.pragma_update(None, "cache_size", -CACHE)?;
         // References are deleted or cleared here; with foreign keys SQLite would scan all tool uses for each prompt.
         self.conn.pragma_update(None, "foreign_keys", false)?;
@@ -208,6 +208,11 @@ impl Store {
             }
             Ok(())
         })
+    }
+
+    /// From now on, deleted rows leave nothing in their pages.
+    pub fn delete_securely(&self) -> Result<()> {
+        Ok(self.conn.pragma_update(None, "secure_delete", true)?)
     }
 
     /// Rewrites the whole database without deleted data, and truncates its log.

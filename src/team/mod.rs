@@ -18,4 +18,4 @@ mod sync;
 #[cfg(test)]
 mod tests;
 
-pub use sync::{SyncResult, SyncTarget, due, sync};
+pub use sync::{SyncPlace, SyncResult, SyncTarget, due, sync};

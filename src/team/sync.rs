@@ -9,6 +9,7 @@ use super::programs::{self, ProgramRows};
 use super::{projects, server};
 use crate::config::{Config, environment};
 use crate::error::UserError;
+use crate::files;
 use crate::model::{DueChange, Millis, Received, SharedProject};
 use crate::postgres::TeamServer;
 use crate::redact::Redactor;
@@ -17,9 +18,20 @@ use anyhow::{Context, Result};
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Bytes of a database that a hook rewrites.
+const SMALL: u64 = 32 << 20;
+
+/// With what to sync, and how.
+#[derive(Clone, Debug)]
+pub struct SyncTarget {
+    pub place: SyncPlace,
+    /// A hook waits, so nothing may take long.
+    pub is_in_hook: bool,
+}
+
 /// With what to sync.
 #[derive(Clone, Debug)]
-pub enum SyncTarget {
+pub enum SyncPlace {
     /// The URL of a PostgreSQL, and how long each answer may take.
     Server(String, Duration),
     Folder(PathBuf),
@@ -64,12 +76,29 @@ pub fn sync(
     progress: &mut dyn FnMut(&str),
 ) -> Result<SyncResult> {
     let path = store.files().sync_lock();
-    let alone = crate::files::append_private(&path).with_context(|| format!("cannot open {}", path.display()))?;
+    let alone = files::append_private(&path).with_context(|| format!("cannot open {}", path.display()))?;
     alone.lock().with_context(|| format!("cannot lock {}", path.display()))?;
-    let done = run(store, config, redactor, target, now, progress);
+    store.delete_securely()?;
+    let done = run(store, config, redactor, target, now, progress).and_then(|result| {
+        remove_traces(store, target, progress)?;
+        Ok(result)
+    });
     let error = done.as_ref().err().map(|error| format!("{error:#}"));
     store.note_sync(error.as_deref(), now)?;
     done
+}
+
+/// Removes the last traces of what others have forgotten. A hook has no time for a large file; the next `nmem sync` has.
+fn remove_traces(store: &mut Store, target: &SyncTarget, progress: &mut dyn FnMut(&str)) -> Result<()> {
+    let is_small = files::length(&store.files().db).is_some_and(|bytes| bytes < SMALL);
+    if !store.has_traces()? || target.is_in_hook && !is_small {
+        return Ok(());
+    }
+    progress("rewriting the database");
+    let page = store.files().page();
+    files::remove(&page).with_context(|| format!("cannot remove {}", page.display()))?;
+    store.scrub()?;
+    store.note_traces(false)
 }
 
 fn run(
@@ -88,19 +117,19 @@ fn run(
         return Err(UserError::new("no project is shared", hint).into());
     }
     store.note_shared_keys(&projects)?;
-    let mut server = match target {
-        SyncTarget::Server(url, limit) => {
+    let mut server = match &target.place {
+        SyncPlace::Server(url, limit) => {
             let certificates = environment::root_certificates();
             let mut connected = TeamServer::connect(url, certificates.as_deref(), *limit)?;
             let heads = connected.heads()?;
             Some((connected, heads))
         }
-        SyncTarget::Folder(_) => None,
+        SyncPlace::Folder(_) => None,
     };
     let mut result = SyncResult { projects: projects.clone(), ..SyncResult::default() };
     // Before new numbers are given, or they would be those that somebody else has used.
-    result.is_new_machine = match (target, &mut server) {
-        (SyncTarget::Folder(folder), _) => folder::is_forked(folder, &own.machine)?,
+    result.is_new_machine = match (&target.place, &mut server) {
+        (SyncPlace::Folder(folder), _) => folder::is_forked(folder, &own.machine)?,
         (_, Some((server, heads))) => server::is_forked(server, heads, &own.machine)?,
         _ => false,
     };
@@ -110,18 +139,21 @@ fn run(
     progress("looking for changes");
     outgoing::number(store, &projects, &own)?;
     let inbox = Inbox { redactor, projects: &projects, own_key: &own.machine.key.clone(), name: &name, now };
-    match (target, &mut server) {
-        (SyncTarget::Folder(folder), _) => {
+    match (&target.place, &mut server) {
+        (SyncPlace::Folder(folder), _) => {
             progress("reading chunks");
             folder::pull(store, folder, &inbox, &mut result.received, &mut result.folder)?;
         }
         (_, Some((server, heads))) => server::pull(store, server, heads, &inbox, &mut result.received, progress)?,
         _ => {}
     }
+    if result.received.forgotten > 0 {
+        store.note_traces(true)?;
+    }
     own = own_machine(store, &name, now)?.0;
     let outbox = Outbox { redactor, projects: &projects, own: &own, signer: &signer };
-    match (target, &mut server) {
-        (SyncTarget::Folder(folder), _) => {
+    match (&target.place, &mut server) {
+        (SyncPlace::Folder(folder), _) => {
             folder::push(store, folder, &outbox, &mut result.folder)?;
             result.sent = result.folder.sent;
         }

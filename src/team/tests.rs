@@ -1,6 +1,6 @@
 //! Random histories of three machines: in the end, all have the same.
 
-use super::sync::{SyncTarget, sync};
+use super::sync::{SyncPlace, SyncTarget, sync};
 use crate::config::Config;
 use crate::knowledge;
 use crate::model::{Draft, Millis, ProjectId, Provenance, Share};
@@ -108,7 +108,7 @@ impl Peer {
     }
 
     fn sync(&mut self) {
-        let target = SyncTarget::Folder(self.folder.clone());
+        let target = SyncTarget { place: SyncPlace::Folder(self.folder.clone()), is_in_hook: false };
         sync(&mut self.store, &self.config, &self.redactor, &target, self.now, &mut |_| ()).unwrap();
     }
 
@@ -155,7 +155,7 @@ fn in_the_end_all_are_alike(steps: &[(usize, Step)], names: [&str; 3], share: Sh
     prop_assert_eq!(&states[1], &states[2]);
     // And nothing is left to do.
     for peer in &mut peers {
-        let target = SyncTarget::Folder(folder.clone());
+        let target = SyncTarget { place: SyncPlace::Folder(folder.clone()), is_in_hook: false };
         let again = sync(&mut peer.store, &peer.config, &peer.redactor, &target, peer.now, &mut |_| ()).unwrap();
         prop_assert_eq!((again.sent, again.received.new, again.received.changed, again.folder.chunks), (0, 0, 0, 0));
         prop_assert!(peer.scratch.0.exists());

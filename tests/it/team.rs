@@ -98,6 +98,9 @@ fn two_people_with_one_server_are_told_each_others_decisions() {
     assert!(!server.dump().contains("SQLite for the cache"));
     assert_eq!(found(&bob, "SQLite"), [] as [&str; 0]);
     assert!(!told(&bob).contains("SQLite"));
+    for (path, bytes) in bob.all_bytes() {
+        assert!(!bytes.windows(20).any(|bytes| bytes == b"SQLite for the cache"), "{} holds it", path.display());
+    }
     // Also where somebody else made it.
     done(bob.nmem(&["team", "trust", "anna"]));
     done(anna.nmem(&["forget", &id(&anna, "Postgres for the queue"), "--yes"]));

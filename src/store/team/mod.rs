@@ -27,8 +27,10 @@ pub struct ProjectShare {
     pub keys: Vec<String>,
 }
 
-/// Keys of the projects that were shared at the last sync: JSON {project: [key]}.
+/// Keys of the projects that were shared at the last sync: a JSON object of lists by project.
 const KEYS: &str = "sync_keys";
+/// Set while traces of forgotten memories are left in the file.
+const TRACES: &str = "sync_traces";
 const DONE: &str = "sync_done_at";
 const FAILED: &str = "sync_failed_at";
 const ERROR: &str = "sync_error";
@@ -94,6 +96,22 @@ impl Store {
                 tx.set_meta(FAILED, Some(now))?;
                 tx.set_meta(ERROR, Some(error))
             }
+        })
+    }
+
+    /// Whether others have forgotten memories whose last traces are still in this file.
+    pub fn has_traces(&self) -> Result<bool> {
+        Ok(self.meta::<bool>(TRACES)?.unwrap_or(false))
+    }
+
+    /// Notes that memories were forgotten by others, or that their traces are gone. What agents were given may have held
+    /// them, so those texts go.
+    pub fn note_traces(&mut self, are_left: bool) -> Result<()> {
+        self.write(|tx| {
+            if are_left {
+                tx.forget_injected_texts()?;
+            }
+            tx.set_meta(TRACES, Some(are_left).filter(|left| *left))
         })
     }
 
