@@ -112,8 +112,9 @@ impl TeamServer {
         })
     }
 
-    /// Removes all texts of a machine's series but those of the given changes, and notes how many are left.
-    pub fn keep_texts(&mut self, machine: &str, kept: &[i64]) -> Result<()> {
+    /// Removes all texts of a machine's series but those of the given changes, and notes how many are left, and where the
+    /// series ends.
+    pub fn keep_texts(&mut self, machine: &str, last: i64, kept: &[i64]) -> Result<()> {
         self.transaction(|server| {
             let sql = "SELECT count(*) AS texts FROM nmem.changes WHERE machine = $1 AND body IS NOT NULL";
             let held: i64 = column(&server.query(sql, &[&machine])?[0], "texts")?;
@@ -122,8 +123,8 @@ impl TeamServer {
                            AND NOT EXISTS (SELECT 1 FROM unnest($2::bigint[]) AS k(seq) WHERE k.seq = c.seq)";
                 server.execute(sql, &[&machine, &kept])?;
             }
-            let sql = "UPDATE nmem.heads SET texts = $2 WHERE machine = $1";
-            server.execute(sql, &[&machine, &(kept.len() as i64)]).map(drop)
+            let sql = "UPDATE nmem.heads SET texts = $2, seq = $3 WHERE machine = $1";
+            server.execute(sql, &[&machine, &(kept.len() as i64), &last]).map(drop)
         })
     }
 }

@@ -93,7 +93,7 @@ pub fn push(
     if server.has_rad && sent > 0 {
         programs::write_repositories(store, server, outbox.projects)?;
     }
-    server.keep_texts(key, &texts)?;
+    server.keep_texts(key, outbox.own.machine.seq, &texts)?;
     Ok(sent)
 }
 

@@ -1,5 +1,6 @@
 //! A hostile member of the team: what reaches whom.
 
+use crate::world::postgres::Postgres;
 use crate::world::{Output, World};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -198,4 +199,40 @@ fn bombs_and_huge_fields_end_at_their_limits() {
     assert_eq!(result["left_alone"][0]["why"], "larger than a chunk can be");
     let longest = attack.anna.count("SELECT max(length(body), length(content)) FROM memories");
     assert!(longest < 20_000, "{longest} bytes are stored");
+}
+
+#[test]
+fn rows_that_somebody_forges_on_the_server_hide_nothing() {
+    let Some(server) = Postgres::start() else { return };
+    let person = |name: &str| {
+        let mut world = World::new();
+        world.set("USER", name);
+        world.set("RAD_DATABASE_URL", &server.url());
+        done(world.nmem(&["project", "share"]));
+        world
+    };
+    let sync = |world: &World| done(world.nmem(&["sync", "--json"])).json();
+    let (anna, bob) = (person("anna"), person("bob"));
+    done(anna.nmem(&["remember", "The first", "--kind", "decision"]));
+    sync(&anna);
+    sync(&bob);
+    // In Anna's name: far ahead, and with a text of their own.
+    server.sql("INSERT INTO nmem.changes(machine, seq, uuid, counter, gone, withdrawn, projects, name, digest, signature, body)
+                SELECT machine, 1000000000000, uuid, 99, false, false, projects, name, digest, signature, '{\"title\": \"Forged\"}' FROM nmem.changes");
+    server.sql("UPDATE nmem.heads SET seq = 1000000000000");
+    let read = sync(&bob);
+    assert_eq!((&read["received"]["invalid"], &read["received"]["changed"]), (&json!(1), &json!(0)), "{read}");
+    done(anna.nmem(&["remember", "The second", "--kind", "decision"]));
+    assert_eq!(sync(&anna)["new_machine"], false);
+    assert_eq!(sync(&bob)["received"]["people"], json!({"anna": 1}));
+    assert_eq!(bob.sql("SELECT title FROM memories ORDER BY title"), "The first\nThe second");
+    assert_eq!(server.sql("SELECT max(seq) FROM nmem.changes"), "2", "the forged row is gone");
+    // A table that was changed is an error with a reason, and a schema that is gone is made again.
+    server.sql("ALTER TABLE nmem.changes RENAME COLUMN body TO gone_body");
+    done(anna.nmem(&["remember", "The third", "--kind", "decision"]));
+    let out = anna.nmem(&["sync"]);
+    assert!(out.code == Some(1) && out.stderr.contains("PostgreSQL: column"), "{}", out.text());
+    server.sql("DROP SCHEMA nmem CASCADE");
+    assert_eq!(sync(&anna)["sent"], 3);
+    assert_eq!(sync(&bob)["received"]["people"], json!({"anna": 1}));
 }
