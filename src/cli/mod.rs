@@ -8,6 +8,7 @@
 //! `domain`, `project`, `sync`, `team`, `off`, `trust`, `import`, `archive` (export, restore); `install`, `doctor`, `demo`; `rad`.
 
 mod archive;
+mod completions;
 mod context;
 mod demo;
 mod distil;
@@ -21,6 +22,7 @@ mod how;
 mod import;
 mod install;
 mod log;
+mod man;
 mod memory;
 mod off;
 mod output;
@@ -100,6 +102,8 @@ enum Command {
     On(off::OnArguments),
     Trust(trust::TrustArguments),
     Rad(rad::RadArguments),
+    Completions(completions::CompletionsArguments),
+    Man(man::ManArguments),
 }
 
 /// Runs a command line without the program's name.
@@ -168,6 +172,8 @@ fn run(command: Command) -> Result<bool> {
         Command::Off(args) => off::off(&args),
         Command::On(args) => off::on(&args),
         Command::Trust(args) => trust::run(&args),
+        Command::Completions(args) => completions::run(&args, definition()),
+        Command::Man(args) => man::run(&args, definition()),
     };
     done.map(|()| true)
 }

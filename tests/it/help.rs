@@ -35,3 +35,33 @@ fn wrong_usage_exits_with_2_and_says_what_to_do() {
     assert_eq!(world.nmem(&["search", "--limit", "many"]).code, Some(2));
     assert_eq!(world.nmem(&["record", "--no-such-flag"]).text(), "[exit 0]", "a hook never fails");
 }
+
+/// A shell loads the script and completes a command's name.
+#[test]
+#[cfg(unix)]
+fn bash_completes_commands() {
+    let world = World::new();
+    let script =
+        "source <(\"$1\" completions bash); COMP_WORDS=(nmem sea); COMP_CWORD=1; _nmem nmem sea nmem; echo \"${COMPREPLY[*]}\"";
+    let bash = world.finish(world.program("bash", &["-c", script, "bash", env!("CARGO_BIN_EXE_nmem")]).spawn().unwrap());
+    assert_eq!(bash.text(), "search\n[exit 0]");
+    for shell in ["zsh", "fish", "powershell", "elvish"] {
+        assert!(world.nmem(&["completions", shell]).stdout.contains("nmem"), "{shell}");
+    }
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let world = World::new();
+    let page = world.nmem(&["man", "search"]);
+    assert!(page.stdout.contains(".TH nmem-search 1") && page.stdout.contains("nmem search"), "{}", page.text());
+    assert!(world.nmem(&["man"]).stdout.contains("nmem\\-search(1)"));
+    let pages = world.folder.join("man1");
+    assert_eq!(world.nmem(&["man", "--dir", &pages.display().to_string()]).code, Some(0));
+    for command in nmem::cli::definition().get_subcommands().filter(|command| !command.is_hide_set()) {
+        let page = pages.join(format!("nmem-{}.1", command.get_name()));
+        assert!(page.is_file(), "{}", page.display());
+    }
+    assert!(!pages.join("nmem-record.1").exists(), "hidden commands have no page");
+    assert!(world.nmem(&["man", "serch"]).text().contains("nmem has no command serch"));
+}
