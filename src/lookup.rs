@@ -118,6 +118,24 @@ pub fn session_by_id(store: &Store, id: &str) -> Result<SessionRow> {
     }
 }
 
+/// The session that something stored belongs to.
+///
+/// # Errors
+///
+/// A [`UserError`] for a memory of no session.
+pub fn session_of(store: &Store, item: StoredItem) -> Result<SessionRow> {
+    let (name, session) = match item {
+        StoredItem::Session(session) => return Ok(*session),
+        StoredItem::Unit(unit) => (format!("u{}", unit.id), Some(unit.session)),
+        StoredItem::Prompt(prompt) => (format!("p{}", prompt.id), Some(prompt.session_id)),
+        StoredItem::ToolUse(tool) => (format!("t{}", tool.id), Some(tool.session_id)),
+        StoredItem::Memory(memory) => (format!("m{}", memory.id), memory.session),
+    };
+    let session = session.map(|id| store.session_by_row(id)).transpose()?.flatten();
+    let lone = || UserError::new(format!("{name} was not made in a session"), "`nmem log` prints the ids of sessions");
+    Ok(session.ok_or_else(lone)?)
+}
+
 /// Reads a prompt with its session and unit.
 pub fn prompt(store: &Store, prompt: PromptRow) -> Result<PromptWhole> {
     let session = agent_session(store, prompt.session_id)?;

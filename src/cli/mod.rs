@@ -31,6 +31,7 @@ mod project;
 mod project_argument;
 mod rad;
 mod record;
+mod resume;
 mod search;
 mod serve;
 mod show;
@@ -72,6 +73,7 @@ enum Command {
     Units(units::UnitsArguments),
     Show(show::ShowArguments),
     Log(log::LogArguments),
+    Resume(resume::ResumeArguments),
     View(view::ViewArguments),
     Serve(serve::ServeArguments),
     Status(status::StatusArguments),
@@ -139,6 +141,7 @@ fn wants_help(args: &[OsString]) -> bool {
 fn run(command: Command) -> Result<bool> {
     let done = match command {
         Command::Rad(args) => return rad::run(&args),
+        Command::Resume(args) => return resume::run(&args),
         Command::Record(_) => Ok(()),
         Command::Context(args) => context::run(&args),
         Command::Import(args) => import::run(&args),

@@ -39,6 +39,12 @@ pub trait Adapter: Sync {
         &[]
     }
 
+    /// The agent's own command that opens a session again: program and arguments, with `{session}` for its id. Empty if
+    /// there is none.
+    fn resume(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Whether exit codes must be read from the transcript, because hooks do not report them.
     fn reports_exit_codes_in_transcript(&self) -> bool {
         false

@@ -2,12 +2,14 @@
 //!
 //! Read in this order: `clean` (sanitises all text), `style`, `wrap` and `time`; `context`, `block`, `budget`, `session`,
 //! `session_state`, `ranked_units`, `memory_list` and `name` (context for agents); `agents_file` (decisions for an
-//! `AGENTS.md`); `memories`, `units`, `hits`, `log`, `patterns`, `commands`, `team` and `whole` (output for people and programs).
+//! `AGENTS.md`); `memories`, `units`, `hits`, `log`, `patterns`, `commands`, `command_line`, `team` and
+//! `whole` (output for people and programs).
 
 pub mod agents_file;
 mod block;
 mod budget;
 pub mod clean;
+pub mod command_line;
 pub mod commands;
 pub mod context;
 pub mod hits;

@@ -51,6 +51,7 @@ mod rad;
 mod readme;
 mod recall;
 mod redacted_again;
+mod resume;
 mod secrets;
 mod serve;
 mod serve_page;

@@ -87,6 +87,10 @@ impl Adapter for ClaudeCode {
         Some(&SETUP)
     }
 
+    fn resume(&self) -> &'static [&'static str] {
+        &["claude", "--resume", "{session}"]
+    }
+
     fn past(&self) -> &'static [PastFormat] {
         &[PAST]
     }

@@ -119,6 +119,10 @@ impl Adapter for Codex {
         Some(&SETUP)
     }
 
+    fn resume(&self) -> &'static [&'static str] {
+        &["codex", "resume", "{session}"]
+    }
+
     fn past(&self) -> &'static [PastFormat] {
         &[PAST]
     }

@@ -109,6 +109,10 @@ impl Adapter for CopilotCli {
         Some(&SETUP)
     }
 
+    fn resume(&self) -> &'static [&'static str] {
+        &["copilot", "--resume={session}"]
+    }
+
     fn past(&self) -> &'static [PastFormat] {
         &[super::past::CLI]
     }

@@ -132,6 +132,10 @@ impl Adapter for Cursor {
         Some(&SETUP)
     }
 
+    fn resume(&self) -> &'static [&'static str] {
+        &["cursor-agent", "--resume={session}"]
+    }
+
     fn past(&self) -> &'static [PastFormat] {
         &[super::past::TRANSCRIPTS, super::past::IDE, super::past::CLI]
     }

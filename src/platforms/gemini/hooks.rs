@@ -136,6 +136,10 @@ impl Adapter for Gemini {
         Some(text_of(&last["content"])).filter(|text| !text.trim().is_empty())
     }
 
+    fn resume(&self) -> &'static [&'static str] {
+        &["gemini", "--resume", "{session}"]
+    }
+
     fn past(&self) -> &'static [PastFormat] {
         &[super::past::PAST, super::past::DOCUMENT]
     }

@@ -93,6 +93,10 @@ impl Adapter for OpenCode {
         Some(&SETUP)
     }
 
+    fn resume(&self) -> &'static [&'static str] {
+        &["opencode", "--session", "{session}"]
+    }
+
     fn past(&self) -> &'static [PastFormat] {
         &[super::past::DATABASE, super::past::FILES]
     }
