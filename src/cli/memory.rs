@@ -1,12 +1,12 @@
 //! `nmem remember`, `edit`, `pin`, `unpin`, `supersede`: memories written and changed by hand.
 
+use super::editor::{JSON_BYTES, change, edit_in_editor, object, words_of};
 use super::output;
 use super::project_argument::{ProjectArgument, writable};
 use super::stdin::Stdin;
 use crate::config::{Config, environment};
 use crate::domains;
 use crate::error::{NO_PROJECT, UserError};
-use crate::files;
 use crate::knowledge::{self, MemoryFields};
 use crate::lookup;
 use crate::model::{Draft, MemoryRow, Provenance, StoredItem};
@@ -17,14 +17,10 @@ use crate::runtime::redactor;
 use crate::store::Store;
 use anyhow::{Context, Result};
 use serde_json::{Map, Value};
-use std::io::IsTerminal;
-use std::process::Command;
 use std::time::Duration;
 
 /// How long to wait for JSON on stdin.
 const STDIN: Duration = Duration::from_secs(60);
-/// Maximum bytes of a memory as JSON.
-const JSON_BYTES: u64 = 64 * 1024;
 
 /// Add a memory by hand
 #[derive(Debug, clap::Args)]
@@ -240,14 +236,9 @@ pub fn edit(args: &EditArguments) -> Result<()> {
         changes.insert("title".into(), Value::from(title.clone()));
     }
     if changes.is_empty() && !args.stdin {
-        let current = knowledge::editable(&memory);
-        changes = in_editor(&config, &current)?;
-        if changes == current {
-            return output::say("Nothing was changed.");
-        }
+        return edit_in_editor(&mut store, &config, &memory);
     }
-    knowledge::edit(&mut store, &redactor(&config)?, &memory, changes, words_of())?;
-    output::say(&format!("m{} was changed; rules and models will not change it again.", memory.id))
+    change(&mut store, &config, &memory, changes)
 }
 
 fn set_private(store: &mut Store, memory: &MemoryRow, private: bool) -> Result<()> {
@@ -291,12 +282,6 @@ pub fn supersede(args: &SupersedeArguments) -> Result<()> {
     output::say(&format!("m{} is superseded by m{}.", old.id, new.id))
 }
 
-/// Whose words an argument of this command is: the user's on a terminal, unless an agent runs the command there.
-fn words_of() -> Provenance {
-    let on_terminal = std::io::stdin().is_terminal() || std::io::stdout().is_terminal() || std::io::stderr().is_terminal();
-    if on_terminal && !environment::is_run_by_agent() { Provenance::User } else { Provenance::Agent }
-}
-
 /// A pinned memory is in every session start, so an agent that read the wrong page must not pin one.
 fn only_by_person() -> Result<()> {
     match environment::is_run_by_agent() {
@@ -326,37 +311,4 @@ fn json_from_stdin() -> Result<MemoryFields> {
         return Err(UserError::usage(format!("stdin has more than {JSON_BYTES} bytes"), "a memory should be a few lines").into());
     }
     object(&String::from_utf8_lossy(&text))
-}
-
-fn object(text: &str) -> Result<MemoryFields> {
-    match serde_json::from_str(text) {
-        Ok(Value::Object(fields)) => Ok(fields),
-        Ok(_) => Err(UserError::usage("not a JSON object", "give {\"title\": \"…\", …}").into()),
-        Err(error) => Err(UserError::usage(format!("invalid JSON: {error}"), "give {\"title\": \"…\", …}").into()),
-    }
-}
-
-/// Opens the fields in the user's editor, in a private temporary file next to the database.
-fn in_editor(config: &Config, current: &MemoryFields) -> Result<MemoryFields> {
-    let editor = environment::editor().filter(|_| std::io::stdin().is_terminal());
-    let Some(editor) = editor else {
-        return Err(UserError::usage(
-            "no changes given",
-            "give --title, --subtitle, …; in a terminal, $VISUAL or $EDITOR opens the memory",
-        )
-        .into());
-    };
-    let path = config.files.value.folder().join(format!("edit-{}.json", files::unique()));
-    files::replace_private(&path, &format!("{}\n", serde_json::to_string_pretty(current)?))
-        .with_context(|| format!("cannot write {}", path.display()))?;
-    // The setting may contain options: `code --wait`.
-    let mut words = editor.split_whitespace();
-    let status = Command::new(words.next().unwrap_or("vi")).args(words).arg(&path).status();
-    let text = files::whole_text(&path, JSON_BYTES);
-    let _ = std::fs::remove_file(&path);
-    let status = status.with_context(|| format!("cannot start {editor}"))?;
-    if !status.success() {
-        return Err(UserError::new(format!("{editor} ended with {status}"), "nothing was changed").into());
-    }
-    object(&text?)
 }

@@ -3,9 +3,10 @@
 //! Hooks bypass clap: it costs 0.2 of an empty process, and a clap error exits with 2, which blocks the agent
 //! (ADR/0006).
 //!
-//! Shared: `help`, `hook` (the envelope of hooks), `stdin`, `output`, `project_argument`. Commands: `record` and `context`;
-//! `search`, `units`, `show`, `log`, `view`, `serve`, `status`, `patterns`, `error`, `how`; `memory` (remember, edit, pin, supersede), `forget`, `distil`,
-//! `domain`, `project`, `sync`, `team`, `off`, `trust`, `import`, `archive` (export, restore); `install`, `doctor`, `demo`; `rad`.
+//! Shared: `help`, `hook` (the envelope of hooks), `stdin`, `output`, `editor`, `project_argument`. Commands: `record` and `context`;
+//! `search`, `units`, `show`, `log`, `resume`, `view`, `serve`, `status`, `patterns`, `error`,
+//! `how`; `memory` (remember, edit, pin, supersede), `review`, `forget`, `distil`,
+//! `domain`, `project`, `sync`, `team`, `off`, `trust`, `import`, `archive` (export, restore); `install`, `doctor`, `demo`; `rad`, `completions`, `man`.
 
 mod archive;
 mod completions;
@@ -14,6 +15,7 @@ mod demo;
 mod distil;
 mod doctor;
 mod domain;
+mod editor;
 mod error;
 mod forget;
 mod help;
@@ -32,6 +34,7 @@ mod project_argument;
 mod rad;
 mod record;
 mod resume;
+mod review;
 mod search;
 mod serve;
 mod show;
@@ -91,6 +94,7 @@ enum Command {
     #[command(after_help = "Example: nmem unpin m7")]
     Unpin(memory::PinArguments),
     Supersede(memory::SupersedeArguments),
+    Review(review::ReviewArguments),
     Forget(forget::ForgetArguments),
     Export(archive::ExportArguments),
     Restore(archive::RestoreArguments),
@@ -169,6 +173,7 @@ fn run(command: Command) -> Result<bool> {
         Command::Distil(args) => distil::run(&args),
         Command::Domain(args) => domain::run(&args),
         Command::Forget(args) => forget::run(&args),
+        Command::Review(args) => review::run(&args),
         Command::Project(args) => project::run(&args),
         Command::Sync(args) => sync::run(&args),
         Command::Team(args) => team::run(&args),

@@ -97,12 +97,18 @@ pub fn confirm(question: &str) -> Result<bool> {
     if !io::stdin().is_terminal() {
         return Err(UserError::usage("cannot ask for confirmation: stdin is not a terminal", "--yes answers").into());
     }
+    let answer = ask(&format!("{question} [y/N]"))?;
+    Ok(answer.is_some_and(|answer| matches!(answer.as_str(), "y" | "yes")))
+}
+
+/// Asks on the terminal; returns the answer in lower case, `None` at the end of the input.
+pub fn ask(question: &str) -> Result<Option<String>> {
     let mut err = io::stderr().lock();
-    write!(err, "{question} [y/N] ")?;
+    write!(err, "{question} ")?;
     err.flush()?;
     let mut answer = String::new();
-    io::stdin().read_line(&mut answer)?;
-    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+    let read = io::stdin().read_line(&mut answer)?;
+    Ok((read > 0).then(|| answer.trim().to_lowercase()))
 }
 
 /// Prints an error and what to do next to stderr.

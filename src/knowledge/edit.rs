@@ -80,6 +80,11 @@ pub fn pin(store: &mut Store, memory: &MemoryRow, pinned: bool) -> Result<()> {
     store.write(|tx| tx.set_pinned(memory.id, pinned))
 }
 
+/// Keeps a memory as it is: rules and models never change it again.
+pub fn keep(store: &mut Store, memory: &MemoryRow) -> Result<()> {
+    store.write(|tx| tx.keep_memory(memory.id))
+}
+
 /// Marks a memory as superseded by another one.
 ///
 /// # Errors

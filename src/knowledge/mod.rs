@@ -5,7 +5,7 @@
 mod edit;
 pub mod entity;
 
-pub use edit::{edit, editable, pin, supersede};
+pub use edit::{edit, editable, keep, pin, supersede};
 
 use crate::error::UserError;
 use crate::model::{

@@ -49,7 +49,7 @@ pub fn origin(memory: &MemoryRow) -> String {
         Provenance::Team => "the team",
     };
     match &memory.made_by {
-        Maker::Rules if memory.by_hand => "by rules, changed by hand".to_string(),
+        Maker::Rules if memory.by_hand => "by rules, checked by hand".to_string(),
         Maker::Rules => format!("by rules, from {of}"),
         Maker::Hand => "by hand".to_string(),
         other => format!("by {}, from {of}", line(other.name(), 60)),

@@ -52,6 +52,7 @@ mod readme;
 mod recall;
 mod redacted_again;
 mod resume;
+mod review;
 mod secrets;
 mod serve;
 mod serve_page;

@@ -163,6 +163,12 @@ impl Tx<'_> {
         self.index_memory_again(id)
     }
 
+    /// Marks a memory as checked by a person: rules and models never change it again.
+    pub fn keep_memory(&self, id: i64) -> Result<()> {
+        self.tx.prepare_cached("UPDATE memories SET by_hand = 1 WHERE id = ?1")?.execute([id])?;
+        Ok(())
+    }
+
     /// Replaces what a memory says, and whose words it has, by what another machine or program says.
     pub(in crate::store) fn overwrite_memory(&self, id: i64, draft: &Draft) -> Result<()> {
         let sql =

@@ -161,20 +161,26 @@ impl World {
     }
 
     /// A command that a person types: its stdin is a terminal.
-    #[cfg(unix)]
     pub fn typed(&self, args: &[&str]) -> Output {
+        self.typed_with(args, "")
+    }
+
+    /// The same, with the lines that the person types afterwards.
+    #[cfg(unix)]
+    pub fn typed_with(&self, args: &[&str], lines: &str) -> Output {
         use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
         let own = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&own).unwrap();
         unlockpt(&own).unwrap();
         let name = ptsname(&own, Vec::new()).unwrap();
         let terminal = fs::File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+        rustix::io::write(&own, lines.as_bytes()).unwrap();
         self.finish(self.command(args).stdin(terminal).spawn().unwrap())
     }
 
     /// Without pseudo-terminals, a command of nobody in particular.
     #[cfg(not(unix))]
-    pub fn typed(&self, args: &[&str]) -> Output {
+    pub fn typed_with(&self, args: &[&str], _: &str) -> Output {
         self.nmem(args)
     }
 
