@@ -21,7 +21,7 @@ pub fn grouped(command: Command) -> Command {
         found.and_then(Command::get_about).map(ToString::to_string).unwrap_or_default()
     };
     let group = |(title, names): &(&str, &[&str])| {
-        let lines: String = names.iter().map(|name| format!("  {name:<11}{}\n", about(name))).collect();
+        let lines: String = names.iter().map(|name| format!("  {name:<13}{}\n", about(name))).collect();
         format!("{title}:\n{lines}\n")
     };
     let groups: String = GROUPS.iter().map(group).collect();
