@@ -10,8 +10,7 @@ use crate::import;
 use crate::ingest::hook;
 use crate::model::{MemoryKind, MemoryRow, Millis, Recalled};
 use crate::platforms::payload::{self, Payload};
-use crate::project;
-use crate::recall::{self, RecallQuery, SessionContext};
+use crate::recall::{self, CurrentTask};
 use crate::render::context::{ContextBlock, for_agent, styled, token_stats};
 use crate::render::memories;
 use crate::render::ranked_units::{InjectedBlock, for_query, why};
@@ -24,8 +23,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Number of ranked units to select from.
-const RANKED: usize = 16;
 /// How long to wait for stdin if it is not a terminal.
 const STDIN: Duration = Duration::from_secs(1);
 
@@ -90,11 +87,10 @@ pub fn run(args: &ContextArguments) -> Result<()> {
     if args.query.is_some() || !args.file.is_empty() || args.why {
         return ranked(args, &config, &folder, &place, store.as_ref(), budget);
     }
-    let branch = project::git::state_at(&folder, config.home.as_deref()).and_then(|state| state.branch);
-    let root = project::worktree_root(&folder, config.home.as_deref());
-    let here = SessionContext { own: None, agent: None, branch: branch.as_deref(), root, home: config.home.as_deref() };
     let recalled = match (&store, &place.row) {
-        (Some(store), Some(row)) => recall::at_start(store, row.id, here, config.observations.value, now)?,
+        (Some(store), Some(row)) => {
+            recall::for_new_session(store, &task(row.id, &folder, &config), config.observations.value, now)?
+        }
         _ => Recalled::default(),
     };
     // What an agent would receive, and why it might receive nothing.
@@ -115,6 +111,10 @@ pub fn run(args: &ContextArguments) -> Result<()> {
     }
 }
 
+fn task<'a>(project: i64, folder: &'a Path, config: &'a Config) -> CurrentTask<'a> {
+    CurrentTask { project, folder, home: config.home.as_deref(), request: None, files: &[], embedding: None }
+}
+
 /// Shows earlier work related to a request and to files in play.
 fn ranked(
     args: &ContextArguments,
@@ -124,27 +124,16 @@ fn ranked(
     store: Option<&Store>,
     budget: usize,
 ) -> Result<()> {
-    let branch = project::git::state_at(folder, config.home.as_deref()).and_then(|state| state.branch);
-    let cwd = folder.to_string_lossy();
-    let relative = |file: &PathBuf| {
-        let file = folder.join(file);
-        project::relative(&file.to_string_lossy(), Some(&cwd), config.home.as_deref())
-    };
-    let files: Vec<String> = args.file.iter().map(relative).collect();
-    let root = project::worktree_root(folder, config.home.as_deref());
     let embedding = match &args.query {
         Some(query) => embedding::of_text(config, &redactor(config)?, query, embedding::FOR_A_PERSON),
         None => None,
     };
-    let embedding = embedding.as_ref().map(|(model, vector)| (model.as_str(), vector));
+    let files: Vec<String> = args.file.iter().map(|file| file.to_string_lossy().into_owned()).collect();
     let found = match (store, &place.row) {
         (Some(store), Some(row)) => {
+            let embedding = embedding.as_ref().map(|(model, vector)| (model.as_str(), vector));
             let request = args.query.as_deref();
-            recall::ranked(
-                store,
-                &RecallQuery { project: row.id, own: None, request, branch: branch.as_deref(), embedding, files: &files, root },
-                RANKED,
-            )?
+            recall::for_task(store, &CurrentTask { request, files: &files, embedding, ..task(row.id, folder, config) })?
         }
         _ => Vec::new(),
     };

@@ -117,8 +117,6 @@ enum SearchFormat {
 
 /// Maximum results for `--limit 0`.
 const ALL: usize = 100_000;
-/// Maximum results to count beyond those shown; each costs a few microseconds.
-const COUNTED: usize = 100;
 
 fn platform(name: &str) -> Result<Platform, String> {
     let known: Vec<&str> = Platform::ALL.iter().map(|p| p.name()).collect();
@@ -203,32 +201,20 @@ pub fn run(args: &SearchArguments) -> Result<()> {
         return Err(UserError::usage("a search needs at least one word that is not excluded", "see `nmem search --help`").into());
     }
     let limit = if args.limit == 0 { ALL } else { args.limit };
-    // Fetch a few more than shown, to count them.
-    let query = Query::parse(&text);
-    let mut found = store.search(&query, &kinds(args), &filter, limit.max(COUNTED))?;
-    if found.is_empty()
-        && let Some(corrected) = store.corrected(&query)?
-    {
-        found = store.search(&corrected, &kinds(args), &filter, limit.max(COUNTED))?;
-        if !found.is_empty() && !json {
-            output::warn(&format!("no results for {}; showing results for {}", query.sought(), corrected.sought()));
-        }
+    let embedding = |text: &str| {
+        let redactor = redactor(&config).ok().filter(|_| config.embeddings.destination().is_some())?;
+        embedding::of_text(&config, &redactor, text, embedding::FOR_A_PERSON)
+    };
+    let found = recall::search(&store, &text, &args.query.join(" "), &kinds(args), &filter, limit, &embedding)?;
+    if let Some(corrected) = found.corrected.as_ref().filter(|_| !json) {
+        output::warn(&format!("no results for {}; showing results for {corrected}", Query::parse(&text).sought()));
     }
-    if !text.is_empty() && kinds(args).contains(&HitKind::Memory) && config.embeddings.destination().is_some() {
-        let meaning = embedding::of_text(&config, &redactor(&config)?, &text, embedding::FOR_A_PERSON);
-        if let Some((model, vector)) = &meaning {
-            found = recall::with_meaning(&store, found, &filter, model, vector, limit.max(COUNTED))?;
-        }
-    }
-    let mut found = recall::refined(&args.query.join(" "), found, limit);
-    let total = found.len();
-    found.truncate(limit);
-    print(args, &found, &query_terms(&args.query.join(" ")), json, filter.project.is_none())?;
-    if !json && total == 0 {
+    print(args, &found.hits, &query_terms(&args.query.join(" ")), json, filter.project.is_none())?;
+    if !json && found.total == 0 {
         output::warn("nothing found");
-    } else if !json && total > limit {
-        let at_least = if total >= COUNTED { " or more" } else { "" };
-        output::warn(&format!("{limit} of {total}{at_least}; --limit 0 for all"));
+    } else if !json && found.total > limit {
+        let at_least = if found.is_open_ended { " or more" } else { "" };
+        output::warn(&format!("{limit} of {}{at_least}; --limit 0 for all", found.total));
     }
     Ok(())
 }

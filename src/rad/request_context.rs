@@ -110,20 +110,12 @@ impl<'a> RequestContext<'a> {
 
     /// Whether recording is on for this session, this folder, and the named project.
     pub fn may_record(&self, session: Option<(Platform, &str)>, named: Option<&ProjectId>) -> Result<(), ProtocolError> {
-        let config = &self.settings.config;
-        let off = |what: String| Err(ProtocolError { code: "off", message: what });
-        if let Some(name) = environment::switched_off() {
-            return off(format!("{name} disables nmem"));
-        }
-        if !config.enabled.value {
-            return off(format!("enabled = false ({}): nothing is recorded here", config.enabled.source));
-        }
         let begun = environment::session_folder();
         let folders = [self.folder.to_str(), begun.as_ref().and_then(|folder| folder.to_str())];
-        if runtime::is_paused(&self.projects(), &Where { session, folders, project: named }, self.now) {
-            return off("recording is paused here: `nmem on` resumes it".into());
+        match runtime::why_off(&self.projects(), &Where { session, folders, project: named }, self.now) {
+            Some(message) => Err(ProtocolError { code: "off", message }),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// The project that a request names, or that of its folder.

@@ -1,6 +1,6 @@
 //! Use case: selects the memories that matter now.
 //!
-//! Read in this order: `ranked` (work units in order of relevance), `start` with `sessions` and `known_elsewhere`, `during_session` and
+//! Read in this order: `ranked` (work units in order of relevance), `start` with `sessions` and `known_elsewhere`, `for_task`, `during_session` and
 //! `session_state` (injection), `stale` (changed files), `search`, `related_knowledge` with `related_units` (queries by programs),
 //! `patterns`, `errors` and `commands` (what people ask about commands); `domain_concepts` (names of findings in a domain), `tests`.
 
@@ -8,6 +8,7 @@ mod commands;
 mod domain_concepts;
 mod during_session;
 mod errors;
+mod for_task;
 mod known_elsewhere;
 pub mod patterns;
 mod ranked;
@@ -22,8 +23,9 @@ mod start;
 pub use commands::command_forms;
 pub use during_session::{AtPrompt, Prompt, at_file, at_prompt, at_subagent};
 pub use errors::past_errors;
+pub use for_task::{CurrentTask, for_new_session, for_task};
 pub use ranked::{RecallQuery, ranked, ranked_by};
-pub use search::{refined, with_meaning};
+pub use search::{Searched, search};
 pub use session_state::{cleared, session_state};
 pub use sessions::overviews;
 pub use stale::stale;

@@ -7,6 +7,7 @@ use crate::model::{Filter, Hit, HitKind, Vector};
 use crate::rank;
 use crate::statements::sentences;
 use crate::store::Store;
+use crate::store::search::Query;
 use anyhow::Result;
 use std::collections::HashSet;
 
@@ -25,15 +26,56 @@ const K: f64 = 60.0;
 /// Number of nearest memories by embedding.
 const NEAR: usize = 30;
 
-/// Merges the nearest memories into full-text hits, at most `limit`.
-pub fn with_meaning(
+/// Maximum hits to count beyond those shown; each costs a few microseconds.
+const COUNTED: usize = 100;
+
+/// What a search found.
+#[derive(Debug, Default)]
+pub struct Searched {
+    /// Best first.
+    pub hits: Vec<Hit>,
+    /// How many matched, and whether there may be more.
+    pub total: usize,
+    pub is_open_ended: bool,
+    /// The words with corrected spelling, if only they were found.
+    pub corrected: Option<String>,
+}
+
+/// Searches by words, then by words with corrected spelling, and by meaning where an embedding model answers; at most
+/// `limit` hits. `text` is a query with operators, `request` its words as they were typed.
+pub fn search(
     store: &Store,
-    found: Vec<Hit>,
+    text: &str,
+    request: &str,
+    kinds: &[HitKind],
     filter: &Filter,
-    model: &str,
-    vector: &Vector,
     limit: usize,
-) -> Result<Vec<Hit>> {
+    embedding: &dyn Fn(&str) -> Option<(String, Vector)>,
+) -> Result<Searched> {
+    let query = Query::parse(text);
+    let most = limit.max(COUNTED);
+    let mut found = store.search(&query, kinds, filter, most)?;
+    let mut corrected = None;
+    if found.is_empty()
+        && let Some(nearest) = store.corrected(&query)?
+    {
+        found = store.search(&nearest, kinds, filter, most)?;
+        corrected = (!found.is_empty()).then(|| nearest.sought());
+    }
+    if !text.is_empty()
+        && kinds.contains(&HitKind::Memory)
+        && let Some((model, vector)) = embedding(text)
+    {
+        found = with_meaning(store, found, filter, &model, &vector, most)?;
+    }
+    let mut hits = refined(request, found, limit);
+    let total = hits.len();
+    hits.truncate(limit);
+    Ok(Searched { hits, total, is_open_ended: total >= COUNTED, corrected })
+}
+
+/// Merges the nearest memories into full-text hits, at most `limit`.
+fn with_meaning(store: &Store, found: Vec<Hit>, filter: &Filter, model: &str, vector: &Vector, limit: usize) -> Result<Vec<Hit>> {
     let Some(project) = filter.project else { return Ok(found) };
     let near = store.nearest_memories(project, model, vector, NEAR)?;
     let ranked: Vec<(i64, f64)> =
@@ -57,7 +99,7 @@ pub fn with_meaning(
 /// Gives each hit the passage that answers a request best, and leaves out what says nothing: messages of one word, and those
 /// whose content a memory has. What was asked comes after what was answered. Of the first `limit`, those of one session
 /// come together.
-pub fn refined(request: &str, mut hits: Vec<Hit>, limit: usize) -> Vec<Hit> {
+fn refined(request: &str, mut hits: Vec<Hit>, limit: usize) -> Vec<Hit> {
     if rank::terms(request).is_empty() {
         return hits;
     }

@@ -6,7 +6,7 @@ mod pause;
 mod projects;
 
 pub use log::{log_at, log_error};
-pub use pause::{Where, is_paused, pause, places};
+pub use pause::{Where, is_paused, pause, places, why_off};
 pub use projects::{FolderProject, Projects};
 
 use crate::config::Config;

@@ -1,6 +1,7 @@
 //! Whether the user paused recording (`nmem off`) everywhere, for a project or for a session.
 
 use super::Projects;
+use crate::config::environment;
 use crate::config::pauses::{ProjectIdentity, RecordingPause};
 use crate::model::{Millis, Platform, ProjectId};
 use crate::store::{HOOK_WAIT, Store};
@@ -16,6 +17,18 @@ pub struct Where<'a> {
 /// Whether recording is paused there now. One applicable pause is enough.
 pub fn is_paused(projects: &Projects, at: &Where, now: Millis) -> bool {
     pause(projects, at, now).is_some()
+}
+
+/// Why nothing may be recorded there now; `None` if recording is on.
+pub fn why_off(projects: &Projects, at: &Where, now: Millis) -> Option<String> {
+    let config = projects.config;
+    if let Some(name) = environment::switched_off() {
+        return Some(format!("{name} disables nmem"));
+    }
+    if !config.enabled.value {
+        return Some(format!("enabled = false ({}): nothing is recorded here", config.enabled.source));
+    }
+    is_paused(projects, at, now).then(|| "recording is paused here: `nmem on` resumes it".into())
 }
 
 /// The pause that applies there now; of several, one without an end.
