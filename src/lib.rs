@@ -16,7 +16,7 @@
 //! * the pipeline of an event: [`mod@ingest`]; use cases around it: [`mod@forget`], [`replay`], [`mod@import`], then [`doctor`]; redacting
 //!   again: `redact_stored`
 //! * the page for browsers: [`view`]
-//! * surface: [`rad`], `server`, [`cli`]
+//! * surface: [`rad`], `server`, `mcp`, [`cli`]
 
 pub mod archive;
 pub mod choice;
@@ -38,6 +38,7 @@ pub mod knowledge;
 pub mod llm;
 pub mod log;
 mod lookup;
+mod mcp;
 pub mod memories;
 pub mod model;
 pub mod platforms;

@@ -2,9 +2,11 @@
 
 use crate::error::UserError;
 use crate::model::{MemoryRow, PromptRow, SessionRow, StoredItem, ToolUseRow};
+use crate::recall::patterns::sure;
 use crate::render::clean::line;
 use crate::render::style::Style;
-use crate::render::whole;
+use crate::render::{memories, units, whole};
+use crate::segmentation::signal_meaning;
 use crate::store::Store;
 use anyhow::Result;
 use serde_json::Value;
@@ -64,6 +66,41 @@ impl SessionWhole {
         let tools: Vec<&ToolUseRow> = self.tool_uses.iter().map(|whole| &whole.tool_use).collect();
         whole::session(&self.session, &prompts, &tools, &self.memories, style)
     }
+}
+
+/// Everything about an item, for a person.
+pub fn text(store: &Store, item: StoredItem, style: Style) -> Result<String> {
+    Ok(match item {
+        StoredItem::Session(found) => session(store, *found)?.text(style),
+        StoredItem::Unit(unit) => {
+            let drawn = store.memories_of_unit(unit.session, unit.id)?;
+            format!("{}{}", units::whole(&unit, signal_meaning, style), whole::listed(&drawn, style))
+        }
+        StoredItem::Memory(memory) => {
+            let sure = sure(store, &memory)?.map(|sure| format!("  {}\n", style.faint(&sure.text()))).unwrap_or_default();
+            format!("{}{sure}", memories::whole(&memory, style))
+        }
+        StoredItem::Prompt(prompt) => whole::prompt_entry(&prompt, style),
+        StoredItem::ToolUse(tool) => tool_use(store, *tool)?.text(style),
+    })
+}
+
+/// Everything about an item, as JSON.
+pub fn json(store: &Store, item: StoredItem) -> Result<Value> {
+    Ok(match item {
+        StoredItem::Session(found) => session(store, *found)?.json(),
+        StoredItem::Unit(unit) => units::whole_json(&unit, &store.memories_of_unit(unit.session, unit.id)?),
+        StoredItem::Memory(memory) => {
+            let mut json = memories::json(&memory);
+            if let Some(sure) = sure(store, &memory)? {
+                json["confidence_now"] = sure.now.into();
+                json["evidence"] = sure.evidence_json();
+            }
+            json
+        }
+        StoredItem::Prompt(found) => prompt(store, found)?.json(),
+        StoredItem::ToolUse(tool) => tool_use(store, *tool)?.json(),
+    })
 }
 
 /// Resolves one of nmem's ids, or a prefix of an agent's session id or of a memory's uuid.

@@ -11,7 +11,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Curate memories", &["remember", "edit", "pin", "unpin", "supersede", "review", "forget", "distil"]),
     ("Set up and control", &["demo", "install", "uninstall", "import", "doctor", "off", "on", "project", "domain", "trust"]),
     ("Share with a team", &["sync", "team"]),
-    ("For programs and backups", &["rad", "export", "restore", "completions", "man"]),
+    ("For programs and backups", &["mcp", "rad", "export", "restore", "completions", "man"]),
 ];
 
 /// Replaces clap's flat list of commands by groups.

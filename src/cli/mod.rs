@@ -6,7 +6,7 @@
 //! Shared: `help`, `hook` (the envelope of hooks), `stdin`, `output`, `editor`, `project_argument`. Commands: `record` and `context`;
 //! `search`, `units`, `show`, `log`, `resume`, `view`, `serve`, `status`, `patterns`, `error`,
 //! `how`; `memory` (remember, edit, pin, supersede), `review`, `forget`, `distil`,
-//! `domain`, `project`, `sync`, `team`, `off`, `trust`, `import`, `archive` (export, restore); `install`, `doctor`, `demo`; `rad`, `completions`, `man`.
+//! `domain`, `project`, `sync`, `team`, `off`, `trust`, `import`, `archive` (export, restore); `install`, `doctor`, `demo`; `rad`, `mcp`, `completions`, `man`.
 
 mod archive;
 mod completions;
@@ -25,6 +25,7 @@ mod import;
 mod install;
 mod log;
 mod man;
+mod mcp;
 mod memory;
 mod off;
 mod output;
@@ -108,6 +109,7 @@ enum Command {
     On(off::OnArguments),
     Trust(trust::TrustArguments),
     Rad(rad::RadArguments),
+    Mcp(mcp::McpArguments),
     Completions(completions::CompletionsArguments),
     Man(man::ManArguments),
 }
@@ -180,6 +182,7 @@ fn run(command: Command) -> Result<bool> {
         Command::Off(args) => off::off(&args),
         Command::On(args) => off::on(&args),
         Command::Trust(args) => trust::run(&args),
+        Command::Mcp(args) => mcp::run(&args),
         Command::Completions(args) => completions::run(&args, definition()),
         Command::Man(args) => man::run(&args, definition()),
     };

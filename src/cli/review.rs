@@ -7,7 +7,7 @@ use crate::config::{Config, environment};
 use crate::error::{NO_PROJECT, UserError, explain};
 use crate::forget::{self, ForgetPlan};
 use crate::knowledge;
-use crate::model::{MemoryKind, MemoryRow};
+use crate::model::{Maker, MemoryKind, MemoryRow, Provenance};
 use crate::render::{count, memories, time};
 use crate::store::Store;
 use anyhow::Result;
@@ -54,7 +54,7 @@ pub fn run(args: &ReviewArguments) -> Result<()> {
         (Some(store), Some(row)) => store.newest_memories(row.id, &[MemoryKind::Decision, MemoryKind::Lesson], MOST)?,
         _ => Vec::new(),
     };
-    let is_new = |memory: &MemoryRow| memory.created_at >= since && !memory.by_hand && !memory.pinned && !memory.is_of_team();
+    let is_new = |memory: &MemoryRow| memory.created_at >= since && !is_checked(memory) && !memory.is_of_team();
     let due: Vec<MemoryRow> = found.into_iter().filter(is_new).collect();
     if args.json {
         return due.iter().try_for_each(|memory| output::print(&memories::json(memory).to_string()));
@@ -70,6 +70,12 @@ pub fn run(args: &ReviewArguments) -> Result<()> {
     let mut store = writable(&config)?;
     let forgotten = ask(&mut store, &config, &due)?;
     forget_all(&mut store, &config, &forgotten)
+}
+
+/// Whether a person wrote, kept, edited or pinned a memory. What an agent wrote by hand is not checked yet.
+fn is_checked(memory: &MemoryRow) -> bool {
+    let is_agents = memory.made_by == Maker::Hand && memory.provenance == Provenance::Agent;
+    memory.pinned || memory.by_hand && !is_agents
 }
 
 /// Asks about each memory; returns those to forget.

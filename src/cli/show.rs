@@ -4,13 +4,8 @@ use super::output;
 use super::project_argument::{ProjectArgument, open};
 use crate::error::UserError;
 use crate::lookup;
-use crate::model::StoredItem;
-use crate::recall::patterns::{Confidence, sure};
 use crate::render::clean::line;
-use crate::render::{memories, units, whole};
-use crate::segmentation::signal_meaning;
 use anyhow::Result;
-use serde_json::{Value, json};
 
 /// Show a memory, session, work unit, prompt or tool use completely
 #[derive(Debug, clap::Args)]
@@ -39,41 +34,9 @@ pub fn run(args: &ShowArguments) -> Result<()> {
     };
     let store = open(&config)?.ok_or_else(unknown)?;
     let found = lookup::find(&store, &args.id)?.ok_or_else(unknown)?;
-    let style = output::style();
-    let text = match (found, args.json) {
-        (StoredItem::Session(found), true) => lookup::session(&store, *found)?.json().to_string(),
-        (StoredItem::Session(found), false) => lookup::session(&store, *found)?.text(style),
-        (StoredItem::Unit(unit), json) => {
-            let drawn = store.memories_of_unit(unit.session, unit.id)?;
-            match json {
-                true => units::whole_json(&unit, &drawn).to_string(),
-                false => format!("{}{}", units::whole(&unit, signal_meaning, style), whole::listed(&drawn, style)),
-            }
-        }
-        (StoredItem::Memory(memory), json) => {
-            let sure = sure(&store, &memory)?;
-            match json {
-                true => with_confidence(memories::json(&memory), sure.as_ref()).to_string(),
-                false => {
-                    let sure = sure.map(|sure| format!("  {}\n", style.faint(&sure.text()))).unwrap_or_default();
-                    format!("{}{sure}", memories::whole(&memory, style))
-                }
-            }
-        }
-        (StoredItem::Prompt(prompt), false) => whole::prompt_entry(&prompt, style),
-        (StoredItem::Prompt(prompt), true) => lookup::prompt(&store, prompt)?.json().to_string(),
-        (StoredItem::ToolUse(tool), json) => {
-            let found = lookup::tool_use(&store, *tool)?;
-            if json { found.json().to_string() } else { found.text(style) }
-        }
+    let text = match args.json {
+        true => lookup::json(&store, found)?.to_string(),
+        false => lookup::text(&store, found, output::style())?,
     };
     output::entry(text.trim_end(), args.json)
-}
-
-fn with_confidence(mut json: Value, sure: Option<&Confidence>) -> Value {
-    if let Some(sure) = sure {
-        json["confidence_now"] = json!(sure.now);
-        json["evidence"] = sure.evidence_json();
-    }
-    json
 }

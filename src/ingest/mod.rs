@@ -21,7 +21,7 @@ mod transcript;
 mod upkeep;
 
 pub use decode::Input;
-pub use persist::{drain, store_event};
+pub use persist::{drain, reader, store_event};
 pub use run::{Caller, Run};
 pub use segment::{end_of_stream, recount};
 

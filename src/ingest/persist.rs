@@ -12,7 +12,7 @@ use crate::model::Event;
 use crate::redact::Clean;
 use crate::runtime::log_error;
 use crate::store::sessions::{Identify, TranscriptRead};
-use crate::store::{self, Store, Tx, spool};
+use crate::store::{self, HOOK_WAIT, PERSON_WAIT, Store, Tx, spool};
 use anyhow::{Result, anyhow};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -122,6 +122,17 @@ fn write(run: &Run, store: &mut Store, events: &[Clean<Event>], segment: Segment
 /// Stores one event and assigns it to a unit, inside the caller's transaction.
 pub fn store_event(tx: &Tx, event: &Clean<Event>, read: Option<&TranscriptRead>, identify: Identify) -> Result<()> {
     segment::segment(tx, &rows::store(tx, event, read, identify)?)
+}
+
+/// The store for a program that reads, after draining the spool; `None` if nothing was ever recorded. What cannot be
+/// drained, since the database is locked or read-only, waits on.
+pub fn reader(run: &Run) -> Result<Option<Store>> {
+    let files = &run.config.files.value;
+    if spool::is_waiting(files) {
+        let drained = Store::open(files, HOOK_WAIT).and_then(|mut store| drain(run, &mut store));
+        drained.unwrap_or_else(|error| log_error(&format!("waiting events could not be stored: {error:#}")));
+    }
+    Store::open_to_read(files, PERSON_WAIT)
 }
 
 /// Drains the spool.

@@ -7,7 +7,7 @@ use crate::ingest::{self, Caller, Run};
 use crate::model::{Domain, Millis, Platform, ProjectId};
 use crate::redact::Redactor;
 use crate::runtime::{self, Projects, Where};
-use crate::store::{HOOK_WAIT, PERSON_WAIT, Store};
+use crate::store::{PERSON_WAIT, Store};
 use anyhow::Result;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -78,12 +78,7 @@ impl<'a> RequestContext<'a> {
     /// The store for reading, after draining the spool; `None` if nothing was ever recorded. What cannot be drained, since
     /// the database is locked or read-only, waits on.
     pub fn store(&self) -> Result<Option<Store>, ProtocolError> {
-        let files = &self.settings.config.files.value;
-        if crate::store::spool::is_waiting(files) {
-            let drained = Store::open(files, HOOK_WAIT).and_then(|mut store| ingest::drain(&self.run(), &mut store));
-            drained.unwrap_or_else(|error| runtime::log_error(&format!("waiting events could not be stored: {error:#}")));
-        }
-        self.reader()
+        Ok(ingest::reader(&self.run())?)
     }
 
     /// The identity of the project that a request names: a stored one with that name, the folder's own if it has that

@@ -23,7 +23,8 @@ const LEVELS: &[&[&str]] = &[
     // what every run needs: the redactor, the log, which project a folder is
     &["runtime"],
     // use cases
-    &["distil", "knowledge", "recall", "archive", "team", "lookup", "installation"],
+    &["distil", "knowledge", "recall", "archive", "team", "installation"],
+    &["lookup"],
     // the way of an event through the use cases, and what goes that way with events of its own
     &["ingest"],
     &["replay", "import", "forget"],
@@ -33,7 +34,7 @@ const LEVELS: &[&[&str]] = &[
     &["view"],
     // surface
     &["rad"],
-    &["server"],
+    &["server", "mcp"],
     &["cli", "lib", "main"],
 ];
 

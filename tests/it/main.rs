@@ -37,6 +37,7 @@ mod knowledge;
 mod language;
 mod layers;
 mod log;
+mod mcp;
 mod memories;
 mod migration;
 mod models;

@@ -163,9 +163,11 @@ impl Tx<'_> {
         self.index_memory_again(id)
     }
 
-    /// Marks a memory as checked by a person: rules and models never change it again.
+    /// Marks a memory as checked by a person: rules and models never change it again, and what an agent wrote by hand
+    /// counts as the person's.
     pub fn keep_memory(&self, id: i64) -> Result<()> {
-        self.tx.prepare_cached("UPDATE memories SET by_hand = 1 WHERE id = ?1")?.execute([id])?;
+        let sql = "UPDATE memories SET by_hand = 1, provenance = iif(made_by = 'hand', 'user', provenance) WHERE id = ?1";
+        self.tx.prepare_cached(sql)?.execute([id])?;
         Ok(())
     }
 

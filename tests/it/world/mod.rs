@@ -5,6 +5,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests look at everything")]
 
 pub mod browser;
+pub mod mcp;
 pub mod models;
 pub mod postgres;
 pub mod server;

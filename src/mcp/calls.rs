@@ -1,0 +1,263 @@
+//! What each tool does: one use case, in the project of the client's folder unless the call asks for all.
+
+use super::answer::ToolAnswer;
+use super::arguments::ToolArguments;
+use crate::config::{self, Config, environment};
+use crate::distil::embedding;
+use crate::domains;
+use crate::error::{NO_PROJECT, UserError};
+use crate::index_text::query_terms;
+use crate::ingest::{self, Caller, Run};
+use crate::knowledge::{self, MemoryFields};
+use crate::lookup;
+use crate::model::{Draft, Filter, HitKind, MemoryKind, Provenance, StoredItem, Vector};
+use crate::recall::{self, CurrentTask};
+use crate::redact::Redactor;
+use crate::render::clean::line;
+use crate::render::commands::{error_json, error_text, form_json, form_text};
+use crate::render::context::for_agent;
+use crate::render::ranked_units::for_query;
+use crate::render::style::Style;
+use crate::render::{hits, time};
+use crate::runtime::{self, FolderProject, Projects, Where};
+use crate::store::{PERSON_WAIT, Store};
+use anyhow::Result;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// Results of a search; they are cut to the size of an answer.
+const HITS: usize = 12;
+const ERRORS: usize = 5;
+const FORMS: usize = 8;
+/// Bytes of a context block. An answer holds it twice.
+const CONTEXT: usize = 1800;
+
+/// The folder's settings and project, for one call.
+pub struct CallContext {
+    folder: PathBuf,
+    config: Config,
+    redactor: Redactor,
+    store: Option<Store>,
+    place: FolderProject,
+}
+
+impl CallContext {
+    pub fn new(folder: PathBuf) -> Result<CallContext> {
+        // A project's settings may have set variables of this process.
+        environment::enter_hook(&folder, &folder);
+        let config = config::load(&[&folder])?;
+        let redactor = runtime::redactor(&config)?;
+        let store = ingest::reader(&Run::new(Caller::Program, &config, &redactor))?;
+        let place = Projects { config: &config, redactor: &redactor }.look_up(&folder.to_string_lossy(), store.as_ref());
+        Ok(CallContext { folder, config, redactor, store, place })
+    }
+
+    /// Answers a call.
+    pub fn call(&self, tool: &str, arguments: &ToolArguments) -> Result<ToolAnswer> {
+        match tool {
+            "search" => self.search(arguments),
+            "context" => self.context(arguments),
+            "show" => self.show(arguments),
+            "remember" => self.remember(arguments),
+            "error" => self.error(arguments),
+            "how" => self.how(arguments),
+            _ => Err(UserError::usage(format!("there is no tool {tool:?}"), "`tools/list` names them").into()),
+        }
+    }
+
+    fn search(&self, arguments: &ToolArguments) -> Result<ToolAnswer> {
+        arguments.only(&["query", "kind", "file", "since", "all"])?;
+        let text = arguments.needed("query")?;
+        let all = arguments.is_set("all")?;
+        let kind = arguments.text("kind")?;
+        let (kinds, memories) = kinds(kind)?;
+        let since = arguments.text("since")?.map(|text| time::parse(text, environment::now())).transpose();
+        let since = since.map_err(|error| UserError::usage(error, "write 7d or 2026-11-01"))?;
+        let Some((store, project)) = self.scope(all)? else { return Ok(self.nothing()) };
+        let filter = Filter { project, since, file: arguments.text("file")?.map(String::from), memories, ..Filter::default() };
+        let embedding = |text: &str| -> Option<(String, Vector)> {
+            self.config.embeddings.destination()?;
+            embedding::of_text(&self.config, &self.redactor, text, embedding::FOR_A_PERSON)
+        };
+        let found = recall::search(store, text, text, &kinds, &filter, HITS, &embedding)?;
+        let words = query_terms(text);
+        let item = |hit| {
+            let json = hits::json(hit, &words);
+            let mut brief = json!({});
+            for name in ["id", "kind", "type", "snippet", "made_by"] {
+                brief[name] = json[name].clone();
+            }
+            brief["when"] = time::day(hit.at).into();
+            if all {
+                brief["project"] = json["project"].clone();
+            }
+            (hits::text(hit, &words, Style::default(), all), brief)
+        };
+        let note = match (&found.corrected, found.hits.is_empty()) {
+            (Some(corrected), _) => Some(format!("no results for these words; these are for {corrected}")),
+            (None, true) => Some("nothing found".into()),
+            (None, false) => (found.total > HITS).then(|| format!("{HITS} of {} results", found.total)),
+        };
+        Ok(ToolAnswer::list("results", found.hits.iter().map(item), "search for fewer words").with_note(note))
+    }
+
+    fn context(&self, arguments: &ToolArguments) -> Result<ToolAnswer> {
+        arguments.only(&["request", "files"])?;
+        let (request, files) = (arguments.text("request")?, arguments.list("files")?);
+        let Some((store, Some(project))) = self.scope(false)? else { return Ok(self.nothing()) };
+        let embedding = request.and_then(|text| embedding::of_text(&self.config, &self.redactor, text, embedding::FOR_A_PERSON));
+        let task = CurrentTask {
+            project,
+            folder: &self.folder,
+            home: self.config.home.as_deref(),
+            request,
+            files: &files,
+            embedding: embedding.as_ref().map(|(model, vector)| (model.as_str(), vector)),
+        };
+        let text = match request.is_none() && files.is_empty() {
+            true => {
+                let recalled = recall::for_new_session(store, &task, self.config.observations.value, environment::now())?;
+                for_agent(&recalled, CONTEXT).text
+            }
+            false => for_query(&recall::for_task(store, &task)?, CONTEXT).text,
+        };
+        Ok(match text.trim().is_empty() {
+            true => ToolAnswer::sentence("No memory of this project is related to it."),
+            false => ToolAnswer::text(&text, "name fewer files, or a shorter request"),
+        })
+    }
+
+    fn show(&self, arguments: &ToolArguments) -> Result<ToolAnswer> {
+        arguments.only(&["id", "all"])?;
+        let id = arguments.needed("id")?;
+        let all = arguments.is_set("all")?;
+        let unknown = || UserError::new(format!("nothing here has the id {}", line(id, 80)), "`search` prints ids");
+        let (store, project) = self.scope(all)?.ok_or_else(unknown)?;
+        let found = lookup::find(store, id)?.ok_or_else(unknown)?;
+        if project.is_some() && project != project_of(store, &found)? {
+            return Err(UserError::new(format!("{} belongs to another project", line(id, 80)), "all: true shows it").into());
+        }
+        let text = lookup::text(store, found, Style::default())?;
+        Ok(ToolAnswer::text(&text, format!("`nmem show {}` prints all", line(id, 80))))
+    }
+
+    fn remember(&self, arguments: &ToolArguments) -> Result<ToolAnswer> {
+        arguments.only(&["text", "kind", "type", "reason", "confidence", "alternatives", "tags", "files"])?;
+        let folders = [self.folder.to_str(), None];
+        let projects = Projects { config: &self.config, redactor: &self.redactor };
+        let now = environment::now();
+        if let Some(reason) = runtime::why_off(&projects, &Where { folders, ..Where::default() }, now) {
+            return Err(UserError::new(reason, "nothing was stored").into());
+        }
+        let identity =
+            self.place.id.clone().ok_or_else(|| UserError::new(NO_PROJECT, "start `nmem mcp` in a project's folder"))?;
+        let mut store = Store::open(&self.config.files.value, PERSON_WAIT)?;
+        let project = store.ensure_project(&self.redactor.clean(identity), now)?;
+        let (name, own) = store.domain_of_project(project)?.unwrap_or_default();
+        let fields = self.fields(arguments)?;
+        let draft = knowledge::draft(&fields, &domains::of(Some(&name), own.as_deref()), now)?;
+        let draft = Draft { provenance: Provenance::Agent, ..draft };
+        let kind = draft.kind.name();
+        let id = knowledge::remember(&mut store, &self.redactor, draft, Some(project), false)?;
+        Ok(ToolAnswer::sentence(&format!("Remembered as m{id} ({kind}), as the agent's words.")))
+    }
+
+    fn error(&self, arguments: &ToolArguments) -> Result<ToolAnswer> {
+        arguments.only(&["text", "all"])?;
+        let text = arguments.needed("text")?;
+        let Some((store, project)) = self.scope(arguments.is_set("all")?)? else { return Ok(self.nothing()) };
+        let found = recall::past_errors(store, project, text, ERRORS)?;
+        let found =
+            found.ok_or_else(|| UserError::usage("this says too little to search for", "pass the line that names the error"))?;
+        let note = found.is_empty().then(|| "this error did not occur before".to_string());
+        let item = |error| (error_text(error, Style::default()), error_json(error));
+        Ok(ToolAnswer::list("errors", found.iter().map(item), "pass the line that names the error").with_note(note))
+    }
+
+    fn how(&self, arguments: &ToolArguments) -> Result<ToolAnswer> {
+        arguments.only(&["program", "all"])?;
+        let program = arguments.needed("program")?;
+        let Some((store, project)) = self.scope(arguments.is_set("all")?)? else { return Ok(self.nothing()) };
+        let mut forms = recall::command_forms(store, project, program)?;
+        forms.truncate(FORMS);
+        let note = forms.is_empty().then(|| format!("no call of {} is recorded here", line(program, 80)));
+        let item = |form| (form_text(form, Style::default()), form_json(form));
+        Ok(ToolAnswer::list("forms", forms.iter().map(item), "name a subcommand").with_note(note))
+    }
+
+    /// The store, and the project to which a call is limited; `None` if nothing is recorded there.
+    ///
+    /// # Errors
+    ///
+    /// The folder is not a project, and the call does not ask for all.
+    fn scope(&self, all: bool) -> Result<Option<(&Store, Option<i64>)>> {
+        if self.place.name().is_none() && !all {
+            let hint = "pass all: true, or start `nmem mcp` with --project DIR";
+            return Err(UserError::new(NO_PROJECT, hint).into());
+        }
+        let Some(store) = &self.store else { return Ok(None) };
+        Ok(match &self.place.row {
+            _ if all => Some((store, None)),
+            Some(row) => Some((store, Some(row.id))),
+            None => None,
+        })
+    }
+
+    fn nothing(&self) -> ToolAnswer {
+        ToolAnswer::sentence("Nothing is remembered for this project yet.")
+    }
+
+    /// The fields of a memory, named as in the observation protocol and the RAD memory specification.
+    fn fields(&self, arguments: &ToolArguments) -> Result<MemoryFields> {
+        let text = arguments.needed("text")?;
+        let kind = arguments.text("kind")?.unwrap_or("observation");
+        let path = |path: &String| crate::project::relative(path, self.folder.to_str(), self.config.home.as_deref());
+        let files: Vec<String> = arguments.list("files")?.iter().map(path).collect();
+        let mut fields = MemoryFields::new();
+        fields.insert("kind".into(), kind.into());
+        fields.insert("title".into(), text.into());
+        for (name, value) in [("type", arguments.text("type")?), ("reasoning", arguments.text("reason")?)] {
+            fields.extend(value.map(|value| (name.to_string(), Value::from(value))));
+        }
+        fields.extend(arguments.value("confidence").map(|value| ("confidence".to_string(), value.clone())));
+        for (name, list) in
+            [("alternatives", arguments.list("alternatives")?), ("tags", arguments.list("tags")?), ("files_modified", files)]
+        {
+            if !list.is_empty() {
+                fields.insert(name.into(), list.into());
+            }
+        }
+        Ok(fields)
+    }
+}
+
+/// What a search's `kind` stands for. Tool uses are found only by name: they would crowd out what came of them.
+fn kinds(name: Option<&str>) -> Result<(Vec<HitKind>, Vec<MemoryKind>)> {
+    Ok(match name {
+        None => (vec![HitKind::Memory, HitKind::Unit, HitKind::Prompt], Vec::new()),
+        Some("memory") => (vec![HitKind::Memory], Vec::new()),
+        Some("unit") => (vec![HitKind::Unit], Vec::new()),
+        Some("prompt") => (vec![HitKind::Prompt], Vec::new()),
+        Some("tool") => (vec![HitKind::Tool], Vec::new()),
+        Some(name) => {
+            let kind = MemoryKind::from_name(name);
+            let valid = "use memory, decision, lesson, observation, summary, task, unit, prompt or tool";
+            (
+                vec![HitKind::Memory],
+                vec![kind.ok_or_else(|| UserError::usage(format!("unknown kind {}", line(name, 40)), valid))?],
+            )
+        }
+    })
+}
+
+/// The project that an item belongs to.
+fn project_of(store: &Store, item: &StoredItem) -> Result<Option<i64>> {
+    let session = match item {
+        StoredItem::Session(session) => session.id,
+        StoredItem::Unit(unit) => unit.session,
+        StoredItem::Prompt(prompt) => prompt.session_id,
+        StoredItem::ToolUse(tool) => tool.session_id,
+        StoredItem::Memory(memory) => return Ok(memory.project_id),
+    };
+    store.project_of_session(session)
+}
