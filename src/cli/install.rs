@@ -7,7 +7,7 @@ use crate::import;
 use crate::installation::{self, Extras, InstallPlan, Scope, SettingsChange};
 use crate::model::Platform;
 use crate::platforms::adapter::Adapter;
-use crate::platforms::setup::{Permission, Setup};
+use crate::platforms::setup::{McpServers, Permission, Setup};
 use crate::render::count;
 use anyhow::Result;
 use clap::ValueEnum;
@@ -30,6 +30,9 @@ pub struct InstallArguments {
     /// Also let the agent run `nmem search`, `nmem show` and `nmem context` without a permission prompt
     #[arg(long)]
     allow_search: bool,
+    /// Also add nmem's tools as an MCP server
+    #[arg(long)]
+    mcp: bool,
     /// Also add a block about nmem to the project's AGENTS.md, CLAUDE.md or GEMINI.md (with --scope project)
     #[arg(long)]
     guidance: bool,
@@ -143,12 +146,12 @@ impl Failures {
 fn install_one((adapter, setup): Agent, args: &InstallArguments, scope: &Scope) -> Result<bool> {
     // With the user's hooks, a project needs the instructions only.
     let without_hooks = args.guidance && installation::is_installed(adapter, setup, &Scope::User)?;
-    let extras = Extras { search: args.allow_search, guidance: args.guidance, without_hooks };
+    let extras = Extras { search: args.allow_search, guidance: args.guidance, mcp: args.mcp, without_hooks };
     let plan = installation::plan_install(adapter, setup, scope, extras)?;
     if plan.changes_nothing() {
         let (name, file) = (adapter.platform().name(), plan.changes[0].file.display());
         output::say(&format!("nmem is already installed for {name} ({file})"))?;
-        return by_hand(setup, args).map_or(Ok(()), output::say).map(|()| false);
+        return by_hand(setup, args, scope).iter().try_for_each(|how| output::say(how)).map(|()| false);
     }
     if args.place.dry_run {
         output::print(&diffs(&plan))?;
@@ -170,12 +173,16 @@ fn install_one((adapter, setup): Agent, args: &InstallArguments, scope: &Scope) 
     Ok(true)
 }
 
-/// How a person gives an agent the permission to search, if no setting of its own can.
-fn by_hand(setup: &Setup, args: &InstallArguments) -> Option<&'static str> {
-    match setup.permission {
-        Permission::ByHand(how) if args.allow_search => Some(how),
-        _ => None,
+/// What only a person can do, for lack of a setting that nmem can write.
+fn by_hand(setup: &Setup, args: &InstallArguments, scope: &Scope) -> Vec<&'static str> {
+    let mut left = Vec::new();
+    if let (Permission::ByHand(how), true) = (setup.permission, args.allow_search) {
+        left.push(how);
     }
+    if args.mcp && *scope == Scope::User && matches!(setup.mcp, McpServers::Json { user: "", .. }) {
+        left.push(r#"Add the MCP server yourself: code --add-mcp '{"name":"nmem","command":"nmem","args":["mcp"]}'"#);
+    }
+    left
 }
 
 /// The agents that the arguments name, or that are on this machine.
@@ -208,7 +215,7 @@ fn report(adapter: &dyn Adapter, setup: &Setup, plan: &InstallPlan, args: &Insta
         .extend(plan.changes[1..].iter().filter(|c| !c.changes_nothing()).map(|c| format!("Also changed: {}", c.file.display())));
     lines.extend(plan.changes.iter().filter_map(|c| Some(format!("Backup: {}", c.backup.as_ref()?.display()))));
     lines.extend(setup.afterwards.iter().map(|line| line.to_string()));
-    lines.extend(by_hand(setup, args).map(String::from));
+    lines.extend(by_hand(setup, args, scope).into_iter().map(String::from));
     if args.allow_search {
         match &setup.permission {
             Permission::Listed { entries, .. } => lines.push(format!("Allowed without a prompt: {}", entries.join(", "))),

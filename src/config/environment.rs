@@ -298,6 +298,12 @@ pub fn claude_folder(home: Option<&Path>) -> Option<PathBuf> {
     env("CLAUDE_CONFIG_DIR").map(PathBuf::from).or_else(|| Some(home?.join(".claude")))
 }
 
+/// Claude Code's state file, which lists the user's MCP servers.
+pub fn claude_state(home: Option<&Path>) -> Option<PathBuf> {
+    let folder = env("CLAUDE_CONFIG_DIR").map(PathBuf::from);
+    Some(folder.or_else(|| home.map(Path::to_path_buf))?.join(".claude.json"))
+}
+
 /// Folders on `PATH`, in order.
 pub fn path_folders() -> Vec<PathBuf> {
     env("PATH").map(|p| std::env::split_paths(&p).collect()).unwrap_or_default()

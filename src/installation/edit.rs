@@ -1,11 +1,14 @@
 //! What nmem adds to a file, and how that is taken away again.
 
+use crate::platforms::mcp_servers;
 use crate::platforms::settings::{self, Hook, NotEditable};
 use crate::platforms::setup::Shape;
+use serde_json::Value;
 use std::path::Path;
 
-/// Begin and end of the block in a file with general instructions.
+/// Begin and end of a block in a file with general instructions, and in a TOML file.
 const BLOCK: [&str; 2] = ["<!-- begin nmem -->", "<!-- end nmem -->"];
+const TABLE: [&str; 2] = ["# begin nmem", "# end nmem"];
 
 /// One addition to a file.
 #[derive(Clone, Debug)]
@@ -23,6 +26,13 @@ pub enum Edit {
     Whole(String),
     /// A marked block in a Markdown file.
     Block(String),
+    /// An MCP server below a key of a JSON file.
+    Server {
+        key: &'static str,
+        server: Value,
+    },
+    /// The same in a marked block of a TOML file.
+    Table(String),
 }
 
 impl Edit {
@@ -37,17 +47,13 @@ impl Edit {
             }
             Edit::Listed { list, entries } => settings::add_to_list(text, *list, entries),
             Edit::Whole(whole) => Ok(whole.clone()),
-            Edit::Block(block) => {
-                if let Some([before, _, behind]) = parts(text) {
-                    return Ok(format!("{before}{}\n{block}\n{}{behind}", BLOCK[0], BLOCK[1]));
-                }
-                let gap = match text {
-                    "" => "",
-                    _ if text.ends_with("\n\n") => "",
-                    _ if text.ends_with('\n') => "\n",
-                    _ => "\n\n",
-                };
-                Ok(format!("{text}{gap}{}\n{block}\n{}\n", BLOCK[0], BLOCK[1]))
+            Edit::Block(block) => Ok(with_block(text, BLOCK, block)),
+            Edit::Server { key, server } => mcp_servers::add(text, key, server),
+            Edit::Table(table) => {
+                // A table of the user's own stays as it is.
+                let is_foreign = mcp_servers::has_table(&without_block(text, TABLE))?;
+                let taken = || NotEditable(format!("it has an MCP server named {}", mcp_servers::NAME));
+                if is_foreign { Err(taken()) } else { Ok(with_block(text, TABLE, table)) }
             }
         }
     }
@@ -59,7 +65,9 @@ impl Edit {
             Edit::Hooks { shape, .. } => settings::remove(text, *shape, &is_ours),
             Edit::Listed { list, entries } => settings::remove_from_list(text, *list, entries),
             Edit::Whole(_) => Ok(String::new()),
-            Edit::Block(_) => Ok(without_block(text)),
+            Edit::Block(_) => Ok(without_block(text, BLOCK)),
+            Edit::Server { key, .. } => mcp_servers::remove(text, key),
+            Edit::Table(_) => Ok(without_block(text, TABLE)),
         }
     }
 
@@ -73,8 +81,17 @@ impl Edit {
                 Some(Edit::Hooks { shape: *shape, hooks: hooks.collect() })
             }
             Edit::Block(_) => {
-                let [_, inside, _] = parts(text)?;
+                let [_, inside, _] = parts(text, BLOCK)?;
                 Some(Edit::Block(inside.trim().to_string()))
+            }
+            Edit::Table(_) => {
+                let [_, inside, _] = parts(text, TABLE)?;
+                Some(Edit::Table(inside.trim().to_string()))
+            }
+            // Another server of that name is not ours.
+            Edit::Server { key, .. } => {
+                let server = mcp_servers::server(text, key).filter(is_our_server)?;
+                Some(Edit::Server { key, server })
             }
             // A file of ours begins as this one does, whatever an older version wrote into it.
             Edit::Whole(whole) => Some(self.clone()).filter(|_| text.lines().take(2).eq(whole.lines().take(2))),
@@ -89,29 +106,59 @@ impl Edit {
     }
 }
 
+/// The text with the block at its end, or in place of the one that is there.
+fn with_block(text: &str, marks: [&str; 2], block: &str) -> String {
+    if let Some([before, _, behind]) = parts(text, marks) {
+        return format!("{before}{}\n{block}\n{}{behind}", marks[0], marks[1]);
+    }
+    let gap = match text {
+        "" => "",
+        _ if text.ends_with("\n\n") => "",
+        _ if text.ends_with('\n') => "\n",
+        _ => "\n\n",
+    };
+    format!("{text}{gap}{}\n{block}\n{}\n", marks[0], marks[1])
+}
+
 /// The text before the block, in it, and behind it.
-fn parts(text: &str) -> Option<[&str; 3]> {
-    let (head, behind) = text.rsplit_once(BLOCK[1])?;
-    let (before, inside) = head.rsplit_once(BLOCK[0])?;
+fn parts<'a>(text: &'a str, marks: [&str; 2]) -> Option<[&'a str; 3]> {
+    let (head, behind) = text.rsplit_once(marks[1])?;
+    let (before, inside) = head.rsplit_once(marks[0])?;
     Some([before, inside, behind])
 }
 
-fn without_block(text: &str) -> String {
-    let Some([before, _, behind]) = parts(text) else { return text.to_string() };
+fn without_block(text: &str, marks: [&str; 2]) -> String {
+    let Some([before, _, behind]) = parts(text, marks) else { return text.to_string() };
     let behind = behind.strip_prefix("\r\n").or_else(|| behind.strip_prefix('\n')).unwrap_or(behind);
     // An empty line separates the block from the text before it.
     let before = before.strip_suffix('\n').filter(|before| before.ends_with('\n')).unwrap_or(before);
     format!("{before}{behind}")
 }
 
+/// Whether an MCP server is `nmem mcp`, from any folder.
+fn is_our_server(server: &Value) -> bool {
+    let words = |value: &Value| match value {
+        Value::Array(words) => words.clone(),
+        word => vec![word.clone()],
+    };
+    let command: Vec<Value> =
+        words(&server["command"]).into_iter().chain(server["args"].as_array().cloned().unwrap_or_default()).collect();
+    let command: Vec<&str> = command.iter().filter_map(Value::as_str).collect();
+    matches!(&command[..], [program, "mcp"] if is_this_program(program))
+}
+
+/// Whether a program is nmem, by its name or because it is this one.
+fn is_this_program(program: &str) -> bool {
+    let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
+    matches!(name, "nmem" | "nmem.exe") || std::env::current_exe().is_ok_and(|exe| exe == Path::new(program))
+}
+
 /// Whether a command line is one of our hooks, from any folder: this program and a verb, a platform, and what keeps a
 /// missing program quiet. Anything else makes it the user's own.
 pub fn is_ours(command: &str) -> bool {
     let Some((program, rest)) = first_word(command.trim()) else { return false };
-    let name = program.rsplit(['/', '\\']).next().unwrap_or(&program);
-    let this = std::env::current_exe().is_ok_and(|exe| exe == Path::new(&program));
     let mut words = rest.split_whitespace().peekable();
-    if !(matches!(name, "nmem" | "nmem.exe") || this) || !words.next().is_some_and(|verb| matches!(verb, "record" | "context")) {
+    if !is_this_program(&program) || !words.next().is_some_and(|verb| matches!(verb, "record" | "context")) {
         return false;
     }
     if words.next_if_eq(&"--platform").is_some() {

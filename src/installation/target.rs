@@ -4,9 +4,11 @@ use super::edit::Edit;
 use crate::config::agents::settings_folder;
 use crate::config::environment;
 use crate::error::UserError;
+use crate::model::Platform;
 use crate::platforms::adapter::Adapter;
+use crate::platforms::mcp_servers;
 use crate::platforms::settings::Hook;
-use crate::platforms::setup::{OwnFile, Permission, Setup, Subscribed};
+use crate::platforms::setup::{McpServers, OwnFile, Permission, Setup, Subscribed};
 use crate::project;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
@@ -28,6 +30,8 @@ pub struct Extras {
     pub search: bool,
     /// The block with general instructions.
     pub guidance: bool,
+    /// nmem's MCP server.
+    pub mcp: bool,
     /// The hooks are elsewhere already.
     pub without_hooks: bool,
 }
@@ -76,6 +80,20 @@ impl AgentFiles {
                 Permission::ByHand(_) => {}
             }
         }
+        if extras.mcp {
+            let file = |user: &str, project: &str| if is_project { project.to_string() } else { user.to_string() };
+            let (file, edit) = match setup.mcp {
+                McpServers::Json { user, project, key, form } => {
+                    (file(user, project), Edit::Server { key, server: mcp_servers::server_of(form, &binary) })
+                }
+                McpServers::Toml { user, project } => (file(user, project), Edit::Table(mcp_servers::table(&binary))),
+            };
+            // Claude Code's user-wide servers are in its state file.
+            let state = environment::claude_state(environment::home().as_deref());
+            let state = state.filter(|_| adapter.platform() == Platform::ClaudeCode && !is_project);
+            let path = state.unwrap_or_else(|| base.join(&file));
+            edits.extend((!file.is_empty()).then_some((path, edit)));
+        }
         if extras.guidance {
             let root = project_root(if let Scope::Project(folder) = scope { folder.as_deref() } else { None })?;
             edits.push((root.join(setup.instructions), Edit::Block(GUIDANCE.into())));
@@ -102,7 +120,6 @@ impl AgentFiles {
 
 /// Whether an agent is on this machine: its folder exists, or one of its programs is on `PATH`.
 pub fn is_on_machine(adapter: &dyn Adapter, setup: &Setup) -> bool {
-    use crate::model::Platform;
     let home = environment::home();
     // VS Code's hooks lie in the folder of another agent.
     let folders = match adapter.platform() {

@@ -6,7 +6,8 @@
 //! Read in this order: `payload`, `bounded_json` and `json_repair` (stdin, whatever it contains), `adapter` (what an
 //! adapter is), `decode_context`, `translated`, `answers` and `setup` (what adapters share), `claude`, `codex`, `cursor`,
 //! `copilot` (VS Code too), `gemini`, `opencode` and `custom` (the adapters), `transcript`, `past`, `past_source` and `patch`
-//! (session files), `other_memory` and `claude_mem` (memories of other programs), `settings` (hooks in a settings file).
+//! (session files), `other_memory` and `claude_mem` (memories of other programs), `settings` (hooks in a settings file), `mcp_servers`
+//! (nmem's tools in one).
 
 pub mod adapter;
 mod answers;
@@ -20,6 +21,7 @@ mod custom;
 mod decode_context;
 mod gemini;
 mod json_repair;
+pub mod mcp_servers;
 mod opencode;
 pub mod other_memory;
 pub mod past;

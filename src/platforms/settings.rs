@@ -132,7 +132,7 @@ fn repeated(text: &str) -> Option<String> {
 }
 
 /// Parses JSON with comments.
-fn lenient(text: &str) -> Result<Value, NotEditable> {
+pub(super) fn lenient(text: &str) -> Result<Value, NotEditable> {
     let parsed = jsonc_parser::parse_to_value(text, &ParseOptions::default());
     match parsed.map_err(|e| NotEditable(format!("it is not JSON: {e}")))? {
         Some(value) => Ok(plain(value)),
@@ -252,7 +252,7 @@ fn without_mark(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
-fn tree(text: &str) -> Result<CstRootNode, NotEditable> {
+pub(super) fn tree(text: &str) -> Result<CstRootNode, NotEditable> {
     CstRootNode::parse(text, &ParseOptions::default()).map_err(|e| NotEditable(format!("it is not JSON: {e}")))
 }
 

@@ -50,6 +50,35 @@ pub enum Permission {
     ByHand(&'static str),
 }
 
+/// Where an agent lists its MCP servers. A path is empty if nmem cannot write the file.
+#[derive(Clone, Copy, Debug)]
+pub enum McpServers {
+    /// In an object of a JSON file, which may have comments.
+    Json {
+        /// Below the agent's own folder.
+        user: &'static str,
+        /// Below the root of the worktree.
+        project: &'static str,
+        key: &'static str,
+        form: McpForm,
+    },
+    /// In tables of a TOML file.
+    Toml { user: &'static str, project: &'static str },
+}
+
+/// The form of a server in a JSON file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum McpForm {
+    /// `command` and `args`.
+    Plain,
+    /// The same with `type: stdio`.
+    Stdio,
+    /// With `type: local`, and all tools.
+    Local,
+    /// `command` is a list, with `type: local`.
+    List,
+}
+
 /// How hooks are installed.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
@@ -66,6 +95,8 @@ pub struct Setup {
     /// Files besides.
     pub files: &'static [OwnFile],
     pub permission: Permission,
+    /// Where it lists MCP servers.
+    pub mcp: McpServers,
     /// The file with general instructions that the agent reads, below the root of the worktree.
     pub instructions: &'static str,
     /// What only a person can do afterwards.

@@ -171,6 +171,53 @@ fn thirty_kinds_of_settings_come_back_byte_for_byte() {
     });
 }
 
+/// Kinds of lists of MCP servers that people have.
+#[test]
+fn lists_of_mcp_servers_come_back_byte_for_byte() {
+    let servers = r#"{"other": {"command": "x", "args": ["a b"]}}"#;
+    let json = |key: &str| {
+        JSON.iter().chain(&COMMENTED).map(|text| text.replace("hooks", key).replace("OTHERS", servers)).collect::<Vec<_>>()
+    };
+    for (agent, scope, path, key) in [
+        ("claude-code", "user", "home/.claude.json", "mcpServers"),
+        ("claude-code", "project", "project/.mcp.json", "mcpServers"),
+        ("cursor", "user", "home/.cursor/mcp.json", "mcpServers"),
+        ("copilot-cli", "user", "home/.copilot/mcp-config.json", "mcpServers"),
+        ("vscode", "project", "project/.vscode/mcp.json", "servers"),
+        ("gemini", "user", "home/.gemini/settings.json", "mcpServers"),
+        ("opencode", "user", "home/.config/opencode/opencode.json", "mcp"),
+    ] {
+        for text in json(key) {
+            there_and_back(agent, scope, path, &text, &["--mcp"]);
+        }
+    }
+    for text in [
+        "",
+        "\n",
+        "model = \"x\"\n",
+        "model = \"x\"",
+        "# mine\n[mcp_servers.other]\ncommand = \"x\"\n\n",
+        "a = 1\r\n[b]\r\nc = 2\r\n",
+    ] {
+        there_and_back("codex", "user", "home/.codex/config.toml", text, &["--mcp"]);
+    }
+}
+
+#[test]
+fn an_mcp_server_of_that_name_that_is_not_ours_stays() {
+    let world = World::new();
+    let own = "[mcp_servers.nmem]\ncommand = \"/opt/other\"\n";
+    world.write("home/.codex/config.toml", own);
+    let refused = world.nmem(&["install", "codex", "--mcp"]);
+    assert!(refused.code == Some(1) && refused.stderr.contains("it has an MCP server named nmem"), "{}", refused.text());
+    assert_eq!(world.read("home/.codex/config.toml"), own);
+    let own = r#"{"mcpServers": {"nmem": {"command": "/opt/other", "args": []}}}"#;
+    world.write("home/.cursor/mcp.json", own);
+    world.nmem(&["install", "cursor"]);
+    world.nmem(&["uninstall", "cursor"]);
+    assert_eq!(world.read("home/.cursor/mcp.json"), own);
+}
+
 #[test]
 fn thirty_kinds_of_instructions_come_back_byte_for_byte() {
     std::thread::scope(|scope| {
@@ -192,7 +239,8 @@ fn every_agent_gets_its_files_in_both_scopes_and_nothing_stays() {
         let world = World::new();
         let before = files(&world);
         for agent in AGENTS {
-            let flags: &[&str] = if scope == "user" { &["--allow-search"] } else { &["--allow-search", "--guidance"] };
+            let flags: &[&str] =
+                if scope == "user" { &["--allow-search", "--mcp"] } else { &["--allow-search", "--mcp", "--guidance"] };
             let output = world.nmem(&[&["install", agent, "--scope", scope], flags].concat());
             assert_eq!(output.code, Some(0), "{}", output.text());
             let text = world.read(settings(agent, scope));

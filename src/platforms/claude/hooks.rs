@@ -7,7 +7,7 @@ use crate::platforms::adapter::{Adapter, HookAnswer, Moment, Support};
 use crate::platforms::answers::{envelope, event_of};
 use crate::platforms::decode_context::DecodeContext;
 use crate::platforms::past::PastFormat;
-use crate::platforms::setup::{Permission, Setup, Shape, Subscribed, to};
+use crate::platforms::setup::{McpForm, McpServers, Permission, Setup, Shape, Subscribed, to};
 use crate::platforms::translated::{self, Translated};
 use serde_json::Value;
 
@@ -42,6 +42,7 @@ const SETUP: Setup = Setup {
         list: ["permissions", "allow"],
         entries: &["Bash(nmem search:*)", "Bash(nmem show:*)", "Bash(nmem context:*)"],
     },
+    mcp: McpServers::Json { user: ".claude.json", project: ".mcp.json", key: "mcpServers", form: McpForm::Stdio },
     instructions: "CLAUDE.md",
     afterwards: &[],
 };

@@ -7,7 +7,7 @@ use crate::platforms::adapter::{Adapter, HookAnswer, Moment, Support};
 use crate::platforms::answers::{envelope, event_of};
 use crate::platforms::past::PastFormat;
 use crate::platforms::patch::changes_like;
-use crate::platforms::setup::{OwnFile, Permission, Setup, Shape, Subscribed, to};
+use crate::platforms::setup::{McpServers, OwnFile, Permission, Setup, Shape, Subscribed, to};
 use crate::platforms::translated::{self, HookCall, Translated, command_result, event_name};
 use serde_json::{Value, json};
 
@@ -35,6 +35,7 @@ const SETUP: Setup = Setup {
     arguments: " --platform codex",
     files: &[],
     permission: Permission::Own(OwnFile { user: "rules/nmem.rules", project: "", text: RULES }),
+    mcp: McpServers::Toml { user: "config.toml", project: ".codex/config.toml" },
     instructions: "AGENTS.md",
     afterwards: &["Start Codex and approve the hooks with /hooks. Until then it silently ignores them."],
 };

@@ -6,7 +6,7 @@ use crate::model::Platform;
 use crate::platforms::adapter::{Adapter, HookAnswer, Moment, Support};
 use crate::platforms::answers::context_as;
 use crate::platforms::past::PastFormat;
-use crate::platforms::setup::Setup;
+use crate::platforms::setup::{McpForm, McpServers, Setup};
 use crate::platforms::translated::{self, Translated, event_name, field};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -105,7 +105,10 @@ impl Adapter for CopilotCli {
     }
 
     fn setup(&self) -> Option<&'static Setup> {
-        const SETUP: Setup = setup(&["copilot"]);
+        const SETUP: Setup = setup(
+            &["copilot"],
+            McpServers::Json { user: "mcp-config.json", project: ".github/mcp.json", key: "mcpServers", form: McpForm::Local },
+        );
         Some(&SETUP)
     }
 

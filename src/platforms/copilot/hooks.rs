@@ -2,7 +2,7 @@
 
 use super::tools::{is_command, like, printed};
 use crate::platforms::past::text_of;
-use crate::platforms::setup::{Permission, Setup, Shape, Subscribed, to};
+use crate::platforms::setup::{McpServers, Permission, Setup, Shape, Subscribed, to};
 use crate::platforms::translated::{self, HookCall, Translated, command_result, field, unpacked};
 use serde_json::{Value, json};
 
@@ -19,8 +19,8 @@ const HOOKS: [Subscribed; 9] = [
     to("SessionEnd", "record", 10),
 ];
 
-/// The setup of either, by the programs that it is found by.
-pub(super) const fn setup(programs: &'static [&'static str]) -> Setup {
+/// The setup of either, by the programs that it is found by and where it lists MCP servers.
+pub(super) const fn setup(programs: &'static [&'static str], mcp: McpServers) -> Setup {
     Setup {
         programs,
         user: "hooks/nmem.json",
@@ -32,6 +32,7 @@ pub(super) const fn setup(programs: &'static [&'static str]) -> Setup {
         permission: Permission::ByHand(
             "To let Copilot CLI run nmem without a permission prompt, start it with --allow-tool='shell(nmem)'. That allows every command of nmem. VS Code asks, and remembers the answer.",
         ),
+        mcp,
         instructions: "AGENTS.md",
         afterwards: &["Copilot CLI and VS Code share this file: both record now."],
     }

@@ -8,7 +8,7 @@ use crate::model::Platform;
 use crate::platforms::adapter::{Adapter, HookAnswer, Moment, Support};
 use crate::platforms::answers::{envelope, event_of};
 use crate::platforms::past::PastFormat;
-use crate::platforms::setup::Setup;
+use crate::platforms::setup::{McpForm, McpServers, Setup};
 use crate::platforms::translated::{self, Translated, event_name, field};
 use serde_json::{Value, json};
 
@@ -62,7 +62,10 @@ impl Adapter for VsCode {
     }
 
     fn setup(&self) -> Option<&'static Setup> {
-        const SETUP: Setup = setup(&["code", "code-insiders", "codium"]);
+        const SETUP: Setup = setup(
+            &["code", "code-insiders", "codium"],
+            McpServers::Json { user: "", project: ".vscode/mcp.json", key: "servers", form: McpForm::Stdio },
+        );
         Some(&SETUP)
     }
 

@@ -9,7 +9,7 @@ use crate::platforms::adapter::{Adapter, HookAnswer, Moment, Support};
 use crate::platforms::answers::{context_as, envelope, event_of};
 use crate::platforms::past::PastFormat;
 use crate::platforms::past::text_of;
-use crate::platforms::setup::{Permission, Setup, Shape, Subscribed, to};
+use crate::platforms::setup::{McpForm, McpServers, Permission, Setup, Shape, Subscribed, to};
 use crate::platforms::translated::{self, HookCall, Translated, event_name, field, unpacked};
 use serde_json::{Value, json};
 
@@ -39,6 +39,7 @@ const SETUP: Setup = Setup {
     permission: Permission::ByHand(
         "To let Cursor's CLI run nmem without a permission prompt, add \"Shell(nmem)\" to permissions.allow in ~/.cursor/cli-config.json. That allows every command of nmem.",
     ),
+    mcp: McpServers::Json { user: "mcp.json", project: ".cursor/mcp.json", key: "mcpServers", form: McpForm::Plain },
     instructions: "AGENTS.md",
     afterwards: &["Restart Cursor: it reads hooks when it starts."],
 };

@@ -5,7 +5,7 @@ use crate::model::Platform;
 use crate::platforms::adapter::{Adapter, HookAnswer, Moment, Support};
 use crate::platforms::answers::envelope;
 use crate::platforms::past::{PastFormat, text_of};
-use crate::platforms::setup::{OwnFile, Permission, Setup, Shape, Subscribed, to};
+use crate::platforms::setup::{McpForm, McpServers, OwnFile, Permission, Setup, Shape, Subscribed, to};
 use crate::platforms::translated::{self, HookCall, Translated, event_name};
 use serde_json::{Value, json};
 
@@ -30,6 +30,7 @@ const SETUP: Setup = Setup {
     arguments: " --platform gemini 2>/dev/null || true",
     files: &[OwnFile { user: "extensions/nmem/gemini-extension.json", project: "", text: EXTENSION }],
     permission: Permission::Own(OwnFile { user: "policies/nmem.toml", project: "", text: POLICY }),
+    mcp: McpServers::Json { user: "settings.json", project: ".gemini/settings.json", key: "mcpServers", form: McpForm::Plain },
     instructions: "GEMINI.md",
     afterwards: &["Restart Gemini CLI: it reads hooks when it starts."],
 };

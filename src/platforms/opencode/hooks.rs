@@ -7,7 +7,7 @@ use crate::platforms::adapter::{Adapter, HookAnswer, Moment, Support};
 use crate::platforms::answers::{envelope, event_of};
 use crate::platforms::decode_context::DecodeContext;
 use crate::platforms::past::PastFormat;
-use crate::platforms::setup::{OwnFile, Permission, Setup, Shape};
+use crate::platforms::setup::{McpForm, McpServers, OwnFile, Permission, Setup, Shape};
 use crate::platforms::translated::{self, HookCall, Translated, event_name};
 use serde_json::{Value, json};
 
@@ -24,6 +24,7 @@ const SETUP: Setup = Setup {
     permission: Permission::ByHand(
         "OpenCode asks before a command only if opencode.json says so. If it does, add \"nmem search *\": \"allow\" to permission.bash there, after the entry \"*\".",
     ),
+    mcp: McpServers::Json { user: "opencode.json", project: "opencode.json", key: "mcp", form: McpForm::List },
     instructions: "AGENTS.md",
     afterwards: &["Restart OpenCode: it loads plugins when it starts."],
 };
