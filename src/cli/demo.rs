@@ -1,6 +1,7 @@
 //! `nmem demo`: plays recorded sessions through the real hooks, in a temporary folder.
 
 use super::output;
+use crate::files;
 use crate::render::style::Style;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -34,7 +35,7 @@ impl Stage {
     fn set(kept: bool) -> Result<Stage> {
         let folder = std::env::temp_dir().join(format!("nmem-demo-{}", std::process::id()));
         fs::create_dir_all(folder.join("home")).with_context(|| format!("cannot make {}", folder.display()))?;
-        let folder = folder.canonicalize()?;
+        let folder = files::canonical(&folder)?;
         let project = folder.join("shop");
         fs::create_dir_all(project.join(".git"))?;
         fs::write(project.join(".git/HEAD"), "ref: refs/heads/main\n")?;

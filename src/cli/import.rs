@@ -4,6 +4,7 @@ use super::output;
 use super::project_argument::writable;
 use crate::config::{self, environment};
 use crate::error::UserError;
+use crate::files;
 use crate::import::{self, AgentReport, FoundFile, ImportProgress, ImportReport, Stores};
 use crate::model::Platform;
 use crate::platforms;
@@ -154,7 +155,7 @@ fn dry_run(args: &ImportArguments, found: &Stores) -> Result<()> {
         let place = found.places.iter().find(|(of, _)| *of == agent).map(|(_, place)| place.clone());
         let of_file = || {
             let file = files.first().map(|file| file.path.clone()).unwrap_or_default();
-            let given = |path: &&PathBuf| path.canonicalize().is_ok_and(|path| file.starts_with(path));
+            let given = |path: &&PathBuf| files::canonical(path).is_ok_and(|path| file.starts_with(path));
             args.paths.iter().find(given).cloned().unwrap_or_else(|| file.clone())
         };
         let place = place.unwrap_or_else(of_file);

@@ -3,6 +3,7 @@
 use super::output;
 use crate::config::{self, Config};
 use crate::error::UserError;
+use crate::files;
 use crate::ingest::{self, Caller, Run};
 use crate::redact::REDACTION_VERSION;
 use crate::redact_stored::OldSecrets;
@@ -24,8 +25,7 @@ impl ProjectArgument {
     /// The absolute folder.
     pub fn folder(&self) -> Result<PathBuf> {
         match &self.project {
-            Some(folder) => folder
-                .canonicalize()
+            Some(folder) => files::canonical(folder)
                 .map_err(|e| UserError::new(format!("cannot open {}: {e}", folder.display()), "use an existing folder").into()),
             None => std::env::current_dir().context("cannot determine the current folder"),
         }

@@ -61,8 +61,29 @@ fn wait(file: &std::fs::File, until: Instant) -> io::Result<()> {
     }
 }
 
-/// Windows pipes cannot be polled: reading blocks until the caller closes them.
-#[cfg(not(unix))]
-fn wait(_: &std::fs::File, _: Instant) -> io::Result<()> {
-    Ok(())
+/// Waits until there is something to read. Windows cannot wait for a pipe, so this looks into it every few milliseconds.
+#[cfg(windows)]
+fn wait(file: &std::fs::File, until: Instant) -> io::Result<()> {
+    use std::os::windows::io::AsRawHandle;
+    use windows_sys::Win32::Storage::FileSystem::{FILE_TYPE_PIPE, GetFileType};
+    use windows_sys::Win32::System::Pipes::PeekNamedPipe;
+    const PAUSE: Duration = Duration::from_millis(2);
+    let pipe = file.as_raw_handle();
+    loop {
+        let (none, mut waiting) = (std::ptr::null_mut(), 0);
+        // SAFETY: the handle is open as long as `file`; null pointers ask for nothing.
+        #[expect(unsafe_code, reason = "std does not look into pipes")]
+        let found = unsafe {
+            GetFileType(pipe) != FILE_TYPE_PIPE
+                || PeekNamedPipe(pipe, none, 0, std::ptr::null_mut(), &raw mut waiting, std::ptr::null_mut()) == 0
+        };
+        // Files never block, and reading a pipe whose other end is closed says so at once.
+        if found || waiting > 0 {
+            return Ok(());
+        }
+        if Instant::now() >= until {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "stdin was not closed in time"));
+        }
+        std::thread::sleep(PAUSE);
+    }
 }

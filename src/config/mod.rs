@@ -177,7 +177,7 @@ impl Config {
         if self.folders.is_empty() {
             return None;
         }
-        let real = folder.canonicalize().ok();
+        let real = files::canonical(folder).ok();
         self.folders.iter().find(|rule| rule.matches(folder) || real.as_deref().is_some_and(|real| rule.matches(real)))
     }
 

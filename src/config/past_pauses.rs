@@ -6,7 +6,6 @@
 use super::pauses::RecordingPause;
 use crate::files;
 use anyhow::{Context, Result};
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -35,8 +34,7 @@ pub fn load(switches: &Path) -> Result<Vec<RecordingPause>> {
 
 /// Adds those that are not there yet. The lock of the switches' folder keeps other processes out.
 pub fn add(switches: &Path, new: &[RecordingPause]) -> Result<()> {
-    let folder = File::open(switches.parent().unwrap_or(Path::new("/")))?;
-    let _ = folder.lock();
+    let _held = files::lock_folder(switches.parent().unwrap_or(Path::new("/")))?;
     let mut all = load(switches)?;
     let known = all.len();
     for pause in new {

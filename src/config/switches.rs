@@ -71,8 +71,7 @@ impl Switches {
             if !folder.is_dir() {
                 files::make_folder(folder)?;
             }
-            let held = fs::File::open(folder)?;
-            let _ = held.lock();
+            let _held = files::lock_folder(folder)?;
             let mut switches = Switches::load(path)?;
             let is_past = |off: &mut RecordingPause| off.until.is_some_and(|until| until <= now - REMEMBERED);
             let past: Vec<RecordingPause> = switches.off.extract_if(.., is_past).collect();

@@ -135,7 +135,7 @@ pub fn find(paths: &[PathBuf], agent: Option<Platform>, home: Option<&Path>, kno
                 UserError::new(format!("{} does not exist", path.display()), "give a session file or a folder of them").into()
             );
         }
-        let path = path.canonicalize().unwrap_or_else(|_| path.clone());
+        let path = files::canonical(path).unwrap_or_else(|_| path.clone());
         walk(&path, DEPTH, &mut |path| add(path, &mut found));
     }
     found.files.sort_by(|a, b| a.path.cmp(&b.path));

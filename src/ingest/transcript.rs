@@ -138,7 +138,7 @@ pub fn path(run: &Run, event: &Event) -> Option<PathBuf> {
     if path.extension().is_none_or(|e| e != "jsonl") {
         return None;
     }
-    let real = path.canonicalize().ok()?;
+    let real = files::canonical(path).ok()?;
     let mut folders = session_folders(event.platform, run.home()).into_iter();
-    folders.find(|own| path.starts_with(own) && own.canonicalize().is_ok_and(|own| real.starts_with(own))).map(|_| real)
+    folders.find(|own| path.starts_with(own) && files::canonical(own).is_ok_and(|own| real.starts_with(own))).map(|_| real)
 }

@@ -5,6 +5,7 @@ use super::files::read;
 use super::target::{AgentFiles, Extras, Scope};
 use super::{agents, without_mark};
 use crate::config::environment;
+use crate::files;
 use crate::model::DoctorFinding;
 use crate::platforms::settings::Hook;
 use anyhow::{Context, Result};
@@ -111,9 +112,9 @@ fn state(edit: &Edit, text: &str) -> State {
 
 /// Other programs of the same name earlier on `PATH`.
 fn other_programs(this: &Path) -> Vec<PathBuf> {
-    let real = this.canonicalize().unwrap_or_else(|_| this.to_path_buf());
+    let real = files::canonical(this).unwrap_or_else(|_| this.to_path_buf());
     let found = environment::path_folders().into_iter().map(|folder| folder.join("nmem")).filter(|path| path.is_file());
-    found.filter(|path| path.canonicalize().is_ok_and(|p| p != real)).collect()
+    found.filter(|path| files::canonical(path).is_ok_and(|p| p != real)).collect()
 }
 
 /// The program of a hook's command, if it is missing. A bare name is searched on `PATH`, although the agent's may differ.

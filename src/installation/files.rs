@@ -12,7 +12,7 @@ const SETTINGS_BYTES: u64 = 4 << 20;
 /// A file's text; `None` if there is no file.
 pub fn read(file: &Path) -> Result<Option<String>> {
     // People keep their settings elsewhere, behind a link.
-    let real = match file.canonicalize() {
+    let real = match files::canonical(file) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         real => real.with_context(|| format!("cannot read {}", file.display()))?,
     };
@@ -35,7 +35,7 @@ pub fn write_whole(file: &Path, text: &str) -> Result<()> {
         Ok(link) => file.parent().unwrap_or(Path::new("/")).join(link),
         Err(_) => file.to_path_buf(),
     };
-    let target = target.canonicalize().unwrap_or(target);
+    let target = files::canonical(&target).unwrap_or(target);
     let folder = target.parent().context("a settings file without a folder")?;
     let temporary = target.with_extension(format!("nmem-{}", std::process::id()));
     let write = || -> std::io::Result<()> {

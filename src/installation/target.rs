@@ -4,6 +4,7 @@ use super::edit::Edit;
 use crate::config::agents::settings_folder;
 use crate::config::environment;
 use crate::error::UserError;
+use crate::files;
 use crate::model::Platform;
 use crate::platforms::adapter::Adapter;
 use crate::platforms::mcp_servers;
@@ -141,8 +142,7 @@ fn base(adapter: &dyn Adapter, scope: &Scope) -> Result<PathBuf> {
 /// The root of a worktree, or the folder itself.
 fn project_root(folder: Option<&Path>) -> Result<PathBuf> {
     let folder = match folder {
-        Some(folder) => folder
-            .canonicalize()
+        Some(folder) => files::canonical(folder)
             .map_err(|e| UserError::new(format!("cannot open {}: {e}", folder.display()), "use an existing folder"))?,
         None => std::env::current_dir().context("cannot determine the current folder")?,
     };
@@ -161,9 +161,9 @@ fn program(scope: &Scope) -> Result<String> {
         return Ok("nmem".to_string());
     }
     let exe = std::env::current_exe().context("cannot determine the path of this binary")?;
-    let real = exe.canonicalize().unwrap_or_else(|_| exe.clone());
+    let real = files::canonical(&exe).unwrap_or_else(|_| exe.clone());
     let on_path = environment::path_folders().into_iter().filter(|f| f.is_absolute()).map(|f| f.join("nmem"));
-    let stable = on_path.into_iter().find(|p| p.canonicalize().is_ok_and(|p| p == real));
+    let stable = on_path.into_iter().find(|p| files::canonical(p).is_ok_and(|p| p == real));
     Ok(stable.unwrap_or(exe).display().to_string())
 }
 

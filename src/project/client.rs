@@ -7,7 +7,7 @@ pub fn client(pid: u32) -> Client {
     Client { pid, started: started(pid) }
 }
 
-/// The process that started this one. It may be a shell, not the agent.
+/// The process that started this one: a shell perhaps, not the agent. Windows does not say, so there it is this process.
 pub fn caller() -> Client {
     #[cfg(unix)]
     let pid = std::os::unix::process::parent_id();
@@ -29,12 +29,54 @@ fn started(pid: u32) -> Option<u64> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
 }
 
-#[cfg(not(target_os = "linux"))]
+/// `proc_pidinfo`, from libproc.h: microseconds since 1970.
+#[cfg(target_os = "macos")]
+fn started(pid: u32) -> Option<u64> {
+    let pid = libc::c_int::try_from(pid).ok()?;
+    let size = size_of::<libc::proc_bsdinfo>() as libc::c_int;
+    let mut info = std::mem::MaybeUninit::<libc::proc_bsdinfo>::zeroed();
+    // SAFETY: `info` has room for `size` bytes, and all-zero is a valid value.
+    #[expect(unsafe_code, reason = "std does not tell when another process started")]
+    let info = unsafe {
+        if libc::proc_pidinfo(pid, libc::PROC_PIDTBSDINFO, 0, info.as_mut_ptr().cast(), size) != size {
+            return None;
+        }
+        info.assume_init()
+    };
+    Some(info.pbi_start_tvsec * 1_000_000 + info.pbi_start_tvusec)
+}
+
+/// `GetProcessTimes`: units of 100 ns since 1601.
+#[cfg(windows)]
+fn started(pid: u32) -> Option<u64> {
+    use windows_sys::Win32::Foundation::{CloseHandle, FILETIME, WAIT_TIMEOUT};
+    use windows_sys::Win32::System::Threading::{
+        GetProcessTimes, OpenProcess, PROCESS_QUERY_LIMITED_INFORMATION, PROCESS_SYNCHRONIZE, WaitForSingleObject,
+    };
+    let mut times = [FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 }; 4];
+    let [created, exited, kernel, user] = &mut times;
+    // SAFETY: the handle is checked, and closed once; the times outlive the call.
+    #[expect(unsafe_code, reason = "std does not tell when another process started")]
+    let is_running = unsafe {
+        let process = OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION | PROCESS_SYNCHRONIZE, 0, pid);
+        if process.is_null() {
+            return None;
+        }
+        let known = GetProcessTimes(process, created, exited, kernel, user) != 0;
+        // A process that has ended stays known while anybody has it open.
+        let is_running = known && WaitForSingleObject(process, 0) == WAIT_TIMEOUT;
+        CloseHandle(process);
+        is_running
+    };
+    is_running.then_some(u64::from(created.dwHighDateTime) << 32 | u64::from(created.dwLowDateTime))
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]
 fn started(_: u32) -> Option<u64> {
     None
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(all(test, any(target_os = "linux", target_os = "macos", windows)))]
 mod tests {
     use super::*;
 

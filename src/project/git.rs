@@ -38,7 +38,8 @@ impl Repository {
         }
         let folder = resolve(root, files::small_text(&dot_git)?.strip_prefix("gitdir:")?.trim());
         files::small_text(&folder.join("HEAD"))?;
-        let same = |path: PathBuf, other: &Path| path.canonicalize().is_ok_and(|p| other.canonicalize().is_ok_and(|o| o == p));
+        let same =
+            |path: PathBuf, other: &Path| files::canonical(&path).is_ok_and(|p| files::canonical(other).is_ok_and(|o| o == p));
         let linked = files::small_text(&folder.join("gitdir")).is_some_and(|back| same(folder.join(back.trim()), &dot_git));
         if linked {
             let common =
@@ -124,7 +125,7 @@ fn commit_id(text: &str) -> Option<String> {
 
 fn resolve(base: &Path, path: &str) -> PathBuf {
     let joined = base.join(path);
-    joined.canonicalize().unwrap_or(joined)
+    files::canonical(&joined).unwrap_or(joined)
 }
 
 /// Whether `folder` is not in the repository, or any of its worktrees, of `own`. Without a repository there, nothing is.

@@ -17,6 +17,7 @@ mod worktree;
 pub use git::is_other_repository;
 pub use worktree::{relative, worktree_root};
 
+use crate::files;
 use crate::model::ProjectId;
 use std::path::{Path, PathBuf};
 use worktree::{is_no_project, lexical};
@@ -65,7 +66,7 @@ fn of_repository(repository: &git::Repository, home: Option<&Path>) -> (Vec<Stri
 }
 
 fn canonical(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| lexical(path))
+    files::canonical(path).unwrap_or_else(|_| lexical(path))
 }
 
 fn last_part(path: &str) -> String {
@@ -82,7 +83,7 @@ mod tests {
         fn new(name: &str) -> ScratchFolder {
             let path = std::env::temp_dir().join(format!("nmem-project-{}-{name}", std::process::id()));
             std::fs::create_dir_all(&path).unwrap();
-            ScratchFolder(path.canonicalize().unwrap())
+            ScratchFolder(files::canonical(&path).unwrap())
         }
         fn file(&self, path: &str, text: &str) -> &ScratchFolder {
             let path = self.0.join(path);

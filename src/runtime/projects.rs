@@ -3,6 +3,7 @@
 use crate::config::Config;
 use crate::config::pauses::ProjectIdentity;
 use crate::domains;
+use crate::files;
 use crate::model::{Event, ProjectId, ProjectRow};
 use crate::project;
 use crate::redact::{Clean, Redactor};
@@ -51,7 +52,7 @@ impl Projects<'_> {
     /// The project of a folder, with its row in the store.
     pub fn look_up(&self, folder: &str, store: Option<&Store>) -> FolderProject {
         let path = Path::new(folder);
-        let real = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        let real = files::canonical(path).unwrap_or_else(|_| path.to_path_buf());
         let Some(id) = self.identify(folder) else {
             return FolderProject { known: ProjectIdentity { folder: real, ..ProjectIdentity::default() }, id: None, row: None };
         };

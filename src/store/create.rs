@@ -50,7 +50,8 @@ fn build(temporary: &Path) -> Result<()> {
         conn.execute_batch("PRAGMA journal_mode = WAL")?;
     }
     conn.close().map_err(|(_, e)| e)?;
-    fs::File::open(temporary)?.sync_all()?;
+    // Windows flushes only what may be written.
+    fs::OpenOptions::new().append(true).open(temporary)?.sync_all()?;
     Ok(())
 }
 
@@ -120,13 +121,7 @@ pub fn set_aside_before(files: &Files) -> Vec<PathBuf> {
 
 /// Locks the folder while a database is created or moved; the lock ends when the result is dropped.
 fn lock_folder(files: &Files) -> Result<Option<fs::File>> {
-    if cfg!(not(unix)) {
-        return Ok(None);
-    }
-    let folder = fs::File::open(files.db.parent().unwrap_or(Path::new("/")))?;
-    // A file system without locks is no reason to stop recording.
-    let locked = folder.lock().is_ok();
-    Ok(locked.then_some(folder))
+    Ok(files::lock_folder(files.db.parent().unwrap_or(Path::new("/")))?)
 }
 
 #[cfg(test)]

@@ -1,0 +1,114 @@
+//! What differs between systems: who owns a file, what identifies it, whether others share it.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// Network and shared file systems by their statfs(2) number: NFS, SMB and CIFS, AFS, Coda, 9P, Ceph, GPFS, Lustre,
+/// VirtualBox, and anything behind FUSE. Processes of several machines may share a file there, or shared memory may not
+/// work.
+#[cfg(target_os = "linux")]
+const REMOTE: [u32; 13] = [
+    0x6969,
+    0x517B,
+    0xFF53_4D42,
+    0xFE53_4D42,
+    0x5346_414F,
+    0x7375_7245,
+    0x0102_1997,
+    0x00C3_6400,
+    0x4750_4653,
+    0x0BD0_0BD0,
+    0x786F_4256,
+    0x6573_5546,
+    0x564C,
+];
+
+/// Whether a folder is on a network file system, where SQLite's write-ahead log does not work.
+#[cfg(target_os = "linux")]
+pub fn is_remote(folder: &Path) -> bool {
+    use std::os::unix::ffi::OsStrExt;
+    let Ok(path) = std::ffi::CString::new(folder.as_os_str().as_bytes()) else { return false };
+    let mut found = std::mem::MaybeUninit::<libc::statfs>::zeroed();
+    // SAFETY: `path` is NUL-terminated, and an all-zero statfs is a valid value.
+    #[expect(unsafe_code, reason = "std does not tell the file system")]
+    let kind = unsafe {
+        if libc::statfs(path.as_ptr(), found.as_mut_ptr()) != 0 {
+            return false;
+        }
+        found.assume_init().f_type
+    };
+    REMOTE.contains(&(kind as u32))
+}
+
+/// Not checked elsewhere: macOS and Windows keep application data on a local disk.
+#[cfg(not(target_os = "linux"))]
+pub fn is_remote(_: &Path) -> bool {
+    false
+}
+
+/// Whether a file is executable.
+pub fn is_program(path: &Path) -> bool {
+    let Ok(meta) = fs::metadata(path) else { return false };
+    #[cfg(unix)]
+    let may = std::os::unix::fs::PermissionsExt::mode(&meta.permissions()) & 0o111 != 0;
+    #[cfg(not(unix))]
+    let may = true;
+    meta.is_file() && may
+}
+
+/// Whether a file belongs to the user.
+#[cfg(unix)]
+pub fn is_ours(meta: &fs::Metadata) -> bool {
+    std::os::unix::fs::MetadataExt::uid(meta) == user()
+}
+
+/// Windows keeps the user's folders private by itself.
+#[cfg(not(unix))]
+pub fn is_ours(_: &fs::Metadata) -> bool {
+    true
+}
+
+/// The effective user id of this process.
+#[cfg(unix)]
+pub fn user() -> u32 {
+    // SAFETY: geteuid(2) takes no arguments and always succeeds.
+    #[expect(unsafe_code, reason = "std does not tell the user")]
+    unsafe {
+        libc::geteuid()
+    }
+}
+
+/// Identifies a file whatever its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity(u64, u64);
+
+/// Device and inode.
+#[cfg(unix)]
+pub fn identity(meta: &fs::Metadata) -> Identity {
+    use std::os::unix::fs::MetadataExt;
+    Identity(meta.dev(), meta.ino())
+}
+
+/// Creation time: stable Rust offers no file index on Windows.
+#[cfg(not(unix))]
+pub fn identity(meta: &fs::Metadata) -> Identity {
+    let created = meta.created().ok().and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok());
+    Identity(0, created.map_or(0, |d| d.as_nanos() as u64))
+}
+
+/// Removes all permissions beyond `mode` from a file or folder.
+#[cfg(unix)]
+pub fn tighten(path: &Path, meta: &fs::Metadata, mode: u32) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    if meta.permissions().mode() & 0o777 & !mode != 0 {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
+    }
+    Ok(())
+}
+
+/// Windows keeps the user's folders private by itself.
+#[cfg(not(unix))]
+pub fn tighten(_: &Path, _: &fs::Metadata, _: u32) -> io::Result<()> {
+    Ok(())
+}
