@@ -1,5 +1,6 @@
 //! What nmem adds to a file, and how that is taken away again.
 
+use super::shell::first_word;
 use crate::platforms::mcp_servers;
 use crate::platforms::settings::{self, Hook, NotEditable};
 use crate::platforms::setup::Shape;
@@ -167,24 +168,13 @@ pub fn is_ours(command: &str) -> bool {
         words.next_if(|word| word.starts_with("--platform="));
     }
     while words.next_if(|word| matches!(*word, ">/dev/null" | "2>/dev/null" | "2>&1")).is_some() {}
-    if words.next_if_eq(&"||").is_some() && words.next() != Some("true") {
+    // What keeps a missing program quiet in a shell, or in PowerShell.
+    if words.next_if_eq(&"||").is_some() && words.next() != Some("true")
+        || words.next_if_eq(&"2>$null;").is_some() && (words.next(), words.next()) != (Some("exit"), Some("0"))
+    {
         return false;
     }
     words.next().is_none()
-}
-
-/// The first word of a command line as a shell reads it, and the rest.
-pub fn first_word(command: &str) -> Option<(String, &str)> {
-    let (mut word, mut in_quotes, mut chars) = (String::new(), false, command.char_indices());
-    while let Some((at, c)) = chars.next() {
-        match c {
-            '\'' => in_quotes = !in_quotes,
-            '\\' if !in_quotes && cfg!(unix) => word.extend(chars.next().map(|(_, escaped)| escaped)),
-            c if c.is_whitespace() && !in_quotes => return Some((word, &command[at..])),
-            c => word.push(c),
-        }
-    }
-    None
 }
 
 #[cfg(test)]
@@ -203,6 +193,8 @@ mod tests {
             "nmem record || true",
             "nmem record 2>/dev/null",
             r"'/tmp/it'\''s/nmem' record",
+            "\"C:/Program Files/nmem.exe\" record",
+            "& 'C:/Program Files/nmem.exe' record --platform gemini 2>$null; exit 0",
         ] {
             assert!(is_ours(command), "{command}");
         }

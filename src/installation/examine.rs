@@ -1,8 +1,9 @@
 //! The hooks of all agents, for `nmem doctor` and `nmem status`.
 
-use super::edit::{Edit, first_word};
+use super::edit::Edit;
 use super::files::read;
-use super::target::{AgentFiles, Extras, Scope};
+use super::shell::first_word;
+use super::target::{AgentFiles, Extras, FILE, Scope};
 use super::{agents, without_mark};
 use crate::config::environment;
 use crate::files;
@@ -113,7 +114,7 @@ fn state(edit: &Edit, text: &str) -> State {
 /// Other programs of the same name earlier on `PATH`.
 fn other_programs(this: &Path) -> Vec<PathBuf> {
     let real = files::canonical(this).unwrap_or_else(|_| this.to_path_buf());
-    let found = environment::path_folders().into_iter().map(|folder| folder.join("nmem")).filter(|path| path.is_file());
+    let found = environment::path_folders().into_iter().map(|folder| folder.join(FILE)).filter(|path| path.is_file());
     found.filter(|path| files::canonical(path).is_ok_and(|p| p != real)).collect()
 }
 
@@ -122,7 +123,10 @@ fn gone(command: &str) -> Option<String> {
     let (program, _) = first_word(command.trim())?;
     let there = match program.contains(['/', '\\']) {
         true => Path::new(&program).is_file(),
-        false => environment::path_folders().iter().any(|folder| folder.join(&program).is_file()),
+        false => {
+            let names = [program.clone(), format!("{program}{}", std::env::consts::EXE_SUFFIX)];
+            environment::path_folders().iter().any(|folder| names.iter().any(|name| folder.join(name).is_file()))
+        }
     };
     (!there).then_some(program)
 }

@@ -1,11 +1,12 @@
 //! Use case: nmem's hooks in an agent's settings: examine, plan, and write atomically.
 //!
-//! Read in this order: `target` (which files, and what belongs into each), `edit` (how it is added and removed), `files`
-//! (backups and atomic writes), `examine` (for `nmem doctor` and `nmem status`).
+//! Read in this order: `target` (which files, and what belongs into each), `shell` (how a hook names this program), `edit`
+//! (how it is added and removed), `files` (backups and atomic writes), `examine` (for `nmem doctor` and `nmem status`).
 
 mod edit;
 mod examine;
 mod files;
+mod shell;
 mod target;
 
 pub use examine::examine;

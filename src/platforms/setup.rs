@@ -79,6 +79,15 @@ pub enum McpForm {
     List,
 }
 
+/// The shell in which an agent runs hooks on Windows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowsShell {
+    /// Git Bash.
+    Bash,
+    PowerShell,
+    Cmd,
+}
+
 /// How hooks are installed.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
@@ -90,6 +99,7 @@ pub struct Setup {
     pub project: &'static str,
     pub shape: Shape,
     pub hooks: &'static [Subscribed],
+    pub windows_shell: WindowsShell,
     /// What follows the program and the verb in a command line.
     pub arguments: &'static str,
     /// Files besides.

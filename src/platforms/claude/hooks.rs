@@ -7,7 +7,7 @@ use crate::platforms::adapter::{Adapter, HookAnswer, Moment, Support};
 use crate::platforms::answers::{envelope, event_of};
 use crate::platforms::decode_context::DecodeContext;
 use crate::platforms::past::PastFormat;
-use crate::platforms::setup::{McpForm, McpServers, Permission, Setup, Shape, Subscribed, to};
+use crate::platforms::setup::{McpForm, McpServers, Permission, Setup, Shape, Subscribed, WindowsShell, to};
 use crate::platforms::translated::{self, Translated};
 use serde_json::Value;
 
@@ -35,6 +35,7 @@ const SETUP: Setup = Setup {
     project: ".claude/settings.json",
     shape: Shape::Nested,
     hooks: &HOOKS,
+    windows_shell: WindowsShell::Bash,
     arguments: "",
     files: &[],
     permission: Permission::Listed {

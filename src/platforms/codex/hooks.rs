@@ -7,7 +7,7 @@ use crate::platforms::adapter::{Adapter, HookAnswer, Moment, Support};
 use crate::platforms::answers::{envelope, event_of};
 use crate::platforms::past::PastFormat;
 use crate::platforms::patch::changes_like;
-use crate::platforms::setup::{McpServers, OwnFile, Permission, Setup, Shape, Subscribed, to};
+use crate::platforms::setup::{McpServers, OwnFile, Permission, Setup, Shape, Subscribed, WindowsShell, to};
 use crate::platforms::translated::{self, HookCall, Translated, command_result, event_name};
 use serde_json::{Value, json};
 
@@ -32,6 +32,7 @@ const SETUP: Setup = Setup {
     project: ".codex/hooks.json",
     shape: Shape::Nested,
     hooks: &HOOKS,
+    windows_shell: WindowsShell::PowerShell,
     arguments: " --platform codex",
     files: &[],
     permission: Permission::Own(OwnFile { user: "rules/nmem.rules", project: "", text: RULES }),

@@ -2,7 +2,7 @@
 
 use super::tools::{is_command, like, printed};
 use crate::platforms::past::text_of;
-use crate::platforms::setup::{McpServers, Permission, Setup, Shape, Subscribed, to};
+use crate::platforms::setup::{McpServers, Permission, Setup, Shape, Subscribed, WindowsShell, to};
 use crate::platforms::translated::{self, HookCall, Translated, command_result, field, unpacked};
 use serde_json::{Value, json};
 
@@ -27,6 +27,7 @@ pub(super) const fn setup(programs: &'static [&'static str], mcp: McpServers) ->
         project: ".github/hooks/nmem.json",
         shape: Shape::Flat,
         hooks: &HOOKS,
+        windows_shell: WindowsShell::PowerShell,
         arguments: "",
         files: &[],
         permission: Permission::ByHand(

@@ -9,7 +9,7 @@ use crate::platforms::adapter::{Adapter, HookAnswer, Moment, Support};
 use crate::platforms::answers::{context_as, envelope, event_of};
 use crate::platforms::past::PastFormat;
 use crate::platforms::past::text_of;
-use crate::platforms::setup::{McpForm, McpServers, Permission, Setup, Shape, Subscribed, to};
+use crate::platforms::setup::{McpForm, McpServers, Permission, Setup, Shape, Subscribed, WindowsShell, to};
 use crate::platforms::translated::{self, HookCall, Translated, event_name, field, unpacked};
 use serde_json::{Value, json};
 
@@ -34,6 +34,7 @@ const SETUP: Setup = Setup {
     project: ".cursor/hooks.json",
     shape: Shape::Flat,
     hooks: &HOOKS,
+    windows_shell: WindowsShell::Cmd,
     arguments: " --platform cursor",
     files: &[],
     permission: Permission::ByHand(

@@ -5,7 +5,7 @@ use crate::model::Platform;
 use crate::platforms::adapter::{Adapter, HookAnswer, Moment, Support};
 use crate::platforms::answers::envelope;
 use crate::platforms::past::{PastFormat, text_of};
-use crate::platforms::setup::{McpForm, McpServers, OwnFile, Permission, Setup, Shape, Subscribed, to};
+use crate::platforms::setup::{McpForm, McpServers, OwnFile, Permission, Setup, Shape, Subscribed, WindowsShell, to};
 use crate::platforms::translated::{self, HookCall, Translated, event_name};
 use serde_json::{Value, json};
 
@@ -27,7 +27,9 @@ const SETUP: Setup = Setup {
     project: ".gemini/settings.json",
     shape: Shape::NestedMillis,
     hooks: &HOOKS,
-    arguments: " --platform gemini 2>/dev/null || true",
+    windows_shell: WindowsShell::PowerShell,
+    // PowerShell 5 knows no `||`.
+    arguments: if cfg!(windows) { " --platform gemini 2>$null; exit 0" } else { " --platform gemini 2>/dev/null || true" },
     files: &[OwnFile { user: "extensions/nmem/gemini-extension.json", project: "", text: EXTENSION }],
     permission: Permission::Own(OwnFile { user: "policies/nmem.toml", project: "", text: POLICY }),
     mcp: McpServers::Json { user: "settings.json", project: ".gemini/settings.json", key: "mcpServers", form: McpForm::Plain },

@@ -7,7 +7,7 @@ use crate::platforms::adapter::{Adapter, HookAnswer, Moment, Support};
 use crate::platforms::answers::{envelope, event_of};
 use crate::platforms::decode_context::DecodeContext;
 use crate::platforms::past::PastFormat;
-use crate::platforms::setup::{McpForm, McpServers, OwnFile, Permission, Setup, Shape};
+use crate::platforms::setup::{McpForm, McpServers, OwnFile, Permission, Setup, Shape, WindowsShell};
 use crate::platforms::translated::{self, HookCall, Translated, event_name};
 use serde_json::{Value, json};
 
@@ -19,6 +19,7 @@ const SETUP: Setup = Setup {
     project: "",
     shape: Shape::Nested,
     hooks: &[],
+    windows_shell: WindowsShell::Cmd,
     arguments: "",
     files: &[OwnFile { user: "plugins/nmem.js", project: ".opencode/plugins/nmem.js", text: include_str!("nmem.js") }],
     permission: Permission::ByHand(

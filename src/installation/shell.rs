@@ -1,0 +1,63 @@
+//! How a hook's command line names a program, in the shell that the agent runs hooks with.
+
+use crate::platforms::setup::WindowsShell;
+
+/// A program's path as the first word of a command line.
+pub fn program_word(path: &str, shell: Option<WindowsShell>) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:".contains(c);
+    let Some(shell) = shell else {
+        return match path.chars().all(|c| is_plain(c) || c == '\\') {
+            true => path.to_string(),
+            false => format!("'{}'", path.replace('\'', r"'\''")),
+        };
+    };
+    // Git Bash takes a backslash for an escape; each of the shells takes forward slashes.
+    let path = path.replace('\\', "/");
+    match shell {
+        _ if path.chars().all(is_plain) => path,
+        // A quoted word alone is a text to PowerShell.
+        WindowsShell::PowerShell => format!("& '{}'", path.replace('\'', "''")),
+        WindowsShell::Bash | WindowsShell::Cmd => format!("\"{path}\""),
+    }
+}
+
+/// The first word of a command line as a shell reads it, and the rest.
+pub fn first_word(command: &str) -> Option<(String, &str)> {
+    let command = command.strip_prefix("& ").unwrap_or(command);
+    let (mut word, mut quote, mut chars) = (String::new(), None, command.char_indices());
+    while let Some((at, c)) = chars.next() {
+        match (c, quote) {
+            ('\'' | '"', None) => quote = Some(c),
+            (c, Some(open)) if c == open => quote = None,
+            ('\\', None) if cfg!(unix) => word.extend(chars.next().map(|(_, escaped)| escaped)),
+            (c, None) if c.is_whitespace() => return Some((word, &command[at..])),
+            (c, _) => word.push(c),
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_one_word_for_the_shell_that_reads_it() {
+        for (path, shell, word) in [
+            ("/usr/bin/nmem", None, "/usr/bin/nmem"),
+            ("/my tools/it's/nmem", None, r"'/my tools/it'\''s/nmem'"),
+            (r"C:\tools\nmem.exe", Some(WindowsShell::Bash), "C:/tools/nmem.exe"),
+            (r"C:\tools\nmem.exe", Some(WindowsShell::PowerShell), "C:/tools/nmem.exe"),
+            (r"C:\Program Files\nmem.exe", Some(WindowsShell::Bash), "\"C:/Program Files/nmem.exe\""),
+            (r"C:\Program Files\nmem.exe", Some(WindowsShell::Cmd), "\"C:/Program Files/nmem.exe\""),
+            (r"C:\it's\nmem.exe", Some(WindowsShell::PowerShell), "& 'C:/it''s/nmem.exe'"),
+            ("nmem", Some(WindowsShell::PowerShell), "nmem"),
+        ] {
+            assert_eq!(program_word(path, shell), word);
+            if !path.contains('\'') {
+                let command = format!("{word} record --platform codex");
+                assert_eq!(first_word(&command).unwrap(), (path.replace('\\', "/"), " record --platform codex"));
+            }
+        }
+    }
+}
