@@ -9,6 +9,7 @@ use crate::config::environment;
 use crate::files;
 use crate::model::DoctorFinding;
 use crate::platforms::settings::Hook;
+use crate::render::clean::line;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 
@@ -70,6 +71,9 @@ pub fn examine(folder: &Path) -> Result<Vec<DoctorFinding>> {
             )),
         }
     }
+    for plugin in plugins() {
+        findings.push(DoctorFinding::good("hooks", format!("the plugin {plugin} of Claude Code")));
+    }
     if !is_anywhere && findings.is_empty() {
         let remedy = "run `nmem install --found`, or `nmem install claude-code`";
         findings.push(DoctorFinding::problem("hooks", "nmem is not installed for any agent", remedy));
@@ -80,6 +84,15 @@ pub fn examine(folder: &Path) -> Result<Vec<DoctorFinding>> {
         findings.push(DoctorFinding::note("hooks", what, "hooks that call `nmem` without a path run the first `nmem` on PATH"));
     }
     Ok(findings)
+}
+
+/// The enabled plugins of Claude Code that are ours, by name and marketplace.
+fn plugins() -> Vec<String> {
+    let folder = environment::claude_folder(environment::home().as_deref());
+    let text = folder.and_then(|folder| read(&folder.join("settings.json")).ok().flatten()).unwrap_or_default();
+    let settings: serde_json::Value = serde_json::from_str(without_mark(&text)).unwrap_or_default();
+    let enabled = settings["enabledPlugins"].as_object().into_iter().flatten();
+    enabled.filter(|(name, is_on)| name.starts_with("nmem@") && **is_on == true).map(|(name, _)| line(name, 80)).collect()
 }
 
 /// What a file holds of an addition.

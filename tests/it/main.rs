@@ -47,6 +47,7 @@ mod one_memory;
 mod opencode_plugin;
 mod payloads;
 mod platforms;
+mod plugin;
 mod project;
 mod rad;
 mod readme;

@@ -1,0 +1,130 @@
+//! The Claude Code plugin: its wrapper finds the program, says once where it is missing, and never gets in the way.
+#![cfg(unix)]
+
+use crate::world::{Output, World};
+use serde_json::{Value, json};
+use std::fs;
+use std::io::Write;
+use std::process::Stdio;
+
+const PLUGIN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/plugin");
+
+/// Runs the command line of a hook of the plugin, as Claude Code does.
+fn hook(world: &World, event: &str, payload: &Value) -> Output {
+    let hooks: Value = serde_json::from_str(&fs::read_to_string(format!("{PLUGIN}/hooks/hooks.json")).unwrap()).unwrap();
+    let command = hooks["hooks"][event][0]["hooks"][0]["command"].as_str().unwrap_or_else(|| panic!("no hook for {event}"));
+    let mut shell = world.program("sh", &["-c", command]);
+    shell.env("CLAUDE_PLUGIN_ROOT", PLUGIN).env("CLAUDE_PROJECT_DIR", world.project());
+    let mut child = shell.stdin(Stdio::piped()).spawn().unwrap();
+    let _ = child.stdin.take().unwrap().write_all(payload.to_string().as_bytes());
+    world.finish(child)
+}
+
+fn start(world: &World) -> Output {
+    let payload = json!({"hook_event_name": "SessionStart", "source": "startup", "session_id": "s", "cwd": world.project()});
+    hook(world, "SessionStart", &payload)
+}
+
+fn prompt(world: &World) -> Output {
+    let payload = json!({"hook_event_name": "UserPromptSubmit", "prompt": "Fix it", "session_id": "s", "cwd": world.project(), "prompt_id": "p"});
+    hook(world, "UserPromptSubmit", &payload)
+}
+
+/// Puts a program named nmem in a place where it is looked for.
+fn install(world: &World, path: &str, text: Option<&str>) {
+    use std::os::unix::fs::PermissionsExt;
+    let target = world.folder.join(path);
+    fs::create_dir_all(target.parent().unwrap()).unwrap();
+    match text {
+        Some(text) => {
+            fs::write(&target, text).unwrap();
+            fs::set_permissions(&target, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        None => std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_nmem"), &target).unwrap(),
+    }
+}
+
+#[test]
+fn without_the_program_one_line_says_how_to_get_it_once() {
+    let world = World::new();
+    assert_eq!(prompt(&world).text(), "[exit 0]");
+    let said = start(&world);
+    assert!(
+        said.code == Some(0) && said.json()["systemMessage"].as_str().unwrap().contains("npm install -g nmem"),
+        "{}",
+        said.text()
+    );
+    assert_eq!(start(&world).text(), "[exit 0]");
+}
+
+#[test]
+fn the_program_is_found_on_path_and_in_the_usual_places() {
+    for path in ["bin/nmem", "home/.local/bin/nmem", "home/.cargo/bin/nmem"] {
+        let mut world = World::new();
+        install(&world, path, None);
+        if path.starts_with("bin") {
+            world.set("PATH", &format!("{}:/usr/bin:/bin", world.folder.join("bin").display()));
+        }
+        start(&world);
+        assert_eq!(prompt(&world).text(), "[exit 0]");
+        assert_eq!(world.sql("SELECT text FROM prompts"), "Fix it", "{path}");
+    }
+}
+
+#[test]
+fn where_the_settings_have_the_hooks_the_plugin_is_silent() {
+    for (scope, file) in [("user", "home/.claude/settings.json"), ("project", "project/.claude/settings.json")] {
+        let world = World::new();
+        install(&world, "home/.local/bin/nmem", None);
+        world.nmem(&["install", "claude-code", "--scope", scope]);
+        assert!(world.read(file).contains("record"));
+        assert_eq!((start(&world).text(), prompt(&world).text()), ("[exit 0]".into(), "[exit 0]".into()));
+        assert!(!world.db().exists(), "{scope}: the hooks of the settings record");
+        world.nmem(&["uninstall", "claude-code", "--scope", scope]);
+        prompt(&world);
+        assert_eq!(world.sql("SELECT text FROM prompts"), "Fix it", "{scope}");
+    }
+}
+
+#[test]
+fn a_program_that_fails_or_cannot_run_stops_nothing() {
+    for text in ["#!/bin/sh\nexit 2\n", "\u{7f}ELF broken", "#!/nowhere\n"] {
+        let world = World::new();
+        install(&world, "home/.local/bin/nmem", Some(text));
+        let output = prompt(&world);
+        assert!(output.code == Some(0) && output.stdout.is_empty(), "{}", output.text());
+    }
+}
+
+/// `UPDATE_HOOKS=1` writes it.
+#[test]
+fn the_plugin_has_the_hooks_that_an_installation_writes() {
+    let read = |path: &str| -> Value { serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap() };
+    let mut hooks = read(concat!(env!("CARGO_MANIFEST_DIR"), "/hooks/claude-code/settings.json"))["hooks"].clone();
+    for group in hooks.as_object_mut().unwrap().values_mut() {
+        let command = &mut group[0]["hooks"][0]["command"];
+        let verb = if command.as_str().unwrap().contains("context") { "context" } else { "record" };
+        *command = json!(format!("sh \"${{CLAUDE_PLUGIN_ROOT}}/nmem-hook\" {verb}"));
+    }
+    let file = format!("{PLUGIN}/hooks/hooks.json");
+    if std::env::var_os("UPDATE_HOOKS").is_some() {
+        let whole = json!({"description": read(&file)["description"], "hooks": hooks});
+        fs::write(&file, format!("{}\n", serde_json::to_string_pretty(&whole).unwrap())).unwrap();
+    }
+    assert_eq!(read(&file)["hooks"], hooks);
+    let plugin = read(&format!("{PLUGIN}/.claude-plugin/plugin.json"));
+    assert_eq!(plugin["version"], env!("CARGO_PKG_VERSION"));
+    let marketplace = read(concat!(env!("CARGO_MANIFEST_DIR"), "/.claude-plugin/marketplace.json"));
+    assert_eq!((&marketplace["plugins"][0]["name"], &marketplace["plugins"][0]["source"]), (&plugin["name"], &json!("./plugin")));
+}
+
+#[test]
+fn doctor_knows_the_plugin() {
+    let world = World::new();
+    world.write("home/.claude/settings.json", r#"{"enabledPlugins": {"nmem@nmem": true, "other@x": true}}"#);
+    let doctor = world.nmem(&["doctor"]);
+    assert!(doctor.stdout.contains("the plugin nmem@nmem of Claude Code"), "{}", doctor.text());
+    assert!(!doctor.stdout.contains("not installed for any agent"), "{}", doctor.text());
+    world.write("home/.claude/settings.json", r#"{"enabledPlugins": {"nmem@nmem": false}}"#);
+    assert!(world.nmem(&["doctor"]).stdout.contains("not installed for any agent"));
+}
