@@ -1,5 +1,7 @@
 //! Text functions: identifiers split into words, CJK detection, cutting to a length.
 
+use std::borrow::Cow;
+
 /// Splits `parseHTTPResponse2` into parse, HTTP, Response2: before a capital that follows a lower-case letter or digit,
 /// and before the last capital of a run if a lower-case letter follows.
 pub fn split_identifier(word: &str) -> Vec<&str> {
@@ -40,6 +42,11 @@ pub fn is_unseen(c: char) -> bool {
 /// A text without its invisible characters.
 pub fn seen(text: &str) -> String {
     text.chars().filter(|c| !is_unseen(*c)).collect()
+}
+
+/// A path as patterns have it: on Windows with `/` instead of `\`.
+pub fn slashed(path: &str) -> Cow<'_, str> {
+    if cfg!(windows) { path.replace('\\', "/").into() } else { path.into() }
 }
 
 /// Cuts a text between words to at most `most` characters, with `…` if something is missing.

@@ -4,6 +4,7 @@ use super::llm::provider;
 use super::setting::{Inject, Setting, SettingSource};
 use super::value::{Wrong, boolean, context_bytes, inject, injected_bytes, share, text};
 use crate::model::{Provider, Share};
+use crate::text::slashed;
 use std::path::{Path, PathBuf};
 
 /// One rule. Settings it does not mention keep their values.
@@ -59,8 +60,9 @@ impl Rule {
     /// Whether the rule applies to a folder. `x/**` also matches `x` itself, and a matched folder includes everything
     /// below it.
     pub fn matches(&self, folder: &Path) -> bool {
-        let pattern = self.pattern.strip_suffix("/**").unwrap_or(&self.pattern).trim_end_matches('/');
-        folder.ancestors().filter_map(Path::to_str).any(|folder| fast_glob::glob_match(pattern, folder))
+        let pattern = slashed(&self.pattern);
+        let pattern = pattern.strip_suffix("/**").unwrap_or(&pattern).trim_end_matches('/');
+        folder.ancestors().filter_map(Path::to_str).any(|folder| fast_glob::glob_match(pattern, &*slashed(folder)))
     }
 
     /// The rule as the origin of a setting.
@@ -94,6 +96,19 @@ mod tests {
         Rule::read(&toml::Value::Table(table), Some(Path::new("/home/me")), &mut Vec::new())
     }
 
+    #[cfg(windows)]
+    #[test]
+    fn a_rule_takes_either_slash() {
+        for pattern in ["C:/clients/acme/**", r"C:\\clients\\acme"] {
+            let acme = rule(&format!("match = \"{pattern}\"")).unwrap();
+            assert!(
+                acme.matches(Path::new(r"C:\clients\acme\app")) && !acme.matches(Path::new(r"C:\clients\acme2")),
+                "{pattern}"
+            );
+        }
+    }
+
+    #[cfg(unix)]
     #[test]
     fn a_rule_is_about_its_folder_and_all_below() {
         let acme = rule("match = \"~/clients/acme/**\"\ndatabase = \"~/x.db\"").unwrap();

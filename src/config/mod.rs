@@ -239,6 +239,7 @@ mod tests {
         assert!(error("folder = 1").contains("[[folder]]"));
     }
 
+    #[cfg(unix)]
     #[test]
     fn the_first_rule_that_matches_counts() {
         let text =

@@ -142,6 +142,7 @@ mod tests {
         Address::parse(url, None).map(|address| (address.host, address.tls.is_some())).map_err(|error| error.to_string())
     }
 
+    #[cfg(unix)]
     #[test]
     fn another_machine_is_reached_by_tls_only() {
         assert_eq!(parsed("postgresql://me:pw@db.example.org/rad").unwrap(), ("db.example.org".into(), true));

@@ -1,5 +1,6 @@
 //! Names of files that are recorded by path only: key stores, credentials, and the user's `ignore` patterns.
 
+use crate::text::slashed;
 use std::path::Path;
 
 /// Endings of the names of key stores and of files that hold nothing but credentials.
@@ -66,6 +67,7 @@ impl Hidden {
 
     /// Whether only the path of a file is recorded; `folder` is where a relative path begins.
     pub(super) fn hides(&self, path: &str, folder: Option<&str>) -> bool {
+        let path = &*slashed(path);
         let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
         // JavaScript's names for the environment look like files.
         if name.is_empty() || matches!(name, "process.env" | "import.meta.env") {
@@ -100,6 +102,6 @@ impl Hidden {
         let inside = path.strip_prefix("./").unwrap_or(path);
         folder
             .filter(|_| !Path::new(path).is_absolute())
-            .is_some_and(|f| matches(&format!("{}/{inside}", f.trim_end_matches('/'))))
+            .is_some_and(|f| matches(&format!("{}/{inside}", slashed(f).trim_end_matches('/'))))
     }
 }
