@@ -4,7 +4,7 @@ use crate::platforms::setup::WindowsShell;
 
 /// A program's path as the first word of a command line.
 pub fn program_word(path: &str, shell: Option<WindowsShell>) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:".contains(c);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@".contains(c);
     let Some(shell) = shell else {
         return match path.chars().all(|c| is_plain(c) || c == '\\') {
             true => path.to_string(),
