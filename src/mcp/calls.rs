@@ -122,7 +122,7 @@ impl CallContext {
             false => for_query(&recall::for_task(store, &task)?, CONTEXT).text,
         };
         Ok(match text.trim().is_empty() {
-            true => ToolAnswer::sentence("No memory of this project is related to it."),
+            true => ToolAnswer::sentence("Nothing here is clearly related to it; `search` looks through everything."),
             false => ToolAnswer::text(&text, "name fewer files, or a shorter request"),
         })
     }
