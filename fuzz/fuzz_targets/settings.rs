@@ -2,11 +2,13 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use nmem::platforms::mcp_servers::{self, server_of};
 use nmem::platforms::settings::{Hook, add, add_to_list, checked, remove, remove_from_list};
-use nmem::platforms::setup::{Shape, Subscribed, to};
+use nmem::platforms::setup::{McpForm, Shape, Subscribed, to};
 
 fuzz_target!(|text: &str| {
-    let hooks = [Hook { on: Subscribed { tools: Some("Edit|Write"), ..to("Stop", "record", 10) }, command: "nmem record".into() }];
+    let hooks =
+        [Hook { on: Subscribed { tools: Some("Edit|Write"), ..to("Stop", "record", 10) }, command: "nmem record".into() }];
     for shape in [Shape::Nested, Shape::NestedMillis, Shape::Flat] {
         let Ok(with) = add(text, shape, &hooks) else { continue };
         let value = checked(&with, shape).expect("what was written is valid");
@@ -27,5 +29,11 @@ fuzz_target!(|text: &str| {
     if let Ok(with) = add_to_list(text, list, &["nmem search"]) {
         let without = remove_from_list(&with, list, &["nmem search"]).expect("what was written can be removed");
         assert!(!without.contains("\"nmem search\"") || text.contains("nmem search"), "{without}");
+    }
+    let server = server_of(McpForm::Plain, "nmem");
+    if let Ok(with) = mcp_servers::add(text, "mcpServers", &server) {
+        assert_eq!(mcp_servers::server(&with, "mcpServers").as_ref(), Some(&server), "{with}");
+        let without = mcp_servers::remove(&with, "mcpServers").expect("what was written can be removed");
+        assert_eq!(mcp_servers::server(&without, "mcpServers"), None, "{without}");
     }
 });

@@ -6,7 +6,12 @@ use nmem::platforms::transcript::{ReadOptions, read};
 
 fuzz_target!(|data: &[u8]| {
     for from_start in [true, false] {
-        let options = ReadOptions { from_start, last_message: Some("m"), thinking_from: Some(data.len() / 2), passed_over: &|at| at == Some(0) };
+        let options = ReadOptions {
+            from_start,
+            last_message: Some("m"),
+            thinking_from: Some(data.len() / 2),
+            passed_over: &|at| at == Some(0),
+        };
         let reading = read(data, &options);
         assert!(reading.consumed <= data.len());
         assert!(reading.consumed == 0 || data[reading.consumed - 1] == b'\n');

@@ -49,11 +49,12 @@ impl Edit {
             Edit::Listed { list, entries } => settings::add_to_list(text, *list, entries),
             Edit::Whole(whole) => Ok(whole.clone()),
             Edit::Block(block) => Ok(with_block(text, BLOCK, block)),
-            Edit::Server { key, server } => mcp_servers::add(text, key, server),
+            Edit::Server { key, server } => match mcp_servers::server(text, key).is_some_and(|known| !is_our_server(&known)) {
+                true => Err(taken()),
+                false => mcp_servers::add(text, key, server),
+            },
             Edit::Table(table) => {
-                // A table of the user's own stays as it is.
                 let is_foreign = mcp_servers::has_table(&without_block(text, TABLE))?;
-                let taken = || NotEditable(format!("it has an MCP server named {}", mcp_servers::NAME));
                 if is_foreign { Err(taken()) } else { Ok(with_block(text, TABLE, table)) }
             }
         }
@@ -134,6 +135,11 @@ fn without_block(text: &str, marks: [&str; 2]) -> String {
     // An empty line separates the block from the text before it.
     let before = before.strip_suffix('\n').filter(|before| before.ends_with('\n')).unwrap_or(before);
     format!("{before}{behind}")
+}
+
+/// Another server of our name stays as it is.
+fn taken() -> NotEditable {
+    NotEditable(format!("it has an MCP server named {}", mcp_servers::NAME))
 }
 
 /// Whether an MCP server is `nmem mcp`, from any folder.

@@ -1,6 +1,6 @@
 //! Adds nmem's MCP server to an agent's list of servers and removes it, leaving everything else untouched.
 
-use super::settings::{NotEditable, lenient, tree};
+use super::json_tree::{NotEditable, lenient, once, tree};
 use super::setup::McpForm;
 use jsonc_parser::cst::CstInputValue;
 use serde_json::{Value, json};
@@ -38,6 +38,7 @@ pub fn server(text: &str, key: &str) -> Option<Value> {
 pub fn add(text: &str, key: &str, server: &Value) -> Result<String, NotEditable> {
     let text = if text.trim().is_empty() { "{}\n" } else { text };
     let value = lenient(text)?;
+    once(text, key)?;
     if value[key][NAME] == *server {
         return Ok(text.to_string());
     }
@@ -97,6 +98,7 @@ mod tests {
         assert_eq!(remove(&moved, "mcpServers").unwrap(), text);
         let alone = add("", "mcp", &server_of(McpForm::List, "nmem")).unwrap();
         assert_eq!(lenient(&remove(&alone, "mcp").unwrap()).unwrap(), json!({}));
+        assert!(add("{\"mcp\": {}, \"mcp\": {}}", "mcp", &json!({})).is_err());
         assert!(add("{\"mcp\": 7}", "mcp", &json!({})).is_err() && add("[]", "mcp", &json!({})).is_err());
     }
 

@@ -6,8 +6,8 @@
 //! Read in this order: `payload`, `bounded_json` and `json_repair` (stdin, whatever it contains), `adapter` (what an
 //! adapter is), `decode_context`, `translated`, `answers` and `setup` (what adapters share), `claude`, `codex`, `cursor`,
 //! `copilot` (VS Code too), `gemini`, `opencode` and `custom` (the adapters), `transcript`, `past`, `past_source` and `patch`
-//! (session files), `other_memory` and `claude_mem` (memories of other programs), `settings` (hooks in a settings file), `mcp_servers`
-//! (nmem's tools in one).
+//! (session files), `other_memory` and `claude_mem` (memories of other programs), `json_tree`, `settings` and `mcp_servers`
+//! (hooks and nmem's tools in a settings file).
 
 pub mod adapter;
 mod answers;
@@ -21,6 +21,7 @@ mod custom;
 mod decode_context;
 mod gemini;
 mod json_repair;
+mod json_tree;
 pub mod mcp_servers;
 mod opencode;
 pub mod other_memory;

@@ -1,8 +1,9 @@
 //! Adds hooks and permissions to an agent's settings file and removes them, leaving everything else untouched. The file is
 //! edited as a syntax tree that keeps every byte (`jsonc-parser`), not parsed and rewritten.
 
+pub use super::json_tree::NotEditable;
+use super::json_tree::{lenient, once, tree, without_mark};
 use super::setup::{Shape, Subscribed};
-use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
 use serde_json::Value;
 
@@ -12,10 +13,6 @@ pub struct Hook {
     pub on: Subscribed,
     pub command: String,
 }
-
-/// Why a file cannot be edited.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotEditable(pub String);
 
 /// Adds missing hooks. An empty text becomes a complete file.
 pub fn add(text: &str, shape: Shape, hooks: &[Hook]) -> Result<String, NotEditable> {
@@ -109,46 +106,12 @@ pub fn checked(text: &str, shape: Shape) -> Result<Value, NotEditable> {
         _ => serde_json::from_str(text).map_err(|e| NotEditable(format!("it is not JSON: {e}")))?,
     };
     let object = value.as_object().ok_or_else(|| NotEditable("it is not a JSON object".into()))?;
-    if let Some(name) = repeated(text) {
-        return Err(NotEditable(format!("`{name}` is in it twice")));
-    }
+    once(text, "hooks")?;
     let Some(hooks) = object.get("hooks") else { return Ok(value) };
     let events = hooks.as_object().ok_or_else(|| NotEditable("`hooks` is not an object".into()))?;
     match events.iter().find(|(_, groups)| !groups.is_array()) {
         Some((event, _)) => Err(NotEditable(format!("`hooks.{event}` is not a list"))),
         None => Ok(value),
-    }
-}
-
-/// A key that is twice in the file or in its hooks: programs take one or the other.
-fn repeated(text: &str) -> Option<String> {
-    let top = tree(text).ok()?.object_value()?;
-    let twice = |object: &CstObject| {
-        let names = object.properties().into_iter().filter_map(|member| member.name()?.decoded_value().ok());
-        let mut seen = std::collections::HashSet::new();
-        names.into_iter().find(|name| !seen.insert(name.clone()))
-    };
-    twice(&top).or_else(|| twice(&top.object_value("hooks")?))
-}
-
-/// Parses JSON with comments.
-pub(super) fn lenient(text: &str) -> Result<Value, NotEditable> {
-    let parsed = jsonc_parser::parse_to_value(text, &ParseOptions::default());
-    match parsed.map_err(|e| NotEditable(format!("it is not JSON: {e}")))? {
-        Some(value) => Ok(plain(value)),
-        None => Err(NotEditable("it is not a JSON object".into())),
-    }
-}
-
-fn plain(value: jsonc_parser::JsonValue) -> Value {
-    use jsonc_parser::JsonValue;
-    match value {
-        JsonValue::String(text) => Value::from(text.into_owned()),
-        JsonValue::Number(number) => serde_json::from_str(number).unwrap_or_default(),
-        JsonValue::Boolean(truth) => truth.into(),
-        JsonValue::Object(members) => members.into_iter().map(|(name, value)| (name.to_string(), plain(value))).collect(),
-        JsonValue::Array(items) => items.into_iter().map(plain).collect(),
-        JsonValue::Null => Value::Null,
     }
 }
 
@@ -245,15 +208,6 @@ fn remove_one(root: &CstRootNode, shape: Shape, is_ours: &dyn Fn(&str) -> bool) 
         }
     }
     None
-}
-
-/// Windows programs write a byte order mark first.
-fn without_mark(text: &str) -> &str {
-    text.strip_prefix('\u{feff}').unwrap_or(text)
-}
-
-pub(super) fn tree(text: &str) -> Result<CstRootNode, NotEditable> {
-    CstRootNode::parse(text, &ParseOptions::default()).map_err(|e| NotEditable(format!("it is not JSON: {e}")))
 }
 
 #[cfg(test)]

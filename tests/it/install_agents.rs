@@ -213,6 +213,8 @@ fn an_mcp_server_of_that_name_that_is_not_ours_stays() {
     assert_eq!(world.read("home/.codex/config.toml"), own);
     let own = r#"{"mcpServers": {"nmem": {"command": "/opt/other", "args": []}}}"#;
     world.write("home/.cursor/mcp.json", own);
+    let refused = world.nmem(&["install", "cursor", "--mcp"]);
+    assert!(refused.code == Some(1) && refused.stderr.contains("it has an MCP server named nmem"), "{}", refused.text());
     world.nmem(&["install", "cursor"]);
     world.nmem(&["uninstall", "cursor"]);
     assert_eq!(world.read("home/.cursor/mcp.json"), own);
