@@ -72,6 +72,20 @@ fn the_program_is_found_on_path_and_in_the_usual_places() {
 }
 
 #[test]
+fn npms_launcher_is_passed_by() {
+    for inside in ["nmem/node_modules/@nmem", "@nmem"] {
+        let mut world = World::new();
+        install(&world, "lib/node_modules/nmem/bin/nmem.js", Some("#!/bin/sh\nexit 7\n"));
+        install(&world, &format!("lib/node_modules/{inside}/linux-x64/bin/nmem"), None);
+        fs::create_dir_all(world.folder.join("bin")).unwrap();
+        std::os::unix::fs::symlink("../lib/node_modules/nmem/bin/nmem.js", world.folder.join("bin/nmem")).unwrap();
+        world.set("PATH", &format!("{}:/usr/bin:/bin", world.folder.join("bin").display()));
+        prompt(&world);
+        assert_eq!(world.sql("SELECT text FROM prompts"), "Fix it", "{inside}");
+    }
+}
+
+#[test]
 fn where_the_settings_have_the_hooks_the_plugin_is_silent() {
     for (scope, file) in [("user", "home/.claude/settings.json"), ("project", "project/.claude/settings.json")] {
         let world = World::new();
