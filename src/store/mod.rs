@@ -78,6 +78,8 @@ pub struct Store {
     files: Files,
     /// The file that was opened for writing.
     found: Option<Identity>,
+    /// How long a statement waits for another process's lock.
+    wait: Duration,
 }
 
 /// A write transaction. If [`Store::write`] does not finish, it leaves no trace.
@@ -175,7 +177,7 @@ impl Store {
         if writes && !files.wal().exists() && journal_mode(&conn)? != "wal" {
             conn.query_row("PRAGMA journal_mode = TRUNCATE", [], |_| Ok(()))?;
         }
-        Ok(Store { conn, files: files.clone(), found: None })
+        Ok(Store { conn, files: files.clone(), found: None, wait })
     }
 
     /// Runs `work` in one write transaction and commits it, then checkpoints a log that has grown too large.
@@ -214,6 +216,7 @@ impl Store {
         if fs::metadata(self.files.wal()).is_ok_and(|m| m.len() > limit) {
             let _ = self.conn.busy_timeout(Duration::ZERO);
             let _ = self.conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+            let _ = self.conn.busy_timeout(self.wait);
         }
     }
 

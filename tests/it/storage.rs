@@ -243,3 +243,22 @@ fn a_read_only_disk_sends_events_elsewhere_and_back() {
     assert!(said.contains("events are kept and stored later"), "{said}");
     assert_eq!(world.sql("SELECT count(*), max(seq) FROM tool_uses"), "40|40");
 }
+
+/// `nmem mcp` writes more than once on a connection.
+#[test]
+fn a_write_after_a_checkpoint_waits_as_the_first_did() {
+    let world = World::new();
+    world.silently(&["UserPromptSubmit"]);
+    let files = nmem::model::Files::of(world.db(), true);
+    let mut store = nmem::store::Store::open(&files, std::time::Duration::from_secs(5)).unwrap();
+    store.write(|_| Ok(())).unwrap();
+    store.checkpoint();
+    let lock = world.lock();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(300));
+            drop(lock);
+        });
+        store.write(|_| Ok(())).unwrap();
+    });
+}
