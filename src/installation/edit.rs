@@ -3,7 +3,7 @@
 use super::shell::first_word;
 use crate::platforms::mcp_servers;
 use crate::platforms::settings::{self, Hook, NotEditable};
-use crate::platforms::setup::Shape;
+use crate::platforms::setup::{McpForm, Shape};
 use serde_json::Value;
 use std::path::Path;
 
@@ -55,7 +55,13 @@ impl Edit {
             },
             Edit::Table(table) => {
                 let is_foreign = mcp_servers::has_table(&without_block(text, TABLE))?;
-                if is_foreign { Err(taken()) } else { Ok(with_block(text, TABLE, table)) }
+                if is_foreign {
+                    return Err(taken());
+                }
+                let with = with_block(text, TABLE, table);
+                let is_read = mcp_servers::has_table(&with).is_ok_and(|is_there| is_there);
+                let unread = || NotEditable("its `mcp_servers` is not written as [mcp_servers.NAME]".into());
+                if is_read { Ok(with) } else { Err(unread()) }
             }
         }
     }
@@ -88,7 +94,8 @@ impl Edit {
             }
             Edit::Table(_) => {
                 let [_, inside, _] = parts(text, TABLE)?;
-                Some(Edit::Table(inside.trim().to_string()))
+                let is_ours = inside.trim_start().starts_with(&format!("[mcp_servers.{}]", mcp_servers::NAME));
+                is_ours.then(|| Edit::Table(inside.trim().to_string()))
             }
             // Another server of that name is not ours.
             Edit::Server { key, .. } => {
@@ -122,11 +129,19 @@ fn with_block(text: &str, marks: [&str; 2], block: &str) -> String {
     format!("{text}{gap}{}\n{block}\n{}\n", marks[0], marks[1])
 }
 
-/// The text before the block, in it, and behind it.
+/// The text before the block, in it, and behind it. The marks are lines of their own.
 fn parts<'a>(text: &'a str, marks: [&str; 2]) -> Option<[&'a str; 3]> {
-    let (head, behind) = text.rsplit_once(marks[1])?;
-    let (before, inside) = head.rsplit_once(marks[0])?;
-    Some([before, inside, behind])
+    let last = |mark: &str, text: &str, more: &str| {
+        let is_line = |at: &usize| {
+            let rest = text[at + mark.len()..].trim_start_matches('\r');
+            let ends = rest.starts_with('\n') || rest.is_empty() && more.is_empty();
+            ends && (*at == 0 || text[..*at].ends_with('\n'))
+        };
+        text.rmatch_indices(mark).map(|(at, _)| at).find(is_line)
+    };
+    let end = last(marks[1], text, "")?;
+    let begin = last(marks[0], &text[..end], marks[1])?;
+    Some([&text[..begin], &text[begin + marks[0].len()..end], &text[end + marks[1].len()..]])
 }
 
 fn without_block(text: &str, marks: [&str; 2]) -> String {
@@ -142,16 +157,14 @@ fn taken() -> NotEditable {
     NotEditable(format!("it has an MCP server named {}", mcp_servers::NAME))
 }
 
-/// Whether an MCP server is `nmem mcp`, from any folder.
+/// Whether an MCP server is one that an installation wrote, from any folder. With a setting more it is the user's own.
 fn is_our_server(server: &Value) -> bool {
-    let words = |value: &Value| match value {
-        Value::Array(words) => words.clone(),
-        word => vec![word.clone()],
+    let program = match &server["command"] {
+        Value::Array(words) => words.first(),
+        word => Some(word),
     };
-    let command: Vec<Value> =
-        words(&server["command"]).into_iter().chain(server["args"].as_array().cloned().unwrap_or_default()).collect();
-    let command: Vec<&str> = command.iter().filter_map(Value::as_str).collect();
-    matches!(&command[..], [program, "mcp"] if is_this_program(program))
+    let is_written = |program: &str| McpForm::ALL.iter().any(|form| mcp_servers::server_of(*form, program) == *server);
+    program.and_then(Value::as_str).is_some_and(|program| is_this_program(program) && is_written(program))
 }
 
 /// Whether a program is nmem, by its name or because it is this one.

@@ -79,6 +79,10 @@ pub enum McpForm {
     List,
 }
 
+impl McpForm {
+    pub const ALL: [McpForm; 4] = [McpForm::Plain, McpForm::Stdio, McpForm::Local, McpForm::List];
+}
+
 /// The shell in which an agent runs hooks on Windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowsShell {

@@ -203,6 +203,38 @@ fn lists_of_mcp_servers_come_back_byte_for_byte() {
     }
 }
 
+/// Codex reads its servers in several ways; a table is added to some of them only.
+#[test]
+fn a_toml_file_that_takes_no_table_stays_as_it_is() {
+    for text in [
+        "mcp_servers = { other = { command = \"x\" } }\n",
+        "mcp_servers = \"x\"\n",
+        "[[mcp_servers]]\nname = \"x\"\n",
+        "# begin nmem notes\nmodel=\"x\"\n# end nmem notes\ny=1\n",
+        "a=\"\"\"\n# begin nmem\nnotes\n# end nmem\n\"\"\"\n",
+    ] {
+        let world = World::new();
+        world.write("home/.codex/config.toml", text);
+        let said = world.nmem(&["install", "codex", "--mcp"]);
+        let is_added = world.read("home/.codex/config.toml").contains("[mcp_servers.nmem]");
+        assert!(is_added == (said.code == Some(0)), "{text}: {}", said.text());
+        world.nmem(&["uninstall", "codex"]);
+        assert_eq!(world.read("home/.codex/config.toml"), text);
+        world.nmem(&["uninstall", "codex"]);
+        assert_eq!(world.read("home/.codex/config.toml"), text);
+    }
+}
+
+#[test]
+fn a_server_with_settings_of_the_users_own_stays() {
+    let world = World::new();
+    let own = r#"{"mcpServers": {"nmem": {"command": "/x/nmem", "args": ["mcp"], "env": {"NMEM_DB": "/d/mine.db"}}}}"#;
+    world.write("home/.cursor/mcp.json", own);
+    assert_eq!(world.nmem(&["install", "cursor", "--mcp"]).code, Some(1));
+    world.nmem(&["uninstall", "cursor"]);
+    assert_eq!(world.read("home/.cursor/mcp.json"), own);
+}
+
 #[test]
 fn an_mcp_server_of_that_name_that_is_not_ours_stays() {
     let world = World::new();
