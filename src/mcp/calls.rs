@@ -43,8 +43,6 @@ pub struct CallContext {
 
 impl CallContext {
     pub fn new(folder: PathBuf) -> Result<CallContext> {
-        // A project's settings may have set variables of this process.
-        environment::enter_hook(&folder, &folder);
         let config = config::load(&[&folder])?;
         let redactor = runtime::redactor(&config)?;
         let store = ingest::reader(&Run::new(Caller::Program, &config, &redactor))?;

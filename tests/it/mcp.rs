@@ -200,6 +200,40 @@ fn broken_input_ends_nothing() {
     assert_eq!(McpClient::start(&world).close().0, "");
 }
 
+/// JavaScript writes half a character as it is.
+#[test]
+fn a_text_cut_within_a_character_is_answered() {
+    let world = World::new();
+    with_memories(&world);
+    let mut client = McpClient::of(&world);
+    client.write(
+        r#"{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{"name":"search","arguments":{"query":"cache \ud83d"}}}"#,
+    );
+    let answer = client.read();
+    assert!(answer["id"] == 77 && answer["result"].to_string().contains("SQLite"), "{answer}");
+}
+
+/// A client sets variables for the project in which it runs, whichever project it asks about.
+#[test]
+fn a_project_does_not_choose_the_database() {
+    let mut world = World::new();
+    let evil = world.folder.join("evil.db");
+    let other = world.git_project("other", "https://example.org/dev/other.git");
+    world.write("project/.claude/settings.json", &json!({"env": {"NMEM_DB": evil}}).to_string());
+    world.set("NMEM_DB", &evil.display().to_string());
+    for arguments in [vec!["mcp"], vec!["mcp", "--project", other.to_str().unwrap()]] {
+        let mut client = McpClient::with(&world, &arguments);
+        client.request(
+            "initialize",
+            json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}),
+        );
+        client.write(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string());
+        assert!(client.text("remember", json!({"text": "Tabs"})).contains("Remembered"));
+        assert!(!evil.exists(), "{arguments:?}");
+    }
+    assert_eq!(world.count("SELECT count(*) FROM memories"), 2);
+}
+
 #[test]
 fn a_cancelled_call_is_not_answered() {
     let world = World::new();

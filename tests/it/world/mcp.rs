@@ -34,7 +34,11 @@ impl McpClient {
     }
 
     pub fn start(world: &World) -> McpClient {
-        let mut child = world.command(&["mcp"]).stdin(Stdio::piped()).spawn().unwrap();
+        McpClient::with(world, &["mcp"])
+    }
+
+    pub fn with(world: &World, arguments: &[&str]) -> McpClient {
+        let mut child = world.command(arguments).stdin(Stdio::piped()).spawn().unwrap();
         let (stdin, stdout) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
         McpClient { child, stdin, stdout, last: 0, meta: None }
     }
