@@ -101,6 +101,37 @@ fn where_the_settings_have_the_hooks_the_plugin_is_silent() {
 }
 
 #[test]
+fn settings_that_only_look_like_hooks_of_ours_silence_nothing() {
+    for settings in [
+        r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "/usr/bin/nmemo record"}]}]}}"#,
+        r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "/opt/unmem record"}]}]}}"#,
+        r#"{"statusLine": {"command": "echo nothing"}, "permissions": {"allow": ["Bash(nmem context:*)"]}}"#,
+    ] {
+        let world = World::new();
+        install(&world, "home/.local/bin/nmem", None);
+        world.write("home/.claude/settings.json", settings);
+        prompt(&world);
+        assert_eq!(world.sql("SELECT text FROM prompts"), "Fix it", "{settings}");
+    }
+    for command in [
+        "nmem record",
+        r"/a#b/nmem record",
+        r#"\"C:/Program Files/nmem.exe\" record"#,
+        "'/my tools/nmem' record",
+        "timeout 5 nmem record",
+    ] {
+        let world = World::new();
+        install(&world, "home/.local/bin/nmem", None);
+        world.write(
+            "home/.claude/settings.json",
+            &format!(r#"{{"hooks": {{"Stop": [{{"hooks": [{{"command" : "{command}"}}]}}]}}}}"#),
+        );
+        prompt(&world);
+        assert!(!world.db().exists(), "{command}");
+    }
+}
+
+#[test]
 fn a_program_that_fails_or_cannot_run_stops_nothing() {
     for text in ["#!/bin/sh\nexit 2\n", "\u{7f}ELF broken", "#!/nowhere\n"] {
         let world = World::new();
