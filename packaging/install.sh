@@ -28,11 +28,14 @@ main() {
   [ "$(sum "$work/$archive")" = "$wanted" ] || fail "$archive is not what SHA256SUMS says; nothing was installed"
   tar -C "$work" -xzf "$work/$archive"
   mkdir -p "$bin"
+  [ ! -d "$bin/nmem" ] || fail "$bin/nmem is a folder"
+  new=$(mktemp "$bin/nmem.XXXXXX")
+  cp "$work/${archive%.tar.gz}/nmem" "$new"
+  chmod 755 "$new"
+  version=$("$new" --version) || { rm -f "$new"; fail "the program does not run here; nothing was installed"; }
   # Renamed into place: a hook that runs meanwhile keeps its own file.
-  cp "$work/${archive%.tar.gz}/nmem" "$bin/nmem.new"
-  chmod 755 "$bin/nmem.new"
-  mv "$bin/nmem.new" "$bin/nmem"
-  echo "Installed $("$bin/nmem" --version) in $bin"
+  mv -f "$new" "$bin/nmem"
+  echo "Installed $version in $bin"
   case ":$PATH:" in
     *":$bin:"*) ;;
     *) echo "$bin is not on PATH: add it in your shell's settings" ;;
