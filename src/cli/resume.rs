@@ -9,6 +9,7 @@ use crate::model::SessionRow;
 use crate::platforms;
 use crate::render::clean::line;
 use crate::render::command_line;
+use crate::text::is_unseen;
 use anyhow::{Context, Result};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -32,6 +33,9 @@ pub struct ResumeArguments {
     #[command(flatten)]
     project: ProjectArgument,
 }
+
+/// Bytes of an id that an agent makes.
+const ID_BYTES: usize = 128;
 
 /// How to open a session.
 struct Resumption {
@@ -68,13 +72,13 @@ fn resumption(session: &SessionRow) -> Result<Resumption> {
     let id = &session.agent_session_id;
     // A hook's payload chose the id. As an argument it must not be an option or anything else to a shell.
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if !id.starts_with(|c: char| c.is_ascii_alphanumeric()) || !id.chars().all(is_plain) {
+    if id.len() > ID_BYTES || !id.starts_with(|c: char| c.is_ascii_alphanumeric()) || !id.chars().all(is_plain) {
         let what = format!("the id of s{} is not one that an agent makes: {}", session.id, line(id, 80));
         return Err(UserError::new(what, "it is not passed to a program").into());
     }
     let folder = session.cwd.as_ref().map(PathBuf::from).filter(|folder| folder.is_absolute());
-    if folder.as_ref().is_some_and(|folder| folder.to_string_lossy().chars().any(char::is_control)) {
-        let what = format!("the folder of s{} has control characters in its name", session.id);
+    if folder.as_ref().is_some_and(|folder| folder.to_string_lossy().chars().any(|c| c.is_control() || is_unseen(c))) {
+        let what = format!("the folder of s{} has characters in its name that cannot be seen", session.id);
         return Err(UserError::new(what, format!("`nmem show s{}` shows what was recorded of it", session.id)).into());
     }
     let command = form.iter().map(|word| word.replace("{session}", id)).collect();
