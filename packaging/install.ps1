@@ -1,7 +1,7 @@
 # Installs nmem for this user: irm https://github.com/nmem-dev/nmem/releases/latest/download/install.ps1 | iex
 #   NMEM_BIN       where the program goes [default: ~\.nmem\bin, which is added to the user's PATH]
 #   NMEM_DOWNLOAD  where the archives are [default: the newest release]
-# To remove it: nmem uninstall, then delete the folder.
+# To remove it: nmem uninstall, then delete nmem.exe and take its folder off PATH. The database stays.
 & {
     $ErrorActionPreference = 'Stop'
     $ProgressPreference = 'SilentlyContinue'

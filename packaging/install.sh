@@ -2,7 +2,7 @@
 # Installs nmem for this user: curl -fsSL https://github.com/nmem-dev/nmem/releases/latest/download/install.sh | sh
 #   NMEM_BIN       where the program goes [default: ~/.local/bin]
 #   NMEM_DOWNLOAD  where the archives are [default: the newest release]
-# Nothing but the program is written. To remove it: nmem uninstall, then delete the file.
+# Nothing but the program is written. To remove it: nmem uninstall, then delete the program. The database stays.
 set -eu
 
 main() {

@@ -6,7 +6,7 @@ use crate::mcp;
 use anyhow::Result;
 use std::io::IsTerminal;
 
-/// Serve memory as MCP tools over stdio, for agents without hooks
+/// Serve memory as MCP tools over stdio
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example: claude mcp add nmem -- nmem mcp\n         nmem install cursor --mcp\n\nSix tools: search, context, show, remember, error, how. A client starts it in the project's folder and ends it."

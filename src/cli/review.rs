@@ -14,15 +14,15 @@ use anyhow::Result;
 use std::io::IsTerminal;
 
 /// Decisions and lessons of one review.
-const MOST: usize = 500;
+const MAX_REVIEWED: usize = 500;
 
 /// What a person may answer.
 const CHOICES: &str = "k  keep it as it is: rules and models will not change it
 e  edit it in $VISUAL or $EDITOR
 p  pin it: every session start includes it
-f  forget it for good, at the end of the review
+f  mark it: nmem forgets it for good when the review ends, also by q
 n  next; it comes again in the next review
-q  quit";
+q  quit, and forget what you marked";
 
 /// Review new decisions and lessons one by one
 #[derive(Debug, clap::Args)]
@@ -51,7 +51,7 @@ pub fn run(args: &ReviewArguments) -> Result<()> {
         return Err(UserError::new(NO_PROJECT, "change into a project folder, or use --project DIR").into());
     }
     let found = match (&store, &place.row) {
-        (Some(store), Some(row)) => store.newest_memories(row.id, &[MemoryKind::Decision, MemoryKind::Lesson], MOST)?,
+        (Some(store), Some(row)) => store.newest_memories(row.id, &[MemoryKind::Decision, MemoryKind::Lesson], MAX_REVIEWED)?,
         _ => Vec::new(),
     };
     let is_new = |memory: &MemoryRow| memory.created_at >= since && !is_checked(memory) && !memory.is_of_team();
@@ -60,7 +60,7 @@ pub fn run(args: &ReviewArguments) -> Result<()> {
         return due.iter().try_for_each(|memory| output::print(&memories::json(memory).to_string()));
     }
     if due.is_empty() {
-        return output::say("Nothing to review: no new decision or lesson that nobody has checked.");
+        return output::say("Nothing to review: every new decision and lesson is checked.");
     }
     if environment::is_run_by_agent() || !std::io::stdin().is_terminal() {
         let what = "a review needs a person at a terminal";

@@ -7,7 +7,7 @@ use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Value, json};
 
 /// Bytes of an answer as JSON.
-pub const BYTES: usize = 4096;
+pub const MAX_ANSWER_BYTES: usize = 4096;
 /// Columns at which long text is broken into lines, so that a part of it can be left out.
 const WIDTH: usize = 160;
 
@@ -64,7 +64,7 @@ impl ToolAnswer {
 
     /// The answer with as many parts as fit.
     pub fn into_result(self) -> CallToolResult {
-        let fits = |shown| serde_json::to_vec(&self.result(shown)).is_ok_and(|json| json.len() <= BYTES);
+        let fits = |shown| serde_json::to_vec(&self.result(shown)).is_ok_and(|json| json.len() <= MAX_ANSWER_BYTES);
         let (mut shown, mut most) = (0, self.parts.len());
         while shown < most {
             let middle = (shown + most).div_ceil(2);

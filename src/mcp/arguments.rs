@@ -5,8 +5,8 @@ use anyhow::Result;
 use serde_json::{Map, Value};
 
 /// Bytes of one text, and items of a list.
-const TEXT: usize = 64 * 1024;
-const ITEMS: usize = 100;
+const MAX_TEXT_BYTES: usize = 64 * 1024;
+const MAX_ITEMS: usize = 100;
 
 /// The arguments of one call.
 #[derive(Debug)]
@@ -31,8 +31,8 @@ impl ToolArguments {
     pub fn text(&self, name: &str) -> Result<Option<&str>> {
         match self.0.get(name) {
             None | Some(Value::Null) => Ok(None),
-            Some(Value::String(text)) if text.len() > TEXT => {
-                Err(wrong(format!("{name} is too long"), format!("{TEXT} bytes at most")))
+            Some(Value::String(text)) if text.len() > MAX_TEXT_BYTES => {
+                Err(wrong(format!("{name} is too long"), format!("{MAX_TEXT_BYTES} bytes at most")))
             }
             Some(Value::String(text)) => Ok(Some(text.trim()).filter(|text| !text.is_empty())),
             Some(_) => Err(wrong(format!("{name} must be a string"), "correct the call")),
@@ -46,13 +46,13 @@ impl ToolArguments {
 
     /// A list of texts; one text is a list of one.
     pub fn list(&self, name: &str) -> Result<Vec<String>> {
-        let text = |value: &Value| value.as_str().filter(|text| text.len() <= TEXT).map(String::from);
+        let text = |value: &Value| value.as_str().filter(|text| text.len() <= MAX_TEXT_BYTES).map(String::from);
         let list = match self.0.get(name) {
             None | Some(Value::Null) => Some(Vec::new()),
-            Some(Value::Array(items)) if items.len() <= ITEMS => items.iter().map(text).collect(),
+            Some(Value::Array(items)) if items.len() <= MAX_ITEMS => items.iter().map(text).collect(),
             Some(one) => text(one).map(|one| vec![one]),
         };
-        list.ok_or_else(|| wrong(format!("{name} must be a list of at most {ITEMS} strings"), "correct the call"))
+        list.ok_or_else(|| wrong(format!("{name} must be a list of at most {MAX_ITEMS} strings"), "correct the call"))
     }
 
     pub fn is_set(&self, name: &str) -> Result<bool> {

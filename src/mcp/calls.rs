@@ -26,11 +26,11 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 
 /// Results of a search; they are cut to the size of an answer.
-const HITS: usize = 12;
-const ERRORS: usize = 5;
-const FORMS: usize = 8;
+const MAX_HITS: usize = 12;
+const MAX_ERRORS: usize = 5;
+const MAX_FORMS: usize = 8;
 /// Bytes of a context block. An answer holds it twice.
-const CONTEXT: usize = 1800;
+const CONTEXT_BYTES: usize = 1800;
 
 /// The folder's settings and project, for one call.
 pub struct CallContext {
@@ -77,7 +77,7 @@ impl CallContext {
             self.config.embeddings.destination()?;
             embedding::of_text(&self.config, &self.redactor, text, embedding::FOR_A_PERSON)
         };
-        let found = recall::search(store, text, text, &kinds, &filter, HITS, &embedding)?;
+        let found = recall::search(store, text, text, &kinds, &filter, MAX_HITS, &embedding)?;
         let words = query_terms(text);
         let item = |hit| {
             let json = hits::json(hit, &words);
@@ -94,7 +94,7 @@ impl CallContext {
         let note = match (&found.corrected, found.hits.is_empty()) {
             (Some(corrected), _) => Some(format!("no results for these words; these are for {corrected}")),
             (None, true) => Some("nothing found".into()),
-            (None, false) => (found.total > HITS).then(|| format!("{HITS} of {} results", found.total)),
+            (None, false) => (found.total > MAX_HITS).then(|| format!("{MAX_HITS} of {} results", found.total)),
         };
         Ok(ToolAnswer::list("results", found.hits.iter().map(item), "search for fewer words").with_note(note))
     }
@@ -115,12 +115,12 @@ impl CallContext {
         let text = match request.is_none() && files.is_empty() {
             true => {
                 let recalled = recall::for_new_session(store, &task, self.config.observations.value, environment::now())?;
-                for_agent(&recalled, CONTEXT).text
+                for_agent(&recalled, CONTEXT_BYTES).text
             }
-            false => for_query(&recall::for_task(store, &task)?, CONTEXT).text,
+            false => for_query(&recall::for_task(store, &task)?, CONTEXT_BYTES).text,
         };
         Ok(match text.trim().is_empty() {
-            true => ToolAnswer::sentence("Nothing here is clearly related to it; `search` looks through everything."),
+            true => ToolAnswer::sentence("No related work was found here; `search` looks through everything."),
             false => ToolAnswer::text(&text, "name fewer files, or a shorter request"),
         })
     }
@@ -164,7 +164,7 @@ impl CallContext {
         arguments.only(&["text", "all"])?;
         let text = arguments.needed("text")?;
         let Some((store, project)) = self.scope(arguments.is_set("all")?)? else { return Ok(self.nothing()) };
-        let found = recall::past_errors(store, project, text, ERRORS)?;
+        let found = recall::past_errors(store, project, text, MAX_ERRORS)?;
         let found =
             found.ok_or_else(|| UserError::usage("this says too little to search for", "pass the line that names the error"))?;
         let note = found.is_empty().then(|| "this error did not occur before".to_string());
@@ -177,7 +177,7 @@ impl CallContext {
         let program = arguments.needed("program")?;
         let Some((store, project)) = self.scope(arguments.is_set("all")?)? else { return Ok(self.nothing()) };
         let mut forms = recall::command_forms(store, project, program)?;
-        forms.truncate(FORMS);
+        forms.truncate(MAX_FORMS);
         let note = forms.is_empty().then(|| format!("no call of {} is recorded here", line(program, 80)));
         let item = |form| (form_text(form, Style::default()), form_json(form));
         Ok(ToolAnswer::list("forms", forms.iter().map(item), "name a subcommand").with_note(note))
@@ -190,7 +190,7 @@ impl CallContext {
     /// The folder is not a project, and the call does not ask for all.
     fn scope(&self, all: bool) -> Result<Option<(&Store, Option<i64>)>> {
         if self.place.name().is_none() && !all {
-            let hint = "pass all: true, or start `nmem mcp` with --project DIR";
+            let hint = "start `nmem mcp` with --project DIR; search, show, error and how also take all: true";
             return Err(UserError::new(NO_PROJECT, hint).into());
         }
         let Some(store) = &self.store else { return Ok(None) };
