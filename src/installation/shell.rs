@@ -1,16 +1,12 @@
 //! How a hook's command line names a program, in the shell that the agent runs hooks with.
 
 use crate::platforms::setup::WindowsShell;
+use crate::render::command_line::quoted;
 
 /// A program's path as the first word of a command line.
 pub fn program_word(path: &str, shell: Option<WindowsShell>) -> String {
+    let Some(shell) = shell else { return quoted(path) };
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@".contains(c);
-    let Some(shell) = shell else {
-        return match path.chars().all(|c| is_plain(c) || c == '\\') {
-            true => path.to_string(),
-            false => format!("'{}'", path.replace('\'', r"'\''")),
-        };
-    };
     // Git Bash takes a backslash for an escape; each of the shells takes forward slashes.
     let path = path.replace('\\', "/");
     match shell {
@@ -45,7 +41,10 @@ mod tests {
     fn a_path_is_one_word_for_the_shell_that_reads_it() {
         for (path, shell, word) in [
             ("/usr/bin/nmem", None, "/usr/bin/nmem"),
+            #[cfg(unix)]
             ("/my tools/it's/nmem", None, r"'/my tools/it'\''s/nmem'"),
+            #[cfg(unix)]
+            (r"/back\slash/nmem", None, r"'/back\slash/nmem'"),
             (r"C:\tools\nmem.exe", Some(WindowsShell::Bash), "C:/tools/nmem.exe"),
             (r"C:\tools\nmem.exe", Some(WindowsShell::PowerShell), "C:/tools/nmem.exe"),
             (r"C:\Program Files\nmem.exe", Some(WindowsShell::Bash), "\"C:/Program Files/nmem.exe\""),
@@ -56,7 +55,8 @@ mod tests {
             assert_eq!(program_word(path, shell), word);
             if !path.contains('\'') {
                 let command = format!("{word} record --platform codex");
-                assert_eq!(first_word(&command).unwrap(), (path.replace('\\', "/"), " record --platform codex"));
+                let read = if shell.is_some() { path.replace('\\', "/") } else { path.to_string() };
+                assert_eq!(first_word(&command).unwrap(), (read, " record --platform codex"));
             }
         }
     }

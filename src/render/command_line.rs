@@ -16,7 +16,7 @@ pub fn in_folder(folder: Option<&Path>, command: &[String]) -> String {
 
 /// A word of a shell.
 pub fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:=\\".contains(c) && (c != '\\' || cfg!(windows));
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:=@\\".contains(c) && (c != '\\' || cfg!(windows));
     match !word.is_empty() && word.chars().all(is_plain) {
         true => word.to_string(),
         false if cfg!(windows) => format!("'{}'", word.replace('\'', "''")),
