@@ -18,7 +18,7 @@ use std::process::Command;
 /// Print the agent's command that opens a session again, or run it
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem resume s14\n         nmem resume m7 --run\n\nThe id of a memory, work unit, prompt or tool use stands for its session."
+    after_help = "Example: nmem resume s14\n         nmem resume m7 --run\n\nWith the id of a memory, work unit, prompt or tool use, it opens the session of that item."
 )]
 pub struct ResumeArguments {
     /// The session, or something in it, as other commands print it

@@ -229,7 +229,7 @@ impl CallContext {
     }
 }
 
-/// What a search's `kind` stands for. Tool uses are found only by name: they would crowd out what came of them.
+/// The kinds that a search looks through. Tool uses only if the call names them: they would crowd out what came of them.
 fn kinds(name: Option<&str>) -> Result<(Vec<HitKind>, Vec<MemoryKind>)> {
     Ok(match name {
         None => (vec![HitKind::Memory, HitKind::Unit, HitKind::Prompt], Vec::new()),
