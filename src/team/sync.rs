@@ -150,6 +150,10 @@ fn run(
     if result.received.forgotten > 0 {
         store.note_traces(true)?;
     }
+    if result.received.kept > 0 {
+        // A memory that is kept apart has another uuid now, which those that it supersedes name.
+        outgoing::number(store, &projects, &own)?;
+    }
     own = own_machine(store, &name, now)?.0;
     let outbox = Outbox { redactor, projects: &projects, own: &own, signer: &signer };
     match (&target.place, &mut server) {

@@ -164,6 +164,51 @@ fn in_the_end_all_are_alike(steps: &[(usize, Step)], names: [&str; 3], share: Sh
     Ok(())
 }
 
+/// A history that random tests found: what Carol edits arrives at Bob, who keeps his own version apart, while that one
+/// supersedes another memory that all three have. Uuids decide how it goes on, so it is run several times.
+#[test]
+fn what_a_kept_version_superseded_ends_alike() {
+    use Step::{Create, Edit, Forget, Private, Supersede, Sync};
+    let steps = [
+        (1, Create(180)),
+        (2, Sync),
+        (0, Forget(3)),
+        (0, Edit(7, 162)),
+        (0, Create(195)),
+        (0, Edit(4, 47)),
+        (2, Supersede(7, 0)),
+        (2, Edit(5, 77)),
+        (2, Supersede(8, 7)),
+        (1, Create(40)),
+        (2, Sync),
+        (0, Create(162)),
+        (2, Sync),
+        (1, Edit(8, 197)),
+        (0, Create(153)),
+        (0, Forget(6)),
+        (0, Edit(1, 112)),
+        (0, Edit(6, 101)),
+        (2, Private(7)),
+        (0, Sync),
+        (0, Sync),
+        (1, Sync),
+        (0, Sync),
+        (0, Edit(1, 96)),
+        (1, Supersede(0, 8)),
+        (0, Edit(3, 223)),
+        (1, Supersede(0, 6)),
+        (2, Edit(0, 42)),
+        (0, Edit(5, 217)),
+        (2, Edit(7, 48)),
+        (1, Sync),
+        (0, Sync),
+        (0, Private(6)),
+    ];
+    for _ in 0..12 {
+        in_the_end_all_are_alike(&steps, ["anna", "bob", "carol"], Share::Team).unwrap();
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, max_shrink_iters: 200, ..ProptestConfig::default() })]
 

@@ -65,6 +65,9 @@ impl Tx<'_> {
         let may_change_own = (arrived.is_mine || arrived.machine.is_trusted) && !change.withdrawn;
         let (here, kept) = match here {
             Some(here) if here.is_own && !may_change_own && !self.says_the_same(here.id, arrived.memory)? => {
+                if arrived.memory.is_some() {
+                    self.await_successor(here.id, &change.uuid)?;
+                }
                 self.keep_as_private(here.id)?;
                 (None, true)
             }
@@ -111,6 +114,18 @@ impl Tx<'_> {
         let sql = "SELECT title = ?2 AND subtitle IS ?3 AND body IS ?4 AND kind = ?5 FROM memories WHERE id = ?1";
         let values = params![id, memory.title, memory.subtitle, memory.body, memory.kind.name()];
         Ok(self.tx.prepare_cached(sql)?.query_row(values, |row| row.get(0))?)
+    }
+
+    /// The shared memories that a row supersedes keep the uuid that others know as their successor: another version
+    /// arrives under it.
+    fn await_successor(&self, id: i64, uuid: &str) -> Result<()> {
+        let sql = "UPDATE shared SET superseded_by = ?2 WHERE fingerprint IS NOT NULL AND NOT private
+                   AND uuid IN (SELECT uuid FROM memories WHERE superseded_by = ?1)";
+        self.tx.prepare_cached(sql)?.execute(params![id, uuid])?;
+        let sql = "UPDATE memories SET superseded_by = NULL WHERE superseded_by = ?1
+                   AND uuid IN (SELECT uuid FROM shared WHERE superseded_by = ?2)";
+        self.tx.prepare_cached(sql)?.execute(params![id, uuid])?;
+        Ok(())
     }
 
     /// Takes a memory out of what is shared: it gets another uuid and becomes private.
