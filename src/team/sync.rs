@@ -151,7 +151,8 @@ fn run(
         store.note_traces(true)?;
     }
     if result.received.kept > 0 {
-        // A memory that is kept apart has another uuid now, which those that it supersedes name.
+        // A memory that was kept apart has a new uuid, and what it superseded may have changed with it. A number given
+        // before the pull would belong to a state that is gone, and some machines would pass over it.
         outgoing::number(store, &projects, &own)?;
     }
     own = own_machine(store, &name, now)?.0;

@@ -116,8 +116,8 @@ impl Tx<'_> {
         Ok(self.tx.prepare_cached(sql)?.query_row(values, |row| row.get(0))?)
     }
 
-    /// The shared memories that a row supersedes keep the uuid that others know as their successor: another version
-    /// arrives under it.
+    /// Detaches the shared memories that a row supersedes. They note the uuid, so that the version that arrives under it
+    /// supersedes them instead (`supersede_arrived`).
     fn await_successor(&self, id: i64, uuid: &str) -> Result<()> {
         let sql = "UPDATE shared SET superseded_by = ?2 WHERE fingerprint IS NOT NULL AND NOT private
                    AND uuid IN (SELECT uuid FROM memories WHERE superseded_by = ?1)";
