@@ -12,6 +12,7 @@
 mod baselines;
 mod fit;
 mod score;
+mod stored;
 #[path = "../recall/world.rs"]
 mod world;
 
@@ -19,11 +20,12 @@ use nmem::choice::ChoiceWeights;
 use nmem::memories::{EarlierMemory, may_be_overtaken};
 use nmem::model::{Draft, Files, Provenance, UnitStory};
 use nmem::store::{PERSON_WAIT, Store};
-use score::{Kept, Labels, Named, holds, score, sentences};
+use score::{Kept, Labels, Named, holds, score};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
+use stored::{memories, strings, units};
 use world::{World, send};
 
 fn main() {
@@ -91,7 +93,7 @@ fn main() {
     if args.iter().any(|arg| arg == "--missed") {
         for (id, fact) in labels.iter().flat_map(|(id, labels)| labels.facts.iter().map(move |fact| (id, fact))) {
             if !cross_validated[id].iter().any(|memory| holds(&memory.text, &fact.must)) {
-                println!("missed: {} ({}): {}", fact.id, fact.weight, fact.question);
+                println!("missed: {} ({}, events {:?}): {}", fact.id, fact.weight, fact.evidence, fact.question);
             }
         }
     }
@@ -204,66 +206,4 @@ fn drawn(stories: &[UnitStory], weights: &ChoiceWeights) -> Vec<Kept> {
         Kept { kind: draft.kind.name().into(), is_users: draft.provenance == Provenance::User, text: lines.join("\n") }
     };
     all.into_iter().map(of).collect()
-}
-
-fn memories(store: &Store) -> Vec<Kept> {
-    let mut out = Vec::new();
-    store
-        .each_row(None, &mut |row| {
-            let (values, own) = (&row.values, &row.values.get("row").cloned().unwrap_or_default());
-            if !values.contains_key("entity_type") || !own["superseded_by"].is_null() {
-                return Ok(());
-            }
-            let mut lines: Vec<String> = Vec::new();
-            for name in ["title", "subtitle"] {
-                lines.extend(values[name].as_str().map(String::from));
-            }
-            lines.extend(own["body"].as_str().into_iter().flat_map(sentences));
-            strings(&values["content"], &mut lines);
-            out.push(Kept {
-                kind: own["kind"].as_str().unwrap_or_default().into(),
-                is_users: own["provenance"] == "user",
-                text: lines.join("\n"),
-            });
-            Ok(())
-        })
-        .unwrap();
-    out
-}
-
-/// Every text in a JSON value, each sentence by itself.
-fn strings(value: &Value, out: &mut Vec<String>) {
-    match value {
-        Value::String(text) => out.extend(sentences(text)),
-        Value::Array(list) => list.iter().for_each(|value| strings(value, out)),
-        Value::Object(members) => members.values().for_each(|value| strings(value, out)),
-        _ => {}
-    }
-}
-
-/// Units with the prompts of their steps.
-fn units(store: &Store) -> Vec<Named> {
-    let (mut titles, mut prompts, mut steps) = (BTreeMap::new(), HashMap::new(), Vec::new());
-    store
-        .each_row(None, &mut |row| {
-            let values = &row.values;
-            let number = |name: &str| values.get(name).and_then(Value::as_i64);
-            match row.table.name() {
-                "work_units" => {
-                    let title = ["title", "intent"].iter().find_map(|name| values.get(*name).filter(|text| text.is_string()));
-                    titles.insert(number("id"), title.cloned().unwrap_or_default());
-                }
-                "prompts" if values["source"] == "user" => {
-                    prompts.insert(number("id"), number("number").unwrap() as usize - 1);
-                }
-                "steps" => steps.push((number("work_unit_id"), number("prompt_id"))),
-                _ => {}
-            }
-            Ok(())
-        })
-        .unwrap();
-    let of = |unit: &Option<i64>| {
-        steps.iter().filter(|step| step.0 == *unit).filter_map(|step| prompts.get(&step.1).copied()).collect()
-    };
-    titles.iter().map(|(id, title)| Named { prompts: of(id), title: title.as_str().unwrap_or_default().into() }).collect()
 }

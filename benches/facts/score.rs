@@ -29,6 +29,8 @@ pub struct Fact {
     pub question: String,
     pub weight: f64,
     by: String,
+    /// Events of the session that show it, from 0.
+    pub evidence: Vec<usize>,
 }
 
 /// What was said for a while and no longer holds.
@@ -197,8 +199,8 @@ pub fn round(share: f64) -> f64 {
 /// Checks the scorer on a case made by hand.
 pub fn check() {
     let labels = r#"{"s": {"facts": [
-        {"id": "s.1", "kind": "decision", "must": [["postgres"], ["redis", "cache"]], "question": "q", "weight": 2, "by": "user"},
-        {"id": "s.2", "kind": "cause", "must": [["off by one"]], "question": "q", "weight": 1, "by": "agent"}],
+        {"id": "s.1", "kind": "decision", "must": [["postgres"], ["redis", "cache"]], "question": "q", "weight": 2, "by": "user", "evidence": [0]},
+        {"id": "s.2", "kind": "cause", "must": [["off by one"]], "question": "q", "weight": 1, "by": "agent", "evidence": [1]}],
         "traps": [{"must": [["mysql"]], "unless": ["before"]}], "titles": [{"prompts": [1, 2], "must": [["sessions"]]}]}}"#;
     let labels: BTreeMap<String, Labels> = serde_json::from_str(labels).unwrap();
     let memory = |kind: &str, is_users, text: &str| Kept { kind: kind.into(), is_users, text: text.into() };

@@ -9,6 +9,11 @@ use std::process::{Command, Stdio};
 /// Where the recorded projects lay.
 const ROOTS: [&str; 2] = ["/srv/cli/", "/Users/dev/Code/agents-md-evaluator/"];
 
+/// The program to measure: `NMEM_BENCH_BINARY`, or the one built with the bench.
+pub fn binary() -> PathBuf {
+    std::env::var_os("NMEM_BENCH_BINARY").unwrap_or_else(|| env!("CARGO_BIN_EXE_nmem").into()).into()
+}
+
 /// A home with a project in it.
 pub struct World {
     pub home: PathBuf,
@@ -41,7 +46,7 @@ impl World {
         payload["cwd"] = json!(self.project());
         let own = format!("{}/", self.project().display());
         let text = ROOTS.iter().fold(payload.to_string(), |text, root| text.replace(root, &own));
-        let mut child = Command::new(env!("CARGO_BIN_EXE_nmem"))
+        let mut child = Command::new(binary())
             .arg("record")
             .env_clear()
             .envs([("HOME", self.home.to_str().unwrap()), ("PATH", "/usr/bin:/bin"), ("NMEM_NOW", &at.to_string())])
