@@ -98,10 +98,13 @@ impl Observer<'_> {
         let left_out: HashSet<_> = store.dismissed_sources(story.session)?.into_iter().collect();
         let so_far = existing.iter().find(|old| after > 0 && old.kind == MemoryKind::Summary && old.made_by != Maker::Rules);
         let folder = story.folder.as_deref().map(|folder| self.shown(folder));
+        let message_before = store.message_before(due.unit)?;
         let rendered = extraction::question(&PromptRequest {
             story: &story,
             domain: &domain,
             after,
+            message_before: message_before.as_deref(),
+            existing: &existing,
             recorded: &recorded,
             so_far: so_far.map(|old| &old.content),
             language: self.language,
@@ -114,7 +117,7 @@ impl Observer<'_> {
             return Ok(DistilOutcome::Nothing);
         };
         let question = self.distiller.redactor.clean(rendered.question.clone());
-        let input = estimated_tokens(question.system.len() + question.user.len());
+        let input = estimated_tokens(question.system_with_form().len() + question.user.len());
         let hold = (limit + GRACE).as_millis() as Millis;
         let output = i64::from(question.answer_tokens);
         // A person's queue may take minutes, so the clock is read for each call.
@@ -165,15 +168,17 @@ impl Observer<'_> {
                 tx.end_call(call.row, cost, "unusable")?;
                 tx.give_back(call.lease, true)
             })?;
-            let what = "the answer contains nothing usable".to_string();
+            let cut = if answer.is_cut { ": it was cut off at its limit of tokens" } else { "" };
+            let what = format!("the answer contains nothing usable{cut}");
             return Ok(DistilOutcome::Failed(LlmError { outcome: "unusable".into(), what, again: None }));
         };
+        let withdrawn = drafted.withdrawn;
         let (mut drafts, supersedes): (Vec<Draft>, Vec<Vec<i64>>) =
-            drafted.into_iter().map(|drafted| (drafted.draft, drafted.supersedes)).unzip();
+            drafted.drafts.into_iter().map(|drafted| (drafted.draft, drafted.supersedes)).unzip();
         // Without hashes no memory is marked stale. That is no reason to lose a paid answer.
         let _ = self.distiller.hash_files(store, &story, &mut drafts);
         // Memories and cost are stored together or not at all.
-        let drafted = Superseding { drafts: self.distiller.redactor.clean(drafts), supersedes };
+        let drafted = Superseding { drafts: self.distiller.redactor.clean(drafts), supersedes, withdrawn };
         let kept = store.write(|tx| {
             tx.end_call(call.row, cost, "ok")?;
             tx.supersede_by_model(&call, &story, &drafted, environment::now())

@@ -228,7 +228,7 @@ mod tests {
                 assert!(becomes.is_some(), "{name} does not say what a {finding} becomes");
             }
             for text in [&domain.prompts.observer, &domain.prompts.continuation, &domain.prompts.summary] {
-                assert!(text.split_whitespace().count() > 20, "{name}: a prompt that says nothing");
+                assert!(text.split_whitespace().count() > 5, "{name}: a prompt that says nothing");
             }
         }
     }

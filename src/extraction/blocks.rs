@@ -1,25 +1,36 @@
-//! A unit as numbered blocks, each with a priority.
+//! A unit as numbered entries, each with a priority.
 
 use super::block_priority::block_priority;
-use crate::model::{Domain, Kind, Millis, PromptSource, Source, ToolUseRow, UnitStory};
+use super::hunk;
+use crate::model::{CommandKind, Domain, Kind, Millis, PromptSource, Source, ToolUseRow, UnitStory};
 use crate::prompt_injection;
 use crate::text::{ends, seen};
 use std::collections::HashSet;
 
-/// Maximum bytes of input and output in a full block, and in a shortened one.
-const LONG: usize = 1600;
-const SAID: usize = 3000;
-const SHORT: usize = 160;
+/// Maximum bytes of a message of the user, and of the agent.
+const SAID_BY_USER: usize = 2400;
+const SAID_BY_AGENT: usize = 2800;
+/// Maximum bytes of a change, of a commit, of what a failure printed, of a command, of a look, and of what it found.
+const CHANGE: usize = 360;
+const COMMIT: usize = 1600;
+const FAILURE: usize = 600;
+const OTHER: usize = 240;
+const LOOKED: usize = 110;
+const FOUND: usize = 64;
+/// Bytes of each text in a shortened entry, and in one that is shortened again.
+const MEDIUM: usize = 320;
+const SHORT: usize = 140;
 /// Lower priorities are looks: reading a file, searching, a command that changed nothing.
 const LOOK: u8 = 60;
-/// Approximate bytes of a block's tags, time and folder.
-const FRAME: usize = 260;
+const SAME_CHANGE: &str = "(a change that is shown above)";
+/// Approximate bytes of an entry's number, marks and indents.
+const FRAME: usize = 12;
 
 /// A message or a tool use.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EventBlock {
     pub source: Source,
-    /// A tool's name, `message of the user` or `message of the agent`.
+    /// A tool's name, `user` or `agent`.
     pub what: String,
     pub at: Millis,
     /// Number of its prompt.
@@ -33,6 +44,7 @@ pub struct EventBlock {
     pub from_outside: bool,
     pub path: Option<String>,
     pub edits: bool,
+    pub reads: bool,
     /// The lowest priority is dropped first.
     pub block_priority: u8,
     /// Withheld lines that address the reader.
@@ -51,10 +63,10 @@ impl EventBlock {
         matches!(self.source, Source::ToolUse(_)) && self.block_priority >= LOOK
     }
 
-    /// Cuts each text to one line.
-    pub fn shorten(&mut self) {
+    /// Cuts each text to so many bytes.
+    fn shorten(&mut self, most: usize) {
         for text in [&mut self.parameters, &mut self.outcome].into_iter().flatten() {
-            *text = cut_middle(text, SHORT);
+            *text = cut_middle(text, most);
         }
     }
 }
@@ -85,24 +97,30 @@ pub fn blocks(story: &UnitStory, domain: &Domain, after: i64, left_out: &HashSet
         let (text, withheld) = if by_user { (text, Vec::new()) } else { prompt_injection::without(&text) };
         all.push(EventBlock {
             source: Source::Prompt(prompt.id),
-            what: if by_user { "message of the user" } else { "message of the agent" }.to_string(),
+            what: if by_user { "user" } else { "agent" }.to_string(),
             at: prompt.received_at,
             prompt: Some(prompt.number),
             parameters: None,
-            outcome: Some(cut_middle(&text, SAID)),
+            outcome: Some(cut_middle(&text, if by_user { SAID_BY_USER } else { SAID_BY_AGENT })),
             failed: false,
             by_user,
             from_outside: false,
             path: None,
             edits: false,
+            reads: false,
             block_priority: if by_user { 100 } else { 90 },
             withheld,
         });
     }
-    let mut known = HashSet::new();
+    let (mut known, mut changes) = (HashSet::new(), HashSet::new());
     for tool in tools {
-        let described = tool.metadata["description"].as_str();
-        let parts = [described, tool.path.as_deref(), tool.content.as_deref(), tool.input.as_deref()];
+        // A command says what its description says.
+        let described = tool.metadata["description"].as_str().filter(|_| tool.content.is_none());
+        let hunk = tool.input.as_deref().filter(|_| tool.is_edit()).map(hunk::changed_lines);
+        // The same change of another file needs no second copy.
+        let repeats = hunk.as_ref().is_some_and(|hunk| hunk.len() > SHORT && !changes.insert(hunk.clone()));
+        let input = if repeats { Some(SAME_CHANGE) } else { hunk.as_deref().or(tool.input.as_deref()) };
+        let parts = [described, tool.path.as_deref(), tool.content.as_deref(), input];
         let mut given: Vec<&str> = parts.into_iter().flatten().filter(|part| !part.trim().is_empty()).collect();
         given.dedup();
         let (parameters, mut withheld) = prompt_injection::without(&seen(&given.join("\n")));
@@ -111,6 +129,7 @@ pub fn blocks(story: &UnitStory, domain: &Domain, after: i64, left_out: &HashSet
         let (outcome, more) = prompt_injection::without(&seen(printed));
         withheld.extend(more);
         let failed = tool.succeeded == Some(false);
+        let (most_given, most_printed) = most_bytes(tool, failed);
         let again = !known.insert((tool.kind, tool.path.as_deref(), tool.content.as_deref()));
         all.push(EventBlock {
             source: Source::ToolUse(tool.id),
@@ -120,13 +139,14 @@ pub fn blocks(story: &UnitStory, domain: &Domain, after: i64, left_out: &HashSet
                 .unwrap_or_else(|| "tool".into()),
             at: tool.received_at,
             prompt: number(tool),
-            parameters: Some(cut_middle(&parameters, LONG)).filter(|text| !text.is_empty()),
-            outcome: Some(cut_middle(&outcome, LONG)).filter(|text| !text.is_empty()),
+            parameters: Some(cut_middle(&parameters, most_given)).filter(|text| !text.is_empty()),
+            outcome: Some(cut_middle(&outcome, most_printed)).filter(|text| !text.is_empty()),
             failed,
             by_user: false,
             from_outside: is_from_outside(tool),
             path: tool.path.clone(),
             edits: tool.is_edit(),
+            reads: tool.kind == Kind::Read,
             block_priority: block_priority(tool, failed, again),
             withheld,
         });
@@ -136,15 +156,28 @@ pub fn blocks(story: &UnitStory, domain: &Domain, after: i64, left_out: &HashSet
     all
 }
 
+/// Maximum bytes of what a tool took, and of what it printed.
+fn most_bytes(tool: &ToolUseRow, failed: bool) -> (usize, usize) {
+    match tool.kind {
+        _ if failed => (CHANGE, FAILURE),
+        Kind::Edit | Kind::Write => (CHANGE, FOUND),
+        Kind::Command if tool.command_kind == Some(CommandKind::Commit) => (COMMIT, LOOKED),
+        Kind::Read | Kind::Search => (LOOKED, FOUND),
+        Kind::Command if tool.is_check() => (OTHER, FOUND),
+        Kind::Command => (OTHER, SHORT),
+        _ => (OTHER, OTHER),
+    }
+}
+
 /// Whether the output was written by others than the people and programs of this machine.
 fn is_from_outside(tool: &ToolUseRow) -> bool {
     let fetches = |command: &str| command.split_whitespace().any(|word| matches!(word, "curl" | "wget" | "gh" | "glab"));
     matches!(tool.kind, Kind::Fetch | Kind::Mcp) || tool.kind == Kind::Command && tool.content.as_deref().is_some_and(fetches)
 }
 
-/// Cuts the blocks to a byte budget by priority. Looks are shortened and then dropped before any change, failure or
-/// message is shortened; at equal priority the oldest go first. The result is deterministic. Returns the number of
-/// dropped blocks.
+/// Cuts the entries to a byte budget by priority. Looks are shortened and then dropped before any change, failure or
+/// message is shortened; those are shortened twice before any is dropped. At equal priority the oldest go first. The
+/// result is deterministic. Returns the number of dropped entries.
 pub fn fit(blocks: &mut Vec<EventBlock>, budget: usize) -> usize {
     let before = blocks.len();
     // Reading a file again adds nothing.
@@ -154,18 +187,18 @@ pub fn fit(blocks: &mut Vec<EventBlock>, budget: usize) -> usize {
     order.sort_by_key(|at| (blocks[*at].block_priority, *at));
     let (looks, rest) = order.split_at(order.iter().position(|at| blocks[*at].block_priority >= LOOK).unwrap_or(order.len()));
     let mut gone = HashSet::new();
-    for part in [looks, rest] {
-        for at in part {
-            if size > budget {
-                let was = blocks[*at].size();
-                blocks[*at].shorten();
-                size -= was - blocks[*at].size();
+    for (part, most) in [(looks, Some(SHORT)), (looks, None), (rest, Some(MEDIUM)), (rest, Some(SHORT)), (rest, None)] {
+        for at in part.iter().filter(|at| !gone.contains(*at)).copied().collect::<Vec<_>>() {
+            if size <= budget {
+                break;
             }
-        }
-        for at in part {
-            if size > budget {
-                size -= blocks[*at].size();
-                gone.insert(*at);
+            size -= blocks[at].size();
+            match most {
+                Some(most) => {
+                    blocks[at].shorten(most);
+                    size += blocks[at].size();
+                }
+                None => drop(gone.insert(at)),
             }
         }
     }
@@ -177,8 +210,12 @@ pub fn fit(blocks: &mut Vec<EventBlock>, budget: usize) -> usize {
     before - blocks.len()
 }
 
-/// Cuts a text to its beginning and end, where results and errors are.
+/// Cuts a text to its beginning and end, where results and errors are; without blank lines and
+/// names of co-authors.
 fn cut_middle(text: &str, most: usize) -> String {
+    let says = |line: &&str| !line.is_empty() && !line.trim_start().starts_with("Co-Authored-By:");
+    let lines: Vec<&str> = text.lines().map(str::trim_end).filter(says).collect();
+    let text = lines.join("\n");
     let text = text.trim();
     if text.len() <= most {
         return text.to_string();
@@ -204,6 +241,7 @@ mod tests {
             from_outside: false,
             path: None,
             edits: false,
+            reads: false,
             block_priority,
             withheld: Vec::new(),
         }
@@ -212,11 +250,20 @@ mod tests {
     #[test]
     fn what_is_worth_least_is_shortened_first_and_then_goes() {
         let mut all = vec![block(1, 20, 2000), block(2, 80, 2000), block(3, 20, 2000), block(4, 0, 10)];
-        assert_eq!(fit(&mut all, 6100), 1, "a repeated read goes");
-        assert!(all[0].size() < 600 && all[1].size() > 2000 && all[2].size() > 2000, "the oldest of the least is cut");
-        let left = fit(&mut all, 2800);
+        assert_eq!(fit(&mut all, 4400), 1, "a repeated read goes");
+        assert!(all[0].size() < 200 && all[1].size() > 2000 && all[2].size() > 2000, "the oldest of the least is cut");
+        let left = fit(&mut all, 2100);
         let kept: Vec<Source> = all.iter().map(|block| block.source).collect();
-        assert_eq!((left, kept), (1, vec![Source::ToolUse(2), Source::ToolUse(3)]));
+        assert_eq!((left, kept), (2, vec![Source::ToolUse(2)]), "looks go before a failure is shortened");
+    }
+
+    #[test]
+    fn changes_are_shortened_twice_before_one_goes() {
+        let mut all: Vec<EventBlock> = (1..=10).map(|n| block(n, 70, 700)).collect();
+        assert_eq!(fit(&mut all, 6000), 0);
+        assert!(all[0].size() > 300 && all[9].size() > 700, "the oldest are shortened to a third first");
+        assert_eq!(fit(&mut all, 1000), 4);
+        assert!(all.iter().all(|block| block.size() < 200));
     }
 
     #[test]

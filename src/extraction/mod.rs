@@ -4,18 +4,30 @@
 //! The question contains text of tools, pages and programs, some of it possibly hostile. ADR/0025 says what keeps it
 //! from steering the model.
 //!
-//! Read in this order: `prompt`, `blocks`, `block_priority` and `terms` (the question); `answer` with `lenient_xml`
-//! (the answer); `to_drafts` (memories).
+//! Read in this order: `prompt`, `blocks`, `hunk`, `block_priority`, `notes` (what rules drew) and `form` (the question);
+//! `answer` from `json_answer` or from `xml_answer` with `lenient_xml`; `to_drafts` and `terms` (memories).
 
 mod answer;
 mod block_priority;
 mod blocks;
+mod form;
+mod hunk;
+mod json_answer;
 mod lenient_xml;
+mod notes;
 mod prompt;
 mod terms;
 mod to_drafts;
+mod xml_answer;
 
-pub use answer::{ParsedAnswer, ParsedObservation, read};
+pub use answer::{ParsedAnswer, ParsedObservation};
 pub use blocks::EventBlock;
 pub use prompt::{PromptRequest, RenderedQuestion, question};
-pub use to_drafts::{LlmDraft, UnitContext, to_drafts};
+pub use to_drafts::{LlmDraft, LlmDrafts, UnitContext, to_drafts};
+
+use crate::model::Domain;
+
+/// Parses an answer in either form.
+pub fn read(text: &str, domain: &Domain) -> ParsedAnswer {
+    json_answer::read(text).unwrap_or_else(|| xml_answer::read(text, domain))
+}

@@ -1,8 +1,9 @@
-//! Turns a model's answer into memories that take the place of all rule memories of the unit (ADR/0024). The text is the
-//! model's alone; which tool uses and files it is about always comes from the blocks.
+//! Turns a model's answer into memories, and its verdicts on the rules' notes into what they supersede (ADR/0055). The
+//! text is the model's alone; which tool uses and files it is about always comes from the entries.
 
 use super::answer::{ParsedAnswer, ParsedObservation, SECTIONS};
 use super::blocks::EventBlock;
+use super::notes::{self, Verdict, may_be_superseded};
 use super::prompt::RenderedQuestion;
 use super::terms;
 use crate::model::{
@@ -46,39 +47,78 @@ pub struct UnitContext<'a> {
     pub call: i64,
 }
 
+/// What an answer comes to.
+#[derive(Clone, Debug, Default)]
+pub struct LlmDrafts {
+    pub drafts: Vec<LlmDraft>,
+    /// Memories that the answer withdraws and no draft supersedes.
+    pub withdrawn: Vec<i64>,
+}
+
 /// Turns an answer into drafts.
-pub fn to_drafts(answer: ParsedAnswer, question: &RenderedQuestion, unit: &UnitContext) -> Vec<LlmDraft> {
+pub fn to_drafts(answer: ParsedAnswer, question: &RenderedQuestion, unit: &UnitContext) -> LlmDrafts {
     let mut drafts: Vec<LlmDraft> = Vec::new();
+    let mut verdicts = vec![Verdict::None; question.notes.len()];
+    let mut judge = |numbers: &[usize], verdict: Verdict| {
+        for number in numbers {
+            if let Some(note) = number.checked_sub(1).and_then(|at| verdicts.get_mut(at)) {
+                *note = verdict;
+            }
+        }
+    };
+    judge(&answer.withdraws, Verdict::Withdraw);
+    judge(&answer.keeps, Verdict::Keep);
     for observation in answer.observations {
         let Some(mut next) = draft_of(&observation, question, unit) else { continue };
         if drafts.iter().any(|other| alike(&other.draft.title, &next.title)) {
             continue;
         }
+        judge(&observation.corrects, Verdict::Corrected(drafts.len()));
         next.key = Some(format!("model:u{}:{}:{}", unit.story.unit, unit.call, drafts.len() + 1));
         drafts.push(LlmDraft { draft: next, supersedes: Vec::new() });
     }
     drafts.extend(summary(&answer.summary, question, unit));
-    supersede_all(&mut drafts, unit.existing);
-    drafts
+    let withdrawn = supersede(&mut drafts, unit.existing, &question.notes, &verdicts);
+    LlmDrafts { drafts, withdrawn }
 }
 
-/// Every rule memory that nobody has touched is superseded by the draft that shares most sources with it.
-fn supersede_all(drafts: &mut [LlmDraft], existing: &[MemoryRow]) {
+/// Lets drafts supersede the notes that the answer corrects or withdraws, those that a draft says too, and the rules'
+/// summary. Returns withdrawn notes that there is no draft for.
+fn supersede(drafts: &mut [LlmDraft], existing: &[MemoryRow], notes: &[i64], verdicts: &[Verdict]) -> Vec<i64> {
+    let mut withdrawn = Vec::new();
     for old in existing.iter().filter(|old| may_be_superseded(old)) {
-        let is_summary = old.kind == MemoryKind::Summary;
-        let shared = |next: &&mut LlmDraft| {
-            let same_kind = (next.draft.kind == MemoryKind::Summary) == is_summary;
-            (same_kind, old.sources.iter().filter(|id| next.draft.sources.contains(id)).count())
+        let verdict = notes.iter().position(|id| *id == old.id).map_or(Verdict::None, |at| verdicts[at]);
+        let successor = match verdict {
+            _ if old.kind == MemoryKind::Summary => drafts.iter().position(|next| next.draft.kind == MemoryKind::Summary),
+            Verdict::Corrected(at) => Some(at),
+            Verdict::Withdraw => nearest(drafts, old),
+            Verdict::Keep => drafts.iter().position(|next| alike(&next.draft.title, &old.title)),
+            Verdict::None => drafts.iter().position(|next| {
+                next.draft.kind != MemoryKind::Summary && notes::covers(&text_of(&next.draft), &next.draft.sources, old)
+            }),
         };
-        let Some(next) = drafts.iter_mut().max_by_key(shared) else { return };
-        next.supersedes.push(old.id);
-        take_over(&mut next.draft, old);
+        match successor {
+            Some(at) => {
+                drafts[at].supersedes.push(old.id);
+                take_over(&mut drafts[at].draft, old);
+            }
+            None if verdict == Verdict::Withdraw => withdrawn.push(old.id),
+            None => {}
+        }
     }
+    withdrawn
 }
 
-/// Drawn by rules, and untouched since.
-fn may_be_superseded(old: &MemoryRow) -> bool {
-    old.made_by == Maker::Rules && !old.by_hand && !old.pinned && old.superseded_by.is_none()
+/// The draft that shares most sources with a memory; of equal ones the first.
+fn nearest(drafts: &[LlmDraft], old: &MemoryRow) -> Option<usize> {
+    let shared = |at: &usize| old.sources.iter().filter(|id| drafts[*at].draft.sources.contains(id)).count();
+    (0..drafts.len()).rev().max_by_key(shared)
+}
+
+/// Title and facts of a draft.
+fn text_of(draft: &Draft) -> String {
+    let facts = draft.content.get("facts").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    std::iter::once(draft.title.as_str()).chain(facts).collect::<Vec<_>>().join("\n")
 }
 
 /// Whether the sources include half of a memory's own.
@@ -224,11 +264,11 @@ fn files(observation: &ParsedObservation, blocks: &[&EventBlock], named: bool) -
         }
     }
     if named {
-        blocks
-            .iter()
-            .filter(|block| block.edits && !block.failed)
-            .filter_map(|block| block.path.as_deref())
-            .for_each(|path| add(path, true));
+        for block in blocks.iter().filter(|block| !block.failed && (block.edits || block.reads)) {
+            if let Some(path) = &block.path {
+                add(path, block.edits);
+            }
+        }
     }
     files
 }

@@ -12,7 +12,7 @@ pub fn ask(question: &Question, to: &Endpoint, limit: Duration) -> Result<Answer
     let body = json!({
         "model": to.model,
         "max_tokens": question.answer_tokens,
-        "system": question.system,
+        "system": question.system_with_form(),
         "messages": [{"role": "user", "content": question.user}],
     });
     let answer = post(&format!("{base}/v1/messages"), &headers, &body, to, limit)?;
@@ -20,6 +20,7 @@ pub fn ask(question: &Question, to: &Endpoint, limit: Duration) -> Result<Answer
     let usage = |name: &str| answer["usage"][name].as_i64().filter(|n| *n >= 0);
     let read = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"].into_iter().filter_map(usage);
     Ok(Answer {
+        is_cut: false,
         text: texts.collect::<Vec<_>>().join("\n"),
         input_tokens: usage("input_tokens").map(|_| read.fold(0, i64::saturating_add)),
         output_tokens: usage("output_tokens"),

@@ -13,6 +13,7 @@ pub fn ask(question: &Question, to: &Endpoint, limit: Duration) -> Result<Answer
     let program = to.program.as_ref().ok_or_else(|| failure("program", "the claude program is not on PATH"))?;
     files::make_folder(&program.folder)
         .map_err(|error| failure("program", format!("{} cannot be created: {error}", program.folder.display())))?;
+    let system = question.system_with_form();
     let arguments = [
         "--print",
         "--output-format",
@@ -20,7 +21,7 @@ pub fn ask(question: &Question, to: &Endpoint, limit: Duration) -> Result<Answer
         "--model",
         &to.model,
         "--system-prompt",
-        &question.system,
+        &system,
         "--tools",
         "",
         // Neither user nor project settings: no hooks, servers or skills.
@@ -52,6 +53,7 @@ pub fn ask(question: &Question, to: &Endpoint, limit: Duration) -> Result<Answer
     let usage = |name: &str| said["usage"][name].as_i64().filter(|n| *n >= 0);
     let read = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"].into_iter().filter_map(usage);
     Ok(Answer {
+        is_cut: false,
         text,
         input_tokens: usage("input_tokens").map(|_| read.fold(0, i64::saturating_add)),
         output_tokens: usage("output_tokens"),

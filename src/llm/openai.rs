@@ -14,11 +14,12 @@ pub fn ask(question: &Question, to: &Endpoint, limit: Duration) -> Result<Answer
     let body = json!({
         "model": to.model,
         most: question.answer_tokens,
-        "messages": [{"role": "system", "content": question.system}, {"role": "user", "content": question.user}],
+        "messages": [{"role": "system", "content": question.system_with_form()}, {"role": "user", "content": question.user}],
     });
     let answer = post(&format!("{}/chat/completions", to.base_url), &headers, &body, to, limit)?;
     let usage = |name: &str| answer["usage"][name].as_i64().filter(|n| *n >= 0);
     Ok(Answer {
+        is_cut: false,
         text: content(&answer["choices"][0]["message"]["content"]),
         input_tokens: usage("prompt_tokens"),
         output_tokens: usage("completion_tokens"),

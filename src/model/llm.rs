@@ -1,6 +1,7 @@
 //! Types exchanged with a language model.
 
 use super::{Limit, Millis, Texts};
+use serde_json::Value;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -78,25 +79,57 @@ const TEXT: Limit = Limit(256 * 1024);
 /// A question to a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
-    /// System prompt: its role, and the form of the answer.
+    /// Instructions without the form of the answer: the same for all units of a domain and language.
     pub system: String,
+    /// The form of the answer in words, for providers without structured output.
+    pub form: String,
+    /// The form of the answer as a JSON Schema.
+    pub schema: Value,
     /// What happened.
     pub user: String,
     /// Maximum tokens of the answer.
     pub answer_tokens: u32,
 }
 
+impl Question {
+    /// The system prompt for a model that only writes text.
+    pub fn system_with_form(&self) -> String {
+        format!("{}\n\n{}", self.system, self.form)
+    }
+}
+
 impl Texts for Question {
     fn texts(&mut self, visit: &mut dyn FnMut(&mut String, Limit)) {
         visit(&mut self.system, TEXT);
+        visit(&mut self.form, TEXT);
+        descriptions(&mut self.schema, visit);
         visit(&mut self.user, TEXT);
+    }
+}
+
+/// Visits the descriptions in a schema, the only texts in it that a domain's file words freely.
+fn descriptions(schema: &mut Value, visit: &mut dyn FnMut(&mut String, Limit)) {
+    match schema {
+        Value::Object(members) => {
+            for (name, value) in members {
+                match value {
+                    Value::String(text) if name == "description" => visit(text, TEXT),
+                    value => descriptions(value, visit),
+                }
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| descriptions(value, visit)),
+        _ => {}
     }
 }
 
 /// A model's answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
+    /// XML in the question's form, or JSON after its schema.
     pub text: String,
+    /// It ends at the limit of tokens.
+    pub is_cut: bool,
     /// Tokens, if the provider counts them.
     pub input_tokens: Option<i64>,
     pub output_tokens: Option<i64>,
@@ -105,7 +138,7 @@ pub struct Answer {
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LlmError {
-    /// The outcome as stored: `timeout`, `connect`, `http 429`, `no answer`, `program`.
+    /// The outcome as stored: `timeout`, `connect`, `http 429`, `no answer`, `refused`, `cut off`, `program`.
     pub outcome: String,
     /// One line for a person.
     pub what: String,

@@ -62,7 +62,7 @@ fn it_is_asked_in_an_empty_folder_without_tools_settings_or_a_transcript() {
     turn(&world, "second");
     assert_eq!(world.sql("SELECT title, made_by FROM memories WHERE made_by <> 'rules'"), "Rows are quoted|haiku");
     assert_eq!(world.sql("SELECT provider, input_tokens, output_tokens, outcome FROM spend"), "claude|1000|50|ok");
-    assert!(world.read("home/stdin").starts_with("What happened, in order"));
+    assert!(world.read("home/stdin").starts_with("Folder: "));
     let args = world.read("home/args");
     insta::assert_snapshot!(args.replace("<You keep the memory", "<…\nYou keep").lines().filter(|l| !l.starts_with("You keep")).collect::<Vec<_>>().join(" "), @"<--print> <--output-format> <json> <--model> <haiku> <--system-prompt> <… <--tools> <> <--setting-sources> <> <--strict-mcp-config> <--disable-slash-commands> <--no-session-persistence>");
     let env = world.read("home/env");

@@ -269,7 +269,7 @@ fn a_long_unit_is_distilled_once_while_it_runs_and_then_only_its_rest() {
     assert!(shown.user().contains("- The exporter quotes commas"), "titles that are recorded");
     assert!(shown.user().contains("- learned: A field with a comma must be quoted."), "{}", shown.user());
     assert!(shown.user().contains("src/part11.rs") && !shown.user().contains("src/part1.rs"), "only what came after");
-    assert!(shown.system().contains("The same session goes on"));
+    assert!(shown.user().contains("The same session continues"), "{}", shown.user());
     assert_eq!(world.sql("SELECT count(*) FROM memories WHERE title = 'The exporter quotes commas'"), "1", "nothing twice");
     turn(&world, "third");
     assert_eq!(server.count(), 2, "two calls a unit");

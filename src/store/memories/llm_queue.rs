@@ -59,11 +59,13 @@ pub enum CallStart {
     OverBudget,
 }
 
-/// Memories of a model, each with the rows it replaces.
+/// Memories of a model, each with the rows it supersedes.
 #[derive(Debug)]
 pub struct Superseding {
     pub drafts: Clean<Vec<Draft>>,
     pub supersedes: Vec<Vec<i64>>,
+    /// Rows that the model withdraws without a memory in their place.
+    pub withdrawn: Vec<i64>,
 }
 
 /// Units due for a call, in the sessions that replace `SESSIONS`. A closed unit is due once its end can no longer move:
@@ -287,6 +289,13 @@ impl Tx<'_> {
             let sql = "UPDATE memories SET superseded_by = ?2 WHERE id = ?1 AND superseded_by IS NULL AND NOT by_hand AND NOT pinned AND made_by = 'rules'";
             let mut supersede = self.tx.prepare_cached(sql)?;
             old.iter().try_for_each(|old| supersede.execute([*old, id]).map(|_| ()))?;
+        }
+        let sql =
+            "SELECT 1 FROM memories WHERE id = ?1 AND superseded_by IS NULL AND NOT by_hand AND NOT pinned AND made_by = 'rules'";
+        for old in &values.withdrawn {
+            if self.tx.prepare_cached(sql)?.exists([old])? {
+                self.dismiss_memory(*old)?;
+            }
         }
         for old in &going {
             match self.successor(*old, &going, home)? {

@@ -20,6 +20,15 @@ impl Store {
         story_of(&self.conn, unit)
     }
 
+    /// The agent's last closing message before a unit's first prompt.
+    pub fn message_before(&self, unit: i64) -> Result<Option<String>> {
+        let sql = "SELECT p.text FROM prompts p JOIN work_units u ON u.session_id = p.session_id
+                   WHERE u.id = ?1 AND p.kind = 'closing' AND p.source = 'agent' AND p.agent_id IS NULL AND p.number <
+                     (SELECT min(f.number) FROM steps s JOIN prompts f ON f.id = s.prompt_id WHERE s.session_id = u.session_id AND s.work_unit_id = u.id)
+                   ORDER BY p.number DESC, p.id DESC LIMIT 1";
+        Ok(self.conn.prepare_cached(sql)?.query_row([unit], |row| row.get(0)).optional()?)
+    }
+
     /// Content hashes in a unit's memories, by path.
     pub fn hashes_of_unit(&self, session: i64, unit: i64) -> Result<HashMap<String, String>> {
         let sql = "SELECT f.path, f.hash FROM memories m JOIN memory_files f ON f.memory_id = m.id
