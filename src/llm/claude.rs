@@ -53,7 +53,7 @@ pub fn ask(question: &Question, to: &Endpoint, limit: Duration) -> Result<Answer
     let usage = |name: &str| said["usage"][name].as_i64().filter(|n| *n >= 0);
     let read = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"].into_iter().filter_map(usage);
     Ok(Answer {
-        is_cut: false,
+        is_cut: said["stop_reason"] == "max_tokens",
         text,
         input_tokens: usage("input_tokens").map(|_| read.fold(0, i64::saturating_add)),
         output_tokens: usage("output_tokens"),

@@ -1,9 +1,9 @@
 //! One POST of JSON: https unless loopback, no redirects, one time limit for everything.
 
-use super::failure::{ANSWER_BYTES, failure};
+use super::failure::{ANSWER_BYTES, failure, shown};
 use crate::model::{Endpoint, LlmError};
 use crate::redact::Redactor;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::time::Duration;
 use ureq::{Agent, Error, Proxy};
 
@@ -11,9 +11,6 @@ use ureq::{Agent, Error, Proxy};
 const CONNECT: Duration = Duration::from_secs(1);
 /// Longest `Retry-After`, in seconds, that is honoured; a longer one means no retry.
 const PATIENCE: u64 = 3600;
-
-/// Bytes of the key in a word of a server's text from which on the word repeats the key.
-const KEY_PART: usize = 8;
 
 /// Sends JSON and reads JSON.
 ///
@@ -41,38 +38,54 @@ pub fn post(url: &str, headers: &[(&str, &str)], body: &Value, to: &Endpoint, li
     }
     let mut response = request.send(body.to_string().as_bytes()).map_err(|error| transport_error(&error))?;
     let status = response.status().as_u16();
-    let again =
-        response.headers().get("retry-after").and_then(|value| value.to_str().ok()).and_then(|value| value.trim().parse().ok());
+    let header = |name: &str| response.headers().get(name)?.to_str().ok()?.trim().parse::<u64>().ok();
+    let wait = header("retry-after-ms").map(Duration::from_millis).or_else(|| header("retry-after").map(Duration::from_secs));
     let bytes = response.body_mut().with_config().limit(ANSWER_BYTES).read_to_vec().map_err(|error| transport_error(&error))?;
     let read: Result<Value, _> = serde_json::from_slice(&bytes);
-    if (200..300).contains(&status) {
-        return read.map_err(|_| failure("no json", "the answer is not JSON: is `base_url` the address of an API?"));
+    if !(200..300).contains(&status) {
+        return Err(status_error(status, read.ok().as_ref(), wait.unwrap_or_default(), to));
     }
+    let answer = read.map_err(|_| failure("no json", "the answer is not JSON: is `base_url` the address of an API?"))?;
+    // Routers report what the server behind them says in an answer of their own.
+    let inner = [&answer["error"], &answer["choices"][0]["error"]].into_iter().find(|error| error.is_object());
+    if let Some(error) = inner {
+        let code = error["code"].as_u64().and_then(|code| u16::try_from(code).ok()).filter(|code| (400..600).contains(code));
+        return Err(status_error(code.unwrap_or(502), Some(&json!({"error": error})), wait.unwrap_or_default(), to));
+    }
+    Ok(answer)
+}
+
+/// An answer that is an error: what the server says, and what a person can do.
+fn status_error(status: u16, json: Option<&Value>, wait: Duration, to: &Endpoint) -> LlmError {
+    let error = json.map(|json| &json["error"]);
+    // More requests do not fill an empty account.
+    let is_empty = error.is_some_and(|error| error["code"] == "insufficient_quota" || error["type"] == "insufficient_quota");
     // Rate limits and temporary server errors.
-    let helps = matches!(status, 408 | 409 | 429 | 500..=599);
-    let wait = Duration::from_secs(again.unwrap_or(0));
-    let why = read.ok().and_then(|json| error_text(&json)).map(|why| format!(": {}", without_key(&why, to))).unwrap_or_default();
-    Err(LlmError {
+    let helps = matches!(status, 408 | 409 | 429 | 500..=599) && !is_empty;
+    let why = json.and_then(error_text).map(|why| shown(why, to)).filter(|why| !why.is_empty());
+    let hint = match status {
+        401 => "; check the key in the variable that `api_key_env` names",
+        402 => "; check the account's credit",
+        403 => "; the key may not use this model",
+        404 => "; check `model` and `base_url`",
+        413 => "; the request is too large for this model",
+        429 if is_empty => "; the account's quota is used up",
+        429 => "; the rate limit is reached",
+        529 | 503 => "; the server is overloaded",
+        _ => "",
+    };
+    let why = why.map(|why| format!(": {}", if hint.is_empty() { &why } else { why.trim_end_matches('.') })).unwrap_or_default();
+    LlmError {
         outcome: format!("http {status}"),
-        what: format!("the server answered {status}{why}"),
+        what: format!("the server answered {status}{why}{hint}"),
         again: Some(wait).filter(|wait| helps && wait.as_secs() <= PATIENCE),
-    })
+    }
 }
 
-/// A server may repeat the key, whole or in part: what looks like a secret goes from its text.
-fn without_key(text: &str, to: &Endpoint) -> String {
-    let parts = to.key.iter().flat_map(|key| key.as_bytes().windows(KEY_PART.min(key.len()))).collect::<Vec<_>>();
-    let repeats = |word: &str| parts.iter().any(|part| word.as_bytes().windows(part.len()).any(|own| own == *part));
-    let words = text.split(' ').map(|word| if repeats(word) { "[key]" } else { word }).collect::<Vec<_>>();
-    Redactor::default().clean(words.join(" ")).to_string()
-}
-
-/// The server's error text, in one short line.
-fn error_text(json: &Value) -> Option<String> {
+/// The server's error text.
+fn error_text(json: &Value) -> Option<&str> {
     let error = &json["error"];
-    let text = error["message"].as_str().or(error.as_str()).or(json["message"].as_str())?;
-    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect();
-    Some(text.trim().to_string()).filter(|text| !text.is_empty())
+    error["message"].as_str().or(error.as_str()).or(json["message"].as_str()).or(json["detail"].as_str())
 }
 
 fn transport_error(error: &Error) -> LlmError {

@@ -1,8 +1,8 @@
 //! Calls to language models: a redacted question goes out, an answer comes back within a time limit. The answer is
 //! untrusted text; `extraction` reads it.
 //!
-//! Read in this order: one question and its retry, in this file; `failure`; `http` with `anthropic` and `openai`;
-//! `claude` (the program) and `guard` (which kills it with the hook); `embed` (embeddings).
+//! Read in this order: one question and its retry, in this file; `failure`; `http` with `anthropic` and `openai`
+//! (`optional_parts`: what servers may refuse); `claude` (the program) and `guard` (which kills it with the hook); `embed` (embeddings).
 
 mod anthropic;
 mod claude;
@@ -11,10 +11,12 @@ mod failure;
 pub mod guard;
 mod http;
 mod openai;
+mod optional_parts;
 
 use crate::model::{Answer, Endpoint, LlmError, Provider, Question};
 use crate::redact::Clean;
 use failure::failure;
+use optional_parts::OptionalParts;
 use std::time::{Duration, Instant};
 
 /// Upper bound for the tokens of one call, beyond any real model.
@@ -44,13 +46,23 @@ pub fn ask(question: &Clean<Question>, to: &Endpoint, limit: Duration) -> Result
     once(question, to, until.saturating_duration_since(Instant::now()))
 }
 
+/// One answer; what the server refuses of the request's optional parts is left out of the next one.
 fn once(question: &Question, to: &Endpoint, limit: Duration) -> Result<Answer, LlmError> {
-    let answer = match to.provider {
-        Provider::None => return Err(failure("none", "no provider is configured")),
-        Provider::Anthropic => anthropic::ask(question, to, limit),
-        Provider::OpenAi => openai::ask(question, to, limit),
-        Provider::Claude => claude::ask(question, to, limit),
-    }?;
+    let until = Instant::now() + limit;
+    let mut parts = OptionalParts::all();
+    let answer = loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let asked = match to.provider {
+            Provider::None => Err(failure("none", "no provider is configured")),
+            Provider::Anthropic => anthropic::ask(question, to, parts, left),
+            Provider::OpenAi => openai::ask(question, to, parts, left),
+            Provider::Claude => claude::ask(question, to, left),
+        };
+        match asked {
+            Ok(answer) => break answer,
+            Err(failure) => parts = parts.without_what_is_refused(&failure).ok_or(failure)?,
+        }
+    };
     // Impossible token counts are ignored.
     let count = |tokens: Option<i64>| tokens.filter(|tokens| (0..=TOKENS).contains(tokens));
     let answer = Answer { input_tokens: count(answer.input_tokens), output_tokens: count(answer.output_tokens), ..answer };

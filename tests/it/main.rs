@@ -49,6 +49,7 @@ mod payloads;
 mod platforms;
 mod plugin;
 mod project;
+mod providers;
 mod rad;
 mod readme;
 mod recall;

@@ -11,6 +11,8 @@ use std::time::Duration;
 pub enum Reply {
     /// Answers in the form that the path asks for.
     Says(String),
+    /// What a function says to the question.
+    Depends(Arc<dyn Fn(&RenderedQuestion) -> Reply + Send + Sync>),
     /// A status, headers, a body.
     Raw(u16, &'static str, String),
     /// Vectors of the texts, as the function has them.
@@ -36,7 +38,7 @@ pub struct RenderedQuestion {
 impl RenderedQuestion {
     /// The role that the model is given.
     pub fn system(&self) -> String {
-        let system = self.body["system"].as_str().or(self.body["messages"][0]["content"].as_str());
+        let system = self.body["system"][0]["text"].as_str().or(self.body["messages"][0]["content"].as_str());
         system.unwrap_or_default().to_string()
     }
 
@@ -117,12 +119,16 @@ fn serve(stream: TcpStream, received: &Mutex<Vec<RenderedQuestion>>, replies: &M
     reader.read_exact(&mut body)?;
     let path = headers.split_whitespace().nth(1).unwrap_or_default().to_string();
     let asked = RenderedQuestion { headers, body: serde_json::from_slice(&body).unwrap_or_default() };
-    received.lock().unwrap().push(asked);
-    let reply = replies.lock().unwrap().clone();
+    received.lock().unwrap().push(asked.clone());
+    let mut reply = replies.lock().unwrap().clone();
+    if let Reply::Depends(decide) = &reply {
+        reply = decide(&asked);
+    }
     let send = |stream: &mut TcpStream, status: u16, more: &str, body: &str| {
         write!(stream, "HTTP/1.1 {status} X\r\ncontent-length: {}\r\nconnection: close\r\n{more}\r\n{body}", body.len())
     };
     match reply {
+        Reply::Depends(_) => panic!("a reply that depends on the question leads to another one that does"),
         Reply::Says(text) => send(&mut stream, 200, "", &wire(&path, &text)),
         Reply::Embeds(vector) => {
             let body: Value = serde_json::from_slice(&body).unwrap_or_default();
