@@ -21,7 +21,11 @@ pub struct World {
 
 impl World {
     pub fn new(name: &str) -> World {
-        let home = std::env::temp_dir().join(format!("nmem-bench-{}-{name}", std::process::id()));
+        World::at(std::env::temp_dir().join(format!("nmem-bench-{}-{name}", std::process::id())))
+    }
+
+    /// A home at a path of one's choice, emptied first.
+    pub fn at(home: PathBuf) -> World {
         let _ = fs::remove_dir_all(&home);
         fs::create_dir_all(home.join("proj/.git/refs/heads")).unwrap();
         fs::write(home.join("proj/.git/config"), "[remote \"origin\"]\n\turl = https://example.org/dev/cli.git\n").unwrap();
