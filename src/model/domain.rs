@@ -88,8 +88,8 @@ pub struct Domain {
 pub struct Term {
     pub name: String,
     pub meaning: String,
-    /// How to recognise it, or an example.
-    #[serde(default)]
+    /// Domain files from before ADR/0055: an example, which models no longer get.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub hint: String,
     /// Presets from before `[findings]`: names of what gets this type or concept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -274,9 +274,9 @@ fn a_domain_of_ones_own_files_what_is_found_under_its_own_words() {
     world.write("project/broken.toml", &own.replace("kind = \"list\"", "kind = \"array\""));
     assert_snapshot!(world.nmem(&["domain", "check", "broken.toml"]).text(), @r#"
     --- stderr
-    nmem: line 76: [[field]] functions_touched: kind = "array"; use one of text, list, numbers, date
-    nmem: line 81: [[field]] classes_touched: kind = "array"; use one of text, list, numbers, date
-    nmem: line 86: [[field]] modules_affected: kind = "array"; use one of text, list, numbers, date
+    nmem: line 63: [[field]] functions_touched: kind = "array"; use one of text, list, numbers, date
+    nmem: line 68: [[field]] classes_touched: kind = "array"; use one of text, list, numbers, date
+    nmem: line 73: [[field]] modules_affected: kind = "array"; use one of text, list, numbers, date
     nmem: broken.toml is not valid
       fix it, then run `nmem domain check`
     [exit 1]
