@@ -1,23 +1,28 @@
 //! The text of the full-text index, and of queries against it: one function with a version.
 //!
+//! A word with umlauts is also written without them, and one of a text in another language than English also by its
+//! stem (`languages::spelling`).
+//!
 //! FTS5's `unicode61` tokenizer splits at `_`, `/`, `-` and `.`. It cannot see the words inside `parseHookInput`, and
 //! finds no substring in CJK text, which has no spaces. So identifiers are also written in parts, and CJK runs as
 //! bigrams.
 
+use crate::languages::{has_stems, spelling, stem_terms};
 use crate::text::{is_cjk, split_identifier, words};
 
 /// Must change whenever [`index_text`] changes its output: the index is then rebuilt.
-pub const INDEX_TEXT_VERSION: i64 = 1;
+pub const INDEX_TEXT_VERSION: i64 = 2;
 
 /// Bytes of a text that are indexed.
 const LIMIT: usize = 8 * 1024;
 
 /// Returns the text to index: all words in order with identifiers split, so phrases match, followed by the whole
-/// identifiers, for someone who types `parsehookinput`.
+/// identifiers, for someone who types `parsehookinput`, and other spellings and stems.
 pub fn index_text(text: &str) -> String {
     let text = &text[..(0..=LIMIT.min(text.len())).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0)];
     let mut out = String::with_capacity(text.len() + text.len() / 4);
     let mut whole = String::new();
+    let stems = has_stems(text);
     for word in words(text) {
         if word.chars().any(is_cjk) {
             cjk(word, &mut out);
@@ -28,6 +33,12 @@ pub fn index_text(text: &str) -> String {
             push(word, &mut whole);
         }
         parts.iter().for_each(|part| push(part, &mut out));
+        if let Some(spelling) = spelling(word) {
+            push(&spelling, &mut whole);
+        }
+        if stems {
+            stem_terms(word).iter().for_each(|stem| push(stem, &mut whole));
+        }
     }
     if !whole.is_empty() {
         push(&whole, &mut out);
@@ -79,6 +90,14 @@ mod tests {
         assert_eq!(index_text("fn parseHookInput(x)"), "fn parse Hook Input x parseHookInput");
         assert_eq!(index_text("parse_hook_input"), "parse hook input");
         assert_eq!(index_text("HTTPServer2 src/my-file.rs"), "HTTP Server2 src my file rs HTTPServer2");
+    }
+
+    #[test]
+    fn umlauts_and_stems_stand_beside_their_words() {
+        assert!(index_text("Zürich").starts_with("Zürich zuerich"));
+        let text = index_text("die Einstellungen für den Export");
+        assert!(stem_terms("Einstellung").iter().any(|stem| text.contains(stem.as_str())), "{text}");
+        assert!(!index_text("the settings of the export").contains("qstem"), "English has the stemmer of the index");
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //! receives what matters. These are the levels, lowest first. A file imports only from lower levels or from its own
 //! folder; `tests/it/layers.rs` checks this (ADR/0009, ADR/0039).
 //!
-//! * plain types and text functions: [`model`], [`mod@error`], [`mod@text`]; text for the indexes: [`mod@index_text`];
+//! * plain types and text functions: [`model`], [`mod@error`], [`mod@text`]; cue words of other languages: [`languages`];
+//!   text for the indexes: [`mod@index_text`];
 //!   prompt injection: `prompt_injection`
 //! * logic without I/O: [`redact`], [`command_kind`], [`segmentation`], [`statements`], [`rules`], [`choice`],
 //!   [`memories`], [`extraction`], [`rank`], [`render`]
@@ -35,6 +36,7 @@ pub mod index_text;
 pub mod ingest;
 mod installation;
 pub mod knowledge;
+pub mod languages;
 pub mod llm;
 pub mod log;
 mod lookup;

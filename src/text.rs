@@ -26,6 +26,11 @@ pub fn is_cjk(c: char) -> bool {
     matches!(c as u32, 0x3040..=0x30FF | 0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xAC00..=0xD7AF | 0xF900..=0xFAFF | 0x20000..=0x3FFFF)
 }
 
+/// Characters of a text; one of a script without spaces says as much as two letters.
+pub fn width(text: &str) -> usize {
+    text.chars().map(|c| 1 + usize::from(is_cjk(c))).sum()
+}
+
 /// Characters that are invisible or change what is visible: controls, joiners, direction marks, variation selectors,
 /// tags. Line ends and tabs are visible.
 pub fn is_unseen(c: char) -> bool {

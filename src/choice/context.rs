@@ -2,9 +2,13 @@
 
 use super::said::content_words;
 use super::turns::{Turn, is_project_change};
+use crate::languages::in_english;
 use crate::model::Kind;
 use crate::prompt_injection::orders;
 use std::collections::HashSet;
+
+/// Bytes of a closing message that may say that the work was undone.
+const BEGINNING: usize = 80;
 
 /// What happened in a turn.
 #[derive(Debug)]
@@ -68,7 +72,8 @@ fn context(turn: &Turn) -> Context {
     }
     let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_lowercase();
     let prompt = turn.asked.map_or("", |asked| &asked.text);
-    let closing = turn.closing.map_or("", |closing| &closing.text).trim_start().to_lowercase();
+    let closing = turn.closing.map_or("", |closing| &closing.text).trim_start();
+    let closing = in_english(&closing[..closing.floor_char_boundary(BEGINNING)]).to_lowercase();
     let commands = turn.tools.iter().filter(|tool| tool.succeeded != Some(false)).filter_map(|tool| tool.content.as_deref());
     let outside = turn.tools.iter().filter(|tool| matches!(tool.kind, Kind::Fetch | Kind::Mcp));
     Context {

@@ -3,8 +3,9 @@
 use super::context::{Context, quotes};
 use super::said::{Said, Speaker};
 use super::words::{Class, Lexicon};
+use crate::languages::in_english;
 use crate::statements::StatementForm;
-use crate::text::is_stop_word;
+use crate::text::{is_stop_word, width};
 use std::collections::HashMap;
 
 /// Names of the features, in the order of the weights.
@@ -50,8 +51,8 @@ pub fn features(said: &[Said], contexts: &[Context], lexicon: &Lexicon) -> Vec<F
 
 fn of(one: &Said, contexts: &[Context], words: &WordCounts, lexicon: &Lexicon) -> Features {
     let (context, later) = (&contexts[one.turn], &contexts[one.turn + 1..]);
-    let (own, above) = (lexicon.count(&one.text), lexicon.count(&one.under));
-    let length = one.text.chars().count().min(400) as f32;
+    let (own, above) = (lexicon.count(one.english()), lexicon.count(&in_english(&one.under)));
+    let length = width(&one.text).min(400) as f32;
     let names = code_names(&one.text).min(4) as f32 / 4.0;
     let (is_agent, is_edit) = (is(one.speaker == Speaker::Agent), is(context.edits > 0));
     let has_name = is(names > 0.0);
@@ -67,8 +68,8 @@ fn of(one: &Said, contexts: &[Context], words: &WordCounts, lexicon: &Lexicon) -
         is(length < 40.0),
         one.place.1.min(40) as f32 / 40.0,
         is(one.is_bold),
-        is(one.text.contains('(')),
-        is(one.text.contains('"')),
+        is(one.text.contains(['(', '（'])),
+        is(one.text.contains(['"', '„', '“', '「', '«'])),
         names,
         has_name,
         change,
@@ -85,7 +86,7 @@ fn of(one: &Said, contexts: &[Context], words: &WordCounts, lexicon: &Lexicon) -
         is_agent * change,
         is_edit * has_name,
         is_agent * (1.0 - is_edit) * has_name,
-        is(one.speaker == Speaker::User && one.text.ends_with('?')),
+        is(one.speaker == Speaker::User && one.text.ends_with(['?', '？'])),
     ]
 }
 

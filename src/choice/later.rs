@@ -2,6 +2,7 @@
 
 use super::context::{Context, names_in, overlap, quotes};
 use super::said::{Said, Speaker, content_words};
+use crate::languages::in_english;
 use crate::text::is_stop_word;
 use std::collections::HashSet;
 
@@ -48,7 +49,7 @@ fn by_work(text: &str, turn: usize, contexts: &[Context]) -> Option<usize> {
         let lower = text.to_lowercase();
         contexts[turn].files.iter().any(|file| context.deleted.contains(file))
             && !contexts[turn].files.iter().any(|file| !context.deleted.contains(file) && lower.contains(file.as_str()))
-            && !["deleted", "removed"].iter().any(|word| lower.contains(word))
+            && !["deleted", "removed"].iter().any(|word| in_english(text).to_lowercase().contains(word))
     };
     let named = taken_out(text, &contexts[later..]).map(|at| later + at);
     named

@@ -106,7 +106,7 @@ impl Judged {
         let features = features(&said, &contexts, &lexicon);
         let named = |(one, features): (&Said, &Features)| {
             let worth = weights.probability(features);
-            if names_cause(&one.text) { worth.max(NAMED_CAUSE) } else { worth }
+            if names_cause(one.english()) { worth.max(NAMED_CAUSE) } else { worth }
         };
         let worth = said.iter().zip(&features).map(named).collect();
         Judged { said, contexts, lexicon, worth }
@@ -120,7 +120,7 @@ impl Judged {
             return false;
         }
         let is_said = !matches!(said.form, StatementForm::Shown | StatementForm::Heading);
-        let says = is_said && !is_announcement(&said.text) && !is_momentary(&said.text);
+        let says = is_said && !is_announcement(said.english()) && !is_momentary(said.english());
         says && overtaken(at, &self.said, &self.contexts).is_none()
     }
 

@@ -1,9 +1,11 @@
 //! Everything that was said in a unit, statement by statement, in order: prompts, plans, commit messages, closing messages.
 
 use super::turns::{Turn, commit};
+use crate::languages;
 use crate::model::Source;
 use crate::statements::{self, Statement, StatementForm, own_sentences, plain};
-use crate::text::words;
+use crate::text::{is_cjk, width, words};
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 /// Bytes of a prompt that are read; a longer one is pasted.
@@ -41,11 +43,18 @@ pub struct Said {
     pub place: (usize, usize),
     /// Bytes of the message.
     pub message: usize,
+    /// The text with its cue words in English, if it is in another language.
+    english: Option<String>,
     /// Its words of three letters or more in lower case.
     pub words: HashSet<String>,
 }
 
 impl Said {
+    /// The text with its cue words in English.
+    pub fn english(&self) -> &str {
+        self.english.as_deref().unwrap_or(&self.text)
+    }
+
     /// Whether it may be chosen by its score: what the user says is a decision or a matter of the moment, what the user
     /// pasted is somebody else's, and a plan describes what is to be changed; what came of it the agent reports.
     pub fn is_report(&self) -> bool {
@@ -69,46 +78,71 @@ pub fn said(turns: &[Turn]) -> Vec<Said> {
                 is_bold: false,
                 block: 0,
             };
-            add(&mut all, own.iter().map(own_statement).collect(), Speaker::User, at, source, text.len());
+            add(&mut all, own.iter().map(own_statement).collect(), Speaker::User, at, source, text);
             let is_plan = text.trim_start().to_lowercase().starts_with("implement the following");
             let speaker = if is_plan { Speaker::Plan } else { Speaker::Pasted };
             let is_own =
                 |statement: &Statement| own.iter().any(|own| own.contains(&statement.text) || statement.text.contains(own));
             let mut rest = statements::statements(text);
             rest.retain(|statement| !is_own(statement));
-            add(&mut all, rest, speaker, at, source, text.len());
+            add(&mut all, rest, speaker, at, source, text);
         }
         for tool in &turn.tools {
             if commit(tool).is_none() {
                 continue;
             }
             if let Some(message) = tool.content.as_deref().and_then(statements::commit_message) {
-                add(&mut all, statements::statements(&message), Speaker::Commit, at, Source::ToolUse(tool.id), message.len());
+                add(&mut all, statements::statements(&message), Speaker::Commit, at, Source::ToolUse(tool.id), &message);
             }
         }
         if let Some(closing) = turn.closing {
             let statements = statements::statements(&closing.text);
-            add(&mut all, statements, Speaker::Agent, at, Source::Prompt(closing.id), closing.text.len());
+            add(&mut all, statements, Speaker::Agent, at, Source::Prompt(closing.id), &closing.text);
         }
     }
     all
 }
 
-fn add(all: &mut Vec<Said>, statements: Vec<Statement>, speaker: Speaker, turn: usize, source: Source, message: usize) {
+fn add(all: &mut Vec<Said>, statements: Vec<Statement>, speaker: Speaker, turn: usize, source: Source, message: &str) {
     let of = statements.len();
     for (at, statement) in statements.into_iter().enumerate() {
         let Statement { text, under, form, is_bold, .. } = statement;
-        let count = text.chars().count();
+        let count = width(&text);
         if count < SHORT && speaker != Speaker::User {
             continue;
         }
         let text = if count > LONG { crate::text::cut(&text, LONG) } else { text };
         let words = content_words(&text);
-        all.push(Said { text, under, form, is_bold, speaker, turn, source, place: (at, of), message, words });
+        let english = match languages::part_in_english(&text, message) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(english) => Some(english),
+        };
+        all.push(Said {
+            text,
+            under,
+            form,
+            is_bold,
+            speaker,
+            turn,
+            source,
+            place: (at, of),
+            message: message.len(),
+            english,
+            words,
+        });
     }
 }
 
 /// The words of a text by which it is compared with others: of three letters or more, in lower case.
 pub fn content_words(text: &str) -> HashSet<String> {
-    words(&plain(text)).filter(|word| word.chars().count() >= 3).map(str::to_lowercase).collect()
+    let is_stop_word = languages::stop_words_of(text);
+    let says = |word: &String| !is_stop_word(word);
+    let plain = plain(text);
+    let words = words(&plain).flat_map(|word| match word.chars().any(is_cjk) {
+        // Two characters of a script without spaces are a word.
+        true => word.chars().zip(word.chars().skip(1)).map(|(a, b)| String::from_iter([a, b])).collect(),
+        false if word.chars().count() >= 3 => vec![word.to_lowercase()],
+        false => Vec::new(),
+    });
+    words.filter(says).collect()
 }

@@ -4,6 +4,7 @@ use super::Judged;
 use super::said::Speaker;
 use super::words::Class;
 use crate::statements::StatementForm;
+use crate::statements::word_lists::{Words, begins_with};
 use crate::text::{cut, is_stop_word};
 use std::collections::HashMap;
 
@@ -29,7 +30,7 @@ impl Judged {
                 (self.contexts[one.turn].edits > 0, 2.0),
                 (kinds.has(Class::Change), 1.3),
                 (kinds.has(Class::Check), 0.7),
-                (one.text.ends_with(':'), 0.7),
+                (one.text.ends_with([':', '：']), 0.7),
             ];
             let factor: f32 = factors.iter().filter(|(holds, _)| *holds).map(|(_, factor)| factor).product();
             words.iter().take(WORDS).sum::<f32>() * factor
@@ -39,7 +40,7 @@ impl Judged {
             matches!(one.speaker, Speaker::Agent | Speaker::Plan)
                 && one.form != StatementForm::Heading
                 && one.words.len() >= 3
-                && !one.text.ends_with('?')
+                && !one.text.ends_with(['?', '？'])
         };
         let mut reports: Vec<(usize, f32)> = (0..self.said.len()).filter(is_report).map(|at| (at, score(at))).collect();
         // Of equals the last.
@@ -80,10 +81,13 @@ const LEADS: [&str; 25] = [
 const CLAUSES: [&str; 11] =
     [" - ", " — ", " – ", "; ", " so that ", " because ", ", so ", " since ", ", which ", " where ", ", "];
 
+/// Words that begin the object of a German sentence, behind a comma.
+const OBJECTS: Words = "dass|ob|wie|was|wo|warum";
+
 /// A statement in one line of at most `most` characters: without first words that say nothing, and, as far as its length
 /// demands it, without parentheses and further clauses.
 pub fn short(text: &str, most: usize) -> String {
-    let mut rest = text.trim().trim_end_matches(['.', ':', ';', '!', ' ', ',']);
+    let mut rest = text.trim().trim_end_matches(['.', ':', ';', '!', ' ', ',', '。', '：', '；', '！', '，']);
     for lead in LEADS {
         if rest.get(..lead.len()).is_some_and(|head| head.eq_ignore_ascii_case(lead)) {
             rest = rest[lead.len()..].trim_start();
@@ -100,6 +104,7 @@ pub fn short(text: &str, most: usize) -> String {
     for mark in CLAUSES {
         if is_long(&text)
             && let Some(at) = text.find(mark).filter(|at| *at >= most / 3 && text[..*at].split(' ').count() > 2)
+            && !begins_with(OBJECTS, &text[at + mark.len()..])
         {
             text.truncate(at);
         }

@@ -1,5 +1,6 @@
 //! A unit as a sequence of turns: what was asked, what was done, what was answered.
 
+use crate::languages::in_english;
 use crate::model::{Domain, PromptRow, PromptSource, Source, ToolUseRow, UnitStory};
 use crate::statements::own_sentences;
 use crate::statements::word_lists::{Words, holds};
@@ -70,7 +71,7 @@ fn estimate(turn: &Turn) -> i64 {
 }
 
 fn refuses(prompt: &str) -> bool {
-    own_sentences(prompt).iter().take(3).any(|sentence| holds(REFUSALS, &format!(" {} ", sentence.to_lowercase())))
+    own_sentences(prompt).iter().take(3).any(|sentence| holds(REFUSALS, &format!(" {} ", in_english(sentence).to_lowercase())))
 }
 
 impl Turn<'_> {

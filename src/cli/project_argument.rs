@@ -4,6 +4,7 @@ use super::output;
 use crate::config::{self, Config};
 use crate::error::UserError;
 use crate::files;
+use crate::index_text::INDEX_TEXT_VERSION;
 use crate::ingest::{self, Caller, Run};
 use crate::redact::REDACTION_VERSION;
 use crate::redact_stored::OldSecrets;
@@ -88,13 +89,19 @@ pub fn writable(config: &Config) -> Result<Store> {
 }
 
 fn needs_upgrade(store: &Store) -> Result<bool> {
-    Ok(store.redaction_version()? < REDACTION_VERSION || store.has_unannounced_rules()?)
+    let is_old = store.redaction_version()? < REDACTION_VERSION || store.index_text_version()? < INDEX_TEXT_VERSION;
+    Ok(is_old || store.has_unannounced_rules()?)
 }
 
 /// What the first command in a terminal does after an upgrade. Never in a hook.
 fn upgrade(config: &Config, store: &mut Store) -> Result<()> {
     if store.redaction_version()? < REDACTION_VERSION {
         redact_again(config, store);
+    }
+    if store.index_text_version()? < INDEX_TEXT_VERSION {
+        output::warn("indexing stored texts again, once after the upgrade");
+        let progress = output::Progress::begin();
+        store.rebuild_index(&mut |done, all| progress.say(&format!("indexing row {done} of {all}")))?;
     }
     if store.has_unannounced_rules()? {
         older_rules(store)?.into_iter().for_each(|offer| output::warn(&offer));

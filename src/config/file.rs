@@ -3,7 +3,7 @@
 use super::folders::Rule;
 use super::setting::{Setting, SettingSource};
 use super::settings::Config;
-use super::value::{Wrong, boolean, context_bytes, inject, injected_bytes, is_language, strings, wrong};
+use super::value::{Wrong, boolean, context_bytes, inject, injected_bytes, is_language, rule_languages, strings, wrong};
 
 /// Parses a file.
 pub fn table(text: &str) -> Result<toml::Table, Wrong> {
@@ -52,6 +52,7 @@ pub fn set(config: &mut Config, key: &str, value: &toml::Value, source: SettingS
             let tag = tag.ok_or_else(|| wrong(key, "\"auto\", or a tag such as \"de\" or \"pt-BR\"", value))?;
             config.language = Setting { value: tag.to_string(), source };
         }
+        "rule_languages" => config.rule_languages = Setting { value: rule_languages(key, value)?, source },
         "skip_tools" => config.skip_tools = Setting { value: strings(key, value)?, source },
         "ignore" => config.ignore = Setting { value: strings(key, value)?, source },
         "redact" => config.redact = Setting { value: strings(key, value)?, source },

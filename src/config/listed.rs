@@ -32,6 +32,7 @@ impl Config {
             listed("ignore", json!(self.ignore.value), &self.ignore.source),
             listed("redact", json!(self.redact.value), &self.redact.source),
             listed("language", json!(self.language.value), &self.language.source),
+            listed("rule_languages", json!(self.rule_languages.value), &self.rule_languages.source),
             listed("llm.provider", json!(self.llm.provider.value.name()), &self.llm.provider.source),
             listed("llm.base_url", json!(without_credentials(&self.llm.base_url.value)), &self.llm.base_url.source),
             listed("llm.model", json!(self.llm.model.value), &self.llm.model.source),

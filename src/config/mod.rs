@@ -94,6 +94,7 @@ pub fn load_what_can_be(folders: &[&Path]) -> Result<(Config, Option<anyhow::Err
         off = off.or(Some(config.enabled.clone()).filter(|enabled| !enabled.value));
     }
     config.enabled = off.unwrap_or(config.enabled);
+    crate::languages::switch_on(&config.rule_languages.value);
     Ok((config, problem))
 }
 

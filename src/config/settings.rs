@@ -7,6 +7,7 @@ use super::repository::Wishes;
 use super::setting::{Inject, Setting};
 use super::switches::Switches;
 use super::team::Team;
+use crate::languages::MEASURED;
 use crate::model::Files;
 use std::path::{Path, PathBuf};
 
@@ -42,6 +43,8 @@ pub struct Config {
     pub thinking: Setting<bool>,
     /// Language of memories: a tag such as `de`, or `auto` for the language of the prompts.
     pub language: Setting<String>,
+    /// Languages whose cue words rules know. English is always one.
+    pub rule_languages: Setting<Vec<String>>,
     /// The language model.
     pub llm: Llm,
     /// The embedding model.
@@ -88,6 +91,7 @@ impl Config {
             redact: Setting::default(Vec::new()),
             thinking: Setting::default(true),
             language: Setting::default("auto".to_string()),
+            rule_languages: Setting::default(MEASURED.map(String::from).to_vec()),
             llm: Llm::default(),
             embeddings: Embeddings::default(),
             team: Team::default(),

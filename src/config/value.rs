@@ -1,6 +1,7 @@
 //! TOML values → settings. An error names the key and its valid values.
 
 use super::setting::{CONTEXT_BYTES_MAX, Inject};
+use crate::languages::LANGUAGES;
 use crate::model::Share;
 
 /// Why a file is rejected.
@@ -23,6 +24,16 @@ pub fn wrong(key: &str, wanted: &str, value: &toml::Value) -> Wrong {
         other => format!("a {}", other.type_str()),
     };
     format!("`{key}` must be {wanted}, not {shown}")
+}
+
+/// Tags of languages that there is a file of cue words for.
+pub fn rule_languages(key: &str, value: &toml::Value) -> Result<Vec<String>, Wrong> {
+    let tags = strings(key, value)?;
+    let is_known = |tag: &String| tag == "en" || LANGUAGES.contains(&tag.as_str());
+    match tags.iter().find(|tag| !is_known(tag)) {
+        Some(tag) => Err(format!("`{key}` has {tag:?}: use en, {}", LANGUAGES.join(", "))),
+        None => Ok(tags),
+    }
 }
 
 /// A list of strings.

@@ -3,6 +3,7 @@
 use super::memory::RuleMemory;
 use super::wording::worded;
 use crate::choice::{Judged, Speaker, Turn, likeness};
+use crate::languages::in_english;
 use crate::model::{Finding, Provenance, Source};
 use crate::rules::choices::{answers, choice};
 use crate::rules::decisions::{Decided, decided};
@@ -39,7 +40,7 @@ fn of_turn(turns: &[Turn], judged: &Judged, at: usize) -> Vec<DecisionMemory> {
     let offer = at.checked_sub(1).and_then(|before| turns[before].closing);
     let follows = (at..at + 3).find(|at| judged.contexts.get(*at).is_some_and(|context| context.edits > 0));
     let own = (0..judged.said.len()).filter(|i| judged.said[*i].turn == at && judged.said[*i].speaker == Speaker::User);
-    let said = own.filter_map(|i| Some((i, decided(&judged.said[i].text)?)));
+    let said = own.filter_map(|i| Some((i, decided(&judged.said[i].text, &asked.text)?)));
     let said: Vec<(usize, Decided)> = said.filter(|(i, _)| !was_shown(&turns[..at], &judged.said[*i].text)).collect();
     let (rules, wishes): (Vec<_>, Vec<_>) = said.into_iter().partition(|(_, decided)| decided.is_rule);
 
@@ -61,7 +62,7 @@ fn of_turn(turns: &[Turn], judged: &Judged, at: usize) -> Vec<DecisionMemory> {
     }
     for (n, (statement, rule)) in rules.into_iter().enumerate() {
         let mut memory = new(format!("decision:p{}:{n}", asked.id), &rule.said, at);
-        let lower = rule.said.to_lowercase();
+        let lower = in_english(&rule.said).to_lowercase();
         if REMEMBER.iter().any(|begin| lower.starts_with(begin)) {
             memory.key = format!("lesson:p{}:{n}", asked.id);
             memory.finding = Some(Finding::Reminder);
@@ -144,7 +145,7 @@ fn reports(judged: &Judged, turn: usize, is_choice: bool, memory: &RuleMemory) -
     // An order that has nothing to do with the work of its turn stands by itself.
     let is_report = |i: &usize| {
         let said = &judged.said[*i];
-        said.turn == turn && said.speaker == Speaker::Agent && !said.text.ends_with('?') && judged.may_stay(*i)
+        said.turn == turn && said.speaker == Speaker::Agent && !said.text.ends_with(['?', '？']) && judged.may_stay(*i)
     };
     let mut reports: Vec<usize> = (0..judged.said.len()).filter(is_report).filter(|i| is_choice || shared(*i) > 0).collect();
     let gain = |i: usize| judged.worth[i] + 0.1 * shared(i).min(4) as f32 - judged.said[i].text.len() as f32 / 1500.0;

@@ -39,7 +39,7 @@ impl RuleMemory {
             key,
             finding,
             task_kind: None,
-            title: cut(title.trim_end_matches(['.', ' ', ':', ',']), TITLE),
+            title: cut(title.trim_end_matches(['.', ' ', ':', ',', '。', '：', '，', '；']), TITLE),
             facts: Vec::new(),
             files: Vec::new(),
             sources: Vec::new(),

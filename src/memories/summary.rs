@@ -3,6 +3,7 @@
 
 use super::memory::RuleMemory;
 use crate::choice::{Judged, Speaker, Turn, commit, content_words, is_project_change, overlap};
+use crate::languages::in_english;
 use crate::model::{CommandKind, Finding, MemoryFile, Source, ToolUseRow, UnitOutcome, UnitStory};
 use crate::rules::failures::{did_not_run, failures, program};
 use crate::rules::of_request;
@@ -103,13 +104,13 @@ impl Outcome<'_> {
     fn next_steps(&self) -> Vec<String> {
         let Some(last) = self.turns.len().checked_sub(1) else { return Vec::new() };
         let of_last = self.judged.said.iter().filter(|said| said.turn == last && said.speaker == Speaker::Agent);
-        let left = of_last.filter(|said| !said.text.ends_with('?')).filter_map(|said| {
-            let heading = said.under.rsplit(" > ").next().unwrap_or_default().to_lowercase();
-            if is_one_of(LEFT, &heading) {
+        let left = of_last.filter(|said| !said.text.ends_with(['?', '？'])).filter_map(|said| {
+            let heading = in_english(said.under.rsplit(" > ").next().unwrap_or_default()).to_lowercase();
+            if is_one_of(LEFT, heading.trim()) {
                 return Some(said.text.clone());
             }
-            let (label, rest) = said.text.split_once([':', '-']).or_else(|| said.text.split_once(" to "))?;
-            is_one_of(LEFT, label.trim().to_lowercase().as_str()).then(|| rest.trim().to_string())
+            let (label, rest) = said.text.split_once([':', '-', '：']).or_else(|| said.text.split_once(" to "))?;
+            is_one_of(LEFT, in_english(label).trim().to_lowercase().as_str()).then(|| rest.trim().to_string())
         });
         let mut left: Vec<String> = left.take(NAMED).collect();
         left.extend(self.story.open_tasks.iter().take(NAMED).map(|task| format!("open: {}", cut(task, 100))));
@@ -134,7 +135,7 @@ impl Outcome<'_> {
             })
             .take(NAMED)
             .collect();
-        let last = self.turns.iter().rev().find_map(|turn| turn.closing).map(|closing| closing.text.to_lowercase());
+        let last = self.turns.iter().rev().find_map(|turn| turn.closing).map(|closing| in_english(&closing.text).to_lowercase());
         if !notes.is_empty() && last.is_some_and(|text| holds(CLAIMS, &text)) {
             notes.insert(0, FALSE_CLAIM.into());
         }
@@ -164,7 +165,7 @@ fn without_marks(text: String) -> String {
 fn without_fillers(text: &str) -> String {
     let mut rest = text.trim();
     while let Some((word, behind)) = rest.split_once([' ', ',']) {
-        if !is_one_of(FILLERS, &word.trim_end_matches([',', '.', '!', ':']).to_lowercase()) {
+        if !is_one_of(FILLERS, &in_english(word.trim_end_matches([',', '.', '!', ':'])).to_lowercase()) {
             break;
         }
         rest = behind.trim_start_matches([',', ' ', '.', '-']);
@@ -175,11 +176,11 @@ fn without_fillers(text: &str) -> String {
 /// Whether a request can be understood without the conversation before it.
 fn stands_alone(text: &str) -> bool {
     let points = is_one_of("it|this|that|these|those|but|and|again|one|also|then|both|same|another", &first_word(text));
-    let lower = text.to_lowercase();
+    let lower = in_english(text).to_lowercase();
     // Committing, pushing and reviewing are part of every work.
     let is_routine = word_count(text) < 12 && holds("commit|push| pr|pull request|merge|rebase|lint|run the test|review", &lower);
     let is_markup = text.starts_with(['/', '<', '`', '|', '#', '[', '>'])
         || text.contains(['│', '─', '⎿', '●', '❯'])
         || begins_with("caveat|v ", &lower);
-    word_count(text) >= 5 && !points && !is_routine && !is_markup && !text.ends_with(':')
+    word_count(text) >= 5 && !points && !is_routine && !is_markup && !text.ends_with([':', '：'])
 }

@@ -48,7 +48,7 @@ fn compact(text: &str) -> String {
             rest = rest[lead.len()..].trim_start();
         }
     }
-    let mut text = rest.trim_end_matches(':').to_string();
+    let mut text = rest.trim_end_matches([':', '：']).to_string();
     for open in [" (line ", " (lines ", " (L"] {
         if let Some(from) = text.find(open)
             && let Some(to) = text[from..].find(')')
@@ -69,7 +69,7 @@ fn upper_first(text: &str) -> String {
 /// heading about a problem, where edits of its turn or of a later one have its names or words.
 fn is_fixed_defect(judged: &Judged, said: &Said) -> bool {
     let lower = said.text.to_lowercase();
-    if holds(REPORTS, &lower) || !judged.lexicon.count(&said.text).has(Class::Problem) || said.text.ends_with('?') {
+    if holds(REPORTS, &lower) || !judged.lexicon.count(&said.text).has(Class::Problem) || said.text.ends_with(['?', '？']) {
         return false;
     }
     let past = [" was ", " were ", " wasn't ", " weren't ", " didn't ", " would ", " missing ", " lacked "];

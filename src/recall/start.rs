@@ -220,7 +220,9 @@ fn did_something(session: &SessionOverview) -> bool {
 /// Whether a decision or lesson is about the whole project: a person wrote it down, or the user said that it lasts, and
 /// it names no file.
 fn holds_everywhere(memory: &MemoryRow) -> bool {
-    let lasts = || memory.kind == MemoryKind::Lesson || decisions::decided(&memory.title).is_some_and(|decided| decided.lasts);
+    let lasts = || {
+        memory.kind == MemoryKind::Lesson || decisions::decided(&memory.title, &memory.title).is_some_and(|decided| decided.lasts)
+    };
     let author = memory.team.as_ref().map(|team| team.author);
     match memory.by_hand || author == Some(Author::Hand) {
         true => memory.files.is_empty(),

@@ -1,6 +1,7 @@
 //! What the user chose among the things that the agent offered, recommended or asked.
 
 use super::decisions::with_reason;
+use crate::languages::{gloss, in_english};
 use crate::statements::word_lists::{Words, begins_with, holds, is_one_of};
 use crate::statements::{own_sentences, plain, word_count};
 use crate::text::{cut, is_stop_word, words};
@@ -35,8 +36,8 @@ pub fn choice(offer: &str, prompt: &str) -> Option<Choice> {
     let first = own.first().filter(|first| first.chars().count() <= 160)?;
     // "let's do 2, can you …?": what follows the comma asks for something else.
     let first = first.split(", can ").next().unwrap_or_default();
-    let lower = first.to_lowercase().replace('’', "'");
-    let bare = lower.trim_end_matches(['.', '!', ' ']);
+    let lower = in_english(first).to_lowercase().replace('’', "'");
+    let bare = lower.trim().trim_end_matches(['.', '!', ' ']);
     let offered = options(offer);
     let others = |but: &str| {
         offered
@@ -136,15 +137,17 @@ fn named(lower: &str, options: &[(String, String)]) -> Option<usize> {
 /// The options of a message that lets somebody choose: their marks and what they say.
 fn options(offer: &str) -> Vec<(String, String)> {
     let tail: String = offer.chars().rev().take(600).collect::<Vec<_>>().into_iter().rev().collect();
-    let tail = tail.to_lowercase();
+    let tail = in_english(&tail).to_lowercase();
     let asks = ["which", "prefer", "option", "approach", "would you", "want me", "want to", "shall", "should", " or "];
-    let labelled = offer.to_lowercase().matches("option ").count() >= 2;
+    let labelled = in_english(offer).to_lowercase().matches("option ").count() >= 2;
     if !(labelled || tail.contains('?') && asks.iter().any(|word| tail.contains(word))) {
         return Vec::new();
     }
     let mut found: Vec<(String, String)> = Vec::new();
     for line in offer.lines() {
-        let bare = plain(line.trim().trim_start_matches(['#', '-', '*', ' ']));
+        let own = plain(line.trim().trim_start_matches(['#', '-', '*', ' ']));
+        let gloss = gloss(&own);
+        let bare = gloss.text().trim_start();
         let lower = bare.to_lowercase();
         let label = ["option ", "approach "].iter().find(|label| lower.starts_with(**label)).map_or(0, |label| label.len());
         let Some((mark, text)) = bare.get(label..).and_then(|rest| rest.split_once([':', ')', '.', '-', '–', '—'])) else {
@@ -158,7 +161,7 @@ fn options(offer: &str) -> Vec<(String, String)> {
             if mark == "1" || mark == "a" {
                 found.clear();
             }
-            found.push((mark, text.to_string()));
+            found.push((mark, gloss.original(text).unwrap_or(text).to_string()));
         }
     }
     found
@@ -167,11 +170,13 @@ fn options(offer: &str) -> Vec<(String, String)> {
 /// What a message recommends, in its words.
 fn recommended(offer: &str) -> Option<String> {
     let statements = crate::statements::statements(offer);
-    let says = |text: &str| holds(RECOMMENDS, &text.to_lowercase()) && word_count(text) >= 4 && !text.ends_with(['?', ':']);
+    let says = |text: &str| {
+        holds(RECOMMENDS, &in_english(text).to_lowercase()) && word_count(text) >= 4 && !text.ends_with(['?', ':', '？', '：'])
+    };
     let own = statements.iter().rev().find(|statement| says(&statement.text)).map(|statement| statement.text.clone());
     own.or_else(|| {
         let below = statements.iter().find(|statement| {
-            let heading = statement.under.rsplit(" > ").next().unwrap_or_default().to_lowercase();
+            let heading = in_english(statement.under.rsplit(" > ").next().unwrap_or_default()).to_lowercase();
             heading.contains("recommend") && word_count(&statement.text) >= 4
         });
         below.map(|statement| statement.text.clone())

@@ -1,6 +1,7 @@
 //! What the user decided: an order that lasts or a choice in their own words, a wish that the work then follows, and a choice
 //! among what the agent offered. How the agent is to work right now is no decision, and nor is a question.
 
+use crate::languages::gloss_of_part;
 use crate::statements::word_lists::{Words, begins_with, is_one_of};
 use crate::statements::{own_sentences, word_count};
 
@@ -83,11 +84,27 @@ const POINTING: Words =
 
 /// What a user decided in a prompt, or wishes.
 pub fn by_user(prompt: &str) -> Vec<Decided> {
-    own_sentences(prompt).iter().filter_map(|sentence| decided(sentence)).collect()
+    own_sentences(prompt).iter().filter_map(|sentence| decided(sentence, prompt)).collect()
 }
 
-/// What a sentence of the user decides, or wishes.
-pub fn decided(sentence: &str) -> Option<Decided> {
+/// What a sentence of a prompt decides, or wishes, in the words of the sentence.
+pub fn decided(sentence: &str, prompt: &str) -> Option<Decided> {
+    let gloss = gloss_of_part(sentence, prompt);
+    let decided = decided_in_english(gloss.text(), gloss.is_other_language())?;
+    if !gloss.is_other_language() {
+        return Some(decided);
+    }
+    let quoted = |part: &String| gloss.original(part).map(String::from);
+    Some(Decided {
+        said: quoted(&decided.said)?,
+        alternatives: decided.alternatives.iter().filter_map(quoted).collect(),
+        reason: decided.reason.as_ref().and_then(quoted),
+        ..decided
+    })
+}
+
+/// `is_gloss`: the cue words are English, but their order may be another one: verbs may come late.
+fn decided_in_english(sentence: &str, is_gloss: bool) -> Option<Decided> {
     const LONG: usize = 300;
     let sentence = sentence.trim();
     let lower = sentence.to_lowercase().replace('’', "'");
@@ -97,10 +114,12 @@ pub fn decided(sentence: &str) -> Option<Decided> {
     let orders = clauses(sentence).into_iter().any(|(before, clause)| {
         let before = before.to_lowercase();
         let reported = before.split(|c: char| !c.is_alphanumeric()).any(|word| is_one_of(REPORTING, word));
-        !reported && !before.contains(" if ") && is_order(clause, before.trim().is_empty())
+        !reported && !before.contains(" if ") && is_order(clause, before.trim().is_empty(), is_gloss)
     });
     let asks = sentence.ends_with('?');
     let bare = without_fillers(&lower);
+    // Where verbs come late, a question about a chore does not begin with it.
+    let is_chore = is_gloss && asks && bare.split(|c: char| !c.is_alphanumeric()).any(|word| is_one_of(CHORES, word));
     let wishes = || {
         let begin = WISHES.iter().find(|begin| bare.starts_with(**begin));
         let verb = begin.map(|begin| bare[begin.len()..].split([' ', ',']).next().unwrap_or_default());
@@ -111,7 +130,7 @@ pub fn decided(sentence: &str) -> Option<Decided> {
     let lasts = ["always", "never", "from now on", "don't ever", "do not", "no more"].iter().any(|word| lower.contains(word));
     let momentary = MOMENTARY.split('|').any(|word| lower.contains(word) && !(lasts && word == "before you"));
     let is_rule = orders && !asks && !momentary;
-    if !is_rule && (momentary || !wishes()) || word_count(sentence) < 2 {
+    if !is_rule && (momentary || is_chore || !wishes()) || word_count(sentence) < 2 {
         return None;
     }
     let said = sentence.trim_end_matches(['.', '!', ' ']).to_string();
@@ -148,7 +167,7 @@ fn without_fillers(clause: &str) -> &str {
 }
 
 /// Whether a clause settles something for good: "never …", "from now on …", "use X, not Y", "money is always Decimal".
-fn is_order(clause: &str, begins: bool) -> bool {
+fn is_order(clause: &str, begins: bool, is_gloss: bool) -> bool {
     let clause = without_fillers(clause).trim_end_matches(['.', '!', ' ']).replace('’', "'");
     let lower = clause.to_lowercase();
     let words: Vec<&str> = lower.split_whitespace().collect();
@@ -164,6 +183,17 @@ fn is_order(clause: &str, begins: bool) -> bool {
             .any(|b| lower.starts_with(b))
     {
         return words.len() >= 5;
+    }
+    // "Verwende nie float" is "use never float"; an adverb may stand between "don't" and its verb.
+    if is_gloss && begins && words.len() >= 3 {
+        let orders = match (*first, *second) {
+            (_, "never" | "always") => verb_at(0) || verb_at(2),
+            ("don't", _) => (1..=3).any(verb_at),
+            _ => false,
+        };
+        if orders {
+            return true;
+        }
     }
     match (*first, *second) {
         ("never" | "always", "ever") => return verb_at(2),
@@ -195,14 +225,16 @@ fn is_order(clause: &str, begins: bool) -> bool {
         return words.len() >= 5
             && words.iter().skip(3).any(|word| matches!(*word, "in" | "as" | "on" | "without" | "only" | "instead"));
     }
-    settles(&lower, begins)
+    settles(&lower, begins, is_gloss)
 }
 
 /// "let's go with X", "use X, not Y", "keep X, don't …".
-fn settles(lower: &str, begins: bool) -> bool {
+fn settles(lower: &str, begins: bool, is_gloss: bool) -> bool {
     let together = TOGETHER.iter().find(|begin| lower.starts_with(**begin)).map_or(0, |begin| begin.len());
     let rest = &lower[together..];
-    let Some(verb) = SETTLES.iter().find(|verb| rest.starts_with(**verb)) else { return false };
+    let Some(verb) = SETTLES.iter().find(|verb| rest.starts_with(**verb)) else {
+        return is_gloss && together > 0 && OVER.iter().any(|over| rest.contains(over));
+    };
     let object = rest[verb.len()..].trim();
     let first = object.split(|c: char| !c.is_alphanumeric() && c != '\'').next().unwrap_or_default();
     if is_one_of(POINTING, first) && word_count(object) < 4
@@ -244,6 +276,11 @@ pub fn with_reason(text: &str) -> (String, Option<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::languages::gloss;
+
+    fn decided(sentence: &str) -> Option<Decided> {
+        super::decided(sentence, sentence)
+    }
 
     #[test]
     fn standing_orders_are_decisions_however_they_are_put() {
@@ -290,6 +327,50 @@ mod tests {
         ] {
             assert!(!decided(said).is_some_and(|decided| decided.is_rule), "{said}");
         }
+    }
+
+    #[test]
+    fn decisions_in_other_languages_are_drawn_in_their_own_words() {
+        for order in [
+            "Verwende nie float für Geld.",
+            "Immer Decimal für Geldbeträge verwenden.",
+            "Ab jetzt vor jedem Commit ruff laufen lassen.",
+            "Bitte nie den Ordner migrations anfassen.",
+            "Keine neuen Dependencies ohne Absprache.",
+            "Lass uns Kafka statt RabbitMQ nehmen.",
+            "Wir bleiben bei REST.",
+            "Merk dir: die Staging-Datenbank wird jede Nacht zurückgesetzt.",
+            "Nimm Postgres statt MySQL, weil wir JSONB brauchen.",
+            "Gelöschte Nutzer müssen immer 404 liefern.",
+            "金额绝不要用 float",
+            "以后每次提交前都要跑 ruff",
+            "不要直接推送到 main 分支",
+            "我们用 Kafka 而不是 RabbitMQ",
+            "金额一律用 Decimal，因为 float 有误差",
+            "记住：staging 数据库每晚都会重置",
+        ] {
+            assert!(decided(order).is_some_and(|decided| decided.is_rule), "{order}: {}", gloss(order).text());
+        }
+        for said in [
+            "Noch nicht committen.",
+            "kannst du dafür einen Test schreiben?",
+            "Nein, ich meine die andere Datei.",
+            "Das geht nie auf meinem Rechner.",
+            "dann lass die Tests laufen",
+            "ist das immer so?",
+            "先别提交",
+            "能不能给它写个测试？",
+            "不，我是说另一个文件",
+            "然后跑一下测试",
+        ] {
+            assert!(!decided(said).is_some_and(|decided| decided.is_rule), "{said}: {}", gloss(said).text());
+        }
+        let german = decided("Nimm Postgres statt MySQL, weil wir JSONB brauchen.").unwrap();
+        assert_eq!(german.said, "Nimm Postgres statt MySQL, weil wir JSONB brauchen");
+        assert_eq!((german.alternatives, german.reason.as_deref()), (vec!["MySQL".to_string()], Some("wir JSONB brauchen")));
+        let chinese = decided("我们用 Kafka 而不是 RabbitMQ，因为要顺序").unwrap();
+        assert_eq!(chinese.said, "我们用 Kafka 而不是 RabbitMQ，因为要顺序");
+        assert_eq!((chinese.alternatives, chinese.reason.as_deref()), (vec!["RabbitMQ".to_string()], Some("要顺序")));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Features of a prompt besides its subject: long or terse, a question, a wish, a "yes, go on".
 
+use crate::languages::in_english;
 use crate::text::is_cjk;
 use serde::{Deserialize, Serialize};
 
@@ -104,11 +105,12 @@ pub struct PromptFeatures {
 
 impl PromptFeatures {
     pub(super) fn of(text: &str, content_words: usize) -> PromptFeatures {
-        let lower = text.to_lowercase();
+        let english = in_english(text);
+        let lower = english.to_lowercase();
         let strip = |word: &'_ str| -> String { word.trim_matches(|c: char| ",.!?)(\"'".contains(c)).to_string() };
         let words: Vec<String> = lower.split_whitespace().map(strip).collect();
         // In scripts without spaces, two characters count as a word.
-        let count = words.len() + text.chars().filter(|c| is_cjk(*c)).count() / 2;
+        let count = text.split_whitespace().count() + text.chars().filter(|c| is_cjk(*c)).count() / 2;
         let first = words.first().map_or("", String::as_str);
         let among = |list: &[&str], most: usize| words.iter().take(most).filter(|w| list.contains(&w.as_str())).count();
         let begin = words.iter().take(8).map(String::as_str).collect::<Vec<_>>().join(" ");
@@ -122,7 +124,7 @@ impl PromptFeatures {
             chore: count < 10 && among(CHORES, 10) > 0,
             orders: among(ORDERING, 6) > 0,
             wishes: WISHES.iter().any(|wish| begin.contains(wish)),
-            question: text.trim_end().ends_with('?'),
+            question: english.trim_end().ends_with('?'),
             command: text.trim_start().starts_with('/'),
         }
     }
@@ -158,6 +160,11 @@ mod tests {
         assert!(PromptFeatures::of("I'd like to add a flag", 2).wishes);
         assert!(PromptFeatures::of("commit this and push", 2).chore);
         assert!(PromptFeatures::of("/review", 1).command);
+        let german = PromptFeatures::of("Ja, mach weiter", 0);
+        assert!(german.continues && german.answers && !german.opens);
+        assert!(PromptFeatures::of("ich hätte gern ein Flag dafür", 3).wishes);
+        let chinese = PromptFeatures::of("接下来给导出加个测试？", 4);
+        assert!(chinese.opens && chinese.question);
         assert!(PromptFeatures::of("日本語のパーサーのバグを直してください", 12).words > 6);
     }
 }

@@ -4,6 +4,7 @@
 use super::phases::{Phase, PhaseRun, RUNS, add_run, fold};
 use super::prompt_features::PromptFeatures;
 use super::term_counts::{ONE, TermCounts, hash};
+use crate::languages::in_english;
 use crate::model::{CommandKind, Kind, Millis, ToolUse};
 use serde::{Deserialize, Serialize};
 
@@ -141,8 +142,8 @@ impl Step {
         let text = head(closing, TEXT);
         self.answer = TermCounts::of(text, TEXT_TERMS);
         self.closed = true;
-        self.asks = tail(text, 200).contains('?');
-        let begin = head(text, 160).to_lowercase();
+        self.asks = tail(text, 200).contains(['?', '？']);
+        let begin = in_english(head(text, 160)).to_lowercase();
         self.says_done = DONE.iter().any(|word| begin.contains(word));
     }
 

@@ -1,5 +1,6 @@
 //! A text as term counts (a bag of words): a few hundred bytes of hashes that contain none of its words.
 
+use crate::languages;
 use crate::text::{is_cjk, split_identifier, words};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -49,7 +50,8 @@ impl TermCounts {
     /// Adds a text. Each term adds `weight`, once or, if `repeated`, per occurrence.
     pub fn add(&mut self, text: &str, weight: u8, repeated: bool, most: usize) {
         let mut counts: BTreeMap<u32, u8> = BTreeMap::new();
-        for term in stems(text).chain(names(text)) {
+        let is_stop_word = languages::stop_words_of(text);
+        for term in stems(text, &is_stop_word).chain(names(text)) {
             let count = counts.entry(term).or_default();
             *count = if repeated { count.saturating_add(weight) } else { weight };
         }
@@ -107,10 +109,13 @@ pub(super) fn hash(word: &str) -> u32 {
 }
 
 /// The lower-case words of a text, identifiers split, without stop words and suffixes.
-fn stems(text: &str) -> impl Iterator<Item = u32> {
+fn stems<'a>(text: &'a str, is_stop_word: &'a dyn Fn(&str) -> bool) -> impl Iterator<Item = u32> + 'a {
     words(text).flat_map(parts).filter_map(|part| {
         let word = part.to_lowercase();
-        let means = word.len() >= 3 && !word.bytes().all(|b| b.is_ascii_digit()) && !STOP_WORDS.contains(&format!(" {word} "));
+        let means = word.len() >= 3
+            && !word.bytes().all(|b| b.is_ascii_digit())
+            && !STOP_WORDS.contains(&format!(" {word} "))
+            && !is_stop_word(&word);
         means.then(|| hash(stem(&word)) & !1)
     })
 }

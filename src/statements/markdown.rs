@@ -115,7 +115,7 @@ impl Splitter {
         self.end_item();
         let raw = std::mem::take(&mut self.paragraph);
         let text = plain(&raw);
-        if text.ends_with(':') && text.chars().count() < LEAD_IN {
+        if text.ends_with([':', '：']) && text.chars().count() < LEAD_IN {
             // A long one states something by itself.
             if word_count(&text) >= STATES {
                 self.sentences_of(&raw, StatementForm::Sentence);
@@ -133,7 +133,7 @@ impl Splitter {
     fn end_item(&mut self) {
         let Some((indent, raw)) = self.item.take() else { return };
         let text = plain(&raw);
-        if text.ends_with(':') && text.chars().count() < LEAD_IN {
+        if text.ends_with([':', '：']) && text.chars().count() < LEAD_IN {
             // The lead-in of the whole list stays above that of an item.
             self.lead_ins.push((indent + 1, heading_text(&text)));
         } else if text.chars().count() > LONG_ITEM {
@@ -201,7 +201,7 @@ fn heading(line: &str) -> Option<(usize, String)> {
 /// A heading without its number and its colon: `3. File detection:`.
 fn heading_text(text: &str) -> String {
     let number = text.split_once(". ").filter(|(number, _)| number.len() < 3 && number.bytes().all(|b| b.is_ascii_digit()));
-    number.map_or(text, |(_, rest)| rest).trim_end_matches([':', ' ']).to_string()
+    number.map_or(text, |(_, rest)| rest).trim_end_matches([':', '：', ' ']).to_string()
 }
 
 /// The text of a list item, without its mark and its checkbox.

@@ -1,8 +1,9 @@
 //! Which words of a prompt are the person's own. A prompt may hold a plan, a page, a log, somebody's review: all of that
 //! is text about which nothing is decided by its being there.
 
-use super::sentences::{plain, sentences};
+use super::sentences::{plain, sentences, word_count};
 use super::word_lists::{Words, begins_with, holds};
+use crate::languages::in_english;
 
 /// Beginnings of prompts that a program made, or a person pasted whole.
 const MADE: Words = "<|#|/|{|[|implement the following|base directory for|this session is being continued|you are |caveat:|---";
@@ -48,8 +49,8 @@ pub fn own_sentences(prompt: &str) -> Vec<String> {
             shows = false;
         } else if shows && !bare.is_empty() {
             break;
-        } else if bare.ends_with(':') {
-            shows = !holds(WANTS, &bare.to_lowercase());
+        } else if bare.ends_with([':', '：']) {
+            shows = !holds(WANTS, &in_english(bare).to_lowercase());
         }
     }
     let own = if own.trim().chars().count() > TYPED {
@@ -78,11 +79,14 @@ fn is_greeting(line: &str) -> bool {
 fn without_quotations(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = rest.find(['"', '“', '«']) {
+    while let Some(at) = rest.find(['"', '“', '«', '„', '「', '《']) {
         let open = rest[at..].chars().next().unwrap_or('"');
         let close = match open {
             '“' => '”',
             '«' => '»',
+            '„' => '“',
+            '「' => '」',
+            '《' => '》',
             other => other,
         };
         let inside = at + open.len_utf8();
@@ -93,7 +97,7 @@ fn without_quotations(text: &str) -> String {
         };
         let quoted = &rest[inside..inside + length];
         out.push_str(&rest[..at]);
-        out.push_str(if quoted.split_whitespace().count() <= 3 { &rest[at..inside + length + close.len_utf8()] } else { "…" });
+        out.push_str(if word_count(quoted) <= 3 { &rest[at..inside + length + close.len_utf8()] } else { "…" });
         rest = &rest[inside + length + close.len_utf8()..];
     }
     out.push_str(rest);

@@ -3,10 +3,12 @@
 use crate::text::is_cjk;
 
 /// Abbreviations after whose dot a sentence goes on.
-const ABBREVIATIONS: [&str; 20] = [
+const ABBREVIATIONS: [&str; 28] = [
     "e.g", "i.e", "vs", "etc", "cf", "approx", "resp", "no", "p", "pp", "ch", "fig", "sec", "vol", "al", "mr", "ms", "mrs", "dr",
-    "prof",
+    "prof", "bzw", "ggf", "usw", "inkl", "ca", "vgl", "evtl", "sog",
 ];
+/// Abbreviations of two words.
+const OF_TWO_WORDS: [(&str, &str); 4] = [("z", "B"), ("d", "h"), ("u", "a"), ("o", "ä")];
 
 /// Without emphasis, links' targets, and signs that are pictures.
 pub fn plain(text: &str) -> String {
@@ -33,7 +35,18 @@ pub fn plain(text: &str) -> String {
             rest = &rest[c.len_utf8()..];
         }
     }
-    out.split_whitespace().collect::<Vec<_>>().join(" ")
+    let mut joined = String::with_capacity(out.len());
+    for word in out.split_whitespace() {
+        // A line of a script without spaces was broken between two words.
+        let (before, after) = (joined.chars().next_back(), word.chars().next());
+        let is_broken =
+            before.is_some_and(|c| is_cjk(c) || matches!(c, '，' | '。' | '、' | '；' | '：')) && after.is_some_and(is_cjk);
+        if !joined.is_empty() && !is_broken {
+            joined.push(' ');
+        }
+        joined.push_str(word);
+    }
+    joined
 }
 
 fn link(text: &str) -> Option<(&str, &str)> {
@@ -61,7 +74,12 @@ pub fn sentences(text: &str) -> Vec<String> {
             '!' | '?' => stands_alone,
             '.' => {
                 let word = text[from..at].rsplit([' ', '(']).next().unwrap_or_default();
-                stands_alone && !(word.len() < 8 && ABBREVIATIONS.contains(&word.to_lowercase().as_str()))
+                let is_of_two = OF_TWO_WORDS.iter().any(|(first, second)| {
+                    let before = &text[from..at];
+                    before.ends_with(&format!("{first}. {second}"))
+                        || before.ends_with(first) && text[at..].starts_with(&format!(". {second}."))
+                });
+                stands_alone && !is_of_two && !(word.len() < 8 && ABBREVIATIONS.contains(&word.to_lowercase().as_str()))
             }
             _ => false,
         };
@@ -96,6 +114,11 @@ mod tests {
     fn sentences_end_where_they_end() {
         assert_eq!(sentences("Use e.g. `a. b` here. And 1.2 there! Ok"), ["Use e.g. `a. b` here.", "And 1.2 there!", "Ok"]);
         assert_eq!(sentences("Banks lend more (p. 42). Dr. Weber agrees."), ["Banks lend more (p. 42).", "Dr. Weber agrees."]);
+        assert_eq!(
+            sentences("Das gilt z. B. hier, d. h. bzw. dort. Und nun"),
+            ["Das gilt z. B. hier, d. h. bzw. dort.", "Und nun"]
+        );
+        assert_eq!(plain("经 App.tsx 传入，\n不再 推导"), "经 App.tsx 传入，不再推导");
         assert_eq!(word_count("記憶喪失の bug"), 3);
     }
 }

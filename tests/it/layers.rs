@@ -9,6 +9,7 @@ const LEVELS: &[&[&str]] = &[
     // words
     &["model", "error", "text"],
     // what is known of texts: how they are cut for the indexes, which of them give orders
+    &["languages"],
     &["index_text", "prompt_injection"],
     // rules: values in, values out
     &["redact", "command_kind", "segmentation", "statements", "extraction", "rank", "render"],

@@ -1,6 +1,8 @@
 //! Parses a typed query: words, phrases, negations, prefixes. Nothing reaches FTS5 as syntax.
 
 use crate::index_text::query_terms;
+use crate::languages;
+use crate::text::is_cjk;
 
 /// Maximum words of a query.
 const WORDS: usize = 24;
@@ -29,8 +31,11 @@ impl Query {
     pub fn parse(text: &str) -> Query {
         let mut query = Query::default();
         let mut stopped = Vec::new();
-        for (negated, token) in tokens(text).into_iter().take(WORDS) {
-            let mut terms = query_terms(token);
+        let is_stop_word_there = languages::stop_words_of(text);
+        let tokens =
+            tokens(text).into_iter().flat_map(|(negated, token)| parts(token).into_iter().map(move |part| (negated, part)));
+        for (negated, token) in tokens.take(WORDS) {
+            let mut terms = query_terms(&token);
             terms.truncate(TERMS);
             // A single character in a script without spaces occurs in bigrams only.
             let single = terms.len() == 1 && !terms[0].is_ascii() && terms[0].chars().count() == 1;
@@ -39,10 +44,21 @@ impl Query {
                 continue;
             }
             // Terms consist of letters and digits, so quoting them is always valid.
-            let expression = format!("\"{}\"{}", terms.join(" "), if prefix { " *" } else { "" });
+            let mut expression = format!("\"{}\"{}", terms.join(" "), if prefix { " *" } else { "" });
+            let is_stop_word = |term: &str| STOP_WORDS.contains(&term) || is_stop_word_there(term);
+            // Other spellings and the stem of a word; the index has them beside the word.
+            let others: Vec<String> = if prefix || terms.len() > 1 {
+                Vec::new()
+            } else {
+                languages::spelling(&token).into_iter().chain(languages::stem_terms(&token)).collect()
+            };
+            let is_stopped = terms.len() == 1 && !prefix && is_stop_word(&terms[0]);
+            if !others.is_empty() && !is_stopped && !negated {
+                expression = format!("({expression} OR \"{}\")", others.join("\" OR \""));
+            }
             if negated {
                 query.unwanted.push(expression);
-            } else if terms.len() == 1 && !prefix && STOP_WORDS.contains(&terms[0].as_str()) {
+            } else if is_stopped {
                 stopped.push(expression);
             } else {
                 query.wanted.push(expression);
@@ -56,7 +72,7 @@ impl Query {
 
     /// The searched words, for a person.
     pub fn sought(&self) -> String {
-        self.wanted.iter().map(|word| word.trim_matches('"')).collect::<Vec<_>>().join(", ")
+        self.wanted.iter().map(|wanted| word_of(wanted)).collect::<Vec<_>>().join(", ")
     }
 
     /// Whether it is empty: the newest rows are wanted.
@@ -71,6 +87,52 @@ impl Query {
             false => format!("({wanted}) NOT ({})", self.unwanted.join(" OR ")),
         }
     }
+}
+
+/// The word or phrase of an expression: what stands between its first quotation marks.
+pub(super) fn word_of(expression: &str) -> &str {
+    expression.split('"').nth(1).unwrap_or_default()
+}
+
+/// Longest run of characters of a script without spaces that is searched as one phrase.
+const PHRASE: usize = 4;
+
+/// The words of a token. A question in a script without spaces is one token: it is parted at words without a subject, and
+/// what is still long is searched by its bigrams.
+fn parts(token: &str) -> Vec<String> {
+    let length = token.chars().filter(|c| is_cjk(*c)).count();
+    if length <= PHRASE {
+        return vec![token.to_string()];
+    }
+    let is_stop_word = languages::stop_words_of(token);
+    let chars: Vec<char> = token.chars().collect();
+    let mut words: Vec<String> = Vec::new();
+    let mut word = String::new();
+    let mut at = 0;
+    while at < chars.len() {
+        let stops =
+            (1..=2).rev().find(|n| chars.get(at..at + n).is_some_and(|part| is_stop_word(&part.iter().collect::<String>())));
+        let ends_run = word.chars().next_back().is_some_and(|last| is_cjk(last) != is_cjk(chars[at]));
+        if stops.is_some() || ends_run {
+            words.push(std::mem::take(&mut word));
+        }
+        match stops {
+            Some(n) => at += n,
+            None => {
+                word.push(chars[at]);
+                at += 1;
+            }
+        }
+    }
+    words.push(word);
+    let bigrams = |word: &String| -> Vec<String> {
+        let chars: Vec<char> = word.chars().collect();
+        match chars.len() > PHRASE && is_cjk(chars[0]) {
+            true => chars.windows(2).map(|pair| pair.iter().collect()).collect(),
+            false => vec![word.clone()],
+        }
+    };
+    words.iter().filter(|word| word.chars().any(char::is_alphanumeric)).flat_map(bigrams).collect()
 }
 
 /// Splits at white space but keeps `"a phrase"` together; the flag marks tokens after a minus.
@@ -97,9 +159,12 @@ mod tests {
     #[test]
     fn a_query_is_words_phrases_negations_and_prefixes() {
         let query = Query::parse("the login \"query string\" -logout -\"a b\" parseHook*");
-        assert_eq!(query.wanted, ["\"login\"", "\"query string\"", "\"parse hook\" *"]);
+        assert_eq!(query.sought(), "login, query string, parse hook");
+        assert_eq!(query.wanted, ["(\"login\" OR \"qstemdlogi\" OR \"qstemrlogin\")", "\"query string\"", "\"parse hook\" *"]);
         assert_eq!(query.unwanted, ["\"logout\"", "\"a b\""]);
         assert_eq!(Query::parse("what is it").wanted.len(), 3, "stop words alone are better than nothing");
+        assert_eq!(Query::parse("Zürich").wanted, ["(\"zürich\" OR \"zuerich\" OR \"qstemdzuerich\" OR \"qstemrzuerich\")"]);
+        assert_eq!(Query::parse("为什么没有直接把api去掉").sought(), "为什, 什么, 么没, 没有, 有直, 直接, api, 去掉");
         assert!(Query::parse(" - \" ").is_empty());
         assert_eq!(Query::parse(&"../etc/passwd".repeat(1000)).wanted[0].split(' ').count(), TERMS, "one token, a short phrase");
     }

@@ -2,6 +2,7 @@
 
 use super::super::Store;
 use super::Query;
+use super::query::word_of;
 use anyhow::Result;
 use strsim::osa_distance;
 
@@ -21,10 +22,11 @@ impl Store {
         let mut corrected = Query { unwanted: query.unwanted.clone(), ..Query::default() };
         let mut replaced = false;
         for wanted in &query.wanted {
-            let word = wanted.trim_matches('"');
+            let word = word_of(wanted);
             if self.stands_somewhere(wanted)? {
                 corrected.wanted.push(wanted.clone());
-            } else if !word.contains([' ', '"'])
+            } else if !word.contains(' ')
+                && !wanted.ends_with('*')
                 && word.len() >= SHORTEST
                 && word.is_ascii()
                 && let Some(nearest) = self.nearest(word)?
@@ -53,7 +55,7 @@ impl Store {
     }
 
     fn nearest_among(&self, beginning: &str, word: &str) -> Result<Option<String>> {
-        let sql = "SELECT term, doc FROM temp.words WHERE term >= ?1 AND term < ?2";
+        let sql = "SELECT term, doc FROM temp.words WHERE term >= ?1 AND term < ?2 AND term NOT GLOB 'qstem*'";
         let after = format!("{beginning}{}", char::MAX);
         let mut statement = self.conn.prepare_cached(sql)?;
         let mut rows = statement.query([beginning, &after])?;

@@ -1,0 +1,57 @@
+//! The files of cue words.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
+
+/// The cue words of one language.
+#[derive(Debug, Default)]
+pub(super) struct Cues {
+    /// Words by which a text is known to be in the language.
+    pub marks: Vec<&'static str>,
+    /// Words without a subject.
+    pub stop: HashSet<&'static str>,
+    /// English by cue: what rules know, and how the language says it.
+    pub english: HashMap<&'static str, &'static str>,
+    /// Words, or characters in a script without spaces, of the longest cue.
+    pub longest: usize,
+    /// Cues that the file has twice.
+    pub repeated: Vec<&'static str>,
+}
+
+static FILES: [LazyLock<Cues>; super::switched_on::LANGUAGES.len()] = [
+    LazyLock::new(|| read(include_str!("cues/de.txt"))),
+    LazyLock::new(|| read(include_str!("cues/zh.txt"))),
+    LazyLock::new(|| read(include_str!("cues/es.txt"))),
+    LazyLock::new(|| read(include_str!("cues/fr.txt"))),
+    LazyLock::new(|| read(include_str!("cues/pt.txt"))),
+    LazyLock::new(|| read(include_str!("cues/ja.txt"))),
+];
+
+impl Cues {
+    pub(super) fn of(language: usize) -> &'static Cues {
+        &FILES[language]
+    }
+}
+
+/// `english = cue|cue`, one a line; `#` begins a comment.
+fn read(text: &'static str) -> Cues {
+    let mut cues = Cues::default();
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    for (english, list) in lines.filter_map(|line| line.split_once('=')) {
+        let words = list.trim().split('|').map(str::trim).filter(|word| !word.is_empty());
+        match english.trim() {
+            "marks" => cues.marks.extend(words),
+            "stop" => cues.stop.extend(words),
+            english => {
+                for word in words {
+                    if cues.english.insert(word, english).is_some() {
+                        cues.repeated.push(word);
+                    }
+                    let size = word.chars().any(crate::text::is_cjk).then(|| word.chars().count());
+                    cues.longest = cues.longest.max(size.unwrap_or_else(|| word.split(' ').count()));
+                }
+            }
+        }
+    }
+    cues
+}

@@ -1,0 +1,106 @@
+//! Which language a text is in.
+
+use super::cues::Cues;
+use super::switched_on::{LANGUAGES, is_on};
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+/// Words of a text that are looked at.
+const WORDS: usize = 80;
+/// Texts of at most so many words need one mark, longer ones two.
+const SHORT: usize = 5;
+const GERMAN: usize = 0;
+const CHINESE: usize = 1;
+const JAPANESE: usize = 5;
+/// The bit of English in a mark.
+const ENGLISH: u8 = 1 << LANGUAGES.len();
+/// Words by which a text is known to be English.
+const ENGLISH_MARKS: &str = "the|and|is|are|was|were|this|that|these|those|with|for|from|have|has|had|not|but|you|your|we|it|its|i|of|to|in|on|at|an|as|be|been|will|would|should|can|could|do|does|did|when|where|why|how|what|which|there|then|now|so|if|or|all|also|just|let|please|yes|no|add|fix|make|use|go";
+
+/// The languages of each mark, a bit each.
+static MARKS: LazyLock<HashMap<&'static str, u8>> = LazyLock::new(|| {
+    let mut marks: HashMap<&'static str, u8> = ENGLISH_MARKS.split('|').map(|word| (word, ENGLISH)).collect();
+    for language in 0..LANGUAGES.len() {
+        for word in &Cues::of(language).marks {
+            *marks.entry(word).or_default() |= 1 << language;
+        }
+    }
+    marks
+});
+
+/// The language of a text, among those that are on; `None` for English and where too little says so.
+pub(super) fn of(text: &str) -> Option<usize> {
+    among(text, &is_on)
+}
+
+/// The language of a part of a text: its own, or, where its words do not say, that of the whole.
+pub(super) fn of_part(part: &str, whole: &str) -> Option<usize> {
+    let is_english = || {
+        part.split(|c: char| !c.is_alphanumeric() && c != '\'')
+            .any(|word| MARKS.get(word.to_lowercase().as_str()) == Some(&ENGLISH))
+    };
+    of(part).or_else(|| if is_english() { None } else { of(whole) })
+}
+
+/// The language of a text among some.
+pub(super) fn among(text: &str, is_known: &dyn Fn(usize) -> bool) -> Option<usize> {
+    if let Some(language) = by_script(text) {
+        return Some(language).filter(|language| is_known(*language));
+    }
+    let mut counts = [0; LANGUAGES.len() + 1];
+    let mut words = 0;
+    let mut lower = String::new();
+    for word in text.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty()).take(WORDS) {
+        words += 1;
+        lower.clear();
+        lower.extend(word.chars().flat_map(char::to_lowercase));
+        let languages = MARKS.get(lower.as_str()).copied().unwrap_or(0);
+        for (language, count) in counts.iter_mut().enumerate() {
+            *count += usize::from(languages >> language & 1);
+        }
+        // Umlauts are German as much as any word is.
+        counts[GERMAN] += usize::from(languages == 0 && lower.contains(['ä', 'ö', 'ü', 'ß']));
+    }
+    let best =
+        (0..LANGUAGES.len()).filter(|language| is_known(*language)).max_by_key(|at| (counts[*at], LANGUAGES.len() - at))?;
+    let least = if words <= SHORT { 1 } else { 2 };
+    (counts[best] >= least && counts[best] > counts[LANGUAGES.len()]).then_some(best)
+}
+
+/// Han characters without kana are Chinese, with kana Japanese.
+fn by_script(text: &str) -> Option<usize> {
+    if text.is_ascii() {
+        return None;
+    }
+    let is_kana = |c: char| matches!(c as u32, 0x3040..=0x30FF);
+    let is_han = |c: char| matches!(c as u32, 0x3400..=0x4DBF | 0x4E00..=0x9FFF);
+    match (text.chars().any(is_kana), text.chars().any(is_han)) {
+        (true, _) => Some(JAPANESE),
+        (false, true) => Some(CHINESE),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_says_which_language_it_is_in() {
+        for (text, language) in [
+            ("kannst du bitte den Export reparieren", Some("de")),
+            ("mach weiter", Some("de")),
+            ("Nie direkt auf main pushen", Some("de")),
+            ("加一个测试", Some("zh")),
+            ("the exporter breaks rows with commas, fix it", None),
+            ("yes", None),
+            ("die when the server was gone", None),
+            ("git push --force", None),
+            ("a mit-licensed der file", None),
+            ("arregla el exportador, por favor", None),
+            ("", None),
+        ] {
+            assert_eq!(of(text).map(|language| LANGUAGES[language]), language, "{text}");
+        }
+    }
+}
