@@ -6,8 +6,6 @@ use std::sync::LazyLock;
 /// The cue words of one language.
 #[derive(Debug, Default)]
 pub(super) struct Cues {
-    /// Words by which a text is known to be in the language.
-    pub marks: Vec<&'static str>,
     /// Words without a subject.
     pub stop: HashSet<&'static str>,
     /// English by cue: what rules know, and how the language says it.
@@ -18,14 +16,29 @@ pub(super) struct Cues {
     pub repeated: Vec<&'static str>,
 }
 
-static FILES: [LazyLock<Cues>; super::switched_on::LANGUAGES.len()] = [
-    LazyLock::new(|| read(include_str!("cues/de.txt"))),
-    LazyLock::new(|| read(include_str!("cues/zh.txt"))),
-    LazyLock::new(|| read(include_str!("cues/es.txt"))),
-    LazyLock::new(|| read(include_str!("cues/fr.txt"))),
-    LazyLock::new(|| read(include_str!("cues/pt.txt"))),
-    LazyLock::new(|| read(include_str!("cues/ja.txt"))),
+const TEXTS: [&str; super::switched_on::LANGUAGES.len()] = [
+    include_str!("cues/de.txt"),
+    include_str!("cues/zh.txt"),
+    include_str!("cues/es.txt"),
+    include_str!("cues/fr.txt"),
+    include_str!("cues/pt.txt"),
+    include_str!("cues/ja.txt"),
 ];
+
+static FILES: [LazyLock<Cues>; TEXTS.len()] = [
+    LazyLock::new(|| read(TEXTS[0])),
+    LazyLock::new(|| read(TEXTS[1])),
+    LazyLock::new(|| read(TEXTS[2])),
+    LazyLock::new(|| read(TEXTS[3])),
+    LazyLock::new(|| read(TEXTS[4])),
+    LazyLock::new(|| read(TEXTS[5])),
+];
+
+/// The words by which a text is known to be in a language. Reads no other line: this runs in each hook.
+pub(super) fn marks(language: usize) -> impl Iterator<Item = &'static str> {
+    let list = TEXTS[language].lines().find_map(|line| line.strip_prefix("marks = ")).unwrap_or_default();
+    list.split('|').filter(|word| !word.is_empty())
+}
 
 impl Cues {
     pub(super) fn of(language: usize) -> &'static Cues {
@@ -40,7 +53,7 @@ fn read(text: &'static str) -> Cues {
     for (english, list) in lines.filter_map(|line| line.split_once('=')) {
         let words = list.trim().split('|').map(str::trim).filter(|word| !word.is_empty());
         match english.trim() {
-            "marks" => cues.marks.extend(words),
+            "marks" => {}
             "stop" => cues.stop.extend(words),
             english => {
                 for word in words {

@@ -1,6 +1,6 @@
 //! Which language a text is in.
 
-use super::cues::Cues;
+use super::cues;
 use super::switched_on::{LANGUAGES, is_on};
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -21,7 +21,7 @@ const ENGLISH_MARKS: &str = "the|and|is|are|was|were|this|that|these|those|with|
 static MARKS: LazyLock<HashMap<&'static str, u8>> = LazyLock::new(|| {
     let mut marks: HashMap<&'static str, u8> = ENGLISH_MARKS.split('|').map(|word| (word, ENGLISH)).collect();
     for language in 0..LANGUAGES.len() {
-        for word in &Cues::of(language).marks {
+        for word in cues::marks(language) {
             *marks.entry(word).or_default() |= 1 << language;
         }
     }
