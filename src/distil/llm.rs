@@ -98,12 +98,12 @@ impl Observer<'_> {
         let left_out: HashSet<_> = store.dismissed_sources(story.session)?.into_iter().collect();
         let so_far = existing.iter().find(|old| after > 0 && old.kind == MemoryKind::Summary && old.made_by != Maker::Rules);
         let folder = story.folder.as_deref().map(|folder| self.shown(folder));
-        let message_before = store.message_before(due.unit)?;
+        let before = store.message_before(due.unit, &due.folders)?.filter(|(source, _)| !left_out.contains(source));
         let rendered = extraction::question(&PromptRequest {
             story: &story,
             domain: &domain,
             after,
-            message_before: message_before.as_deref(),
+            message_before: before.as_ref().map(|(_, text)| text.as_str()),
             existing: &existing,
             recorded: &recorded,
             so_far: so_far.map(|old| &old.content),

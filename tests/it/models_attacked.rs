@@ -40,6 +40,39 @@ fn work_in_a_folder_that_is_not_for_the_model_is_not_shown_wherever_its_session_
     assert!(world.nmem(&["distil"]).text().contains("1 unit is not for this model"), "{}", world.nmem(&["distil"]).text());
 }
 
+/// The message in front of a unit is of the unit before, which a model may not see.
+#[test]
+fn a_message_about_a_folder_that_is_not_for_the_model_does_not_stand_before_the_next_unit() {
+    let shown = |is_client: bool| {
+        let (world, server) = with_model(says("<none/>"), "anthropic");
+        let client = world.project().join("client");
+        std::fs::create_dir_all(&client).unwrap();
+        let rule = format!("[[folder]]\nmatch = \"{}\"\nprovider = \"none\"\n", client.display());
+        world.write(CONFIG, &format!("{}{rule}", server.config("anthropic")));
+        let mut session = Session::new(&world, "first");
+        session
+            .ask("the exporter breaks rows with commas, fix it")
+            .edit("src/export.rs")
+            .bash("cargo test export", "ok. 4 passed");
+        let payload = json!({"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_use_id": "c1", "session_id": "first",
+            "prompt_id": "first-p1", "tool_input": {"command": "cat data.csv"}, "tool_response": {"stdout": "rows"},
+            "cwd": if is_client { client } else { world.project() }});
+        world.feed(&["record"], payload.to_string().as_bytes());
+        session.bash("git commit -am 'fix: quote fields with commas'", "[main 1a2b3c4] fix: quote fields with commas");
+        session.close("The exporter quotes commas; the client Acme has 40 such rows.");
+        session.ask("unrelated: the landing page needs a favicon and a new logo").edit("site/index.html").edit("site/logo.svg");
+        session.bash("git commit -am 'site: favicon and logo'", "[main 2b3c4d5] site: favicon and logo");
+        session.close("The page has its favicon.").end();
+        assert_eq!(world.count("SELECT count(*) FROM work_units"), 2);
+        world.nmem(&["distil", "--all"]);
+        let asked = server.asked.lock().unwrap();
+        asked.iter().map(|asked| asked.user()).find(|user| user.contains("favicon")).expect("the second unit is asked about")
+    };
+    assert!(shown(false).contains("Before that the agent had said: The exporter quotes commas; the client Acme"));
+    let of_client = shown(true);
+    assert!(!of_client.contains("Acme"), "{of_client}");
+}
+
 #[test]
 fn answers_that_break_readers_are_read_in_moments_or_not_at_all() {
     let list = |item: &str, n: usize| (0..n).map(|i| format!("{item}{i:x}")).collect::<Vec<_>>().join(", ");

@@ -3,9 +3,9 @@
 use super::super::Store;
 use super::super::history::{PROMPT, TOOL_USE, prompt, tool_use};
 use super::due::mark_of;
-use crate::model::{PromptRow, Reach, Task, ToolUseRow, UnitStory};
+use crate::model::{PromptRow, Reach, Source, Task, ToolUseRow, UnitStory};
 use anyhow::Result;
-use rusqlite::{Connection, OptionalExtension, Row};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::collections::HashMap;
 
 /// Maximum tool uses to read per unit: the last ones. Reading them takes 8 ms.
@@ -20,13 +20,19 @@ impl Store {
         story_of(&self.conn, unit)
     }
 
-    /// The agent's last closing message before a unit's first prompt.
-    pub fn message_before(&self, unit: i64) -> Result<Option<String>> {
-        let sql = "SELECT p.text FROM prompts p JOIN work_units u ON u.session_id = p.session_id
+    /// The agent's last closing message before a unit's first prompt. `None` if the session had touched a folder before
+    /// that is not among `folders`: the message may speak of it.
+    pub fn message_before(&self, unit: i64, folders: &[String]) -> Result<Option<(Source, String)>> {
+        let sql = "SELECT p.id, p.text FROM prompts p JOIN work_units u ON u.session_id = p.session_id
                    WHERE u.id = ?1 AND p.kind = 'closing' AND p.source = 'agent' AND p.agent_id IS NULL AND p.number <
                      (SELECT min(f.number) FROM steps s JOIN prompts f ON f.id = s.prompt_id WHERE s.session_id = u.session_id AND s.work_unit_id = u.id)
+                     AND NOT EXISTS (SELECT 1 FROM tool_uses t WHERE t.session_id = u.session_id
+                       AND (t.received_at <= p.received_at OR t.prompt_id IN (SELECT q.id FROM prompts q WHERE q.session_id = u.session_id AND q.number <= p.number))
+                       AND t.cwd IS NOT NULL AND t.cwd NOT IN (SELECT value FROM json_each(?2)))
                    ORDER BY p.number DESC, p.id DESC LIMIT 1";
-        Ok(self.conn.prepare_cached(sql)?.query_row([unit], |row| row.get(0)).optional()?)
+        let row = |row: &Row| Ok((Source::Prompt(row.get(0)?), row.get(1)?));
+        let values = params![unit, serde_json::to_string(folders)?];
+        Ok(self.conn.prepare_cached(sql)?.query_row(values, row).optional()?)
     }
 
     /// Content hashes in a unit's memories, by path.
