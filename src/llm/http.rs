@@ -50,7 +50,11 @@ pub fn post(url: &str, headers: &[(&str, &str)], body: &Value, to: &Endpoint, li
     let inner = [&answer["error"], &answer["choices"][0]["error"]].into_iter().find(|error| error.is_object());
     if let Some(error) = inner {
         let code = error["code"].as_u64().and_then(|code| u16::try_from(code).ok()).filter(|code| (400..600).contains(code));
-        return Err(status_error(code.unwrap_or(502), Some(&json!({"error": error})), wait.unwrap_or_default(), to));
+        let error = json!({"error": error});
+        return Err(match code {
+            Some(code) => status_error(code, Some(&error), wait.unwrap_or_default(), to),
+            None => failure("error", format!("the answer is an error: {}", shown(error_text(&error).unwrap_or("unnamed"), to))),
+        });
     }
     Ok(answer)
 }

@@ -255,6 +255,10 @@ fn what_servers_of_the_openai_kind_answer_at_their_worst() {
             ),
         ),
         (
+            "a router: an error without a status",
+            raw(200, "", json!({"error": {"code": "upstream", "message": "Upstream failed"}})),
+        ),
+        (
             "OpenRouter: an error in a choice",
             raw(
                 200,
