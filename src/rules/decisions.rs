@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn decisions_in_other_languages_are_drawn_in_their_own_words() {
+    fn decisions_in_other_languages_are_drawn_and_quoted() {
         for order in [
             "Verwende nie float für Geld.",
             "Immer Decimal für Geldbeträge verwenden.",
