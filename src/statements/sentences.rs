@@ -74,12 +74,19 @@ pub fn sentences(text: &str) -> Vec<String> {
             '!' | '?' => stands_alone,
             '.' => {
                 let word = text[from..at].rsplit([' ', '(']).next().unwrap_or_default();
-                let is_of_two = OF_TWO_WORDS.iter().any(|(first, second)| {
-                    let before = &text[from..at];
-                    before.ends_with(&format!("{first}. {second}"))
-                        || before.ends_with(first) && text[at..].starts_with(&format!(". {second}."))
-                });
-                stands_alone && !is_of_two && !(word.len() < 8 && ABBREVIATIONS.contains(&word.to_lowercase().as_str()))
+                let before = &text[from..at];
+                let is_of_two = |(first, second): &(&str, &str)| {
+                    before
+                        .strip_suffix(second)
+                        .is_some_and(|rest| rest.strip_suffix(". ").is_some_and(|rest| rest.ends_with(first)))
+                        || before.ends_with(first)
+                            && text[at..]
+                                .strip_prefix(". ")
+                                .is_some_and(|rest| rest.strip_prefix(second).is_some_and(|rest| rest.starts_with('.')))
+                };
+                stands_alone
+                    && !OF_TWO_WORDS.iter().any(is_of_two)
+                    && !(word.len() < 8 && ABBREVIATIONS.contains(&word.to_lowercase().as_str()))
             }
             _ => false,
         };

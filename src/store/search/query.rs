@@ -32,8 +32,11 @@ impl Query {
         let mut query = Query::default();
         let mut stopped = Vec::new();
         let is_stop_word_there = languages::stop_words_of(text);
-        let tokens =
-            tokens(text).into_iter().flat_map(|(negated, token)| parts(token).into_iter().map(move |part| (negated, part)));
+        let tokens = tokens(text).into_iter().flat_map(|(negated, is_phrase, token)| {
+            let whole = negated || is_phrase || token.ends_with('*');
+            let parts = if whole { vec![token.to_string()] } else { parts(token) };
+            parts.into_iter().map(move |part| (negated, part))
+        });
         for (negated, token) in tokens.take(WORDS) {
             let mut terms = query_terms(&token);
             terms.truncate(TERMS);
@@ -135,18 +138,19 @@ fn parts(token: &str) -> Vec<String> {
     words.iter().filter(|word| word.chars().any(char::is_alphanumeric)).flat_map(bigrams).collect()
 }
 
-/// Splits at white space but keeps `"a phrase"` together; the flag marks tokens after a minus.
-fn tokens(text: &str) -> Vec<(bool, &str)> {
+/// Splits at white space but keeps `"a phrase"` together; the flags mark tokens after a minus, and phrases.
+fn tokens(text: &str) -> Vec<(bool, bool, &str)> {
     let mut out = Vec::new();
     let mut rest = text.trim_start();
     while !rest.is_empty() {
         let bare = rest.strip_prefix('-').filter(|word| word.starts_with(|c: char| !c.is_whitespace()));
         rest = bare.unwrap_or(rest);
-        let (token, behind) = match rest.strip_prefix('"') {
+        let phrase = rest.strip_prefix('"');
+        let (token, behind) = match phrase {
             Some(phrase) => phrase.split_once('"').unwrap_or((phrase, "")),
             None => rest.split_at(rest.find(|c: char| c.is_whitespace() || c == '"').unwrap_or(rest.len())),
         };
-        out.push((bare.is_some(), token));
+        out.push((bare.is_some(), phrase.is_some(), token));
         rest = behind.trim_start();
     }
     out
@@ -165,6 +169,8 @@ mod tests {
         assert_eq!(Query::parse("what is it").wanted.len(), 3, "stop words alone are better than nothing");
         assert_eq!(Query::parse("Zürich").wanted, ["(\"zürich\" OR \"zuerich\" OR \"qstemdzuerich\" OR \"qstemrzuerich\")"]);
         assert_eq!(Query::parse("为什么没有直接把api去掉").sought(), "为什, 什么, 么没, 没有, 有直, 直接, api, 去掉");
+        let whole = Query::parse("\"没有直接去掉\" -没有直接去掉");
+        assert_eq!((whole.wanted.len(), whole.unwanted.len()), (1, 1), "a phrase and a negation stay whole");
         assert!(Query::parse(" - \" ").is_empty());
         assert_eq!(Query::parse(&"../etc/passwd".repeat(1000)).wanted[0].split(' ').count(), TERMS, "one token, a short phrase");
     }
