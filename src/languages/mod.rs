@@ -1,7 +1,7 @@
 //! Cue words of other languages than English.
 //!
 //! Rules know English words: "because", "instead of", "tests pass". A file a language (`cues/`) says how those words are
-//! said there, and [`gloss`] puts them in their place, so that one set of rules reads all languages. What is remembered
+//! said there, and [`gloss()`] puts them in their place, so that one set of rules reads all languages. What is remembered
 //! is always quoted from the original. The language is chosen by the text itself; English text is never changed.
 //!
 //! Read in this order: `switched_on` (which languages there are); `cues` (the files of that folder); `detect`; `gloss`; `spelling` (stems
