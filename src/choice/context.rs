@@ -1,6 +1,6 @@
 //! What happened in each turn of a unit, as far as its statements are judged by it.
 
-use super::said::content_words;
+use super::said::{content_words, words_of_code};
 use super::turns::{Turn, is_project_change};
 use crate::languages::in_english;
 use crate::model::Kind;
@@ -60,9 +60,9 @@ fn context(turn: &Turn) -> Context {
     let last_edit = edits.last().map_or(0, |tool| tool.seq);
     let (mut removed, mut added, mut edited) = (HashSet::new(), HashSet::new(), HashSet::new());
     for tool in &edits {
-        edited.extend(content_words(tool.path.as_deref().unwrap_or_default()));
+        edited.extend(words_of_code(tool.path.as_deref().unwrap_or_default()));
         for line in tool.input.as_deref().unwrap_or_default().lines() {
-            edited.extend(content_words(line));
+            edited.extend(words_of_code(&crate::statements::plain(line)));
             match line.as_bytes().first() {
                 Some(b'-') => removed.extend(long_names(line)),
                 Some(b'+') => added.extend(long_names(line)),

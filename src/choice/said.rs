@@ -136,13 +136,18 @@ fn add(all: &mut Vec<Said>, statements: Vec<Statement>, speaker: Speaker, turn: 
 /// The words of a text by which it is compared with others: of three letters or more, in lower case.
 pub fn content_words(text: &str) -> HashSet<String> {
     let is_stop_word = languages::stop_words_of(text);
-    let says = |word: &String| !is_stop_word(word);
-    let plain = plain(text);
-    let words = words(&plain).flat_map(|word| match word.chars().any(is_cjk) {
+    let mut words = words_of_code(&plain(text));
+    words.retain(|word| !is_stop_word(word));
+    words
+}
+
+/// The same of a line of code or a path, which is in no language.
+pub fn words_of_code(line: &str) -> HashSet<String> {
+    let words = words(line).flat_map(|word| match word.chars().any(is_cjk) {
         // Two characters of a script without spaces are a word.
         true => word.chars().zip(word.chars().skip(1)).map(|(a, b)| String::from_iter([a, b])).collect(),
         false if word.chars().count() >= 3 => vec![word.to_lowercase()],
         false => Vec::new(),
     });
-    words.filter(says).collect()
+    words.collect()
 }

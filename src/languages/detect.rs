@@ -7,6 +7,10 @@ use std::sync::LazyLock;
 
 /// Words of a text that are looked at.
 const WORDS: usize = 80;
+/// Bytes of the longest mark, or more: longer words need not be looked up.
+const LONGEST: usize = 16;
+/// A text with so many English marks and no other is English.
+const ENOUGH: usize = 4;
 /// Texts of at most so many words need one mark, longer ones two.
 const SHORT: usize = 5;
 const GERMAN: usize = 0;
@@ -52,6 +56,9 @@ pub(super) fn among(text: &str, is_known: &dyn Fn(usize) -> bool) -> Option<usiz
     let mut lower = String::new();
     for word in text.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty()).take(WORDS) {
         words += 1;
+        if word.len() > LONGEST {
+            continue;
+        }
         lower.clear();
         lower.extend(word.chars().flat_map(char::to_lowercase));
         let languages = MARKS.get(lower.as_str()).copied().unwrap_or(0);
@@ -60,6 +67,9 @@ pub(super) fn among(text: &str, is_known: &dyn Fn(usize) -> bool) -> Option<usiz
         }
         // Umlauts are German as much as any word is.
         counts[GERMAN] += usize::from(languages == 0 && lower.contains(['ä', 'ö', 'ü', 'ß']));
+        if counts[LANGUAGES.len()] == ENOUGH && counts[..LANGUAGES.len()].iter().all(|count| *count == 0) {
+            return None;
+        }
     }
     let best =
         (0..LANGUAGES.len()).filter(|language| is_known(*language)).max_by_key(|at| (counts[*at], LANGUAGES.len() - at))?;
@@ -84,6 +94,11 @@ fn by_script(text: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_mark_is_longer_than_what_is_looked_up() {
+        assert!(MARKS.keys().all(|mark| mark.len() <= LONGEST));
+    }
 
     #[test]
     fn a_text_says_which_language_it_is_in() {
