@@ -47,6 +47,8 @@ pub fn ask(question: &Question, to: &Endpoint, limit: Duration) -> Result<Answer
     let said = said.as_array().and_then(|all| all.last()).unwrap_or(&said);
     let text = said["result"].as_str().unwrap_or_default().to_string();
     if said["is_error"].as_bool() == Some(true) {
+        let kind = said["subtype"].as_str().filter(|_| text.trim().is_empty());
+        let text = kind.map_or(text, |kind| format!("an error, {kind}"));
         let why: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect();
         return Err(failure("program", format!("the claude program says: {why}")));
     }

@@ -127,6 +127,54 @@ fn what_fails_or_says_nonsense_leaves_the_unit_in_the_queue() {
     }
 }
 
+/// What a person sees of each of the program's worst answers, in its own wire format.
+#[test]
+fn what_the_program_answers_at_its_worst() {
+    let result = |more: &str| format!("cat >/dev/null; cat <<'E'\n{{\"type\":\"result\",{more}}}\nE");
+    let cases = [
+        ("not logged in", "echo 'Invalid API key · Please run /login'; exit 1".to_string()),
+        (
+            "a login that has ended",
+            result(r#""subtype":"success","is_error":true,"result":"OAuth token has expired · Please run /login""#),
+        ),
+        ("a usage limit", result(r#""subtype":"success","is_error":true,"result":"Claude AI usage limit reached|1795179600""#)),
+        (
+            "overload",
+            result(
+                r#""subtype":"success","is_error":true,"result":"API Error: 529 {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}""#,
+            ),
+        ),
+        (
+            "an unknown model",
+            result(
+                r#""subtype":"success","is_error":true,"result":"There's an issue with the selected model (nonesuch). It may not exist or you may not have access to it.""#,
+            ),
+        ),
+        ("an error without a text", result(r#""subtype":"error_during_execution","is_error":true,"errors":["boom"]"#)),
+        ("an empty answer", result(r#""subtype":"success","is_error":false,"result":"""#)),
+        ("a refusal in words", result(r#""subtype":"success","is_error":false,"result":"I can't help with that.""#)),
+        (
+            "a cut answer",
+            result(
+                r#""subtype":"success","is_error":false,"stop_reason":"max_tokens","result":"<answer><observation sources=\"1\"><ti""#,
+            ),
+        ),
+        ("a list of messages without a result", "cat >/dev/null; echo '[]'".to_string()),
+        ("a crash", "cat >/dev/null; kill -9 $$".to_string()),
+    ];
+    let mut table = String::new();
+    for (name, script) in cases {
+        let world = with_script(&script);
+        work(&world, "first");
+        let text = world.nmem(&["distil"]).text();
+        let seen = text.lines().find_map(|line| line.strip_prefix("nmem: ")).unwrap_or(&text);
+        table += &format!("{name}\n    {} | {seen}\n", world.sql("SELECT outcome FROM spend"));
+        assert!(world.count("SELECT count(*) FROM memories WHERE made_by = 'rules'") > 0, "{name}");
+        nothing_is_left(&world);
+    }
+    insta::assert_snapshot!(table);
+}
+
 #[test]
 fn a_hook_that_is_killed_takes_it_along_and_tells_nothing_by_half() {
     let world =
