@@ -1,4 +1,4 @@
-//! Use case: export of everything stored as JSON Lines, and restore (ADR/0038).
+//! Use case: exports all stored data as JSON Lines, and restores it (ADR/0038).
 
 use crate::error::UserError;
 use crate::model::{ARCHIVE, Millis, ProjectRow, Row, Table};
@@ -14,7 +14,7 @@ const LINE: u64 = 64 << 20;
 /// Rows between progress reports.
 const OFTEN: usize = 1000;
 
-/// Writes every row, of one project or of all; returns the number of rows.
+/// Writes all rows of one project or of all projects; returns the number of rows.
 pub fn export(
     store: &Store,
     of: Option<&ProjectRow>,
@@ -54,7 +54,7 @@ impl std::fmt::Display for OnlyTried {
 
 impl std::error::Error for OnlyTried {}
 
-/// Restores all rows or none. A dry run leaves nothing behind.
+/// Restores all rows or none. A dry run changes nothing.
 ///
 /// # Errors
 ///

@@ -12,7 +12,7 @@ pub fn classify(line: &str) -> CommandKind {
     parts(line).iter().map(|part| judge(part)).max_by_key(|kind| strength(*kind)).unwrap_or(CommandKind::Other)
 }
 
-/// A line that does several things takes the class that says most about the work.
+/// Returns the rank of a class. A line of several commands takes the class that reveals most about the work.
 fn strength(kind: CommandKind) -> u8 {
     match kind {
         CommandKind::Other => 0,
@@ -121,7 +121,7 @@ fn judge(part: &[&str]) -> CommandKind {
     }
 }
 
-/// Environment variables, wrappers, and the flags and numbers that wrappers take.
+/// Whether a word precedes the program: an environment variable, a wrapper, or a flag or number that wrappers take.
 fn is_prefix(word: &str) -> bool {
     let variable = word.split_once('=').is_some_and(|(n, _)| n.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'));
     variable || WRAPPERS.contains(&word) || word.starts_with('-') || word.starts_with(|c: char| c.is_ascii_digit())
@@ -216,7 +216,7 @@ pub fn commit_folder(line: &str) -> Option<&str> {
     let option = all[at].windows(2).find(|pair| pair[0] == "-C").map(|pair| pair[1]);
     let entered = all[..at].iter().rev().find(|part| part[0] == "cd").and_then(|part| part.get(1).copied());
     let folder = option.or(entered)?.trim_matches(['"', '\'']);
-    // What a variable holds is not known.
+    // The value of a variable is not known.
     (!folder.contains(['$', '`', '*'])).then_some(folder)
 }
 
@@ -236,7 +236,7 @@ pub fn failed_unseen(line: &str, kind: CommandKind, output: &str) -> bool {
     output[from..].lines().map(str::trim).any(says_failed)
 }
 
-/// A pipe, list or alternative: the exit status belongs to another command.
+/// Whether the exit status belongs to another command, because of a pipe, list or alternative.
 fn hides_status(line: &str) -> bool {
     let mut quote = None;
     line.chars().any(|c| match (quote, c) {
@@ -255,7 +255,8 @@ fn hides_status(line: &str) -> bool {
     })
 }
 
-/// Lines in which cargo, go test, pytest, jest, mocha, make and the C and TypeScript compilers report a failure.
+/// Whether a line reports a failure, as cargo, go test, pytest, jest, mocha, make and the C and TypeScript compilers
+/// print it.
 fn says_failed(line: &str) -> bool {
     const STARTS: [&str; 9] = [
         "--- FAIL",

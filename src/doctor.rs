@@ -22,7 +22,7 @@ const STALE: Duration = Duration::from_secs(3600);
 /// Drains the spool.
 pub type Drain<'a> = &'a dyn Fn(&mut Store) -> Result<()>;
 
-/// Examines the data folder and the database; repairs with `fix`. `step` receives progress.
+/// Examines the data folder and the database, and repairs them if `fix` is set. `step` receives progress.
 pub fn examine(config: &Config, redactor: &Redactor, drain: Drain, fix: bool, step: &mut dyn FnMut(&str)) -> Vec<DoctorFinding> {
     let files = &config.files.value;
     let mut findings = permissions(config, fix);
@@ -98,7 +98,7 @@ fn is_open(_: &Path, _: u32) -> bool {
     false
 }
 
-/// Leftovers of killed processes.
+/// Finds temporary files of killed processes.
 fn leftovers(files: &Files, fix: bool) -> Vec<DoctorFinding> {
     let name = files.db.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let entries = fs::read_dir(files.folder()).into_iter().flatten().flatten().map(|e| e.path());
@@ -171,7 +171,7 @@ fn database(
     Ok(findings)
 }
 
-/// What is wrong with the database, after draining the spool; `None` if it is sound.
+/// Drains the spool and returns the damage to the database; `None` if it is sound.
 fn damage(store: &mut Store, drain: Drain) -> Result<Option<String>> {
     match drain(store) {
         Err(error) if is_broken(&error) => Ok(Some(format!("{error:#}"))),
@@ -180,7 +180,7 @@ fn damage(store: &mut Store, drain: Drain) -> Result<Option<String>> {
     }
 }
 
-/// What is wrong with the database: `Some(None)` if it is sound, `None` if it cannot be checked now.
+/// Returns the damage to the database: `Some(None)` if it is sound, `None` if it cannot be checked now.
 fn damage_of(store: &Store) -> Option<Option<String>> {
     let checked = store.integrity().and_then(|unsound| {
         store.counts()?;
@@ -199,7 +199,8 @@ fn set_aside(broken: &Path) -> DoctorFinding {
     DoctorFinding::note("database", what, "--fix copies what can be read of it into the current one")
 }
 
-/// Copies what can be read of a broken database into the current one. What the current one has already is left out.
+/// Copies the readable rows of a broken database into the current one. Rows that the current one already has are
+/// omitted.
 fn carried_over(store: &mut Store, redactor: &Redactor, broken: &Path, step: &mut dyn FnMut(&str)) -> DoctorFinding {
     step("reading the broken database");
     let scratch = beside(&store.files().db, "-salvage");
@@ -229,7 +230,7 @@ fn carried_over(store: &mut Store, redactor: &Redactor, broken: &Path, step: &mu
     }
 }
 
-/// Whether the full-text indexes match the stored rows and the current text function.
+/// Checks that the full-text indexes match the stored rows and the current text function.
 fn text_index(store: &mut Store, fix: bool, step: &mut dyn FnMut(&str)) -> Result<Vec<DoctorFinding>> {
     let version = store.index_text_version()?;
     let missing = store.unindexed()?;

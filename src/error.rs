@@ -1,19 +1,19 @@
-//! Errors as a user sees them: one line that says what failed, one that says what to do next.
+//! Errors as a user sees them: one line with the failure, one with the next step.
 //!
 //! Inside nmem, errors are `anyhow` chains. At the surface a chain becomes a [`UserError`]. Hooks log their errors and
 //! exit 0 instead (`cli/hook.rs`, ADR/0006).
 
 use std::fmt;
 
-/// What a command says in a folder that is no project.
+/// Message of a command in a folder that is not a project.
 pub const NO_PROJECT: &str = "this folder is not a project (the home folder, the temporary folder and / cannot be projects)";
 
-/// What a failed command prints.
+/// Message of a failed command.
 #[derive(Debug)]
 pub struct UserError {
-    /// What failed and why, one line, no full stop.
+    /// The failure and its cause: one line, no full stop.
     pub what: String,
-    /// What to do next, if anything.
+    /// The next step for the user, if any.
     pub hint: Option<String>,
     pub kind: FailureKind,
 }
@@ -57,7 +57,8 @@ impl fmt::Display for UserError {
 
 impl std::error::Error for UserError {}
 
-/// Turns an error chain into what the user sees. A `UserError` anywhere in the chain keeps its hint and kind.
+/// Converts an error chain to the error that the user sees. A `UserError` anywhere in the chain keeps its hint and
+/// kind.
 pub fn explain(error: &anyhow::Error) -> UserError {
     let own = error.chain().find_map(|cause| cause.downcast_ref::<UserError>());
     UserError {

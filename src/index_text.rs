@@ -1,6 +1,6 @@
 //! The text of the full-text index, and of queries against it: one function with a version.
 //!
-//! A word with umlauts is also written without them, and one of a text in another language than English also by its
+//! A word with umlauts is also written without them, and a word of a text in a language other than English also by its
 //! stem (`languages::spelling`).
 //!
 //! FTS5's `unicode61` tokenizer splits at `_`, `/`, `-` and `.`. It cannot see the words inside `parseHookInput`, and
@@ -10,10 +10,10 @@
 use crate::languages::{has_stems, spelling, stem_terms};
 use crate::text::{is_cjk, split_identifier, words};
 
-/// Must change whenever [`index_text`] changes its output: the index is then rebuilt.
+/// Version of the index text. It must change whenever [`index_text`] changes its output: the index is then rebuilt.
 pub const INDEX_TEXT_VERSION: i64 = 2;
 
-/// Bytes of a text that are indexed.
+/// Maximum bytes of a text that are indexed.
 const LIMIT: usize = 8 * 1024;
 
 /// Returns the text to index: all words in order with identifiers split, so phrases match, followed by the whole
@@ -46,8 +46,8 @@ pub fn index_text(text: &str) -> String {
     out
 }
 
-/// Returns the terms that a word of a query stands for; a text must contain all of them. `parseHookInput` becomes its
-/// parts, which the index holds for every spelling of it.
+/// Returns the terms for a word of a query; a text must contain all of them. `parseHookInput` becomes its parts, which
+/// the index holds for every spelling of it.
 pub fn query_terms(word: &str) -> Vec<String> {
     let mut terms = Vec::new();
     for word in words(word) {

@@ -4,18 +4,17 @@
 //! receives what matters. These are the levels, lowest first. A file imports only from lower levels or from its own
 //! folder; `tests/it/layers.rs` checks this (ADR/0009, ADR/0039).
 //!
-//! * plain types and text functions: [`model`], [`mod@error`], [`mod@text`]; cue words of other languages: [`languages`];
-//!   text for the indexes: [`mod@index_text`];
-//!   prompt injection: `prompt_injection`
+//! * plain types and text functions: [`model`], [`mod@error`], [`mod@text`]; cue words of other languages:
+//!   [`languages`]; text for the indexes: [`mod@index_text`]; prompt injection: `prompt_injection`
 //! * logic without I/O: [`redact`], [`command_kind`], [`segmentation`], [`statements`], [`rules`], [`choice`],
 //!   [`memories`], [`extraction`], [`rank`], [`render`]
 //! * safe access to files: [`files`]
-//! * adapters to one outside thing each: [`config`], [`project`], [`platforms`], [`store`], [`domains`], [`llm`],
-//!   [`postgres`], [`log`]
+//! * adapters, each to one external system or format: [`config`], [`project`], [`platforms`], [`store`], [`domains`],
+//!   [`llm`], [`postgres`], [`log`]
 //! * shared by every run: `runtime`
 //! * use cases: [`mod@distil`], [`knowledge`], [`recall`], [`archive`], [`team`], `lookup`, `installation`
-//! * the pipeline of an event: [`mod@ingest`]; use cases around it: [`mod@forget`], [`replay`], [`mod@import`], then [`doctor`]; redacting
-//!   again: `redact_stored`
+//! * the pipeline of an event: [`mod@ingest`]; use cases around it: [`mod@forget`], [`replay`], [`mod@import`], then
+//!   [`doctor`]; redacting stored data again: `redact_stored`
 //! * the page for browsers: [`view`]
 //! * surface: [`rad`], `server`, `mcp`, [`cli`]
 

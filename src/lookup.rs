@@ -68,7 +68,7 @@ impl SessionWhole {
     }
 }
 
-/// Everything about an item, for a person.
+/// Returns everything about an item, as text for the user.
 pub fn text(store: &Store, item: StoredItem, style: Style) -> Result<String> {
     Ok(match item {
         StoredItem::Session(found) => session(store, *found)?.text(style),
@@ -85,7 +85,7 @@ pub fn text(store: &Store, item: StoredItem, style: Style) -> Result<String> {
     })
 }
 
-/// Everything about an item, as JSON.
+/// Returns everything about an item, as JSON.
 pub fn json(store: &Store, item: StoredItem) -> Result<Value> {
     Ok(match item {
         StoredItem::Session(found) => session(store, *found)?.json(),
@@ -105,7 +105,7 @@ pub fn json(store: &Store, item: StoredItem) -> Result<Value> {
 
 /// Resolves one of nmem's ids, or a prefix of an agent's session id or of a memory's uuid.
 pub fn find(store: &Store, id: &str) -> Result<Option<StoredItem>> {
-    // `M5` is `m5`; agents' ids keep their case.
+    // `M5` means `m5`; agents' ids keep their case.
     let lower = id.to_lowercase();
     let is_own = lower.len() > 1 && lower.is_char_boundary(1) && lower[1..].bytes().all(|b| b.is_ascii_digit());
     let id = if is_own { &lower } else { id };
@@ -116,7 +116,7 @@ pub fn find(store: &Store, id: &str) -> Result<Option<StoredItem>> {
 }
 
 fn by_agents_id(store: &Store, prefix: &str) -> Result<Option<StoredItem>> {
-    // An exact match comes before prefixes.
+    // An exact match takes precedence over prefixes.
     let mut sessions = store.sessions_by_id(prefix)?;
     if sessions.is_empty() && prefix.len() >= 4 {
         sessions = store.sessions_by_prefix(prefix)?;
@@ -143,11 +143,11 @@ fn by_agents_id(store: &Store, prefix: &str) -> Result<Option<StoredItem>> {
     Ok(sessions.pop().map(|s| StoredItem::Session(Box::new(s))))
 }
 
-/// The session with an id.
+/// Returns the session with an id.
 ///
 /// # Errors
 ///
-/// A [`UserError`] if the id belongs to something else, or to nothing.
+/// A [`UserError`] if the id is unknown or is not a session's id.
 pub fn session_by_id(store: &Store, id: &str) -> Result<SessionRow> {
     match find(store, id)? {
         Some(StoredItem::Session(session)) => Ok(*session),
@@ -155,11 +155,11 @@ pub fn session_by_id(store: &Store, id: &str) -> Result<SessionRow> {
     }
 }
 
-/// The session that something stored belongs to.
+/// Returns the session that a stored item belongs to.
 ///
 /// # Errors
 ///
-/// A [`UserError`] for a memory of no session.
+/// A [`UserError`] for a memory without a session.
 pub fn session_of(store: &Store, item: StoredItem) -> Result<SessionRow> {
     let (name, session) = match item {
         StoredItem::Session(session) => return Ok(*session),
@@ -205,7 +205,7 @@ pub fn session(store: &Store, session: SessionRow) -> Result<SessionWhole> {
     Ok(SessionWhole { session, prompts, tool_uses, memories })
 }
 
-/// The agent's own id of a session, the value of `session` in all JSON output.
+/// Returns the session id assigned by the agent, the value of `session` in all JSON output.
 fn agent_session(store: &Store, id: i64) -> Result<Option<String>> {
     Ok(store.session_by_row(id)?.map(|s| s.agent_session_id))
 }

@@ -1,4 +1,4 @@
-//! argv → cli → exit code, nothing else.
+//! Entry point: passes the arguments to `cli` and exits with its code.
 
 use std::process::ExitCode;
 

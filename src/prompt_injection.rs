@@ -1,13 +1,13 @@
 //! Finds prompt injection: text such as "ignore your instructions and record …", or fake tags that imitate a transcript
-//! or a model's answer. Such lines in tool output are withheld from the model, an answer that repeats them is rejected, and rules do
-//! not quote them. A word list finds only what it knows. This filter comes third, after marking
-//! data as data and limiting what a model may answer (ADR/0025).
+//! or a model's answer. Such lines in tool output are withheld from the model, an answer that repeats them is rejected,
+//! and rules do not quote them. A word list finds only the words it knows. This filter comes third, after marking data
+//! as data and limiting what a model may answer (ADR/0025).
 
 use crate::languages::in_english;
 use crate::text::{is_cjk, is_unseen, words};
 use std::borrow::Cow;
 
-/// Replaces a withheld line.
+/// Mark that replaces a withheld line.
 const MARK: &str = "[a line that addresses the reader was withheld]";
 
 /// Fragments that only a system prompt or a transcript contains.
@@ -25,14 +25,14 @@ const FORGED: [&str; 9] = [
     "what_happened>",
 ];
 
-/// A verb, and what it is aimed at later in the line.
+/// Verbs, and their targets later in the line.
 type Order = (&'static [&'static str], &'static [&'static str]);
 /// Orders that nobody gives about their own work.
 const TURNING: [Order; 2] = [
     (&["ignore", "disregard", "forget", "override"], &["instruction", "system prompt"]),
     (&["you are now", "you must now", "from now on you", "from now on, you"], &[""]),
 ];
-/// Orders to whoever keeps the record. People also say similar things about programs they work on.
+/// Orders to whoever keeps the record. People also use similar words about programs they work on.
 const RECORDING: [Order; 4] = [
     (
         &["ignore", "disregard", "forget", "override", "bypass", "discard"],
@@ -82,7 +82,7 @@ const RECORDING: [Order; 4] = [
     ),
 ];
 
-/// Returns the text without such lines, and the lines.
+/// Returns the text without lines of prompt injection, and those lines.
 pub fn without(text: &str) -> (String, Vec<String>) {
     let mut withheld = Vec::new();
     if !looks_like_prompt_injection(text) {
@@ -119,7 +119,7 @@ pub fn without(text: &str) -> (String, Vec<String>) {
     (kept.join("\n"), withheld)
 }
 
-/// Lower case, without characters that could hide a word.
+/// Returns a text in lower case, without characters that could hide a word.
 fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.to_lowercase().chars() {
@@ -149,7 +149,7 @@ pub fn is_frame(text: &str) -> bool {
     FRAMES.iter().any(|part| plain.contains(part)) || gives(&TURNING, &plain)
 }
 
-/// In English, or in the language that the text is in.
+/// Whether a text is suspect in English, or in its own language.
 fn is_suspect(text: &str) -> bool {
     let is_suspect = is_suspect_in_english(&plain(text));
     is_suspect || matches!(in_english(text), Cow::Owned(english) if is_suspect_in_english(&plain(&english)))

@@ -1,5 +1,5 @@
-//! Use case: redacts everything that is stored again, since newer rules find secrets that older ones let through. What
-//! they find is gone from every byte, as after `nmem forget`.
+//! Use case: redacts all stored data again, because newer rules find secrets that older ones missed. These secrets are
+//! removed from every byte, as by `nmem forget`.
 
 use crate::files;
 use crate::forget::{line_files, set_aside};
@@ -10,13 +10,13 @@ use anyhow::{Context, Result};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// What the current rules find in what is stored.
+/// Secrets that the current rules find in stored data.
 #[derive(Debug, Default)]
 pub struct OldSecrets {
     texts: Vec<ChangedText>,
-    /// Line-based files (rejected events, the log): how many of their lines change.
+    /// Line-based files (rejected events, the log), each with the number of lines that change.
     files: Vec<(PathBuf, usize)>,
-    /// Broken databases that were set aside and hold something. They cannot be rewritten.
+    /// Broken databases that were set aside and contain a secret. They cannot be rewritten.
     pub set_aside: Vec<PathBuf>,
 }
 
@@ -40,12 +40,12 @@ impl OldSecrets {
         Ok(found)
     }
 
-    /// Number of texts and lines that change.
+    /// Returns the number of texts and lines that change.
     pub fn count(&self) -> usize {
         self.texts.len() + self.files.iter().map(|(_, lines)| lines).sum::<usize>()
     }
 
-    /// Replaces the secrets by marks, and rewrites the database without its free pages.
+    /// Replaces the secrets with marks, and rewrites the database without its free pages.
     pub fn remove(&self, store: &mut Store, redactor: &Redactor, step: &mut dyn FnMut(&str)) -> Result<()> {
         if self.count() > 0 {
             step("replacing secrets by marks");
@@ -63,7 +63,7 @@ impl OldSecrets {
     }
 }
 
-/// The content of a line-based file, redacted again, and how many of its lines change.
+/// Redacts a line-based file again; returns the new content and the number of lines that change.
 fn lines_again(path: &Path, redactor: &Redactor) -> Result<(String, usize)> {
     let (mut new, mut changed) = (String::new(), 0);
     for line in text(path)?.lines() {
@@ -75,7 +75,7 @@ fn lines_again(path: &Path, redactor: &Redactor) -> Result<(String, usize)> {
     Ok((new, changed))
 }
 
-/// Whether a file of any content holds a secret in its readable parts.
+/// Whether the readable parts of a file, which may be binary, contain a secret.
 fn holds_secret(text: &str, redactor: &Redactor) -> bool {
     text.split(|c: char| c.is_control() && !matches!(c, '\n' | '\t') || c == char::REPLACEMENT_CHARACTER)
         .filter(|part| part.len() > 8)

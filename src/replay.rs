@@ -25,22 +25,22 @@ const LINE: usize = 16 << 20;
 /// An event of a stream, ready to be stored.
 #[derive(Debug)]
 pub struct Replayed {
-    /// Its line, from 0.
+    /// Its line number, starting at 0.
     pub line: usize,
     /// Number of prompts in the stream before it, stored or not.
     pub prompt: usize,
     pub event: Clean<Event>,
 }
 
-/// Where units begin in a stream.
+/// The starts of units in a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Starts {
-    /// Indexes of prompts, from 0: with late evidence, and as first decided.
+    /// Indexes of prompts, starting at 0: with late evidence, and as first decided.
     pub starts: Vec<i64>,
     pub inline: Vec<i64>,
     /// Boundaries inside the work on a prompt: line of the first tool use, and reason.
     pub inner: Vec<(usize, String)>,
-    /// Lines that were not events.
+    /// Number of lines that were not events.
     pub skipped: usize,
 }
 
@@ -72,7 +72,8 @@ impl Drop for ScratchStore {
 /// Completes and redacts an event, as a hook does.
 pub type Complete<'a> = &'a dyn Fn(Event) -> Clean<Event>;
 
-/// Reads a stream; `session` is the name of a session without one. Returns its events and the number of invalid lines.
+/// Reads a stream; `session` replaces missing session ids and is the prefix of all of them. Returns the events and the
+/// number of invalid lines.
 pub fn read(path: &Path, session: &str, skip_tools: &[String], complete: Complete) -> Result<(Vec<Replayed>, usize)> {
     let unreadable = || format!("cannot read {}", path.display());
     let mut folder = CommonFolder::default();
@@ -109,7 +110,8 @@ pub fn read(path: &Path, session: &str, skip_tools: &[String], complete: Complet
     Ok((events, skipped))
 }
 
-/// The numbers and objects of a stream's lines; `None` for a line that is no object. Blank lines are left out.
+/// Returns the number and the object of each line of a stream; `None` for a line that is not an object. Blank lines are
+/// skipped.
 fn lines(path: &Path) -> io::Result<impl Iterator<Item = io::Result<(usize, Option<Value>)>>> {
     let lines = files::reader(path, BYTES)?.split(b'\n').enumerate();
     Ok(lines.filter_map(|(at, line)| match line {
@@ -127,7 +129,7 @@ struct ReplayedEvent {
     tool_uses: Vec<usize>,
 }
 
-/// Plays a stream into a store and returns where its units begin.
+/// Replays a stream into a store and returns the starts of its units.
 pub fn play(store: &mut Store, events: &[Replayed]) -> Result<Starts> {
     let mut sessions: BTreeMap<&str, ReplayedEvent> = BTreeMap::new();
     for replayed in events {
@@ -152,7 +154,7 @@ pub fn play(store: &mut Store, events: &[Replayed]) -> Result<Starts> {
         for boundary in store.units_of_session(stored.row)?.into_iter().filter_map(|unit| unit.boundary) {
             match (boundary.prompt, boundary.first_seq) {
                 (Some(number), _) => out.starts.extend(prompt(number)),
-                // In a session first seen in its middle, nothing was weighed.
+                // If nmem first saw the session after its start, no signal was weighed.
                 (None, Some(seq)) if boundary.score.is_some() => {
                     out.inner.extend(stored.tool_uses.get(seq as usize - 1).map(|line| (*line, boundary.reason)));
                 }
@@ -161,7 +163,7 @@ pub fn play(store: &mut Store, events: &[Replayed]) -> Result<Starts> {
         }
     }
     for places in [&mut out.starts, &mut out.inline] {
-        // The first prompt always begins a unit.
+        // The first prompt always starts a unit.
         places.retain(|place| *place > 0);
         places.sort_unstable();
     }
@@ -176,7 +178,7 @@ fn time(value: &Value) -> Option<Millis> {
     })
 }
 
-/// The common folder of all files in a stream, so that paths become relative as in a real session.
+/// The common folder of all files in a stream. With it, paths become relative as in a real session.
 #[derive(Default)]
 struct CommonFolder(Option<Vec<String>>);
 

@@ -21,18 +21,18 @@ pub fn split_identifier(word: &str) -> Vec<&str> {
     parts
 }
 
-/// Han, kana and Hangul: scripts without spaces, or with endings attached.
+/// Whether a character is Han, kana or Hangul: scripts without spaces, or with attached suffixes.
 pub fn is_cjk(c: char) -> bool {
     matches!(c as u32, 0x3040..=0x30FF | 0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xAC00..=0xD7AF | 0xF900..=0xFAFF | 0x20000..=0x3FFFF)
 }
 
-/// Characters of a text; one of a script without spaces says as much as two letters.
+/// Returns the width of a text in letters; a character of a script without spaces counts as two.
 pub fn width(text: &str) -> usize {
     text.chars().map(|c| 1 + usize::from(is_cjk(c))).sum()
 }
 
-/// Characters that are invisible or change what is visible: controls, joiners, direction marks, variation selectors,
-/// tags. Line ends and tabs are visible.
+/// Whether a character is invisible or changes what is visible: controls, joiners, direction marks, variation
+/// selectors, tags. Line ends and tabs count as visible.
 pub fn is_unseen(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
@@ -44,12 +44,12 @@ pub fn is_unseen(c: char) -> bool {
     }
 }
 
-/// A text without its invisible characters.
+/// Returns a text without its invisible characters.
 pub fn seen(text: &str) -> String {
     text.chars().filter(|c| !is_unseen(*c)).collect()
 }
 
-/// A path as patterns have it: on Windows with `/` instead of `\`.
+/// Returns a path in the form that patterns use: on Windows with `/` instead of `\`.
 pub fn slashed(path: &str) -> Cow<'_, str> {
     if cfg!(windows) { path.replace('\\', "/").into() } else { path.into() }
 }
@@ -74,7 +74,7 @@ pub fn cut_words(text: &str, most: usize) -> String {
     if words.len() <= most { words.join(" ") } else { cut(&format!("{}…", words[..most].join(" ")), usize::MAX) }
 }
 
-/// Whether two texts are equal except for case, punctuation and a cut end.
+/// Whether two texts are equal except for case, punctuation and a truncated end.
 pub fn alike(a: &str, b: &str) -> bool {
     let bare = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>();
     let (a, b) = (bare(a), bare(b));
@@ -87,12 +87,12 @@ pub fn is_in_project(path: &str) -> bool {
     !path.starts_with('/') && path.as_bytes().get(1) != Some(&b':')
 }
 
-/// `feat(cli): add colours` without `feat(cli): `.
+/// Strips the type from a commit's subject: `feat(cli): add colours` without `feat(cli): `.
 pub fn without_type(subject: &str) -> &str {
     subject.split_once(": ").filter(|(kind, _)| !kind.contains(' ')).map_or(subject, |(_, subject)| subject)
 }
 
-/// The runs of letters and digits in a text.
+/// Returns the runs of letters and digits in a text.
 pub fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
 }

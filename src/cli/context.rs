@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// How long to wait for stdin if it is not a terminal.
+/// Maximum wait for stdin if it is not a terminal.
 const STDIN: Duration = Duration::from_secs(1);
 
 /// Show exactly what the next session here would receive
@@ -60,14 +60,14 @@ pub fn is_hook(args: &[OsString]) -> bool {
     args.iter().all(plain) && !stdin::is_terminal()
 }
 
-/// Answers a hook event on stdin; `None` if stdin is empty, so a person asks.
+/// Answers a hook event on stdin. Returns `None` if stdin is empty, which means that a person runs the command.
 pub fn run_hook(args: &[OsString]) -> Option<ExitCode> {
     if environment::switched_off().is_some() {
         return Some(ExitCode::SUCCESS);
     }
     let mut query = true;
     let code = super::hook::run_safely(|| match Stdin::within(STDIN).and_then(payload::read) {
-        // Nothing arrived: a person asks, unless the command names an agent.
+        // Empty stdin means that a person runs the command, unless it names an agent.
         Ok(Payload::Empty) | Err(_) => {
             query = hook::platform(args).is_some();
             Ok(None)
@@ -93,7 +93,7 @@ pub fn run(args: &ContextArguments) -> Result<()> {
         }
         _ => Recalled::default(),
     };
-    // What an agent would receive, and why it might receive nothing.
+    // The block that an agent would receive, or the reason why it would receive nothing.
     let no_context = no_context(&config, &place, now);
     let mut given = if no_context.is_some() { ContextBlock::default() } else { for_agent(&recalled, budget) };
     if args.json {
@@ -115,7 +115,7 @@ fn task<'a>(project: i64, folder: &'a Path, config: &'a Config) -> CurrentTask<'
     CurrentTask { project, folder, home: config.home.as_deref(), request: None, files: &[], embedding: None }
 }
 
-/// Shows earlier work related to a request and to files in play.
+/// Shows earlier work related to a request and to files.
 fn ranked(
     args: &ContextArguments,
     config: &Config,
@@ -158,7 +158,7 @@ fn ranked(
     Ok(())
 }
 
-/// The memories of each unit in order of relevance; a unit without memories appears itself.
+/// Returns the memories of each unit as JSON, most relevant unit first; a unit without memories is listed itself.
 fn ranked_json(project: Option<&str>, block: &InjectedBlock) -> Value {
     let memories: Vec<Value> = block.shown.iter().flat_map(|shown| {
         let unit = &shown.ranked.unit;
@@ -189,7 +189,7 @@ fn candidates(recalled: &Recalled) -> Vec<&MemoryRow> {
     recalled.pinned.iter().chain(&recalled.decisions).chain(&recalled.observations).chain(summaries).collect()
 }
 
-/// Observations and summaries have the keys of the observation protocol.
+/// Returns the context as JSON. Observations and summaries have the keys of the observation protocol.
 fn json(project: Option<&str>, recalled: &Recalled, given: &ContextBlock) -> Value {
     let all = candidates(recalled);
     let shown: Vec<&MemoryRow> = given.shown.iter().filter_map(|id| all.iter().find(|m| m.id == *id).copied()).collect();
@@ -214,7 +214,7 @@ fn json(project: Option<&str>, recalled: &Recalled, given: &ContextBlock) -> Val
     })
 }
 
-/// Why an agent would receive nothing here.
+/// Returns the reason why an agent would receive nothing here, if any.
 fn no_context(config: &Config, place: &FolderProject, now: Millis) -> Option<String> {
     if !config.enabled.value {
         return Some(format!("enabled = false ({}): hooks do nothing here", config.enabled.source));

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// Two sessions as Claude Code sent them, one event per line; `$PROJECT` stands for the folder.
+/// Two sessions as Claude Code sent them, one event per line; `$PROJECT` is replaced by the folder.
 const SESSIONS: &str = include_str!("demo/sessions.jsonl");
 
 /// Play two recorded sessions through the hooks and show the result
@@ -103,7 +103,7 @@ pub fn run(args: &DemoArguments) -> Result<()> {
 /// The result of the sessions.
 struct Played {
     events: usize,
-    /// What the next session receives.
+    /// The context block that the next session receives.
     context: String,
     /// Duration of each event, sorted.
     milliseconds: Vec<f64>,
@@ -137,7 +137,7 @@ fn json_escaped(path: &Path) -> String {
     Value::from(path.display().to_string()).to_string().trim_matches('"').to_string()
 }
 
-/// The status of the database; hooks and settings of the temporary folder say nothing.
+/// Returns the database part of the status; hooks and settings of the temporary folder are of no interest.
 fn brief(status: &str) -> String {
     status.split("\n\n").find(|part| part.starts_with("database")).unwrap_or_default().to_string()
 }

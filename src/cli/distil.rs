@@ -20,9 +20,9 @@ use std::time::{Duration, Instant};
 
 /// Time limit of a call. A person who waits can press Ctrl-C.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Consecutive failures after which to give up.
+/// Number of consecutive failures after which the command stops.
 const FAILURES: usize = 2;
-/// Units that rules distil between two steps of the progress bar.
+/// Number of units that rules distil between two steps of the progress bar.
 const AT_ONCE: usize = 16;
 /// Columns of the progress bar.
 const BAR: usize = 20;

@@ -18,7 +18,7 @@ use crate::store::{PERSON_WAIT, Store};
 use anyhow::Result;
 use serde_json::json;
 
-/// Older hook errors are not reported.
+/// Maximum age of a reported hook error, in milliseconds.
 const DAY: i64 = 86_400_000;
 
 /// Check hooks, database, settings and model; suggest fixes
@@ -70,7 +70,7 @@ pub fn run(args: &DoctorArguments) -> Result<()> {
     }
 }
 
-/// What older rules let through.
+/// Finds secrets that older redaction rules missed; with `fix`, removes them.
 fn old_secrets(config: &Config, redactor: &Redactor, fix: bool, step: &mut dyn FnMut(&str)) -> Vec<DoctorFinding> {
     let files = &config.files.value;
     let searched = Store::open_to_read(files, PERSON_WAIT).and_then(|store| {
@@ -161,7 +161,7 @@ fn settings(config: &Config, problem: Option<&anyhow::Error>) -> Vec<DoctorFindi
     findings
 }
 
-/// Whether the configured model could be called. It is not called here, because that costs money.
+/// Checks that the configured model can be called, without a call, since a call costs money.
 fn model(config: &Config) -> Option<DoctorFinding> {
     let destination = config.llm.destination()?;
     Some(match config.llm.endpoint(&config.files.value) {

@@ -1,4 +1,4 @@
-//! `nmem domain`: which kind of work a project is, and so what nmem remembers about it.
+//! `nmem domain`: shows or sets the kind of work that a project is, which decides what nmem remembers about it.
 
 use super::output;
 use super::project_argument::{ProjectArgument, open, writable};

@@ -1,4 +1,4 @@
-//! Shared: changes of a memory by hand, as JSON in the user's editor too.
+//! Shared: edits a memory by hand, also as JSON in the user's editor.
 
 use super::output;
 use crate::config::{Config, environment};
@@ -16,7 +16,7 @@ use std::process::Command;
 /// Maximum bytes of a memory as JSON.
 pub const JSON_BYTES: u64 = 64 * 1024;
 
-/// Opens a memory in the user's editor and stores what changes.
+/// Opens a memory in the user's editor and stores the changes.
 pub fn edit_in_editor(store: &mut Store, config: &Config, memory: &MemoryRow) -> Result<()> {
     let current = knowledge::editable(memory);
     let changes = in_editor(config, &current)?;
@@ -29,7 +29,8 @@ pub fn change(store: &mut Store, config: &Config, memory: &MemoryRow, changes: M
     output::say(&format!("m{} was changed; rules and models will not change it again.", memory.id))
 }
 
-/// Whose words an argument of this command is: the user's on a terminal, unless an agent runs the command there.
+/// Returns the provenance of an argument of this command: the user on a terminal, unless an agent runs the command
+/// there.
 pub fn words_of() -> Provenance {
     let on_terminal = std::io::stdin().is_terminal() || std::io::stdout().is_terminal() || std::io::stderr().is_terminal();
     if on_terminal && !environment::is_run_by_agent() { Provenance::User } else { Provenance::Agent }

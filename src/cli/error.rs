@@ -1,4 +1,4 @@
-//! `nmem error`: what ended an error before.
+//! `nmem error`: shows what resolved an error before.
 
 use super::output;
 use super::project_argument::{ProjectArgument, open};
@@ -33,7 +33,7 @@ pub struct ErrorArguments {
 /// Maximum bytes of an error on stdin.
 const BYTES: u64 = 1 << 20;
 
-/// The first megabyte of stdin; bytes that are no UTF-8 are replaced.
+/// Reads the first megabyte of stdin; replaces bytes that are not UTF-8.
 fn stdin_text() -> Result<String> {
     let mut bytes = Vec::new();
     io::stdin().lock().take(BYTES).read_to_end(&mut bytes)?;

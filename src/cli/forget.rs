@@ -102,7 +102,7 @@ pub fn run(args: &ForgetArguments) -> Result<()> {
     output::say(&format!("Forgotten.{}", worst.unwrap_or(&"")))
 }
 
-/// Printed if no byte of the text is left.
+/// Message if no byte of the text remains.
 const CLEAN: &str = " The text is gone from every file of nmem.";
 
 fn check(plan: &ForgetPlan, store: &Store, config: &Config) -> Result<&'static str> {

@@ -1,4 +1,4 @@
-//! The help of `nmem` itself: commands in groups, by what a person wants to do.
+//! The help of `nmem` itself: commands grouped by task.
 
 use clap::Command;
 

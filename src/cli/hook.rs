@@ -1,4 +1,4 @@
-//! The envelope of everything an agent starts: exit 0, panics caught, errors logged, and nothing on stdout but what the
+//! Wraps everything that an agent starts: exit code 0, panics caught, errors logged, and nothing on stdout but what the
 //! platform accepts (ADR/0006).
 
 use super::output;
@@ -7,13 +7,13 @@ use anyhow::Result;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
-/// Runs a hook. The agent sees success whatever happens; `run` returns what to print.
+/// Runs a hook. Always reports success to the agent; `run` returns the text to print.
 pub fn run_safely(run: impl FnOnce() -> Result<Option<String>>) -> ExitCode {
     // The default panic hook prints to stderr, which some platforms show to the model.
     std::panic::set_hook(Box::new(|_| {}));
     keep_memory();
     match caught(run) {
-        // The agent may be gone.
+        // The agent may have exited.
         Ok(Some(answer)) => drop(output::print(&answer)),
         Ok(None) => {}
         Err(error) => log_error(&format!("{error:#}")),

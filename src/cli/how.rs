@@ -1,4 +1,4 @@
-//! `nmem how`: how a program is called in a project.
+//! `nmem how`: shows how a program is called in a project.
 
 use super::output;
 use super::project_argument::{ProjectArgument, open};

@@ -1,4 +1,4 @@
-//! `nmem import`: past sessions of the agents on this machine.
+//! `nmem import`: imports past sessions of the agents on this machine.
 
 use super::output;
 use super::project_argument::writable;
@@ -90,8 +90,8 @@ pub fn run(args: &ImportArguments) -> Result<()> {
     if args.json { output::print(&json(&report, seconds).to_string()) } else { output::say(&text(&report, seconds)) }
 }
 
-/// Asks whether to import sessions that hooks did not record: recording may have been off, and pauses that had ended were
-/// not kept then.
+/// Asks whether to import sessions that hooks did not record. Recording may have been off then, and ended pauses were
+/// not stored at that time.
 fn may_import(missed: &[FoundFile]) -> Result<bool> {
     let sessions = count(missed.len() as i64, "session was", "sessions were");
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
@@ -103,7 +103,7 @@ fn may_import(missed: &[FoundFile]) -> Result<bool> {
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-/// The progress line: bar, rate, time left.
+/// Returns the progress line: bar, rate, remaining time.
 fn step(state: ImportProgress, elapsed: Duration) -> String {
     let all = state.all_bytes.max(1);
     let filled = (state.bytes * BAR as u64 / all) as usize;

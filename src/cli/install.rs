@@ -1,4 +1,5 @@
-//! `nmem install` and `nmem uninstall`: hooks in an agent's settings, with diff, backup and atomic write.
+//! `nmem install` and `nmem uninstall`: write and remove hooks in an agent's settings, with diff, backup and atomic
+//! write.
 
 use super::output;
 use crate::config;
@@ -68,7 +69,7 @@ enum ScopeArgument {
     Project,
 }
 
-/// An agent, with what is installed for it.
+/// An agent's adapter, and the setup to install for it.
 type Agent = (&'static dyn Adapter, &'static Setup);
 
 impl PlaceArguments {
@@ -109,13 +110,13 @@ pub fn install(args: &InstallArguments) -> Result<()> {
             Scope::User => "nmem uninstall",
             Scope::Project(_) => "nmem uninstall --scope project",
         };
-        // Some agents have no place for a note at the first session.
+        // Some agents cannot show a note at the first session.
         let db = config::files()?.value.db;
         output::say(&format!(
             "Recording starts with the next session, in {}, with secrets redacted. `nmem off` pauses it, `{undo}` removes the hooks.",
             db.display()
         ))?;
-        // The hooks are installed, whatever is wrong with the settings: doctor says it.
+        // The hooks are installed even if the settings are wrong; `nmem doctor` reports that.
         let past = config::load(&[]).and_then(|config| import::never_imported(&config)).unwrap_or_default();
         if past > 0 {
             let past = count(past as i64, "past session is", "past sessions are");
@@ -125,12 +126,12 @@ pub fn install(args: &InstallArguments) -> Result<()> {
     failed.last()
 }
 
-/// Agents that could not be changed: the others still are.
+/// The last failure. An agent that cannot be changed does not stop the others.
 #[derive(Default)]
 struct Failures(Option<anyhow::Error>);
 
 impl Failures {
-    /// Says the failure before this one.
+    /// Stores a failure; prints the previous one as a warning.
     fn add(&mut self, error: anyhow::Error) {
         if let Some(before) = self.0.replace(error) {
             output::warn(&format!("{before:#}"));
@@ -144,7 +145,7 @@ impl Failures {
 
 /// Installs the hooks of one agent; returns whether they are new.
 fn install_one((adapter, setup): Agent, args: &InstallArguments, scope: &Scope) -> Result<bool> {
-    // With the user's hooks, a project needs the instructions only.
+    // If the user's settings have the hooks, a project needs only the instructions.
     let without_hooks = args.guidance && installation::is_installed(adapter, setup, &Scope::User)?;
     let extras = Extras { search: args.allow_search, guidance: args.guidance, mcp: args.mcp, without_hooks };
     let plan = installation::plan_install(adapter, setup, scope, extras)?;
@@ -173,7 +174,7 @@ fn install_one((adapter, setup): Agent, args: &InstallArguments, scope: &Scope) 
     Ok(true)
 }
 
-/// What only a person can do, for lack of a setting that nmem can write.
+/// Returns the steps that only a person can do, because nmem can write no setting for them.
 fn by_hand(setup: &Setup, args: &InstallArguments, scope: &Scope) -> Vec<&'static str> {
     let mut left = Vec::new();
     if let (Permission::ByHand(how), true) = (setup.permission, args.allow_search) {
@@ -185,7 +186,7 @@ fn by_hand(setup: &Setup, args: &InstallArguments, scope: &Scope) -> Vec<&'stati
     left
 }
 
-/// The agents that the arguments name, or that are on this machine.
+/// Returns the agents that the arguments name, or those found on this machine.
 fn chosen(args: &InstallArguments) -> Result<Vec<Agent>> {
     let agents = installation::agents();
     let found: Vec<&Agent> = agents.iter().filter(|(adapter, setup)| installation::is_on_machine(*adapter, setup)).collect();
@@ -206,7 +207,7 @@ fn chosen(args: &InstallArguments) -> Result<Vec<Agent>> {
     Ok(agents.iter().filter(|agent| is_wanted(agent)).copied().collect())
 }
 
-/// What was installed, and what is left to do.
+/// Returns a report of the installation and of the remaining steps.
 fn report(adapter: &dyn Adapter, setup: &Setup, plan: &InstallPlan, args: &InstallArguments, scope: &Scope) -> String {
     let what = if setup.hooks.is_empty() { "a plugin".to_string() } else { format!("{} events", setup.hooks.len()) };
     let file = plan.changes[0].file.display();

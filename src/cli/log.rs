@@ -1,4 +1,4 @@
-//! `nmem log`: the sessions of a project by day, or what agents received from nmem.
+//! `nmem log`: shows the sessions of a project by day, or the texts that agents received from nmem.
 
 use super::output;
 use super::project_argument::{ProjectArgument, open};

@@ -1,4 +1,4 @@
-//! `nmem mcp`: memory as tools of the Model Context Protocol, until the client closes stdin.
+//! `nmem mcp`: serves memory as tools of the Model Context Protocol, until the client closes stdin.
 
 use super::project_argument::ProjectArgument;
 use crate::error::UserError;

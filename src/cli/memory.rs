@@ -1,4 +1,4 @@
-//! `nmem remember`, `edit`, `pin`, `unpin`, `supersede`: memories written and changed by hand.
+//! `nmem remember`, `edit`, `pin`, `unpin`, `supersede`: write and change memories by hand.
 
 use super::editor::{JSON_BYTES, change, edit_in_editor, object, words_of};
 use super::output;
@@ -19,7 +19,7 @@ use anyhow::{Context, Result};
 use serde_json::{Map, Value};
 use std::time::Duration;
 
-/// How long to wait for JSON on stdin.
+/// Maximum wait for JSON on stdin.
 const STDIN: Duration = Duration::from_secs(60);
 
 /// Add a memory by hand
@@ -28,7 +28,7 @@ const STDIN: Duration = Duration::from_secs(60);
     after_help = "Example: nmem remember \"The staging database is rebuilt every Monday\" --concept gotcha --pin\n         nmem remember \"SQLite for the cache\" --kind decision --alternative Redis --reason \"one file, no server\" --confidence 0.8\n         nmem remember \"Run migrations before the tests\" --kind lesson --type warning --tag tests\n         echo '{\"title\": \"…\", \"facts\": [\"…\"]}' | nmem remember --stdin\n\nThe first line is the title, the rest is the text. Secrets are redacted. On a terminal the words are yours; run by an agent or a script they are the agent's, and an agent cannot pin them."
 )]
 pub struct RememberArguments {
-    /// What to remember
+    /// The text to remember
     #[arg(value_name = "TEXT", required_unless_present = "stdin")]
     text: Vec<String>,
     /// observation, decision, lesson, task or summary
@@ -282,7 +282,8 @@ pub fn supersede(args: &SupersedeArguments) -> Result<()> {
     output::say(&format!("m{} is superseded by m{}.", old.id, new.id))
 }
 
-/// A pinned memory is in every session start, so an agent that read the wrong page must not pin one.
+/// Refuses an agent. A pinned memory is in every session start, so an agent that read a malicious page must not pin
+/// one.
 fn only_by_person() -> Result<()> {
     match environment::is_run_by_agent() {
         true => Err(UserError::new("agents cannot pin memories", "run `nmem pin` in a terminal of your own").into()),

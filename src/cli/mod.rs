@@ -1,12 +1,12 @@
 //! The command line: one file per command, with its arguments, one call of a use case, and one call of `render`.
 //!
-//! Hooks bypass clap: it costs 0.2 of an empty process, and a clap error exits with 2, which blocks the agent
-//! (ADR/0006).
+//! Hooks bypass clap: it costs 0.2 of the time of an empty process, and a clap error exits with 2, which blocks the
+//! agent (ADR/0006).
 //!
-//! Shared: `help`, `hook` (the envelope of hooks), `stdin`, `output`, `editor`, `project_argument`. Commands: `record` and `context`;
-//! `search`, `units`, `show`, `log`, `resume`, `view`, `serve`, `status`, `patterns`, `error`,
-//! `how`; `memory` (remember, edit, pin, supersede), `review`, `forget`, `distil`,
-//! `domain`, `project`, `sync`, `team`, `off`, `trust`, `import`, `archive` (export, restore); `install`, `doctor`, `demo`; `rad`, `mcp`, `completions`, `man`.
+//! Shared: `help`, `hook` (wraps hooks), `stdin`, `output`, `editor`, `project_argument`. Commands: `record` and
+//! `context`; `search`, `units`, `show`, `log`, `resume`, `view`, `serve`, `status`, `patterns`, `error`, `how`;
+//! `memory` (remember, edit, pin, supersede), `review`, `forget`, `distil`, `domain`, `project`, `sync`, `team`, `off`,
+//! `trust`, `import`, `archive` (export, restore); `install`, `doctor`, `demo`; `rad`, `mcp`, `completions`, `man`.
 
 mod archive;
 mod completions;
@@ -114,7 +114,7 @@ enum Command {
     Man(man::ManArguments),
 }
 
-/// Runs a command line without the program's name.
+/// Runs a command line, given without the program's name.
 pub fn main(mut args: Vec<OsString>) -> ExitCode {
     environment::started();
     match args.first().and_then(|a| a.to_str()) {
@@ -143,7 +143,7 @@ fn wants_help(args: &[OsString]) -> bool {
     args.iter().any(|a| a == "--help" || a == "-h")
 }
 
-/// Runs a command; returns whether everything requested was answered.
+/// Runs a command; returns true if everything requested was answered.
 fn run(command: Command) -> Result<bool> {
     let done = match command {
         Command::Rad(args) => return rad::run(&args),
@@ -201,7 +201,7 @@ fn finish(result: Result<bool>) -> ExitCode {
     }
 }
 
-/// The command line as clap knows it, with commands in groups.
+/// Returns clap's definition of the command line, with commands in groups.
 pub fn definition() -> clap::Command {
     help::grouped(Arguments::command().disable_help_subcommand(true))
 }

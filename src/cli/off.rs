@@ -38,7 +38,7 @@ pub struct OnArguments {
 }
 
 impl OffArguments {
-    /// In `--session 1h` and `--project 1h` the value is a duration.
+    /// Moves a duration that was parsed as the value of `--session` or `--project`, as in `--session 1h`, to the time.
     fn untangled(mut self, now: Millis) -> OffArguments {
         let is_time = |word: &str| word.starts_with(|c: char| c.is_ascii_digit()) && time::parse(word, now).is_ok();
         if self.time.is_some() {
@@ -99,7 +99,7 @@ pub fn off(args: &OffArguments) -> Result<()> {
     output::say(&format!("Recording is paused {}. `nmem on` resumes it.", off.describe(now)))
 }
 
-/// The end of a duration, or the given day.
+/// Returns the end of a duration that starts now, or the given day.
 fn until(text: &str, now: Millis) -> Result<Millis> {
     let wrong = || {
         UserError::usage(
@@ -172,7 +172,7 @@ fn project(place: &FolderProject) -> Result<What> {
 
 fn session(here: &ProjectArgument, folder: &std::path::Path, config: &Config, id: &str) -> Result<What> {
     let what = |platform: &str, id: &str| What::Session { platform: platform.into(), id: id.into() };
-    // The agent names the session of its commands.
+    // The agent passes the id of its session to its commands.
     if let Some(own) = environment::agent_session().filter(|_| id.is_empty()) {
         return Ok(what("claude-code", &own));
     }

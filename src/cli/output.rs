@@ -1,4 +1,4 @@
-//! The one place that prints: results to stdout, messages to stderr.
+//! The only module that prints: results to stdout, messages to stderr.
 
 use crate::config::environment;
 use crate::error::UserError;
@@ -19,12 +19,12 @@ pub fn say(text: &str) -> Result<()> {
     }
 }
 
-/// Prints one of several results: wrapped for a person, as it is for a program.
+/// Prints one of several results: wrapped for a person, unchanged for a program.
 pub fn entry(text: &str, is_for_programs: bool) -> Result<()> {
     if is_for_programs { print(text) } else { say(text) }
 }
 
-/// Prints JSON and other text for programs as it is.
+/// Prints JSON and other text for programs unchanged.
 pub fn print(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
@@ -40,7 +40,7 @@ pub fn style() -> Style {
     Style { colour: !environment::no_color(), width: columns().unwrap_or(Style::default().width) }
 }
 
-/// Width of the terminal behind stdout; `None` if there is none.
+/// Returns the width of the terminal that stdout writes to; `None` if there is none.
 fn columns() -> Option<usize> {
     let (width, _) = terminal_size::terminal_size().filter(|_| io::stdout().is_terminal())?;
     Some(usize::from(width.0).max(20))
@@ -92,7 +92,7 @@ impl Drop for Progress {
     }
 }
 
-/// Asks for confirmation on the terminal; without one, the answer is an error.
+/// Asks for confirmation on the terminal; returns an error if there is none.
 pub fn confirm(question: &str) -> Result<bool> {
     if !io::stdin().is_terminal() {
         return Err(UserError::usage("cannot ask for confirmation: stdin is not a terminal", "--yes answers").into());

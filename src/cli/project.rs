@@ -1,4 +1,4 @@
-//! `nmem project`: manual corrections of project identity.
+//! `nmem project`: corrects the identity of projects by hand.
 
 use super::output;
 use super::project_argument::{ProjectArgument, open, writable};
@@ -164,7 +164,7 @@ fn share(share: Share, project: &ProjectArgument) -> Result<()> {
     let place = project.find(&folder, &config, Some(&store));
     let id = match (&place.row, &place.id) {
         (Some(row), _) => row.id,
-        // Nothing is recorded here yet, but what others share of the project should arrive.
+        // Nothing is recorded here yet, but memories that others share in this project should arrive.
         (None, Some(id)) => store.ensure_project(&redactor(&config)?.clean(id.clone()), environment::now())?,
         (None, None) => return Err(UserError::new(NO_PROJECT, "change into a project folder").into()),
     };
@@ -232,7 +232,7 @@ fn here(place: &FolderProject) -> Result<ProjectRow> {
     })
 }
 
-/// The project with a name or number.
+/// Finds a project by its name or number.
 fn one(store: &Store, word: &str) -> Result<ProjectRow> {
     let all = store.projects()?;
     if let Some((project, ..)) = all.iter().find(|(p, ..)| p.id.to_string() == word) {

@@ -32,7 +32,7 @@ impl ProjectArgument {
         }
     }
 
-    /// All settings there. Unreadable files are reported, and defaults used.
+    /// Returns the folder and all settings for it. Reports unreadable files and uses the defaults instead.
     pub fn config(&self) -> Result<(PathBuf, Config)> {
         let folder = self.folder()?;
         let (config, problem) = self.config_and_problem(&folder)?;
@@ -51,7 +51,7 @@ impl ProjectArgument {
         Ok((config, problem))
     }
 
-    /// The stored project, or the one that the folder would become.
+    /// Returns the stored project, or the project that the folder would become.
     pub fn find(&self, folder: &Path, config: &Config, store: Option<&Store>) -> FolderProject {
         let redactor = redactor(config).unwrap_or_default();
         Projects { config, redactor: &redactor }.look_up(&folder.to_string_lossy(), store)
@@ -71,7 +71,7 @@ pub fn open(config: &Config) -> Result<Option<Store>> {
     if needs_upgrade(&store)? {
         match Store::open(files, PERSON_WAIT) {
             Ok(mut store) => upgrade(config, &mut store)?,
-            // On a read-only disk, reading goes on.
+            // On a read-only disk, reading still works.
             Err(error) => output::warn(&format!("stored texts were not checked for secrets: {error:#}")),
         }
     }
@@ -93,7 +93,7 @@ fn needs_upgrade(store: &Store) -> Result<bool> {
     Ok(is_old || store.has_unannounced_rules()?)
 }
 
-/// What the first command in a terminal does after an upgrade. Never in a hook.
+/// Upgrades stored texts: the first command in a terminal after an upgrade does this, a hook never.
 fn upgrade(config: &Config, store: &mut Store) -> Result<()> {
     if store.redaction_version()? < REDACTION_VERSION {
         redact_again(config, store);
@@ -110,7 +110,7 @@ fn upgrade(config: &Config, store: &mut Store) -> Result<()> {
     Ok(())
 }
 
-/// The offer to distil again what older rules distilled; `None` if there is nothing.
+/// Returns an offer to distil again the units that older rules distilled; `None` if there are none.
 pub fn older_rules(store: &Store) -> Result<Option<String>> {
     let (units, projects) = store.units_of_older_rules()?;
     let all = if projects > 1 { " --all" } else { "" };
@@ -118,7 +118,7 @@ pub fn older_rules(store: &Store) -> Result<Option<String>> {
     Ok(units.map(|units| format!("{units} distilled by earlier rules; `nmem distil --redo{all}` draws their memories again")))
 }
 
-/// Redacts what an earlier nmem stored, once.
+/// Redacts texts that an earlier version stored, once.
 fn redact_again(config: &Config, store: &mut Store) {
     output::warn("checking stored texts with this version's rules for secrets, once after the upgrade");
     let progress = output::Progress::begin();

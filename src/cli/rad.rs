@@ -1,4 +1,5 @@
-//! `nmem rad`: requests of another program on stdin, answers on stdout. The module `crate::rad` handles them.
+//! `nmem rad`: reads requests of another program from stdin and writes answers to stdout. The module `crate::rad`
+//! handles them.
 
 use super::output;
 use crate::platforms::payload;
@@ -19,7 +20,7 @@ pub struct RadArguments {
     batch: bool,
 }
 
-/// Runs the command; returns whether every request was answered.
+/// Runs the command; returns true if every request was answered.
 pub fn run(args: &RadArguments) -> Result<bool> {
     let verb = args.verb.as_deref();
     let mut say = |answer: Answered| output::print(&answer.unwrap_or_else(|problem| problem.json()).to_string());

@@ -1,4 +1,4 @@
-//! `nmem record`: one hook event on stdin. `ingest` handles it.
+//! `nmem record`: reads one hook event from stdin. `ingest` handles it.
 
 use super::stdin::Stdin;
 use crate::config::environment;
@@ -8,7 +8,7 @@ use anyhow::Result;
 use std::ffi::OsString;
 use std::time::Duration;
 
-/// How long to wait for stdin to close: less than the shortest timeout that `install` sets.
+/// Maximum wait for stdin to close: less than the shortest timeout that `install` sets.
 const STDIN: Duration = Duration::from_secs(8);
 
 #[derive(Debug, clap::Args)]

@@ -1,4 +1,4 @@
-//! `nmem resume`: the agent's own command that opens a session again.
+//! `nmem resume`: prints or runs the agent's own command that opens a session again.
 
 use super::output;
 use super::project_argument::{ProjectArgument, open};
@@ -34,17 +34,17 @@ pub struct ResumeArguments {
     project: ProjectArgument,
 }
 
-/// Bytes of an id that an agent makes.
+/// Maximum bytes of a session id that an agent generates.
 const ID_BYTES: usize = 128;
 
-/// How to open a session.
+/// A command that opens a session again, and its folder.
 struct Resumption {
     command: Vec<String>,
-    /// Where the agent finds it.
+    /// The folder in which the agent finds the session.
     folder: Option<PathBuf>,
 }
 
-/// Runs the command; with `--run`, returns whether the agent ended well.
+/// Runs the command; with `--run`, returns true if the agent exited successfully.
 pub fn run(args: &ResumeArguments) -> Result<bool> {
     let (_, config) = args.project.config()?;
     let unknown =
@@ -70,7 +70,7 @@ fn resumption(session: &SessionRow) -> Result<Resumption> {
         return Err(UserError::new(what, format!("`nmem show s{}` shows what was recorded of it", session.id)).into());
     }
     let id = &session.agent_session_id;
-    // A hook's payload chose the id. As an argument it must not be an option or anything else to a shell.
+    // The id comes from a hook's payload. As an argument it must not be an option, or have a meaning to a shell.
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if id.len() > ID_BYTES || !id.starts_with(|c: char| c.is_ascii_alphanumeric()) || !id.chars().all(is_plain) {
         let what = format!("the id of s{} is not one that an agent makes: {}", session.id, line(id, 80));
@@ -85,7 +85,7 @@ fn resumption(session: &SessionRow) -> Result<Resumption> {
     Ok(Resumption { command, folder })
 }
 
-/// Hands this terminal to the agent.
+/// Runs the agent in this terminal.
 fn start(resumption: &Resumption) -> Result<bool> {
     if environment::is_run_by_agent() {
         return Err(UserError::new("an agent cannot open a session", "run the command in a terminal of your own").into());

@@ -1,4 +1,4 @@
-//! `nmem review`: new decisions and lessons one by one, to keep, edit, pin or forget.
+//! `nmem review`: shows new decisions and lessons one by one, to keep, edit, pin or forget.
 
 use super::editor::edit_in_editor;
 use super::output;
@@ -13,10 +13,10 @@ use crate::store::Store;
 use anyhow::Result;
 use std::io::IsTerminal;
 
-/// Decisions and lessons of one review.
+/// Maximum decisions and lessons in one review.
 const MAX_REVIEWED: usize = 500;
 
-/// What a person may answer.
+/// Help text for the possible answers.
 const CHOICES: &str = "k  keep it as it is: rules and models will not change it
 e  edit it in $VISUAL or $EDITOR
 p  pin it: every session start includes it
@@ -72,7 +72,7 @@ pub fn run(args: &ReviewArguments) -> Result<()> {
     forget_all(&mut store, &config, &forgotten)
 }
 
-/// Whether a person wrote, kept, edited or pinned a memory. What an agent wrote by hand is not checked yet.
+/// Whether a person wrote, kept, edited or pinned a memory. A memory that an agent wrote by hand is not checked yet.
 fn is_checked(memory: &MemoryRow) -> bool {
     let is_agents = memory.made_by == Maker::Hand && memory.provenance == Provenance::Agent;
     memory.pinned || memory.by_hand && !is_agents
@@ -85,7 +85,7 @@ fn ask(store: &mut Store, config: &Config, due: &[MemoryRow]) -> Result<Vec<Stri
         output::say(&format!("{} of {}", n + 1, due.len()))?;
         output::say(memories::whole(memory, output::style()).trim_end())?;
         loop {
-            // The end of the input quits.
+            // End of input means quit.
             match output::ask("keep, edit, pin, forget, next, quit [k/e/p/f/n/q/?]")?.as_deref().unwrap_or("q") {
                 "k" | "keep" => knowledge::keep(store, memory)?,
                 "n" | "next" => {}

@@ -123,7 +123,7 @@ fn platform(name: &str) -> Result<Platform, String> {
     Platform::from_name(name).ok_or_else(|| format!("known are: {}", known.join(", ")))
 }
 
-/// Turns `-word` into `--not=word` before clap mistakes it for an option, and an unknown `--word` into a word to search for,
+/// Turns `-word` into `--not=word` before clap mistakes it for an option, and an unknown `--word` into a search word,
 /// with a note.
 pub fn with_negations(args: Vec<OsString>) -> Vec<OsString> {
     let known: Vec<String> = SearchArguments::augment_args(clap::Command::new("search"))
@@ -154,7 +154,7 @@ pub fn with_negations(args: Vec<OsString>) -> Vec<OsString> {
     args.into_iter().map(&mut word).collect()
 }
 
-/// The query as one text. An argument with white space was quoted on purpose: it is a phrase.
+/// Returns the query as one text. An argument with white space was quoted on purpose, so it is a phrase.
 fn query(args: &SearchArguments) -> String {
     let phrase = |word: &String| match args.query.len() > 1 && word.contains(char::is_whitespace) && !word.contains('"') {
         true => format!("\"{word}\""),
@@ -219,7 +219,7 @@ pub fn run(args: &SearchArguments) -> Result<()> {
     Ok(())
 }
 
-/// Accepts the types of the project's domain, of decisions, lessons and tasks, and any that a stored memory has.
+/// Accepts the types of the project's domain, of decisions, lessons and tasks, and any type that a stored memory has.
 fn check_type(store: &Store, project: Option<i64>, given: &str) -> Result<()> {
     let (name, config) = project.map(|id| store.domain_of_project(id)).transpose()?.flatten().unzip();
     let domain = domains::of(name.as_deref(), config.flatten().as_deref());
@@ -238,7 +238,7 @@ fn kinds(args: &SearchArguments) -> Vec<HitKind> {
     all.into_iter().filter(chosen).collect()
 }
 
-/// Requested kinds of memories; empty: all.
+/// Returns the requested kinds of memories; an empty list means all.
 fn memories(args: &SearchArguments) -> Vec<MemoryKind> {
     match args.kind.contains(&KindArgument::Memory) {
         true => Vec::new(),
@@ -249,8 +249,8 @@ fn memories(args: &SearchArguments) -> Vec<MemoryKind> {
 /// A path as stored: relative to the root of the worktree.
 fn path(file: &str, args: &SearchArguments, config: &config::Config) -> Result<String> {
     let folder = args.project.folder()?;
-    // A bare name may be in any folder; anything that looks like a path is relative to this one, even if the file is
-    // gone.
+    // A bare name may be in any folder. Anything that looks like a path is relative to this one, even if the file no
+    // longer exists.
     let is_path = file.starts_with(['.', '/']) || folder.join(file).exists();
     Ok(if is_path { project::relative(file, folder.to_str(), config.home.as_deref()) } else { file.to_string() })
 }

@@ -38,7 +38,7 @@ pub fn run(args: &ServeArguments) -> Result<()> {
     if args.print_token {
         return output::print(&server::bearer_token(&config)?);
     }
-    // Migrates and drains before anybody waits for it.
+    // Migrates and drains before the first request has to wait for it.
     let store = open(&config)?;
     if PageScope::of(&config, &folder, args.all, store.as_ref()).is_none() {
         return Err(UserError::new(NO_PROJECT, "change into a project folder, or use --all").into());

@@ -1,4 +1,4 @@
-//! `nmem show`: one thing completely, with links to related ones.
+//! `nmem show`: shows one item completely, with links to related ones.
 
 use super::output;
 use super::project_argument::{ProjectArgument, open};

@@ -1,4 +1,4 @@
-//! `nmem status`: hooks, stored data, queue, errors and settings.
+//! `nmem status`: shows hooks, stored data, queue, errors and settings.
 
 use super::output;
 use super::project_argument::{ProjectArgument, older_rules, writable};
@@ -43,11 +43,11 @@ struct StoreStatus {
     last: Vec<LastEvent>,
     models: Models,
     injections: BTreeMap<InjectionPoint, InjectionStats>,
-    /// The offer to distil again what older rules distilled.
+    /// Offer to distil again the units that older rules distilled.
     older_rules: Option<String>,
-    /// Memories with an embedding, and all that could have one.
+    /// Number of memories with an embedding, and of all that can have one.
     embedded: Option<(i64, i64)>,
-    /// Shared projects, and how the last sync ended; `None` where nobody shares.
+    /// Shared projects, and the result of the last sync; `None` if nothing is shared.
     team: Option<(Vec<String>, LastSync)>,
     problem: Option<String>,
 }
@@ -206,7 +206,7 @@ pub fn run(args: &StatusArguments) -> Result<()> {
     output::say(out.trim_end())
 }
 
-/// Drains the spool, then counts. An unavailable store is a finding, not a failure.
+/// Drains the spool, then counts. An unavailable store is reported as a problem, not as an error.
 fn look(config: &Config) -> StoreStatus {
     let files = &config.files.value;
     let look = || -> Result<StoreStatus> {
@@ -227,13 +227,13 @@ fn look(config: &Config) -> StoreStatus {
     })
 }
 
-/// With what `nmem sync` syncs.
+/// Returns the target of `nmem sync`: a PostgreSQL host or a folder.
 fn team_target(config: &Config) -> Option<String> {
     let folder = || config.team.folder.value.as_ref().map(|folder| folder.display().to_string());
     config.team.host().map(|host| format!("PostgreSQL at {host}")).or_else(folder)
 }
 
-/// Why hooks do nothing here, or in one session.
+/// Returns the reasons why hooks do nothing here or in one session.
 fn switched_off(config: &Config, now: Millis) -> Vec<String> {
     let mut off: Vec<String> =
         config.switches.off.iter().filter(|o| o.holds(now)).map(|o| format!("recording is paused {}", o.describe(now))).collect();
@@ -244,7 +244,7 @@ fn switched_off(config: &Config, now: Millis) -> Vec<String> {
     off
 }
 
-/// Requests of the repository's own file that are not approved.
+/// Returns notes about the repository's own settings file: an unreadable file, or requests that are not approved.
 fn wishes(config: &Config) -> Vec<String> {
     let mut notes = Vec::new();
     for wishes in &config.wishes {

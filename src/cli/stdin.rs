@@ -61,7 +61,7 @@ fn wait(file: &std::fs::File, until: Instant) -> io::Result<()> {
     }
 }
 
-/// Waits until there is something to read. Windows cannot wait for a pipe, so this looks into it every few milliseconds.
+/// Waits until there is something to read. Windows cannot wait for a pipe, so this polls it every few milliseconds.
 #[cfg(windows)]
 fn wait(file: &std::fs::File, until: Instant) -> io::Result<()> {
     use std::os::windows::io::AsRawHandle;
@@ -71,13 +71,13 @@ fn wait(file: &std::fs::File, until: Instant) -> io::Result<()> {
     let pipe = file.as_raw_handle();
     loop {
         let (none, mut waiting) = (std::ptr::null_mut(), 0);
-        // SAFETY: the handle is open as long as `file`; null pointers ask for nothing.
+        // SAFETY: the handle is open as long as `file`; null pointers request no output.
         #[expect(unsafe_code, reason = "std does not look into pipes")]
         let found = unsafe {
             GetFileType(pipe) != FILE_TYPE_PIPE
                 || PeekNamedPipe(pipe, none, 0, std::ptr::null_mut(), &raw mut waiting, std::ptr::null_mut()) == 0
         };
-        // Files never block, and reading a pipe whose other end is closed says so at once.
+        // Files never block, and reading a pipe whose other end is closed returns at once.
         if found || waiting > 0 {
             return Ok(());
         }

@@ -14,10 +14,10 @@ use serde_json::json;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// How long each answer of the server may take, for a person and in a hook.
+/// Time limit for each answer of the server, for a person and in a hook.
 const PATIENT: Duration = Duration::from_secs(30);
 const IN_HOOK: Duration = Duration::from_millis(1800);
-/// Files that were left alone, to name at most.
+/// Maximum number of skipped files to name.
 const LEFT_ALONE: usize = 5;
 
 /// Share memories with a team: PostgreSQL, or a shared folder
@@ -119,7 +119,7 @@ fn changes(n: usize) -> String {
     count(n as i64, "change", "changes")
 }
 
-/// What a person should look at.
+/// Warns about results that a person should check.
 fn warnings(result: &SyncResult) {
     let Received { kept, invalid, refused, .. } = result.received;
     if result.is_new_machine {

@@ -1,4 +1,4 @@
-//! `nmem team`: who shares memories, and whom the user trusts.
+//! `nmem team`: lists the people who share memories, and sets which of them the user trusts.
 
 use super::output;
 use super::project_argument::{ProjectArgument, open, writable};

@@ -1,4 +1,4 @@
-//! `nmem units`: the work units of a project.
+//! `nmem units`: lists the work units of a project.
 
 use super::output;
 use super::project_argument::{ProjectArgument, open};
@@ -169,7 +169,7 @@ fn listed(args: &UnitsArguments, units: &[UnitRow], found: usize, name: &str) ->
     Ok(())
 }
 
-/// Replays streams as hooks would have sent them.
+/// Replays event streams as hooks would have sent them.
 fn replayed(config: &Config, files: &[PathBuf]) -> Result<()> {
     let redactor = redactor(config)?;
     let run = Run::new(Caller::History, config, &redactor);

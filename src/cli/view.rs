@@ -1,4 +1,4 @@
-//! `nmem view`: one page for a browser, in a file of its own.
+//! `nmem view`: writes one page for a browser to a self-contained file.
 
 use super::output;
 use super::project_argument::{ProjectArgument, open};
@@ -43,7 +43,7 @@ pub fn run(args: &ViewArguments) -> Result<()> {
     match &args.output {
         Some(to) if to == Path::new("-") => return output::print(&html),
         Some(to) => {
-            // Written under another name and renamed, so a pipe or a device would be replaced by a file.
+            // The page is written under another name and renamed, so a pipe or a device would be replaced by a file.
             if to.exists() && !to.is_file() {
                 let what = format!("{} is not a regular file", to.display());
                 return Err(UserError::new(what, "`nmem view -o -` prints the page").into());

@@ -1,4 +1,4 @@
-//! Where agents keep their sessions and settings on this machine.
+//! Folders of agents' sessions and settings on this machine.
 
 use super::environment::{
     claude_folder, codex_folder, copilot_folder, cursor_folders, gemini_folder, opencode_data_folder, opencode_folder,
@@ -21,7 +21,8 @@ pub fn session_folders(platform: Platform, home: Option<&Path>) -> Vec<PathBuf> 
     }
 }
 
-/// The folder in which an agent looks for the user's hooks; `None` if the agent has none, or the home folder is unknown.
+/// Returns the folder in which an agent looks for the user's hooks; `None` if the agent has no hooks or the home folder
+/// is unknown.
 pub fn settings_folder(platform: Platform, home: Option<&Path>) -> Option<PathBuf> {
     match platform {
         Platform::ClaudeCode => claude_folder(home),

@@ -1,5 +1,5 @@
 //! `[embeddings]`: the model that computes embeddings. Off while no address is set. As with `[llm]`, only the user's
-//! own file can switch it on.
+//! config file can switch it on.
 
 use super::environment;
 use super::llm::{check_url, host, is_loopback};
@@ -14,7 +14,7 @@ use anyhow::Result;
 pub struct Embeddings {
     pub base_url: Setting<String>,
     pub model: Setting<String>,
-    /// The name of the variable, never the key itself.
+    /// Name of the environment variable with the key, never the key itself.
     pub api_key_env: Setting<String>,
 }
 
@@ -47,16 +47,16 @@ impl Embeddings {
         Ok(())
     }
 
-    /// Switches it off for a folder.
+    /// Switches embeddings off for a folder.
     pub(super) fn switch_off(&mut self, source: SettingSource) {
         self.base_url = Setting { value: String::new(), source };
     }
 
-    /// Where texts would be sent; `None` while it is off.
+    /// Returns the endpoint to which texts would be sent; `None` if embeddings are off.
     ///
     /// # Errors
     ///
-    /// What is missing in the config file or the environment.
+    /// A [`UserError`] that names what is missing in the config file or the environment.
     pub fn endpoint(&self) -> Result<Option<Endpoint>> {
         let base_url = self.base_url.value.trim_end_matches('/').to_string();
         if base_url.is_empty() {
@@ -78,7 +78,7 @@ impl Embeddings {
         Ok(Some(Endpoint { provider: Provider::OpenAi, base_url, model, key, proxy, is_loopback, program: None }))
     }
 
-    /// Where texts would be sent, for display.
+    /// Returns the host to which texts would be sent, for display.
     pub fn destination(&self) -> Option<&str> {
         host(&self.base_url.value)
     }

@@ -13,29 +13,29 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// What a project may have changed in this process's environment.
+/// Changes that a project may have made to this process's environment.
 #[derive(Debug)]
 struct Doubt {
-    /// The folder where the session works now, and where it began.
+    /// The folder in which the session works now, and the one in which it started.
     projects: Vec<PathBuf>,
-    /// Variables that the project sets; `None`: its settings cannot be read, so any variable may be one.
+    /// Variables that the project sets; `None` if its settings cannot be read, so that it may set any variable.
     set: Option<Vec<String>>,
 }
 
 static DOUBT: OnceLock<Doubt> = OnceLock::new();
 
-/// A project's settings files in which a client finds environment variables for its hooks.
+/// A project's settings files from which a client reads environment variables for its hooks.
 const PROJECT_SETTINGS: [&str; 2] = ["settings.json", "settings.local.json"];
 /// Longest path, in bytes, on any system.
 pub const PATH_BYTES: usize = 4096;
-/// Bytes read of a settings file. Permission lists make them long.
+/// Maximum bytes of a settings file. Permission lists make such files long.
 const SETTINGS_BYTES: u64 = 1 << 20;
-/// Parent folders of a hook's folder that are checked.
+/// Maximum number of folders to check, from a hook's folder upwards.
 const LEVELS: usize = 24;
 
-/// Declares that this process is a hook of a session in `folder`, in `project`. Only the first call counts.
+/// Declares that this process is a hook of a session in `folder`, in `project`. Only the first call has an effect.
 pub fn enter_hook(folder: &Path, project: &Path) {
-    // In the home folder the settings are the user's own. A project cannot decide which folder that is.
+    // Settings in the home folder belong to the user. A project cannot decide which folder that is.
     let own = |folder: &Path| variable("HOME").is_none_or(|home| folder != Path::new(&home) || !is_home_of_user(folder));
     // The client's settings belong to the folder where it was started: a parent, an enclosing repository, or somewhere
     // else.
@@ -49,7 +49,7 @@ pub fn enter_hook(folder: &Path, project: &Path) {
     let _ = DOUBT.set(Doubt { projects, set: set.map(|sets| sets.concat()) });
 }
 
-/// passwd(5): whether a folder is the user's home according to the system.
+/// Whether a folder is the user's home according to passwd(5).
 #[cfg(unix)]
 fn is_home_of_user(folder: &Path) -> bool {
     let Ok(users) = files::whole_text(Path::new("/etc/passwd"), 4 << 20) else { return false };
@@ -65,7 +65,8 @@ fn is_home_of_user(_: &Path) -> bool {
     true
 }
 
-/// The variables that a settings file sets; `None` if there is no such regular file.
+/// Returns the variables that a settings file sets: `None` if there is no such regular file, `Some(None)` if its
+/// content is unknown.
 fn variables_of(file: &Path) -> Option<Option<Vec<String>>> {
     match files::whole_text(file, SETTINGS_BYTES) {
         Ok(text) => Some(variables_in(&text)),
@@ -85,7 +86,7 @@ fn is_doubted(name: &str) -> bool {
     DOUBT.get().is_some_and(|doubt| doubt.set.as_ref().is_none_or(|set| set.iter().any(|n| n == name)))
 }
 
-/// Whether a path leads into a hook's project, also by a link or `..`.
+/// Whether a path leads into a hook's project, including through a link or `..`.
 fn is_in_project(path: &Path) -> bool {
     let is_in = |project: &PathBuf| path.starts_with(project) || files::resolved(path).starts_with(files::resolved(project));
     DOUBT.get().is_some_and(|doubt| doubt.projects.iter().any(is_in))
@@ -100,8 +101,8 @@ fn env(name: &str) -> Option<String> {
     variable(name).filter(|_| !is_doubted(name))
 }
 
-/// A path from a variable. It must be absolute, or it would differ between folders. Inside a hook's project it is
-/// ignored.
+/// Returns the path in a variable. It must be absolute, or it would depend on the current folder. A path inside a
+/// hook's project is ignored.
 pub fn path(name: &'static str) -> Result<Option<PathBuf>> {
     let Some(path) = env(name).map(PathBuf::from) else { return Ok(None) };
     if !path.is_absolute() {
@@ -120,18 +121,20 @@ pub fn now() -> Millis {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_millis() as Millis)
 }
 
-/// The variable that disables hooks, if one is set. A project may set it too: it may always ask for less.
+/// Returns the variable that disables hooks, if one is set. A project may set it too: it may always reduce what nmem
+/// does.
 pub fn switched_off() -> Option<&'static str> {
     let says = |name: &'static str, off: fn(&str) -> bool| variable(name).filter(|v| off(v)).map(|_| name);
     says("NMEM_DISABLE", |v| v != "0").or_else(|| says("RAD_ENABLED", |v| v == "false" || v == "0"))
 }
 
-/// The agent's process id, if it passes it to its hooks.
+/// Returns the agent's process id, if the agent passes it to its hooks.
 pub fn client_pid() -> Option<u32> {
     env("CLAUDE_PID")?.parse().ok()
 }
 
-/// The folder in which the agent was started, if it passes it to its hooks; its own `cd` does not change it.
+/// Returns the folder in which the agent was started, if the agent passes it to its hooks. A later `cd` of the agent
+/// does not change it.
 pub fn session_folder() -> Option<PathBuf> {
     variable("CLAUDE_PROJECT_DIR").map(PathBuf::from).filter(|f| f.is_absolute() && f.as_os_str().len() <= PATH_BYTES)
 }
@@ -148,7 +151,7 @@ const OF_AGENTS: [&str; 8] = [
     "OPENCODE",
 ];
 
-/// Whether an agent runs this command: it sets one of its variables.
+/// Whether an agent runs this command, as indicated by one of the variables that agents set.
 pub fn is_run_by_agent() -> bool {
     OF_AGENTS.iter().any(|name| variable(name).is_some())
 }
@@ -162,11 +165,11 @@ pub fn agent_session() -> Option<String> {
 pub fn secret(name: &str) -> Option<String> {
     let name = name.trim();
     let sound = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    // A key becomes part of a header, so it must not contain a line end.
+    // A key becomes part of a header, so it must not contain a line break.
     env(name).filter(|key| sound && key.chars().all(|c| c.is_ascii_graphic()))
 }
 
-/// Names the team's PostgreSQL.
+/// Name of the variable with the URL of the team's PostgreSQL.
 pub const TEAM_DATABASE: &str = "RAD_DATABASE_URL";
 
 /// The URL of the team's PostgreSQL; `None` if a hook's project has set it.
@@ -174,7 +177,7 @@ pub fn team_database() -> Option<String> {
     env(TEAM_DATABASE)
 }
 
-/// The file with the certificates that sign PostgreSQL's, as libpq has it.
+/// Returns the file with the root certificates for PostgreSQL, from the variable that libpq uses.
 pub fn root_certificates() -> Option<PathBuf> {
     env("PGSSLROOTCERT").map(PathBuf::from).filter(|path| path.is_absolute() && !is_in_project(path))
 }
@@ -189,8 +192,8 @@ pub fn proxy() -> Option<String> {
     ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"].into_iter().find_map(env)
 }
 
-/// A program by name, from PATH, as an absolute path. A program inside the current folder's project, or inside a hook's
-/// project, and a PATH set by that project do not count.
+/// Finds a program by name on PATH and returns its absolute path. Programs inside the current folder's project or a
+/// hook's project are ignored, and so is a PATH that a hook's project has set.
 pub fn program(name: &str) -> Option<PathBuf> {
     let path = env("PATH")?;
     let current = current_project();
@@ -214,12 +217,13 @@ const PROGRAM_ENDINGS: [&str; 1] = [""];
 #[cfg(windows)]
 const PROGRAM_ENDINGS: [&str; 2] = [".exe", ".cmd"];
 
-/// Variables that a hook's project has set; `None`: its settings cannot be read, so any may be.
+/// Returns the variables that a hook's project has set; `None` if its settings cannot be read, so that it may have set
+/// any.
 pub fn set_by_project() -> Option<Vec<String>> {
     DOUBT.get().map_or(Some(Vec::new()), |doubt| doubt.set.clone())
 }
 
-/// When this process started, approximately.
+/// Returns the approximate start time of this process.
 pub fn started() -> std::time::Instant {
     static STARTED: OnceLock<std::time::Instant> = OnceLock::new();
     *STARTED.get_or_init(std::time::Instant::now)
@@ -230,12 +234,12 @@ pub fn editor() -> Option<String> {
     ["VISUAL", "EDITOR"].into_iter().find_map(env).filter(|editor| !editor.trim().is_empty())
 }
 
-/// Whether the user asks for no colour.
+/// Whether the user requests output without colour.
 pub fn no_color() -> bool {
     env("NO_COLOR").is_some()
 }
 
-/// Codex's own folder.
+/// Codex's folder.
 pub fn codex_folder(home: Option<&Path>) -> Option<PathBuf> {
     env("CODEX_HOME").map(PathBuf::from).or_else(|| Some(home?.join(".codex")))
 }
@@ -245,7 +249,7 @@ pub fn claude_mem_folder(home: Option<&Path>) -> Option<PathBuf> {
     env("CLAUDE_MEM_DATA_DIR").map(PathBuf::from).or_else(|| Some(home?.join(".claude-mem")))
 }
 
-/// Copilot CLI's own folder.
+/// Copilot CLI's folder.
 pub fn copilot_folder(home: Option<&Path>) -> Option<PathBuf> {
     env("COPILOT_HOME").map(PathBuf::from).or_else(|| Some(home?.join(".copilot")))
 }
@@ -269,13 +273,13 @@ fn settings_folder(home: Option<&Path>) -> Option<PathBuf> {
     }
 }
 
-/// Cursor's folders: its own, and the `User` folder of the IDE.
+/// Cursor's folders: `.cursor`, and the `User` folder of the IDE.
 pub fn cursor_folders(home: Option<&Path>) -> Vec<PathBuf> {
     let own = home.map(|home| home.join(".cursor"));
     own.into_iter().chain(settings_folder(home).map(|settings| settings.join("Cursor/User"))).collect()
 }
 
-/// Gemini CLI's own folder.
+/// Gemini CLI's folder.
 pub fn gemini_folder(home: Option<&Path>) -> Option<PathBuf> {
     let home = env("GEMINI_CLI_HOME").map(PathBuf::from).or_else(|| home.map(Path::to_path_buf));
     home.map(|home| home.join(".gemini"))
@@ -358,8 +362,8 @@ fn standard_folder(name: &str, usual: &str, from: fn(&directories::ProjectDirs) 
     }
 }
 
-/// Private folders where events may wait if the data folder is not writable: the runtime folder, then one among the
-/// temporary files. They may not exist.
+/// Private folders in which events may wait if the data folder is not writable: one in the runtime folder, then one in
+/// the temporary folder. They may not exist.
 pub fn spare_folders() -> Vec<PathBuf> {
     let absolute = |name| env(name).map(PathBuf::from).filter(|f| f.is_absolute() && !is_in_project(f));
     #[cfg(unix)]

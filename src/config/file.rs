@@ -1,4 +1,4 @@
-//! TOML file → settings. An error names the line, or the key and its valid values.
+//! Reads settings from a TOML file. An error names the line, or the key and its valid values.
 
 use super::folders::Rule;
 use super::setting::{Setting, SettingSource};
@@ -61,7 +61,7 @@ pub fn set(config: &mut Config, key: &str, value: &toml::Value, source: SettingS
     Ok(true)
 }
 
-/// `[retention]`
+/// Reads `[retention]`.
 fn retention(config: &mut Config, value: &toml::Value) -> Result<(), Wrong> {
     for (key, value) in value.as_table().ok_or("`retention` must be written as [retention]")? {
         if key != "tool_uses_days" {
@@ -75,7 +75,7 @@ fn retention(config: &mut Config, value: &toml::Value) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// `[context]`
+/// Reads `[context]`.
 fn context(config: &mut Config, value: &toml::Value) -> Result<(), Wrong> {
     for (key, value) in value.as_table().ok_or("`context` must be written as [context]")? {
         let (setting, most) = match key.as_str() {

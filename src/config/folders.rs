@@ -17,12 +17,12 @@ pub struct Rule {
     pub context_bytes: Option<usize>,
     pub prompt_bytes: Option<usize>,
     pub file_bytes: Option<usize>,
-    /// Project name, set by hand.
+    /// Project name that the user chose.
     pub project: Option<String>,
     pub database: Option<PathBuf>,
-    /// Which model may see what is recorded there.
+    /// Provider of the model that may receive what is recorded there.
     pub provider: Option<Provider>,
-    /// With whom its memories are shared.
+    /// Audience with which its memories are shared.
     pub share: Option<Share>,
 }
 
@@ -65,7 +65,7 @@ impl Rule {
         folder.ancestors().filter_map(Path::to_str).any(|folder| fast_glob::glob_match(pattern, &*slashed(folder)))
     }
 
-    /// The rule as the origin of a setting.
+    /// Returns the rule as the origin of a setting.
     pub fn source(&self) -> SettingSource {
         SettingSource::Folder(self.pattern.clone())
     }

@@ -9,14 +9,14 @@ use std::path::Path;
 /// A setting for display.
 #[derive(Clone, Debug)]
 pub struct ListedSetting {
-    /// As in the config file, with its table: `llm.model`.
+    /// Name as in the config file, with its table: `llm.model`.
     pub name: &'static str,
     pub value: Value,
     pub source: SettingSource,
 }
 
 impl Config {
-    /// Every setting, in the order of the documentation. A new setting is added here.
+    /// Returns every setting, in the order of the documentation. Add new settings here.
     pub fn listed(&self) -> Vec<ListedSetting> {
         let listed = |name, value, source: &SettingSource| ListedSetting { name, value, source: source.clone() };
         vec![

@@ -1,5 +1,5 @@
-//! `[llm]`: the language model, its address and its limits. Only the user's own file can switch it on; neither a key in
-//! the environment nor a repository can.
+//! `[llm]`: the language model, its address and its limits. Only the user's config file can switch it on; neither a key
+//! in the environment nor a repository can.
 
 use super::environment;
 use super::setting::{Setting, SettingSource};
@@ -10,7 +10,7 @@ use anyhow::Result;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// When to call the model.
+/// The occasion for calling the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     /// At Stop, if a call is due.
@@ -29,7 +29,7 @@ impl When {
     }
 }
 
-/// Longest wait at Stop, in seconds: two less than the hook timeout that `nmem install` sets.
+/// Maximum wait at Stop, in seconds: two less than the hook timeout that `nmem install` sets.
 pub const STOP_SECONDS_MAX: u32 = 28;
 
 /// The table `[llm]`.
@@ -38,7 +38,7 @@ pub struct Llm {
     pub provider: Setting<Provider>,
     pub base_url: Setting<String>,
     pub model: Setting<String>,
-    /// The name of the variable, never the key itself.
+    /// Name of the environment variable with the key, never the key itself.
     pub api_key_env: Setting<String>,
     pub when: Setting<When>,
     pub stop_seconds: Setting<u32>,
@@ -105,16 +105,17 @@ impl Llm {
         Ok(())
     }
 
-    /// How long a Stop waits for the model.
+    /// Returns the maximum wait for the model at Stop.
     pub fn stop_limit(&self) -> Duration {
         Duration::from_secs(u64::from(self.stop_seconds.value))
     }
 
-    /// Where a call would go; `None` if no model is configured. `files` says where the program may run.
+    /// Returns the endpoint of a call; `None` if no model is configured. `files` determines the folder in which the
+    /// program may run.
     ///
     /// # Errors
     ///
-    /// What is missing in the config file, the environment or PATH.
+    /// A [`UserError`] that names what is missing in the config file, the environment or PATH.
     pub fn endpoint(&self, files: &Files) -> Result<Option<Endpoint>> {
         let provider = self.provider.value;
         let (url, model, key) = match provider {
@@ -144,7 +145,7 @@ impl Llm {
         Ok(Some(Endpoint { key, proxy, ..endpoint }))
     }
 
-    /// Where work units would be sent, for display: a host or the program.
+    /// Returns the destination of work units, for display: a host or the program.
     pub fn destination(&self) -> Option<String> {
         let endpoint = match self.provider.value {
             Provider::None => return None,
@@ -157,7 +158,7 @@ impl Llm {
     }
 }
 
-/// Variables that would tell the program that it runs inside another session, and lead it there.
+/// Variables that would indicate to the program that it runs inside another session, and connect it to that session.
 const OF_A_SESSION: [&str; 9] = [
     "CLAUDECODE",
     "CLAUDE_CODE_ENTRYPOINT",
@@ -170,7 +171,7 @@ const OF_A_SESSION: [&str; 9] = [
     "CLAUDE_PROJECT_DIR",
 ];
 
-/// Locates the `claude` program and what it needs to run on its own.
+/// Locates the `claude` program and what it needs to run independently.
 fn program(files: &Files) -> Result<Program> {
     let missing = || UserError::new("the claude program is not on PATH", "install it, or choose another `provider` in [llm]");
     let set = environment::set_by_project();
@@ -187,7 +188,7 @@ fn program(files: &Files) -> Result<Program> {
     })
 }
 
-/// The empty folder in which the program runs. Sessions there are never recorded.
+/// Name of the empty folder in which the program runs. Sessions there are never recorded.
 pub const OBSERVER: &str = "observer";
 
 /// Parses a provider's name.
@@ -196,7 +197,7 @@ pub fn provider(key: &str, value: &toml::Value) -> Result<Provider, Wrong> {
     known.ok_or_else(|| format!("`{key}` must be \"none\", \"anthropic\", \"openai\" or \"claude\""))
 }
 
-/// Accepts https anywhere and http on this machine only, without a password in the URL: that belongs into
+/// Accepts https for any host and http for this machine only. The URL must not contain a password, which belongs in
 /// `api_key_env`.
 pub(super) fn check_url(url: &str) -> Result<(), String> {
     let host = host(url).ok_or_else(|| format!("must begin with https://, not {:?}", without_credentials(url)))?;
@@ -212,7 +213,7 @@ pub(super) fn check_url(url: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// A URL for display: without user, password and query, whatever is wrong with it.
+/// Returns a URL for display: without user, password and query, even if it is malformed.
 pub(super) fn without_credentials(url: &str) -> String {
     let url = url.split(['?', '#']).next().unwrap_or("");
     let (scheme, rest) = url.split_once("//").map_or(("", url), |(scheme, rest)| (scheme, rest));
@@ -220,7 +221,7 @@ pub(super) fn without_credentials(url: &str) -> String {
     if scheme.is_empty() { rest.to_string() } else { format!("{scheme}//{rest}") }
 }
 
-/// The host of a URL, without port.
+/// Returns the host of a URL, without port.
 pub(super) fn host(url: &str) -> Option<&str> {
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"))?;
     let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or("");

@@ -1,12 +1,11 @@
-//! All settings of a run and their origins: defaults, config file, a repository's file as far as it is trusted, folder
+//! All settings of a run and their origins: defaults, config file, the trusted parts of a repository's file, folder
 //! rules, environment, and switches.
 //!
-//! An unreadable config file is an error for hooks too: nobody knows what the user forbade, so nothing is recorded
-//! until it is fixed. The next session start says so.
+//! An unreadable config file is an error for hooks too: it may forbid recording, so nothing is recorded until it is
+//! fixed. The next session start reports this.
 //!
-//! Read in this order: `setting` and `settings` (settings and defaults), `listed`, `file` and `value` (TOML), `folders`,
-//! `repository`, `pauses`, `switches`, `past_pauses`, `llm`, `embeddings`, `team`,
-//! `environment`, `agents`.
+//! Read in this order: `setting` and `settings` (settings and defaults), `listed`, `file` and `value` (TOML),
+//! `folders`, `repository`, `pauses`, `switches`, `past_pauses`, `llm`, `embeddings`, `team`, `environment`, `agents`.
 
 pub mod agents;
 pub mod embeddings;
@@ -39,9 +38,9 @@ use std::io;
 use std::path::Path;
 use switches::Switches;
 
-/// Bytes read of a config file.
+/// Maximum bytes of a config file.
 const CONFIG_BYTES: u64 = 256 * 1024;
-/// The files of the default database, used where no folder rule names another one. Needs no config file.
+/// Returns the files of the default database, used unless a folder rule names another one. Needs no config file.
 pub fn files() -> Result<Setting<Files>> {
     let (db, own, source) = match environment::path("NMEM_DB")? {
         Some(db) => (db, false, SettingSource::Environment("NMEM_DB")),
@@ -50,7 +49,8 @@ pub fn files() -> Result<Setting<Files>> {
     Ok(Setting { value: with_spare_places(Files::of(db, own)), source })
 }
 
-/// Outside the data folder a spool's name contains a hash of the database's path, so databases never mix.
+/// Adds the fallback spools. Outside the data folder, a spool's name contains a hash of the database's path, so that
+/// events of different databases never mix.
 fn with_spare_places(mut files: Files) -> Files {
     let hash = Sha256::digest(files.db.as_os_str().as_encoded_bytes());
     let name: String = hash[..8].iter().map(|b| format!("{b:02x}")).collect();
@@ -58,14 +58,15 @@ fn with_spare_places(mut files: Files) -> Files {
     files
 }
 
-/// Reads all settings for the given folders: where a session began, and where it works now. Without folders, the
-/// general ones.
+/// Reads all settings for the given folders: the one in which a session started, and the one in which it works now.
+/// Without folders, reads the general settings.
 pub fn load(folders: &[&Path]) -> Result<Config> {
     let (config, problem) = load_what_can_be(folders)?;
     problem.map_or(Ok(config), Err)
 }
 
-/// Reads all settings. For an unreadable file it returns defaults and the reason; reading commands continue with those.
+/// Reads all settings. If a file is unreadable, returns defaults and the error; commands that only read continue with
+/// the defaults.
 pub fn load_what_can_be(folders: &[&Path]) -> Result<(Config, Option<anyhow::Error>)> {
     let named = environment::path("NMEM_CONFIG")?;
     let file = match &named {
@@ -104,8 +105,9 @@ fn unreadable(path: &Path, why: &str) -> anyhow::Error {
 }
 
 impl Config {
-    /// Applies the settings of one folder on top of the general ones. The user's folder rule comes last, except that a
-    /// repository may still ask for less. The database of an earlier folder stays, unless this folder has its own.
+    /// Applies the settings of one folder on top of the general ones. The user's folder rule has the last word, except
+    /// that a repository may still reduce what nmem does. The database of an earlier folder is kept unless this folder
+    /// has its own.
     fn narrow(&mut self, folder: &Path) -> Result<()> {
         let wishes = repository::find(folder, &self.switches);
         // The innermost file wins.
@@ -143,7 +145,7 @@ impl Config {
         Ok(())
     }
 
-    /// Every database that a rule names, and the default one.
+    /// Returns the default database and every database that a rule names.
     pub fn databases(&self) -> Result<Vec<Files>> {
         let mut all = vec![files()?.value];
         for db in self.folders.iter().filter_map(|rule| rule.database.clone()) {
@@ -173,7 +175,7 @@ impl Config {
         Ok(())
     }
 
-    /// The folder rule for a folder, by its given path or its real one.
+    /// Finds the rule for a folder, by its given path or its real path.
     fn rule(&self, folder: &Path) -> Option<&Rule> {
         if self.folders.is_empty() {
             return None;
@@ -182,8 +184,8 @@ impl Config {
         self.folders.iter().find(|rule| rule.matches(folder) || real.as_deref().is_some_and(|real| rule.matches(real)))
     }
 
-    /// The project name set by hand for a folder, whatever folders this run was loaded for: spooled events may come
-    /// from any.
+    /// Returns the project name set by hand for a folder. It may be any folder, not only one that this run was loaded
+    /// for, because spooled events may come from any.
     pub fn project_named(&self, folder: &Path) -> Option<String> {
         if let Some(name) = self.rule(folder).and_then(|rule| rule.project.clone()) {
             return Some(name);
@@ -196,12 +198,13 @@ impl Config {
         wishes.iter().filter(|w| w.trusted).find_map(name)
     }
 
-    /// With whom the folder rules share what is below a folder.
+    /// Returns the audience with which the folder rules share memories from a folder.
     pub fn shared_with(&self, folder: &Path) -> Option<Share> {
         self.rule(folder)?.share
     }
 
-    /// The patterns of `ignore`; what begins with `~/` in each form in which a command may write it.
+    /// Returns the patterns of `ignore`. A pattern that starts with `~/` is included in each form that a command may
+    /// use.
     pub fn ignored(&self) -> Vec<String> {
         let forms = |pattern: &String| match pattern.strip_prefix("~/") {
             Some(rest) => vec![expanded(pattern, self.home.as_deref()), pattern.clone(), format!("$HOME/{rest}")],

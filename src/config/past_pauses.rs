@@ -1,7 +1,7 @@
-//! Pauses of recording that have ended, so that an import leaves out what was said during them.
+//! Ended pauses of recording. An import needs them to skip what happened during a pause.
 //!
-//! `switches.json` holds the current ones and those that ended lately; hooks read it each time, so older ones move to
-//! this file next to it: JSON Lines, private, never read by a hook.
+//! `switches.json` contains the current pauses and those that ended recently. Hooks read it every time, so older pauses
+//! move to this file next to it: JSON Lines, private, never read by a hook.
 
 use super::pauses::RecordingPause;
 use crate::files;
@@ -9,19 +9,19 @@ use anyhow::{Context, Result};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Maximum bytes to read: some ten thousand pauses.
+/// Maximum bytes to read: about ten thousand pauses.
 const BYTES: u64 = 4 << 20;
 
-/// The file that belongs to a switches file.
+/// Returns the path of the file that belongs to a switches file.
 pub fn file(switches: &Path) -> PathBuf {
     switches.with_file_name("past-pauses.jsonl")
 }
 
-/// All pauses that have ended.
+/// Reads all pauses in the file.
 ///
 /// # Errors
 ///
-/// An unreadable file: nobody knows what the user forbade.
+/// An unreadable file, because it may contain any pause.
 pub fn load(switches: &Path) -> Result<Vec<RecordingPause>> {
     let path = file(switches);
     let text = match files::whole_text(&path, BYTES) {
@@ -32,7 +32,7 @@ pub fn load(switches: &Path) -> Result<Vec<RecordingPause>> {
     text.lines().filter(|line| !line.trim().is_empty()).map(pause).collect()
 }
 
-/// Adds those that are not there yet. The lock of the switches' folder keeps other processes out.
+/// Adds the pauses that the file does not contain yet. A lock on the folder of the switches keeps other processes out.
 pub fn add(switches: &Path, new: &[RecordingPause]) -> Result<()> {
     let _held = files::lock_folder(switches.parent().unwrap_or(Path::new("/")))?;
     let mut all = load(switches)?;
@@ -45,7 +45,7 @@ pub fn add(switches: &Path, new: &[RecordingPause]) -> Result<()> {
     if all.len() > known { store(switches, &all) } else { Ok(()) }
 }
 
-/// Replaces all of them.
+/// Replaces all pauses in the file.
 pub fn store(switches: &Path, pauses: &[RecordingPause]) -> Result<()> {
     let lines = pauses.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
     Ok(files::replace_private(&file(switches), &lines.iter().map(|line| format!("{line}\n")).collect::<String>())?)

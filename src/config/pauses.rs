@@ -1,4 +1,4 @@
-//! A pause of recording: of what, from when, until when.
+//! A pause of recording: its scope, start and end.
 
 use crate::model::{Millis, Platform};
 use crate::render::clean::line;
@@ -12,12 +12,12 @@ pub struct RecordingPause {
     #[serde(flatten)]
     pub what: What,
     pub since: Millis,
-    /// When it ends; without it, the pause lasts until `nmem on`.
+    /// End of the pause; without it, the pause lasts until `nmem on`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Millis>,
 }
 
-/// What is paused.
+/// Scope of a pause.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "lowercase")]
 pub enum What {
@@ -45,12 +45,12 @@ impl RecordingPause {
         self.since <= at && self.until.is_none_or(|until| at < until)
     }
 
-    /// Whether recording is paused now. Its start does not matter, so a clock that is set back resumes nothing.
+    /// Whether recording is paused now. The start is ignored, so that setting the clock back does not resume recording.
     pub fn holds(&self, now: Millis) -> bool {
         self.until.is_none_or(|until| now < until)
     }
 
-    /// What is paused and until when, for display.
+    /// Describes the scope and the end of the pause, for display.
     pub fn describe(&self, now: Millis) -> String {
         let what = match &self.what {
             What::Everything => "everywhere".to_string(),
@@ -79,7 +79,7 @@ impl RecordingPause {
 pub struct ProjectIdentity {
     pub folder: PathBuf,
     pub keys: Vec<String>,
-    /// It was split off the project around it.
+    /// True if it was split off the surrounding project.
     pub is_part: bool,
 }
 

@@ -1,16 +1,17 @@
-//! What a repository asks for in `.nmem.toml`. Without approval, it can only reduce what nmem does.
+//! Settings that a repository requests in `.nmem.toml`. Without approval, they can only reduce what nmem does.
 //!
-//! `enabled = false` always counts, in any parent of the working folder. Everything else waits until the user has read
-//! it: `nmem trust` approves the content by its hash, and a changed file waits again.
+//! `enabled = false` always applies, in any parent of the working folder. So do `language` and `domain`. All other keys
+//! wait until the user has read the file: `nmem trust` approves the content by its hash, and a changed file waits
+//! again.
 
 use super::switches::Switches;
 use crate::files;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
-/// The file's name.
+/// Name of the file.
 pub const NAME: &str = ".nmem.toml";
-/// Parent folders that are searched.
+/// Maximum number of folders to search, from the given folder upwards.
 const LEVELS: usize = 24;
 /// Keys that need no approval.
 const BY_ITSELF: [&str; 3] = ["enabled", "language", "domain"];
@@ -18,23 +19,23 @@ const BY_ITSELF: [&str; 3] = ["enabled", "language", "domain"];
 pub const WITH_TRUST: [&str; 9] =
     ["enabled", "inject", "context_bytes", "prompt_bytes", "file_bytes", "skip_tools", "ignore", "redact", "project"];
 
-/// A repository's file.
+/// A repository's `.nmem.toml` file.
 #[derive(Clone, Debug)]
 pub struct Wishes {
     pub path: PathBuf,
     pub sha256: String,
-    /// Its content, or why it cannot be read.
+    /// Its content, or the reason why it cannot be read.
     pub table: Result<toml::Table, String>,
     pub trusted: bool,
 }
 
 impl Wishes {
-    /// Whether it switches recording off. An unreadable file might, so it does.
+    /// Whether it switches recording off. An unreadable file is treated as if it did.
     pub fn off(&self) -> bool {
         self.table.as_ref().map_or(true, |table| table.get("enabled").is_some_and(|v| v.as_bool() != Some(true)))
     }
 
-    /// The domain that it names; it may not exist.
+    /// Returns the domain that it names; such a domain may not exist.
     pub fn domain(&self) -> Option<&str> {
         self.table.as_ref().ok()?.get("domain")?.as_str()
     }
@@ -50,7 +51,8 @@ impl Wishes {
         self.table.iter().flat_map(|table| table.keys()).filter(|key| !known(key)).map(String::as_str).collect()
     }
 
-    /// Keys that wait for approval. Unknown keys are not named, since their names are the repository's text.
+    /// Returns the keys that wait for approval. Unknown keys are omitted, because their names are the repository's
+    /// text.
     pub fn waiting(&self) -> Vec<&'static str> {
         let Ok(table) = &self.table else { return Vec::new() };
         if self.trusted {

@@ -14,7 +14,7 @@ pub enum SettingSource {
     Environment(&'static str),
     /// A folder rule, by its pattern.
     Folder(String),
-    /// A repository's own file.
+    /// A repository's `.nmem.toml` file.
     Repository(PathBuf),
 }
 
@@ -44,7 +44,7 @@ impl<T> Setting<T> {
     }
 }
 
-/// What to inject.
+/// The injections that are enabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inject {
     None,

@@ -22,7 +22,7 @@ pub struct Config {
     pub file: PathBuf,
     pub switches_file: PathBuf,
     pub files: Setting<Files>,
-    /// The key for redaction marks (`redact`), in its own file.
+    /// The file with the key for redaction marks (`redact`).
     pub mark_key: PathBuf,
     pub home: Option<PathBuf>,
     pub enabled: Setting<bool>,
@@ -37,13 +37,13 @@ pub struct Config {
     pub skip_tools: Setting<Vec<String>>,
     /// Globs of files that are recorded by path only.
     pub ignore: Setting<Vec<String>>,
-    /// The user's own patterns, compiled by `redact`.
+    /// The user's patterns, compiled by `redact`.
     pub redact: Setting<Vec<String>>,
     /// Keep up to 2 kB of the agent's thinking from the transcript.
     pub thinking: Setting<bool>,
     /// Language of memories: a tag such as `de`, or `auto` for the language of the prompts.
     pub language: Setting<String>,
-    /// Languages whose cue words rules know. English is always one.
+    /// Languages whose cue words the rules use. English is always included.
     pub rule_languages: Setting<Vec<String>>,
     /// The language model.
     pub llm: Llm,
@@ -58,7 +58,7 @@ pub struct Config {
     /// The domain that the repository's file names.
     pub domain: Setting<Option<String>>,
     pub switches: Switches,
-    /// The repository's files.
+    /// The repository's `.nmem.toml` files.
     pub wishes: Vec<Wishes>,
     /// Keys in the config file that this version does not know.
     pub unknown: Vec<String>,
@@ -72,7 +72,7 @@ impl Config {
         Config::defaults(data.join("config.toml"), Setting::default(files), data, None)
     }
 
-    /// The settings if no file sets anything.
+    /// Returns the settings that apply if no file sets anything.
     pub(super) fn defaults(file: PathBuf, files: Setting<Files>, data: &Path, home: Option<PathBuf>) -> Config {
         Config {
             file,

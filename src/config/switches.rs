@@ -1,7 +1,7 @@
 //! Switches set by commands: recording paused by `nmem off`, and repository files approved by `nmem trust`.
 //!
 //! They are in one small JSON file in the data folder, replaced atomically. Hooks read it before they open anything
-//! else. An unreadable file stops recording, like a broken config file: nobody knows what the user forbade.
+//! else. An unreadable file stops recording, like a broken config file, because it may contain a pause.
 
 use super::past_pauses;
 use super::pauses::{ProjectIdentity, RecordingPause};
@@ -14,9 +14,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How long ended pauses stay in this file: a transcript that a hook reads later may cover that time.
+/// Time for which ended pauses remain in this file: a transcript that a hook reads later may cover that time.
 const REMEMBERED: Millis = 7 * 86_400_000;
-/// Bytes read of the file.
+/// Maximum bytes of the file.
 const BYTES: u64 = 256 * 1024;
 
 /// All switches.
@@ -45,7 +45,7 @@ impl Switches {
     /// Reads the switches; none if there is no file.
     pub fn load(path: &Path) -> Result<Switches> {
         let text = match files::whole_text(path, BYTES) {
-            // A dangling link does not count as a missing file.
+            // A dangling link is not treated as a missing file.
             Err(e)
                 if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
                     && fs::symlink_metadata(path).is_err() =>

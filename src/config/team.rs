@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Longest name, in characters.
 const NAME: usize = 40;
 
-/// When to sync.
+/// The occasions for a sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncWhen {
     /// Only `nmem sync`.
@@ -31,11 +31,11 @@ impl SyncWhen {
 #[derive(Clone, Debug)]
 pub struct Team {
     pub when: Setting<SyncWhen>,
-    /// Under which name this person shares; `None`: the login name.
+    /// Name under which this person shares; `None` for the login name.
     pub name: Setting<Option<String>>,
     /// The shared folder that `nmem sync` uses without an argument.
     pub folder: Setting<Option<PathBuf>>,
-    /// The team's PostgreSQL. It may hold a password and is never printed.
+    /// URL of the team's PostgreSQL. It may contain a password and is never printed.
     pub url: Setting<Option<String>>,
 }
 
@@ -94,7 +94,7 @@ impl Team {
         self.when.value == SyncWhen::Session && (self.url.value.is_some() || self.folder.value.is_some())
     }
 
-    /// Host of the PostgreSQL, for people: without user and password.
+    /// Returns the host of the PostgreSQL, for display: without user and password.
     pub fn host(&self) -> Option<String> {
         let url = self.url.value.as_deref()?;
         let rest = url.split_once("://").map_or("", |(_, rest)| rest);

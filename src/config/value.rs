@@ -1,21 +1,21 @@
-//! TOML values → settings. An error names the key and its valid values.
+//! Conversion of TOML values to settings. An error names the key and its valid values.
 
 use super::setting::{CONTEXT_BYTES_MAX, Inject};
 use crate::languages::LANGUAGES;
 use crate::model::Share;
 
-/// Why a file is rejected.
+/// Reason for rejecting a file.
 pub type Wrong = String;
 
-/// Roughly BCP 47, or a language's name in one word. It becomes part of a model's instructions, so it must not be a
-/// sentence.
+/// Returns true for a tag that is roughly BCP 47, or a language's name in one word. The tag becomes part of a model's
+/// instructions, so it must not be a sentence.
 pub fn is_language(tag: &str) -> bool {
     let parts: Vec<&str> = tag.split('-').collect();
     let letters = |part: &&str| (2..=12).contains(&part.len()) && part.chars().all(|c| c.is_ascii_alphanumeric());
     parts.len() <= 3 && parts.iter().all(letters)
 }
 
-/// An error with the key, the valid values and the actual one.
+/// Creates an error with the key, the valid values and the actual value.
 pub fn wrong(key: &str, wanted: &str, value: &toml::Value) -> Wrong {
     let shown = match value {
         toml::Value::Integer(n) => n.to_string(),
@@ -26,7 +26,7 @@ pub fn wrong(key: &str, wanted: &str, value: &toml::Value) -> Wrong {
     format!("`{key}` must be {wanted}, not {shown}")
 }
 
-/// Tags of languages that there is a file of cue words for.
+/// Parses tags of languages that have a file of cue words.
 pub fn rule_languages(key: &str, value: &toml::Value) -> Result<Vec<String>, Wrong> {
     let tags = strings(key, value)?;
     let is_known = |tag: &String| tag == "en" || LANGUAGES.contains(&tag.as_str());
@@ -36,41 +36,41 @@ pub fn rule_languages(key: &str, value: &toml::Value) -> Result<Vec<String>, Wro
     }
 }
 
-/// A list of strings.
+/// Parses a list of strings.
 pub fn strings(key: &str, value: &toml::Value) -> Result<Vec<String>, Wrong> {
     let list = value.as_array().and_then(|a| a.iter().map(|v| v.as_str().map(String::from)).collect());
     list.ok_or_else(|| wrong(key, "a list of strings", value))
 }
 
-/// True or false.
+/// Parses `true` or `false`.
 pub fn boolean(key: &str, value: &toml::Value) -> Result<bool, Wrong> {
     value.as_bool().ok_or_else(|| wrong(key, "true or false", value))
 }
 
-/// A string.
+/// Parses a string.
 pub fn text(key: &str, value: &toml::Value) -> Result<String, Wrong> {
     value.as_str().map(String::from).ok_or_else(|| wrong(key, "a string", value))
 }
 
-/// Bytes for a session start.
+/// Parses the maximum bytes for a session start.
 pub fn context_bytes(key: &str, value: &toml::Value) -> Result<usize, Wrong> {
     let bytes = value.as_integer().and_then(|n| usize::try_from(n).ok()).filter(|n| (500..=CONTEXT_BYTES_MAX).contains(n));
     bytes.ok_or_else(|| wrong(key, "a number from 500 to 9000", value))
 }
 
-/// Bytes for a prompt or an edit.
+/// Parses the maximum bytes for a prompt or an edit.
 pub fn injected_bytes(key: &str, value: &toml::Value) -> Result<usize, Wrong> {
     let bytes = value.as_integer().and_then(|n| usize::try_from(n).ok()).filter(|n| *n == 0 || (300..=4000).contains(n));
     bytes.ok_or_else(|| wrong(key, "0 to turn it off, or a number from 300 to 4000", value))
 }
 
-/// What may be injected.
+/// Parses the injections that are enabled.
 pub fn inject(key: &str, value: &toml::Value) -> Result<Inject, Wrong> {
     let known = [Inject::None, Inject::Start, Inject::All].into_iter().find(|i| value.as_str() == Some(i.name()));
     known.ok_or_else(|| wrong(key, "\"none\", \"start\" or \"all\"", value))
 }
 
-/// With whom to share.
+/// Parses the audience to share with.
 pub fn share(key: &str, value: &toml::Value) -> Result<Share, Wrong> {
     match (value.as_bool(), value.as_str()) {
         (Some(true), _) => Ok(Share::Team),

@@ -190,7 +190,7 @@ fn check(domain: &Domain, text: &str) -> Vec<String> {
     wrong
 }
 
-/// What is wrong with an entry of `[findings]`.
+/// Returns the problem with an entry of `[findings]`, if there is one.
 fn finding_problem(domain: &Domain, name: &str, becomes: &Becomes) -> Option<String> {
     if Finding::from_name(name).is_none() {
         let valid: Vec<&str> = Finding::ALL.iter().map(|finding| finding.name()).collect();

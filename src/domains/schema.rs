@@ -8,12 +8,13 @@ use serde_json::Value;
 /// Maximum violations in a message.
 const NAMED: usize = 5;
 
-/// Why a text is not a valid schema.
+/// Returns the reason why a text is not a valid schema.
 pub(super) fn problem(schema: &str) -> Option<String> {
     compile(schema).err()
 }
 
-/// Violations of the type's schema in an entity's content, each with its field; none for a type without a schema.
+/// Returns the violations of the type's schema in an entity's content, each with its field; none for a type without a
+/// schema.
 pub fn misfits(domain: &Domain, entity_type: &str, content: &Value) -> Vec<String> {
     let Some(known) = domain.entities.iter().find(|known| known.name == entity_type) else { return Vec::new() };
     let schema = match compile(&known.schema) {

@@ -1,11 +1,11 @@
-//! Presets from before `[findings]`: their types and concepts list what they take in `rules = [...]`. Users have such
-//! files, and databases hold them.
+//! Presets from before `[findings]`: their types and concepts list the accepted rule results in `rules = [...]`. Users
+//! still have such files, and databases contain them.
 
 use crate::model::{Becomes, Domain, Finding, MemoryKind, Term};
 
-/// What a type may list.
+/// Rule results that a type may list.
 pub const TYPES: [&str; 5] = ["fix", "feature", "refactor", "change", "discovery"];
-/// What a concept may list.
+/// Rule results that a concept may list.
 pub const CONCEPTS: [&str; 7] = ["mechanism", "reason", "change", "solution", "trap", "pattern", "trade-off"];
 
 /// Adds the findings that a preset does not name.

@@ -1,4 +1,4 @@
-//! What an answer says, whatever its form: only what is usable, and nothing added.
+//! Content of an answer in any form: only the usable parts, with nothing added.
 
 use crate::text::seen;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ pub struct ParsedAnswer {
     pub observations: Vec<ParsedObservation>,
     /// Numbers of notes that are right as they are.
     pub keeps: Vec<usize>,
-    /// Numbers of notes that are wrong, overtaken, or worth nothing.
+    /// Numbers of notes that are wrong, superseded, or useless.
     pub withdraws: Vec<usize>,
     /// Sections by name; empty without a summary.
     pub summary: BTreeMap<String, String>,
@@ -26,7 +26,7 @@ impl ParsedAnswer {
         self.observations.is_empty() && self.summary.is_empty() && !judges && !self.nothing
     }
 
-    /// Adds an observation that has a title no other has.
+    /// Adds an observation, unless it has no title or that of another one.
     pub(super) fn add(&mut self, observation: ParsedObservation) {
         let again = |other: &ParsedObservation| other.title.eq_ignore_ascii_case(&observation.title);
         if !observation.title.is_empty() && self.observations.len() < MOST && !self.observations.iter().any(again) {
@@ -135,7 +135,7 @@ pub(super) fn usual_name(name: &str) -> &str {
     OTHER_NAMES.iter().find(|(other, _)| *other == name).map_or(name, |(_, usual)| *usual)
 }
 
-/// Numbers in "3, 7", "#3 and #7", "r3, r7", "entries 3-5".
+/// Parses the numbers in "3, 7", "#3 and #7", "r3, r7", "entries 3-5".
 pub(super) fn numbers(text: &str) -> Vec<usize> {
     let mut found: Vec<usize> = Vec::new();
     let mut rest = text;

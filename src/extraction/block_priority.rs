@@ -1,8 +1,8 @@
-//! Priority of a tool use in the question to a model: failures, changes and decisions stay, repeated reads go.
+//! Priority of a tool use in the question to a model: failures, changes and decisions are kept, repeated reads dropped.
 
 use crate::model::{CommandKind, Kind, ToolUseRow};
 
-/// From 0 (always dropped) to 89; messages rank higher.
+/// Returns a priority from 0 (always dropped) to 89; messages rank higher.
 pub fn block_priority(tool: &ToolUseRow, failed: bool, again: bool) -> u8 {
     if failed {
         return 80;

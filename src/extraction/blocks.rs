@@ -10,7 +10,7 @@ use std::collections::HashSet;
 /// Maximum bytes of a message of the user, and of the agent.
 const SAID_BY_USER: usize = 2400;
 const SAID_BY_AGENT: usize = 2800;
-/// Maximum bytes of a change, of a commit, of what a failure printed, of a command, of a look, and of what it found.
+/// Maximum bytes of a change, a commit, the output of a failure, a command, a look, and the result of a look.
 const CHANGE: usize = 360;
 const COMMIT: usize = 1600;
 const FAILURE: usize = 600;
@@ -20,7 +20,7 @@ const FOUND: usize = 64;
 /// Bytes of each text in a shortened entry, and in one that is shortened again.
 const MEDIUM: usize = 320;
 const SHORT: usize = 140;
-/// Lower priorities are looks: reading a file, searching, a command that changed nothing.
+/// Entries of a lower priority are looks: reading a file, searching, a command that changed nothing.
 const LOOK: u8 = 60;
 const SAME_CHANGE: &str = "(a change that is shown above)";
 /// Approximate bytes of an entry's number, marks and indents.
@@ -63,7 +63,7 @@ impl EventBlock {
         matches!(self.source, Source::ToolUse(_)) && self.block_priority >= LOOK
     }
 
-    /// Cuts each text to so many bytes.
+    /// Cuts each text to at most `most` bytes.
     fn shorten(&mut self, most: usize) {
         for text in [&mut self.parameters, &mut self.outcome].into_iter().flatten() {
             *text = cut_middle(text, most);
@@ -114,7 +114,7 @@ pub fn blocks(story: &UnitStory, domain: &Domain, after: i64, left_out: &HashSet
     }
     let (mut known, mut changes) = (HashSet::new(), HashSet::new());
     for tool in tools {
-        // A command says what its description says.
+        // A description only repeats its command.
         let described = tool.metadata["description"].as_str().filter(|_| tool.content.is_none());
         let hunk = tool.input.as_deref().filter(|_| tool.is_edit()).map(hunk::changed_lines);
         // The same change of another file needs no second copy.
@@ -156,7 +156,7 @@ pub fn blocks(story: &UnitStory, domain: &Domain, after: i64, left_out: &HashSet
     all
 }
 
-/// Maximum bytes of what a tool took, and of what it printed.
+/// Returns the maximum bytes of a tool's input and of its output.
 fn most_bytes(tool: &ToolUseRow, failed: bool) -> (usize, usize) {
     match tool.kind {
         _ if failed => (CHANGE, FAILURE),
@@ -169,14 +169,14 @@ fn most_bytes(tool: &ToolUseRow, failed: bool) -> (usize, usize) {
     }
 }
 
-/// Whether the output was written by others than the people and programs of this machine.
+/// Whether the output comes from beyond the people and programs of this machine.
 fn is_from_outside(tool: &ToolUseRow) -> bool {
     let fetches = |command: &str| command.split_whitespace().any(|word| matches!(word, "curl" | "wget" | "gh" | "glab"));
     matches!(tool.kind, Kind::Fetch | Kind::Mcp) || tool.kind == Kind::Command && tool.content.as_deref().is_some_and(fetches)
 }
 
 /// Cuts the entries to a byte budget by priority. Looks are shortened and then dropped before any change, failure or
-/// message is shortened; those are shortened twice before any is dropped. At equal priority the oldest go first. The
+/// message is shortened; those are shortened twice before any is dropped. At equal priority, the oldest come first. The
 /// result is deterministic. Returns the number of dropped entries.
 pub fn fit(blocks: &mut Vec<EventBlock>, budget: usize) -> usize {
     let before = blocks.len();
@@ -210,8 +210,7 @@ pub fn fit(blocks: &mut Vec<EventBlock>, budget: usize) -> usize {
     before - blocks.len()
 }
 
-/// Cuts a text to its beginning and end, where results and errors are; without blank lines and
-/// names of co-authors.
+/// Cuts a text to its start and end, where results and errors are; removes blank lines and names of co-authors.
 fn cut_middle(text: &str, most: usize) -> String {
     let says = |line: &&str| !line.is_empty() && !line.trim_start().starts_with("Co-Authored-By:");
     let lines: Vec<&str> = text.lines().map(str::trim_end).filter(says).collect();

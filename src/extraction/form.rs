@@ -6,7 +6,7 @@ use crate::model::Domain;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
-/// How the values of a field look.
+/// Shape of the values of a field.
 enum Shape {
     Text,
     /// One of these words.
@@ -31,7 +31,7 @@ impl FormField {
     }
 }
 
-/// Judgements about the notes that rules drew.
+/// Verdicts on the notes that rules created.
 fn verdicts() -> Vec<FormField> {
     vec![
         FormField::new("keep", Shape::Numbers, "numbers of notes that stay as they are, such as r1, r4"),
@@ -39,7 +39,7 @@ fn verdicts() -> Vec<FormField> {
     ]
 }
 
-/// What an observation cites, in XML as attributes.
+/// Citations of an observation, in XML as attributes.
 fn citations() -> Vec<FormField> {
     vec![
         FormField::new("sources", Shape::Numbers, "numbers of the entries that show it, such as 3, 7"),
@@ -103,8 +103,8 @@ pub fn xml(domain: &Domain) -> String {
     form + "</summary>\n</answer>\nIf there is nothing to record: <none/> and, if anything was done at all, the summary."
 }
 
-/// The form as a JSON Schema. It names every property as required, which strict servers demand, and no alternatives,
-/// of which some take only a few.
+/// Returns the form as a JSON Schema. Every property is required, as strict servers demand, and there are no
+/// alternatives, since some servers accept only a few.
 pub fn json_schema(domain: &Domain) -> Value {
     let mut answer = properties(&verdicts());
     let fields: Vec<FormField> = citations().into_iter().chain(observation(domain)).collect();

@@ -1,15 +1,15 @@
-//! A change as lines with `-` and `+`, without what both sides share.
+//! A change as lines with `-` and `+`, without the text that both sides share.
 
 use std::collections::HashSet;
 
-/// Bytes from which on the shared beginning of two lines is left out.
+/// Length in bytes above which the shared prefix of two lines is left out.
 const SHARED: usize = 48;
-/// Bytes of removed lines that stay: what is new matters more.
+/// Maximum bytes of removed lines that are kept; added lines matter more.
 const REMOVED: usize = 150;
-/// Bytes of a shared beginning that stay, to say where in the line the change is.
+/// Bytes of a shared prefix that are kept, to show where in the line the change is.
 const STAYS: usize = 20;
 
-/// The lines that differ. Of a line that replaces another one, a long shared beginning is left out.
+/// Returns the lines that differ. If a line replaces another one, a long shared prefix is left out.
 pub fn changed_lines(hunk: &str) -> String {
     let side = |sign: char| hunk.lines().filter_map(move |line| line.strip_prefix(sign));
     let texts = |sign: char| side(sign).map(str::trim).collect::<HashSet<_>>();
@@ -17,14 +17,14 @@ pub fn changed_lines(hunk: &str) -> String {
     let differs = |line: &&str| match (line.strip_prefix('-').map(str::trim), line.strip_prefix('+').map(str::trim)) {
         (Some(text), _) => !text.is_empty() && !new.contains(text),
         (_, Some(text)) => !text.is_empty() && !old.contains(text),
-        // Context, and where it is.
+        // Context lines and hunk headers.
         _ => false,
     };
     let lines: Vec<&str> = hunk.lines().filter(differs).collect();
     let removed: Vec<&str> = lines.iter().filter_map(|line| line.strip_prefix('-')).collect();
     let added: Vec<&str> = lines.iter().filter_map(|line| line.strip_prefix('+')).collect();
     if removed.is_empty() && added.is_empty() {
-        // Blanks, or what the record has cut away: where it happened is all that is left to say.
+        // Only blanks differ, or the record cut the difference away: only the location can be shown.
         let place = side('+').find(|line| !line.trim().is_empty()).map(|line| format!("+{line}"));
         return place.unwrap_or_else(|| hunk.to_string());
     }
@@ -38,7 +38,7 @@ pub fn changed_lines(hunk: &str) -> String {
                 _ => line.to_string(),
             }),
             (None, true) if line.len() > left => {
-                // The first line that does not fit is cut, the others go.
+                // The first line that does not fit is cut, the others are dropped.
                 out.extend((left > 0).then(|| format!("{}…", &line[..line.floor_char_boundary(left)])));
                 left = 0;
             }
@@ -51,7 +51,7 @@ pub fn changed_lines(hunk: &str) -> String {
     out.join("\n")
 }
 
-/// Bytes of the shared beginning of two lines.
+/// Returns the length in bytes of the shared prefix of two lines.
 fn shared(a: &str, b: &str) -> usize {
     a.char_indices().zip(b.chars()).find(|((_, a), b)| a != b).map_or(a.len().min(b.len()), |((at, _), _)| at)
 }

@@ -1,9 +1,9 @@
-//! Reads an answer in JSON, as tool calls and structured output have it; also one that was cut off.
+//! Parses an answer in JSON, the form of tool calls and structured output, even if it was cut off.
 
 use super::answer::{AnswerFields, ParsedAnswer, ParsedObservation, SECTIONS, numbers, tidy, usual_name};
 use serde_json::{Map, Value};
 
-/// The answer in a text that is JSON, possibly in a code fence; `None` for any other text.
+/// Returns the answer in a text that is JSON, possibly in a code fence; `None` for any other text.
 pub fn read(text: &str) -> Option<ParsedAnswer> {
     let start = text.find('{')?;
     let before = text[..start].trim().trim_start_matches('`').trim_start_matches("json");
@@ -47,7 +47,7 @@ fn answer(members: &Map<String, Value>, cut: bool) -> ParsedAnswer {
     answer
 }
 
-/// A text, a number, or each of a list.
+/// Returns a text, a number, or each item of a list.
 fn texts(value: &Value) -> Vec<String> {
     match value {
         Value::String(text) if text.trim().is_empty() => Vec::new(),
@@ -58,7 +58,7 @@ fn texts(value: &Value) -> Vec<String> {
     }
 }
 
-/// JSON that ends in the middle, up to its last whole value, with its brackets closed.
+/// Closes the brackets of JSON that ends in the middle, after its last whole value.
 fn closed(text: &str) -> Option<String> {
     let (mut open, mut in_string, mut escaped) = (Vec::new(), false, false);
     let mut whole = None;

@@ -22,7 +22,7 @@ const TAG: usize = 1000;
 /// Maximum parts of an answer; more is not an answer.
 const PARTS: usize = 20_000;
 
-/// Splits an answer. `is_tag` knows the expected names.
+/// Splits an answer. `is_tag` recognizes the expected names.
 pub fn parts(answer: &str, is_tag: &dyn Fn(&str) -> bool) -> Vec<MarkupPart> {
     let text = without_asides(&without_sequences(answer));
     let mut parts = Parts::default();
@@ -101,7 +101,7 @@ impl Parts {
     }
 }
 
-/// `name="value"`, `name='value'` or `name=value`; names without a value are ignored.
+/// Parses `name="value"`, `name='value'` or `name=value`; names without a value are ignored.
 fn attributes(inner: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut rest = inner.trim_start();
@@ -134,7 +134,7 @@ fn unescaped(value: &str) -> String {
     out.replace(char::is_control, " ")
 }
 
-/// Lower case, with `-` as `_`.
+/// Returns a name in lower case, with `_` instead of `-`.
 fn low(name: &str) -> String {
     name.trim().to_lowercase().replace('-', "_")
 }

@@ -1,11 +1,12 @@
 //! Extraction of memories by a language model: builds the question ([`question`]), reads the answer ([`read`]) and
 //! turns it into drafts ([`to_drafts()`]). No I/O; `llm` makes the call.
 //!
-//! The question contains text of tools, pages and programs, some of it possibly hostile. ADR/0025 says what keeps it
-//! from steering the model.
+//! The question contains text of tools, pages and programs, some of it possibly hostile. ADR/0025 describes how it is
+//! kept from steering the model.
 //!
-//! Read in this order: `prompt`, `blocks`, `hunk`, `block_priority`, `notes` (what rules drew) and `form` (the question);
-//! `answer` from `json_answer` or from `xml_answer` with `lenient_xml`; `to_drafts` and `terms` (memories).
+//! Read in this order: `prompt`, `blocks`, `hunk`, `block_priority`, `notes` (memories created by rules) and `form`
+//! (the question); `answer` from `json_answer` or from `xml_answer` with `lenient_xml`; `to_drafts` and `terms`
+//! (memories).
 
 mod answer;
 mod block_priority;

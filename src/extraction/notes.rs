@@ -1,4 +1,4 @@
-//! Notes: memories that rules drew from the unit. The request shows them by number, and the answer judges them.
+//! Notes: memories that rules created from the unit. The request shows them by number, and the answer judges them.
 
 use crate::model::{Maker, MemoryKind, MemoryRow, Source};
 use crate::prompt_injection::looks_like_prompt_injection;
@@ -10,14 +10,14 @@ const NOTES: usize = 24;
 /// Maximum characters of a note.
 const NOTE: usize = 220;
 
-/// What an answer says about notes, by number.
+/// Verdict of an answer on a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It is right as it is.
     Keep,
-    /// It is wrong, overtaken, or worth nothing.
+    /// It is wrong, superseded, or useless.
     Withdraw,
-    /// The observation with this index says it better.
+    /// The observation with this index states it better.
     Corrected(usize),
     /// The answer does not mention it.
     None,
@@ -32,7 +32,7 @@ pub fn notes(existing: &[MemoryRow]) -> Vec<&MemoryRow> {
     notes[notes.len().saturating_sub(NOTES)..].to_vec()
 }
 
-/// A note in one line: type, title, and what it adds.
+/// Returns a note in one line: type, title, and additional detail.
 pub fn line(memory: &MemoryRow) -> String {
     let kind = memory.kind_type.as_deref().filter(|_| memory.kind == MemoryKind::Observation).unwrap_or(memory.kind.name());
     let title = cut(&memory.title, NOTE);
@@ -45,12 +45,12 @@ pub fn line(memory: &MemoryRow) -> String {
     format!("({kind}) {title}{more}")
 }
 
-/// Drawn by rules, and untouched since.
+/// Whether a memory was created by rules and is untouched since.
 pub fn may_be_superseded(memory: &MemoryRow) -> bool {
     memory.made_by == Maker::Rules && !memory.by_hand && !memory.pinned && memory.superseded_by.is_none()
 }
 
-/// Whether a text has three in four of the words of a note's title.
+/// Whether a text has at least three quarters of the words of a note's title.
 pub fn covers_words(text: &str, title: &str) -> bool {
     let meant =
         |text: &str| -> HashSet<String> { words(text).map(str::to_lowercase).filter(|word| !is_stop_word(word)).collect() };
@@ -59,7 +59,7 @@ pub fn covers_words(text: &str, title: &str) -> bool {
     !own.is_empty() && shared * 4 >= own.len() * 3
 }
 
-/// Whether a draft says what a note says that the answer does not mention: most of its words, or half of its tool uses.
+/// Whether a draft repeats a note that the answer does not mention: it has most of its words, or half of its tool uses.
 pub fn covers(text: &str, sources: &[Source], note: &MemoryRow) -> bool {
     let tools: Vec<&Source> = note.sources.iter().filter(|source| matches!(source, Source::ToolUse(_))).collect();
     let among = tools.iter().filter(|source| sources.contains(source)).count();

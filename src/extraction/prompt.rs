@@ -1,5 +1,5 @@
 //! The question to the model: instructions that are the same for every unit of a domain, then the notes of rules and
-//! the unit as numbered entries. Deterministic.
+//! the unit as numbered entries. It is deterministic.
 
 use super::blocks::{EventBlock, blocks, fit};
 use super::{form, notes};
@@ -12,7 +12,7 @@ use std::fmt::Write;
 
 /// Maximum tokens of a unit's entries (ADR/0055).
 const RECORD_TOKENS: usize = 3_600;
-/// Maximum tokens of the answer, including what the model thinks first.
+/// Maximum tokens of the answer, including the model's thinking.
 const ANSWER_TOKENS: u32 = 6_000;
 /// Bytes per token for budgeting: English text and code lie between 3 and 4.5.
 const TOKEN: usize = 4;
@@ -44,13 +44,13 @@ pub struct PromptRequest<'a> {
     pub left_out: &'a HashSet<Source>,
 }
 
-/// A question, and the blocks behind its numbers.
+/// A question, and the blocks that its numbers refer to.
 #[derive(Clone, Debug)]
 pub struct RenderedQuestion {
     pub question: Question,
     /// The entries, in order of their numbers, from 1.
     pub blocks: Vec<EventBlock>,
-    /// Ids of the memories behind the notes, in order of their numbers, from 1.
+    /// Ids of the memories shown as notes, in order of their numbers, from 1.
     pub notes: Vec<i64>,
     /// Lines withheld from the model because they address the reader.
     pub withheld: Vec<String>,
@@ -61,7 +61,7 @@ pub fn question(request: &PromptRequest) -> Option<RenderedQuestion> {
     let mut blocks = blocks(request.story, request.domain, request.after, request.left_out);
     let withheld = blocks.iter().flat_map(|block| block.withheld.clone()).collect();
     let left_out = fit(&mut blocks, RECORD_TOKENS * TOKEN);
-    // After a checkpoint, looks and words alone are not worth another call.
+    // After a checkpoint, looks and words alone do not justify another call.
     if blocks.is_empty() || request.after > 0 && !blocks.iter().any(EventBlock::matters) {
         return None;
     }
@@ -76,7 +76,8 @@ pub fn question(request: &PromptRequest) -> Option<RenderedQuestion> {
     Some(RenderedQuestion { question, blocks, notes: shown.iter().map(|note| note.id).collect(), withheld })
 }
 
-/// The instructions. They are the same for all units of a domain and language, so that providers can cache them.
+/// Returns the instructions. They are the same for all units of a domain and language, so that providers can cache
+/// them.
 fn system(domain: &Domain, language: &str) -> String {
     let mut text = domain.prompts.observer.trim().to_string();
     text += "\n\n# What you are shown\n\
@@ -104,7 +105,7 @@ fn system(domain: &Domain, language: &str) -> String {
     text
 }
 
-/// What is known about the unit, then its entries.
+/// Returns the context of the unit, then its entries.
 fn user(request: &PromptRequest, notes: &[&MemoryRow], blocks: &[EventBlock], left_out: usize) -> String {
     let is_safe = |text: &&str| !prompt_injection::looks_like_prompt_injection(text);
     let mut text = String::new();
@@ -147,7 +148,7 @@ fn user(request: &PromptRequest, notes: &[&MemoryRow], blocks: &[EventBlock], le
     text
 }
 
-/// One entry: number, who or which tool, and its text; further lines are indented, so that none looks like an entry.
+/// Writes one entry: number, author or tool, and text; further lines are indented, so that none looks like an entry.
 fn write_entry(text: &mut String, number: usize, block: &EventBlock) {
     let failed = if block.failed { " (failed)" } else { "" };
     let _ = write!(text, "{number} {}{failed}:", one_line(&block.what));

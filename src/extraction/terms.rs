@@ -65,7 +65,7 @@ pub fn concepts(given: &[String], domain: &Domain) -> Vec<String> {
     term
 }
 
-/// Lower case, words joined by `-`.
+/// Returns a name in lower case, with words joined by `-`.
 fn bare(given: &str) -> String {
     let given = given.trim().trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
     given.split(|c: char| c.is_whitespace() || c == '_').filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-")

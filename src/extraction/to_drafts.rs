@@ -1,5 +1,5 @@
-//! Turns a model's answer into memories, and its verdicts on the rules' notes into what they supersede (ADR/0055). The
-//! text is the model's alone; which tool uses and files it is about always comes from the entries.
+//! Turns a model's answer into memories, and its verdicts on the rules' notes into the rows they supersede (ADR/0055).
+//! The text is the model's alone; the tool uses and files of a memory always come from the entries.
 
 use super::answer::{ParsedAnswer, ParsedObservation, SECTIONS};
 use super::blocks::EventBlock;
@@ -21,7 +21,7 @@ const BODY: usize = 1200;
 const FACTS: usize = 8;
 const FILES: usize = 40;
 const SOURCES: usize = 24;
-/// The type that makes an observation a decision, and what kind of decision it is then.
+/// The type that makes an observation a decision, and the type of that decision.
 const DECISION: &str = "decision";
 const DECISION_TYPE: &str = "approach";
 
@@ -47,7 +47,7 @@ pub struct UnitContext<'a> {
     pub call: i64,
 }
 
-/// What an answer comes to.
+/// Result of an answer.
 #[derive(Clone, Debug, Default)]
 pub struct LlmDrafts {
     pub drafts: Vec<LlmDraft>,
@@ -82,8 +82,8 @@ pub fn to_drafts(answer: ParsedAnswer, question: &RenderedQuestion, unit: &UnitC
     LlmDrafts { drafts, withdrawn }
 }
 
-/// Lets drafts supersede the notes that the answer corrects or withdraws, those that a draft says too, and the rules'
-/// summary. Returns withdrawn notes that there is no draft for.
+/// Lets drafts supersede the notes that the answer corrects or withdraws, the notes that a draft repeats, and the
+/// rules' summary. Returns the withdrawn notes that no draft supersedes.
 fn supersede(drafts: &mut [LlmDraft], existing: &[MemoryRow], notes: &[i64], verdicts: &[Verdict]) -> Vec<i64> {
     let mut withdrawn = Vec::new();
     for old in existing.iter().filter(|old| may_be_superseded(old)) {
@@ -109,7 +109,7 @@ fn supersede(drafts: &mut [LlmDraft], existing: &[MemoryRow], notes: &[i64], ver
     withdrawn
 }
 
-/// The draft that shares most sources with a memory; of equal ones the first.
+/// Returns the draft that shares most sources with a memory; the first one on a tie.
 fn nearest(drafts: &[LlmDraft], old: &MemoryRow) -> Option<usize> {
     let shared = |at: &usize| old.sources.iter().filter(|id| drafts[*at].draft.sources.contains(id)).count();
     (0..drafts.len()).rev().max_by_key(shared)
@@ -144,7 +144,7 @@ fn draft_of(observation: &ParsedObservation, question: &RenderedQuestion, unit: 
     let is_whole = |memory: &&MemoryRow| memory.kind == MemoryKind::Summary || memory.kind == MemoryKind::Task;
     let is_touched = |memory: &&MemoryRow| memory.by_hand || memory.pinned;
     let fixed = unit.existing.iter().filter(is_touched).chain(unit.refused).filter(|memory| !is_whole(memory));
-    // A message may say several things, a tool use shows one.
+    // A message may make several points, a tool use only one.
     let of_messages = sources.iter().all(|source| matches!(source, Source::Prompt(_)));
     let is_known = fixed.into_iter().any(|memory| {
         let same = memory.sources.iter().filter(|id| sources.contains(id)).count();
@@ -155,7 +155,7 @@ fn draft_of(observation: &ParsedObservation, question: &RenderedQuestion, unit: 
         return None;
     }
     let kind_type = terms::kind_type(observation.kind_type.as_deref(), unit.domain);
-    // What a program or page says is nobody's decision.
+    // A statement of a program or page is nobody's decision.
     let messages = named.iter().any(|block| matches!(block.source, Source::Prompt(_)));
     let kind_type = match kind_type {
         Some(chosen) if chosen == DECISION && !messages => unit.domain.becomes(Finding::Discovery).kind_type,
@@ -212,7 +212,7 @@ fn words(text: &str) -> Vec<String> {
     words.map(String::from).collect()
 }
 
-/// The least trusted of the blocks.
+/// Returns the provenance of the least trusted block.
 fn provenance(blocks: &[&EventBlock]) -> Provenance {
     if blocks.iter().any(|block| block.from_outside) { Provenance::Tool } else { Provenance::Agent }
 }
@@ -245,7 +245,7 @@ fn fields(observation: &ParsedObservation, domain: &Domain, is_bad: &dyn Fn(&str
     content
 }
 
-/// Files that occur in a source. Tool uses, not the answer, say what was changed.
+/// Returns the files that occur in a source. Tool uses, not the answer, determine which were changed.
 fn files(observation: &ParsedObservation, blocks: &[&EventBlock], named: bool) -> Vec<MemoryFile> {
     let mut files: Vec<MemoryFile> = Vec::new();
     let mut add = |path: &str, modified: bool| match files.iter().position(|file| file.path == path) {
@@ -273,7 +273,7 @@ fn files(observation: &ParsedObservation, blocks: &[&EventBlock], named: bool) -
     files
 }
 
-/// A plausible path inside the project.
+/// Whether a name is a plausible path inside the project.
 fn is_path(named: &str) -> bool {
     named.contains(['/', '.']) && !named.contains(char::is_whitespace) && !named.starts_with(['/', '~']) && !named.contains("..")
 }
@@ -287,8 +287,8 @@ fn stands_in(named: &str, block: &EventBlock) -> bool {
     })
 }
 
-/// Takes what tools show of a superseded memory: its commit and its outcome, what it cost to find out, and the files of what
-/// the draft is about, too. None of its text.
+/// Takes over from a superseded memory only what tools showed: its commit and its outcome, its token cost, and, if the
+/// draft is about the same work, its files. None of its text is taken over.
 fn take_over(draft: &mut Draft, old: &MemoryRow) {
     for name in ["commit", "success"] {
         if let Some(value) = old.content.get(name) {
@@ -314,7 +314,8 @@ fn take_over(draft: &mut Draft, old: &MemoryRow) {
     };
 }
 
-/// The summary from the model's sections, which also titles the unit: the request, else what was completed or learned.
+/// Returns the summary from the model's sections, which also titles the unit: the request, else the completed or
+/// learned work.
 fn summary(
     sections: &std::collections::BTreeMap<String, String>,
     question: &RenderedQuestion,
@@ -357,7 +358,7 @@ fn summary(
         at: blocks.iter().map(|block| block.at).max().unwrap_or(0),
         tokens: None,
     };
-    // A call about the rest of a unit may leave out what an earlier one said.
+    // A call about the rest of a unit may omit what an earlier call reported.
     for old in existing.filter(|old| old.made_by != Maker::Rules) {
         for (name, value) in &old.content {
             draft.content.entry(name.clone()).or_insert_with(|| value.clone());
@@ -368,7 +369,7 @@ fn summary(
     Some(LlmDraft { draft, supersedes: Vec::new() })
 }
 
-/// "None.", "n/a": a section that should have been left out.
+/// Whether a section should have been left out: "None.", "n/a".
 fn is_nothing(text: &str) -> bool {
     let bare: String = text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
     matches!(bare.as_str(), "" | "none" | "na" | "nothing" | "notapplicable" | "nonenoted" | "nothingnotable" | "unknown")

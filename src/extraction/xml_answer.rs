@@ -15,11 +15,11 @@ const LISTS: [(&str, &[&str]); 6] = [
     ("sources", &["source", "block", "number"]),
     ("corrects", &["note"]),
 ];
-/// Judgements about notes, beside observations.
+/// Verdicts on notes, next to observations.
 const VERDICTS: [&str; 2] = ["keep", "withdraw"];
 /// Names of items in any list.
 const ITEMS: [&str; 4] = ["item", "li", "entry", "value"];
-/// Reads an answer. Of several summaries the last one counts; the others fill its gaps.
+/// Parses an answer. The last of several summaries counts; the others fill its gaps.
 pub fn read(text: &str, domain: &Domain) -> ParsedAnswer {
     let is_tag = |name: &str| {
         matches!(name, "answer" | "observation" | "observations" | "summary" | "none")
@@ -57,7 +57,7 @@ pub fn read(text: &str, domain: &Domain) -> ParsedAnswer {
     answer
 }
 
-/// "Nothing worth recording", `<none/>`, or a bare "none".
+/// Whether an answer reports nothing: "Nothing worth recording", `<none/>`, or a bare "none".
 fn says_nothing(answer: &str, parts: &[MarkupPart]) -> bool {
     if parts.iter().any(|part| matches!(part, MarkupPart::Open(name, _) if name == "none" || name == "observations")) {
         return true;
@@ -226,7 +226,7 @@ fn items_of(list: &str) -> Vec<&'static str> {
     own.iter().chain(&ITEMS).copied().collect()
 }
 
-/// Splits a list written as text: at lines, bullets, and commas if `commas`.
+/// Splits a list written as text: at lines, bullets, and, if `commas`, commas.
 fn listed(text: &str, commas: bool) -> Vec<String> {
     let text = text.trim().trim_start_matches('[').trim_end_matches(']');
     let bare = |line: &'_ str| -> String { line.trim().trim_start_matches(['-', '*', '•']).trim().to_string() };
@@ -238,7 +238,7 @@ fn listed(text: &str, commas: bool) -> Vec<String> {
     items.filter(|item| !item.is_empty()).take(ENTRIES).collect()
 }
 
-/// A cut text up to its last full stop.
+/// Returns a cut text up to the end of its last whole sentence.
 fn whole_sentences(text: &str) -> String {
     let text = text.trim();
     let end = text.rmatch_indices(['.', '!', '?', '。']).find(|(at, mark)| {

@@ -3,8 +3,8 @@
 //! A named path may lead to a FIFO, a device or a huge file. It is opened without blocking, must be a regular file, and
 //! is read up to a limit. Files that nmem writes are private to their owner.
 //!
-//! Read in this order: reading, in this file; `private` (nmem's own files, keys and locks), `system` (owners and what
-//! else differs between systems).
+//! Read in this order: reading, in this file; `private` (nmem's own files, keys and locks), `system` (owners and other
+//! differences between systems).
 
 mod private;
 mod system;
@@ -50,12 +50,12 @@ pub fn small_text(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Opens a regular file; anything else is an error, and never waits.
+/// Opens a regular file without waiting; anything else is an error.
 pub fn regular(path: &Path) -> io::Result<File> {
     open(path).map(|(file, _)| file)
 }
 
-/// Reads a regular file of at most `limit` bytes by and by.
+/// Opens a regular file of at most `limit` bytes for buffered reading.
 pub fn reader(path: &Path, limit: u64) -> io::Result<impl BufRead + use<>> {
     let (file, len) = open(path)?;
     if len > limit {
@@ -87,7 +87,7 @@ pub fn content_hash(path: &Path, limit: u64) -> Option<String> {
     Some(Sha256::digest(&bytes)[..16].iter().map(|b| format!("{b:02x}")).collect())
 }
 
-/// When a file was last modified, in Unix milliseconds; `None` if it is missing.
+/// Returns the time of a file's last change, in Unix milliseconds; `None` if it is missing.
 pub fn changed_at(path: &Path) -> Option<i64> {
     let changed = fs::metadata(path).ok()?.modified().ok()?;
     let since = changed.duration_since(std::time::UNIX_EPOCH).ok()?;
@@ -113,8 +113,8 @@ pub fn tail(path: &Path, from: u64, limit: u64) -> io::Result<Stretch> {
     Ok(Stretch { bytes, from })
 }
 
-/// The path of an existing file or folder without links and `..`. On Windows without the prefix `\\?\`, which shells and
-/// other programs do not understand.
+/// Returns the path of an existing file or folder without links and `..`. On Windows it lacks the prefix `\\?\`, which
+/// shells and other programs do not understand.
 pub fn canonical(path: &Path) -> io::Result<PathBuf> {
     dunce::canonicalize(path)
 }

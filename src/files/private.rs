@@ -19,7 +19,7 @@ pub fn make_folder(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Checks a folder of nmem's own in a place where others may write: not a link, owned by the user, closed to others.
+/// Creates or checks one of nmem's own folders where others may write: not a link, owned by the user, closed to others.
 #[cfg(unix)]
 pub fn own_folder(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -101,14 +101,14 @@ pub fn remove(path: &Path) -> io::Result<()> {
     fs::remove_file(path).or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
 }
 
-/// 32 random bytes in hex: a token that nobody guesses.
+/// Returns an unguessable token: 32 random bytes in hex.
 pub fn random_token() -> String {
     // The standard library seeds what `unique` uses from the same source.
     random().map_or_else(|_| unique() + &unique(), |bytes| bytes.iter().map(|b| format!("{b:02x}")).collect())
 }
 
-/// Reads one of nmem's own keys (32 bytes in hex), or creates it. Of several processes that create it at once, the
-/// first wins.
+/// Reads one of nmem's own keys (32 bytes in hex), or creates it. If several processes create it at once, the first
+/// wins.
 pub fn own_key(path: &Path) -> Option<[u8; 32]> {
     if fs::symlink_metadata(path).is_err() {
         let fresh = random_token();
@@ -145,14 +145,14 @@ pub fn unique() -> String {
 }
 
 /// Locks a folder until the result is dropped, against other processes that lock it; `None` on a file system without
-/// locks, which is no reason to stop.
+/// locks, which is not an error.
 #[cfg(unix)]
 pub fn lock_folder(folder: &Path) -> io::Result<Option<File>> {
     let folder = File::open(folder)?;
     Ok(folder.lock().is_ok().then_some(folder))
 }
 
-/// Windows locks files only.
+/// Locks a file in the folder, since Windows locks only files.
 #[cfg(not(unix))]
 pub fn lock_folder(folder: &Path) -> io::Result<Option<File>> {
     let file = append_private(&folder.join("lock"))?;

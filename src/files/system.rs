@@ -1,11 +1,11 @@
-//! What differs between systems: who owns a file, what identifies it, whether others share it.
+//! Differences between systems: the owner of a file, its identity, whether others share it.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
 /// Network and shared file systems by their statfs(2) number: NFS, SMB and CIFS, AFS, Coda, 9P, Ceph, GPFS, Lustre,
-/// VirtualBox, and anything behind FUSE. Processes of several machines may share a file there, or shared memory may not
+/// VirtualBox, and anything on FUSE. Processes of several machines may share a file there, or shared memory may not
 /// work.
 #[cfg(target_os = "linux")]
 const REMOTE: [u32; 13] = [
@@ -41,7 +41,7 @@ pub fn is_remote(folder: &Path) -> bool {
     REMOTE.contains(&(kind as u32))
 }
 
-/// Not checked elsewhere: macOS and Windows keep application data on a local disk.
+/// Not checked on other systems: macOS and Windows keep application data on a local disk.
 #[cfg(not(target_os = "linux"))]
 pub fn is_remote(_: &Path) -> bool {
     false
@@ -63,7 +63,7 @@ pub fn is_ours(meta: &fs::Metadata) -> bool {
     std::os::unix::fs::MetadataExt::uid(meta) == user()
 }
 
-/// Windows keeps the user's folders private by itself.
+/// Always true: Windows already keeps the user's folders private.
 #[cfg(not(unix))]
 pub fn is_ours(_: &fs::Metadata) -> bool {
     true
@@ -79,18 +79,18 @@ pub fn user() -> u32 {
     }
 }
 
-/// Identifies a file whatever its name.
+/// Identity of a file, independent of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity(u64, u64);
 
-/// Device and inode.
+/// Returns device and inode.
 #[cfg(unix)]
 pub fn identity(meta: &fs::Metadata) -> Identity {
     use std::os::unix::fs::MetadataExt;
     Identity(meta.dev(), meta.ino())
 }
 
-/// Creation time: stable Rust offers no file index on Windows.
+/// Returns the creation time: stable Rust offers no file index on Windows.
 #[cfg(not(unix))]
 pub fn identity(meta: &fs::Metadata) -> Identity {
     let created = meta.created().ok().and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok());
@@ -107,7 +107,7 @@ pub fn tighten(path: &Path, meta: &fs::Metadata, mode: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Windows keeps the user's folders private by itself.
+/// Does nothing: Windows already keeps the user's folders private.
 #[cfg(not(unix))]
 pub fn tighten(_: &Path, _: &fs::Metadata, _: u32) -> io::Result<()> {
     Ok(())

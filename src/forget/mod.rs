@@ -1,7 +1,8 @@
-//! Use case: forgetting for good. `store/forget.rs` deletes rows; this file handles the other files that may contain
+//! Use case: deletes data for good. `store/forget.rs` deletes rows; this file handles the other files that may contain
 //! the same text, and finally checks every byte.
 //!
-//! Read in this order: `selection` (rows of ids), the plan, in this file, and `summary` (the plan in words).
+//! Read in this order: `selection` (the rows that ids select), the plan, in this file, and `summary` (the plan as
+//! text).
 
 mod selection;
 mod summary;
@@ -25,7 +26,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// What would be forgotten.
+/// The data that would be forgotten.
 #[derive(Debug)]
 pub struct ForgetPlan {
     pub wanted: DeleteFilter,
@@ -33,7 +34,7 @@ pub struct ForgetPlan {
     /// Broken databases that were set aside, with their companions. Their content cannot be examined, so they are
     /// deleted.
     pub set_aside: Vec<PathBuf>,
-    /// Line-based files (rejected events, the log), and how many of their lines are deleted.
+    /// Line-based files (rejected events, the log), each with the number of lines to delete.
     pub lines: Vec<(PathBuf, usize)>,
     /// The first memories, prompts and tool uses to delete: ids and titles.
     pub examples: Vec<(String, String)>,
@@ -78,7 +79,7 @@ impl ForgetPlan {
         self.going.is_empty() && self.set_aside.is_empty() && self.lines.is_empty()
     }
 
-    /// Forgets; `step` receives progress.
+    /// Deletes the data for good; `step` receives progress.
     pub fn carry_out(&self, store: &mut Store, config: &Config, now: Millis, step: &mut dyn FnMut(&str)) -> Result<()> {
         let files = store.files().clone();
         foreign::remove_copies(files.folder());
@@ -89,10 +90,10 @@ impl ForgetPlan {
         for path in &self.set_aside {
             fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))?;
         }
-        // Rejected lines are appended inside write transactions. In ours, nobody else writes to the file that is
-        // replaced.
+        // Rejected lines are appended inside write transactions. During this one, no other process writes to the file
+        // that is replaced.
         store.write(|_| line_files(&files).iter().try_for_each(|path| self.clean(path)))?;
-        // It holds what is forgotten; the next `nmem view` writes it again.
+        // The page contains forgotten data; the next `nmem view` writes it again.
         files::remove(&files.page()).with_context(|| format!("cannot remove {}", files.page().display()))?;
         self.clean_switches(config, now)?;
         step("rewriting the database");
@@ -100,7 +101,7 @@ impl ForgetPlan {
         self.redistil(store, config, now)
     }
 
-    /// Distils again what the deleted rows were part of.
+    /// Distils again the units that the deleted rows were part of.
     fn redistil(&self, store: &mut Store, config: &Config, now: Millis) -> Result<()> {
         let redactor = runtime::redactor(config)?;
         let (home, ignored) = (config.home.as_deref(), config.ignored());
@@ -117,7 +118,7 @@ impl ForgetPlan {
         Ok(())
     }
 
-    /// Removes ended pauses that name what is forgotten. An import needs none of them: it knows the hashes.
+    /// Removes ended pauses that name forgotten data. An import does not need them, because it knows the hashes.
     fn clean_switches(&self, config: &Config, now: Millis) -> Result<()> {
         let named = |what: &What| {
             let text = serde_json::to_string(what).unwrap_or_default().to_lowercase();
@@ -135,7 +136,7 @@ impl ForgetPlan {
     }
 }
 
-/// Ids and titles of the first rows of each kind, memories first. Whole sessions and projects speak for themselves.
+/// Returns ids and titles of the first rows of each kind, memories first. Whole sessions and projects need no examples.
 fn examples(store: &Store, going: &Deletion) -> Result<Vec<(String, String)>> {
     let mut examples = Vec::new();
     if !going.sessions.is_empty() || !going.projects.is_empty() {
@@ -159,7 +160,7 @@ fn examples(store: &Store, going: &Deletion) -> Result<Vec<(String, String)>> {
     Ok(examples)
 }
 
-/// Files that still contain a text (ignoring ASCII case) afterwards.
+/// Returns the files that still contain a text afterwards, ignoring ASCII case.
 pub fn still_held(files: &Files, config: &Config, text: &str) -> Result<Vec<PathBuf>> {
     let mut paths = ours(files)?;
     paths.extend([config.switches_file.clone(), past_pauses::file(&config.switches_file)]);
@@ -197,7 +198,7 @@ fn holds(path: &Path, needle: &[u8]) -> io::Result<bool> {
     }
 }
 
-/// The files next to the database that share its name.
+/// Returns the files next to the database whose names start with its name.
 fn ours(files: &Files) -> Result<Vec<PathBuf>> {
     let name = files.db.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let entries = fs::read_dir(files.folder()).with_context(|| format!("cannot read {}", files.folder().display()))?;
@@ -213,12 +214,12 @@ pub fn set_aside(files: &Files) -> Vec<PathBuf> {
     found
 }
 
-/// The files that hold events or messages line by line.
+/// Returns the files that contain events or messages line by line.
 pub fn line_files(files: &Files) -> [PathBuf; 3] {
     [files.rejected.clone(), files.log.clone(), beside(&files.log, "-old")]
 }
 
-/// The lines of a file without any of the needles, and the number of lines removed.
+/// Returns the lines of a file that contain none of the needles, and the number of lines removed.
 fn kept_lines(path: &Path, needles: &[String]) -> Result<(String, usize)> {
     let mut bytes = Vec::new();
     match files::open_private(path) {

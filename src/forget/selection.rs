@@ -1,4 +1,4 @@
-//! Which rows an id selects.
+//! The rows that an id selects.
 
 use crate::error::UserError;
 use crate::lookup;
@@ -8,11 +8,11 @@ use crate::store::Store;
 use crate::store::forget::DeleteFilter;
 use anyhow::Result;
 
-/// The rows that some ids select. A unit's id selects its prompts and tool uses.
+/// Returns the rows that the given ids select. A unit's id selects its prompts and tool uses.
 ///
 /// # Errors
 ///
-/// A [`UserError`] if an id is unknown, or names a session among other things.
+/// A [`UserError`] if an id is unknown, or if one of several ids names a session.
 pub fn rows_of(store: &Store, ids: &[String]) -> Result<DeleteFilter> {
     let mut wanted = DeleteFilter::default();
     for id in ids {

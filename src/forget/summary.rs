@@ -1,4 +1,4 @@
-//! What a person reads before something is forgotten.
+//! Summary of a plan, shown to the user before anything is forgotten.
 
 use super::ForgetPlan;
 use crate::render;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 const NAMED: usize = 10;
 
 impl ForgetPlan {
-    /// What would go, or goes, in a few lines; `from` names the database where there are several.
+    /// Returns a few lines about what would be deleted, or will be; `from` names the database if there are several.
     pub fn summary(&self, dry_run: bool, from: &str) -> String {
         let count = |n: usize, one: &str, many: &str| render::count(n as i64, one, many);
         let going = &self.going;

@@ -1,4 +1,5 @@
-//! What a session start does: reads what hooks missed of the newest session, of agents whose sessions were imported once.
+//! Session-start catch-up: reads the part of the newest session that hooks missed, for agents whose sessions were
+//! imported before.
 
 use super::containers::Databases;
 use super::file::{self, Deadline, DueFile};
@@ -17,16 +18,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-/// Time for all agents together. A session start takes 50 ms at most. Builds for tests are many times slower.
+/// Maximum time for all agents together. A session start takes 50 ms at most. Test builds are many times slower.
 const TIME: Duration = Duration::from_millis(if cfg!(debug_assertions) { 1000 } else { 20 });
-/// How long to wait for the database.
+/// Maximum time to wait for the database.
 const WAIT: Duration = Duration::from_millis(10);
-/// Maximum unread bytes of a session; more is left to `nmem import`.
+/// Maximum unread bytes of a session; `nmem import` reads larger ones.
 const BYTES: u64 = 4 << 20;
-/// Maximum depth of folders below those of the newest sessions.
+/// Maximum folder depth below the folders of the newest sessions.
 const DEPTH: usize = 2;
 
-/// Reads what hooks missed, for the session start with a payload. Errors are logged: the session must start.
+/// Reads what hooks missed, if the payload is a session start. Errors are only logged: the session must start.
 pub fn catch_up(run: &Run, payload: &Value) {
     if payload["hook_event_name"] != "SessionStart" {
         return;
@@ -56,7 +57,7 @@ fn newest_sessions(run: &Run, payload: &Value) -> Result<()> {
             let due = DueFile::new(file);
             let folder = Folder::new(due.head.folder().as_deref())?;
             let files = store.imported_alike(&due.file.name(), due.head.first_line)?;
-            // Which lines of a continued session are copies, only the whole other file says.
+            // Only the whole other file shows which lines of a continued session are copies.
             let is_copy = known.is_none() && !files.is_empty();
             let databases = Databases::new(run.config.files.value.folder());
             let mut target = Target { files, forgotten: store.forgotten()?, open: None };
@@ -68,7 +69,7 @@ fn newest_sessions(run: &Run, payload: &Value) -> Result<()> {
     Ok(())
 }
 
-/// The newest session file of a project, as far as there is time to look.
+/// Returns the newest session file of a project, or `None` if time runs out during the search.
 fn newest(format: &PastFormat, home: Option<&Path>, cwd: &str, until: Instant) -> Option<FoundFile> {
     let mut newest: Option<(SystemTime, PathBuf)> = None;
     let mut folders: Vec<(PathBuf, usize)> = Vec::new();

@@ -1,4 +1,4 @@
-//! Sessions in documents and databases: which there are, and their records.
+//! Sessions in documents and databases: finds them and reads their records.
 
 use super::find::{self, FoundFile, Imported, Stores};
 use crate::model::Platform;
@@ -24,8 +24,8 @@ impl Rows for ForeignDatabase {
     }
 }
 
-/// Finds session files in `paths`, or where agents keep them if there are none, and the sessions in documents and
-/// databases. `known` are the imported ones; `private` is the folder for copies of databases that are in use.
+/// Finds session files in `paths`, or in the agents' own folders if `paths` is empty, and the sessions in documents and
+/// databases. `known` holds the imported files; `private` is the folder for copies of databases that are in use.
 ///
 /// # Errors
 ///
@@ -55,7 +55,7 @@ fn open(found: &mut Stores, private: &Path) {
     }
 }
 
-/// Databases of an import, each opened once: one that is in use is copied.
+/// Databases of an import. Each is opened once; a database in use is copied first.
 #[derive(Debug)]
 pub struct Databases {
     private: PathBuf,
@@ -68,7 +68,7 @@ impl Databases {
         Databases { private: private.to_path_buf(), open: RefCell::default() }
     }
 
-    /// The records of a session that is not in lines; `None` for one that is.
+    /// Returns the records of a session in a document or database; `None` for a session stored as lines.
     pub fn records(&self, file: &FoundFile) -> Option<Result<Vec<Value>>> {
         match (&file.format.source, &file.part) {
             (PastSource::Document(document), _) => Some((document.records)(&file.path)),

@@ -1,4 +1,4 @@
-//! One session file through the pipeline.
+//! Runs one session file through the pipeline.
 
 use super::containers::Databases;
 use super::find::{FoundFile, Imported, first_lines};
@@ -26,33 +26,33 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A session without an event for this time, in milliseconds, is over.
+/// Milliseconds without an event after which a session is over.
 const OVER: Millis = 12 * 3_600_000;
-/// Minimum number of events in a transaction, if the file has so many.
+/// Minimum number of events in a transaction, if the file has that many.
 const AT_ONCE: usize = 400;
-/// The folder in which claude-mem runs agents of its own.
+/// The folder in which claude-mem runs its own agents.
 const CLAUDE_MEM: &str = ".claude-mem";
-/// About the time to store an event.
+/// Approximate time to store one event.
 const STORING: Duration = Duration::from_micros(200);
-/// Maximum time to wait for leases of a killed run, in milliseconds: they last as long.
+/// Maximum time to wait for the leases of a killed run, in milliseconds. A lease lasts this long.
 const LEASE: Millis = 10_000;
 
-/// When a caller must have its answer.
+/// The time by which a caller must have its answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline {
     pub at: Instant,
-    /// How long to wait for the database.
+    /// Maximum time to wait for the database.
     pub wait: Duration,
 }
 
 impl Deadline {
-    /// The number of events that can be stored before it.
+    /// Returns the number of events that can be stored before the deadline.
     fn events(self) -> usize {
         (self.at.saturating_duration_since(Instant::now()).as_micros() / STORING.as_micros()) as usize
     }
 }
 
-/// What the first lines of a file say.
+/// Information from the first lines of a file.
 #[derive(Debug, Default)]
 pub struct Head {
     pub at: Millis,
@@ -61,7 +61,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// The folder in which the session began, whose settings count.
+    /// The folder in which the session began. Its settings apply.
     pub fn folder(&self) -> Option<PathBuf> {
         self.cwd.as_deref().map(PathBuf::from).filter(|folder| folder.is_absolute())
     }
@@ -99,7 +99,7 @@ pub struct FileResult {
     pub muted: Vec<RecordingPause>,
 }
 
-/// Imports a file. With a deadline, what is left waits for the next time.
+/// Imports a file. With a deadline, the next call imports the rest.
 pub fn import(
     folder: &Folder,
     due: &DueFile,
@@ -155,7 +155,7 @@ pub fn import(
     }
     let open = |writer: &Writer| Store::open(&config.files.value, writer.run.wait);
     if before != ReadBefore::InPart {
-        // After a kill, the next run must not take what is here for a hook's.
+        // If this run is killed, the next run must not mistake these events for events from hooks.
         open(&writer)?.set_imported(&name, &imported(0, 0), None)?;
     }
     let mut reader = (file.format.reader)(&options);
@@ -168,7 +168,7 @@ pub fn import(
     let read = match read {
         Ok(read) => read,
         Err(error) => {
-            // What came before is stored, and the next run tries again.
+            // Earlier events are stored, and the next run tries again.
             agent.counts.skip(UNREADABLE);
             agent.unreadable.push(format!("{name}: {error}"));
             return Ok(FileResult::default());
@@ -186,7 +186,7 @@ pub fn import(
     }
     let mut session = writer.finish(agent);
     if let Some(session) = session.as_mut().filter(|_| !read.is_whole) {
-        // What is stored of a turn must be known when it is read again.
+        // The stored part of a turn must be recognized when the turn is read again.
         session.keep_since = None;
     }
     let mut store = open(&writer)?;
@@ -204,20 +204,20 @@ pub fn import(
     Ok(FileResult { bytes: read.end - from, muted })
 }
 
-/// Whether a file is the one that was read, and may have grown.
+/// Returns true if a file is the one that was read before, even if it has grown.
 fn is_same_file(known: &ImportedFile, due: &DueFile) -> bool {
     let begins_alike = known.first_line.zip(due.head.first_line).is_none_or(|(before, now)| before == now);
     known.version == due.file.format.version && known.size <= due.file.length && begins_alike
 }
 
-/// How far a file was read.
+/// The extent to which a file was read.
 struct ReadFile {
-    /// Offset behind the last line, in bytes.
+    /// Offset after the last line, in bytes.
     end: u64,
     is_whole: bool,
 }
 
-/// Reads the lines of a file; the inner error is why the file cannot be read.
+/// Reads the lines of a file. The inner error states why the file cannot be read.
 fn read(
     reader: &mut dyn PastReader,
     file: &FoundFile,
@@ -294,7 +294,7 @@ fn read_records(
     Ok(ReadFile { end: length, is_whole: true })
 }
 
-/// Stores the events so far if there are at least `least`, some at once.
+/// Stores the events so far, in parts, if there are at least `least`.
 fn write_in_parts(found: &mut Found, least: usize, writer: &mut Writer, agent: &mut AgentReport) -> Result<()> {
     if found.events.len() < least {
         return Ok(());
@@ -302,11 +302,11 @@ fn write_in_parts(found: &mut Found, least: usize, writer: &mut Writer, agent: &
     let mut events = std::mem::take(&mut found.events);
     while !events.is_empty() {
         let rest = events.split_off(events.len().min(AT_ONCE));
-        // A document may state its times in its messages alone.
+        // A document may have timestamps only in its messages.
         events.iter().filter(|event| event.at > 0).for_each(|event| agent.saw(event.at));
         let mut part = std::mem::replace(&mut events, rest);
         if writer.reads_again() {
-            // Documents and databases are read from the beginning: only what is new counts.
+            // Documents and databases are read from the start: only new events count.
             let all = part.len();
             let before = counted(&part);
             part = writer.without_stored(part)?;
@@ -322,7 +322,7 @@ fn write_in_parts(found: &mut Found, least: usize, writer: &mut Writer, agent: &
     Ok(())
 }
 
-/// The prompts, tool uses and failures among events.
+/// Counts the prompts, tool uses and failures among events.
 fn counted(events: &[Event]) -> (u64, u64, u64) {
     let mut counts = (0, 0, 0);
     for event in events {
@@ -338,8 +338,8 @@ fn counted(events: &[Event]) -> (u64, u64, u64) {
     counts
 }
 
-/// Stores as many events as the time allows; returns whether there is time left. A turn that does not fit is read again at
-/// the next start, which stores the rest of it.
+/// Stores as many events as the time allows, and returns true if all fit and time remains. A turn that does not fit is
+/// read again at the next session start, which stores the rest of it.
 fn write_in_time(
     deadline: Deadline,
     found: &mut Found,
@@ -361,7 +361,7 @@ fn write_in_time(
     Ok(fits && Instant::now() < deadline.at)
 }
 
-/// Distils what a killed run has left, once its leases have ended.
+/// Distils the units that a killed run left undistilled, after its leases expire.
 fn distil_rest(run: &Run, store: &mut Store, platform: Platform, session: &str) -> Result<()> {
     let due = store.due_in_session(platform, session)?;
     let units: Vec<i64> = due.iter().map(|due| due.unit).collect();
@@ -375,8 +375,8 @@ fn distil_rest(run: &Run, store: &mut Store, platform: Platform, session: &str) 
     Distiller { redactor: run.redactor, home, ignored: &ignored, now, gone: Gone::Deleted }.distil(store, &due).map(drop)
 }
 
-/// Ids of lines that an earlier file has too: a continued session begins with a copy of the session that it continues.
-/// An earlier file that cannot be read has none.
+/// Returns the ids of lines that an earlier file also has: a continued session begins with a copy of the session that
+/// it continues. An earlier file that cannot be read contributes none.
 fn copied(due: &DueFile, known: &Imported) -> HashSet<u64> {
     let mut copied = HashSet::new();
     let name = due.file.name();

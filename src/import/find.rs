@@ -1,4 +1,4 @@
-//! Finds session files: where agents keep them, or in given folders.
+//! Finds session files in the agents' own folders, or in given paths.
 
 use crate::config::agents::session_folders;
 use crate::config::environment;
@@ -21,9 +21,9 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-/// Maximum depth of folders.
+/// Maximum folder depth.
 const DEPTH: usize = 12;
-/// Lines and bytes of a file among which one must be of the format.
+/// Maximum lines and bytes at the start of a file in which one line must match the format.
 const FIRST_LINES: usize = 20;
 const FIRST_BYTES: u64 = 1 << 20;
 
@@ -46,7 +46,7 @@ pub struct FoundFile {
 }
 
 impl FoundFile {
-    /// Its path as text, with a hash of the session in it: an id may be a secret.
+    /// Returns the path as text; a database session adds a hash of its id, because an id may be a secret.
     pub fn name(&self) -> String {
         match &self.part {
             Some(part) => format!("{}#{}", self.path.display(), short_hash(&part.id)),
@@ -54,7 +54,7 @@ impl FoundFile {
         }
     }
 
-    /// Names among which is the agent's id of the session.
+    /// Candidate names, one of which is the agent's session id.
     pub fn session_names(&self) -> Vec<String> {
         match &self.part {
             Some(part) => vec![part.id.clone()],
@@ -62,7 +62,7 @@ impl FoundFile {
         }
     }
 
-    /// As [`FoundFile::session_names`], of a path: its folder, its name without the end, and the last part of that.
+    /// Like [`FoundFile::session_names`], for a path: its folder, its file stem, and the UUID at the end of the stem.
     pub fn names_of(path: &Path) -> Vec<String> {
         let text = |part: &OsStr| part.to_string_lossy().into_owned();
         let folder = path.parent().and_then(Path::file_name).map(text);
@@ -72,7 +72,7 @@ impl FoundFile {
         folder.into_iter().chain(last).chain([stem]).collect()
     }
 
-    /// Whether it is as it was when it was imported.
+    /// Returns true if the file has not changed since its import.
     pub fn is_unchanged(&self, known: &ImportedFile) -> bool {
         (known.version, known.size, known.modified_at) == (self.format.version, self.length, self.modified_at)
     }
@@ -92,24 +92,24 @@ pub struct FoundMemories {
     pub is_notes: bool,
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Debug, Default)]
 pub struct Stores {
     pub files: Vec<FoundFile>,
     /// Documents and databases; `containers` finds the sessions in them.
     pub containers: Vec<FoundFile>,
-    /// Files of a known agent that cannot be read, and why.
+    /// Files of a known agent that cannot be read, each with the reason.
     pub unreadable: Vec<(Platform, String)>,
-    /// The folders in which agents keep their sessions, as far as they exist.
+    /// The existing folders in which agents keep their sessions.
     pub places: Vec<(Platform, PathBuf)>,
-    /// Memories of other programs, and notes of agents.
+    /// Files with memories of other programs, or notes of agents.
     pub memories: Vec<FoundMemories>,
-    /// JSON Lines files of no known format.
+    /// JSON Lines files in an unknown format.
     pub unknown: Vec<PathBuf>,
 }
 
-/// Finds session files in `paths`, or where agents keep them if there are none. `known` are the imported ones. Documents
-/// and databases are not opened.
+/// Finds session files in `paths`, or in the agents' own folders if `paths` is empty. `known` holds the imported files.
+/// Documents and databases are not opened.
 ///
 /// # Errors
 ///
@@ -156,13 +156,13 @@ pub fn folders(format: &PastFormat, home: Option<&Path>) -> Vec<PathBuf> {
     own.iter().flat_map(|own| format.folders.iter().map(|folder| own.join(folder).components().collect())).collect()
 }
 
-/// The folders of Copilot's chat in VS Code, one a workspace.
+/// The folders of Copilot's chat in VS Code, one per workspace.
 fn copilot_chat_folders(user: &Path) -> Vec<PathBuf> {
     let workspaces = fs::read_dir(user.join("workspaceStorage")).into_iter().flatten().flatten();
     workspaces.map(|workspace| workspace.path().join("GitHub.copilot-chat")).filter(|folder| folder.is_dir()).collect()
 }
 
-/// Leaves out what lies in two places: a compressed file beside a plain one, an archived one beside an active one.
+/// Removes duplicates: a compressed file that also exists as plain text, an archived one that is also active.
 fn without_twins(files: &mut Vec<FoundFile>) {
     let place = |file: &FoundFile| {
         let folder = |name: &str| file.path.components().any(|part| part.as_os_str() == name);
@@ -182,18 +182,18 @@ fn without_twins(files: &mut Vec<FoundFile>) {
     files.retain(|file| !compressible(file) || best.get(&name(file)) == Some(&place(file)));
 }
 
-/// Whether a file is compressed by zstd.
+/// Returns true if a file is compressed with zstd.
 pub fn is_compressed(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "zst")
 }
 
-/// Whether a file may hold a session, by its name.
+/// Returns true if a file may hold a session, judged by its name.
 pub fn has_lines(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     name.ends_with(".jsonl") || name.ends_with(".jsonl.zst")
 }
 
-/// Files that may hold a session, where agents keep them, unopened.
+/// Lists files in the agents' own folders that may hold a session, without opening them.
 pub fn candidates(home: Option<&Path>) -> Vec<(Platform, PathBuf)> {
     let mut found = Vec::new();
     for format in platforms::formats() {
@@ -248,7 +248,7 @@ pub fn add(path: &Path, agent: Option<Platform>, known: &Imported, found: &mut S
         let modified_at = modified.map_or(0, |at| at.as_millis() as Millis);
         return found.memories.push(FoundMemories { path: path.to_path_buf(), length: meta.len(), modified_at, is_notes });
     }
-    // A file that was imported need not be opened.
+    // An imported file's format is known, so the file need not be opened.
     let known = known.get(&path.display().to_string()).map(|known| known.platform);
     let of = |platform| platforms::formats().filter(move |format| format.platform == platform && is_of_lines(format));
     let known = known.filter(|platform| of(*platform).count() == 1).and_then(|platform| of(platform).next());
@@ -263,7 +263,7 @@ fn is_of_lines(format: &PastFormat) -> bool {
     matches!(format.source, PastSource::Lines)
 }
 
-/// The format of a document or a database, by its path.
+/// Detects the format of a document or database from its path.
 fn container(path: &Path) -> Option<PastFormat> {
     platforms::formats().find(|format| match format.source {
         PastSource::Lines => false,
@@ -272,13 +272,13 @@ fn container(path: &Path) -> Option<PastFormat> {
     })
 }
 
-/// The format of a file, by its first lines.
+/// Detects the format of a file from its first lines.
 fn format(path: &Path) -> Option<PastFormat> {
     let lines = first_lines(path);
     platforms::formats().filter(is_of_lines).find(|format| lines.iter().any(|line| (format.is_line)(line)))
 }
 
-/// The first lines of a file that are JSON.
+/// Returns those of a file's first lines that are JSON.
 pub fn first_lines(path: &Path) -> Vec<Value> {
     let Ok(reader) = open(path) else { return Vec::new() };
     let lines = reader.take(FIRST_BYTES).split(b'\n').take(FIRST_LINES).map_while(Result::ok);

@@ -1,4 +1,4 @@
-//! The lines of a session file, from an offset on.
+//! Reader for the lines of a session file, starting at an offset.
 
 use super::find::{is_compressed, open};
 use crate::files;
@@ -6,28 +6,28 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::Instant;
 
-/// Maximum bytes of a line. Of a longer one the end is dropped, so it is no JSON.
+/// Maximum bytes of a line. A longer line is cut, so it is not valid JSON.
 const LINE: u64 = 64 << 20;
 
 /// The lines of a part of a file.
 pub struct Lines {
     reader: Box<dyn BufRead>,
     line: Vec<u8>,
-    /// Number of lines so far, from the beginning of the part.
+    /// Number of lines read so far, counted from the start of the part.
     pub number: u64,
-    /// Offset behind the last complete line, in bytes of the text.
+    /// Offset after the last complete line, in bytes of the (decompressed) text.
     pub end: u64,
     at: u64,
-    /// Whether the last line ended: if not, it may still be growing.
+    /// True if the last line ended with a newline. If not, it may still be growing.
     pub is_complete: bool,
-    /// When to stop.
+    /// Time at which to stop reading.
     pub deadline: Option<Instant>,
-    /// Whether it stopped there.
+    /// True if reading stopped at the deadline.
     pub is_late: bool,
 }
 
 impl Lines {
-    /// Reads from an offset on, in bytes of the text.
+    /// Opens a file and skips to an offset, in bytes of the (decompressed) text.
     pub fn open(path: &Path, from: u64) -> io::Result<Lines> {
         let reader: Box<dyn BufRead> = if is_compressed(path) {
             let mut reader = open(path)?;
@@ -41,7 +41,7 @@ impl Lines {
         Ok(Lines { reader, line: Vec::new(), number: 0, end: from, at: from, is_complete: true, deadline: None, is_late: false })
     }
 
-    /// The next line that is not blank, and its offset.
+    /// Returns the next line that is not blank, with its offset.
     pub fn next(&mut self) -> io::Result<Option<(u64, &[u8])>> {
         loop {
             if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
@@ -70,7 +70,7 @@ impl Lines {
     }
 }
 
-/// Skips the rest of a line; returns its bytes.
+/// Skips the rest of a line and returns the number of bytes skipped.
 fn skip_line(reader: &mut dyn BufRead) -> io::Result<u64> {
     let mut skipped = 0;
     loop {

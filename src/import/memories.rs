@@ -1,4 +1,4 @@
-//! Memories of other programs, and notes of agents: stored once, and again when a note has changed.
+//! Import of memories of other programs and of agents' notes. Each is stored once; a changed note is stored again.
 
 use super::find::{FoundMemories, first_lines, has_lines};
 use super::report::{AgentReport, FORGOTTEN_EVENT, ImportReport, OFF, PAUSED, UNREADABLE};
@@ -24,11 +24,11 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
 
-/// Version of the readers. Raise it when they find more than before.
+/// Version of the readers. Raise it when a reader learns to find more than before.
 const VERSION: i64 = 1;
-/// Maximum bytes of a file of notes.
+/// Maximum bytes of a notes file.
 const NOTES: u64 = 1 << 20;
-/// What the report calls the other program.
+/// The other program's name in the report.
 const CLAUDE_MEM: &str = "claude-mem";
 const NO_PROJECT: &str = "memory of a project that is not known here: import its sessions first";
 const UNFIT: &str = "memory that is too large";
@@ -46,7 +46,7 @@ pub fn import(folder: &Folder, found: &[FoundMemories], target: &mut Target, rep
             offset: 0,
             first_line: None,
         };
-        // A database says nothing by its size and time: its log has what is new.
+        // A database's size and modification time do not show changes: new rows may be only in its write-ahead log.
         if file.is_notes && target.files.get(&name) == Some(&imported) {
             agent.unchanged += 1;
             continue;
@@ -54,7 +54,7 @@ pub fn import(folder: &Folder, found: &[FoundMemories], target: &mut Target, rep
         agent.files += 1;
         let done = if file.is_notes { of_notes(file, agent) } else { of_claude_mem(folder, file, &target.forgotten, agent) };
         match done {
-            // The next import tries again: the project may be known then, or recorded again.
+            // The next import tries again: by then the project may be known, or recording may be on again.
             Ok(false) => {}
             Ok(true) => {
                 Store::open(&folder.config.files.value, PERSON_WAIT)?.set_imported(&name, &imported, None)?;
@@ -69,7 +69,7 @@ pub fn import(folder: &Folder, found: &[FoundMemories], target: &mut Target, rep
     Ok(())
 }
 
-/// What the user allows for a project.
+/// The user's recording settings for a project.
 struct Allowed {
     folder: Folder,
     is_off: bool,
@@ -87,7 +87,7 @@ impl Allowed {
         Ok(Allowed { is_off, places, folder })
     }
 
-    /// Whether recording was off for the project or the session at a time.
+    /// Returns true if recording was off for the project or the session at a time.
     fn was_paused(&self, session: Option<&str>, at: Millis) -> bool {
         let session = session.map(|id| (Platform::ClaudeCode, id));
         let mut all = self.folder.config.switches.off.iter().chain(&self.folder.past_pauses);
@@ -95,7 +95,7 @@ impl Allowed {
     }
 }
 
-/// Notes of an agent; returns whether they were read. The sessions beside them say which project it is.
+/// Imports an agent's notes; returns true if they were read. The sessions next to them identify the project.
 fn of_notes(file: &FoundMemories, agent: &mut AgentReport) -> Result<bool> {
     let text = files::whole_text(&file.path, NOTES).with_context(|| format!("cannot read {}", file.path.display()))?;
     let Some(cwd) = folder_of(&file.path) else {
@@ -128,15 +128,15 @@ fn of_notes(file: &FoundMemories, agent: &mut AgentReport) -> Result<bool> {
     Ok(true)
 }
 
-/// The project's folder, as the sessions beside its notes say.
+/// The project's folder, taken from the sessions next to its notes.
 fn folder_of(notes: &Path) -> Option<String> {
     let project = notes.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "memory"))?.parent()?;
     let sessions = fs::read_dir(project).ok()?.flatten().map(|entry| entry.path()).filter(|path| has_lines(path));
     sessions.take(5).find_map(|path| first_lines(&path).iter().find_map(|line| line["cwd"].as_str().map(String::from)))
 }
 
-/// What is in the database of claude-mem; returns whether it was read. Its memories never change, so known ones are left
-/// alone.
+/// Imports the memories in claude-mem's database; returns true if it was read. Its memories never change, so known ones
+/// are skipped.
 fn of_claude_mem(folder: &Folder, file: &FoundMemories, forgotten: &HashSet<Vec<u8>>, agent: &mut AgentReport) -> Result<bool> {
     let config = &folder.config;
     let database = ForeignDatabase::open(&file.path, config.files.value.folder())?;
@@ -163,7 +163,7 @@ fn of_claude_mem(folder: &Folder, file: &FoundMemories, forgotten: &HashSet<Vec<
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(new) => new.insert(Allowed::new(&projects[&project].root)?),
             };
-            // The project's own patterns count, too.
+            // The project's own redaction patterns apply, too.
             let redactor = &allowed.folder.redactor;
             let before = redactor.replaced();
             for value in row.values_mut() {
@@ -190,12 +190,12 @@ fn of_claude_mem(folder: &Folder, file: &FoundMemories, forgotten: &HashSet<Vec<
     Ok(true)
 }
 
-/// A text without secrets. Titles are cut later: a cut secret could not be found.
+/// Returns a text without secrets. Titles are cut later, because a cut secret could not be found.
 fn redacted(redactor: &Redactor, text: String) -> String {
     redactor.again(&text, false).map_or(text, |clean| clean.to_string())
 }
 
-/// Stores memories, but for forgotten ones.
+/// Stores memories, except forgotten ones.
 fn record(
     folder: &Folder,
     store: &mut Store,
@@ -217,7 +217,7 @@ fn record(
         }
     }
     let entries = drafts.iter().map(|(uuid, draft, home)| Record { uuid: Some(uuid), draft, home: *home });
-    // What a person has changed since is left alone.
+    // Memories that a person has changed since are not touched.
     agent.memories += entity::record(store, entries)?.iter().filter(|recorded| recorded.is_ok()).count() as u64;
     Ok(())
 }

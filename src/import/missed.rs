@@ -1,4 +1,4 @@
-//! Sessions that hooks missed when pauses that had ended were not kept: recording may have been off.
+//! Sessions that hooks missed before nmem kept a record of ended pauses: recording may have been off at the time.
 
 use super::find::{FoundFile, Imported, first_lines};
 use crate::config::Config;
@@ -6,7 +6,7 @@ use crate::platforms::transcript::time;
 use crate::store::{PERSON_WAIT, Store};
 use anyhow::Result;
 
-/// Takes such sessions out of `files` and returns them.
+/// Removes such sessions from `files` and returns them.
 pub fn take_missed(config: &Config, files: &mut Vec<FoundFile>, known: &Imported) -> Result<Vec<FoundFile>> {
     let store = Store::open_to_read(&config.files.value, PERSON_WAIT)?;
     let Some(hooked) = store.as_ref().map(Store::hooks_before_pauses).transpose()?.flatten() else { return Ok(Vec::new()) };

@@ -1,8 +1,9 @@
 //! Use case: imports past sessions, so that memory does not start empty.
 //!
-//! Read in this order: `find` (files of known formats), `containers` (sessions in documents and databases), `missed` (sessions to ask about),
-//! `target` (settings of a folder, what a database knows), `file` (one file through the
-//! pipeline) with `lines` and `writer`, `memories` (of other programs), `report`; `catch_up` is what a session start does.
+//! Read in this order: `find` (files in known formats), `containers` (sessions in documents and databases), `missed`
+//! (sessions to ask about), `target` (settings of a folder, earlier imports into a database), `file` (runs one file
+//! through the pipeline) with `lines` and `writer`, `memories` (of other programs), `report`. `catch_up` runs at a
+//! session start.
 
 mod catch_up;
 mod containers;
@@ -35,7 +36,7 @@ use target::{Folder, Target};
 
 const WEEK: Millis = 7 * 86_400_000;
 
-/// How far an import is.
+/// Progress of an import.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ImportProgress {
     pub files: usize,
@@ -44,21 +45,21 @@ pub struct ImportProgress {
     pub all_bytes: u64,
 }
 
-/// How many sessions lie on this machine of agents of which nothing was ever imported.
+/// Counts the sessions on this machine that belong to agents with no import so far.
 pub fn never_imported(config: &Config) -> Result<usize> {
     let known = imported(config)?;
     let candidates = find::candidates(config.home.as_deref()).into_iter();
     Ok(candidates.filter(|(agent, _)| known.values().all(|file| file.platform != *agent)).count())
 }
 
-/// The files that were imported into a database, by path.
+/// Returns the files that were imported into a database, by path.
 pub fn imported(config: &Config) -> Result<Imported> {
     let store = Store::open_to_read(&config.files.value, PERSON_WAIT)?;
     Ok(store.as_ref().map(Store::imported_files).transpose()?.unwrap_or_default())
 }
 
-/// Imports files, the newest week first, and each week in order of time. Files that were imported and have not changed
-/// are left out; of those that have grown, only what is new is read. Each session is read by the settings of its folder.
+/// Imports files, the newest week first, and each week in chronological order. Skips files that have not changed since
+/// their import, and reads only the new part of files that have grown. Each session uses the settings of its folder.
 ///
 /// # Errors
 ///
@@ -114,8 +115,8 @@ pub fn import(
     Ok(report)
 }
 
-/// Sorts files: the newest week first, in order of time within a week. A subagent's file comes after its session's, and
-/// a continued session, which begins with a copy of another one, after it.
+/// Sorts files: the newest week first, in chronological order within a week. A subagent's file comes after its
+/// session's file. A continued session begins with a copy of another session, and comes after that session.
 fn in_order(due: &mut [DueFile]) {
     let began: HashMap<PathBuf, Millis> = due.iter().map(|due| (due.file.path.clone(), due.head.at)).collect();
     let now = environment::now();

@@ -1,15 +1,15 @@
-//! What an import did, by agent.
+//! Report of an import, by agent.
 
 use crate::model::Millis;
 use crate::platforms::past::{COPIED, PastCounts};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// Maximum broken lines to name.
+/// Maximum number of broken lines to name.
 const NAMED: usize = 10;
-/// Files without a prompt or a tool use are common; so many are not.
+/// Minimum number of files without a prompt or a tool use that counts as a problem. A few such files are common.
 const MANY: u64 = 5;
-/// Why files are left out that may be full.
+/// Reasons to skip a file even though it may have content.
 pub const LEFT_OUT: [&str; 9] = [OFF, AT_WORK, OF_MEMORY_TOOL, FORGOTTEN, FORGOTTEN_EVENT, PAUSED, MISSED, UNREADABLE, COPIED];
 pub const OFF: &str = "session in a folder where recording is off";
 pub const AT_WORK: &str = "session that hooks are recording now";
@@ -28,14 +28,14 @@ pub struct ImportReport {
     pub bytes: u64,
 }
 
-/// What was imported of one agent.
+/// The import's result for one agent.
 #[derive(Debug, Default)]
 pub struct AgentReport {
     /// A platform, or another program.
     pub agent: &'static str,
     /// Files read.
     pub files: u64,
-    /// Files among them that were read from the beginning.
+    /// Files among them that were read from the start.
     pub whole: u64,
     /// Files that were imported before and have not changed.
     pub unchanged: u64,
@@ -51,12 +51,12 @@ pub struct AgentReport {
     pub last: Option<Millis>,
     /// Lines that are not JSON: some of them, by file and number from 1.
     pub broken: Vec<(PathBuf, u64)>,
-    /// Files that could not be read, and why.
+    /// Files that could not be read, each with the reason.
     pub unreadable: Vec<String>,
 }
 
 impl ImportReport {
-    /// The part of an agent.
+    /// Returns the entry of an agent; adds one if there is none.
     pub fn agent(&mut self, agent: &'static str) -> &mut AgentReport {
         let at = self.agents.iter().position(|known| known.agent == agent).unwrap_or_else(|| {
             self.agents.push(AgentReport { agent, ..AgentReport::default() });
@@ -67,7 +67,8 @@ impl ImportReport {
 }
 
 impl AgentReport {
-    /// Whether nothing came of whole files: no line was of a known kind, or there were many files.
+    /// Returns true if files read from the start yielded nothing, and either no line was of a known kind or there were
+    /// many files.
     pub fn gave_nothing(&self) -> bool {
         let counts = &self.counts;
         let is_empty = counts.prompts + counts.tool_uses + counts.subagent_tool_uses == 0;
@@ -75,7 +76,8 @@ impl AgentReport {
         is_empty && left_out == 0 && self.whole > 0 && (counts.known_lines == 0 || self.whole >= MANY)
     }
 
-    /// Counts a line that is no JSON object; `place` is its file and number, asked for where it is named.
+    /// Counts a line that is not a JSON object. `place` returns its file and line number; it is called only if the line
+    /// is named.
     pub fn broken_line(&mut self, place: impl FnOnce() -> (PathBuf, u64)) {
         self.counts.skip("line that is not JSON");
         if self.broken.len() < NAMED {
@@ -83,7 +85,7 @@ impl AgentReport {
         }
     }
 
-    /// Widens the range of times.
+    /// Extends the time range to include `at`.
     pub fn saw(&mut self, at: Millis) {
         self.first = Some(self.first.map_or(at, |first| first.min(at)));
         self.last = Some(self.last.map_or(at, |last| last.max(at)));

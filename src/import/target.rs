@@ -1,4 +1,4 @@
-//! What an import knows before it reads a file: the settings of the session's folder, and what the database holds.
+//! State of an import before it reads a file: the settings of the session's folder, and earlier imports.
 
 use super::find::Imported;
 use crate::config::pauses::RecordingPause;
@@ -11,13 +11,14 @@ use anyhow::Result;
 use std::collections::HashSet;
 use std::path::Path;
 
-/// What a database knows of imports.
+/// A database's record of earlier imports.
 #[derive(Debug, Default)]
 pub struct Target {
     pub files: Imported,
-    /// Hashes of what was forgotten.
+    /// Hashes of forgotten sessions, events and memories.
     pub forgotten: HashSet<Vec<u8>>,
-    /// Stays open during an import. Closing the last connection writes the log into the database, which takes time.
+    /// A connection that remains open during an import. Closing the last one checkpoints the write-ahead log, which is
+    /// slow.
     pub open: Option<Store>,
 }
 
@@ -29,7 +30,7 @@ impl Target {
         Ok(Target { files: store.imported_files()?, forgotten: store.forgotten()?, open: Some(store) })
     }
 
-    /// Settles which memories supersede which: older ones were stored after newer ones.
+    /// Decides which memories supersede others: an import stores older ones after newer ones.
     pub fn settle(&mut self) -> Result<()> {
         let Some(store) = &mut self.open else { return Ok(()) };
         let units = store.unsettled_units()?;
@@ -47,7 +48,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Loads the settings of a folder, or those without one.
+    /// Loads the settings of a folder, or the settings that apply outside any folder.
     pub fn new(folder: Option<&Path>) -> Result<Folder> {
         let config = config::load(&folder.into_iter().collect::<Vec<_>>())?;
         let redactor = redactor(&config)?;

@@ -1,4 +1,4 @@
-//! The events of a session file through the pipeline, without what must not come back.
+//! Runs the events of a session file through the pipeline, without forgotten, paused or expired events.
 
 use super::report::{AgentReport, FORGOTTEN, FORGOTTEN_EVENT, PAUSED};
 use super::target::{Folder, Target};
@@ -24,19 +24,19 @@ pub struct Writer<'a> {
     session: Option<KnownSession<'a>>,
     /// The folder in which the session began.
     began: Option<&'a str>,
-    /// How far an import has read the file before.
+    /// The extent to which an earlier import read the file.
     before: ReadBefore,
-    /// Retention: older tool uses are not kept.
+    /// Retention limit: tool uses before this time are not kept.
     keep_since: Option<Millis>,
 }
 
-/// Whether the file was read before.
+/// The extent to which a file was read before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadBefore {
     No,
     /// By another version of the reader.
     ByAnother,
-    /// A part of it.
+    /// In part, by the same version.
     InPart,
 }
 
@@ -44,30 +44,30 @@ pub enum ReadBefore {
 struct KnownSession<'a> {
     id: String,
     platform: Platform,
-    /// The whole session was forgotten.
+    /// True if the whole session was forgotten.
     is_forgotten: bool,
-    /// Hooks are recording it now.
+    /// True if hooks are recording the session now.
     is_at_work: bool,
     /// The pauses of recording that may apply, by folder.
     pauses: HashMap<Option<String>, Vec<&'a RecordingPause>>,
-    /// When the muted turn (`#nomem`) under way began.
+    /// Start of the current muted turn (`#nomem`).
     muted_since: Option<Millis>,
-    /// Muted turns that have ended. Subagents' files do not say which turn they belong to, so they are known by time.
+    /// Muted turns that have ended. Subagents' files do not name their turn, so they are matched by time.
     muted: Vec<RecordingPause>,
-    /// Messages that hooks recorded, if they did.
+    /// Messages that hooks recorded, if hooks recorded the session.
     by_hooks: Option<Vec<StoredMessage>>,
-    /// Tool uses that hooks recorded without an id: kind, and what was done. Each counts for one in the file.
+    /// Tool uses that hooks recorded without an id: kind and content. Each matches one tool use in the file.
     unnamed: Vec<(String, Option<String>)>,
-    /// Whether its old tool uses were stored and deleted before.
+    /// True if its old tool uses were stored and deleted before.
     had_old_ones: bool,
-    /// Whether there was something that hooks had not recorded.
+    /// True if the file has a message that hooks did not record.
     found_more: bool,
     /// Time of the last event.
     until: Option<Millis>,
 }
 
 impl KnownSession<'_> {
-    /// Keeps the muted turn as a pause of the session, if one is under way.
+    /// Ends the current muted turn, if any, and keeps it as a pause of the session.
     fn end_muted_turn(&mut self, at: Millis) {
         if let Some(since) = self.muted_since.take() {
             let what = What::Session { platform: self.platform.name().into(), id: self.id.clone() };
@@ -77,7 +77,7 @@ impl KnownSession<'_> {
 }
 
 impl<'a> Writer<'a> {
-    /// Begins a file.
+    /// Creates a writer for one file.
     pub fn new(folder: &'a Folder, target: &'a Target, began: Option<&'a str>, before: ReadBefore) -> Writer<'a> {
         let run = Run::new(Caller::History, &folder.config, &folder.redactor);
         let days = Millis::from(folder.config.tool_uses_days.value);
@@ -85,7 +85,7 @@ impl<'a> Writer<'a> {
         Writer { run, folder, forgotten: &target.forgotten, session: None, began, before, keep_since }
     }
 
-    /// Stores events, all in one transaction.
+    /// Stores events in one transaction.
     pub fn write(&mut self, mut events: Vec<Event>, agent: &mut AgentReport) -> Result<()> {
         let Some(first) = events.first() else { return Ok(()) };
         let mut session = match self.session.take() {
@@ -114,12 +114,12 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Whether the whole file was read before.
+    /// Returns true if the file was read before and is now read again from the start.
     pub fn reads_again(&self) -> bool {
         self.before == ReadBefore::ByAnother
     }
 
-    /// Leaves out prompts and tool uses that are stored, by their ids.
+    /// Removes events of muted turns (except the prompts), and prompts and tool uses that are already stored, by id.
     pub fn without_stored(&self, mut events: Vec<Event>) -> Result<Vec<Event>> {
         let Some(first) = events.first() else { return Ok(events) };
         let store = Store::open(&self.run.config.files.value, self.run.wait)?;
@@ -144,12 +144,12 @@ impl<'a> Writer<'a> {
         Ok(events)
     }
 
-    /// Whether the file's session was forgotten as a whole.
+    /// Returns true if the file's whole session was forgotten.
     pub fn is_forgotten(&self) -> bool {
         self.session.as_ref().is_some_and(|session| session.is_forgotten)
     }
 
-    /// Whether hooks are recording the file's session now.
+    /// Returns true if hooks are recording the file's session now.
     pub fn is_at_work(&self) -> bool {
         self.session.as_ref().is_some_and(|session| session.is_at_work)
     }
@@ -161,7 +161,7 @@ impl<'a> Writer<'a> {
         std::mem::take(&mut session.muted)
     }
 
-    /// What was done to the session; counts a forgotten one.
+    /// Returns the imported session; counts a forgotten one as skipped.
     pub fn finish(&self, agent: &mut AgentReport) -> Option<ImportedSession> {
         let session = self.session.as_ref()?;
         if session.is_forgotten {
@@ -220,7 +220,7 @@ impl<'a> Writer<'a> {
             && self.forgotten.contains(self.folder.redactor.identity_hash([platform.name(), session, id]).as_slice())
     }
 
-    /// Whether hooks have recorded a tool use without its id: some platforms do not send it.
+    /// Returns true if hooks recorded this tool use without its id: some platforms do not send ids.
     fn is_recorded_without_id(&self, session: &mut KnownSession, event: &Event) -> bool {
         let EventKind::ToolUsed(_) = event.what else { return false };
         if session.unnamed.is_empty() {
@@ -233,7 +233,7 @@ impl<'a> Writer<'a> {
         same.map(|at| session.unnamed.swap_remove(at)).is_some()
     }
 
-    /// Whether an event was neither forgotten, nor said during a pause, nor deleted by retention.
+    /// Returns true if an event was not forgotten, did not occur during a pause, and was not deleted by retention.
     fn may_come_back(&self, session: &mut KnownSession<'a>, event: &Event, agent: &mut AgentReport) -> bool {
         if !session.pauses.contains_key(&event.cwd) {
             let pauses = self.pauses(session, event.cwd.as_deref());
@@ -251,7 +251,7 @@ impl<'a> Writer<'a> {
             EventKind::ToolUsed(tool) => tool.id.clone(),
             _ => None,
         };
-        // A continued session has the same ids under an id of its own.
+        // A continued session repeats the event ids under its own session id.
         let is_forgotten =
             |id: &String| [session.id.as_str(), ""].iter().any(|session_id| self.was_forgotten(session.platform, session_id, id));
         if id.as_ref().is_some_and(is_forgotten) {
@@ -262,7 +262,8 @@ impl<'a> Writer<'a> {
         !(session.had_old_ones && is_old && matches!(event.what, EventKind::ToolUsed(_)))
     }
 
-    /// Where a project's folder is gone, nothing says where its root was: paths are relative to where the session began.
+    /// Moves an event to the folder where the session began if that folder is gone: the project's root is then unknown,
+    /// so paths become relative to this folder.
     fn put_in_folder(&self, event: &mut Event) {
         let (Some(began), Some(cwd)) = (self.began, event.cwd.as_deref()) else { return };
         if cwd != began && Path::new(cwd).starts_with(began) && !Path::new(began).is_dir() {
@@ -271,7 +272,8 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Whether an event belongs to a muted turn. Nothing of it reaches the pipeline: hooks may be in another turn.
+/// Returns true if an event belongs to a muted turn. Such events never reach the pipeline: hooks may be in another
+/// turn.
 fn is_muted(session: &mut KnownSession, event: &Event) -> bool {
     if let EventKind::UserPrompt { text } = &event.what {
         session.end_muted_turn(event.at);
@@ -280,7 +282,7 @@ fn is_muted(session: &mut KnownSession, event: &Event) -> bool {
     session.muted_since.is_some() && !matches!(event.what, EventKind::SessionStarted(_) | EventKind::SessionEnded { .. })
 }
 
-/// Leaves out what hooks have recorded, also under other ids. Tool uses are known by their ids when they are stored.
+/// Removes events that hooks recorded, also under other ids. Stored tool uses are recognized by their ids later.
 fn without_recorded(redactor: &Redactor, session: &mut KnownSession, events: Vec<Event>) -> Vec<Event> {
     let mut left = Vec::new();
     let mut renamed: HashMap<String, Option<String>> = HashMap::new();

@@ -1,4 +1,4 @@
-//! Step 1: turns an agent's JSON into events. The platform's adapter knows the fields.
+//! Step 1: decodes an agent's JSON into events. The platform's adapter knows the fields.
 
 use super::run::Run;
 use crate::model::{Event, Platform};
@@ -11,11 +11,11 @@ use serde_json::Value;
 pub enum Input<'a> {
     /// A hook's JSON.
     Payload { platform: Platform, json: &'a Value },
-    /// Events that the caller has decoded: from a request, or from a past session, in order.
+    /// Events that the caller has already decoded, in order: from a request or a past session.
     Events(Vec<Event>),
 }
 
-/// Decodes an input into events; none if there is nothing to store or answer.
+/// Decodes an input into events. Returns none if there is nothing to store or answer.
 pub fn decode(run: &Run, input: Input) -> Result<Vec<Event>> {
     let (platform, json) = match input {
         Input::Events(events) => return Ok(events),

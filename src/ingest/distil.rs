@@ -1,6 +1,6 @@
 //! Step 7: distils units into memories. Rules run at the end of a turn, session or conversation, and at a session start
-//! for what other sessions left. Models then run at the end of a turn, if configured and due. The events are stored by
-//! now: an error here is logged, and the next run tries again.
+//! for units of other sessions. Models then run at the end of a turn, if configured and due. The events are already
+//! stored: an error here is logged, and the next run tries again.
 
 use super::persist::Persisted;
 use super::run::{Caller, Run};
@@ -15,12 +15,12 @@ use anyhow::{Result, anyhow};
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Open units of sessions with an event within this time, in milliseconds, are left to them.
+/// Milliseconds after its last event during which a session distils its own open units.
 const AT_WORK: Millis = 30 * 60_000;
-/// Units of a session that a session start has read, per end of a turn.
+/// Maximum units to distil per turn end, of a session that session-start catch-up has read.
 const CAUGHT_UP: usize = 2;
 
-/// Distils whatever the events made due; each unit once, even for many events.
+/// Distils the units that the events made due; each unit once, even for many events.
 pub fn distil(run: &Run, persisted: &mut Persisted, events: &[Clean<Event>]) {
     let Persisted::Stored(store) = persisted else { return };
     by_rules(run, store, events);
@@ -54,7 +54,7 @@ fn by_rules(run: &Run, store: &mut Store, events: &[Clean<Event>]) {
     }
 }
 
-/// Whether an event triggers distillation.
+/// Returns true if an event triggers distillation.
 fn is_due(run: &Run, event: &Event) -> bool {
     let ends = matches!(event.what, EventKind::TurnEnded { .. } | EventKind::SessionEnded { .. } | EventKind::Compacting);
     ends || starts(run, event)

@@ -1,5 +1,5 @@
-//! Step 2: drops what the user does not want remembered: events while recording is paused, and prompts that begin with
-//! `#nomem` with the rest of their turns. Tools on the skip list never become events.
+//! Step 2: drops events that the user does not want remembered: those that occur while recording is paused, and prompts
+//! that begin with `#nomem`, together with the rest of their turns. Tools on the skip list never become events.
 
 use super::run::Run;
 use crate::config::pauses::RecordingPause;
@@ -7,15 +7,15 @@ use crate::model::{Event, EventKind};
 use crate::runtime::{self, Where};
 use crate::store::sessions::StoredSession;
 
-/// A prompt with this prefix is not stored, nor is its turn.
+/// Prefix of prompts that are not stored, nor are their turns.
 const MUTE: &str = "#nomem";
 
-/// Whether recording is paused for the event's session, folder or project.
+/// Returns true if recording is paused for the event's session, folder or project.
 pub fn is_paused(run: &Run, event: &Event) -> bool {
     pause(run, event).is_some()
 }
 
-/// The pause that applies to an event.
+/// Returns the pause that applies to an event.
 pub fn pause<'a>(run: &'a Run, event: &Event) -> Option<&'a RecordingPause> {
     runtime::pause(&run.projects(), &whereabouts(run, event), run.now)
 }
@@ -28,7 +28,7 @@ pub fn without_muted_text(mut event: Event) -> Event {
     event
 }
 
-/// Finds the beginning of what the person typed: clients put images and open files before it.
+/// Returns true if the person's own text begins with `#nomem`. Clients put images and open files before that text.
 pub fn begins_with_mute(prompt: &str) -> bool {
     let mut rest = prompt.trim_start_matches('\u{feff}').trim_start();
     loop {
@@ -47,7 +47,7 @@ pub fn begins_with_mute(prompt: &str) -> bool {
     }
 }
 
-/// Where an event happens, for [`is_paused`].
+/// Returns an event's session, folders and project, for [`is_paused`].
 pub fn whereabouts<'a>(run: &'a Run, event: &'a Event) -> Where<'a> {
     let begun = run.session_folder.as_ref().and_then(|folder| folder.to_str());
     Where {
@@ -57,7 +57,7 @@ pub fn whereabouts<'a>(run: &'a Run, event: &'a Event) -> Where<'a> {
     }
 }
 
-/// Whether an event belongs to a muted turn: the current one, or the last one, whose subagents may report late.
+/// Returns true if an event belongs to a muted turn: the current one, or the last one, whose subagents may report late.
 pub fn is_in_muted_turn(session: &StoredSession, event: &Event) -> bool {
     let begins = matches!(event.what, EventKind::SessionStarted(_) | EventKind::UserPrompt { .. } | EventKind::PrivatePrompt);
     let late = event.prompt.is_some() && event.prompt == session.muted_prompt;

@@ -16,10 +16,10 @@ use serde_json::Value;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// What to do before an event is ingested, with its JSON.
+/// A callback that runs before an event is ingested, with the event's JSON.
 pub type Before<'a> = &'a dyn Fn(&Run, &Value);
 
-/// Ingests a hook's stdin; returns what to print.
+/// Ingests a hook's stdin and returns the text to print.
 pub fn answer(platform: Option<Platform>, intake: Payload, before: Before) -> Result<Option<String>> {
     let (json, repaired) = match intake {
         Payload::Json { value, repaired } => (value, repaired),
@@ -46,7 +46,7 @@ pub fn answer(platform: Option<Platform>, intake: Payload, before: Before) -> Re
     Ok(ingested.answer.and_then(|answer| adapter.encode(&json, &answer)))
 }
 
-/// Reads `--platform P`. Unknown arguments are logged and ignored: a hook never fails because of its own command line.
+/// Parses `--platform P`. Unknown arguments are logged and ignored: a hook never fails because of its own command line.
 pub fn platform(args: &[OsString]) -> Option<Platform> {
     let words: Vec<&str> = args.iter().filter_map(|a| a.to_str()).collect();
     let name = words.iter().enumerate().find_map(|(i, word)| match *word {
@@ -60,8 +60,8 @@ pub fn platform(args: &[OsString]) -> Option<Platform> {
     platform
 }
 
-/// The settings for where the session works and where it began. From here on, whatever the project has set in the
-/// environment is ignored.
+/// Loads the settings for the session's current folder and its start folder. From here on, environment variables that
+/// the project set are ignored.
 fn settings(json: &Value) -> Result<(Config, Redactor)> {
     let folder =
         platforms::cwd(json).map(PathBuf::from).filter(|f| f.is_absolute() && f.as_os_str().len() <= environment::PATH_BYTES);
@@ -76,14 +76,14 @@ fn settings(json: &Value) -> Result<(Config, Redactor)> {
     Ok((config, redactor))
 }
 
-/// Whether a payload begins a session.
+/// Returns true if a payload starts a session.
 fn is_start(adapter: &dyn Adapter, json: &Value) -> bool {
     let around = DecodeContext { now: environment::now(), skip_tools: &[] };
     let events = adapter.decode(json, &around).unwrap_or_default();
     events.iter().any(|event| matches!(event.what, EventKind::SessionStarted(_)))
 }
 
-/// The answer to a session start with unreadable settings. Nobody knows what the user forbade, so nothing is recorded.
+/// Answers a session start with unreadable settings. It is unknown what the user forbade, so nothing is recorded.
 fn refusal(error: &anyhow::Error) -> HookAnswer {
     log_error(&format!("nothing is recorded: {error:#}"));
     HookAnswer::for_person(format!("nmem is not recording: {error:#}. Fix it, then run `nmem status`."))

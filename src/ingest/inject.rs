@@ -1,5 +1,5 @@
-//! Step 10: injects context at a session start, at a prompt, before an edit, and for a subagent. `recall` selects it and `render` writes
-//! it; this file decides when, and records the injection.
+//! Step 10: injects context at a session start, at a prompt, before an edit, and for a subagent. `recall` selects the
+//! context and `render` writes it; this module decides when to inject, and records the injection.
 
 use super::filter;
 use super::persist::Persisted;
@@ -25,17 +25,17 @@ use anyhow::Result;
 use std::cell::Cell;
 use std::path::Path;
 
-/// Maximum share of the budget, in percent, for the state that a compaction or `/clear` took away.
+/// Maximum share of the budget, in percent, for the state that a compaction or `/clear` removed.
 const LOST: usize = 70;
 
-/// A subagent starts within this time after its call, in milliseconds. Which of several calls it is, nothing says.
+/// Maximum time between a subagent's call and its start, in milliseconds. A start does not identify its call.
 const TASKS: Millis = 60_000;
 
-/// For the person, at a start with a database of which only parts can be read.
+/// Message for the person at a session start if only parts of the database can be read.
 const DAMAGED: &str =
     "nmem: the database is damaged, and a part of what it remembers cannot be read. `nmem doctor --fix` repairs it.";
 
-/// Answers an event, if it is one that gets an answer; usually there is none. A session start is answered even if its
+/// Answers an event, if it is one that gets an answer; most events do not. A session start is answered even if its
 /// event could not be stored.
 pub fn inject(run: &Run, persisted: &mut Persisted, event: &Clean<Event>) -> Result<Option<HookAnswer>> {
     if run.caller != Caller::Hook || !is_possible(event) {
@@ -50,7 +50,8 @@ pub fn inject(run: &Run, persisted: &mut Persisted, event: &Clean<Event>) -> Res
     }
 }
 
-/// Whether the event's platform takes an answer to it. What does not arrive is not injected, so that a later moment can.
+/// Returns true if the event's platform accepts an answer to it. Context that would not arrive is not injected, so it
+/// can be injected later.
 fn is_possible(event: &Event) -> bool {
     let support = platforms::adapter(event.platform).support();
     match event.what {
@@ -61,7 +62,7 @@ fn is_possible(event: &Event) -> bool {
     }
 }
 
-/// Reminds the person at a session start of a pause without an end. It is easily forgotten.
+/// Reminds the person, at a session start, of a pause without an end: such a pause is easily forgotten.
 pub fn while_paused(run: &Run, paused: &[Event]) -> Option<HookAnswer> {
     let start = paused.iter().find(|event| matches!(event.what, EventKind::SessionStarted(_)))?;
     let pause = filter::pause(run, start).filter(|pause| run.caller == Caller::Hook && pause.until.is_none())?;
@@ -128,7 +129,7 @@ fn at_subagent(run: &Run, event: &Event) -> Result<Option<HookAnswer>> {
     })
 }
 
-/// Answers an event that only asks. Stores nothing but the injection.
+/// Answers an event that only requests context. Stores nothing except the injection.
 fn answer(
     run: &Run,
     event: &Event,
@@ -152,7 +153,7 @@ fn answer(
     inject_once(run, &mut store, &scope, point, block.text.clone(), &block.items())
 }
 
-/// Injects a text unless another process has just injected the same.
+/// Injects a text, unless another process has just injected the same one.
 fn inject_once(
     run: &Run,
     store: &mut Store,
@@ -189,7 +190,7 @@ fn with_notes(config: &Config, mut answer: HookAnswer, note: Option<String>) -> 
     HookAnswer { message: Some(notes.join(" ")).filter(|n| !n.is_empty()), ..answer }
 }
 
-/// The context block for a session start; records the injection.
+/// Returns the context block for a session start, and records the injection.
 fn start_block(run: &Run, store: &mut Store, event: &Event, source: StartSource) -> Result<HookAnswer> {
     let has_context = matches!(source, StartSource::Resume | StartSource::Fork)
         && platforms::adapter(event.platform).support().keeps_start_context;
@@ -199,11 +200,11 @@ fn start_block(run: &Run, store: &mut Store, event: &Event, source: StartSource)
     let Some(start) = store.read(|store| recalled(run, store, event, source))? else { return Ok(HookAnswer::default()) };
     let block = start.block;
     if !block.text.is_empty() && !start.is_muted {
-        // The agent gets the block even if recording that fails.
+        // The agent gets the block even if the injection cannot be recorded.
         let (text, items) = (&block.text, &block.items());
         let injection = Injection { session: start.session, point: start.point, at: run.now, text, items };
         match store.record_injection(injection) {
-            // A second hook for the same start: an agent also runs those in another agent's settings.
+            // A second hook for the same start: an agent may also run the hooks in another agent's settings.
             Ok(false) if !items.is_empty() => return Ok(HookAnswer::default()),
             Ok(_) => {}
             Err(error) => log_error(&format!("the injection was not recorded: {error:#}")),
@@ -213,7 +214,7 @@ fn start_block(run: &Run, store: &mut Store, event: &Event, source: StartSource)
     Ok(HookAnswer { point: start.point, context: Some(block.text).filter(|text| !text.is_empty()), message })
 }
 
-/// What a session start receives.
+/// The context and message that a session start receives.
 struct Start {
     session: i64,
     point: InjectionPoint,
@@ -223,7 +224,7 @@ struct Start {
     is_muted: bool,
 }
 
-/// Selects what a session start receives; `None` if the session has no project. Reads only.
+/// Selects the context for a session start; `None` if the session has no project. Only reads the database.
 fn recalled(run: &Run, store: &Store, event: &Event, source: StartSource) -> Result<Option<Start>> {
     let (config, now) = (run.config, run.now);
     let limit = platforms::adapter(event.platform).support().context_bytes;
@@ -242,7 +243,7 @@ fn recalled(run: &Run, store: &Store, event: &Event, source: StartSource) -> Res
         StartSource::Clear => (recall::cleared(store, scope.project, scope.session, now)?, ContextLoss::Cleared),
         _ => (None, ContextLoss::Cleared),
     };
-    // The lost state comes first; what holds in the project shares the rest of the budget.
+    // The lost state comes first; the project's memories share the rest of the budget.
     let own = session_state(store, lost_session, loss, budget * LOST / 100)?;
     let branch = match &event.what {
         EventKind::SessionStarted(start) => start.git.as_ref().and_then(|git| git.branch.as_deref()),
@@ -285,7 +286,7 @@ fn root<'a>(config: &Config, event: &'a Event) -> Option<&'a Path> {
     project::worktree_root(Path::new(event.cwd.as_deref()?), config.home.as_deref())
 }
 
-/// What a person must know in a project's first session: what is recorded, where, and how to stop it.
+/// The introduction in a project's first session: what is recorded, where, and how to stop it.
 fn introduction(config: &Config) -> String {
     let sent = [
         config.llm.destination().map(|model| format!("parts are sent to {model} ([llm] in {})", config.file.display())),

@@ -1,9 +1,9 @@
-//! The pipeline of an event, for hooks, for `nmem rad` and for past sessions. [`ingest`] lists its steps.
+//! The event pipeline for hooks, `nmem rad` and past sessions. [`ingest`] lists its steps.
 //!
 //! Read in this order: `hook` (entry point of hooks), `run` (input of all steps), `decode`, `filter`, `complete`,
-//! `persist` (with `transcript`, `rows` and `stored`), `segment`, `distil`, `upkeep`, `team_sync`, `inject`; `tests` cover the whole
-//! pipeline. Each step is one call in [`ingest`]. Rows and units are written in one transaction, so `persist` takes
-//! `segment` as a parameter (ADR/0039).
+//! `persist` (with `transcript`, `rows` and `stored`), `segment`, `distil`, `upkeep`, `team_sync`, `inject`; `tests`
+//! cover the whole pipeline. Each step is one call in [`ingest`]. Rows and units are written in one transaction, so
+//! `persist` takes `segment` as a parameter (ADR/0039).
 
 mod complete;
 mod decode;
@@ -33,22 +33,22 @@ use anyhow::Result;
 /// The result of ingesting an input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ingested {
-    /// What the agent that called the hook receives.
+    /// Answer for the agent that called the hook.
     pub answer: Option<HookAnswer>,
-    /// Why the events could not be stored. They wait in the spool, or count as lost.
+    /// The reason why the events could not be stored. They wait in the spool, or count as lost.
     pub not_stored: Option<String>,
 }
 
-/// An event as the store accepts it: completed and redacted.
+/// Completes and redacts an event, as the store requires.
 pub fn completed(run: &Run, event: Event) -> Clean<Event> {
     run.redactor.clean(complete::complete(run, filter::without_muted_text(event)))
 }
 
-/// Takes an event of a hook or a program, or all events of a past session, through every step.
+/// Runs an event from a hook or program, or all events of a past session, through every step.
 ///
 /// # Errors
 ///
-/// An invalid payload, or past events that could not be stored; then none of them is.
+/// An invalid payload, or past events that could not be stored. In that case, none of them is stored.
 pub fn ingest(run: &Run, input: Input) -> Result<Ingested> {
     // Decode the agent's JSON. Tools on the skip list yield no events.
     let mut events: Vec<Event> = decode::decode(run, input)?;
@@ -57,7 +57,7 @@ pub fn ingest(run: &Run, input: Input) -> Result<Ingested> {
     let paused: Vec<Event> = events.extract_if(.., |event| filter::is_paused(run, event)).collect();
     let events = events.into_iter().map(filter::without_muted_text);
 
-    // Add what only the disk knows now, and make paths relative.
+    // Add state that is available only now, and make paths relative.
     let events = events.map(|event| complete::complete(run, event));
 
     // Redact. No other step can create a `Clean<Event>`.
@@ -66,7 +66,7 @@ pub fn ingest(run: &Run, input: Input) -> Result<Ingested> {
         return Ok(Ingested { answer: inject::while_paused(run, &paused), ..Ingested::default() });
     };
 
-    // Write rows and assign them to units, in one transaction. What cannot be stored waits in the spool.
+    // Write rows and assign them to units, in one transaction. Events that cannot be stored wait in the spool.
     let mut persisted = persist::persist(run, &events, segment::segment)?;
 
     // Distil changed units into memories: by rules, then by a model if one is due.

@@ -1,8 +1,8 @@
-//! Step 5: writes rows in one transaction, after whatever waits in the spool. Events that cannot be stored are added to
-//! the spool.
+//! Step 5: writes rows in one transaction, after the events that wait in the spool. Events that cannot be stored are
+//! added to the spool.
 //!
-//! A hook never loses an event: a locked, full or newer database sends it to the spool, a broken one is set aside and
-//! replaced. Only if nothing is writable is the event lost, and counted (ADR/0010).
+//! Hooks avoid losing events: if the database is locked, full or newer, the event goes to the spool; a broken database
+//! is set aside and replaced. Only if nothing is writable is the event lost, and counted (ADR/0010).
 
 use super::rows;
 use super::run::{Caller, Run};
@@ -16,11 +16,11 @@ use crate::store::{self, HOOK_WAIT, PERSON_WAIT, Store, Tx, spool};
 use anyhow::{Result, anyhow};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Where the events are now. There is one per process, so its size does not matter.
+/// Location of the events after this step. There is one value per process, so its size does not matter.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)]
 pub enum Persisted {
-    /// In the database, which stays open for the next steps.
+    /// In the database, which remains open for the next steps.
     Stored(Store),
     /// In the spool or lost; holds the reason.
     NotStored(String),
@@ -29,8 +29,8 @@ pub enum Persisted {
 }
 
 impl Persisted {
-    /// Leaves the database to the end of the process, or closes it if more events may follow; returns the reason if
-    /// nothing was stored.
+    /// Closes the database if more events may follow; otherwise leaves it open until the process exits. Returns the
+    /// reason if nothing was stored.
     pub fn leave(self, caller: Caller) -> Option<String> {
         match self {
             Persisted::Stored(_) if caller == Caller::History => None,
@@ -51,7 +51,7 @@ pub type Segment = fn(&Tx, &StoredRows) -> Result<()>;
 ///
 /// # Errors
 ///
-/// Only for past events, which can be read again; then none of them is stored.
+/// Fails only for past events, which can be read again. In that case, none of them is stored.
 pub fn persist(run: &Run, events: &[Clean<Event>], segment: Segment) -> Result<Persisted> {
     if events.iter().all(|event| event.what.is_question()) {
         return Ok(Persisted::Question);
@@ -65,7 +65,7 @@ pub fn persist(run: &Run, events: &[Clean<Event>], segment: Segment) -> Result<P
     }
 }
 
-/// Adds events to the spool or counts them as lost; returns why the database is unavailable.
+/// Adds events to the spool, or counts them as lost. Returns the reason why the database is unavailable.
 fn keep(run: &Run, events: &[Clean<Event>], error: &anyhow::Error) -> String {
     let files = &run.config.files.value;
     match events.iter().try_for_each(|event| spool::append(files, event)) {
@@ -80,7 +80,7 @@ fn keep(run: &Run, events: &[Clean<Event>], error: &anyhow::Error) -> String {
     }
 }
 
-/// Stores all events or none. A database that turns out to be broken is set aside, and the events go into a new one.
+/// Stores all events or none. If the database is broken, sets it aside and stores the events in a new one.
 fn store(run: &Run, events: &[Clean<Event>], segment: Segment) -> Result<Store> {
     let (files, wait) = (&run.config.files.value, run.wait);
     let mut store = Store::open(files, wait)?;
@@ -124,8 +124,8 @@ pub fn store_event(tx: &Tx, event: &Clean<Event>, read: Option<&TranscriptRead>,
     segment::segment(tx, &rows::store(tx, event, read, identify)?)
 }
 
-/// The store for a program that reads, after draining the spool; `None` if nothing was ever recorded. What cannot be
-/// drained, since the database is locked or read-only, waits on.
+/// Opens the store for a program that reads, after draining the spool; `None` if nothing was ever recorded. Events that
+/// cannot be drained, because the database is locked or read-only, remain in the spool.
 pub fn reader(run: &Run) -> Result<Option<Store>> {
     let files = &run.config.files.value;
     if spool::is_waiting(files) {
@@ -135,7 +135,7 @@ pub fn reader(run: &Run) -> Result<Option<Store>> {
     Store::open_to_read(files, PERSON_WAIT)
 }
 
-/// Drains the spool.
+/// Stores the events that wait in the spool.
 pub fn drain(run: &Run, store: &mut Store) -> Result<()> {
     if !spool::is_waiting(&run.config.files.value) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The rows of each kind of event. Writing an event twice changes nothing.
+//! Writes the rows of each kind of event. Writing an event twice changes nothing.
 
 use super::filter;
 use super::stored::StoredRows;
@@ -20,7 +20,7 @@ pub fn store<'a>(tx: &Tx, event: &'a Clean<Event>, read: Option<&TranscriptRead>
         if let Some(read) = read {
             tx.skip_transcript(session.id, read)?;
         }
-        // Of a muted turn, only the session's end is stored.
+        // In a muted turn, only the session's end is stored.
         let EventKind::SessionEnded { reason, git } = &event.what else { return Ok(StoredRows::Nothing) };
         tx.end_session(session.id, at, reason, git.as_ref())?;
         return Ok(StoredRows::UnitClosed { session: session.id, by: closed_by(reason), at });
@@ -85,7 +85,7 @@ fn closed_by(reason: &str) -> ClosedBy {
     if reason == "clear" { ClosedBy::Clear } else { ClosedBy::SessionEnd }
 }
 
-/// The step that a tool use continues, or a new one.
+/// Returns the step that a tool use continues, or a new one.
 fn step_for_tool(tx: &Tx, session: i64, prompt: Option<i64>, event: &Event) -> Result<StepRow> {
     let agent = event.agent.as_deref();
     if let Some(step) = segmentation::step_of(tx.steps_of_prompt(session, prompt, agent.is_some())?, agent) {

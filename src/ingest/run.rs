@@ -15,7 +15,7 @@ pub enum Caller {
     Hook,
     /// A program that uses the RAD protocol.
     Program,
-    /// A past session: the disk has changed since, and nobody waits for an answer.
+    /// A past session. The disk has changed since then, and nobody waits for an answer.
     History,
 }
 
@@ -26,9 +26,9 @@ pub struct Run<'a> {
     pub config: &'a Config,
     pub redactor: &'a Redactor,
     pub now: Millis,
-    /// How long to wait for the database.
+    /// Maximum time to wait for the database.
     pub wait: Duration,
-    /// Whether units are distilled at once, or later by a turn's end.
+    /// True if units are distilled at once; otherwise a later turn end distils them.
     pub distils: bool,
     /// The agent's process, if the platform names it.
     pub client_pid: Option<u32>,
@@ -37,7 +37,7 @@ pub struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// A run in the current environment.
+    /// Creates a run in the current environment.
     pub fn new(caller: Caller, config: &'a Config, redactor: &'a Redactor) -> Run<'a> {
         Run {
             caller,

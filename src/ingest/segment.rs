@@ -1,4 +1,4 @@
-//! Step 6: assigns stored rows to work units. `segmentation` decides; reading its input and saving its changes happen
+//! Step 6: assigns stored rows to work units. `segmentation` decides; this module reads its input and saves its changes
 //! in the event's transaction.
 
 use super::stored::StoredRows;
@@ -45,7 +45,7 @@ fn judge(tx: &Tx, session: i64, at: Millis) -> Result<()> {
     tx.save(session, &segmentation::judge(rows, at))
 }
 
-/// Decides once more at the end of a recorded stream, whose session continues elsewhere.
+/// Runs segmentation once more at the end of a recorded stream whose session continues elsewhere.
 pub fn end_of_stream(tx: &Tx, session: i64, at: Millis) -> Result<()> {
     judge(tx, session, at)
 }

@@ -3,7 +3,7 @@
 use crate::model::{ClosedBy, Millis};
 use crate::segmentation::{StepRow, StoredToolUse};
 
-/// The rows of one event. Lives on the stack.
+/// The rows of one event, on the stack.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)]
 pub enum StoredRows<'a> {
@@ -17,7 +17,7 @@ pub enum StoredRows<'a> {
     },
     ToolUse {
         session: i64,
-        /// The step that it was stored in.
+        /// The step in which the tool use was stored.
         step: StepRow,
         used: StoredToolUse<'a>,
     },

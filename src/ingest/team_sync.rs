@@ -1,6 +1,6 @@
-//! Step 9: syncs the team memory at a session's start and at a turn's end, if the user's config asks for it and the last
-//! sync was more than an hour ago. `nmem sync` runs as a guarded child: no code of the database driver runs in the hook's
-//! own process, and a server that is down costs at most two seconds.
+//! Step 9: syncs the team memory at a session start and at a turn end, if the user's config asks for it and the last
+//! sync was more than an hour ago. `nmem sync` runs as a guarded child: no database driver code runs in the hook's own
+//! process, and an unreachable server costs at most two seconds.
 
 use super::persist::Persisted;
 use super::run::{Caller, Run};
@@ -12,15 +12,15 @@ use crate::store::Store;
 use anyhow::{Context, Result};
 use std::time::Duration;
 
-/// How long a hook waits for a sync.
+/// Maximum time that a hook waits for a sync.
 const LIMIT: Duration = Duration::from_secs(2);
-/// Bytes that the child may print.
+/// Maximum bytes of the child's output.
 const PRINTED: u64 = 64 * 1024;
-/// Time between syncs, in milliseconds, and the pause after one that failed.
+/// Time between syncs, and the pause after a failed one, in milliseconds.
 const OFTEN: Millis = 60 * 60_000;
 const PAUSE: Millis = 30 * 60_000;
 
-/// Syncs if it is due.
+/// Syncs the team memory if a sync is due.
 pub fn team_sync(run: &Run, persisted: &mut Persisted, event: &Event) {
     let is_moment = matches!(event.what, EventKind::SessionStarted(_) | EventKind::TurnEnded { error: None, .. });
     if run.caller != Caller::Hook || !is_moment || !run.config.team.syncs_in_sessions() {
@@ -34,7 +34,7 @@ pub fn team_sync(run: &Run, persisted: &mut Persisted, event: &Event) {
 
 fn sync_if_due(run: &Run, store: &mut Store, event: &Event) -> Result<()> {
     let last = store.last_sync()?;
-    // A time in the future comes from a clock that was set back.
+    // A timestamp in the future means that the clock was set back.
     let is_within = |at: Option<Millis>, time: Millis| at.is_some_and(|at| at <= run.now && run.now - at < time);
     if is_within(last.done_at, OFTEN) || is_within(last.failed_at, PAUSE) {
         return Ok(());
@@ -43,7 +43,7 @@ fn sync_if_due(run: &Run, store: &mut Store, event: &Event) -> Result<()> {
     let folder = event.cwd.as_deref().unwrap_or("/");
     let child = Guarded::start(&program, &["sync", "--in-hook", "--project", folder], String::new());
     let ended = child.context("nmem cannot be started")?.output(LIMIT, PRINTED);
-    // The child notes its own failures. One that was killed could not.
+    // The child records its own failures, unless it was killed.
     if let Err(error) = ended
         && store.last_sync()? == last
     {
@@ -53,7 +53,7 @@ fn sync_if_due(run: &Run, store: &mut Store, event: &Event) -> Result<()> {
     Ok(())
 }
 
-/// nmem itself, without what the hook's project set in the environment; `None` if nobody knows what that is.
+/// The nmem program itself, without the environment variables that the hook's project set; `None` if they are unknown.
 fn program(run: &Run) -> Result<Option<Program>> {
     let Some(mut hidden) = environment::set_by_project() else { return Ok(None) };
     for name in ["NMEM_DB", "NMEM_CONFIG"] {

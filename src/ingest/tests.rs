@@ -1,4 +1,4 @@
-//! The pipeline without a process around it: what each caller gets, and what a failure leaves behind.
+//! Tests of the pipeline without a process around it: each caller's result, and the state after a failure.
 
 use super::{Caller, Ingested, Input, Run, ingest};
 use crate::config::Config;

@@ -1,5 +1,5 @@
-//! Reads a session's transcript: what it added since the last turn (tokens, model, thinking), and what hooks do not say
-//! (exit codes, closing messages). An unreadable transcript is ignored.
+//! Reads a session's transcript: the additions since the last turn (tokens, model, thinking), and data that hooks do
+//! not report (exit codes, closing messages). An unreadable transcript is ignored.
 
 use super::filter;
 use super::run::Run;
@@ -24,16 +24,17 @@ use std::time::{Duration, Instant};
 
 /// Maximum bytes of a transcript to read per turn.
 const BYTES: u64 = 4 << 20;
-/// Bytes from the end in which a call's end is looked for: usually its last lines, but one line holds the whole output.
+/// Bytes from the end of the file to search for a call's result. It is usually in the last lines, but a line holds a
+/// call's whole output.
 const OF_CALL: [u64; 2] = [32 << 10, 1 << 20];
-/// Maximum bytes from the end in which the closing message is looked for.
+/// Maximum bytes from the end of the file to search for the closing message.
 const OF_CLOSING: u64 = 256 << 10;
-/// How often to look whether an agent has written its last message.
+/// Interval between checks whether an agent has written its last message.
 const WRITING: Duration = Duration::from_millis(10);
 /// Maximum bytes of a transcript's first line.
 const FIRST_BYTES: u64 = 1 << 20;
 
-/// Continues reading where the last turn ended; `None` for events that end no turn.
+/// Reads on from the end of the last turn; `None` for events that do not end a turn.
 pub fn read(run: &Run, store: &Store, event: &Clean<Event>) -> Result<Option<TranscriptRead>> {
     if !matches!(event.what, EventKind::TurnEnded { .. } | EventKind::SessionEnded { .. }) {
         return Ok(None);
@@ -49,7 +50,7 @@ pub fn read(run: &Run, store: &Store, event: &Clean<Event>) -> Result<Option<Tra
     let at = filter::whereabouts(run, event);
     let places = runtime::places(&run.projects(), &at, &switches);
     let off = |time: Option<Millis>| {
-        // A record without a time may be from any time.
+        // A record without a timestamp may be from any time.
         switches.iter().any(|off| off.is_about(at.session, &places) && time.is_none_or(|time| off.held(time)))
     };
     // Thinking from a turn that was not recorded does not belong to the next one.
@@ -68,7 +69,8 @@ pub fn read(run: &Run, store: &Store, event: &Clean<Event>) -> Result<Option<Tra
     Ok(Some(TranscriptRead { usage, from: mark.offset, to: stretch.from + reading.consumed as u64 }))
 }
 
-/// The tokens of a part of a transcript, and the offset behind its last whole line: read as `nmem import` reads the file.
+/// Returns the tokens of a part of a transcript, and the offset after its last complete line. Uses the same reader as
+/// `nmem import`.
 fn usage(platform: Platform, path: &Path, stretch: &Stretch) -> Option<(TurnUsage, u64)> {
     let format = platforms::adapter(platform).past().first()?;
     let whole = stretch.bytes.iter().rposition(|byte| *byte == b'\n')? + 1;
@@ -102,7 +104,7 @@ fn first_line(path: &Path) -> Option<Value> {
     payload::line(&line)
 }
 
-/// Adds what the platform's hooks do not say: how a command ended, and the closing message.
+/// Adds data that the platform's hooks do not report: a command's exit code, and the closing message.
 pub fn complete(run: &Run, event: &mut Event) {
     let adapter = platforms::adapter(event.platform);
     let end = |bytes| Some(files::tail(&path(run, event)?, 0, bytes).ok()?.bytes);
@@ -132,7 +134,7 @@ pub fn complete(run: &Run, event: &mut Event) {
     }
 }
 
-/// The transcript's path, if it really is in the platform's own folder; links out of it are not followed.
+/// Returns the transcript's path if it really is in the platform's own folder; links that leave it are not followed.
 pub fn path(run: &Run, event: &Event) -> Option<PathBuf> {
     let path = Path::new(event.transcript.as_deref()?);
     if path.extension().is_none_or(|e| e != "jsonl") {

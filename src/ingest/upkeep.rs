@@ -1,4 +1,4 @@
-//! Step 8: housekeeping at a session's start and end. Errors are logged and never affect stored data; the next session
+//! Step 8: housekeeping at a session start and end. Errors are logged and never affect stored data; the next session
 //! tries again.
 
 use super::persist::Persisted;
@@ -13,12 +13,12 @@ use anyhow::Result;
 use std::path::Path;
 
 const DAY: Millis = 86_400_000;
-/// Batches of old tool uses to delete per session end: more than a session adds.
+/// Maximum batches of old tool uses to delete per session end: more than a session adds.
 const TRIMMED: usize = 10;
-/// Index pages to merge per session end: more than a session adds.
+/// Maximum index pages to merge per session end: more than a session adds.
 const MERGED: i64 = 64;
 
-/// Does what is due at a session's start or end.
+/// Runs the housekeeping that is due at a session start or end.
 pub fn upkeep(run: &Run, persisted: &mut Persisted, event: &Event) {
     let Persisted::Stored(store) = persisted else { return };
     if run.caller == Caller::History {
@@ -54,13 +54,13 @@ fn close_orphans(store: &mut Store, event: &Event) -> Result<()> {
     })
 }
 
-/// Retention: deletes a few old tool uses.
+/// Applies retention: deletes a few batches of old tool uses.
 fn trim(run: &Run, store: &mut Store) -> Result<()> {
     let days = Millis::from(run.config.tool_uses_days.value);
     if days > 0 { store.trim_tool_uses(run.now - days * DAY, TRIMMED).map(drop) } else { Ok(()) }
 }
 
-/// Once a day, reads facts about the project's repository.
+/// Reads facts about the project's repository, once a day.
 fn look_at_repository(run: &Run, store: &mut Store, event: &Event) -> Result<()> {
     let Some(project) = store.project_of(event.platform, &event.session)? else { return Ok(()) };
     if project.about.as_ref().is_some_and(|(_, at)| run.now - at < DAY) {

@@ -1,4 +1,4 @@
-//! What nmem adds to a file, and how that is taken away again.
+//! Additions to a file, and their removal.
 
 use super::shell::first_word;
 use crate::platforms::mcp_servers;
@@ -7,7 +7,7 @@ use crate::platforms::setup::{McpForm, Shape};
 use serde_json::Value;
 use std::path::Path;
 
-/// Begin and end of a block in a file with general instructions, and in a TOML file.
+/// Marks around a block in a file with general instructions, and in a TOML file.
 const BLOCK: [&str; 2] = ["<!-- begin nmem -->", "<!-- end nmem -->"];
 const TABLE: [&str; 2] = ["# begin nmem", "# end nmem"];
 
@@ -18,7 +18,7 @@ pub enum Edit {
         shape: Shape,
         hooks: Vec<Hook>,
     },
-    /// Texts in a list below two keys of a JSON file.
+    /// Strings in a list below two keys of a JSON file.
     Listed {
         list: [&'static str; 2],
         entries: &'static [&'static str],
@@ -32,12 +32,12 @@ pub enum Edit {
         key: &'static str,
         server: Value,
     },
-    /// The same in a marked block of a TOML file.
+    /// An MCP server in a marked block of a TOML file.
     Table(String),
 }
 
 impl Edit {
-    /// The text with the addition; twice is once.
+    /// Returns the text with the addition. Adding it twice has the same result as adding it once.
     pub fn add(&self, text: &str) -> Result<String, NotEditable> {
         match self {
             Edit::Hooks { shape, hooks } => {
@@ -66,7 +66,7 @@ impl Edit {
         }
     }
 
-    /// The text without the addition.
+    /// Returns the text without the addition.
     pub fn remove(&self, text: &str) -> Result<String, NotEditable> {
         match self {
             _ if text.trim().is_empty() => Ok(text.to_string()),
@@ -79,7 +79,7 @@ impl Edit {
         }
     }
 
-    /// The same addition as it is in a text, which an older nmem or another binary may have written.
+    /// Returns the addition as a text contains it. An older nmem or another binary may have written it.
     pub fn as_in(&self, text: &str) -> Option<Edit> {
         match self {
             Edit::Hooks { shape, hooks } => {
@@ -102,9 +102,9 @@ impl Edit {
                 let server = mcp_servers::server(text, key).filter(is_our_server)?;
                 Some(Edit::Server { key, server })
             }
-            // A file of ours begins as this one does, whatever an older version wrote into it.
+            // The first two lines identify a file that nmem wrote, even if an older version wrote the rest.
             Edit::Whole(whole) => Some(self.clone()).filter(|_| text.lines().take(2).eq(whole.lines().take(2))),
-            // One entry alone may be the user's own.
+            // The user may have added a single entry.
             Edit::Listed { list, entries } => {
                 let value = settings::checked(text, Shape::Nested).ok()?;
                 let listed = value[list[0]][list[1]].as_array()?;
@@ -115,7 +115,7 @@ impl Edit {
     }
 }
 
-/// The text with the block at its end, or in place of the one that is there.
+/// Appends the block to the text, or replaces the existing block.
 fn with_block(text: &str, marks: [&str; 2], block: &str) -> String {
     if let Some([before, _, behind]) = parts(text, marks) {
         return format!("{before}{}\n{block}\n{}{behind}", marks[0], marks[1]);
@@ -129,7 +129,7 @@ fn with_block(text: &str, marks: [&str; 2], block: &str) -> String {
     format!("{text}{gap}{}\n{block}\n{}\n", marks[0], marks[1])
 }
 
-/// The text before the block, in it, and behind it. The marks are lines of their own.
+/// Splits the text into the parts before, inside and after the block. Each mark is a line of its own.
 fn parts<'a>(text: &'a str, marks: [&str; 2]) -> Option<[&'a str; 3]> {
     let last = |mark: &str, text: &str, more: &str| {
         let is_line = |at: &usize| {
@@ -152,12 +152,13 @@ fn without_block(text: &str, marks: [&str; 2]) -> String {
     format!("{before}{behind}")
 }
 
-/// Another server of our name stays as it is.
+/// Returns the error for another server with nmem's name, which is not changed.
 fn taken() -> NotEditable {
     NotEditable(format!("it has an MCP server named {}", mcp_servers::NAME))
 }
 
-/// Whether an MCP server is one that an installation wrote, from any folder. With a setting more it is the user's own.
+/// Whether an installation of nmem wrote an MCP server, from any folder. A server with additional settings is the
+/// user's.
 fn is_our_server(server: &Value) -> bool {
     let program = match &server["command"] {
         Value::Array(words) => words.first(),
@@ -167,14 +168,14 @@ fn is_our_server(server: &Value) -> bool {
     program.and_then(Value::as_str).is_some_and(|program| is_this_program(program) && is_written(program))
 }
 
-/// Whether a program is nmem, by its name or because it is this one.
+/// Whether a program is nmem, by its name or because it is the running program.
 fn is_this_program(program: &str) -> bool {
     let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
     matches!(name, "nmem" | "nmem.exe") || std::env::current_exe().is_ok_and(|exe| exe == Path::new(program))
 }
 
-/// Whether a command line is one of our hooks, from any folder: this program and a verb, a platform, and what keeps a
-/// missing program quiet. Anything else makes it the user's own.
+/// Whether a command line is one of nmem's hooks, from any folder: this program and a verb, a platform, and the part
+/// that silences the error of a missing program. A command line with anything else is the user's.
 pub fn is_ours(command: &str) -> bool {
     let Some((program, rest)) = first_word(command.trim()) else { return false };
     let mut words = rest.split_whitespace().peekable();
@@ -187,7 +188,7 @@ pub fn is_ours(command: &str) -> bool {
         words.next_if(|word| word.starts_with("--platform="));
     }
     while words.next_if(|word| matches!(*word, ">/dev/null" | "2>/dev/null" | "2>&1")).is_some() {}
-    // What keeps a missing program quiet in a shell, or in PowerShell.
+    // Silences the error of a missing program, in a Unix shell or in PowerShell.
     if words.next_if_eq(&"||").is_some() && words.next() != Some("true")
         || words.next_if_eq(&"2>$null;").is_some() && (words.next(), words.next()) != (Some("exit"), Some("0"))
     {

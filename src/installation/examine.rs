@@ -86,7 +86,7 @@ pub fn examine(folder: &Path) -> Result<Vec<DoctorFinding>> {
     Ok(findings)
 }
 
-/// The enabled plugins of Claude Code that are ours, by name and marketplace.
+/// Returns nmem's enabled plugins of Claude Code, by name and marketplace.
 fn plugins() -> Vec<String> {
     let folder = environment::claude_folder(environment::home().as_deref());
     let text = folder.and_then(|folder| read(&folder.join("settings.json")).ok().flatten()).unwrap_or_default();
@@ -95,7 +95,7 @@ fn plugins() -> Vec<String> {
     enabled.filter(|(name, is_on)| name.starts_with("nmem@") && **is_on == true).map(|(name, _)| line(name, 80)).collect()
 }
 
-/// What a file holds of an addition.
+/// The state of an addition in a file.
 enum State {
     Absent,
     Broken,
@@ -124,14 +124,15 @@ fn state(edit: &Edit, text: &str) -> State {
     State::Found { missing, gone: found.iter().find_map(|Hook { command, .. }| gone(command)) }
 }
 
-/// Other programs of the same name earlier on `PATH`.
+/// Returns other programs of the same name on `PATH`.
 fn other_programs(this: &Path) -> Vec<PathBuf> {
     let real = files::canonical(this).unwrap_or_else(|_| this.to_path_buf());
     let found = environment::path_folders().into_iter().map(|folder| folder.join(FILE)).filter(|path| path.is_file());
     found.filter(|path| files::canonical(path).is_ok_and(|p| p != real)).collect()
 }
 
-/// The program of a hook's command, if it is missing. A bare name is searched on `PATH`, although the agent's may differ.
+/// Returns the program of a hook's command if it is missing. A bare name is searched on `PATH`, although the agent's
+/// `PATH` may differ.
 fn gone(command: &str) -> Option<String> {
     let (program, _) = first_word(command.trim())?;
     let there = match program.contains(['/', '\\']) {

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 /// Maximum bytes of a settings file.
 const SETTINGS_BYTES: u64 = 4 << 20;
 
-/// A file's text; `None` if there is no file.
+/// Reads a file's text; `None` if there is no file.
 pub fn read(file: &Path) -> Result<Option<String>> {
-    // People keep their settings elsewhere, behind a link.
+    // A settings file may be a link to a file elsewhere.
     let real = match files::canonical(file) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         real => real.with_context(|| format!("cannot read {}", file.display()))?,
@@ -22,14 +22,14 @@ pub fn read(file: &Path) -> Result<Option<String>> {
     Ok(Some(text))
 }
 
-/// The path of a file's backup.
+/// Returns the path of a file's backup.
 pub fn backup(file: &Path) -> PathBuf {
     let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     file.with_file_name(format!("{name}.before-nmem"))
 }
 
-/// Writes a new file and renames it. Links are kept, even dangling ones. Settings may contain keys: a new file is private,
-/// an existing one keeps its mode.
+/// Writes a temporary file and renames it. Links are kept, even dangling ones. Settings may contain keys, so a new file
+/// is private; an existing file keeps its mode.
 pub fn write_whole(file: &Path, text: &str) -> Result<()> {
     let target = match fs::read_link(file) {
         Ok(link) => file.parent().unwrap_or(Path::new("/")).join(link),
@@ -52,7 +52,8 @@ pub fn write_whole(file: &Path, text: &str) -> Result<()> {
     write().with_context(|| format!("cannot write {}", file.display())).inspect_err(|_| drop(fs::remove_file(&temporary)))
 }
 
-/// Removes a file, and the folders that are empty then, below `base`: the agent's own folder says that the agent is here.
+/// Removes a file, and the folders below `base` that become empty. `base` is kept: the agent's folder indicates that
+/// the agent is installed.
 pub fn remove_file(file: &Path, base: &Path) -> Result<()> {
     fs::remove_file(file).with_context(|| format!("cannot remove {}", file.display()))?;
     let folders = file.ancestors().skip(1).take_while(|folder| folder.starts_with(base) && *folder != base);

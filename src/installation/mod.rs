@@ -1,7 +1,7 @@
-//! Use case: nmem's hooks in an agent's settings: examine, plan, and write atomically.
+//! Use case: adds nmem's hooks to an agent's settings: examines, plans, and writes atomically.
 //!
-//! Read in this order: `target` (which files, and what belongs into each), `shell` (how a hook names this program), `edit`
-//! (how it is added and removed), `files` (backups and atomic writes), `examine` (for `nmem doctor` and `nmem status`).
+//! Read in this order: `target` (the files and the additions to each), `shell` (the program's path in a command line),
+//! `edit` (adding and removing), `files` (backups and atomic writes), `examine` (for `nmem doctor` and `nmem status`).
 
 mod edit;
 mod examine;
@@ -23,10 +23,10 @@ use files::{backup, read, remove_file, write_whole};
 use std::path::{Path, PathBuf};
 use target::AgentFiles;
 
-/// Byte order mark, with which Windows programs begin a file.
+/// Byte order mark that Windows programs write at the start of a file.
 const MARK: &str = "\u{feff}";
 
-/// The change of one file.
+/// The change to one file.
 #[derive(Debug)]
 pub struct SettingsChange {
     pub file: PathBuf,
@@ -34,7 +34,7 @@ pub struct SettingsChange {
     pub before: Option<String>,
     /// The new text; `None` deletes the file.
     pub after: Option<String>,
-    /// The backup that this installation makes, or that removing it restores.
+    /// The backup that installing creates, or that removing restores.
     pub backup: Option<PathBuf>,
 }
 
@@ -44,7 +44,7 @@ impl SettingsChange {
     }
 }
 
-/// What installing or removing would change, for one agent.
+/// The changes that installing or removing would make for one agent.
 #[derive(Debug)]
 pub struct InstallPlan {
     pub changes: Vec<SettingsChange>,
@@ -52,13 +52,13 @@ pub struct InstallPlan {
 }
 
 impl InstallPlan {
-    /// Whether every file stays unchanged.
+    /// Whether no file changes.
     pub fn changes_nothing(&self) -> bool {
         self.changes.iter().all(SettingsChange::changes_nothing)
     }
 }
 
-/// The agents that have hooks, those on this machine first.
+/// Returns the agents that have hooks, those on this machine first.
 pub fn agents() -> Vec<(&'static dyn Adapter, &'static Setup)> {
     let mut agents: Vec<(&dyn Adapter, &Setup)> =
         ADAPTERS.iter().filter_map(|adapter| Some((*adapter, adapter.setup()?))).collect();
@@ -78,7 +78,7 @@ pub fn plan_install(adapter: &dyn Adapter, setup: &Setup, scope: &Scope, extras:
             text = edited(&text, |text| edit.add(text)).map_err(|e| refused(file, &e))?;
         }
         let backup = is_new.then(|| backup(file));
-        // A person's own file of that name, or what is left of an installation that was cut off.
+        // A file of that name that the user created, or a remnant of an interrupted installation.
         if let Some(kept) = backup.as_ref()
             && read(kept)?.is_some_and(|kept| Some(kept) != before)
         {
@@ -104,8 +104,8 @@ pub fn install(plan: &InstallPlan) -> Result<()> {
     Ok(())
 }
 
-/// Plans to remove whatever nmem has added for an agent; without changes if there is nothing. A block with instructions
-/// stays while another agent reads it.
+/// Plans to remove everything that nmem has added for an agent; without changes if there is nothing. A block with
+/// instructions is kept while another agent reads it.
 pub fn plan_uninstall(adapter: &dyn Adapter, setup: &Setup, scope: &Scope, others: &[&Setup]) -> Result<InstallPlan> {
     let is_project = matches!(scope, Scope::Project(_));
     let is_shared = others.iter().any(|other| other.instructions == setup.instructions);
@@ -113,7 +113,7 @@ pub fn plan_uninstall(adapter: &dyn Adapter, setup: &Setup, scope: &Scope, other
     let target = AgentFiles::new(adapter, setup, scope, extras)?;
     let mut changes = Vec::new();
     for file in target.files() {
-        // A file that never names nmem is none of ours, whatever is wrong with it.
+        // A file that does not name nmem is not ours, even if it is malformed.
         let Some(text) = read(file)?.filter(|text| names_us(text)) else { continue };
         let wanted: Vec<&Edit> = target.of_file(file).collect();
         if let Some(Edit::Hooks { shape, .. }) = wanted.first() {
@@ -166,7 +166,7 @@ pub fn is_installed(adapter: &dyn Adapter, setup: &Setup, scope: &Scope) -> Resu
     Ok(target.edits.iter().any(is_hooked))
 }
 
-/// The file of the other scope, if nmem is installed there too: the agent runs the hooks of both.
+/// Returns the file of the other scope if nmem is installed there too: the agent runs the hooks of both.
 pub fn other_scope(adapter: &dyn Adapter, setup: &Setup, scope: &Scope) -> Result<Option<PathBuf>> {
     let other = if *scope == Scope::User { Scope::Project(None) } else { Scope::User };
     let target = AgentFiles::new(adapter, setup, &other, Extras::default())?;
@@ -183,7 +183,7 @@ fn names_us(text: &str) -> bool {
     text.contains("nmem") || this.and_then(|exe| Some(text.contains(exe.to_str()?))).unwrap_or_default()
 }
 
-/// Whether a text is a backup with additions, in either order.
+/// Whether a text is a backup plus the additions, applied in either order.
 fn is_made_from(text: &str, kept: &str, present: &[Edit]) -> bool {
     let again = |edits: Vec<&Edit>| {
         let mut edits = edits.into_iter();
@@ -192,7 +192,7 @@ fn is_made_from(text: &str, kept: &str, present: &[Edit]) -> bool {
     again(present.iter().collect()) || again(present.iter().rev().collect())
 }
 
-/// Edits a text behind its byte order mark.
+/// Edits a text after its byte order mark.
 fn edited(text: &str, edit: impl Fn(&str) -> Result<String, NotEditable>) -> Result<String, NotEditable> {
     let inside = without_mark(text);
     Ok(format!("{}{}", &text[..text.len() - inside.len()], edit(inside)?))
@@ -202,7 +202,7 @@ fn without_mark(text: &str) -> &str {
     text.strip_prefix(MARK).unwrap_or(text)
 }
 
-/// Whether nothing is left of a file: no text, or JSON without content.
+/// Whether a file is empty: no text, or JSON without content.
 fn is_empty(text: &str) -> bool {
     let json = serde_json::from_str::<serde_json::Value>(text).ok();
     let members = json.as_ref().and_then(serde_json::Value::as_object);

@@ -1,23 +1,23 @@
-//! How a hook's command line names a program, in the shell that the agent runs hooks with.
+//! Quoting of a program's path in a hook's command line, for the shell in which the agent runs hooks.
 
 use crate::platforms::setup::WindowsShell;
 use crate::render::command_line::quoted;
 
-/// A program's path as the first word of a command line.
+/// Returns a program's path as the first word of a command line.
 pub fn program_word(path: &str, shell: Option<WindowsShell>) -> String {
     let Some(shell) = shell else { return quoted(path) };
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@".contains(c);
-    // Git Bash takes a backslash for an escape; each of the shells takes forward slashes.
+    // Git Bash treats a backslash as an escape; all of these shells accept forward slashes.
     let path = path.replace('\\', "/");
     match shell {
         _ if path.chars().all(is_plain) => path,
-        // A quoted word alone is a text to PowerShell.
+        // PowerShell treats a quoted word on its own as a string.
         WindowsShell::PowerShell => format!("& '{}'", path.replace('\'', "''")),
         WindowsShell::Bash | WindowsShell::Cmd => format!("\"{path}\""),
     }
 }
 
-/// The first word of a command line as a shell reads it, and the rest.
+/// Returns the first word of a command line, as a shell reads it, and the rest.
 pub fn first_word(command: &str) -> Option<(String, &str)> {
     let command = command.strip_prefix("& ").unwrap_or(command);
     let (mut word, mut quote, mut chars) = (String::new(), None, command.char_indices());

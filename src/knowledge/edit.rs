@@ -9,7 +9,7 @@ use crate::store::Store;
 use anyhow::Result;
 use serde_json::{Map, Value};
 
-/// The editable fields of a memory, by the names that [`draft`] takes.
+/// Returns the editable fields of a memory, under the names that [`draft`] accepts.
 pub fn editable(memory: &MemoryRow) -> MemoryFields {
     let mut fields = Map::new();
     let text = |text: &Option<String>| text.clone().map_or(Value::Null, Value::from);
@@ -29,7 +29,8 @@ pub fn editable(memory: &MemoryRow) -> MemoryFields {
     fields
 }
 
-/// Edits a memory: `changes` replaces fields of the same name; `null` empties one. `by` says whose words they are.
+/// Edits a memory: `changes` replaces fields of the same name; `null` clears one. `by` is the provenance of changed
+/// text.
 pub fn edit(store: &mut Store, redactor: &Redactor, memory: &MemoryRow, changes: MemoryFields, by: Provenance) -> Result<()> {
     let (name, config) = match (memory.session, memory.project_id) {
         (Some(session), _) => store.domain_of_session(session)?.unwrap_or_default(),
@@ -58,7 +59,7 @@ pub fn edit(store: &mut Store, redactor: &Redactor, memory: &MemoryRow, changes:
     for file in &mut draft.files {
         file.hash = memory.files.iter().find(|known| known.path == file.path).and_then(|known| known.hash.clone());
     }
-    // Changed words become those of who changed them; an added field does not change whose words they are.
+    // Changed text gets the provenance of its author. An added field does not change the provenance.
     let own = draft.title != memory.title || draft.body != memory.body || draft.subtitle != memory.subtitle;
     let draft = redactor.clean(draft);
     store.write(|tx| tx.edit_memory(memory.id, &draft, own.then_some(by)))
@@ -68,7 +69,7 @@ pub fn edit(store: &mut Store, redactor: &Redactor, memory: &MemoryRow, changes:
 ///
 /// # Errors
 ///
-/// A memory that consists of tool output or was shared by somebody else: it could contain anything.
+/// A superseded memory, or one that consists of tool output or was shared by somebody else: it could contain anything.
 pub fn pin(store: &mut Store, memory: &MemoryRow, pinned: bool) -> Result<()> {
     if let (true, Some(by)) = (pinned, memory.superseded_by) {
         return Err(UserError::new(format!("m{} is superseded by m{by}", memory.id), format!("nmem pin m{by}")).into());
@@ -89,7 +90,7 @@ pub fn keep(store: &mut Store, memory: &MemoryRow) -> Result<()> {
 ///
 /// # Errors
 ///
-/// Identical memories, or a cycle.
+/// Identical memories, memories of different projects, or a cycle.
 pub fn supersede(store: &mut Store, old: &MemoryRow, new: &MemoryRow) -> Result<()> {
     if old.project_id != new.project_id {
         let what = format!("m{} and m{} belong to different projects", old.id, new.id);

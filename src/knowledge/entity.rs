@@ -1,5 +1,5 @@
-//! Use case: entities that programs record (the RAD protocol's flexible model). Each becomes a memory: of nmem's own
-//! kinds by name, of any other type as it is.
+//! Use case: stores entities that programs record (the RAD protocol's flexible model). Each becomes a memory. If its
+//! type is the name of one of nmem's kinds, it gets that kind; otherwise it is stored as an entity of its type.
 
 use super::kind_type;
 use crate::domains::misfits;
@@ -124,7 +124,7 @@ fn wrong<T>(name: &str, must: String) -> Result<T> {
     Err(UserError::usage(format!("`{name}` {must}"), "nothing was stored").into())
 }
 
-/// Bytes of the longest text in a value.
+/// Returns the bytes of the longest text in a value.
 fn longest(value: &Value) -> Option<usize> {
     match value {
         Value::String(text) => Some(text.len()),

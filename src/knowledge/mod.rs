@@ -148,7 +148,7 @@ fn fits_its_field(name: &str, value: &Value, domain: &Domain) -> Result<()> {
     }
 }
 
-/// The first line of a longer text is its title; of a long line, the first words.
+/// Splits a text into title and rest. The title is the first line, or the first words of a long line.
 fn headed(text: &str) -> (String, Option<String>) {
     let text = text.trim();
     let (first, rest) = text.split_once('\n').map_or((text, ""), |(first, rest)| (first.trim(), rest.trim()));
@@ -178,7 +178,7 @@ fn kind_type(kind: MemoryKind, given: Option<String>, domain: &Domain) -> Result
     }
 }
 
-/// Required content of decisions, lessons and tasks (RAD memory specification).
+/// Checks and completes the required content of decisions, lessons and tasks (RAD memory specification).
 fn check_content(kind: MemoryKind, content: &mut Map<String, Value>, title: &str) -> Result<()> {
     check_confidence(content)?;
     if let Some(success) = content.get("success").filter(|success| !success.is_boolean()) {

@@ -1,4 +1,4 @@
-//! The files of cue words.
+//! Reads the files of cue words.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
@@ -6,13 +6,13 @@ use std::sync::LazyLock;
 /// The cue words of one language.
 #[derive(Debug, Default)]
 pub(super) struct Cues {
-    /// Words without a subject.
+    /// Stop words, which have no subject.
     pub stop: HashSet<&'static str>,
-    /// English by cue: what rules know, and how the language says it.
+    /// English words that rules know, by the cues of this language.
     pub english: HashMap<&'static str, &'static str>,
-    /// Words, or characters in a script without spaces, of the longest cue.
+    /// Length of the longest cue, in words or, in a script without spaces, in characters.
     pub longest: usize,
-    /// Cues that the file has twice.
+    /// Cues that occur twice in the file.
     pub repeated: Vec<&'static str>,
 }
 
@@ -34,7 +34,7 @@ static FILES: [LazyLock<Cues>; TEXTS.len()] = [
     LazyLock::new(|| read(TEXTS[5])),
 ];
 
-/// The words by which a text is known to be in a language. Reads no other line: this runs in each hook.
+/// Returns the words that mark a text as being in a language. Reads no other line, because this runs in each hook.
 pub(super) fn marks(language: usize) -> impl Iterator<Item = &'static str> {
     let list = TEXTS[language].lines().find_map(|line| line.strip_prefix("marks = ")).unwrap_or_default();
     list.split('|').filter(|word| !word.is_empty())
@@ -46,7 +46,7 @@ impl Cues {
     }
 }
 
-/// `english = cue|cue`, one a line; `#` begins a comment.
+/// Parses a file of cues: `english = cue|cue`, one per line; `#` begins a comment.
 fn read(text: &'static str) -> Cues {
     let mut cues = Cues::default();
     let lines = text.lines().filter(|line| !line.starts_with('#'));

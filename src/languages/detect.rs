@@ -1,27 +1,27 @@
-//! Which language a text is in.
+//! Detects the language of a text.
 
 use super::cues;
 use super::switched_on::{LANGUAGES, is_on};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// Words of a text that are looked at.
+/// Maximum words of a text that are examined.
 const WORDS: usize = 80;
-/// Bytes of the longest mark, or more: longer words need not be looked up.
+/// Upper bound of the bytes of a mark: longer words are not looked up.
 const LONGEST: usize = 16;
-/// A text with so many English marks and no other is English.
+/// Number of English marks that is enough to call a text English, if it has no other marks.
 const ENOUGH: usize = 4;
-/// Texts of at most so many words need one mark, longer ones two.
+/// Maximum words of a text that needs only one mark; a longer text needs two.
 const SHORT: usize = 5;
 const GERMAN: usize = 0;
 const CHINESE: usize = 1;
 const JAPANESE: usize = 5;
-/// The bit of English in a mark.
+/// The bit of English in a mark's languages.
 const ENGLISH: u8 = 1 << LANGUAGES.len();
-/// Words by which a text is known to be English.
+/// Words that mark a text as English.
 const ENGLISH_MARKS: &str = "the|and|is|are|was|were|this|that|these|those|with|for|from|have|has|had|not|but|you|your|we|it|its|i|of|to|in|on|at|an|as|be|been|will|would|should|can|could|do|does|did|when|where|why|how|what|which|there|then|now|so|if|or|all|also|just|let|please|yes|no|add|fix|make|use|go";
 
-/// The languages of each mark, a bit each.
+/// Languages of each mark, one bit each.
 static MARKS: LazyLock<HashMap<&'static str, u8>> = LazyLock::new(|| {
     let mut marks: HashMap<&'static str, u8> = ENGLISH_MARKS.split('|').map(|word| (word, ENGLISH)).collect();
     for language in 0..LANGUAGES.len() {
@@ -32,12 +32,12 @@ static MARKS: LazyLock<HashMap<&'static str, u8>> = LazyLock::new(|| {
     marks
 });
 
-/// The language of a text, among those that are on; `None` for English and where too little says so.
+/// Returns the language of a text, among those that are on; `None` for English or if there is too little evidence.
 pub(super) fn of(text: &str) -> Option<usize> {
     among(text, &is_on)
 }
 
-/// The language of a part of a text: its own, or, where its words do not say, that of the whole.
+/// Returns the language of a part of a text; if its own words do not tell, the language of the whole text.
 pub(super) fn of_part(part: &str, whole: &str) -> Option<usize> {
     let is_english = || {
         part.split(|c: char| !c.is_alphanumeric() && c != '\'')
@@ -46,7 +46,7 @@ pub(super) fn of_part(part: &str, whole: &str) -> Option<usize> {
     of(part).or_else(|| if is_english() { None } else { of(whole) })
 }
 
-/// The language of a text among some.
+/// Returns the language of a text, among those that `is_known` accepts.
 pub(super) fn among(text: &str, is_known: &dyn Fn(usize) -> bool) -> Option<usize> {
     if let Some(language) = by_script(text) {
         return Some(language).filter(|language| is_known(*language));
@@ -65,7 +65,7 @@ pub(super) fn among(text: &str, is_known: &dyn Fn(usize) -> bool) -> Option<usiz
         for (language, count) in counts.iter_mut().enumerate() {
             *count += usize::from(languages >> language & 1);
         }
-        // Umlauts are German as much as any word is.
+        // An umlaut counts as much as a German word.
         counts[GERMAN] += usize::from(languages == 0 && lower.contains(['ä', 'ö', 'ü', 'ß']));
         if counts[LANGUAGES.len()] == ENOUGH && counts[..LANGUAGES.len()].iter().all(|count| *count == 0) {
             return None;
@@ -77,7 +77,7 @@ pub(super) fn among(text: &str, is_known: &dyn Fn(usize) -> bool) -> Option<usiz
     (counts[best] >= least && counts[best] > counts[LANGUAGES.len()]).then_some(best)
 }
 
-/// Han characters without kana are Chinese, with kana Japanese.
+/// Detects a language by its script: Han characters without kana are Chinese, with kana Japanese.
 fn by_script(text: &str) -> Option<usize> {
     if text.is_ascii() {
         return None;

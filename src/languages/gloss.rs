@@ -1,4 +1,4 @@
-//! A text with the cue words of its language in English.
+//! Glosses: texts with the cue words of their language in English.
 
 use super::cues::Cues;
 use super::detect;
@@ -6,7 +6,7 @@ use crate::text::is_cjk;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// A text whose cue words are English, and where each part of it comes from.
+/// A text whose cue words are in English, with the origin of each part.
 #[derive(Debug)]
 pub struct Gloss<'a> {
     original: &'a str,
@@ -21,12 +21,12 @@ struct Piece {
     original: Range<usize>,
 }
 
-/// The gloss of a text in the language that it is in. English text is its own gloss.
+/// Returns the gloss of a text in its own language. English text is its own gloss.
 pub fn gloss(text: &str) -> Gloss<'_> {
     gloss_in(text, detect::of(text))
 }
 
-/// The gloss of a part of a text, such as a sentence: few words may not say which language they are in.
+/// Returns the gloss of a part of a text, such as a sentence: a few words may not reveal their language.
 pub fn gloss_of_part<'a>(part: &'a str, whole: &str) -> Gloss<'a> {
     gloss_in(part, detect::of_part(part, whole))
 }
@@ -39,17 +39,17 @@ fn gloss_in(text: &str, language: Option<usize>) -> Gloss<'_> {
     }
 }
 
-/// The text of a gloss.
+/// Returns the text of a gloss.
 pub fn in_english(text: &str) -> Cow<'_, str> {
     gloss(text).text
 }
 
-/// The text of a part's gloss.
+/// Returns the text of a part's gloss.
 pub fn part_in_english<'a>(part: &'a str, whole: &str) -> Cow<'a, str> {
     gloss_of_part(part, whole).text
 }
 
-/// Whether a word of a text has no subject in the text's language. False for English text.
+/// Returns a function that is true for stop words of the text's language; always false for English text.
 pub fn stop_words_of(text: &str) -> impl Fn(&str) -> bool + use<> {
     let cues = detect::of(text).map(Cues::of);
     move |word: &str| cues.is_some_and(|cues| cues.stop.contains(word))
@@ -60,12 +60,13 @@ impl<'a> Gloss<'a> {
         &self.text
     }
 
-    /// Whether the text is in another language than English.
+    /// Whether the text is in a language other than English.
     pub fn is_other_language(&self) -> bool {
         matches!(self.text, Cow::Owned(_))
     }
 
-    /// The part of the original that became a part of the gloss, if that has it; a cut end does not count.
+    /// Returns the part of the original that became a part of the gloss; `None` if the gloss does not contain it. A
+    /// mark of truncation at its end is ignored.
     pub fn original(&self, part: &str) -> Option<&'a str> {
         let part = part.trim_end_matches(['…', '`']);
         let from = self.text.find(part)?;
@@ -73,7 +74,7 @@ impl<'a> Gloss<'a> {
         let touched: Vec<&Piece> =
             self.pieces.iter().filter(|piece| piece.gloss.start < range.end && piece.gloss.end > range.start).collect();
         let (first, last) = (touched.first()?, touched.last()?);
-        // A piece that was copied may be touched in its middle.
+        // A match may begin or end in the middle of a copied piece.
         let is_copy = |piece: &Piece| self.text[piece.gloss.clone()] == self.original[piece.original.clone()];
         let start = first.original.start + if is_copy(first) { range.start.saturating_sub(first.gloss.start) } else { 0 };
         let end = last.original.end - if is_copy(last) { last.gloss.end.saturating_sub(range.end) } else { 0 };
@@ -109,7 +110,7 @@ impl<'a> Glosser<'a> {
     }
 }
 
-/// Words, each with its place; cues of several words come first.
+/// Glosses a text with spaces, word by word; cues of several words are matched first.
 fn with_spaces<'a>(text: &'a str, cues: &Cues) -> Gloss<'a> {
     let words = words(text);
     let mut glosser = Glosser::new(text);
@@ -130,7 +131,7 @@ fn with_spaces<'a>(text: &'a str, cues: &Cues) -> Gloss<'a> {
         };
         let range = words[at].start..words[at + length - 1].end;
         glosser.copy(copied..range.start);
-        // A capital begins a sentence also in English.
+        // A capital also begins a sentence in English.
         match text[range.clone()].chars().next().is_some_and(char::is_uppercase) {
             true => glosser.push(&capitalized(english), range.clone()),
             false => glosser.push(english, range.clone()),
@@ -165,7 +166,8 @@ fn words(text: &str) -> Vec<Range<usize>> {
     words
 }
 
-/// The longest cue at each character. What is left is parted every two characters, as if those were words.
+/// Glosses a text without spaces: takes the longest cue at each character. The rest is split every two characters, as
+/// if those were words.
 fn without_spaces<'a>(text: &'a str, cues: &Cues) -> Gloss<'a> {
     let chars: Vec<(usize, char)> = text.char_indices().collect();
     let end = |at: usize| chars.get(at).map_or(text.len(), |(at, _)| *at);

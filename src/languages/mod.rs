@@ -1,11 +1,12 @@
-//! Cue words of other languages than English.
+//! Cue words of languages other than English.
 //!
-//! Rules know English words: "because", "instead of", "tests pass". A file a language (`cues/`) says how those words are
-//! said there, and [`gloss()`] puts them in their place, so that one set of rules reads all languages. What is remembered
-//! is always quoted from the original. The language is chosen by the text itself; English text is never changed.
+//! Rules know English words: "because", "instead of", "tests pass". One file per language (`cues/`) lists the words of
+//! that language for each of them, and [`gloss()`] replaces them with the English ones, so that one set of rules reads
+//! all languages. Memories always quote the original. The language is detected from the text itself; English text is
+//! never changed.
 //!
-//! Read in this order: `switched_on` (which languages there are); `cues` (the files of that folder); `detect`; `gloss`; `spelling` (stems
-//! and umlauts for the search index).
+//! Read in this order: `switched_on` (the supported languages); `cues` (the files of that folder); `detect`; `gloss`;
+//! `spelling` (stems and umlauts for the search index).
 
 mod cues;
 mod detect;

@@ -1,13 +1,13 @@
 //! Other spellings and stems of a word, for the search index.
 //!
-//! `Zürich` is also found as `Zuerich`, and German and Romance words by their stems. Stems are terms of their own with a
-//! mark in front, so that no English word meets them.
+//! `Zürich` is also found as `Zuerich`, and German and Romance words by their stems. Stems are separate terms with a
+//! prefix, so that no English word matches them.
 
-/// The mark of a stem in the index: no word begins so.
+/// Prefix of a stem in the index; no word begins with it.
 const STEM: &str = "qstem";
-/// Letters that stay of a word at least.
+/// Minimum letters that remain of a word.
 const LEAST: usize = 4;
-/// Endings of German and Romance words, the longest first. They are cut from both text and query, so that a wrong cut
+/// Suffixes of German and Romance words, the longest first. They are cut from both text and query, so that a wrong cut
 /// does no harm as long as it is the same in both.
 const GERMAN: [&str; 16] =
     ["ungen", "heiten", "keiten", "ung", "heit", "keit", "isch", "ern", "em", "en", "er", "es", "st", "e", "n", "s"];
@@ -16,13 +16,13 @@ const ROMANCE: [&str; 26] = [
     "eurs", "eur", "ées", "és", "ée", "es", "os", "as", "e", "a", "o", "s",
 ];
 
-/// Whether the words of a text are indexed by their stems, too: it is in a language other than English that has endings.
-/// Stems do no harm, so this does not depend on which languages are on.
+/// Whether the words of a text are also indexed by their stems: its language is not English and has suffixes. Stems do
+/// no harm, so this does not depend on which languages are on.
 pub fn has_stems(text: &str) -> bool {
     super::detect::among(text, &|_| true).is_some_and(|language| !matches!(super::switched_on::LANGUAGES[language], "zh" | "ja"))
 }
 
-/// A word as people write it who lack umlauts, where it has any: `zuerich`. Lower case.
+/// Returns a word in lower case, as written without umlauts: `zuerich`; `None` if it has none.
 pub fn spelling(word: &str) -> Option<String> {
     if !word.contains(['ä', 'ö', 'ü', 'ß', 'Ä', 'Ö', 'Ü', 'ẞ']) {
         return None;
@@ -40,7 +40,7 @@ pub fn spelling(word: &str) -> Option<String> {
     Some(out)
 }
 
-/// The marked stems of a word, one a family of languages; empty for words that are too short.
+/// Returns the prefixed stems of a word, one per language family; empty for words that are too short.
 pub fn stem_terms(word: &str) -> Vec<String> {
     let lower = word.to_lowercase();
     if lower.chars().count() < LEAST + 1 || !lower.chars().all(char::is_alphabetic) {
@@ -49,7 +49,7 @@ pub fn stem_terms(word: &str) -> Vec<String> {
     let plain = spelling(&lower).unwrap_or(lower);
     let stem = |endings: &[&str]| {
         let cut = endings.iter().filter_map(|ending| plain.strip_suffix(ending)).find(|rest| rest.chars().count() >= LEAST);
-        // A second ending: `Einstellungen` is `Einstellung` and `en`.
+        // A second suffix: `Einstellungen` is `Einstellung` and `en`.
         cut.unwrap_or(&plain).to_string()
     };
     let mut terms = vec![format!("{STEM}d{}", stem(&GERMAN)), format!("{STEM}r{}", stem(&ROMANCE))];

@@ -1,13 +1,13 @@
-//! The languages that there are, and which of them are on.
+//! The supported languages, and which of them are on.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// All languages but English, in the order of their bits.
+/// All supported languages except English, in the order of their bits.
 pub const LANGUAGES: [&str; 6] = ["de", "zh", "es", "fr", "pt", "ja"];
 /// Languages that have been measured; the others are off unless the configuration names them.
 pub const MEASURED: [&str; 3] = ["en", "de", "zh"];
 
-/// One bit a language that is on. A process has one configuration.
+/// One bit per language that is on. A process has one configuration.
 static ON: AtomicU8 = AtomicU8::new(0b11);
 
 /// Switches languages on by their tags, and all others off.

@@ -1,7 +1,7 @@
 //! The Anthropic Messages API (`POST /v1/messages`, version 2023-06-01).
 //!
-//! The instructions are the same for all units, so they are marked for the prompt cache. No temperature is sent, and no tool
-//! is forced: models from 2026 on refuse both. `max_tokens` includes what they think before they answer.
+//! The instructions are the same for all units, so they are marked for the prompt cache. No temperature is sent, and no
+//! tool is forced: models from 2026 on refuse both. `max_tokens` includes thinking.
 
 use super::failure::{cut_off, refused};
 use super::http::post;
@@ -32,7 +32,7 @@ pub fn ask(question: &Question, to: &Endpoint, parts: OptionalParts, limit: Dura
         body["output_config"] = Value::Object(output);
     }
     let answer = post(&format!("{base}/v1/messages"), &headers, &body, to, limit)?;
-    // Thinking is a part of its own, without `text`.
+    // Thinking is a separate part, without `text`.
     let texts = answer["content"].as_array().into_iter().flatten().filter_map(|part| part["text"].as_str());
     let text = texts.collect::<Vec<_>>().join("\n");
     let is_cut = answer["stop_reason"] == "max_tokens";

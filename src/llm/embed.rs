@@ -7,11 +7,11 @@ use crate::redact::Clean;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// The vectors of some texts, in order and all of one dimension.
+/// Returns the vectors of some texts, in order and all of one dimension.
 ///
 /// # Errors
 ///
-/// Why there are none, including a wrong number of vectors or mixed dimensions.
+/// Returns the reason if there are none, including a wrong number of vectors or mixed dimensions.
 pub fn embed(texts: &Clean<Passages>, to: &Endpoint, limit: Duration) -> Result<Vec<Vector>, LlmError> {
     let key = to.key.as_ref().map(|key| format!("Bearer {key}"));
     let headers: Vec<(&str, &str)> = key.iter().map(|key| ("authorization", key.as_str())).collect();

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 /// The hidden command that runs the guard.
 pub const COMMAND: &str = "guard";
-/// How long the guard may take to kill the program.
+/// Maximum time that the guard may take to kill the program.
 const ENDING: Duration = Duration::from_millis(500);
 
 /// A guarded program, seen from the hook.
@@ -49,7 +49,7 @@ impl Guarded {
         Ok(Guarded { guard, line })
     }
 
-    /// The program's output, if it ends in time. Afterwards, or at the limit, the whole process group is gone.
+    /// Returns the program's output if it ends in time. After that, or at the limit, the whole process group is dead.
     pub fn output(mut self, limit: Duration, most: u64) -> Result<Vec<u8>, LlmError> {
         let stdout = self.guard.stdout.take();
         let (done, printed) = channel();
@@ -83,7 +83,7 @@ impl Guarded {
     }
 }
 
-/// The guard itself: runs a program until it ends or the pipe closes.
+/// Runs the guard itself, which runs a program until it ends or the pipe closes.
 pub fn run(arguments: &[OsString]) -> ExitCode {
     let Some((program, arguments)) = arguments.split_first() else { return ExitCode::from(2) };
     let mut command = Command::new(program);
@@ -103,12 +103,13 @@ pub fn run(arguments: &[OsString]) -> ExitCode {
         kill_group(id);
     });
     let ended = child.wait();
-    // Its child processes go too.
+    // Kill its child processes too.
     kill_group(id);
     if ended.is_ok_and(|status| status.success()) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// In a process group of its own, which signals to the agent's group do not reach. The guard kills it.
+/// Puts a command into its own process group, which signals to the agent's group do not reach. The guard kills that
+/// group.
 #[cfg(unix)]
 fn apart(command: &mut Command) {
     std::os::unix::process::CommandExt::process_group(command, 0);
@@ -127,7 +128,7 @@ fn kill_group(leader: u32) {
     }
 }
 
-/// Windows has no process groups; `taskkill` ends a whole tree.
+/// Ends a whole process tree with `taskkill`, since Windows has no process groups.
 #[cfg(not(unix))]
 fn kill_group(leader: u32) {
     let _ = Command::new("taskkill").args(["/T", "/F", "/PID", &leader.to_string()]).stdout(Stdio::null()).status();

@@ -1,4 +1,4 @@
-//! One POST of JSON: https unless loopback, no redirects, one time limit for everything.
+//! Sends one POST of JSON: https unless loopback, no redirects, one time limit for everything.
 
 use super::failure::{ANSWER_BYTES, failure, shown};
 use crate::model::{Endpoint, LlmError};
@@ -16,7 +16,7 @@ const PATIENCE: u64 = 3600;
 ///
 /// # Errors
 ///
-/// Why there is no answer.
+/// Returns the reason if there is no answer.
 pub fn post(url: &str, headers: &[(&str, &str)], body: &Value, to: &Endpoint, limit: Duration) -> Result<Value, LlmError> {
     let proxy =
         to.proxy.as_deref().map(Proxy::new).transpose().map_err(|_| failure("proxy", "the proxy's address is invalid"))?;
@@ -46,7 +46,7 @@ pub fn post(url: &str, headers: &[(&str, &str)], body: &Value, to: &Endpoint, li
         return Err(status_error(status, read.ok().as_ref(), wait.unwrap_or_default(), to));
     }
     let answer = read.map_err(|_| failure("no json", "the answer is not JSON: is `base_url` the address of an API?"))?;
-    // Routers report what the server behind them says in an answer of their own.
+    // Routers report errors of their upstream server in an answer of their own.
     let inner = [&answer["error"], &answer["choices"][0]["error"]].into_iter().find(|error| error.is_object());
     if let Some(error) = inner {
         let code = error["code"].as_u64().and_then(|code| u16::try_from(code).ok()).filter(|code| (400..600).contains(code));
@@ -59,10 +59,10 @@ pub fn post(url: &str, headers: &[(&str, &str)], body: &Value, to: &Endpoint, li
     Ok(answer)
 }
 
-/// An answer that is an error: what the server says, and what a person can do.
+/// Returns the error for an HTTP status: the server's message, and a hint for the user.
 fn status_error(status: u16, json: Option<&Value>, wait: Duration, to: &Endpoint) -> LlmError {
     let error = json.map(|json| &json["error"]);
-    // More requests do not fill an empty account.
+    // A retry does not help if the account is empty.
     let is_empty = error.is_some_and(|error| error["code"] == "insufficient_quota" || error["type"] == "insufficient_quota");
     // Rate limits and temporary server errors.
     let helps = matches!(status, 408 | 409 | 429 | 500..=599) && !is_empty;

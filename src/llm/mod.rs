@@ -2,7 +2,8 @@
 //! untrusted text; `extraction` reads it.
 //!
 //! Read in this order: one question and its retry, in this file; `failure`; `http` with `anthropic` and `openai`
-//! (`optional_parts`: what servers may refuse); `claude` (the program) and `guard` (which kills it with the hook); `embed` (embeddings).
+//! (`optional_parts`: request parts that servers may refuse); `claude` (the program) and `guard` (which kills it with
+//! the hook); `embed` (embeddings).
 
 mod anthropic;
 mod claude;
@@ -21,16 +22,16 @@ use std::time::{Duration, Instant};
 
 /// Upper bound for the tokens of one call, beyond any real model.
 const TOKENS: i64 = 10_000_000;
-/// With less time left than this, no call is made.
+/// Minimum time left for a call; with less, none is made.
 pub const LEAST: Duration = Duration::from_millis(500);
-/// Wait before the one retry, unless the server says otherwise.
+/// Minimum wait before the one retry; the server may ask for more.
 const AGAIN: Duration = Duration::from_millis(500);
 
-/// Asks, and retries once if that may help and fits into the limit.
+/// Asks the model, and retries once if that may help and fits into the limit.
 ///
 /// # Errors
 ///
-/// Why there is no answer.
+/// Returns the reason if there is no answer.
 pub fn ask(question: &Clean<Question>, to: &Endpoint, limit: Duration) -> Result<Answer, LlmError> {
     let until = Instant::now() + limit;
     let failure = match once(question, to, limit) {
@@ -46,7 +47,7 @@ pub fn ask(question: &Clean<Question>, to: &Endpoint, limit: Duration) -> Result
     once(question, to, until.saturating_duration_since(Instant::now()))
 }
 
-/// One answer; what the server refuses of the request's optional parts is left out of the next one.
+/// Asks for one answer. The request is sent again without the optional parts that the server refuses.
 fn once(question: &Question, to: &Endpoint, limit: Duration) -> Result<Answer, LlmError> {
     let until = Instant::now() + limit;
     let mut parts = OptionalParts::all();

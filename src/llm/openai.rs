@@ -9,7 +9,7 @@ use crate::model::{Answer, Endpoint, LlmError, Question};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Where an answer in words ends.
+/// End of an answer in XML.
 const END: &str = "</answer>";
 
 /// Sends one request.
@@ -50,7 +50,7 @@ pub fn ask(question: &Question, to: &Endpoint, parts: OptionalParts, limit: Dura
     Ok(Answer { text, is_cut, input_tokens: usage("prompt_tokens"), output_tokens: usage("completion_tokens") })
 }
 
-/// A string, or a list of parts.
+/// Returns the text of a string, or of a list of parts.
 fn content(content: &Value) -> String {
     let texts = content.as_array().into_iter().flatten().filter_map(|part| part["text"].as_str());
     content.as_str().map_or_else(|| texts.collect(), String::from)

@@ -1,8 +1,8 @@
-//! Parts of a request that help where a server knows them, and that some servers and models refuse.
+//! Parts of a request that help where a server supports them, but that some servers and models refuse.
 
 use crate::model::LlmError;
 
-/// The parts that a request has.
+/// The optional parts that a request has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OptionalParts {
     /// The form of the answer as a JSON Schema.
@@ -11,29 +11,29 @@ pub struct OptionalParts {
     pub temperature: bool,
     /// A stop sequence; OpenAI only.
     pub stop: bool,
-    /// How much to think; Anthropic only.
+    /// Thinking effort; Anthropic only.
     pub effort: bool,
 }
 
 impl OptionalParts {
-    /// With all parts.
+    /// Returns all parts.
     pub const fn all() -> OptionalParts {
         OptionalParts { schema: true, temperature: true, stop: true, effort: true }
     }
 
     const NONE: OptionalParts = OptionalParts { schema: false, temperature: false, stop: false, effort: false };
 
-    /// After a refusal: without the parts that the error names, or without any if it names none; `None` if that would
-    /// change nothing, or if something else failed.
+    /// Returns the parts to send after a refusal: without those that the error names, or without any if it names none;
+    /// `None` if that would change nothing, or if something else failed.
     pub fn without_what_is_refused(self, failure: &LlmError) -> Option<OptionalParts> {
         let text = failure.what.to_lowercase();
         let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
         let may_be_refusal = match failure.outcome.as_str() {
-            // No part of the request is to blame for these.
+            // The excluded words point to causes other than an optional part.
             "http 400" | "http 422" => {
                 says(&["support"]) || !says(&["context", "too long", "too large", "credit", "quota", "model:"])
             }
-            // A router finds no server that has all parts.
+            // A router finds no server that supports all parts.
             "http 404" | "http 501" => says(&["support"]),
             _ => false,
         };

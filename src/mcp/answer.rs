@@ -1,4 +1,5 @@
-//! The answer of a tool: text and structured content that say the same, since clients show their model one or the other.
+//! The answer of a tool: text and structured content with the same meaning, since clients show their model one or the
+//! other.
 
 use crate::error::explain;
 use crate::render::clean::line;
@@ -6,20 +7,20 @@ use crate::render::wrap::wrap;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Value, json};
 
-/// Bytes of an answer as JSON.
+/// Maximum bytes of an answer as JSON.
 pub const MAX_ANSWER_BYTES: usize = 4096;
-/// Columns at which long text is broken into lines, so that a part of it can be left out.
+/// Columns at which long text is wrapped, so that a part of it can be left out.
 const WIDTH: usize = 160;
 
-/// What a tool answers, before it is cut to its size.
+/// The answer of a tool before it is cut to its maximum size.
 #[derive(Debug)]
 pub struct ToolAnswer {
     parts: Vec<AnswerPart>,
-    /// The name of the parts in the structured content; `None`: they are lines of one text.
+    /// The name of the parts in the structured content; if `None`, they are lines of one text.
     list: Option<&'static str>,
-    /// Said in place of parts that are left out.
+    /// Text that replaces omitted parts.
     more: String,
-    /// Said after the parts, or alone.
+    /// Text after the parts, or without parts.
     note: Option<String>,
     is_error: bool,
 }
@@ -32,25 +33,25 @@ struct AnswerPart {
 }
 
 impl ToolAnswer {
-    /// Lines of a text that is sanitised already.
+    /// Creates an answer from the lines of a text that is already sanitised.
     pub fn text(text: &str, more: impl Into<String>) -> ToolAnswer {
         let lines = wrap(text.trim_end(), WIDTH);
         let parts = lines.lines().map(|line| AnswerPart { text: line.to_string(), json: Value::Null }).collect();
         ToolAnswer { parts, list: None, more: more.into(), note: None, is_error: false }
     }
 
-    /// Items, best first, each as text and as JSON.
+    /// Creates an answer from items, best first, each as text and as JSON.
     pub fn list(name: &'static str, items: impl Iterator<Item = (String, Value)>, more: impl Into<String>) -> ToolAnswer {
         let parts = items.map(|(text, json)| AnswerPart { text: text.trim_end().to_string(), json: sanitised(json) }).collect();
         ToolAnswer { parts, list: Some(name), more: more.into(), note: None, is_error: false }
     }
 
-    /// A result in a sentence.
+    /// Creates an answer of one sentence.
     pub fn sentence(text: &str) -> ToolAnswer {
         ToolAnswer { parts: Vec::new(), list: None, more: String::new(), note: Some(text.to_string()), is_error: false }
     }
 
-    /// Why a call failed, and what to do next.
+    /// Creates an error answer: the reason, and what to do next.
     pub fn failed(error: &anyhow::Error) -> ToolAnswer {
         let failure = explain(error);
         let hint = failure.hint.as_ref().map(|hint| format!(". {}", line(hint, 300))).unwrap_or_default();

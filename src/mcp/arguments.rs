@@ -1,10 +1,10 @@
-//! The arguments of a call. A wrong one is an error that names it, since a model corrects itself by what it reads.
+//! The arguments of a call. An error names the wrong argument, so that a model can correct itself.
 
 use crate::error::UserError;
 use anyhow::Result;
 use serde_json::{Map, Value};
 
-/// Bytes of one text, and items of a list.
+/// Maximum bytes of one text, and maximum items of a list.
 const MAX_TEXT_BYTES: usize = 64 * 1024;
 const MAX_ITEMS: usize = 100;
 
@@ -39,7 +39,7 @@ impl ToolArguments {
         }
     }
 
-    /// A text that must be there.
+    /// A required text.
     pub fn needed(&self, name: &str) -> Result<&str> {
         self.text(name)?.ok_or_else(|| wrong(format!("{name} is missing"), "correct the call"))
     }
@@ -63,7 +63,7 @@ impl ToolArguments {
         }
     }
 
-    /// Any value, as it was passed.
+    /// Any value, as passed.
     pub fn value(&self, name: &str) -> Option<&Value> {
         self.0.get(name).filter(|value| !value.is_null())
     }

@@ -1,4 +1,5 @@
-//! What each tool does: one use case, in the project of the client's folder unless the call asks for all.
+//! Handles calls of tools. Each tool is one use case, in the project of the client's folder unless the call asks for
+//! all.
 
 use super::answer::ToolAnswer;
 use super::arguments::ToolArguments;
@@ -25,11 +26,11 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// Results of a search; they are cut to the size of an answer.
+/// Maximum results of a search, before they are cut to the size of an answer.
 const MAX_HITS: usize = 12;
 const MAX_ERRORS: usize = 5;
 const MAX_FORMS: usize = 8;
-/// Bytes of a context block. An answer holds it twice.
+/// Maximum bytes of a context block. An answer contains it twice.
 const CONTEXT_BYTES: usize = 1800;
 
 /// The folder's settings and project, for one call.
@@ -229,7 +230,8 @@ impl CallContext {
     }
 }
 
-/// The kinds that a search looks through. Tool uses only if the call names them: they would crowd out what came of them.
+/// Returns the kinds that a search covers. Tool uses are included only if the call names them, since they would crowd
+/// out their results.
 fn kinds(name: Option<&str>) -> Result<(Vec<HitKind>, Vec<MemoryKind>)> {
     Ok(match name {
         None => (vec![HitKind::Memory, HitKind::Unit, HitKind::Prompt], Vec::new()),

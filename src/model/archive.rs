@@ -4,27 +4,27 @@ use super::fields::each_text;
 use super::{Limit, Texts};
 use serde_json::{Map, Value};
 
-/// Format version. A reader refuses later ones.
+/// Version of the export format. A reader rejects later versions.
 pub const ARCHIVE: i64 = 2;
-/// Limit for the texts of a row; they were cut when they were first stored.
+/// Maximum bytes of a text in a row. Texts were already truncated when they were first stored.
 const WHOLE: Limit = Limit(4 << 20);
 
 /// Exported tables, in the order in which they are written: a row comes after the rows it refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Table {
     Domains,
-    /// With its keys.
+    /// Projects, each with its keys.
     Projects,
     Sessions,
     Prompts,
     WorkUnits,
-    /// With its files.
+    /// Steps, each with its files.
     Steps,
     Boundaries,
     ToolUses,
     Dismissed,
     Injections,
-    /// An entity of the RAD protocol; nmem's own columns are in `row`.
+    /// Entities of the RAD protocol; columns specific to nmem are in `row`.
     Memories,
     Spend,
 }
@@ -45,7 +45,7 @@ impl Table {
         Table::Spend,
     ];
 
-    /// Its name in the database and in the JSON key `table`.
+    /// Returns the table's name in the database, which is also the value of the JSON key `table`.
     pub fn name(self) -> &'static str {
         match self {
             Table::Domains => "domains",
@@ -63,14 +63,14 @@ impl Table {
         }
     }
 
-    /// Finds a table by its name, or by the one it had in version 1.
+    /// Finds a table by its current name, or by its name in version 1 of the format.
     pub fn from_name(name: &str) -> Option<Table> {
         let name = if name == "told" { "injections" } else { name };
         Table::ALL.into_iter().find(|table| table.name() == name)
     }
 
-    /// Columns that identify rows or hold one of a few known words. They contain nothing private, and a redaction mark
-    /// could make two rows equal.
+    /// Returns true for a column that identifies a row or contains one of a few fixed values. Such columns contain
+    /// nothing private, and a redaction mark could make two rows equal.
     fn is_plain(name: &str) -> bool {
         matches!(
             name,
@@ -124,7 +124,7 @@ pub struct Row {
 
 impl Texts for Row {
     fn texts(&mut self, visit: &mut dyn FnMut(&mut String, Limit)) {
-        // The outcome of a tool use is its output, not a word of nmem's own.
+        // The outcome of a tool use is the tool's output, not one of nmem's fixed values.
         let is_outcome = |name: &str| self.table == Table::ToolUses && name == "outcome";
         for (name, value) in self.values.iter_mut().filter(|(name, _)| !Table::is_plain(name) || is_outcome(name)) {
             match value {

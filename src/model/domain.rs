@@ -1,4 +1,4 @@
-//! A domain: the kind of work, and so what is worth remembering about it (the observation protocol).
+//! A domain: the kind of work, which determines what to remember about it (the observation protocol).
 
 use super::spelled::spelled;
 use super::{Limit, MemoryKind, Texts};
@@ -6,27 +6,27 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 spelled! {
-/// What rules find in a session. A domain's preset says what kind of memory each becomes.
+/// A finding of the rules in a session. A domain's preset defines the kind of memory that each finding becomes.
 Finding, default Discovery {
-    /// The user chose something, perhaps over something else.
+    /// The user chose something, possibly over an alternative.
     Decision = "decision",
-    /// The user wants it so from now on.
+    /// The user wants something done this way from now on.
     Constraint = "constraint",
-    /// The user wants it remembered.
+    /// The user wants something remembered.
     Reminder = "reminder",
-    /// A problem, its cause, and what ended it.
+    /// A problem, its cause and its solution.
     Fix = "fix",
     Feature = "feature",
     Refactor = "refactor",
     Change = "change",
-    /// Why something is as it is; nothing was changed.
+    /// The reason for the current state; nothing was changed.
     Cause = "cause",
-    /// A trap or a known limit.
+    /// A pitfall or a known limit.
     Limit = "limit",
     Discovery = "discovery",
-    /// A command that failed several times and never passed.
+    /// A command that failed several times and never succeeded.
     FailedApproach = "failed-approach",
-    /// A command that works after another of its program failed.
+    /// A command that succeeded after another command of the same program had failed.
     WorkingCommand = "working-command",
 }
 }
@@ -42,7 +42,7 @@ pub struct Becomes {
     /// `observation`, `decision` or `lesson`.
     #[serde(default = "observation")]
     pub kind: MemoryKind,
-    /// A type of the domain if it is an observation, else one of the kind's own.
+    /// A type of the domain for an observation, otherwise a type of the kind.
     #[serde(default, rename = "type")]
     pub kind_type: Option<String>,
     #[serde(default)]
@@ -54,12 +54,12 @@ pub struct Becomes {
 #[serde(deny_unknown_fields)]
 pub struct Domain {
     pub name: String,
-    /// What the work is, in one line.
+    /// One-line description of the work.
     pub about: String,
     /// Tools whose calls are not recorded.
     #[serde(default)]
     pub skip_tools: Vec<String>,
-    /// Globs of files that are not worth remembering.
+    /// Globs of files that distilling ignores.
     #[serde(default)]
     pub ignore: Vec<String>,
     /// Types of observations. Each observation has one.
@@ -68,7 +68,7 @@ pub struct Domain {
     /// Concepts to tag observations with. Each has 2 to 5.
     #[serde(rename = "concept")]
     pub concepts: Vec<Term>,
-    /// What each finding of the rules becomes, by [`Finding::name`].
+    /// The memory that each finding of the rules becomes, by [`Finding::name`].
     #[serde(default)]
     pub findings: BTreeMap<String, Becomes>,
     /// Fields of an observation in addition to the common ones.
@@ -77,7 +77,7 @@ pub struct Domain {
     /// Schemas of custom entity types.
     #[serde(default, rename = "entity")]
     pub entities: Vec<EntityType>,
-    /// What each section of a summary contains.
+    /// The contents of each section of a summary.
     pub summary: Sections,
     pub prompts: Prompts,
 }
@@ -88,10 +88,10 @@ pub struct Domain {
 pub struct Term {
     pub name: String,
     pub meaning: String,
-    /// Domain files from before ADR/0055: an example, which models no longer get.
+    /// An example, in domain files from before ADR/0055. Models no longer receive it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub hint: String,
-    /// Presets from before `[findings]`: names of what gets this type or concept.
+    /// In presets from before `[findings]`: names of the rule results that get this type or concept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<String>,
 }
@@ -115,7 +115,7 @@ pub struct EntityType {
     pub schema: String,
 }
 
-/// What each section of a summary contains in this domain.
+/// The contents of each section of a summary in this domain.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sections {
@@ -127,15 +127,15 @@ pub struct Sections {
     pub notes: String,
 }
 
-/// Instructions for the model. The form of its answer is fixed and not part of a preset.
+/// Instructions for the model. The answer format is fixed and not part of a preset.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prompts {
-    /// The model's role and what is worth recording.
+    /// The model's role and what to record.
     pub observer: String,
-    /// The same, shorter, for later units of a session.
+    /// A shorter version of `observer`, for later units of a session.
     pub continuation: String,
-    /// What a summary is for.
+    /// The purpose of a summary.
     pub summary: String,
 }
 
@@ -150,7 +150,7 @@ impl Texts for DomainText {
 }
 
 impl Domain {
-    /// What a finding becomes; an observation of the first type if the preset does not say.
+    /// Returns the memory that a finding becomes; by default an observation of the first type.
     pub fn becomes(&self, finding: Finding) -> Becomes {
         let kind_type = || self.types.first().map(|term| term.name.clone());
         let first = || Becomes { kind: MemoryKind::Observation, kind_type: kind_type(), concepts: Vec::new() };

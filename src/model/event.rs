@@ -1,6 +1,6 @@
-//! An event of an agent, free of platform-specific names.
+//! An agent's event, without platform-specific names.
 //!
-//! `texts.rs` visits every text in here for redaction. Add a new field there first, or it escapes.
+//! `texts.rs` visits every text of an event for redaction. Add a new field there first; otherwise it is not redacted.
 
 use super::spelled::spelled;
 use super::{Millis, Platform};
@@ -10,25 +10,25 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Event {
     pub platform: Platform,
-    /// The agent's own id of the conversation.
+    /// The conversation id assigned by the agent.
     pub session: String,
-    /// When this process received it.
+    /// Time at which this process received it.
     pub at: Millis,
-    /// When it happened, if the platform says so.
+    /// Time at which it happened, if the platform reports it.
     #[serde(default)]
     pub time: Option<Millis>,
     /// The agent's working directory, absolute.
     pub cwd: Option<String>,
-    /// The project, if the caller names it; otherwise it follows from `cwd`.
+    /// The project, if the caller names it; otherwise it is derived from `cwd`.
     #[serde(default)]
     pub project: Option<ProjectId>,
     /// The transcript that the platform named, absolute. Open it only through `files`.
     pub transcript: Option<String>,
-    /// Size of the transcript in bytes when nmem first saw the session. Earlier content does not count.
+    /// Size of the transcript in bytes when nmem first saw the session. Earlier content is ignored.
     #[serde(default)]
     pub transcript_length: Option<u64>,
-    /// Tokens and model of the turn or session that ends here, if they come with the event. Hooks read them from the
-    /// transcript.
+    /// Tokens and model of the turn or session that this event ends, if the event includes them. Hooks read them from
+    /// the transcript.
     #[serde(default)]
     pub usage: Option<Box<TurnUsage>>,
     /// The platform's id of the prompt that this event belongs to.
@@ -38,14 +38,14 @@ pub struct Event {
     pub what: EventKind,
 }
 
-/// What happened.
+/// Kind of an event, with its data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum EventKind {
     SessionStarted(SessionStart),
     UserPrompt {
         text: String,
     },
-    /// A prompt that begins with `#nomem`. Neither it nor its turn is stored, so it carries no text.
+    /// A prompt that starts with `#nomem`. Neither it nor its turn is stored, so it carries no text.
     PrivatePrompt,
     ToolUsed(Box<ToolUse>),
     /// A file is about to be changed. The agent asks for context; nothing is stored.
@@ -57,12 +57,12 @@ pub enum EventKind {
     TurnEnded {
         /// The agent's closing message.
         closing: Option<String>,
-        /// Why the turn failed, if it did (`rate_limit`, `overloaded`, …).
+        /// Reason for the failure, if the turn failed (`rate_limit`, `overloaded`, …).
         error: Option<String>,
     },
     /// A subagent is about to be started.
     Delegating {
-        /// Files that its task names: absolute or as written; later, absolute ones are relative to the worktree.
+        /// Files named in its task: absolute or as written. Absolute paths later become relative to the worktree.
         files: Vec<String>,
     },
     /// A subagent starts. The agent asks for context; nothing is stored.
@@ -86,7 +86,7 @@ impl EventKind {
     }
 }
 
-/// How a session began.
+/// Details of a session start.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SessionStart {
     pub source: StartSource,
@@ -96,7 +96,7 @@ pub struct SessionStart {
 }
 
 spelled! {
-/// Why the session starts.
+/// Reason for a session start.
 StartSource, default Startup {
     Startup = "startup",
     Resume = "resume",
@@ -106,7 +106,7 @@ StartSource, default Startup {
 }
 }
 
-/// The agent's process. Process ids are reused, so the start time is part of it.
+/// The agent's process. Process ids are reused, so the start time is included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Client {
     pub pid: u32,
@@ -163,7 +163,7 @@ pub struct ToolUse {
     pub command: Option<CommandKind>,
     /// File or folder, relative to the root of the worktree if it is inside.
     pub path: Option<String>,
-    /// Command, pattern, query, URL or path: one line that says what was done.
+    /// Command, pattern, query, URL or path: one line that describes the call.
     pub content: Option<String>,
     /// Further input: a hunk, a subagent's task, arguments.
     pub input: Option<String>,
@@ -171,7 +171,7 @@ pub struct ToolUse {
     pub outcome: Option<String>,
     /// `None` if not known yet: a command that still runs in the background.
     pub succeeded: Option<bool>,
-    /// The hook event that reported it, by the platform's name.
+    /// Name of the hook event that reported it, as the platform spells it.
     pub source_event: String,
     pub metadata: Metadata,
     /// The change to the task list, for tools that keep one.
@@ -179,7 +179,7 @@ pub struct ToolUse {
 }
 
 impl ToolUse {
-    /// Takes an exit code that is known after the fact.
+    /// Applies an exit code that becomes known later.
     pub fn ended_with(&mut self, code: i64) {
         self.metadata.exit_code = i32::try_from(code).ok();
         if code != 0 {
@@ -190,11 +190,11 @@ impl ToolUse {
     }
 }
 
-/// Sparse facts about a tool use, stored as the JSON column `metadata`. Absent facts are left out.
+/// Optional facts about a tool use, stored in the JSON column `metadata`. Absent facts are omitted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Metadata {
-    /// The agent's own description of a command.
+    /// The agent's description of a command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -235,7 +235,7 @@ pub struct Metadata {
     /// The subagent that made the call; `None` for the main thread.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// Other facts that a program recorded, under its own names.
+    /// Other facts that a program recorded, under names that it chose.
     #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
     pub extra: serde_json::Map<String, serde_json::Value>,
 }
@@ -262,7 +262,7 @@ pub struct Task {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     pub subject: String,
-    /// `pending`, `in_progress`, `completed`, or the platform's own word.
+    /// `pending`, `in_progress`, `completed`, or a platform-specific value.
     pub status: String,
 }
 
@@ -274,7 +274,7 @@ pub struct TaskPatch {
     pub status: Option<String>,
 }
 
-/// What a newly read part of a transcript says.
+/// Data from a newly read part of a transcript.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TurnUsage {
     pub tokens: Option<Tokens>,
@@ -313,7 +313,7 @@ impl Tokens {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProjectId {
     /// `under:<folder>` for the folder and each parent up to the root. `nmem project split` may have made one of them a
-    /// project of its own.
+    /// separate project.
     pub places: Vec<String>,
     /// Keys, the most reliable first, never empty: `name:<set by the user>`, `repo:<normalised remote>`, `root:<first
     /// commit>`, `git:<common .git folder>` or `dir:<folder>`.

@@ -37,7 +37,7 @@ pub fn each_text(names: [&str; 2], value: &mut Value, limit: Limit, visit: Visit
     match value {
         Value::String(text) => {
             visit(text, limit);
-            // Secrets behind a name are short; longer prose is visited without the name.
+            // A secret that follows a name is short; longer prose is visited without the name.
             let is_short = text.len() <= SHORT && text.split_whitespace().nth(WORDS).is_none();
             for name in names.into_iter().filter(|name| is_short && !name.is_empty() && name.len() <= TELLING) {
                 let lead = format!("\"{name}\": ");

@@ -1,6 +1,6 @@
 //! A finding of `nmem doctor`.
 
-/// Severity.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FindingLevel {
     Good,
@@ -26,7 +26,7 @@ pub struct DoctorFinding {
     pub about: &'static str,
     pub level: FindingLevel,
     pub what: String,
-    /// What to do, if anything.
+    /// The suggested action, if any.
     pub remedy: Option<String>,
     pub fixed: bool,
 }

@@ -33,14 +33,14 @@ impl Provider {
     }
 }
 
-/// Where to send a question, and with which credentials.
+/// The destination of a question, with credentials.
 #[derive(Clone)]
 pub struct Endpoint {
     pub provider: Provider,
-    /// Without the path of the call: `https://api.anthropic.com`.
+    /// Base URL without the path of the call: `https://api.anthropic.com`.
     pub base_url: String,
     pub model: String,
-    /// From the environment; a local server needs none.
+    /// API key from the environment; a local server needs none.
     pub key: Option<String>,
     /// The proxy from the user's environment.
     pub proxy: Option<String>,
@@ -79,20 +79,20 @@ const TEXT: Limit = Limit(256 * 1024);
 /// A question to a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
-    /// Instructions without the form of the answer: the same for all units of a domain and language.
+    /// Instructions without the answer format. They are the same for all units of a domain and language.
     pub system: String,
-    /// The form of the answer in words, for providers without structured output.
+    /// The answer format in plain language, for providers without structured output.
     pub form: String,
-    /// The form of the answer as a JSON Schema.
+    /// The answer format as a JSON Schema.
     pub schema: Value,
-    /// What happened.
+    /// The record of the work.
     pub user: String,
     /// Maximum tokens of the answer.
     pub answer_tokens: u32,
 }
 
 impl Question {
-    /// The system prompt for a model that only writes text.
+    /// Returns the system prompt for a model without structured output.
     pub fn system_with_form(&self) -> String {
         format!("{}\n\n{}", self.system, self.form)
     }
@@ -107,7 +107,7 @@ impl Texts for Question {
     }
 }
 
-/// Visits the descriptions in a schema, the only texts in it that a domain's file words freely.
+/// Visits the descriptions in a schema, its only free-form texts from a domain's file.
 fn descriptions(schema: &mut Value, visit: &mut dyn FnMut(&mut String, Limit)) {
     match schema {
         Value::Object(members) => {
@@ -126,23 +126,23 @@ fn descriptions(schema: &mut Value, visit: &mut dyn FnMut(&mut String, Limit)) {
 /// A model's answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
-    /// XML in the question's form, or JSON after its schema.
+    /// XML in the format of the question, or JSON that matches its schema.
     pub text: String,
-    /// It ends at the limit of tokens.
+    /// The answer was cut off at the token limit.
     pub is_cut: bool,
-    /// Tokens, if the provider counts them.
+    /// Token counts, if the provider reports them.
     pub input_tokens: Option<i64>,
     pub output_tokens: Option<i64>,
 }
 
-/// Why there is no answer.
+/// The reason for a missing answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LlmError {
     /// The outcome as stored: `timeout`, `connect`, `http 429`, `no answer`, `refused`, `cut off`, `program`.
     pub outcome: String,
-    /// One line for a person.
+    /// A one-line message for the user.
     pub what: String,
-    /// If a retry may help: how long to wait first.
+    /// Delay before a retry, if a retry may help.
     pub again: Option<Duration>,
 }
 
@@ -173,16 +173,16 @@ impl Purpose {
 pub struct Budget {
     pub input: i64,
     pub output: i64,
-    /// For all calls within 24 hours.
+    /// Limit for all calls within 24 hours.
     pub daily: i64,
 }
 
-/// What a call cost.
+/// Cost of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct CallCost {
     pub input_tokens: i64,
     pub output_tokens: i64,
-    /// The provider did not count the tokens.
+    /// The provider did not report the token counts.
     pub estimated: bool,
     pub took: Millis,
 }
@@ -197,11 +197,11 @@ pub struct Spend {
     pub purpose: String,
     pub input_tokens: i64,
     pub output_tokens: i64,
-    /// The provider did not count them.
+    /// The provider did not report them.
     pub estimated: bool,
     /// Duration in milliseconds.
     pub took: Millis,
-    /// `ok`, or why there was no answer ([`LlmError::outcome`]).
+    /// `ok`, or the reason for a missing answer ([`LlmError::outcome`]).
     pub outcome: String,
 }
 
@@ -221,7 +221,7 @@ impl Spent {
     }
 }
 
-/// Estimates tokens at four bytes each. English text and code lie between 3 and 4.5.
+/// Estimates the number of tokens at four bytes each. English text and code have between 3 and 4.5.
 pub fn estimated_tokens(bytes: usize) -> i64 {
     bytes.div_ceil(4) as i64
 }

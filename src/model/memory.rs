@@ -1,4 +1,4 @@
-//! Memories, as drafted and as read back.
+//! Memories, as drafts and as stored rows.
 
 use super::fields::each_field;
 use super::spelled::spelled;
@@ -6,14 +6,14 @@ use super::{FAILURE, Limit, Millis, NAME, TeamOrigin, Texts};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// A title: one line.
+/// Maximum size of a title, which is one line.
 pub const TITLE: Limit = Limit(300);
-/// A subtitle: 24 words.
+/// Maximum size of a subtitle, which has at most 24 words.
 pub const SUBTITLE: Limit = Limit(400);
-/// Words of a subtitle at most (the observation protocol).
+/// Maximum words of a subtitle (the observation protocol).
 pub const SUBTITLE_WORDS: usize = 24;
 
-/// Maximum size of a text in an entity. Longer ones are refused, not cut.
+/// Maximum size of a text in an entity. Longer texts are rejected, not truncated.
 pub const ENTITY_TEXT: Limit = Limit(64 * 1024);
 
 /// Types of decisions, lessons and tasks (RAD memory specification).
@@ -26,18 +26,18 @@ spelled! {
 MemoryKind, default Entity {
     /// Something worth remembering, extracted from tool uses.
     Observation = "observation",
-    /// A checkpoint of a unit: what was asked, found, done and left to do.
+    /// A checkpoint of a unit: what was requested, found and done, and what remains.
     Summary = "summary",
     Decision = "decision",
     Lesson = "lesson",
     Task = "task",
-    /// A custom type of a program, named in `type`.
+    /// A custom type that a program defines, named in `type`.
     Entity = "entity",
 }
 }
 
 spelled! {
-/// Whose words a memory consists of. A tool's output weighs less than a person's statement.
+/// Origin of a memory's text. Tool output carries less weight than a user's statement.
 Provenance, default Tool {
     User = "user",
     Agent = "agent",
@@ -46,7 +46,7 @@ Provenance, default Tool {
 }
 }
 
-/// Who created a memory.
+/// The creator of a memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Maker {
     Rules,
@@ -92,7 +92,7 @@ impl From<String> for Maker {
     }
 }
 
-/// The evidence that a memory is drawn from.
+/// A row that serves as evidence for a memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Source {
     ToolUse(i64),
@@ -182,15 +182,15 @@ impl Texts for Draft {
     }
 }
 
-/// What is drawn from a unit.
+/// The drafts that result from distilling a unit.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct UnitDrafts {
-    /// What came of it in one line, or what was asked where nothing did.
+    /// The result of the unit in one line, or the request if there is no result.
     pub title: Option<String>,
     pub drafts: Vec<Draft>,
-    /// Memories of earlier units that this unit overtakes, each with the key of the draft that takes its place.
+    /// Memories of earlier units that this unit supersedes, each with the key of the draft that replaces it.
     pub overtakes: Vec<(i64, String)>,
-    /// Summaries of earlier units, each with its notes without the checks that have passed since.
+    /// Summaries of earlier units, each with new notes that omit the checks that have passed since.
     pub notes: Vec<(i64, String)>,
 }
 
@@ -211,7 +211,7 @@ impl<T: Texts> Texts for Vec<T> {
 /// A record of a program (RADEntity of the RAD protocol).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Entity {
-    /// The program's own uuid. Recording it again replaces the entity.
+    /// The uuid assigned by the program. Recording it again replaces the entity.
     pub uuid: Option<String>,
     /// A memory kind, or a name that the program chose.
     pub entity_type: String,
@@ -239,7 +239,7 @@ pub struct MemoryRow {
     pub project_id: Option<i64>,
     pub project: Option<String>,
     pub session: Option<i64>,
-    /// The agent's own id of the session.
+    /// The session id assigned by the agent.
     pub agent_session_id: Option<String>,
     pub unit: Option<i64>,
     pub prompt: Option<i64>,
@@ -256,12 +256,12 @@ pub struct MemoryRow {
     pub superseded_by: Option<i64>,
     pub concepts: Vec<String>,
     pub files: Vec<MemoryFile>,
-    /// For a memory of the team: whose it is.
+    /// The origin of a team memory; `None` for other memories.
     pub team: Option<TeamOrigin>,
 }
 
 impl MemoryRow {
-    /// Whether it is somebody else's.
+    /// Whether another person shared it with the team.
     pub fn is_of_team(&self) -> bool {
         self.provenance == Provenance::Team
     }

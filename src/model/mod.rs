@@ -1,11 +1,11 @@
 //! Plain types shared by all levels: events, stored rows, and what use cases exchange.
 //!
-//! Nothing in here decides, reads or writes. An adapter creates an [`Event`], `redact` turns it into `Clean<Event>`,
-//! and only that can be stored. Rows are what the store reads back.
+//! These types contain no business logic and do no I/O. An adapter creates an [`Event`], `redact` turns it into
+//! `Clean<Event>`, and only that can be stored. Rows are what the store returns.
 //!
-//! Read in this order: `spelled` (enums with a stored spelling), `platform`, `event` and `texts` (events, and which of their texts
-//! are redacted), `stored`, `unit` and `memory` (rows), `recalled` and `commands` (what recall selects), `domain`, `fields`, `llm`,
-//! `vector`, `archive`, `team` and `finding`.
+//! Read in this order: `spelled` (enums with a stored spelling), `platform`, `event` and `texts` (events, and the texts
+//! in them that are redacted), `stored`, `unit` and `memory` (rows), `recalled` and `commands` (results of recall),
+//! `domain`, `fields`, `llm`, `vector`, `archive`, `team` and `finding`.
 
 mod archive;
 mod commands;
@@ -54,12 +54,12 @@ pub struct Files {
     /// Spooled lines that can never be stored.
     pub rejected: PathBuf,
     pub log: PathBuf,
-    /// The data folder is nmem's own, so its permissions may be tightened.
+    /// The data folder belongs to nmem, so its permissions may be tightened.
     pub own_folder: bool,
 }
 
 impl Files {
-    /// Names the files next to a database, in SQLite's manner. None of them ends in `.db`.
+    /// Derives the file names from the database's path by adding suffixes, as SQLite does. None of them ends in `.db`.
     pub fn of(db: PathBuf, own_folder: bool) -> Files {
         let (rejected, log) = (beside(&db, "-rejected"), beside(&db, "-log"));
         Files { spools: vec![beside(&db, "-spool")], rejected, log, db, own_folder }
@@ -75,7 +75,7 @@ impl Files {
         beside(&self.db, "-page.html")
     }
 
-    /// Locked during a sync.
+    /// The file that is locked during a sync.
     pub fn sync_lock(&self) -> PathBuf {
         beside(&self.db, "-sync-lock")
     }

@@ -1,9 +1,9 @@
-//! Where the work happens.
+//! The platform of a session: the agent or editor in which the work happens.
 
 use super::spelled::spelled;
 
 spelled! {
-/// Where the work happens.
+/// The agent or editor in which the work happens.
 Platform, default Custom {
     ClaudeCode = "claude-code",
     Codex = "codex",
@@ -18,7 +18,7 @@ Platform, default Custom {
 }
 
 impl Platform {
-    /// The name that people know.
+    /// Returns the display name.
     pub fn title(self) -> &'static str {
         match self {
             Platform::ClaudeCode => "Claude Code",

@@ -1,4 +1,4 @@
-//! What recall selects and `render` writes.
+//! Results of recall, which `render` formats.
 
 use super::spelled::spelled;
 use super::{MemoryRow, Millis, Platform, SessionRow, UnitRow};
@@ -12,9 +12,9 @@ pub struct Recalled {
     /// The session to continue: the last one on this branch that used a tool.
     pub last: Option<SessionOverview>,
     pub branch: Option<String>,
-    /// The branch has one topic; otherwise it is a trunk, or unknown.
+    /// True on a topic branch; false on a trunk, or if the branch is unknown.
     pub on_topic_branch: bool,
-    /// The files that this session edited after its last commit.
+    /// Files that the last session edited after its last commit.
     pub not_committed: Vec<String>,
     /// Sessions that are active now.
     pub active: Vec<SessionOverview>,
@@ -22,13 +22,13 @@ pub struct Recalled {
     pub elsewhere: Vec<SessionOverview>,
     /// Memories that a person pinned.
     pub pinned: Vec<MemoryRow>,
-    /// Decisions and lessons that hold here, most relevant first. A contradicted one follows the one that contradicts it.
+    /// Decisions and lessons that apply here, most relevant first. A contradicted one follows the contradicting one.
     pub decisions: Vec<MemoryRow>,
-    /// For all memories above and below.
+    /// Notes on all memories of the selection.
     pub annotations: Annotations,
     /// Observations, most relevant first.
     pub observations: Vec<MemoryRow>,
-    /// The project's checks, those that ran most often first.
+    /// The project's checks, most frequently run first.
     pub checks: Vec<Check>,
     /// Relevance of units by id, with reasons.
     pub why: HashMap<i64, (f64, Vec<Why>)>,
@@ -36,7 +36,7 @@ pub struct Recalled {
     pub is_damaged: bool,
 }
 
-/// A test, a build or a linter, and how its last run ended.
+/// A test, a build or a linter, with the result of its last run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
     pub command: String,
@@ -56,7 +56,7 @@ pub struct SessionOverview {
     pub units: Vec<UnitOverview>,
 }
 
-/// The state of a session: what an agent needs back when its conversation is lost.
+/// The state of a session: what an agent needs to continue after it loses its conversation.
 #[derive(Clone, Debug)]
 pub struct SessionState {
     pub session: SessionRow,
@@ -84,7 +84,7 @@ pub struct SessionState {
 pub struct Failing {
     pub command: String,
     pub times: usize,
-    /// In the tool's words.
+    /// The reason that the tool reported.
     pub reason: String,
 }
 
@@ -106,9 +106,9 @@ pub struct RankedUnit {
     pub why: Vec<Why>,
     /// Its memories that are not superseded.
     pub memories: Vec<MemoryRow>,
-    /// What they state, best first.
+    /// Statements of these memories, best match first.
     pub passages: Vec<Passage>,
-    /// For these memories.
+    /// Notes on these memories.
     pub annotations: Annotations,
     pub relevance: Relevance,
 }
@@ -121,34 +121,34 @@ pub struct Passage {
     /// The part of its memory that it comes from: `facts`, or a section of a summary; `None` for the title.
     pub part: Option<&'static str>,
     pub text: String,
-    /// How well it fits the request, between 0 and 1.
+    /// Quality of its match with the request, between 0 and 1.
     pub fit: f64,
 }
 
-/// How strongly a unit matches.
+/// Strength of a unit's match.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Relevance {
-    /// The score of all routes but often edited files, and the share of it that comes from words or embeddings.
+    /// The score of all routes except frequently edited files, and the part of it that comes from words or embeddings.
     pub sum: f64,
     pub words: f64,
-    /// How probable it is without any request that the next session edits a file of the unit.
+    /// Probability, without any request, that the next session edits a file of the unit.
     pub often_edited: f64,
 }
 
 impl Relevance {
-    /// How probable it is that the asking session edits a file of the unit, or works on its branch: a logistic regression
-    /// on the first prompts of two projects, each checked on the other (ADR/0027).
+    /// Returns the probability that the requesting session edits a file of the unit or works on its branch: a logistic
+    /// regression on the first prompts of two projects, each validated on the other (ADR/0027).
     pub fn probability(self) -> f64 {
         1.0 / (1.0 + (3.2 - 2.55 * self.sum - 2.3 * self.often_edited).exp())
     }
 }
 
-/// Notes on memories, by their ids.
+/// Notes on memories, by memory id.
 #[derive(Clone, Debug, Default)]
 pub struct Annotations {
     /// The newer memory that contradicts it.
     pub contradicted_by: HashMap<i64, i64>,
-    /// Its files that somebody else has changed since (ADR/0032).
+    /// Files of the memory that somebody else has changed since (ADR/0032).
     pub stale: HashMap<i64, Vec<Stale>>,
 }
 
@@ -159,7 +159,7 @@ pub struct Stale {
     pub became: FileChange,
 }
 
-/// How a file has changed.
+/// Kind of change to a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileChange {
     Changed,
@@ -167,20 +167,20 @@ pub enum FileChange {
     Moved(String),
 }
 
-/// A reason, and what it adds to the score.
+/// A reason for a unit's relevance, and its contribution to the score.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Why {
     pub what: &'static str,
     pub adds: f64,
 }
 
-/// Whether a session is over.
+/// Status of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionStatus {
     Ended,
-    /// Its client runs, or had an event recently.
+    /// Its client is running, or it had an event recently.
     Active,
-    /// It never reported its end, and its client is gone or silent.
+    /// It never reported its end, and its client has exited or is silent.
     Interrupted,
 }
 
@@ -200,7 +200,7 @@ pub struct UnitCommit {
 }
 
 spelled! {
-/// When an agent receives context.
+/// Point at which an agent receives context.
 InjectionPoint, default Start {
     /// At the start of a session.
     Start = "start",
@@ -229,7 +229,7 @@ pub struct InjectionRow {
     pub items: Vec<(String, bool)>,
 }
 
-/// Injections at one point, counted.
+/// Counts of injections at one point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InjectionStats {
     pub times: i64,
@@ -279,13 +279,13 @@ PatternKind, default Lesson {
 }
 }
 
-/// Something that recurs.
+/// A recurring pattern.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pattern {
     pub kind: PatternKind,
     /// Taken from its newest case: the command, the file or the tag.
     pub title: String,
-    /// What most often worked instead of a failing command.
+    /// The command that most often succeeded in place of a failing one.
     pub ended_by: Option<String>,
     /// Newest first.
     pub cases: Vec<Case>,
@@ -294,12 +294,12 @@ pub struct Pattern {
 /// One case of a pattern.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
-    /// As `nmem show` takes it: `t12`, `m3`.
+    /// Id as `nmem show` accepts it: `t12`, `m3`.
     pub id: String,
     pub unit: Option<i64>,
     pub at: Millis,
     /// The error, or the memory's title.
     pub text: String,
-    /// The memory that says how it was fixed.
+    /// The memory that describes the fix.
     pub repaired: Option<String>,
 }

@@ -1,8 +1,8 @@
 //! Enums with a stored spelling, defined in one place.
 
-/// Declares an enum with the word of each variant. The words must not change: databases hold them and programs read
-/// them. An unknown word in a database (written by a newer nmem or by hand) is read as the default, which claims the
-/// least; in JSON it is an error.
+/// Declares an enum with a stored name for each variant. The names must not change: databases contain them and programs
+/// read them. An unknown name in a database (written by a newer nmem or by hand) is read as the default, which is the
+/// most conservative value; in JSON it is an error.
 macro_rules! spelled {
     ($(#[$doc:meta])* $name:ident, default $default:ident { $($(#[$about:meta])* $variant:ident = $word:literal),* $(,)? }) => {
         $(#[$doc])*
@@ -12,12 +12,12 @@ macro_rules! spelled {
         impl $name {
             pub const ALL: &[$name] = &[$($name::$variant),*];
 
-            /// Returns its word in the database and in output.
+            /// Returns the variant's name in the database and in output.
             pub fn name(self) -> &'static str {
                 match self { $($name::$variant => $word),* }
             }
 
-            /// Finds a variant by its word.
+            /// Finds a variant by its name.
             pub fn from_name(name: &str) -> Option<$name> {
                 match name { $($word => Some($name::$variant),)* _ => None }
             }

@@ -1,10 +1,10 @@
-//! Rows as the store reads them back.
+//! Rows as the store returns them.
 
 use super::spelled::spelled;
 use super::{Client, CommandKind, Kind, MemoryKind, MemoryRow, Millis, Platform, Task, UnitRow};
 use serde::{Deserialize, Serialize};
 
-/// Facts about a repository, read from its own files (`repo_metadata` of the RAD memory specification).
+/// Facts about a repository, read from its files (`repo_metadata` of the RAD memory specification).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct About {
     /// `workspace`, `web application`, `application`, `library`, `documents`
@@ -24,7 +24,7 @@ pub struct ProjectRow {
     /// The worktree in which it was last seen.
     pub root: String,
     pub created_at: Millis,
-    /// Facts about it, and when they were read.
+    /// Facts about it, and the time at which they were read.
     pub about: Option<(About, Millis)>,
 }
 
@@ -123,7 +123,7 @@ impl ToolUseRow {
     }
 }
 
-/// What a short id refers to.
+/// A stored item that a short id refers to.
 #[derive(Clone, Debug)]
 pub enum StoredItem {
     Session(Box<SessionRow>),
@@ -138,13 +138,13 @@ pub enum StoredItem {
 pub struct Deletion {
     pub prompts: Vec<i64>,
     pub tool_uses: Vec<i64>,
-    /// Requested ones. Memories derived from deleted rows are distilled again.
+    /// Requested memories. Memories derived from deleted rows are distilled again.
     pub memories: Vec<i64>,
-    /// They were named individually, so rules must not create them again.
+    /// The memories were named individually, so rules must not create them again.
     pub dismissed: bool,
     /// Number of memories derived from deleted rows; they are distilled again from what remains.
     pub drawn: usize,
-    /// Sessions to delete completely, and the agents' ids of them.
+    /// Sessions to delete completely, and the ids that agents assigned to them.
     pub sessions: Vec<i64>,
     pub session_ids: Vec<String>,
     /// Sessions that lose some of their rows.
@@ -188,7 +188,7 @@ pub struct Filter {
     pub platform: Option<String>,
     pub since: Option<Millis>,
     pub until: Option<Millis>,
-    /// A path, or the end of one.
+    /// A path, or a suffix of one.
     pub file: Option<String>,
     /// A memory's type and concept.
     pub kind_type: Option<String>,
@@ -227,23 +227,23 @@ pub struct Hit {
     pub what: String,
     /// The prompt's text; the command, pattern or path; a memory's title.
     pub text: String,
-    /// Further searched text: description and error of a tool use.
+    /// Other searched text: description and error of a tool use.
     pub more: String,
     pub path: Option<String>,
     pub succeeded: Option<bool>,
     pub project: Option<String>,
-    /// The agent's own id of the session.
+    /// The session id assigned by the agent.
     pub session: String,
     pub platform: String,
     pub at: Millis,
     pub unit: Option<i64>,
     pub concepts: Vec<String>,
     pub files: Vec<String>,
-    /// For a memory: rules, by hand or a model.
+    /// The creator of a memory: rules, a person or a model.
     pub made_by: Option<String>,
     /// `prompt`, `tool`, or the memory's kind.
     pub name: String,
-    /// The statements that answer a query best, if it had words.
+    /// The statements that best answer the query, if the query had words.
     pub passage: Option<String>,
     /// Higher is better; comparable within one search only.
     pub score: f64,

@@ -1,4 +1,4 @@
-//! Team memory: what machines exchange about shared memories (ADR/0051).
+//! Team memory: data that machines exchange about shared memories (ADR/0051).
 
 use super::fields::each_field;
 use super::spelled::spelled;
@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 spelled! {
-/// With whom memories of a project are shared.
+/// Audience with which a project's memories are shared.
 Share, default None {
     None = "none",
-    /// With a team: everything but private memories.
+    /// Shared with a team: everything except private memories.
     Team = "team",
-    /// With the same person's machines: private memories too.
+    /// Shared with the same person's machines, including private memories.
     Mine = "mine",
 }
 }
 
 spelled! {
-/// Whose words a shared memory consists of, on the machine where it was made.
+/// Origin of a shared memory's text, on the machine that created the memory.
 Author, default Tool {
     /// A person wrote, changed or pinned it.
     Hand = "hand",
@@ -28,39 +28,39 @@ Author, default Tool {
 }
 }
 
-/// A change of a shared memory: its new state, or a tombstone. Each machine numbers its own changes; the newest change of
-/// a memory by (`counter`, `machine`) is its state on every machine.
+/// A change to a shared memory: its new state or a tombstone. Each machine numbers its own changes. The newest change
+/// of a memory, by (`counter`, `machine`), is the memory's state on every machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharedChange {
     /// Ed25519 public key of the machine that made the change, in hex.
     pub machine: String,
-    /// Number in that machine's series, from 1. Numbers of overtaken changes are missing.
+    /// Number in that machine's series, starting at 1. Numbers of superseded changes are missing.
     pub seq: i64,
-    /// Of the memory.
+    /// Uuid of the memory.
     pub uuid: String,
-    /// Logical counter: one more than that of the change before.
+    /// Logical counter: one more than the counter of the previous change.
     pub counter: i64,
-    /// The memory was forgotten or withdrawn. It has no body then.
+    /// The memory was forgotten or withdrawn. Such a change has no body.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gone: bool,
-    /// A tombstone of a memory that became private: where it was made, it stays.
+    /// The memory became private. The machine that created it keeps it; the others receive a tombstone.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub withdrawn: bool,
-    /// Keys by which other machines know the project: `repo:…`, `root:…`, `name:…`.
+    /// Keys by which other machines identify the project: `repo:…`, `root:…`, `name:…`.
     #[serde(default)]
     pub projects: Vec<String>,
     /// The person's chosen name.
     pub name: String,
     /// SHA-256 of the body in hex.
     pub digest: String,
-    /// Ed25519 signature of all other fields but the body, in hex.
+    /// Ed25519 signature of all other fields except the body, in hex.
     pub signature: String,
-    /// A [`SharedMemory`] as JSON; `None` for a tombstone, and where a later change has removed the text.
+    /// A [`SharedMemory`] as JSON; `None` for a tombstone, and if a later change has removed the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
 }
 
-/// A memory as it leaves the machine. It has no ids of sessions, prompts or tool uses.
+/// A memory as sent to other machines. It contains no ids of sessions, prompts or tool uses.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SharedMemory {
@@ -82,17 +82,17 @@ pub struct SharedMemory {
     /// Uuid of the memory that supersedes it.
     pub superseded_by: Option<String>,
     pub platform: Option<String>,
-    /// Random-looking, so that the digest of a forgotten text cannot be guessed.
+    /// Pseudorandom value, so that the digest of a forgotten text cannot be guessed.
     pub salt: String,
 }
 
 impl SharedMemory {
-    /// Who created it.
+    /// Returns the creator of the memory.
     pub fn maker(&self) -> Maker {
         Maker::from(self.made_by.clone())
     }
 
-    /// Its files.
+    /// Returns the files of the memory.
     pub fn files(&self) -> Vec<MemoryFile> {
         let file = |(path, modified, hash): &(String, bool, Option<String>)| MemoryFile {
             path: path.clone(),
@@ -102,7 +102,7 @@ impl SharedMemory {
         self.files.iter().map(file).collect()
     }
 
-    /// Whose words it consists of, for a machine of the same person.
+    /// Returns the origin of the text, for a machine of the same person.
     pub fn provenance(&self) -> Provenance {
         match self.author {
             Author::Hand | Author::User => Provenance::User,
@@ -137,7 +137,7 @@ pub struct Machine {
     /// Ed25519 public key in hex.
     pub key: String,
     pub name: String,
-    /// This machine: the last number given. Others: everything up to here is applied.
+    /// For this machine, the last number assigned. For other machines, all changes up to this number are applied.
     pub seq: i64,
     pub is_own: bool,
     pub is_trusted: bool,
@@ -145,13 +145,13 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The first digits of its key, for people.
+    /// Returns the first digits of its key, for display.
     pub fn short(&self) -> &str {
         &self.key[..self.key.len().min(8)]
     }
 }
 
-/// Where a memory of the team comes from.
+/// Origin of a team memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TeamOrigin {
     /// The person's chosen name.
@@ -167,11 +167,11 @@ pub struct SharedProject {
     pub id: i64,
     pub name: String,
     pub share: Share,
-    /// Keys that also hold on other machines.
+    /// Keys that are also valid on other machines.
     pub keys: Vec<String>,
 }
 
-/// Why a change of a memory is sent.
+/// Reason for sending a change to a memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SendReason {
     New,
@@ -182,7 +182,7 @@ pub enum SendReason {
 }
 
 impl SendReason {
-    /// One word, for people and JSON.
+    /// Returns the reason as one word, for display and JSON.
     pub fn name(self) -> &'static str {
         match self {
             SendReason::New => "new",
@@ -193,23 +193,23 @@ impl SendReason {
     }
 }
 
-/// A change that is due: it is sent at the next sync.
+/// A change to send at the next sync.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DueChange {
     pub uuid: String,
     pub reason: SendReason,
-    /// Row id, title and kind, unless the memory is gone.
+    /// Row id, title and kind, if the memory still exists.
     pub memory: Option<(i64, String, MemoryKind)>,
     pub project: Option<String>,
 }
 
-/// Tasks, decisions and lessons of other programs, and what became of changes of others.
+/// Counts of changes received from other machines, by result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Received {
     pub new: usize,
     pub changed: usize,
     pub forgotten: usize,
-    /// Own memories that others changed or forgot: kept, and private from now on.
+    /// Memories of this machine that others changed or forgot. They are kept and become private.
     pub kept: usize,
     /// Changes without a valid signature or with an unreadable body.
     pub invalid: usize,
@@ -217,15 +217,15 @@ pub struct Received {
     pub refused: usize,
     /// Changes of projects that this machine does not share.
     pub elsewhere: usize,
-    /// By name of the person: new memories.
+    /// New memories, by the name of the person.
     pub people: std::collections::BTreeMap<String, usize>,
 }
 
-/// How the last sync ended.
+/// Result of the last sync.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LastSync {
     pub done_at: Option<Millis>,
     pub failed_at: Option<Millis>,
-    /// Why it failed.
+    /// Reason for the failure.
     pub error: Option<String>,
 }

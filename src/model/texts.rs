@@ -1,9 +1,9 @@
-//! The texts of an event, and how many bytes of each are kept.
+//! The texts of an event, and the maximum bytes kept of each.
 
 use super::fields::each_field;
 use super::{Event, EventKind, GitState, ProjectId, TaskChange, ToolUse, TurnUsage};
 
-/// How many bytes of a text are kept: its head and tail, not its middle, because the reason of a failure is at the end.
+/// Maximum bytes kept of a text: its head and tail, not its middle, because the reason for a failure is at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit(pub usize);
 
@@ -31,7 +31,7 @@ pub trait Texts {
     /// Calls `visit` on every text that could hold something private.
     fn texts(&mut self, visit: &mut dyn FnMut(&mut String, Limit));
 
-    /// The tool use in it and its working directory, since some files are recorded by path only.
+    /// Returns the tool use in the value and its working directory, because some files are recorded by path only.
     fn tool_use(&mut self) -> Option<(&mut ToolUse, Option<&str>)> {
         None
     }
@@ -51,7 +51,7 @@ impl Texts for String {
     }
 }
 
-/// The agent's own id of a session.
+/// A session id assigned by an agent.
 #[derive(Clone, Debug)]
 pub struct AgentSession(pub String);
 

@@ -1,4 +1,4 @@
-//! Work units as the store reads them back.
+//! Work units as the store returns them.
 
 use super::spelled::spelled;
 use super::{
@@ -7,7 +7,7 @@ use super::{
 };
 use serde_json::{Map, Value};
 
-/// Version of the rules that draw memories. Increase it with an improvement that units of before should have, too.
+/// Version of the rules that distil memories. Increase it if an improvement should also apply to existing units.
 pub const RULES_VERSION: i64 = 2;
 
 spelled! {
@@ -36,7 +36,7 @@ UnitOutcome, default Unknown {
 }
 
 spelled! {
-/// Why a unit was closed.
+/// Reason for closing a unit.
 ClosedBy, default Boundary {
     /// Another unit began.
     Boundary = "boundary",
@@ -52,7 +52,7 @@ ClosedBy, default Boundary {
 pub struct UnitRow {
     pub id: i64,
     pub session: i64,
-    /// The agent's own id of the session.
+    /// The session id assigned by the agent.
     pub agent_session_id: String,
     pub platform: Platform,
     pub state: UnitState,
@@ -61,9 +61,9 @@ pub struct UnitRow {
     pub ended_at: Millis,
     /// Active time: pauses between prompts are excluded.
     pub active_ms: Millis,
-    /// What was asked.
+    /// The request that the unit is about.
     pub intent: Option<String>,
-    /// What came of it.
+    /// The result of the unit.
     pub title: Option<String>,
     pub outcome: Option<UnitOutcome>,
     pub evidence: Option<String>,
@@ -115,7 +115,7 @@ pub struct UnitFile {
     pub edits: i64,
 }
 
-/// Why a unit begins where it does.
+/// The boundary at the start of a unit, with its reasons.
 #[derive(Clone, Debug)]
 pub struct BoundaryRow {
     /// The prompt that follows it; `None` inside the work on one prompt.
@@ -154,17 +154,17 @@ pub struct UnitStory {
     pub open_tasks: Vec<String>,
     /// The last tool use that rules have processed.
     pub seen: Option<i64>,
-    /// How far the unit extends, to detect later growth.
+    /// Marker of the unit's extent, used to detect later growth.
     pub mark: Option<String>,
     /// Name of its session's domain, and the custom configuration of it.
     pub domain: Option<(String, Option<String>)>,
 }
 
-/// How much of a unit's work is still stored and was read.
+/// Extent to which a unit's work is still stored and was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     Whole,
-    /// Its beginning was not read because it is very long.
+    /// The first part was not read because the unit is very long.
     End,
     /// Retention has deleted tool uses, so what was derived from them cannot be derived again.
     Trimmed,

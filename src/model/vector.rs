@@ -4,10 +4,10 @@ use super::{Limit, Texts};
 
 /// Maximum dimension.
 pub const LENGTH_MAX: usize = 4096;
-/// Bytes of a text to embed: the least that models read.
+/// Maximum bytes of a text to embed: the smallest limit among models.
 const TEXT: Limit = Limit(2000);
 
-/// A vector of length one: `numbers[i] * scale` is its i-th number.
+/// A unit vector: `numbers[i] * scale` is its i-th number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Vector {
     pub scale: f32,
@@ -26,7 +26,7 @@ impl Vector {
         })
     }
 
-    /// The cosine with another vector of the same dimension, given as bytes.
+    /// Returns the cosine with another vector of the same dimension, given as bytes.
     pub fn cosine(&self, scale: f32, numbers: &[u8]) -> f32 {
         let sum: i32 = self.numbers.iter().zip(numbers).map(|(a, b)| i32::from(*a) * i32::from(*b as i8)).sum();
         sum as f32 * self.scale * scale

@@ -1,4 +1,4 @@
-//! What nmem needs to know of an agent. Each adapter implements it in its own folder, and `platforms::ADAPTERS` lists them.
+//! The interface to an agent. Each adapter implements it in its own folder, and `platforms::ADAPTERS` lists them.
 
 use super::decode_context::DecodeContext;
 use super::past::PastFormat;
@@ -12,26 +12,26 @@ use std::time::Duration;
 pub trait Adapter: Sync {
     fn platform(&self) -> Platform;
 
-    /// Whether a payload came from this agent. It decides for hooks without `--platform`: some agents run the hooks in
-    /// another agent's settings.
+    /// Returns true if a payload came from this agent. This decides for hooks without `--platform`: some agents run the
+    /// hooks in another agent's settings.
     fn recognises(&self, payload: &Value) -> bool;
 
-    /// Translates a payload into Claude Code's form; empty if nothing is stored. One call may change several files, and
-    /// then it is several calls.
+    /// Translates a payload into Claude Code's format; empty if nothing is stored. A call that changes several files
+    /// becomes several calls.
     fn translate(&self, payload: &Value) -> Vec<Translated>;
 
-    /// Decodes a payload. The error says what it lacks.
+    /// Decodes a payload. The error names the missing field.
     fn decode(&self, payload: &Value, around: &DecodeContext) -> Result<Vec<Event>, String> {
         translated::decode(self.platform(), self.translate(payload), around)
     }
 
-    /// Encodes an answer to a payload in a form that the agent accepts; `None` prints nothing.
+    /// Encodes an answer to a payload in a format that the agent accepts; `None` prints nothing.
     fn encode(&self, payload: &Value, answer: &HookAnswer) -> Option<String>;
 
-    /// What the agent reports, and when it takes context.
+    /// Describes what the agent reports, and when it accepts context.
     fn support(&self) -> Support;
 
-    /// How hooks are installed; `None` if the agent has none.
+    /// Describes how to install the agent's hooks; `None` if the agent has none.
     fn setup(&self) -> Option<&'static Setup>;
 
     /// The formats of its session files.
@@ -39,13 +39,13 @@ pub trait Adapter: Sync {
         &[]
     }
 
-    /// The agent's own command that opens a session again: program and arguments, with `{session}` for its id. Empty if
+    /// The agent's own command that resumes a session: program and arguments, with `{session}` for its id. Empty if
     /// there is none.
     fn resume(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// Whether exit codes must be read from the transcript, because hooks do not report them.
+    /// Returns true if exit codes must be read from the transcript, because hooks do not report them.
     fn reports_exit_codes_in_transcript(&self) -> bool {
         false
     }
@@ -55,7 +55,8 @@ pub trait Adapter: Sync {
         None
     }
 
-    /// Whether the agent's last message must be read from the transcript, because hooks do not report it, or not alone.
+    /// Returns true if the agent's last message must be read from the transcript, because hooks do not report it, or
+    /// report it together with other text.
     fn keeps_closing_in_transcript(&self) -> bool {
         false
     }
@@ -65,61 +66,61 @@ pub trait Adapter: Sync {
         None
     }
 
-    /// How long the transcript may lack that message when the turn's end is reported.
+    /// Maximum time for which the transcript may lack that message after the turn's end is reported.
     fn closing_wait(&self) -> Duration {
         Duration::ZERO
     }
 }
 
-/// A hook's answer. Without context and message it is none.
+/// A hook's answer. It is empty if it has neither context nor message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HookAnswer {
     pub point: InjectionPoint,
-    /// For the agent.
+    /// Text for the agent.
     pub context: Option<String>,
     /// One line for the person.
     pub message: Option<String>,
 }
 
 impl HookAnswer {
-    /// An answer for the person alone, at a session start.
+    /// Creates an answer for the person only, at a session start.
     pub fn for_person(message: String) -> HookAnswer {
         HookAnswer { message: Some(message), ..HookAnswer::default() }
     }
 }
 
-/// Whether an agent takes context at a moment.
+/// An agent's support for context at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
     Possible,
-    /// It takes context, but not reliably. Holds what is known.
+    /// The agent accepts context, but not reliably. Holds the known details.
     Unreliable(&'static str),
-    /// Holds the reason, or what to do instead.
+    /// Holds the reason, or an alternative.
     NotPossible(&'static str),
 }
 
-/// What an agent reports, and when it takes context.
+/// An agent's reports, and the moments at which it accepts context.
 #[derive(Clone, Copy, Debug)]
 pub struct Support {
-    /// How the outcome of a call is known.
+    /// Source of a call's outcome.
     pub outcome: &'static str,
-    /// How failed calls are known.
+    /// Source of information about failed calls.
     pub failures: &'static str,
-    /// Where tokens are counted.
+    /// Source of token counts.
     pub tokens: &'static str,
     pub start: Moment,
     pub prompt: Moment,
     pub edit: Moment,
     pub subagent: Moment,
     pub compaction: Moment,
-    /// Whether a resumed session still has the context of its first start.
+    /// True if a resumed session still has the context of its first start.
     pub keeps_start_context: bool,
-    /// Maximum bytes of context that pass whole; `None` if no limit is known.
+    /// Maximum bytes of context that arrive uncut; `None` if no limit is known.
     pub context_bytes: Option<usize>,
 }
 
 impl Support {
-    /// Whether the agent takes context at a point.
+    /// Returns true if the agent accepts context at a point.
     pub fn takes(&self, point: InjectionPoint) -> bool {
         !matches!(self.moment(point), Moment::NotPossible(_))
     }

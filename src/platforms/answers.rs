@@ -1,11 +1,10 @@
-//! The forms in which agents accept an answer. An answer without content prints nothing: some agents show an empty one as
-//! an error.
+//! The formats in which agents accept an answer. An empty answer prints nothing: some agents show one as an error.
 
 use super::adapter::HookAnswer;
 use crate::model::InjectionPoint;
 use serde_json::{Map, Value, json};
 
-/// Claude Code's name of the event that takes context at a point.
+/// Claude Code's name for the event that accepts context at a point.
 pub fn event_of(point: InjectionPoint) -> &'static str {
     match point {
         InjectionPoint::Start | InjectionPoint::Compaction => "SessionStart",
@@ -15,7 +14,8 @@ pub fn event_of(point: InjectionPoint) -> &'static str {
     }
 }
 
-/// Claude Code's form, which several agents take: context for the agent, and a message for the person.
+/// Encodes an answer in Claude Code's format, which several agents accept: context for the agent, and a message for the
+/// person.
 pub fn envelope(event: &str, answer: &HookAnswer) -> Option<String> {
     let mut json = Map::new();
     if let Some(message) = &answer.message {
@@ -27,7 +27,7 @@ pub fn envelope(event: &str, answer: &HookAnswer) -> Option<String> {
     (!json.is_empty()).then(|| Value::Object(json).to_string())
 }
 
-/// Context alone, under one key.
+/// Encodes only the context, under one key.
 pub fn context_as(key: &str, answer: &HookAnswer) -> Option<String> {
     answer.context.as_ref().map(|context| json!({ key: context }).to_string())
 }

@@ -1,20 +1,20 @@
-//! Parses JSON into a value of bounded size: in memory, a list of small objects takes 80 times its text.
+//! Parses JSON into a value of bounded size: in memory, a list of small objects takes 80 times the size of its text.
 
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 use std::cell::Cell;
 use std::fmt;
 
-/// Bytes that the values of one text may take, not counting strings.
+/// Maximum bytes for the values of one text, not counting strings.
 const BYTES: usize = 32 << 20;
 /// Bytes of a value in a list, of an object's first node, and of a member with its name.
 const VALUE: usize = size_of::<Value>();
 const OBJECT: usize = 640;
 const MEMBER: usize = 160;
-/// Members of the outermost object that are kept beyond the bound: an event has some twenty.
+/// Maximum members of the outermost object to keep beyond the bound: an event has about twenty.
 const OUTER: usize = 1000;
 
-/// Parses a text. What exceeds the bound is skipped, except for members of the outermost object.
+/// Parses a text. Values beyond the bound are skipped, except for members of the outermost object.
 pub fn parse(text: &[u8]) -> serde_json::Result<Value> {
     let (left, outer) = (Cell::new(BYTES), Cell::new(OUTER));
     let mut parser = serde_json::Deserializer::from_slice(text);
@@ -31,14 +31,14 @@ struct Bounded<'a> {
 }
 
 impl Bounded<'_> {
-    /// Reserves room for one more value.
+    /// Reserves room for one more value; returns true if there was room.
     fn has_room(&self, bytes: usize) -> bool {
         let left = self.left.get().checked_sub(bytes);
         self.left.set(left.unwrap_or(0));
         left.is_some()
     }
 
-    /// Reserves room for a member of the outermost object that exceeds the bound.
+    /// Reserves room for a member of the outermost object beyond the bound; returns true if there was room.
     fn has_outer_room(&self) -> bool {
         let left = self.outer.get().checked_sub(1).filter(|_| self.depth == 0);
         self.outer.set(left.unwrap_or(self.outer.get()));

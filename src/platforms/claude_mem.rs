@@ -1,19 +1,19 @@
-//! Memories of claude-mem (<https://github.com/thedotmack/claude-mem>), from its database: the form of version 13, and
-//! the older ones, whose columns have other names or are missing.
+//! Memories of claude-mem (<https://github.com/thedotmack/claude-mem>), from its database: the schema of version 13,
+//! and older ones, whose columns have other names or are missing.
 
 use super::other_memory::{cut_bytes, stable_uuid};
 use crate::model::{Entity, SUBTITLE, TITLE};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 
-/// The name of the database.
+/// File name of the database.
 pub const FILE: &str = "claude-mem.db";
-/// Its tables of memories, and the table that knows the agents' sessions.
+/// Its tables of memories, and the table that holds the agents' sessions.
 pub const TABLES: [&str; 2] = ["observations", "session_summaries"];
 pub const SESSIONS: &str = "sdk_sessions";
-/// Fields of a summary that nmem has, too.
+/// Summary fields that nmem also has.
 const SECTIONS: [&str; 6] = ["request", "investigated", "learned", "completed", "next_steps", "notes"];
-/// Types of observations that nmem has, too. Modes of claude-mem have others.
+/// Observation types that nmem also has. Modes of claude-mem define others.
 const TYPES: [&str; 6] = ["bugfix", "feature", "refactor", "change", "discovery", "decision"];
 const OTHER_TYPE: &str = "discovery";
 const LIST: usize = 50;
@@ -26,7 +26,7 @@ fn text(row: &Columns, names: &[&str]) -> Option<String> {
     found.map(str::trim).filter(|text| !text.is_empty()).map(String::from)
 }
 
-/// The agents' ids of sessions, by claude-mem's own.
+/// Maps claude-mem's session ids to the agents' session ids.
 pub fn sessions(rows: &[Columns]) -> HashMap<String, String> {
     let ids = |row: &Columns| {
         let own = text(row, &["memory_session_id", "sdk_session_id"])?;
@@ -35,18 +35,19 @@ pub fn sessions(rows: &[Columns]) -> HashMap<String, String> {
     rows.iter().filter_map(ids).collect()
 }
 
-/// The agent's id of a row's session, and the name of its project's folder. In a worktree that is `project/worktree`.
+/// Returns a row's agent session id and the name of its project's folder. claude-mem names a worktree
+/// `project/worktree`.
 pub fn place(row: &Columns, sessions: &HashMap<String, String>) -> (Option<String>, Option<String>) {
     let session = text(row, &["memory_session_id", "sdk_session_id"]).and_then(|own| sessions.get(&own).cloned());
     let project = text(row, &["merged_into_project", "project"]);
     (session, project.and_then(|name| Some(name.split('/').next()?.to_string())))
 }
 
-/// A row of one of the tables as a memory; `None` if it says nothing.
+/// Converts a row of one of the tables to a memory; `None` if the row has no time or no title.
 pub fn memory(table: &str, row: &Columns) -> Option<Entity> {
     let own = text(row, &["memory_session_id", "sdk_session_id"]);
     let at = row.get("created_at_epoch").and_then(Value::as_i64)?;
-    // Seconds in the first versions.
+    // The first versions stored seconds.
     let at = if at < 100_000_000_000 { at.saturating_mul(1000) } else { at };
     let said = text(row, &["narrative", "text"]);
     let is_summary = table == "session_summaries";
@@ -80,7 +81,7 @@ pub fn memory(table: &str, row: &Columns) -> Option<Entity> {
     Some(entity)
 }
 
-/// A column that holds a list as JSON; some hold lines.
+/// Parses a column that holds a list, as JSON or as lines.
 fn list(row: &Columns, name: &str) -> Vec<String> {
     let Some(all) = text(row, &[name]) else { return Vec::new() };
     let items = serde_json::from_str::<Vec<String>>(&all).unwrap_or_else(|_| all.lines().map(String::from).collect());

@@ -1,4 +1,4 @@
-//! Any other program: it reports through the RAD protocol, in Claude Code's form.
+//! Adapter for any other program, which reports through the RAD protocol in Claude Code's format.
 
 use super::adapter::{Adapter, HookAnswer, Moment, Support};
 use super::answers::{envelope, event_of};

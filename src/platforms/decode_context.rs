@@ -1,8 +1,8 @@
-//! What adapters need from the current run.
+//! Input that adapters need from the current run.
 
 use crate::model::Millis;
 
-/// Input for decoding besides the payload.
+/// Input for decoding, in addition to the payload.
 #[derive(Debug)]
 pub struct DecodeContext<'a> {
     pub now: Millis,

@@ -1,19 +1,19 @@
-//! Turns arbitrary bytes into valid JSON, in one pass and bounded memory.
+//! Converts arbitrary bytes to valid JSON, in one pass and in bounded memory.
 //!
-//! Long strings keep their head and tail, open containers are closed, anything no JSON parser accepts (control
-//! characters, lone surrogates, `NaN`, extra commas) is repaired or becomes `null`, and deep nesting is dropped.
-//! `payload` tests it.
+//! Long strings keep their head and tail, open containers are closed, input that no JSON parser accepts (control
+//! characters, lone surrogates, `NaN`, extra commas) is repaired or becomes `null`, and deep nesting is dropped. The
+//! tests are in `payload`.
 
 use super::bounded_json;
 use serde_json::Value;
 
-/// Input up to this size, in bytes, is kept complete.
+/// Maximum size of input that is kept complete, in bytes.
 pub const KEPT: usize = 16 << 20;
-/// In a payload that is too large or broken, longer strings keep only head and tail.
+/// Maximum bytes of a string in a payload that is too large or broken; longer ones keep only head and tail.
 pub const STRING: usize = 128 << 10;
-/// A string cut by the end of the input is kept from this length on: half a text is useful, half an id is wrong.
+/// Minimum length of a string, cut by the end of the input, to keep: half a text is useful, half an id is wrong.
 pub const CUT: usize = 256;
-/// Deeper nesting is dropped; serde_json's limit is 128.
+/// Maximum nesting depth; deeper nesting is dropped. serde_json's limit is 128.
 const DEPTH: usize = 100;
 
 /// Rewrites bytes into valid JSON, byte by byte.
@@ -30,13 +30,13 @@ pub struct JsonRepairer {
     /// Length of `out` up to which all members are complete, and the number of containers open there.
     whole: (usize, usize),
     ended: bool,
-    /// The output limit is reached: only top-level members are still kept.
+    /// True if the output limit is reached: only top-level members are still kept.
     full: bool,
 }
 
 #[derive(Debug, Default)]
 struct InString {
-    /// Where its text begins in `out`.
+    /// Start of its text in `out`.
     start: usize,
     escaped: bool,
     length: usize,
@@ -80,7 +80,7 @@ impl JsonRepairer {
         self.string = Some(string);
     }
 
-    /// Trims both ends to whole escapes, since the cut may have split one.
+    /// Ends a string. If its middle is dropped, trims both parts to whole escapes, since the cut may have split one.
     fn close_string(&mut self, string: InString) {
         if string.length > STRING {
             trim_escape(&mut self.out, string.start);
@@ -107,7 +107,8 @@ impl JsonRepairer {
             return;
         }
         self.end_scalar();
-        // Millions of small values: nested ones are dropped; top-level members stay, up to a limit of their own.
+        // If there are millions of small values, nested ones are dropped; top-level members are kept, up to a separate
+        // limit.
         self.ended |= self.out.len() > KEPT + STRING && self.open.len() < 2 && matches!(b, b',' | b'[');
         if self.out.len() > KEPT && self.open.len() >= 2 && self.dropped == 0 {
             self.out.truncate(self.whole.0);
@@ -168,9 +169,8 @@ impl JsonRepairer {
         }
     }
 
-    /// Closes what is open. A long string that was cut is kept up to there; a member without a complete value is
-    /// dropped.
-    /// `None` if that is no JSON.
+    /// Closes open containers and parses the result; `None` if it is not valid JSON. A long string that was cut is kept
+    /// up to the cut; a member without a complete value is dropped.
     pub fn finish(mut self) -> Option<Value> {
         if let Some(string) = self.string.take().filter(|s| !s.unwritten) {
             let start = string.start;
@@ -191,7 +191,8 @@ impl JsonRepairer {
         all.or_else(|| self.closed(self.whole.0, self.whole.1))
     }
 
-    /// The first `length` bytes with `open` containers closed, if that is valid. What follows them is dropped.
+    /// Parses the first `length` bytes with `open` containers closed; `None` if that is invalid. Drops the bytes after
+    /// them.
     fn closed(&mut self, length: usize, open: usize) -> Option<Value> {
         self.out.truncate(length);
         self.out.extend(self.open[..open].iter().rev());
@@ -204,7 +205,7 @@ impl JsonRepairer {
 }
 
 /// Replaces invalid escapes with U+FFFD: lone surrogates, which clients produce by cutting inside an emoji, and unknown
-/// letters. Backslashes occur in strings only.
+/// letters. Backslashes occur only in strings.
 fn with_sound_escapes(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -236,7 +237,7 @@ fn with_sound_escapes(text: &str) -> String {
     out + rest
 }
 
-/// JSON strings must not contain raw control characters.
+/// Appends a byte of a string; escapes control characters, which JSON strings must not contain raw.
 fn put(out: &mut Vec<u8>, b: u8) {
     if b < 0x20 {
         out.extend_from_slice(format!("\\u{b:04x}").as_bytes());

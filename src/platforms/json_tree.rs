@@ -1,26 +1,28 @@
-//! A JSON file that may have comments, as a tree that keeps every byte.
+//! Syntax tree of a JSON file that may have comments. The tree keeps every byte.
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstObject, CstRootNode};
 use serde_json::Value;
 
-/// Why a file cannot be edited.
+/// The reason why a file cannot be edited.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotEditable(pub String);
 
-/// Windows programs write a byte order mark first.
+/// Removes a leading byte order mark, which Windows programs write.
 pub fn without_mark(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
-/// Parses the tree.
+/// Parses a text into a tree.
 pub fn tree(text: &str) -> Result<CstRootNode, NotEditable> {
     CstRootNode::parse(text, &ParseOptions::default()).map_err(|e| NotEditable(format!("it is not JSON: {e}")))
 }
 
+/// Checks that no key occurs twice at the top level or in the object under the key `below`.
+///
 /// # Errors
 ///
-/// A key that is twice in the file, or in the object below a key: programs take one or the other.
+/// A key that occurs twice: programs differ in which value they use.
 pub fn once(text: &str, below: &str) -> Result<(), NotEditable> {
     let twice = |object: &CstObject| {
         let names = object.properties().into_iter().filter_map(|member| member.name()?.decoded_value().ok());

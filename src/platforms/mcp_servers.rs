@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 /// The name of the server.
 pub const NAME: &str = "nmem";
 
-/// The server that a program is.
+/// Creates the server entry for a program.
 pub fn server_of(form: McpForm, program: &str) -> Value {
     match form {
         McpForm::Plain => json!({"command": program, "args": ["mcp"]}),
@@ -18,23 +18,23 @@ pub fn server_of(form: McpForm, program: &str) -> Value {
     }
 }
 
-/// The table of a TOML file for a program.
+/// Creates the TOML table for a program.
 pub fn table(program: &str) -> String {
     format!("[mcp_servers.{NAME}]\ncommand = {}\nargs = [\"mcp\"]", Value::from(program))
 }
 
-/// Whether a TOML file has a server of that name.
+/// Returns true if a TOML file has a server named [`NAME`].
 pub fn has_table(text: &str) -> Result<bool, NotEditable> {
     let table: toml::Table = text.parse().map_err(|error| NotEditable(format!("it is not TOML: {error}")))?;
     Ok(table.get("mcp_servers").and_then(|servers| servers.get(NAME)).is_some())
 }
 
-/// The server in a JSON file.
+/// Returns nmem's server in a JSON file.
 pub fn server(text: &str, key: &str) -> Option<Value> {
     lenient(text).ok()?.get(key)?.get(NAME).cloned()
 }
 
-/// Adds the server, or replaces the one of this name.
+/// Adds the server, or replaces the one named [`NAME`].
 pub fn add(text: &str, key: &str, server: &Value) -> Result<String, NotEditable> {
     let text = if text.trim().is_empty() { "{}\n" } else { text };
     let value = lenient(text)?;
@@ -53,7 +53,7 @@ pub fn add(text: &str, key: &str, server: &Value) -> Result<String, NotEditable>
     Ok(root.to_string())
 }
 
-/// Removes the server, and the list if nothing else is in it.
+/// Removes the server, and the list if it has no other server.
 pub fn remove(text: &str, key: &str) -> Result<String, NotEditable> {
     lenient(text)?;
     let root = tree(text)?;

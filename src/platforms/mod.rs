@@ -1,13 +1,13 @@
-//! Agent JSON ⇄ events: the only place that knows a hook's field names.
+//! Converts between agents' JSON and events. Only this module knows the field names of hooks.
 //!
 //! Each agent has a folder with its adapter; [`ADAPTERS`] lists them. An adapter never fails on unknown input: an event
 //! without a use decodes to nothing, and a field of the wrong type counts as absent.
 //!
-//! Read in this order: `payload`, `bounded_json` and `json_repair` (stdin, whatever it contains), `adapter` (what an
-//! adapter is), `decode_context`, `translated`, `answers` and `setup` (what adapters share), `claude`, `codex`, `cursor`,
-//! `copilot` (VS Code too), `gemini`, `opencode` and `custom` (the adapters), `transcript`, `past`, `past_source` and `patch`
-//! (session files), `other_memory` and `claude_mem` (memories of other programs), `json_tree`, `settings` and `mcp_servers`
-//! (hooks and nmem's tools in a settings file).
+//! Read in this order: `payload`, `bounded_json` and `json_repair` (arbitrary stdin), `adapter` (the trait),
+//! `decode_context`, `translated`, `answers` and `setup` (common parts of adapters), `claude`, `codex`, `cursor`,
+//! `copilot` (also VS Code), `gemini`, `opencode` and `custom` (the adapters), `transcript`, `past`, `past_source` and
+//! `patch` (session files), `other_memory` and `claude_mem` (memories of other programs), `json_tree`, `settings` and
+//! `mcp_servers` (hooks and nmem's tools in a settings file).
 
 pub mod adapter;
 mod answers;
@@ -42,7 +42,8 @@ use adapter::Adapter;
 use past::PastFormat;
 use serde_json::Value;
 
-/// The adapters, in the order in which a payload is offered to them. Claude Code's comes last: its form has no mark.
+/// The adapters, in the order in which they are tried for a payload. Claude Code's is last: its format has no
+/// distinctive field.
 pub const ADAPTERS: [&dyn Adapter; 8] = [
     &custom::Custom,
     &cursor::Cursor,
@@ -54,13 +55,13 @@ pub const ADAPTERS: [&dyn Adapter; 8] = [
     &claude::ClaudeCode,
 ];
 
-/// The adapter of a platform.
+/// Returns the adapter of a platform.
 pub fn adapter(platform: Platform) -> &'static dyn Adapter {
     *ADAPTERS.iter().find(|adapter| adapter.platform() == platform).expect("each platform has an adapter")
 }
 
-/// The adapter for a hook's payload. `named` is the platform that the hook's command line names. Other agents run the hooks
-/// of Claude Code's settings, so that name decides nothing.
+/// Returns the adapter for a hook's payload. `named` is the platform on the hook's command line. Other agents run the
+/// hooks in Claude Code's settings, so the name of Claude Code is ignored.
 pub fn recognised(named: Option<Platform>, payload: &Value) -> &'static dyn Adapter {
     match named.filter(|named| *named != Platform::ClaudeCode) {
         Some(named) => adapter(named),
@@ -68,7 +69,7 @@ pub fn recognised(named: Option<Platform>, payload: &Value) -> &'static dyn Adap
     }
 }
 
-/// The formats of session files, in the order in which a file is matched against them.
+/// Returns the formats of session files, in the order in which a file is matched against them.
 pub fn formats() -> impl Iterator<Item = PastFormat> {
     ADAPTERS.iter().rev().flat_map(|adapter| adapter.past()).copied()
 }

@@ -1,7 +1,7 @@
-//! Past sessions: the files in which agents keep them, read line by line into the events that hooks would have sent.
+//! Past sessions: reads the agents' session files, line by line, into the events that hooks would have sent.
 //!
-//! Each agent's format is one file in its adapter's folder; `Adapter::past` names them. A format has a version: when a reader
-//! gets better, files that an older version read are read again.
+//! Each agent's format is one file in its adapter's folder; `Adapter::past` lists the formats. A format has a version:
+//! when a reader improves, files that an older version read are read again.
 
 use super::decode_context::DecodeContext;
 use super::past_source::PastSource;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
-/// Why a line is left out that a continued session has copied.
+/// Reason to skip a line that a continued session copied.
 pub const COPIED: &str = "copied from another session";
 
 /// A format of session files.
@@ -18,26 +18,27 @@ pub const COPIED: &str = "copied from another session";
 pub struct PastFormat {
     pub platform: Platform,
     pub version: i64,
-    /// The folders in which the agent keeps its sessions, below its own folder. A file in the first one counts.
+    /// The folders in which the agent keeps its sessions, below its own folder. If a file is in several, the first
+    /// counts.
     pub folders: &'static [&'static str],
-    /// How deep below them to look.
+    /// Maximum search depth below these folders.
     pub depth: usize,
-    /// Whether a line is of this format.
+    /// Returns true if a line is of this format.
     pub is_line: fn(&Value) -> bool,
     pub source: PastSource,
-    /// The session's folder, if a line says it.
+    /// Returns the session's folder, if a line states it.
     pub cwd: fn(&Value) -> Option<&str>,
-    /// The session's folder, if something beside the file says it.
+    /// Returns the session's folder, if it is known from the file's path or a file next to it.
     pub folder: fn(&Path) -> Option<String>,
-    /// The session's own file, if a file holds what a subagent did.
+    /// Returns the session's own file, if the given file holds a subagent's work.
     pub session_file: fn(&Path) -> Option<PathBuf>,
-    /// The folders in which the newest sessions of a project lie, below one of the store's; `cwd` is the project's.
+    /// Returns the folders with a project's newest sessions, below `store`; `cwd` is the project's folder.
     pub newest: fn(store: &Path, cwd: &str) -> Vec<PathBuf>,
     pub reader: fn(&PastOptions) -> Box<dyn PastReader>,
 }
 
 impl PastFormat {
-    /// What most formats have in common: lines that say where they were written.
+    /// Defaults that most formats share: sessions stored as lines.
     pub const LINES: PastFormat = PastFormat {
         platform: Platform::Custom,
         version: 1,
@@ -53,7 +54,7 @@ impl PastFormat {
     };
 }
 
-/// How to read a file.
+/// Options for reading a file.
 #[derive(Clone, Debug)]
 pub struct PastOptions {
     pub path: PathBuf,
@@ -70,17 +71,17 @@ pub struct PastOptions {
 
 /// Reads the lines of one file, in order.
 pub trait PastReader {
-    /// Takes the line at an offset, in bytes. It is any JSON object.
+    /// Reads the line at an offset, in bytes. It may be any JSON object.
     fn line(&mut self, record: Value, at: u64, found: &mut Found);
 
-    /// Takes the end of the file, at an offset. With `is_over`, the session will not go on.
+    /// Handles the end of the file, at an offset. With `is_over`, the session will not continue.
     fn end(&mut self, at: u64, is_over: bool, found: &mut Found);
 }
 
-/// What a reader has found so far.
+/// The results of a reader so far.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// Complete turns, in order; the caller takes them away.
+    /// Complete turns, in order. The caller removes them.
     pub events: Vec<Event>,
     pub counts: PastCounts,
     /// Offset in bytes of the first line that must be read again when the file has grown.
@@ -90,9 +91,9 @@ pub struct Found {
 /// Counts of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PastCounts {
-    /// Messages of a person.
+    /// Prompts of a person.
     pub prompts: u64,
-    /// Tool calls of the main thread, also those that are not stored.
+    /// Tool calls of the main thread, including those that are not stored.
     pub tool_uses: u64,
     /// Failed ones among them.
     pub failures: u64,
@@ -100,12 +101,12 @@ pub struct PastCounts {
     pub subagent_tool_uses: u64,
     /// Lines of a kind that the reader knows.
     pub known_lines: u64,
-    /// What is not stored, and why.
+    /// Number of skipped items, by reason.
     pub skipped: BTreeMap<String, u64>,
 }
 
 impl PastCounts {
-    /// Counts something that is not stored.
+    /// Counts an item that is not stored.
     pub fn skip(&mut self, reason: &str) {
         *self.skipped.entry(reason.to_string()).or_default() += 1;
     }
@@ -130,11 +131,11 @@ pub struct PastCall {
     pub input: Value,
 }
 
-/// The session that is being read: what its events have in common, and those of the current turn.
+/// The session that is being read: common data of its events, and the events of the current turn.
 #[derive(Debug)]
 pub struct PastSession {
     platform: Platform,
-    /// The agent's id of it.
+    /// The agent's id of the session.
     pub id: String,
     /// The subagent to which the file belongs.
     pub agent: Option<String>,
@@ -151,7 +152,7 @@ pub struct PastSession {
 }
 
 impl PastSession {
-    /// An empty session.
+    /// Creates an empty session.
     pub fn new(platform: Platform, id: String, options: &PastOptions) -> PastSession {
         PastSession {
             platform,
@@ -178,7 +179,7 @@ impl PastSession {
             cwd: self.cwd.clone(),
             project: None,
             transcript: None,
-            // What a hook reads of this file later begins after it.
+            // A hook that later reads this file starts after this length.
             transcript_length: Some(self.length),
             usage: None,
             prompt: self.prompt.clone(),
@@ -189,7 +190,7 @@ impl PastSession {
         self.turn.last_mut().expect("it was just added")
     }
 
-    /// Begins the session, once; a subagent's file begins none.
+    /// Starts the session, once. A subagent's file starts none.
     pub fn start(&mut self, head: Option<String>) {
         if !self.has_started && self.agent.is_none() {
             let git = GitState { branch: self.branch.clone(), head };
@@ -199,13 +200,13 @@ impl PastSession {
         self.has_started = true;
     }
 
-    /// The conversation was compacted.
+    /// Adds a session start, because the conversation was compacted.
     pub fn compact(&mut self) {
         let start = SessionStart { source: StartSource::Compact, ..SessionStart::default() };
         self.add(EventKind::SessionStarted(start));
     }
 
-    /// Ends the turn with the agent's last message, which it wrote at a time.
+    /// Ends the turn with the agent's last message; `at` is the message's time.
     pub fn end_turn(&mut self, closing: String, at: Millis, usage: Option<TurnUsage>) {
         let what = match self.agent {
             Some(_) => EventKind::SubagentEnded { agent_type: "subagent".into(), closing: Some(closing) },
@@ -224,7 +225,7 @@ impl PastSession {
         }
     }
 
-    /// The payload that a hook would have received for a call, with its response or its error.
+    /// Creates the payload that a hook would have received for a call, with its response or error.
     pub fn payload(&self, id: &str, name: &str, input: Value, result: Result<Value, &str>) -> Value {
         let mut payload = json!({
             "hook_event_name": if result.is_ok() { "PostToolUse" } else { "PostToolUseFailure" },
@@ -239,7 +240,7 @@ impl PastSession {
         payload
     }
 
-    /// How to decode a payload of the current line.
+    /// Returns the context for decoding a payload of the current line.
     pub fn decode_context(&self) -> DecodeContext<'_> {
         DecodeContext { now: self.at, skip_tools: &self.skip_tools }
     }
@@ -250,14 +251,14 @@ impl PastSession {
         self.turn.last_mut().expect("it was just added")
     }
 
-    /// The events of the turn, which may be taken back.
+    /// Returns the events of the current turn. A caller may remove some.
     pub fn turn(&mut self) -> &mut Vec<Event> {
         &mut self.turn
     }
 
-    /// Hands the turn over, in order of time: lines are not always.
+    /// Moves the turn's events to `found`, in chronological order: lines are not always in order.
     pub fn flush(&mut self, found: &mut Found) {
-        // A line without a time keeps its place.
+        // A line without a timestamp keeps its position.
         let mut last = 0;
         for event in &mut self.turn {
             event.at = if event.at == 0 { last } else { event.at };
@@ -268,7 +269,7 @@ impl PastSession {
     }
 }
 
-/// The id of a line, hashed; `None` if it has none.
+/// Returns the hashed id of a line; `None` if it has none.
 pub fn line_id(record: &Value) -> Option<u64> {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
@@ -276,7 +277,7 @@ pub fn line_id(record: &Value) -> Option<u64> {
     Some(hasher.finish())
 }
 
-/// Text of an output: a string, or blocks.
+/// Returns the text of an output: a string, or blocks.
 pub fn text_of(output: &Value) -> String {
     match output {
         Value::String(text) => text.clone(),

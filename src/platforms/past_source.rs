@@ -1,5 +1,5 @@
-//! Sessions that are not lines of a file: one JSON document, or rows of a database. They are turned into records, which
-//! the format's reader takes as it takes lines. Nothing here opens a database: `import` hands the rows over.
+//! Sessions that are not lines of a file, but one JSON document or rows of a database. They are converted to records,
+//! which the format's reader handles like lines. Nothing here opens a database: `import` passes the rows.
 
 use crate::model::Millis;
 use anyhow::Result;
@@ -9,12 +9,12 @@ use std::path::Path;
 /// A row of a database, by column.
 pub type Columns = Map<String, Value>;
 
-/// Where a format keeps its sessions.
+/// Storage of a format's sessions.
 #[derive(Clone, Copy, Debug)]
 pub enum PastSource {
-    /// A file a session, with a JSON object on each line.
+    /// One file per session, with a JSON object on each line.
     Lines,
-    /// A file a session, as one document, perhaps with others beside it.
+    /// One file per session, as one document, possibly with related files.
     Document(PastDocument),
     /// A database with many sessions.
     Database(PastDatabase),
@@ -43,16 +43,16 @@ pub struct PastDatabase {
 /// A session in a database.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PastPart {
-    /// The agent's id of it.
+    /// The agent's id of the session.
     pub id: String,
-    /// Bytes, or another number that grows with the session; 0 if only the time says that it has grown.
+    /// Bytes, or another number that grows with the session; 0 if only the time shows that it has grown.
     pub size: u64,
     pub modified_at: Millis,
     /// The folder in which it began.
     pub cwd: Option<String>,
 }
 
-/// A time as records state it (RFC 3339); `None` if it is not one.
+/// Formats a time as in records (RFC 3339); `None` if it is not valid.
 pub fn timestamp(at: Millis) -> Option<String> {
     Some(jiff::Timestamp::from_millisecond(at).ok().filter(|_| at > 0)?.to_string())
 }
@@ -61,19 +61,19 @@ pub fn timestamp(at: Millis) -> Option<String> {
 pub trait Rows {
     fn all(&self, table: &str) -> Result<Vec<Columns>>;
 
-    /// Rows in which a column has a value, in the order of others.
+    /// Returns the rows in which a column has a value, sorted by other columns.
     fn with(&self, table: &str, column: &str, value: &str, order: &[&str]) -> Result<Vec<Columns>>;
 
-    /// Rows whose key begins with a text, by a range of the key. No other row is read.
+    /// Returns the rows whose key begins with a text, by a key range query. No other row is read.
     fn keyed(&self, table: &str, key: &str, begin: &str) -> Result<Vec<Columns>>;
 }
 
-/// The path of a `file://` URL.
+/// Returns the path of a `file://` URL.
 pub fn path_of_url(url: &str) -> Option<String> {
     url.strip_prefix("file://").map(without_escapes)
 }
 
-/// A path of a URL, with its escapes resolved.
+/// Decodes the percent escapes in a URL's path.
 fn without_escapes(url: &str) -> String {
     let (mut bytes, mut rest) = (Vec::new(), url.as_bytes());
     while let Some((byte, behind)) = rest.split_first() {

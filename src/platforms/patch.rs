@@ -1,20 +1,20 @@
-//! Patches as agents write them: files of an `apply_patch` text, hunks of a unified diff.
+//! Parses agents' patches: the files of an `apply_patch` text, the hunks of a unified diff.
 
 use serde_json::{Value, json};
 
-/// The files of a patch, each with whether it is added: from the headers of its text.
+/// Returns the files that a patch's headers name, each with true if it is added.
 pub fn files_of_patch(patch: &str) -> Vec<(String, bool)> {
     patch.lines().filter_map(file_of_header).collect()
 }
 
-/// The file that a line of a patch names, and whether it is added.
+/// Returns the file that a header line names, with true if it is added.
 fn file_of_header(line: &str) -> Option<(String, bool)> {
     let named = |header: &str| line.strip_prefix(header).map(|path| path.trim().to_string());
     let added = named("*** Add File: ").map(|path| (path, true));
     added.or_else(|| Some((named("*** Update File: ").or_else(|| named("*** Delete File: "))?, false)))
 }
 
-/// The calls of Claude Code that change the files of a patch: names and inputs, with the lines of each file.
+/// Converts a patch to Claude Code calls that change its files: names and inputs, with the lines of each file.
 pub fn changes_like(patch: &str) -> Vec<(String, Value)> {
     let mut changes: Vec<(String, bool, [String; 2])> = Vec::new();
     for line in patch.lines() {
@@ -37,7 +37,7 @@ pub fn changes_like(patch: &str) -> Vec<(String, Value)> {
     changes.into_iter().map(call).collect()
 }
 
-/// The hunks of a unified diff, as a structured patch.
+/// Converts the hunks of a unified diff to a structured patch.
 pub fn hunks(diff: &str) -> Value {
     let mut hunks: Vec<Value> = Vec::new();
     for line in diff.lines() {

@@ -1,14 +1,14 @@
-//! Reads a hook's stdin, whatever arrives: too much, too little, broken bytes.
+//! Reads a hook's stdin, even if it is too large, too small or broken.
 //!
-//! Valid JSON of reasonable size is parsed directly. Everything else goes through `json_repair`, so that even the id
-//! after a 100 MB output is found in bounded memory.
+//! Valid JSON of reasonable size is parsed directly. `json_repair` handles everything else, so that even an id after a
+//! 100 MB output is found in bounded memory.
 
 use super::bounded_json;
 use super::json_repair::{JsonRepairer, KEPT};
 use serde_json::Value;
 use std::io::{self, Read};
 
-/// Maximum bytes to read; the rest stays in the pipe.
+/// Maximum bytes to read; the rest remains in the pipe.
 const SEEN: usize = 1 << 30;
 
 /// The content of stdin.
@@ -23,7 +23,7 @@ pub enum Payload {
 }
 
 /// Reads `input` to its end, or to the end of a JSON value, because a caller may forget to close the pipe. After an
-/// error or timeout, the bytes read so far are used; the error is returned only if there are none.
+/// error or timeout, uses the bytes read so far; returns the error only if there are none.
 pub fn read(mut input: impl Read) -> io::Result<Payload> {
     let mut bytes = vec![0; 16 << 10];
     let (mut length, mut scanned, mut depth, mut tried) = (0, 0, Depth::default(), false);
@@ -62,7 +62,7 @@ pub fn read(mut input: impl Read) -> io::Result<Payload> {
     Ok(from_repairer(repairer, "too large"))
 }
 
-/// How deep in a JSON text its end is: parsing it again with every read would take quadratic time.
+/// Nesting depth at the end of the bytes read so far: parsing them again after every read would take quadratic time.
 #[derive(Default)]
 struct Depth {
     open: usize,
@@ -88,18 +88,18 @@ impl Depth {
         }
     }
 
-    /// Whether the outermost object or list has ended.
+    /// Returns true if the outermost object or list has ended.
     fn is_whole(&self) -> bool {
         self.closed && self.open == 0
     }
 }
 
-/// Windows programs write a byte order mark first.
+/// Removes a leading byte order mark, which Windows programs write.
 fn without_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes)
 }
 
-/// Parses a line of a file as one object; `None` if it is none.
+/// Parses a line of a file as a JSON object; `None` if it is not one.
 pub fn line(bytes: &[u8]) -> Option<Value> {
     bounded_json::parse(String::from_utf8_lossy(bytes).as_bytes()).ok().filter(Value::is_object)
 }

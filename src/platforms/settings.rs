@@ -1,5 +1,5 @@
-//! Adds hooks and permissions to an agent's settings file and removes them, leaving everything else untouched. The file is
-//! edited as a syntax tree that keeps every byte (`jsonc-parser`), not parsed and rewritten.
+//! Adds hooks and permissions to an agent's settings file and removes them, leaving everything else untouched. The file
+//! is edited as a syntax tree that keeps every byte (`jsonc-parser`), not parsed and rewritten.
 
 pub use super::json_tree::NotEditable;
 use super::json_tree::{lenient, once, tree, without_mark};
@@ -35,7 +35,7 @@ pub fn add(text: &str, shape: Shape, hooks: &[Hook]) -> Result<String, NotEditab
     Ok(text)
 }
 
-/// Removes every handler whose command satisfies `is_ours`, and whatever becomes empty.
+/// Removes every handler whose command satisfies `is_ours`, and every container that becomes empty.
 pub fn remove(text: &str, shape: Shape, is_ours: &dyn Fn(&str) -> bool) -> Result<String, NotEditable> {
     checked(text, shape)?;
     let root = tree(text)?;
@@ -45,7 +45,7 @@ pub fn remove(text: &str, shape: Shape, is_ours: &dyn Fn(&str) -> bool) -> Resul
     Ok(text)
 }
 
-/// The commands in a settings value for an event.
+/// Returns the commands in a settings value for an event.
 pub fn commands(settings: &Value, shape: Shape, event: &str) -> Vec<String> {
     let entries = settings["hooks"][event].as_array().into_iter().flatten();
     let handlers: Vec<&Value> = match shape {
@@ -55,7 +55,7 @@ pub fn commands(settings: &Value, shape: Shape, event: &str) -> Vec<String> {
     handlers.into_iter().filter_map(|handler| handler["command"].as_str()).map(String::from).collect()
 }
 
-/// Adds missing texts to a list below two keys.
+/// Adds missing texts to a list under two nested keys.
 pub fn add_to_list(text: &str, list: [&str; 2], entries: &[&str]) -> Result<String, NotEditable> {
     let text = if text.trim().is_empty() { "{}\n" } else { text };
     let value = checked(text, Shape::Nested)?;
@@ -69,7 +69,7 @@ pub fn add_to_list(text: &str, list: [&str; 2], entries: &[&str]) -> Result<Stri
     Ok(text)
 }
 
-/// Removes texts from a list below two keys, and whatever becomes empty.
+/// Removes texts from a list under two nested keys, and every container that becomes empty.
 pub fn remove_from_list(text: &str, list: [&str; 2], entries: &[&str]) -> Result<String, NotEditable> {
     checked(text, Shape::Nested)?;
     let root = tree(text)?;
@@ -98,7 +98,7 @@ pub fn remove_from_list(text: &str, list: [&str; 2], entries: &[&str]) -> Result
     Ok(root.to_string())
 }
 
-/// Parses the text and rejects shapes that the agent would reject too.
+/// Parses the text, and rejects shapes that the agent would also reject.
 pub fn checked(text: &str, shape: Shape) -> Result<Value, NotEditable> {
     let text = without_mark(text);
     let value = match shape {
@@ -115,7 +115,7 @@ pub fn checked(text: &str, shape: Shape) -> Result<Value, NotEditable> {
     }
 }
 
-/// The entry of a hook in the list of its event.
+/// Creates the entry of a hook for its event's list.
 fn entry(shape: Shape, hook: &Hook) -> CstInputValue {
     let object = |members: Vec<(&str, CstInputValue)>| {
         CstInputValue::Object(members.into_iter().map(|(name, value)| (name.to_string(), value)).collect())
@@ -133,12 +133,12 @@ fn entry(shape: Shape, hook: &Hook) -> CstInputValue {
     object(hook.on.tools.map(|tools| ("matcher", tools.into())).into_iter().chain([handlers]).collect())
 }
 
-/// Appends a value to the list below two keys, which are created if needed.
+/// Appends a value to the list under two nested keys, which are created if needed.
 fn append(root: &mut CstRootNode, [outer, inner]: &[&str; 2], value: CstInputValue) -> Option<()> {
     let top = root.object_value()?;
     let members = top.get(outer);
     let list = members.as_ref().and_then(|members| members.object_value()?.get(inner));
-    // A file on one line stays on one line: the entry goes before the bracket that closes the innermost container.
+    // A file on one line remains on one line: the entry goes before the innermost container's closing bracket.
     let innermost =
         list.as_ref().or(members.as_ref()).map_or(Some(top.to_string()), |property| Some(property.value()?.to_string()))?;
     let is_empty = innermost.get(1..innermost.len().checked_sub(1)?)?.trim().is_empty();
@@ -163,7 +163,7 @@ fn append(root: &mut CstRootNode, [outer, inner]: &[&str; 2], value: CstInputVal
     Some(())
 }
 
-/// The text of a non-empty container with one more entry at its end.
+/// Returns the text of a non-empty container with an entry appended.
 fn with_entry(container: &str, entry: &str) -> String {
     let inside = container[..container.len() - 1].trim_end();
     let comma = if inside.ends_with(',') { "" } else { "," };
@@ -184,7 +184,7 @@ fn on_one_line(value: &CstInputValue) -> String {
     }
 }
 
-/// Removes our first handler, with its group, event or all hooks if nothing else is left in them.
+/// Removes our first handler, and its group, its event and the `hooks` object if they become empty.
 fn remove_one(root: &CstRootNode, shape: Shape, is_ours: &dyn Fn(&str) -> bool) -> Option<()> {
     let hooks = root.object_value()?.get("hooks")?;
     let events = hooks.object_value()?.properties();

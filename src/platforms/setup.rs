@@ -1,4 +1,4 @@
-//! What `nmem install` writes for an agent.
+//! Setup of an agent: the data that `nmem install` writes for it.
 
 /// A subscription to an event.
 #[derive(Clone, Copy, Debug)]
@@ -12,12 +12,12 @@ pub struct Subscribed {
     pub timeout: u32,
 }
 
-/// A subscription without a matcher; the timeout is in seconds.
+/// Creates a subscription without a matcher; the timeout is in seconds.
 pub const fn to(event: &'static str, verb: &'static str, timeout: u32) -> Subscribed {
     Subscribed { event, tools: None, verb, timeout }
 }
 
-/// The form of a hook in a settings file.
+/// The format of a hook in a settings file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// Groups with a matcher and a list of handlers. Timeouts in seconds.
@@ -28,7 +28,7 @@ pub enum Shape {
     Flat,
 }
 
-/// A file that nmem alone writes.
+/// A file that only nmem writes.
 #[derive(Clone, Copy, Debug)]
 pub struct OwnFile {
     /// Below the agent's own folder.
@@ -39,18 +39,18 @@ pub struct OwnFile {
     pub text: &'static str,
 }
 
-/// How an agent is allowed to look memories up without asking.
+/// The way to let an agent search memories without a permission prompt.
 #[derive(Clone, Copy, Debug)]
 pub enum Permission {
     /// Entries of a list in a JSON file below the agent's own folder.
     Listed { file: &'static str, list: [&'static str; 2], entries: &'static [&'static str] },
-    /// A file of its own.
+    /// A separate file.
     Own(OwnFile),
-    /// What a person can do instead.
+    /// Instructions for a person, because nmem cannot set the permission.
     ByHand(&'static str),
 }
 
-/// Where an agent lists its MCP servers. A path is empty if nmem cannot write the file.
+/// Location of an agent's list of MCP servers. A path is empty if nmem cannot write the file.
 #[derive(Clone, Copy, Debug)]
 pub enum McpServers {
     /// In an object of a JSON file, which may have comments.
@@ -66,7 +66,7 @@ pub enum McpServers {
     Toml { user: &'static str, project: &'static str },
 }
 
-/// The form of a server in a JSON file.
+/// The format of a server in a JSON file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum McpForm {
     /// `command` and `args`.
@@ -92,27 +92,27 @@ pub enum WindowsShell {
     Cmd,
 }
 
-/// How hooks are installed.
+/// Data for installing an agent's hooks.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
-    /// Programs by which the agent is found on `PATH`.
+    /// Programs on `PATH` that show that the agent is installed.
     pub programs: &'static [&'static str],
-    /// The settings file below the agent's own folder; empty if hooks are in a file of their own.
+    /// The settings file below the agent's own folder; empty if hooks are in a separate file.
     pub user: &'static str,
     /// The same below the root of the worktree.
     pub project: &'static str,
     pub shape: Shape,
     pub hooks: &'static [Subscribed],
     pub windows_shell: WindowsShell,
-    /// What follows the program and the verb in a command line.
+    /// Arguments after the program and the verb in a hook's command line.
     pub arguments: &'static str,
-    /// Files besides.
+    /// Additional files.
     pub files: &'static [OwnFile],
     pub permission: Permission,
-    /// Where it lists MCP servers.
+    /// Location of the agent's list of MCP servers.
     pub mcp: McpServers,
     /// The file with general instructions that the agent reads, below the root of the worktree.
     pub instructions: &'static str,
-    /// What only a person can do afterwards.
+    /// Steps after the installation that only a person can do.
     pub afterwards: &'static [&'static str],
 }

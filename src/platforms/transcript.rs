@@ -1,8 +1,8 @@
-//! Part of a Claude Code transcript → tokens, model, thinking.
+//! Reads tokens, model and thinking from a part of a Claude Code transcript.
 //!
-//! The format is internal to the client and unstable: unknown lines are skipped, and nothing in nmem depends on what is
-//! read here. Each content block is a line that repeats the usage of its message, so messages are counted once by
-//! `message.id`.
+//! The format is internal to the client and unstable: unknown lines are skipped, and nothing in nmem depends on the
+//! data read here. Each content block is a line that repeats the usage of its message, so each `message.id` is counted
+//! once.
 
 use crate::model::{Millis, Tokens, TurnUsage};
 use serde_json::Value;
@@ -16,7 +16,7 @@ pub struct Reading {
     pub consumed: usize,
 }
 
-/// How to read a part.
+/// Options for reading a part.
 pub struct ReadOptions<'a> {
     /// False if the part may begin inside a line.
     pub from_start: bool,
@@ -24,7 +24,7 @@ pub struct ReadOptions<'a> {
     pub last_message: Option<&'a str>,
     /// Offset from which thinking belongs to the current turn.
     pub thinking_from: Option<usize>,
-    /// Whether a record from the given time must be skipped.
+    /// Returns true if a record from the given time must be skipped.
     pub passed_over: &'a dyn Fn(Option<Millis>) -> bool,
 }
 
@@ -47,7 +47,7 @@ pub fn read(bytes: &[u8], wanted: &ReadOptions) -> Reading {
     Reading { usage: turn.take(), consumed: end }
 }
 
-/// When a line was written.
+/// Returns the time at which a line was written.
 pub fn time(record: &Value) -> Option<Millis> {
     Some(record["timestamp"].as_str()?.parse::<jiff::Timestamp>().ok()?.as_millisecond())
 }
@@ -64,7 +64,7 @@ pub struct UsageCounter {
 }
 
 impl UsageCounter {
-    /// Takes a line. With `thinking`, the thinking in it belongs to the current turn.
+    /// Adds a line. With `thinking`, its thinking belongs to the current turn.
     pub fn record(&mut self, record: &Value, thinking: bool) {
         match record["type"].as_str() {
             Some("assistant") => self.message(record, thinking),
@@ -116,7 +116,7 @@ impl UsageCounter {
         }
     }
 
-    /// The usage since the last call.
+    /// Returns the usage since the last call of this function.
     pub fn take(&mut self) -> TurnUsage {
         self.count();
         let mut usage = std::mem::take(&mut self.usage);
@@ -128,7 +128,7 @@ impl UsageCounter {
     }
 }
 
-/// Maximum tokens that one message may claim, so that sums fit a column.
+/// Maximum tokens to accept for one message, so that sums fit a database column.
 const MOST: i64 = 1_000_000_000;
 
 fn tokens(usage: &Value) -> Tokens {

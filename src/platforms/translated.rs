@@ -1,15 +1,15 @@
-//! Payloads in Claude Code's form: the one form that nmem decodes. Adapters of other agents translate into it.
+//! Payloads in Claude Code's format, the only format that nmem decodes. Adapters of other agents translate into it.
 
 use super::claude;
 use super::decode_context::DecodeContext;
 use crate::model::{Event, EventKind, Platform};
 use serde_json::{Map, Value, json};
 
-/// A payload in Claude Code's form.
+/// A payload in Claude Code's format.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Translated {
     pub payload: Value,
-    /// The tool's name on its platform, under which the call is stored.
+    /// The tool's name on its own platform. The call is stored under this name.
     pub tool: Option<String>,
 }
 
@@ -19,14 +19,14 @@ pub struct HookCall<'a> {
     pub id: &'a Value,
     /// The tool's own name.
     pub name: &'a str,
-    /// The calls of Claude Code that do the same: names and inputs.
+    /// The equivalent Claude Code calls: names and inputs.
     pub like: Vec<(String, Value)>,
-    /// `None` before the call; otherwise its response, or why it failed.
+    /// `None` before the call; otherwise its response, or the reason why it failed.
     pub result: Option<Result<Value, String>>,
     pub duration_ms: &'a Value,
 }
 
-/// A field by the first of its names that has a value: platforms spell the same name in two ways.
+/// Returns the first field of `names` that has a value: platforms spell the same name in different ways.
 pub fn field<'a>(payload: &'a Value, names: &[&str]) -> &'a Value {
     names.iter().map(|name| &payload[*name]).find(|value| !value.is_null()).unwrap_or(&Value::Null)
 }
@@ -36,17 +36,17 @@ pub fn event_name(payload: &Value) -> &str {
     field(payload, &["hook_event_name", "hookEventName"]).as_str().unwrap_or_default()
 }
 
-/// The agent's working directory, by any platform's name of it.
+/// The agent's working directory, under any platform's name for it.
 pub fn cwd(payload: &Value) -> Option<&str> {
     payload["cwd"].as_str().filter(|cwd| !cwd.is_empty()).or_else(|| payload["workspace_roots"].get(0)?.as_str())
 }
 
-/// The agent's id of the session, by any platform's name of it.
+/// The agent's session id, under any platform's name for it.
 pub fn session_id(payload: &Value) -> Option<&str> {
     field(payload, &["conversation_id", "session_id", "sessionId"]).as_str()
 }
 
-/// JSON inside a string; otherwise the value itself.
+/// Parses JSON inside a string; returns any other value as it is.
 pub fn unpacked(value: &Value) -> Value {
     let parsed = value.as_str().filter(|text| text.trim_start().starts_with(['{', '['])).map(serde_json::from_str);
     match parsed {
@@ -55,7 +55,7 @@ pub fn unpacked(value: &Value) -> Value {
     }
 }
 
-/// An output of a command: its text, or why it failed.
+/// Converts a command's output: its text, or the error if the exit code is not 0.
 pub fn command_result(text: &str, exit_code: Option<i64>) -> Result<Value, String> {
     match exit_code {
         Some(code) if code != 0 => Err(format!("Exit code {code}\n{text}")),
@@ -63,8 +63,8 @@ pub fn command_result(text: &str, exit_code: Option<i64>) -> Result<Value, Strin
     }
 }
 
-/// What all payloads have in common, under Claude Code's name of the event. Nothing else is taken over: platforms send
-/// personal data too.
+/// Copies the fields that all payloads share, under Claude Code's name for the event. Copies nothing else: platforms
+/// also send personal data.
 pub fn payload(event: &str, from: &Value) -> Value {
     let mut payload = Map::new();
     payload.insert("hook_event_name".into(), json!(event));
@@ -92,12 +92,12 @@ pub fn payload(event: &str, from: &Value) -> Value {
     Value::Object(payload)
 }
 
-/// An event without a tool.
+/// Wraps the payload of an event without a tool.
 pub fn event(payload: Value) -> Vec<Translated> {
     vec![Translated { payload, tool: None }]
 }
 
-/// A tool call. `from` is the agent's payload.
+/// Translates a tool call into one payload per equivalent Claude Code call. `from` is the agent's payload.
 pub fn call(from: &Value, call: HookCall) -> Vec<Translated> {
     let event = match &call.result {
         None => "PreToolUse",
@@ -133,7 +133,7 @@ pub fn decode(platform: Platform, translated: Vec<Translated>, around: &DecodeCo
         }
         let Some(mut event) = claude::decode(&payload, around)? else { continue };
         event.platform = platform;
-        // What a subagent is asked, no person typed.
+        // A subagent's prompt was not typed by a person.
         if matches!(event.what, EventKind::UserPrompt { .. }) && event.agent.is_some() {
             continue;
         }

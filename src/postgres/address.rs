@@ -1,4 +1,4 @@
-//! Where the server is, and how to reach it: TLS with a verified certificate, unless it is on this machine.
+//! The address and encryption of the server: TLS with a verified certificate, unless it is on this machine.
 
 use crate::error::UserError;
 use crate::files;
@@ -13,7 +13,7 @@ use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::{Client, Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// Bytes read of a file with certificates.
+/// Maximum bytes of a file with certificates.
 const CERTIFICATES: u64 = 4 << 20;
 /// Parameters of libpq that are handled here, since the driver does not know them.
 const OWN: [&str; 2] = ["sslmode", "sslrootcert"];
@@ -23,17 +23,17 @@ pub struct Address {
     config: Config,
     /// `None`: the server is on this machine, and needs no TLS.
     tls: Option<MakeRustlsConnect>,
-    /// For people: without user and password.
+    /// The host for display, without user and password.
     pub host: String,
 }
 
 impl Address {
-    /// Parses a URL as libpq takes it.
+    /// Parses a URL in the form of libpq.
     ///
     /// # Errors
     ///
-    /// Not a URL of PostgreSQL, or one that asks for no encryption to another machine. No error repeats the URL, which
-    /// may hold a password.
+    /// Not a PostgreSQL URL, or one that asks for no encryption to another machine. No error repeats the URL, which may
+    /// contain a password.
     pub fn parse(url: &str, certificates: Option<&Path>) -> Result<Address> {
         let hint = "it is like postgresql://user:password@host/database";
         let (base, query) = url.split_once('?').unwrap_or((url, ""));

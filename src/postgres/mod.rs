@@ -1,8 +1,8 @@
-//! The team's PostgreSQL: the series of changes in a schema of nmem's own, and the tables of the RAD memory
-//! specification (ADR/0051). The only place that talks to it.
+//! The team's PostgreSQL server: the series of changes in nmem's own schema, and the tables of the RAD memory
+//! specification (ADR/0051). No other module talks to it.
 //!
 //! Read in this order: connecting and waiting, in this file; `address` (the URL, and TLS); `schema` with `series.sql`
-//! and `rad.sql`; `series`; `rad` (what other programs read), `rad_rows` (what they wrote).
+//! and `rad.sql`; `series`; `rad` (rows for other programs), `rad_rows` (rows of other programs).
 
 mod address;
 mod rad;
@@ -22,22 +22,22 @@ use tokio::runtime::Runtime;
 use tokio_postgres::types::{FromSql, ToSql};
 use tokio_postgres::{Client, Row};
 
-/// A connection. Every wait has a limit: a server that says nothing is a server that is down.
+/// A connection. Every wait has a time limit: a server that does not answer counts as down.
 pub struct TeamServer {
     runtime: Runtime,
     client: Client,
     limit: Duration,
-    /// Questions that were sent and answered, for measurements.
+    /// Number of round trips, for measurements.
     pub round_trips: usize,
-    /// The database also has the RAD tables.
+    /// True if the database also has the RAD tables.
     pub has_rad: bool,
 }
 
-/// SqlValues of a statement.
+/// Parameter values of a statement.
 type SqlValues<'a> = &'a [&'a (dyn ToSql + Sync)];
 
 impl TeamServer {
-    /// Connects, and creates or migrates nmem's schema. Each answer may take `limit`.
+    /// Connects, and creates or migrates nmem's schema. `limit` is the time limit for each answer.
     ///
     /// # Errors
     ///
@@ -84,7 +84,7 @@ impl TeamServer {
         self.wait(async |client| client.batch_execute(sql).await)
     }
 
-    /// Runs `work` in a transaction. Without a commit the server undoes it, also when this process is killed.
+    /// Runs `work` in a transaction. Without a commit the server rolls it back, even if this process is killed.
     fn transaction<T>(&mut self, work: impl FnOnce(&mut TeamServer) -> Result<T>) -> Result<T> {
         self.batch("BEGIN")?;
         match work(self) {
@@ -104,7 +104,7 @@ impl TeamServer {
 ///
 /// # Errors
 ///
-/// Another type than nmem's schema has: somebody changed the table.
+/// A type that differs from nmem's schema: somebody changed the table.
 fn column<'r, T: FromSql<'r>>(row: &'r Row, name: &str) -> Result<T> {
     row.try_get(name)
         .map_err(|error| UserError::new(format!("PostgreSQL: {}", reason(&error)), "was the table changed by hand?").into())
@@ -115,7 +115,7 @@ fn no_answer(host: &str, limit: Duration) -> anyhow::Error {
     UserError::new(what, "try again later; nothing is lost").into()
 }
 
-/// The server's own message, or the cause of a failed connection. Neither holds the password.
+/// Returns the server's own message, or the cause of a failed connection. Neither contains the password.
 fn reason(error: &tokio_postgres::Error) -> String {
     if let Some(said) = error.as_db_error() {
         return said.message().to_string();

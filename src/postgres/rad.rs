@@ -1,11 +1,12 @@
-//! Fills the tables of the RAD memory specification, for other programs to read. Our rows have `nmem` in their metadata.
+//! Fills the tables of the RAD memory specification, for other programs to read. nmem's rows have `nmem` in their
+//! metadata.
 
 use super::TeamServer;
 use crate::model::{About, MemoryKind, Millis, SharedMemory};
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 
-/// Longest values of the specification's columns, in characters.
+/// Maximum characters of the values of the specification's columns.
 const REPO: usize = 255;
 const TITLE: usize = 255;
 const KIND: usize = 50;
@@ -31,7 +32,7 @@ pub struct RadRow {
 }
 
 impl RadRow {
-    /// The row of a memory; `None` if it is neither a task nor a decision nor a lesson.
+    /// Returns the row of a memory; `None` if its uuid is invalid, or if it is not a task, decision or lesson.
     pub fn of(uuid: &str, memory: &SharedMemory, repo: &str, person: &str) -> Option<RadRow> {
         if !is_uuid(uuid) {
             return None;
@@ -95,13 +96,13 @@ impl RadRow {
     }
 }
 
-/// Whether PostgreSQL takes an id as a UUID.
+/// Whether PostgreSQL accepts an id as a UUID.
 pub(super) fn is_uuid(id: &str) -> bool {
     let is_dash = |at: usize| matches!(at, 8 | 13 | 18 | 23);
     id.len() == 36 && id.bytes().enumerate().all(|(at, byte)| if is_dash(at) { byte == b'-' } else { byte.is_ascii_hexdigit() })
 }
 
-/// PostgreSQL stores no NUL.
+/// Removes NUL characters, which PostgreSQL cannot store.
 fn plain(text: &str) -> String {
     text.replace('\0', "")
 }
@@ -126,7 +127,7 @@ const AT: &str = "to_timestamp(at / 1000.0) AT TIME ZONE 'UTC'";
 const BETWEEN: &str = "\u{1f}";
 
 impl TeamServer {
-    /// Writes rows; those that are there are written again.
+    /// Writes rows; existing ones are overwritten.
     pub(super) fn write_rad(&mut self, rows: &[RadRow]) -> Result<()> {
         // Decisions and lessons refer to their tasks.
         for kind in [MemoryKind::Task, MemoryKind::Decision, MemoryKind::Lesson] {
@@ -198,7 +199,7 @@ impl TeamServer {
         Ok(())
     }
 
-    /// Writes what is known of a repository.
+    /// Writes the facts about a repository.
     pub fn write_repository(&mut self, repo: &str, name: &str, url: Option<&str>, about: Option<&(About, Millis)>) -> Result<()> {
         let (repo, name) = (cut(&plain(repo), REPO), cut(&plain(name), REPO));
         let kind = about.and_then(|(about, _)| about.project_type.as_deref().map(|kind| cut(kind, 100)));

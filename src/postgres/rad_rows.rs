@@ -7,9 +7,9 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use tokio_postgres::Row;
 
-/// Rows of each table that are read at most.
+/// Maximum rows to read from each table.
 const ROWS: i64 = 20_000;
-/// Longest text of a row, in characters.
+/// Maximum characters of a row's text.
 const TEXT: i32 = 60_000;
 
 /// A row of another program.
@@ -17,13 +17,13 @@ const TEXT: i32 = 60_000;
 pub struct ForeignRow {
     pub uuid: String,
     pub kind: MemoryKind,
-    /// As the program named the repository; `None`: a decision or lesson without a task.
+    /// The repository, as the program named it; `None` for a decision or lesson without a task.
     pub repo: Option<String>,
     pub kind_type: String,
     pub title: String,
     pub content: Map<String, Value>,
     pub created_at: Millis,
-    /// Of everything that was read.
+    /// Digest of all values that were read.
     pub digest: String,
 }
 
@@ -32,7 +32,7 @@ pub struct ForeignRow {
 pub struct ForeignRows {
     pub rows: Vec<ForeignRow>,
     pub repositories: Vec<(String, String)>,
-    /// There are more rows than are read.
+    /// True if there are more rows than were read.
     pub is_cut: bool,
 }
 

@@ -46,7 +46,7 @@ impl TeamServer {
     ///
     /// A schema of a later nmem, or a user that may not create one.
     pub(super) fn migrate(&mut self) -> Result<()> {
-        // One question where the schema is there; where it is not, the answer is an error.
+        // One round trip if the schema exists; otherwise the answer is an error.
         if let Ok(Some((version, has_rad))) = self.known_version() {
             self.has_rad = has_rad;
             return refuse_other(version);
@@ -69,7 +69,7 @@ impl TeamServer {
     }
 
     fn version(&mut self) -> Result<Option<(i32, bool)>> {
-        // A name that does not exist is an error at once, and would end a transaction.
+        // A name that does not exist is an error at once, and would abort a transaction.
         let there = self.query("SELECT to_regclass('nmem.version') IS NOT NULL AS there", &[])?;
         if there.first().is_none_or(|row| !row.get::<_, bool>("there")) {
             return Ok(None);
@@ -82,7 +82,7 @@ impl TeamServer {
         rows.first().map(|row| Ok((column(row, "version")?, column(row, "has_rad")?))).transpose()
     }
 
-    /// Whether no table of another program has one of the names of the RAD tables.
+    /// Whether no table of another program has the name of a RAD table: one that lacks columns is not a RAD table.
     fn may_be_rad(&mut self) -> Result<bool> {
         for (table, columns) in RAD_TABLES {
             let sql = "SELECT attname::text AS name FROM pg_attribute WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped";

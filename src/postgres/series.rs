@@ -10,7 +10,7 @@ const BETWEEN: &str = "\u{1f}";
 /// Changes per answer, and per transaction.
 pub const BATCH: i64 = 1000;
 
-/// How far a machine's series goes, as the server has it.
+/// The last number of a machine's series on the server, and how many of its changes have a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeriesHead {
     pub machine: String,
@@ -36,7 +36,7 @@ fn change(row: &Row) -> Result<SharedChange> {
 }
 
 impl TeamServer {
-    /// How far each machine's series goes.
+    /// Returns the head of each machine's series.
     pub fn heads(&mut self) -> Result<Vec<SeriesHead>> {
         let rows = self.query("SELECT machine, seq, texts FROM nmem.heads ORDER BY machine", &[])?;
         let head = |row: &Row| {
@@ -45,8 +45,8 @@ impl TeamServer {
         rows.iter().map(head).collect()
     }
 
-    /// The next changes of other machines, behind what is applied of each, by machine and number: those of the given
-    /// projects, and all tombstones. Texts above `most` bytes are left out.
+    /// Returns the next changes of other machines after the last applied one of each, by machine and number: those of
+    /// the given projects, and all tombstones. Texts above `most` bytes are omitted.
     pub fn changes(&mut self, applied: &[(String, i64)], projects: &[String], most: usize) -> Result<Vec<SharedChange>> {
         let machines: Vec<&str> = applied.iter().map(|(machine, _)| machine.as_str()).collect();
         let numbers: Vec<i64> = applied.iter().map(|(_, seq)| *seq).collect();
@@ -71,7 +71,7 @@ impl TeamServer {
         self.execute("DELETE FROM nmem.changes WHERE machine = $1 AND seq = $2", &[&machine, &seq]).map(drop)
     }
 
-    /// Adds changes of one machine, at most [`BATCH`], in one transaction; those that are there already stay. `rows` are
+    /// Adds changes of one machine, at most [`BATCH`], in one transaction; existing ones are unchanged. `rows` are
     /// written to the RAD tables along with them.
     pub fn add(&mut self, changes: &[SharedChange], rows: &[super::RadRow]) -> Result<()> {
         let Some(SharedChange { machine, .. }) = changes.first() else { return Ok(()) };
@@ -96,7 +96,7 @@ impl TeamServer {
                     &machine, &numbers, &uuids, &counters, &gone, &withdrawn, &projects, &names, &digests, &signatures, &bodies, &BETWEEN,
                 ],
             )?;
-            // Texts that these changes overtake go, whoever wrote them.
+            // Texts that these changes supersede are removed, whoever wrote them.
             let sql = "UPDATE nmem.changes c SET body = NULL FROM unnest($2::text[], $3::bigint[]) AS n(uuid, counter)
                        WHERE c.uuid = n.uuid COLLATE \"C\" AND c.body IS NOT NULL AND (c.counter, c.machine) < (n.counter, $1 COLLATE \"C\")";
             server.execute(sql, &[&machine, &uuids, &counters])?;
@@ -112,8 +112,8 @@ impl TeamServer {
         })
     }
 
-    /// Removes all texts of a machine's series but those of the given changes, and notes how many are left, and where the
-    /// series ends.
+    /// Removes all texts of a machine's series but those of the given changes, and records the number of remaining
+    /// texts and the last number of the series.
     pub fn keep_texts(&mut self, machine: &str, last: i64, kept: &[i64]) -> Result<()> {
         self.transaction(|server| {
             let sql = "SELECT count(*) AS texts FROM nmem.changes WHERE machine = $1 AND body IS NOT NULL";

@@ -3,7 +3,7 @@ CREATE SCHEMA IF NOT EXISTS nmem;
 
 CREATE TABLE nmem.version (
   version      integer NOT NULL,
-  -- Whether the tables tasks, decisions, lessons and repo_metadata are those of the RAD memory specification.
+  -- True if the tables tasks, decisions, lessons and repo_metadata are those of the RAD memory specification.
   has_rad      boolean NOT NULL
 );
 
@@ -25,7 +25,8 @@ CREATE TABLE nmem.changes (
 
 CREATE INDEX changes_by_uuid ON nmem.changes(uuid);
 
--- How far each machine's series goes, and how many texts it holds: one small row says whether there is anything to do.
+-- The last number of each machine's series, and how many texts it contains: one small row shows whether there is
+-- anything to do.
 CREATE TABLE nmem.heads (
   machine text COLLATE "C" PRIMARY KEY,
   seq     bigint NOT NULL,

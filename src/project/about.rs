@@ -1,5 +1,5 @@
-//! Facts about a repository from its own files: languages by file endings, frameworks and project type by manifests. A
-//! bounded look that runs nothing.
+//! Facts about a repository, from its files: languages by file extensions, frameworks and project type by manifests.
+//! The scan is bounded and runs nothing.
 
 use crate::files::small_text;
 use crate::model::About;
@@ -16,7 +16,7 @@ const PART: usize = 8;
 /// Folders with third-party or generated files.
 const FOREIGN: [&str; 9] = ["node_modules", "target", "vendor", "dist", "build", "out", "venv", "third_party", "__pycache__"];
 
-/// File endings by language.
+/// File extensions by language.
 const ENDINGS: [(&str, &[&str]); 20] = [
     ("Rust", &["rs"]),
     ("Go", &["go"]),
@@ -40,7 +40,7 @@ const ENDINGS: [(&str, &[&str]); 20] = [
     ("Markdown", &["md", "rst", "tex"]),
 ];
 
-/// Manifests that list dependencies, and the dependency that reveals each framework.
+/// Manifests that list dependencies, and the dependency that identifies each framework.
 const MANIFESTS: [(&str, &[(&str, &str)]); 9] = [
     (
         "package.json",

@@ -1,4 +1,4 @@
-//! The agent's process, noted at session start so that later commands can tell whether it still runs.
+//! The agent's process, recorded at session start so that later commands can tell whether it is still running.
 
 use crate::model::Client;
 
@@ -7,7 +7,8 @@ pub fn client(pid: u32) -> Client {
     Client { pid, started: started(pid) }
 }
 
-/// The process that started this one: a shell perhaps, not the agent. Windows does not say, so there it is this process.
+/// Returns the process that started this one, which may be a shell and not the agent. Windows does not report it, so
+/// there this process is returned.
 pub fn caller() -> Client {
     #[cfg(unix)]
     let pid = std::os::unix::process::parent_id();
@@ -16,20 +17,21 @@ pub fn caller() -> Client {
     Client { pid, started: None }
 }
 
-/// Whether this very process still runs; `None` if unknown.
+/// Returns true if exactly this process is still running; `None` if unknown.
 pub fn is_alive(client: Client) -> Option<bool> {
     let noted = client.started?;
     Some(started(client.pid) == Some(noted))
 }
 
-/// proc(5): field 22 of `/proc/PID/stat`, counted after the program's name, which may contain anything but ends in `)`.
+/// Reads field 22 of `/proc/PID/stat` (proc(5)). Fields are counted after the program's name, which ends with `)` and
+/// may contain any character.
 #[cfg(target_os = "linux")]
 fn started(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
 }
 
-/// `proc_pidinfo`, from libproc.h: microseconds since 1970.
+/// Reads the start time with `proc_pidinfo` (libproc.h), in microseconds since 1970.
 #[cfg(target_os = "macos")]
 fn started(pid: u32) -> Option<u64> {
     let pid = libc::c_int::try_from(pid).ok()?;
@@ -46,7 +48,7 @@ fn started(pid: u32) -> Option<u64> {
     Some(info.pbi_start_tvsec * 1_000_000 + info.pbi_start_tvusec)
 }
 
-/// `GetProcessTimes`: units of 100 ns since 1601.
+/// Reads the start time with `GetProcessTimes`, in units of 100 ns since 1601.
 #[cfg(windows)]
 fn started(pid: u32) -> Option<u64> {
     use windows_sys::Win32::Foundation::{CloseHandle, FILETIME, WAIT_TIMEOUT};
@@ -63,7 +65,7 @@ fn started(pid: u32) -> Option<u64> {
             return None;
         }
         let known = GetProcessTimes(process, created, exited, kernel, user) != 0;
-        // A process that has ended stays known while anybody has it open.
+        // A process that has exited remains known while another process holds a handle to it.
         let is_running = known && WaitForSingleObject(process, 0) == WAIT_TIMEOUT;
         CloseHandle(process);
         is_running

@@ -14,18 +14,18 @@ use std::path::{Path, PathBuf};
 pub struct Repository {
     /// The folder that contains `.git`.
     pub worktree: PathBuf,
-    /// The worktree's own git folder, with `HEAD`.
+    /// The git folder of this worktree, with `HEAD`.
     folder: PathBuf,
     /// The git folder that all worktrees share, with refs and `config`.
     pub common: PathBuf,
 }
 
 impl Repository {
-    /// Opens the repository whose worktree begins at `root`; `None` if `.git` is not what git would create.
+    /// Opens the repository whose worktree has the root `root`; `None` if `.git` is not what git would create.
     ///
-    /// A folder may claim to be a worktree of any repository, because its `.git` names the git folder. So that folder
-    /// must name it back, as git does: in `gitdir` for a linked worktree, in `core.worktree` for a submodule. A
-    /// symbolic link as `.git` claims without naming.
+    /// A folder may claim to be a worktree of any repository, because its `.git` names the git folder. So the git
+    /// folder must point back to it, as git requires: in `gitdir` for a linked worktree, in `core.worktree` for a
+    /// submodule. A `.git` that is a symbolic link is rejected, because nothing points back to it.
     pub fn open(root: &Path) -> Option<Repository> {
         let dot_git = root.join(".git");
         let worktree = root.to_path_buf();
@@ -52,8 +52,8 @@ impl Repository {
         named.then_some(repository)
     }
 
-    /// The first commit, if the reflog still has it. In a repository created locally it begins `0000… <commit> <who>
-    /// <when>\tcommit (initial): …`.
+    /// Returns the first commit if the reflog still contains it. In a repository created locally, the reflog starts
+    /// with `0000… <commit> <who> <when>\tcommit (initial): …`.
     pub fn first_commit(&self) -> Option<String> {
         let log = files::small_text(&self.common.join("logs/HEAD"))?;
         let (ids, message) = log.lines().next()?.split_once('\t')?;
@@ -76,8 +76,8 @@ impl Repository {
         }
     }
 
-    /// The remote URL that git would fetch from: of `origin`, else of the first remote; `None` if it cannot be
-    /// determined.
+    /// Returns the remote URL that git would fetch from: that of `origin`, otherwise that of the first remote; `None`
+    /// if it cannot be determined.
     pub fn remote(&self, home: Option<&Path>) -> Option<String> {
         let mut user = GitConfig::default();
         for (home, file) in
@@ -92,7 +92,7 @@ impl Repository {
         GitConfig::read(&self.common.join("config"), home)
     }
 
-    /// The folder that people call the repository: the main worktree.
+    /// Returns the main worktree, the folder that people call the repository.
     pub fn main_worktree(&self) -> &Path {
         match self.common.file_name() {
             Some(name) if name == ".git" => self.common.parent().unwrap_or(&self.worktree),
@@ -128,7 +128,7 @@ fn resolve(base: &Path, path: &str) -> PathBuf {
     files::canonical(&joined).unwrap_or(joined)
 }
 
-/// Whether `folder` is not in the repository, or any of its worktrees, of `own`. Without a repository there, nothing is.
+/// Whether `folder` is outside the repository of `own` and all its worktrees. False if `own` is not in a repository.
 pub fn is_other_repository(folder: &Path, own: &Path, home: Option<&Path>) -> bool {
     let (Some(root), folder) = (worktree_root(own, home), lexical(folder)) else { return false };
     let main = |root: &Path| Repository::open(root).map(|repository| repository.main_worktree().to_path_buf());
@@ -141,7 +141,7 @@ pub fn is_other_repository(folder: &Path, own: &Path, home: Option<&Path>) -> bo
 /// Default port of each scheme.
 const DEFAULT_PORTS: [(&str, &str); 4] = [("ssh", "22"), ("https", "443"), ("http", "80"), ("git", "9418")];
 
-/// The folder that a remote URL names, if it is on this machine: `/srv/x.git`, `../x`, `file:///srv/x`.
+/// Returns the folder of a remote URL that is on this machine: `/srv/x.git`, `../x`, `file:///srv/x`.
 pub fn local(url: &str, worktree: &Path) -> Option<PathBuf> {
     let path = match url.split_once("://") {
         Some(("file", path)) => path,

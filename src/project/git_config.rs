@@ -1,6 +1,6 @@
-//! git's configuration files (git-config(1)), as far as they affect a remote URL: quoted values, comments, continuation
-//! lines, `include`, and `insteadOf` of repository and user. If it is unclear what git would do, there is no URL: a
-//! wrong one would merge two projects.
+//! Reader of git's configuration files (git-config(1)), limited to what affects a remote URL: quoted values, comments,
+//! continuation lines, `include`, and `insteadOf` of repository and user. If it is unclear what git would do, there is
+//! no URL: a wrong one would merge two projects.
 
 use crate::files;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Maximum depth of includes, as in git.
 const DEPTH: usize = 10;
 
-/// One setting. Section and key names are in lower case; subsections keep theirs.
+/// One setting. Section and key names are in lower case; subsections keep their case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct GitSetting {
     section: String,
@@ -21,7 +21,7 @@ struct GitSetting {
 #[derive(Clone, Debug, Default)]
 pub struct GitConfig {
     entries: Vec<GitSetting>,
-    /// A conditional include affects URLs.
+    /// True if a conditional include affects URLs.
     is_conditional: bool,
 }
 
@@ -57,14 +57,13 @@ impl GitConfig {
         self.is_conditional |= other.is_conditional;
     }
 
-    /// The last value of a setting without a subsection.
+    /// Returns the last value of a setting without a subsection.
     pub fn get(&self, section: &str, key: &str) -> Option<&str> {
         let is_it = |entry: &&GitSetting| entry.section == section && entry.subsection.is_none() && entry.key == key;
         self.entries.iter().rfind(is_it).map(|entry| entry.value.as_str())
     }
 
-    /// The URL of `origin`, else of the first remote, as git would fetch from it; `user` is the user's own
-    /// configuration.
+    /// Returns the fetch URL of `origin`, otherwise that of the first remote; `user` is the user's configuration.
     pub fn remote_url(&self, user: &GitConfig) -> Option<String> {
         if self.is_conditional || user.is_conditional {
             return None;
@@ -82,7 +81,7 @@ impl GitConfig {
     }
 }
 
-/// `~/x`, a path relative to the including file, or an absolute one.
+/// Resolves an included path: `~/x`, a path relative to the including file, or an absolute path.
 fn included(path: &str, from: &Path, home: Option<&Path>) -> Option<PathBuf> {
     match path.strip_prefix("~/") {
         Some(rest) => Some(home?.join(rest)),
@@ -132,7 +131,7 @@ fn parsed(text: &str) -> Vec<GitSetting> {
     entries
 }
 
-/// Index of the bracket that closes a section header, after any quotes.
+/// Returns the index of the bracket that closes a section header, ignoring quoted brackets.
 fn end_of_head(head: &str) -> Option<usize> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     head.char_indices().find_map(|(at, c)| {
@@ -143,7 +142,7 @@ fn end_of_head(head: &str) -> Option<usize> {
     })
 }
 
-/// A subsection's name up to its closing quote.
+/// Reads a subsection's name up to its closing quote.
 fn unquoted(text: &str) -> String {
     let mut out = String::new();
     let mut chars = text.chars();
@@ -157,7 +156,7 @@ fn unquoted(text: &str) -> String {
     out
 }
 
-/// A value, and its length in bytes including the line end.
+/// Reads a value; returns it and its length in bytes, including the line break.
 fn value(text: &str) -> (String, usize) {
     let (mut out, mut kept, mut is_quoted) = (String::new(), 0, false);
     let mut chars = text.char_indices();
@@ -182,7 +181,7 @@ fn value(text: &str) -> (String, usize) {
             },
             c => out.push(c),
         }
-        // Trailing white space counts only inside quotes.
+        // Trailing white space is kept only inside quotes.
         if is_quoted || !c.is_whitespace() {
             kept = out.len();
         }

@@ -1,9 +1,8 @@
-//! Which project a folder belongs to (ADR/0005), and the agent's process.
+//! The project that a folder belongs to (ADR/0005), and the agent's process.
 //!
-//! A project is identified by the name that the user gave it, else by the repository's normalised remote URL, its first
-//! commit or its common `.git` folder, else by the folder itself. So worktrees and clones of one repository are one
-//! project. The home folder, the temporary
-//! folder and `/` are never a project.
+//! A project is identified by the name that the user gave it, otherwise by the repository's normalised remote URL, its
+//! first commit or its common `.git` folder, otherwise by the folder itself. So worktrees and clones of one repository
+//! are one project. The home folder, the temporary folder and `/` are never a project.
 //!
 //! Read in this order: the identity, in this file; `worktree`; `git` and `git_config` (reading `.git`); `client` (the
 //! agent's process); `about` (facts about a repository).
@@ -22,13 +21,13 @@ use crate::model::ProjectId;
 use std::path::{Path, PathBuf};
 use worktree::{is_no_project, lexical};
 
-/// Identifies the project of a folder, which may be named by hand; `None` for relative paths and folders that are
-/// never a project.
+/// Identifies the project of a folder. `by_hand` is the name that the user gave it. Returns `None` for relative paths
+/// and for folders that are never a project.
 pub fn identify(cwd: &Path, home: Option<&Path>, by_hand: Option<String>) -> Option<ProjectId> {
     if !cwd.is_absolute() {
         return None;
     }
-    // A folder is the same project however it is written and through any link.
+    // A folder is the same project regardless of how its path is written, and also through a link.
     let (cwd, home) = (canonical(cwd), home.map(canonical));
     let (cwd, home) = (cwd.as_path(), home.as_deref());
     let never = |folder: &Path| is_no_project(folder, home);
@@ -48,7 +47,7 @@ pub fn identify(cwd: &Path, home: Option<&Path>, by_hand: Option<String>) -> Opt
     Some(ProjectId { places, keys, name, repo_url, root: root.display().to_string(), domain: None })
 }
 
-/// Keys, name, and remote URL without credentials.
+/// Returns keys, name, and remote URL without credentials.
 fn of_repository(repository: &git::Repository, home: Option<&Path>) -> (Vec<String>, String, Option<String>) {
     let remote = repository.remote(home);
     let by_url = remote.as_deref().map(|url| match git::local(url, &repository.worktree) {

@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-/// Folders for everybody's temporary files. The folders in them may be projects.
+/// Shared folders for temporary files. Folders inside them may be projects.
 const TEMPORARY: [&str; 4] = ["/tmp", "/var/tmp", "/private/tmp", "/dev/shm"];
 
 /// Whether a folder is never a project: `/`, the home folder, where a `.git` holds personal settings, and the temporary

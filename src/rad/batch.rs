@@ -12,10 +12,10 @@ const LINE: usize = 16 << 20;
 /// Bytes to read at once, and entities per transaction, small enough that hooks hardly wait.
 const BUFFER: usize = 256 << 10;
 const GROUP: usize = 100;
-/// How long settings stay valid in a batch that does not pause.
+/// Time for which settings stay valid in a batch that does not pause.
 const FRESH: Duration = Duration::from_millis(500);
 
-/// Answers one request per line until the input ends; `say` receives each answer. Returns whether every request was
+/// Answers one request per line until the input ends; `say` receives each answer. Returns true if every request was
 /// answered.
 pub fn batch(verb: Option<&str>, input: impl Read, say: &mut dyn FnMut(Answered) -> Result<()>) -> Result<bool> {
     let rad = &mut Rad::begin();

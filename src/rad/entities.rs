@@ -57,7 +57,7 @@ fn read(context: &RequestContext, id: &str) -> Result<Value, ProtocolError> {
     }
 }
 
-/// Whether a request of a batch records something.
+/// Whether a batched request records an entity.
 pub fn is_record(value: &Value) -> bool {
     Request::of(value).is_ok_and(|request| request.value(&["entity_type"]).is_some())
 }
@@ -90,7 +90,7 @@ pub fn prepare(context: &RequestContext, request: Request) -> Result<Prepared, P
         Some(Value::Object(content)) => content.clone(),
         Some(_) => return Err(ProtocolError::bad("`content` must be an object")),
     };
-    // Unknown fields are kept where search finds them.
+    // Unknown fields are kept in the content, where search finds them.
     for (name, value) in request.others(&OWN) {
         content.entry(name.clone()).or_insert_with(|| value.clone());
     }
@@ -182,7 +182,7 @@ fn wrong(error: anyhow::Error) -> ProtocolError {
     }
 }
 
-/// Its time: ISO 8601 or Unix milliseconds; if both are given, they must agree to the second.
+/// Returns the time of an entity: ISO 8601 or Unix milliseconds; if both are given, they must agree to the second.
 fn moment(request: Request) -> Result<Option<Millis>, ProtocolError> {
     let epoch = request.value(&["created_at_epoch"]);
     let epoch = epoch

@@ -33,7 +33,7 @@ use std::time::Instant;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verb {
     pub name: &'static str,
-    /// It may change the store.
+    /// True if it may change the store.
     pub writes: bool,
 }
 
@@ -54,7 +54,7 @@ pub const VERBS: [Verb; 13] = [
     Verb { name: "health", writes: false },
 ];
 
-/// Answers one request of a program that runs in `folder`. `up_since`: when the answering program started.
+/// Answers one request of a program that runs in `folder`. `up_since` is the start time of the answering program.
 pub fn answer_in(folder: &Path, up_since: Instant, verb: &str, value: &Value) -> Answered {
     Rad { up_since: Some(up_since), ..Rad::in_folder(folder.to_path_buf()) }.answer(verb, value)
 }
@@ -82,7 +82,7 @@ struct Rad {
     settings: HashMap<PathBuf, Settings>,
     read_at: Instant,
     now: Millis,
-    /// When a server started that answers; `None` for a process that answers once.
+    /// Start time of the answering server; `None` for a process that answers once.
     up_since: Option<Instant>,
 }
 
@@ -137,7 +137,7 @@ impl Rad {
         entities::store(group, |folder| self.context(folder))
     }
 
-    /// Reads the clock for each request: a batch may run as long as an agent does.
+    /// Parses a request. Reads the clock for each one, since a batch may run as long as an agent does.
     fn request<'v>(&mut self, value: &'v Value) -> Result<Request<'v>, ProtocolError> {
         self.now = environment::now();
         if depth(value) > DEPTH {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 /// Maximum bytes of an id or name.
 const ID: usize = 200;
 
-/// Why a request failed.
+/// Error of a failed request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProtocolError {
     /// `bad_request`, `not_found`, `unavailable`.
@@ -95,7 +95,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// A name without the differences between snake and camel case.
+/// Normalises a name, so that snake case and camel case are equal.
 fn plain(name: &str) -> String {
     name.chars().filter(|c| *c != '_').flat_map(char::to_lowercase).collect()
 }

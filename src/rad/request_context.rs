@@ -75,8 +75,8 @@ impl<'a> RequestContext<'a> {
         Ok(domain)
     }
 
-    /// The store for reading, after draining the spool; `None` if nothing was ever recorded. What cannot be drained, since
-    /// the database is locked or read-only, waits on.
+    /// Returns the store for reading, after draining the spool; `None` if nothing was ever recorded. Events that cannot
+    /// be drained, because the database is locked or read-only, stay in the spool.
     pub fn store(&self) -> Result<Option<Store>, ProtocolError> {
         Ok(ingest::reader(&self.run())?)
     }
@@ -103,7 +103,7 @@ impl<'a> RequestContext<'a> {
         self.projects().identify(&self.folder.to_string_lossy())
     }
 
-    /// Whether recording is on for this session, this folder, and the named project.
+    /// Checks that recording is on for this session, this folder, and the named project.
     pub fn may_record(&self, session: Option<(Platform, &str)>, named: Option<&ProjectId>) -> Result<(), ProtocolError> {
         let begun = environment::session_folder();
         let folders = [self.folder.to_str(), begun.as_ref().and_then(|folder| folder.to_str())];

@@ -50,7 +50,7 @@ pub fn ensure(context: &RequestContext, request: Request) -> Result<Value, Proto
     Ok(json!({"id": now.id, "prompt_number": now.prompts, "created": before.is_none()}))
 }
 
-/// The row of the session that a request names; it starts now if it is new.
+/// Returns the row of the session that a request names; a new session starts now.
 pub fn begun(context: &RequestContext, request: Request) -> Result<i64, ProtocolError> {
     if let Some(request_session) = request_session(context, request)? {
         return Ok(request_session.id);
@@ -59,7 +59,7 @@ pub fn begun(context: &RequestContext, request: Request) -> Result<i64, Protocol
     Ok(ensure_recorded(context, request)?.id)
 }
 
-/// `sessions/init`: the same with a prompt.
+/// `sessions/init`: like `sessions/ensure`, with a required prompt.
 pub fn init(context: &RequestContext, request: Request) -> Result<Value, ProtocolError> {
     let text = request.needed(&PROMPT)?.to_string();
     ingest_event(context, request, EventKind::UserPrompt { text })?;
@@ -94,7 +94,7 @@ pub fn observations(context: &RequestContext, request: Request) -> Result<Value,
     Ok(json!({"status": "queued", "id": now.id, "sessionDbId": now.id, "prompt_number": now.prompts}))
 }
 
-/// `sessions/summarize`: the turn has ended with this message. Its units are distilled at once.
+/// `sessions/summarize`: ends the turn with this message. Its units are distilled at once.
 pub fn summarize(context: &RequestContext, request: Request) -> Result<Value, ProtocolError> {
     known_session(context, request)?;
     let closing = request.text(&["last_assistant_message"])?.map(String::from);
@@ -103,7 +103,7 @@ pub fn summarize(context: &RequestContext, request: Request) -> Result<Value, Pr
     Ok(json!({"status": "queued", "id": now.id, "sessionDbId": now.id, "prompt_number": now.prompts}))
 }
 
-/// `sessions/complete`
+/// `sessions/complete`: ends the session.
 pub fn complete(context: &RequestContext, request: Request) -> Result<Value, ProtocolError> {
     let Some(before) = request_session(context, request)?.filter(|request_session| !request_session.ended) else {
         return Ok(json!({"status": "no_active_session"}));
@@ -122,7 +122,7 @@ pub fn stored_id(context: &RequestContext, id: &str) -> String {
     context.settings.redactor.clean(AgentSession(id.to_string())).0.clone()
 }
 
-/// The platform that a request names, else that of its session, else `custom`.
+/// Returns the platform that a request names, or else that of its session, or else `custom`.
 fn platform(context: &RequestContext, request: Request) -> Result<Platform, ProtocolError> {
     if let Some(name) = request.name(&["platform", "source_client"])? {
         return Ok(Platform::from_name(name).unwrap_or(Platform::Custom));

@@ -3,7 +3,7 @@
 
 /// Weight of the stated confidence, in outcomes.
 const SAID: f64 = 2.0;
-/// Prior without a stated confidence.
+/// Prior confidence if none is stated.
 const UNSAID: f64 = 0.5;
 
 /// An outcome of a decision.
@@ -17,7 +17,7 @@ pub enum DecisionOutcome {
 }
 
 impl DecisionOutcome {
-    /// Its weight; negative if it speaks against the decision.
+    /// Returns its weight; negative if it counts against the decision.
     pub fn counts(self) -> f64 {
         match self {
             DecisionOutcome::Done => 1.0,

@@ -11,11 +11,11 @@ use std::collections::HashMap;
 const REFUSALS: [&str; 9] = ["never", "not", "don", "dont", "avoid", "without", "stop", "no", "cannot"];
 /// Words that express strength rather than content.
 const FORCE: [&str; 8] = ["never", "always", "chosen", "avoid", "without", "stop", "should", "must"];
-/// Words about the same that two sentences must share, and their part of the shorter one in hundredths.
+/// Minimum content words that two sentences must share, and their minimum percentage of the shorter sentence.
 const SHARED: usize = 2;
 const PART: usize = 75;
 
-/// What a memory decides.
+/// The position of a memory: its subject, whether it refuses it, and the rejected alternatives.
 struct Stand {
     refuses: bool,
     about: Vec<String>,
@@ -29,7 +29,8 @@ impl Stand {
         Stand { refuses, about: about(&memory.title), over: memory.list("alternatives").into_iter().map(about).collect() }
     }
 
-    /// Chooses what the other rejected, and is about little else: "the tests need a database" does not choose tests.
+    /// Returns true if it chooses what the other rejected, and is about little else: "the tests need a database" does
+    /// not choose tests.
     fn takes_what_is_refused_by(&self, other: &Stand) -> bool {
         let takes = |over: &Vec<String>| {
             !over.is_empty() && over.len() * 2 >= self.about.len() && over.iter().all(|word| self.about.contains(word))
@@ -37,7 +38,7 @@ impl Stand {
         !self.refuses && self.about != other.about && other.over.iter().any(takes)
     }
 
-    /// Says the opposite in nearly the same words.
+    /// Returns true if it states the opposite in nearly the same words.
     fn turns_round(&self, other: &Stand) -> bool {
         let shared = self.about.iter().filter(|word| other.about.contains(word)).count();
         let shorter = self.about.len().min(other.about.len());
@@ -52,8 +53,8 @@ fn about(text: &str) -> Vec<String> {
     terms(text).into_iter().filter(|word| !FORCE.contains(&word.as_str())).map(stem).collect()
 }
 
-/// The contradicted memories, each with the newest one that contradicts it. Of each pair only the older one is a key.
-/// Only decisions and lessons count.
+/// Returns the contradicted memories, each with the newest one that contradicts it. Only the older memory of each pair
+/// is a key. Only decisions and lessons count.
 pub fn contradicted(memories: &[MemoryRow]) -> HashMap<i64, i64> {
     let settling = memories.iter().filter(|memory| matches!(memory.kind, MemoryKind::Decision | MemoryKind::Lesson));
     let mut newest: Vec<(&MemoryRow, Stand)> = settling.map(|memory| (memory, Stand::of(memory))).collect();
@@ -74,7 +75,7 @@ pub fn contradicted(memories: &[MemoryRow]) -> HashMap<i64, i64> {
 pub fn side_by_side(memories: Vec<MemoryRow>, against: &HashMap<i64, i64>) -> Vec<MemoryRow> {
     let (mut old, mut ordered): (Vec<MemoryRow>, Vec<MemoryRow>) =
         memories.into_iter().partition(|memory| against.contains_key(&memory.id));
-    // Newest first, so that in a chain each finds its predecessor in place.
+    // Newest first, so that each memory of a chain finds its predecessor already in the list.
     old.sort_by_key(|memory| std::cmp::Reverse((memory.created_at, memory.id)));
     for memory in old {
         let behind = ordered.iter().position(|new| against.get(&memory.id) == Some(&new.id)).map_or(ordered.len(), |at| at + 1);
@@ -83,8 +84,8 @@ pub fn side_by_side(memories: Vec<MemoryRow>, against: &HashMap<i64, i64>) -> Ve
     ordered
 }
 
-/// Adds memories of the team to own ones, which stay in front: each that contradicts an own one directly behind it, and at
-/// most `limit` others at the end.
+/// Adds memories of the team to the user's own, which keep their order. A memory that contradicts one of the user's own
+/// directly follows it; at most `limit` others come last.
 pub fn with_team(mut own: Vec<MemoryRow>, of_team: Vec<MemoryRow>, against: &HashMap<i64, i64>, limit: usize) -> Vec<MemoryRow> {
     let contradict =
         |one: &MemoryRow, other: &MemoryRow| against.get(&one.id) == Some(&other.id) || against.get(&other.id) == Some(&one.id);

@@ -1,8 +1,9 @@
-//! Ranking of work units for the current task (ADR/0027). Several routes lead to units: words, branch name, files in
-//! play, same branch, files that recent sessions often edit. Their scores are weighted by how certain each route is,
-//! added up, and kept with reasons. No I/O: `store` runs each route, `recall` asks.
+//! Ranking of work units for the current task (ADR/0027). Several routes lead to units: words, branch name, files of
+//! the task, same branch, files that recent sessions often edit. Their scores are weighted by the certainty of each
+//! route, added up, and kept with reasons. No I/O: `store` runs each route, at the request of `recall`.
 //!
-//! Read in this order: `terms` (words of a request), `route` (fusion), `passages` (statements that answer), `contradiction`, `confidence`.
+//! Read in this order: `terms` (words of a request), `route` (fusion), `passages` (statements that answer),
+//! `contradiction`, `confidence`.
 
 mod confidence;
 mod contradiction;

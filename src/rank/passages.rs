@@ -1,10 +1,10 @@
-//! How well statements answer a request, by the words that they share with it.
+//! Scores how well statements answer a request, by shared words.
 
 use super::terms::{stem, terms};
 use std::collections::{HashMap, HashSet};
 
-/// For each text, the share of the request's words in it, between 0 and 1; a word counts the more the fewer of the texts
-/// have it. Words that none of the texts has do not count.
+/// Returns for each text its share of the request's words, relative to the best text, between 0 and 1. A word weighs
+/// more if fewer of the texts have it. Words that no text has do not count.
 pub fn fit(request: &str, texts: &[&str]) -> Vec<f64> {
     let asked: HashSet<String> = terms(request).iter().map(|term| stem(term)).collect();
     let shared = |text: &&str| terms(text).iter().map(|term| stem(term)).filter(|stem| asked.contains(stem)).collect();

@@ -40,13 +40,14 @@ impl Route {
     }
 }
 
-/// Weights of the routes. Chosen by hand on the queries of two projects and rounded; results are flat around them (ADR/0027).
+/// Weights of the routes, chosen by hand on the queries of two projects and rounded. Results hardly change near these
+/// values (ADR/0027).
 #[derive(Clone, Copy, Debug)]
 pub struct RankWeights {
     pub words: f64,
     pub stated: f64,
     pub branch_name: f64,
-    /// Multiplied by how far a memory stands out, since the range of cosines depends on the model.
+    /// Multiplied by the amount by which a memory exceeds the mean, since the range of cosines depends on the model.
     pub embedding: f64,
     pub files: f64,
     pub named: f64,
@@ -72,8 +73,8 @@ impl Default for RankWeights {
     }
 }
 
-/// How probable it is that the next session edits a file: the share of recent sessions that did, where newer ones count
-/// more. Work comes back to the same files, whether or not the newest session had them.
+/// Probability that the next session edits a file: the share of recent sessions that did, with more weight on newer
+/// ones. Work returns to the same files, whether or not the newest session edited them.
 #[derive(Clone, Debug, Default)]
 pub struct EditRates {
     rates: HashMap<String, f64>,
@@ -82,9 +83,9 @@ pub struct EditRates {
 impl EditRates {
     /// Learns from the files that each session edited, newest first.
     pub fn of(sessions: &[Vec<String>]) -> EditRates {
-        /// Sessions after which one counts half.
+        /// Number of sessions after which the weight of a session is halved.
         const HALF_LIFE: f64 = 8.0;
-        /// Sessions without edits that are assumed besides, so that a young project promises nothing.
+        /// Number of sessions without edits that are assumed in addition, so that a young project predicts nothing.
         const DOUBT: f64 = 2.0;
         let mut rates: HashMap<String, f64> = HashMap::new();
         let mut all = DOUBT;
@@ -109,7 +110,7 @@ impl EditRates {
 #[derive(Clone, Debug)]
 pub struct CandidateFeatures {
     pub words: HashMap<i64, f64>,
-    /// A long unit contains many words, its memories only those that matter.
+    /// Kept separately, since a long unit contains many words, but its memories contain only those that matter.
     pub stated: HashMap<i64, f64>,
     pub branch_name: HashMap<i64, f64>,
     /// Between 0 and 1: 0 is average, 1 identical.
@@ -117,14 +118,14 @@ pub struct CandidateFeatures {
     pub files: HashMap<i64, f64>,
     pub named: HashMap<i64, f64>,
     pub same_branch: Vec<i64>,
-    /// How probable it is that the next session edits a file of the unit.
+    /// Probability that the next session edits a file of the unit.
     pub often_edited: HashMap<i64, f64>,
     /// Number of later sessions in the project.
     pub age: HashMap<i64, usize>,
 }
 
 impl CandidateFeatures {
-    /// Units found by words or files, possibly with duplicates.
+    /// Returns units found by words, embedding or files, possibly with duplicates.
     pub fn found(&self) -> impl Iterator<Item = i64> {
         [&self.words, &self.stated, &self.branch_name, &self.embedding, &self.files, &self.named]
             .into_iter()
@@ -132,7 +133,7 @@ impl CandidateFeatures {
     }
 }
 
-/// What one route adds to a score.
+/// Contribution of one route to a score.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reason {
     pub route: Route,

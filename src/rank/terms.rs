@@ -8,11 +8,11 @@ use std::sync::LazyLock;
 /// Maximum words of a request; a long plan is cut.
 const TERMS: usize = 120;
 
-/// A word as the index holds it before stemming.
+/// A word as the index stores it before stemming.
 pub type QueryTerm = String;
 
-/// Words that many turns of three unrelated projects have, without endings: they say little of a subject, even where few
-/// units are known and rarity says nothing yet.
+/// Stems of words that occur in many turns of three unrelated projects. They reveal little about a subject, even if few
+/// units are known and rarity is not meaningful yet.
 const COMMON: &str = "accept acros action activ actual actually add added after again already alway analys analysi analyz api appear \
     approach around auto automatically availabl back base based becaus befor behavior better between block both branch bug \
     build call case catch caus chang check clean cleanup clear code com command comment commit committ complet config \
@@ -29,12 +29,13 @@ const COMMON: &str = "accept acros action activ actual actually add added after 
     summary task test text thre through time too tool top track tree true try two type under understand updat usag user \
     uses valid validat valu ve verifi verification verify via view vs warn way whether whil without work writ yes";
 
-/// The words of a text that say what it is about, without endings.
+/// Returns the stems of the words that express the subject of a text.
 pub fn subject(text: &str) -> HashSet<String> {
     terms(text).iter().map(|term| stem(term)).filter(|stem| says(stem)).collect()
 }
 
-/// The same of several texts, without a limit. Most words are plain, and cost no allocation unless they are new.
+/// Returns the subject of several texts, without a word limit. Most words are plain, and cost no allocation unless they
+/// are new.
 pub fn subject_of<'a>(texts: impl Iterator<Item = &'a str>) -> HashSet<String> {
     let mut all: HashSet<String> = HashSet::new();
     let mut add = |term: &str| {
@@ -52,13 +53,14 @@ pub fn subject_of<'a>(texts: impl Iterator<Item = &'a str>) -> HashSet<String> {
     all
 }
 
-/// Whether a word without its ending says what a text is about.
+/// Whether a stem expresses the subject of a text.
 fn says(stem: &str) -> bool {
     static IS_COMMON: LazyLock<HashSet<&str>> = LazyLock::new(|| COMMON.split(' ').collect());
     !IS_COMMON.contains(stem) && stem.chars().any(char::is_alphabetic)
 }
 
-/// A word without the ending of a plural or of a verb: "sessions" is "session", "renamed" and "renaming" are "renam".
+/// Returns a word without its plural or verb suffix: "sessions" becomes "session", "renamed" and "renaming" become
+/// "renam".
 pub fn stem(word: &str) -> String {
     stem_of(word).to_string()
 }
@@ -69,7 +71,8 @@ fn stem_of(word: &str) -> &str {
     stem.unwrap_or(word)
 }
 
-/// The words of a request in order, without duplicates. Of a URL only the last part counts: its host says nothing.
+/// Returns the words of a request in order, without duplicates. Only the last part of a URL counts: its host carries no
+/// information.
 pub fn terms(text: &str) -> Vec<QueryTerm> {
     let mut terms: Vec<QueryTerm> = Vec::new();
     for word in text.split_whitespace() {
@@ -86,14 +89,15 @@ pub fn terms(text: &str) -> Vec<QueryTerm> {
     terms
 }
 
-/// `https://example.org/team/repository/issues/12` is `12`; what is no URL stays whole.
+/// Returns the last part of a URL: `https://example.org/team/repository/issues/12` becomes `12`. Other words are
+/// unchanged.
 fn last_of_url(word: &str) -> &str {
     let Some((_, path)) = word.split_once("://") else { return word };
     let path = path.split(['?', '#', ')', '>', '"']).next().unwrap_or_default().trim_end_matches(['/', '.', ',', ':']);
     path.rsplit_once('/').map_or("", |(_, last)| last)
 }
 
-/// Branches that every repository has; their names say nothing.
+/// Common trunk branches; their names carry no information.
 const TRUNKS: [&str; 14] = [
     "main",
     "master",
@@ -119,8 +123,8 @@ pub fn branch_terms(branch: &str) -> Vec<QueryTerm> {
     terms(branch.rsplit('/').next().unwrap_or(branch))
 }
 
-/// Whether a branch is dedicated to one topic. `recent` are the branches of the project's sessions, newest first: a branch
-/// on which at least half of them began is a trunk, whatever its name.
+/// Whether a branch is dedicated to one topic. `recent` are the branches of the project's sessions, newest first: a
+/// branch on which at least half of them began is a trunk, whatever its name.
 pub fn is_topic<'a>(branch: &str, recent: impl Iterator<Item = Option<&'a str>>) -> bool {
     const SESSIONS: usize = 24;
     const LEAST: usize = 5;

@@ -1,4 +1,4 @@
-//! Use case: how a program is called.
+//! Use case: the forms in which a program is called.
 
 use crate::model::{CommandForm, ToolUseRow};
 use crate::rules::failures::{did_not_run, response};
@@ -10,12 +10,12 @@ use std::collections::HashMap;
 
 /// Number of newest commands to look at.
 const COMMANDS: usize = 3000;
-/// Tool uses between a form that failed and one that worked instead, at most.
+/// Maximum tool uses between a form that failed and one that worked instead.
 const NEAR: i64 = 6;
-/// Characters of a call that shows how something is run.
+/// Maximum bytes of a call; longer calls are skipped.
 const LONG: usize = 200;
 
-/// The forms in which a program is called, the ones that work first.
+/// Returns the forms in which a program is called, working forms first.
 pub fn command_forms(store: &Store, project: Option<i64>, program: &str) -> Result<Vec<CommandForm>> {
     let program = program.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut forms: HashMap<String, CommandForm> = HashMap::new();

@@ -1,5 +1,5 @@
-//! Recall during a session: at a prompt that begins a unit, before an edit, and for a subagent. The usual result is nothing
-//! (ADR/0030).
+//! Recall during a session: at a prompt that begins a unit, before an edit, and for a subagent. Usually nothing is
+//! recalled (ADR/0030).
 
 use super::domain_concepts::concepts;
 use super::ranked::{RecallQuery, add_passages, mark_stale, nearest, whole_paths};
@@ -26,47 +26,47 @@ const ALSO: usize = 3;
 /// Minimum probability of a unit: to be described, and to be named.
 const DESCRIBED: f64 = 0.25;
 const NAMED: f64 = 0.2;
-/// How much of its score must come from what the prompt says.
+/// Minimum part of a unit's score that must come from the words or the embedding of the prompt.
 const SAID: f64 = 0.1;
-/// Minimum likeness of a unit's subject with the prompt's, and minimum words that they share.
+/// Minimum similarity of the subjects of a unit and of the prompt, and minimum words that they share.
 const ALIKE: f64 = 0.06;
 const SHARED: usize = 2;
 /// Maximum files of a unit whose names are part of its subject.
 const SUBJECT_FILES: usize = 12;
 /// Minimum content words of a prompt, unless it names a file.
 const WORDS: usize = 3;
-/// Minimum fit of a statement, relative to the one that fits best.
+/// Minimum fit of a statement, relative to the best one.
 const FITS: f64 = 0.35;
 /// Number of newest sessions in which injections without use are counted.
 pub(super) const RECENT: usize = 24;
 /// Maximum memories about a file, and the number of candidates.
 const OF_FILE: usize = 3;
 const KNOWN: usize = 40;
-/// Injections that the session itself has received; those into subagents it has not.
+/// Injections that the session itself receives. Those into its subagents do not reach it.
 const OWN_CONTEXT: [InjectionPoint; 4] =
     [InjectionPoint::Start, InjectionPoint::Compaction, InjectionPoint::Prompt, InjectionPoint::File];
 /// Maximum pinned memories and maximum files for a subagent.
 const PINNED: usize = 8;
 const FILES: usize = 8;
-/// Cues that count as warnings before an edit: gotchas and fixed problems.
+/// Findings that count as warnings before an edit: gotchas and fixed problems.
 const WARNINGS: [Finding; 2] = [Finding::Limit, Finding::Fix];
 
 /// A prompt that was just submitted.
 pub struct Prompt<'a> {
     pub text: &'a str,
-    /// Its embedding and the model. Computed only if something could be injected.
+    /// The model and the embedding of the text, computed only if something could be injected.
     pub embedding: &'a dyn Fn() -> Option<(String, Vector)>,
     /// The current branch, read only if needed. Many branches are created after the session starts.
     pub branch: &'a dyn Fn() -> Option<String>,
     pub root: Option<&'a Path>,
 }
 
-/// What a prompt receives.
+/// Work units recalled for a prompt.
 #[derive(Debug, Default)]
 pub struct AtPrompt {
     /// Units that the session has not received yet.
     pub units: Vec<RankedUnit>,
-    /// Units that the session has received already and that match better than those.
+    /// Units that the session has already received and that match better than the new ones.
     pub received: Vec<UnitRow>,
     /// Further units.
     pub also: Vec<UnitRow>,
@@ -134,13 +134,13 @@ pub fn at_prompt(store: &Store, scope: &SessionScope, given: &Prompt) -> Result<
     Ok(AtPrompt { units, received, also })
 }
 
-/// Whether a unit was found by an embedding: then it need not share a word with the prompt.
+/// Whether a unit was found by an embedding. Such a unit need not share a word with the prompt.
 fn is_found_by_meaning(unit: &RankedUnit) -> bool {
     unit.why.iter().any(|why| why.what == Route::Embedding.name())
 }
 
-/// How much units are about what a prompt is about, from 0 to 1: a cosine of the words of their subjects, where a word
-/// counts the less the more of these units have it.
+/// Returns the similarity of each unit to a prompt, from 0 to 1: a cosine of the words of their subjects, in which a
+/// word weighs less if more of these units have it.
 fn likeness(prompt: &str, units: &[RankedUnit]) -> Vec<f64> {
     let asked = rank::subject(prompt);
     let subjects: Vec<HashSet<String>> = units.iter().map(subject).collect();
@@ -157,14 +157,14 @@ fn likeness(prompt: &str, units: &[RankedUnit]) -> Vec<f64> {
     shared.iter().zip(&subjects).map(of).collect()
 }
 
-/// Whether a unit's name or request has words of what a prompt is about.
+/// Whether a unit's name or request shares enough words with the subject of a prompt.
 fn is_of_subject(asked: &HashSet<String>, found: &RankedUnit) -> bool {
     let named =
         found.unit.title.iter().chain(&found.unit.intent).flat_map(|text| rank::subject(text)).collect::<HashSet<String>>();
     named.intersection(asked).count() >= SHARED
 }
 
-/// The words of what a unit stated and changed.
+/// Returns the subject of a unit: the words of its title, statements, edited files and commits.
 fn subject(found: &RankedUnit) -> HashSet<String> {
     let unit = &found.unit;
     let memories = found.memories.iter().flat_map(|memory| memory.list("facts").into_iter().chain([memory.title.as_str()]));
@@ -173,9 +173,9 @@ fn subject(found: &RankedUnit) -> HashSet<String> {
     rank::subject_of(unit.title.as_deref().into_iter().chain(memories).chain(edited).chain(commits))
 }
 
-/// Whether a memory may be injected unasked: the user said it, a person pinned it, or the agent said it and its work
-/// confirms it. Tool output and pages never qualify, nor does an agent's repetition of them; what others of the team
-/// wrote only if the user trusts them.
+/// Whether a memory may be injected unasked: the user stated it, a person pinned it, or the agent stated it and its
+/// work confirms it. Tool output and web pages never qualify, nor does an agent's repetition of them. Memories of other
+/// team members qualify only if the user trusts their author.
 fn is_trusted(store: &Store, memory: &MemoryRow) -> Result<bool> {
     Ok(memory.pinned
         || memory.provenance == Provenance::User
@@ -183,14 +183,14 @@ fn is_trusted(store: &Store, memory: &MemoryRow) -> Result<bool> {
         || memory.provenance == Provenance::Agent && store.is_proven(memory)?)
 }
 
-/// Whether a memory says the name of a file.
+/// Whether a memory contains the name of a file.
 fn names(memory: &MemoryRow, path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     memory.title.contains(name) || memory.list("facts").iter().any(|fact| fact.contains(name))
 }
 
-/// What to know before editing a file: decisions and lessons about it, gotchas and earlier fixes; each once per
-/// session.
+/// Returns the memories to show before an edit of a file: decisions and lessons about it, gotchas and earlier fixes;
+/// each once per session.
 pub fn at_file(store: &Store, scope: &SessionScope, path: &str, root: Option<&Path>) -> Result<(Vec<MemoryRow>, Annotations)> {
     // Most files have no memories, so this check is usually the whole cost.
     if scope.muted || !store.has_memories_about(path)? {
@@ -201,7 +201,7 @@ pub fn at_file(store: &Store, scope: &SessionScope, path: &str, root: Option<&Pa
     if memories.is_empty() {
         return Ok(Default::default());
     }
-    // Items from the session start count as new: that was long ago, and here they matter.
+    // Items from the session start count as new: they may be far back in the conversation, and here they matter.
     let injected = store.injected_items(scope.session, &[InjectionPoint::Prompt, InjectionPoint::File])?;
     let recent: Vec<i64> = store.last_sessions(scope.project, RECENT)?.into_iter().map(|session| session.id).collect();
     let unused = store.unused_items(&recent, InjectionPoint::File)?;
@@ -213,8 +213,8 @@ pub fn at_file(store: &Store, scope: &SessionScope, path: &str, root: Option<&Pa
     with_annotations(store, scope, best(store, memories, path)?, root)
 }
 
-/// What a subagent receives: what is pinned, and what to know about the files that its task names. Its conversation is
-/// its own, so what its session has received or stated counts as new.
+/// Returns the memories for a subagent: pinned ones, and those about the files that its task names. A subagent has its
+/// own conversation, so memories that its session has received or stated count as new.
 pub fn at_subagent(
     store: &Store,
     scope: &SessionScope,
@@ -245,7 +245,7 @@ fn about(store: &Store, project: i64, path: &str) -> Result<Vec<MemoryRow>> {
 
 /// The most important memories about a file that may be injected unasked.
 fn best(store: &Store, mut memories: Vec<MemoryRow>, path: &str) -> Result<Vec<MemoryRow>> {
-    // What names the file is about it; what only changed it may be about anything.
+    // A memory that names the file is about it; one that only changed the file may be about anything.
     let settles = |memory: &MemoryRow| matches!(memory.kind, MemoryKind::Decision | MemoryKind::Lesson);
     memories.sort_by_cached_key(|memory| {
         Reverse((

@@ -1,4 +1,4 @@
-//! Use case: what ended an error before.
+//! Use case: past errors and their resolutions.
 
 use crate::model::{ErrorEnding, MemoryKind, PastError, ToolUseRow};
 use crate::rank;
@@ -14,17 +14,17 @@ use std::collections::HashSet;
 const LINES: usize = 5;
 /// Number of failures to compare with each line.
 const AMONG: usize = 300;
-/// Minimum likeness of an error.
+/// Minimum similarity of an error.
 const ALIKE: f64 = 0.6;
-/// Number of errors to follow to their end, for each one shown: those that ended come first.
+/// Number of errors to examine for a resolution, for each one shown: resolved errors come first.
 const FOLLOWED: usize = 4;
-/// Tool uses after a failure in which it may end.
+/// Number of tool uses after a failure in which it may be resolved.
 const AFTER: usize = 120;
-/// Minimum fit of a memory's words with the error, among the memories of its unit.
+/// Minimum share of the error's words that a memory of its unit must have.
 const FITS: f64 = 0.3;
 
-/// Earlier errors like the ones in a text, the likeliest first: those that ended, then the most alike, then the newest.
-/// `None` if the text has no line that says enough.
+/// Returns earlier errors similar to the ones in a text: resolved ones first, then the most similar, then the newest.
+/// Returns `None` if no line of the text is specific enough.
 pub fn past_errors(store: &Store, project: Option<i64>, text: &str, limit: usize) -> Result<Option<Vec<PastError>>> {
     let asked = signatures(text, LINES);
     if asked.is_empty() {
@@ -64,7 +64,7 @@ pub fn past_errors(store: &Store, project: Option<i64>, text: &str, limit: usize
     Ok(Some(errors))
 }
 
-/// What ended a failure in its session.
+/// Returns the resolution of a failure in its session, if any.
 pub(super) fn ending(store: &Store, failed: &StoredCommand, error: &str) -> Result<Option<ErrorEnding>> {
     let after = store.tool_uses_from(failed.tool.session_id, failed.tool.seq, AFTER)?;
     let after: Vec<&ToolUseRow> = after.iter().collect();
@@ -97,7 +97,7 @@ pub(super) fn ending(store: &Store, failed: &StoredCommand, error: &str) -> Resu
     Ok(Some(ErrorEnding { command: success.content.clone().unwrap_or_default(), files, commit, text }))
 }
 
-/// What a memory of the unit says of the changed files, in words of the error.
+/// Returns the statement about the changed files that shares the most words with the error, and its memory's id.
 fn explanation(store: &Store, session: i64, unit: i64, error: &str, files: &[String]) -> Result<Option<(String, i64)>> {
     let memories = store.memories_of_unit(session, unit)?;
     let of_files = |path: &str| files.iter().any(|file| file == path);

@@ -1,4 +1,4 @@
-//! What matters for a task that somebody names in a folder: a request, files, or neither.
+//! Memories for a task in a folder, described by a request, by files, or by neither.
 
 use super::{RecallQuery, SessionContext, at_start, ranked};
 use crate::model::{Millis, RankedUnit, Recalled, Vector};
@@ -17,7 +17,7 @@ pub struct CurrentTask<'a> {
     pub folder: &'a Path,
     pub home: Option<&'a Path>,
     pub request: Option<&'a str>,
-    /// Files in play, absolute or relative to the folder.
+    /// Files of the task, absolute or relative to the folder.
     pub files: &'a [String],
     /// Embedding of the request, and the model.
     pub embedding: Option<(&'a str, &'a Vector)>,
@@ -46,7 +46,7 @@ pub fn for_task(store: &Store, task: &CurrentTask) -> Result<Vec<RankedUnit>> {
     ranked(store, &query, RANKED)
 }
 
-/// What a session that starts in the task's folder receives; `observations` at most.
+/// Returns the memories for a session that starts in the task's folder, with at most `observations` observations.
 pub fn for_new_session(store: &Store, task: &CurrentTask, observations: usize, now: Millis) -> Result<Recalled> {
     let branch = task.branch();
     let root = project::worktree_root(task.folder, task.home);

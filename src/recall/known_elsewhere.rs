@@ -1,4 +1,4 @@
-//! What the agent reads at a start anyway: the memory files of the project. It need not be repeated.
+//! Memory files of the project that the agent reads at a start anyway. Their content need not be repeated.
 
 use crate::files::small_text;
 use crate::rank::{stem, terms};
@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// Files in the root of the worktree.
 const IN_ROOT: [&str; 4] = ["CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md", "AGENTS.md"];
-/// Minimum words of a statement to compare, and the share of them, in percent, that one line must have.
+/// Minimum words of a statement to compare, and the share of them, in percent, that one line must contain.
 const WORDS: usize = 3;
 const SHARE: usize = 80;
 
@@ -29,14 +29,14 @@ impl KnownElsewhere {
         }
     }
 
-    /// Whether a line says the same.
+    /// Whether one line contains most words of a statement.
     pub fn says(&self, statement: &str) -> bool {
         let said = if self.lines.is_empty() { HashSet::new() } else { words(statement) };
         said.len() >= WORDS && self.lines.iter().any(|line| said.intersection(line).count() * 100 >= said.len() * SHARE)
     }
 }
 
-/// How Claude Code names the folder of a project.
+/// Returns Claude Code's name for the folder of a project.
 fn folder_name(root: &Path) -> String {
     root.to_string_lossy().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
 }

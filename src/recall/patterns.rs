@@ -15,9 +15,9 @@ use std::collections::HashMap;
 
 /// Number of newest failures and memories to examine.
 const MANY: usize = 5000;
-/// Number of cases of a pattern to see what ended them.
+/// Number of cases of a pattern to examine for a resolution.
 const ENDED: usize = 10;
-/// Maximum commands that may revert something.
+/// Maximum number of commands to check for reverts.
 const REVERTS: usize = 200;
 /// Number of newest decisions and lessons to check for contradictions.
 pub(super) const SETTLED: usize = 200;
@@ -138,7 +138,7 @@ pub struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// `settled` are the decisions and lessons to check for contradictions.
+    /// Prepares to judge decisions. `settled` are the decisions and lessons to check for contradictions.
     pub fn of<'a>(store: &'a Store, project: i64, settled: &[MemoryRow]) -> Result<Judge<'a>> {
         let mut all = Vec::new();
         for reverting in store.reverting(project, REVERTS)? {

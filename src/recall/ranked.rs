@@ -1,4 +1,4 @@
-//! Ranks a project's work units for a request, files in play and a branch, with reasons.
+//! Ranks a project's work units for a request, the files of a task and a branch, with reasons.
 
 use super::stale::stale;
 use crate::model::{Filter, Hit, HitKind, MemoryKind, MemoryRow, Passage, RankedUnit, Relevance, Vector, Why};
@@ -15,12 +15,12 @@ use std::path::Path;
 const RECENT: usize = 24;
 /// Number of sessions in whose files a bare file name is looked up.
 const NAMED: usize = 60;
-/// Kinds that can be contradicted, and how many of the newest are checked.
+/// Kinds of memories that can be contradicted, and the number of the newest to check.
 const SETTLED: [MemoryKind; 2] = [MemoryKind::Decision, MemoryKind::Lesson];
 const NEWEST: usize = 24;
 /// Number of nearest memories by embedding.
 const NEAR: usize = 40;
-/// Maximum memories that lead to units, and maximum words to search them by.
+/// Maximum memories by which units are found, and maximum words to search them by.
 const STATED: usize = 60;
 const STATED_WORDS: usize = 12;
 /// Number of sessions of the branch whose units are candidates at a prompt.
@@ -34,20 +34,20 @@ pub(super) const LEAST: f64 = 0.1;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RecallQuery<'a> {
     pub project: i64,
-    /// The asking session, which is excluded.
+    /// The session that asks, which is excluded.
     pub own: Option<i64>,
     pub request: Option<&'a str>,
     pub branch: Option<&'a str>,
     /// Embedding of the request, and the model.
     pub embedding: Option<(&'a str, &'a Vector)>,
-    /// Files in play, relative to the root of the worktree.
+    /// Files of the task, relative to the root of the worktree.
     pub files: &'a [String],
-    /// Root of the worktree, for checking files; `None`: memories are not marked stale.
+    /// Root of the worktree, for checking files; if `None`, memories are not marked stale.
     pub root: Option<&'a Path>,
 }
 
 impl RecallQuery<'_> {
-    /// The query without its branch, if that is a trunk: other work on a trunk is not related.
+    /// Returns the query without its branch if that is a trunk: other work on a trunk is not related.
     fn on_topic(self, sessions: &[(i64, Option<String>)]) -> Self {
         RecallQuery { branch: self.branch.filter(|branch| is_topic(branch, sessions)), ..self }
     }
@@ -58,7 +58,7 @@ pub(super) fn is_topic(branch: &str, sessions: &[(i64, Option<String>)]) -> bool
     rank::is_topic(branch, sessions.iter().map(|(_, branch)| branch.as_deref()))
 }
 
-/// A faster version for prompts: the units that a prompt may refer to, best first.
+/// Returns the units that a prompt may refer to, best first. Faster than [`ranked`].
 pub(super) fn nearest(
     store: &Store,
     query: &RecallQuery,
@@ -110,7 +110,7 @@ pub fn ranked(store: &Store, query: &RecallQuery, limit: usize) -> Result<Vec<Ra
     ranked_by(store, query, &RankWeights::default(), limit)
 }
 
-/// The same with other weights, for benchmarks.
+/// Ranks units with other weights, for benchmarks.
 pub fn ranked_by(store: &Store, query: &RecallQuery, weights: &RankWeights, limit: usize) -> Result<Vec<RankedUnit>> {
     let (scored, locations) = scored(store, query, weights, limit)?;
     let mut units = scored
@@ -131,7 +131,7 @@ pub fn ranked_by(store: &Store, query: &RecallQuery, weights: &RankWeights, limi
 /// Parts of a summary that state something.
 const PARTS: [&str; 4] = ["learned", "notes", "next_steps", "completed"];
 
-/// Adds what the units' memories state, in order of how well it fits the request.
+/// Adds the statements of the units' memories, sorted by their fit to the request.
 pub(super) fn add_passages(request: &str, units: &mut [RankedUnit]) {
     for unit in units.iter_mut() {
         for memory in &unit.memories {
@@ -163,7 +163,7 @@ pub struct NearUnit {
     pub memories: Vec<MemoryRow>,
 }
 
-/// The same ranking if only memories are needed.
+/// Ranks units like [`ranked`], if only their memories are needed.
 pub(super) fn near_units(store: &Store, query: &RecallQuery, limit: usize) -> Result<Vec<NearUnit>> {
     let (scored, _) = scored(store, query, &RankWeights::default(), limit)?;
     let mut memories = store.memories_of_units(&scored.iter().map(|(scored, _)| scored.unit).collect::<Vec<_>>())?;
@@ -177,7 +177,7 @@ pub(super) fn near_units(store: &Store, query: &RecallQuery, limit: usize) -> Re
     Ok(near.collect())
 }
 
-/// Units with scores, best first, and where they are.
+/// Units with scores, best first, and their locations.
 type Ranking = (Vec<(Scored, Relevance)>, HashMap<i64, UnitLocation>);
 
 /// The best units, at most `limit`.
@@ -251,7 +251,7 @@ pub(super) fn routes(
     })
 }
 
-/// Units by their memories' words: the best memory counts.
+/// Finds units by the words of their memories; the best memory counts.
 fn by_stated_text(store: &Store, query: &RecallQuery, effort: Effort) -> Result<HashMap<i64, f64>> {
     let mut found: HashMap<i64, f64> = HashMap::new();
     for hit in memories_by_words(store, query)? {
@@ -278,7 +278,7 @@ pub(super) fn memories_by_words(store: &Store, query: &RecallQuery) -> Result<Ve
     store.search(&search_query, &[HitKind::Memory], &filter, STATED)
 }
 
-/// Units by their memories' embeddings: how far the cosine exceeds the mean.
+/// Finds units by the embeddings of their memories, with the amount by which the cosine exceeds the mean.
 fn by_embedding(store: &Store, query: &RecallQuery) -> Result<HashMap<i64, f64>> {
     let Some((model, vector)) = query.embedding else { return Ok(HashMap::new()) };
     let near = store.nearest_memories(query.project, model, vector, NEAR)?;

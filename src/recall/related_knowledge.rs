@@ -49,7 +49,7 @@ pub struct RelatedQuery<'a> {
     /// Only tasks of this kind.
     pub kind: Option<&'a str>,
     pub embedding: Option<(&'a str, &'a Vector)>,
-    /// Maximum of each list.
+    /// Maximum length of each list.
     pub limit: usize,
 }
 
@@ -72,8 +72,8 @@ pub fn related(store: &Store, question: &RelatedQuery) -> Result<RelatedKnowledg
         for unit in &near {
             let task = task(unit).filter(|task| question.kind.is_none_or(|kind| kind_of(task) == Some(kind)));
             knowledge.tasks.extend(task.filter(|_| knowledge.tasks.len() < question.limit));
-            // A session does many things, so its memories must match by their own words; what a program recorded with a
-            // task belongs to it.
+            // A session covers many topics, so its memories must match by their own words. Records that a program made
+            // with a task belong to that task.
             let is_near = |memory: &&MemoryRow| unit.unit.is_none() || own.get(&memory.id).is_some_and(|own| *own >= OWN);
             for memory in unit.memories.iter().filter(is_near) {
                 match memory.kind {

@@ -9,9 +9,9 @@ use crate::store::recall::{Effort, UnitLocation};
 use anyhow::Result;
 use std::collections::HashMap;
 
-/// Weight of a task's own words: two tasks are alike by them.
+/// Weight of a task's own words, which decide whether two tasks are similar.
 const STATED: f64 = 1.0;
-/// The score with a similarity of one half.
+/// Score at which the similarity is one half.
 const HALF: f64 = 0.5;
 
 /// A unit, or a task with decisions and lessons that a program recorded without a session.
@@ -36,8 +36,8 @@ pub fn similarity(score: f64) -> f64 {
     (score / (score + HALF) * 1000.0).round() / 1000.0
 }
 
-/// A project's units related to a description, best first, down to a share of the best score. Superseded memories are
-/// left out.
+/// Returns a project's units related to a description, best first, down to a share of the best score. Superseded
+/// memories are excluded.
 pub(super) fn related_units(store: &Store, query: &RecallQuery, limit: usize, share: f64) -> Result<Vec<RelatedUnit>> {
     let sessions = store.sessions_in_time(query.project, query.own)?;
     let mut features = routes(store, query, &sessions, Effort::RELATED)?;

@@ -1,4 +1,4 @@
-//! What a search shows: full-text hits, each with the passage that answers.
+//! Search results: full-text hits, each with the passage that answers the request.
 //!
 //! Full-text search is fused with embedding search by rank (reciprocal rank fusion, Cormack, Clarke and Büttcher 2009),
 //! since their scores are not comparable.
@@ -11,14 +11,14 @@ use crate::store::search::Query;
 use anyhow::Result;
 use std::collections::HashSet;
 
-/// How the scores of prompts and of answers are weighted: who searches knows the question.
+/// Weights for the scores of prompts and of answers: a person who searches already knows the question.
 const ASKED: f64 = 0.6;
 const ANSWERED: f64 = 1.2;
 /// Number of hits whose passages are compared.
 const COMPARED: usize = 60;
 /// Maximum characters of a passage.
 const PASSAGE: usize = 240;
-/// Share of a message's words that a memory must have to replace it.
+/// Minimum share of a message's words that a memory must have to replace it.
 const SAME: f64 = 0.7;
 
 /// The constant k of the paper.
@@ -29,20 +29,20 @@ const NEAR: usize = 30;
 /// Maximum hits to count beyond those shown; each costs a few microseconds.
 const COUNTED: usize = 100;
 
-/// What a search found.
+/// Result of a search.
 #[derive(Debug, Default)]
 pub struct Searched {
     /// Best first.
     pub hits: Vec<Hit>,
-    /// How many matched, and whether there may be more.
+    /// Number of matches, and whether there may be more.
     pub total: usize,
     pub is_open_ended: bool,
-    /// The words with corrected spelling, if only they were found.
+    /// The query with corrected spelling, if only that had results.
     pub corrected: Option<String>,
 }
 
-/// Searches by words, then by words with corrected spelling, and by meaning where an embedding model answers; at most
-/// `limit` hits. `text` is a query with operators, `request` its words as they were typed.
+/// Searches by words, then by words with corrected spelling, and by embedding if a model answers; returns at most
+/// `limit` hits. `text` is a query with operators, `request` its words as typed.
 pub fn search(
     store: &Store,
     text: &str,
@@ -96,9 +96,9 @@ fn with_meaning(store: &Store, found: Vec<Hit>, filter: &Filter, model: &str, ve
     Ok(all)
 }
 
-/// Gives each hit the passage that answers a request best, and leaves out what says nothing: messages of one word, and those
-/// whose content a memory has. What was asked comes after what was answered. Of the first `limit`, those of one session
-/// come together.
+/// Gives each hit the passage that answers a request best. Removes hits without information: messages of one word, and
+/// messages whose content a memory has. Prompts of the user count less than answers. Among the first `limit` hits,
+/// those of one session are grouped.
 fn refined(request: &str, mut hits: Vec<Hit>, limit: usize) -> Vec<Hit> {
     if rank::terms(request).is_empty() {
         return hits;
@@ -141,7 +141,7 @@ fn add_passages(request: &str, hits: &mut [Hit]) {
                 _ => break,
             }
         }
-        // The title is set off from what follows.
+        // A dash separates the title from the text after it.
         let titles = hit.text.lines().map(|line| sentences(line).len()).sum::<usize>();
         let (title, text) = texts[from..to].split_at(titles.clamp(from, to) - from);
         let parts = [title.join(" "), text.join(" ")];
@@ -160,7 +160,7 @@ fn statements(hit: &Hit) -> Vec<String> {
     all
 }
 
-/// The hits without messages whose passage a memory among them has.
+/// Returns the hits without messages and units whose passage is mostly contained in a memory among them.
 fn without_repeated(hits: Vec<Hit>) -> Vec<Hit> {
     let words = |hit: &Hit| rank::terms(hit.passage.as_deref().unwrap_or(&hit.text)).into_iter().collect::<HashSet<String>>();
     let memories: Vec<HashSet<String>> = hits.iter().filter(|hit| hit.kind == HitKind::Memory).map(words).collect();

@@ -5,14 +5,14 @@ use crate::rank;
 use crate::store::Store;
 use anyhow::Result;
 
-/// Maximum units.
+/// Maximum number of units.
 const UNITS: usize = 12;
-/// Maximum failing commands.
+/// Maximum number of failing commands.
 const FAILING: usize = 4;
-/// A session cleared at most this long ago is continued by the new one.
+/// Maximum time after `/clear` in which the new session continues the cleared one, in milliseconds.
 const JUST_NOW: Millis = 60_000;
 
-/// The session of a project that `/clear` has just ended: the client continues in a new one.
+/// Returns the session of a project that `/clear` has just ended; the client continues in a new one.
 pub fn cleared(store: &Store, project: i64, own: i64, now: Millis) -> Result<Option<i64>> {
     let client = store.session_by_row(own)?.and_then(|session| session.client);
     let last = store.last_sessions(project, 4)?.into_iter().find(|session| {

@@ -37,12 +37,12 @@ pub fn overviews(
     overviews.collect()
 }
 
-/// The turns of consecutive messages.
+/// Groups consecutive messages into turns.
 pub(super) fn turns(prompts: &[PromptRow]) -> Vec<TurnOverview> {
     let mut turns: Vec<TurnOverview> = Vec::new();
     for prompt in prompts {
         match (prompt.source, turns.last_mut()) {
-            // Interrupted and asked again: one turn.
+            // A prompt that was interrupted and asked again is one turn.
             (PromptSource::User, Some(turn)) if turn.answer.is_none() && turn.prompt == prompt.text => {
                 turn.number = prompt.number
             }

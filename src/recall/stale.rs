@@ -1,6 +1,6 @@
-//! Finds memories whose files have changed since (ADR/0032). A memory stores its files' hashes. A file counts as
-//! changed by others if its hash differs, it was written while no session was active, and no later memory has its new
-//! hash.
+//! Finds memories whose files have changed since they were created (ADR/0032). A memory stores its files' hashes. A
+//! file counts as changed by others if its hash differs, it was written while no session was active, and no later
+//! memory has its new hash.
 
 use crate::files;
 use crate::model::{FileChange, MemoryRow, Stale};
@@ -12,7 +12,7 @@ use std::path::Path;
 /// Maximum files to check, and maximum bytes of one.
 const FILES: usize = 40;
 const BYTES: u64 = 1 << 20;
-/// Maximum missing files for which commands are searched.
+/// Maximum missing files for which to search for a command that moved them.
 const MOVES: usize = 8;
 
 /// Checks the files of memories about to be shown, in order; the result is by memory id.
@@ -46,7 +46,7 @@ pub fn stale<'a>(
                     }
                     file.moved_to.clone().flatten().map_or(FileChange::Removed, FileChange::Moved)
                 }
-                // A file not written since is unchanged; no need to read it.
+                // A file that was not written since then is unchanged and need not be read.
                 Some(at) if at <= memory.created_at => continue,
                 Some(at) => {
                     let now = file.hash.get_or_insert_with(|| files::content_hash(&root.join(path), BYTES));
@@ -74,8 +74,8 @@ struct File {
     changed_at: Option<i64>,
     /// Computed on demand; the inner `None` means too large.
     hash: Option<Option<String>>,
-    /// Where a command moved it; searched on demand.
+    /// The path to which a command moved it; searched on demand.
     moved_to: Option<Option<String>>,
-    /// Whether its content is as recorded work left it.
+    /// True if recorded work left the file with its current content; computed on demand.
     known: Option<bool>,
 }

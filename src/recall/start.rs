@@ -1,4 +1,4 @@
-//! Recall for a session start: where work on the branch stopped, what holds there, the project's checks.
+//! Recall for a session start: the last work on the branch, the memories that apply there, and the project's checks.
 
 use super::domain_concepts::concepts;
 use super::during_session::RECENT;
@@ -31,7 +31,8 @@ const ELSEWHERE: usize = 1;
 /// Maximum pinned memories, maximum decisions and lessons, and the number of the newest to look at.
 const PINNED: usize = 12;
 const SETTLED: usize = 6;
-/// Maximum decisions and lessons of the team beside those that contradict an own one, and the number of the newest to look at.
+/// Maximum decisions and lessons of the team, in addition to those that contradict one of the user's own, and the
+/// number of the newest to look at.
 const OF_TEAM: usize = 3;
 const NEWEST_OF_TEAM: usize = 200;
 const NEWEST: usize = 60;
@@ -40,12 +41,13 @@ const NEAR: usize = 24;
 /// Maximum findings on a branch with a topic, and elsewhere.
 const FINDINGS: usize = 5;
 const OFTEN_EDITED: usize = 2;
-/// Minimum probability of a unit whose findings are shown; on a trunk, that the next session edits a file of it.
+/// Minimum probability of a unit whose findings are shown; on a trunk, minimum probability that the next session edits
+/// one of its files.
 const LIKELY: f64 = 0.45;
 const LIKELY_EDITED: f64 = 0.5;
-/// Characters of an answer that are shown at least.
+/// Minimum characters of an answer that are shown.
 const ANSWER: usize = 280;
-/// Number of sessions from which the share of them that edits a file says what the next one edits.
+/// Minimum number of sessions from which the files that the next session edits can be predicted.
 const ENOUGH_SESSIONS: usize = 16;
 /// Maximum checks, and how often each must have run.
 const CHECKS: usize = 3;
@@ -61,11 +63,11 @@ pub struct SessionContext<'a> {
     pub branch: Option<&'a str>,
     /// Root of the worktree, for checking files.
     pub root: Option<&'a Path>,
-    /// The user's home, for what agents remember themselves.
+    /// The user's home, for the agents' own memory files.
     pub home: Option<&'a Path>,
 }
 
-/// Reads part by part: one on a damaged page counts as empty.
+/// Reads the result in parts; a part on a damaged page counts as empty.
 #[derive(Default)]
 struct ReadableParts {
     is_damaged: Cell<bool>,
@@ -104,7 +106,7 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
         None => Vec::new(),
     };
     let mut elsewhere: Vec<SessionOverview> = Vec::new();
-    // What is older than the work here is no news.
+    // Sessions that are older than the work here are not news.
     let since = last.as_ref().map_or(0, |last| last.session.active_at);
     for session in sessions.into_iter().filter(|session| session.session.active_at > since) {
         if elsewhere.len() < ELSEWHERE && elsewhere.iter().all(|known| branch(known) != branch(&session)) {
@@ -151,7 +153,7 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
             && (memory.files.is_empty() || memory.files.iter().any(|file| is_in_project(&file.path)))
     };
     let (of_each, limit) = if on_topic_branch { (FINDINGS, FINDINGS) } else { (1, OFTEN_EDITED) };
-    // What was found out says more of a file than what was changed in it.
+    // A finding is more informative about a file than a change to it.
     let found_out_as = parts.read(concepts(store, project, FOUND_OUT))?;
     let found_out = |memory: &&MemoryRow| memory.concepts.iter().any(|concept| found_out_as.contains(concept));
     let findings = near.iter().filter(is_likely).flat_map(|unit| {
@@ -217,7 +219,7 @@ fn did_something(session: &SessionOverview) -> bool {
     session.session.tool_uses > 0 || session.units.iter().any(plans)
 }
 
-/// Whether a decision or lesson is about the whole project: a person wrote it down, or the user said that it lasts, and
+/// Whether a decision or lesson applies to the whole project: a person wrote it, or the user stated that it lasts, and
 /// it names no file.
 fn holds_everywhere(memory: &MemoryRow) -> bool {
     let lasts = || {
@@ -231,7 +233,7 @@ fn holds_everywhere(memory: &MemoryRow) -> bool {
     }
 }
 
-/// Whether a decision or lesson settles nothing here: the user only asked, or it is a command that works, which `nmem how`
+/// Whether a decision or lesson decides nothing here: the user only asked, or it is a working command, which `nmem how`
 /// shows.
 fn settles_nothing(memory: &MemoryRow) -> bool {
     let is_question = memory.provenance == Provenance::User && memory.title.ends_with('?');
@@ -239,7 +241,7 @@ fn settles_nothing(memory: &MemoryRow) -> bool {
     !memory.by_hand && (memory.provenance == Provenance::Tool || is_question || is_tool_output())
 }
 
-/// Whether the description of a session has a statement already: as a commit, as a name of a unit, in an answer.
+/// Whether the description of a session already contains a statement: as a commit, as a unit's name, or in an answer.
 fn says(session: &SessionOverview, statement: &str) -> bool {
     let of_unit = |unit: &UnitRow| {
         let named = unit.title.as_deref().is_some_and(|title| alike(title, statement));
@@ -253,7 +255,7 @@ fn says(session: &SessionOverview, statement: &str) -> bool {
         || session.turns.iter().filter_map(|turn| turn.answer.as_deref()).any(|answer| cut(answer, ANSWER).contains(statement))
 }
 
-/// The checks that ran most often, each by its program.
+/// Returns the checks that ran most often, grouped by program.
 fn checks(all: Vec<Check>) -> Vec<Check> {
     let mut counted: Vec<(usize, Check)> = Vec::new();
     for check in all.into_iter().filter(|check| !failures::is_look(&check.command)) {

@@ -1,9 +1,9 @@
-//! Passwords in addresses, and addresses that are secrets by themselves: webhooks.
+//! Passwords in URLs, and URLs that are secrets themselves: webhooks.
 
 use super::span::{LOOKED_AT, Span, find, run};
 use super::values::{is_variable, looks_random};
 
-/// What stands before the secret part of a webhook's address.
+/// Text before the secret part of a webhook's URL.
 const WEBHOOKS: [&str; 22] = [
     "hooks.slack.com/services/",
     "hooks.slack.com/workflows/",
@@ -29,7 +29,7 @@ const WEBHOOKS: [&str; 22] = [
     "api.render.com/deploy/",
 ];
 
-/// The same, behind any host.
+/// The same, on any host.
 const WEBHOOK_PATHS: [&str; 7] = [
     ".webhook.office.com/webhookb2/",
     ".make.com/",
@@ -40,7 +40,7 @@ const WEBHOOK_PATHS: [&str; 7] = [
     ".quiknode.pro/",
 ];
 
-/// Finds a password behind `://`, where `at` is.
+/// Finds a password after the `://` at `at`.
 pub fn url_password(bytes: &[u8], at: usize) -> Option<Span> {
     let from = at + 3;
     let near = &bytes[..bytes.len().min(from + LOOKED_AT)];
@@ -66,12 +66,13 @@ fn webhook(near: &[u8], from: usize) -> Option<Span> {
         b.is_ascii_alphanumeric() || matches!(b, b'/' | b'_' | b'-' | b':' | b'@' | b'?' | b'=' | b'&' | b'.')
     });
     let path = &near[start..end];
-    // The pages about webhooks have words there.
+    // Documentation about webhooks has words there.
     let random = path.split(|b| !b.is_ascii_alphanumeric()).any(|part| part.len() >= 12 && part.iter().any(u8::is_ascii_digit));
     (end - start >= 20 && (random || looks_random(path))).then_some(Span { start, end, family: "webhook", guessless: false })
 }
 
-/// `user:password@tcp(host:3306)/db` (Go), `scott/tiger@//host` (Oracle); `at` is the place of the `@`.
+/// Finds the password in `user:password@tcp(host:3306)/db` (Go), `scott/tiger@//host` (Oracle); `at` is the position of
+/// the `@`.
 pub fn source_name(bytes: &[u8], at: usize) -> Option<Span> {
     let far = at.saturating_sub(128);
     let start = bytes[far..at]
@@ -84,7 +85,7 @@ pub fn source_name(bytes: &[u8], at: usize) -> Option<Span> {
     found.then_some(Span { start: start + user_end + 1, end: at, family: "url-password", guessless: false })
 }
 
-/// `thin:scott/tiger@…`, `sqlplus scott/tiger@…`; `at` begins the literal.
+/// Finds the password in `thin:scott/tiger@…`, `sqlplus scott/tiger@…`; `at` is the start of the literal.
 pub fn oracle(bytes: &[u8], at: usize) -> Option<Span> {
     let from = at
         + find(&bytes[at..bytes.len().min(at + 8)], b"/")
@@ -103,7 +104,7 @@ pub fn oracle(bytes: &[u8], at: usize) -> Option<Span> {
     })
 }
 
-/// `user:password` or a lone token before the `@` at `sign`.
+/// Finds the password of `user:password`, or a lone token, before the `@` at `sign`.
 fn credentials(bytes: &[u8], from: usize, stop: usize, sign: usize) -> Option<Span> {
     let authority = &bytes[from..stop];
     let span = |start| Some(Span { start, end: from + sign, family: "url-password", guessless: false });
@@ -111,7 +112,7 @@ fn credentials(bytes: &[u8], from: usize, stop: usize, sign: usize) -> Option<Sp
         return if looks_random(&authority[..sign]) { span(from) } else { None };
     };
     let password = &authority[colon + 1..sign];
-    // GitHub takes a token as the user's name.
+    // GitHub accepts a token as the user name.
     let start = if password == b"x-oauth-basic" { from } else { from + colon + 1 };
     if password.is_empty() || is_variable(password) { None } else { span(start) }
 }

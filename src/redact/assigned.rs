@@ -1,4 +1,4 @@
-//! Values assigned to a telling name: `Authorization: …`, `DB_PASSWORD=…`, `"client_secret": "…"`.
+//! Values assigned to a sensitive name: `Authorization: …`, `DB_PASSWORD=…`, `"client_secret": "…"`.
 //!
 //! Code is full of such names without a secret, so the value decides: it must look chosen or random, and must not be a
 //! variable, a call, a type or a placeholder.
@@ -15,8 +15,8 @@ use super::values::{
 pub const HEADERS: &[&str] =
     &["authorization", "cookie", "x-api-key", "private-token", "document.cookie", "ocp-apim-subscription-key", "x-goog-api-key"];
 
-/// `Authorization: …` to the end of the line or of the quoted string. Prose about cookies has no `=`, and prose about
-/// authorization no word with a digit.
+/// Matches `Authorization: …` up to the end of the line or of the quoted string. Prose about cookies has no `=`, and
+/// prose about authorization has no word with a digit.
 pub fn header(bytes: &[u8], at: usize) -> Option<Span> {
     if !matches!(bytes[at] | 0x20, b'a' | b'c' | b'x' | b'p' | b'd' | b'o') {
         return None;
@@ -33,7 +33,7 @@ pub fn header(bytes: &[u8], at: usize) -> Option<Span> {
         _ => return None,
     }
     from = run(bytes, from + 1, |b| matches!(b, b' ' | b'"' | b'\'' | b'`'));
-    // A scheme with parameters in quotes goes to the end of the line, or of the string that holds the header.
+    // A scheme with parameters in quotes extends to the end of the line, or of the string that holds the header.
     let outer = at.checked_sub(1).map(|i| bytes[i]).filter(|b| matches!(b, b'"' | b'\'' | b'`'));
     let parameters = *name == "authorization" && has_parameters(&bytes[from..]);
     let in_value = |b| match parameters {
@@ -42,7 +42,7 @@ pub fn header(bytes: &[u8], at: usize) -> Option<Span> {
     };
     let near = &bytes[..bytes.len().min(from + LOOKED_AT)];
     let value = &bytes[from..run(near, from, in_value)];
-    // Any scheme: one word, behind which the token stands.
+    // Any scheme: one word, followed by the token.
     let blank =
         value.iter().position(|&b| b == b' ').filter(|&i| value[..i].iter().all(|b| b.is_ascii_alphanumeric() || *b == b'-'));
     let token = &value[blank.map_or(0, |i| i + 1)..];
@@ -61,7 +61,7 @@ pub fn header(bytes: &[u8], at: usize) -> Option<Span> {
     })
 }
 
-/// `name=value`, but not `cookie: Cookie) => void`.
+/// Whether a header's value is a cookie: `name=value`, but not `cookie: Cookie) => void`.
 fn is_cookie(value: &[u8]) -> bool {
     let name = value.iter().position(|&b| !(b.is_ascii_alphanumeric() || b"!#$%&*+-.^_|~".contains(&b)));
     name.is_some_and(|end| value[end] == b'=' && value.get(end + 1).is_some_and(|b| !matches!(b, b' ' | b'=' | b'>')))
@@ -71,14 +71,14 @@ fn has_parameters(value: &[u8]) -> bool {
     ["digest ", "hawk ", "oauth "].iter().any(|scheme| starts_with_folded(value, scheme))
 }
 
-/// Schemes whose token may have several parts or no digit (RFC 7616, AWS's own).
+/// Whether a value begins with a scheme whose token may have several parts or no digit (RFC 7616, AWS's own).
 fn known_scheme(value: &[u8]) -> bool {
     ["bearer ", "basic ", "digest ", "aws4-hmac-sha256 ", "negotiate ", "hawk ", "oauth "]
         .iter()
         .any(|s| starts_with_folded(value, s))
 }
 
-/// The value of a name that announces a secret.
+/// Returns the value of a name that announces a secret.
 pub fn assignment(bytes: &[u8], at: usize) -> Option<Span> {
     let name = name_at(bytes, at)?;
     of_name(bytes, &name).or_else(|| nearby(bytes, &name))
@@ -118,7 +118,7 @@ fn of_name(bytes: &[u8], name: &Name) -> Option<Span> {
     })
 }
 
-/// A value that is code: a comment, a number, another name.
+/// Whether a value is code: a comment, a number, another name.
 fn is_code(bytes: &[u8], own: &[u8], value: &Value, password: bool) -> bool {
     let text = &bytes[value.start..value.end];
     let ends_with = |text: &[u8], end: &[u8]| text.len() >= end.len() && text[text.len() - end.len()..].eq_ignore_ascii_case(end);
@@ -136,7 +136,7 @@ fn is_code(bytes: &[u8], own: &[u8], value: &Value, password: bool) -> bool {
     }
 }
 
-/// `auth=("user", "password")`; `at` begins the literal.
+/// Finds the password in `auth=("user", "password")`; `at` is the start of the literal.
 pub fn user_and_password(bytes: &[u8], at: usize) -> Option<Span> {
     let near = &bytes[..bytes.len().min(at + 256)];
     let is_quote = |b: u8| b == b'"' || b == b'\'';
@@ -155,7 +155,7 @@ fn is_path(value: &[u8]) -> bool {
     matches!(value.first(), Some(b'/' | b'~' | b'.'))
 }
 
-/// `Bearer …` and `Basic …` wherever they stand: code puts headers together from pieces.
+/// Matches `Bearer …` and `Basic …` anywhere, since code assembles headers from pieces.
 pub fn bearer(bytes: &[u8], at: usize) -> Option<Span> {
     let scheme = ["bearer ", "basic "].iter().find(|scheme| starts_with_folded(&bytes[at..], scheme))?;
     let from = at + scheme.len();

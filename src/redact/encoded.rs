@@ -3,18 +3,18 @@
 use super::families::Body;
 use super::span::{Span, find, run};
 
-/// Characters of the shortest run that is decoded.
+/// Length of the shortest run that is decoded, in characters.
 const SHORTEST: usize = 24;
 
-/// Bytes of a run that are decoded.
+/// Maximum bytes of a run that are decoded.
 const DECODED: usize = 4096;
 
-/// Runs of base64 that decode to text in which `holds_secret` finds something.
+/// Returns the runs of base64 that decode to text in which `holds_secret` finds something.
 pub fn encoded(text: &str, holds_secret: impl Fn(&str) -> bool) -> Vec<Span> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();
     let mut at = SHORTEST - 1;
-    // A run of this length covers one of these places, so the others need not be looked at.
+    // A run of this length covers one of these positions, so the others need no check.
     while at < bytes.len() {
         if !Body::Base64.has(bytes[at]) {
             at += SHORTEST;
@@ -31,7 +31,7 @@ pub fn encoded(text: &str, holds_secret: impl Fn(&str) -> bool) -> Vec<Span> {
     found
 }
 
-/// The text inside base64; `None` if it is anything but printable ASCII.
+/// Returns the text inside base64; `None` if it is not all printable ASCII.
 fn decoded(base64: &[u8]) -> Option<String> {
     let mut out = String::with_capacity(base64.len().min(DECODED) * 3 / 4);
     let (mut bits, mut count) = (0u32, 0);
@@ -57,7 +57,7 @@ fn decoded(base64: &[u8]) -> Option<String> {
     Some(out)
 }
 
-/// The values below `data:` or `stringData:` of a Kubernetes secret; `at` begins that line.
+/// Returns the values below `data:` or `stringData:` of a Kubernetes secret; `at` is the start of that key.
 pub fn kubernetes(bytes: &[u8], at: usize) -> Vec<Span> {
     let mut spans = Vec::new();
     let colon = run(bytes, at, |b| b != b':' && b != b'\n');

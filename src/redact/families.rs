@@ -1,9 +1,9 @@
-//! The table of known secrets: what each family looks like and where that is documented.
+//! Table of known secrets: the shape of each family and where it is documented.
 //!
-//! A family is a literal that begins it and the shape of what follows. The literal is matched without regard to case
-//! only where the row says so; what stands before it must not be a letter or digit.
+//! A family is a literal prefix and the shape of the text that follows. The literal is matched without regard to case
+//! only where the row says so; the character before it must not be a letter or digit.
 
-/// The characters that a key's body may have.
+/// Characters that a key's body may contain.
 #[derive(Clone, Copy, Debug)]
 pub enum Body {
     /// `A-Z a-z 0-9`
@@ -29,7 +29,7 @@ pub enum Body {
 }
 
 impl Body {
-    /// Tells whether `b` may stand in the body.
+    /// Whether `b` may occur in the body.
     pub fn has(self, b: u8) -> bool {
         match self {
             Body::Alnum => b.is_ascii_alphanumeric(),
@@ -46,14 +46,14 @@ impl Body {
     }
 }
 
-/// A family that is a prefix and a body of at least `min` characters, with a digit or with letters of both cases.
+/// A family of a prefix and a body of at least `min` characters, with a digit or with letters of both cases.
 #[derive(Debug)]
 pub struct Key {
     pub family: &'static str,
     pub prefix: &'static str,
     pub body: Body,
     pub min: usize,
-    /// The body has no more than `min` characters, and letters of both cases: hashes begin with such prefixes too.
+    /// The body has exactly `min` characters, with letters of both cases: hashes begin with such prefixes too.
     pub exact: bool,
 }
 
@@ -65,8 +65,8 @@ const fn exact(family: &'static str, prefix: &'static str, body: Body, min: usiz
     Key { family, prefix, body, min, exact: true }
 }
 
-/// Keys by prefix. The first row that fits counts. Keys without a documented prefix (Datadog, Cloudflare's older keys) are
-/// found by the name that they are assigned to.
+/// Keys by prefix. The first matching row wins. Keys without a documented prefix (Datadog, Cloudflare's older keys) are
+/// found by the name they are assigned to.
 ///
 /// Sources: the vendors' own pages on the format of their keys, and the public lists of secret scanners (GitHub's
 /// supported patterns, the rules of gitleaks), read 2026-11. Each row is a test in `scan.rs`.

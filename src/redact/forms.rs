@@ -1,18 +1,18 @@
-//! How a value is written behind its name: in shells, code, JSON, YAML, INI, XML, SQL, Dockerfiles and addresses.
+//! Notations of a value that follows its name: in shells, code, JSON, YAML, INI, XML, SQL, Dockerfiles and URLs.
 
 use super::names::Name;
 use super::span::{LOOKED_AT, run, starts_with_folded};
 
-/// How sure it is that a value belongs to the name.
+/// Notation of a value, which decides how likely it is that the value belongs to the name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// `DB_PASSWORD=swordfish`: a shell's assignment holds a value, where code would hold a name.
+    /// `DB_PASSWORD=swordfish`: a shell assignment holds a value where code would hold a name.
     Shell,
     /// `name = "value"`: a string.
     Quoted,
     /// `name: value`, `--name value`: a value without quotes.
     Plain,
-    /// `("NAME", "value")`: the two may be neighbours by chance.
+    /// `("NAME", "value")`: the two may be next to each other by chance.
     Neighbour,
 }
 
@@ -26,12 +26,12 @@ pub struct Value {
 }
 
 impl Value {
-    /// The end of the whole value.
+    /// Returns the end of the whole value.
     pub fn whole_end(&self, bytes: &[u8]) -> usize {
         if self.end - self.start < LOOKED_AT { self.end } else { self.end_before(bytes, bytes.len()) }
     }
 
-    /// Whether quotes, tags or the like enclose the value, so that every character in them is its own.
+    /// Whether quotes, tags or similar delimiters enclose the value, so that every character inside belongs to it.
     pub fn is_quoted(&self) -> bool {
         self.quote.is_some()
     }
@@ -42,7 +42,8 @@ impl Value {
         value
     }
 
-    /// The closing quote, an escape or the line's end; without quotes, what ends a word.
+    /// Returns the end of the value: the closing quote, an escape or the end of the line; without quotes, the end of
+    /// the word.
     fn end_before(&self, bytes: &[u8], limit: usize) -> usize {
         let bytes = &bytes[..limit];
         if let Some(quote) = self.quote {
@@ -53,13 +54,14 @@ impl Value {
             () if self.form == Form::Shell => b != b'|',
             () => !matches!(b, b',' | b'}' | b']' | b'<'),
         });
-        // In an address, `%26` and `%22` end a value.
+        // In a URL, `%26` and `%22` end a value.
         let value = &bytes[self.start..end];
         let encoded = value.windows(3).position(|three| matches!(three, b"%26" | b"%22"));
         encoded.map_or(end, |i| self.start + i)
     }
 
-    /// `"a\"b"`: an escaped quote belongs to the value, unless the quotes are escaped themselves.
+    /// Returns the end of a quoted value. In `"a\"b"`, the escaped quote belongs to the value, unless the quotes are
+    /// escaped themselves.
     fn end_of_quoted(&self, bytes: &[u8], quote: u8) -> usize {
         let nested = self.start.checked_sub(2).is_some_and(|i| bytes[i] == b'\\');
         let mut at = self.start;
@@ -75,7 +77,8 @@ impl Value {
         bytes.len()
     }
 
-    /// In an assignment of a shell or an `.env` file, `&` and `;` within a word belong to it.
+    /// Extends the value over `&`, `;` and `)` within a word; in an assignment of a shell or an `.env` file they belong
+    /// to it.
     fn through_marks(mut self, bytes: &[u8]) -> Value {
         let in_word = |b: u8| !b.is_ascii_whitespace() && !matches!(b, b'"' | b'\'' | b'`' | b'\\' | b'|');
         while matches!(bytes.get(self.end), Some(b'&' | b';' | b')'))
@@ -116,7 +119,8 @@ impl Cursor<'_> {
         literals.iter().any(|literal| self.eat(literal))
     }
 
-    /// `"`, `'` or a backtick, also behind a string's prefix or in a constructor: `b"`, `N'`, `@"`, `String::from("`.
+    /// Consumes `"`, `'` or a backtick, also after a string prefix or in a constructor: `b"`, `N'`, `@"`,
+    /// `String::from("`.
     fn quote(&mut self) -> Option<u8> {
         let begun = self.at;
         if !self.eat_any(&[
@@ -134,7 +138,7 @@ impl Cursor<'_> {
         match self.peek() {
             Some(quote @ (b'"' | b'\'' | b'`')) => {
                 self.at += 1;
-                // Three quotes of Python.
+                // Python's triple quotes.
                 if self.bytes[self.at..].starts_with(&[quote, quote]) {
                     self.at += 2;
                 }
@@ -148,7 +152,7 @@ impl Cursor<'_> {
     }
 }
 
-/// The value behind a name.
+/// Returns the value that belongs to a name.
 pub fn value(bytes: &[u8], name: &Name, password: bool) -> Option<Value> {
     let mut cursor = Cursor { bytes, at: name.end };
     spaced(bytes, name, password)
@@ -157,7 +161,7 @@ pub fn value(bytes: &[u8], name: &Name, password: bool) -> Option<Value> {
         .or_else(|| reversed(bytes, name))
 }
 
-/// `--password …`, `ENV NAME …`, `#define NAME …`, `machine h login u password …`, `IDENTIFIED BY '…'`.
+/// Matches `--password …`, `ENV NAME …`, `#define NAME …`, `machine h login u password …`, `IDENTIFIED BY '…'`.
 fn spaced(bytes: &[u8], name: &Name, password: bool) -> Option<Value> {
     if !matches!(bytes.get(name.end), Some(b' ' | b'\t')) {
         return None;
@@ -182,21 +186,21 @@ fn spaced(bytes: &[u8], name: &Name, password: bool) -> Option<Value> {
     let set = setters.iter().any(|setter| ends_with_folded(line, setter)) || ends_with_folded(line, "#define ");
     let netrc = password && is_netrc(line);
     let config = own.eq_ignore_ascii_case(b"requirepass") || own.eq_ignore_ascii_case(b"masterauth");
-    // Redis, at the beginning of a line.
+    // Redis, at the start of a line.
     let config = config || own == b"AUTH" && line.is_empty();
     let sql = password && quote.is_some() && own.len() > 4;
     if !(is_option || set || netrc || config || sql) || bytes.get(from) == Some(&b'-') {
         return None;
     }
     let form = if set || netrc || config || is_option && !password && own.starts_with(b"--") { Form::Shell } else { Form::Plain };
-    // `gh secret set NAME --body …` is found by the option.
+    // `gh secret set NAME --body …` is found through its option.
     Some(match quote {
         Some(quote) => quoted(bytes, from + 1, quote, if form == Form::Shell { Form::Shell } else { Form::Quoted }),
         None => plain(bytes, from, form),
     })
 }
 
-/// `machine host login user`, or a part of it: pairs of a keyword and a value.
+/// Whether a line is `machine host login user` or a part of it: pairs of a keyword and a value.
 fn is_netrc(line: &[u8]) -> bool {
     let words: Vec<&[u8]> = line.split(|b| b.is_ascii_whitespace()).filter(|word| !word.is_empty()).collect();
     let words = if words.first() == Some(&&b"default"[..]) { &words[1..] } else { &words[..] };
@@ -205,7 +209,7 @@ fn is_netrc(line: &[u8]) -> bool {
         && words.chunks(2).all(|pair| matches!(pair[0], b"login" | b"machine" | b"account" | b"port"))
 }
 
-/// `<password>…</password>`, `<property name="password">…</property>`, `<key>password</key><string>…</string>`.
+/// Matches `<password>…</password>`, `<property name="password">…</property>`, `<key>password</key><string>…</string>`.
 fn tagged(bytes: &[u8], name: &Name) -> Option<Value> {
     let before = name.start.checked_sub(1).map(|i| bytes[i]);
     let mut cursor = Cursor { bytes, at: name.end };
@@ -226,7 +230,7 @@ fn tagged(bytes: &[u8], name: &Name) -> Option<Value> {
     near[end..].starts_with(b"</").then(|| quoted(bytes, from, b'<', Form::Quoted))
 }
 
-/// `name = value` and its relatives, `("NAME", "value")`, `"name": "NAME", "value": "…"`, `name:⏎  value`.
+/// Matches `name = value` and its variants, `("NAME", "value")`, `"name": "NAME", "value": "…"`, `name:⏎  value`.
 fn assigned(cursor: &mut Cursor, name: &Name) -> Option<Value> {
     let bytes = cursor.bytes;
     let opening = name.start.checked_sub(1).map(|i| bytes[i]);
@@ -283,7 +287,7 @@ fn assigned(cursor: &mut Cursor, name: &Name) -> Option<Value> {
     Some(if shell && !query && !encoded { value.through_marks(bytes) } else { value })
 }
 
-/// `"NAME", "value"`, `"NAME", "value": "…"`, `"NAME" value="…"`; the cursor is behind the name's quote.
+/// Matches `"NAME", "value"`, `"NAME", "value": "…"`, `"NAME" value="…"`; the cursor is after the name's quote.
 fn neighbour(cursor: &mut Cursor, opening: Option<u8>) -> Option<Value> {
     let begun = cursor.at;
     let comma = cursor.peek() == Some(b',');
@@ -310,7 +314,7 @@ fn neighbour(cursor: &mut Cursor, opening: Option<u8>) -> Option<Value> {
     None
 }
 
-/// `: string = "…"`, `: &'static str = "…"`, `: Optional[str] = "…"`.
+/// Matches `: string = "…"`, `: &'static str = "…"`, `: Optional[str] = "…"`.
 fn typed(cursor: &mut Cursor) -> Option<Value> {
     let begun = cursor.at;
     let is_type = |b: u8| {
@@ -328,7 +332,7 @@ fn typed(cursor: &mut Cursor) -> Option<Value> {
     None
 }
 
-/// YAML: where a value stands on the next line, also in a block scalar, and is no mapping or list.
+/// Returns the start of a YAML value on the next line, also in a block scalar, unless it is a mapping or a list.
 fn next_line(bytes: &[u8], from: usize, name: &Name) -> Option<usize> {
     let line = line_before(bytes, name.start);
     let is_key = |b: &u8| matches!(b, b' ' | b'-' | b'"' | b'\'');
@@ -343,7 +347,7 @@ fn next_line(bytes: &[u8], from: usize, name: &Name) -> Option<usize> {
     (value - at > line.len() + 1 && end > value && !mapping).then_some(value)
 }
 
-/// `"value": "…", "name": "NAME"`: the value stands before the name.
+/// Matches `"value": "…", "name": "NAME"`, where the value comes before the name.
 fn reversed(bytes: &[u8], name: &Name) -> Option<Value> {
     let far = name.start.saturating_sub(256);
     let before = &bytes[far..name.start];
@@ -369,7 +373,7 @@ fn plain(bytes: &[u8], start: usize, form: Form) -> Value {
     Value::new(bytes, start, form, None)
 }
 
-/// The line before a place, at most 200 bytes of it.
+/// Returns the line before a position, at most 200 bytes of it.
 fn line_before(bytes: &[u8], at: usize) -> &[u8] {
     let far = at.saturating_sub(200);
     let start = bytes[far..at].iter().rposition(|b| *b == b'\n').map_or(far, |i| far + i + 1);

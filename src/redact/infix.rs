@@ -1,4 +1,4 @@
-//! Keys that are recognized by what stands within them, not by their beginning.
+//! Keys recognized by a literal inside them, not by a prefix.
 
 use super::families::Body;
 use super::span::{Span, run};
@@ -25,7 +25,7 @@ pub const INFIXES: [&str; 17] = [
     "9|?",
 ];
 
-/// The key around the literal at `at`.
+/// Returns the key around the literal at `at`.
 pub fn key(bytes: &[u8], at: usize) -> Option<Span> {
     let bytes = &bytes[..bytes.len().min(at + 256)];
     let rest = &bytes[at..];
@@ -81,7 +81,7 @@ pub fn key(bytes: &[u8], at: usize) -> Option<Span> {
     None
 }
 
-/// Keys that begin with digits, or with a number in base64: Asana's, Bitwarden's and Discord's.
+/// Matches keys that begin with digits, or with a number in base64: Asana's, Bitwarden's and Discord's.
 pub fn numbered(bytes: &[u8], at: usize) -> Option<Span> {
     let found = |family, start, end| Some(Span { start, end, family, guessless: true });
     let bytes = &bytes[..bytes.len().min(at + 128)];

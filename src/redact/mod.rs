@@ -1,16 +1,16 @@
 //! Removes secrets and private text from everything before it is stored or sent.
 //!
-//! [`Clean`] proves it: its field is private to this file, and the store, the spool and the log accept nothing else.
-//! Known key formats are found by hand-written matchers behind a three-byte prefilter, since compiling one regex costs
+//! [`Clean`] is the proof: its field is private to this file, and the store, the spool and the log accept nothing else.
+//! Known key formats are found by hand-written matchers after a three-byte prefilter, since compiling one regex costs
 //! half as much as a whole hook (ADR/0008). Only the user's own patterns are regexes.
 //!
-//! Text that was not scanned is not stored: of a long text only a head and a tail window are scanned, each longer than
-//! the longest known secret, and the stored parts lie well inside them.
+//! Unscanned text is never stored. Only a head window and a tail window of a long text are scanned. Each window is
+//! longer than the longest known secret, and the stored parts lie well inside the windows.
 //!
-//! Read in this order: windows and marks, in this file; `families` (the table of keys), `scan` (one pass over the
-//! text) and its `prefilter`, `span`; the matchers `shapes`, `infix`, `addresses`, `assigned` (with `names`,
-//! `forms` and `nearby`), `options` and `encoded`; `values` (what looks random or chosen), `private` (`<private>`), `path_only`
-//! (files recorded by path only). `tests` has the stories.
+//! Read in this order: windows and marks, in this file; `families` (the table of keys), `scan` (one pass over the text)
+//! and its `prefilter`, `span`; the matchers `shapes`, `infix`, `addresses`, `assigned` (with `names`, `forms` and
+//! `nearby`), `options` and `encoded`; `values` (random-looking and chosen values), `private` (`<private>`),
+//! `path_only` (files recorded by path only). `tests` covers whole scenarios.
 
 mod addresses;
 mod assigned;
@@ -57,7 +57,7 @@ impl<T> Deref for Clean<T> {
     }
 }
 
-/// Raised whenever redaction learns to find more, so that older texts are checked again.
+/// Version of the redaction rules. Raised whenever redaction can find more, so that older texts are checked again.
 pub const REDACTION_VERSION: i64 = 2;
 
 /// Bytes at a window's inner edge that are scanned but never stored, so that a secret cut by the edge is not stored
@@ -103,7 +103,7 @@ impl Redactor {
         }
     }
 
-    /// As [`Redactor::identity_hash`] without a key: as schema 14 noted whole sessions.
+    /// Like [`Redactor::identity_hash`] without a key. Schema 14 recorded whole sessions this way.
     pub fn unkeyed_identity_hash(platform: &str, session: &str) -> [u8; 32] {
         Sha256::digest(format!("{platform}\n{session}")).into()
     }
@@ -115,7 +115,7 @@ impl Redactor {
         Some(mac.finalize().into_bytes().into())
     }
 
-    /// Number of secrets and private parts that were replaced so far.
+    /// Number of secrets and private parts replaced so far.
     pub fn replaced(&self) -> u64 {
         self.replaced.load(Ordering::Relaxed)
     }
@@ -220,7 +220,8 @@ impl Redactor {
         Some(cut_middle(&(kept_head + &kept_tail), limit, between))
     }
 
-    /// A key block or a long value that began before the tail window is removed from the window's start.
+    /// Returns the secrets in the tail window. A key block or a long value that began before the window is removed from
+    /// its start.
     fn spans_of_tail(&self, tail: &str) -> Vec<Span> {
         let mut spans = self.spans(tail);
         // A value that fills the margin may have begun, and been recognized, before the window.
@@ -273,7 +274,8 @@ impl Redactor {
     }
 }
 
-/// ECMA-48: control sequences (`ESC [ … final`), strings (`ESC ] … BEL` or `ESC \\`), and single characters after ESC.
+/// Removes the escapes of ECMA-48: control sequences (`ESC [ … final`), strings (`ESC ] … BEL` or `ESC \\`), and single
+/// characters after ESC.
 fn without_escapes(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -312,8 +314,8 @@ fn stand_in(id: &str) -> String {
     format!("redacted-{}", hash[..12].iter().map(|b| format!("{b:02x}")).collect::<String>())
 }
 
-/// Keeps two thirds of the limit from the head and one third from the tail; `missing` bytes were cut between them
-/// before.
+/// Keeps two thirds of the limit from the head and one third from the tail; `missing` bytes have already been cut
+/// between them.
 fn cut_middle(text: &str, limit: Limit, missing: usize) -> String {
     if text.len() <= limit.0 {
         return text.to_string();

@@ -2,20 +2,20 @@
 
 use super::span::{run, starts_with_folded};
 
-/// What a name says about its value.
+/// Kind of value that a name announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameKind {
     /// A password, which a person may have chosen.
     Password,
-    /// `pass` and `pw`, which are words of other fields too.
+    /// `pass` and `pw`, which have other meanings too.
     ShortPassword,
     /// A secret, a token or credentials.
     Secret,
-    /// A key, an authentication or a signature: often no secret, so the value must look random.
+    /// A key, an authentication or a signature: often not a secret, so the value must look random.
     Key,
 }
 
-/// A name in a text: its bytes, and what it says.
+/// A name in a text: its byte range and its kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Name {
     pub start: usize,
@@ -23,18 +23,18 @@ pub struct Name {
     pub kind: NameKind,
 }
 
-/// How a telling word may occur in a name.
+/// Position in a name where a sensitive word may occur.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     /// Anywhere: `password_hash`, `dbpassword`.
     Anywhere,
-    /// At the end, also glued to another word: `dbPass`, `userpass`.
+    /// At the end, also joined to another word: `dbPass`, `userpass`.
     End,
     /// At the end, as a word of its own: `CI_PAT`, `npm-auth`, but not `format`.
     LastWord,
 }
 
-/// Telling words, longer ones before those that they begin with.
+/// Sensitive words; a longer word comes before its own prefixes.
 const WORDS: [(&str, NameKind, Place); 41] = [
     ("password", NameKind::Password, Place::Anywhere),
     ("passwd", NameKind::Password, Place::Anywhere),
@@ -79,7 +79,7 @@ const WORDS: [(&str, NameKind, Place); 41] = [
     ("sig", NameKind::Key, Place::LastWord),
 ];
 
-/// The words, for the table of beginnings.
+/// The words, for the table of prefixes.
 pub const BEGINNINGS: [&str; WORDS.len()] = {
     let mut names = [""; WORDS.len()];
     let mut i = 0;
@@ -90,7 +90,7 @@ pub const BEGINNINGS: [&str; WORDS.len()] = {
     names
 };
 
-/// The rows of `WORDS` that begin with a byte, as bits.
+/// Rows of `WORDS` that begin with each byte, as bits.
 static BY_FIRST: [u64; 256] = {
     let mut rows = [0; 256];
     let mut i = 0;
@@ -101,7 +101,7 @@ static BY_FIRST: [u64; 256] = {
     rows
 };
 
-/// The last word before `key` and `pass` in names of other things, measured on source code.
+/// Last words before `key` and `pass` in names that are not secrets, measured on source code.
 const NOT_SECRET: [&str; 67] = [
     "public",
     "primary",
@@ -172,11 +172,11 @@ const NOT_SECRET: [&str; 67] = [
     "subkey",
 ];
 
-/// The last word before `token` in names of pages, locks and repeated requests, measured on source code.
+/// Last words before `token` in names of pages, locks and repeated requests, measured on source code.
 const NOT_TOKEN: [&str; 9] =
     ["next", "page", "continuation", "pagination", "change", "lock", "idempotency", "cancellation", "term"];
 
-/// What stands behind a telling word in the names of things around a secret: `password_regex`, `secretArn`.
+/// Words after a sensitive word in names that only relate to a secret: `password_regex`, `secretArn`.
 const AROUND_SECRET: [&str; 37] = [
     "regex",
     "pattern",
@@ -217,15 +217,15 @@ const AROUND_SECRET: [&str; 37] = [
     "ref",
 ];
 
-/// What may follow `key` at a name's end.
+/// Words that may follow `key` at the end of a name.
 const SUFFIXES: [&str; 9] = ["base64", "b64", "hex", "prod", "dev", "test", "staging", "value", "base"];
 
-/// Bytes of a name.
+/// Whether a byte may occur in a name.
 pub fn is_name_byte(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b == b'_' || b == b'-'
 }
 
-/// The name whose telling word begins at `at`.
+/// Returns the name whose sensitive word begins at `at`.
 pub fn name_at(bytes: &[u8], at: usize) -> Option<Name> {
     let rest = &bytes[at..];
     let mut candidates = BY_FIRST[rest[0].to_ascii_lowercase() as usize];
@@ -269,7 +269,7 @@ pub fn name_at(bytes: &[u8], at: usize) -> Option<Name> {
     Some(Name { start, end, kind })
 }
 
-/// `arn:aws:secretsmanager:…:secret:name`, `"AWS::ApiGateway::ApiKey": …`: a part of another name.
+/// Whether the name is part of another name: `arn:aws:secretsmanager:…:secret:name`, `"AWS::ApiGateway::ApiKey": …`.
 fn in_path(bytes: &[u8], start: usize, end: usize) -> bool {
     let before = &bytes[..start];
     before.ends_with(b":")
@@ -278,7 +278,7 @@ fn in_path(bytes: &[u8], start: usize, end: usize) -> bool {
         || before.ends_with(b"::") && matches!(bytes.get(end), Some(b'"' | b'\''))
 }
 
-/// Words with which the name of a secret ends.
+/// Words that end the name of a secret.
 pub const TELLING: [&str; 13] = [
     "secret",
     "token",
@@ -295,14 +295,14 @@ pub const TELLING: [&str; 13] = [
     "pat",
 ];
 
-/// Whether a name ends with its telling word: `client_secret`, but not `secret_name`.
+/// Whether a name ends with its sensitive word: `client_secret`, but not `secret_name`.
 pub fn is_last(own: &[u8]) -> bool {
     let own = &own[..own.len() - own.iter().rev().take_while(|b| b.is_ascii_digit() || **b == b'_').count()];
     let ends = |word: &str| own.len() >= word.len() && own[own.len() - word.len()..].eq_ignore_ascii_case(word.as_bytes());
     TELLING.iter().any(|word| ends(word)) || ends("base")
 }
 
-/// Whether the rest of a name is a number or says how the value is written.
+/// Whether the rest of a name is empty, a number or one of `SUFFIXES`.
 fn is_end(rest: &[u8]) -> bool {
     let rest = rest.strip_prefix(b"_").or(rest.strip_prefix(b"-")).unwrap_or(rest);
     rest.iter().all(u8::is_ascii_digit) || SUFFIXES.iter().any(|suffix| rest.eq_ignore_ascii_case(suffix.as_bytes()))
@@ -313,13 +313,13 @@ fn is_of_other_things(before: &[u8]) -> bool {
     NOT_SECRET.iter().any(|word| last.eq_ignore_ascii_case(word.as_bytes()))
 }
 
-/// Whether what follows the telling word names something else: `password_regex`, `secretArn`.
+/// Whether the rest of the name after the sensitive word names something else: `password_regex`, `secretArn`.
 fn is_around(behind: &[u8]) -> bool {
     let last = last_word(behind);
     AROUND_SECRET.iter().any(|word| last.eq_ignore_ascii_case(word.as_bytes()))
 }
 
-/// `nextToken`, `clientRequestToken`
+/// Whether the part before `token` marks a page, lock or request token: `nextToken`, `clientRequestToken`.
 fn is_of_requests(before: &[u8]) -> bool {
     let last = last_word(before);
     let named = NOT_TOKEN.iter().any(|word| last.eq_ignore_ascii_case(word.as_bytes()));
@@ -335,7 +335,7 @@ fn last_word(name: &[u8]) -> &[u8] {
     &name[start..]
 }
 
-/// Whether a part of a name ends with one of some words, in any case, perhaps with a separator behind it.
+/// Whether a part of a name ends with one of some words, in any case, ignoring a trailing separator.
 fn ends_with_any(part: &[u8], words: &[&str]) -> bool {
     let part = part.strip_suffix(b"_").or(part.strip_suffix(b"-")).unwrap_or(part);
     words.iter().any(|word| part.len() >= word.len() && part[part.len() - word.len()..].eq_ignore_ascii_case(word.as_bytes()))

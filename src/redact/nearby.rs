@@ -1,18 +1,18 @@
-//! Random values close behind a telling name, however they are written: `.setToken("…")`, `Field(default="…")`,
+//! Random values shortly after a sensitive name, in any notation: `.setToken("…")`, `Field(default="…")`,
 //! `| password |⏎| … |`, `ngrok authtoken …`.
 //!
-//! Nothing says that the value belongs to the name, so it must look as only issued secrets do.
+//! Nothing proves that the value belongs to the name, so it must look as only issued secrets do.
 
 use super::names::{Name, is_last};
 use super::span::{Span, run};
 use super::values::{changes_often, is_random_letters, is_reference, is_strong_short, is_words, looks_random, looks_set};
 
-/// Bytes behind a name in which a value is looked for.
+/// Bytes after a name that are searched for a value.
 const NEAR: usize = 96;
-/// Characters of a value that looks like nothing but a secret.
+/// Length of a value that can only be a secret, in characters.
 const LENGTH: std::ops::RangeInclusive<usize> = 20..=128;
 
-/// The value near a name, if the name's own forms gave none.
+/// Returns the value near a name; called if the name's own forms gave none.
 pub fn nearby(bytes: &[u8], name: &Name) -> Option<Span> {
     let near = &bytes[..bytes.len().min(name.end + NEAR)];
     let in_value = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
@@ -35,7 +35,7 @@ pub fn nearby(bytes: &[u8], name: &Name) -> Option<Span> {
     None
 }
 
-/// A random value in the first quotes behind a name, with nothing but code between them: `char api_key[] = "…"`,
+/// Returns a random value in the first quotes after a name, with only code in between: `char api_key[] = "…"`,
 /// `{ get; set; } = "…"`, `setToken("…")`, `(setq token "…")`, `variable "db_key" {⏎  default = "…"`.
 fn declared(near: &[u8], from: usize) -> Option<Span> {
     let from = run(near, from, |b| matches!(b, b'"' | b'\''));
@@ -54,7 +54,7 @@ fn declared(near: &[u8], from: usize) -> Option<Span> {
     })
 }
 
-/// `the db password is … for staging`
+/// Returns a value given in prose: `the db password is … for staging`.
 fn said(near: &[u8], from: usize) -> Option<Span> {
     let behind = near.get(from..)?;
     let start = from + [&b" is: "[..], b" is "].iter().find(|verb| behind.starts_with(verb))?.len();
@@ -65,7 +65,8 @@ fn said(near: &[u8], from: usize) -> Option<Span> {
     (found && !is_words(value)).then_some(Span { start, end: start + value.len(), family: "assigned-secret", guessless: false })
 }
 
-/// A strong value in quotes on the name's own line: `setPassword("…")`, `if password == "…"`, `ENV.fetch('PW', '…')`.
+/// Returns a strong value in quotes on the name's line: `setPassword("…")`, `if password == "…"`,
+/// `ENV.fetch('PW', '…')`.
 fn quoted(near: &[u8], from: usize) -> Option<Span> {
     let line = &near[..run(near, from, |b| b != b'\n')];
     let is_quote = |b: u8| matches!(b, b'"' | b'\'' | b'`');
@@ -76,19 +77,20 @@ fn quoted(near: &[u8], from: usize) -> Option<Span> {
         if end < line.len() && is_strong_short(&line[start..end]) {
             return Some(Span { start, end, family: "assigned-secret", guessless: false });
         }
-        // The closing quote may open the next string, where quotes do not come in pairs.
+        // Where quotes are not paired, the closing quote may open the next string.
         at = run(line, start, |b| !is_quote(b));
     }
     None
 }
 
-/// Whether a value is no part of a path, of base64, or of a name.
+/// Whether a value is not part of a path, of base64 or of a name.
 fn stands_alone(bytes: &[u8], start: usize, end: usize) -> bool {
     let in_other = |b: Option<&u8>| b.is_some_and(|b| matches!(b, b'/' | b'+' | b'.' | b'$' | b'#' | b'@' | b'\\' | b'%'));
     !in_other(start.checked_sub(1).map(|i| &bytes[i])) && !in_other(bytes.get(end)) && bytes.get(end) != Some(&b'(')
 }
 
-/// Letters of both cases and digits that change between each other as they do in random text.
+/// Whether a value looks issued: upper case, lower case and digits alternate as in random text, or it is random
+/// letters.
 fn is_issued(value: &[u8]) -> bool {
     let has = |class: fn(&u8) -> bool| value.iter().any(class);
     let mixed = has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase) && has(u8::is_ascii_digit) && changes_often(value);

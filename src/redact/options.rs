@@ -3,16 +3,16 @@
 use super::span::{Span, find, run};
 use super::values::is_mark;
 
-/// How a program takes its password.
+/// Form in which a program takes its password.
 #[derive(Clone, Copy)]
 enum Takes {
-    /// `user:password`, of which the second part is removed.
+    /// `user:password`; the second part is removed.
     UserAndPassword,
-    /// The value of the option, as the next word or behind the option's letter.
+    /// The value of the option, as the next word or attached to the option's letter.
     Value,
-    /// Only behind the option's letter: `mysql -p` alone asks for it, and the next word is a database.
+    /// Only attached to the option's letter: `mysql -p` alone prompts for it, and the next word is a database.
     Attached,
-    /// `name=value`, of which the second part is removed: cookies, literals of Kubernetes.
+    /// `name=value`; the second part is removed: cookies, Kubernetes literals.
     Assigned,
     /// `pass:password` (openssl).
     Prefixed,
@@ -20,8 +20,8 @@ enum Takes {
     Stdin,
 }
 
-/// Program, option, and how it takes its password. Long options such as `--password` are known by name, for every program.
-/// Sources: the manual pages of the programs.
+/// Program, option, and the form in which it takes its password. Long options such as `--password` are recognized by
+/// name, for every program. Sources: the manual pages of the programs.
 const OPTIONS: &[(&str, &str, Takes)] = &[
     ("curl", "-u", Takes::UserAndPassword),
     ("curl", "--user", Takes::UserAndPassword),
@@ -92,7 +92,7 @@ const OPTIONS: &[(&str, &str, Takes)] = &[
     ("", "-passphrase-fd", Takes::Stdin),
 ];
 
-/// Bytes before an option in which its program is looked for.
+/// Bytes before an option that are searched for its program.
 const BEFORE: usize = 400;
 
 /// Finds a password at an option; `at` is the blank before it.
@@ -102,7 +102,7 @@ pub fn password(bytes: &[u8], at: usize) -> Option<Span> {
     if word.len() < 2 || !(word[1].is_ascii_alphabetic() || word[1] == b'-') {
         return None;
     }
-    // Letters may be put together: `curl -su me:pw`.
+    // Letters may be combined: `curl -su me:pw`.
     let joined = word.len() > 2 && word.len() < 8 && word.ends_with(b"u") && word[1..].iter().all(u8::is_ascii_alphabetic);
     let fits = |option: &str| match option.starts_with("--") {
         true => word == option.as_bytes(),
@@ -161,7 +161,8 @@ pub fn password(bytes: &[u8], at: usize) -> Option<Span> {
     (!value.is_empty() && !variable).then_some(Span { start: from, end, family: "option-password", guessless: false })
 }
 
-/// What a program reads from a pipe or a here-string: `echo SECRET | docker login --password-stdin`, `… <<< SECRET`.
+/// Finds a password that a program reads from a pipe or a here-string: `echo SECRET | docker login --password-stdin`,
+/// `… <<< SECRET`.
 fn from_stdin(bytes: &[u8], at: usize) -> Option<Span> {
     let line_end = run(&bytes[..bytes.len().min(at + BEFORE)], at, |b| b != b'\n' && b != b'|' && b != b';');
     if let Some(behind) = find(&bytes[at..line_end], b"<<<") {
@@ -188,14 +189,14 @@ fn from_stdin(bytes: &[u8], at: usize) -> Option<Span> {
     word(bytes, from)
 }
 
-/// `echo user:password | chpasswd`, and the same as a here-string; `at` begins the program's name.
+/// Finds the password in `echo user:password | chpasswd`, or in a here-string; `at` is the start of the program's name.
 pub fn chpasswd(bytes: &[u8], at: usize) -> Option<Span> {
     let span = from_stdin(bytes, at)?;
     let colon = bytes[span.start..span.end].iter().position(|&b| b == b':')?;
     Some(Span { start: span.start + colon + 1, ..span })
 }
 
-/// A word of a shell, without its quotes, that is no variable.
+/// Returns a shell word without its quotes, unless it is a variable.
 fn word(bytes: &[u8], from: usize) -> Option<Span> {
     let quote = bytes.get(from).copied().filter(|b| matches!(b, b'"' | b'\''));
     let start = from + usize::from(quote.is_some());
@@ -208,10 +209,11 @@ fn word(bytes: &[u8], from: usize) -> Option<Span> {
     (end > start && !variable).then_some(Span { start, end, family: "option-password", guessless: false })
 }
 
-/// The command in which the option stands, up to it.
+/// Returns the command that contains the option, up to the option.
 fn command_before(bytes: &[u8], at: usize) -> &[u8] {
     let before = &bytes[at.saturating_sub(BEFORE)..at];
-    // A separator that a blank follows: `&` in a quoted address and `;` in a quoted header are none. A line may go on.
+    // A blank must follow a separator: `&` in a quoted address and `;` in a quoted header do not count. A line may
+    // continue.
     let ends = |i: usize| match before[i] {
         b'\n' => i == 0 || before[i - 1] != b'\\',
         b'|' | b';' | b'&' => before.get(i + 1).is_none_or(|b| b.is_ascii_whitespace()),
@@ -220,7 +222,7 @@ fn command_before(bytes: &[u8], at: usize) -> &[u8] {
     &before[(0..before.len()).rev().find(|&i| ends(i)).map_or(0, |i| i + 1)..]
 }
 
-/// Tells whether a program is named in a command.
+/// Whether a command names a program.
 fn runs(command: &[u8], program: &str) -> bool {
     program.is_empty() || command.windows(program.len()).any(|w| w == program.as_bytes())
 }

@@ -1,4 +1,4 @@
-//! The table of three-byte beginnings: where in a text a secret may begin.
+//! Table of three-byte prefixes: the positions in a text where a secret may begin.
 
 use super::assigned::HEADERS;
 use super::families::KEYS;
@@ -6,7 +6,7 @@ use super::infix::INFIXES;
 use super::names::BEGINNINGS;
 use super::shapes::PEM;
 
-/// Literals with a matcher of their own, and `?` for any byte of a word.
+/// Literals with their own matcher; `?` matches any byte of a word.
 const SPECIAL: &[&str] = &[
     PEM,
     "-----END ",
@@ -73,10 +73,10 @@ const SPECIAL: &[&str] = &[
     "auth=(",
 ];
 
-/// How a number begins in base64: its first three characters (Discord's tokens).
+/// First three characters of a number in base64, one set per position (Discord tokens).
 const NUMBER: [&[u8]; 3] = [b"MNO", b"DTjz", b"AEIMQUYcgk"];
 
-/// One bit for each hash of three bytes that begin something: keys as they are written, the rest in either case.
+/// One bit per hash of a three-byte prefix: keys as they are written, the rest in either case.
 static TRIPLES: [u64; 512] = triples();
 
 const fn triples() -> [u64; 512] {
@@ -104,10 +104,10 @@ const fn triples() -> [u64; 512] {
     bits
 }
 
-/// What may follow a literal of two bytes.
+/// Bytes that may follow a two-byte literal.
 const BEHIND: &[u8; 75] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=:\"' .~/\\]>";
 
-/// Adds the first three bytes of a literal, or of a literal of two bytes with what may follow.
+/// Adds the first three bytes of a literal, or a two-byte literal with each byte that may follow.
 const fn with_literal(mut bits: [u64; 512], literal: &[u8], folded: bool) -> [u64; 512] {
     let any = literal.len() < 3 || literal[2] == b'?';
     let mut cases = 0;
@@ -130,7 +130,7 @@ const fn with_literal(mut bits: [u64; 512], literal: &[u8], folded: bool) -> [u6
     bits
 }
 
-/// Tells whether a secret may begin with three bytes.
+/// Whether a secret may begin with these three bytes.
 pub fn may_begin(three: [u8; 3]) -> bool {
     let bit = hash(three[0], three[1], three[2]);
     TRIPLES[bit >> 6] >> (bit & 63) & 1 == 1
@@ -142,7 +142,7 @@ const fn with(mut bits: [u64; 512], three: [u8; 3]) -> [u64; 512] {
     bits
 }
 
-/// 15 bits: five of each byte, so that letters, digits and marks stay apart.
+/// Returns a 15-bit hash of three bytes that keeps letters, digits and marks apart.
 const fn hash(a: u8, b: u8, c: u8) -> usize {
     let mixed = (a as u32).wrapping_mul(0x9E3B) ^ (b as u32).wrapping_mul(0x61C9) << 3 ^ (c as u32).wrapping_mul(0xB5) << 7;
     (mixed ^ mixed >> 9) as usize & 0x7FFF

@@ -1,8 +1,9 @@
 //! Text between `<private>` and `</private>`: removed from the whole text before it is cut or scanned.
 //!
-//! Upper or lower case, blanks inside the brackets, nested tags; without a closing tag, everything that follows.
+//! Matches upper or lower case, blanks inside the brackets, and nested tags. Without a closing tag, it removes
+//! everything that follows.
 
-/// Returns the text without its private parts; `None` where it has none.
+/// Returns the text without its private parts; `None` if it has none.
 pub fn without(text: &str) -> Option<String> {
     let mut out: Option<String> = None;
     let (mut depth, mut from, mut at) = (0usize, 0, 0);
@@ -27,7 +28,7 @@ pub fn without(text: &str) -> Option<String> {
     Some(out)
 }
 
-/// Whether a text begins with the tag: does it close, and how long is it.
+/// Parses the tag at the start of a text. Returns whether it is a closing tag, and its length.
 fn tag(text: &str) -> Option<(bool, usize)> {
     let bytes = text.as_bytes();
     let closes = bytes.get(1) == Some(&b'/');

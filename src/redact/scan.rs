@@ -7,13 +7,13 @@ use super::shapes::{PEM, cut_pem, jwk_member, jwt, key, key_file, password_hash,
 use super::span::Span;
 use super::{addresses, assigned, encoded, infix, options};
 
-/// What stands behind `user:password` in the data source names of Go and Oracle.
+/// Text after `user:password` in the data source names of Go and Oracle.
 const SOURCE_NAMES: [&[u8]; 3] = [b"@tcp(", b"@unix(", b"@/"];
 
 /// Returns the secrets in `text`, in order, none overlapping.
 ///
-/// A matcher may find its secret further on: `://` the password before an `@`, `-u` that behind a colon. What stands in
-/// between is scanned too: in `https://ghp_…:x@host` the user's name is the secret.
+/// A matcher may find its secret further on: `://` finds the password before an `@`, `-u` the one after a colon. The
+/// text in between is scanned too: in `https://ghp_…:x@host` the user name is the secret.
 pub fn scan(text: &str) -> Vec<Span> {
     let mut found = one_pass(text);
     found.extend(encoded::encoded(text, |inside| !one_pass(inside).is_empty()));
@@ -41,7 +41,7 @@ fn one_pass(text: &str) -> Vec<Span> {
         match at_literal(bytes, at) {
             Some(span) if span.end <= span.start => at += 1,
             Some(span) if span.start <= at => {
-                // A value may stand before its name.
+                // A value may come before its name.
                 at = span.end.max(at + 1);
                 found.push(span);
             }
@@ -65,14 +65,14 @@ fn one_pass(text: &str) -> Vec<Span> {
     found
 }
 
-/// In order, and what overlaps as one.
+/// Sorts spans and merges those that overlap.
 fn merged(mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort_by_key(|span| (span.start, std::cmp::Reverse(span.end)));
     let mut out: Vec<Span> = Vec::with_capacity(spans.len());
     for span in spans {
         match out.last_mut() {
             Some(last) if span.start < last.end => {
-                // More than one secret, so no longer what a hash could name.
+                // More than one secret, so a hash can no longer identify it.
                 last.guessless &= span.end <= last.end;
                 last.end = last.end.max(span.end);
             }
@@ -120,7 +120,8 @@ fn at_literal(bytes: &[u8], at: usize) -> Option<Span> {
     assigned::assignment(bytes, at)
 }
 
-/// What stands before is no letter or digit, or the letter of an escape: tool input is JSON, where a line's end is `\n`.
+/// Whether a word begins at `at`: the byte before it is not a letter or digit, or it is the letter of an escape. Tool
+/// input is JSON, where a line ending is `\n`.
 fn begins_word(bytes: &[u8], at: usize) -> bool {
     let before = |n: usize| at.checked_sub(n).map(|i| bytes[i]);
     match before(1) {

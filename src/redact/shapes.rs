@@ -1,13 +1,13 @@
-//! Keys by prefix, and what is recognized by its structure: JWTs, private keys in files, password hashes.
+//! Keys recognized by prefix, and secrets recognized by structure: JWTs, private keys in files, password hashes.
 
 use super::families::{Body, KEYS};
 use super::span::{LOOKED_AT, Span, boundary, find, run};
 use super::values::{changes_often, looks_random};
 
-/// How a private key begins.
+/// Prefix of a private key.
 pub const PEM: &str = "-----BEGIN ";
 
-/// Rows of `KEYS`, ordered by their first byte, and where each byte's rows begin.
+/// Rows of `KEYS`, ordered by their first byte, and the index of each byte's first row.
 static BY_FIRST: ([u16; KEYS.len()], [u16; 257]) = by_first();
 
 const fn by_first() -> ([u16; KEYS.len()], [u16; 257]) {
@@ -29,7 +29,7 @@ const fn by_first() -> ([u16; KEYS.len()], [u16; 257]) {
     (order, starts)
 }
 
-/// A key of the table of families.
+/// Matches a key from the table of families.
 pub fn key(bytes: &[u8], at: usize) -> Option<Span> {
     let (order, starts) = &BY_FIRST;
     let first = bytes[at] as usize;
@@ -38,12 +38,12 @@ pub fn key(bytes: &[u8], at: usize) -> Option<Span> {
         let start = at + k.prefix.len();
         let near = &bytes[start..bytes.len().min(start + LOOKED_AT)];
         let body = &near[..run(near, 0, |b| k.body.has(b))];
-        // Words that hang together by dashes, or stand behind a short prefix, have neither a digit nor both cases.
+        // Words joined by dashes, or following a short prefix, have neither a digit nor both cases.
         let mixed = body.iter().any(u8::is_ascii_uppercase) && body.iter().any(u8::is_ascii_lowercase);
         let digit = body.iter().any(u8::is_ascii_digit);
         let random = match k.body {
             _ if k.exact => body.len() == k.min && mixed && digit && changes_often(body),
-            // Identifiers and words with dashes stand behind short prefixes too.
+            // Identifiers and dashed words follow short prefixes too.
             Body::Url | Body::Dotted if k.prefix.len() <= 3 => looks_random(body) && changes_often(body),
             Body::Url | Body::Dotted | Body::UpperDashed => mixed || digit,
             _ => k.prefix.len() > 3 || k.min >= 28 || mixed || digit,
@@ -57,7 +57,8 @@ pub fn key(bytes: &[u8], at: usize) -> Option<Span> {
     })
 }
 
-/// Behind an access key id the secret one stands in a table or a list: 40 characters of base64 (AWS IAM user guide).
+/// Returns the end of an AWS key pair. In a table or a list, the secret key follows the access key id: 40 characters of
+/// base64 (AWS IAM user guide).
 fn aws_pair(bytes: &[u8], end: usize, family: &str) -> usize {
     if family != "aws-access-key" {
         return end;
@@ -67,7 +68,8 @@ fn aws_pair(bytes: &[u8], end: usize, family: &str) -> usize {
     if (1..=6).contains(&(from - end)) && secret - from == 40 { secret } else { end }
 }
 
-/// A slash or a plus within base64 ends no word. A path has no digits and both cases in the forty bytes before it.
+/// Whether `at` is inside base64, where a slash or a plus does not end a word. The forty bytes before a path segment do
+/// not have digits and both cases.
 fn inside_base64(bytes: &[u8], at: usize) -> bool {
     let before = &bytes[at.saturating_sub(40)..at];
     matches!(before.last(), Some(b'/' | b'+'))
@@ -77,11 +79,11 @@ fn inside_base64(bytes: &[u8], at: usize) -> bool {
         && before.iter().any(u8::is_ascii_lowercase)
 }
 
-/// How a JSON object begins in base64: `{"`, `{ "`, `{⏎ ` and `{⏎"` with either line end.
+/// Prefixes of a JSON object in base64: `{"`, `{ "`, `{⏎ ` and `{⏎"` with either line ending.
 const OBJECTS: [&[u8]; 5] = [b"eyJ", b"eyA", b"ewog", b"ewoi", b"ew0K"];
 
-/// RFC 7519 (JWT) and RFC 7516 (JWE): base64url parts with dots, of which the first is a JSON object. A JWT's second part is
-/// one too; a JWE has five parts, of which the second may be empty.
+/// Matches a JWT (RFC 7519) or a JWE (RFC 7516): base64url parts separated by dots, the first of them a JSON object.
+/// The second part of a JWT is one too; a JWE has five parts, and its second part may be empty.
 pub fn jwt(bytes: &[u8], at: usize) -> Option<Span> {
     let is_object = |from: usize| OBJECTS.iter().any(|object| bytes[from.min(bytes.len())..].starts_with(object));
     if !is_object(at) {
@@ -102,8 +104,8 @@ pub fn jwt(bytes: &[u8], at: usize) -> Option<Span> {
     (is_object(first + 1) || dots == 4 && end - second > 40).then_some(Span { start: at, end, family: "jwt", guessless: true })
 }
 
-/// RFC 7468: from the begin line to the end line, also where a JSON escape stands for the line's end; without an end
-/// line, all that follows.
+/// Matches a PEM block (RFC 7468) from the begin line to the end line, also where a JSON escape replaces the line
+/// ending. Without an end line, it covers everything that follows.
 pub fn pem(bytes: &[u8], at: usize) -> Option<Span> {
     let label = &bytes[at..bytes.len().min(at + 64)];
     find(label, b"PRIVATE KEY").or(find(label, b"OpenVPN Static key"))?;
@@ -116,7 +118,7 @@ pub fn pem(bytes: &[u8], at: usize) -> Option<Span> {
     Some(Span { start: at, end: boundary(bytes, end), family: "private-key", guessless: true })
 }
 
-/// The end of a private key whose beginning was cut off (`tail key.pem`): the lines of base64 before it.
+/// Matches the end of a private key whose start was cut off (`tail key.pem`), with the lines of base64 before it.
 pub fn cut_pem(bytes: &[u8], at: usize) -> Option<Span> {
     let label = &bytes[at..bytes.len().min(at + 64)];
     find(label, b"PRIVATE KEY")?;
@@ -127,7 +129,7 @@ pub fn cut_pem(bytes: &[u8], at: usize) -> Option<Span> {
     Some(Span { start: boundary(bytes, start), end: boundary(bytes, end), family: "private-key", guessless: false })
 }
 
-/// Where a private key's block ends that began before this text does.
+/// Returns the end of a private key block that began before this text.
 pub fn end_of_cut_block(text: &str) -> Option<usize> {
     let end = text.find("-----END ").filter(|&i| text[i..].get(..64).unwrap_or(&text[i..]).contains("PRIVATE KEY"))?;
     let begins = text[..end].contains(PEM);
@@ -135,7 +137,7 @@ pub fn end_of_cut_block(text: &str) -> Option<usize> {
     (!begins).then_some(close)
 }
 
-/// Files of private keys that are not PEM: PuTTY's, and SSH2's (RFC 4716).
+/// Matches private key files that are not PEM: PuTTY's and SSH2's (RFC 4716).
 pub fn key_file(bytes: &[u8], at: usize) -> Option<Span> {
     let rest = &bytes[at..];
     let span = |start, end| Some(Span { start, end: boundary(bytes, end), family: "private-key", guessless: true });
@@ -158,7 +160,7 @@ pub fn key_file(bytes: &[u8], at: usize) -> Option<Span> {
     span(at, end)
 }
 
-/// How password hashes begin.
+/// Prefixes of password hashes.
 const HASHES: [&str; 22] = [
     "$2a$",
     "$2b$",
@@ -184,7 +186,8 @@ const HASHES: [&str; 22] = [
     "{S",
 ];
 
-/// Password hashes: `$2b$…`, `$6$salt$…`, `$argon2id$…`, `pbkdf2_sha256$…`, `{SSHA}…` (crypt(5), PHC string format).
+/// Matches password hashes: `$2b$…`, `$6$salt$…`, `$argon2id$…`, `pbkdf2_sha256$…`, `{SSHA}…` (crypt(5), PHC string
+/// format).
 pub fn password_hash(bytes: &[u8], at: usize) -> Option<Span> {
     let rest = &bytes[at..];
     let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| rest.starts_with(prefix.as_bytes()));
@@ -228,7 +231,7 @@ pub fn password_hash(bytes: &[u8], at: usize) -> Option<Span> {
     known.then_some(Span { start: at, end, family: "password-hash", guessless: false })
 }
 
-/// A member of a JSON Web Key that is private (RFC 7518): `d`, `k`, the primes and what follows from them.
+/// Matches a private member of a JSON Web Key (RFC 7518): `d`, `k`, the primes and the values derived from them.
 pub fn jwk_member(bytes: &[u8], at: usize) -> Option<Span> {
     let name_end = run(bytes, at + 1, |b| b.is_ascii_lowercase());
     let name = &bytes[at + 1..name_end];

@@ -6,30 +6,30 @@ pub struct Span {
     pub start: usize,
     pub end: usize,
     pub family: &'static str,
-    /// So random that nobody finds it by trying: a hash of it gives nothing away.
+    /// Too random to be guessed, so that a hash of it reveals nothing.
     pub guessless: bool,
 }
 
-/// Bytes after a place that are looked at before it is clear that something stands there: without a limit, a text of
-/// nothing but beginnings would take quadratic time.
+/// Bytes after a position that are examined before a match there is certain. Without a limit, a text of nothing but
+/// prefixes would take quadratic time.
 pub const LOOKED_AT: usize = 1024;
 
-/// The end of a run of bytes that begins at `from`.
+/// Returns the end of the run of bytes that begins at `from`.
 pub fn run(bytes: &[u8], from: usize, while_: impl Fn(u8) -> bool) -> usize {
     bytes[from.min(bytes.len())..].iter().position(|&b| !while_(b)).map_or(bytes.len(), |i| from + i)
 }
 
-/// The first place of some bytes in others.
+/// Returns the first position of `needle` in `bytes`.
 pub fn find(bytes: &[u8], needle: &[u8]) -> Option<usize> {
     bytes.windows(needle.len()).position(|w| w == needle)
 }
 
-/// Tells whether bytes begin with a name, in either case.
+/// Whether `bytes` starts with `name`, in either case.
 pub fn starts_with_folded(bytes: &[u8], name: &str) -> bool {
     bytes.len() >= name.len() && bytes[..name.len()].eq_ignore_ascii_case(name.as_bytes())
 }
 
-/// Moves on to the next place that isn't inside a UTF-8 character.
+/// Returns the next position that is not inside a UTF-8 character.
 pub fn boundary(bytes: &[u8], mut at: usize) -> usize {
     while bytes.get(at).is_some_and(|b| b & 0xC0 == 0x80) {
         at += 1;

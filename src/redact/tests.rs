@@ -1,4 +1,4 @@
-//! What reaches the store: marks, windows, private text, and ids.
+//! Tests of the text that reaches the store: marks, windows, private text, and ids.
 
 use super::*;
 use crate::model::EXCERPT;

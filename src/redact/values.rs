@@ -1,10 +1,10 @@
 //! Classifies a value: a variable, a mark, a password that a person chose, or something random.
 
-/// What people write where a password would stand.
+/// Words that people write instead of a password.
 const PLACEHOLDERS: [&[u8]; 8] =
     [b"password", b"changeme", b"example", b"secret", b"string", b"prompt", b"required", b"undefined"];
 
-/// `$NAME`, `${…}`, `$(…)`, `{…}`, `%s`, `<…>`, `***`: a place for a value, not the value.
+/// Whether a value is a placeholder, not an actual value: `$NAME`, `${…}`, `$(…)`, `{…}`, `%s`, `<…>`, `***`.
 pub fn is_variable(value: &[u8]) -> bool {
     let name = |rest: &[u8]| {
         rest.iter().all(|b| b.is_ascii_uppercase() || *b == b'_') || rest.iter().all(|b| b.is_ascii_lowercase() || *b == b'_')
@@ -18,12 +18,13 @@ pub fn is_variable(value: &[u8]) -> bool {
     }
 }
 
-/// `0x0B96`: a number in code.
+/// Whether a value is a number in code: `0x0B96`.
 pub fn is_hex_number(value: &[u8]) -> bool {
     value.strip_prefix(b"0x").is_some_and(|digits| digits.len() <= 8 && digits.iter().all(u8::is_ascii_hexdigit))
 }
 
-/// A name in code, or a path of names: `index_1.refreshToken`, `x25519.X25519PrivateKey`, `__stringMin1Max64`.
+/// Whether a value is a name in code or a path of names: `index_1.refreshToken`, `x25519.X25519PrivateKey`,
+/// `__stringMin1Max64`.
 pub fn is_reference(value: &[u8]) -> bool {
     let is_part = |part: &[u8]| {
         let digits = part.iter().filter(|b| b.is_ascii_digit()).count();
@@ -38,12 +39,12 @@ pub fn is_reference(value: &[u8]) -> bool {
         && value.split(|b| matches!(b, b'_' | b'.' | b'$')).all(is_part)
 }
 
-/// Whether a word of camel case ends between two letters.
+/// Whether a camel-case word ends between two letters.
 fn is_camel(before: u8, after: u8) -> bool {
     before.is_ascii_lowercase() && after.is_ascii_uppercase()
 }
 
-/// A mark of ours and nothing else: text that waited in the spool is cleaned again.
+/// Whether a value is one of our marks and nothing else. Text from the spool is cleaned a second time.
 pub fn is_mark(value: &[u8]) -> bool {
     let inside = value.strip_prefix(b"[redacted:").map(|rest| rest.strip_suffix(b"]").unwrap_or(rest));
     inside.is_some_and(|name| {
@@ -51,8 +52,8 @@ pub fn is_mark(value: &[u8]) -> bool {
     })
 }
 
-/// A short value that was set on purpose: eight characters or more, letters with digits or marks between them, no path,
-/// no address, no word with a number behind it (`sha256`, `oauth2`, `user-1`).
+/// Whether a short value was set on purpose: at least eight characters, letters mixed with digits or marks, and not a
+/// path, an address or a word followed by a number (`sha256`, `oauth2`, `user-1`).
 pub fn looks_set(value: &[u8]) -> bool {
     let stem = &value[..value.len() - value.iter().rev().take_while(|b| b.is_ascii_digit()).count().min(4)];
     let digit = stem.iter().any(u8::is_ascii_digit);
@@ -64,7 +65,7 @@ pub fn looks_set(value: &[u8]) -> bool {
         && !value.iter().any(|b| matches!(b, b'/' | b'$' | b'(' | b'{' | b'%' | b'<' | b'[' | b' ' | b','))
 }
 
-/// Words, perhaps numbered, with separators between them: `user-2-profile-10`, `cache.v2.items`.
+/// Whether a value is words, perhaps numbered, with separators between them: `user-2-profile-10`, `cache.v2.items`.
 pub fn is_words(value: &[u8]) -> bool {
     let words: Vec<&[u8]> = value.split(|b| !b.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
     let is_word = |word: &&[u8]| {
@@ -75,8 +76,8 @@ pub fn is_words(value: &[u8]) -> bool {
     words.len() > 1 && words.iter().all(is_word)
 }
 
-/// A password that a person chose: letters with digits or marks, and not a call, a type or a placeholder. In a quoted
-/// string every character is one of the password's own.
+/// Whether a value is a password that a person chose: letters with digits or marks, and not a call, a type or a
+/// placeholder. In a quoted string, every character belongs to the password.
 pub fn looks_chosen(value: &[u8], shell: bool, quoted: bool) -> bool {
     let code = |b: &u8| matches!(b, b'(' | b'[' | b'{' | b'$' | b'|' | b'%');
     let plain = |b: &u8| b.is_ascii_alphabetic() || matches!(b, b'_' | b'.' | b'-' | b':' | b'/' | b'*' | b' ');
@@ -84,13 +85,14 @@ pub fn looks_chosen(value: &[u8], shell: bool, quoted: bool) -> bool {
     let number = quoted && value.iter().all(u8::is_ascii_digit);
     let mixed = number || !value.iter().all(plain) && value.iter().any(u8::is_ascii_alphabetic);
     let prose = value.len() > 128 && value.contains(&b' ');
-    // In an `.env` file, marks within a word are the value's own.
+    // In an `.env` file, marks within a word belong to the value.
     let own = quoted || shell && value[0].is_ascii_alphanumeric() || !value.iter().any(code);
     value.len() >= 6 && !prose && !placeholder && own && (shell || mixed || quoted && is_mixed_case(value))
 }
 
-/// At least 16 characters of a key's alphabet (in a long one also `%`), letters and digits mixed, with 3 bits of entropy a character or more:
-/// names in code have no digits or repeat themselves.
+/// Whether a value looks random: at least 16 characters of a key's alphabet (a long value may also contain `%`),
+/// letters and digits mixed, and at least 3 bits of entropy per character. Names in code have no digits or repeat
+/// themselves.
 pub fn looks_random(value: &[u8]) -> bool {
     let long = value.len() >= 40;
     let in_alphabet =
@@ -106,13 +108,14 @@ pub fn looks_random(value: &[u8]) -> bool {
             && entropy(value) >= 3.0
 }
 
-/// Letters alone that change case as no words do: `kQwZtRbnMxLp`.
+/// Whether a value is only letters that change case as no words do: `kQwZtRbnMxLp`.
 fn is_mixed_case(value: &[u8]) -> bool {
     let changes = value.windows(2).filter(|two| two[0].is_ascii_uppercase() != two[1].is_ascii_uppercase()).count();
     value.len() >= 8 && value.iter().all(u8::is_ascii_alphabetic) && changes * 2 >= value.len()
 }
 
-/// A short value that only a secret looks like: letters with digits, and both cases or marks.
+/// Whether a short value can only be a secret: letters of both cases with several groups of digits, or with digits and
+/// marks.
 pub fn is_strong_short(value: &[u8]) -> bool {
     let has = |class: fn(&u8) -> bool| value.iter().any(class);
     let marks = value.iter().filter(|b| matches!(b, b'!' | b'@' | b'#' | b'$' | b'%' | b'^' | b'&' | b'*' | b'+' | b'?')).count();
@@ -125,8 +128,8 @@ pub fn is_strong_short(value: &[u8]) -> bool {
         && !value.iter().any(|b| matches!(b, b'/' | b'(' | b'{' | b'<' | b'[' | b' ' | b',' | b'\\' | b':' | b'='))
 }
 
-/// Letters alone, of which about half are upper case and which change case often: `sQVGEabfWeBqLEQnXd`, but not
-/// `camelCaseNames` and `HTTPSConnectionPool`.
+/// Whether a value is only letters, about half of them upper case, that change case often: `sQVGEabfWeBqLEQnXd`, but
+/// not `camelCaseNames` or `HTTPSConnectionPool`.
 pub fn is_random_letters(value: &[u8]) -> bool {
     let upper = value.iter().filter(|b| b.is_ascii_uppercase()).count();
     let changes = value.windows(2).filter(|two| two[0].is_ascii_uppercase() != two[1].is_ascii_uppercase()).count();
@@ -137,14 +140,14 @@ pub fn is_random_letters(value: &[u8]) -> bool {
         && entropy(value) >= 3.5
 }
 
-/// A key of 12 to 15 letters and digits, which change between each other often.
+/// Whether a value is a key of 12 to 15 letters and digits that alternate often.
 pub fn is_short_random(value: &[u8]) -> bool {
     let digit_runs =
         value.chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit()).filter(|run| run[0].is_ascii_digit()).count();
     (12..16).contains(&value.len()) && value.iter().all(u8::is_ascii_alphanumeric) && digit_runs >= 3
 }
 
-/// Whether upper case, lower case and digits alternate as they do in random text, and not as in `camelCaseNames2`.
+/// Whether upper case, lower case and digits alternate as in random text, unlike in `camelCaseNames2`.
 pub fn changes_often(value: &[u8]) -> bool {
     let class = |b: &u8| match b {
         b'A'..=b'Z' => 0,
@@ -156,7 +159,7 @@ pub fn changes_often(value: &[u8]) -> bool {
     changes * 5 >= value.len() * 2
 }
 
-/// Shannon entropy in bits a byte.
+/// Shannon entropy in bits per byte.
 fn entropy(value: &[u8]) -> f64 {
     let mut counts = [0u32; 256];
     for &b in value {

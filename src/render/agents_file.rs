@@ -5,11 +5,11 @@ use super::context::whose;
 use super::time;
 use crate::model::{MemoryRow, Provenance};
 
-/// Maximum bytes of a decision.
+/// Maximum characters of a decision.
 const TITLE: usize = 300;
 
-/// The decisions that a person made or pinned, a line each; empty if there are none. What an agent or a tool said stays
-/// out: no person has reviewed it.
+/// Returns the decisions that a person made or pinned, one per line; empty if there are none. Statements of agents and
+/// tools are excluded, since no person has reviewed them.
 pub fn decisions<'a>(memories: impl IntoIterator<Item = &'a MemoryRow>) -> String {
     let of_a_person = |memory: &&MemoryRow| memory.pinned || memory.provenance == Provenance::User;
     let line = |memory: &MemoryRow| {

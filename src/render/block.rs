@@ -1,4 +1,4 @@
-//! Builds a context block: lines are added completely or not at all, and the memories in them are noted.
+//! Builds a context block: adds lines completely or not at all, and records the memories in them.
 
 use crate::model::{MemoryRow, TokenStats};
 
@@ -7,7 +7,7 @@ pub(super) struct Block {
     pub(super) text: String,
     /// Maximum bytes of the text.
     pub(super) budget: usize,
-    /// Memories, and units, contained in it.
+    /// Ids of the memories, and of the units, in the text.
     pub(super) shown: Vec<i64>,
     pub(super) units: Vec<i64>,
     pub(super) tokens: TokenStats,

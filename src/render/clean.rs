@@ -26,7 +26,7 @@ pub fn line(text: &str, max: usize) -> String {
                     out.push(' ');
                     length += 1;
                 }
-                // Check the output, since something hidden may have stood between the two characters.
+                // Check the output, since the input may have had hidden characters between the two.
                 if out.ends_with('<') && (c.is_ascii_alphabetic() || matches!(c, '/' | '!' | '|')) {
                     out.pop();
                     out.push('‹');
@@ -39,13 +39,13 @@ pub fn line(text: &str, max: usize) -> String {
     out
 }
 
-/// Like [`line()`], in quotation marks: somebody else's words.
+/// Like [`line()`], in quotation marks, for somebody else's words.
 pub fn quoted(text: &str, max: usize) -> String {
     format!("\"{}\"", line(text, max).replace('"', "'"))
 }
 
-/// Plain text of a Markdown message: without marks of headings, lists and emphasis, tables and fences. A text with
-/// nothing else stays unchanged.
+/// Returns the plain text of a Markdown message: without the markup of headings, lists and emphasis, and without tables
+/// and fences. A text that has nothing else is unchanged.
 pub fn prose(text: &str) -> String {
     let words = |line: &str| {
         let line = line.trim().trim_start_matches(['#', '>', ' ']);
@@ -57,12 +57,13 @@ pub fn prose(text: &str) -> String {
     if plain.is_empty() { text.to_string() } else { plain }
 }
 
-/// Like [`line()`], in backticks: a command or a path.
+/// Like [`line()`], in backticks, for a command or a path.
 pub fn code(text: &str, max: usize) -> String {
     format!("`{}`", line(text, max).replace('`', "'"))
 }
 
-/// ECMA-48: CSI up to its final byte; OSC, DCS, SOS, PM and APC up to BEL or ST; two-character sequences.
+/// Skips an escape sequence of ECMA-48: CSI up to its final byte; OSC, DCS, SOS, PM and APC up to BEL or ST;
+/// two-character sequences.
 fn skip_sequence(first: char, chars: &mut std::iter::Peekable<std::str::Chars>) {
     let kind = if first == '\u{9b}' { Some('[') } else { chars.next() };
     match kind {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// Words, each quoted where a shell would split or expand it.
+/// Joins words, each quoted if a shell would split or expand it.
 pub fn words(words: &[String]) -> String {
     words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
@@ -14,7 +14,7 @@ pub fn in_folder(folder: Option<&Path>, command: &[String]) -> String {
     format!("{change} {}{and} {}", quoted(&folder.to_string_lossy()), words(command))
 }
 
-/// A word of a shell.
+/// Quotes a word for a shell if needed.
 pub fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:=@\\".contains(c) && (c != '\\' || cfg!(windows));
     match !word.is_empty() && word.chars().all(is_plain) {

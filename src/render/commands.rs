@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 
 /// Maximum files to name.
 const FILES: usize = 5;
-/// Characters of a command, and of what a memory says.
+/// Maximum characters of a command, and of a memory's text.
 const COMMAND: usize = 160;
 const TEXT: usize = 240;
 
-/// An earlier error with what ended it.
+/// Returns an earlier error with its resolution, for a person.
 pub fn error_text(error: &PastError, style: Style) -> String {
     let unit = error.unit.map(|unit| format!(" u{unit}")).unwrap_or_default();
     let place = style.faint(&format!("{}{unit}", time::day(error.at)));
@@ -52,7 +52,7 @@ pub fn error_json(error: &PastError) -> Value {
     })
 }
 
-/// A form of a command with its outcomes.
+/// Returns a form of a command with its outcomes, for a person.
 pub fn form_text(form: &CommandForm, style: Style) -> String {
     let command = line(&form.command, COMMAND);
     let command = if form.succeeded > 0 { style.good(&command) } else { style.bad(&command) };

@@ -81,7 +81,7 @@ pub fn markdown(hit: &Hit, words: &[String]) -> String {
     format!("- **{}** {} {} ({}): {}", id(hit), time::day(hit.at), time::clock(hit.at), hit.name, snippet(hit, words, SNIPPET))
 }
 
-/// The passage that answers, or else the part of the text with the first word, on one line.
+/// Returns the passage that answers the request, or else the part of the text with the first word, on one line.
 fn snippet(hit: &Hit, words: &[String], length: usize) -> String {
     if let Some(passage) = &hit.passage {
         return line(passage, length);

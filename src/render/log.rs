@@ -1,4 +1,4 @@
-//! The sessions of a project by day, and what agents received, for people and programs.
+//! The sessions of a project by day, and the texts that agents received, for people and programs.
 
 use super::clean::line;
 use super::count;
@@ -74,7 +74,7 @@ pub fn injections(all: &[InjectionRow], session_of: &dyn Fn(i64) -> String, styl
     out
 }
 
-/// A line, sanitised, with its own indent.
+/// Returns a sanitised line with its own indent.
 fn indented(text: &str) -> String {
     let indent = text.len() - text.trim_start_matches(' ').len();
     format!("{}{}", " ".repeat(indent), line(text, usize::MAX))

@@ -1,4 +1,4 @@
-//! Memories: complete for a person, as JSON, and as one line.
+//! Memories: complete for a person, as JSON, and in one line.
 
 use super::clean::line;
 use super::style::Style;
@@ -20,7 +20,7 @@ const IN_ORDER: [&str; 11] = [
     "implications",
     "confidence",
 ];
-/// Bytes of a list item above which each gets its own line.
+/// Maximum bytes of the items of a list that is shown in one line.
 const SHORT: usize = 30;
 
 /// The short id that `nmem show` accepts.
@@ -28,7 +28,7 @@ pub fn id(memory: &MemoryRow) -> String {
     format!("m{}", memory.id)
 }
 
-/// One word: the type of an observation, the kind of others.
+/// Returns the type of an observation, or the kind of another memory.
 pub fn word(memory: &MemoryRow) -> &str {
     match memory.kind_type.as_deref() {
         Some(kind_type) if memory.kind == MemoryKind::Observation => kind_type,
@@ -36,7 +36,7 @@ pub fn word(memory: &MemoryRow) -> &str {
     }
 }
 
-/// Whose words it consists of, and who created it.
+/// Returns the source of a memory's words, and who created the memory.
 pub fn origin(memory: &MemoryRow) -> String {
     if memory.is_of_team() {
         let trust = if memory.team.as_ref().is_some_and(|team| team.is_trusted) { "trusted" } else { "not trusted" };
@@ -56,7 +56,7 @@ pub fn origin(memory: &MemoryRow) -> String {
     }
 }
 
-/// Who of the team it is from. The name is quoted: people choose it themselves.
+/// Returns the teammate who wrote a memory. The name is quoted, since people choose it themselves.
 pub fn teammate(memory: &MemoryRow) -> String {
     match &memory.team {
         Some(team) => format!("teammate {}", super::clean::quoted(&team.name, 40)),
@@ -64,7 +64,7 @@ pub fn teammate(memory: &MemoryRow) -> String {
     }
 }
 
-/// One line.
+/// Returns a memory in one line.
 pub fn entry(memory: &MemoryRow, style: Style) -> String {
     let pinned = if memory.pinned { " pinned" } else { "" };
     let width = style.width.saturating_sub(24).clamp(40, 140);
@@ -73,7 +73,7 @@ pub fn entry(memory: &MemoryRow, style: Style) -> String {
     format!("{} {}{pinned} {title}{replaced}", style.strong(&id(memory)), style.faint(&line(word(memory), 20)))
 }
 
-/// Complete, with its sources.
+/// Returns a memory completely, with its sources.
 pub fn whole(memory: &MemoryRow, style: Style) -> String {
     let mut head =
         vec![format!("{} {}", time::day(memory.created_at), time::clock(memory.created_at)), memory.kind.name().to_string()];
@@ -132,7 +132,7 @@ pub fn whole(memory: &MemoryRow, style: Style) -> String {
     out
 }
 
-/// A value of its content as text.
+/// Returns a value of a memory's content as text.
 fn in_words(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -144,7 +144,8 @@ fn in_words(value: &Value) -> String {
     }
 }
 
-/// An entity of the RAD protocol: nmem's kinds are types, narrative and type are part of the content.
+/// Returns a memory as an entity of the RAD protocol: nmem's kinds are types, and the content includes narrative and
+/// type.
 pub fn entity(memory: &MemoryRow) -> Value {
     let files = |modified: bool| -> Vec<&str> {
         memory.files.iter().filter(|f| f.modified == modified).map(|f| f.path.as_str()).collect()
@@ -165,7 +166,7 @@ pub fn entity(memory: &MemoryRow) -> Value {
     })
 }
 
-/// JSON with the fields of the observation protocol and of its kind.
+/// Returns a memory as JSON with the fields of the observation protocol and of its kind.
 pub fn json(memory: &MemoryRow) -> Value {
     let files = |modified: bool| -> Vec<&str> {
         memory.files.iter().filter(|f| f.modified == modified).map(|f| f.path.as_str()).collect()

@@ -1,15 +1,15 @@
-//! The name of a unit: its title, which says what came of it; before it is distilled, what was asked.
+//! The name of a unit: its title, which states the result, or the request if the unit is not distilled yet.
 
 use super::clean::{line, prose, quoted};
 use crate::model::UnitRow;
 use crate::text::{alike, headline, is_cjk, is_stop_word, words};
 
-/// Minimum content words of a request that is worth showing.
+/// Minimum content words of a meaningful request.
 const SAYS: usize = 2;
-/// Maximum characters of a request beside a title.
+/// Maximum characters of a request next to a title.
 const ASKED: usize = 60;
 
-/// For an agent: in quotation marks, about `most` characters; the request stands beside the title.
+/// Returns the name for an agent, in quotation marks, with about `most` characters; the request follows the title.
 pub fn for_agent(unit: &UnitRow, most: usize) -> String {
     match (title(unit), asked(unit)) {
         (Some(title), Some(asked)) if !alike(&title, &asked) => {
@@ -20,12 +20,12 @@ pub fn for_agent(unit: &UnitRow, most: usize) -> String {
     }
 }
 
-/// For an agent, the title alone, about `most` characters.
+/// Returns the title alone for an agent, with about `most` characters.
 pub fn title_for_agent(unit: &UnitRow, most: usize) -> String {
     title(unit).or_else(|| asked(unit)).map(|name| quoted(&name, most)).unwrap_or_default()
 }
 
-/// For a person, in at most `most` characters.
+/// Returns the name for a person, with at most `most` characters.
 pub fn for_person(unit: &UnitRow, most: usize) -> String {
     match title(unit).or_else(|| asked(unit)) {
         Some(name) => line(&name, most),
@@ -38,13 +38,14 @@ fn title(unit: &UnitRow) -> Option<String> {
     unit.title.as_deref().map(prose).or_else(subject).filter(|text| !text.is_empty())
 }
 
-/// The request, if it says anything.
+/// Returns the request if it is meaningful.
 fn asked(unit: &UnitRow) -> Option<String> {
     let asked = unit.intent.as_deref().map(|text| prose(&headline(text)))?;
     (meaning(&asked) >= SAYS && !asked.contains("[redacted:")).then_some(asked)
 }
 
-/// Whether a prompt says something by itself, unlike "yes" or "go on". What begins with a tag is a program's message.
+/// Whether a prompt is meaningful without context, unlike "yes" or "go on". A text that begins with a tag is a
+/// program's message.
 pub fn says_something(prompt: &str) -> bool {
     let is_tagged = prompt.trim_start().strip_prefix('<').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()));
     !is_tagged && meaning(prompt) >= SAYS

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 /// Maximum cases per pattern.
 const CASES: usize = 5;
 
-/// What recurs.
+/// Describes what recurs in a pattern.
 fn what(pattern: &Pattern) -> String {
     let times = pattern.cases.len();
     let title = code(&pattern.title, 100);

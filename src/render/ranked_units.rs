@@ -42,7 +42,7 @@ pub struct InjectedBlock<'a> {
 }
 
 impl InjectedBlock<'_> {
-    /// Its items, as `nmem show` takes them.
+    /// Returns the ids of its items, as `nmem show` accepts them.
     pub fn items(&self) -> Vec<String> {
         let of = |shown: &ShownUnit| {
             let memories = shown.memories.iter().map(|memory| format!("m{}", memory.id));
@@ -58,8 +58,8 @@ pub fn for_query(all: &[RankedUnit], budget: usize) -> InjectedBlock<'_> {
     block(all, budget, &format!("{HEADER}\n\n"), Some(more))
 }
 
-/// The same for a prompt: a few lines. Units that the agent has received already are only cited, further ones named. With
-/// nothing but units that it has received, it is empty.
+/// Writes the block for a prompt: a few lines. Units that the agent has already received are only cited, and further
+/// units are only named. The block is empty if there are only units that the agent has received.
 pub fn at_prompt<'a>(units: &'a [RankedUnit], received: &[UnitRow], also: &[UnitRow], budget: usize) -> InjectedBlock<'a> {
     let cited = |unit: &UnitRow| format!("u{}", unit.id);
     let named = |unit: &UnitRow| format!("{} {}", cited(unit), name::title_for_agent(unit, ALSO));
@@ -119,8 +119,8 @@ struct UnitLine<'a> {
     memory: Option<&'a MemoryRow>,
 }
 
-/// The candidate lines of a unit: its name with the statement that fits best, then its other statements and its files.
-/// Empty if it states nothing.
+/// Returns the candidate lines of a unit: its name with the statement that fits best, then its other statements and its
+/// files. Empty if there is nothing to show.
 fn unit_lines(ranked: &RankedUnit) -> Vec<UnitLine<'_>> {
     let unit = &ranked.unit;
     let mut head = vec![format!("u{}", unit.id)];
@@ -142,7 +142,7 @@ fn unit_lines(ranked: &RankedUnit) -> Vec<UnitLine<'_>> {
             (_, Some("next_steps")) => ("next steps".to_string(), 0.9),
             (_, Some("notes")) => ("failures and notes".to_string(), 1.1),
             (_, Some("completed")) => ("done".to_string(), 0.8),
-            // What the agent reports of the user's decision is not the user's.
+            // An agent's report of the user's decision is not the user's own statement.
             (MemoryKind::Decision | MemoryKind::Lesson, Some(_)) => ("reported".to_string(), 1.0),
             (MemoryKind::Decision, _) => (format!("decided by {}", whose(memory)), 1.2),
             (MemoryKind::Lesson, _) => (format!("learnt by {}", whose(memory)), 1.2),
@@ -175,7 +175,7 @@ fn unit_lines(ranked: &RankedUnit) -> Vec<UnitLine<'_>> {
     lines
 }
 
-/// The same for a person, each unit with its reasons.
+/// Returns the units with their reasons, for a person.
 pub fn why(all: &[ShownUnit], style: Style) -> String {
     let mut out = String::new();
     for shown in all {

@@ -32,7 +32,7 @@ fn paths(block: &mut Block, label: &str, paths: &[&str]) {
     }
 }
 
-/// The last unit of a session with details, and in one line each at most `earlier` before it.
+/// Adds the last unit of a session with details, and at most `earlier` units before it in one line each.
 pub(super) fn units(block: &mut Block, overview: &SessionOverview, not_committed: &[String], earlier: usize) {
     let mut worked = overview.units.iter().filter(|overview| overview.unit.tool_uses > 0 || overview.summary.is_some());
     if let Some(last) = worked.next() {
@@ -125,7 +125,7 @@ pub(super) fn gist(overview: &SessionOverview) -> String {
     parts.join("; ")
 }
 
-/// `2026-11-20 17:42, 38 min, in Codex, branch fix/login`; agent and branch where they are others than the reader's.
+/// `2026-11-20 17:42, 38 min, in Codex, branch fix/login`; agent and branch only if they differ from the reader's.
 pub(super) fn heading(overview: &SessionOverview, current: Option<&str>, agent: Option<Platform>) -> String {
     let session = &overview.session;
     let mut parts = vec![format!("{} {}", time::day(session.started_at), time::clock(session.started_at))];

@@ -17,14 +17,14 @@ const UNDER_WAY: usize = 60;
 const SETTLED: usize = 25;
 const FILES: usize = 10;
 
-/// Why the conversation is lost.
+/// Cause of the loss of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContextLoss {
     Compacted,
     Cleared,
 }
 
-/// Writes it, at most `budget` bytes.
+/// Writes the state of a session, at most `budget` bytes.
 pub fn for_agent(state: &SessionState, loss: ContextLoss, budget: usize) -> ContextBlock {
     let more = "\nMore: `nmem show u<number>` for a work unit, `m<number>` for a memory, `nmem search WORDS`.";
     let room = budget.saturating_sub(more.len() + 1);
@@ -42,7 +42,7 @@ pub fn for_agent(state: &SessionState, loss: ContextLoss, budget: usize) -> Cont
     }
     block.budget = room;
     let until = (block.text.len() + room * SETTLED / 100).min(room);
-    // A wish that is the request itself is there already.
+    // A decision that is part of a request is already shown with it.
     let is_request = |memory: &&MemoryRow| state.prompts.iter().any(|(_, text)| text.contains(&memory.title));
     let all: Vec<&MemoryRow> = state.decisions.iter().filter(|memory| !is_request(memory)).collect();
     block.shown.extend(state.decisions.iter().filter(is_request).map(|memory| memory.id));

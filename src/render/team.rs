@@ -4,10 +4,11 @@ use super::clean::line;
 use super::time;
 use crate::model::{LastSync, Millis};
 
-/// How long a session pauses syncing after a failure, in milliseconds.
+/// Time for which sessions pause syncing after a failure, in milliseconds.
 const PAUSE: Millis = 30 * 60_000;
 
-/// What `nmem status` says: with what, what is shared, and how the last sync ended.
+/// Returns the lines of `nmem status` about the team: the sync target, the shared projects, and the result of the last
+/// sync.
 pub fn status(with: Option<&str>, in_sessions: bool, projects: &[String], last: &LastSync, now: Millis) -> Vec<String> {
     let mut lines = Vec::new();
     let when = if in_sessions { "at session starts and ends of turns, once an hour" } else { "only by `nmem sync`" };

@@ -1,4 +1,4 @@
-//! Times: printed for people and machines, and parsed.
+//! Times: printed for people and programs, and parsed.
 
 use crate::model::Millis;
 use jiff::civil::{Date, DateTime};

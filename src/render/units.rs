@@ -90,7 +90,7 @@ pub fn one_line(unit: &UnitRow, style: Style) -> String {
     format!("{}  {outcome}  {}  {name}{}", style.strong(&id(unit)), style.faint(&time::span(unit.active_ms)), unfinished(unit))
 }
 
-/// Why a unit counts as unfinished: `; 3 failures, and the last check did not pass`.
+/// Returns the evidence for an unfinished unit: `; 3 failures, and the last check did not pass`.
 fn unfinished(unit: &UnitRow) -> String {
     let evidence = unit.evidence.as_deref().filter(|_| unit.was_left());
     evidence.map(|evidence| format!("; {}", line(evidence, 120))).unwrap_or_default()
@@ -104,7 +104,7 @@ fn outcome_word(outcome: UnitOutcome, style: Style) -> String {
     }
 }
 
-/// Why a unit begins where it does, in words.
+/// Returns the reasons for the start of a unit, in words.
 pub fn why(unit: &UnitRow, meaning: SignalMeaning, style: Style) -> String {
     let mut out = String::new();
     if let Some(boundary) = &unit.boundary {

@@ -148,7 +148,8 @@ pub fn listed(drawn: &[MemoryRow], style: Style) -> String {
     if lines.is_empty() { String::new() } else { format!("\n  memories:\n{}", lines.concat()) }
 }
 
-/// Every line of a stored text, sanitised and indented. Lines keep their own indent, so that carets point where they did.
+/// Returns every line of a stored text, sanitised and indented. Lines keep their own indent, so that carets still point
+/// to the right column.
 fn body(text: &str) -> String {
     let indent = |text: &str| text.chars().take_while(|c| c.is_whitespace()).map(|c| if c == '\t' { 4 } else { 1 }).sum();
     text.lines().map(|l| format!("    {:indent$}{}\n", "", line(l, usize::MAX), indent = indent(l))).collect()

@@ -5,7 +5,7 @@ use crate::text::is_cjk;
 /// Columns by which the second and later lines of a wrapped line are indented, in addition to its own indent.
 const HANGING: usize = 2;
 
-/// Wraps every line of a text to `width` columns. Words that are longer stay whole; colours take no columns.
+/// Wraps every line of a text to `width` columns. Longer words are not broken; colours take no columns.
 pub fn wrap(text: &str, width: usize) -> String {
     text.split('\n').map(|line| wrap_line(line, width)).collect::<Vec<_>>().join("\n")
 }

@@ -1,5 +1,7 @@
-//! What every run needs besides its settings. Read in this order: the redactor with the user's own patterns, in this
-//! file; `log` (the error log), `projects` (which project a folder is), `pause` (whether recording is paused).
+//! Services that every run needs besides its settings.
+//!
+//! Read in this order: the redactor with the user's patterns, in this file; `log` (the error log), `projects` (the
+//! project of a folder), `pause` (pauses of recording).
 
 mod log;
 mod pause;
@@ -15,11 +17,11 @@ use crate::files;
 use crate::redact::Redactor;
 use anyhow::Result;
 
-/// The redactor with the user's own patterns. It reads the key for marks when it creates the first one.
+/// Creates the redactor with the user's patterns. The redactor reads the key for marks when it creates its first mark.
 ///
 /// # Errors
 ///
-/// A pattern that does not compile. Without it, what the user calls a secret is unknown.
+/// A pattern that does not compile: without it, nmem does not know everything that the user considers secret.
 pub fn redactor(config: &Config) -> Result<Redactor> {
     let key = config.mark_key.clone();
     let made = Redactor::new(&config.redact.value, &config.ignored(), Some(Box::new(move || files::own_key(&key))));

@@ -1,4 +1,4 @@
-//! Whether the user paused recording (`nmem off`) everywhere, for a project or for a session.
+//! Pauses of recording (`nmem off`): everywhere, for a project or for a session.
 
 use super::Projects;
 use crate::config::environment;
@@ -6,7 +6,7 @@ use crate::config::pauses::{ProjectIdentity, RecordingPause};
 use crate::model::{Millis, Platform, ProjectId};
 use crate::store::{HOOK_WAIT, Store};
 
-/// Where something happens: a session, its folders (current and first), and a project given by name.
+/// The scope to check for pauses: a session, its folders (current and first), and a project given by name.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Where<'a> {
     pub session: Option<(Platform, &'a str)>,
@@ -19,7 +19,7 @@ pub fn is_paused(projects: &Projects, at: &Where, now: Millis) -> bool {
     pause(projects, at, now).is_some()
 }
 
-/// Why nothing may be recorded there now; `None` if recording is on.
+/// Returns the reason why nothing may be recorded there now; `None` if recording is on.
 pub fn why_off(projects: &Projects, at: &Where, now: Millis) -> Option<String> {
     let config = projects.config;
     if let Some(name) = environment::switched_off() {
@@ -31,7 +31,7 @@ pub fn why_off(projects: &Projects, at: &Where, now: Millis) -> Option<String> {
     is_paused(projects, at, now).then(|| "recording is paused here: `nmem on` resumes it".into())
 }
 
-/// The pause that applies there now; of several, one without an end.
+/// Returns the pause that applies there now. If several apply, one without an end is preferred.
 pub fn pause<'a>(projects: &Projects<'a>, at: &Where, now: Millis) -> Option<&'a RecordingPause> {
     let config = projects.config;
     let off: Vec<&RecordingPause> = config.switches.off.iter().filter(|off| off.holds(now)).collect();
@@ -40,7 +40,7 @@ pub fn pause<'a>(projects: &Projects<'a>, at: &Where, now: Millis) -> Option<&'a
     applicable.min_by_key(|off| off.until.is_some())
 }
 
-/// The projects there, if a pause needs them: identifying a project reads its repository and the store.
+/// Returns the projects there if a pause needs them: identifying a project reads its repository and the store.
 pub fn places(projects: &Projects, at: &Where, switches: &[&RecordingPause]) -> Vec<ProjectIdentity> {
     if !switches.iter().any(|off| off.asks_for_project()) {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Which project a folder is: its identity on disk, the name that the user gave it, and its row in the store.
+//! The project of a folder: its identity on disk, the name that the user gave it, and its row in the store.
 
 use crate::config::Config;
 use crate::config::pauses::ProjectIdentity;
@@ -35,7 +35,7 @@ impl FolderProject {
 }
 
 impl Projects<'_> {
-    /// The project of a folder.
+    /// Identifies the project of a folder.
     pub fn identify(&self, folder: &str) -> Option<ProjectId> {
         let folder = Path::new(folder);
         let project = project::identify(folder, self.config.home.as_deref(), self.config.project_named(folder))?;
@@ -43,13 +43,13 @@ impl Projects<'_> {
         Some(ProjectId { domain, ..project })
     }
 
-    /// The project of an event: the one it names, or that of its folder.
+    /// Returns the project of an event: the one that it names, or that of its folder.
     pub fn of_event(&self, event: &Event) -> Option<Clean<ProjectId>> {
         let found = event.project.clone().or_else(|| self.identify(event.cwd.as_deref()?));
         found.map(|id| self.redactor.clean(id))
     }
 
-    /// The project of a folder, with its row in the store.
+    /// Looks up the project of a folder, with its row in the store.
     pub fn look_up(&self, folder: &str, store: Option<&Store>) -> FolderProject {
         let path = Path::new(folder);
         let real = files::canonical(path).unwrap_or_else(|_| path.to_path_buf());
@@ -61,7 +61,7 @@ impl Projects<'_> {
         FolderProject { known, id: Some((*id).clone()), row }
     }
 
-    /// A project given by name, without a folder.
+    /// Looks up a project given by name, without a folder.
     pub fn look_up_named(&self, named: &ProjectId, store: Option<&Store>) -> ProjectIdentity {
         look_up(PathBuf::new(), &self.redactor.clean(named.clone()), store).0
     }

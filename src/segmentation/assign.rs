@@ -10,7 +10,7 @@ use super::step::Step;
 use super::substeps::begins_step;
 use crate::model::{ClosedBy, Kind, Millis, ToolUse};
 
-/// A prompt was stored; adds its step after the session's last steps.
+/// Adds the step of a stored prompt after the session's last steps.
 pub fn begin_prompt(rows: Vec<StepRow>, prompt: i64, text: &str, at: Millis) -> Changes {
     let mut session = SessionChanges::new(rows, at);
     let (unit, reason) = match session.rows.last() {
@@ -30,7 +30,8 @@ pub fn begin_prompt(rows: Vec<StepRow>, prompt: i64, text: &str, at: Millis) -> 
     session.changes
 }
 
-/// A tool use arrived in a session without steps: nmem was installed, or the database replaced, during the session.
+/// Begins a session at a tool use, without earlier steps: nmem was installed, or the database replaced, during the
+/// session.
 pub fn begin_at_work(prompt: Option<i64>, at: Millis) -> Changes {
     let mut session = SessionChanges::new(Vec::new(), at);
     let unit = session.open_unit(at);
@@ -79,7 +80,7 @@ pub fn add_tool_use(mut row: StepRow, used: StoredToolUse, cut: bool) -> Changes
     changes
 }
 
-/// The agent ended its turn with the message `closing`; `is_new` if it was stored just now.
+/// Ends the agent's turn with the message `closing`; `is_new` if it was stored just now.
 pub fn close_turn(mut row: StepRow, closing: &str, is_new: bool, at: Millis) -> Changes {
     row.step.closes(closing, at);
     Changes { steps: vec![(row.id, row.step)], said_in: is_new.then_some(row.unit), ..Changes::default() }

@@ -8,7 +8,7 @@ use serde_json::Value;
 /// Changes to one session's steps, units and boundaries.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Changes {
-    /// When each new unit begins; [`UnitId::New`] counts from 0.
+    /// Start of each new unit; [`UnitId::New`] counts from 0.
     pub opened: Vec<Millis>,
     pub inserted: Option<NewStep>,
     pub used: Option<ToolUseInStep>,
@@ -23,7 +23,7 @@ pub struct Changes {
     /// Steps whose boundaries are final.
     pub settled: Vec<StepId>,
     pub closed: Option<(UnitId, ClosedBy)>,
-    /// The unit in which the agent said something new, so that its distillation is due.
+    /// The unit with a new message of the agent, so that its distillation is due.
     pub said_in: Option<UnitId>,
 }
 
@@ -36,7 +36,7 @@ pub struct NewStep {
     pub step: Step,
 }
 
-/// A stored tool use, and what it adds to its step.
+/// A stored tool use, and its contribution to its step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolUseInStep {
     pub step: StepId,
@@ -76,7 +76,7 @@ pub struct BoundaryChange {
 #[derive(Clone, Debug, PartialEq)]
 pub struct UnitChange {
     pub unit: UnitId,
-    /// Whether all its steps were examined; otherwise its beginning keeps its values.
+    /// Whether all its steps were examined; otherwise the stored start and intent are kept.
     pub whole: bool,
     pub started: Millis,
     pub ended: Millis,

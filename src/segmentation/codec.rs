@@ -4,7 +4,7 @@
 use super::codec_v1;
 use super::step::Step;
 
-/// Must change whenever the meaning of a field, or a term's hash, changes.
+/// Version of the encoding. It must change whenever the meaning of a field, or a term's hash, changes.
 const VERSION: u8 = 2;
 
 impl Step {

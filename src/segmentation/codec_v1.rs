@@ -70,7 +70,8 @@ impl<'a> ByteReader<'a> {
         Some(std::array::from_fn(|at| bits >> at & 1 == 1))
     }
 
-    /// The outer option says whether it could be read, the inner one whether the step has a prompt.
+    /// Reads the features of a prompt. The outer option is `None` if they cannot be read, the inner one if the step has
+    /// no prompt.
     fn prompt_features(&mut self) -> Option<Option<PromptFeatures>> {
         let [is_there] = self.take()?;
         if is_there == 0 {

@@ -2,7 +2,7 @@
 //!
 //! Each candidate boundary gets a score, the log-odds of a boundary from a linear model of its signals (`weights.rs`).
 //! Signals depend on where the current unit began, so candidates cannot be scored independently: the best of all
-//! segmentations is found by Viterbi over the unit's beginning. A candidate stays open, and is decided again with each
+//! segmentations is found by Viterbi over the unit's start. A candidate stays open, and is decided again with each
 //! step, until [`SETTLED_AFTER`] more steps are known.
 
 use super::signals::{SIGNALS, Values, signals};
@@ -13,7 +13,7 @@ use super::window::Window;
 /// Number of later steps after which a decision is final.
 pub const SETTLED_AFTER: usize = 2;
 
-/// What is known when a candidate is decided; each phase has its own weights.
+/// Information that is available when a candidate is decided; each phase has its own weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecisionPhase {
     /// The prompt only.
@@ -41,7 +41,7 @@ impl Default for Weights {
 }
 
 impl Weights {
-    /// What each signal adds to a score.
+    /// Returns the contribution of each signal to a score.
     pub fn parts(&self, phase: DecisionPhase, values: &Values) -> Vec<f32> {
         self.of.iter().zip(values).map(|(row, value)| row[phase as usize + 1] * (value - row[0])).collect()
     }
@@ -74,7 +74,7 @@ pub struct SignalContribution {
 }
 
 impl Judgment {
-    /// The signals with any effect, strongest first.
+    /// Returns the signals with any effect, strongest first.
     pub fn contributions(&self, weights: &Weights) -> Vec<SignalContribution> {
         let column = self.phase as usize + 1;
         let rows = SIGNALS.iter().zip(self.values).zip(weights.of.iter().zip(weights.parts(self.phase, &self.values)));
@@ -91,7 +91,7 @@ impl Judgment {
     }
 }
 
-/// Signals at the open candidates, for every possible beginning of the current unit.
+/// Signals at the open candidates, for every possible start of the current unit.
 pub struct CandidateBoundaries<'a> {
     window: Window<'a>,
     last_known: bool,
@@ -118,7 +118,7 @@ impl<'a> CandidateBoundaries<'a> {
     }
 }
 
-/// One segmentation: where its last unit begins, its likelihood and its decisions.
+/// One segmentation: the start of its last unit, its likelihood and its decisions.
 struct Cut {
     from: usize,
     likelihood: f32,

@@ -1,4 +1,4 @@
-//! The phases of a work unit: which kinds of work follow each other.
+//! The phases of a work unit: the order of its kinds of work.
 
 use crate::model::{CommandKind, Kind, Millis, ToolUse};
 use serde::{Deserialize, Serialize};

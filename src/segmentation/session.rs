@@ -212,7 +212,7 @@ impl SessionChanges {
         });
     }
 
-    /// Updates a unit's state from its steps among the last ones.
+    /// Updates a unit's state from those of its steps that are among the last ones.
     pub fn sum_up(&mut self, unit: UnitId, over: bool) {
         let whole = self.rows.first().is_some_and(|first| first.unit != unit) || self.rows.len() < WINDOW_STEPS;
         self.sum_up_steps(unit, whole, over);

@@ -3,7 +3,7 @@
 use super::step::Step;
 use super::window::{Terms, Window, merged, sum};
 
-/// A signal, and its meaning when it speaks for or against a boundary.
+/// A signal, and its meaning for and against a boundary.
 #[derive(Debug)]
 pub struct Signal {
     pub name: &'static str,
@@ -68,7 +68,7 @@ signals! {
     Lowest "lowest_here" "the lowest place around" "not the lowest place around"
 }
 
-/// A signal's meaning by its name: for a boundary, and against.
+/// Returns the meanings of a signal by its name: for a boundary, and against.
 pub fn signal_meaning(name: &str) -> Option<(&'static str, &'static str)> {
     SIGNALS.iter().find(|signal| signal.name == name).map(|signal| (signal.high, signal.low))
 }

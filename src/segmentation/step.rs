@@ -8,7 +8,7 @@ use crate::languages::in_english;
 use crate::model::{CommandKind, Kind, Millis, ToolUse};
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a text to read: a prompt, a closing message, a tool's content or input.
+/// Maximum bytes that are read of a text: a prompt, a closing message, a tool's content or input.
 const TEXT: usize = 4000;
 const LINE: usize = 600;
 const INPUT: usize = 1500;
@@ -25,7 +25,7 @@ const IN_INPUT: u8 = 3;
 /// Features of a step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// When it began, and its latest event.
+    /// Time of its start, and of its latest event.
     pub at: Millis,
     pub until: Millis,
     /// Features of the prompt; `None` for a later part of a prompt's work.
@@ -46,7 +46,7 @@ pub struct Step {
     pub passes: u32,
     /// The last tool use failed.
     pub failed_last: bool,
-    /// It ended with a commit, or with what belongs to one.
+    /// It ended with a commit, or with commands that belong to one.
     pub committed_last: bool,
     /// Files were changed or examined since the last check (test, build, lint), and the result of that check.
     pub edited_since_check: bool,

@@ -8,7 +8,7 @@ use crate::model::{CommandKind, Kind, ToolUse};
 /// Minimum tool uses of a step before it can be split; fewer are not enough evidence.
 const LEAST: u32 = 4;
 
-/// Numbers of tool uses at which a step without a prompt is decided: soon, and again with more evidence.
+/// Counts of tool uses at which a step without a prompt is decided: early, and again with more evidence.
 const JUDGED_AT: [u32; 4] = [6, 12, 24, 48];
 
 /// Whether a tool use begins a new step: the previous ones committed, or checked their edits, and this one explores
@@ -26,7 +26,7 @@ pub fn is_due(step: &Step) -> bool {
     step.prompt_features.is_none() && JUDGED_AT.contains(&step.tool_uses)
 }
 
-/// What follows a commit: showing it, pushing it, committing the rest.
+/// Whether a tool use belongs to the preceding commit: showing it, pushing it, committing the rest.
 fn belongs_to_commit(tool: &ToolUse) -> bool {
     tool.kind == Kind::Command && matches!(tool.command, Some(CommandKind::Git | CommandKind::Commit))
         || tool.content.as_deref().is_some_and(|command| tool.kind == Kind::Command && command.starts_with("gh "))

@@ -147,8 +147,8 @@ fn stem(word: &str) -> &str {
     word.trim_end_matches('e')
 }
 
-/// Identifiers, file names and issue numbers: anything with a separator, mixed case or digits. Of a path, its last
-/// part.
+/// Returns identifiers, file names and issue numbers: anything with a separator, mixed case or digits. Only the last
+/// part of a path counts.
 fn names(text: &str) -> impl Iterator<Item = u32> {
     let cuts = |c: char| c.is_whitespace() || "()[]{}<>\"'`,;:!?=|*".contains(c);
     text.split(cuts).filter_map(|word| {

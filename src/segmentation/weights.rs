@@ -1,11 +1,11 @@
-//! The fitted weights: `cargo bench --bench units -- --fit` writes this file. How they are chosen: ADR/0018.
+//! The fitted weights: `cargo bench --bench units -- --fit` writes this file. ADR/0018 describes how they are chosen.
 
 use super::signals::SIGNALS;
 
-/// Log-odds of a boundary at the average place: when the prompt has come, when its turn is known, inside the work on one.
+/// Log-odds of a boundary with average signals: at the prompt, after the turn, inside the work on one prompt.
 pub const BIAS: [f32; 3] = [-1.1486, -2.0146, -2.3354];
 
-/// Of each signal: its mean, and its weight at the prompt, after the turn, inside.
+/// For each signal: its mean, and its weight at the prompt, after the turn, inside.
 #[rustfmt::skip]
 pub const WEIGHTS: [[f32; 4]; SIGNALS.len()] = [
     [ 0.6615,   0.9511,   1.2237,   0.0000], // prompt_length

@@ -181,7 +181,7 @@ pub(super) fn sum(steps: &[Terms], range: Range<usize>) -> Terms {
     steps[range].iter().fold(Terms::new(), |sum, terms| merged(&sum, terms, 1.0))
 }
 
-/// `a` plus `b` times `weight`.
+/// Returns `a` plus `b` times `weight`.
 pub(super) fn merged(a: &Terms, b: &Terms, weight: f32) -> Terms {
     let mut out = Terms::with_capacity(a.len() + b.len());
     let (mut i, mut j) = (0, 0);

@@ -1,16 +1,16 @@
-//! Who may ask. Any page that a browser shows can send requests to the loopback interface, and so can other users of the
-//! machine; so each request must name this server as its host, must not come from another origin, and must carry a cookie
-//! or a token.
+//! Access control. Any page that a browser shows can send requests to the loopback interface, and so can other users of
+//! the machine. So each request must name this server as its host, must not come from another origin, and must carry a
+//! cookie or a token.
 //!
-//! A launch token opens the page once and sets the cookie. It appears in a URL, so it is worth nothing afterwards. The
-//! cookie lives as long as the server. Programs send the bearer token, which does not open the page.
+//! A launch token opens the page once and sets the cookie. It appears in a URL, so it is invalid afterwards. The cookie
+//! is valid as long as the server runs. Programs send the bearer token, which does not open the page.
 
 use crate::files::random_token;
 use hyper::header::{AUTHORIZATION, COOKIE, HOST, HeaderMap, ORIGIN};
 use sha2::{Digest, Sha256};
 use std::sync::Mutex;
 
-/// Launch tokens that are not used yet; the oldest goes first.
+/// Maximum unused launch tokens; the oldest is dropped first.
 const LAUNCHES: usize = 8;
 
 /// Checks requests.
@@ -22,7 +22,7 @@ pub struct Access {
     bearer: String,
 }
 
-/// Who asks.
+/// The sender of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Requester {
     /// A browser that opened a launch URL.
@@ -32,12 +32,12 @@ pub enum Requester {
     Unknown,
 }
 
-/// Why a request is refused before anybody looks who asks.
+/// Reason to refuse a request before its sender is identified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// It names another host: a page whose name leads to this machine.
+    /// The request names another host: a page whose name resolves to this machine.
     Host,
-    /// It comes from a page of another origin.
+    /// The request comes from a page of another origin.
     Origin,
 }
 
@@ -65,13 +65,13 @@ impl Access {
         Some(format!("{}={}; HttpOnly; SameSite=Strict; Path=/", self.cookie_name(), self.cookie))
     }
 
-    /// Cookies are shared by all ports of a host, so the port is part of the name.
+    /// Returns the name of the cookie. All ports of a host share cookies, so the port is part of the name.
     fn cookie_name(&self) -> String {
         format!("nmem-{}", self.port)
     }
 
-    /// Checks where a request comes from. `authority`: the host in its URI, if it names one; `is_navigation`: it opens the
-    /// page itself, which holds no data.
+    /// Checks the origin of a request. `authority` is the host in its URI, if it names one; `is_navigation` is true if
+    /// it opens the page itself, which contains no data.
     pub fn refusal(&self, headers: &HeaderMap, authority: Option<&str>, is_navigation: bool) -> Option<Refusal> {
         let any = |name: &str, is_bad: &dyn Fn(&str) -> bool| {
             headers.get_all(name).iter().any(|value| is_bad(value.to_str().unwrap_or("\u{fffd}")))
@@ -90,7 +90,7 @@ impl Access {
         (elsewhere && !is_navigation).then_some(Refusal::Origin)
     }
 
-    /// Who asks, by cookie or bearer token.
+    /// Identifies the sender, by cookie or bearer token.
     pub fn caller(&self, headers: &HeaderMap) -> Requester {
         let bearer = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()).and_then(|value| value.split_once(' '));
         if bearer.is_some_and(|(scheme, token)| scheme.eq_ignore_ascii_case("bearer") && equal(token.trim(), &self.bearer)) {
@@ -106,7 +106,7 @@ impl Access {
     }
 }
 
-/// Compares without revealing by its duration how much is equal.
+/// Compares two texts; the duration does not reveal how much of them is equal.
 fn equal(a: &str, b: &str) -> bool {
     Sha256::digest(a) == Sha256::digest(b)
 }

@@ -1,4 +1,4 @@
-//! What a request gets: checks, the body, a place in the queue, the work on a thread of its own, the answer.
+//! Handles one request: checks it, reads its body, waits for its turn, runs the work on its own thread, and answers.
 
 use super::access::{Refusal, Requester};
 use super::changes;
@@ -22,11 +22,11 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-/// Bytes of a request's body, as `nmem rad` reads of stdin.
+/// Maximum bytes of a request's body, the same as `nmem rad` reads from stdin.
 const BODY: usize = 16 << 20;
-/// How long a body may take, and how long a request may wait for its turn.
+/// Time limit for reading a body, and for a request to wait for its turn.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The longest pause after a write.
+/// Maximum pause after a write.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The body of an answer: a whole one, or a stream.
@@ -54,7 +54,7 @@ pub async fn answer(state: &Arc<ServerState>, request: Request<Incoming>) -> Htt
     answer
 }
 
-/// Why a request failed.
+/// Status and error of a failed request.
 struct Problem(StatusCode, ProtocolError);
 
 impl From<ProtocolError> for Problem {
@@ -135,8 +135,8 @@ async fn answered(state: &Arc<ServerState>, request: Request<Incoming>) -> Resul
     }
 }
 
-/// Runs work that writes in its turn. The next turn begins after a pause as long as the work took: a hook that waits for
-/// the database asks again and again, and would otherwise find it taken each time.
+/// Runs work that writes when its turn comes. The next turn begins after a pause as long as the work took: a hook that
+/// waits for the database asks again and again, and would otherwise find it locked each time.
 async fn write(
     state: &ServerState,
     run: impl FnOnce() -> Result<HttpAnswer, Problem> + Send + 'static,
@@ -161,7 +161,7 @@ fn panicked(_: tokio::task::JoinError) -> Problem {
     problem(StatusCode::INTERNAL_SERVER_ERROR, "unavailable", "the request failed; `nmem doctor` may say why")
 }
 
-/// Runs work that reads in its turn.
+/// Runs work that reads when its turn comes.
 async fn read(
     turn: &Arc<Semaphore>,
     run: impl FnOnce() -> Result<HttpAnswer, Problem> + Send + 'static,
@@ -181,7 +181,7 @@ async fn body(state: &ServerState, request: Request<Incoming>) -> Result<Map<Str
     if length.is_some_and(|length| length > BODY as u64) {
         return Err(too_large());
     }
-    // A form of another page cannot send this type without asking first, and is refused then.
+    // A form on another page cannot send this type without a preflight request, which is refused.
     let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let is_json = kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"));
     if !is_json && length != Some(0) {
@@ -200,7 +200,7 @@ async fn body(state: &ServerState, request: Request<Incoming>) -> Result<Map<Str
     }
 }
 
-/// The page for a browser with the cookie or a launch token; else how to get one.
+/// Returns the page for a browser with the cookie or a launch token; for others, a note on how to get one.
 fn the_page(state: &ServerState, caller: Requester, token: Option<&str>) -> HttpAnswer {
     let cookie = token.and_then(|token| state.access.launch(token));
     let known = cookie.is_some() || caller == Requester::Page;

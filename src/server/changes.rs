@@ -1,4 +1,4 @@
-//! Memories changed on the page: pinned, edited, superseded, forgotten. The use cases are those of the commands.
+//! Changes of memories on the page: pin, edit, supersede, forget. The use cases are those of the commands.
 
 use super::state::Served;
 use crate::config::environment;
@@ -38,7 +38,7 @@ pub fn change(served: &Served, id: &str, action: &str, mut fields: Map<String, V
     Ok(memories::json(&memory(&store, id)?))
 }
 
-/// Forgets what has an id; with `dry_run`, says what would go.
+/// Deletes the item with an id; with `dry_run`, reports what would be deleted.
 pub fn forget(served: &Served, fields: &Map<String, Value>) -> Result<Value, ProtocolError> {
     let id = fields.get("id").and_then(Value::as_str).ok_or_else(|| ProtocolError::bad("`id` is missing"))?;
     let mut store = writer(served)?;
@@ -65,7 +65,7 @@ fn memory(store: &Store, id: &str) -> Result<MemoryRow, ProtocolError> {
     }
 }
 
-/// What a person did wrong is a bad request; anything else is the store's fault.
+/// Converts an error: a mistake of a person is a bad request; anything else is the store's fault.
 fn refused(error: anyhow::Error) -> ProtocolError {
     match error.downcast::<crate::error::UserError>() {
         Ok(wrong) => ProtocolError::bad(wrong.what),

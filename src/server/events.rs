@@ -7,9 +7,9 @@ use std::sync::Mutex;
 use std::task::{Context, Poll};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-/// Pages that listen at once.
+/// Maximum pages that listen at once.
 const PAGES: usize = 32;
-/// Events that wait for a slow page. A page that is slower is cut off; it connects again and reads everything.
+/// Maximum events that wait for a slow page. A slower page is disconnected; it connects again and reads everything.
 const WAITING: usize = 64;
 
 /// The pages that listen.
@@ -25,7 +25,7 @@ impl Listeners {
             return None;
         }
         let (to, from) = channel(WAITING);
-        // Tells the page that it is connected, and how soon to try again.
+        // Tells the page that it is connected, and when to retry.
         let _ = to.try_send(Bytes::from_static(b"retry: 2000\n\n"));
         all.push(to);
         Some(Events(from))
@@ -40,7 +40,7 @@ impl Listeners {
         self.send_bytes(format!("event: {name}\ndata: {data}\n\n").into());
     }
 
-    /// Sends a comment, by which a page that is gone is noticed.
+    /// Sends a comment, to detect pages that have disconnected.
     pub fn ping(&self) {
         self.send_bytes(Bytes::from_static(b": ping\n\n"));
     }
@@ -52,7 +52,7 @@ impl Listeners {
     }
 }
 
-/// The body of an answer that goes on.
+/// The body of a streaming answer.
 #[derive(Debug)]
 pub struct Events(Receiver<Bytes>);
 

@@ -1,12 +1,12 @@
-//! `nmem serve`: the page for browsers, live, and the RAD protocol over HTTP, on the loopback interface, until the process
-//! is stopped (ADR/0050, docs/serve.md).
+//! `nmem serve`: the live page for browsers and the RAD protocol over HTTP, on the loopback interface, until the
+//! process is stopped (ADR/0050, docs/serve.md).
 //!
-//! The async runtime lives here alone: one thread accepts and parses, and requests run on a few threads of its pool.
-//! Requests that write take turns, so a hook waits for one of them at most.
+//! Only this module has an async runtime: one thread accepts connections and parses requests, and requests run on a few
+//! threads of its pool. Requests that write take turns, so a hook waits for at most one of them.
 //!
-//! Read in this order: limits and connections, in this file; `state` (what requests share), `access` (who may ask),
-//! `routes` (what a path means), `answers` (what a request gets), `changes` (memories changed on the page), `events` (the
-//! live stream) and `watch` (what changes in the store).
+//! Read in this order: limits and connections, in this file; `state` (shared state of requests), `access` (access
+//! control), `routes` (paths), `answers` (handling of a request), `changes` (memories changed on the page), `events`
+//! (the live stream) and `watch` (changes in the store).
 
 mod access;
 mod answers;
@@ -34,11 +34,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// Open connections at most; others wait until one is closed.
+/// Maximum open connections; others wait until one is closed.
 const CONNECTIONS: usize = 512;
-/// How long a client may take to send a request's head, or stay idle between two requests.
+/// Time limit for a client to send a request's head, or to stay idle between two requests.
 const HEAD: Duration = Duration::from_secs(3);
-/// Bytes of a request's head.
+/// Maximum bytes of a request's head.
 const HEAD_BYTES: usize = 32 << 10;
 
 /// A server that is bound to its port.
@@ -48,7 +48,7 @@ pub struct Server {
     state: Arc<ServerState>,
 }
 
-/// The bearer token for programs, from a private file beside the database; created with the first call.
+/// Returns the bearer token for programs, from a private file next to the database; the first call creates it.
 pub fn bearer_token(config: &Config) -> Result<String> {
     let path = config.files.value.folder().join("serve-token");
     let key = files::own_key(&path).with_context(|| format!("cannot read or create {}", path.display()))?;
@@ -75,12 +75,12 @@ impl Server {
         Ok(Server { listener, state: Arc::new(state) })
     }
 
-    /// A URL that opens the page once; then the browser is known by a cookie.
+    /// Returns a URL that opens the page once; afterwards a cookie identifies the browser.
     pub fn launch_url(&self) -> String {
         self.state.access.launch_url()
     }
 
-    /// Makes further launch URLs from other threads.
+    /// Returns a function that makes further launch URLs on other threads.
     pub fn launcher(&self) -> impl Fn() -> String + Send + 'static {
         let state = Arc::clone(&self.state);
         move || state.access.launch_url()
@@ -117,7 +117,7 @@ async fn accept(listener: TcpListener, state: Arc<ServerState>) -> Result<()> {
                 let state = Arc::clone(&state);
                 async move { Ok::<_, Infallible>(answers::answer(&state, request).await) }
             });
-            // A client that goes away, or sends no HTTP, is its own business.
+            // Errors of a client that disconnects or does not send HTTP are ignored.
             let _ = http.serve_connection(TokioIo::new(stream), answer).await;
             drop(place);
         });

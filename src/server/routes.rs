@@ -1,4 +1,4 @@
-//! What a path means. Every verb of the RAD protocol is served at `/api/VERB` and, as older programs expect it, at
+//! Maps paths to requests. Every verb of the RAD protocol is served at `/api/VERB` and, as older programs expect it, at
 //! `/VERB`: by POST with a JSON object, and by GET with a query if it only reads.
 
 use crate::rad::{VERBS, Verb};
@@ -6,17 +6,17 @@ use hyper::{Method, Uri};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
-/// Sessions of one request for a part of the page.
+/// Maximum sessions in one request for a part of the page.
 const SESSIONS: usize = 50;
 
-/// What a request asks for.
+/// The target of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HttpRoute {
-    /// The page; with the launch token of its URL.
+    /// The page, with the launch token of its URL.
     Page(Option<String>),
     /// The stream of changes.
     Events,
-    /// What the page shows: everything, or that of some sessions.
+    /// The data of the page: everything, or that of some sessions.
     View(Option<Vec<i64>>),
     /// One prompt or tool use.
     Item(String),
@@ -107,7 +107,7 @@ mod tests {
     use serde_json::json;
 
     proptest! {
-        /// Whatever a path and a query hold: no panic, and nothing that writes is reached by GET.
+        /// Any path and query: no panic, and GET reaches nothing that writes.
         #[test]
         fn any_path_leads_somewhere(path in "(/|api|memory|context|observation|%[0-9a-f]{2}|[ -~]){0,12}", query in "([a-z]{0,3}|\\[|\\]|=|&|%[0-9a-f]{2}|\\{|\\}){0,12}") {
             if let Ok(uri) = format!("/{path}?{query}").parse::<Uri>() {

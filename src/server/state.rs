@@ -1,4 +1,4 @@
-//! What all requests share.
+//! State that all requests share.
 
 use super::access::Access;
 use super::events::Listeners;
@@ -11,25 +11,26 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::Semaphore;
 
-/// Requests that read the store at once.
+/// Maximum requests that read the store at once.
 const READERS: usize = 4;
-/// Request bodies in memory at once.
+/// Maximum request bodies in memory at once.
 const BODIES: usize = 8;
 
-/// What to serve.
+/// The folder, settings and projects to serve.
 #[derive(Debug)]
 pub struct Served {
-    /// The folder whose project and settings count where a request names no `cwd`.
+    /// The folder whose project and settings apply if a request names no `cwd`.
     pub folder: PathBuf,
     pub config: Config,
-    /// The page shows all projects, not only that of the folder.
+    /// True if the page shows all projects, not only that of the folder.
     pub all: bool,
-    /// Whose words an edit on the page is.
+    /// Provenance of an edit on the page.
     pub editor: Provenance,
 }
 
 impl Served {
-    /// What the page shows. A project appears with its first event, and may be merged into another.
+    /// Returns the scope of the page. It can change: a project appears with its first event, and may be merged into
+    /// another.
     pub fn scope(&self, store: Option<&Store>) -> PageScope {
         PageScope::of(&self.config, &self.folder, self.all, store).unwrap_or_else(PageScope::nothing)
     }
@@ -42,12 +43,12 @@ pub struct ServerState {
     pub access: Access,
     pub listeners: Listeners,
     pub readers: Arc<Semaphore>,
-    /// What the page shows is large, so one request at a time reads it.
+    /// The data of the page is large, so only one request at a time reads it.
     pub viewer: Arc<Semaphore>,
     /// Requests that write take turns.
     pub writer: Arc<Semaphore>,
     pub bodies: Semaphore,
-    /// When the server started.
+    /// Start time of the server.
     pub since: Instant,
 }
 

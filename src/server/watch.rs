@@ -1,5 +1,4 @@
-//! What changes in the store, found by asking SQLite a few times a second whether anybody has written. Hooks know nothing
-//! of it.
+//! Detects changes in the store: asks SQLite a few times a second whether anybody has written. Hooks are not involved.
 
 use super::events::Listeners;
 use super::state::Served;
@@ -14,11 +13,11 @@ use serde_json::json;
 use std::fs;
 use std::time::{Duration, Instant};
 
-/// Pause between two looks.
+/// Pause between two checks.
 const LOOK: Duration = Duration::from_millis(200);
 const PING: Duration = Duration::from_secs(15);
 
-/// Tells the pages what changes, until the process ends.
+/// Notifies the pages of changes, until the process ends.
 pub fn run(served: &Served, listeners: &Listeners) {
     let mut watched: Option<Watched> = None;
     let mut pinged = Instant::now();
@@ -33,7 +32,7 @@ pub fn run(served: &Served, listeners: &Listeners) {
             pinged = Instant::now();
             listeners.ping();
         }
-        // The database may be replaced or locked; the next look opens it again. What lasts is logged once.
+        // The database may be replaced or locked; the next check opens it again. A lasting problem is logged once.
         let problem = look(served, listeners, &mut watched).err().map(|error| format!("{error:#}"));
         if problem.is_some() {
             watched = None;
@@ -45,10 +44,10 @@ pub fn run(served: &Served, listeners: &Listeners) {
     }
 }
 
-/// The store that is looked at, and what was there at the last look.
+/// The watched store, and its state at the last check.
 struct Watched {
     store: Store,
-    /// The opened file: a restored or damaged database is another one at the same path.
+    /// Identity of the opened file: a restored or damaged database is another file at the same path.
     file: Option<Identity>,
     version: i64,
     marks: Marks,
@@ -65,7 +64,7 @@ fn look(served: &Served, listeners: &Listeners, watched: &mut Option<Watched>) -
     let Some(known) = watched.as_mut().filter(|known| known.file == file) else {
         let Some(store) = Store::open_to_read(of, PERSON_WAIT)? else { return Ok(()) };
         *watched = Some(Watched { version: store.data_version()?, marks: store.marks()?, store, file });
-        // What changed before this look is unknown.
+        // Changes before this check are unknown.
         listeners.send("changed", "{}");
         return Ok(());
     };

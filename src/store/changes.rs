@@ -1,27 +1,27 @@
-//! Whether the store has changed, and which sessions did, for the live page.
+//! Detects changes in the store, and the sessions that changed, for the live page.
 
 use super::Store;
 use crate::model::Millis;
 use anyhow::Result;
 use rusqlite::params;
 
-/// Where the rows of each kind end.
+/// Last rows and times of each kind, to detect later changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
     tool_use: i64,
     prompt: i64,
     memory: i64,
-    /// Last time at which a session was active, and at which an agent received something.
+    /// Times of the last activity in a session and of the last injection.
     active_at: Millis,
     injected_at: Millis,
 }
 
-/// What has changed since some marks.
+/// Changes since some [`Marks`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoreChanges {
-    /// Rows of the sessions with something new.
+    /// Row ids of the sessions that changed.
     pub sessions: Vec<i64>,
-    /// What the latest tool use did.
+    /// Name and content of the latest tool use.
     pub latest: Option<String>,
 }
 
@@ -31,7 +31,7 @@ impl Store {
         Ok(self.conn.query_row("PRAGMA data_version", [], |row| row.get(0))?)
     }
 
-    /// Where the rows end now.
+    /// Returns the current marks.
     pub fn marks(&self) -> Result<Marks> {
         let sql = "SELECT (SELECT max(id) FROM tool_uses), (SELECT max(id) FROM prompts), (SELECT max(id) FROM memories),
                      (SELECT max(active_at) FROM sessions), (SELECT max(at) FROM injections)";
@@ -42,7 +42,7 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.query_row([], row)?)
     }
 
-    /// The sessions of a project (`None`: of all) with rows after some marks.
+    /// Changes in the sessions of a project (`None` for all projects) since some marks.
     pub fn changes(&self, project: Option<i64>, since: Marks) -> Result<StoreChanges> {
         let sql = "SELECT id FROM sessions WHERE (?1 IS NULL OR project_id = ?1) AND (active_at > ?5 OR id IN (
                      SELECT session_id FROM tool_uses WHERE id > ?2 UNION SELECT session_id FROM prompts WHERE id > ?3

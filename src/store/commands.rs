@@ -1,4 +1,4 @@
-//! Commands by their words, and what followed them.
+//! Finds commands by their words, and the tool uses that followed them.
 
 use super::Store;
 use super::history::{TOOL_USE, tool_use};
@@ -13,7 +13,7 @@ const COMMON: i64 = 2000;
 /// Maximum words to rank by.
 const WORDS: usize = 6;
 
-/// A command with the agent's id of its session and its unit.
+/// A command with its unit and the agent's id of its session.
 #[derive(Clone, Debug)]
 pub struct StoredCommand {
     pub tool: ToolUseRow,
@@ -22,7 +22,8 @@ pub struct StoredCommand {
 }
 
 impl Store {
-    /// Failed commands whose errors have most of the words, best first; with common words only, the newest that have all.
+    /// Finds failed commands whose errors contain most of the words, best first. If all words are common, returns the
+    /// newest whose errors contain all of them.
     pub fn failed_with(&self, project: Option<i64>, words: &[String], limit: usize) -> Result<Vec<StoredCommand>> {
         let words: Vec<String> = words.iter().flat_map(|word| query_terms(word)).collect();
         let sql = "SELECT count(*) FROM (SELECT 1 FROM tool_index WHERE tool_index MATCH ?1 LIMIT ?2)";
@@ -67,7 +68,7 @@ impl Store {
         Ok(found)
     }
 
-    /// A session's tool uses from one on, in order, at most `limit`.
+    /// Returns at most `limit` tool uses of a session from number `seq` on, in order.
     pub fn tool_uses_from(&self, session: i64, seq: i64, limit: usize) -> Result<Vec<ToolUseRow>> {
         let sql = format!("{TOOL_USE} WHERE session_id = ?1 AND seq >= ?2 ORDER BY seq LIMIT ?3");
         let mut statement = self.conn.prepare_cached(&sql)?;

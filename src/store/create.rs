@@ -1,8 +1,8 @@
 //! Creates a new database, and sets a broken one aside.
 //!
-//! A new database is built under another name and linked into place when complete, so that many hooks starting at once
-//! never see half of one. A broken one is renamed within its folder, never deleted, and recording continues in a new
-//! one.
+//! A new database is built under another name and linked into place when complete, so that hooks that start at the same
+//! time never see an incomplete one. A broken one is renamed within its folder, never deleted, and recording continues
+//! in a new one.
 
 use super::migrate::bring_up;
 use crate::files::{self, Identity};
@@ -14,14 +14,14 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// In `meta`: the version of the redaction rules by which all texts were last checked.
+/// Key in `meta`: the version of the redaction rules that last checked all texts.
 pub const REDACTION: &str = "redaction_version";
-/// In `meta`: the version of the rules by which the user was offered to distil again.
+/// Key in `meta`: the version of the rules for which the user was last offered to distil again.
 pub const ANNOUNCED: &str = "rules_version";
 
 /// Files that SQLite keeps next to a database.
 const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
-/// sqlite3 file format, offset 0.
+/// First bytes of an SQLite database (sqlite3 file format, offset 0).
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
 /// Creates a database. If another process is faster, its database is used.
@@ -38,11 +38,11 @@ fn build(temporary: &Path) -> Result<()> {
     drop(files::append_private(temporary)?);
     #[expect(clippy::disallowed_methods, reason = "a new database is opened here alone")]
     let mut conn = Connection::open(temporary)?;
-    // A failure half-way loses nothing: the temporary is discarded. No log until the schema is complete, because closing
-    // would hide a disk too full for the log.
+    // A failure loses nothing: the temporary file is discarded. The write-ahead log starts only when the schema is
+    // complete. Otherwise closing would hide that the disk is too full for the log.
     conn.execute_batch("PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY;")?;
     bring_up(&mut conn, temporary, true)?;
-    // Nothing in it is older than the current rules.
+    // A new database contains nothing older than the current rules.
     mark(&conn, REDACTION, REDACTION_VERSION)?;
     mark(&conn, ANNOUNCED, RULES_VERSION)?;
     // The write-ahead log needs shared memory, which does not work across machines.
@@ -50,7 +50,7 @@ fn build(temporary: &Path) -> Result<()> {
         conn.execute_batch("PRAGMA journal_mode = WAL")?;
     }
     conn.close().map_err(|(_, e)| e)?;
-    // Windows flushes only what may be written.
+    // Windows flushes only files that are open for writing.
     fs::OpenOptions::new().append(true).open(temporary)?.sync_all()?;
     Ok(())
 }
@@ -61,7 +61,7 @@ pub fn mark(conn: &Connection, key: &str, version: i64) -> Result<()> {
     Ok(conn.execute(sql, params![key, version]).map(|_| ())?)
 }
 
-/// Links the temporary into place. A log left by an earlier database is set aside first, or SQLite would apply it.
+/// Links the temporary file into place. A log left by an earlier database is set aside first, or SQLite would apply it.
 fn place(temporary: &Path, files: &Files) -> Result<()> {
     let _alone = lock_folder(files)?;
     if files.db.exists() {
@@ -79,11 +79,11 @@ fn place(temporary: &Path, files: &Files) -> Result<()> {
 }
 
 /// Renames a broken database and its companions, if it is still the file that was opened: another process may already
-/// have replaced it with a sound one.
+/// have replaced it with an intact one.
 ///
 /// # Errors
 ///
-/// A file named by `NMEM_DB` that never was a database belongs to somebody else and is left alone.
+/// Fails if `NMEM_DB` names a file that never was a database: it belongs to somebody else and is left unchanged.
 pub fn set_aside(files: &Files, opened: Identity) -> Result<()> {
     let _alone = lock_folder(files)?;
     if !fs::symlink_metadata(&files.db).is_ok_and(|meta| files::identity(&meta) == opened) {

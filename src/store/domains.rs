@@ -39,7 +39,7 @@ impl Tx<'_> {
         Ok((Some(project), own.map_or_else(named, |own| Ok(Some(own)))?))
     }
 
-    /// The row of a domain, created if needed.
+    /// Returns the row id of a domain, and creates the row if needed.
     pub(super) fn domain(&self, name: &str, config: Option<&str>, at: Millis) -> Result<i64> {
         let sql = "SELECT id FROM domains WHERE name = ?1 AND config IS ?2";
         if let Some(id) = self.tx.prepare_cached(sql)?.query_row(params![name, config], |row| row.get(0)).optional()? {

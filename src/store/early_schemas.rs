@@ -1,5 +1,5 @@
-//! Forms that schemas 1, 2, 3 and 9 had on main for some hours, before their migrations were completed in place. (Since
-//! then, a migration never changes.)
+//! Early forms of schemas 1, 2, 3 and 9. They existed on main for some hours, before their migrations were completed in
+//! place. (Since then, a migration never changes.)
 
 use anyhow::Result;
 use rusqlite::Connection;

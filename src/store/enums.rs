@@ -1,4 +1,4 @@
-//! Stored words as enums. An unknown word in a database is read as the value that claims the least.
+//! Converts stored words to enums. An unknown word in a database is read as the variant that claims the least.
 
 use crate::model::{
     ClosedBy, CommandKind, Kind, Maker, MemoryKind, Platform, PromptKind, PromptSource, Provenance, UnitOutcome, UnitState,

@@ -12,7 +12,7 @@ pub fn is_full(error: &anyhow::Error) -> bool {
     code(error) == Some(ErrorCode::DiskFull)
 }
 
-/// Why the database is unavailable, for a person.
+/// Returns the reason why the database is unavailable, as text for the user.
 pub fn reason(error: &anyhow::Error) -> String {
     match code(error) {
         Some(ErrorCode::DiskFull) => "the disk is full".into(),
@@ -23,7 +23,7 @@ pub fn reason(error: &anyhow::Error) -> String {
     }
 }
 
-/// Whether the file is not a sound database.
+/// Whether the file is damaged or not a database.
 pub fn is_broken(error: &anyhow::Error) -> bool {
     matches!(code(error), Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt))
 }

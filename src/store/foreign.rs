@@ -1,7 +1,7 @@
 //! Reads the SQLite database of another program, without writing a byte next to it.
 //!
-//! Opening a database in WAL mode writes its shared memory, so one with a log is copied first, with the log, into a
-//! private folder. One without a log is opened as immutable: then SQLite takes no lock.
+//! Opening a database in WAL mode writes its shared memory. So a database with a log is first copied, with its log, to
+//! a private folder. A database without a log is opened as immutable, so that SQLite takes no lock.
 
 use crate::files;
 use anyhow::{Context, Result};
@@ -12,10 +12,10 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Begins the names of folders with copies; the number of the process follows.
+/// Prefix of the names of folders with copies; the process id follows.
 const COPIES: &str = "import-";
 
-/// Removes copies that killed processes have left.
+/// Removes copies left by killed processes.
 pub fn remove_copies(private: &Path) {
     for entry in fs::read_dir(private).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -26,7 +26,8 @@ pub fn remove_copies(private: &Path) {
     }
 }
 
-/// Where processes cannot be looked up, none counts as running: only another import would miss its copy.
+/// Whether a process is running. If processes cannot be looked up, none counts as running: at worst, a concurrent
+/// import loses its copy.
 fn is_running(process: u32) -> bool {
     Path::new(&format!("/proc/{process}")).exists()
 }
@@ -79,19 +80,20 @@ impl ForeignDatabase {
         open().with_context(|| format!("cannot read {}", path.display()))
     }
 
-    /// All rows of a table in order, by column; none if there is no such table.
+    /// All rows of a table in order, as values by column name; none if there is no such table.
     pub fn rows(&self, table: &str) -> Result<Vec<Map<String, Value>>> {
         self.select(table, "", &[], params![])
     }
 
-    /// Rows in which a column has a value, in the order of others; those of them that the table lacks order nothing.
+    /// Rows in which `column` has `value`, sorted by the columns in `order`. Columns that the table lacks are ignored
+    /// in sorting.
     pub fn rows_with(&self, table: &str, column: &str, value: &str, order: &[&str]) -> Result<Vec<Map<String, Value>>> {
         self.select(table, &format!("WHERE \"{column}\" = ?1"), order, params![value])
     }
 
-    /// Rows whose key begins with a text, by a range of the key.
+    /// Rows whose key starts with a prefix, read by a key range.
     pub fn rows_keyed(&self, table: &str, key: &str, begin: &str) -> Result<Vec<Map<String, Value>>> {
-        // The first text behind all that begin alike: the last byte, raised.
+        // The upper bound of the range: the prefix with its last byte incremented.
         let mut end = begin.as_bytes().to_vec();
         if let Some(last) = end.last_mut() {
             *last += 1;
@@ -119,7 +121,7 @@ impl ForeignDatabase {
                     ValueRef::Integer(n) => n.into(),
                     ValueRef::Real(n) => n.into(),
                     ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned().into(),
-                    // Some programs keep JSON as bytes. Other bytes are in hex digits.
+                    // Some programs store JSON as bytes. Other bytes become hex digits.
                     ValueRef::Blob(bytes) => match std::str::from_utf8(bytes) {
                         Ok(text) => text.into(),
                         Err(_) => bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into(),

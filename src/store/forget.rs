@@ -14,14 +14,14 @@ use rusqlite::{Connection, params};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-/// Page cache in KiB: rows all over a large file are touched repeatedly.
+/// Page cache in KiB. It is large because rows all over the file are accessed repeatedly.
 const CACHE: i64 = 64 << 10;
 /// Pages to merge per transaction.
 const MERGED: i64 = 500;
-/// How long to wait for others before truncating the log.
+/// Maximum wait for other processes until the log can be truncated.
 const LOG_WAIT: Duration = Duration::from_secs(20);
 
-/// Which rows to delete: those that match every criterion. An empty filter matches nothing.
+/// Filter for the rows to delete: those that match every criterion. An empty filter matches nothing.
 #[derive(Clone, Debug, Default)]
 pub struct DeleteFilter {
     pub prompts: Vec<i64>,
@@ -30,11 +30,12 @@ pub struct DeleteFilter {
     pub session: Option<i64>,
     pub project: Option<i64>,
     pub before: Option<Millis>,
-    /// Contained in any text of the row, ignoring case.
+    /// Text that any text column of the row contains, ignoring case.
     pub text: Option<String>,
 }
 
-/// Registers the SQL function `holds(text)`: whether a text contains the searched one, ignoring case in any script.
+/// Registers the SQL function `holds(text)`, which returns true if a text contains the searched one, ignoring case in
+/// any script.
 fn register(conn: &Connection, text: Option<&str>) -> Result<()> {
     // JSON columns contain quotes and line ends as escapes.
     let escaped = |text: &str| serde_json::to_string(text).map(|json| json[1..json.len() - 1].to_lowercase()).unwrap_or_default();
@@ -57,8 +58,8 @@ const TOOL_USES: &str = "SELECT t.id FROM tool_uses t JOIN sessions s ON s.id = 
     WHERE (?1 IS NULL OR s.id = ?1) AND (?2 IS NULL OR s.project_id = ?2) AND (?3 IS NULL OR t.received_at < ?3)
       AND holds(concat_ws(char(10), t.tool_name, t.content, t.path, t.input, t.outcome, t.cwd, t.tool_use_id,
         t.metadata, t.metadata ->> 'description', t.metadata ->> 'response', t.metadata -> 'commit' ->> 'subject'))";
-/// A session is deleted completely if its own fields contain the text, or if its last event was before the time. The
-/// empty row of a session that was already forgotten does not count.
+/// Selects sessions to delete completely: those whose own fields contain the text, or whose last event was before the
+/// time. Excludes the empty row of a session that was already forgotten.
 const SESSIONS: &str = "SELECT s.id FROM sessions s
     WHERE (?1 IS NULL OR s.id = ?1) AND (?2 IS NULL OR s.project_id = ?2) AND (s.cwd IS NOT NULL OR s.prompts + s.tool_uses > 0)
       AND (?3 IS NULL OR max(s.active_at, coalesce((SELECT max(received_at) FROM tool_uses WHERE session_id = s.id), 0)) < ?3)
@@ -74,11 +75,11 @@ const MEMORIES: &str = "SELECT m.id FROM memories m WHERE (?1 IS NULL OR m.sessi
 const PROJECTS: &str = "SELECT p.id FROM projects p WHERE (?1 IS NULL OR p.id = ?1)
     AND holds(concat_ws(char(10), p.name, p.repo_url, p.root, (SELECT group_concat(key, char(10)) FROM project_keys WHERE project_id = p.id)))";
 
-/// Rebuilds what remains of a session's units, inside the transaction.
+/// Rebuilds the remaining units of a session, inside the transaction.
 pub type Recount<'a> = &'a dyn Fn(&Tx, i64) -> Result<()>;
 
 impl Store {
-    /// Determines what would be deleted.
+    /// Determines the rows that would be deleted.
     pub fn what_would_go(&self, wanted: &DeleteFilter) -> Result<Deletion> {
         let mut going = Deletion {
             prompts: wanted.prompts.clone(),
@@ -170,8 +171,8 @@ impl Store {
         Ok(going)
     }
 
-    /// Deletes the rows and notes hashes of them; `recount` rebuilds what remains of a session's units. Only after
-    /// [`Store::scrub`] is the text gone from every page.
+    /// Deletes the rows and records their hashes; `recount` rebuilds the remaining units of a session. The text is gone
+    /// from every page only after [`Store::scrub`].
     pub fn forget(&mut self, going: &Deletion, text: Option<&str>, hash: HashIdentity, recount: Recount) -> Result<()> {
         self.delete_securely()?;
         self.conn.pragma_update(None, "cache_size", -CACHE)?;
@@ -210,7 +211,7 @@ impl Store {
         })
     }
 
-    /// From now on, deleted rows leave nothing in their pages.
+    /// Makes SQLite overwrite the content of deleted rows from now on.
     pub fn delete_securely(&self) -> Result<()> {
         Ok(self.conn.pragma_update(None, "secure_delete", true)?)
     }
@@ -219,7 +220,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// No disk space for a second copy, or other processes that keep the log open for too long.
+    /// Fails if there is no disk space for a second copy, or if other processes keep the log open for too long.
     pub fn scrub(&mut self) -> Result<()> {
         for index in ["text_index", "tool_index", "unit_index"] {
             // A negative number starts a full merge (FTS5, "the merge command").
@@ -303,8 +304,8 @@ impl Tx<'_> {
         }
         for session in &going.touched {
             recount(self, *session)?;
-            // Distils again. Renumbered tool uses are not new ones. The answer of a model that is being asked right now
-            // is discarded.
+            // Makes the units due again. Renumbered tool uses do not count as new. The answer of a model call in
+            // progress is discarded.
             let sql = "UPDATE work_units SET rules_due = 1, model_until = NULL, rules_seq = CASE WHEN rules_seq IS NOT NULL THEN
                          (SELECT max(last_seq) FROM steps WHERE session_id = ?1 AND work_unit_id = work_units.id) END WHERE session_id = ?1";
             self.tx.execute(sql, [session])?;
@@ -312,8 +313,8 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Keeps the empty row of a session that may still be active, so that its transcript is not read again from the
-    /// start.
+    /// Deletes a session, but keeps the empty row of one that may still be active, so that its transcript is not read
+    /// again from the start.
     fn forget_session(&self, session: i64, by_text: bool) -> Result<()> {
         let sql = "DELETE FROM sessions WHERE id = ?1 AND (ended_at IS NOT NULL OR ?2 AND holds(agent_session_id))";
         if self.tx.prepare_cached(sql)?.execute(params![session, by_text])? > 0 {

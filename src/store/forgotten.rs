@@ -1,4 +1,4 @@
-//! What was forgotten, as hashes of identities: an import leaves it out.
+//! Hashes of the identities of forgotten rows; an import skips such rows.
 
 use super::{Store, Tx};
 use crate::model::Deletion;
@@ -6,7 +6,7 @@ use anyhow::Result;
 use rusqlite::Row;
 use std::collections::{BTreeSet, HashSet};
 
-/// Minimum characters of an id that no other session has.
+/// Minimum characters of an id that counts as unique across sessions.
 const UNIQUE: usize = 16;
 
 /// Hashes an identity: platform, session, and the event's id, which is empty for a whole session.
@@ -27,7 +27,8 @@ impl Store {
 }
 
 impl Tx<'_> {
-    /// Notes what is about to be deleted. For an event without an id, its whole session is noted.
+    /// Records hashes of the rows that are about to be deleted. For an event without an id, the hash of its whole
+    /// session is recorded.
     pub(super) fn note_forgotten(&self, going: &Deletion, hash: HashIdentity) -> Result<()> {
         let row = |row: &Row| Ok((row.get(0)?, row.get(1)?, row.get::<_, Option<String>>(2)?));
         let sessions = serde_json::to_string(&going.sessions)?;
@@ -44,8 +45,8 @@ impl Tx<'_> {
         ];
         for (table, id, identity, ids) in tables {
             let ids = serde_json::to_string(ids)?;
-            // A session that is forgotten as a whole needs no hashes of its events, but those without the session: a
-            // continued session has copies of them under its own id.
+            // If a whole session is forgotten, its events need only hashes without the session: a continued session has
+            // copies of them under its own id.
             let sql = format!(
                 "SELECT s.platform, s.agent_session_id, {identity} FROM {table} e JOIN sessions s ON s.id = e.session_id
                  WHERE e.id IN (SELECT value FROM json_each(?1)) AND s.id NOT IN (SELECT value FROM json_each(?2))

@@ -101,8 +101,8 @@ impl Store {
         Ok(statement.query_map(params![project, limit as i64], session)?.collect::<Result<_, _>>()?)
     }
 
-    /// The non-empty sessions of a project (`None`: of all) with an event since a time, newest first, at most `limit`; and
-    /// how many there are.
+    /// Returns at most `limit` non-empty sessions of a project (`None` for all projects) with an event since a time,
+    /// newest first, and their total number.
     pub fn sessions_since(&self, project: Option<i64>, since: Option<Millis>, limit: usize) -> Result<(Vec<SessionRow>, usize)> {
         let of = if project.is_some() { "s.project_id = ?1" } else { "?1 IS NULL" };
         let wanted = format!("{of} AND s.prompts + s.tool_uses > 0 AND (?2 IS NULL OR s.active_at >= ?2)");
@@ -131,7 +131,7 @@ impl Store {
         Ok(self.conn.prepare(&sql)?.query_map([id], session)?.collect::<Result<_, _>>()?)
     }
 
-    /// Finds up to two sessions by a prefix of the agent's id, to tell whether it is unique.
+    /// Finds up to two sessions by a prefix of the agent's id, to check that it is unique.
     pub fn sessions_by_prefix(&self, prefix: &str) -> Result<Vec<SessionRow>> {
         let sql = format!("{SESSION} WHERE substr(s.agent_session_id, 1, length(?1)) = ?1 LIMIT 2");
         Ok(self.conn.prepare(&sql)?.query_map([prefix], session)?.collect::<Result<_, _>>()?)

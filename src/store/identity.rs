@@ -1,11 +1,12 @@
-//! Deduplication: when two deliveries are the same event. The platform's id of a prompt or tool call decides, within
-//! its session. Without an id, content and the platform's time together do; without a time too, equal content within
-//! two seconds. So a hook that runs twice stores one row, and five equal `cargo test` remain five.
+//! Deduplication: decides if two deliveries are the same event. The platform's id of a prompt or tool call identifies
+//! it within its session. Without an id, content and the platform's time do so together. Without a time too, equal
+//! content within two seconds counts as one event. So a hook that runs twice stores one row, and five equal
+//! `cargo test` calls remain five.
 
 use crate::model::{Event, Millis};
 use sha2::{Digest, Sha256};
 
-/// Deliveries of an event without id and time count as one within this time, in milliseconds.
+/// Maximum time in milliseconds between deliveries of the same event without id and time.
 pub(super) const SAME_EVENT: Millis = 2000;
 
 /// A stable name for an event that has a time but no id.

@@ -1,4 +1,4 @@
-//! Which files of past sessions were imported, and how far.
+//! Imported files of past sessions, and the offsets up to which they were read.
 
 use super::sessions::known_session;
 use super::{Store, Tx};
@@ -13,10 +13,10 @@ pub struct ImportedFile {
     pub platform: Platform,
     /// Version of the reader.
     pub version: i64,
-    /// Bytes, when it was read.
+    /// Size in bytes when the file was read.
     pub size: u64,
     pub modified_at: Millis,
-    /// Where reading goes on when the file has grown.
+    /// Offset at which reading continues when the file has grown.
     pub offset: u64,
     /// Hash of the first line's id.
     pub first_line: Option<u64>,
@@ -31,7 +31,7 @@ pub struct StoredMessage {
     pub text: String,
 }
 
-/// When hooks began to record, in a database that did not keep ended pauses at first.
+/// Start of recording by hooks, in a database that did not keep ended pauses at first.
 #[derive(Clone, Debug)]
 pub struct HooksBeforePauses {
     /// Start of the first session that hooks recorded, by platform.
@@ -41,7 +41,7 @@ pub struct HooksBeforePauses {
     pub recorded: HashSet<String>,
 }
 
-/// What an import did to a session.
+/// Effect of an import on a session.
 #[derive(Clone, Debug)]
 pub struct ImportedSession {
     pub platform: Platform,
@@ -49,7 +49,7 @@ pub struct ImportedSession {
     pub id: String,
     /// Time of the last stored event.
     pub until: Option<Millis>,
-    /// Retention: older tool uses are deleted.
+    /// Retention limit: older tool uses are deleted.
     pub keep_since: Option<Millis>,
 }
 
@@ -88,8 +88,8 @@ impl Store {
         Ok(self.conn.prepare_cached(&sql)?.query_row([path], imported).optional()?.map(|(_, file)| file))
     }
 
-    /// Notes how far a file was imported, and what the import did to its session; returns the number of tool uses that
-    /// retention deletes.
+    /// Records the import of a file and its effect on the session; returns the number of tool uses deleted by
+    /// retention.
     pub fn set_imported(&mut self, path: &str, file: &ImportedFile, session: Option<&ImportedSession>) -> Result<usize> {
         self.write(|tx| {
             let sql = "INSERT OR REPLACE INTO imports(path, platform, version, size, modified_at, offset, first_line)
@@ -108,14 +108,14 @@ impl Store {
         })
     }
 
-    /// The texts of a session that are stored, in order: of the user and of the agent.
+    /// Stored texts of the user and the agent in a session, in order.
     pub fn texts_of_session(&self, session: i64) -> Result<Vec<StoredMessage>> {
         let sql = "SELECT platform_prompt_id, source = 'user', text FROM prompts WHERE session_id = ?1 AND kind <> 'thinking' ORDER BY id";
         let row = |row: &Row| Ok(StoredMessage { prompt: row.get(0)?, is_users: row.get(1)?, text: row.get(2)? });
         Ok(self.conn.prepare_cached(sql)?.query_map([session], row)?.collect::<Result<_, _>>()?)
     }
 
-    /// The tool uses of a session that came without the agent's id of them: kind, and what was done.
+    /// Tool uses of a session that have no id from the agent: kind, and content or path.
     pub fn unnamed_tool_uses(&self, session: i64) -> Result<Vec<(String, Option<String>)>> {
         let sql = "SELECT kind, coalesce(content, path) FROM tool_uses
                    WHERE session_id = ?1 AND (tool_use_id IS NULL OR tool_use_id LIKE '~%')";
@@ -126,7 +126,7 @@ impl Store {
             .collect::<Result<_, _>>()?)
     }
 
-    /// When hooks began to record; `None` if ended pauses were kept from the beginning.
+    /// Start of recording by hooks; `None` if ended pauses were kept from the start.
     pub fn hooks_before_pauses(&self) -> Result<Option<HooksBeforePauses>> {
         let sql = "SELECT value FROM meta WHERE key = 'pauses_kept_since'";
         let Some(pauses_kept_since) = self.conn.query_row(sql, [], |row| row.get(0)).optional()? else { return Ok(None) };
@@ -137,7 +137,7 @@ impl Store {
         Ok(Some(HooksBeforePauses { first, pauses_kept_since, recorded }))
     }
 
-    /// The agents of which anything was imported.
+    /// Agents with imported files.
     pub fn imported_agents(&self) -> Result<Vec<Platform>> {
         let sql = "SELECT DISTINCT platform FROM imports";
         let names: Vec<String> = self.conn.prepare_cached(sql)?.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
@@ -159,7 +159,7 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.query_map([known.id], |row| row.get(0))?.collect::<Result<_, _>>()?)
     }
 
-    /// The notes of a file that an import stored and no person has changed, by uuid.
+    /// Uuids of the notes that an import stored from a file and that no person has changed.
     pub fn notes_of_file(&self, path: &str) -> Result<Vec<String>> {
         let sql = "SELECT uuid FROM memories WHERE made_by = 'custom' AND content ->> '$.notes_file' = ?1 AND NOT by_hand AND NOT pinned";
         Ok(self.conn.prepare_cached(sql)?.query_map([path], |row| row.get(0))?.collect::<Result<_, _>>()?)
@@ -176,14 +176,14 @@ impl Store {
         })
     }
 
-    /// Those of the uuids that memories have.
+    /// Returns those of the uuids that belong to memories.
     pub fn known_uuids<'a>(&self, uuids: impl Iterator<Item = &'a str>) -> Result<HashSet<String>> {
         let sql = "SELECT uuid FROM memories WHERE uuid IN (SELECT value FROM json_each(?1))";
         let all = serde_json::to_string(&uuids.collect::<Vec<_>>())?;
         Ok(self.conn.prepare_cached(sql)?.query_map([all], |row| row.get(0))?.collect::<Result<_, _>>()?)
     }
 
-    /// Notes that older memories are about to be stored after newer ones, until [`Store::set_settled`].
+    /// Records that older memories are about to be stored after newer ones. [`Store::set_settled`] removes the record.
     pub fn note_unsettled(&mut self) -> Result<()> {
         self.write(|tx| {
             let sql = "INSERT OR IGNORE INTO meta(key, value) SELECT 'unsettled_since', coalesce(max(id), 0) FROM memories";
@@ -191,7 +191,7 @@ impl Store {
         })
     }
 
-    /// Units, in order of time, that edited the same files as an earlier unit whose memories were stored after theirs.
+    /// Units that edited the same files as an earlier unit whose memories were stored after theirs, in order of time.
     pub fn unsettled_units(&self) -> Result<Vec<i64>> {
         let sql = "SELECT DISTINCT u.id, u.started_at FROM memories m
                    JOIN memory_files g ON g.memory_id = m.id AND g.modified JOIN memory_files f ON f.path = g.path AND f.modified
@@ -202,12 +202,12 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?)
     }
 
-    /// Notes that it is known which memories supersede which.
+    /// Removes the record of [`Store::note_unsettled`], once it is known which memories supersede others.
     pub fn set_settled(&mut self) -> Result<()> {
         self.write(|tx| Ok(tx.tx.execute("DELETE FROM meta WHERE key = 'unsettled_since'", []).map(drop)?))
     }
 
-    /// Notes the session of which a session start has stored events, until its units are distilled.
+    /// Records that a session start has stored events of a session, until the units of that session are distilled.
     pub fn note_caught_up(&mut self, platform: Platform, session: &str) -> Result<()> {
         self.write(|tx| {
             let Some(known) = known_session(&tx.tx, platform, session)? else { return Ok(()) };
@@ -215,12 +215,12 @@ impl Store {
         })
     }
 
-    /// Notes that its units are distilled.
+    /// Removes the record of [`Store::note_caught_up`]: the units of the session are distilled.
     pub fn clear_caught_up(&mut self, session: i64) -> Result<()> {
         self.write(|tx| Ok(tx.tx.execute("DELETE FROM meta WHERE key = 'caught_up:' || ?1", [session]).map(drop)?))
     }
 
-    /// When the last lease of any of the units ends.
+    /// Time at which the last lease of any of the units ends.
     pub fn leased_until(&self, units: &[i64]) -> Result<Option<Millis>> {
         let sql = "SELECT max(leased_until) FROM work_units WHERE id IN (SELECT value FROM json_each(?1))";
         Ok(self.conn.prepare_cached(sql)?.query_row([serde_json::to_string(units)?], |row| row.get(0))?)

@@ -1,4 +1,5 @@
-//! The two full-text indexes: rows are indexed when inserted, can be reindexed, and are removed with their row.
+//! The two full-text indexes. Rows are indexed when inserted, can be reindexed, and are removed from the index when
+//! deleted.
 //!
 //! The indexes store no text (contentless FTS5). All their content comes from one function of the stored row, so
 //! indexing at insertion and rebuilding with `doctor --fix` give the same result.
@@ -33,7 +34,7 @@ const TOOL: &str = "SELECT t.id, s.project_id, t.kind, t.content, t.path, t.meta
     FROM tool_uses t JOIN sessions s ON s.id = t.session_id";
 const PROMPT: &str =
     "SELECT p.id, s.project_id, p.text FROM prompts p JOIN sessions s ON s.id = p.session_id WHERE p.kind <> 'thinking'";
-/// A memory is found by all its text, its concepts and its files.
+/// SQL for the indexed text of a memory: all its text, its concepts and its files.
 const MEMORY: &str = "SELECT m.id, m.project_id, m.title, concat_ws(char(10), m.subtitle, m.body,
       (SELECT group_concat(value, char(10)) FROM json_tree(m.content) WHERE type = 'text'),
       (SELECT group_concat(concept, ' ') FROM memory_concepts WHERE memory_id = m.id),

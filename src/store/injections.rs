@@ -1,4 +1,4 @@
-//! What agents received from nmem, and which of it they used (ADR/0031).
+//! Items that agents received from nmem, and those of them that agents used (ADR/0031).
 
 use super::{Store, Tx};
 use crate::model::{InjectionPoint, InjectionRow, InjectionStats, Millis};
@@ -9,11 +9,11 @@ use std::collections::{BTreeMap, HashSet};
 /// Sessions in a report, newest first.
 const SESSIONS: i64 = 500;
 
-/// When the conversation of the session `?1` was compacted last.
+/// SQL for the time of the last compaction in session `?1`.
 const LAST_COMPACTION: &str =
     "(SELECT coalesce(max(c.at), 0) FROM injections c WHERE c.session_id = ?1 AND c.point = 'compaction')";
 
-/// Hooks within this time, in milliseconds, are about the same start: an agent may run those of two settings files.
+/// Time in milliseconds within which hooks belong to the same start: an agent may run the hooks of two settings files.
 const AT_ONCE: Millis = 2000;
 
 /// Number of sessions that must have received an item before it counts as unused.
@@ -27,12 +27,13 @@ pub struct Injection<'a> {
     pub point: InjectionPoint,
     pub at: Millis,
     pub text: &'a str,
-    /// What the text names, as `nmem show` takes it: `m12`, `u3`.
+    /// Ids of the items in the text, in the form that `nmem show` takes: `m12`, `u3`.
     pub items: &'a [String],
 }
 
 impl Store {
-    /// What a session has received at the given points since its last compaction, as `nmem show` takes it.
+    /// Ids of the items that a session has received at the given points since its last compaction, in the form that
+    /// `nmem show` takes.
     pub fn injected_items(&self, session: i64, points: &[InjectionPoint]) -> Result<HashSet<String>> {
         let sql = format!("SELECT item, point FROM injections WHERE session_id = ?1 AND at >= {LAST_COMPACTION}");
         let row = |row: &Row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?));
@@ -42,7 +43,7 @@ impl Store {
         Ok(injected.into_iter().filter(|(_, point)| wanted(point)).map(|(item, _)| item).collect())
     }
 
-    /// Items that several of the given sessions received at a point and none used.
+    /// Items that several of the given sessions received at a point and that none of them used.
     pub fn unused_items(&self, sessions: &[i64], point: InjectionPoint) -> Result<HashSet<String>> {
         let sql = "SELECT item, session_id, at FROM injections
                    WHERE session_id IN (SELECT value FROM json_each(?1)) AND point = ?2 AND item LIKE 'm%'";
@@ -69,12 +70,13 @@ impl Store {
         Ok(unused)
     }
 
-    /// Stores an injection and returns whether any of its items is new. When two processes inject the same items at once,
-    /// only one of them gets `true`.
+    /// Stores an injection and returns whether any of its items is new. If two processes inject the same items at the
+    /// same time, only one of them gets `true`.
     pub fn record_injection(&mut self, injection: Injection) -> Result<bool> {
         let Injection { session, point, at, text, items } = injection;
         self.write(|tx| {
-            // After its conversation was cut away, an agent receives the same items again. Each subagent is another agent.
+            // After its conversation was discarded, an agent receives the same items again. Each subagent counts as
+            // another agent.
             let is_again = match point {
                 InjectionPoint::Start | InjectionPoint::Compaction => format!("at <= excluded.at - {AT_ONCE}"),
                 InjectionPoint::Subagent => "TRUE".to_string(),
@@ -127,9 +129,9 @@ impl Store {
         Ok(found)
     }
 
-    /// Counts injections since a time, by point, in one project or in all. An item counts as used if its session later ran
-    /// `nmem show` with its id, or read or changed one of its files. The second does not count for items injected before an
-    /// edit, since that edit is of the same file.
+    /// Counts injections since a time, by point, in one project or in all. An item counts as used if its session later
+    /// ran `nmem show` with its id, or read or changed one of its files. The second does not count for items injected
+    /// before an edit, since that edit is of the same file.
     pub fn injections_since(&self, project: Option<i64>, since: Millis) -> Result<BTreeMap<InjectionPoint, InjectionStats>> {
         let sessions =
             "SELECT id FROM sessions WHERE (?1 IS NULL OR project_id = ?1) AND active_at >= ?2 ORDER BY active_at DESC LIMIT ?3";
@@ -180,8 +182,8 @@ impl Store {
 }
 
 impl Tx<'_> {
-    /// Drops the stored text of every injection: whatever was forgotten may have been part of it. What was injected, and
-    /// when, stays.
+    /// Drops the stored text of every injection, because forgotten text may have been part of it. The items and times
+    /// of injections are kept.
     pub fn forget_injected_texts(&self) -> Result<()> {
         Ok(self.tx.prepare_cached("UPDATE injections SET text = NULL WHERE text IS NOT NULL")?.execute([]).map(drop)?)
     }

@@ -13,8 +13,8 @@ use std::path::Path;
 /// One migration.
 struct Migration {
     sql: &'static str,
-    /// At most 50 ms at 1,000,000 tool uses, so hooks may apply it. Otherwise hooks spool their events until a command
-    /// has migrated.
+    /// True if it takes at most 50 ms at 1,000,000 tool uses, so that hooks may apply it. Otherwise hooks spool their
+    /// events until a command has migrated.
     quick: bool,
 }
 
@@ -110,7 +110,7 @@ pub fn refuse_other_versions(conn: &Connection, path: &Path) -> Result<()> {
     }
 }
 
-/// An empty file becomes ours; any other must have our application id.
+/// Rejects the database of another program: unless it is empty, it must have nmem's application id.
 fn refuse_foreign(conn: &Connection, path: &Path) -> Result<()> {
     let application: i64 = conn.query_row("PRAGMA application_id", [], |row| row.get(0))?;
     if application == APPLICATION || conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))? == 0 {

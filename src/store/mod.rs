@@ -5,12 +5,12 @@
 //! long enough. With `synchronous = NORMAL`, `kill -9` loses nothing; a power cut may lose the last commits, but never
 //! corrupts the file.
 //!
-//! Read in this order: opening and transactions, in this file; `create`, `migrate`
-//! (with `early_schemas`) and `upgrades`; `failure`; `enums`; `identity`
-//! (deduplication), `sessions`, `prompts`, `tool_uses`, `units` (rows of events); `index` and `unit_index` (full text);
-//! `memories`, `domains`, `spend`, `vectors`; `spool`; then queries: `projects`, `history`, `search`, `recall`,
-//! `project_state`, `injections`, `patterns`, `commands`, `changes` (since a moment), `imports`; `team` (shared memories); `foreign` (databases of other programs); `forget`, `forgotten` and `texts` (redacting again); `archive`; `salvage`
-//! (broken databases).
+//! Read in this order: opening and transactions, in this file; `create`, `migrate` (with `early_schemas`) and
+//! `upgrades`; `failure`; `enums`; `identity` (deduplication), `sessions`, `prompts`, `tool_uses`, `units` (rows of
+//! events); `index` and `unit_index` (full text); `memories`, `domains`, `spend`, `vectors`; `spool`; then queries:
+//! `projects`, `history`, `search`, `recall`, `project_state`, `injections`, `patterns`, `commands`, `changes` (since a
+//! moment), `imports`; `team` (shared memories); `foreign` (databases of other programs); `forget`, `forgotten` and
+//! `texts` (redacting again); `archive`; `salvage` (broken databases).
 
 pub mod archive;
 pub mod changes;
@@ -61,9 +61,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long a hook waits for the database before it writes to the spool.
+/// Maximum time that a hook waits for the database before it writes to the spool.
 pub const HOOK_WAIT: Duration = Duration::from_millis(250);
-/// How long a person's command waits.
+/// Maximum time that a command run by a person waits for the database.
 pub const PERSON_WAIT: Duration = Duration::from_secs(5);
 /// Size of the write-ahead log, in bytes, above which it is checkpointed: about 20 events.
 const WAL_LIMIT: u64 = 1 << 20;
@@ -78,11 +78,11 @@ pub struct Store {
     files: Files,
     /// The file that was opened for writing.
     found: Option<Identity>,
-    /// How long a statement waits for another process's lock.
+    /// Maximum time that a statement waits for another process's lock.
     wait: Duration,
 }
 
-/// A write transaction. If [`Store::write`] does not finish, it leaves no trace.
+/// A write transaction. If [`Store::write`] does not finish, it changes nothing.
 #[derive(Debug)]
 pub struct Tx<'a> {
     tx: Transaction<'a>,
@@ -93,10 +93,11 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// The database belongs to a newer nmem or another program, stays locked for `wait`, or cannot be read or written.
+    /// Fails if the database belongs to a newer nmem or another program, stays locked for `wait`, or cannot be read or
+    /// written.
     pub fn open(files: &Files, wait: Duration) -> Result<Store> {
         let mut broken = None;
-        // One retry for a broken file. If the disk breaks the new one too, do not fill it with copies.
+        // One retry for a broken file. If the disk damages the new one too, do not fill it with copies.
         for _ in 0..2 {
             let found = match guard(files)? {
                 Some(found) => found,
@@ -125,7 +126,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Sets the database aside if `error` says that it is broken, and returns whether it did. The next open creates a
+    /// Sets the database aside if `error` shows that it is broken, and returns whether it did. The next open creates a
     /// new one.
     pub fn set_aside_if_broken(self, error: &anyhow::Error) -> Result<bool> {
         let Some(found) = self.found.filter(|_| failure::is_broken(error)) else { return Ok(false) };
@@ -147,7 +148,8 @@ impl Store {
         create::set_aside_before(files)
     }
 
-    /// Opens the database for reading; `None` if there is none. A command migrates an old schema first; a hook does not.
+    /// Opens the database for reading; `None` if there is none. A command first migrates an old schema; a hook does
+    /// not.
     pub fn open_to_read(files: &Files, wait: Duration) -> Result<Option<Store>> {
         if !files.db.exists() {
             return Ok(None);
@@ -205,13 +207,13 @@ impl Store {
         self.checkpoint_over(0);
     }
 
-    /// Leaves the database to the end of the process, which releases memory, locks and files at once. Closing would
-    /// cost a hook 70 µs and changes nothing on disk.
+    /// Leaves the database open until the process exits, which releases memory, locks and files at once. Closing would
+    /// cost a hook 70 µs and change nothing on disk.
     pub fn exit_without_close(self) {
         std::mem::forget(self);
     }
 
-    /// If other processes prevent the checkpoint, the next one tries again.
+    /// Checkpoints a log larger than `limit`. If other processes prevent the checkpoint, the next one tries again.
     fn checkpoint_over(&self, limit: u64) {
         if fs::metadata(self.files.wal()).is_ok_and(|m| m.len() > limit) {
             let _ = self.conn.busy_timeout(Duration::ZERO);
@@ -247,7 +249,8 @@ impl Store {
     }
 }
 
-/// SQLite counts each allocation under a lock for statistics that nobody reads; that costs a hook a few percent.
+/// Disables SQLite's memory statistics. For these, SQLite counts each allocation under a lock, which costs a hook a few
+/// percent, and nobody reads them.
 fn count_no_memory() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {

@@ -7,7 +7,7 @@ use crate::model::ToolUseRow;
 use anyhow::Result;
 use rusqlite::{OptionalExtension, params};
 
-/// Maximum memories to search through for one of a kind.
+/// Maximum memories to search per result.
 const AMONG: usize = 20;
 
 /// A memory of a fix, or a lesson, with the file or tag that it is about.

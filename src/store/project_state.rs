@@ -1,4 +1,4 @@
-//! Where the work on a project stopped: last turns, edits without a commit, checks.
+//! The point at which work on a project stopped: last turns, edits without a commit, checks.
 
 use super::Store;
 use super::history::{PROMPT, prompt};

@@ -59,7 +59,7 @@ impl Tx<'_> {
                 self.tx.last_insert_rowid()
             }
         };
-        // A split-off part must not get the keys of the whole.
+        // A split-off part must not get the keys of the whole project.
         if !self.is_part(project, id)? {
             let mut note =
                 self.tx.prepare_cached("INSERT INTO project_keys(key, project_id) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?;
@@ -88,12 +88,12 @@ impl Store {
         }
     }
 
-    /// A project.
+    /// Reads a project by its row id.
     pub fn project_by_row(&self, id: i64) -> Result<Option<ProjectRow>> {
         Ok(self.conn.prepare_cached(&format!("{PROJECT} WHERE id = ?1"))?.query_row([id], project).optional()?)
     }
 
-    /// The keys of the project with a name; of several, the newest.
+    /// The keys of the project with a name; if several projects have it, those of the newest.
     pub fn identity_by_name(&self, name: &str) -> Result<Option<ProjectId>> {
         let sql = format!("{PROJECT} WHERE name = ?1 ORDER BY id DESC LIMIT 1");
         let Some(row) = self.conn.query_row(&sql, [name], project).optional()? else { return Ok(None) };
@@ -145,8 +145,8 @@ impl Store {
         })
     }
 
-    /// Makes a folder and everything below it a project of its own. Its sessions move there, later ones too. Returns
-    /// the number of sessions.
+    /// Makes a folder and everything below it a separate project. Its sessions move there, later ones too. Returns the
+    /// number of sessions.
     pub fn split_project(&mut self, from: i64, folder: &Clean<String>, name: &Clean<String>, at: Millis) -> Result<usize> {
         self.write(|tx| {
             let sql = "INSERT INTO projects(name, repo_url, root, created_at) SELECT ?2, repo_url, ?3, ?4 FROM projects WHERE id = ?1";

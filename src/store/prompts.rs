@@ -11,7 +11,7 @@ use rusqlite::{OptionalExtension, params};
 #[derive(Clone, Copy, Debug)]
 pub struct StoredText {
     pub row: i64,
-    /// It was not stored before.
+    /// True if it was not stored before.
     pub is_new: bool,
 }
 

@@ -18,7 +18,7 @@ const FILES: usize = 40;
 /// Maximum files per session.
 const SESSION_FILES: usize = 200;
 
-/// How long after a step's last event a file change may still belong to it, in milliseconds.
+/// Maximum time in milliseconds after a step's last event at which a file change may still belong to it.
 const LATE: Millis = 10_000;
 
 /// The location of a unit.
@@ -39,7 +39,7 @@ pub struct SessionScope {
     pub project: i64,
     /// The branch on which it began.
     pub branch: Option<String>,
-    /// The current turn must not be remembered (`#nomem`).
+    /// True if the current turn must not be remembered (`#nomem`).
     pub muted: bool,
 }
 
@@ -142,7 +142,7 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.query_row(params![project, at, LATE], |row| row.get(0))?)
     }
 
-    /// Where the last recorded `mv` or `git mv` moved a file.
+    /// The new path of a file after the last recorded `mv` or `git mv` of it.
     pub fn moved_to(&self, project: i64, path: &str) -> Result<Option<String>> {
         let name = path.rsplit('/').next().unwrap_or(path);
         let terms: Vec<String> = query_terms(name).iter().map(|term| format!("\"{term}\"")).collect();
@@ -187,7 +187,7 @@ impl Store {
     }
 }
 
-/// The target of a move in a command line: `git mv a/x.rs b/` and `mv a/x.rs b/y.rs`, from the root.
+/// The target of a move in a command line: `git mv a/x.rs b/` and `mv a/x.rs b/y.rs`, with paths from the root.
 fn moved(line: &str, path: &str) -> Option<String> {
     line.split(['&', ';', '|', '\n']).find_map(|part| {
         let words: Vec<&str> = part.split_whitespace().map(|word| word.trim_matches(['"', '\''])).collect();

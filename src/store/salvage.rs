@@ -1,7 +1,7 @@
-//! Copies what can be read of a broken database into a new one, row by row.
+//! Copies the readable rows of a broken database into a new one, row by row.
 //!
 //! A damaged page of a table makes its own rows unreadable, not those before and after it. Rows that refer to a lost
-//! session or project get a stand-in for it.
+//! session or project get a placeholder for it.
 
 use super::{Store, create, migrate};
 use crate::files;
@@ -14,10 +14,10 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-/// Tables that follow from the others, or belong to the file.
+/// Tables that are not copied, because they are derived from others or belong to the file.
 const NOT_COPIED: [&str; 3] = ["meta", "drained", "machines"];
 
-/// What was read.
+/// Result of a salvage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Salvaged {
     pub rows: usize,
@@ -29,7 +29,7 @@ pub struct Salvaged {
 ///
 /// # Errors
 ///
-/// Not even the schema can be read, or `folder` cannot be written.
+/// Fails if not even the schema can be read, or if `folder` cannot be written.
 pub fn salvage(broken: &Path, folder: &Path) -> Result<(Store, Salvaged)> {
     files::make_folder(folder)?;
     // A copy, because reading a log writes to the files, and an old schema is migrated.
@@ -46,7 +46,7 @@ pub fn salvage(broken: &Path, folder: &Path) -> Result<(Store, Salvaged)> {
     let files = Files::of(folder.join("nmem.db"), true);
     create::create(&files)?;
     let mut store = Store::open(&files, Duration::ZERO)?;
-    // Rows come before those that they refer to, or without them.
+    // Rows may be copied before the rows that they refer to, or without them.
     store.conn.execute_batch("PRAGMA foreign_keys = OFF")?;
     let mut found = Salvaged::default();
     let tables = tables(&store.conn)?;
@@ -63,7 +63,7 @@ pub fn salvage(broken: &Path, folder: &Path) -> Result<(Store, Salvaged)> {
     Ok((store, found))
 }
 
-/// Stand-ins for lost projects, sessions and units; other references to lost rows become empty.
+/// SQL that adds placeholders for lost projects, sessions and units, and removes other references to lost rows.
 const REFERENCES: &str = "
     INSERT INTO projects(id, name, root, created_at)
       SELECT project_id, 'recovered-' || project_id, '', 0 FROM (SELECT project_id FROM sessions UNION SELECT project_id FROM memories UNION SELECT project_id FROM project_keys)
@@ -142,7 +142,7 @@ fn copy_table(from: &Connection, to: &Connection, table: &CopiedTable) -> Result
         let is_whole = by_rowid(from, &table.name, &columns, &mut |row| put(row, 1));
         return Ok((rows, is_whole));
     }
-    // From both ends towards the damage.
+    // Reads from both ends towards the damaged page.
     let mut read = |order: &str| -> Result<()> {
         let by = table.key.iter().map(|name| format!("{name} {order}")).collect::<Vec<_>>().join(", ");
         let mut statement = from.prepare(&format!("SELECT {columns} FROM {} ORDER BY {by}", table.name))?;
@@ -169,8 +169,8 @@ fn owned(value: ValueRef) -> Value {
     }
 }
 
-/// Reads a table by rowid. Behind an unreadable row it looks for the next readable one in growing steps, and reads back
-/// from there.
+/// Reads a table by rowid. After an unreadable row it looks for the next readable one in growing steps, and reads
+/// backwards from there. Returns true if no row was unreadable.
 fn by_rowid(from: &Connection, table: &str, columns: &str, put: &mut dyn FnMut(&rusqlite::Row) -> Result<()>) -> bool {
     let mut is_whole = true;
     let (mut at, mut seen) = (0_i64, HashSet::new());
@@ -183,7 +183,7 @@ fn by_rowid(from: &Connection, table: &str, columns: &str, put: &mut dyn FnMut(&
         let Some(next) = next_readable(from, table, at) else { return false };
         let down = format!("SELECT rowid, {columns} FROM {table} WHERE rowid < ?1 AND rowid > ?2 ORDER BY rowid DESC");
         let _ = read_rows(from, &down, &[next, at], &mut seen, &mut 0, put);
-        // The row itself may be unreadable too, beyond its id.
+        // Perhaps only the id of this row is readable.
         let only = format!("SELECT rowid, {columns} FROM {table} WHERE rowid = ?1");
         let _ = read_rows(from, &only, &[next], &mut seen, &mut 0, put);
         at = next;
@@ -210,7 +210,7 @@ fn read_rows(
     Ok(())
 }
 
-/// The first id behind `at` that can be read.
+/// Finds a readable id after `at`, in growing steps.
 fn next_readable(from: &Connection, table: &str, at: i64) -> Option<i64> {
     let sql = format!("SELECT rowid FROM {table} WHERE rowid > ?1 ORDER BY rowid LIMIT 1");
     (0..52).find_map(|power| from.query_row(&sql, [at.checked_add(1 << power)?], |row| row.get(0)).ok())

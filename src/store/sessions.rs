@@ -1,4 +1,4 @@
-//! Session rows: created, started, ended, muted; and how far their transcripts have been read.
+//! Session rows: creation, start, end and muting; and the offsets up to which their transcripts have been read.
 
 use super::{Store, Tx};
 use crate::model::{Event, GitState, Millis, Platform, ProjectId, PromptKind, SessionStart, TurnUsage};
@@ -6,22 +6,22 @@ use crate::redact::Clean;
 use anyhow::Result;
 use rusqlite::{Connection, Row, named_params, params};
 
-/// Maximum files of tasks to note.
+/// Maximum files of subagent tasks to record.
 const TASK_FILES: usize = 40;
 
 /// Finds the project of an event when its session is new.
 pub type Identify<'a> = &'a dyn Fn(&Event) -> Option<Clean<ProjectId>>;
 
-/// How far a session's transcript has been read.
+/// The position up to which a session's transcript has been read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TranscriptMark {
     pub offset: u64,
-    /// Where the current turn begins; `None` if its prompt was not recorded.
+    /// Offset of the current turn; `None` if its prompt was not recorded.
     pub turn: Option<u64>,
     pub last_message: Option<String>,
 }
 
-/// A newly read part of a transcript. It is stored only if no other process has read on meanwhile.
+/// A newly read part of a transcript. It is stored only if no other process has read further meanwhile.
 #[derive(Debug)]
 pub struct TranscriptRead {
     pub usage: Clean<TurnUsage>,
@@ -81,7 +81,7 @@ pub(super) fn known_session(conn: &Connection, platform: Platform, id: &str) -> 
 }
 
 impl Store {
-    /// How far the transcript of a session has been read; `None` for a new session.
+    /// The position up to which the transcript of a session has been read; `None` for a new session.
     pub fn transcript_mark(&self, platform: Platform, session: &str) -> Result<Option<TranscriptMark>> {
         Ok(known_session(&self.conn, platform, session)?.map(|session| session.mark))
     }
@@ -96,13 +96,13 @@ impl Store {
     }
 }
 
-/// What `sessions.task_files` holds: times and paths.
+/// Parses `sessions.task_files`: times and paths.
 fn task_files(noted: Option<String>) -> Vec<(Millis, String)> {
     noted.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default()
 }
 
 impl Tx<'_> {
-    /// Notes the files that the task of a subagent names, until the turn ends.
+    /// Records the files that the task of a subagent names, until the turn ends.
     pub fn add_task_files(&self, session: i64, files: &[String], at: Millis) -> Result<()> {
         let noted = self.tx.query_row("SELECT task_files FROM sessions WHERE id = ?1", [session], |row| row.get(0))?;
         let mut all = task_files(noted);
@@ -169,7 +169,7 @@ impl Tx<'_> {
 
     /// Records that a session starts or resumes.
     pub fn start_session(&self, id: i64, event: &Event, start: &SessionStart) -> Result<()> {
-        // A resumed session is no longer ended. Branch and head of its first start stay.
+        // A resumed session is no longer ended. Branch and head of its first start are kept.
         let sql =
             "UPDATE sessions SET active_at = max(active_at, :at), ended_at = NULL, end_reason = NULL, start_source = :source, compactions = compactions + (:source = 'compact' AND (start_source IS NOT 'compact' OR :at - active_at > 2000)),
                      client_pid = coalesce(:pid, client_pid), client_started = coalesce(:started, client_started),
@@ -194,7 +194,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Records that a turn has ended, and why it failed, if it did.
+    /// Records that a turn has ended, and the error if it failed.
     pub fn end_turn(&self, id: i64, at: Millis, error: Option<&str>) -> Result<()> {
         let sql = "UPDATE sessions SET active_at = max(active_at, ?2), task_files = NULL,
                      stop_reason = CASE WHEN ?3 IS NULL THEN stop_reason ELSE 'error: ' || ?3 END WHERE id = ?1";
@@ -202,7 +202,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Adds what the transcript says, unless another process has read the same part meanwhile.
+    /// Adds the data read from the transcript, unless another process has read the same part meanwhile.
     pub fn transcript_read(
         &self,
         session: &StoredSession,
@@ -217,7 +217,7 @@ impl Tx<'_> {
         self.add_usage(session, event, closing, &read.usage)
     }
 
-    /// Adds the tokens, model and thinking of a turn; its tokens also to its closing message.
+    /// Adds the tokens, model and thinking of a turn to the session, and its tokens to its closing message.
     pub fn add_usage(&self, session: &StoredSession, event: &Event, closing: Option<i64>, usage: &TurnUsage) -> Result<()> {
         // The same turn once more, from a file that is read again.
         if usage.tokens.is_some() && usage.last_message.is_some() && usage.last_message == session.mark.last_message {

@@ -1,4 +1,4 @@
-//! Costs of model calls: a row for each, written before the call, so that a call whose process is killed counts too.
+//! Costs of model calls. Each call has a row, written before the call, so that calls of killed processes count too.
 
 use super::{Store, Tx};
 use crate::model::{Budget, CallCost, Endpoint, Millis, Purpose, Spend, Spent};
@@ -80,7 +80,7 @@ impl Tx<'_> {
         spent_since(&self.tx, since)
     }
 
-    /// Records the beginning of a call with its expected tokens; returns its row.
+    /// Records the start of a call with its expected tokens; returns its row id.
     pub(super) fn begin_call(&self, unit: i64, purpose: Purpose, to: &Endpoint, budget: Budget, now: Millis) -> Result<i64> {
         let sql =
             "INSERT INTO spend(at, work_unit_id, provider, model, purpose, input_tokens, output_tokens, estimated, took, outcome)

@@ -1,4 +1,4 @@
-//! Every stored text, for redaction rules that have changed since it was stored.
+//! Access to every stored text, to apply redaction rules that have changed since it was stored.
 
 use super::Store;
 use crate::redact::Clean;
@@ -8,13 +8,13 @@ use rusqlite::{Connection, ToSql, params_from_iter};
 
 /// Tables without the user's texts, apart from the full-text indexes, which are rebuilt.
 const NO_TEXTS: [&str; 3] = ["meta", "drained", "vectors"];
-/// Columns that rows are found by: two of them must stay different.
+/// Columns that identify rows: different values must remain different.
 const IDS: [&str; 8] =
     ["agent_session_id", "tool_use_id", "platform_prompt_id", "last_prompt_id", "agent_id", "muted_prompt", "uuid", "rule_key"];
 /// Rows to change per transaction.
 const BATCH: usize = 200;
 
-/// Returns a text's replacement; `None` if it stays. The flag says whether it is an id.
+/// Returns a text's replacement; `None` to keep the text. The flag is true for an id.
 pub type Change<'a> = &'a dyn Fn(&str, bool) -> Option<Clean<String>>;
 
 /// A text that changes.
@@ -36,8 +36,7 @@ struct TextTable {
 }
 
 impl Store {
-    /// The texts that `change` would replace, all of them read in one snapshot. `progress` receives rows read and rows
-    /// in all.
+    /// Texts that `change` would replace, all read in one snapshot. `progress` receives the rows read and the total.
     pub fn texts_to_change(&self, change: Change, progress: &mut dyn FnMut(i64, i64)) -> Result<Vec<ChangedText>> {
         self.read(|store| {
             let tables = tables(&store.conn)?;
@@ -93,7 +92,7 @@ impl Store {
     }
 }
 
-/// The tables with texts of users and agents. Read from the schema, so that a new column is never left out.
+/// Lists the tables with texts of users and agents. Reads the schema, so that a new column is never left out.
 fn tables(conn: &Connection) -> Result<Vec<TextTable>> {
     let mut found = Vec::new();
     let mut list =

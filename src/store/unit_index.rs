@@ -13,12 +13,12 @@ use anyhow::Result;
 use rusqlite::{OptionalExtension, params};
 use std::collections::{BTreeSet, HashMap};
 
-/// Maximum count of a word per unit: saying something ten times does not make a unit ten times as relevant.
+/// Maximum count of a word per unit: repeating it ten times does not make a unit ten times as relevant.
 const TIMES: usize = 3;
 /// Maximum bytes of a unit's words.
 const WORDS: usize = 24 * 1024;
-/// If all words are common: how many must occur together, how many of the newest such units to find, and their score;
-/// and the share of it for files that all units touch.
+/// Limits if all words are common: number of words that must occur together, number of newest such units to find, and
+/// their score; then the share of that score for files that occur in all units.
 const TOGETHER: usize = 3;
 const NEWEST: i64 = 50;
 const ALL_COMMON: f64 = 2.0;
@@ -51,7 +51,7 @@ impl Effort {
 }
 
 impl Effort {
-    /// Whether memories are searched too, and those without a unit.
+    /// Whether memories are searched too.
     pub fn reads_memories(self) -> bool {
         self.newest
     }
@@ -71,7 +71,7 @@ pub(super) fn hash(path: &str) -> u64 {
     path.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Number of units below which BM25 is useless: a word in half of them scores zero, and most words are.
+/// Number of units below which BM25 is useless: a word in half of them scores zero, and most words occur in that many.
 const FEW: i64 = 32;
 /// Memories indexed on their own: a task with its decisions and lessons, or a memory without a task.
 const LONE: &str =
@@ -158,7 +158,7 @@ impl Tx<'_> {
 }
 
 impl Store {
-    /// The indexed memory for one without a unit: its task, or itself.
+    /// The memory under which one without a unit is indexed: its task, or itself.
     pub fn head_of(&self, memory: i64) -> Result<i64> {
         let sql = "SELECT t.id FROM memories m JOIN memories t ON t.uuid = m.content ->> '$.task' WHERE m.id = ?1";
         let task = self.conn.prepare_cached(sql)?.query_row([memory], |row| row.get(0)).optional()?;
@@ -169,7 +169,7 @@ impl Store {
     pub fn units_by_words(&self, project: i64, terms: &[QueryTerm], effort: Effort) -> Result<HashMap<i64, f64>> {
         let (rare, mut common) = self.affordable(project, "words", terms, effort)?;
         if rare.is_empty() && !common.is_empty() && effort.newest {
-            // The longest words say the most.
+            // The longest words are the most informative.
             common.sort_by_key(|term| std::cmp::Reverse(term.len()));
             common.truncate(TOGETHER);
             return self.newest_with(project, "words", &common.join("\" AND \""), effort);
@@ -184,7 +184,7 @@ impl Store {
             let (rare, common) = self.affordable(project, "files", &words, effort)?;
             let mut found = self.units_ranked(project, "files", &rare, effort)?;
             if !common.is_empty() && effort.newest {
-                // A file that every unit touches says little, except for the latest touch.
+                // A file that occurs in every unit is a weak signal; only the newest units with it count.
                 for (unit, score) in self.newest_with(project, "files", &common.join("\" OR \""), effort)? {
                     found.entry(unit).or_insert(score * COMMON_FILE);
                 }
@@ -241,7 +241,7 @@ impl Store {
             return Ok(HashMap::new());
         }
         let all = self.pieces_known(FEW)?;
-        // At a prompt, nothing is injected when so little is known.
+        // At a prompt, nothing is injected if there are so few units.
         if all <= FEW && effort.newest {
             return self.few_ranked(project, all, column, words, effort);
         }

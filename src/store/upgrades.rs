@@ -1,4 +1,4 @@
-//! What an upgrade leaves to do: texts that older rules redacted, units that older rules distilled.
+//! Work that remains after an upgrade: texts that older rules redacted, units that older rules distilled.
 
 use super::Store;
 use super::create::{ANNOUNCED, REDACTION, mark};
@@ -8,7 +8,7 @@ use anyhow::Result;
 use rusqlite::Connection;
 
 impl Store {
-    /// The version of the redaction rules by which all texts were last checked; 0 for none.
+    /// The version of the redaction rules that last checked all texts; 0 for none.
     pub fn redaction_version(&self) -> Result<i64> {
         version(&self.conn, REDACTION)
     }
@@ -18,7 +18,7 @@ impl Store {
         self.write(|tx| mark(&tx.tx, REDACTION, REDACTION_VERSION))
     }
 
-    /// Whether the user has not been offered to distil again by the current rules.
+    /// Whether the user has not been offered yet to distil again with the current rules.
     pub fn has_unannounced_rules(&self) -> Result<bool> {
         Ok(version(&self.conn, ANNOUNCED)? < RULES_VERSION)
     }
@@ -28,7 +28,7 @@ impl Store {
         self.write(|tx| mark(&tx.tx, ANNOUNCED, RULES_VERSION))
     }
 
-    /// Number of units that older rules distilled, and of the projects that they belong to.
+    /// Number of units that older rules distilled, and of the projects that these units belong to.
     pub fn units_of_older_rules(&self) -> Result<(i64, i64)> {
         let sql = "SELECT count(*), count(DISTINCT s.project_id) FROM work_units u JOIN sessions s ON s.id = u.session_id
                    WHERE u.rules_mark IS NOT NULL AND coalesce(u.rules_version, 0) < ?1";

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 const BLOCK: usize = 256;
 /// Maximum bytes of the file to map while scanning.
 const MAPPED: i64 = 1 << 30;
-/// How far a memory must exceed the mean to count as near.
+/// Minimum share by which a memory must exceed the mean to count as near.
 const STANDS_OUT: f64 = 0.15;
 
 /// A memory without an embedding.
@@ -35,7 +35,8 @@ pub struct Near {
 }
 
 impl Near {
-    /// How far a cosine exceeds the mean: from 0 (average) to 1 (identical). `None` if it does not.
+    /// Returns the share by which a cosine exceeds the mean: from 0 (average) to 1 (identical). `None` below
+    /// `STANDS_OUT`.
     pub fn stands_out(&self, cosine: f32) -> Option<f64> {
         let out = f64::from((cosine - self.mean) / (1.0 - self.mean).max(0.01));
         (out >= STANDS_OUT).then_some(out)
@@ -43,13 +44,13 @@ impl Near {
 }
 
 impl Store {
-    /// When the embedding model last failed to answer a hook; `None` if it answered since.
+    /// Time at which the embedding model last failed to answer a hook; `None` if it has answered since.
     pub fn meaning_failed_at(&self) -> Result<Option<Millis>> {
         let sql = "SELECT value FROM meta WHERE key = 'meaning_failed_at'";
         Ok(self.conn.prepare_cached(sql)?.query_row([], |row| row.get(0)).optional()?)
     }
 
-    /// Stores when the embedding model failed to answer; `None` if it answered.
+    /// Stores the time at which the embedding model failed to answer; `None` if it answered.
     pub fn set_meaning_failed(&mut self, at: Option<Millis>) -> Result<()> {
         self.write(|tx| {
             match at {
@@ -87,7 +88,7 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.query_map([session], |row| row.get(0))?.collect::<Result<_, _>>()?)
     }
 
-    /// Stores vectors, except for memories whose text has changed meanwhile. All have one dimension.
+    /// Stores vectors, except for memories whose text has changed meanwhile. All vectors have the same dimension.
     pub fn keep_vectors(&mut self, model: &str, all: &[(Unembedded, Vector)]) -> Result<()> {
         self.write(|tx| {
             let same = "SELECT EXISTS (SELECT 1 FROM memories WHERE id = ?1 AND concat_ws('. ', title, subtitle, body) = ?2)";

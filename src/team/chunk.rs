@@ -13,22 +13,22 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Largest chunk, in bytes as stored and as text. A compressed bomb ends here.
+/// Maximum bytes of a chunk, as stored and as text. This stops a decompression bomb.
 const STORED: u64 = 64 << 20;
 const TEXT: u64 = 512 << 20;
-/// Longest line: a body with every character escaped, and the fields around it.
+/// Maximum bytes of a line: a body with every character escaped, and the fields around it.
 const LINE: u64 = 7 * BODY as u64;
 /// Digits of a chunk's hash in its name.
 const HASH: usize = 16;
 const ENDING: &str = ".jsonl.gz";
 
-/// The name of a chunk, which says what it holds.
+/// The name of a chunk, which describes its content.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ChunkName {
     /// The first and last number that it covers.
     pub first: i64,
     pub last: i64,
-    /// How many memories' texts it holds; overtaken changes and tombstones have none.
+    /// Number of memories' texts in it; superseded changes and tombstones have none.
     pub texts: usize,
     pub hash: String,
 }
@@ -56,7 +56,7 @@ fn hash(bytes: &[u8]) -> String {
     })
 }
 
-/// Reads a chunk, or says why it is left alone.
+/// Reads a chunk, or returns the reason to skip it.
 pub fn read(path: &Path, name: &ChunkName) -> Result<Vec<SharedChange>, &'static str> {
     let mut stored = Vec::new();
     let file = files::regular(path).map_err(|_| "cannot be read")?;
@@ -76,7 +76,7 @@ pub fn read(path: &Path, name: &ChunkName) -> Result<Vec<SharedChange>, &'static
         if read == 0 {
             break;
         }
-        // A line of a later version is no reason to lose the others.
+        // A line of a later version is no reason to reject the others.
         if line.last() != Some(&b'\n') {
             return Err("larger than a chunk can be");
         }
@@ -87,7 +87,7 @@ pub fn read(path: &Path, name: &ChunkName) -> Result<Vec<SharedChange>, &'static
     Ok(changes)
 }
 
-/// Writes a chunk; returns its path, and whether it is new. The same changes give the same file.
+/// Writes a chunk; returns its path, and whether it is new. The same changes produce the same file.
 pub fn write(folder: &Path, first: i64, last: i64, texts: usize, changes: &[SharedChange]) -> Result<(PathBuf, bool)> {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
     for change in changes {
@@ -100,7 +100,7 @@ pub fn write(folder: &Path, first: i64, last: i64, texts: usize, changes: &[Shar
     if path.exists() {
         return Ok((path, false));
     }
-    // Named with a dot until it is whole; other machines do not look at it.
+    // The name begins with a dot until the file is complete, so that other machines ignore it.
     let temporary = folder.join(format!(".{}-{}", name.file(), &files::unique()[..8]));
     let all = || -> std::io::Result<()> {
         let mut file = fs::File::create(&temporary)?;

@@ -1,9 +1,9 @@
 //! A shared folder: each machine writes chunks of its own series into a folder of its own, and reads those of others.
 //!
-//! A chunk is compressed JSON Lines, `<first>-<last>-<texts>-<hash>.jsonl.gz`: the numbers that it covers, how many texts
-//! it holds, and the SHA-256 of its bytes. No file is ever changed, and no two machines write the same one, so git,
-//! Dropbox, Syncthing and rsync have nothing to merge. A chunk is a function of this machine's store: when texts in it
-//! were forgotten or overtaken, it is written again and the old one removed.
+//! A chunk is compressed JSON Lines, `<first>-<last>-<texts>-<hash>.jsonl.gz`: the numbers that it covers, how many
+//! texts it contains, and the SHA-256 of its bytes. No file is ever changed, and no two machines write the same one, so
+//! git, Dropbox, Syncthing and rsync have nothing to merge. A chunk is a function of this machine's store: when texts
+//! in it were forgotten or superseded, it is written again and the old one removed.
 
 use super::chunk::{ChunkName, read, write};
 use super::identity::is_authentic;
@@ -17,26 +17,26 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Changes per chunk at most.
+/// Maximum changes per chunk.
 const CHUNK: i64 = 1000;
-/// Chunks with fewer numbers than this are joined once there are `MANY` of them.
+/// Chunks with fewer numbers than this are joined if there are more than `MANY` of them.
 const SMALL: i64 = 200;
 const MANY: usize = 20;
 /// Digits of a machine's key that name its folder.
 const KEY: usize = 16;
-/// Machines and chunks of a machine to look at, at most.
+/// Maximum machines, and maximum chunks of a machine, to look at.
 const MACHINES: usize = 1000;
 const CHUNKS: usize = 100_000;
 
-/// What a sync with a folder found and did.
+/// Result of a sync with a folder.
 #[derive(Clone, Debug, Default)]
 pub struct FolderSync {
     /// Chunks written, and changes in them.
     pub chunks: usize,
     pub sent: usize,
-    /// Chunks removed, because others hold what they held, or their texts were forgotten.
+    /// Chunks removed, because other chunks contain the same changes, or because their texts were forgotten.
     pub removed: usize,
-    /// Files that are left alone, and why.
+    /// Files that were skipped, each with the reason.
     pub left_alone: Vec<(PathBuf, &'static str)>,
 }
 
@@ -79,13 +79,13 @@ pub fn pull(store: &mut Store, folder: &Path, inbox: &Inbox, received: &mut Rece
     folders.sort();
     for (name, path) in folders.into_iter().filter(|(name, _)| !inbox.own_key.starts_with(name.as_str())) {
         let applied = known.iter().find(|(key, _)| key.starts_with(&name)).map_or(0, |(_, seq)| *seq);
-        // How far the chunks go without a gap, as their names say.
+        // Last number that the chunks cover without a gap, according to their names.
         let mut covered = applied;
         for (chunk, path) in chunks(&path, &mut done.left_alone)? {
             if chunk.last <= applied {
                 continue;
             }
-            // Numbers before it are still on their way: it is read now and again later.
+            // If numbers before it have not arrived yet, the chunk is read now and again later.
             let is_next = chunk.first <= covered + 1;
             match read(&path, &chunk) {
                 Ok(mut changes) => {
@@ -102,7 +102,7 @@ pub fn pull(store: &mut Store, folder: &Path, inbox: &Inbox, received: &mut Rece
     Ok(())
 }
 
-/// Whether somebody else continues this machine's series: the database was copied or restored.
+/// Whether the folder has later changes that this machine signed: the database was copied or restored.
 pub fn is_forked(folder: &Path, own: &Machine) -> Result<bool> {
     let path = folder.join(&own.key[..KEY]);
     let here = if path.is_dir() { chunks(&path, &mut Vec::new())? } else { Vec::new() };
@@ -111,13 +111,13 @@ pub fn is_forked(folder: &Path, own: &Machine) -> Result<bool> {
     Ok(later.filter_map(|(chunk, path)| read(path, chunk).ok()).flatten().any(|change| is_later(&change)))
 }
 
-/// Writes this machine's chunks: what is new, and again those whose texts were forgotten or overtaken.
+/// Writes this machine's chunks: new ones, and again those whose texts were forgotten or superseded.
 pub fn push(store: &Store, folder: &Path, outbox: &Outbox, done: &mut FolderSync) -> Result<()> {
     let own = folder.join(&outbox.own.machine.key[..KEY]);
     let numbers = store.own_numbers(0)?;
     let head = outbox.own.machine.seq;
     let mut here = if own.is_dir() { chunks(&own, &mut done.left_alone)? } else { Vec::new() };
-    // Not ours: `is_forked` would have found them.
+    // Not written by this machine, or `is_forked` would have found them.
     let foreign = here.extract_if(.., |(chunk, _)| chunk.last > head);
     done.left_alone.extend(foreign.map(|(_, path)| (path, "not written by this machine")));
     let texts = store.own_texts()?;
@@ -135,7 +135,8 @@ pub fn push(store: &Store, folder: &Path, outbox: &Outbox, done: &mut FolderSync
         if chunk.last <= covered || is_joined {
             old.push(path.clone());
         } else if chunk.first > covered + 1 {
-            // A gap: another branch of the repository has what is between. From here on all is written again.
+            // A gap: another branch of the repository has the changes in between. Everything from here on is written
+            // again.
             old.push(path.clone());
         } else {
             if chunk.texts != held(chunk.first, chunk.last) {
@@ -159,7 +160,8 @@ pub fn push(store: &Store, folder: &Path, outbox: &Outbox, done: &mut FolderSync
         let end = numbers.partition_point(|(seq, _)| *seq <= last);
         let changes = numbers[begin..end].iter().filter_map(|(seq, uuid)| outbox.change(store, *seq, uuid).transpose());
         let changes: Vec<SharedChange> = changes.collect::<Result<_>>()?;
-        // What is known to the store and not sent any more counts as held: or the chunk would be written again each time.
+        // Texts that the store has but no longer sends count as contained, or the chunk would be written again each
+        // time.
         let (path, is_new) = write(&own, first, last, held(first, last), &changes)?;
         done.chunks += usize::from(is_new);
         done.sent += if is_new { changes.len() } else { 0 };

@@ -1,4 +1,4 @@
-//! Signatures: a machine is known by its public key, so nobody can make changes in the name of another machine.
+//! Signatures: a public key identifies a machine, so nobody can make changes in the name of another machine.
 
 use crate::config::environment;
 use crate::error::UserError;
@@ -19,7 +19,7 @@ pub struct Signer {
 }
 
 impl Signer {
-    /// The signer with a seed.
+    /// Creates a signer from a seed.
     pub fn new(seed: &str) -> Result<Signer> {
         let bytes = unhex(seed).ok_or_else(|| anyhow!("the machine's key is damaged"))?;
         let pair = Ed25519KeyPair::from_seed_unchecked(&bytes).map_err(|_| anyhow!("the machine's key is damaged"))?;
@@ -36,7 +36,8 @@ impl Signer {
         change.signature = hex(self.pair.sign(&signed_bytes(change)).as_ref());
     }
 
-    /// What makes the digest of a change unguessable: known to this machine only, and the same each time.
+    /// Returns the salt that makes the digest of a change unguessable: only this machine knows it, and it is the same
+    /// each time.
     pub fn salt(&self, uuid: &str, seq: i64) -> String {
         hex(&Sha256::digest(format!("{} {uuid} {seq}", self.seed))[..12])
     }
@@ -59,14 +60,14 @@ fn key_length_is_right(key: &str) -> bool {
     key.len() == 64 && key.chars().all(|c| c.is_ascii_digit() || ('a'..='f').contains(&c))
 }
 
-/// Everything but the body, which its digest stands for, without ambiguity.
+/// Returns the bytes to sign: an unambiguous form of everything but the body, which its digest represents.
 fn signed_bytes(change: &SharedChange) -> Vec<u8> {
     let SharedChange { machine, seq, uuid, counter, gone, withdrawn, projects, name, digest, .. } = change;
     serde_json::to_vec(&("nmem change 1", machine, seq, uuid, counter, (gone, withdrawn), projects, name, digest))
         .unwrap_or_default()
 }
 
-/// This machine as it shares, with a new identity if it has none for this place.
+/// Returns the identity under which this machine shares; creates one if it has none for this host and database.
 pub fn own_machine(store: &mut Store, name: &str, now: Millis) -> Result<(OwnMachine, Signer)> {
     let place = place(&store.files().db);
     match store.own_machine(&place)? {

@@ -1,4 +1,4 @@
-//! What arrives from other machines: checked, cut to the limits of nmem's own memories, redacted, and applied.
+//! Changes from other machines: checked, cut to the limits of nmem's own memories, redacted, and applied.
 
 use super::identity::is_authentic;
 use super::projects::find;
@@ -10,14 +10,14 @@ use crate::text::is_unseen;
 use anyhow::Result;
 use serde_json::Value;
 
-/// Times further ahead than this count as now.
+/// Maximum time in the future, in milliseconds; later times count as now.
 const AHEAD: Millis = 86_400_000;
-/// Largest body, in bytes, and the number of files and concepts of a memory.
+/// Maximum bytes of a body, and maximum files and concepts of a memory.
 pub const BODY: usize = 2 << 20;
 const PARTS: usize = 500;
-/// Largest logical counter: a machine that claims more would have the last word forever.
+/// Maximum logical counter: a machine that claims more would win every conflict forever.
 const COUNTER: i64 = 1 << 40;
-/// Longest name of a person, in characters, and of an id, in bytes.
+/// Maximum characters of a person's name, and maximum bytes of an id.
 const NAME: usize = 40;
 const ID: usize = 64;
 
@@ -32,9 +32,9 @@ pub struct Inbox<'a> {
 }
 
 impl Inbox<'_> {
-    /// Applies changes of one machine in one transaction. With `is_next` nothing is missing before them, so everything up
-    /// to the last one that the machine signed is noted as applied; a forged number moves nothing. An invalid change is
-    /// counted and left out.
+    /// Applies changes of one machine in one transaction. With `is_next` nothing is missing before them, so everything
+    /// up to the last change that the machine signed is recorded as applied; a forged number has no effect. An invalid
+    /// change is counted and skipped.
     pub fn apply(&self, store: &mut Store, changes: &[SharedChange], is_next: bool, received: &mut Received) -> Result<()> {
         let mut last = 0;
         let mut checked = Vec::new();
@@ -90,13 +90,13 @@ impl Inbox<'_> {
         Ok(())
     }
 
-    /// What is applied of an authentic change.
+    /// Returns the parts of an authentic change to apply; `None` if it cannot be applied.
     fn checked<'c>(&self, change: &'c SharedChange, received: &mut Received) -> Option<Checked<'c>> {
         let name = name(&change.name);
         if change.gone {
             return Some(Checked { change, name, memory: None, project: None, created_at: 0 });
         }
-        // Its text was removed by a later change, which follows.
+        // A later change, which follows, removed its text.
         let body = change.body.as_deref()?;
         let Some(project) = find(self.projects, &change.projects) else {
             received.elsewhere += 1;
@@ -127,7 +127,7 @@ fn is_sound(change: &SharedChange) -> bool {
     is_id && is_empty_if_gone && change.seq > 0 && (1..=COUNTER).contains(&change.counter)
 }
 
-/// A memory within the limits; `None` if it is not one.
+/// Parses a memory and cuts it to the limits; `None` if it is invalid.
 fn memory(body: &str) -> Option<SharedMemory> {
     let mut memory: SharedMemory =
         Some(body).filter(|body| body.len() <= BODY).and_then(|body| serde_json::from_str(body).ok())?;
@@ -141,7 +141,7 @@ fn memory(body: &str) -> Option<SharedMemory> {
     memory.concepts.iter_mut().for_each(|concept| *concept = one_line(concept));
     memory.files.retain(|(path, ..)| is_inside(path));
     memory.files.truncate(PARTS);
-    // Whose words they are is for this machine to say.
+    // This machine decides the provenance of the words.
     for reserved in ["provenance", "by_hand", "pinned", "made_by", "uuid"] {
         memory.content.remove(reserved);
     }
@@ -155,7 +155,7 @@ fn memory(body: &str) -> Option<SharedMemory> {
     Some(memory)
 }
 
-/// Paths of another machine are only ever looked up inside the project.
+/// Whether a path is inside the project. Paths of another machine are looked up only there.
 fn is_inside(path: &str) -> bool {
     !path.is_empty()
         && !path.starts_with(['/', '\\', '~'])
@@ -167,7 +167,7 @@ fn one_line(text: &str) -> String {
     text.chars().filter(|c| !is_unseen(*c)).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// A name for display: one line, short.
+/// Returns a name for display: one short line.
 fn name(text: &str) -> String {
     let name: String = one_line(text).trim().chars().take(NAME).collect();
     if name.is_empty() { "somebody".to_string() } else { name }

@@ -1,5 +1,5 @@
-//! What leaves this machine: memories of shared projects, redacted once more. Never prompts, closing messages or tool
-//! uses, and to a team nothing private.
+//! Changes that leave this machine: memories of shared projects, redacted once more. Prompts, closing messages and tool
+//! uses are never sent, and nothing private is sent to a team.
 
 use super::identity::{Signer, digest};
 use crate::model::{DueChange, Provenance, SendReason, Share, SharedChange, SharedProject};
@@ -8,13 +8,13 @@ use crate::store::Store;
 use crate::store::team::{MemoryState, NumberedChange, OwnMachine};
 use anyhow::Result;
 
-/// Memories per step: each step is committed, so a sync that is killed goes on where it was.
+/// Memories per step. Each step is committed, so a killed sync continues where it stopped.
 const STEP: usize = 2000;
 
-/// Whether a memory's change has to be sent, and why.
+/// Returns the reason to send a memory's change; `None` if it need not be sent.
 fn reason(state: &MemoryState, share: Share) -> Option<SendReason> {
     let Some(shared) = &state.shared else {
-        // What others wrote is theirs to send.
+        // Memories of others are sent by their authors.
         return (state.provenance != Provenance::Team).then_some(SendReason::New);
     };
     let was_sent = shared.fingerprint.is_some();
@@ -28,7 +28,7 @@ fn reason(state: &MemoryState, share: Share) -> Option<SendReason> {
     }
 }
 
-/// Takes some of the changes that are due.
+/// Callback that receives some of the due changes.
 type TakeDue<'a> = &'a mut dyn FnMut(&mut Store, Vec<(NumberedChange, DueChange)>) -> Result<()>;
 
 /// Finds every change since the last sync and passes it to `take`, in steps.
@@ -62,7 +62,7 @@ fn each_due(store: &mut Store, projects: &[SharedProject], take: TakeDue) -> Res
     if missing.is_empty() { Ok(()) } else { take(store, missing) }
 }
 
-/// What the next sync would send. Changes nothing.
+/// Returns the changes that the next sync would send. Modifies nothing.
 pub fn due(store: &mut Store, projects: &[SharedProject]) -> Result<Vec<DueChange>> {
     let mut all = Vec::new();
     each_due(store, projects, &mut |_, due| {
@@ -92,12 +92,12 @@ pub struct Outbox<'a> {
 }
 
 impl Outbox<'_> {
-    /// A change of the series, signed; `None` if another one has taken its place.
+    /// Returns a signed change of the series; `None` if another change replaced it, or its project is no longer shared.
     pub fn change(&self, store: &Store, seq: i64, uuid: &str) -> Result<Option<SharedChange>> {
         let Some(own) = store.own_change(seq, uuid)? else { return Ok(None) };
         let project = self.projects.iter().find(|project| Some(project.id) == own.project);
         let gone = own.memory.is_none();
-        // The project is no longer shared: what was sent stays, nothing follows.
+        // The project is no longer shared: sent changes stay, and no further ones follow.
         if !gone && project.is_none() {
             return Ok(None);
         }

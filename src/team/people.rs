@@ -1,5 +1,5 @@
-//! The people who share, and whom the user trusts: whose memories may speak before an edit, and whose changes reach
-//! memories that were made here.
+//! The people who share memories, and those whom the user trusts. Memories of trusted people may be shown before an
+//! edit, and their changes reach memories that were created here.
 
 use crate::error::UserError;
 use crate::model::Machine;
@@ -10,7 +10,7 @@ use anyhow::Result;
 ///
 /// # Errors
 ///
-/// Nobody is known by that name, or machines by that name appeared at different times: one of them may be somebody else.
+/// Nobody is known by that name or key.
 pub fn find(store: &Store, word: &str) -> Result<Vec<Machine>> {
     let others: Vec<Machine> = store.machines()?.into_iter().filter(|machine| !machine.is_own).collect();
     let named: Vec<Machine> = others.iter().filter(|machine| machine.name == word).cloned().collect();
@@ -44,7 +44,7 @@ pub fn trust(store: &mut Store, word: &str) -> Result<Vec<Machine>> {
     Ok(machines)
 }
 
-/// Trusts the machines of a person no longer; returns them.
+/// Withdraws trust from the machines of a person; returns them.
 pub fn distrust(store: &mut Store, word: &str) -> Result<Vec<Machine>> {
     let machines = find(store, word)?;
     machines.iter().try_for_each(|machine| store.set_trusted(machine.id, false))?;

@@ -1,4 +1,4 @@
-//! The RAD tables: what other programs wrote there becomes memories with provenance tool.
+//! The RAD tables: rows that other programs wrote there become memories with provenance tool.
 
 use super::projects::find;
 use crate::model::{Draft, MemoryKind, Provenance, SharedProject};
@@ -11,28 +11,28 @@ use anyhow::Result;
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// Longest title, in characters; the whole text is in the memory's fields.
+/// Maximum characters of a title; the whole text is in the memory's fields.
 const TITLE: usize = 160;
 /// Memories per transaction.
 const STEP: usize = 500;
 
-/// What was read of other programs' rows.
+/// Result of reading other programs' rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProgramRows {
     pub written: usize,
     pub removed: usize,
     /// Rows that name no project shared here.
     pub elsewhere: usize,
-    /// There are more rows than are read.
+    /// True if there are more rows than were read.
     pub is_cut: bool,
 }
 
-/// How other programs name a project: without the kind of its key.
+/// Returns the name of a project for other programs: its key without the kind.
 pub fn repo_id(key: &str) -> &str {
     key.split_once(':').map_or(key, |(_, id)| id)
 }
 
-/// Writes what is known of the shared repositories.
+/// Writes the facts about the shared repositories.
 pub fn write_repositories(store: &Store, server: &mut TeamServer, projects: &[SharedProject]) -> Result<()> {
     for project in projects {
         let Some(row) = store.project_by_row(project.id)? else { continue };
@@ -46,7 +46,7 @@ pub fn write_repositories(store: &Store, server: &mut TeamServer, projects: &[Sh
 pub fn read(store: &mut Store, server: &mut TeamServer, redactor: &Redactor, projects: &[SharedProject]) -> Result<ProgramRows> {
     let mut keys: Vec<&str> = projects.iter().flat_map(|project| project.keys.iter().map(String::as_str)).collect();
     keys.sort_unstable();
-    // Rows of a project that is shared only now were left out before.
+    // Rows of a project that is shared only now were skipped before.
     let state = format!("{} {}", server.foreign_state()?, keys.join(" "));
     if store.rad_tables_read()?.as_deref() == Some(state.as_str()) {
         return Ok(ProgramRows::default());

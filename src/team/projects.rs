@@ -1,4 +1,4 @@
-//! Which projects are shared, and by which keys other machines know them.
+//! The shared projects, and the keys by which other machines know them.
 
 use crate::config::Config;
 use crate::model::{Share, SharedProject};
@@ -7,10 +7,10 @@ use crate::store::team::ProjectShare;
 use anyhow::Result;
 use std::path::Path;
 
-/// Keys that hold on every machine. Folders are left out: they are places on one machine.
+/// Kinds of keys that are valid on every machine. Folders are excluded: they exist on one machine only.
 const EVERYWHERE: [&str; 3] = ["repo:", "root:", "name:"];
 
-/// With whom a project is shared, and who said so: `nmem project share`, or a folder rule.
+/// Returns with whom a project is shared, and the source of the setting: `nmem project share`, or a folder rule.
 pub fn share_of(config: &Config, said: &ProjectShare) -> (Share, &'static str) {
     match (said.share, config.shared_with(Path::new(&said.project.root))) {
         (Some(share), _) => (share, "nmem project share"),
@@ -19,7 +19,7 @@ pub fn share_of(config: &Config, said: &ProjectShare) -> (Share, &'static str) {
     }
 }
 
-/// The projects that are shared.
+/// Returns the shared projects.
 pub fn shared(store: &Store, config: &Config) -> Result<Vec<SharedProject>> {
     let all = store.project_shares()?.into_iter().map(|said| {
         let (share, _) = share_of(config, &said);
@@ -28,20 +28,21 @@ pub fn shared(store: &Store, config: &Config) -> Result<Vec<SharedProject>> {
     Ok(all.filter(|project| project.share != Share::None).collect())
 }
 
-/// A project without a remote is known by its first commit, or else by its name.
+/// Returns the keys of a project for other machines. A project without a remote is known by its first commit, or else
+/// by its name.
 fn keys(said: &ProjectShare) -> Vec<String> {
     let holds = |key: &&String| EVERYWHERE.iter().any(|kind| key.starts_with(kind)) && !is_local(key);
     let keys: Vec<String> = said.keys.iter().filter(holds).cloned().collect();
     if keys.is_empty() { vec![format!("name:{}", said.project.name)] } else { keys }
 }
 
-/// A remote that is a folder of this machine.
+/// Whether a key is a remote that is a folder on this machine.
 fn is_local(key: &str) -> bool {
     key.strip_prefix("repo:").is_some_and(|url| url.starts_with(['/', '.', '~']) || url.starts_with("file:"))
 }
 
-/// The project here that a change from elsewhere belongs to. A repository's URL says more than its first commit, which
-/// forks share, and that more than a name.
+/// Returns the local project that a change from another machine belongs to. A repository's URL is more specific than
+/// its first commit, which forks share, and that is more specific than a name.
 pub fn find<'a>(projects: &'a [SharedProject], keys: &[String]) -> Option<&'a SharedProject> {
     EVERYWHERE.iter().find_map(|kind| {
         let of_kind = |key: &&String| key.starts_with(kind);

@@ -10,7 +10,7 @@ use crate::store::Store;
 use anyhow::Result;
 use std::collections::HashMap;
 
-/// Receives the changes of other machines. `seen` says how far each series went at the last sync.
+/// Receives the changes of other machines. `heads` states the last number of each series on the server.
 pub fn pull(
     store: &mut Store,
     server: &mut TeamServer,
@@ -46,8 +46,8 @@ pub fn pull(
     Ok(())
 }
 
-/// Whether somebody else continues this machine's series: the database was copied or restored. Changes that only claim to
-/// be of this machine are removed.
+/// Whether the server has later changes that this machine signed: the database was copied or restored. Removes forged
+/// changes in this machine's name.
 pub fn is_forked(server: &mut TeamServer, heads: &[SeriesHead], own: &Machine) -> Result<bool> {
     if !heads.iter().any(|head| head.machine == own.key && head.seq > own.seq) {
         return Ok(false);
@@ -61,7 +61,8 @@ pub fn is_forked(server: &mut TeamServer, heads: &[SeriesHead], own: &Machine) -
     Ok(false)
 }
 
-/// Sends this machine's changes, and takes back texts that were forgotten or overtaken since; returns how many were sent.
+/// Sends this machine's changes, and withdraws texts that were forgotten or superseded since; returns how many were
+/// sent.
 pub fn push(
     store: &Store,
     server: &mut TeamServer,
@@ -97,7 +98,7 @@ pub fn push(
     Ok(sent)
 }
 
-/// What other programs read of a change: private memories are not for them.
+/// Returns the row of a change for other programs. Private memories have none.
 fn rad_row(store: &Store, outbox: &Outbox, change: &SharedChange) -> Result<Option<RadRow>> {
     let memory = change.body.as_deref().and_then(|body| serde_json::from_str::<SharedMemory>(body).ok());
     let Some(memory) = memory.filter(|_| !change.gone) else { return Ok(None) };

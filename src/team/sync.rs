@@ -1,5 +1,6 @@
-//! One sync: number what changed here, receive what others changed, send what is new. A sync that is killed anywhere goes
-//! on where it was: every step is a transaction here or there, and repeating one changes nothing.
+//! One sync: numbers local changes, receives changes of others, and sends new changes. A sync that is killed at any
+//! point continues where it stopped: every step is a transaction here or at the target, and repeating one changes
+//! nothing.
 
 use super::folder::{self, FolderSync};
 use super::identity::{new_machine, own_machine, person};
@@ -18,26 +19,26 @@ use anyhow::{Context, Result};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Bytes of a database that a hook rewrites.
+/// Maximum bytes of a database that a hook rewrites.
 const SMALL: u64 = 32 << 20;
 
-/// With what to sync, and how.
+/// The target of a sync, and its mode.
 #[derive(Clone, Debug)]
 pub struct SyncTarget {
     pub place: SyncPlace,
-    /// A hook waits, so nothing may take long.
+    /// True if a hook waits for the sync, so nothing may take long.
     pub is_in_hook: bool,
 }
 
-/// With what to sync.
+/// A server or a folder to sync with.
 #[derive(Clone, Debug)]
 pub enum SyncPlace {
-    /// The URL of a PostgreSQL, and how long each answer may take.
+    /// The URL of a PostgreSQL server, and the time limit for each answer.
     Server(String, Duration),
     Folder(PathBuf),
 }
 
-/// What a sync did.
+/// Result of a sync.
 #[derive(Clone, Debug, Default)]
 pub struct SyncResult {
     pub projects: Vec<SharedProject>,
@@ -46,13 +47,13 @@ pub struct SyncResult {
     pub received: Received,
     pub programs: ProgramRows,
     pub folder: FolderSync,
-    /// Questions to the server.
+    /// Number of round trips to the server.
     pub round_trips: usize,
-    /// The database was copied or restored, so this machine shares under a new key.
+    /// True if the database was copied or restored, so this machine shares under a new key.
     pub is_new_machine: bool,
 }
 
-/// What the next sync would send, and the shared projects. Nothing is changed.
+/// Returns the shared projects, and the changes that the next sync would send. Modifies nothing.
 pub fn due(store: &mut Store, config: &Config, redactor: &Redactor) -> Result<(Vec<SharedProject>, Vec<DueChange>)> {
     let projects = projects::shared(store, config)?;
     let mut due = outgoing::due(store, &projects)?;
@@ -66,7 +67,7 @@ pub fn due(store: &mut Store, config: &Config, redactor: &Redactor) -> Result<(V
 ///
 /// # Errors
 ///
-/// A target that cannot be reached. What was done until then stays.
+/// A target that cannot be reached. Completed steps are kept.
 pub fn sync(
     store: &mut Store,
     config: &Config,
@@ -88,7 +89,8 @@ pub fn sync(
     done
 }
 
-/// Removes the last traces of what others have forgotten. A hook has no time for a large file; the next `nmem sync` has.
+/// Removes the last traces of memories that others have forgotten. A hook has no time to rewrite a large file, so the
+/// next `nmem sync` does it.
 fn remove_traces(store: &mut Store, target: &SyncTarget, progress: &mut dyn FnMut(&str)) -> Result<()> {
     let is_small = files::length(&store.files().db).is_some_and(|bytes| bytes < SMALL);
     if !store.has_traces()? || target.is_in_hook && !is_small {
@@ -127,7 +129,7 @@ fn run(
         SyncPlace::Folder(_) => None,
     };
     let mut result = SyncResult { projects: projects.clone(), ..SyncResult::default() };
-    // Before new numbers are given, or they would be those that somebody else has used.
+    // Done before new numbers are assigned, or they could reuse numbers that are already taken.
     result.is_new_machine = match (&target.place, &mut server) {
         (SyncPlace::Folder(folder), _) => folder::is_forked(folder, &own.machine)?,
         (_, Some((server, heads))) => server::is_forked(server, heads, &own.machine)?,
@@ -151,8 +153,9 @@ fn run(
         store.note_traces(true)?;
     }
     if result.received.kept > 0 {
-        // A memory that was kept apart has a new uuid, and what it superseded may have changed with it. A number given
-        // before the pull would belong to a state that is gone, and some machines would pass over it.
+        // A memory that was kept separately has a new uuid, and the memories that it superseded may have changed with
+        // it. A number assigned before the pull would belong to a state that no longer exists, and some machines would
+        // skip it.
         outgoing::number(store, &projects, &own)?;
     }
     own = own_machine(store, &name, now)?.0;

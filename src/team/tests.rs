@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const NOW: Millis = 1_795_500_000_000;
 const HOUR: Millis = 3_600_000;
 
-/// What a person does to the n-th memory that they see.
+/// An action of a person on the n-th memory that they see.
 #[derive(Clone, Debug)]
 enum Step {
     Create(u8),
@@ -112,7 +112,7 @@ impl Peer {
         sync(&mut self.store, &self.config, &self.redactor, &target, self.now, &mut |_| ()).unwrap();
     }
 
-    /// What is shared, by uuid: title and successor; for one person's machines also whether it is pinned.
+    /// Returns the shared memories by uuid: title and successor; for one person's machines also whether it is pinned.
     fn shared(&self, with_pins: bool) -> BTreeMap<String, (String, Option<String>, bool)> {
         let all = self.store.all_memories(None, 1000).unwrap().0;
         let uuids: BTreeMap<i64, String> = all.iter().map(|memory| (memory.id, memory.uuid.clone())).collect();

@@ -1,7 +1,7 @@
-//! The HTML page: a file that holds all it shows, or the same page fed by `nmem serve`.
+//! The HTML page: a self-contained file, or the same page with data from `nmem serve`.
 //!
-//! The page loads nothing from anywhere. Its content security policy allows its own script and style by their hashes and
-//! no other, so stored text cannot run even if a mistake let it into the markup; the script writes text, never HTML.
+//! The page loads no external resources. Its content security policy allows only its own script and style, by their
+//! hashes, so stored text cannot run even if a mistake let it into the markup; the script writes text, never HTML.
 
 use super::snapshot::{Detail, Snapshot};
 use anyhow::Result;
@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 
 const HTML: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/style.css");
-/// In the order in which they run.
+/// The scripts, in the order in which they run.
 const SCRIPTS: [&str; 7] = [
     include_str!("page/dom.js"),
     include_str!("page/data.js"),
@@ -27,7 +27,7 @@ const SCRIPTS: [&str; 7] = [
     include_str!("page/app.js"),
 ];
 
-/// How much a file holds: the first of these with which it is small enough.
+/// Levels of detail of a file, in descending order: the first one that makes the file small enough is used.
 const DETAILS: [Detail; 6] = [
     Detail::FULL,
     Detail { source_text: 2_000, tool_uses: 50, tool_texts: true, unit_files: 40, injection_texts: 5_000 },
@@ -36,16 +36,15 @@ const DETAILS: [Detail; 6] = [
     Detail { source_text: 300, tool_uses: 6, tool_texts: true, unit_files: 10, injection_texts: 500 },
     Detail { source_text: 200, tool_uses: 4, tool_texts: true, unit_files: 6, injection_texts: 200 },
 ];
-/// What a file holds if none of them makes it small enough.
+/// Level of detail of a file if none of them makes it small enough.
 const LEAST: Detail = Detail { source_text: 100, tool_uses: 2, tool_texts: true, unit_files: 4, injection_texts: 100 };
-/// Bytes that any file may have, and bytes of a larger one for each memory.
+/// Maximum bytes of a file with few memories, and bytes per memory for a larger one.
 const SMALL: usize = 960_000;
 const EACH: usize = 780;
-/// JSON this many times as large as the file may be is not worth compressing: it shrinks to a quarter.
+/// Maximum ratio of JSON to the size of a file at which compression is tried: JSON shrinks to a quarter.
 const PACKED: usize = 5;
 
-/// The page as a file of its own, with everything in it. Where much is remembered, it holds less of what memories come
-/// from.
+/// Returns the page as a self-contained file. If there are many memories, it contains less of their sources.
 pub fn file(snapshot: &Snapshot) -> Result<String> {
     let policy = format!("{}; connect-src 'none'", policy());
     let wanted = SMALL.max(snapshot.memory_count() * EACH);
@@ -63,7 +62,7 @@ pub fn file(snapshot: &Snapshot) -> Result<String> {
     with(&serde_json::to_vec(&snapshot.json(LEAST))?)
 }
 
-/// The page of `nmem serve`, without data: it asks its server.
+/// Returns the page of `nmem serve`, without data: it requests the data from its server.
 pub fn live() -> String {
     filled(&format!("{}; connect-src 'self'", policy()), "")
 }
@@ -71,9 +70,9 @@ pub fn live() -> String {
 /// The content security policy of the live page, as a header: no other page may frame it.
 pub static LIVE_POLICY: LazyLock<String> = LazyLock::new(|| format!("{}; connect-src 'self'; frame-ancestors 'none'", policy()));
 
-/// JSON, compressed with gzip.
+/// Compresses JSON with gzip.
 pub fn compressed(value: &Value) -> Result<Vec<u8>> {
-    // Not written into the encoder: that would be called for every bracket, and take many times as long.
+    // Not serialised directly into the encoder, which would be called for every bracket and take many times as long.
     packed(&serde_json::to_vec(value)?)
 }
 

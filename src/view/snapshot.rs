@@ -1,8 +1,8 @@
-//! What the page shows, as one JSON object: sessions, work units, memories with their sources, injections, failures,
-//! patterns and model calls. Rows are rendered as `--json` of the commands renders them, without fields that the page
-//! does not use.
+//! The data of the page, as one JSON object: sessions, work units, memories with their sources, injections, failures,
+//! patterns and model calls. Rows have the same form as in the commands' `--json`, without fields that the page does
+//! not use.
 //!
-//! The newest rows are read up to a limit for each kind; `totals` says how many there are.
+//! The newest rows are read up to a limit for each kind; `totals` states how many there are.
 
 use crate::config::Config;
 use crate::model::{InjectionRow, MemoryKind, MemoryRow, Millis, PromptRow, SessionRow, Source, ToolUseRow, UnitRow};
@@ -21,44 +21,44 @@ const MEMORIES: usize = 10_000;
 const UNITS: usize = 5_000;
 const SESSIONS: usize = 2_000;
 const CALLS: usize = 5_000;
-/// Failed commands of each project.
+/// Maximum failed commands of each project.
 const FAILURES: usize = 200;
-/// Recurring patterns of each project.
+/// Maximum recurring patterns of each project.
 const PATTERNS: usize = 30;
-/// Decisions and lessons that are checked for contradictions, newest first.
+/// Number of newest decisions and lessons to check for contradictions.
 const SETTLED: usize = 500;
-/// Characters of one text. Longer texts are cut; `nmem show` prints them whole.
+/// Maximum characters of one text. Longer texts are cut; `nmem show` prints them completely.
 const TEXT: usize = 12_000;
 
-/// How much of the rows a page holds.
+/// Level of detail of the rows on a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Detail {
-    /// Characters of the text of a prompt or tool use that a memory comes from.
+    /// Maximum characters of the text of a prompt or tool use that a memory comes from.
     pub source_text: usize,
-    /// Tool uses that a memory comes from.
+    /// Maximum tool uses that a memory comes from.
     pub tool_uses: usize,
-    /// What went into a tool use and what came out of it, not only the command or file.
+    /// True if the input and output of a tool use are included, not only its command or file.
     pub tool_texts: bool,
-    /// Files of a unit, most edited first.
+    /// Maximum files of a unit, most edited first.
     pub unit_files: usize,
-    /// Injections with their texts, newest first.
+    /// Maximum injections with their texts, newest first.
     pub injection_texts: usize,
 }
 
 impl Detail {
     pub const FULL: Detail =
         Detail { source_text: TEXT, tool_uses: 200, tool_texts: true, unit_files: 100, injection_texts: usize::MAX };
-    /// For a page that asks its server for the rest.
+    /// For a page that requests the rest from its server.
     pub const BRIEF: Detail =
         Detail { source_text: 160, tool_uses: 5, tool_texts: false, unit_files: 40, injection_texts: 2_000 };
 }
 
-/// Characters of the output of a failed tool use, whatever the detail.
+/// Characters of the output of a failed tool use that every level of detail allows.
 const FAILURE: usize = 600;
-/// Characters of a quotation that are looked for in the text it comes from.
+/// Number of leading characters of a quotation to search for in its source text.
 const QUOTE: usize = 30;
 
-/// What the page is about.
+/// The projects on the page, and its heading.
 #[derive(Clone, Debug)]
 pub struct PageScope {
     /// `None`: all projects.
@@ -67,7 +67,7 @@ pub struct PageScope {
     pub name: String,
 }
 
-/// The row of a project of which nothing is recorded: no row has this number.
+/// Row id of a project without records; no row has this number.
 const NOT_RECORDED: i64 = 0;
 
 impl PageScope {
@@ -82,7 +82,7 @@ impl PageScope {
         place.name().map(|name| PageScope { project, name: name.to_string() })
     }
 
-    /// Nothing at all.
+    /// Returns an empty scope.
     pub fn nothing() -> PageScope {
         PageScope { project: Some(NOT_RECORDED), name: "nothing".into() }
     }
@@ -104,12 +104,12 @@ pub struct Snapshot {
     /// The tool uses and texts that the memories come from.
     tool_uses: Vec<ToolUseRow>,
     prompts: Vec<PromptRow>,
-    /// What belongs to no session: heading, time, totals, patterns, model calls.
+    /// Data that belongs to no session: heading, time, totals, patterns, model calls.
     rest: Map<String, Value>,
 }
 
 impl Snapshot {
-    /// Everything that the page shows.
+    /// Reads all data of the page.
     pub fn whole(store: &Store, scope: &PageScope, now: Millis) -> Result<Snapshot> {
         store.read(|store| {
             let (sessions, all_sessions) = store.sessions_since(scope.project, None, SESSIONS)?;
@@ -140,7 +140,8 @@ impl Snapshot {
         })
     }
 
-    /// The same for some sessions (rows), without what belongs to no session. Sessions outside the scope are left out.
+    /// Reads the data of some sessions (rows), without the data that belongs to no session. Sessions outside the scope
+    /// are skipped.
     pub fn of_sessions(store: &Store, scope: &PageScope, sessions: &[i64]) -> Result<Snapshot> {
         store.read(|store| {
             let mut part = Snapshot::default();
@@ -173,7 +174,7 @@ impl Snapshot {
         Ok(self)
     }
 
-    /// A page without anything.
+    /// Returns a page without data.
     pub fn empty(scope: &PageScope, now: Millis) -> Snapshot {
         let rest = [("project", json!(scope.name)), ("made_at", json!(now))];
         Snapshot { rest: rest.map(|(name, value)| (name.to_string(), value)).into_iter().collect(), ..Snapshot::default() }
@@ -184,7 +185,7 @@ impl Snapshot {
         self.memories.len()
     }
 
-    /// As JSON. Texts of sources are cut around what memories quote of them.
+    /// Returns the data as JSON. Source texts are cut around the parts that memories quote.
     pub fn json(&self, detail: Detail) -> Value {
         let by_row: HashMap<i64, &SessionRow> = self.sessions.iter().map(|session| (session.id, session)).collect();
         let agents_id = |row: i64| by_row.get(&row).map(|session| session.agent_session_id.as_str());
@@ -222,7 +223,7 @@ impl Snapshot {
         tidy(Value::Object(out))
     }
 
-    /// Memories as JSON, with `contradicted_by` where a newer one contradicts them.
+    /// Returns memories as JSON, with `contradicted_by` if a newer one contradicts them.
     fn memories(&self) -> Value {
         let settled = self
             .memories
@@ -240,7 +241,7 @@ impl Snapshot {
         self.memories.iter().map(json).collect()
     }
 
-    /// What memories say, by the text that they come from.
+    /// Returns the titles of memories, by the prompt that they come from.
     fn quoted(&self) -> HashMap<i64, Vec<&str>> {
         let mut quoted: HashMap<i64, Vec<&str>> = HashMap::new();
         for memory in &self.memories {
@@ -298,7 +299,7 @@ fn tool_use(row: &ToolUseRow, session: Option<&str>, unit: Option<i64>, detail: 
     out
 }
 
-/// A text of at most `most` characters: a longer one from shortly before the first quotation on, with `…` where
+/// Cuts a text to at most `most` characters. A longer text starts shortly before the first quotation, with `…` where
 /// something is missing.
 fn passage(text: &str, quotes: &[&str], most: usize) -> String {
     if text.len() <= most || text.chars().count() <= most {
@@ -312,7 +313,7 @@ fn passage(text: &str, quotes: &[&str], most: usize) -> String {
     format!("{}{kept}{}", if before > 0 { "…" } else { "" }, if reaches_end { "" } else { "…" })
 }
 
-/// Prepares values for the page: without nulls and empty lists; texts without invisible characters, and cut.
+/// Prepares values for the page: removes nulls, empty lists and invisible characters, and cuts texts.
 fn tidy(value: Value) -> Value {
     let is_empty = |value: &Value| match value {
         Value::Null => true,

@@ -1,12 +1,12 @@
-//! Effects of a tool call besides its output: a commit, a change to the task list.
+//! Effects of a tool call other than its output: a commit, a change to the task list.
 
 use super::values::{ENTRIES, text};
 use crate::command_kind;
 use crate::model::{CommandKind, Commit, Task, TaskChange, TaskPatch};
 use serde_json::Value;
 
-/// The commit that a command made: from the client's own record, from git's line `[branch sha] subject`, or, if git was
-/// quiet, from the message in the command.
+/// Returns the commit that a command made: from the client's own record, from git's line `[branch sha] subject`, or, if
+/// git was quiet, from the message in the command.
 pub fn commit(command: &str, kind: Option<CommandKind>, response: &Value) -> Option<Commit> {
     let noted = &response["gitOperation"]["commit"];
     if kind != Some(CommandKind::Commit) && !noted.is_object() {
@@ -14,7 +14,7 @@ pub fn commit(command: &str, kind: Option<CommandKind>, response: &Value) -> Opt
     }
     let printed = text(&response["stdout"]).and_then(|out| out.lines().find_map(printed_commit)).unwrap_or_default();
     let sha = text(&noted["sha"]).or(printed.sha);
-    // Without output from git, it must be certain that a commit was made.
+    // If git printed no commit, there must be no sign that the commit failed.
     let sure =
         noted.is_object() || sha.is_some() || response["stdout"].as_str().is_none_or(|out| !out.contains("nothing to commit"));
     let subject = printed.subject.or_else(|| command_kind::commit_message(command).filter(|_| sure));

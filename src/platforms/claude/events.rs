@@ -1,7 +1,7 @@
-//! Claude Code's hook JSON → events. Every shape in here was captured from the real program.
+//! Decodes Claude Code's hook JSON into events. Every JSON shape here was captured from the real program.
 //!
-//! ADR/0004 says which events nmem subscribes to and why. Other events decode to `None`, so an older or hand-written
-//! hook configuration does no harm.
+//! ADR/0004 lists the events that nmem subscribes to, with reasons. Other events decode to `None`, so an older or
+//! hand-written hook configuration does no harm.
 
 use super::commits_and_tasks::{commit, task_change};
 use super::typed::MACHINE_MADE;
@@ -16,12 +16,12 @@ use serde_json::Value;
 /// Maximum bytes of a tool's text to assemble; redaction keeps less (`model::Limit`).
 const TEXT: usize = 4 << 20;
 
-/// Maximum bytes of a subagent's task in which files are looked for.
+/// Maximum bytes of a subagent's task to search for file names.
 const TASK: usize = 64 << 10;
 
 /// Longest path, in bytes, on any system.
 const PATH_BYTES: usize = 4096;
-/// Values of `source` for such prompts, in versions that send it.
+/// Values of `source` for prompts that no person typed, in versions that send it.
 const MACHINES: [&str; 4] = ["system", "loop_wakeup", "schedule_wakeup", "poll_event"];
 
 /// Decodes an event; `None` if there is nothing to store. A payload without a session id is an error.
@@ -48,7 +48,7 @@ pub fn decode(payload: &Value, around: &DecodeContext) -> Result<Option<Event>, 
     }))
 }
 
-/// Claude Code sends no time. Other agents that run its hooks send RFC 3339 or milliseconds.
+/// Parses a timestamp. Claude Code sends none. Other agents that run its hooks send RFC 3339 or milliseconds.
 fn time(value: &Value) -> Option<Millis> {
     let text = value.as_str().and_then(|t| t.parse::<jiff::Timestamp>().ok()).map(|t| t.as_millisecond());
     text.or_else(|| value.as_i64())
@@ -80,7 +80,7 @@ fn happening(name: &str, payload: &Value, around: &DecodeContext) -> Option<Even
             error: Some(text(&payload["error"]).unwrap_or_else(|| "unknown".into())),
         },
         "SubagentStart" => EventKind::SubagentStarted,
-        // The summariser of a compaction ends as a subagent without a type.
+        // A compaction's summariser ends as a subagent without a type.
         "SubagentStop" => EventKind::SubagentEnded {
             agent_type: text(&payload["agent_type"])?,
             closing: text(&payload["last_assistant_message"]),
@@ -181,7 +181,7 @@ fn tool_use(event: &str, name: &str, payload: &Value) -> ToolUse {
     tool
 }
 
-/// One line that says what was done.
+/// Returns a short text that identifies the call, such as its command, pattern or URL.
 fn content(name: &str, kind: Kind, input: &Value) -> Option<String> {
     let key = match kind {
         Kind::Command => "command",
@@ -202,7 +202,7 @@ fn content(name: &str, kind: Kind, input: &Value) -> Option<String> {
     }
 }
 
-/// Whether it succeeded, according to the response of a call that reported no failure.
+/// Returns whether a call succeeded, according to its response; `None` if it still runs. The call reported no failure.
 fn succeeded(response: &Value) -> Option<bool> {
     let no = response["interrupted"] == true
         || response["success"] == false
@@ -264,7 +264,7 @@ fn said(name: &str, input: &Value, response: &Value) -> Said {
     }
 }
 
-/// A file change: its hunks, and the number of lines added and removed.
+/// Returns a file change: its hunks, and the number of lines added and removed.
 fn change(input: &Value, response: &Value) -> Said {
     let mut hunks = String::new();
     let (mut added, mut removed) = (0, 0);
@@ -283,7 +283,7 @@ fn change(input: &Value, response: &Value) -> Said {
     if hunks.is_empty() {
         added = new.lines().count() as i64;
     }
-    // Without a patch, or where a transcript holds a piece of it only, the call's own texts say more.
+    // Without a patch, or if a transcript holds only a part of it, the call's own input has more text.
     if hunks.len() < new.len().min(TEXT) {
         hunks = match input["old_string"].as_str() {
             Some(old) => {

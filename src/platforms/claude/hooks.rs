@@ -13,8 +13,8 @@ use serde_json::Value;
 
 pub struct ClaudeCode;
 
-/// SessionEnd needs its own timeout: without one the client allows 1.5 s. PreToolUse covers tools that change files or
-/// start subagents only.
+/// The subscribed events. SessionEnd needs its own timeout: without one the client allows 1.5 s. PreToolUse covers only
+/// tools that change files or start subagents.
 const HOOKS: [Subscribed; 11] = [
     to("SessionStart", "context", 10),
     to("UserPromptSubmit", "record", 10),
@@ -53,7 +53,7 @@ impl Adapter for ClaudeCode {
         Platform::ClaudeCode
     }
 
-    /// Its form is the one without marks of another agent.
+    /// Always true: a payload without another agent's marks is Claude Code's.
     fn recognises(&self, _payload: &Value) -> bool {
         true
     }

@@ -1,8 +1,8 @@
 //! Claude Code: its hooks, its session files and its notes.
 //!
-//! `hooks` lists the subscribed events, `events` decodes them, `past` reads session files (`typed` finds prompts in them),
-//! `notes` the agent's own notes, `commits_and_tasks` finds a call's commit and task list, `values` turns JSON values into
-//! text.
+//! `hooks` lists the subscribed events, `events` decodes them, `past` reads session files (`typed` finds prompts in
+//! them), `notes` reads the agent's own notes, `commits_and_tasks` finds a call's commit and task list, `values`
+//! converts JSON values to text.
 
 mod commits_and_tasks;
 mod events;

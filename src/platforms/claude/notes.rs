@@ -1,7 +1,7 @@
-//! The notes that Claude Code keeps of a project: `projects/<folder>/memory/MEMORY.md`, and files that it lists.
+//! The notes that Claude Code keeps about a project: `projects/<folder>/memory/MEMORY.md`, and the files that it lists.
 //!
-//! Early versions wrote notes into `MEMORY.md` itself, under headings; later ones keep one file for each note, with a name
-//! and a description at its head, and `MEMORY.md` only lists them.
+//! Early versions wrote notes into `MEMORY.md` itself, under headings. Later ones keep one file per note, with a name
+//! and a description in its front matter, and `MEMORY.md` only lists these files.
 
 use crate::model::{Entity, Millis, TITLE};
 use crate::platforms::other_memory::{cut_bytes, stable_uuid};
@@ -13,12 +13,12 @@ const LEAST: usize = 20;
 /// Maximum bytes of a note's text.
 const NOTE: usize = 8000;
 
-/// Whether a file holds notes, by its path.
+/// Returns true if a file holds notes, judged by its path.
 pub fn is_notes(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "md") && path.components().any(|part| part.as_os_str() == "memory")
 }
 
-/// The notes of a file, as the agent's.
+/// Parses the notes in a file.
 pub fn notes(path: &Path, text: &str, at: Millis) -> Vec<Entity> {
     let (head, text) = front_matter(text);
     let named =
@@ -47,20 +47,20 @@ pub fn notes(path: &Path, text: &str, at: Millis) -> Vec<Entity> {
     sections.map(|(heading, body)| note(&title(&heading, &body), &body, &heading)).collect()
 }
 
-/// A heading alone says little: the first line follows.
+/// Returns the heading with the first line of its text: a heading alone tells little.
 fn title(heading: &str, body: &str) -> String {
     let first = body.lines().map(|line| line.trim_start_matches(['-', '*', ' '])).find(|line| !line.is_empty());
     let parts: Vec<&str> = [heading, first.unwrap_or_default()].into_iter().filter(|part| !part.is_empty()).collect();
     parts.join(": ")
 }
 
-/// The lines between `---` at the head of a file, and the rest.
+/// Splits a file into its front matter (between `---` lines) and the rest.
 fn front_matter(text: &str) -> (&str, &str) {
     let inside = text.trim_start_matches('\u{feff}').strip_prefix("---\n");
     inside.and_then(|inside| inside.split_once("\n---")).unwrap_or(("", text))
 }
 
-/// Headings with the text below them.
+/// Splits a text into headings, each with the text below it.
 fn sections(text: &str) -> Vec<(String, String)> {
     let mut sections = vec![(String::new(), String::new())];
     let mut is_code = false;
@@ -78,7 +78,7 @@ fn sections(text: &str) -> Vec<(String, String)> {
     sections
 }
 
-/// Without the lines that only point to another file of notes.
+/// Removes the lines that only link to another notes file.
 fn without_links(body: &str) -> String {
     let is_link = |line: &str| line.trim_start().starts_with("- [") && line.contains(".md)");
     body.lines().filter(|line| !is_link(line)).collect::<Vec<_>>().join("\n").trim().to_string()

@@ -1,9 +1,9 @@
-//! Claude Code's session files → events.
+//! Decodes Claude Code's session files into events.
 //!
-//! `projects/<folder>/<session>.jsonl` holds a session, `<session>/subagents/agent-<id>.jsonl` what its subagents did.
-//! Every tool call becomes the payload that a hook would have received, and is decoded by the same function. Prompts that
-//! were typed while the agent worked stand only in the queue's lines in some versions; messages of the client itself
-//! (task notifications, local commands, summaries of a compaction) look like prompts and are none.
+//! `projects/<folder>/<session>.jsonl` holds a session, `<session>/subagents/agent-<id>.jsonl` holds its subagents'
+//! work. Every tool call becomes the payload that a hook would have received, and is decoded by the same function. In
+//! some versions, prompts typed while the agent worked appear only in the queue's lines. The client's own messages
+//! (task notifications, local commands, compaction summaries) look like prompts but are not.
 
 use super::events::decode;
 use super::typed::{is_command, typed};
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// The format. Raise the version when the reader finds more than before.
+/// The format of the session files. Raise the version when the reader learns to find more than before.
 pub const PAST: PastFormat = PastFormat {
     platform: Platform::ClaudeCode,
     version: 2,
@@ -28,10 +28,10 @@ pub const PAST: PastFormat = PastFormat {
     ..PastFormat::LINES
 };
 
-/// Beginnings of messages about a call that a person declined.
+/// Prefixes of messages about a call that a person declined.
 const DECLINED: [&str; 2] = ["The user doesn't want to ", "[Request interrupted"];
 
-/// Begins the ids of prompts that have none.
+/// Prefix of generated ids, for prompts without an id.
 const QUEUED: &str = "queued-";
 
 struct Reader {
@@ -39,21 +39,22 @@ struct Reader {
     session: PastSession,
     /// Calls that wait for their results.
     calls: HashMap<String, PastCall>,
-    /// Prompts that wait.
+    /// Queued prompts.
     queue: Vec<String>,
     usage: UsageCounter,
-    /// The last message of the main thread: its id, its text, its time.
+    /// The last message of the main thread: its id, text and time.
     closing: Option<(String, String, Millis)>,
-    /// Whether the last message is complete.
+    /// True if the last message is complete.
     is_complete: bool,
 }
 
-/// The name of a project's folder: its path with a dash for each other character.
+/// Returns the name of a project's folder: its path, with a dash for each character other than ASCII letters and
+/// digits.
 fn folder_of(cwd: &str) -> String {
     cwd.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
 }
 
-/// The subagent of a file, by its name.
+/// The id of a file's subagent, from the file's name.
 fn agent_of(path: &Path) -> Option<&str> {
     path.file_stem()?.to_str()?.strip_prefix("agent-")
 }
@@ -79,7 +80,7 @@ impl Reader {
         }
     }
 
-    /// The subagent of a line. Early versions wrote what subagents did into the main file.
+    /// Returns the subagent of a line. Early versions wrote subagents' work into the main file.
     fn agent(&self, record: &Value) -> Option<String> {
         let inline = || (record["isSidechain"] == true).then(|| text(&record["agentId"]).unwrap_or_else(|| "sidechain".into()));
         self.session.agent.clone().or_else(inline)
@@ -119,14 +120,14 @@ impl Reader {
         };
     }
 
-    /// Notes a call; returns whether it is new.
+    /// Records a call that waits for its result; returns true if it is new.
     fn call(&mut self, block: &Value) -> bool {
         let (Some(id), Some(name)) = (block["id"].as_str(), block["name"].as_str()) else { return false };
         let call = PastCall { name: name.to_string(), input: block["input"].clone() };
         self.calls.insert(id.to_string(), call).is_none()
     }
 
-    /// A line of the user: results of calls, or text.
+    /// Reads a user line: results of calls, or text.
     fn user(&mut self, mut record: Value, offset: u64, found: &mut Found) {
         let content = record.pointer_mut("/message/content").map(Value::take).unwrap_or_default();
         let blocks = match content {
@@ -151,7 +152,7 @@ impl Reader {
         }
     }
 
-    /// The result of a call.
+    /// Adds a call with its result.
     fn result(&mut self, block: &Value, response: Value, found: &mut Found, agent: Option<String>) {
         let id = block["tool_use_id"].as_str().unwrap_or_default();
         let Some(call) = self.calls.remove(id) else { return found.counts.skip("result without a call") };
@@ -166,7 +167,7 @@ impl Reader {
         }
         let error = said.strip_prefix("<tool_use_error>").map(|said| said.trim_end_matches("</tool_use_error>"));
         let response = match response {
-            // A subagent's lines have the text only.
+            // A subagent's lines have only the text.
             Value::Null if matches!(call.name.as_str(), "Bash" | "PowerShell") => json!({"stdout": said}),
             Value::Null => block["content"].clone(),
             response => response,
@@ -180,7 +181,7 @@ impl Reader {
         }
     }
 
-    /// Text in a line of the user, which may be a prompt.
+    /// Reads the text of a user line, which may be a prompt.
     fn text(&mut self, record: &Value, said: &str, offset: u64, found: &mut Found) {
         let is_own =
             ["isMeta", "isCompactSummary", "isSidechain", "isVisibleInTranscriptOnly"].iter().all(|key| record[*key] != true);
@@ -194,7 +195,7 @@ impl Reader {
         let is_machine_made = record["origin"]["kind"].as_str().is_some_and(|kind| kind != "human");
         match typed(said).filter(|_| !is_machine_made) {
             Some(prompt) => {
-                // In some versions a queued prompt has a line of its own later.
+                // In some versions, a queued prompt later has its own line.
                 let is_queued = |event: &Event| event.prompt.as_ref().is_some_and(|id| id.starts_with(QUEUED));
                 let is_same = |event: &Event| is_queued(event) && is_prompt(event, &prompt);
                 if let Some(at) = self.session.turn().iter().rposition(is_same) {
@@ -214,13 +215,13 @@ impl Reader {
 
     fn prompts(&mut self, prompt: String, id: Option<String>, found: &mut Found) {
         self.queue.retain(|queued| *queued != prompt);
-        // The same file gives the same id when it is read again.
+        // The same file produces the same id when it is read again.
         self.session.prompt = id.or_else(|| Some(format!("{QUEUED}{}", self.session.at)));
         found.counts.prompts += 1;
         self.session.add(EventKind::UserPrompt { text: prompt });
     }
 
-    /// Ends the turn with the agent's last text, if that is how it ended.
+    /// Ends the turn with the agent's last text, if it ended with text.
     fn end_turn(&mut self) {
         if let Some((_, closing, at)) = self.closing.take() {
             let usage = if self.session.agent.is_none() { Some(self.usage.take()) } else { None };
@@ -228,7 +229,7 @@ impl Reader {
         }
     }
 
-    /// A line of the queue. What leaves it for a line of its own is found there.
+    /// Reads a queue line. A prompt that leaves the queue for its own line is read from that line.
     fn queue(&mut self, record: &Value, found: &mut Found) {
         let said = text(&record["content"]);
         match record["operation"].as_str() {
@@ -236,7 +237,7 @@ impl Reader {
                 let is_note = |said: &String| serde_json::from_str::<Value>(said).is_ok_and(|note| note.is_object());
                 self.queue.extend(said.filter(|said| !is_note(said)).and_then(|said| typed(&said)));
             }
-            // The agent has read it in the middle of its work, and in some versions no other line has it.
+            // The agent read the prompt while working, and in some versions no other line has it.
             Some("remove") if said.is_none() && !self.queue.is_empty() => {
                 let prompt = self.queue.remove(0);
                 self.only_queued(prompt, found);
@@ -250,15 +251,15 @@ impl Reader {
         }
     }
 
-    /// A prompt that no other line has.
+    /// Adds a prompt that appears only in the queue.
     fn only_queued(&mut self, prompt: String, found: &mut Found) {
-        // A command of the client itself is none.
+        // The client's own commands are not prompts.
         if !prompt.starts_with('/') {
             self.prompts(prompt, None, found);
         }
     }
 
-    /// A prompt that was typed during work, in versions that give it a line of its own.
+    /// Adds a prompt typed while the agent worked, in versions that give it its own line.
     fn queued_command(&mut self, record: &Value, found: &mut Found) {
         let attachment = &record["attachment"];
         let is_human = attachment["origin"]["kind"].as_str().is_none_or(|kind| kind == "human");
@@ -270,7 +271,7 @@ impl Reader {
         }
     }
 
-    /// What a subagent does, in versions that report it in the main file.
+    /// Reads a subagent's work, in versions that report it in the main file.
     fn progress(&mut self, record: &Value, found: &mut Found) {
         let Some(agent) = text(&record["data"]["agentId"]) else { return };
         for block in record["data"]["message"]["message"]["content"].as_array().into_iter().flatten() {
@@ -283,7 +284,7 @@ impl Reader {
     }
 }
 
-/// Whether an event is a prompt with a text.
+/// Returns true if an event is a prompt with this text.
 fn is_prompt(event: &Event, prompt: &str) -> bool {
     matches!(&event.what, EventKind::UserPrompt { text } if text == prompt)
 }
@@ -310,7 +311,7 @@ impl PastReader for Reader {
             Some("queue-operation") => self.queue(&record, found),
             Some("attachment") if record["attachment"]["type"] == "queued_command" => self.queued_command(&record, found),
             Some("progress") if record["data"]["type"] == "agent_progress" => self.progress(&record, found),
-            // The turn ended here, whatever follows: an interrupt of what a hook does then, or more work that a hook asked for.
+            // The turn ended here, whatever follows: an interrupted hook, or more work that a hook asked for.
             Some("progress") if record["data"]["hookEvent"] == "Stop" => self.end_turn(),
             Some("system") if record["subtype"] == "stop_hook_summary" => self.end_turn(),
             Some("system") if record["subtype"] == "compact_boundary" => self.session.compact(),

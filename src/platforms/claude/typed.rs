@@ -1,4 +1,4 @@
-//! Which texts in a session file a person typed.
+//! Finds the texts in a session file that a person typed.
 
 /// Prefixes of prompts that no person typed.
 pub const MACHINE_MADE: [&str; 10] = [
@@ -17,19 +17,19 @@ pub const MACHINE_MADE: [&str; 10] = [
 /// Text blocks that the client puts before a prompt.
 const BEFORE: [&str; 3] = ["system-reminder", "ide_opened_file", "ide_selection"];
 
-/// Whether a text is a command that the client itself ran.
+/// Returns true if a text is a command that the client itself ran.
 pub fn is_command(said: &str) -> bool {
     said.trim_start().starts_with("<command-name>") || said.trim_start().starts_with("<local-command")
 }
 
-/// What a person typed, of a line's text; `None` if the client wrote it.
+/// Returns the part of a line's text that a person typed; `None` if the client wrote it.
 pub fn typed(said: &str) -> Option<String> {
     let mut said = said.trim();
     while let Some(inside) = BEFORE.iter().find_map(|tag| said.strip_prefix(&format!("<{tag}>")).map(|inside| (tag, inside))) {
         let (tag, inside) = inside;
         said = inside.split_once(&format!("</{tag}>")).map_or("", |(_, behind)| behind).trim();
     }
-    // A command of the user's own: its name and arguments. The client's own commands name themselves first.
+    // A user-defined command: its name and arguments. The client's own commands begin with their name instead.
     if said.starts_with("<command-message>") {
         let part = |tag: &str| {
             let (_, behind) = said.split_once(&format!("<{tag}>"))?;

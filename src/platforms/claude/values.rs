@@ -1,22 +1,22 @@
-//! JSON values of Claude Code → text.
+//! Converts Claude Code's JSON values to text.
 
 use serde_json::Value;
 
 /// Maximum entries of a task list, or results of a web search, to read.
 pub const ENTRIES: usize = 50;
 
-/// A non-empty string.
+/// Returns a non-blank string.
 pub fn text(value: &Value) -> Option<String> {
     value.as_str().filter(|t| !t.trim().is_empty()).map(String::from)
 }
 
-/// The strings of a list, joined.
+/// Joins the strings of a list.
 pub fn joined(list: &Value, with: &str) -> Option<String> {
     let items: Vec<&str> = list.as_array()?.iter().filter_map(Value::as_str).take(200).collect();
     Some(items.join(with)).filter(|t| !t.is_empty())
 }
 
-/// A response of any shape as text: content blocks, strings, lists of them, or JSON.
+/// Converts a response of any shape to text: content blocks, strings, lists of them, or JSON.
 pub fn readable(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,
@@ -32,7 +32,7 @@ pub fn readable(value: &Value) -> Option<String> {
     }
 }
 
-/// The same, unless it is an object.
+/// Like [`readable`], but returns `None` for an object.
 pub fn readable_if_not_object(value: &Value) -> Option<String> {
     if value.is_object() { None } else { readable(value) }
 }

@@ -1,4 +1,4 @@
-//! Codex's tool calls and their results, and what the agent's scripts did.
+//! Codex's tool calls and their results, including the calls of the agent's scripts.
 
 use super::output::{command_of, read, says_failed};
 use super::past::Reader;
@@ -8,16 +8,16 @@ use crate::platforms::past::{Found, PastCall, text_of};
 use crate::platforms::patch::{files_of_patch, hunks};
 use serde_json::{Value, json};
 
-/// Prefix of the ids of commands and patches that a script of the agent ran.
+/// Id prefix of commands and patches that a script of the agent ran.
 const OF_SCRIPT: &str = "exec-";
 
-/// Whether a call runs a script, or waits for one.
+/// Returns true if a call runs a script, or waits for one.
 fn is_script(call: &PastCall) -> bool {
     call.input.is_string() || call.input["cell_id"].is_string()
 }
 
 impl Reader {
-    /// A response item: a call or its result.
+    /// Reads a response item: a call or its result.
     pub(super) fn item(&mut self, item: &Value, found: &mut Found) {
         let id = item["call_id"].as_str().unwrap_or_default().to_string();
         match item["type"].as_str() {
@@ -54,7 +54,7 @@ impl Reader {
                     None => self.command(&id, &call, Some(output), found),
                 }
             }
-            // It reads the output of a running command. That command is stored, with its result.
+            // This call reads the output of a running command. That command is stored with its result.
             "write_stdin" => {
                 self.count_failure(failed, found);
                 found.counts.skip("tool that is not recorded");
@@ -65,7 +65,7 @@ impl Reader {
                     self.command(&id, &call, Some(output), found);
                 }
             }
-            // What a script did is in the events; the script itself is stored nowhere.
+            // The script's calls are in the events; the script itself is not stored.
             "exec" | "wait" if is_script(&call) => {
                 self.count_failure(output.trim_start().starts_with("Script failed"), found);
                 found.counts.skip("tool that is not recorded");
@@ -88,7 +88,7 @@ impl Reader {
         }
     }
 
-    /// Stores a command; without an output, nobody knows how it ended.
+    /// Stores a command. Without an output, its outcome is unknown.
     pub(super) fn command(&mut self, id: &str, call: &PastCall, output: Option<&str>, found: &mut Found) {
         let ended = read(output.unwrap_or_default());
         let error = ended.exit_code.filter(|code| *code != 0).map(|code| format!("Exit code {code}\n{}", ended.text));
@@ -107,8 +107,8 @@ impl Reader {
         self.session.cwd = before;
     }
 
-    /// A command has ended. It is stored here if a script of the agent ran it, or if it kept running after its call;
-    /// otherwise with the call's result.
+    /// Handles the end of a command. Stores it if a script of the agent ran it, or if it kept running after its call;
+    /// otherwise the call's result stores it.
     pub(super) fn executed(&mut self, item: &Value, found: &mut Found) {
         let id = item["id"].as_str().unwrap_or_default();
         if self.calls.contains_key(id) {
@@ -126,7 +126,7 @@ impl Reader {
         self.command(id, &call, Some(&format!("Process exited with code {code}\nOutput:\n{output}")), found);
     }
 
-    /// A patch that was applied, file by file: by a call, or by a script of the agent.
+    /// Stores a patch, file by file, that a call or a script of the agent tried to apply.
     pub(super) fn patched(&mut self, id: &str, event: &Value, succeeded: bool, found: &mut Found) {
         if self.calls.remove(id).is_some() {
             self.count_failure(!succeeded, found);
@@ -142,7 +142,7 @@ impl Reader {
         }
     }
 
-    /// A change of one file, the `n`th of its call.
+    /// Stores the change to one file, the `n`th of its call.
     #[expect(clippy::too_many_arguments, reason = "each is a part of the payload")]
     fn change(
         &mut self,
@@ -174,7 +174,7 @@ impl Reader {
         self.tool(id, (&name, &name), invocation["arguments"].clone(), result, found);
     }
 
-    /// Stores a call under its own name, decoded as the tool of Claude Code that does the same.
+    /// Stores a call under its own name, decoded as the equivalent Claude Code tool.
     fn tool(&mut self, id: &str, (like, name): (&str, &str), input: Value, result: Result<Value, &str>, found: &mut Found) {
         let payload = self.session.payload(id, like, input, result);
         match claude::decode(&payload, &self.session.decode_context()) {

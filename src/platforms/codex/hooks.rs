@@ -1,4 +1,4 @@
-//! Codex's hooks: Claude Code's form with tools of its own, and without exit codes.
+//! Codex's hooks: Claude Code's format with Codex's own tools, and without exit codes.
 
 use super::output::read;
 use super::past::PAST;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 pub struct Codex;
 
-/// SessionEnd allows 3 s at most. PostCompact takes no context, and SessionStart follows it.
+/// The subscribed events. SessionEnd allows 3 s at most. PostCompact accepts no context, and SessionStart follows it.
 const HOOKS: [Subscribed; 9] = [
     to("SessionStart", "context", 10),
     to("UserPromptSubmit", "record", 10),
@@ -133,7 +133,8 @@ impl Adapter for Codex {
         true
     }
 
-    /// The session file holds the ended command, with its call's id, before the hook starts.
+    /// Finds the exit code in the session file, which has the ended command, with its call's id, before the hook
+    /// starts.
     fn exit_code(&self, transcript: &[u8], call: &str) -> Option<i64> {
         let named = format!("\"{call}\"");
         let lines = transcript.rsplit(|byte| *byte == b'\n').filter_map(|line| std::str::from_utf8(line).ok());
@@ -146,7 +147,7 @@ impl Adapter for Codex {
     }
 }
 
-/// A plan's steps as a task list.
+/// Converts a plan's steps to a task list.
 fn tasks(plan: &Value) -> Vec<Value> {
     let steps = plan.as_array().into_iter().flatten();
     steps.map(|step| json!({"content": step["step"], "status": step["status"]})).collect()

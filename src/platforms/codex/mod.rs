@@ -1,7 +1,7 @@
 //! Codex: its hooks and session files.
 //!
-//! `hooks` translates hook events, `past` reads a session file, `calls` its tool calls; `output` reads what tools print,
-//! `token_totals` counts tokens by turn.
+//! `hooks` translates hook events, `past` reads a session file, `calls` reads its tool calls, `output` parses tool
+//! output, `token_totals` counts tokens per turn.
 
 mod calls;
 mod hooks;

@@ -1,4 +1,4 @@
-//! What Codex's tools print: exit codes and process numbers stand in the text.
+//! Parses the output of Codex's tools: exit codes and process numbers are part of the text.
 
 use serde_json::Value;
 
@@ -6,13 +6,13 @@ use serde_json::Value;
 #[derive(Debug, PartialEq, Eq)]
 pub struct Output<'a> {
     pub text: &'a str,
-    /// The exit code; `None` if it has none.
+    /// The exit code; `None` if the output has none.
     pub exit_code: Option<i64>,
     /// The number of a process that keeps running.
     pub process: Option<i64>,
 }
 
-/// Reads an output: a few lines about the process, `Output:`, and the text.
+/// Parses an output: a few lines about the process, `Output:`, and the text.
 pub fn read(output: &str) -> Output<'_> {
     let (head, text) = output.split_once("\nOutput:\n").unwrap_or(("", output));
     let number = |label: &str| head.lines().find_map(|line| line.trim().strip_prefix(label)?.trim().parse().ok());
@@ -20,19 +20,19 @@ pub fn read(output: &str) -> Output<'_> {
     Output { text, exit_code, process: number("Process running with session ID") }
 }
 
-/// Whether a tool that is no command has failed, by what it answers.
+/// Returns true if the output of a tool other than a command reports a failure.
 pub fn says_failed(output: &str) -> bool {
     let text = read(output).text.trim_start();
     let is_error = match serde_json::from_str::<Value>(text) {
         Ok(answer) => answer.get("error").is_some_and(|error| !error.is_null()),
-        // A long answer may be cut.
+        // A long answer may be cut, so it may not be valid JSON.
         Err(_) => text.starts_with("{\"error\""),
     };
     is_error
         || ["aborted by user", "unsupported call: ", "unsupported custom tool call: "].iter().any(|begin| text.starts_with(begin))
 }
 
-/// The command line of a call: a string, or the words of `bash -lc COMMAND`.
+/// Returns the command line of a call: a string, or a list of words such as `bash -lc COMMAND`.
 pub fn command_of(input: &Value) -> String {
     let words = |list: &Value| {
         let words: Vec<&str> = list.as_array()?.iter().filter_map(Value::as_str).collect();

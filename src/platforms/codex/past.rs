@@ -1,8 +1,8 @@
-//! Codex's session files → events.
+//! Decodes Codex's session files into events.
 //!
-//! `sessions/<date>/rollout-<time>-<id>.jsonl` holds a session. Events and response items say the same thing twice:
-//! prompts and closing messages are taken from events, of which there are two generations, tool calls from response
-//! items (`calls`). Running commands are followed through `write_stdin` to their exit codes, and stored as one command.
+//! `sessions/<date>/rollout-<time>-<id>.jsonl` holds a session. Events and response items hold the same data twice:
+//! prompts and closing messages are read from events (in two generations of formats), tool calls from response items
+//! (`calls`). Running commands are followed through `write_stdin` to their exit codes, and stored as one command.
 
 use super::token_totals::TokenTotals;
 use crate::files;
@@ -15,7 +15,7 @@ use std::fs;
 use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 
-/// The format. Raise the version when the reader finds more than before.
+/// The format of the session files. Raise the version when the reader learns to find more than before.
 pub const PAST: PastFormat = PastFormat {
     platform: Platform::Codex,
     version: 2,
@@ -28,10 +28,10 @@ pub const PAST: PastFormat = PastFormat {
     ..PastFormat::LINES
 };
 
-/// What editors put before a prompt.
+/// Heading that editors put before a prompt.
 const REQUEST: &str = "## My request for Codex:";
 
-/// The folders of the newest two days: `sessions/2026/11/24`.
+/// Lists the folders of the newest two days, such as `sessions/2026/11/24`.
 fn newest_days(store: &Path) -> Vec<PathBuf> {
     let mut newest = vec![store.to_path_buf()];
     for _ in ["year", "month", "day"] {
@@ -47,9 +47,9 @@ pub(super) struct Reader {
     pub(super) session: PastSession,
     /// Calls that wait for their results.
     pub(super) calls: HashMap<String, PastCall>,
-    /// Running commands: their calls, by the number of the process.
+    /// Running commands: their calls, by process number.
     pub(super) running: HashMap<i64, (String, PastCall)>,
-    /// Lines from this ordinal on were undone: another file continues from there.
+    /// First ordinal of the lines that were undone: another file continues from there.
     rewound_at: Option<i64>,
     turn_id: Option<String>,
     /// Number of prompts in the turn.
@@ -57,7 +57,7 @@ pub(super) struct Reader {
     model: Option<String>,
     /// The last message, and its time.
     closing: Option<(String, Millis)>,
-    /// Whether the last turn has ended.
+    /// True if the last turn has ended.
     is_complete: bool,
     tokens: TokenTotals,
 }
@@ -92,7 +92,7 @@ impl Reader {
                 self.is_complete = false;
             }
             Some("user_message") => self.asks(event["message"].as_str().unwrap_or_default(), offset, found),
-            // The second generation.
+            // The second generation of events.
             Some("item_completed") => {
                 let text = text_of(&event["item"]["content"]);
                 match event["item"]["type"].as_str() {
@@ -114,7 +114,7 @@ impl Reader {
             }
             Some("turn_aborted") => self.closing = None,
             Some("thread_rolled_back") => {
-                // Undone turns are not work. Earlier ones may be stored by now.
+                // Undone turns do not count as work. Earlier ones may already be stored.
                 self.session.turn().clear();
                 self.closing = None;
                 let turns = event["num_turns"].as_u64().unwrap_or(1).max(1);
@@ -135,7 +135,7 @@ impl Reader {
         }
     }
 
-    /// Takes a message of the agent, which may be the last one.
+    /// Keeps a message of the agent, which may be the last one.
     fn says(&mut self, text: &str) {
         if !text.trim().is_empty() {
             self.closing = Some((text.to_string(), self.session.at));
@@ -165,18 +165,19 @@ impl Reader {
         }
     }
 
-    /// The tokens since the last turn.
+    /// Returns the tokens used since the last turn.
     fn usage(&mut self) -> Option<TurnUsage> {
         self.tokens.take(self.model.clone()).filter(|_| self.session.agent.is_none())
     }
 
-    /// Counts a call that has failed.
+    /// Counts a call as a failure, if it failed.
     pub(super) fn count_failure(&self, failed: bool, found: &mut Found) {
         found.counts.failures += u64::from(failed && self.session.agent.is_none());
     }
 }
 
-/// The ordinal from which on the lines of a file were undone. A later file of the same session says where it continues.
+/// Returns the first ordinal of the lines of a file that were undone. A later file of the same session states the
+/// ordinal from which it continues.
 fn rewound_at(path: &Path) -> Option<i64> {
     let name = path.file_name()?.to_str()?;
     let id = name.split(".jsonl").next()?.split('_').next()?;
@@ -193,7 +194,7 @@ fn rewound_at(path: &Path) -> Option<i64> {
     siblings.filter_map(base).min()
 }
 
-/// Takes from a session's first line what it is; a subagent's thread names the session that started it.
+/// Sets a session's id, folder and branch from its first line. A subagent's thread names the session that started it.
 fn identify(session: &mut PastSession, meta: &Value) {
     let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(String::from);
     let own = text(&meta["id"]).or_else(|| text(&meta["session_id"]));

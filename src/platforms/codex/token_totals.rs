@@ -1,23 +1,23 @@
-//! Tokens of a session: Codex states totals, nmem counts turns.
+//! Token counts of a session: Codex reports totals, nmem counts per turn.
 
 use crate::model::{Tokens, TurnUsage};
 use serde_json::Value;
 
-/// The totals so far, and at the last turn's end.
+/// The totals so far, and those at the last turn's end.
 pub struct TokenTotals {
     now: Tokens,
     counted: Tokens,
-    /// Whether the totals before the part that is read are not known yet.
+    /// True while the totals before the part that is read are unknown.
     is_behind: bool,
 }
 
 impl TokenTotals {
-    /// Begins at the beginning of a file, or behind an unknown total.
+    /// Starts counting from the start of a file, or (`is_behind`) after an unknown total.
     pub fn new(is_behind: bool) -> TokenTotals {
         TokenTotals { now: Tokens::default(), counted: Tokens::default(), is_behind }
     }
 
-    /// Takes the `info` of a `token_count`.
+    /// Adds the `info` of a `token_count`.
     pub fn count(&mut self, info: &Value) {
         if !info["total_token_usage"].is_object() {
             return;
@@ -28,20 +28,20 @@ impl TokenTotals {
         }
     }
 
-    /// The tokens since the last call; `None` if there are none.
+    /// Returns the tokens since the last call of this function; `None` if there are none.
     pub fn take(&mut self, model: Option<String>) -> Option<TurnUsage> {
         let tokens = difference(self.now, self.counted);
         if self.now == self.counted {
             return None;
         }
         self.counted = self.now;
-        // The totals name the last message: the same file gives the same when it is read again.
+        // The totals serve as the last message's id: the same file produces the same id when it is read again.
         let last_message = Some(format!("tokens-{}-{}", self.now.input, self.now.output));
         Some(TurnUsage { tokens: Some(tokens), model, last_message, ..TurnUsage::default() })
     }
 }
 
-/// Codex's input includes what came from the cache.
+/// Parses token counts. Codex's input tokens include those read from the cache.
 fn read(usage: &Value) -> Tokens {
     let of = |key: &str| usage[key].as_i64().unwrap_or(0).max(0);
     let cache_read = of("cached_input_tokens");

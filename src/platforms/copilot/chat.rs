@@ -1,7 +1,8 @@
-//! VS Code's own record of a chat → events.
+//! Decodes VS Code's own chat records into events.
 //!
-//! `workspaceStorage/<hash>/chatSessions/<id>.jsonl` is a log of changes, which is replayed as a whole; older versions wrote
-//! one document `<id>.json`. `<hash>/workspace.json` names the folder. `inputState` holds the account's name and is not read.
+//! `workspaceStorage/<hash>/chatSessions/<id>.jsonl` is a change log, which is replayed as a whole; older versions
+//! wrote one document `<id>.json`. `<hash>/workspace.json` names the folder. `inputState` holds the account's name and
+//! is not read.
 
 use super::tools::{SKIPPED, is_command, like, printed};
 use crate::files;
@@ -16,7 +17,7 @@ use serde_json::{Value, json};
 use std::io::{BufRead, Read};
 use std::path::Path;
 
-/// The format. Raise the version when the reader finds more than before.
+/// The format of the chat records. Raise the version when the reader learns to find more than before.
 pub const CHAT: PastFormat = PastFormat {
     platform: Platform::VsCode,
     version: 1,
@@ -29,9 +30,9 @@ pub const CHAT: PastFormat = PastFormat {
 
 /// Maximum bytes of a session.
 const BYTES: u64 = 256 << 20;
-/// Maximum keys of a path: the state must not become deeper than what can be read.
+/// Maximum keys of a path: the state must not become deeper than the JSON parser allows.
 const DEPTH: usize = 64;
-/// Folders with sessions.
+/// Folders that hold sessions.
 const FOLDERS: [&str; 3] = ["chatSessions", "emptyWindowChatSessions", "transferredChatSessions"];
 
 fn is_file(path: &Path) -> bool {
@@ -39,7 +40,7 @@ fn is_file(path: &Path) -> bool {
     FOLDERS.contains(&above) && path.extension().is_some_and(|end| end == "json" || end == "jsonl")
 }
 
-/// The folder of a workspace.
+/// Returns the folder of a session's workspace.
 fn folder(path: &Path) -> Option<String> {
     let workspace = path.parent()?.parent()?.join("workspace.json");
     let mut text = String::new();
@@ -48,7 +49,7 @@ fn folder(path: &Path) -> Option<String> {
     path_of_url(workspace["folder"].as_str()?)
 }
 
-/// The requests of a session, one record each, behind a record of the session itself.
+/// Returns a record of the session itself, then one record per request.
 fn records(path: &Path) -> Result<Vec<Value>> {
     let session = if path.extension().is_some_and(|end| end == "jsonl") {
         replayed(path)?
@@ -64,7 +65,7 @@ fn records(path: &Path) -> Result<Vec<Value>> {
     Ok(records)
 }
 
-/// The state of a session after all changes of its log.
+/// Returns the state of a session after all changes in its log.
 fn replayed(path: &Path) -> Result<Value> {
     let mut state = Value::Null;
     for line in files::reader(path, BYTES)?.split(b'\n') {
@@ -100,7 +101,7 @@ fn replayed(path: &Path) -> Result<Value> {
     Ok(state)
 }
 
-/// Changes the value at the path of a change. A path that leads nowhere changes nothing, but its last key may be new.
+/// Changes the value at a change's path. A path that does not exist changes nothing, but its last key may be new.
 fn apply(state: &mut Value, change: &Value, set: impl FnOnce(&mut Value, &Value)) {
     let Some(keys) = change["k"].as_array().filter(|keys| keys.len() <= DEPTH) else { return };
     let mut place = state;
@@ -174,7 +175,7 @@ impl Reader {
         }
     }
 
-    /// A tool call. What the model asked for is in the request's metadata; the part itself says what the person saw.
+    /// Reads a tool call. The model's input is in the request's metadata; the part itself holds what the person saw.
     fn call(&mut self, part: &Value, request: &Value, found: &mut Found) {
         let id = &part["toolCallId"];
         let rounds = request["result"]["metadata"]["toolCallRounds"].as_array().into_iter().flatten();
@@ -219,10 +220,10 @@ impl Reader {
     }
 }
 
-/// Maximum time of a turn, in milliseconds: what is longer is no time.
+/// Maximum duration of a turn, in milliseconds: a longer value is not valid.
 const DAY: Millis = 24 * 3_600_000;
 
-/// `readFile` as `read_file`.
+/// Converts camel case to snake case: `readFile` to `read_file`.
 fn snake(name: &str) -> String {
     let mut out = String::new();
     for c in name.chars() {

@@ -1,5 +1,5 @@
-//! Copilot CLI's hooks. It names events, fields and tools in two ways: in its own, and in Claude Code's, depending on how
-//! the settings spell the event. Calls have no ids; the platform's time distinguishes them.
+//! Copilot CLI's hooks. It names events, fields and tools either in its own way or in Claude Code's, depending on how
+//! the settings spell the event. Calls have no ids; the platform's timestamp distinguishes them.
 
 use super::hooks::{call, closing, setup};
 use crate::model::Platform;
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 pub struct CopilotCli;
 
-/// The event of a payload, by Claude Code's name. In Copilot's own form, the fields say which event it is.
+/// Returns Claude Code's name for a payload's event. In Copilot's own format, the fields identify the event.
 fn event(payload: &Value) -> Option<&'static str> {
     const EVENTS: [&str; 10] = [
         "SessionStart",
@@ -56,7 +56,7 @@ impl Adapter for CopilotCli {
     fn recognises(&self, payload: &Value) -> bool {
         let transcript = field(payload, &["transcript_path", "transcriptPath"]).as_str().unwrap_or_default();
         let is_own = payload["sessionId"].is_string() && payload["timestamp"].is_number();
-        // VS Code always states a transcript, or null; Claude Code states no time.
+        // VS Code always sends a transcript, or null; Claude Code sends no timestamp.
         let of_others = ["transcript_path", "permission_mode", "prompt_id", "tool_response", "tool_use_id"];
         let is_like_claude = payload["timestamp"].is_string() && of_others.iter().all(|key| payload.get(*key).is_none());
         is_own || is_like_claude || payload.get("tool_result").is_some() || transcript.contains("session-state")
@@ -67,8 +67,8 @@ impl Adapter for CopilotCli {
         let parent = field(payload, &["parent_agent_id", "parentAgentId"]).clone();
         let mut payload = payload.clone();
         if let (false, Some(fields)) = (parent.is_null(), payload.as_object_mut()) {
-            // Inside a subagent the session's id is the subagent's; its session is the parent. What it is asked is no
-            // prompt of a person, and SubagentStop follows its end.
+            // Inside a subagent, the session id is the subagent's, and its session is the parent. The subagent's prompt
+            // is not from a person, and SubagentStop follows its end.
             if matches!(event, "UserPromptSubmit" | "Stop") {
                 return Vec::new();
             }
@@ -84,7 +84,7 @@ impl Adapter for CopilotCli {
         translated::event(head)
     }
 
-    /// Claude Code's form is ignored.
+    /// Encodes in Copilot's own format: the CLI ignores Claude Code's.
     fn encode(&self, _payload: &Value, answer: &HookAnswer) -> Option<String> {
         context_as("additionalContext", answer)
     }
@@ -128,7 +128,7 @@ impl Adapter for CopilotCli {
         closing(transcript)
     }
 
-    /// The last message was in the file after 11 to 54 ms, once in twenty runs later than 100 ms.
+    /// Measured: the last message was in the file after 11 to 54 ms, once in twenty runs after more than 100 ms.
     fn closing_wait(&self) -> Duration {
         Duration::from_millis(250)
     }

@@ -1,4 +1,4 @@
-//! What the hooks of Copilot CLI and VS Code share: `~/.copilot/hooks` is read by both, so its commands name no platform.
+//! Common parts of Copilot CLI's and VS Code's hooks. Both read `~/.copilot/hooks`, so its commands name no platform.
 
 use super::tools::{is_command, like, printed};
 use crate::platforms::past::text_of;
@@ -6,7 +6,7 @@ use crate::platforms::setup::{McpServers, Permission, Setup, Shape, Subscribed, 
 use crate::platforms::translated::{self, HookCall, Translated, command_result, field, unpacked};
 use serde_json::{Value, json};
 
-/// Events by the names that give Claude Code's fields. VS Code skips those that it does not have.
+/// The subscribed events, under the names for which payloads have Claude Code's fields. VS Code skips unknown events.
 const HOOKS: [Subscribed; 9] = [
     to("SessionStart", "context", 10),
     to("UserPromptSubmit", "record", 10),
@@ -19,7 +19,7 @@ const HOOKS: [Subscribed; 9] = [
     to("SessionEnd", "record", 10),
 ];
 
-/// The setup of either, by the programs that it is found by and where it lists MCP servers.
+/// Returns the setup of either agent, given the programs that identify it and the file that lists its MCP servers.
 pub(super) const fn setup(programs: &'static [&'static str], mcp: McpServers) -> Setup {
     Setup {
         programs,
@@ -39,7 +39,7 @@ pub(super) const fn setup(programs: &'static [&'static str], mcp: McpServers) ->
     }
 }
 
-/// A tool call of either; `event` is Claude Code's name.
+/// Translates a tool call of either agent; `event` is Claude Code's name.
 pub(super) fn call(payload: &Value, event: &str) -> Vec<Translated> {
     let name = field(payload, &["tool_name", "toolName"]).as_str().unwrap_or("unknown");
     let input = unpacked(field(payload, &["tool_input", "toolArgs", "toolInput"]));
@@ -70,7 +70,8 @@ pub(super) fn call(payload: &Value, event: &str) -> Vec<Translated> {
     translated::call(payload, call)
 }
 
-/// The message that ended the turn, from the end of a session file: one that asks for no tool. Both write the same lines.
+/// Finds the message that ended the turn, at the end of a session file: the last one without a tool request. Both
+/// agents write the same lines.
 pub(super) fn closing(transcript: &[u8]) -> Option<String> {
     let lines = transcript.rsplit(|byte| *byte == b'\n');
     let records = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());

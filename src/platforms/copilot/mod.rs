@@ -1,7 +1,7 @@
 //! Copilot: its CLI and VS Code, which share tools, session files and the user's hooks file.
 //!
-//! `cli` and `vs_code` are the adapters, `hooks` what they share; `past` reads session files, `chat` VS Code's own record
-//! of a chat; `tools` names what the tools do.
+//! `cli` and `vs_code` are the adapters, `hooks` is their common part; `past` reads session files, `chat` reads VS
+//! Code's own chat records; `tools` maps tools to Claude Code's.
 
 mod chat;
 mod cli;

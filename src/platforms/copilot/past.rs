@@ -1,10 +1,10 @@
-//! Copilot's session files → events.
+//! Decodes Copilot's session files into events.
 //!
 //! `session-state/<id>/events.jsonl` holds a session of the CLI, `GitHub.copilot-chat/transcripts/<id>.jsonl` one of
-//! VS Code, in the same form. A failed command is reported as a success: its exit code is in the last line of its output.
-//! A command that keeps running is followed through the calls that read its output and the notification of its end, and is
-//! stored as one command. Tokens: newer versions state those of each
-//! response; in older ones a message says what it put out, and the line that ends the session the rest.
+//! VS Code, in the same format. A failed command is reported as a success: its exit code is in the last line of its
+//! output. A command that keeps running is followed through the calls that read its output and the notification of its
+//! end, and is stored as one command. Newer versions report the tokens of each response. In older ones, a message
+//! reports its output tokens, and the line that ends the session reports the rest.
 
 use super::tools::{SKIPPED, is_about_command, is_command, like, printed};
 use crate::model::{EventKind, GitState, Millis, Platform, SessionStart, StartSource, Tokens, TurnUsage};
@@ -15,7 +15,7 @@ use crate::platforms::transcript::time;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
-/// The CLI's format. Raise the version when the reader finds more than before.
+/// The CLI's format. Raise the version when the reader learns to find more than before.
 pub const CLI: PastFormat = PastFormat {
     platform: Platform::CopilotCli,
     version: 1,
@@ -45,19 +45,19 @@ struct Reader {
     session: PastSession,
     /// Calls that wait for their results.
     calls: HashMap<String, PastCall>,
-    /// Running commands: their calls, by the id of the shell.
+    /// Running commands: their calls, by shell id.
     running: HashMap<String, (String, PastCall)>,
     model: Option<String>,
     /// The last message, and its time.
     closing: Option<(String, Millis)>,
-    /// Whether the last message asked for no tool.
+    /// True if the last message requested no tool.
     is_complete: bool,
-    /// Whether the last line of the session's life was its end.
+    /// True if the session has ended and was not resumed.
     has_ended: bool,
-    /// Tokens of this turn, and output tokens of messages since the session began or was resumed.
+    /// Tokens of this turn, and (`output`) output tokens of messages since the session began or was resumed.
     turn: Tokens,
     output: i64,
-    /// Whether each response states its tokens: then the end of the session says nothing new.
+    /// True if each response reports its tokens: then the session's end adds nothing new.
     has_records: bool,
     last_message: Option<String>,
 }
@@ -87,7 +87,7 @@ impl Reader {
 
     fn asks(&mut self, record: &Value, offset: u64, found: &mut Found) {
         let data = &record["data"];
-        // Skills, schedules and notices name themselves as the source.
+        // Skills, schedules and notices set their own `source`.
         let is_human = data["source"].as_str().is_none_or(|source| source == "user");
         let said = data["content"].as_str().map(str::trim).filter(|said| !said.is_empty() && is_human);
         let Some(said) = said.filter(|_| self.session.agent.is_none()) else { return };
@@ -134,7 +134,7 @@ impl Reader {
         Some(usage).filter(|_| tokens != Tokens::default())
     }
 
-    /// The tokens of one response.
+    /// Adds the tokens of one response.
     fn responds(&mut self, usage: &Value) {
         if !std::mem::replace(&mut self.has_records, true) {
             self.turn = Tokens::default();
@@ -147,7 +147,7 @@ impl Reader {
         self.last_message = Some(format!("response-{}", self.session.at));
     }
 
-    /// The session ends, and states its tokens since it began or was resumed.
+    /// Ends the session. Its last line reports the tokens since it began or was resumed.
     fn shuts_down(&mut self, data: &Value) {
         self.end_turn();
         let mut all = std::mem::take(&mut self.turn);
@@ -236,7 +236,7 @@ impl Reader {
         self.tool(&id, &call, if failed { Err(&said) } else { Ok(response) }, agent, found);
     }
 
-    /// Stores a command; without an output, nobody knows how it ended.
+    /// Stores a command. Without an output, its outcome is unknown.
     fn command(&mut self, id: &str, call: &PastCall, output: Option<&str>, agent: Option<&str>, found: &mut Found) {
         let ended = printed(output.unwrap_or_default());
         let error = ended.exit_code.filter(|code| *code != 0).map(|code| format!("Exit code {code}\n{}", ended.text));
@@ -247,11 +247,11 @@ impl Reader {
         self.tool(id, call, error.as_deref().map_or(Ok(response), Err), agent, found);
     }
 
-    /// Stores a call under its own name, decoded as the tools of Claude Code that do the same.
+    /// Stores a call under its own name, decoded as the equivalent Claude Code tools.
     fn tool(&mut self, id: &str, call: &PastCall, result: Result<Value, &str>, agent: Option<&str>, found: &mut Found) {
         for (n, (like, input)) in like(&call.name, &call.input).into_iter().enumerate() {
             let id = if n == 0 { id.to_string() } else { format!("{id}-{}", n + 1) };
-            // The patch of a file that was created is its whole text.
+            // The patch of a created file is its whole text.
             let result = if like == "Write" { result.clone().map(|_| json!({"type": "create"})) } else { result.clone() };
             let mut payload = self.session.payload(&id, &like, input, result);
             payload["agent_id"] = json!(agent);
@@ -266,7 +266,7 @@ impl Reader {
         }
     }
 
-    /// A running command has ended, and no call has read its output.
+    /// Stores a running command that has ended without a call that read its output.
     fn notified(&mut self, kind: &Value, found: &mut Found) {
         let (Some(shell), Some(code)) = (kind["shellId"].as_str(), kind["exitCode"].as_i64()) else { return };
         if let Some((id, call)) = self.running.remove(shell) {
@@ -275,7 +275,7 @@ impl Reader {
     }
 }
 
-/// The input includes what the cache gave and took.
+/// Parses token counts. Copilot's input tokens include cache reads and writes.
 fn tokens(usage: &Value) -> Tokens {
     let of = |key: &str| usage[key].as_i64().unwrap_or(0).max(0);
     let (cache_read, cache_write) = (of("cacheReadTokens"), of("cacheWriteTokens"));
@@ -287,7 +287,7 @@ fn git(data: &Value) -> Option<GitState> {
     Some(GitState { branch: text("branch"), head: text("headCommit") }).filter(|git| git.branch.is_some())
 }
 
-/// Takes from a line what the session is.
+/// Sets a session's id, folder and branch from a line.
 fn identify(session: &mut PastSession, data: &Value) {
     let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(String::from);
     session.id = text(&data["sessionId"]).unwrap_or_else(|| std::mem::take(&mut session.id));
@@ -320,7 +320,7 @@ impl PastReader for Reader {
             "system.notification" if data["kind"]["type"] == "shell_completed" => self.notified(&data["kind"], found),
             "session.compaction_complete" if data["success"] != false => self.session.compact(),
             "session.snapshot_rewind" => {
-                // Undone turns are not work. Earlier ones are stored by now.
+                // Undone turns do not count as work. Earlier ones are already stored.
                 found.counts.skip("turn that was undone");
                 self.session.turn().clear();
                 self.closing = None;

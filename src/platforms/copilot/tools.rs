@@ -1,22 +1,22 @@
-//! Copilot's tools, as the tools of Claude Code that do the same.
+//! Maps Copilot's tools to the equivalent Claude Code tools.
 
 use crate::platforms::patch::changes_like;
 use serde_json::{Value, json};
 
-/// Calls of which nothing is worth recording.
+/// Tools whose calls are not recorded.
 pub const SKIPPED: [&str; 4] = ["report_intent", "update_todo", "manage_todo_list", "sql"];
 
-/// Tools that run a command.
+/// Returns true if a tool runs a command.
 pub fn is_command(name: &str) -> bool {
     matches!(name, "bash" | "powershell" | "run_in_terminal" | "local_shell")
 }
 
-/// Tools that read, write to or stop a running command.
+/// Returns true if a tool reads from, writes to or stops a running command.
 pub fn is_about_command(name: &str) -> bool {
     matches!(name, "read_bash" | "write_bash" | "stop_bash" | "read_powershell" | "write_powershell" | "stop_powershell")
 }
 
-/// A call as one or more calls of Claude Code: name and input.
+/// Converts a call to one or more Claude Code calls: names and inputs.
 pub fn like(name: &str, arguments: &Value) -> Vec<(String, Value)> {
     let of = |keys: &[&str]| keys.iter().map(|key| &arguments[*key]).find(|value| !value.is_null()).cloned().unwrap_or_default();
     let path = || of(&["path", "filePath", "file_path"]);
@@ -63,17 +63,17 @@ pub fn like(name: &str, arguments: &Value) -> Vec<(String, Value)> {
     }
 }
 
-/// What a command printed.
+/// The output of a command.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Printed<'a> {
     pub text: &'a str,
-    /// The exit code; `None` if it has none.
+    /// The exit code; `None` if the output has none.
     pub exit_code: Option<i64>,
     /// The shell of a command that keeps running.
     pub shell: Option<&'a str>,
 }
 
-/// Reads what a command printed. Its last line says how it ended.
+/// Parses a command's output. Its last line reports how the command ended.
 pub fn printed(output: &str) -> Printed<'_> {
     let trimmed = output.trim_end();
     let (text, last) = trimmed.rsplit_once('\n').unwrap_or(("", trimmed));

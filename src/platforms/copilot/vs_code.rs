@@ -1,7 +1,7 @@
-//! VS Code's hooks: Claude Code's events with tools of its own. It runs the hooks of Claude Code's settings too, and
-//! ignores their matchers.
+//! VS Code's hooks: Claude Code's events with VS Code's own tools. It also runs the hooks in Claude Code's settings,
+//! and ignores their matchers.
 //!
-//! No version of VS Code was run for this: names and fields are from its sources and documentation.
+//! This was not tested with VS Code: names and fields are from its sources and documentation.
 
 use super::hooks::{call, closing, setup};
 use crate::model::Platform;

@@ -1,7 +1,6 @@
 //! Cursor's hooks.
 //!
-//! No version of Cursor was run for this: names and fields are from its documentation and from payloads that others
-//! captured.
+//! This was not tested with Cursor: names and fields are from its documentation and from payloads that others captured.
 
 use super::tools::{like, result};
 use crate::model::Platform;
@@ -15,7 +14,7 @@ use serde_json::{Value, json};
 
 pub struct Cursor;
 
-/// Nothing is recorded before a call, and Cursor takes no context there.
+/// The subscribed events. `preToolUse` is not one: it records nothing, and Cursor accepts no context there.
 const HOOKS: [Subscribed; 9] = [
     to("sessionStart", "context", 10),
     to("beforeSubmitPrompt", "record", 10),
@@ -45,7 +44,7 @@ const SETUP: Setup = Setup {
     afterwards: &["Restart Cursor: it reads hooks when it starts."],
 };
 
-/// Cursor's events and those of Claude Code that mean the same.
+/// Cursor's events and their equivalents in Claude Code.
 const EVENTS: [(&str, &str); 11] = [
     ("sessionstart", "SessionStart"),
     ("sessionend", "SessionEnd"),
@@ -60,7 +59,7 @@ const EVENTS: [(&str, &str); 11] = [
     ("stop", "Stop"),
 ];
 
-/// Cursor's name of an event as Claude Code's.
+/// Converts Cursor's name of an event to Claude Code's.
 fn event_like(name: &str) -> Option<&'static str> {
     let name = name.to_ascii_lowercase();
     EVENTS.iter().find(|(own, _)| *own == name).map(|(_, like)| *like)
@@ -71,14 +70,15 @@ impl Adapter for Cursor {
         Platform::Cursor
     }
 
-    /// Cursor runs the hooks in Claude Code's settings too, with fields of its own.
+    /// Returns true if a payload has Cursor's own fields. Cursor also runs the hooks in Claude Code's settings, and
+    /// adds these fields.
     fn recognises(&self, payload: &Value) -> bool {
         ["cursor_version", "conversation_id", "generation_id"].iter().any(|key| payload[*key].is_string())
     }
 
     fn translate(&self, payload: &Value) -> Vec<Translated> {
         let Some(event) = event_like(event_name(payload)) else { return Vec::new() };
-        // A background agent works on another machine and takes no context.
+        // A background agent runs on another machine and accepts no context.
         if payload["is_background_agent"] == true {
             return Vec::new();
         }
@@ -107,7 +107,7 @@ impl Adapter for Cursor {
 
     fn encode(&self, payload: &Value, answer: &HookAnswer) -> Option<String> {
         let event = event_name(payload);
-        // A hook of Claude Code's settings answers in that form.
+        // A hook in Claude Code's settings answers in Claude Code's format.
         if event.starts_with(|c: char| c.is_ascii_uppercase()) {
             return envelope(event_of(answer.point), answer);
         }
@@ -146,7 +146,7 @@ impl Adapter for Cursor {
         true
     }
 
-    /// The last text of the agent: `stop` does not hold it.
+    /// Finds the agent's last text: the `stop` event does not have it.
     fn closing(&self, transcript: &[u8]) -> Option<String> {
         let lines = transcript.rsplit(|byte| *byte == b'\n');
         let records = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());

@@ -1,7 +1,7 @@
-//! Cursor: its hooks, which are those of the IDE and of `cursor-agent`, and its chats.
+//! Cursor: its hooks, shared by the IDE and `cursor-agent`, and its chats.
 //!
-//! `hooks` is the adapter, `tools` names what its tools do; `past` reads chats, with `store_db` and `transcripts` those of
-//! the CLI.
+//! `hooks` is the adapter, `tools` maps its tools to Claude Code's; `past` reads chats, `store_db` and `transcripts`
+//! read those of the CLI.
 
 mod hooks;
 mod past;

@@ -1,11 +1,12 @@
-//! Cursor's sessions → events.
+//! Decodes Cursor's sessions into events.
 //!
-//! The IDE keeps them in `state.vscdb`, below the keys `composerData:` and `bubbleId:`. The database also holds keys to the
-//! user's account: no other key is read. `cursor-agent` keeps a database for each chat, `chats/<folder>/<id>/store.db`, and a
-//! transcript without times and results, `projects/<folder>/agent-transcripts/<id>.jsonl`, which is read where there is no
-//! database. All become messages: who says it, its text, and its calls.
+//! The IDE keeps them in `state.vscdb`, under the key prefixes `composerData:` and `bubbleId:`. The database also holds
+//! credentials of the user's account, so no other key is read. `cursor-agent` keeps one database per chat,
+//! `chats/<folder>/<id>/store.db`, and a transcript without times and results,
+//! `projects/<folder>/agent-transcripts/<id>.jsonl`, which is read only if there is no database. All become messages
+//! with a role, a text and calls.
 //!
-//! Written from descriptions of the formats: no file of Cursor's own was available.
+//! Written from descriptions of the formats: no real Cursor file was available.
 
 use super::store_db::{self, session_record};
 use super::tools::{like, result};
@@ -19,7 +20,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Chats of the IDE. Raise the version when the reader finds more than before.
+/// Format of the IDE's chats. Raise the version when the reader learns to find more than before.
 pub const IDE: PastFormat = PastFormat {
     platform: Platform::Cursor,
     version: 1,
@@ -29,7 +30,7 @@ pub const IDE: PastFormat = PastFormat {
     ..PastFormat::LINES
 };
 
-/// Chats of `cursor-agent`.
+/// Format of the chats of `cursor-agent`.
 pub const CLI: PastFormat = PastFormat {
     folders: &["chats"],
     source: PastSource::Database(PastDatabase {
@@ -40,7 +41,7 @@ pub const CLI: PastFormat = PastFormat {
     ..IDE
 };
 
-/// Its transcripts.
+/// Format of the transcripts of `cursor-agent`.
 pub const TRANSCRIPTS: PastFormat = PastFormat {
     folders: &["projects"],
     source: PastSource::Lines,
@@ -49,7 +50,7 @@ pub const TRANSCRIPTS: PastFormat = PastFormat {
     ..IDE
 };
 
-/// The table, its key, and the keys that are read.
+/// The table, its key column, and the key prefixes that are read.
 const TABLE: &str = "cursorDiskKV";
 const KEY: &str = "key";
 const CHATS: &str = "composerData:";
@@ -63,7 +64,7 @@ fn json_in(row: &crate::platforms::past_source::Columns) -> Value {
     row.get("value").and_then(Value::as_str).and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
 }
 
-/// The path of a folder's URL, or the path itself.
+/// Returns a folder's path, given as a URL or as a path.
 fn path_of(folder: &Value) -> Option<String> {
     let folder = folder.as_str().or(folder["fsPath"].as_str()).or(folder["path"].as_str()).or(folder["external"].as_str())?;
     path_of_url(folder).or_else(|| Some(folder.to_string())).filter(|folder| !folder.is_empty())
@@ -111,14 +112,14 @@ fn records(rows: &dyn Rows, part: &PastPart) -> Result<Vec<Value>> {
     let model = &chat["modelConfig"]["modelName"];
     let mut at = begun;
     for message in ordered.into_iter().chain(inside) {
-        // Older messages have no time: they follow each other.
+        // Older messages have no timestamp: each gets the previous one's time plus 1 ms.
         at = message["createdAt"].as_str().and_then(|t| t.parse::<jiff::Timestamp>().ok()).map_or(at + 1, |t| t.as_millisecond());
         records.extend(message_of(message, at, model));
     }
     Ok(records)
 }
 
-/// A message of the IDE as a record.
+/// Converts a message of the IDE to a record.
 fn message_of(message: &Value, at: Millis, model: &Value) -> Option<Value> {
     let role = match message["type"].as_i64()? {
         1 => "user",
@@ -144,7 +145,7 @@ fn message_of(message: &Value, at: Millis, model: &Value) -> Option<Value> {
 
 struct Reader {
     session: PastSession,
-    /// The chat has a database, so its transcript is left out.
+    /// True if the chat has a database, so its transcript is skipped.
     has_database: bool,
     closing: Option<(String, Millis)>,
     usage: crate::model::Tokens,

@@ -1,4 +1,4 @@
-//! The database of a chat of `cursor-agent`: `meta` names the newest root, whose digests name the messages in order.
+//! Chat databases of `cursor-agent`: `meta` names the newest root, whose digests name the messages in order.
 
 use crate::files;
 use crate::platforms::past::text_of;
@@ -13,7 +13,7 @@ const META_BYTES: u64 = 1 << 20;
 /// Length of a digest as hex.
 const DIGEST: usize = 64;
 
-/// Whether a file is one, by its path: `chats/<folder>/<id>/store.db`.
+/// Returns true if a path is that of a chat database: `chats/<folder>/<id>/store.db`.
 pub fn is_file(path: &Path) -> bool {
     let above = |n| path.ancestors().nth(n).and_then(Path::file_name).and_then(|name| name.to_str());
     above(0) == Some("store.db") && above(3) == Some("chats")
@@ -23,13 +23,13 @@ fn text<'a>(row: &'a Columns, column: &str) -> &'a str {
     row.get(column).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Bytes of hex digits.
+/// Decodes hex digits to bytes.
 fn bytes(hex: &str) -> Vec<u8> {
     let pairs = hex.as_bytes().chunks_exact(2);
     pairs.filter_map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
 }
 
-/// What the chat says of itself: JSON, in hex digits or plain.
+/// Returns the chat's metadata: JSON, stored as text or as hex digits.
 fn about(rows: &dyn Rows) -> Result<Value> {
     let all = rows.all("meta")?;
     let parsed = all.iter().map(|row| {
@@ -39,12 +39,13 @@ fn about(rows: &dyn Rows) -> Result<Value> {
     Ok(parsed.flatten().find(Value::is_object).unwrap_or_default())
 }
 
-/// The record that begins a session.
+/// Creates the record that begins a session.
 pub fn session_record(id: &str, folder: Option<&str>) -> Value {
     json!({"type": "session", "id": id, "cwd": folder})
 }
 
-/// The one chat of a database. Its id is the name of the folder; `meta.json` beside it names the folder of the work.
+/// Returns the one chat of a database. Its id is the name of the folder; `meta.json` next to it names the working
+/// directory.
 pub fn sessions(rows: &dyn Rows, path: &Path) -> Result<Vec<PastPart>> {
     let about = about(rows)?;
     let folder = path.parent().unwrap_or(path);
@@ -57,7 +58,7 @@ pub fn sessions(rows: &dyn Rows, path: &Path) -> Result<Vec<PastPart>> {
     Ok(vec![PastPart { id, size, modified_at: at, cwd }])
 }
 
-/// The messages of the newest root.
+/// Returns the messages of the newest root.
 pub fn records(rows: &dyn Rows, part: &PastPart) -> Result<Vec<Value>> {
     let about = about(rows)?;
     let blobs: HashMap<String, String> =
@@ -81,7 +82,7 @@ pub fn records(rows: &dyn Rows, part: &PastPart) -> Result<Vec<Value>> {
         let calls: Vec<Value> = parts.filter(|part| part["type"] == "tool-call").map(|call| called(call, &results)).collect();
         let said =
             said.split_once("<user_query>").and_then(|(_, rest)| Some(rest.split_once("</user_query>")?.0)).unwrap_or(&said);
-        // What the program says about the machine is no prompt.
+        // The program's information about the machine is not a prompt.
         if role == "user" && said.trim_start().starts_with("<user_info>") {
             continue;
         }
@@ -90,7 +91,7 @@ pub fn records(rows: &dyn Rows, part: &PastPart) -> Result<Vec<Value>> {
     Ok(records)
 }
 
-/// A call with its result.
+/// Combines a call with its result.
 fn called(call: &Value, results: &HashMap<&str, &Value>) -> Value {
     let answer = call["toolCallId"].as_str().and_then(|id| results.get(id));
     let result = answer.map(|answer| if answer["result"].is_null() { &answer["output"] } else { &answer["result"] });
@@ -104,7 +105,7 @@ fn called(call: &Value, results: &HashMap<&str, &Value>) -> Value {
     json!({"id": call["toolCallId"], "name": call["toolName"], "input": input, "status": status, "result": result})
 }
 
-/// The digests in a protobuf message: its first field, which repeats.
+/// Returns the digests in a protobuf message: its repeated first field.
 fn digests(message: &[u8]) -> Vec<String> {
     let (mut found, mut rest) = (Vec::new(), message);
     while let Some((tag, behind)) = varint(rest) {

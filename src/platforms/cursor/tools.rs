@@ -1,11 +1,11 @@
-//! Cursor's tools, as the tools of Claude Code that do the same.
+//! Maps Cursor's tools to the equivalent Claude Code tools.
 
 use crate::platforms::past::text_of;
 use crate::platforms::patch::changes_like;
 use crate::platforms::translated::{command_result, field};
 use serde_json::{Value, json};
 
-/// A call as one or more calls of Claude Code: name and input.
+/// Converts a call to one or more Claude Code calls: names and inputs.
 pub fn like(name: &str, input: &Value) -> Vec<(String, Value)> {
     let of = |names: &[&str]| field(input, names).clone();
     let path = || of(&["file_path", "path", "target_file", "filePath", "relative_workspace_path"]);
@@ -51,7 +51,7 @@ pub fn like(name: &str, input: &Value) -> Vec<(String, Value)> {
     }
 }
 
-/// The result of a call that Cursor reports as done: commands state their exit code.
+/// Returns the result of a call that Cursor reports as done. Commands report their exit code.
 pub fn result(output: &Value) -> Result<Value, String> {
     let code = field(output, &["exitCode", "exit_code"]).as_i64();
     let text = field(output, &["output", "stdout", "content"]);

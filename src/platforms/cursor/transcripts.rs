@@ -1,4 +1,4 @@
-//! Transcripts of `cursor-agent`: messages without times and results. The text of a prompt begins with its time.
+//! Transcripts of `cursor-agent`: messages without timestamps and results. A prompt's text begins with its time.
 
 use crate::platforms::past::text_of;
 use crate::platforms::past_source::timestamp;
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of folders between the root and a project.
+/// Maximum number of folders between the filesystem root and a project.
 const LEVELS: usize = 12;
 
-/// Whether a line is of a transcript.
+/// Returns true if a line belongs to a transcript.
 pub fn is_line(record: &Value) -> bool {
     let is_said = matches!(record["role"].as_str(), Some("user" | "assistant"));
     is_said && record["type"].is_null() && record["message"]["content"].is_array()
@@ -20,7 +20,8 @@ pub fn id(path: &Path) -> String {
     path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// The folder of the work: `projects/<folder>` is its path with other characters, so it is looked for on the disk.
+/// Finds the working directory. `projects/<folder>` is its path with some characters replaced, so this searches the
+/// disk.
 pub fn folder(path: &Path) -> Option<String> {
     let mut above = path.ancestors();
     let transcripts = above.find(|folder| folder.file_name().is_some_and(|name| name == "agent-transcripts"))?;
@@ -28,7 +29,7 @@ pub fn folder(path: &Path) -> Option<String> {
     below(Path::new("/"), &name, LEVELS).map(|folder| folder.display().to_string())
 }
 
-/// The folder below `folder` whose path is written as `name`.
+/// Finds the folder below `folder` whose path is encoded as `name`.
 fn below(folder: &Path, name: &str, levels: usize) -> Option<PathBuf> {
     let entries = fs::read_dir(folder).ok()?.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
     let written = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().replace(['.', '/', '_', ' '], "-");
@@ -43,7 +44,7 @@ fn below(folder: &Path, name: &str, levels: usize) -> Option<PathBuf> {
     fitting.iter().find_map(deeper)
 }
 
-/// Whether the chat of a transcript has a database: `chats/<folder>/<id>/store.db`.
+/// Returns true if a transcript's chat has a database: `chats/<folder>/<id>/store.db`.
 pub fn has_database(path: &Path) -> bool {
     let id = id(path);
     let own = path.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "projects")).and_then(Path::parent);
@@ -55,7 +56,7 @@ pub fn has_database(path: &Path) -> bool {
     folders.map(|folder| folder.path().join(&id).join("store.db")).any(|database| database.is_file())
 }
 
-/// A line as a message; `at` is its offset.
+/// Converts a line to a message record; `at` is the line's offset.
 pub fn record(line: &Value, at: u64) -> Value {
     let content = &line["message"]["content"];
     let text = text_of(content);
@@ -65,7 +66,7 @@ pub fn record(line: &Value, at: u64) -> Value {
         .enumerate()
         .map(|(n, part)| {
             let id = if part["id"].is_string() { part["id"].clone() } else { json!(format!("at-{at}-{n}")) };
-            // Whether it succeeded is not known.
+            // The outcome of the call is unknown.
             json!({"id": id, "name": part["name"], "input": part["input"], "status": "unknown", "result": null})
         })
         .collect();
@@ -73,7 +74,7 @@ pub fn record(line: &Value, at: u64) -> Value {
     json!({"type": line["role"], "timestamp": said_at.and_then(timestamp), "text": text, "calls": calls})
 }
 
-/// A prompt's time, and what the person typed.
+/// Splits a prompt into its time and the text that the person typed.
 fn prompt(text: &str) -> (Option<i64>, &str) {
     let stated = text.trim_start().strip_prefix("<timestamp>").and_then(|rest| rest.split_once("</timestamp>"));
     let (at, rest) = stated.map_or((None, text), |(at, rest)| (time(at), rest));
@@ -81,7 +82,7 @@ fn prompt(text: &str) -> (Option<i64>, &str) {
     (at, query.map_or(rest, |(query, _)| query).trim())
 }
 
-/// `Sunday, Jul 26, 2026, 1:06 PM (UTC+3)` in Unix milliseconds.
+/// Parses a time such as `Sunday, Jul 26, 2026, 1:06 PM (UTC+3)`; returns Unix milliseconds.
 fn time(text: &str) -> Option<i64> {
     let (clock, zone) = text.split_once(" (UTC").map_or((text, ""), |(clock, zone)| (clock, zone.trim_end_matches(')')));
     let behind_day = clock.split_once(", ")?.1;

@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 
 pub struct Gemini;
 
-/// AfterTool also reports failures. PreCompress comes before every request, whether anything is compressed or not.
+/// The subscribed events. AfterTool also reports failures. PreCompress is not one: it comes before every request, even
+/// if nothing is compressed.
 const HOOKS: [Subscribed; 5] = [
     to("SessionStart", "context", 10),
     to("BeforeAgent", "record", 10),
@@ -20,7 +21,7 @@ const HOOKS: [Subscribed; 5] = [
     to("SessionEnd", "record", 10),
 ];
 
-/// In the user's scope hooks come as an extension, which no settings file of the user's own must be changed for.
+/// The setup. In the user's scope, hooks are installed as an extension, so the user's own settings file is not changed.
 const SETUP: Setup = Setup {
     programs: &["gemini"],
     user: "extensions/nmem/hooks/hooks.json",
@@ -28,7 +29,7 @@ const SETUP: Setup = Setup {
     shape: Shape::NestedMillis,
     hooks: &HOOKS,
     windows_shell: WindowsShell::PowerShell,
-    // PowerShell 5 knows no `||`.
+    // PowerShell 5 does not support `||`.
     arguments: if cfg!(windows) { " --platform gemini 2>$null; exit 0" } else { " --platform gemini 2>/dev/null || true" },
     files: &[OwnFile { user: "extensions/nmem/gemini-extension.json", project: "", text: EXTENSION }],
     permission: Permission::Own(OwnFile { user: "policies/nmem.toml", project: "", text: POLICY }),
@@ -53,7 +54,7 @@ decision = "allow"
 priority = 100
 "#;
 
-/// Gemini CLI's events and those of Claude Code that mean the same.
+/// Converts Gemini CLI's name of an event to Claude Code's.
 fn event_like(name: &str) -> Option<&'static str> {
     Some(match name {
         "SessionStart" => "SessionStart",
@@ -103,7 +104,7 @@ impl Adapter for Gemini {
         translated::event(head)
     }
 
-    /// Only JSON is taken for an answer: any other output is shown to the person.
+    /// Encodes an answer as JSON: Gemini CLI shows any other output to the person.
     fn encode(&self, payload: &Value, answer: &HookAnswer) -> Option<String> {
         envelope(event_name(payload), answer)
     }
@@ -131,7 +132,7 @@ impl Adapter for Gemini {
         true
     }
 
-    /// The message that asks for no tool. `prompt_response` joins all texts of the turn.
+    /// Finds the last message, if it requests no tool. (`prompt_response` joins all texts of the turn.)
     fn closing(&self, transcript: &[u8]) -> Option<String> {
         let lines = transcript.rsplit(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Value>(line).ok());
         let mut said = lines.filter(|record| record["type"] == "gemini").take(1);

@@ -1,6 +1,7 @@
 //! Gemini CLI: its hooks and session files.
 //!
-//! `hooks` is the adapter, `tools` names what its tools do and reads what they answer, `past` reads a session file.
+//! `hooks` is the adapter, `tools` maps its tools to Claude Code's and reads their responses, `past` reads session
+//! files.
 
 mod hooks;
 mod past;

@@ -1,10 +1,10 @@
-//! Gemini CLI's session files → events.
+//! Decodes Gemini CLI's session files into events.
 //!
-//! `tmp/<project>/chats/session-<time>-<id>.jsonl` holds a session. A message is written again with each change, under the
-//! same id, and `$rewindTo` takes some back. So a file is read to its end before its messages are events. `$set.messages`
-//! is what the model still sees: after a compaction a part of what happened, after a resume all of it without tool calls.
-//! So it adds messages, and replaces none. Older files are one JSON document with the same messages. The folder of the
-//! work is in a file next to them, or in the session's first message.
+//! `tmp/<project>/chats/session-<time>-<id>.jsonl` holds a session. A message is written again with each change, under
+//! the same id, and `$rewindTo` removes messages. So a file is read to its end before its messages become events.
+//! `$set.messages` holds the messages that the model still sees: after a compaction only some of them, after a resume
+//! all of them but without tool calls. So it only adds messages, and never replaces any. Older files are one JSON
+//! document with the same messages. The working directory is in a file next to them, or in the session's first message.
 
 use super::tools::{like, result, without_hook_context};
 use crate::files;
@@ -19,7 +19,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::Read;
 use std::path::Path;
 
-/// The format. Raise the version when the reader finds more than before.
+/// The format of the session files. Raise the version when the reader learns to find more than before.
 pub const PAST: PastFormat = PastFormat {
     platform: Platform::Gemini,
     version: 1,
@@ -40,13 +40,13 @@ pub const DOCUMENT: PastFormat =
 const DOCUMENT_BYTES: u64 = 256 << 20;
 /// Maximum bytes of a path in a file.
 const PATH_BYTES: u64 = 4096;
-/// What begins the first message of a session.
+/// Prefix of a session's first message.
 const CONTEXT: &str = "<session_context>";
-/// What begins the summary after a compaction.
+/// Prefix of the summary after a compaction.
 const SNAPSHOT: &str = "<state_snapshot>";
 const WORKSPACES: &str = "**Workspace Directories:**";
 
-/// Whether a file is an older session: `chats/session-….json`.
+/// Returns true if a file is an older session: `chats/session-….json`.
 fn is_document(path: &Path) -> bool {
     let text = |part: Option<&std::ffi::OsStr>| part.and_then(|part| part.to_str()).unwrap_or_default().to_string();
     let (name, folder) = (text(path.file_name()), text(path.parent().and_then(Path::file_name)));
@@ -57,7 +57,7 @@ fn records(path: &Path) -> Result<Vec<Value>> {
     Ok(vec![serde_json::from_reader(files::reader(path, DOCUMENT_BYTES)?)?])
 }
 
-/// The folder of the work: `.project_root`, beside the folder of the chats.
+/// Returns the working directory from `.project_root`, next to the folder of the chats.
 fn project_root(path: &Path) -> Option<String> {
     let project = path.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "chats"))?.parent()?;
     let mut text = String::new();
@@ -65,7 +65,7 @@ fn project_root(path: &Path) -> Option<String> {
     Some(text.trim().to_string()).filter(|root| !root.is_empty())
 }
 
-/// The folder of the work, by the first message of a session.
+/// Returns the working directory from the first message of a session.
 fn workspace(message: &Value) -> Option<&str> {
     let text = message["content"].get(0).map_or(&message["content"], |part| &part["text"]).as_str()?;
     let behind = text.split_once(WORKSPACES)?.1;
@@ -77,11 +77,11 @@ struct Reader {
     session: PastSession,
     /// The messages in order.
     messages: Vec<Value>,
-    /// Where they are, by id, and who said which text.
+    /// Message indexes by id, and the role and text of each message.
     by_id: HashMap<String, usize>,
     said: HashSet<(String, String)>,
     is_subagent: bool,
-    /// When the part that is read began: what is older was read before.
+    /// Start time of the part that is read: older messages were read before.
     since: Option<Millis>,
     is_continued: bool,
     /// Offset and time of the last prompt.
@@ -129,7 +129,7 @@ impl Reader {
         }
     }
 
-    /// Adds a message that the session's lines do not hold, under this id or another.
+    /// Adds a message, unless the session's lines already have it under this id or another.
     fn put_new(&mut self, message: &Value) {
         let said = said(message);
         let is_known = self.said.contains(&said) || message["id"].as_str().is_some_and(|id| self.by_id.contains_key(id));
@@ -139,7 +139,7 @@ impl Reader {
         }
     }
 
-    /// Takes a message back, with all after it; all, if it is not known.
+    /// Removes a message and all later ones; removes all messages if the id is unknown.
     fn rewind_to(&mut self, id: &Value) {
         let from = id.as_str().and_then(|id| self.by_id.get(id)).copied().unwrap_or(0);
         self.messages.truncate(from);
@@ -147,7 +147,7 @@ impl Reader {
         self.said = self.messages.iter().map(said).collect();
     }
 
-    /// Turns the messages into events; returns whether the last turn has its answer.
+    /// Converts the messages to events; returns true if the last turn has its answer.
     fn add_events(&mut self, found: &mut Found) -> bool {
         let messages = std::mem::take(&mut self.messages);
         (self.by_id, self.said) = Default::default();
@@ -191,7 +191,7 @@ impl Reader {
         turn.has_begun = true;
         let tokens = &message["tokens"];
         let of = |key: &str| tokens[key].as_i64().unwrap_or(0).max(0);
-        // Input includes what came from the cache; thoughts are output that is counted apart.
+        // Input includes cached tokens; thoughts are output tokens that are counted separately.
         let used = Tokens {
             input: (of("input") - of("cached")).max(0),
             output: of("output") + of("thoughts"),
@@ -251,12 +251,12 @@ impl Reader {
     }
 }
 
-/// Who says a message, and its text.
+/// Returns the role and text of a message.
 fn said(message: &Value) -> (String, String) {
     (message["type"].as_str().unwrap_or_default().to_string(), text_of(&message["content"]))
 }
 
-/// A turn so far.
+/// The turn that is being read.
 #[derive(Default)]
 struct Turn {
     closing: Option<(String, Millis)>,
@@ -272,7 +272,7 @@ impl Turn {
     }
 }
 
-/// The result of a call in a session file: its response as the model saw it.
+/// Returns the result of a call in a session file: its response as the model saw it.
 fn outcome(name: &str, call: &Value) -> std::result::Result<Value, String> {
     let response = &call["result"].get(0).unwrap_or(&Value::Null)["functionResponse"]["response"];
     let said = response["output"].as_str().or(response["error"].as_str());
@@ -313,7 +313,7 @@ impl PastReader for Reader {
         if is_over || is_answered {
             found.resume_at = at;
         } else if let Some((begun, said_at)) = self.last_prompt {
-            // The turn that is under way is read again.
+            // The unfinished turn is read again.
             found.resume_at = begun;
             self.session.turn().retain(|event| event.at < said_at);
         }

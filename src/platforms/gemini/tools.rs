@@ -1,11 +1,11 @@
-//! Gemini CLI's tools, as the tools of Claude Code that do the same.
+//! Maps Gemini CLI's tools to the equivalent Claude Code tools.
 
 use crate::platforms::past::text_of;
 use crate::platforms::patch::hunks;
 use crate::platforms::translated::{command_result, field};
 use serde_json::{Value, json};
 
-/// A call as one or more calls of Claude Code: name and input.
+/// Converts a call to one or more Claude Code calls: names and inputs.
 pub fn like(name: &str, input: &Value) -> Vec<(String, Value)> {
     let of = |names: &[&str]| field(input, names).clone();
     let path = || of(&["file_path", "absolute_path", "path", "dir_path"]);
@@ -41,7 +41,7 @@ pub fn like(name: &str, input: &Value) -> Vec<(String, Value)> {
     }
 }
 
-/// A prompt without what hooks have put before it: in scripts, Gemini CLI shows it as a part of the prompt.
+/// Removes the hooks' context before a prompt. In scripts, Gemini CLI reports this context as part of the prompt.
 pub fn without_hook_context(prompt: &str) -> &str {
     let mut rest = prompt.trim();
     while let Some((_, behind)) = rest.strip_prefix("<hook_context>").and_then(|inside| inside.split_once("</hook_context>")) {
@@ -50,7 +50,7 @@ pub fn without_hook_context(prompt: &str) -> &str {
     rest
 }
 
-/// A response of a call: what it says, or why it failed. `returnDisplay` is for people, `llmContent` for the model.
+/// Parses a call's response: its text, or its error. `returnDisplay` is for people, `llmContent` for the model.
 pub fn result(name: &str, response: &Value) -> Result<Value, String> {
     let said = text_of(&response["llmContent"]);
     if let Some(error) = Some(&response["error"]).filter(|error| !error.is_null()) {
@@ -69,7 +69,7 @@ pub fn result(name: &str, response: &Value) -> Result<Value, String> {
     }
 }
 
-/// What a command printed: fields with their names, inside a tag.
+/// Parses a command's output: named fields, inside a tag.
 pub fn printed(said: &str) -> Result<Value, String> {
     let inside = said.trim().trim_start_matches("<untrusted_context>").trim_end_matches("</untrusted_context>").trim();
     if inside.starts_with("Command moved to background") {
@@ -77,7 +77,7 @@ pub fn printed(said: &str) -> Result<Value, String> {
     }
     let of = |label: &str| inside.lines().rev().find_map(|line| line.strip_prefix(label)).map(str::trim);
     let code = of("Exit Code:").and_then(|code| code.parse().ok());
-    // What follows the output are fields again.
+    // More named fields follow the output.
     const AFTER: [&str; 6] =
         ["\nExit Code:", "\nError:", "\nSignal:", "\nBackground PIDs:", "\nProcess Group PGID:", "\nStderr:"];
     let output = ["Output:", "Stdout:"].iter().find_map(|label| inside.split_once(label)).map_or(inside, |(_, behind)| behind);

@@ -1,5 +1,5 @@
 //! OpenCode's plugin. OpenCode has no hook commands: `nmem.js` is a plugin for both of its generations. It sends Claude
-//! Code's events with OpenCode's tools, and puts the answers where each generation takes them.
+//! Code's events with OpenCode's tools, and passes each answer on in the way that the generation accepts.
 
 use super::tools::{like, quoted_once, result};
 use crate::model::{Event, EventKind, Platform, Tokens, TurnUsage};
@@ -63,7 +63,7 @@ impl Adapter for OpenCode {
         translated::call(payload, call)
     }
 
-    /// The plugin sends a turn's tokens with its end.
+    /// Decodes a payload. The plugin sends a turn's tokens with the turn's end.
     fn decode(&self, payload: &Value, around: &DecodeContext) -> Result<Vec<Event>, String> {
         let mut events = translated::decode(Platform::OpenCode, self.translate(payload), around)?;
         for event in events.iter_mut().filter(|event| matches!(event.what, EventKind::TurnEnded { .. })) {

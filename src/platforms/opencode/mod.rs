@@ -1,6 +1,6 @@
-//! OpenCode: a plugin that reports to nmem, and session files.
+//! OpenCode: a plugin that reports to nmem, and its session files.
 //!
-//! `hooks` is the adapter and `nmem.js` the plugin; `tools` names what the tools do, `past` reads sessions.
+//! `hooks` is the adapter and `nmem.js` the plugin; `tools` maps its tools to Claude Code's, `past` reads sessions.
 
 mod hooks;
 mod past;

@@ -1,8 +1,8 @@
-//! OpenCode's sessions → events.
+//! Decodes OpenCode's sessions into events.
 //!
-//! Three generations: files below `storage/`, the tables `session`, `message` and `part`, and the tables `session_v2` and
-//! `session_message`, beside which the older tables stay as they were. All become the same records: a session, then its
-//! messages with their parts.
+//! There are three generations: files in `storage/`; the tables `session`, `message` and `part`; and the tables
+//! `session_v2` and `session_message`, next to the unchanged older tables. All become the same records: a session, then
+//! its messages with their parts.
 
 use super::tools::{like, quoted_once, result};
 use crate::files;
@@ -16,19 +16,19 @@ use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 
-/// The sessions in databases. Raise the version when the reader finds more than before.
+/// Format of sessions in databases. Raise the version when the reader learns to find more than before.
 pub const DATABASE: PastFormat = PastFormat {
     platform: Platform::OpenCode,
     version: 1,
     folders: &["."],
-    // Beside the databases are copies of whole repositories.
+    // Copies of whole repositories are next to the databases.
     depth: 1,
     source: PastSource::Database(PastDatabase { is_file: is_database, sessions, records }),
     reader: |options| Box::new(Reader::new(options)),
     ..PastFormat::LINES
 };
 
-/// The sessions in files, of the first versions.
+/// Format of sessions in files, as the first versions wrote them.
 pub const FILES: PastFormat = PastFormat {
     folders: &["storage/session"],
     depth: 2,
@@ -36,20 +36,20 @@ pub const FILES: PastFormat = PastFormat {
     ..DATABASE
 };
 
-/// Maximum bytes of a message's file.
+/// Maximum bytes of a JSON file.
 const FILE_BYTES: u64 = 64 << 20;
 
 fn name(path: Option<&Path>) -> &str {
     path.and_then(Path::file_name).and_then(|name| name.to_str()).unwrap_or_default()
 }
 
-/// Whether a file is a database: `opencode.db`, or `opencode-<channel>.db`.
+/// Returns true if a file is a database: `opencode.db` or `opencode-<channel>.db`.
 fn is_database(path: &Path) -> bool {
     let name = name(Some(path));
     name == "opencode.db" || name.starts_with("opencode-") && name.ends_with(".db")
 }
 
-/// Whether a file is a session: `storage/session/<project>/<session>.json`.
+/// Returns true if a file is a session: `storage/session/<project>/<session>.json`.
 fn is_session_file(path: &Path) -> bool {
     let above = |n| name(path.ancestors().nth(n));
     above(2) == "session" && above(3) == "storage" && above(0).ends_with(".json")
@@ -63,7 +63,7 @@ fn number(row: &Columns, column: &str) -> i64 {
     row.get(column).and_then(Value::as_i64).unwrap_or_default()
 }
 
-/// The sessions of a database; those of the newer tables hide the same ones in the older.
+/// Returns the sessions of a database. A session in the newer tables hides the same session in the older ones.
 fn sessions(rows: &dyn Rows, _: &Path) -> Result<Vec<PastPart>> {
     let mut found: Vec<PastPart> = Vec::new();
     for table in ["session_v2", "session"] {
@@ -83,7 +83,7 @@ fn sessions(rows: &dyn Rows, _: &Path) -> Result<Vec<PastPart>> {
     Ok(found)
 }
 
-/// JSON in a column.
+/// Parses the JSON in a row's `data` column.
 fn data(row: &Columns) -> Value {
     serde_json::from_str(text(row, "data")).unwrap_or_default()
 }
@@ -118,7 +118,7 @@ fn records(rows: &dyn Rows, part: &PastPart) -> Result<Vec<Value>> {
     Ok(records)
 }
 
-/// A message of the newer tables, in the form of the older ones.
+/// Converts a message of the newer tables to the format of the older ones.
 fn message_v2(row: &Columns) -> Option<Value> {
     let data = data(row);
     let (role, parts) = match text(row, "type") {
@@ -141,7 +141,7 @@ fn message_v2(row: &Columns) -> Option<Value> {
     Some(message_record(text(row, "id"), number(row, "time_created"), info, parts.collect()))
 }
 
-/// The records of a session in files: its own, those of its messages, and those of their parts.
+/// Returns the records of a session in files: the session, then its messages with their parts.
 fn records_of_files(path: &Path) -> Result<Vec<Value>> {
     let session: Value = serde_json::from_reader(files::reader(path, FILE_BYTES)?)?;
     let id = session["id"].as_str().unwrap_or_default();
@@ -160,7 +160,7 @@ fn records_of_files(path: &Path) -> Result<Vec<Value>> {
     Ok(records)
 }
 
-/// The JSON files of a folder, by name: ids are in the order of time.
+/// Returns the JSON files of a folder, sorted by name: ids are in chronological order.
 fn documents(folder: &Path) -> Vec<Value> {
     if folder.is_symlink() {
         return Vec::new();

@@ -1,11 +1,11 @@
-//! OpenCode's tools, of its first and second generation, as the tools of Claude Code that do the same.
+//! Maps OpenCode's tools, of both generations, to the equivalent Claude Code tools.
 
 use crate::platforms::past::text_of;
 use crate::platforms::patch::changes_like;
 use crate::platforms::translated::{command_result, field};
 use serde_json::{Value, json};
 
-/// A call as one or more calls of Claude Code: name and input.
+/// Converts a call to one or more Claude Code calls: names and inputs.
 pub fn like(name: &str, input: &Value) -> Vec<(String, Value)> {
     let of = |names: &[&str]| field(input, names).clone();
     let path = || of(&["filePath", "file_path", "path"]);
@@ -15,7 +15,7 @@ pub fn like(name: &str, input: &Value) -> Vec<(String, Value)> {
         "read" => one("Read", json!({"file_path": path()})),
         "write" => one("Write", json!({"file_path": path(), "content": of(&["content"])})),
         "patch" | "apply_patch" => changes_like(of(&["patchText", "patch", "input"]).as_str().unwrap_or_default()),
-        // The second generation writes, edits and patches by one tool.
+        // The second generation writes, edits and patches with one tool.
         "edit" => match (field(input, &["patchText", "patch"]).as_str(), field(input, &["oldString", "old_string"])) {
             (Some(patch), _) => changes_like(patch),
             (None, Value::Null) if !input["content"].is_null() => {
@@ -47,13 +47,13 @@ pub fn like(name: &str, input: &Value) -> Vec<(String, Value)> {
     }
 }
 
-/// A prompt without the quotes that `opencode run` puts around it.
+/// Removes the quotes that `opencode run` puts around a prompt.
 pub fn quoted_once(prompt: &str) -> &str {
     let inside = prompt.trim().strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
     inside.filter(|inside| !inside.contains('"')).unwrap_or(prompt)
 }
 
-/// The result of a call: `completed` also names commands that failed.
+/// Returns the result of a call. Its status is `completed` even for a failed command, so exit codes are checked.
 pub fn result(name: &str, payload: &Value) -> Result<Value, String> {
     let response = &payload["tool_response"];
     if payload["hook_event_name"] == "PostToolUseFailure" || name == "invalid" {

@@ -21,11 +21,11 @@ const PRINTERS: [&str; 18] = [
     "docker inspect",
     "compose config",
 ];
-/// What a script names that reads the whole environment; in a search for it, or in prose, it prints nothing.
+/// Names with which a script reads the whole environment. In a search or in prose they print nothing.
 const IN_SCRIPTS: [&str; 2] = ["process.env", "os.environ"];
 const INTERPRETERS: [&str; 6] = ["node", "deno", "bun", "python", "python3", "ruby"];
 
-/// Whether a command that names a file may hold what the file holds.
+/// Whether a command that names a file may contain the file's contents.
 pub fn may_hold_contents(command: &str) -> bool {
     let writes = ["echo", "printf", "tee", "sed", "awk", "perl", "python", "python3", "node", "ruby", "grep", "rg", "export"];
     command.contains('>')
@@ -33,7 +33,7 @@ pub fn may_hold_contents(command: &str) -> bool {
         || command.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| writes.contains(&word))
 }
 
-/// Whether a command prints the environment, which holds what `.env` holds, or asks a keeper of secrets for one.
+/// Whether a command prints the environment, which has the contents of `.env`, or reads from a secret store.
 pub fn prints_secrets(command: &str) -> bool {
     if PRINTERS.iter().any(|printer| says(command, printer)) {
         return true;
@@ -49,7 +49,7 @@ pub fn prints_secrets(command: &str) -> bool {
         || parts.into_iter().any(ends_in_env)
 }
 
-/// Whether words stand in a command as words: `stop reading` holds no `op read`.
+/// Whether a command contains `words` as whole words: `stop reading` does not contain `op read`.
 fn says(command: &str, words: &str) -> bool {
     let part = |c: char| c.is_alphanumeric() || c == '_';
     command
@@ -61,8 +61,8 @@ fn is_printenv(word: &str) -> bool {
     word.trim_matches(['"', '\'']).rsplit('/').next() == Some("printenv")
 }
 
-/// `env` as the last word that is no option and no redirection: without a program behind it, it prints. A word before it
-/// that isn't one that runs programs makes it a name (`cd env`, `git add env`).
+/// Whether the last word, options and redirections aside, is `env`, which prints the environment if no program follows.
+/// A word before it makes it a name (`cd env`, `git add env`), unless that word runs programs.
 fn ends_in_env(part: &str) -> bool {
     let redirects = |w: &&str| !w.contains('>') && !w.starts_with('-') && !w.contains("/dev/null");
     let words: Vec<&str> = part.split_whitespace().map(|w| w.trim_matches(['"', '\''])).filter(redirects).collect();

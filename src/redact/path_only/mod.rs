@@ -2,9 +2,9 @@
 //!
 //! Anything a tool read from or wrote to such a file is removed, also where a command prints it. A command that only
 //! names the file is kept; one that may contain its contents (it writes or feeds the file) is cut to program and paths.
-//! In output of many files (`grep -r`, `git diff`, `head`), the lines of such files are removed and the others stay.
+//! In output of many files (`grep -r`, `git diff`, `head`), the lines of such files are removed and the others kept.
 //!
-//! `names` says which files, `commands` which commands.
+//! `names` decides which files are hidden, `commands` which commands print secrets.
 
 mod commands;
 mod names;
@@ -13,17 +13,17 @@ use crate::model::{Kind, ToolUse};
 use commands::{may_hold_contents, prints_secrets};
 pub use names::Hidden;
 
-/// Bytes of a command that are looked at for names of files.
+/// Bytes of a command that are searched for file names.
 const COMMAND: usize = 16 << 10;
-/// Bytes at each end of a long output that are looked at: more than redaction keeps.
+/// Bytes at each end of a long output that are searched: more than redaction keeps.
 const END: usize = 64 << 10;
-/// Bytes of a path at the beginning of a line.
+/// Maximum bytes of a path at the start of a line.
 const PATH: usize = 512;
-/// Replaces contents.
+/// Mark that replaces contents.
 pub const MARK: &str = "[contents not recorded]";
 
 impl Hidden {
-    /// Removes from a tool use what it read from or wrote to such a file.
+    /// Removes from a tool use everything it read from or wrote to a hidden file.
     pub fn withhold(&self, tool: &mut ToolUse, folder: Option<&str>) {
         let named = tool.path.as_deref().is_some_and(|path| self.hides(path, folder));
         match tool.kind {
@@ -53,7 +53,7 @@ impl Hidden {
         }
     }
 
-    /// The words of a command that name such a file, also where a `cd` before them leads there.
+    /// Returns the words of a command that name a hidden file, also where a preceding `cd` leads there.
     fn mentioned<'a>(&self, command: &'a str, folder: Option<&str>) -> Vec<&'a str> {
         let cut = |c: char| c.is_whitespace() || "\"'`;|&<>(){}=,\\@:".contains(c);
         let mut moved: Option<&str> = None;
@@ -75,8 +75,8 @@ impl Hidden {
         found
     }
 
-    /// Output without the lines that come from such a file; `None` where there are none. Of a long one the two ends are
-    /// looked at, which is more than is kept of it.
+    /// Returns output without the lines that come from a hidden file; `None` if there are none. Only the two ends of a
+    /// long output are searched, which is more than is kept of it.
     fn without_lines(&self, text: &str, folder: Option<&str>) -> Option<String> {
         if text.len() <= 2 * END {
             return self.without_lines_in(text, false, folder);
@@ -97,7 +97,7 @@ impl Hidden {
         )
     }
 
-    /// The same for a stretch that begins inside the part of a hidden file, or not.
+    /// Does the same for a stretch of output, which may begin inside the part of a hidden file.
     fn without_lines_in(&self, text: &str, mut in_hidden_part: bool, folder: Option<&str>) -> Option<String> {
         let mut kept: Option<String> = None;
         // `rg --heading`: a path on a line of its own, and numbered lines below it.
@@ -136,7 +136,8 @@ impl Hidden {
         kept
     }
 
-    /// `path:12:text`, and `path-12-text` for the lines around, as grep and ripgrep print it.
+    /// Whether a line comes from a hidden file: `path:12:text`, and `path-12-text` for context lines, as grep and
+    /// ripgrep print them.
     fn is_of_hidden_file(&self, line: &str, folder: Option<&str>) -> bool {
         let bytes = line.as_bytes();
         let end = bytes.iter().take(PATH).position(|b| matches!(b, b':' | b' ' | b'\n' | b'\t')).unwrap_or(bytes.len().min(PATH));
@@ -151,7 +152,8 @@ impl Hidden {
         dashes.take(4).any(|at| line.is_char_boundary(at) && self.hides(&line[..at], folder))
     }
 
-    /// Whether a line begins the part of a hidden file; `None` where it begins none.
+    /// Returns true if a line begins the part of a hidden file, false if that of another file; `None` if it begins no
+    /// part.
     fn begins_hidden_part(&self, line: &str, folder: Option<&str>) -> Option<bool> {
         let line = line.trim_end();
         if let Some(path) = line.strip_prefix("==> ").and_then(|rest| rest.strip_suffix(" <==")) {

@@ -3,11 +3,11 @@
 use crate::text::slashed;
 use std::path::Path;
 
-/// Endings of the names of key stores and of files that hold nothing but credentials.
+/// Name suffixes of key stores and of files that hold nothing but credentials.
 const ENDINGS: [&str; 12] =
     [".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".tfstate", ".tfvars", ".mobileprovision", ".env"];
-/// Their whole names (ssh-keygen(1), netrc(5), libpq's pgpass, npm, twine, git-credential-store(1), htpasswd(1), vault,
-/// Google, Codex, Composer, rclone, s3cmd, boto).
+/// Whole names of such files (ssh-keygen(1), netrc(5), libpq's pgpass, npm, twine, git-credential-store(1),
+/// htpasswd(1), vault, Google, Codex, Composer, rclone, s3cmd, boto).
 const NAMES: [&str; 25] = [
     "id_rsa",
     "id_dsa",
@@ -35,7 +35,8 @@ const NAMES: [&str; 25] = [
     "kubeconfig.yaml",
     "terraform.tfstate.backup",
 ];
-/// Names that are credentials in one folder alone: AWS, Docker, Kubernetes, GitHub's and GitLab's clients, Cargo, Maven.
+/// Names that hold credentials only in one folder: AWS, Docker, Kubernetes, GitHub's and GitLab's clients, Cargo,
+/// Maven.
 const PLACES: [&str; 11] = [
     ".aws/credentials",
     ".docker/config.json",
@@ -49,23 +50,23 @@ const PLACES: [&str; 11] = [
     ".m2/settings.xml",
     ".gradle/gradle.properties",
 ];
-/// Folders in which everything is a credential, but for a few names.
+/// Folders in which everything is a credential, except for a few names.
 const FOLDERS: [&str; 3] = [".ssh", ".gnupg", ".aws"];
 const PUBLIC: [&str; 6] = ["config", "known_hosts", "authorized_keys", "allowed_signers", "cli", "sso"];
-/// Knows which files are recorded by path only.
+/// Rules that decide which files are recorded by path only.
 #[derive(Debug, Default)]
 pub struct Hidden {
     patterns: Vec<String>,
 }
 
 impl Hidden {
-    /// Takes the user's patterns; one without a slash is about names, wherever they stand.
+    /// Creates the rules from the user's patterns; one without a slash matches names in any folder.
     pub fn new(patterns: &[String]) -> Hidden {
         let anywhere = |p: &String| if p.contains('/') { p.clone() } else { format!("**/{p}") };
         Hidden { patterns: patterns.iter().map(anywhere).collect() }
     }
 
-    /// Whether only the path of a file is recorded; `folder` is where a relative path begins.
+    /// Whether only the path of a file is recorded; a relative path starts at `folder`.
     pub(super) fn hides(&self, path: &str, folder: Option<&str>) -> bool {
         let path = &*slashed(path);
         let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
@@ -84,7 +85,7 @@ impl Hidden {
                 return true;
             }
         }
-        // A glob may stand for such a name.
+        // A glob may match such a name.
         if name.contains(['*', '?', '['])
             && name.len() < 64
             && [".env", "id_rsa"].iter().any(|n| fast_glob::glob_match(name, n))

@@ -15,7 +15,7 @@ pub(super) fn wrong<T>(what: &str) -> Result<T> {
     Err(UserError::new(format!("{what} is invalid"), "nothing was restored").into())
 }
 
-/// An id shifted behind the existing ones; `None` if it is invalid.
+/// Returns an id shifted past the existing ones; `None` if it is invalid.
 pub(super) fn shifted(id: &Value, offset: i64) -> Option<i64> {
     id.as_i64().filter(|id| (1..MOST).contains(id)).map(|id| id + offset)
 }

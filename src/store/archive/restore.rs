@@ -1,6 +1,6 @@
-//! Restores exported rows in one transaction. In an empty store rows keep their ids; otherwise they get new ones, and
-//! references are adjusted. What already exists is left unchanged: a session with the same agent session id, a project
-//! with a common key, a memory with the same uuid.
+//! Restores exported rows in one transaction. In an empty store, rows keep their ids; otherwise they get new ones, and
+//! references are adjusted. Existing items are left unchanged: a session with the same agent session id, a project with
+//! a common key, a memory with the same uuid.
 
 use super::super::Tx;
 use super::fields::{is_by_person_or_program, number, renamed, shifted, text, texts, unhex, wrong};
@@ -21,7 +21,7 @@ pub struct Restored {
     pub memories_here: usize,
 }
 
-/// Where a session of the export is in this store.
+/// Location of an exported session in this store.
 #[derive(Clone, Copy)]
 enum RestorePosition {
     New(i64),
@@ -66,7 +66,7 @@ impl<'a> Restoring<'a> {
     ///
     /// # Errors
     ///
-    /// A [`UserError`] that says what is wrong with the row.
+    /// Returns a [`UserError`] that states the problem with the row.
     pub fn take(&mut self, row: &Clean<Row>) -> Result<()> {
         let values = row.values.clone();
         match row.table {
@@ -108,7 +108,7 @@ impl<'a> Restoring<'a> {
     fn project(&mut self, mut values: Map<String, Value>) -> Result<()> {
         let id = number(&values, "id")?;
         let keys = values.remove("keys").unwrap_or_default();
-        // Whoever restores a file says again what is shared from here.
+        // Sharing is not restored: the user chooses again what to share from this machine.
         values.remove("share");
         let keys: Vec<&str> = keys.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let mut known = self.tx.tx.prepare_cached("SELECT project_id FROM project_keys WHERE key = ?1")?;
@@ -155,7 +155,7 @@ impl<'a> Restoring<'a> {
         Ok(())
     }
 
-    /// A row that belongs to a session; skipped if the session already exists.
+    /// Writes a row that belongs to a session; skips it if the session already exists.
     fn event(&mut self, table: Table, mut values: Map<String, Value>) -> Result<()> {
         if values.contains_key("session_id") {
             match self.place(&values)? {
@@ -189,7 +189,7 @@ impl<'a> Restoring<'a> {
         Ok(())
     }
 
-    /// The rules' marker of a unit: number of steps, last tool use, and the last prompt's id.
+    /// Shifts the prompt id in a unit's rule marker: number of steps, last tool use, last prompt id.
     fn marked(&self, mark: &str) -> String {
         let (seen, prompt) = mark.rsplit_once(' ').unwrap_or((mark, ""));
         match prompt.parse::<i64>() {
@@ -198,7 +198,7 @@ impl<'a> Restoring<'a> {
         }
     }
 
-    /// Whether a model call is not recorded yet. Costs stay even if their unit was forgotten.
+    /// Whether a model call is not recorded yet. Costs are kept even if their unit was forgotten.
     fn is_new_spend(&self, values: &Map<String, Value>) -> Result<bool> {
         let sql = "SELECT 1 FROM spend WHERE at = ?1 AND provider = ?2 AND purpose = ?3";
         let same = params![number(values, "at")?, text(values, "provider"), text(values, "purpose")];

@@ -68,7 +68,7 @@ fn rows(conn: &Connection, table: Table, project: Option<i64>, take: &mut dyn Fn
     Ok(())
 }
 
-/// A value; `None` for NULL.
+/// Converts an SQL value; `None` for NULL.
 fn value(value: ValueRef) -> Result<Option<Value>> {
     Ok(match value {
         ValueRef::Null => None,
@@ -103,8 +103,8 @@ fn files_of_step(conn: &Connection, step: Option<i64>) -> Result<Value> {
     Ok(conn.prepare_cached(sql)?.query_map([step], row)?.collect::<Result<Vec<Value>, _>>()?.into())
 }
 
-/// Memories as entities. In a project's export, a memory that belongs to another project's session loses that
-/// reference, since the session is not in the file.
+/// Passes memories to `take` as entities. In a project's export, a memory that belongs to another project's session
+/// loses that reference, since the session is not in the file.
 fn memories(conn: &Connection, project: Option<i64>, take: &mut dyn FnMut(Row) -> Result<()>) -> Result<()> {
     let sql = "SELECT m.id, m.uuid, m.kind, m.type, m.title, m.subtitle, m.body, m.content, m.project_id,
                  CASE WHEN ?1 IS NULL OR s.project_id = ?1 THEN m.session_id END, CASE WHEN ?1 IS NULL OR s.project_id = ?1 THEN m.work_unit_id END,

@@ -1,4 +1,4 @@
-//! What rules drew from a unit takes the place of what they drew before; what a person or a model changed stays.
+//! Replaces the memories that rules created from a unit before. Memories that a person or a model has changed are kept.
 
 use super::super::Tx;
 use super::{Lease, MemoryScope, content, sources};
@@ -8,21 +8,21 @@ use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, params};
 use std::collections::{HashMap, HashSet};
 
-/// What becomes of a memory that rules no longer draw.
+/// Treatment of a memory that rules no longer create.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Gone {
     #[default]
     Deleted,
-    /// Its id leads to what took its place: an agent may know it.
+    /// The memory is kept and leads to the one that replaced it, because an agent may know its id.
     Superseded,
 }
 
 /// A rule memory as stored.
 pub(super) struct StoredRuleMemory {
     pub(super) id: i64,
-    /// A person or a model has changed or replaced it.
+    /// True if a person or a model has changed or replaced it.
     fixed: bool,
-    /// Rules have replaced it by another memory of the unit.
+    /// True if rules have replaced it by another memory of the unit.
     replaced: bool,
     unit: Option<i64>,
     /// All its content, to detect changes.
@@ -31,8 +31,9 @@ pub(super) struct StoredRuleMemory {
 }
 
 impl Tx<'_> {
-    /// Replaces a unit's rule memories and returns the lease. What rules no longer draw is deleted, or, where `gone`
-    /// says so, superseded. Writes nothing if another process has leased the unit meanwhile.
+    /// Replaces a unit's rule memories and releases the lease. Memories that rules no longer create are deleted or,
+    /// depending on `gone`, superseded. Writes nothing and returns false if another process has leased the unit
+    /// meanwhile.
     pub fn replace_by_rules(&self, lease: Lease, story: &UnitStory, drawn: &Clean<UnitDrafts>, gone: Gone) -> Result<bool> {
         let sql = "UPDATE work_units SET leased_until = NULL, rules_mark = ?3, rules_seq = ?4, rules_version = ?6,
                title = CASE WHEN model_at IS NULL THEN ?5 ELSE coalesce(title, ?5) END WHERE id = ?1 AND leased_until = ?2";
@@ -50,11 +51,11 @@ impl Tx<'_> {
         for draft in &drawn.drafts {
             let Some(key) = &draft.key else { continue };
             match stored.remove(key) {
-                // Memories from the complete unit are better than new ones from what remains.
+                // Memories from the complete unit are better than new ones from its remaining rows.
                 Some(_) if story.reach == Reach::Trimmed => {}
                 Some(old) => self.renew(&old, draft, home)?,
                 None if self.is_dismissed(home, key)? => {}
-                // A model has said what there is to say of it.
+                // A model has already distilled this part of the unit.
                 None if distilled_at.is_some_and(|at| draft.at <= at) => {}
                 None => drop(self.insert_memory(draft, home, &Maker::Rules)?),
             }
@@ -66,7 +67,7 @@ impl Tx<'_> {
                 Reach::End => read.contains(*key),
                 Reach::Trimmed => false,
             };
-            // What was replaced before keeps its place.
+            // A memory that was replaced before stays replaced.
             seen && !old.fixed && !(old.replaced && gone == Gone::Deleted) && old.unit == home.unit
         };
         let going: Vec<i64> = stored.iter().filter(is_gone).map(|(_, old)| old.id).collect();
@@ -84,7 +85,7 @@ impl Tx<'_> {
         Ok(true)
     }
 
-    /// Lets memories of a session take the place of earlier ones, by row id and key.
+    /// Marks earlier memories, by row id, as superseded by memories of a session, by rule key.
     pub fn overtake(&self, session: i64, overtakes: &[(i64, String)]) -> Result<()> {
         for (old, key) in overtakes {
             let sql = "UPDATE memories SET superseded_by = n.id FROM (SELECT id FROM memories WHERE session_id = ?2 AND rule_key = ?3) n
@@ -103,8 +104,8 @@ impl Tx<'_> {
         self.index_memory_again(summary)
     }
 
-    /// The current memory of a unit that shares most sources with an old one; `None` if the unit has none but those
-    /// that are `going`.
+    /// The current memory of a unit that shares most sources with an old one; `None` if all current memories of the
+    /// unit are `going`.
     pub(super) fn successor(&self, old: i64, going: &[i64], home: MemoryScope) -> Result<Option<i64>> {
         let sql = "SELECT id FROM memories m WHERE session_id = ?2 AND work_unit_id = ?3 AND superseded_by IS NULL AND id NOT IN (SELECT value FROM json_each(?4))
                    ORDER BY (SELECT count(*) FROM json_each(m.sources) WHERE value IN
@@ -140,7 +141,8 @@ impl Tx<'_> {
         Ok(self.tx.prepare_cached(sql)?.exists(params![home.session, key])?)
     }
 
-    /// Rewrites a rule memory if its content has changed. One that a person has changed only follows its unit.
+    /// Rewrites a rule memory if its content has changed. If a person or a model has changed it, only its unit is
+    /// updated.
     fn renew(&self, old: &StoredRuleMemory, draft: &Draft, home: MemoryScope) -> Result<()> {
         if old.fixed {
             let sql = "UPDATE memories SET work_unit_id = ?2 WHERE id = ?1 AND work_unit_id IS NOT ?2";
@@ -162,7 +164,7 @@ impl Tx<'_> {
         self.rewrite_memory(old.id, draft, home, &Maker::Rules)
     }
 
-    /// Deletes rule memories of units that have lost all their steps. Those that a person has changed stay with the
+    /// Deletes rule memories of units that have lost all their steps. Those that a person has changed remain with the
     /// session.
     fn forget_orphans(&self, home: MemoryScope) -> Result<()> {
         let stray = "session_id = ?1 AND work_unit_id NOT IN (SELECT id FROM work_units WHERE session_id = ?1)";

@@ -1,5 +1,5 @@
-//! Units that are due for distillation by rules. A Stop asks this at every turn, so two simple queries are combined
-//! here; as a single query it would need three indexes of its own and cost a hook twice as much.
+//! Units that are due for distillation by rules. A Stop hook runs this query at every turn, so two simple queries are
+//! combined here; a single query would need three indexes of its own and cost a hook twice as much.
 
 use super::super::Store;
 use super::super::history::{PROMPT, prompt};
@@ -64,8 +64,9 @@ impl Store {
         known_session(&self.conn, platform, session)?.map_or(Ok(Vec::new()), |session| self.due_of(session.id, false))
     }
 
-    /// Due units of a project's last sessions, for example of a killed one. Open units of sessions with an event since
-    /// `heard` are left to them, and sessions that only an import stored to [`Store::due_of_caught_up`].
+    /// Due units of a project's last sessions, for example of a killed one. Excludes open units of sessions with an
+    /// event since `heard`, which distil them themselves, and sessions that only an import stored, which
+    /// [`Store::due_of_caught_up`] handles.
     pub fn due_in_project(&self, project: i64, heard: Millis) -> Result<Vec<DueUnit>> {
         let sql = "SELECT id, ended_at IS NULL AND active_at >= ?3 FROM
                      (SELECT * FROM sessions WHERE project_id = ?1 ORDER BY active_at DESC LIMIT ?2) WHERE imported_until IS NULL OR client_pid IS NOT NULL";
@@ -78,7 +79,7 @@ impl Store {
         Ok(due)
     }
 
-    /// A session that a session start has read, with at most `most` of its due units; `None` if there is none.
+    /// A session whose events a session start has stored, with at most `most` due units; `None` if there is none.
     pub fn due_of_caught_up(&self, most: usize) -> Result<Option<(i64, Vec<DueUnit>)>> {
         let sql = "SELECT value FROM meta WHERE key >= 'caught_up:' AND key < 'caught_up;' LIMIT 1";
         let Some(session) = self.conn.prepare_cached(sql)?.query_row([], |row| row.get(0)).optional()? else { return Ok(None) };

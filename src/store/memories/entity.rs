@@ -13,7 +13,7 @@ use rusqlite::{OptionalExtension, params};
 pub struct Recorded {
     pub id: i64,
     pub uuid: String,
-    /// It replaced one with the same uuid.
+    /// True if it replaced an entity with the same uuid.
     pub replaced: bool,
 }
 
@@ -22,7 +22,7 @@ impl Tx<'_> {
     ///
     /// # Errors
     ///
-    /// The uuid belongs to a memory of somebody else, or to one that a person has changed.
+    /// Fails if the uuid belongs to a memory of somebody else, or to one that a person has changed.
     pub fn record_entity(
         &self,
         uuid: Option<&str>,

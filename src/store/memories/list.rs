@@ -120,8 +120,8 @@ impl Store {
         self.memories(&sql, &[&project, &kinds, &(limit as i64)])
     }
 
-    /// The newest active decisions and lessons of a project, at most `limit`: this user's own, or those of the team. The
-    /// latter cost nothing where nobody shares.
+    /// The newest active decisions and lessons of a project, at most `limit`: the user's own, or those of the team. The
+    /// latter cost nothing if nobody shares.
     pub fn newest_settled(&self, project: i64, of_team: bool, limit: usize) -> Result<Vec<MemoryRow>> {
         if of_team && !self.conn.prepare_cached("SELECT 1 FROM machines LIMIT 1")?.exists([])? {
             return Ok(Vec::new());
@@ -133,8 +133,8 @@ impl Store {
         self.memories(&sql, &[&project, &of_team, &(limit as i64)])
     }
 
-    /// The newest memories of a project (`None`: of all), superseded ones too, at most `limit`, and all pinned ones; and
-    /// how many there are.
+    /// Returns the newest memories of a project (`None` for all projects), at most `limit`, and all pinned ones,
+    /// superseded ones included; and the total number of memories.
     pub fn all_memories(&self, project: Option<i64>, limit: usize) -> Result<(Vec<MemoryRow>, usize)> {
         let of = if project.is_some() { "project_id = ?1" } else { "?1 IS NULL" };
         let all: i64 = self.conn.query_row(&format!("SELECT count(*) FROM memories WHERE {of}"), [project], |row| row.get(0))?;
@@ -167,8 +167,8 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.query_row([path], |row| row.get(0))?)
     }
 
-    /// Memories about an edited file by the user, the agent or a trusted person: active decisions and lessons, and observations that are
-    /// pinned or have one of two concepts. Newest first.
+    /// Memories about an edited file by the user, the agent or a trusted person: active decisions and lessons, and
+    /// observations that are pinned or have one of two concepts. Pinned ones come first, then the newest.
     pub fn memories_about(&self, project: i64, path: &str, concepts: [&str; 2], limit: usize) -> Result<Vec<MemoryRow>> {
         // For a file with very many memories, only the newest are read.
         let sql = "SELECT f.memory_id FROM (SELECT memory_id FROM memory_files WHERE path = ?2 AND modified ORDER BY memory_id DESC LIMIT 400) f
@@ -184,8 +184,8 @@ impl Store {
         ids.into_iter().filter_map(|id| self.memory_by_row(id).transpose()).collect()
     }
 
-    /// Memories that a unit may overtake: of earlier units of its session or branch, about files that it edited, newest
-    /// first. What a person said or touched is not among them.
+    /// Memories that a unit may supersede: those of earlier units of its session or branch, about files that it edited,
+    /// newest first. Excludes memories that a person stated, added or changed.
     pub fn memories_before(&self, story: &UnitStory) -> Result<Vec<MemoryRow>> {
         const NEWEST: i64 = 200;
         let edited: BTreeSet<&str> =
@@ -205,7 +205,7 @@ impl Store {
         self.memories(&sql, &[&story.unit, &serde_json::to_string(&edited)?])
     }
 
-    /// The rules' summaries of earlier units of a session that have notes.
+    /// Rule summaries with notes, of earlier units of a session.
     pub fn notes_before(&self, story: &UnitStory) -> Result<Vec<MemoryRow>> {
         let sql = format!(
             "{MEMORY} WHERE m.session_id = ?1 AND m.rule_key GLOB 'summary:u*' AND m.work_unit_id < ?2 AND m.made_by = 'rules'

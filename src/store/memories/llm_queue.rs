@@ -1,5 +1,5 @@
-//! The queue of a language model: which units are due, leases, and how its memories replace those of the rules
-//! (ADR/0024). A lease that is not returned expires.
+//! The queue of a language model: due units, leases, and the replacement of rule memories by the model's (ADR/0024). A
+//! lease that is not released expires.
 
 use super::super::sessions::known_session;
 use super::super::{Store, Tx};
@@ -9,14 +9,14 @@ use crate::redact::Clean;
 use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, named_params, params};
 
-/// Maximum calls per unit: a checkpoint and a closing one.
+/// Maximum calls per unit: a checkpoint call and a closing call.
 const CALLS: i64 = 2;
-/// Failed calls after which Stop leaves a unit to `nmem distil`.
+/// Number of failed calls after which Stop leaves a unit to `nmem distil`.
 const FAILURES: i64 = 3;
-/// An open unit is due for a checkpoint after this time, together with so many tool uses or a commit.
+/// Minimum time before a checkpoint of an open unit; it also needs `GROWN` new tool uses or a commit.
 const CHECKPOINT: Millis = 30 * 60_000;
 const GROWN: i64 = 15;
-/// Minimum tool uses of a unit without rule memories to be worth a call (ADR/0017).
+/// Minimum tool uses that justify a call for a unit without rule memories (ADR/0017).
 const LEAST: i64 = 3;
 /// Number of a project's sessions that Stop searches.
 const SESSIONS: i64 = 8;
@@ -26,7 +26,7 @@ const DAY: Millis = 86_400_000;
 #[derive(Clone, Debug)]
 pub struct Due {
     pub unit: i64,
-    /// Its session's working directory and all other folders it touched; they decide whether a model may see it.
+    /// Its session's working directory and all other folders that it used; they decide whether a model may see it.
     pub folders: Vec<String>,
     pub purpose: Purpose,
 }
@@ -49,7 +49,7 @@ pub struct Call {
     pub model: String,
 }
 
-/// Whether a call may begin.
+/// Result of an attempt to start a call.
 #[derive(Clone, Debug)]
 pub enum CallStart {
     Leased(Call),
@@ -64,12 +64,13 @@ pub enum CallStart {
 pub struct Superseding {
     pub drafts: Clean<Vec<Draft>>,
     pub supersedes: Vec<Vec<i64>>,
-    /// Rows that the model withdraws without a memory in their place.
+    /// Rows that the model withdraws without a replacement.
     pub withdrawn: Vec<i64>,
 }
 
-/// Units due for a call, in the sessions that replace `SESSIONS`. A closed unit is due once its end can no longer move:
-/// the next step is final, there is none, or the session is over. What an import stored waits for a person's order.
+/// SQL for the units due for a call; a query for their sessions replaces `SESSIONS`. A closed unit is due once its end
+/// can no longer move: the next step is final, there is none, or the session is over. Imported units are excluded: a
+/// person must request their distillation.
 const DUE: &str = "WITH unit AS (
     SELECT u.id, u.session_id, u.state, u.started_at, u.ended_at, u.model_calls, u.model_at, u.distilled_seq, s.cwd,
       (SELECT coalesce(sum(tool_uses), 0) FROM steps WHERE session_id = s.id AND work_unit_id = u.id) AS tools,
@@ -108,7 +109,7 @@ impl Store {
         let of = "SELECT value FROM json_each(?1)";
         let mut due = self.model_due(of, &[&serde_json::to_string(&[own])?], since, FAILURES, now)?;
         let others = self.model_due(of, &[&serde_json::to_string(others)?], since, FAILURES, now)?;
-        // Open units of other sessions are left to them.
+        // Other sessions distil their own open units.
         due.extend(others.into_iter().filter(|due| due.purpose == Purpose::Closing));
         Ok(due)
     }
@@ -162,7 +163,7 @@ impl Store {
         Ok(due)
     }
 
-    /// All units with any work, for a person who wants them distilled again.
+    /// All units with any work, to distil again at a person's request.
     pub fn units_to_redo(&self, project: Option<i64>, session: Option<i64>) -> Result<Vec<Due>> {
         let sql = "SELECT u.id, s.cwd,
                      (SELECT json_group_array(DISTINCT t.cwd) FROM tool_uses t JOIN steps p ON p.id = t.step_id WHERE t.session_id = u.session_id AND p.work_unit_id = u.id AND t.cwd IS NOT NULL)
@@ -230,8 +231,8 @@ impl Store {
 }
 
 impl Tx<'_> {
-    /// Returns a lease without memories. Without an answer the unit stays due; an unreadable answer counts as one of
-    /// its calls.
+    /// Releases a lease without storing memories. Without an answer the unit stays due; an unreadable answer counts as
+    /// one of its calls.
     pub fn give_back(&self, lease: Lease, answered: bool) -> Result<()> {
         let sql = "UPDATE work_units SET model_until = NULL, model_calls = model_calls + ?3 WHERE id = ?1 AND model_until = ?2";
         self.tx.prepare_cached(sql)?.execute(params![lease.unit, lease.until, answered])?;
@@ -246,8 +247,8 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Stores a model's memories of a unit and returns the lease. Writes nothing if another process has leased the unit
-    /// meanwhile, or if part of it was forgotten.
+    /// Stores a model's memories of a unit and releases the lease. Writes nothing and returns false if another process
+    /// has leased the unit meanwhile, or if part of it was forgotten.
     pub fn supersede_by_model(&self, call: &Call, story: &UnitStory, values: &Superseding, now: Millis) -> Result<bool> {
         let sql = "UPDATE work_units SET model_until = NULL, model_at = ?3, distilled_seq = ?4,
                      model_calls = CASE WHEN ?5 THEN max(model_calls, 1) ELSE model_calls + 1 END,
@@ -258,7 +259,7 @@ impl Tx<'_> {
         if self.tx.prepare_cached(sql)?.execute(params![call.lease.unit, call.lease.until, now, seen, redo])? == 0 {
             return Ok(false);
         }
-        // If its steps moved later, the memories would belong to another unit.
+        // Make its steps final. If they moved later, the memories would belong to another unit.
         let sql = "UPDATE steps SET settled = 1 WHERE session_id = ?1 AND (work_unit_id = ?2 OR id =
                      (SELECT min(id) FROM steps WHERE session_id = ?1 AND id > (SELECT max(id) FROM steps WHERE session_id = ?1 AND work_unit_id = ?2)))";
         self.tx.prepare_cached(sql)?.execute([story.session, story.unit])?;
@@ -306,7 +307,7 @@ impl Tx<'_> {
         Ok(true)
     }
 
-    /// When a model has distilled a unit last; `None` if nothing came of it.
+    /// Time at which a model last distilled a unit; `None` if the unit has no memories of a model.
     pub(super) fn distilled_at(&self, session: i64, unit: i64) -> Result<Option<Millis>> {
         let sql = "SELECT model_at FROM work_units WHERE id = ?2 AND EXISTS (SELECT 1 FROM memories
                      WHERE session_id = ?1 AND work_unit_id = ?2 AND made_by NOT IN ('rules', 'hand'))";
@@ -318,7 +319,7 @@ impl Tx<'_> {
         Ok(self.tx.prepare_cached(sql)?.query_row([memory], |row| row.get(0))?)
     }
 
-    /// Memories of models for a unit that no person has touched.
+    /// Memories that models created for a unit and that no person has changed.
     fn untouched_of_models(&self, home: MemoryScope) -> Result<Vec<i64>> {
         let sql = "SELECT id FROM memories WHERE session_id = ?1 AND work_unit_id = ?2 AND made_by NOT IN ('rules', 'hand')
                      AND NOT by_hand AND NOT pinned AND superseded_by IS NULL";

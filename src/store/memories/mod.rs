@@ -1,11 +1,11 @@
-//! Memories of units: distilling again replaces what the same rules created before, and leaves alone what a person has
-//! changed.
+//! Memories of units. A new distillation replaces the memories that the same rules created before, and keeps those that
+//! a person has changed.
 //!
 //! A unit is leased while it is distilled, so two processes never distil the same one, and no lock is held while files
 //! are hashed or a model is asked. The lease of a killed process expires.
 //!
-//! Read in this order: `due` (units to distil), `story` (a complete unit), leases and writing, in this file, `by_rules`,
-//! `llm_queue` (the queue of a language model), `entity`, `list`, `retention`.
+//! Read in this order: `due` (units to distil), `story` (a complete unit), leases and writing, in this file,
+//! `by_rules`, `llm_queue` (the queue of a language model), `entity`, `list`, `retention`.
 
 mod by_rules;
 mod due;
@@ -151,8 +151,8 @@ impl Tx<'_> {
         task.map_or(Ok(()), |task| self.index_lone(task))
     }
 
-    /// Stores an edit by hand; rules and models never change the memory again. `words_of` says whose words it has now;
-    /// `None` if they did not change.
+    /// Stores an edit by hand; rules and models never change the memory again. `words_of` is the new provenance; `None`
+    /// if it did not change.
     pub fn edit_memory(&self, id: i64, draft: &Clean<Draft>, words_of: Option<Provenance>) -> Result<()> {
         let sql = "UPDATE memories SET type = ?2, title = ?3, subtitle = ?4, body = ?5, content = ?6,
                      provenance = coalesce(?7, provenance), by_hand = 1 WHERE id = ?1";
@@ -163,15 +163,15 @@ impl Tx<'_> {
         self.index_memory_again(id)
     }
 
-    /// Marks a memory as checked by a person: rules and models never change it again, and what an agent wrote by hand
-    /// counts as the person's.
+    /// Marks a memory as checked by a person: rules and models never change it again, and a memory that an agent added
+    /// by hand counts as the person's own.
     pub fn keep_memory(&self, id: i64) -> Result<()> {
         let sql = "UPDATE memories SET by_hand = 1, provenance = iif(made_by = 'hand', 'user', provenance) WHERE id = ?1";
         self.tx.prepare_cached(sql)?.execute([id])?;
         Ok(())
     }
 
-    /// Replaces what a memory says, and whose words it has, by what another machine or program says.
+    /// Replaces the content and provenance of a memory with those from another machine or program.
     pub(in crate::store) fn overwrite_memory(&self, id: i64, draft: &Draft) -> Result<()> {
         let sql =
             "UPDATE memories SET type = ?2, title = ?3, subtitle = ?4, body = ?5, content = ?6, provenance = ?7 WHERE id = ?1";
@@ -226,8 +226,8 @@ impl Tx<'_> {
         self.delete_memory(id)
     }
 
-    /// Deletes memories whose sources are deleted; distillation recreates what the rest supports. A person's memories
-    /// stay.
+    /// Deletes memories whose sources are being deleted; distillation recreates those that the remaining sources
+    /// support. A person's memories are kept.
     pub(in crate::store) fn forget_drawn(&self, going: &Deletion) -> Result<()> {
         let prompts = going.prompts.iter().map(|id| Source::Prompt(*id).id());
         let gone: HashSet<String> = prompts.chain(going.tool_uses.iter().map(|id| Source::ToolUse(*id).id())).collect();

@@ -1,4 +1,4 @@
-//! Retention: deletes old raw tool uses, oldest first, in small batches. Units, files, prompts and memories stay.
+//! Retention: deletes old raw tool uses, oldest first, in small batches. Units, files, prompts and memories are kept.
 
 use super::super::{Store, Tx};
 use crate::model::Millis;
@@ -11,8 +11,8 @@ const BATCH: i64 = 100;
 impl Store {
     /// Deletes at most `batches` batches of tool uses from before a time, and returns how many.
     ///
-    /// Rows are stored in order of arrival, so only the first ones are examined and the first young row ends it. The
-    /// last row always stays: new ids count from it, and memories refer to their sources by id.
+    /// Rows are stored in order of arrival, so only the first ones are examined, up to the first one that is young
+    /// enough to keep. The last row is always kept: new ids count from it, and memories refer to their sources by id.
     pub fn trim_tool_uses(&mut self, before: Millis, batches: usize) -> Result<usize> {
         let mut trimmed = 0;
         for _ in 0..batches {

@@ -20,8 +20,8 @@ impl Store {
         story_of(&self.conn, unit)
     }
 
-    /// The agent's last closing message before a unit's first prompt. `None` if the session had touched a folder before
-    /// that is not among `folders`: the message may speak of it.
+    /// The agent's last closing message before a unit's first prompt. `None` if the session had used a folder outside
+    /// `folders` before: the message may be about it.
     pub fn message_before(&self, unit: i64, folders: &[String]) -> Result<Option<(Source, String)>> {
         let sql = "SELECT p.id, p.text FROM prompts p JOIN work_units u ON u.session_id = p.session_id
                    WHERE u.id = ?1 AND p.kind = 'closing' AND p.source = 'agent' AND p.agent_id IS NULL AND p.number <
@@ -88,7 +88,7 @@ pub(in crate::store) fn story_of(conn: &Connection, unit: i64) -> Result<Option<
     Ok(Some(story))
 }
 
-/// A closing message belongs to the unit in which its turn ended.
+/// Reads the prompts and closing messages of a unit. A closing message belongs to the unit in which its turn ended.
 fn said_in_unit(conn: &Connection, key: [i64; 2]) -> Result<Vec<PromptRow>> {
     let sql = format!(
         "{PROMPT} WHERE session_id = ?1 AND kind IN ('prompt', 'closing') AND agent_id IS NULL AND CASE source

@@ -1,5 +1,5 @@
-//! Ranks prompts with their context: a message matches by its own words, with less weight by those of its neighbours,
-//! and scores higher the more of the query its whole session contains (ADR/0028).
+//! Ranks prompts with their context. A message matches by its own words and, with less weight, by the words of its
+//! neighbours. It scores higher the more of the query its whole session contains (ADR/0028).
 
 use super::super::Store;
 use anyhow::Result;
@@ -18,7 +18,7 @@ const SESSION: f64 = 2.0;
 const K1: f64 = 1.2;
 const B: f64 = 0.75;
 
-/// For each query word: the messages that contain it, with scores.
+/// Messages that contain a query word, with scores, for each of the words.
 pub(super) type ByWord = Vec<HashMap<i64, f64>>;
 
 impl Store {

@@ -1,8 +1,8 @@
 //! Full-text search: from a typed query to ranked rows.
 //!
 //! The cost is bounded for any query: occurrences of a word are counted up to 400 rows; rows are ranked by BM25 over
-//! the rare words; a query of common words only takes the newest rows with all of them. Typed text never reaches FTS5
-//! as syntax, so no query is an error.
+//! the rare words; a query that has only common words returns the newest rows with all of them. Typed text never
+//! reaches FTS5 as syntax, so no query is an error.
 //!
 //! Read in this order: `query` (parsing), candidates and ranking, in this file, `rows`, `context` (neighbouring
 //! messages), `typos`.
@@ -27,7 +27,7 @@ use std::collections::hash_map::Entry;
 const COMMON: i64 = 400;
 /// Maximum total of rows for the words of a query; the most common words are left out.
 const RANKED: i64 = 1000;
-/// Maximum common words that must occur together. More hardly ever do, and checking takes 5 ms per word.
+/// Maximum common words that must occur together. More than these hardly ever do, and checking takes 5 ms per word.
 const TOGETHER: usize = 5;
 /// Maximum rows to examine for ones that pass the filter.
 const VISITED: i64 = 8000;
@@ -90,7 +90,7 @@ impl Store {
         query.wanted.iter().map(count).collect()
     }
 
-    /// The prompts with each of some words, with scores.
+    /// Prompts that contain a word, with scores, for each of the words.
     fn by_word(&self, query: &Query, words: &[&String], filter: &Filter) -> Result<context::ByWord> {
         let mut statement = self.conn.prepare_cached(sql(HitKind::Prompt).ranked)?;
         let mut found = Vec::new();
@@ -102,8 +102,8 @@ impl Store {
         Ok(found)
     }
 
-    /// If no row has all common words, or the query is a sentence: the newest rows of each word, those with the most
-    /// words first. The score is the negative share of missing words.
+    /// Finds the newest rows of each word, those with the most words first. For queries that are sentences, or if no
+    /// row has all common words. The score is the negative share of missing words.
     fn with_most(&self, kind: HitKind, query: &Query, filter: &Filter, limit: usize) -> Result<Vec<Hit>> {
         let mut statement = self.conn.prepare_cached(sql(kind).latest)?;
         let mut held: HashMap<i64, usize> = HashMap::new();
@@ -126,7 +126,7 @@ impl Store {
         self.load(kind, &mut rows, filter, limit)
     }
 
-    /// Walks sessions from the last one, so that an old project among many is found quickly.
+    /// Loads the newest rows. Walks sessions from the last one, so that an old project among many is found quickly.
     fn newest(&self, kind: HitKind, filter: &Filter, limit: usize) -> Result<Vec<Hit>> {
         let of_session = match sql(kind).newest {
             Newest::OfSession(of_session) => of_session,
@@ -206,7 +206,7 @@ fn chosen<'a>(query: &'a Query, counts: &[i64], filter: &Filter) -> Chosen<'a> {
     let within = |words: &[&String], join: &str| narrowed(&format!("- scope : ({})", query.expression(words, join)), filter);
     let counted = query.wanted.iter().zip(counts.iter().copied());
     let (common, mut rare): (Vec<_>, Vec<_>) = counted.partition(|(_, count)| *count > COMMON);
-    // The rarest words say the most. A word without occurrences is ignored.
+    // The rarest words are the most informative. A word without occurrences is ignored.
     rare.sort_by_key(|(_, count)| *count);
     let mut rows = 0;
     let affordable = rare.iter().filter(|(_, count)| *count > 0).take_while(|(_, count)| {

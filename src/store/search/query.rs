@@ -21,7 +21,7 @@ const STOP_WORDS: &[&str] = &[
 /// A parsed query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query {
-    /// Each is one word, phrase or prefix as an FTS5 expression.
+    /// Words, phrases and prefixes, each as an FTS5 expression.
     pub(super) wanted: Vec<String>,
     pub(super) unwanted: Vec<String>,
 }
@@ -49,7 +49,7 @@ impl Query {
             // Terms consist of letters and digits, so quoting them is always valid.
             let mut expression = format!("\"{}\"{}", terms.join(" "), if prefix { " *" } else { "" });
             let is_stop_word = |term: &str| STOP_WORDS.contains(&term) || is_stop_word_there(term);
-            // Other spellings and the stem of a word; the index has them beside the word.
+            // Other spellings and the stem of a word; the index contains them in addition to the word.
             let others: Vec<String> = if prefix || terms.len() > 1 {
                 Vec::new()
             } else {
@@ -73,12 +73,12 @@ impl Query {
         query
     }
 
-    /// The searched words, for a person.
+    /// The searched words, as text for the user.
     pub fn sought(&self) -> String {
         self.wanted.iter().map(|wanted| word_of(wanted)).collect::<Vec<_>>().join(", ")
     }
 
-    /// Whether it is empty: the newest rows are wanted.
+    /// Whether the query has no words; a search then returns the newest rows.
     pub fn is_empty(&self) -> bool {
         self.wanted.is_empty()
     }
@@ -92,7 +92,7 @@ impl Query {
     }
 }
 
-/// The word or phrase of an expression: what stands between its first quotation marks.
+/// The word or phrase of an expression: the text between its first quotation marks.
 pub(super) fn word_of(expression: &str) -> &str {
     expression.split('"').nth(1).unwrap_or_default()
 }
@@ -100,8 +100,8 @@ pub(super) fn word_of(expression: &str) -> &str {
 /// Longest run of characters of a script without spaces that is searched as one phrase.
 const PHRASE: usize = 4;
 
-/// The words of a token. A question in a script without spaces is one token: it is parted at words without a subject, and
-/// what is still long is searched by its bigrams.
+/// Splits a token into words. A question in a script without spaces is one token: it is split at stop words, and parts
+/// that are still long are searched by their bigrams.
 fn parts(token: &str) -> Vec<String> {
     let length = token.chars().filter(|c| is_cjk(*c)).count();
     if length <= PHRASE {

@@ -9,14 +9,14 @@ use strsim::osa_distance;
 /// Minimum letters of a word to correct, and of its correction; shorter words resemble everything.
 const SHORTEST: usize = 5;
 const SHORTEST_TERM: usize = 4;
-/// Number of letters from which two may differ.
+/// Minimum letters of a word for which two differing letters are allowed.
 const LONG: usize = 8;
 /// Suffixes that stemming removes: "exporter" is indexed as "export".
 const ENDINGS: [&str; 15] = ["s", "e", "es", "ed", "er", "ers", "or", "ors", "ing", "ings", "ion", "ions", "ly", "ment", "ation"];
 
 impl Store {
-    /// The query with each unknown word replaced by the nearest indexed one; `None` if there is none. Only for queries
-    /// without hits, since it scans all words with the same first letter.
+    /// The query with each unknown word replaced by the nearest indexed one; `None` if there is none. Use only for
+    /// queries without hits, since it scans all words with the same first letter.
     pub fn corrected(&self, query: &Query) -> Result<Option<Query>> {
         self.conn.execute_batch("CREATE VIRTUAL TABLE IF NOT EXISTS temp.words USING fts5vocab(main, 'text_index', 'row')")?;
         let mut corrected = Query { unwanted: query.unwanted.clone(), ..Query::default() };
@@ -44,7 +44,8 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.query_row([expression], |row| row.get(0))?)
     }
 
-    /// Most typos occur after the first two letters, and few words share both; else the first two may be swapped.
+    /// Finds the nearest indexed word. Most typos occur after the first two letters, and few words share both.
+    /// Otherwise, the second letter may be wrong, or the first two may be swapped.
     fn nearest(&self, word: &str) -> Result<Option<String>> {
         for beginning in [&word[..2], &word[..1], &word[1..2]] {
             if let Some(found) = self.nearest_among(beginning, word)? {

@@ -1,4 +1,4 @@
-//! Drains the spool: stores the waiting lines of all places in order, inside the drainer's transaction.
+//! Drains the spool: stores the waiting lines of all spool files in order, inside the drainer's transaction.
 
 use super::super::{Store, Tx};
 use super::{FORMAT, append_private, aside, folder, holds, locked, open_private};
@@ -26,11 +26,11 @@ pub struct Taken {
     path: PathBuf,
     /// First bytes of the file. Every line has its own id, whereas inodes are reused.
     head: Vec<u8>,
-    /// Left by a process that died, so more lines may wait in the spool itself.
+    /// True if a process that died left them, so that more lines may wait in the spool itself.
     leftover: bool,
 }
 
-/// Moves the waiting lines aside, in order of their places. Call it inside a write transaction, so that only one
+/// Moves the waiting lines aside, in order of their spool files. Call it inside a write transaction, so that only one
 /// process drains.
 pub fn take(files: &Files) -> Result<Vec<Taken>> {
     let taken = files.spools.iter().filter(|spool| holds(spool) && folder(files, spool).is_ok()).map(|spool| take_from(spool));
@@ -60,7 +60,7 @@ fn head(path: &Path) -> io::Result<Vec<u8>> {
 
 impl Taken {
     /// Removes the lines after the commit. If another process has drained and removed them meanwhile, and moved new
-    /// lines to the same name, those stay. New lines are moved only under the spool's lock.
+    /// lines to the same name, those are kept. New lines are moved only under the spool's lock.
     fn remove(self) {
         let Ok(_held) = locked(&self.spool) else { return };
         if head(&self.path).is_ok_and(|head| head == self.head) {
@@ -89,7 +89,7 @@ impl Tx<'_> {
             if line.is_empty() {
                 continue;
             }
-            // Lines are redacted again: the file may be older than a secret family, or somebody else's work.
+            // Lines are redacted again: the file may be older than a secret family, or written by somebody else.
             let parsed = serde_json::from_slice::<Read>(&line).ok().filter(|r| r.v <= FORMAT);
             let stored = match parsed {
                 Some(read) => self.drain_one(&read.id, &redactor.clean(read.event), store)?,
@@ -124,7 +124,7 @@ impl Tx<'_> {
 }
 
 impl Store {
-    /// Drains the spool and then runs `work`, in one transaction, so that no event overtakes another.
+    /// Drains the spool and then runs `work`, in one transaction, so that events keep their order.
     pub fn write_after_spool<T>(
         &mut self,
         redactor: &Redactor,
@@ -155,7 +155,7 @@ impl Store {
     }
 }
 
-/// A temporary error, as opposed to an event that the schema rejects.
+/// Whether an error is temporary, in contrast to an event that the schema rejects.
 fn is_outage(error: &anyhow::Error) -> bool {
     !matches!(
         super::super::failure::code(error),

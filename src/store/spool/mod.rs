@@ -1,12 +1,12 @@
 //! The spool: events that could not be stored wait here in order, one JSON line each (ADR/0010).
 //!
-//! They wait in the data folder, or in one of two fallback folders. If a fallback folder already holds events, new
-//! ones go there too, and the folders are drained in order, so the order is preserved. A line has a format version, a
-//! unique id and the redacted event.
+//! They wait in the data folder, or in one of two fallback folders. If a fallback folder already has events, new ones
+//! are added there too, and the folders are drained in order, so that the order is preserved. A line has a format
+//! version, a unique id and the redacted event.
 //!
 //! The drainer takes the database's write lock and renames each file under the file's own lock. It stores the lines in
 //! the same transaction as its own event, and deletes the files after the commit. If it dies in between, the ids in
-//! `drained` make a second drain harmless. A line that the store rejects permanently goes to the rejected file, so
+//! `drained` make a second drain harmless. A line that the store rejects permanently is moved to the rejected file, so
 //! that it does not block the rest.
 //!
 //! `drain` stores the lines.
@@ -39,7 +39,7 @@ pub fn is_waiting(files: &Files) -> bool {
     files.spools.iter().any(|spool| holds(spool))
 }
 
-/// The places with waiting events.
+/// The spool files with waiting events.
 pub fn waiting_places(files: &Files) -> Vec<&Path> {
     files.spools.iter().map(PathBuf::as_path).filter(|spool| holds(spool)).collect()
 }
@@ -65,13 +65,13 @@ pub fn retry_rejected(files: &Files) -> Result<()> {
     Ok(fs::remove_file(&files.rejected)?)
 }
 
-/// Whether a place has lines and is ours. In folders that others may write to, this is checked carefully.
+/// Whether a spool file has lines and is ours. Links are not followed, because others may write to some of the folders.
 fn holds(spool: &Path) -> bool {
     let lines = |path: &Path| fs::symlink_metadata(path).is_ok_and(|m| m.is_file() && m.len() > 0 && files::is_ours(&m));
     lines(spool) || lines(&aside(spool))
 }
 
-/// Prepares a place's folder: the data folder is created as for the database, other folders must be ours.
+/// Prepares a spool file's folder: the data folder is created as for the database, other folders must be ours.
 fn folder(files: &Files, spool: &Path) -> io::Result<()> {
     let folder = spool.parent().unwrap_or(Path::new("/"));
     match files.spools.first().is_some_and(|first| first == spool) {
@@ -81,8 +81,8 @@ fn folder(files: &Files, spool: &Path) -> io::Result<()> {
     }
 }
 
-/// Appends an event at the first writable place, but never before the last one that has lines. If no place is writable,
-/// the loss is counted.
+/// Appends an event to the first writable spool file, starting at the last one that has lines; earlier ones are tried
+/// only if those fail. If no spool file is writable, the loss is counted.
 pub fn append(files: &Files, event: &Clean<Event>) -> Result<()> {
     let mut line = serde_json::to_vec(&Written { v: FORMAT, id: files::unique(), event })?;
     line.push(b'\n');
@@ -122,7 +122,7 @@ fn append_line(spool: &Path, line: &[u8]) -> io::Result<()> {
     })
 }
 
-/// Counts a lost event as the length of an empty file, which works even on a full disk.
+/// Counts a lost event as one more byte of a file's length, without data, which works even on a full disk.
 fn count_loss(files: &Files) {
     let count = |spool: &PathBuf| {
         folder(files, spool)?;
@@ -155,7 +155,7 @@ fn losses(spool: &Path) -> PathBuf {
     beside(spool, "-lost")
 }
 
-/// Opens and locks the spool, again if it was moved aside in between.
+/// Opens and locks the spool; retries if it was moved aside in between.
 fn locked(spool: &Path) -> io::Result<File> {
     let begun = Instant::now();
     loop {

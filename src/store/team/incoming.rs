@@ -1,7 +1,7 @@
 //! Applies changes of other machines. The newest change of a memory by (counter, machine) is its state.
 //!
-//! A change by somebody whom the user does not trust never touches a memory that was made here: that one gets another
-//! uuid and becomes private, and the other version stands beside it as the team's.
+//! A change by somebody whom the user does not trust never affects a memory that was made here. That memory gets
+//! another uuid and becomes private, and the other version is stored next to it as the team's.
 
 use super::super::Tx;
 use super::super::memories::MemoryScope;
@@ -10,27 +10,27 @@ use crate::redact::Clean;
 use anyhow::Result;
 use rusqlite::{OptionalExtension, params};
 
-/// Memories that supersede each other, one after the other, at most.
+/// Maximum length of a chain of memories that supersede each other.
 const CHAIN: usize = 100;
 
 /// A verified change, as it arrives.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrived<'a> {
     pub change: &'a SharedChange,
-    /// `None`: a tombstone.
+    /// `None` for a tombstone.
     pub memory: Option<&'a Clean<SharedMemory>>,
-    /// The project here that it belongs to; unknown for a tombstone.
+    /// The local project that it belongs to; unknown for a tombstone.
     pub project: Option<i64>,
     pub machine: &'a Machine,
-    /// The machine belongs to the same person.
+    /// True if the machine belongs to the same person.
     pub is_mine: bool,
     /// Projects whose memories others may change.
     pub shared: &'a [i64],
-    /// When the memory was made; never in the future.
+    /// Time at which the memory was made; never in the future.
     pub created_at: Millis,
 }
 
-/// What became of a change.
+/// Outcome of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Applied {
     /// A newer change is known.
@@ -38,13 +38,13 @@ pub enum Applied {
     New,
     Changed,
     Forgotten,
-    /// A memory of this machine stays as it was, and is private now.
+    /// A memory of this machine was left unchanged and is private now.
     Kept,
-    /// It names a memory of a project that is not shared.
+    /// The change names a memory of a project that is not shared.
     Refused,
 }
 
-/// A memory here that a change names.
+/// A local memory that a change names.
 struct Here {
     id: i64,
     project: Option<i64>,
@@ -86,7 +86,7 @@ impl Tx<'_> {
                 let is_new = here.is_none();
                 let id = self.write_shared(arrived, memory, here)?;
                 self.note_change(arrived, Some(memory))?;
-                // What the row says now is what was received, whatever was cut or redacted on the way.
+                // The current row counts as what was received, even if text was cut or redacted on the way.
                 let fingerprint = self.fingerprint_of(id)?;
                 let sql = "UPDATE shared SET fingerprint = ?2 WHERE uuid = ?1";
                 self.tx.prepare_cached(sql)?.execute(params![change.uuid, fingerprint])?;
@@ -108,7 +108,7 @@ impl Tx<'_> {
         Ok(self.tx.prepare_cached(sql)?.query_row([uuid], row).optional()?)
     }
 
-    /// Whether a memory here says the same as one that arrives: it was restored from a copy, or sent under an earlier key.
+    /// Whether a local memory equals one that arrives: it was restored from a copy, or sent under an earlier key.
     fn says_the_same(&self, id: i64, memory: Option<&Clean<SharedMemory>>) -> Result<bool> {
         let Some(memory) = memory else { return Ok(false) };
         let sql = "SELECT title = ?2 AND subtitle IS ?3 AND body IS ?4 AND kind = ?5 FROM memories WHERE id = ?1";
@@ -116,8 +116,8 @@ impl Tx<'_> {
         Ok(self.tx.prepare_cached(sql)?.query_row(values, |row| row.get(0))?)
     }
 
-    /// Detaches the shared memories that a row supersedes. They note the uuid, so that the version that arrives under it
-    /// supersedes them instead (`supersede_arrived`).
+    /// Detaches the shared memories that a row supersedes. Their rows in `shared` keep the uuid, so that the version
+    /// that arrives under it supersedes them instead (`supersede_arrived`).
     fn await_successor(&self, id: i64, uuid: &str) -> Result<()> {
         let sql = "UPDATE shared SET superseded_by = ?2 WHERE fingerprint IS NOT NULL AND NOT private
                    AND uuid IN (SELECT uuid FROM memories WHERE superseded_by = ?1)";
@@ -128,7 +128,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Takes a memory out of what is shared: it gets another uuid and becomes private.
+    /// Stops sharing a memory: it gets another uuid and becomes private.
     fn keep_as_private(&self, id: i64) -> Result<()> {
         let uuid = super::super::memories::uuid();
         self.tx.prepare_cached("UPDATE memories SET uuid = ?2 WHERE id = ?1")?.execute(params![id, uuid])?;
@@ -176,7 +176,7 @@ impl Tx<'_> {
         };
         let id = match here {
             Some(here) => {
-                // Its session and sources stay: they are of this machine.
+                // Its session and sources are kept, because they belong to this machine.
                 self.overwrite_memory(here.id, &draft)?;
                 here.id
             }
@@ -199,8 +199,9 @@ impl Tx<'_> {
         Ok(id)
     }
 
-    /// Marks a memory as superseded by one with a uuid, if that one is here, in the same project. If two machines let
-    /// memories supersede each other, the one with the greatest uuid of the circle holds, on every machine.
+    /// Marks a memory as superseded by the one with a uuid, if that one exists here, in the same project. If changes of
+    /// two machines make memories supersede each other in a cycle, the one with the greatest uuid remains active, on
+    /// every machine.
     fn supersede_by_uuid(&self, id: i64, by: &str) -> Result<()> {
         let sql = "SELECT n.id FROM memories n JOIN memories m ON m.project_id = n.project_id WHERE n.uuid = ?2 AND m.id = ?1";
         let Some(new) = self.tx.prepare_cached(sql)?.query_row(params![id, by], |row| row.get::<_, i64>(0)).optional()? else {
@@ -217,7 +218,7 @@ impl Tx<'_> {
         if at.is_none() { Ok(()) } else { self.open_circle(&chain) }
     }
 
-    /// Takes the successor from the memory that holds; what was said about it stays noted.
+    /// Removes the successor from the memory of a cycle that remains active; `shared` still records that successor.
     fn open_circle(&self, circle: &[i64]) -> Result<()> {
         let sql = "SELECT id, uuid FROM memories WHERE id IN (SELECT value FROM json_each(?1)) ORDER BY uuid DESC LIMIT 1";
         let row = |row: &rusqlite::Row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?));
@@ -228,7 +229,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Marks memories as superseded whose successors have arrived since.
+    /// Marks memories as superseded if their successors have arrived since.
     pub fn supersede_arrived(&self) -> Result<()> {
         let sql = "SELECT m.id, s.superseded_by FROM shared s JOIN memories m ON m.uuid = s.uuid
                    JOIN memories n ON n.uuid = s.superseded_by WHERE s.superseded_by IS NOT NULL AND m.superseded_by IS NULL";

@@ -7,8 +7,8 @@ use rusqlite::{Row, params};
 use std::collections::HashMap;
 
 const MACHINE: &str = "SELECT id, key, name, seq, own, trusted, seen_at FROM machines";
-/// The seed of this machine's key, and the place (host and file) for which it was made: a copy of the database must not
-/// continue the series.
+/// Keys in `meta`: the seed of this machine's key, and the host and file for which it was made. A copy of the database
+/// must not continue the series.
 const SEED: &str = "machine_seed";
 const PLACE: &str = "machine_place";
 
@@ -38,7 +38,7 @@ impl Store {
         Ok(self.conn.prepare_cached(&format!("{MACHINE} ORDER BY id"))?.query_map([], machine)?.collect::<Result<_, _>>()?)
     }
 
-    /// This machine, if it has shared before from the same place.
+    /// This machine, if it has shared before from the same host and file.
     pub fn own_machine(&self, place: &str) -> Result<Option<OwnMachine>> {
         let own = self.machines()?.into_iter().find(|machine| machine.is_own);
         let is_here = self.meta::<String>(PLACE)?.as_deref() == Some(place);
@@ -49,7 +49,7 @@ impl Store {
     /// Gives this machine a new identity: its own memories are sent again under the new key.
     pub fn become_machine(&mut self, key: &str, seed: &str, place: &str, name: &str, now: Millis) -> Result<OwnMachine> {
         self.write(|tx| {
-            // An earlier key stays known, as a trusted machine of the same person.
+            // An earlier key remains known, as a trusted machine of the same person.
             tx.tx.execute("UPDATE machines SET own = 0, trusted = 1 WHERE own", [])?;
             let sql = "INSERT INTO machines(key, name, seq, own, trusted, seen_at) VALUES (?1, ?2, 0, 1, 1, ?3)";
             tx.tx.execute(sql, params![key, name, now])?;
@@ -71,19 +71,19 @@ impl Store {
         self.write(|tx| Ok(tx.tx.execute(sql, [name])?)).map(drop)
     }
 
-    /// Trusts a machine, or no longer.
+    /// Marks a machine as trusted or not trusted.
     pub fn set_trusted(&mut self, machine: i64, trusted: bool) -> Result<()> {
         let sql = "UPDATE machines SET trusted = ?2 WHERE id = ?1";
         self.write(|tx| Ok(tx.tx.execute(sql, params![machine, trusted])?)).map(drop)
     }
 
-    /// How many memories each machine's newest changes hold.
+    /// Number of shared memories by the machine of their newest change.
     pub fn shared_by_machine(&self) -> Result<HashMap<i64, i64>> {
         let sql = "SELECT machine, count(*) FROM shared WHERE fingerprint IS NOT NULL GROUP BY machine";
         Ok(self.conn.prepare(sql)?.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?)
     }
 
-    /// Where memories of the team come from, by uuid.
+    /// Origins of memories of the team, by uuid.
     pub fn team_origins(&self, uuids: &[&str]) -> Result<HashMap<String, TeamOrigin>> {
         let sql = "SELECT s.uuid, k.name, k.trusted, s.author FROM shared s JOIN machines k ON k.id = s.machine
                    WHERE s.uuid IN (SELECT value FROM json_each(?1))";
@@ -98,7 +98,7 @@ impl Store {
 }
 
 impl Tx<'_> {
-    /// The machine with a key, noted if it is new. Its name becomes the one that it last used.
+    /// Returns the machine with a key, and records it if it is new. Updates its name to the one that it last used.
     pub fn machine(&self, key: &str, name: &str, now: Millis) -> Result<Machine> {
         let known: Vec<Machine> = {
             let mut statement = self.tx.prepare_cached(&format!("{MACHINE} WHERE key = ?1"))?;
@@ -112,7 +112,7 @@ impl Tx<'_> {
             return Ok(Machine { id, key, name, seq: 0, is_own: false, is_trusted: false, seen_at: now });
         };
         if known.name != name || known.seen_at != now {
-            // Trust is in a person by name: a machine that takes another name has to be trusted again.
+            // The user trusts a person by name: a machine that takes another name must be trusted again.
             let sql = "UPDATE machines SET trusted = trusted AND name = ?2, name = ?2, seen_at = ?3 WHERE id = ?1";
             self.tx.prepare_cached(sql)?.execute(params![known.id, name, now])?;
             known.is_trusted &= known.name == name;
@@ -121,14 +121,14 @@ impl Tx<'_> {
         Ok(known)
     }
 
-    /// Notes up to which number a machine's changes are applied.
+    /// Records the number up to which a machine's changes are applied.
     pub fn set_applied(&self, key: &str, seq: i64) -> Result<()> {
         let sql = "UPDATE machines SET seq = max(seq, ?2) WHERE key = ?1 AND NOT own";
         self.tx.prepare_cached(sql)?.execute(params![key, seq])?;
         Ok(())
     }
 
-    /// Applies all changes of other machines again: more projects are shared than before.
+    /// Causes all changes of other machines to be applied again, because more projects are shared than before.
     pub fn apply_all_again(&self) -> Result<()> {
         Ok(self.tx.execute("UPDATE machines SET seq = 0 WHERE NOT own", []).map(drop)?)
     }

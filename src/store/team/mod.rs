@@ -1,4 +1,4 @@
-//! Team memory: which memories are shared, in which version, and the machines that share (ADR/0051).
+//! Team memory: shared memories, their versions, and the machines that share (ADR/0051).
 //!
 //! Read in this order: projects and notes, in this file; `machines`; `outgoing` (what this machine sends); `incoming`
 //! (what other machines sent); `other_programs` (rows of the RAD tables).
@@ -18,25 +18,25 @@ use anyhow::Result;
 use rusqlite::{OptionalExtension, params};
 use std::collections::BTreeMap;
 
-/// A project with what the user said about sharing it.
+/// A project with the user's choice about sharing it.
 #[derive(Clone, Debug)]
 pub struct ProjectShare {
     pub project: ProjectRow,
-    /// `None`: nothing was said for the project itself.
+    /// `None` if the user made no choice for the project itself.
     pub share: Option<Share>,
     pub keys: Vec<String>,
 }
 
-/// Keys of the projects that were shared at the last sync: a JSON object of lists by project.
+/// Key in `meta`: keys of the projects that were shared at the last sync, as a JSON object of lists by project.
 const KEYS: &str = "sync_keys";
-/// Set while traces of forgotten memories are left in the file.
+/// Key in `meta`: set while traces of forgotten memories remain in the file.
 const TRACES: &str = "sync_traces";
 const DONE: &str = "sync_done_at";
 const FAILED: &str = "sync_failed_at";
 const ERROR: &str = "sync_error";
 
 impl Store {
-    /// All projects, with what the user said about sharing them.
+    /// All projects, with the user's choices about sharing them.
     pub fn project_shares(&self) -> Result<Vec<ProjectShare>> {
         let mut said = self.conn.prepare("SELECT share FROM projects WHERE id = ?1")?;
         let mut all = Vec::new();
@@ -48,15 +48,15 @@ impl Store {
         Ok(all)
     }
 
-    /// Stores what the user said about sharing a project.
+    /// Stores the user's choice about sharing a project.
     pub fn set_share(&mut self, project: i64, share: Option<Share>) -> Result<()> {
         let share = share.map(Share::name);
         self.write(|tx| Ok(tx.tx.execute("UPDATE projects SET share = ?2 WHERE id = ?1", params![project, share])?)).map(drop)
     }
 
-    /// Notes the keys of the shared projects. If one has more than at the last sync (it was merged, or got a remote), its
-    /// memories are sent again, so that others find their project. If there are keys that no project had, all changes of
-    /// other machines are applied again.
+    /// Records the keys of the shared projects. If a project has more than at the last sync (it was merged, or got a
+    /// remote), its memories are sent again, so that others find their project. If there are keys that no project had
+    /// before, all changes of other machines are applied again.
     pub fn note_shared_keys(&mut self, projects: &[SharedProject]) -> Result<()> {
         let known: Option<String> = self.meta(KEYS)?;
         let known: BTreeMap<i64, Vec<String>> = known.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default();
@@ -79,12 +79,12 @@ impl Store {
         })
     }
 
-    /// How the last sync ended.
+    /// Outcome of the last sync.
     pub fn last_sync(&self) -> Result<LastSync> {
         Ok(LastSync { done_at: self.meta(DONE)?, failed_at: self.meta(FAILED)?, error: self.meta(ERROR)? })
     }
 
-    /// Notes the end of a sync.
+    /// Records the end of a sync.
     pub fn note_sync(&mut self, error: Option<&str>, now: Millis) -> Result<()> {
         self.write(|tx| match error {
             None => {
@@ -104,8 +104,8 @@ impl Store {
         Ok(self.meta::<bool>(TRACES)?.unwrap_or(false))
     }
 
-    /// Notes that memories were forgotten by others, or that their traces are gone. What agents were given may have held
-    /// them, so those texts go.
+    /// Records that memories were forgotten by others, or that their traces are gone. The texts that agents received
+    /// may have contained such memories, so those texts are dropped.
     pub fn note_traces(&mut self, are_left: bool) -> Result<()> {
         self.write(|tx| {
             if are_left {

@@ -8,13 +8,13 @@ use anyhow::Result;
 use rusqlite::{OptionalExtension, params};
 use std::collections::HashMap;
 
-/// Stands for another program in `shared.machine`.
+/// Value of `shared.machine` for another program.
 const PROGRAM: i64 = 0;
-/// What the tables of other programs held when they were last read.
+/// Key in `meta`: the state of other programs' tables when they were last read.
 const READ: &str = "rad_tables_read";
 
 impl Store {
-    /// What the tables held when they were last read.
+    /// State of the tables when they were last read.
     pub fn rad_tables_read(&self) -> Result<Option<String>> {
         self.meta(READ)
     }
@@ -28,7 +28,8 @@ impl Store {
 }
 
 impl Tx<'_> {
-    /// Writes a row of another program; `false` if the uuid belongs to a memory that is not of another program.
+    /// Writes a row of another program; returns false if the uuid was forgotten, or belongs to a memory that this row
+    /// may not replace.
     pub fn write_of_program(&self, uuid: &str, digest: &str, project: i64, draft: &Clean<Draft>) -> Result<bool> {
         let sql = "SELECT m.id, coalesce(s.machine = ?2 AND s.counter > 0, 0) AND NOT m.by_hand AND m.project_id = ?3 FROM memories m LEFT JOIN shared s ON s.uuid = m.uuid WHERE m.uuid = ?1";
         let row = |row: &rusqlite::Row| Ok((row.get::<_, i64>(0)?, row.get::<_, bool>(1)?));
@@ -67,7 +68,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Notes what the tables held.
+    /// Records the state of the tables.
     pub fn set_rad_tables_read(&self, held: &str) -> Result<()> {
         self.set_meta(READ, Some(held))
     }

@@ -1,7 +1,8 @@
-//! What this machine sends: the state of each memory, as a fingerprint of its row, and its own series of changes.
+//! Changes that this machine sends: the state of each memory, as a fingerprint of its row, and its own series of
+//! changes.
 //!
-//! Changes are found by comparing fingerprints, not noted when they happen: no hook and no other command pays for a sync,
-//! and nothing can be missed. A pass over 100,000 memories takes about a second.
+//! Changes are found by comparing fingerprints, not recorded when they happen. So no hook and no other command pays for
+//! a sync, and nothing can be missed. A pass over 100,000 memories takes about a second.
 
 use super::super::{Store, Tx};
 use crate::model::{Author, MemoryKind, Provenance, SharedMemory};
@@ -13,7 +14,7 @@ use sha2::{Digest, Sha256};
 /// Bytes of a fingerprint.
 const FINGERPRINT: usize = 16;
 
-/// The columns of a memory's state come first; [`STATE_COLUMNS`] of them make its fingerprint.
+/// SQL for the state of a memory; the first [`STATE_COLUMNS`] columns make its fingerprint.
 const STATE: &str = "SELECT m.kind, m.type, m.title, m.subtitle, m.body, m.content, m.provenance, m.made_by, m.by_hand, m.pinned, m.created_at,
     m.platform, coalesce((SELECT n.uuid FROM memories n WHERE n.id = m.superseded_by), s.superseded_by), u.title,
     (SELECT json_group_array(concept) FROM (SELECT concept FROM memory_concepts WHERE memory_id = m.id ORDER BY concept)),
@@ -22,12 +23,12 @@ const STATE: &str = "SELECT m.kind, m.type, m.title, m.subtitle, m.body, m.conte
   FROM memories m LEFT JOIN shared s ON s.uuid = m.uuid LEFT JOIN work_units u ON u.id = m.work_unit_id";
 const STATE_COLUMNS: usize = 16;
 
-/// What is known of a shared memory.
+/// The recorded state of a shared memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedState {
     pub counter: i64,
     pub machine: i64,
-    /// `None`: withdrawn, forgotten, or never shared.
+    /// `None` if it was withdrawn, forgotten, or never shared.
     pub fingerprint: Option<Vec<u8>>,
     pub seq: Option<i64>,
     pub own: bool,
@@ -52,9 +53,9 @@ pub struct MemoryState {
 pub struct NumberedChange {
     pub uuid: String,
     pub counter: i64,
-    /// `None`: a tombstone.
+    /// `None` for a tombstone.
     pub fingerprint: Option<Vec<u8>>,
-    /// This machine reports when the memory is gone.
+    /// True if this machine reports when the memory is gone.
     pub own: bool,
 }
 
@@ -65,9 +66,9 @@ pub struct OwnChange {
     pub seq: i64,
     pub counter: i64,
     pub project: Option<i64>,
-    /// `None`: a tombstone.
+    /// `None` for a tombstone.
     pub memory: Option<SharedMemory>,
-    /// The memory is private now.
+    /// True if the memory is private now.
     pub withdrawn: bool,
 }
 
@@ -150,14 +151,14 @@ fn memory(row: &Row) -> rusqlite::Result<SharedMemory> {
     })
 }
 
-/// SQLite writes whether a file was modified as 0 or 1.
+/// Parses files from JSON. SQLite writes the flag for modified files as 0 or 1.
 fn files(json: &str) -> Vec<(String, bool, Option<String>)> {
     let files: Vec<(String, i64, Option<String>)> = serde_json::from_str(json).unwrap_or_default();
     files.into_iter().map(|(path, modified, hash)| (path, modified != 0, hash)).collect()
 }
 
 impl Store {
-    /// The states of memories of some projects behind a row id, in order.
+    /// States of memories of some projects after row id `behind`, in order.
     pub fn memory_states(&self, projects: &[i64], behind: i64, limit: usize) -> Result<Vec<MemoryState>> {
         // By row id: the index by project would have to be sorted for each step.
         let sql =
@@ -167,7 +168,7 @@ impl Store {
         Ok(states.collect::<Result<_, _>>()?)
     }
 
-    /// Shared memories that no longer exist here, and for which this machine reports it: uuid and counter.
+    /// Shared memories that no longer exist here and whose deletion this machine reports: uuid and counter.
     pub fn missing_memories(&self) -> Result<Vec<(String, i64)>> {
         let sql = "SELECT uuid, counter FROM shared s WHERE own AND fingerprint IS NOT NULL
                    AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.uuid = s.uuid) ORDER BY uuid";
@@ -175,21 +176,21 @@ impl Store {
         Ok(self.conn.prepare(sql)?.query_map([], row)?.collect::<Result<_, _>>()?)
     }
 
-    /// The numbers of this machine's changes behind a number, with the uuids.
+    /// Numbers of this machine's changes after number `behind`, with the uuids.
     pub fn own_numbers(&self, behind: i64) -> Result<Vec<(i64, String)>> {
         let sql = "SELECT seq, uuid FROM shared WHERE seq > ?1 ORDER BY seq";
         let row = |row: &Row| Ok((row.get(0)?, row.get(1)?));
         Ok(self.conn.prepare(sql)?.query_map([behind], row)?.collect::<Result<_, _>>()?)
     }
 
-    /// The numbers of this machine's changes that hold a text, in order.
+    /// Numbers of this machine's changes that contain a text, in order.
     pub fn own_texts(&self) -> Result<Vec<i64>> {
         let sql = "SELECT seq FROM shared WHERE seq IS NOT NULL AND fingerprint IS NOT NULL ORDER BY seq";
         Ok(self.conn.prepare(sql)?.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?)
     }
 
-    /// A change of this machine's series. `None`: the memory has changed since it was numbered, so another number
-    /// follows.
+    /// A change of this machine's series. `None` if the memory has changed since it was numbered, so that another
+    /// number follows.
     pub fn own_change(&self, seq: i64, uuid: &str) -> Result<Option<OwnChange>> {
         let sql = "SELECT counter, fingerprint, private FROM shared WHERE uuid = ?1 AND seq = ?2";
         let row = |row: &Row| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<Vec<u8>>>(1)?, row.get::<_, bool>(2)?));
@@ -205,7 +206,7 @@ impl Store {
         Ok(found.map(|(_, project, memory)| OwnChange { uuid, seq, counter, project, memory: Some(memory), withdrawn: false }))
     }
 
-    /// Marks a memory as private, or no longer.
+    /// Marks a memory as private or not private.
     pub fn set_private(&mut self, uuid: &str, private: bool) -> Result<()> {
         self.write(|tx| tx.mark_private(uuid, private))
     }
@@ -232,7 +233,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Makes this machine send the memories of a project again that it sent before.
+    /// Makes this machine send again the memories of a project that it sent before.
     pub(super) fn send_again(&self, project: i64) -> Result<()> {
         let sql = "UPDATE shared SET fingerprint = x'' WHERE own AND fingerprint IS NOT NULL AND uuid IN (SELECT uuid FROM memories WHERE project_id = ?1)";
         Ok(self.tx.prepare_cached(sql)?.execute([project]).map(drop)?)
@@ -244,12 +245,12 @@ impl Tx<'_> {
         Ok(self.tx.prepare_cached(sql)?.execute(params![uuid, private]).map(drop)?)
     }
 
-    /// Marks a memory as private that is being stored.
+    /// Marks a memory that is being stored as private.
     pub(in crate::store) fn keep_private(&self, uuid: &str) -> Result<()> {
         self.mark_private(uuid, true)
     }
 
-    /// Notes that shared memories are being forgotten here: this machine reports it, whoever made them.
+    /// Records that shared memories are being forgotten here. This machine reports it, no matter who made them.
     pub(in crate::store) fn note_shared_forgotten(&self, memories: &[i64]) -> Result<()> {
         let known = "SELECT uuid FROM memories WHERE id IN (SELECT value FROM json_each(?1))";
         let ids = serde_json::to_string(memories)?;
@@ -257,7 +258,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// The fingerprint of a memory as it is now.
+    /// Returns the current fingerprint of a memory.
     pub(super) fn fingerprint_of(&self, memory: i64) -> Result<Vec<u8>> {
         let sql = format!("{STATE} WHERE m.id = ?1");
         Ok(self.tx.prepare_cached(&sql)?.query_row([memory], fingerprint)?)

@@ -66,7 +66,8 @@ impl Units {
 }
 
 impl Store {
-    /// The last units of a project (`None`: of all) with an event after `since`, newest first, and their total number.
+    /// The last units of a project (`None` for all projects) with an event after `since`, newest first, and their
+    /// total.
     pub fn units_of_project(&self, project: Option<i64>, since: Option<Millis>, limit: usize) -> Result<(Vec<UnitRow>, usize)> {
         let sql = format!(
             "{UNIT} WHERE (?1 IS NULL OR s.project_id = ?1) AND (?2 IS NULL OR u.ended_at >= ?2) ORDER BY u.started_at DESC, u.id DESC"
@@ -128,7 +129,7 @@ impl Store {
         Ok(all.units)
     }
 
-    /// The same, with steps, files and commits only.
+    /// Completes units with steps, files and commits only.
     fn brief(&self, found: Vec<(UnitRow, Option<i64>)>) -> Result<Units> {
         let mut units: Vec<UnitRow> = Vec::with_capacity(found.len());
         for (mut unit, distilled) in found {
@@ -224,7 +225,7 @@ impl Store {
         Ok(())
     }
 
-    /// Adds the cost of their turns. A turn that spans two units counts for the one in which it began.
+    /// Adds the tokens of the units' turns. A turn that spans two units counts for the one in which it began.
     fn add_tokens(&self, all: &mut Units) -> Result<()> {
         let sql = format!(
             "SELECT s.work_unit_id, sum(a.input_tokens), sum(a.output_tokens), sum(a.cache_read_tokens), sum(a.cache_write_tokens)

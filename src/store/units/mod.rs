@@ -1,6 +1,6 @@
 //! Steps, units and boundaries in the database. `segmentation` decides; `steps` reads its input, `save` writes its
-//! changes, `recount` reads what remains of a session after forgetting. `list` reads whole units, `orphaned` finds
-//! units whose client is gone.
+//! changes, `recount` reads the remaining rows of a session after forgetting. `list` reads whole units, `orphaned`
+//! finds units whose client is gone.
 
 mod list;
 mod orphaned;

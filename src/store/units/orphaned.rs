@@ -1,5 +1,5 @@
-//! Finds open units whose client is gone, or without an event for 12 hours. Checked when the project's next session
-//! starts.
+//! Finds open units whose client is gone or that had no event for 12 hours. This is checked when the project's next
+//! session starts.
 
 use super::super::Store;
 use super::super::sessions::known_session;
@@ -8,7 +8,7 @@ use crate::model::{Client, Millis, Platform};
 use anyhow::Result;
 use rusqlite::{Row, params};
 
-/// A unit without events for this long is closed, whatever its client does.
+/// Time without events after which a unit is closed, even if its client is running.
 const SILENCE: Millis = 12 * 3_600_000;
 /// Maximum sessions to check: the last ones.
 const SESSIONS: i64 = 100;
@@ -18,12 +18,12 @@ const SESSIONS: i64 = 100;
 pub struct LeftOpen {
     pub session: i64,
     pub client: Option<Client>,
-    /// Its last event.
+    /// Time of its last event.
     pub heard_of: Millis,
 }
 
 impl LeftOpen {
-    /// Why its unit must be closed, if so; `alive` says whether its client runs, if known.
+    /// Returns the reason to close its unit, if any. `alive` states whether its client runs; `None` if unknown.
     pub fn closed_by(&self, alive: Option<bool>, now: Millis) -> Option<ClosedBy> {
         match alive {
             Some(false) => Some(ClosedBy::ClientGone),

@@ -1,4 +1,4 @@
-//! What remains of a session's steps after some of its rows were forgotten.
+//! Recounts a session's steps after some of its rows were forgotten.
 
 use super::super::Tx;
 use crate::model::{Kind, Millis, ToolUse};
@@ -11,7 +11,7 @@ use serde_json::Value;
 #[derive(Debug)]
 pub struct UnitToRecount {
     pub unit: i64,
-    /// Another unit has begun after it, or its session has ended.
+    /// True if another unit has begun after it, or its session has ended.
     pub over: bool,
     pub steps: Vec<(StepRow, Vec<(ToolUse, Millis)>)>,
 }
@@ -36,7 +36,7 @@ impl Tx<'_> {
         let sql =
             "DELETE FROM work_units WHERE session_id = ?1 AND id NOT IN (SELECT work_unit_id FROM steps WHERE session_id = ?1)";
         self.tx.execute(sql, [session])?;
-        // Intent and title are derived again from what remains.
+        // Intent and title are derived again from the remaining rows.
         self.tx.execute("UPDATE work_units SET intent = NULL, title = NULL WHERE session_id = ?1", [session])?;
         let mut units = self.tx.prepare_cached("SELECT id, state <> 'open' FROM work_units WHERE session_id = ?1")?;
         let units: Vec<(i64, bool)> =

@@ -11,7 +11,7 @@ const PARTS: i64 = 64;
 const STEP: &str = "SELECT id, work_unit_id, prompt_id, settled, started_at, features,
     (SELECT active FROM boundaries WHERE step_id = steps.id),
     (SELECT closed_by IS 'clear' FROM work_units WHERE id = steps.work_unit_id) FROM steps";
-/// Without the columns for boundary decisions: every tool use runs this query.
+/// `STEP` without the columns for boundary decisions: every tool use runs this query.
 const STEP_ALONE: &str = "SELECT id, work_unit_id, prompt_id, settled, started_at, features, NULL, NULL FROM steps";
 
 fn step(row: &Row) -> rusqlite::Result<StepRow> {
@@ -39,7 +39,7 @@ impl Tx<'_> {
         Ok(rows)
     }
 
-    /// The last step of a prompt or, with `all`, its last 64, newest first. Without any, the session's last step.
+    /// The last step of a prompt or, with `all`, its last 64, newest first. If it has none, the session's last step.
     pub fn steps_of_prompt(&self, session: i64, prompt: Option<i64>, all: bool) -> Result<Vec<StepRow>> {
         let sql = format!("{STEP_ALONE} WHERE session_id = ?1 AND prompt_id IS ?2 ORDER BY id DESC LIMIT ?3");
         let mut statement = self.tx.prepare_cached(&sql)?;

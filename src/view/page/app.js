@@ -18,7 +18,7 @@ function drawTabs() {
 const nodes = children => [children].flat(Infinity).filter(Boolean);
 const list = () => nodes(state.query ? results() : VIEWS.find(([name]) => name === state.view)[2]());
 
-// Draws after something that the reader did.
+// Draws after an action of the reader.
 function draw() {
   const focus = document.activeElement?.id;
   drawTabs();
@@ -32,7 +32,7 @@ addEventListener("pointerdown", () => { pressed = true; }, true);
 addEventListener("pointerup", () => { setTimeout(() => { pressed = false; }); }, true);
 let postponed = null;
 
-// Draws after news: only what has changed, and so that the reader's place stays.
+// Draws after an update: only what has changed, and without moving the reader's scroll position.
 function redraw() {
   const inFilter = $("list").contains(document.activeElement) && /^(INPUT|SELECT)$/.test(document.activeElement.tagName);
   if (pressed || inFilter) {
@@ -44,7 +44,7 @@ function redraw() {
   if (state.open) replace($("detail"), nodes(details(state.open)));
 }
 
-// What was drawn into the boxes last, before the reader opened or scrolled anything.
+// The HTML last drawn into each box, before the reader opened or scrolled anything.
 const drawn = new Map();
 
 function put(box, children) {
@@ -52,7 +52,7 @@ function put(box, children) {
   drawn.set(box, box.innerHTML);
 }
 
-// Puts new children into a box if they differ from the old ones; what was open stays open.
+// Puts new children into a box if they differ from the old ones; open elements stay open.
 function replace(box, children) {
   const fresh = h("div", null, children), html = fresh.innerHTML;
   if (html === drawn.get(box)) return;
@@ -84,7 +84,7 @@ function go(view) {
   scrollTo(0, 0);
 }
 
-// Opens the details of an id; the address follows, so that Back and links work.
+// Opens the details of an id and updates the address, so that Back and links work.
 function open_(id) {
   const to = id ? `#${encodeURIComponent(id)}` : " ";
   if (id && location.hash === to) return show(id);
@@ -156,7 +156,7 @@ addEventListener("keydown", event => {
 
 async function begin() {
   try {
-    // The launch token has done its work; it leaves the address.
+    // The launch token is used up, so it is removed from the address.
     if (live && location.search) history.replaceState(null, "", location.pathname + location.hash);
     if (live) await load();
     else use(await embedded());

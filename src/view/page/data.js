@@ -1,4 +1,4 @@
-// The data: read from the page or from the server, indexed by id, merged with news, searched.
+// The data: read from the page or from the server, indexed by id, merged with updates, searched.
 
 // Tables without a prototype: stored names such as `constructor` find nothing in them.
 const AGENTS = {
@@ -41,7 +41,7 @@ function use(fresh) {
   reindex();
 }
 
-// Replaces what belongs to the sessions of `part`, and keeps the rest.
+// Replaces the rows of the sessions of `part`, and keeps the rest.
 function merge(part) {
   const ids = new Set((part.sessions || []).map(session => session.session));
   for (const kind of ["sessions", "units", "memories", "injections"]) {
@@ -58,7 +58,7 @@ function reindex() {
   data.memories.sort((a, b) => b.created_at - a.created_at || number(b.id) - number(a.id));
   data.injections.sort((a, b) => b.at - a.at);
   data.failures.sort((a, b) => (data.sources[b]?.created_at || 0) - (data.sources[a]?.created_at || 0));
-  // An id that stays when others arrive.
+  // An id that does not change when other injections arrive.
   for (const injection of data.injections) injection.id = `i${injection.at}-${injection.point}-${injection.session}`;
   const by = (rows, name) => new Map(rows.map(row => [row[name], row]));
   const group = (rows, name) => Map.groupBy ? Map.groupBy(rows, row => row[name]) : rows.reduce((all, row) => {
@@ -94,7 +94,7 @@ const branchOf = row => {
 };
 const isTrap = memory => memory.kind === "lesson" || (memory.concepts || []).some(concept => TRAPS.includes(concept));
 
-// Each file with what it carries.
+// Returns each file with its uses, memories and failures.
 function files() {
   const all = new Map();
   const file = path => {
@@ -120,7 +120,7 @@ function files() {
   return all;
 }
 
-// What a row says, lower case, its title first. Kept with the row until the row is replaced.
+// Returns the text of a row in lower case, its title first. Kept with the row until the row is replaced.
 function said(row) {
   if (row.said) return row.said;
   const texts = [row.title, row.subtitle, row.narrative, row.facts, row.chosen, row.reasoning, row.alternatives, row.learned,
@@ -133,7 +133,7 @@ function said(row) {
 
 const searched = query => query.toLowerCase().split(/\s+/).filter(Boolean);
 
-// Rows that hold all words, else any of them, best first: `{found: [{kind, row}], isWhole}`.
+// Returns rows that contain all words, or else any of them, best first: `{found: [{kind, row}], isWhole}`.
 function find(query) {
   const terms = searched(query);
   const rows = [

@@ -1,4 +1,4 @@
-// The details of one thing: a memory, work unit, session, injection, file, prompt or tool use.
+// The details of one item: a memory, work unit, session, injection, file, prompt or tool use.
 
 const NAMES = {
   __proto__: null,
@@ -62,7 +62,7 @@ function memoryDetail(memory) {
   ];
 }
 
-// A source in one line, whole when it is opened.
+// A source in one line; it is complete when opened.
 function sourceEntry(id, quote) {
   const known = data.sources[id];
   const box = h("details", { "data-source": id }, h("summary", null, known ? summary(known, quote) : id));
@@ -71,14 +71,14 @@ function sourceEntry(id, quote) {
   return box;
 }
 
-// A source in one line: a text from what the memory quotes of it on.
+// A source in one line; a text starts at the part that the memory quotes.
 function summary(row, quote = "") {
   const at = row.kind === "prompt" ? Math.max(0, row.text.indexOf(quote.slice(0, 30))) : 0;
   if (row.kind === "prompt") return [h("span", { class: "faint" }, `${row.id} ${row.source === "user" ? "you" : "the agent"}: ${at ? "…" : ""}`), words(line(row.text.slice(at), 110))];
   return [h("span", { class: "faint" }, `${row.id} ${row.tool_name}${row.succeeded === false ? " failed" : ""}: `), h("code", null, words(line(row.content || row.path || "", 110)))];
 }
 
-// A prompt or tool use whole.
+// A complete prompt or tool use.
 function source(row) {
   if (row.kind === "prompt") {
     return [h("p", { class: "faint small" }, `${row.source === "user" ? "Prompt" : "The agent's text"} ${row.number} · ${moment(row.created_at)}`, place(row)), h("pre", null, words(row.text))];

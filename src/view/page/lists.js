@@ -17,7 +17,7 @@ function growing(rows, draw, none) {
     more.textContent = `${shown} of ${rows.length}; show more`;
     if (shown >= rows.length) { more.remove(); watch.disconnect(); }
   };
-  // After news, as many as there were.
+  // After an update, shows as many rows as before.
   do grow(); while (shown < Math.min(state.shown, rows.length));
   if (shown < rows.length) watch.observe(more);
   return [box, shown < rows.length && more];
@@ -197,7 +197,7 @@ function failureRow(tool) {
   return entry(tool.id, [h("span", { class: "title" }, h("code", null, words(line(tool.content || tool.tool_name, 140)))), h("span", { class: "clock" }, moment(tool.created_at))], words(line(reason(tool), 220)));
 }
 
-// The last line of a failure that says something.
+// The line of a failure that names an error, or else its last line.
 function reason(tool) {
   const text = tool.outcome || tool.metadata?.response || "";
   const lines = text.trim().split("\n").map(one => one.trim()).filter(Boolean);

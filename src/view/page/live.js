@@ -1,4 +1,4 @@
-// The live page: news from the server, and changes by hand. In a page that is a file, none of this does anything.
+// The live page: updates from the server, and changes by hand. Nothing here has an effect if the page is a file.
 
 const live = !$("data").textContent.trim();
 
@@ -26,7 +26,7 @@ async function load() {
   loading = loadedAt - begun;
 }
 
-// Reads everything again: soon, but so that loading takes a small part of the time.
+// Reads everything again soon, but not so often that loading takes a large part of the time.
 function refresh() {
   const pause = Math.max(300, loading * 5) - (performance.now() - loadedAt);
   reload ??= setTimeout(() => {
@@ -35,7 +35,7 @@ function refresh() {
   }, Math.max(0, pause));
 }
 
-// Reads news and draws it; what cannot be read is said, and comes with the next event.
+// Reads an update and draws it. An error is shown, and the next event reads again.
 async function news(read) {
   try {
     await read();
@@ -58,7 +58,7 @@ function listen() {
   return events;
 }
 
-// Only while the page is seen: a browser has six connections to a server, and each page that listens holds one.
+// Listens only while the page is visible: a browser has six connections to a server, and each listening page holds one.
 function listenWhileSeen() {
   let events = listen();
   document.addEventListener("visibilitychange", () => {
@@ -67,7 +67,7 @@ function listenWhileSeen() {
   });
 }
 
-// What can be done with a memory; nothing in a page that is a file.
+// The actions for a memory; none if the page is a file.
 function actions(memory) {
   if (!live) return null;
   const act = (name, does, style) => h("button", { type: "button", class: style, "data-action": name, onclick: does }, name);
@@ -143,13 +143,13 @@ async function forget(id) {
   dialog([h("h2", null, `Forget ${id}?`), h("pre", null, words(plan.summary)), h("div", { class: "actions" }, yes, h("button", { type: "button", onclick: () => $("dialog").close() }, "Keep it"))]);
 }
 
-// What is not on this page: asked of the server, or found with a command.
+// An item that is not on this page: fetched from the server, or printed by a command.
 function missing(id) {
   const box = h("div", null, h("p", { class: "empty" }, `${id} is not on this page; `, h("code", null, `nmem show ${id}`), " prints it."));
   return live && /^[pt]\d+$/.test(id) ? fetched(id, box) : box;
 }
 
-// The whole of a prompt or tool use: what a page that is a file has, or what the server has.
+// A complete prompt or tool use: from the server, or as far as a page in a file contains it.
 function wholeSource(id) {
   const known = data.sources[id], box = h("div", null, source(known));
   return live && !known.is_whole ? fetched(id, box) : box;
@@ -163,7 +163,7 @@ function fetched(id, box) {
   return box;
 }
 
-// Results for words that only the server's store has.
+// Search results that only the server's store has.
 function elsewhere() {
   const [shown, all] = data.totals.memories || [0, 0];
   if (!live && shown >= all) return null;

@@ -2,7 +2,7 @@
 
 const PHASES = ["investigation", "execution", "verification", "completion"];
 
-// The phases of a unit as one bar, wide as they lasted.
+// The phases of a unit as one bar; each width shows a duration.
 function phases(unit) {
   const all = unit.phases || [];
   const size = phase => phase.ms || phase.tool_uses * 1000;
@@ -20,7 +20,7 @@ function phases(unit) {
 
 const legend = () => h("div", { class: "legend" }, PHASES.map(phase => h("span", null, h("i", { class: `p-${phase}` }), phase)));
 
-// Active minutes of each day, the latest right; a click goes to the day.
+// Active minutes of each day, the latest on the right; a click scrolls to the day.
 function days(units, go) {
   const minutes = new Map(), failures = new Map();
   for (const unit of units) {
@@ -43,7 +43,7 @@ function days(units, go) {
     h("figcaption", { class: "legend" }, h("span", null, `${all[0]} to ${all[all.length - 1]}: active time of each day with work, at most ${span(most * 60000)}`)));
 }
 
-// A bar of parts, each `[class, n]`, of a scale to `most`.
+// A bar of parts, each `[class, n]`, on a scale to `most`.
 function bar(parts, most, label) {
   let at = 0;
   return svg("svg", { class: "phases", viewBox: "0 0 100 6", preserveAspectRatio: "none", role: "img", "aria-label": label }, svg("title", null, label),
