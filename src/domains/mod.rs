@@ -6,7 +6,7 @@
 mod schema;
 mod term_rules;
 
-pub use schema::misfits;
+pub use schema::schema_violations;
 
 use crate::model::{Becomes, DECISION_TYPES, Domain, Finding, LESSON_TYPES, MemoryKind};
 
@@ -184,7 +184,7 @@ fn check(domain: &Domain, text: &str) -> Vec<String> {
             wrong.push(format!("{place}[[entity]] {name} is defined twice; remove one"));
         }
         if let Some(why) = schema::problem(&entity.schema) {
-            wrong.push(format!("{place}[[entity]] {name}: `schema` is not a valid JSON Schema: {why}"));
+            wrong.push(format!("{place}[[entity]] {name}: `schema` is invalid: {why}"));
         }
     }
     wrong

@@ -1,10 +1,13 @@
-//! A tokenizer for the XML-like text that models write: only expected tags are tags, everything else is text.
+//! Splits the XML-like text that models write into tags and text: only expected tags are tags, everything else is text.
 //!
 //! Models wrap answers in code fences, write `Vec<u8>` and `a && b` unescaped, think aloud in tags of their own, mix
-//! cases, forget closing tags and stop mid-word. XML parsers reject that, and HTML parsers take `<u8>` for a tag
-//! (ADR/0041).
+//! cases, forget closing tags and stop mid-word. A pre-pass escapes what is no expected tag; `quick-xml` with lenient
+//! settings then reads tags, attributes, entities and CDATA (ADR/0041).
 
 use crate::text::is_unseen;
+use quick_xml::Reader;
+use quick_xml::escape::resolve_xml_entity;
+use quick_xml::events::Event;
 
 /// A part of an answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,39 +20,71 @@ pub enum MarkupPart {
 
 /// Tags whose content is dropped.
 const ASIDE: [&str; 5] = ["thinking", "think", "reasoning", "scratchpad", "reflection"];
-/// Maximum bytes of a tag with attributes.
-const TAG: usize = 1000;
 /// Maximum parts of an answer; more is not an answer.
 const PARTS: usize = 20_000;
 
-/// Splits an answer. `is_tag` recognizes the expected names.
+/// Splits an answer. `is_tag` recognizes the expected names. Reading stops at what cannot be a tag any more.
 pub fn parts(answer: &str, is_tag: &dyn Fn(&str) -> bool) -> Vec<MarkupPart> {
-    let text = without_asides(&without_sequences(answer));
+    let text = only_expected_tags(&without_asides(&without_sequences(answer)), is_tag);
+    let mut reader = Reader::from_str(&text);
+    let config = reader.config_mut();
+    config.allow_dangling_amp = true;
+    config.allow_unmatched_ends = true;
+    config.check_end_names = false;
+    config.expand_empty_elements = true;
     let mut parts = Parts::default();
-    let mut rest = text.as_str();
-    while parts.all.len() < PARTS && !rest.is_empty() {
-        let took = match rest.as_bytes()[0] {
-            b'<' if rest.starts_with("<!--") => rest.find("-->").map_or(rest.len(), |end| end + 3),
-            b'<' if rest.starts_with("<![CDATA[") => {
-                let inner = &rest["<![CDATA[".len()..];
-                let end = inner.find("]]>");
-                parts.text(&inner[..end.unwrap_or(inner.len())]);
-                end.map_or(rest.len(), |end| "<![CDATA[".len() + end + 3)
+    while parts.all.len() < PARTS {
+        match reader.read_event() {
+            Ok(Event::Start(tag)) => {
+                let mut attributes = tag.html_attributes();
+                let attributes = attributes.with_checks(false).flatten().map(|found| (low(found.key.as_ref()), unescaped(&found.value)));
+                let part = MarkupPart::Open(low(tag.name().as_ref()), attributes.collect());
+                parts.tag(part);
             }
-            b'<' => parts.tag(rest, is_tag).unwrap_or_else(|| parts.text(&rest[..1])),
-            b'&' => match entity(rest) {
-                Some((meant, took)) => {
-                    parts.text(meant.encode_utf8(&mut [0; 4]));
-                    took
-                }
-                None => parts.text(&rest[..1]),
-            },
-            _ => parts.text(&rest[..rest.find(['<', '&']).unwrap_or(rest.len())]),
-        };
-        rest = &rest[took..];
+            Ok(Event::End(tag)) => parts.tag(MarkupPart::Close(low(tag.name().as_ref()))),
+            Ok(Event::Text(text)) => parts.text(&text),
+            Ok(Event::CData(text)) => parts.text(&text),
+            Ok(Event::GeneralRef(name)) => parts.text(&resolved(&name)),
+            Ok(Event::Eof) | Err(_) => break,
+            Ok(_) => {}
+        }
     }
     parts.end_text();
     parts.all
+}
+
+/// Escapes each `<` that begins no expected tag, comment or CDATA section, and writes the names of tags in lower case. A
+/// comment or section that is never closed ends with the text.
+fn only_expected_tags(text: &str, is_tag: &dyn Fn(&str) -> bool) -> String {
+    let (mut out, mut rest) = (String::with_capacity(text.len() + 64), text);
+    while let Some(at) = rest.find('<') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let closed = |begin: &str, end: &str| {
+            rest.starts_with(begin).then(|| rest[begin.len()..].find(end).map(|at| begin.len() + at + end.len()))
+        };
+        if let Some(end) = closed("<!--", "-->") {
+            rest = &rest[end.unwrap_or(rest.len())..];
+        } else if let Some(end) = closed("<![CDATA[", "]]>") {
+            out.push_str(&rest[..end.unwrap_or(rest.len())]);
+            out.push_str(if end.is_some() { "" } else { "]]>" });
+            rest = &rest[end.unwrap_or(rest.len())..];
+        } else {
+            let inner = &rest[1..];
+            let (slash, name) = inner.strip_prefix('/').map_or(("", inner), |name| ("/", name));
+            let name = name.strip_prefix(|c: char| c.is_ascii_whitespace()).unwrap_or(name);
+            let length = name.bytes().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')).count();
+            let (name, after) = name.split_at(length);
+            if is_tag(&low(name)) && after.starts_with(|c: char| matches!(c, '>' | '/') || c.is_ascii_whitespace()) {
+                out.extend(["<", slash, &low(name)]);
+                rest = after;
+            } else {
+                out.push_str("&lt;");
+                rest = inner;
+            }
+        }
+    }
+    out + rest
 }
 
 /// Parts in order; adjacent text is merged.
@@ -60,10 +95,9 @@ struct Parts {
 }
 
 impl Parts {
-    /// Adds text without invisible characters; returns the bytes consumed.
-    fn text(&mut self, text: &str) -> usize {
+    /// Adds text without invisible characters.
+    fn text(&mut self, text: &str) {
         self.text.extend(text.chars().filter(|c| matches!(c, '\n' | '\t') || !c.is_control()));
-        text.len()
     }
 
     fn end_text(&mut self) {
@@ -72,71 +106,45 @@ impl Parts {
         }
     }
 
-    /// Adds an expected tag and returns the bytes consumed; `None` if the `<` is text.
-    fn tag(&mut self, text: &str, is_tag: &dyn Fn(&str) -> bool) -> Option<usize> {
-        let bytes = text.as_bytes();
-        let closes = bytes.get(1) == Some(&b'/');
-        let from = 1 + usize::from(closes);
-        let start = from + usize::from(bytes.get(from).is_some_and(u8::is_ascii_whitespace));
-        let length = bytes[start..].iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')).count();
-        let name = low(&text[start..start + length]);
-        let after = start + length;
-        let ends = bytes.get(after).is_some_and(|next| matches!(next, b'>' | b'/') || next.is_ascii_whitespace());
-        if length == 0 || !is_tag(&name) || !ends {
-            return None;
-        }
-        let end = tag_end(&text[after..])? + after;
+    fn tag(&mut self, tag: MarkupPart) {
         self.end_text();
-        if closes {
-            self.all.push(MarkupPart::Close(name));
-            return Some(end + 1);
-        }
-        let inner = text[after..end].trim();
-        let (inner, is_empty) = inner.strip_suffix('/').map_or((inner, false), |inner| (inner, true));
-        self.all.push(MarkupPart::Open(name.clone(), attributes(inner)));
-        if is_empty {
-            self.all.push(MarkupPart::Close(name));
-        }
-        Some(end + 1)
+        self.all.push(tag);
     }
-}
-
-/// Parses `name="value"`, `name='value'` or `name=value`; names without a value are ignored.
-fn attributes(inner: &str) -> Vec<(String, String)> {
-    let mut found = Vec::new();
-    let mut rest = inner.trim_start();
-    while let Some((name, behind)) = rest.split_once('=') {
-        let name = name.trim().rsplit(char::is_whitespace).next().unwrap_or_default();
-        let behind = behind.trim_start();
-        let (value, next) = match behind.chars().next() {
-            Some(quote @ ('"' | '\'')) => behind[1..].split_once(quote).unwrap_or((&behind[1..], "")),
-            _ => behind.split_once(char::is_whitespace).unwrap_or((behind, "")),
-        };
-        if !name.is_empty() {
-            found.push((low(name), unescaped(value)));
-        }
-        rest = next.trim_start();
-    }
-    found
-}
-
-/// A value with its entities resolved.
-fn unescaped(value: &str) -> String {
-    let mut out = String::with_capacity(value.len());
-    let mut rest = value;
-    while let Some(at) = rest.find('&') {
-        out.push_str(&rest[..at]);
-        let (meant, took) = entity(&rest[at..]).unwrap_or(('&', 1));
-        out.push(meant);
-        rest = &rest[at + took..];
-    }
-    out.push_str(rest);
-    out.replace(char::is_control, " ")
 }
 
 /// Returns a name in lower case, with `_` instead of `-`.
 fn low(name: &str) -> String {
     name.trim().to_lowercase().replace('-', "_")
+}
+
+/// The character of an entity; the entity itself if it is unknown.
+fn resolved(name: &str) -> String {
+    let number = |name: &str| {
+        let number = name.strip_prefix('#')?;
+        let code = number.strip_prefix(['x', 'X']).map_or_else(|| number.parse().ok(), |hex| u32::from_str_radix(hex, 16).ok());
+        code.and_then(char::from_u32).filter(|c| !c.is_control() || *c == '\n').map(String::from)
+    };
+    resolve_xml_entity(name).map(String::from).or_else(|| number(name)).unwrap_or_else(|| format!("&{name};"))
+}
+
+/// A value with its entities resolved.
+fn unescaped(value: &str) -> String {
+    let (mut out, mut rest) = (String::with_capacity(value.len()), value);
+    while let Some((text, entity)) = rest.split_once('&') {
+        out.push_str(text);
+        match entity.split_once(';').filter(|(name, _)| name.len() < 12 && !name.contains('&')) {
+            Some((name, after)) => {
+                out.push_str(&resolved(name));
+                rest = after;
+            }
+            None => {
+                out.push('&');
+                rest = entity;
+            }
+        }
+    }
+    out.push_str(rest);
+    out.replace(char::is_control, " ")
 }
 
 /// Removes terminal escape sequences (ECMA-48: CSI, and strings such as OSC) and invisible characters.
@@ -193,42 +201,6 @@ fn without_asides(answer: &str) -> String {
     out
 }
 
-/// End of a tag: a `>` outside quotation marks, or the first one if those do not match.
-fn tag_end(text: &str) -> Option<usize> {
-    let mut quote = None;
-    let mut first = None;
-    for (at, b) in text.bytes().enumerate().take(TAG) {
-        match (b, quote) {
-            (b'>', None) => return Some(at),
-            (b'>', Some(_)) if first.is_none() => first = Some(at),
-            (b'"' | b'\'', None) => quote = Some(b),
-            (b, Some(open)) if b == open => quote = None,
-            _ => {}
-        }
-    }
-    first
-}
-
-/// The character of an entity and the bytes consumed; `None` if the `&` is text.
-fn entity(text: &str) -> Option<(char, usize)> {
-    let end = text.bytes().take(12).position(|b| b == b';')?;
-    let name = &text[1..end];
-    let meant = match name {
-        "amp" => '&',
-        "lt" => '<',
-        "gt" => '>',
-        "quot" => '"',
-        "apos" => '\'',
-        _ => {
-            let number = name.strip_prefix('#')?;
-            let code =
-                number.strip_prefix(['x', 'X']).map_or_else(|| number.parse().ok(), |hex| u32::from_str_radix(hex, 16).ok());
-            code.and_then(char::from_u32).filter(|c| !c.is_control() || *c == '\n')?
-        }
-    };
-    Some((meant, end + 1))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -275,5 +247,13 @@ mod tests {
         assert_eq!(text_of("<think>is it <title>?</think><title>x</title>"), " |x|");
         assert_eq!(text_of("</title></title>x"), "||x");
         assert_eq!(text_of("<title"), "<title");
+    }
+
+    /// A quotation mark that is missing in an attribute hides what follows, up to the next mark of its kind.
+    #[test]
+    fn a_broken_quotation_mark_in_a_tag_loses_text_up_to_the_next_one() {
+        assert_eq!(text_of("<title a=\"1\">x</title><fact>y</fact>"), "|x||y|");
+        assert_eq!(text_of("<title a=\"1>x</title><fact>a \"b\" c</fact>"), "");
+        assert_eq!(text_of("<title>x</title><fact n=\"1>y</fact>"), "|x|");
     }
 }

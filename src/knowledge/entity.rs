@@ -2,7 +2,7 @@
 //! type is the name of one of nmem's kinds, it gets that kind; otherwise it is stored as an entity of its type.
 
 use super::kind_type;
-use crate::domains::misfits;
+use crate::domains::schema_violations;
 use crate::error::UserError;
 use crate::model::{
     Domain, Draft, ENTITY_TEXT, Entity, Maker, MemoryFile, MemoryKind, Millis, NAME, Provenance, SUBTITLE, TITLE,
@@ -70,9 +70,9 @@ pub fn draft(entity: Entity, domain: &Domain) -> Result<Draft> {
     if !(0..=LATEST).contains(&at) {
         return wrong("created_at", "must be between the years 1970 and 9999".into());
     }
-    let misfits = misfits(domain, &entity_type, &Value::Object(content.clone()));
-    if !misfits.is_empty() {
-        return Err(UserError::usage(misfits.join("; "), format!("`nmem domain show` has the schema of {entity_type}")).into());
+    let violations = schema_violations(domain, &entity_type, &Value::Object(content.clone()));
+    if !violations.is_empty() {
+        return Err(UserError::usage(violations.join("; "), format!("`nmem domain show` has the schema of {entity_type}")).into());
     }
     let called = |name: &&str| content.get(*name)?.as_str().map(str::trim).filter(|text| !text.is_empty());
     let called = || CALLED_BY.iter().find_map(called).map(|text| crate::text::cut(text, CALLED));

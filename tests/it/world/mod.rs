@@ -169,13 +169,8 @@ impl World {
     /// The same, with the lines that the person types afterwards.
     #[cfg(unix)]
     pub fn typed_with(&self, args: &[&str], lines: &str) -> Output {
-        use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-        let own = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&own).unwrap();
-        unlockpt(&own).unwrap();
-        let name = ptsname(&own, Vec::new()).unwrap();
-        let terminal = fs::File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
-        rustix::io::write(&own, lines.as_bytes()).unwrap();
+        let (mut own, terminal) = pseudo_terminal();
+        own.write_all(lines.as_bytes()).unwrap();
         self.finish(self.command(args).stdin(terminal).spawn().unwrap())
     }
 
@@ -281,5 +276,19 @@ impl Drop for World {
         if !std::thread::panicking() {
             let _ = fs::remove_dir_all(&self.folder);
         }
+    }
+}
+
+/// Both ends of a new pseudo-terminal: the one that types, and the one that a program reads.
+#[cfg(unix)]
+#[expect(unsafe_code, reason = "std has no pseudo-terminals")]
+fn pseudo_terminal() -> (fs::File, fs::File) {
+    use std::os::fd::FromRawFd;
+    use std::ptr::null_mut;
+    let (mut own, mut terminal) = (0, 0);
+    // SAFETY: both pointers are valid for the call; on success each number is a new descriptor that nobody else owns.
+    unsafe {
+        assert_eq!(libc::openpty(&raw mut own, &raw mut terminal, null_mut(), null_mut(), null_mut()), 0);
+        (fs::File::from_raw_fd(own), fs::File::from_raw_fd(terminal))
     }
 }
