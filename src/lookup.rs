@@ -2,7 +2,6 @@
 
 use crate::error::UserError;
 use crate::model::{MemoryRow, PromptRow, SessionRow, StoredItem, ToolUseRow};
-use crate::recall::patterns::sure;
 use crate::render::clean::line;
 use crate::render::style::Style;
 use crate::render::{memories, units, whole};
@@ -77,8 +76,7 @@ pub fn text(store: &Store, item: StoredItem, style: Style) -> Result<String> {
             format!("{}{}", units::whole(&unit, signal_meaning, style), whole::listed(&drawn, style))
         }
         StoredItem::Memory(memory) => {
-            let sure = sure(store, &memory)?.map(|sure| format!("  {}\n", style.faint(&sure.text()))).unwrap_or_default();
-            format!("{}{sure}", memories::whole(&memory, style))
+            memories::whole(&memory, style)
         }
         StoredItem::Prompt(prompt) => whole::prompt_entry(&prompt, style),
         StoredItem::ToolUse(tool) => tool_use(store, *tool)?.text(style),
@@ -91,12 +89,7 @@ pub fn json(store: &Store, item: StoredItem) -> Result<Value> {
         StoredItem::Session(found) => session(store, *found)?.json(),
         StoredItem::Unit(unit) => units::whole_json(&unit, &store.memories_of_unit(unit.session, unit.id)?),
         StoredItem::Memory(memory) => {
-            let mut json = memories::json(&memory);
-            if let Some(sure) = sure(store, &memory)? {
-                json["confidence_now"] = sure.now.into();
-                json["evidence"] = sure.evidence_json();
-            }
-            json
+            memories::json(&memory)
         }
         StoredItem::Prompt(found) => prompt(store, found)?.json(),
         StoredItem::ToolUse(tool) => tool_use(store, *tool)?.json(),

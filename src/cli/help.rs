@@ -6,7 +6,7 @@ use clap::Command;
 const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Every day",
-        &["context", "search", "units", "show", "log", "resume", "view", "serve", "status", "patterns", "error", "how"],
+        &["context", "search", "units", "show", "log", "resume", "view", "serve", "status", "error", "how"],
     ),
     ("Curate memories", &["remember", "edit", "pin", "unpin", "supersede", "review", "forget", "distil"]),
     ("Set up and control", &["demo", "install", "uninstall", "import", "doctor", "off", "on", "project", "domain", "trust"]),

@@ -3,10 +3,10 @@
 //! Hooks bypass clap: it costs 0.2 of the time of an empty process, and a clap error exits with 2, which blocks the
 //! agent (ADR/0006).
 //!
-//! Shared: `help`, `hook` (wraps hooks), `stdin`, `output`, `editor`, `project_argument`. Commands: `record` and
-//! `context`; `search`, `units`, `show`, `log`, `resume`, `view`, `serve`, `status`, `patterns`, `error`, `how`;
-//! `memory` (remember, edit, pin, supersede), `review`, `forget`, `distil`, `domain`, `project`, `sync`, `team`, `off`,
-//! `trust`, `import`, `archive` (export, restore); `install`, `doctor`, `demo`; `rad`, `mcp`, `completions`, `man`.
+//! Shared: `help`, `hook` (the envelope of hooks), `stdin`, `output`, `editor`, `project_argument`. Commands: `record` and `context`;
+//! `search`, `units`, `show`, `log`, `resume`, `view`, `serve`, `status`, `error`,
+//! `how`; `memory` (remember, edit, pin, supersede), `review`, `forget`, `distil`,
+//! `domain`, `project`, `sync`, `team`, `off`, `trust`, `import`, `archive` (export, restore); `install`, `doctor`, `demo`; `rad`, `mcp`, `completions`, `man`.
 
 mod archive;
 mod completions;
@@ -29,7 +29,6 @@ mod mcp;
 mod memory;
 mod off;
 mod output;
-mod patterns;
 mod project;
 mod project_argument;
 mod rad;
@@ -81,7 +80,6 @@ enum Command {
     View(view::ViewArguments),
     Serve(serve::ServeArguments),
     Status(status::StatusArguments),
-    Patterns(patterns::PatternsArguments),
     Error(error::ErrorArguments),
     How(how::HowArguments),
     Install(install::InstallArguments),
@@ -158,7 +156,6 @@ fn run(command: Command) -> Result<bool> {
         Command::View(args) => view::run(&args),
         Command::Serve(args) => serve::run(&args),
         Command::Status(args) => status::run(&args),
-        Command::Patterns(args) => patterns::run(&args),
         Command::Error(args) => error::run(&args),
         Command::How(args) => how::run(&args),
         Command::Install(args) => install::install(&args),

@@ -6,7 +6,6 @@ use crate::distil::embedding;
 use crate::domains;
 use crate::knowledge::{self, MemoryFields};
 use crate::model::{MemoryRow, ProjectRow, Provenance};
-use crate::recall::patterns::Confidence;
 use crate::recall::related_knowledge::{self, RelatedQuery, RelatedTask};
 use crate::render::memories;
 use crate::store::{PERSON_WAIT, Store};
@@ -85,7 +84,7 @@ pub fn related(context: &RequestContext, request: Request) -> Result<Value, Prot
     let embedding_vector = embedding_vector.as_ref().map(|(model, vector)| (model.as_str(), vector));
     let known =
         related_knowledge::related(&store, &RelatedQuery { project, description, kind, embedding: embedding_vector, limit })?;
-    let decision = |(memory, near, sure): &(MemoryRow, f64, Confidence)| decision_json(memory, *near, sure);
+    let decision = |(memory, near): &(MemoryRow, f64)| decision_json(memory, *near);
     let lesson = |(memory, near): &(MemoryRow, f64)| lesson_json(memory, *near, memory.project_id != project);
     Ok(json!({
         "similarTasks": known.tasks.iter().map(|task| task_json(task, repo.as_deref())).collect::<Vec<_>>(),
@@ -115,13 +114,13 @@ fn task_json(task: &RelatedTask, repo: Option<&str>) -> Value {
     })
 }
 
-fn decision_json(memory: &MemoryRow, similarity: f64, sure: &Confidence) -> Value {
+fn decision_json(memory: &MemoryRow, similarity: f64) -> Value {
     json!({
         "id": memory.uuid, "memory": memories::id(memory), "decisionType": memory.kind_type,
         "chosenOption": memory.text("chosen").unwrap_or(&memory.title),
         "alternatives": if memory.list("alternatives").is_empty() { memory.list("options") } else { memory.list("alternatives") },
         "reasoning": memory.text("reasoning").or(memory.text("rationale")).or(memory.text("reason")).unwrap_or_default(),
-        "confidence": sure.now, "confidenceSaid": sure.stated, "evidence": sure.evidence_json(),
+        "confidence": memory.content.get("confidence"),
         "similarity": similarity, "repo": memory.project, "provenance": memory.provenance,
     })
 }

@@ -1,9 +1,8 @@
 //! Use case: selects the memories that matter now.
 //!
-//! Read in this order: `ranked` (work units in order of relevance), `start` with `sessions` and `known_elsewhere`,
-//! `for_task`, `during_session` and `session_state` (injection), `stale` (changed files), `search`, `related_knowledge`
-//! with `related_units` (queries by programs), `patterns`, `errors` and `commands` (questions about failures and
-//! commands); `domain_concepts` (names of findings in a domain), `tests`.
+//! Read in this order: `ranked` (work units in order of relevance), `start` with `sessions` and `known_elsewhere`, `for_task`, `during_session` and
+//! `session_state` (injection), `stale` (changed files), `search`, `related_knowledge` with `related_units` (queries by programs),
+//! `errors` and `commands` (what people ask about commands); `domain_concepts` (names of findings in a domain), `tests`.
 
 mod commands;
 mod domain_concepts;
@@ -11,7 +10,6 @@ mod during_session;
 mod errors;
 mod for_task;
 mod known_elsewhere;
-pub mod patterns;
 mod ranked;
 pub mod related_knowledge;
 mod related_units;

@@ -1,6 +1,5 @@
 //! Use case: knowledge related to a task (`getRelatedKnowledge` of the RAD memory specification), ranked as in recall.
 
-use super::patterns::{Confidence, Judge, SETTLED};
 use super::ranked::RecallQuery;
 use super::related_units::{RelatedUnit, by_own_words, related_units, similarity};
 use crate::model::{MemoryKind, MemoryRow, Millis, UnitOutcome, Vector};
@@ -36,7 +35,7 @@ pub struct RelatedTask {
 #[derive(Clone, Debug, Default)]
 pub struct RelatedKnowledge {
     pub tasks: Vec<RelatedTask>,
-    pub decisions: Vec<(MemoryRow, f64, Confidence)>,
+    pub decisions: Vec<(MemoryRow, f64)>,
     /// Lessons of other projects come last.
     pub lessons: Vec<(MemoryRow, f64)>,
 }
@@ -66,8 +65,6 @@ pub fn related(store: &Store, question: &RelatedQuery) -> Result<RelatedKnowledg
         nearest = near.first().map_or(0.0, |best| best.score);
         let least = if store.knows_few_pieces()? { nearest * LEAST } else { (nearest * LEAST).max(ENOUGH) };
         near.retain(|unit| unit.score >= least);
-        let settled = store.newest_memories(project, &[MemoryKind::Decision, MemoryKind::Lesson], SETTLED)?;
-        let judge = Judge::of(store, project, &settled)?;
         let own = by_own_words(store, &query(project, question.embedding))?;
         for unit in &near {
             let task = task(unit).filter(|task| question.kind.is_none_or(|kind| kind_of(task) == Some(kind)));
@@ -78,8 +75,7 @@ pub fn related(store: &Store, question: &RelatedQuery) -> Result<RelatedKnowledg
             for memory in unit.memories.iter().filter(is_near) {
                 match memory.kind {
                     MemoryKind::Decision if knowledge.decisions.len() < question.limit => {
-                        let confidence = judge.judge(memory, unit.unit.as_ref())?;
-                        knowledge.decisions.push((memory.clone(), similarity(unit.score), confidence));
+                        knowledge.decisions.push((memory.clone(), similarity(unit.score)));
                     }
                     MemoryKind::Lesson if knowledge.lessons.len() < question.limit => {
                         knowledge.lessons.push((memory.clone(), similarity(unit.score)));

@@ -1,9 +1,9 @@
 //! Turns results into text: context for agents, output for terminals, JSON for programs.
 //!
-//! Read in this order: `clean` (sanitises all text), `style`, `wrap` and `time`; `context`, `block`, `budget`,
-//! `session`, `session_state`, `ranked_units`, `memory_list` and `name` (context for agents); `agents_file` (decisions
-//! for an `AGENTS.md`); `memories`, `units`, `hits`, `log`, `patterns`, `commands`, `command_line`, `team` and `whole`
-//! (output for people and programs).
+//! Read in this order: `clean` (sanitises all text), `style`, `wrap` and `time`; `context`, `block`, `budget`, `session`,
+//! `session_state`, `ranked_units`, `memory_list` and `name` (context for agents); `agents_file` (decisions for an
+//! `AGENTS.md`); `memories`, `units`, `hits`, `log`, `commands`, `command_line`, `team` and
+//! `whole` (output for people and programs).
 
 pub mod agents_file;
 mod block;
@@ -17,7 +17,6 @@ pub mod log;
 pub mod memories;
 pub mod memory_list;
 mod name;
-pub mod patterns;
 pub mod ranked_units;
 mod session;
 pub mod session_state;

@@ -9,15 +9,11 @@ pub mod choices;
 pub mod decisions;
 pub mod failures;
 pub mod forms;
-mod recurring;
-mod reverts;
 mod signature;
 mod subject;
 mod worked;
 
 pub use failures::reason;
-pub use recurring::{OFTEN, Recurs, recurring};
-pub use reverts::{Reverted, reverted};
 pub use signature::{failure_signatures, most_alike, signatures};
 pub use subject::{by_first_word, conventional, of_request};
 pub use worked::worked_after;

@@ -22,6 +22,26 @@ pub struct StoredCommand {
 }
 
 impl Store {
+    /// Failed commands of a project with their units, newest sessions first.
+    pub fn failed_commands(&self, project: i64, limit: usize) -> Result<Vec<(ToolUseRow, Option<i64>)>> {
+        let sessions = "SELECT id FROM sessions WHERE project_id = ?1 AND failures > 0 ORDER BY active_at DESC";
+        let mut sessions = self.conn.prepare_cached(sessions)?;
+        let mut sessions = sessions.query([project])?;
+        let mut found = Vec::new();
+        while let (Some(session), true) = (sessions.next()?, found.len() < limit) {
+            found.extend(self.failed_commands_of(session.get(0)?, limit - found.len())?);
+        }
+        Ok(found)
+    }
+
+    /// Failed commands of a session with their units, newest first.
+    pub fn failed_commands_of(&self, session: i64, limit: usize) -> Result<Vec<(ToolUseRow, Option<i64>)>> {
+        let columns = TOOL_USE.replace(" FROM tool_uses", ", (SELECT work_unit_id FROM steps WHERE id = step_id) FROM tool_uses");
+        let sql = format!("{columns} WHERE session_id = ?1 AND kind = 'command' AND succeeded = 0 ORDER BY seq DESC LIMIT ?2");
+        let row = |row: &rusqlite::Row| Ok((tool_use(row)?, row.get(15)?));
+        Ok(self.conn.prepare_cached(&sql)?.query_map(params![session, limit as i64], row)?.collect::<Result<_, _>>()?)
+    }
+
     /// Finds failed commands whose errors contain most of the words, best first. If all words are common, returns the
     /// newest whose errors contain all of them.
     pub fn failed_with(&self, project: Option<i64>, words: &[String], limit: usize) -> Result<Vec<StoredCommand>> {

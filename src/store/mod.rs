@@ -5,12 +5,12 @@
 //! long enough. With `synchronous = NORMAL`, `kill -9` loses nothing; a power cut may lose the last commits, but never
 //! corrupts the file.
 //!
-//! Read in this order: opening and transactions, in this file; `create`, `migrate` (with `early_schemas`) and
-//! `upgrades`; `failure`; `enums`; `identity` (deduplication), `sessions`, `prompts`, `tool_uses`, `units` (rows of
-//! events); `index` and `unit_index` (full text); `memories`, `domains`, `spend`, `vectors`; `spool`; then queries:
-//! `projects`, `history`, `search`, `recall`, `project_state`, `injections`, `patterns`, `commands`, `changes` (since a
-//! moment), `imports`; `team` (shared memories); `foreign` (databases of other programs); `forget`, `forgotten` and
-//! `texts` (redacting again); `archive`; `salvage` (broken databases).
+//! Read in this order: opening and transactions, in this file; `create`, `migrate`
+//! (with `early_schemas`) and `upgrades`; `failure`; `enums`; `identity`
+//! (deduplication), `sessions`, `prompts`, `tool_uses`, `units` (rows of events); `index` and `unit_index` (full text);
+//! `memories`, `domains`, `spend`, `vectors`; `spool`; then queries: `projects`, `history`, `search`, `recall`,
+//! `project_state`, `injections`, `commands`, `changes` (since a moment), `imports`; `team` (shared memories); `foreign` (databases of other programs); `forget`, `forgotten` and `texts` (redacting again); `archive`; `salvage`
+//! (broken databases).
 
 pub mod archive;
 pub mod changes;
@@ -30,7 +30,6 @@ mod index;
 pub mod injections;
 pub mod memories;
 mod migrate;
-pub mod patterns;
 mod project_state;
 pub mod projects;
 mod prompts;

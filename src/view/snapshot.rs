@@ -1,14 +1,13 @@
-//! The data of the page, as one JSON object: sessions, work units, memories with their sources, injections, failures,
-//! patterns and model calls. Rows have the same form as in the commands' `--json`, without fields that the page does
-//! not use.
+//! What the page shows, as one JSON object: sessions, work units, memories with their sources, injections, failures,
+//! and model calls. Rows are rendered as `--json` of the commands renders them, without fields that the page
+//! does not use.
 //!
 //! The newest rows are read up to a limit for each kind; `totals` states how many there are.
 
 use crate::config::Config;
 use crate::model::{InjectionRow, MemoryKind, MemoryRow, Millis, PromptRow, SessionRow, Source, ToolUseRow, UnitRow};
 use crate::rank::contradicted;
-use crate::recall::patterns::patterns;
-use crate::render::{log, memories, patterns as rendered_patterns, units, whole};
+use crate::render::{log, memories, units, whole};
 use crate::runtime::{Projects, redactor};
 use crate::store::Store;
 use crate::text::is_unseen;
@@ -23,8 +22,6 @@ const SESSIONS: usize = 2_000;
 const CALLS: usize = 5_000;
 /// Maximum failed commands of each project.
 const FAILURES: usize = 200;
-/// Maximum recurring patterns of each project.
-const PATTERNS: usize = 30;
 /// Number of newest decisions and lessons to check for contradictions.
 const SETTLED: usize = 500;
 /// Maximum characters of one text. Longer texts are cut; `nmem show` prints them completely.
@@ -104,7 +101,7 @@ pub struct Snapshot {
     /// The tool uses and texts that the memories come from.
     tool_uses: Vec<ToolUseRow>,
     prompts: Vec<PromptRow>,
-    /// Data that belongs to no session: heading, time, totals, patterns, model calls.
+    /// What belongs to no session: heading, time, totals, model calls.
     rest: Map<String, Value>,
 }
 
@@ -118,10 +115,9 @@ impl Snapshot {
             let totals = json!({
                 "sessions": [sessions.len(), all_sessions], "units": [units.len(), all_units], "memories": [memories.len(), all_memories],
             });
-            let (mut failures, mut recurring) = (Vec::new(), Vec::new());
+            let mut failures = Vec::new();
             for project in projects(store, scope)? {
                 failures.extend(store.failed_commands(project, FAILURES)?);
-                recurring.extend(patterns(store, project)?.iter().take(PATTERNS).map(rendered_patterns::json));
             }
             let calls = store.calls_about(scope.project, CALLS)?.into_iter().map(|call| {
                 json!({"at": call.at, "provider": call.provider, "model": call.model, "purpose": call.purpose,
@@ -132,7 +128,6 @@ impl Snapshot {
                 ("made_at", json!(now)),
                 ("version", json!(env!("CARGO_PKG_VERSION"))),
                 ("totals", totals),
-                ("patterns", recurring.into()),
                 ("calls", calls.collect()),
             ];
             let rest = rest.map(|(name, value)| (name.to_string(), value)).into_iter().collect();

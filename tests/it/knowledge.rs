@@ -1,4 +1,4 @@
-//! What is known beyond single memories: what recurs, how sure a decision still is, and what both suggest.
+//! Knowledge related to a task, over sessions and projects.
 
 use crate::world::World;
 use crate::world::session::{MINUTE, Session};
@@ -34,50 +34,9 @@ fn thrice(world: &World) {
     }
 }
 
-#[test]
-fn what_happens_in_three_pieces_of_work_is_a_pattern_with_its_cases() {
-    let world = World::new();
-    assert!(world.nmem(&["patterns"]).text().contains("No patterns"));
-    thrice(&world);
-    let patterns = world.nmem(&["patterns", "--json"]).lines();
-    let received: Vec<(&str, &str, i64)> = patterns
-        .iter()
-        .map(|p| (p["kind"].as_str().unwrap(), p["title"].as_str().unwrap(), p["count"].as_i64().unwrap()))
-        .collect();
-    assert!(received.contains(&("failure", "just lint", 3)) && received.contains(&("fix", "src/import.rs", 3)), "{received:?}");
-    insta::assert_snapshot!(world.nmem(&["patterns"]).stdout);
-}
-
 fn related(world: &World, description: &str) -> Value {
     let request = json!({"taskDescription": description, "cwd": world.project()});
     serde_json::from_str(&world.feed(&["rad", "knowledge/related"], request.to_string().as_bytes()).stdout).unwrap()
-}
-
-/// A decision of a session goes with what became of its work.
-#[test]
-fn a_decision_is_less_sure_once_its_commit_was_reverted() {
-    let world = World::new();
-    let mut session = on_day(&world, "first", 1);
-    session.ask("Use a ring buffer for the importer's rows, not a queue").edit("src/import.rs");
-    session.bash("git commit -am 'feat: rows wait in a ring buffer'", "[main abc1234] feat: rows wait in a ring buffer");
-    session.close("Done: rows wait in a ring buffer.").end();
-    let decision = |received: &Value| received["relevantDecisions"][0].clone();
-    let before = decision(&related(&world, "the importer's rows and the ring buffer"));
-    assert_eq!(before["evidence"][0]["what"], "its task was done", "{before}");
-    assert_eq!((before["confidence"].as_f64(), before["confidenceSaid"].as_f64()), (Some(0.667), None));
-    let mut session = on_day(&world, "second", 2);
-    session
-        .ask("The importer loses rows, take the ring buffer back")
-        .bash("git revert --no-edit abc1234", "[main fff0000] Revert");
-    session.close("Reverted.").end();
-    let after = decision(&related(&world, "the importer's rows and the ring buffer"));
-    assert_eq!(
-        (after["confidence"].as_f64(), after["evidence"][1]["what"].as_str()),
-        (Some(0.4), Some("its commit was reverted")),
-        "{after}"
-    );
-    let shown = world.nmem(&["show", after["memory"].as_str().unwrap()]).stdout;
-    assert!(shown.contains("sure: 0.4 now; its task was done (u1), its commit was reverted (t"), "{shown}");
 }
 
 /// Pieces of work, and what a program recorded, stand in one order; the nearer the more similar.

@@ -3,7 +3,7 @@
 const VIEWS = [
   ["timeline", "Timeline", timeline, () => data.units.length], ["memories", "Memories", memories, () => data.memories.length],
   ["received", "What agents received", received, () => data.injections.length], ["files", "Files", fileTable, () => index.files.size],
-  ["failures", "Failures and patterns", failures, () => data.failures.length], ["cost", "Cost", cost, () => null],
+  ["failures", "Failures", failures, () => data.failures.length], ["cost", "Cost", cost, () => null],
 ];
 
 const state = { view: "timeline", query: "", filter: {}, open: null, shown: 0, sort: "" };

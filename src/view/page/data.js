@@ -14,7 +14,7 @@ const POINTS = {
 const SAID = { __proto__: null, user: "you said it", agent: "the agent said it", tool: "a tool printed it", team: "the team said it" };
 const TRAPS = ["gotcha", "problem-solution", "trade-off"];
 
-let data = { sessions: [], units: [], memories: [], injections: [], failures: [], sources: {}, patterns: [], calls: [], totals: {} };
+let data = { sessions: [], units: [], memories: [], injections: [], failures: [], sources: {}, calls: [], totals: {} };
 let index = {};
 
 const agent = platform => AGENTS[platform] || platform || "by hand";
@@ -36,7 +36,7 @@ function bytes(text) {
 
 function use(fresh) {
   data = { ...data, ...fresh };
-  for (const kind of ["sessions", "units", "memories", "injections", "failures", "patterns", "calls"]) data[kind] ||= [];
+  for (const kind of ["sessions", "units", "memories", "injections", "failures", "calls"]) data[kind] ||= [];
   data.sources = { __proto__: null, ...data.sources };
   reindex();
 }

@@ -181,14 +181,8 @@ function fileTable() {
 }
 
 function failures() {
-  const kinds = { __proto__: null, failure: "failed", fix: "was fixed", lesson: "has lessons" };
-  const patterns = data.patterns.slice().sort((a, b) => b.count - a.count).map(pattern => h("details", null,
-    h("summary", null, h("code", null, words(pattern.title)), ` ${kinds[pattern.kind] || ""} in ${count(pattern.count, "work unit")}`,
-      pattern.kind === "failure" && [": ", words(line(pattern.cases?.[0]?.text, 120))], pattern.ended_by && pattern.ended_by !== pattern.title && [" · what worked: ", h("code", null, words(pattern.ended_by))]),
-    h("ul", null, (pattern.cases || []).map(one => h("li", null, h("span", { class: "clock" }, day(one.at)), " ", link(one.id), " ", words(line(one.text)), one.unit && [" in ", link(one.unit)], one.fixed_by && [" · fixed: ", link(one.fixed_by)])))));
   const failed = data.failures.map(id => data.sources[id]).filter(Boolean);
   return [
-    h("h2", null, "What recurs"), patterns.length ? patterns : h("p", { class: "empty" }, "Nothing recurs in three or more work units."),
     h("h2", null, "Failed commands"), growing(failed, tool => [failureRow(tool)], "No command failed."),
   ];
 }
