@@ -75,9 +75,7 @@ pub fn text(store: &Store, item: StoredItem, style: Style) -> Result<String> {
             let drawn = store.memories_of_unit(unit.session, unit.id)?;
             format!("{}{}", units::whole(&unit, signal_meaning, style), whole::listed(&drawn, style))
         }
-        StoredItem::Memory(memory) => {
-            memories::whole(&memory, style)
-        }
+        StoredItem::Memory(memory) => memories::whole(&memory, style),
         StoredItem::Prompt(prompt) => whole::prompt_entry(&prompt, style),
         StoredItem::ToolUse(tool) => tool_use(store, *tool)?.text(style),
     })
@@ -88,9 +86,7 @@ pub fn json(store: &Store, item: StoredItem) -> Result<Value> {
     Ok(match item {
         StoredItem::Session(found) => session(store, *found)?.json(),
         StoredItem::Unit(unit) => units::whole_json(&unit, &store.memories_of_unit(unit.session, unit.id)?),
-        StoredItem::Memory(memory) => {
-            memories::json(&memory)
-        }
+        StoredItem::Memory(memory) => memories::json(&memory),
         StoredItem::Prompt(found) => prompt(store, found)?.json(),
         StoredItem::ToolUse(tool) => tool_use(store, *tool)?.json(),
     })

@@ -4,10 +4,7 @@ use clap::Command;
 
 /// The groups and their commands, in the order of the help.
 const GROUPS: [(&str, &[&str]); 5] = [
-    (
-        "Every day",
-        &["context", "search", "units", "show", "log", "resume", "view", "serve", "status", "error", "how"],
-    ),
+    ("Every day", &["context", "search", "units", "show", "log", "resume", "view", "serve", "status", "error", "how"]),
     ("Curate memories", &["remember", "edit", "pin", "unpin", "supersede", "review", "forget", "distil"]),
     ("Set up and control", &["demo", "install", "uninstall", "import", "doctor", "off", "on", "project", "domain", "trust"]),
     ("Share with a team", &["sync", "team"]),

@@ -37,7 +37,8 @@ pub fn parts(answer: &str, is_tag: &dyn Fn(&str) -> bool) -> Vec<MarkupPart> {
         match reader.read_event() {
             Ok(Event::Start(tag)) => {
                 let mut attributes = tag.html_attributes();
-                let attributes = attributes.with_checks(false).flatten().map(|found| (low(found.key.as_ref()), unescaped(&found.value)));
+                let attributes =
+                    attributes.with_checks(false).flatten().map(|found| (low(found.key.as_ref()), unescaped(&found.value)));
                 let part = MarkupPart::Open(low(tag.name().as_ref()), attributes.collect());
                 parts.tag(part);
             }

@@ -1,7 +1,7 @@
 //! The event pipeline for hooks, `nmem rad` and past sessions. [`ingest`] lists its steps.
 //!
 //! Read in this order: `hook` (entry point of hooks), `run` (input of all steps), `decode`, `filter`, `complete`,
-//! `persist` (with `transcript`, `rows` and `stored`), `segment`, `distil`, `upkeep`, `team_sync`, `inject`; `tests`
+//! `persist` (with `transcript`, `rows` and `stored`), `segment`, `distil`, `upkeep`, `team_sync`, `inject`;
 //! cover the whole pipeline. Each step is one call in [`ingest`]. Rows and units are written in one transaction, so
 //! `persist` takes `segment` as a parameter (ADR/0039).
 
@@ -86,4 +86,158 @@ pub fn ingest(run: &Run, input: Input) -> Result<Ingested> {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::{Caller, Ingested, Input, Run, ingest};
+    use crate::config::Config;
+    use crate::model::testing::{event, tool};
+    use crate::model::{Event, EventKind, Files, Kind, SessionStart, UnitRow, UnitState, UnitStory};
+    use crate::redact::Redactor;
+    use crate::store::spool;
+    use crate::store::testing::Scratch;
+
+    const SESSION: &str = "a-session-of-the-pipeline";
+    const MINUTE: i64 = 60_000;
+
+    /// A configuration without files, with a database in the test's own folder.
+    fn config(files: Files, scratch: &Scratch) -> Config {
+        Config::without_files(files, &scratch.0)
+    }
+
+    /// Calls the pipeline as a caller does.
+    fn run(scratch: &Scratch, caller: Caller, events: Vec<Event>) -> anyhow::Result<Ingested> {
+        let (config, redactor) = (config(scratch.files(), scratch), Redactor::default());
+        let run = Run {
+            caller,
+            config: &config,
+            redactor: &redactor,
+            now: 100 * MINUTE,
+            wait: crate::store::PERSON_WAIT,
+            distils: true,
+            client_pid: None,
+            session_folder: None,
+        };
+        ingest(&run, Input::Events(events))
+    }
+
+    fn used(minute: i64, kind: Kind, what: &str, succeeded: bool) -> Event {
+        event(SESSION, minute * MINUTE, EventKind::ToolUsed(Box::new(tool(kind, what, succeeded))))
+    }
+
+    fn prompted(minute: i64, text: &str) -> Event {
+        event(SESSION, minute * MINUTE, EventKind::UserPrompt { text: text.into() })
+    }
+
+    fn turn_ended(minute: i64, closing: &str) -> Event {
+        event(SESSION, minute * MINUTE, EventKind::TurnEnded { closing: Some(closing.into()), error: None })
+    }
+
+    /// A session with one unit of two turns.
+    fn past_session() -> Vec<Event> {
+        vec![
+            event(SESSION, MINUTE, EventKind::SessionStarted(SessionStart::default())),
+            prompted(1, "Fix the login: tokens expire too early. Always round expiry up to the next minute."),
+            used(2, Kind::Command, "cargo test login", false),
+            used(3, Kind::Edit, "src/login.rs", true),
+            used(4, Kind::Command, "cargo test login", true),
+            turn_ended(5, "Fixed. The root cause was that expiry was rounded down to the minute, so tokens expired early."),
+            prompted(6, "commit it"),
+            used(7, Kind::Command, "git commit -m 'Fix the expiry of tokens'", true),
+            turn_ended(8, "Committed."),
+            event(SESSION, 9 * MINUTE, EventKind::SessionEnded { reason: "other".into(), git: None }),
+        ]
+    }
+
+    /// Counts user prompts, tool uses, units and memories.
+    fn counts(scratch: &Scratch) -> [i64; 4] {
+        let counts = scratch.open().counts().unwrap();
+        [counts.prompts, counts.tool_uses, counts.work_units, counts.memories]
+    }
+
+    /// The units of the only session, newest first, each with its memories' titles.
+    fn units(scratch: &Scratch) -> Vec<(UnitRow, Vec<String>)> {
+        let store = scratch.open();
+        let [session] = store.sessions_of(None, None).unwrap()[..] else { panic!("one session") };
+        let titles = |unit: &UnitRow| {
+            let all = store.memories_of_unit(session, unit.id).unwrap();
+            all.into_iter().filter(|memory| memory.superseded_by.is_none()).map(|memory| memory.title).collect()
+        };
+        store.last_units(&[session], 9).unwrap().into_iter().map(|unit| (unit.clone(), titles(&unit))).collect()
+    }
+
+    /// The story of each unit, newest first.
+    fn stories(scratch: &Scratch) -> Vec<UnitStory> {
+        let store = scratch.open();
+        units(scratch).into_iter().map(|(unit, _)| store.unit_story(unit.id).unwrap().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_past_session_goes_through_at_once_and_its_memories_are_drawn_once_a_unit() {
+        let scratch = Scratch::new("pipeline-past");
+        scratch.count_draws();
+        let done = run(&scratch, Caller::History, past_session()).unwrap();
+        assert_eq!(done, Ingested::default(), "nobody waits for an answer");
+        let [prompts, tool_uses, ..] = counts(&scratch);
+        assert_eq!((prompts, tool_uses), (2, 4));
+        let units = units(&scratch);
+        let [(unit, titles)] = units.as_slice() else { panic!("{units:?}") };
+        assert_eq!(unit.state, UnitState::Closed);
+        assert!(!titles.is_empty());
+        assert_eq!(scratch.draws(), 1);
+    }
+
+    #[test]
+    fn one_by_one_and_at_once_come_to_the_same() {
+        let (at_once, one_by_one) = (Scratch::new("pipeline-at-once"), Scratch::new("pipeline-one-by-one"));
+        run(&at_once, Caller::History, past_session()).unwrap();
+        one_by_one.count_draws();
+        for event in past_session() {
+            run(&one_by_one, Caller::Program, vec![event]).unwrap();
+        }
+        assert_eq!(counts(&at_once), counts(&one_by_one));
+        let outcome = |(unit, mut titles): (UnitRow, Vec<String>)| {
+            titles.sort();
+            (unit.intent, unit.state, unit.outcome, unit.range, titles)
+        };
+        let came_to = |scratch| units(scratch).into_iter().map(outcome).collect::<Vec<_>>();
+        assert_eq!(came_to(&at_once), came_to(&one_by_one));
+        let contents =
+            |scratch| stories(scratch).into_iter().flat_map(|story| story.tools).map(|tool| tool.content).collect::<Vec<_>>();
+        assert_eq!(contents(&at_once), contents(&one_by_one));
+        // After each turn, and at the end of the session.
+        assert!(one_by_one.draws() > 1);
+    }
+
+    #[test]
+    fn a_hooks_event_waits_in_the_spool_and_the_next_one_brings_it_along() {
+        let scratch = Scratch::new("pipeline-locked");
+        let lock = scratch.lock();
+        let done = run(&scratch, Caller::Hook, vec![prompted(1, "Fix the login")]).unwrap();
+        assert!(done.not_stored.unwrap().contains("kept and stored later"));
+        assert!(spool::is_waiting(&scratch.files()));
+        drop(lock);
+        run(&scratch, Caller::Hook, vec![used(2, Kind::Read, "src/login.rs", true)]).unwrap();
+        assert!(!spool::is_waiting(&scratch.files()));
+        assert_eq!(counts(&scratch)[..2], [1, 1]);
+        // In order: the tool use belongs to the prompt that waited in the spool.
+        let stories = stories(&scratch);
+        assert_eq!(stories.len(), 1);
+        assert_eq!(stories[0].tools[0].prompt_id, Some(stories[0].prompts[0].id));
+    }
+
+    #[test]
+    fn of_past_events_that_cannot_be_stored_none_is() {
+        let scratch = Scratch::new("pipeline-none");
+        scratch.refuse_third_tool_use();
+        assert!(run(&scratch, Caller::History, past_session()).is_err());
+        assert_eq!(counts(&scratch), [0; 4]);
+        assert!(!spool::is_waiting(&scratch.files()), "they can be read again where they came from");
+    }
+
+    #[test]
+    fn a_question_opens_no_database() {
+        let scratch = Scratch::new("pipeline-question");
+        let asks = event(SESSION, MINUTE, EventKind::PreEdit { path: "src/login.rs".into() });
+        assert_eq!(run(&scratch, Caller::Hook, vec![asks]).unwrap(), Ingested::default());
+        assert!(!scratch.files().db.exists());
+    }
+}

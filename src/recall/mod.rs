@@ -2,7 +2,7 @@
 //!
 //! Read in this order: `ranked` (work units in order of relevance), `start` with `sessions` and `known_elsewhere`, `for_task`, `during_session` and
 //! `session_state` (injection), `stale` (changed files), `search`, `related_knowledge` with `related_units` (queries by programs),
-//! `errors` and `commands` (what people ask about commands); `domain_concepts` (names of findings in a domain), `tests`.
+//! `errors` and `commands` (what people ask about commands); `domain_concepts` (names of findings in a domain).
 
 mod commands;
 mod domain_concepts;
@@ -31,4 +31,160 @@ pub use stale::stale;
 pub use start::{SessionContext, at_start};
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::{Prompt, SessionContext, at_file, at_prompt, at_start};
+    use crate::distil::Distiller;
+    use crate::model::InjectionPoint;
+    use crate::model::testing::{event, tool};
+    use crate::model::{Event, EventKind, GitState, Kind, Platform, ProjectId, SessionStart, SessionStatus, Vector};
+    use crate::redact::Redactor;
+    use crate::store::Store;
+    use crate::store::injections::Injection;
+    use crate::store::memories::Gone;
+    use crate::store::recall::SessionScope;
+    use crate::store::testing::Scratch;
+
+    const MINUTE: i64 = 60_000;
+
+    fn store(store: &mut Store, events: Vec<Event>) {
+        let redactor = Redactor::default();
+        let identify = |event: &Event| {
+            let cwd = event.cwd.clone()?;
+            Some(redactor.clean(ProjectId {
+                keys: vec![format!("dir:{cwd}")],
+                name: cwd.clone(),
+                root: cwd,
+                ..ProjectId::default()
+            }))
+        };
+        let one = |tx: &crate::store::Tx, event| crate::ingest::store_event(tx, &redactor.clean(event), None, &identify);
+        store.write(|tx| events.into_iter().try_for_each(|event| one(tx, event))).unwrap();
+    }
+
+    /// A finished session with one request and one edited file, on a branch of the same name.
+    fn worked(to: &mut Store, session: &str, day: i64, query: &str, file: &str, answer: &str) {
+        let at = |minute: i64| (day * 24 * 60 + minute) * MINUTE;
+        let here = |minute, what| Event { cwd: Some("/app".into()), ..event(session, at(minute), what) };
+        let used = |minute, kind, what, succeeded| here(minute, EventKind::ToolUsed(Box::new(tool(kind, what, succeeded))));
+        let branch = Some(file.trim_start_matches("src/").to_string());
+        let git = GitState { branch, head: None };
+        store(
+            to,
+            vec![
+                here(0, EventKind::SessionStarted(SessionStart { git: Some(git), ..SessionStart::default() })),
+                here(0, EventKind::UserPrompt { text: query.into() }),
+                used(1, Kind::Command, "cargo test", false),
+                used(2, Kind::Edit, file, true),
+                used(3, Kind::Command, "cargo test", true),
+                here(4, EventKind::TurnEnded { closing: Some(answer.into()), error: None }),
+                here(5, EventKind::SessionEnded { reason: "other".into(), git: None }),
+            ],
+        );
+        let redactor = Redactor::default();
+        let distiller = Distiller { redactor: &redactor, home: None, ignored: &[], now: at(6), gone: Gone::Deleted };
+        let due = to.due_in_session(Platform::ClaudeCode, session).unwrap();
+        distiller.distil(to, &due).unwrap();
+    }
+
+    /// Unrelated work, so that words occurring in every unit carry no weight.
+    const OTHERS: [&str; 10] = [
+        "exporter",
+        "scheduler",
+        "thumbnails",
+        "newsletter",
+        "warehouse",
+        "calendar",
+        "dashboard",
+        "glossary",
+        "importer",
+        "parser",
+    ];
+
+    /// Sessions of one project: the first two matter, and a new one begins.
+    fn sessions(name: &str) -> (Scratch, Store, SessionScope) {
+        let scratch = Scratch::new(name);
+        let mut to = scratch.open();
+        for (n, what) in OTHERS.iter().enumerate() {
+            let (query, file) = (format!("Rework the {what} so that it starts faster"), format!("src/{what}.rs"));
+            worked(&mut to, &format!("session-about-{what}"), -(n as i64), &query, &file, "Reworked.");
+        }
+        let tokens = "Fixed. The root cause was that the expiry was rounded down to the minute, so tokens expired early.";
+        worked(&mut to, "the-first-session", 1, "Fix the login: refresh tokens expire too early", "src/login.rs", tokens);
+        let invoice = "Added. The tax number is now a column of its own, and the totals are computed in integers.";
+        worked(&mut to, "the-second-session", 2, "Add the customer's tax number to each invoice", "src/invoice.rs", invoice);
+        let begins = EventKind::UserPrompt { text: "hello".into() };
+        store(&mut to, vec![Event { cwd: Some("/app".into()), ..event("the-third-session", 3 * 24 * 60 * MINUTE, begins) }]);
+        let place = to.session_scope(Platform::ClaudeCode, "the-third-session").unwrap().unwrap();
+        (scratch, to, place)
+    }
+
+    /// A request that repeats earlier work.
+    const SAME: &str =
+        "Tokens of the login expire early again: fix how src/login.rs has the refresh expiry rounded to the minute";
+
+    /// A prompt on the branch of the first session.
+    fn asks<'a>(text: &'a str) -> Prompt<'a> {
+        Prompt { text, embedding: &|| None, branch: &|| Some("login.rs".into()), root: None }
+    }
+
+    #[test]
+    fn a_start_receives_the_last_session_and_not_itself() {
+        let (_scratch, store, place) = sessions("recall-start");
+        let here = SessionContext { own: Some(place.session), ..SessionContext::default() };
+        let recalled = at_start(&store, place.project, here, 10, 3 * 24 * 60 * MINUTE).unwrap();
+        let last = recalled.last.unwrap();
+        assert_eq!(last.session.agent_session_id, "the-second-session");
+        assert_eq!(last.state, SessionStatus::Ended);
+        assert_eq!(last.turns[0].prompt, "Add the customer's tax number to each invoice");
+        assert!(last.turns[0].answer.as_deref().unwrap().starts_with("Added."));
+    }
+
+    #[test]
+    fn a_first_prompt_receives_the_work_that_it_is_about_and_otherwise_nothing() {
+        let (_scratch, store, place) = sessions("recall-prompt");
+        let found = at_prompt(&store, &place, &asks(SAME)).unwrap();
+        assert_eq!(found.units[0].unit.agent_session_id, "the-first-session");
+        for text in ["thanks", "push", "yes please", "write a poem about the autumn sea"] {
+            let found = at_prompt(&store, &place, &asks(text)).unwrap();
+            assert!(found.units.is_empty() && found.also.is_empty(), "{text}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_first_prompt_in_other_words_receives_what_its_embedding_finds() {
+        let (_scratch, mut store, place) = sessions("recall-meaning");
+        let near = |text: &str| Vector::of(&if text.contains("token") { [1.0, 0.1] } else { [0.1, 1.0] }).unwrap();
+        let all = store.unembedded((Some(place.project), None), "model", 100).unwrap();
+        let all: Vec<_> =
+            all.into_iter().map(|memory| (near(&memory.text), memory)).map(|(vector, memory)| (memory, vector)).collect();
+        store.keep_vectors("model", &all).unwrap();
+        let embedding = || Some(("model".to_string(), Vector::of(&[1.0, 0.0]).unwrap()));
+        let text = "People get thrown out of their account although they came back a moment ago";
+        let asked = Prompt { text, embedding: &embedding, branch: &|| None, root: None };
+        let found = at_prompt(&store, &place, &asked).unwrap();
+        assert_eq!(found.units[0].unit.agent_session_id, "the-first-session");
+        assert!(!found.units[0].passages.is_empty());
+        assert!(at_prompt(&store, &place, &Prompt { embedding: &|| None, ..asked }).unwrap().units.is_empty());
+    }
+
+    #[test]
+    fn what_a_session_has_received_is_only_cited() {
+        let (_scratch, mut store, place) = sessions("recall-again");
+        let unit = at_prompt(&store, &place, &asks(SAME)).unwrap().units[0].unit.id;
+        let items = [format!("u{unit}")];
+        let injection = Injection { session: place.session, point: InjectionPoint::Prompt, at: 0, text: "text", items: &items };
+        store.record_injection(injection).unwrap();
+        let found = at_prompt(&store, &place, &asks(SAME)).unwrap();
+        assert_eq!(found.received.iter().map(|unit| unit.id).collect::<Vec<_>>(), [unit]);
+        assert!(found.units.iter().all(|known| known.unit.id != unit));
+    }
+
+    #[test]
+    fn of_a_file_nobody_remembers_nothing_is_said() {
+        let (_scratch, store, place) = sessions("recall-file");
+        assert!(at_file(&store, &place, "src/unknown.rs", None).unwrap().0.is_empty());
+        let (known, _) = at_file(&store, &place, "src/login.rs", None).unwrap();
+        assert!(!known.is_empty());
+        assert!(known.iter().all(|memory| memory.files.iter().any(|file| file.path == "src/login.rs")));
+    }
+}
