@@ -17,7 +17,6 @@ mod stored;
 mod world;
 
 use nmem::choice::ChoiceWeights;
-use nmem::memories::{EarlierMemory, may_be_overtaken};
 use nmem::model::{Draft, Files, Provenance, UnitStory};
 use nmem::store::{PERSON_WAIT, Store};
 use score::{Kept, Labels, Named, holds, score};
@@ -187,18 +186,13 @@ fn time_of_largest(stories: &ByOfSession<UnitStory>) -> (usize, f64) {
     (largest.tools.len(), begun.elapsed().as_secs_f64() * 1e3 / f64::from(RUNS))
 }
 
-/// The memories of a session by these weights, without those that its later units overtook.
+/// The memories of a session by these weights.
 fn drawn(stories: &[UnitStory], weights: &ChoiceWeights) -> Vec<Kept> {
     let domain = nmem::domains::of(None, None);
     let mut all: Vec<Draft> = Vec::new();
     for story in stories {
         let drafts = nmem::memories::draw(story, &domain, weights).drafts;
-        let (may, mut held): (Vec<Draft>, Vec<Draft>) = all.into_iter().partition(may_be_overtaken);
-        let earlier: Vec<EarlierMemory> = may.iter().map(EarlierMemory::from).collect();
-        let overtaken = nmem::memories::overtaken(&earlier, story, &domain, &drafts);
-        held.extend(may.into_iter().zip(overtaken).filter(|(_, by)| by.is_none()).map(|(draft, _)| draft));
-        held.extend(drafts);
-        all = held;
+        all.extend(drafts);
     }
     let of = |draft: Draft| {
         let mut lines = vec![draft.title];

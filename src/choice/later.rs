@@ -1,7 +1,7 @@
 //! Later beats earlier: which statements no longer hold, because a later turn changed, refused or restated them.
 
 use super::context::{Context, names_in, overlap, quotes};
-use super::said::{Said, Speaker, content_words};
+use super::said::{Said, Speaker};
 use crate::languages::in_english;
 use crate::text::is_stop_word;
 use std::collections::HashSet;
@@ -16,21 +16,6 @@ pub fn overtaken(at: usize, said: &[Said], contexts: &[Context]) -> Option<usize
             by_refusal(one, contexts).or_else(|| by_work(&one.text, one.turn, contexts)).or_else(|| by_words(at, said, contexts))
         }
     }
-}
-
-/// The turn of later work that overtook a statement of earlier work on the given files, whose names are in lower case.
-pub fn overtaken_by_work(text: &str, files: &HashSet<String>, contexts: &[Context]) -> Option<usize> {
-    let words = content_words(text);
-    let refused = contexts.first().is_some_and(|next| {
-        let same_files = next.files.iter().any(|file| files.contains(file));
-        same_files && (next.undoes || next.refuses && overlap(&words, &next.own) > 0.15)
-    });
-    let deleted = |context: &Context| !files.is_empty() && files.iter().all(|file| context.deleted.contains(file));
-    refused
-        .then_some(0)
-        .or_else(|| taken_out(text, contexts))
-        .or_else(|| contexts.iter().position(deleted))
-        .or_else(|| quoted_and_changed(text, contexts, 0))
 }
 
 /// The next prompt refused the work, or its answer says that the work was undone.

@@ -17,7 +17,6 @@ mod words;
 pub use context::{Context, contexts, likeness, overlap};
 pub use features::{FEATURES, Features, features};
 use later::overtaken;
-pub use later::overtaken_by_work;
 pub use said::{Said, Speaker, content_words, said};
 pub use title::{TITLE, capitalized, short};
 pub use turns::{Turn, commit, is_inside, is_project_change, turns};

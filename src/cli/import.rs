@@ -12,7 +12,6 @@ use crate::render::clean::line;
 use crate::render::{count, time};
 use anyhow::Result;
 use serde_json::{Value, json};
-use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -68,14 +67,6 @@ pub fn run(args: &ImportArguments) -> Result<()> {
         return dry_run(args, &found);
     }
     drop(writable(&config)?);
-    let mut missed = Vec::new();
-    // A person who names files has decided.
-    if args.paths.is_empty() {
-        missed = import::take_missed(&config, &mut found.files, &known)?;
-        if !missed.is_empty() && may_import(&missed)? {
-            found.files.append(&mut missed);
-        }
-    }
     let progress = output::Progress::begin();
     let mut report =
         import::import(&config, found.files, &found.memories, &mut |state| progress.say(&step(state, begun.elapsed())))?;
@@ -84,23 +75,9 @@ pub fn run(args: &ImportArguments) -> Result<()> {
         report.agent(platform.name()).unreadable.push(reason);
     }
     report.agents.sort_by_key(|agent| agent.agent);
-    missed.iter().for_each(|file| report.agent(file.format.platform.name()).counts.skip(import::MISSED));
     writable(&config)?.checkpoint();
     let seconds = begun.elapsed().as_secs_f64();
     if args.json { output::print(&json(&report, seconds).to_string()) } else { output::say(&text(&report, seconds)) }
-}
-
-/// Asks whether to import sessions that hooks did not record. Recording may have been off then, and ended pauses were
-/// not stored at that time.
-fn may_import(missed: &[FoundFile]) -> Result<bool> {
-    let sessions = count(missed.len() as i64, "session was", "sessions were");
-    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-        return Ok(false);
-    }
-    eprint!("{sessions} not recorded although hooks were installed. Recording may have been off. Import anyway? [y/N] ");
-    let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
 /// Returns the progress line: bar, rate, remaining time.

@@ -14,7 +14,7 @@ pub use embed_memories::{BATCH, EmbeddingClient, shown};
 pub use embedding::embed_at_stop;
 pub use llm::{DistilOutcome, Observer};
 pub use llm_at_stop::{llm_at_stop, llm_may_see, llm_note};
-pub use rules::{Distiller, settle};
+pub use rules::Distiller;
 
 #[cfg(test)]
 mod tests {

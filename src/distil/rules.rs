@@ -3,8 +3,8 @@
 use crate::choice::ChoiceWeights;
 use crate::domains;
 use crate::files;
-use crate::memories::{self, EarlierMemory};
-use crate::model::{Domain, Draft, Millis, UnitDrafts, UnitStory};
+use crate::memories;
+use crate::model::{Draft, Millis, UnitDrafts, UnitStory};
 use crate::project;
 use crate::redact::Redactor;
 use crate::store::Store;
@@ -48,7 +48,7 @@ impl Distiller<'_> {
             let (name, config) = story.domain.clone().unwrap_or_default();
             let domain = domains::of(Some(&name), config.as_deref());
             let mut drawn = memories::draw(&story, &domain, &ChoiceWeights::fitted());
-            overtake(store, &story, &domain, &mut drawn)?;
+            update_notes(store, &story, &mut drawn)?;
             self.hash_files(store, &story, &mut drawn.drafts)?;
             let drawn = self.redactor.clean(drawn);
             done += usize::from(store.write(|tx| tx.replace_by_rules(lease, &story, &drawn, self.gone))?);
@@ -91,33 +91,11 @@ impl Distiller<'_> {
     }
 }
 
-/// Lets memories of units supersede those of earlier units that were stored after them.
-pub fn settle(store: &mut Store, units: &[i64]) -> Result<()> {
-    for unit in units {
-        let Some(story) = store.unit_story(*unit)? else { continue };
-        let (name, config) = story.domain.clone().unwrap_or_default();
-        let domain = domains::of(Some(&name), config.as_deref());
-        let mut drawn = memories::draw(&story, &domain, &ChoiceWeights::fitted());
-        overtake(store, &story, &domain, &mut drawn)?;
-        if !drawn.overtakes.is_empty() {
-            store.write(|tx| tx.overtake(story.session, &drawn.overtakes))?;
-        }
-    }
-    Ok(())
-}
-
-/// Adds which memories of earlier units no longer hold.
-fn overtake(store: &Store, story: &UnitStory, domain: &Domain, drawn: &mut UnitDrafts) -> Result<()> {
-    let earlier = store.memories_before(story)?;
-    if !earlier.is_empty() {
-        let as_earlier: Vec<EarlierMemory> = earlier.iter().map(EarlierMemory::from).collect();
-        let by = memories::overtaken(&as_earlier, story, domain, &drawn.drafts);
-        let key = |by: Option<usize>| drawn.drafts[by?].key.clone();
-        drawn.overtakes = earlier.iter().zip(by).filter_map(|(old, by)| Some((old.id, key(by)?))).collect();
-    }
+/// Adds which notes of earlier summaries no longer hold.
+fn update_notes(store: &Store, story: &UnitStory, drafts: &mut UnitDrafts) -> Result<()> {
     for summary in store.notes_before(story)? {
         let notes = summary.text("notes").and_then(|notes| memories::notes_now(notes, story));
-        drawn.notes.extend(notes.map(|notes| (summary.id, notes)));
+        drafts.notes.extend(notes.map(|notes| (summary.id, notes)));
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Use case: imports past sessions, so that memory does not start empty.
 //!
-//! Read in this order: `find` (files in known formats), `containers` (sessions in documents and databases), `missed`
-//! (sessions to ask about), `target` (settings of a folder, earlier imports into a database), `file` (runs one file
+//! Read in this order: `find` (files in known formats), `containers` (sessions in documents and databases)
+//! `target` (settings of a folder, earlier imports into a database), `file` (runs one file
 //! through the pipeline) with `lines` and `writer`, `memories` (of other programs), `report`. `catch_up` runs at a
 //! session start.
 
@@ -11,7 +11,6 @@ mod file;
 mod find;
 mod lines;
 mod memories;
-mod missed;
 mod report;
 mod target;
 mod writer;
@@ -19,8 +18,7 @@ mod writer;
 pub use catch_up::catch_up;
 pub use containers::find;
 pub use find::{FoundFile, FoundMemories, Stores};
-pub use missed::take_missed;
-pub use report::{AgentReport, ImportReport, MISSED};
+pub use report::{AgentReport, ImportReport};
 
 use crate::config::{Config, environment};
 use crate::model::Millis;
@@ -106,9 +104,6 @@ pub fn import(
         state.bytes += due.file.length;
     }
     progress(state);
-    for target in targets.values_mut() {
-        target.settle()?;
-    }
     // Projects are known by now.
     let target = targets.entry(config.files.value.db.clone()).or_default();
     memories::import(&Folder::new(None)?, memories, target, &mut report)?;

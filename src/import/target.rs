@@ -3,7 +3,6 @@
 use super::find::Imported;
 use crate::config::pauses::RecordingPause;
 use crate::config::{self, Config, past_pauses};
-use crate::distil;
 use crate::redact::Redactor;
 use crate::runtime::redactor;
 use crate::store::{PERSON_WAIT, Store};
@@ -19,23 +18,15 @@ pub struct Target {
     pub forgotten: HashSet<Vec<u8>>,
     /// A connection that remains open during an import. Closing the last one checkpoints the write-ahead log, which is
     /// slow.
+    #[expect(dead_code, reason = "held, not used")]
     pub open: Option<Store>,
 }
 
 impl Target {
     /// Opens a database to import into.
     pub fn new(config: &Config) -> Result<Target> {
-        let mut store = Store::open(&config.files.value, PERSON_WAIT)?;
-        store.note_unsettled()?;
+        let store = Store::open(&config.files.value, PERSON_WAIT)?;
         Ok(Target { files: store.imported_files()?, forgotten: store.forgotten()?, open: Some(store) })
-    }
-
-    /// Decides which memories supersede others: an import stores older ones after newer ones.
-    pub fn settle(&mut self) -> Result<()> {
-        let Some(store) = &mut self.open else { return Ok(()) };
-        let units = store.unsettled_units()?;
-        distil::settle(store, &units)?;
-        store.set_settled()
     }
 }
 

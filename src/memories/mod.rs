@@ -19,7 +19,7 @@ use crate::model::{Domain, Failing, PromptRow, PromptSource, UnitDrafts, UnitSto
 use crate::rules::failures;
 use crate::statements::word_count;
 use memory::RuleMemory;
-pub use overtaken::{EarlierMemory, may_be_overtaken, notes_now, overtaken};
+pub use overtaken::notes_now;
 
 /// Draws the memories of a unit, closed or as far as it goes.
 pub fn draw(story: &UnitStory, domain: &Domain, weights: &ChoiceWeights) -> UnitDrafts {

@@ -188,8 +188,6 @@ pub struct UnitDrafts {
     /// The result of the unit in one line, or the request if there is no result.
     pub title: Option<String>,
     pub drafts: Vec<Draft>,
-    /// Memories of earlier units that this unit supersedes, each with the key of the draft that replaces it.
-    pub overtakes: Vec<(i64, String)>,
     /// Summaries of earlier units, each with new notes that omit the checks that have passed since.
     pub notes: Vec<(i64, String)>,
 }

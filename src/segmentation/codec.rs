@@ -1,7 +1,6 @@
 //! Binary form of a step: a version byte, then postcard. Steps of older versions are still read; damaged or unknown
 //! ones are skipped.
 
-use super::codec_v1;
 use super::step::Step;
 
 /// Version of the encoding. It must change whenever the meaning of a field, or a term's hash, changes.
@@ -19,7 +18,6 @@ impl Step {
         let (version, rest) = bytes.split_first()?;
         let step: Step = match *version {
             VERSION => postcard::from_bytes(rest).ok()?,
-            codec_v1::VERSION => codec_v1::read(rest)?,
             _ => return None,
         };
         [&step.prompt, &step.work, &step.answer].iter().all(|term_counts| term_counts.is_sound()).then_some(step)
@@ -46,11 +44,9 @@ mod tests {
     proptest! {
         #[test]
         fn no_bytes_break_the_reader(mut bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-            for version in [VERSION, codec_v1::VERSION] {
-                bytes.insert(0, version);
-                if let Some(step) = Step::from_bytes(&bytes) {
-                    prop_assert_eq!(Step::from_bytes(&step.to_bytes()), Some(step));
-                }
+            bytes.insert(0, VERSION);
+            if let Some(step) = Step::from_bytes(&bytes) {
+                prop_assert_eq!(Step::from_bytes(&step.to_bytes()), Some(step));
             }
         }
     }

@@ -2,14 +2,13 @@
 //! and returns [`Changes`] for the store.
 //!
 //! Read in this order: `step` (features of a prompt and the work on it, composed of `term_counts`, `prompt_features`
-//! and `phases`; `codec` and `codec_v1` are its binary forms), `substeps` (splitting long work), `window` and `signals`
+//! and `phases`; `codec` is its binary form), `substeps` (splitting long work), `window` and `signals`
 //! (comparing steps), `weights` and `decide` (the most likely boundaries), `rows`, `assign`, `session` and `changes`
 //! (from an event to its changes), `outcome` and `reason`.
 
 mod assign;
 mod changes;
 mod codec;
-mod codec_v1;
 mod decide;
 mod outcome;
 mod phases;

@@ -128,23 +128,6 @@ impl PromptFeatures {
             command: text.trim_start().starts_with('/'),
         }
     }
-
-    pub(super) fn from_bits(words: u16, content_words: u16, shift_words: u8, bits: u8) -> PromptFeatures {
-        let flag = |at: u8| bits >> at & 1 == 1;
-        PromptFeatures {
-            words,
-            content_words,
-            shift_words,
-            continues: flag(0),
-            answers: flag(1),
-            opens: flag(2),
-            chore: flag(3),
-            orders: flag(4),
-            wishes: flag(5),
-            question: flag(6),
-            command: flag(7),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -83,10 +83,6 @@ impl TermCounts {
         &self.0
     }
 
-    pub(super) fn from_terms(terms: Vec<(u32, u8)>) -> TermCounts {
-        TermCounts(terms)
-    }
-
     /// Whether the terms are sorted.
     pub(super) fn is_sound(&self) -> bool {
         self.0.is_sorted_by(|a, b| a.0 < b.0)

@@ -31,16 +31,6 @@ pub struct StoredMessage {
     pub text: String,
 }
 
-/// Start of recording by hooks, in a database that did not keep ended pauses at first.
-#[derive(Clone, Debug)]
-pub struct HooksBeforePauses {
-    /// Start of the first session that hooks recorded, by platform.
-    pub first: HashMap<String, Millis>,
-    pub pauses_kept_since: Millis,
-    /// The agents' ids of all recorded sessions.
-    pub recorded: HashSet<String>,
-}
-
 /// Effect of an import on a session.
 #[derive(Clone, Debug)]
 pub struct ImportedSession {
@@ -126,17 +116,6 @@ impl Store {
             .collect::<Result<_, _>>()?)
     }
 
-    /// Start of recording by hooks; `None` if ended pauses were kept from the start.
-    pub fn hooks_before_pauses(&self) -> Result<Option<HooksBeforePauses>> {
-        let sql = "SELECT value FROM meta WHERE key = 'pauses_kept_since'";
-        let Some(pauses_kept_since) = self.conn.query_row(sql, [], |row| row.get(0)).optional()? else { return Ok(None) };
-        let sql = "SELECT platform, min(started_at) FROM sessions WHERE client_pid IS NOT NULL GROUP BY platform";
-        let first = self.conn.prepare(sql)?.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
-        let sql = "SELECT agent_session_id FROM sessions";
-        let recorded = self.conn.prepare(sql)?.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
-        Ok(Some(HooksBeforePauses { first, pauses_kept_since, recorded }))
-    }
-
     /// Agents with imported files.
     pub fn imported_agents(&self) -> Result<Vec<Platform>> {
         let sql = "SELECT DISTINCT platform FROM imports";
@@ -181,30 +160,6 @@ impl Store {
         let sql = "SELECT uuid FROM memories WHERE uuid IN (SELECT value FROM json_each(?1))";
         let all = serde_json::to_string(&uuids.collect::<Vec<_>>())?;
         Ok(self.conn.prepare_cached(sql)?.query_map([all], |row| row.get(0))?.collect::<Result<_, _>>()?)
-    }
-
-    /// Records that older memories are about to be stored after newer ones. [`Store::set_settled`] removes the record.
-    pub fn note_unsettled(&mut self) -> Result<()> {
-        self.write(|tx| {
-            let sql = "INSERT OR IGNORE INTO meta(key, value) SELECT 'unsettled_since', coalesce(max(id), 0) FROM memories";
-            Ok(tx.tx.execute(sql, []).map(drop)?)
-        })
-    }
-
-    /// Units that edited the same files as an earlier unit whose memories were stored after theirs, in order of time.
-    pub fn unsettled_units(&self) -> Result<Vec<i64>> {
-        let sql = "SELECT DISTINCT u.id, u.started_at FROM memories m
-                   JOIN memory_files g ON g.memory_id = m.id AND g.modified JOIN memory_files f ON f.path = g.path AND f.modified
-                   JOIN memories own ON own.id = f.memory_id AND own.id < m.id AND own.project_id = m.project_id
-                   JOIN work_units u ON u.id = own.work_unit_id AND u.started_at > m.created_at
-                   WHERE m.id > (SELECT value FROM meta WHERE key = 'unsettled_since') AND m.superseded_by IS NULL AND m.kind <> 'summary'
-                   ORDER BY u.started_at, u.id";
-        Ok(self.conn.prepare_cached(sql)?.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?)
-    }
-
-    /// Removes the record of [`Store::note_unsettled`], once it is known which memories supersede others.
-    pub fn set_settled(&mut self) -> Result<()> {
-        self.write(|tx| Ok(tx.tx.execute("DELETE FROM meta WHERE key = 'unsettled_since'", []).map(drop)?))
     }
 
     /// Records that a session start has stored events of a session, until the units of that session are distilled.

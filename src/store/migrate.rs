@@ -1,16 +1,20 @@
-//! Schema migrations: `migrations/NNNN-name.sql` in order, tracked by `user_version`.
+//! The schema, and the steps that bring an older database up to it, tracked by `user_version`.
 //!
-//! A released migration is never changed, removed or reordered. The database of a newer nmem, or of another program, is
-//! rejected and left alone.
+//! `migrations/schema.sql` creates a new database. A step `migrations/NNNN-name.sql` leads from version NNNN - 1 to NNNN;
+//! a released step is never changed, removed or reordered. A database of a newer nmem, of another program, or from before
+//! the oldest version is rejected and left alone.
 
-use super::early_schemas;
 use crate::error::UserError;
 use crate::index_text::INDEX_TEXT_VERSION;
 use anyhow::{Context, Result};
 use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
 
-/// One migration.
+const SCHEMA: &str = include_str!("../../migrations/schema.sql");
+/// The oldest version that can be migrated: the last one before the first release.
+const OLDEST: i64 = 16;
+
+/// One step to the next version.
 struct Migration {
     sql: &'static str,
     /// True if it takes at most 50 ms at 1,000,000 tool uses, so that hooks may apply it. Otherwise hooks spool their
@@ -18,69 +22,59 @@ struct Migration {
     quick: bool,
 }
 
-const MIGRATIONS: &[Migration] = &[
-    Migration { sql: include_str!("../../migrations/0001-events.sql"), quick: true },
-    Migration { sql: include_str!("../../migrations/0002-work-units.sql"), quick: true },
-    Migration { sql: include_str!("../../migrations/0003-memories.sql"), quick: true },
-    Migration { sql: include_str!("../../migrations/0004-models.sql"), quick: true },
-    Migration { sql: include_str!("../../migrations/0005-recall.sql"), quick: true },
-    // Reads all tool uses and memories: 0.6 s at 1,000,000 and 100,000.
-    Migration { sql: include_str!("../../migrations/0006-hook-cost.sql"), quick: false },
-    Migration { sql: include_str!("../../migrations/0007-told.sql"), quick: true },
-    // Adding a column to a strict table checks all its rows: 0.9 s at 100,000 memories.
-    Migration { sql: include_str!("../../migrations/0008-vectors.sql"), quick: false },
-    // Creates an index over all memories.
-    Migration { sql: include_str!("../../migrations/0009-knowledge.sql"), quick: false },
-    Migration { sql: include_str!("../../migrations/0010-merge.sql"), quick: true },
-    Migration { sql: include_str!("../../migrations/0011-names.sql"), quick: true },
-    Migration { sql: include_str!("../../migrations/0012-titles.sql"), quick: true },
-    Migration { sql: include_str!("../../migrations/0013-rules-version.sql"), quick: true },
-    Migration { sql: include_str!("../../migrations/0014-imports.sql"), quick: true },
-    Migration { sql: include_str!("../../migrations/0015-forgotten.sql"), quick: true },
-    Migration { sql: include_str!("../../migrations/0016-team.sql"), quick: true },
-];
+/// Steps from [`OLDEST`] on.
+const MIGRATIONS: &[Migration] = &[Migration { sql: include_str!("../../migrations/0017-supersession.sql"), quick: true }];
 
 /// Page count below which every migration is fast: 8 MB, some ten thousand tool uses.
 const SMALL: i64 = 2048;
 
 /// The current schema version.
-pub const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;
+pub const SCHEMA_VERSION: i64 = OLDEST + MIGRATIONS.len() as i64;
 
 /// `application_id` of our databases: "nmem".
 const APPLICATION: i64 = 0x6e6d_656d;
 
-/// Applies missing migrations, each in its own transaction; only quick ones unless `patient`.
+/// Creates the schema in an empty database, or applies missing steps, each in its own transaction; only quick ones unless
+/// `patient`.
 pub fn bring_up(conn: &mut Connection, path: &Path, patient: bool) -> Result<()> {
     refuse_foreign(conn, path)?;
-    if version(conn)? == SCHEMA_VERSION {
-        return Ok(());
+    match version(conn)? {
+        SCHEMA_VERSION => return Ok(()),
+        0 => create_schema(conn, path)?,
+        _ => apply(conn, path, MIGRATIONS, patient)?,
     }
-    apply(conn, path, MIGRATIONS, patient)?;
     refuse_other_versions(conn, path)
 }
 
+fn create_schema(conn: &mut Connection, path: &Path) -> Result<()> {
+    let tx = conn.transaction_with_behavior(TransactionBehavior::Exclusive)?;
+    // Read again under the lock: another process may have created it.
+    if version(&tx)? == 0 {
+        tx.execute_batch(SCHEMA).with_context(|| format!("cannot create the schema of {}", path.display()))?;
+        tx.pragma_update(None, "application_id", APPLICATION)?;
+        tx.execute("INSERT INTO meta(key, value) VALUES ('index_text_version', ?1)", [INDEX_TEXT_VERSION])?;
+        tx.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+    }
+    Ok(tx.commit()?)
+}
+
 fn apply(conn: &mut Connection, path: &Path, migrations: &[Migration], patient: bool) -> Result<()> {
-    let goal = migrations.len() as i64;
+    let goal = OLDEST + migrations.len() as i64;
     let mut at = version(conn)?;
-    // In an empty or small database, all are quick.
+    // In a small database, all are quick.
     let pages: i64 = conn.query_row("PRAGMA page_count", [], |row| row.get(0))?;
-    let patient = patient || at == 0 || pages < SMALL;
-    while at < goal {
+    let patient = patient || pages < SMALL;
+    while (OLDEST..goal).contains(&at) {
         let tx = conn.transaction_with_behavior(TransactionBehavior::Exclusive)?;
         // Read again under the lock: another process may have migrated.
         at = version(&tx)?;
-        if let Some(migration) = usize::try_from(at).ok().and_then(|at| migrations.get(at)) {
+        if let Some(migration) = usize::try_from(at - OLDEST).ok().and_then(|n| migrations.get(n)) {
             if !migration.quick && !patient {
                 let what = format!("{} needs a migration that takes too long for a hook", path.display());
                 return Err(UserError::new(what, "run `nmem status` once").into());
             }
-            early_schemas::complete(&tx, at)?;
-            tx.execute_batch(migration.sql).with_context(|| format!("migration {} of {}", at + 1, path.display()))?;
-            if at == 0 {
-                tx.pragma_update(None, "application_id", APPLICATION)?;
-                tx.execute("INSERT INTO meta(key, value) VALUES ('index_text_version', ?1)", [INDEX_TEXT_VERSION])?;
-            }
             at += 1;
+            tx.execute_batch(migration.sql).with_context(|| format!("migration {at} of {}", path.display()))?;
             tx.pragma_update(None, "user_version", at)?;
         }
         tx.commit()?;
@@ -90,7 +84,7 @@ fn apply(conn: &mut Connection, path: &Path, migrations: &[Migration], patient: 
 
 /// Whether this nmem can migrate the database.
 pub fn is_old(conn: &Connection) -> Result<bool> {
-    Ok((1..SCHEMA_VERSION).contains(&version(conn)?))
+    Ok((OLDEST..SCHEMA_VERSION).contains(&version(conn)?))
 }
 
 /// Rejects the database of a newer nmem, and for reading also one that needs migration.
@@ -100,6 +94,14 @@ pub fn refuse_other_versions(conn: &Connection, path: &Path) -> Result<()> {
         newer if newer > SCHEMA_VERSION => Err(UserError::new(
             format!("{} was written by a newer nmem (schema {newer}, this one supports {SCHEMA_VERSION})", path.display()),
             "install that version of nmem; the database was not changed",
+        )
+        .into()),
+        early if early < OLDEST => Err(UserError::new(
+            format!(
+                "{} has schema {early}, from before the first release; this nmem migrates {OLDEST} and later",
+                path.display()
+            ),
+            "export it with the nmem that wrote it (`nmem export FILE`), move it away, and run `nmem restore FILE`",
         )
         .into()),
         older => Err(UserError::new(
@@ -160,6 +162,22 @@ mod tests {
     }
 
     #[test]
+    fn a_database_from_before_the_first_release_is_refused_with_the_way_through() {
+        let scratch = Scratch::new("early");
+        for schema in [1, OLDEST - 1] {
+            scratch.open().conn.pragma_update(None, "user_version", schema).unwrap();
+            for wait in [HOOK_WAIT, PERSON_WAIT] {
+                let error = Store::open(&scratch.files(), wait).map(|_| ()).unwrap_err();
+                assert!(error.to_string().contains(&format!("has schema {schema}, from before")), "{error}");
+                let read = Store::open_to_read(&scratch.files(), wait).map(|_| ()).unwrap_err();
+                let hint = crate::error::explain(&read).hint.unwrap();
+                assert!(hint.contains("nmem restore"), "{hint}");
+            }
+            drop(std::fs::remove_file(scratch.files().db));
+        }
+    }
+
+    #[test]
     fn a_database_from_the_future_is_refused_and_left_alone() {
         let scratch = Scratch::new("future");
         scratch.open().conn.pragma_update(None, "user_version", 99).unwrap();
@@ -175,8 +193,7 @@ mod tests {
         scratch.open().conn.pragma_update(None, "user_version", SCHEMA_VERSION - 1).unwrap();
         let reading = |wait| Store::open_to_read(&scratch.files(), wait).map(|_| ()).map_err(|error| format!("{error:#}"));
         assert!(reading(HOOK_WAIT).unwrap_err().contains("this nmem needs"));
-        // The last migration was applied before, so a second time fails: it was tried.
-        let again = format!("migration {SCHEMA_VERSION} of");
-        assert!(reading(PERSON_WAIT).unwrap_err().contains(&again));
+        reading(PERSON_WAIT).unwrap();
+        assert_eq!(version(&scratch.open().conn).unwrap(), SCHEMA_VERSION);
     }
 }

@@ -6,7 +6,7 @@
 //! corrupts the file.
 //!
 //! Read in this order: opening and transactions, in this file; `create`, `migrate`
-//! (with `early_schemas`) and `upgrades`; `failure`; `enums`; `identity`
+//! and `upgrades`; `failure`; `enums`; `identity`
 //! (deduplication), `sessions`, `prompts`, `tool_uses`, `units` (rows of events); `index` and `unit_index` (full text);
 //! `memories`, `domains`, `spend`, `vectors`; `spool`; then queries: `projects`, `history`, `search`, `recall`,
 //! `project_state`, `injections`, `commands`, `changes` (since a moment), `imports`; `team` (shared memories); `foreign` (databases of other programs); `forget`, `forgotten` and `texts` (redacting again); `archive`; `salvage`
@@ -17,7 +17,6 @@ pub mod changes;
 pub mod commands;
 mod create;
 mod domains;
-mod early_schemas;
 mod enums;
 mod failure;
 pub mod foreign;

@@ -77,22 +77,11 @@ impl Tx<'_> {
                 None => self.delete_memory(*old)?,
             }
         }
-        self.overtake(story.session, &drawn.overtakes)?;
         for (summary, notes) in &drawn.notes {
             self.set_notes(*summary, notes)?;
         }
         self.forget_orphans(home)?;
         Ok(true)
-    }
-
-    /// Marks earlier memories, by row id, as superseded by memories of a session, by rule key.
-    pub fn overtake(&self, session: i64, overtakes: &[(i64, String)]) -> Result<()> {
-        for (old, key) in overtakes {
-            let sql = "UPDATE memories SET superseded_by = n.id FROM (SELECT id FROM memories WHERE session_id = ?2 AND rule_key = ?3) n
-                       WHERE memories.id = ?1 AND memories.id <> n.id AND superseded_by IS NULL AND NOT by_hand AND NOT pinned";
-            self.tx.prepare_cached(sql)?.execute(params![old, session, key])?;
-        }
-        Ok(())
     }
 
     fn set_notes(&self, summary: i64, notes: &str) -> Result<()> {

@@ -4,7 +4,7 @@ use super::super::Store;
 use crate::model::{Maker, MemoryFile, MemoryKind, MemoryRow, Source, UnitStory};
 use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, ToSql, params};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 const MEMORY: &str = "SELECT m.id, m.uuid, m.kind, m.type, m.title, m.subtitle, m.body, m.content, p.name, m.session_id,
     s.agent_session_id, m.work_unit_id, m.prompt_number, m.sources, m.platform, m.provenance, m.made_by, m.discovery_tokens,
@@ -182,27 +182,6 @@ impl Store {
         let ids = statement.query_map(params![project, path, concepts[0], concepts[1], limit as i64], |row| row.get(0))?;
         let ids: Vec<i64> = ids.collect::<Result<_, _>>()?;
         ids.into_iter().filter_map(|id| self.memory_by_row(id).transpose()).collect()
-    }
-
-    /// Memories that a unit may supersede: those of earlier units of its session or branch, about files that it edited,
-    /// newest first. Excludes memories that a person stated, added or changed.
-    pub fn memories_before(&self, story: &UnitStory) -> Result<Vec<MemoryRow>> {
-        const NEWEST: i64 = 200;
-        let edited: BTreeSet<&str> =
-            story.tools.iter().filter(|tool| tool.is_edit()).filter_map(|tool| tool.path.as_deref()).collect();
-        if edited.is_empty() {
-            return Ok(Vec::new());
-        }
-        let sql = format!(
-            "{MEMORY} JOIN work_units u ON u.id = ?1 JOIN sessions own ON own.id = u.session_id
-             WHERE m.id IN (SELECT memory_id FROM memory_files WHERE path IN (SELECT value FROM json_each(?2)) AND modified
-                            ORDER BY memory_id DESC LIMIT {NEWEST})
-               AND m.project_id = own.project_id AND m.superseded_by IS NULL AND NOT m.by_hand AND NOT m.pinned
-               AND m.kind <> 'summary' AND m.made_by NOT IN ('hand', 'custom') AND m.provenance <> 'user' AND m.work_unit_id <> u.id AND m.created_at < u.started_at
-               AND (s.id = own.id OR coalesce(s.start_branch, s.end_branch) IS coalesce(own.start_branch, own.end_branch, s.start_branch, s.end_branch))
-             ORDER BY m.id DESC"
-        );
-        self.memories(&sql, &[&story.unit, &serde_json::to_string(&edited)?])
     }
 
     /// Rule summaries with notes, of earlier units of a session.
