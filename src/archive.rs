@@ -4,7 +4,7 @@ use crate::error::UserError;
 use crate::model::{ARCHIVE, Millis, ProjectRow, Row, Table};
 use crate::redact::Redactor;
 use crate::store::Store;
-use crate::store::archive::{Restored, Restoring};
+use crate::store::restore::{Restored, Restoring};
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
 use std::io::{BufRead, Read, Write};

@@ -4,32 +4,32 @@
 //! receives what matters. These are the levels, lowest first. A file imports only from lower levels or from its own
 //! folder; `tests/it/layers.rs` checks this (ADR/0009, ADR/0039).
 //!
-//! * plain types and text functions: [`model`], [`mod@error`], [`mod@text`]; cue words of other languages:
-//!   [`languages`]; text for the indexes: [`mod@index_text`]; prompt injection: `prompt_injection`
-//! * logic without I/O: [`redact`], [`command_kind`], [`segmentation`], [`statements`], [`rules`], [`choice`],
-//!   [`memories`], [`extraction`], [`rank`], [`render`]
+//! * plain types and text functions: [`model`], [`mod@error`], [`mod@text`]; other languages: [`languages`]; text for the
+//!   indexes: [`mod@index_text`]; orders in texts: `prompt_injection`
+//! * logic without I/O: [`redact`], [`command_kind`], [`segmentation`], [`extraction`], [`rank`], [`render`]
 //! * safe access to files: [`files`]
-//! * adapters, each to one external system or format: [`config`], [`project`], [`platforms`], [`store`], [`domains`],
-//!   [`llm`], [`postgres`], [`log`]
+//! * adapters to one outside thing each: [`config`], [`project`], [`platforms`], [`store`], [`domains`], [`llm`],
+//!   [`postgres`], [`error_log`]
 //! * shared by every run: `runtime`
-//! * use cases: [`mod@distil`], [`knowledge`], [`recall`], [`archive`], [`team`], `lookup`, `installation`
-//! * the pipeline of an event: [`mod@ingest`]; use cases around it: [`mod@forget`], [`replay`], [`mod@import`], then
-//!   [`doctor`]; redacting stored data again: `redact_stored`
+//! * use cases: [`mod@distil`] (a unit becomes memories), [`knowledge`], [`recall`], [`archive`], [`team`], `lookup`,
+//!   `installation`
+//! * the pipeline of an event: [`mod@ingest`]; around it [`forgetting`], [`replay`], [`mod@import`], [`diagnosis`],
+//!   `redact_stored`
 //! * the page for browsers: [`view`]
 //! * surface: [`rad`], `server`, `mcp`, [`cli`]
 
 pub mod archive;
-pub mod choice;
 pub mod cli;
 pub mod command_kind;
 pub mod config;
+pub mod diagnosis;
 pub mod distil;
-pub mod doctor;
 pub mod domains;
 pub mod error;
+pub mod error_log;
 pub mod extraction;
 pub mod files;
-pub mod forget;
+pub mod forgetting;
 pub mod import;
 pub mod index_text;
 pub mod ingest;
@@ -37,10 +37,8 @@ mod installation;
 pub mod knowledge;
 pub mod languages;
 pub mod llm;
-pub mod log;
 mod lookup;
 mod mcp;
-pub mod memories;
 pub mod model;
 pub mod platforms;
 pub mod postgres;
@@ -53,11 +51,9 @@ pub mod redact;
 mod redact_stored;
 pub mod render;
 pub mod replay;
-pub mod rules;
 mod runtime;
 pub mod segmentation;
 mod server;
-pub mod statements;
 pub mod store;
 pub mod team;
 pub mod text;

@@ -4,7 +4,7 @@ use crate::error::UserError;
 use crate::model::{MemoryRow, PromptRow, SessionRow, StoredItem, ToolUseRow};
 use crate::render::clean::line;
 use crate::render::style::Style;
-use crate::render::{memories, units, whole};
+use crate::render::{details, memory_text, unit_text};
 use crate::segmentation::signal_meaning;
 use crate::store::Store;
 use anyhow::Result;
@@ -40,30 +40,30 @@ pub struct SessionWhole {
 
 impl PromptWhole {
     pub fn json(&self) -> Value {
-        whole::prompt_json(&self.prompt, self.session.as_deref(), self.unit)
+        details::prompt_json(&self.prompt, self.session.as_deref(), self.unit)
     }
 }
 
 impl ToolUseWhole {
     pub fn json(&self) -> Value {
-        whole::tool_use_json(&self.tool_use, self.session.as_deref(), self.unit)
+        details::tool_use_json(&self.tool_use, self.session.as_deref(), self.unit)
     }
 
     pub fn text(&self, style: Style) -> String {
-        whole::tool_use(&self.tool_use, self.unit, self.prompt.as_ref(), style)
+        details::tool_use(&self.tool_use, self.unit, self.prompt.as_ref(), style)
     }
 }
 
 impl SessionWhole {
     pub fn json(&self) -> Value {
         let prompts = self.prompts.iter().map(PromptWhole::json).collect();
-        whole::session_json(&self.session, prompts, self.tool_uses.iter().map(ToolUseWhole::json).collect())
+        details::session_json(&self.session, prompts, self.tool_uses.iter().map(ToolUseWhole::json).collect())
     }
 
     pub fn text(&self, style: Style) -> String {
         let prompts: Vec<&PromptRow> = self.prompts.iter().map(|whole| &whole.prompt).collect();
         let tools: Vec<&ToolUseRow> = self.tool_uses.iter().map(|whole| &whole.tool_use).collect();
-        whole::session(&self.session, &prompts, &tools, &self.memories, style)
+        details::session(&self.session, &prompts, &tools, &self.memories, style)
     }
 }
 
@@ -73,10 +73,10 @@ pub fn text(store: &Store, item: StoredItem, style: Style) -> Result<String> {
         StoredItem::Session(found) => session(store, *found)?.text(style),
         StoredItem::Unit(unit) => {
             let drawn = store.memories_of_unit(unit.session, unit.id)?;
-            format!("{}{}", units::whole(&unit, signal_meaning, style), whole::listed(&drawn, style))
+            format!("{}{}", unit_text::whole(&unit, signal_meaning, style), details::listed(&drawn, style))
         }
-        StoredItem::Memory(memory) => memories::whole(&memory, style),
-        StoredItem::Prompt(prompt) => whole::prompt_entry(&prompt, style),
+        StoredItem::Memory(memory) => memory_text::whole(&memory, style),
+        StoredItem::Prompt(prompt) => details::prompt_entry(&prompt, style),
         StoredItem::ToolUse(tool) => tool_use(store, *tool)?.text(style),
     })
 }
@@ -85,8 +85,8 @@ pub fn text(store: &Store, item: StoredItem, style: Style) -> Result<String> {
 pub fn json(store: &Store, item: StoredItem) -> Result<Value> {
     Ok(match item {
         StoredItem::Session(found) => session(store, *found)?.json(),
-        StoredItem::Unit(unit) => units::whole_json(&unit, &store.memories_of_unit(unit.session, unit.id)?),
-        StoredItem::Memory(memory) => memories::json(&memory),
+        StoredItem::Unit(unit) => unit_text::whole_json(&unit, &store.memories_of_unit(unit.session, unit.id)?),
+        StoredItem::Memory(memory) => memory_text::json(&memory),
         StoredItem::Prompt(found) => prompt(store, found)?.json(),
         StoredItem::ToolUse(tool) => tool_use(store, *tool)?.json(),
     })

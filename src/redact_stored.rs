@@ -2,10 +2,10 @@
 //! removed from every byte, as by `nmem forget`.
 
 use crate::files;
-use crate::forget::{line_files, set_aside};
+use crate::forgetting::{line_files, set_aside};
 use crate::redact::Redactor;
 use crate::store::Store;
-use crate::store::texts::ChangedText;
+use crate::store::stored_texts::ChangedText;
 use anyhow::{Context, Result};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};

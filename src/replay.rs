@@ -5,7 +5,7 @@
 //! fields (session, folder, time) are filled in.
 
 use crate::files;
-use crate::ingest;
+use crate::ingest::persist;
 use crate::model::{Event, Files, Millis, Platform};
 use crate::platforms::{DecodeContext, adapter, payload};
 use crate::redact::Clean;
@@ -134,7 +134,7 @@ pub fn play(store: &mut Store, events: &[Replayed]) -> Result<Starts> {
     let mut sessions: BTreeMap<&str, ReplayedEvent> = BTreeMap::new();
     for replayed in events {
         let event = &replayed.event;
-        store.write(|tx| ingest::store_event(tx, event, None, &|_| None))?;
+        store.write(|tx| persist::store_event(tx, event, None, &|_| None))?;
         let row = store.session_by_agent_id(event.platform, &event.session)?.context("nothing was stored")?;
         let stored = sessions.entry(&event.session).or_default();
         stored.row = row.id;
@@ -148,7 +148,7 @@ pub fn play(store: &mut Store, events: &[Replayed]) -> Result<Starts> {
     }
     let mut out = Starts::default();
     for stored in sessions.values() {
-        store.write(|tx| ingest::end_of_stream(tx, stored.row, events.last().map_or(0, |last| last.event.at)))?;
+        store.write(|tx| persist::end_of_stream(tx, stored.row, events.last().map_or(0, |last| last.event.at)))?;
         let prompt = |number: i64| stored.prompts.get(usize::try_from(number).ok()?.checked_sub(1)?).map(|at| *at as i64);
         out.inline.extend(store.inline_starts(stored.row)?.into_iter().filter_map(prompt));
         for boundary in store.units_of_session(stored.row)?.into_iter().filter_map(|unit| unit.boundary) {

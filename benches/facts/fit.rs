@@ -1,12 +1,12 @@
-//! Fits the weights of the choice: logistic regression with an L2 penalty on "this statement holds a fact", weighed by the
+//! Fits the weights of the score: logistic regression with an L2 penalty on "this statement holds a fact", weighed by the
 //! fact. Judged by weights that have not seen the session.
 
 use super::score::{Labels, holds};
-use nmem::choice::Lexicon;
-use nmem::choice::{ChoiceWeights, FEATURES, Features, Judged, Said, contexts, features, said, turns};
+use nmem::distil::score::{FEATURES, Features, Lexicon, ScoreWeights, ScoredStatements, features};
+use nmem::distil::statements::StatementForm;
+use nmem::distil::turns::{UnitStatement, turn_facts, turns, unit_statements};
 use nmem::domains;
 use nmem::model::UnitStory;
-use nmem::statements::StatementForm;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -29,9 +29,9 @@ pub fn cross_validated(
     labels: &BTreeMap<String, Labels>,
     stories: &Stories,
     without: Option<usize>,
-) -> BTreeMap<String, ChoiceWeights> {
+) -> BTreeMap<String, ScoreWeights> {
     let rows: Vec<(&String, Vec<Row>)> = labels.iter().map(|(id, labels)| (id, rows(&stories[id], labels, without))).collect();
-    let fitted: Vec<ChoiceWeights> = (0..FOLDS)
+    let fitted: Vec<ScoreWeights> = (0..FOLDS)
         .map(|fold| {
             let others = rows.iter().enumerate().filter(|(at, _)| at % FOLDS != fold);
             logistic(&others.flat_map(|(_, (_, rows))| rows).collect::<Vec<_>>())
@@ -41,7 +41,7 @@ pub fn cross_validated(
 }
 
 /// The weights fitted on all sessions.
-pub fn all(labels: &BTreeMap<String, Labels>, stories: &Stories) -> ChoiceWeights {
+pub fn all(labels: &BTreeMap<String, Labels>, stories: &Stories) -> ScoreWeights {
     let rows: Vec<Row> = labels.iter().flat_map(|(id, labels)| rows(&stories[id], labels, None)).collect();
     logistic(&rows.iter().collect::<Vec<_>>())
 }
@@ -52,7 +52,7 @@ fn rows(stories: &[UnitStory], labels: &Labels, without: Option<usize>) -> Vec<R
     let mut rows = Vec::new();
     for story in stories {
         let turns = turns(story, &domain);
-        let (said, contexts) = (said(&turns), contexts(&turns));
+        let (said, contexts) = (unit_statements(&turns), turn_facts(&turns));
         let features = features(&said, &contexts, &lexicon);
         for (at, mut values) in features.into_iter().enumerate().filter(|(at, _)| is_candidate(&said[*at])) {
             without.into_iter().for_each(|at| values[at] = 0.0);
@@ -64,12 +64,12 @@ fn rows(stories: &[UnitStory], labels: &Labels, without: Option<usize>) -> Vec<R
 }
 
 /// The user's statements are not chosen by the score, but the weights learn from them too: without them it kept .632.
-fn is_candidate(said: &Said) -> bool {
+fn is_candidate(said: &UnitStatement) -> bool {
     !matches!(said.form, StatementForm::Heading | StatementForm::Shown)
 }
 
 /// The weight of the fact that a statement holds; half of it, where it needs the next statement.
-fn worth(said: &[Said], at: usize, labels: &Labels) -> f64 {
+fn worth(said: &[UnitStatement], at: usize, labels: &Labels) -> f64 {
     let both = said.get(at + 1).map(|next| format!("{}\n{}", said[at].text, next.text));
     let worth = labels.facts.iter().map(|fact| match &both {
         _ if holds(&said[at].text, &fact.must) => fact.weight,
@@ -80,7 +80,7 @@ fn worth(said: &[Said], at: usize, labels: &Labels) -> f64 {
 }
 
 /// Newton's method; the bias is not penalized.
-fn logistic(rows: &[&Row]) -> ChoiceWeights {
+fn logistic(rows: &[&Row]) -> ScoreWeights {
     const N: usize = FEATURES.len() + 1;
     let mut w = [0.0; N];
     for _ in 0..12 {
@@ -103,7 +103,7 @@ fn logistic(rows: &[&Row]) -> ChoiceWeights {
     }
     let mut of = [0.0; FEATURES.len()];
     of.iter_mut().zip(&w[1..]).for_each(|(to, from)| *to = *from as f32);
-    ChoiceWeights { bias: w[0] as f32, of }
+    ScoreWeights { bias: w[0] as f32, of }
 }
 
 /// Solves a symmetric positive system, given its lower half (Cholesky).
@@ -125,8 +125,8 @@ fn solve<const N: usize>(mut a: [[f64; N]; N], mut b: [f64; N]) -> [f64; N] {
     b
 }
 
-/// The source of `src/choice/weights.rs`.
-pub fn as_source(weights: &ChoiceWeights) -> String {
+/// The source of `src/distil/statement_weights.rs`.
+pub fn as_source(weights: &ScoreWeights) -> String {
     let mut out = String::from(
         "//! The fitted weights: `cargo bench --bench facts -- --fit` writes this file. How they are chosen: ADR/0046.\n\nuse super::features::FEATURES;\n\n",
     );
@@ -139,11 +139,11 @@ pub fn as_source(weights: &ChoiceWeights) -> String {
 }
 
 /// What the choice alone keeps of a session, without titles, summaries and tasks: a line for each statement.
-pub fn chosen(stories: &[UnitStory], weights: &ChoiceWeights) -> String {
+pub fn chosen(stories: &[UnitStory], weights: &ScoreWeights) -> String {
     let domain = domains::of(None, None);
     let mut lines = Vec::new();
     for story in stories {
-        let judged = Judged::new(&turns(story, &domain), weights);
+        let judged = ScoredStatements::new(&turns(story, &domain), weights);
         lines.extend(judged.choose(&[], &domain).into_iter().map(|at| judged.said[at].text.clone()));
     }
     lines.join("\n")

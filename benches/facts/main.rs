@@ -4,7 +4,7 @@
 //! `cargo bench --bench facts`: sends labelled sessions through the hooks, one project each, and scores their memories and the titles of
 //! their work units beside simple rules. `-- --missed` lists the facts that are not remembered, `-- --show SESSION` prints
 //! what is remembered of a session. "nmem" has weights that were fitted on these sessions; "cross-validated" draws the
-//! same memories by weights that have not seen the session. `-- --fit` writes `src/choice/weights.rs`, `-- --ablate` leaves
+//! same memories by weights that have not seen the session. `-- --fit` writes `src/distil/statement_weights.rs`, `-- --ablate` leaves
 //! out each feature, `-- --write FILE` writes its memories as the labels' scorer reads them. The last line is one JSON object.
 
 #![expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a bench prints and reads its own environment")]
@@ -16,7 +16,7 @@ mod stored;
 #[path = "../recall/world.rs"]
 mod world;
 
-use nmem::choice::ChoiceWeights;
+use nmem::distil::score::ScoreWeights;
 use nmem::model::{Draft, Files, Provenance, UnitStory};
 use nmem::store::{PERSON_WAIT, Store};
 use score::{Kept, Labels, Named, holds, score};
@@ -46,8 +46,8 @@ fn main() {
     let databases =
         Databases::new(&sessions, &labels, args.iter().position(|arg| arg == "--keep").and_then(|at| args.get(at + 1)));
     if args.iter().any(|arg| arg == "--fit") {
-        fs::write("src/choice/weights.rs", fit::as_source(&fit::all(&labels, &databases.stories))).unwrap();
-        println!("wrote src/choice/weights.rs; build again to measure with it");
+        fs::write("src/distil/statement_weights.rs", fit::as_source(&fit::all(&labels, &databases.stories))).unwrap();
+        println!("wrote src/distil/statement_weights.rs; build again to measure with it");
     }
     let (kept, named) = (&databases.kept, &databases.named);
     row(&mut table, "nmem", score(&labels, kept, named));
@@ -84,7 +84,7 @@ fn main() {
         score(&labels, &labels.keys().map(|id| (id.clone(), chosen(id))).collect(), &BTreeMap::new()),
     );
     if args.iter().any(|arg| arg == "--ablate") {
-        for (at, name) in nmem::choice::FEATURES.iter().enumerate() {
+        for (at, name) in nmem::distil::score::FEATURES.iter().enumerate() {
             let mut unused = Map::new();
             row(&mut unused, &format!("without {name}"), score(&labels, &drawn(Some(at)), named));
         }
@@ -181,17 +181,17 @@ fn time_of_largest(stories: &ByOfSession<UnitStory>) -> (usize, f64) {
     let largest = stories.values().flatten().max_by_key(|story| story.tools.len()).expect("there are units");
     let begun = std::time::Instant::now();
     for _ in 0..RUNS {
-        std::hint::black_box(nmem::memories::draw(largest, &domain, &ChoiceWeights::fitted()));
+        std::hint::black_box(nmem::distil::distil_unit(largest, &domain, &ScoreWeights::fitted()));
     }
     (largest.tools.len(), begun.elapsed().as_secs_f64() * 1e3 / f64::from(RUNS))
 }
 
 /// The memories of a session by these weights.
-fn drawn(stories: &[UnitStory], weights: &ChoiceWeights) -> Vec<Kept> {
+fn drawn(stories: &[UnitStory], weights: &ScoreWeights) -> Vec<Kept> {
     let domain = nmem::domains::of(None, None);
     let mut all: Vec<Draft> = Vec::new();
     for story in stories {
-        let drafts = nmem::memories::draw(story, &domain, weights).drafts;
+        let drafts = nmem::distil::distil_unit(story, &domain, weights).drafts;
         all.extend(drafts);
     }
     let of = |draft: Draft| {

@@ -5,7 +5,7 @@ use nmem::model::{Event, EventKind, Filter, HitKind, Platform, ProjectId};
 use nmem::redact::Redactor;
 use nmem::replay::ScratchStore;
 use nmem::store::Store;
-use nmem::store::search::Query;
+use nmem::store::query::Query;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;

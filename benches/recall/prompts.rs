@@ -8,7 +8,7 @@
 use super::world::{World, millis};
 use nmem::model::{Files, Platform};
 use nmem::recall::{RecallQuery, ranked};
-use nmem::store::recall::Effort;
+use nmem::store::unit_index::Effort;
 use nmem::store::{PERSON_WAIT, Store};
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};

@@ -209,7 +209,7 @@ pub fn merged(prompts: Weights, inside: Weights) -> Weights {
     out
 }
 
-/// The table as `src/units/weights.rs` holds it.
+/// The table as `src/segmentation/boundary_weights.rs` holds it.
 pub fn as_source(weights: &Weights) -> String {
     let mut out = String::from(
         "//! The fitted weights: `cargo bench --bench units -- --fit` writes this file. How they are chosen: ADR/0018.\n\n\

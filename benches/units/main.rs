@@ -3,7 +3,7 @@
 //! `cargo bench --bench units`: scores of the compiled-in weights through the hook's own way into a database (they have
 //! seen these streams), and cross-validated: for each stream, weights that have seen neither it nor a stream that shares a
 //! session with it. Beside them the simple rules. `-- --quick` without cross-validation. `-- --fit` writes
-//! `src/units/weights.rs`. `-- --ablation` drops groups of signals. `-- --errors` lists what is missed and falsely found.
+//! `src/segmentation/boundary_weights.rs`. `-- --ablation` drops groups of signals. `-- --errors` lists what is missed and falsely found.
 //! Prints tables for people and one JSON object as its last line.
 
 #![expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a bench prints and reads its own environment")]
@@ -47,8 +47,8 @@ fn main() {
     if prompt_features("--fit") {
         let all = |known: &[Known], moments: &[DecisionPhase]| fit(&known.iter().collect::<Vec<_>>(), moments, &|_| true);
         let source = fit::as_source(&fit::merged(all(&known, PROMPTS), all(&mute, &[DecisionPhase::Inside])));
-        std::fs::write("src/units/weights.rs", source).unwrap();
-        println!("src/units/weights.rs is written");
+        std::fs::write("src/segmentation/boundary_weights.rs", source).unwrap();
+        println!("src/segmentation/boundary_weights.rs is written");
         return;
     }
     if prompt_features("--ablation") {

@@ -2,7 +2,8 @@
 
 use super::score::Truth;
 use nmem::config::Config;
-use nmem::ingest::{self, Caller, Run};
+use nmem::ingest;
+use nmem::ingest::run::{Caller, Run};
 use nmem::model::EventKind;
 use nmem::redact::Redactor;
 use nmem::replay::{self, Replayed};

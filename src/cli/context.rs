@@ -1,19 +1,19 @@
 //! `nmem context`: the SessionStart hook; in a terminal, shows what the next session would receive.
 
+use super::hook::{self, Stdin};
 use super::output;
 use super::project_argument::{ProjectArgument, open};
-use super::stdin::{self, Stdin};
 use crate::config::{CONTEXT_BYTES_MAX, Config, Inject, environment};
-use crate::distil::embedding;
+use crate::distil::embed;
 use crate::error::NO_PROJECT;
 use crate::import;
-use crate::ingest::hook;
+use crate::ingest;
 use crate::model::{MemoryKind, MemoryRow, Millis, Recalled};
 use crate::platforms::payload::{self, Payload};
 use crate::recall::{self, CurrentTask};
-use crate::render::context::{ContextBlock, for_agent, styled, token_stats};
-use crate::render::memories;
+use crate::render::memory_text;
 use crate::render::ranked_units::{InjectedBlock, for_query, why};
+use crate::render::session_start::{ContextBlock, for_agent, styled, token_stats};
 use crate::runtime::{FolderProject, redactor};
 use crate::store::Store;
 use anyhow::Result;
@@ -57,7 +57,7 @@ pub struct ContextArguments {
 /// Whether these arguments may come from a hook.
 pub fn is_hook(args: &[OsString]) -> bool {
     let plain = |a: &OsString| a.to_str().is_some_and(|a| !a.starts_with('-') || a.starts_with("--platform"));
-    args.iter().all(plain) && !stdin::is_terminal()
+    args.iter().all(plain) && !hook::is_terminal()
 }
 
 /// Answers a hook event on stdin. Returns `None` if stdin is empty, which means that a person runs the command.
@@ -69,10 +69,10 @@ pub fn run_hook(args: &[OsString]) -> Option<ExitCode> {
     let code = super::hook::run_safely(|| match Stdin::within(STDIN).and_then(payload::read) {
         // Empty stdin means that a person runs the command, unless it names an agent.
         Ok(Payload::Empty) | Err(_) => {
-            query = hook::platform(args).is_some();
+            query = ingest::platform(args).is_some();
             Ok(None)
         }
-        Ok(intake) => hook::answer(hook::platform(args), intake, &|run, json| import::catch_up(run, json)),
+        Ok(intake) => ingest::answer(ingest::platform(args), intake, &|run, json| import::catch_up(run, json)),
     });
     query.then_some(code)
 }
@@ -125,7 +125,7 @@ fn ranked(
     budget: usize,
 ) -> Result<()> {
     let embedding = match &args.query {
-        Some(query) => embedding::of_text(config, &redactor(config)?, query, embedding::FOR_A_PERSON),
+        Some(query) => embed::of_text(config, &redactor(config)?, query, embed::FOR_A_PERSON),
         None => None,
     };
     let files: Vec<String> = args.file.iter().map(|file| file.to_string_lossy().into_owned()).collect();
@@ -171,11 +171,11 @@ fn ranked_json(project: Option<&str>, block: &InjectedBlock) -> Value {
         };
         match shown.memories.is_empty() {
             true => vec![item(format!("u{}", unit.id), "unit", None, unit.title.as_deref().or(unit.intent.as_deref()).unwrap_or_default())],
-            false => shown.memories.iter().map(|m| item(memories::id(m), m.kind.name(), m.kind_type.as_deref(), &m.title)).collect(),
+            false => shown.memories.iter().map(|m| item(memory_text::id(m), m.kind.name(), m.kind_type.as_deref(), &m.title)).collect(),
         }
     }).collect();
     let of = |kind: MemoryKind| -> Vec<Value> {
-        block.shown.iter().flat_map(|shown| &shown.memories).filter(|m| m.kind == kind).map(|m| memories::json(m)).collect()
+        block.shown.iter().flat_map(|shown| &shown.memories).filter(|m| m.kind == kind).map(|m| memory_text::json(m)).collect()
     };
     json!({
         "project": project, "text": block.text, "bytes": block.text.len(), "memories": memories,
@@ -201,12 +201,12 @@ fn json(project: Option<&str>, recalled: &Recalled, given: &ContextBlock) -> Val
     };
     let brief = |memory: &&MemoryRow| {
         json!({
-            "id": memories::id(memory), "kind": memory.kind, "type": memory.kind_type, "title": memory.title,
+            "id": memory_text::id(memory), "kind": memory.kind, "type": memory.kind_type, "title": memory.title,
             "session": memory.agent_session_id, "unit": memory.unit.map(|unit| format!("u{unit}")),
             "score": near(memory).map(|(score, _)| score), "why": why(memory),
         })
     };
-    let of = |kind: MemoryKind| -> Vec<Value> { shown.iter().filter(|m| m.kind == kind).map(|m| memories::json(m)).collect() };
+    let of = |kind: MemoryKind| -> Vec<Value> { shown.iter().filter(|m| m.kind == kind).map(|m| memory_text::json(m)).collect() };
     json!({
         "project": project, "text": given.text, "bytes": given.text.len(), "memories": shown.iter().map(brief).collect::<Vec<_>>(),
         "observations": of(MemoryKind::Observation), "summaries": of(MemoryKind::Summary),

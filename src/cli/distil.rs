@@ -3,8 +3,9 @@
 use super::output;
 use super::project_argument::{ProjectArgument, writable};
 use crate::config::{Config, environment};
-use crate::distil::{DistilOutcome, Distiller, EmbeddingClient, Observer, shown};
-use crate::distil::{embedding, llm_may_see};
+use crate::distil::distiller::Distiller;
+use crate::distil::embed::{self, EmbeddingClient, shown};
+use crate::distil::observer::{DistilOutcome, Observer, llm_may_see};
 use crate::error::UserError;
 use crate::lookup;
 use crate::model::{Endpoint, Provider};
@@ -13,7 +14,8 @@ use crate::render::clean::line;
 use crate::render::count;
 use crate::runtime::redactor;
 use crate::store::Store;
-use crate::store::memories::{Due, Gone};
+use crate::store::llm_queue::Due;
+use crate::store::rule_memories::Gone;
 use anyhow::Result;
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -184,7 +186,7 @@ fn embed(
     progress: &output::Progress,
 ) -> Result<Option<Embedded>> {
     let Some(to) = config.embeddings.endpoint()? else { return Ok(None) };
-    let may_see = |folder: &str| embedding::may_see(folder, &to);
+    let may_see = |folder: &str| embed::may_see(folder, &to);
     let waiting = shown(store, store.unembedded(of, &to.model, usize::MAX >> 1)?, &may_see)?;
     let mut more = |done: usize| {
         progress.say(&format!("{}, {done} of {}", line(&to.model, 40), waiting.len()));

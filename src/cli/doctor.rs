@@ -3,11 +3,12 @@
 use super::output;
 use super::project_argument::ProjectArgument;
 use crate::config::{Config, environment};
-use crate::doctor;
+use crate::diagnosis;
 use crate::error::UserError;
-use crate::ingest::{self, Caller, Run};
+use crate::error_log;
+use crate::ingest::persist;
+use crate::ingest::run::{Caller, Run};
 use crate::installation;
-use crate::log;
 use crate::model::{DoctorFinding, FindingLevel};
 use crate::redact::Redactor;
 use crate::redact_stored::OldSecrets;
@@ -45,8 +46,8 @@ pub fn run(args: &DoctorArguments) -> Result<()> {
     findings.extend(model(&config));
     let redactor = redactor(&config).unwrap_or_default();
     let run = Run::new(Caller::Program, &config, &redactor);
-    let drain = |store: &mut Store| ingest::drain(&run, store);
-    findings.extend(doctor::examine(&config, &redactor, &drain, args.fix, &mut |step| progress.say(step)));
+    let drain = |store: &mut Store| persist::drain(&run, store);
+    findings.extend(diagnosis::examine(&config, &redactor, &drain, args.fix, &mut |step| progress.say(step)));
     findings.extend(old_secrets(&config, &redactor, args.fix, &mut |step| progress.say(step)));
     findings.extend(hook_errors(&config));
     drop(progress);
@@ -175,7 +176,7 @@ fn model(config: &Config) -> Option<DoctorFinding> {
 
 fn hook_errors(config: &Config) -> Vec<DoctorFinding> {
     let now = environment::now();
-    let recent: Vec<_> = log::last_errors(&config.files.value, 100).into_iter().filter(|e| now - e.at < DAY).collect();
+    let recent: Vec<_> = error_log::last_errors(&config.files.value, 100).into_iter().filter(|e| now - e.at < DAY).collect();
     let Some(last) = recent.first() else { return vec![DoctorFinding::good("hooks", "no errors in the last day")] };
     let what = format!("{} errors in the last day; the latest: {}", recent.len(), last.message);
     vec![DoctorFinding::note("hooks", what, "`nmem status` shows more")]

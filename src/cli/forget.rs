@@ -4,10 +4,10 @@ use super::output;
 use super::project_argument::{ProjectArgument, drain};
 use crate::config::{Config, environment};
 use crate::error::UserError;
-use crate::forget::{self, ForgetPlan};
+use crate::forgetting::{self, ForgetPlan};
 use crate::lookup;
 use crate::render::time;
-use crate::store::forget::DeleteFilter;
+use crate::store::deletion::DeleteFilter;
 use crate::store::{self, PERSON_WAIT, Store, spool};
 use anyhow::Result;
 use std::path::{Path, PathBuf};
@@ -110,7 +110,7 @@ fn check(plan: &ForgetPlan, store: &Store, config: &Config) -> Result<&'static s
     if plan.wanted.session.is_some() || plan.wanted.project.is_some() || plan.wanted.before.is_some() {
         return Ok(" Other data may still contain the text; --match alone with --all-projects removes it everywhere.");
     }
-    let held = forget::still_held(store.files(), config, text)?;
+    let held = forgetting::still_held(store.files(), config, text)?;
     if held.is_empty() {
         return Ok(CLEAN);
     }
@@ -124,7 +124,7 @@ fn check(plan: &ForgetPlan, store: &Store, config: &Config) -> Result<&'static s
 
 fn wanted(args: &ForgetArguments, here: &ProjectArgument, folder: &Path, config: &Config, store: &Store) -> Result<DeleteFilter> {
     let now = environment::now();
-    let mut wanted = forget::rows_of(store, &args.ids)?;
+    let mut wanted = forgetting::rows_of(store, &args.ids)?;
     if let Some(id) = &args.session {
         wanted.session = Some(lookup::session_by_id(store, id)?.id);
     }

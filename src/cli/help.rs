@@ -1,6 +1,12 @@
-//! The help of `nmem` itself: commands grouped by task.
+//! Help by topic, shell completions, and the manual page.
 
+use super::output;
+use crate::error::UserError;
+use anyhow::{Context, Result};
 use clap::Command;
+use clap_complete::Shell;
+use clap_mangen::Man;
+use std::path::PathBuf;
 
 /// The groups and their commands, in the order of the help.
 const GROUPS: [(&str, &[&str]); 5] = [
@@ -25,6 +31,57 @@ pub fn grouped(command: Command) -> Command {
     command.help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}Options:\n{{options}}{{after-help}}"
     ))
+}
+
+/// Print a completion script for a shell
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: nmem completions bash > ~/.local/share/bash-completion/completions/nmem\n         nmem completions zsh > ~/.zfunc/_nmem\n         nmem completions fish > ~/.config/fish/completions/nmem.fish\n         nmem completions powershell >> $PROFILE"
+)]
+pub struct CompletionsArguments {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    shell: Shell,
+}
+
+/// Runs the command for a program.
+pub fn run_completions(args: &CompletionsArguments, mut program: Command) -> Result<()> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut program, "nmem", &mut script);
+    output::print(String::from_utf8(script)?.trim_end())
+}
+
+/// Print the manual page
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: nmem man | man -l -\n         nmem man search\n         nmem man --dir ~/.local/share/man/man1")]
+pub struct ManArguments {
+    /// The page of this command instead of nmem's own
+    #[arg(value_name = "COMMAND", conflicts_with = "dir")]
+    command: Option<String>,
+    /// Write all pages into a folder: nmem.1, nmem-search.1, …
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+/// Runs the command for a program.
+pub fn run_man(args: &ManArguments, program: Command) -> Result<()> {
+    let mut program = program.disable_help_flag(true);
+    program.build();
+    if let Some(dir) = &args.dir {
+        let written = std::fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(program, dir));
+        written.with_context(|| format!("cannot write pages into {}", dir.display()))?;
+        return output::say(&format!("The pages are in {}", dir.display()));
+    }
+    let page = match &args.command {
+        None => program,
+        Some(name) => {
+            let unknown = || UserError::usage(format!("nmem has no command {name}"), "`nmem --help` lists the commands");
+            program.find_subcommand(name).cloned().ok_or_else(unknown)?
+        }
+    };
+    let mut roff = Vec::new();
+    Man::new(page).render(&mut roff)?;
+    output::print(String::from_utf8(roff)?.trim_end())
 }
 
 #[cfg(test)]

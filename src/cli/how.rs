@@ -1,11 +1,12 @@
-//! `nmem how`: shows how a program is called in a project.
+//! `nmem how` and `nmem error`: how a program is called, and what ended an error before.
 
 use super::output;
 use super::project_argument::{ProjectArgument, open};
 use crate::error::{NO_PROJECT, UserError};
-use crate::recall::command_forms;
-use crate::render::commands::{form_json, form_text};
+use crate::recall::{command_forms, past_errors};
+use crate::render::results::{error_json, error_text, form_json, form_text};
 use anyhow::Result;
+use std::io::{self, Read};
 
 /// Show how a program is called here, the form that works first
 #[derive(Debug, clap::Args)]
@@ -56,4 +57,66 @@ pub fn run(args: &HowArguments) -> Result<()> {
         output::warn(&format!("{} of {found}; --limit 0 for all", forms.len()));
     }
     Ok(())
+}
+
+/// Show what ended an error before
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: nmem error \"undefined: NewStore\"\n         cargo build 2>&1 | nmem error -\n\nErrors count as equal if they differ only in paths, numbers and quoted names; those with the same names come first."
+)]
+pub struct ErrorArguments {
+    /// The error, as it was printed; - reads it from stdin
+    #[arg(value_name = "TEXT", required = true)]
+    text: Vec<String>,
+    /// Search all projects
+    #[arg(long)]
+    all: bool,
+    /// Errors to show; 0 for all
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    limit: usize,
+    /// Print one JSON object per line
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    project: ProjectArgument,
+}
+
+/// Maximum bytes of an error on stdin.
+const BYTES: u64 = 1 << 20;
+
+/// Reads the first megabyte of stdin; replaces bytes that are not UTF-8.
+fn stdin_text() -> Result<String> {
+    let mut bytes = Vec::new();
+    io::stdin().lock().take(BYTES).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Runs the command.
+pub fn run_error(args: &ErrorArguments) -> Result<()> {
+    let text = match args.text.as_slice() {
+        [only] if only == "-" => stdin_text()?,
+        words => words.join(" "),
+    };
+    let (folder, config) = args.project.config()?;
+    let store = open(&config)?;
+    let place = args.project.find(&folder, &config, store.as_ref());
+    if place.name().is_none() && !args.all {
+        return Err(UserError::new(NO_PROJECT, "change into a project folder, or use --project DIR or --all").into());
+    }
+    let limit = if args.limit == 0 { usize::MAX } else { args.limit };
+    let found = match (&store, &place.row) {
+        (Some(store), _) if args.all => past_errors(store, None, &text, limit)?,
+        (Some(store), Some(row)) => past_errors(store, Some(row.id), &text, limit)?,
+        _ => Some(Vec::new()),
+    };
+    let Some(found) = found else {
+        return Err(UserError::usage("this says too little to search for", "give the line that names the error").into());
+    };
+    if args.json {
+        return found.iter().try_for_each(|error| output::print(&error_json(error).to_string()));
+    }
+    if found.is_empty() {
+        output::warn("this error did not occur before; `nmem search WORDS` searches everything");
+    }
+    found.iter().try_for_each(|error| output::entry(&error_text(error, output::style()), false))
 }

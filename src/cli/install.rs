@@ -8,7 +8,7 @@ use crate::import;
 use crate::installation::{self, Extras, InstallPlan, Scope, SettingsChange};
 use crate::model::Platform;
 use crate::platforms::adapter::Adapter;
-use crate::platforms::setup::{McpServers, Permission, Setup};
+use crate::platforms::settings_file::{McpServers, Permission, Setup};
 use crate::render::count;
 use anyhow::Result;
 use clap::ValueEnum;

@@ -7,8 +7,7 @@ use crate::error::{NO_PROJECT, UserError};
 use crate::lookup;
 use crate::model::{Millis, SessionRow};
 use crate::recall;
-use crate::render::log;
-use crate::render::time;
+use crate::render::{session_log, time};
 use anyhow::Result;
 
 /// Maximum units to list per session.
@@ -65,19 +64,20 @@ pub fn run(args: &LogArguments) -> Result<()> {
         let injections = store.injections_of(&sessions.iter().map(|session| session.id).collect::<Vec<_>>())?;
         let of = |id: i64| sessions.iter().find(|session| session.id == id);
         if args.json {
-            let mut all = injections.iter().filter_map(|injection| Some(log::injection_json(injection, of(injection.session)?)));
+            let mut all =
+                injections.iter().filter_map(|injection| Some(session_log::injection_json(injection, of(injection.session)?)));
             return all.try_for_each(|injection| output::print(&injection.to_string()));
         }
         if injections.is_empty() {
             return output::say("Agents have received nothing in these sessions.");
         }
-        output::say(log::injections(&injections, &|id| format!("s{id}"), style).trim_end())?;
+        output::say(session_log::injections(&injections, &|id| format!("s{id}"), style).trim_end())?;
     } else {
         let overviews = recall::overviews(&store, sessions, UNITS, 0, now)?;
         if args.json {
-            return overviews.iter().try_for_each(|overview| output::print(&log::json(overview).to_string()));
+            return overviews.iter().try_for_each(|overview| output::print(&session_log::json(overview).to_string()));
         }
-        output::say(log::for_person(&overviews, style).trim_end())?;
+        output::say(session_log::for_person(&overviews, style).trim_end())?;
     }
     if shown < found {
         output::warn(&format!("{shown} of {found} sessions; --limit 0 for all"));

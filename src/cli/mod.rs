@@ -1,22 +1,17 @@
-//! The command line: one file per command, with its arguments, one call of a use case, and one call of `render`.
+//! The command line: a file a command, with its arguments, one call of a use case and one of `render`.
 //!
-//! Hooks bypass clap: it costs 0.2 of the time of an empty process, and a clap error exits with 2, which blocks the
-//! agent (ADR/0006).
-//!
-//! Shared: `help`, `hook` (the envelope of hooks), `stdin`, `output`, `editor`, `project_argument`. Commands: `record` and `context`;
-//! `search`, `units`, `show`, `log`, `resume`, `view`, `serve`, `status`, `error`,
-//! `how`; `memory` (remember, edit, pin, supersede), `review`, `forget`, `distil`,
-//! `domain`, `project`, `sync`, `team`, `off`, `trust`, `import`, `archive` (export, restore); `install`, `doctor`, `demo`; `rad`, `mcp`, `completions`, `man`.
+//! `hook` (record; stdin), `context`, `search`, `units`, `show`, `log`, `resume`, `view`, `serve` (with mcp and rad), `status`,
+//! `how` (with error), `remember` (and edit, pin, supersede), `review`, `forget`, `off`, `project` (with trust), `team` (with
+//! sync), `domain`, `distil`, `import`, `export` (with restore), `doctor`, `install`, `demo`, `help` (with completions and man).
+//! Shared: `output`, `editor`, `project_argument`.
 
-mod archive;
-mod completions;
 mod context;
 mod demo;
 mod distil;
 mod doctor;
 mod domain;
 mod editor;
-mod error;
+mod export;
 mod forget;
 mod help;
 mod hook;
@@ -24,25 +19,18 @@ mod how;
 mod import;
 mod install;
 mod log;
-mod man;
-mod mcp;
-mod memory;
 mod off;
 mod output;
 mod project;
 mod project_argument;
-mod rad;
-mod record;
+mod remember;
 mod resume;
 mod review;
 mod search;
 mod serve;
 mod show;
 mod status;
-mod stdin;
-mod sync;
 mod team;
-mod trust;
 mod units;
 mod view;
 
@@ -70,7 +58,7 @@ enum Command {
         hide = true,
         after_help = "Example: nmem record < event.json\n\nAlways exits 0. Prints nothing, or JSON in the platform's format."
     )]
-    Record(record::RecordArguments),
+    Record(hook::RecordArguments),
     Context(context::ContextArguments),
     Search(search::SearchArguments),
     Units(units::UnitsArguments),
@@ -80,36 +68,36 @@ enum Command {
     View(view::ViewArguments),
     Serve(serve::ServeArguments),
     Status(status::StatusArguments),
-    Error(error::ErrorArguments),
+    Error(how::ErrorArguments),
     How(how::HowArguments),
     Install(install::InstallArguments),
     Uninstall(install::UninstallArguments),
     Demo(demo::DemoArguments),
     Doctor(doctor::DoctorArguments),
-    Remember(memory::RememberArguments),
-    Edit(memory::EditArguments),
-    Pin(memory::PinArguments),
+    Remember(remember::RememberArguments),
+    Edit(remember::EditArguments),
+    Pin(remember::PinArguments),
     /// Stop including a memory in every session start
     #[command(after_help = "Example: nmem unpin m7")]
-    Unpin(memory::PinArguments),
-    Supersede(memory::SupersedeArguments),
+    Unpin(remember::PinArguments),
+    Supersede(remember::SupersedeArguments),
     Review(review::ReviewArguments),
     Forget(forget::ForgetArguments),
-    Export(archive::ExportArguments),
-    Restore(archive::RestoreArguments),
+    Export(export::ExportArguments),
+    Restore(export::RestoreArguments),
     Import(import::ImportArguments),
     Distil(distil::DistilArguments),
     Domain(domain::DomainArguments),
     Project(project::ProjectArguments),
-    Sync(sync::SyncArguments),
+    Sync(team::SyncArguments),
     Team(team::TeamArguments),
     Off(off::OffArguments),
     On(off::OnArguments),
-    Trust(trust::TrustArguments),
-    Rad(rad::RadArguments),
-    Mcp(mcp::McpArguments),
-    Completions(completions::CompletionsArguments),
-    Man(man::ManArguments),
+    Trust(project::TrustArguments),
+    Rad(serve::RadArguments),
+    Mcp(serve::McpArguments),
+    Completions(help::CompletionsArguments),
+    Man(help::ManArguments),
 }
 
 /// Runs a command line, given without the program's name.
@@ -117,7 +105,7 @@ pub fn main(mut args: Vec<OsString>) -> ExitCode {
     environment::started();
     match args.first().and_then(|a| a.to_str()) {
         Some(guard::COMMAND) => return guard::run(&args[1..]),
-        Some("record") if !wants_help(&args) => return hook::run_safely(|| record::run(&args[1..])),
+        Some("record") if !wants_help(&args) => return hook::run_safely(|| hook::run(&args[1..])),
         Some("context") if context::is_hook(&args[1..]) => {
             if let Some(code) = context::run_hook(&args[1..]) {
                 return code;
@@ -144,7 +132,7 @@ fn wants_help(args: &[OsString]) -> bool {
 /// Runs a command; returns true if everything requested was answered.
 fn run(command: Command) -> Result<bool> {
     let done = match command {
-        Command::Rad(args) => return rad::run(&args),
+        Command::Rad(args) => return serve::run_rad(&args),
         Command::Resume(args) => return resume::run(&args),
         Command::Record(_) => Ok(()),
         Command::Context(args) => context::run(&args),
@@ -156,32 +144,32 @@ fn run(command: Command) -> Result<bool> {
         Command::View(args) => view::run(&args),
         Command::Serve(args) => serve::run(&args),
         Command::Status(args) => status::run(&args),
-        Command::Error(args) => error::run(&args),
+        Command::Error(args) => how::run_error(&args),
         Command::How(args) => how::run(&args),
         Command::Install(args) => install::install(&args),
         Command::Uninstall(args) => install::uninstall(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Doctor(args) => doctor::run(&args),
-        Command::Remember(args) => memory::remember(&args),
-        Command::Edit(args) => memory::edit(&args),
-        Command::Pin(args) => memory::pin(&args, true),
-        Command::Unpin(args) => memory::pin(&args, false),
-        Command::Supersede(args) => memory::supersede(&args),
-        Command::Export(args) => archive::export(&args),
-        Command::Restore(args) => archive::restore(&args),
+        Command::Remember(args) => remember::remember(&args),
+        Command::Edit(args) => remember::edit(&args),
+        Command::Pin(args) => remember::pin(&args, true),
+        Command::Unpin(args) => remember::pin(&args, false),
+        Command::Supersede(args) => remember::supersede(&args),
+        Command::Export(args) => export::export(&args),
+        Command::Restore(args) => export::restore(&args),
         Command::Distil(args) => distil::run(&args),
         Command::Domain(args) => domain::run(&args),
         Command::Forget(args) => forget::run(&args),
         Command::Review(args) => review::run(&args),
         Command::Project(args) => project::run(&args),
-        Command::Sync(args) => sync::run(&args),
+        Command::Sync(args) => team::run_sync(&args),
         Command::Team(args) => team::run(&args),
         Command::Off(args) => off::off(&args),
         Command::On(args) => off::on(&args),
-        Command::Trust(args) => trust::run(&args),
-        Command::Mcp(args) => mcp::run(&args),
-        Command::Completions(args) => completions::run(&args, definition()),
-        Command::Man(args) => man::run(&args, definition()),
+        Command::Trust(args) => project::run_trust(&args),
+        Command::Mcp(args) => serve::run_mcp(&args),
+        Command::Completions(args) => help::run_completions(&args, definition()),
+        Command::Man(args) => help::run_man(&args, definition()),
     };
     done.map(|()| true)
 }

@@ -2,8 +2,7 @@
 
 use super::output;
 use super::project_argument::{ProjectArgument, open};
-use crate::config::pauses::{RecordingPause, What};
-use crate::config::switches::Switches;
+use crate::config::pauses::{RecordingPause, Switches, What};
 use crate::config::{Config, environment};
 use crate::error::{NO_PROJECT, UserError};
 use crate::model::{Millis, Platform, SessionRow, StoredItem};

@@ -3,8 +3,7 @@
 use crate::config::environment;
 use crate::error::UserError;
 use crate::render::clean::line;
-use crate::render::style::Style;
-use crate::render::wrap::wrap;
+use crate::render::style::{Style, wrap};
 use anyhow::Result;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex};

@@ -5,7 +5,8 @@ use crate::config::{self, Config};
 use crate::error::UserError;
 use crate::files;
 use crate::index_text::INDEX_TEXT_VERSION;
-use crate::ingest::{self, Caller, Run};
+use crate::ingest::persist;
+use crate::ingest::run::{Caller, Run};
 use crate::redact::REDACTION_VERSION;
 use crate::redact_stored::OldSecrets;
 use crate::render::count;
@@ -142,5 +143,5 @@ fn redact_again(config: &Config, store: &mut Store) {
 /// Drains the spool.
 pub fn drain(config: &Config, store: &mut Store) -> Result<()> {
     let redactor = redactor(config)?;
-    ingest::drain(&Run::new(Caller::Program, config, &redactor), store)
+    persist::drain(&Run::new(Caller::Program, config, &redactor), store)
 }

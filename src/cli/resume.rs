@@ -7,8 +7,7 @@ use crate::error::UserError;
 use crate::lookup;
 use crate::model::SessionRow;
 use crate::platforms;
-use crate::render::clean::line;
-use crate::render::command_line;
+use crate::render::clean::{self, line};
 use crate::text::is_unseen;
 use anyhow::{Context, Result};
 use serde_json::json;
@@ -60,7 +59,7 @@ pub fn run(args: &ResumeArguments) -> Result<bool> {
         let text = json!({"session": session.agent_session_id, "platform": session.platform, "folder": resumption.folder, "command": resumption.command});
         return output::print(&text.to_string()).map(|()| true);
     }
-    output::print(&command_line::in_folder(resumption.folder.as_deref(), &resumption.command)).map(|()| true)
+    output::print(&clean::in_folder(resumption.folder.as_deref(), &resumption.command)).map(|()| true)
 }
 
 fn resumption(session: &SessionRow) -> Result<Resumption> {
@@ -96,7 +95,7 @@ fn start(resumption: &Resumption) -> Result<bool> {
         return Err(UserError::new(what, "without it the agent does not find the session").into());
     }
     let program = environment::program(&command[0]).ok_or_else(|| {
-        UserError::new(format!("{} is not on PATH", command[0]), format!("install it, or run: {}", command_line::words(command)))
+        UserError::new(format!("{} is not on PATH", command[0]), format!("install it, or run: {}", clean::words(command)))
     })?;
     let mut agent = Command::new(&program);
     agent.args(&command[1..]).current_dir(folder.as_deref().unwrap_or(Path::new(".")));

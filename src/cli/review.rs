@@ -5,10 +5,10 @@ use super::output;
 use super::project_argument::{ProjectArgument, open, writable};
 use crate::config::{Config, environment};
 use crate::error::{NO_PROJECT, UserError, explain};
-use crate::forget::{self, ForgetPlan};
+use crate::forgetting::{self, ForgetPlan};
 use crate::knowledge;
 use crate::model::{Maker, MemoryKind, MemoryRow, Provenance};
-use crate::render::{count, memories, time};
+use crate::render::{count, memory_text, time};
 use crate::store::Store;
 use anyhow::Result;
 use std::io::IsTerminal;
@@ -57,7 +57,7 @@ pub fn run(args: &ReviewArguments) -> Result<()> {
     let is_new = |memory: &MemoryRow| memory.created_at >= since && !is_checked(memory) && !memory.is_of_team();
     let due: Vec<MemoryRow> = found.into_iter().filter(is_new).collect();
     if args.json {
-        return due.iter().try_for_each(|memory| output::print(&memories::json(memory).to_string()));
+        return due.iter().try_for_each(|memory| output::print(&memory_text::json(memory).to_string()));
     }
     if due.is_empty() {
         return output::say("Nothing to review: every new decision and lesson is checked.");
@@ -83,13 +83,13 @@ fn ask(store: &mut Store, config: &Config, due: &[MemoryRow]) -> Result<Vec<Stri
     let mut forgotten = Vec::new();
     for (n, memory) in due.iter().enumerate() {
         output::say(&format!("{} of {}", n + 1, due.len()))?;
-        output::say(memories::whole(memory, output::style()).trim_end())?;
+        output::say(memory_text::whole(memory, output::style()).trim_end())?;
         loop {
             // End of input means quit.
             match output::ask("keep, edit, pin, forget, next, quit [k/e/p/f/n/q/?]")?.as_deref().unwrap_or("q") {
                 "k" | "keep" => knowledge::keep(store, memory)?,
                 "n" | "next" => {}
-                "f" | "forget" => forgotten.push(memories::id(memory)),
+                "f" | "forget" => forgotten.push(memory_text::id(memory)),
                 "q" | "quit" => return Ok(forgotten),
                 "p" | "pin" => {
                     if let Err(error) = knowledge::pin(store, memory, true) {
@@ -118,7 +118,7 @@ fn forget_all(store: &mut Store, config: &Config, ids: &[String]) -> Result<()> 
     if ids.is_empty() {
         return Ok(());
     }
-    let plan = ForgetPlan::of(store, forget::rows_of(store, ids)?)?;
+    let plan = ForgetPlan::of(store, forgetting::rows_of(store, ids)?)?;
     let progress = output::Progress::begin();
     let done = plan.carry_out(store, config, environment::now(), &mut |step| progress.say(step));
     drop(progress);

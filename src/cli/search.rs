@@ -3,7 +3,7 @@
 use super::output;
 use super::project_argument::{ProjectArgument, open};
 use crate::config::{self, environment};
-use crate::distil::embedding;
+use crate::distil::embed;
 use crate::domains;
 use crate::error::UserError;
 use crate::index_text::query_terms;
@@ -11,10 +11,10 @@ use crate::model::{DECISION_TYPES, Filter, Hit, HitKind, LESSON_TYPES, MemoryKin
 use crate::project;
 use crate::recall;
 use crate::render::clean::line;
-use crate::render::{hits, time};
+use crate::render::{results, time};
 use crate::runtime::redactor;
 use crate::store::Store;
-use crate::store::search::Query;
+use crate::store::query::Query;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
@@ -203,7 +203,7 @@ pub fn run(args: &SearchArguments) -> Result<()> {
     let limit = if args.limit == 0 { ALL } else { args.limit };
     let embedding = |text: &str| {
         let redactor = redactor(&config).ok().filter(|_| config.embeddings.destination().is_some())?;
-        embedding::of_text(&config, &redactor, text, embedding::FOR_A_PERSON)
+        embed::of_text(&config, &redactor, text, embed::FOR_A_PERSON)
     };
     let found = recall::search(&store, &text, &args.query.join(" "), &kinds(args), &filter, limit, &embedding)?;
     if let Some(corrected) = found.corrected.as_ref().filter(|_| !json) {
@@ -259,10 +259,10 @@ fn print(args: &SearchArguments, found: &[Hit], words: &[String], json: bool, al
     let style = output::style();
     for hit in found {
         let text = match args.format {
-            _ if json => hits::json(hit, words).to_string(),
-            SearchFormat::Full => hits::full(hit, words, style, all),
-            SearchFormat::Md => hits::markdown(hit, words),
-            SearchFormat::Text | SearchFormat::Json => hits::text(hit, words, style, all),
+            _ if json => results::json(hit, words).to_string(),
+            SearchFormat::Full => results::full(hit, words, style, all),
+            SearchFormat::Md => results::markdown(hit, words),
+            SearchFormat::Text | SearchFormat::Json => results::text(hit, words, style, all),
         };
         output::entry(&text, json || args.format == SearchFormat::Md)?;
     }

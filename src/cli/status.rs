@@ -4,13 +4,13 @@ use super::output;
 use super::project_argument::{ProjectArgument, older_rules, writable};
 use crate::config::llm::When;
 use crate::config::{Config, ListedSetting, SettingSource, environment};
+use crate::error_log;
 use crate::installation;
-use crate::log;
 use crate::model::{Counts, Files, FindingLevel, InjectionPoint, InjectionStats, LastEvent, LastSync, Millis, Spend, Spent};
 use crate::render::clean::line;
-use crate::render::{count, team, time};
+use crate::render::{count, memory_text, time};
 use crate::store::{self, PERSON_WAIT, Store, spool};
-use crate::team::projects;
+use crate::team::incoming;
 use anyhow::Result;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -71,7 +71,7 @@ pub fn run(args: &StatusArguments) -> Result<()> {
     if let Some(problem) = problem {
         stored.problem = Some(format!("nothing is recorded: {problem:#}"));
     }
-    let errors = log::last_errors(files, ERRORS);
+    let errors = error_log::last_errors(files, ERRORS);
     let bytes = size(files);
     let now = environment::now();
     let switched_off = switched_off(&config, now);
@@ -173,7 +173,7 @@ pub fn run(args: &StatusArguments) -> Result<()> {
     if let Some((projects, last)) = &stored.team {
         out += &format!("\n{}\n", style.strong("team"));
         let with = team_target(&config);
-        for said in team::status(with.as_deref(), config.team.syncs_in_sessions(), projects, last, now) {
+        for said in memory_text::status(with.as_deref(), config.team.syncs_in_sessions(), projects, last, now) {
             out += &format!("  {said}\n");
         }
     }
@@ -216,7 +216,7 @@ fn look(config: &Config) -> StoreStatus {
         let on = !config.embeddings.base_url.value.is_empty();
         let embedded = on.then(|| store.embedded(&config.embeddings.model.value)).transpose()?;
         let last = store.last_sync()?;
-        let projects: Vec<String> = projects::shared(&store, config)?.into_iter().map(|project| project.name).collect();
+        let projects: Vec<String> = incoming::shared(&store, config)?.into_iter().map(|project| project.name).collect();
         let team = (team_target(config).is_some() || !projects.is_empty()).then_some((projects, last));
         Ok(StoreStatus { embedded, team, ..counted(&store)? })
     };

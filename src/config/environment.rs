@@ -1,12 +1,8 @@
-//! The only reader of the environment and the clock.
-//!
-//! In a hook, some environment variables may come from the project and not from the user (observed with Claude Code). A
-//! hook therefore calls [`enter_hook`]. From then on, variables that the project sets and paths inside the project are
-//! ignored (ADR/0012).
+//! Environment variables, the clock, and the folders of nmem and of the agents.
 
 use crate::error::UserError;
 use crate::files;
-use crate::model::{LogLevel, Millis};
+use crate::model::{LogLevel, Millis, Platform};
 use anyhow::Result;
 use serde_json::Value;
 use std::io;
@@ -256,14 +252,14 @@ pub fn copilot_folder(home: Option<&Path>) -> Option<PathBuf> {
 
 /// The `User` folders of VS Code and its variants, whether they exist or not.
 pub fn vs_code_folders(home: Option<&Path>) -> Vec<PathBuf> {
-    let (Some(home), Some(settings)) = (home, settings_folder(home)) else { return Vec::new() };
+    let (Some(home), Some(settings)) = (home, desktop_settings(home)) else { return Vec::new() };
     let local = ["Code", "Code - Insiders", "VSCodium"].map(|name| settings.join(name).join("User"));
     let remote = [".vscode-server", ".vscode-server-insiders"].map(|name| home.join(name).join("data/User"));
     local.into_iter().chain(remote).collect()
 }
 
 /// The folder in which graphical programs keep their settings.
-fn settings_folder(home: Option<&Path>) -> Option<PathBuf> {
+fn desktop_settings(home: Option<&Path>) -> Option<PathBuf> {
     if cfg!(target_os = "macos") {
         Some(home?.join("Library/Application Support"))
     } else if cfg!(windows) {
@@ -276,7 +272,7 @@ fn settings_folder(home: Option<&Path>) -> Option<PathBuf> {
 /// Cursor's folders: `.cursor`, and the `User` folder of the IDE.
 pub fn cursor_folders(home: Option<&Path>) -> Vec<PathBuf> {
     let own = home.map(|home| home.join(".cursor"));
-    own.into_iter().chain(settings_folder(home).map(|settings| settings.join("Cursor/User"))).collect()
+    own.into_iter().chain(desktop_settings(home).map(|settings| settings.join("Cursor/User"))).collect()
 }
 
 /// Gemini CLI's folder.
@@ -375,6 +371,35 @@ pub fn spare_folders() -> Vec<PathBuf> {
     }
     #[cfg(not(unix))]
     absolute("TEMP").map(|t| t.join("nmem")).into_iter().collect()
+}
+
+/// The folders below which an agent keeps its sessions, whether they exist or not.
+pub fn session_folders(platform: Platform, home: Option<&Path>) -> Vec<PathBuf> {
+    match platform {
+        Platform::ClaudeCode => claude_folder(home).into_iter().collect(),
+        Platform::Codex => codex_folder(home).into_iter().collect(),
+        Platform::Cursor => cursor_folders(home),
+        Platform::VsCode => vs_code_folders(home),
+        Platform::CopilotCli => copilot_folder(home).into_iter().collect(),
+        Platform::Gemini => gemini_folder(home).into_iter().collect(),
+        Platform::OpenCode => opencode_data_folder(home).into_iter().collect(),
+        Platform::Custom => Vec::new(),
+    }
+}
+
+/// Returns the folder in which an agent looks for the user's hooks; `None` if the agent has no hooks or the home folder
+/// is unknown.
+pub fn settings_folder(platform: Platform, home: Option<&Path>) -> Option<PathBuf> {
+    match platform {
+        Platform::ClaudeCode => claude_folder(home),
+        Platform::Codex => codex_folder(home),
+        Platform::Cursor => cursor_folders(home).into_iter().next(),
+        // VS Code reads the hooks of Copilot CLI.
+        Platform::VsCode | Platform::CopilotCli => copilot_folder(home),
+        Platform::Gemini => gemini_folder(home),
+        Platform::OpenCode => opencode_folder(home),
+        Platform::Custom => None,
+    }
 }
 
 #[cfg(test)]

@@ -1,42 +1,27 @@
-//! All settings of a run and their origins: defaults, config file, the trusted parts of a repository's file, folder
-//! rules, environment, and switches.
-//!
-//! An unreadable config file is an error for hooks too: it may forbid recording, so nothing is recorded until it is
-//! fixed. The next session start reports this.
-//!
-//! Read in this order: `setting` and `settings` (settings and defaults), `listed`, `file` and `value` (TOML),
-//! `folders`, `repository`, `pauses`, `switches`, `past_pauses`, `llm`, `embeddings`, `team`, `environment`, `agents`.
+//! Settings. Files: `setting` (a value with its source), `settings` (all of them, the config file), `folders` (folder
+//! rules and `.nmem.toml`), `llm` (providers and their limits), `pauses` (switches and pauses of recording), `sharing` (the
+//! team), `environment` (variables, clock, folders of agents).
 
-pub mod agents;
-pub mod embeddings;
 pub mod environment;
-mod file;
-mod folders;
-mod listed;
+pub mod folders;
 pub mod llm;
-pub mod past_pauses;
 pub mod pauses;
-pub mod repository;
 mod setting;
 mod settings;
-pub mod switches;
-pub mod team;
-mod value;
+pub mod sharing;
 
-pub use listed::ListedSetting;
 pub use setting::{CONTEXT_BYTES_MAX, Inject, Setting, SettingSource};
-pub use settings::Config;
+pub use settings::{Config, ListedSetting};
 
 use crate::error::UserError;
 use crate::files;
 use crate::model::{Files, Provider, Share};
 use anyhow::Result;
-use folders::{Rule, expanded};
-use repository::Wishes;
+use folders::{Rule, Wishes, expanded};
+use pauses::Switches;
 use sha2::{Digest, Sha256};
 use std::io;
 use std::path::Path;
-use switches::Switches;
 
 /// Maximum bytes of a config file.
 const CONFIG_BYTES: u64 = 256 * 1024;
@@ -75,7 +60,7 @@ pub fn load_what_can_be(folders: &[&Path]) -> Result<(Config, Option<anyhow::Err
     };
     let mut config = Config::defaults(file, files()?, &environment::data_folder()?, environment::home());
     let read = match files::whole_text(&config.file, CONFIG_BYTES) {
-        Ok(text) => file::apply(&mut config, &text),
+        Ok(text) => settings::apply(&mut config, &text),
         Err(e) if named.is_none() && matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(()),
         Err(e) => Err(e.to_string()),
     };
@@ -109,7 +94,7 @@ impl Config {
     /// that a repository may still reduce what nmem does. The database of an earlier folder is kept unless this folder
     /// has its own.
     fn narrow(&mut self, folder: &Path) -> Result<()> {
-        let wishes = repository::find(folder, &self.switches);
+        let wishes = folders::find(folder, &self.switches);
         // The innermost file wins.
         for wishes in wishes.iter().rev() {
             if let (true, Ok(table)) = (wishes.trusted, &wishes.table) {
@@ -159,12 +144,12 @@ impl Config {
     /// Applies a trusted repository file. Its lists extend the user's lists.
     fn grant(&mut self, wishes: &Wishes, table: &toml::Table) -> Result<(), String> {
         let own = (self.skip_tools.value.clone(), self.ignore.value.clone(), self.redact.value.clone());
-        for (key, value) in table.iter().filter(|(key, _)| repository::WITH_TRUST.contains(&key.as_str())) {
+        for (key, value) in table.iter().filter(|(key, _)| folders::WITH_TRUST.contains(&key.as_str())) {
             let source = SettingSource::Repository(wishes.path.clone());
             if key == "project" {
-                self.project = Setting { value: Some(value::text(key, value)?), source };
+                self.project = Setting { value: Some(setting::text(key, value)?), source };
             } else {
-                file::set(self, key, value, source)?;
+                settings::set(self, key, value, source)?;
             }
         }
         for (list, own) in [(&mut self.skip_tools, own.0), (&mut self.ignore, own.1), (&mut self.redact, own.2)] {
@@ -193,7 +178,7 @@ impl Config {
         if self.switches.trusted.is_empty() {
             return None;
         }
-        let wishes = repository::find(folder, &self.switches);
+        let wishes = folders::find(folder, &self.switches);
         let name = |w: &Wishes| w.table.as_ref().ok()?.get("project")?.as_str().map(String::from);
         wishes.iter().filter(|w| w.trusted).find_map(name)
     }
@@ -222,7 +207,7 @@ mod tests {
     fn applied(text: &str) -> std::result::Result<Config, String> {
         let files = Setting::default(Files::of(PathBuf::from("/x/nmem.db"), false));
         let mut config = Config::defaults(PathBuf::new(), files, Path::new("/x"), Some(PathBuf::from("/home/me")));
-        file::apply(&mut config, text).map(|()| config)
+        settings::apply(&mut config, text).map(|()| config)
     }
 
     #[test]

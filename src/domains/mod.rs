@@ -1,14 +1,10 @@
-//! Domains in TOML: the built-in presets and the user's own (ADR/0020). An error names the line or entry, and what to
-//! write instead.
-//!
-//! `schema` checks the fields of a domain's entities; `term_rules` reads presets from before `[findings]`.
+//! Domains: built-in presets and the user's own. `schema` checks the fields of a domain's entities.
 
-mod schema;
-mod term_rules;
+pub(crate) mod schema;
 
 pub use schema::schema_violations;
 
-use crate::model::{Becomes, DECISION_TYPES, Domain, Finding, LESSON_TYPES, MemoryKind};
+use crate::model::{Becomes, DECISION_TYPES, Domain, Finding, LESSON_TYPES, MemoryKind, Term};
 
 /// The built-in presets, the default first.
 const PRESETS: [(&str, &str); 5] = [
@@ -78,7 +74,7 @@ pub fn read(text: &str) -> Result<Domain, Vec<String>> {
     if !wrong.is_empty() {
         return Err(wrong);
     }
-    term_rules::complete(&mut domain);
+    complete_findings(&mut domain);
     Ok(domain)
 }
 
@@ -103,7 +99,7 @@ fn check(domain: &Domain, text: &str) -> Vec<String> {
         ));
     }
     for (what, terms, least, most, known) in
-        [("type", &domain.types, 1, 20, &term_rules::TYPES[..]), ("concept", &domain.concepts, 2, 30, &term_rules::CONCEPTS[..])]
+        [("type", &domain.types, 1, 20, &RULE_TYPES[..]), ("concept", &domain.concepts, 2, 30, &RULE_CONCEPTS[..])]
     {
         if !(least..=most).contains(&terms.len()) {
             wrong.push(format!("there are {} [[{what}]]: give {least} to {most}", terms.len()));
@@ -212,6 +208,44 @@ fn finding_problem(domain: &Domain, name: &str, becomes: &Becomes) -> Option<Str
     let unknown = becomes.concepts.iter().find(|concept| !domain.concepts.iter().any(|term| term.name == **concept))?;
     let valid: Vec<&str> = domain.concepts.iter().map(|term| term.name.as_str()).collect();
     Some(format!("concept {unknown:?}: use {}", valid.join(", ")))
+}
+
+/// Rule results that a type may list.
+pub const RULE_TYPES: [&str; 5] = ["fix", "feature", "refactor", "change", "discovery"];
+/// Rule results that a concept may list.
+pub const RULE_CONCEPTS: [&str; 7] = ["mechanism", "reason", "change", "solution", "trap", "pattern", "trade-off"];
+
+/// Adds the findings that a preset does not name.
+pub fn complete_findings(domain: &mut Domain) {
+    for finding in Finding::ALL {
+        if !domain.findings.contains_key(finding.name()) {
+            let becomes = by_rules(domain, *finding);
+            domain.findings.insert(finding.name().into(), becomes);
+        }
+    }
+}
+
+fn by_rules(domain: &Domain, finding: Finding) -> Becomes {
+    let (kind, kind_type, concepts): (MemoryKind, &str, &[&str]) = match finding {
+        Finding::Decision | Finding::Constraint => (MemoryKind::Decision, "approach", &[]),
+        Finding::Reminder => (MemoryKind::Lesson, "warning", &["trap"]),
+        Finding::WorkingCommand => (MemoryKind::Lesson, "success", &["solution"]),
+        Finding::Fix => (MemoryKind::Observation, "fix", &["solution", "change"]),
+        Finding::Feature => (MemoryKind::Observation, "feature", &["change"]),
+        Finding::Refactor => (MemoryKind::Observation, "refactor", &["change"]),
+        Finding::Change => (MemoryKind::Observation, "change", &["change"]),
+        Finding::Cause => (MemoryKind::Observation, "discovery", &["reason", "mechanism"]),
+        Finding::Limit | Finding::FailedApproach => (MemoryKind::Observation, "discovery", &["trap", "mechanism"]),
+        Finding::Discovery => (MemoryKind::Observation, "discovery", &["mechanism"]),
+    };
+    let listing = |terms: &[Term], rule: &str| {
+        terms.iter().find(|term| term.rules.iter().any(|own| own == rule)).map(|term| term.name.clone())
+    };
+    let mut named: Vec<String> = concepts.iter().filter_map(|rule| listing(&domain.concepts, rule)).collect();
+    named.dedup();
+    let of_domain = || listing(&domain.types, kind_type).or_else(|| domain.types.first().map(|term| term.name.clone()));
+    let kind_type = if kind == MemoryKind::Observation { of_domain() } else { Some(kind_type.to_string()) };
+    Becomes { kind, kind_type, concepts: named }
 }
 
 #[cfg(test)]

@@ -1,23 +1,9 @@
-//! Extraction of memories by a language model: builds the question ([`question`]), reads the answer ([`read`]) and
-//! turns it into drafts ([`to_drafts()`]). No I/O; `llm` makes the call.
-//!
-//! The question contains text of tools, pages and programs, some of it possibly hostile. ADR/0025 describes how it is
-//! kept from steering the model.
-//!
-//! Read in this order: `prompt`, `blocks`, `hunk`, `block_priority`, `notes` (memories created by rules) and `form`
-//! (the question); `answer` from `json_answer` or from `xml_answer` with `lenient_xml`; `to_drafts` and `terms`
-//! (memories).
+//! What a language model is asked about a unit, and how its answer becomes drafts. Files: `prompt` (the request; `blocks`
+//! are its numbered events), `answer` (an answer and its JSON form), `xml_answer`, `to_drafts`.
 
 mod answer;
-mod block_priority;
 mod blocks;
-mod form;
-mod hunk;
-mod json_answer;
-mod lenient_xml;
-mod notes;
 mod prompt;
-mod terms;
 mod to_drafts;
 mod xml_answer;
 
@@ -30,5 +16,5 @@ use crate::model::Domain;
 
 /// Parses an answer in either form.
 pub fn read(text: &str, domain: &Domain) -> ParsedAnswer {
-    json_answer::read(text).unwrap_or_else(|| xml_answer::read(text, domain))
+    answer::read(text).unwrap_or_else(|| xml_answer::read(text, domain))
 }

@@ -1,12 +1,11 @@
-//! The question to the model: instructions that are the same for every unit of a domain, then the notes of rules and
-//! the unit as numbered entries. It is deterministic.
+//! The request to a model: role, form of the answer, notes of the rules, and the unit's blocks.
 
+use super::answer::SECTIONS;
 use super::blocks::{EventBlock, blocks, fit};
-use super::{form, notes};
-use crate::model::{Domain, MemoryRow, Question, Source, Term, UnitStory};
-use crate::prompt_injection;
-use crate::text::seen;
-use serde_json::{Map, Value};
+use crate::model::{Domain, Maker, MemoryKind, MemoryRow, Question, Source, Term, UnitStory};
+use crate::prompt_injection::{self, looks_like_prompt_injection};
+use crate::text::{cut, is_stop_word, seen, words};
+use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 use std::fmt::Write;
 
@@ -65,11 +64,11 @@ pub fn question(request: &PromptRequest) -> Option<RenderedQuestion> {
     if blocks.is_empty() || request.after > 0 && !blocks.iter().any(EventBlock::matters) {
         return None;
     }
-    let shown = notes::notes(request.existing);
+    let shown = notes(request.existing);
     let question = Question {
         system: system(request.domain, request.language),
-        form: form::xml(request.domain),
-        schema: form::json_schema(request.domain),
+        form: xml(request.domain),
+        schema: json_schema(request.domain),
         user: user(request, &shown, &blocks, left_out),
         answer_tokens: ANSWER_TOKENS,
     };
@@ -130,7 +129,7 @@ fn user(request: &PromptRequest, notes: &[&MemoryRow], blocks: &[EventBlock], le
     if !notes.is_empty() {
         text += "Notes drawn by rules:\n";
         for (at, note) in notes.iter().enumerate() {
-            let _ = writeln!(text, "r{} {}", at + 1, one_line(&notes::line(note)));
+            let _ = writeln!(text, "r{} {}", at + 1, one_line(&line(note)));
         }
     }
     if let Some(before) = request.message_before {
@@ -172,4 +171,215 @@ fn indented(text: &str) -> String {
 
 fn one_line(text: &str) -> String {
     seen(text).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Shape of the values of a field.
+enum Shape {
+    Text,
+    /// One of these words.
+    OneOf(Vec<String>),
+    /// Several values; in XML each has a tag of this name.
+    List(&'static str),
+    /// Several of these words.
+    SomeOf(&'static str, Vec<String>),
+    /// Numbers of entries or notes; in XML an attribute or a text.
+    Numbers,
+}
+
+struct FormField {
+    name: String,
+    shape: Shape,
+    meaning: String,
+}
+
+impl FormField {
+    fn new(name: &str, shape: Shape, meaning: &str) -> FormField {
+        FormField { name: name.to_string(), shape, meaning: meaning.to_string() }
+    }
+}
+
+/// Verdicts on the notes that rules created.
+fn verdicts() -> Vec<FormField> {
+    vec![
+        FormField::new("keep", Shape::Numbers, "numbers of notes that stay as they are, such as r1, r4"),
+        FormField::new("withdraw", Shape::Numbers, "numbers of notes to withdraw"),
+    ]
+}
+
+/// Citations of an observation, in XML as attributes.
+fn citations() -> Vec<FormField> {
+    vec![
+        FormField::new("sources", Shape::Numbers, "numbers of the entries that show it, such as 3, 7"),
+        FormField::new("corrects", Shape::Numbers, "numbers of notes that it replaces"),
+    ]
+}
+
+fn observation(domain: &Domain) -> Vec<FormField> {
+    let names = |terms: &[crate::model::Term]| terms.iter().map(|term| term.name.clone()).collect();
+    let mut fields = vec![
+        FormField::new("type", Shape::OneOf(names(&domain.types)), "one of the types"),
+        FormField::new("title", Shape::Text, "one line that says what is the case, understood without the conversation"),
+        FormField::new("subtitle", Shape::Text, "at most 24 words: what it means for whoever continues the work"),
+        FormField::new("facts", Shape::List("fact"), "one checkable statement, with names, numbers and paths"),
+        FormField::new("narrative", Shape::Text, "two to four sentences: what, why, and how it is known"),
+        FormField::new("concepts", Shape::SomeOf("concept", names(&domain.concepts)), "one of the concepts"),
+    ];
+    for field in &domain.fields {
+        let (shape, more) = match field.kind.as_str() {
+            "list" => (Shape::List("item"), ""),
+            "numbers" => (Shape::Text, ": numbers, separated by commas"),
+            "date" => (Shape::Text, ": YYYY-MM-DD"),
+            _ => (Shape::Text, ""),
+        };
+        let meaning = format!("{}{more}", field.meaning);
+        fields.push(FormField { name: field.name.clone(), shape, meaning });
+    }
+    fields
+}
+
+fn summary(domain: &Domain) -> Vec<FormField> {
+    let sections = &domain.summary;
+    let meanings = [
+        &sections.request,
+        &sections.investigated,
+        &sections.learned,
+        &sections.completed,
+        &sections.next_steps,
+        &sections.notes,
+    ];
+    SECTIONS.iter().zip(meanings).map(|(name, meaning)| FormField::new(name, Shape::Text, meaning)).collect()
+}
+
+/// The form as XML with the meaning of each field as its content.
+pub fn xml(domain: &Domain) -> String {
+    let mut form = String::from("# Form of the answer\nThis XML alone; leave out a tag that has nothing to say.\n<answer>\n");
+    let write = |form: &mut String, field: &FormField| {
+        let FormField { name, shape, meaning } = field;
+        let _ = match shape {
+            Shape::List(item) | Shape::SomeOf(item, _) => writeln!(form, "<{name}><{item}>{meaning}</{item}></{name}>"),
+            _ => writeln!(form, "<{name}>{meaning}</{name}>"),
+        };
+    };
+    verdicts().iter().for_each(|field| write(&mut form, field));
+    let attributes: Vec<String> =
+        citations().iter().map(|FormField { name, meaning, .. }| format!("{name}=\"{meaning}\"")).collect();
+    let _ = writeln!(form, "<observation {}>", attributes.join(" "));
+    observation(domain).iter().for_each(|field| write(&mut form, field));
+    form += "</observation>\n<summary>\n";
+    summary(domain).iter().for_each(|field| write(&mut form, field));
+    form + "</summary>\n</answer>\nIf there is nothing to record: <none/> and, if anything was done at all, the summary."
+}
+
+/// Returns the form as a JSON Schema. Every property is required, as strict servers demand, and there are no
+/// alternatives, since some servers accept only a few.
+pub fn json_schema(domain: &Domain) -> Value {
+    let mut answer = properties(&verdicts());
+    let fields: Vec<FormField> = citations().into_iter().chain(observation(domain)).collect();
+    answer.insert("observations".into(), json!({"type": "array", "items": object(properties(&fields))}));
+    answer.insert("summary".into(), object(properties(&summary(domain))));
+    object(answer)
+}
+
+fn properties(fields: &[FormField]) -> Map<String, Value> {
+    let of = |field: &FormField| {
+        let meaning = &field.meaning;
+        let list = |items: Value| json!({"type": "array", "description": meaning, "items": items});
+        match &field.shape {
+            Shape::Text if field.name == "title" => json!({"type": "string", "description": meaning}),
+            Shape::Text => json!({"type": "string", "description": format!("{meaning}; empty if none")}),
+            Shape::OneOf(words) => json!({"type": "string", "enum": words}),
+            Shape::List(_) => list(json!({"type": "string"})),
+            Shape::SomeOf(_, words) => list(json!({"type": "string", "enum": words})),
+            Shape::Numbers => list(json!({"type": "integer"})),
+        }
+    };
+    fields.iter().map(|field| (field.name.replace('-', "_"), of(field))).collect()
+}
+
+fn object(properties: Map<String, Value>) -> Value {
+    let required: Vec<&String> = properties.keys().collect();
+    let required = json!(required);
+    json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+}
+
+/// Maximum notes to show: the latest.
+const NOTES: usize = 24;
+/// Maximum characters of a note.
+const NOTE: usize = 220;
+
+/// Verdict of an answer on a note.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is right as it is.
+    Keep,
+    /// It is wrong, superseded, or useless.
+    Withdraw,
+    /// The observation with this index states it better.
+    Corrected(usize),
+    /// The answer does not mention it.
+    None,
+}
+
+/// The memories to show as notes, in order of their numbers, from 1.
+pub fn notes(existing: &[MemoryRow]) -> Vec<&MemoryRow> {
+    let is_shown = |memory: &&MemoryRow| {
+        may_be_superseded(memory) && memory.kind != MemoryKind::Summary && !looks_like_prompt_injection(&line(memory))
+    };
+    let notes: Vec<&MemoryRow> = existing.iter().filter(is_shown).collect();
+    notes[notes.len().saturating_sub(NOTES)..].to_vec()
+}
+
+/// Returns a note in one line: type, title, and additional detail.
+pub fn line(memory: &MemoryRow) -> String {
+    let kind = memory.kind_type.as_deref().filter(|_| memory.kind == MemoryKind::Observation).unwrap_or(memory.kind.name());
+    let title = cut(&memory.title, NOTE);
+    let reason = ["reasoning", "cause", "solution"].iter().find_map(|name| memory.content.get(*name)?.as_str());
+    let more = reason.or(memory.body.as_deref()).or(memory.subtitle.as_deref()).unwrap_or_default();
+    let more = more.split_whitespace().collect::<Vec<_>>().join(" ");
+    let left = NOTE.saturating_sub(title.chars().count());
+    let says_more = left > 40 && !more.is_empty() && !covers_words(&title, &more);
+    let more = if says_more { format!(" – {}", cut(&more, left)) } else { String::new() };
+    format!("({kind}) {title}{more}")
+}
+
+/// Whether a memory was created by rules and is untouched since.
+pub fn may_be_superseded(memory: &MemoryRow) -> bool {
+    memory.made_by == Maker::Rules && !memory.by_hand && !memory.pinned && memory.superseded_by.is_none()
+}
+
+/// Whether a text has at least three quarters of the words of a note's title.
+pub fn covers_words(text: &str, title: &str) -> bool {
+    let meant =
+        |text: &str| -> HashSet<String> { words(text).map(str::to_lowercase).filter(|word| !is_stop_word(word)).collect() };
+    let (own, text) = (meant(title), meant(text));
+    let shared = own.iter().filter(|word| text.contains(*word)).count();
+    !own.is_empty() && shared * 4 >= own.len() * 3
+}
+
+/// Whether a draft repeats a note that the answer does not mention: it has most of its words, or half of its tool uses.
+pub fn covers(text: &str, sources: &[Source], note: &MemoryRow) -> bool {
+    let tools: Vec<&Source> = note.sources.iter().filter(|source| matches!(source, Source::ToolUse(_))).collect();
+    let among = tools.iter().filter(|source| sources.contains(source)).count();
+    covers_words(text, &note.title) || among > 0 && among * 2 >= tools.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_forms_have_the_same_fields() {
+        let domain = crate::domains::of(None, None);
+        let (xml, schema) = (xml(&domain), json_schema(&domain));
+        let observation = &schema["properties"]["observations"]["items"];
+        let names = observation["properties"].as_object().unwrap().keys();
+        let of_summary = schema["properties"]["summary"]["properties"].as_object().unwrap().keys();
+        let all: Vec<&String> = names.chain(of_summary).collect();
+        assert!(all.len() > 15, "{all:?}");
+        for name in all {
+            assert!(xml.contains(&format!("<{name}>")) || xml.contains(&format!("{name}=\"")), "{name} is missing in {xml}");
+        }
+        assert!(xml.contains("<keep>") && schema["properties"]["withdraw"].is_object());
+        assert_eq!(observation["required"].as_array().unwrap().len(), observation["properties"].as_object().unwrap().len());
+    }
 }

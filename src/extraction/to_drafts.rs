@@ -1,17 +1,15 @@
-//! Turns a model's answer into memories, and its verdicts on the rules' notes into the rows they supersede (ADR/0055).
-//! The text is the model's alone; the tool uses and files of a memory always come from the entries.
+//! Turns a parsed answer into drafts: sources, files, and the nearest terms of the domain.
 
 use super::answer::{ParsedAnswer, ParsedObservation, SECTIONS};
 use super::blocks::EventBlock;
-use super::notes::{self, Verdict, may_be_superseded};
-use super::prompt::RenderedQuestion;
-use super::terms;
+use super::prompt::{self, RenderedQuestion, Verdict, may_be_superseded};
 use crate::model::{
-    Domain, Draft, Finding, Maker, MemoryFile, MemoryKind, MemoryRow, Provenance, SUBTITLE_WORDS, Source, UnitStory,
+    Domain, Draft, Finding, Maker, MemoryFile, MemoryKind, MemoryRow, Provenance, SUBTITLE_WORDS, Source, Term, UnitStory,
 };
 use crate::prompt_injection::{looks_like_prompt_injection, orders, repeats};
 use crate::text::{alike, cut, cut_words, is_stop_word};
 use serde_json::{Map, Value};
+use strsim::osa_distance as distance;
 
 /// Maximum characters of a title, fact, section and narrative; maximum facts, files and sources of a memory.
 const TITLE: usize = 140;
@@ -94,7 +92,7 @@ fn supersede(drafts: &mut [LlmDraft], existing: &[MemoryRow], notes: &[i64], ver
             Verdict::Withdraw => nearest(drafts, old),
             Verdict::Keep => drafts.iter().position(|next| alike(&next.draft.title, &old.title)),
             Verdict::None => drafts.iter().position(|next| {
-                next.draft.kind != MemoryKind::Summary && notes::covers(&text_of(&next.draft), &next.draft.sources, old)
+                next.draft.kind != MemoryKind::Summary && prompt::covers(&text_of(&next.draft), &next.draft.sources, old)
             }),
         };
         match successor {
@@ -154,7 +152,7 @@ fn draft_of(observation: &ParsedObservation, question: &RenderedQuestion, unit: 
     if is_known || unit.recorded.iter().any(|recorded| alike(recorded, &title)) {
         return None;
     }
-    let kind_type = terms::kind_type(observation.kind_type.as_deref(), unit.domain);
+    let kind_type = kind_type(observation.kind_type.as_deref(), unit.domain);
     // A statement of a program or page is nobody's decision.
     let messages = named.iter().any(|block| matches!(block.source, Source::Prompt(_)));
     let kind_type = match kind_type {
@@ -187,7 +185,7 @@ fn draft_of(observation: &ParsedObservation, question: &RenderedQuestion, unit: 
         provenance: if is_decision && is_of_user(&title, &named) { Provenance::User } else { provenance(&all) },
         title,
         content,
-        concepts: terms::concepts(&observation.concepts, unit.domain),
+        concepts: concepts(&observation.concepts, unit.domain),
         files: files(observation, &all, !named.is_empty()),
         prompt: last.and_then(|block| block.prompt),
         sources,
@@ -383,4 +381,128 @@ fn thinned(mut sources: Vec<Source>) -> Vec<Source> {
         return sources;
     }
     [&sources[..SOURCES / 2], &sources[sources.len() - SOURCES / 2..]].concat()
+}
+
+/// Synonyms that models use for a fix, a feature, …; each list maps to the type that the domain uses for that finding.
+const MEANT: [(Finding, &[&str]); 5] = [
+    (Finding::Fix, &["bug", "fix", "bug-fix", "bugfixes", "hotfix", "fixed", "problem", "error", "issue", "defect"]),
+    (Finding::Feature, &["new-feature", "enhancement", "improvement", "addition", "implementation", "feat", "added"]),
+    (Finding::Refactor, &["refactoring", "cleanup", "clean-up", "restructure", "rename", "restructuring"]),
+    (
+        Finding::Change,
+        &[
+            "changed",
+            "update",
+            "modification",
+            "docs",
+            "documentation",
+            "config",
+            "configuration",
+            "chore",
+            "test",
+            "tests",
+            "dependency",
+            "removal",
+        ],
+    ),
+    (
+        Finding::Discovery,
+        &[
+            "finding",
+            "insight",
+            "learning",
+            "learned",
+            "investigation",
+            "analysis",
+            "research",
+            "observation",
+            "how-it-works",
+            "gotcha",
+            "note",
+        ],
+    ),
+];
+
+/// The type of an observation: exact, near, or the one for discoveries.
+pub fn kind_type(given: Option<&str>, domain: &Domain) -> Option<String> {
+    let fallback = || domain.becomes(Finding::Discovery).kind_type;
+    let Some(given) = given.map(bare).filter(|given| !given.is_empty()) else { return fallback() };
+    if let Some(term) = nearest_term(&given, &domain.types) {
+        return Some(term.to_string());
+    }
+    let meant = MEANT.iter().find(|(_, words)| words.contains(&given.as_str())).map(|(found, _)| *found);
+    meant.and_then(|finding| domain.becomes(finding).kind_type).or_else(fallback)
+}
+
+/// The domain's concepts among the given ones, five at most; others are dropped.
+pub fn concepts(given: &[String], domain: &Domain) -> Vec<String> {
+    let mut term: Vec<String> = Vec::new();
+    for concept in
+        given.iter().map(|given| bare(given)).filter_map(|given| nearest_term(&given, &domain.concepts).map(String::from))
+    {
+        if !term.contains(&concept) && term.len() < 5 {
+            term.push(concept);
+        }
+    }
+    term
+}
+
+/// Returns a name in lower case, with words joined by `-`.
+fn bare(given: &str) -> String {
+    let given = given.trim().trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+    given.split(|c: char| c.is_whitespace() || c == '_').filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-")
+}
+
+/// The term with that name, or the only one with a near spelling.
+fn nearest_term<'a>(given: &str, terms: &'a [Term]) -> Option<&'a str> {
+    if let Some(term) = terms.iter().find(|term| bare(&term.name) == given) {
+        return Some(&term.name);
+    }
+    let within = given.len() / 4;
+    let mut near = terms.iter().filter(|term| distance(&bare(&term.name), given) <= within.min(2));
+    match (near.next(), near.next()) {
+        (Some(term), None) => Some(&term.name),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Becomes, MemoryKind};
+
+    fn domain() -> Domain {
+        let term = |name: &str| Term { name: name.into(), ..Term::default() };
+        let findings = [("fix", "bugfix"), ("feature", "feature"), ("discovery", "discovery")];
+        let becomes =
+            |kind_type: &str| Becomes { kind: MemoryKind::Observation, kind_type: Some(kind_type.into()), concepts: vec![] };
+        Domain {
+            findings: findings.map(|(name, kind_type)| (name.into(), becomes(kind_type))).into(),
+            types: vec![term("bugfix"), term("feature"), term("discovery")],
+            concepts: vec![term("how-it-works"), term("gotcha"), term("trade-off")],
+            ..Domain::default()
+        }
+    }
+
+    #[test]
+    fn a_type_that_is_not_the_domains_goes_to_the_nearest() {
+        for (given, expected) in [
+            ("bugfix", "bugfix"),
+            ("Bug Fix", "bugfix"),
+            ("bug", "bugfix"),
+            ("enhancement", "feature"),
+            ("featur", "feature"),
+            ("documentation", "bugfix"), // No type asks for changes: the first one.
+            ("poem", "discovery"),
+        ] {
+            assert_eq!(kind_type(Some(given), &domain()).as_deref(), Some(expected), "{given}");
+        }
+        assert_eq!(kind_type(None, &domain()).as_deref(), Some("discovery"));
+    }
+
+    #[test]
+    fn concepts_are_the_domains_or_none() {
+        let given = ["How it works", "gotchas", "tradeoff", "bugfix", "how-it-works"].map(String::from);
+        assert_eq!(concepts(&given, &domain()), ["how-it-works", "gotcha", "trade-off"]);
+    }
 }

@@ -6,7 +6,7 @@
 //! Read in this order: reading, in this file; `private` (nmem's own files, keys and locks), `system` (owners and other
 //! differences between systems).
 
-mod private;
+pub(crate) mod private;
 mod system;
 
 pub use private::{

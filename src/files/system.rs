@@ -1,8 +1,7 @@
 //! Differences between systems: the owner of a file, its identity, whether others share it.
 
-use std::fs;
-use std::io;
 use std::path::Path;
+use std::{fs, io};
 
 /// Network and shared file systems by their statfs(2) number: NFS, SMB and CIFS, AFS, Coda, 9P, Ceph, GPFS, Lustre,
 /// VirtualBox, and anything on FUSE. Processes of several machines may share a file there, or shared memory may not

@@ -1,15 +1,13 @@
 //! Session-start catch-up: reads the part of the newest session that hooks missed, for agents whose sessions were
 //! imported before.
 
-use super::containers::Databases;
 use super::file::{self, Deadline, DueFile};
 use super::find::{self, FoundFile, Imported, Stores, is_compressed};
-use super::report::AgentReport;
-use super::target::{Folder, Target};
-use crate::ingest::Run;
+use super::lines::Databases;
+use super::target::{AgentReport, Folder, Target};
+use crate::ingest::run::Run;
 use crate::platforms;
-use crate::platforms::past::PastFormat;
-use crate::platforms::past_source::PastSource;
+use crate::platforms::past::{PastFormat, PastSource};
 use crate::runtime::log_error;
 use crate::store::Store;
 use anyhow::Result;

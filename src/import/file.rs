@@ -1,30 +1,26 @@
 //! Runs one session file through the pipeline.
 
-use super::containers::Databases;
 use super::find::{FoundFile, Imported, first_lines};
-use super::lines::{Lines, lines_before};
-use super::report::{AT_WORK, AgentReport, OF_MEMORY_TOOL, OFF, UNREADABLE};
-use super::target::{Folder, Target};
+use super::lines::{Databases, Lines, lines_before};
+use super::target::{AT_WORK, AgentReport, Folder, OF_MEMORY_TOOL, OFF, Target, UNREADABLE};
 use super::writer::{ReadBefore, Writer};
-use crate::config::pauses::RecordingPause;
-use crate::config::{environment, past_pauses};
-use crate::distil::Distiller;
-use crate::ingest::Run;
+use crate::config::environment;
+use crate::config::pauses::{self, RecordingPause};
+use crate::distil::distiller::Distiller;
+use crate::ingest::run::Run;
 use crate::model::{Event, EventKind, Millis, Platform};
-use crate::platforms::past::{Found, PastOptions, PastReader, line_id};
-use crate::platforms::past_source::PastSource;
-use crate::platforms::transcript::time;
+use crate::platforms::past::{Found, PastOptions, PastReader, PastSource, line_id};
+use crate::platforms::transcript_tail::time;
 use crate::runtime::{self, Projects, Where};
 use crate::store::Store;
 use crate::store::imports::ImportedFile;
-use crate::store::memories::Gone;
+use crate::store::rule_memories::Gone;
 use anyhow::Result;
 use serde_json::Value;
 use std::collections::HashSet;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
 /// Milliseconds without an event after which a session is over.
 const OVER: Millis = 12 * 3_600_000;
@@ -182,7 +178,7 @@ pub fn import(
     let muted = writer.muted();
     if !muted.is_empty() {
         // The files of subagents are read later.
-        past_pauses::add(&config.switches_file, &muted)?;
+        pauses::add_past(&config.switches_file, &muted)?;
     }
     let mut session = writer.finish(agent);
     if let Some(session) = session.as_mut().filter(|_| !read.is_whole) {

@@ -1,13 +1,11 @@
 //! Finds session files in the agents' own folders, or in given paths.
 
-use crate::config::agents::session_folders;
-use crate::config::environment;
+use crate::config::environment::{self, session_folders};
 use crate::error::UserError;
 use crate::files;
 use crate::model::{Millis, Platform};
-use crate::platforms::claude::notes;
-use crate::platforms::past::PastFormat;
-use crate::platforms::past_source::{PastPart, PastSource};
+use crate::platforms::claude::past;
+use crate::platforms::past::{PastFormat, PastPart, PastSource};
 use crate::platforms::{self, claude_mem};
 use crate::store::imports::ImportedFile;
 use anyhow::Result;
@@ -228,7 +226,7 @@ pub fn walk(path: &Path, depth: usize, each: &mut dyn FnMut(&Path)) {
 
 /// Adds a file if it holds a session.
 pub fn add(path: &Path, agent: Option<Platform>, known: &Imported, found: &mut Stores) {
-    let is_notes = notes::is_notes(path) && !path.is_symlink() && agent.is_none_or(|agent| agent == Platform::ClaudeCode);
+    let is_notes = past::is_notes(path) && !path.is_symlink() && agent.is_none_or(|agent| agent == Platform::ClaudeCode);
     let is_claude_mem = agent.is_none() && path.file_name().is_some_and(|name| name == claude_mem::FILE);
     let container = container(path);
     if !has_lines(path) && !is_notes && !is_claude_mem && container.is_none() {

@@ -1,32 +1,27 @@
-//! Use case: imports past sessions, so that memory does not start empty.
-//!
-//! Read in this order: `find` (files in known formats), `containers` (sessions in documents and databases)
-//! `target` (settings of a folder, earlier imports into a database), `file` (runs one file
-//! through the pipeline) with `lines` and `writer`, `memories` (of other programs), `report`. `catch_up` runs at a
-//! session start.
+//! Use case: imports past sessions. Files: `find` (files of known formats), `target` (settings of a folder, what is imported
+//! already, the report), `file` (one file through the pipeline), `lines` (records of a file or database), `writer`,
+//! `memory_files` (memories of other programs), `catch_up` (what hooks missed, at a session start).
 
 mod catch_up;
-mod containers;
 mod file;
 mod find;
 mod lines;
-mod memories;
-mod report;
+mod memory_files;
 mod target;
 mod writer;
 
 pub use catch_up::catch_up;
-pub use containers::find;
 pub use find::{FoundFile, FoundMemories, Stores};
-pub use report::{AgentReport, ImportReport};
+pub use lines::find;
+pub use target::{AgentReport, ImportReport};
 
 use crate::config::{Config, environment};
 use crate::model::Millis;
-use crate::store::{PERSON_WAIT, Store, foreign};
+use crate::store::{PERSON_WAIT, Store, imports};
 use anyhow::Result;
-use containers::Databases;
 use file::DueFile;
 use find::Imported;
+use lines::Databases;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::PathBuf;
@@ -68,7 +63,7 @@ pub fn import(
     memories: &[FoundMemories],
     progress: &mut dyn FnMut(ImportProgress),
 ) -> Result<ImportReport> {
-    foreign::remove_copies(config.files.value.folder());
+    imports::remove_copies(config.files.value.folder());
     let mut report = ImportReport::default();
     let target = Target::new(config)?;
     let mut due = Vec::new();
@@ -106,7 +101,7 @@ pub fn import(
     progress(state);
     // Projects are known by now.
     let target = targets.entry(config.files.value.db.clone()).or_default();
-    memories::import(&Folder::new(None)?, memories, target, &mut report)?;
+    memory_files::import_memory_files(&Folder::new(None)?, memories, target, &mut report)?;
     Ok(report)
 }
 

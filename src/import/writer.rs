@@ -1,9 +1,9 @@
 //! Runs the events of a session file through the pipeline, without forgotten, paused or expired events.
 
-use super::report::{AgentReport, FORGOTTEN, FORGOTTEN_EVENT, PAUSED};
-use super::target::{Folder, Target};
+use super::target::{AgentReport, FORGOTTEN, FORGOTTEN_EVENT, Folder, PAUSED, Target};
 use crate::config::pauses::{RecordingPause, What};
-use crate::ingest::{Caller, Input, Run, completed, filter, ingest};
+use crate::ingest::run::{self, Caller, Input, Run};
+use crate::ingest::{completed, ingest};
 use crate::model::{Event, EventKind, Millis, Platform};
 use crate::project::client;
 use crate::redact::Redactor;
@@ -127,7 +127,7 @@ impl<'a> Writer<'a> {
         let mut is_muted = false;
         events.retain(|event| {
             let begins = match &event.what {
-                EventKind::UserPrompt { text } => Some(filter::begins_with_mute(text)),
+                EventKind::UserPrompt { text } => Some(run::begins_with_mute(text)),
                 _ => None,
             };
             is_muted = begins.unwrap_or(is_muted);
@@ -277,7 +277,7 @@ impl<'a> Writer<'a> {
 fn is_muted(session: &mut KnownSession, event: &Event) -> bool {
     if let EventKind::UserPrompt { text } = &event.what {
         session.end_muted_turn(event.at);
-        session.muted_since = filter::begins_with_mute(text).then_some(event.at);
+        session.muted_since = run::begins_with_mute(text).then_some(event.at);
     }
     session.muted_since.is_some() && !matches!(event.what, EventKind::SessionStarted(_) | EventKind::SessionEnded { .. })
 }

@@ -1,13 +1,26 @@
-//! Step 3: adds state that is available only now (git state, the client's process, the transcript's length), and makes
-//! paths relative to the worktree.
+//! Completes an event with what only the disk knows: git state, the client's process, the transcript.
 
-use super::run::{Caller, Run};
-use super::transcript;
+use super::run::{self, Caller, Run};
 use crate::command_kind::commit_folder;
-use crate::files;
-use crate::model::{CommandKind, Event, EventKind, Platform, ToolUse};
+use crate::config::environment::session_folders;
+use crate::config::pauses::RecordingPause;
+use crate::files::{self, Stretch};
+use crate::model::{CommandKind, Event, EventKind, Kind, Millis, Platform, ToolUse, TurnUsage};
+use crate::platforms::past::{Found, PastOptions};
+use crate::platforms::transcript_tail::{self, ReadOptions};
+use crate::platforms::{self, payload};
 use crate::project::{self, client, git};
-use std::path::Path;
+use crate::redact::Clean;
+use crate::runtime;
+use crate::store::Store;
+use crate::store::events::TranscriptRead;
+use anyhow::Result;
+use serde_json::Value;
+use std::collections::HashSet;
+use std::io::BufRead;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Completes an event.
 pub fn complete(run: &Run, mut event: Event) -> Event {
@@ -16,10 +29,10 @@ pub fn complete(run: &Run, mut event: Event) -> Event {
     let state = || git::state_at(Path::new(cwd.as_deref()?), run.home()).filter(|_| !is_past);
     // nmem may first see a session midway, and a fork's transcript begins with a copy of its parent's.
     if !is_past && matches!(event.what, EventKind::SessionStarted(_) | EventKind::UserPrompt { .. }) {
-        event.transcript_length = transcript::path(run, &event).and_then(|path| files::length(&path));
+        event.transcript_length = transcript_path(run, &event).and_then(|path| files::length(&path));
     }
     if run.caller == Caller::Hook {
-        transcript::complete(run, &mut event);
+        complete_from_transcript(run, &mut event);
     }
     match &mut event.what {
         EventKind::SessionStarted(start) if !is_past => {
@@ -63,4 +76,127 @@ fn commits_elsewhere(run: &Run, tool: &ToolUse, cwd: Option<&str>) -> bool {
     let own = run.session_folder.as_deref().unwrap_or(cwd);
     let folder = tool.content.as_deref().and_then(commit_folder).map_or(cwd.to_path_buf(), |folder| cwd.join(folder));
     folder != own && project::is_other_repository(&folder, own, run.home())
+}
+
+/// Maximum bytes of a transcript to read per turn.
+const BYTES: u64 = 4 << 20;
+/// Bytes from the end of the file to search for a call's result. It is usually in the last lines, but a line holds a
+/// call's whole output.
+const OF_CALL: [u64; 2] = [32 << 10, 1 << 20];
+/// Maximum bytes from the end of the file to search for the closing message.
+const OF_CLOSING: u64 = 256 << 10;
+/// Interval between checks whether an agent has written its last message.
+const WRITING: Duration = Duration::from_millis(10);
+/// Maximum bytes of a transcript's first line.
+const FIRST_BYTES: u64 = 1 << 20;
+
+/// Reads on from the end of the last turn; `None` for events that do not end a turn.
+pub fn read_transcript(run: &Run, store: &Store, event: &Clean<Event>) -> Result<Option<TranscriptRead>> {
+    if !matches!(event.what, EventKind::TurnEnded { .. } | EventKind::SessionEnded { .. }) {
+        return Ok(None);
+    }
+    let Some(path) = transcript_path(run, event) else { return Ok(None) };
+    let mark = store.transcript_mark(event.platform, &event.session)?.unwrap_or_default();
+    let Ok(stretch) = files::tail(&path, mark.offset, BYTES) else { return Ok(None) };
+    if event.platform != Platform::ClaudeCode {
+        let found = usage(event.platform, &path, &stretch);
+        return Ok(found.map(|(usage, to)| TranscriptRead { usage: run.redactor.clean(usage), from: mark.offset, to }));
+    }
+    let switches: Vec<&RecordingPause> = run.config.switches.off.iter().collect();
+    let at = run::whereabouts(run, event);
+    let places = runtime::places(&run.projects(), &at, &switches);
+    let off = |time: Option<Millis>| {
+        // A record without a timestamp may be from any time.
+        switches.iter().any(|off| off.is_about(at.session, &places) && time.is_none_or(|time| off.held(time)))
+    };
+    // Thinking from a turn that was not recorded does not belong to the next one.
+    let turn = mark.turn.filter(|_| run.config.thinking.value);
+    let wanted = ReadOptions {
+        from_start: stretch.from == mark.offset,
+        last_message: mark.last_message.as_deref(),
+        thinking_from: turn.map(|turn| turn.saturating_sub(stretch.from) as usize),
+        passed_over: &off,
+    };
+    let reading = transcript_tail::read(&stretch.bytes, &wanted);
+    if reading.consumed == 0 {
+        return Ok(None);
+    }
+    let usage: Clean<TurnUsage> = run.redactor.clean(reading.usage);
+    Ok(Some(TranscriptRead { usage, from: mark.offset, to: stretch.from + reading.consumed as u64 }))
+}
+
+/// Returns the tokens of a part of a transcript, and the offset after its last complete line. Uses the same reader as
+/// `nmem import`.
+fn usage(platform: Platform, path: &Path, stretch: &Stretch) -> Option<(TurnUsage, u64)> {
+    let format = platforms::adapter(platform).past().first()?;
+    let whole = stretch.bytes.iter().rposition(|byte| *byte == b'\n')? + 1;
+    let options = PastOptions {
+        path: path.to_path_buf(),
+        length: 0,
+        skip_tools: Vec::new(),
+        thinking: false,
+        copied: HashSet::new(),
+        first: first_line(path).filter(|_| stretch.from > 0),
+    };
+    let (mut reader, mut found) = ((format.reader)(&options), Found::default());
+    let records = stretch.bytes[..whole].split(|byte| *byte == b'\n').filter_map(payload::line);
+    for record in records {
+        reader.line(record, stretch.from, &mut found);
+    }
+    reader.end(stretch.from, true, &mut found);
+    let usages = found.events.into_iter().filter(|event| event.agent.is_none()).filter_map(|event| event.usage);
+    let mut sum: Option<TurnUsage> = None;
+    for usage in usages {
+        let before = sum.take().and_then(|sum| sum.tokens).unwrap_or_default();
+        let tokens = usage.tokens.map(|tokens| tokens.plus(before)).or(Some(before));
+        sum = Some(TurnUsage { tokens, ..*usage });
+    }
+    Some((sum?, stretch.from + whole as u64))
+}
+
+fn first_line(path: &Path) -> Option<Value> {
+    let mut line = Vec::new();
+    files::reader(path, FIRST_BYTES).ok()?.read_until(b'\n', &mut line).ok()?;
+    payload::line(&line)
+}
+
+/// Adds data that the platform's hooks do not report: a command's exit code, and the closing message.
+pub fn complete_from_transcript(run: &Run, event: &mut Event) {
+    let adapter = platforms::adapter(event.platform);
+    let end = |bytes| Some(files::tail(&transcript_path(run, event)?, 0, bytes).ok()?.bytes);
+    let is_open =
+        |tool: &ToolUse| tool.kind == Kind::Command && tool.succeeded == Some(true) && tool.metadata.exit_code.is_none();
+    match &event.what {
+        EventKind::ToolUsed(tool) if is_open(tool) && adapter.reports_exit_codes_in_transcript() => {
+            let found = |id| OF_CALL.into_iter().find_map(|bytes| adapter.exit_code(&end(bytes)?, id));
+            let code = tool.id.as_deref().and_then(found);
+            if let (Some(code), EventKind::ToolUsed(tool)) = (code, &mut event.what) {
+                tool.ended_with(code);
+            }
+        }
+        EventKind::TurnEnded { error: None, .. } if adapter.keeps_closing_in_transcript() => {
+            let wait = event.transcript.as_ref().map_or(Duration::ZERO, |_| adapter.closing_wait());
+            let until = Instant::now() + wait;
+            let mut said = end(OF_CLOSING).and_then(|bytes| adapter.closing(&bytes));
+            while said.is_none() && Instant::now() < until {
+                thread::sleep(WRITING);
+                said = end(OF_CLOSING).and_then(|bytes| adapter.closing(&bytes));
+            }
+            if let EventKind::TurnEnded { closing, .. } = &mut event.what {
+                *closing = said.or(closing.take());
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Returns the transcript's path if it really is in the platform's own folder; links that leave it are not followed.
+pub fn transcript_path(run: &Run, event: &Event) -> Option<PathBuf> {
+    let path = Path::new(event.transcript.as_deref()?);
+    if path.extension().is_none_or(|e| e != "jsonl") {
+        return None;
+    }
+    let real = files::canonical(path).ok()?;
+    let mut folders = session_folders(event.platform, run.home()).into_iter();
+    folders.find(|own| path.starts_with(own) && files::canonical(own).is_ok_and(|own| real.starts_with(own))).map(|_| real)
 }

@@ -1,25 +1,21 @@
 //! Step 10: injects context at a session start, at a prompt, before an edit, and for a subagent. `recall` selects the
 //! context and `render` writes it; this module decides when to inject, and records the injection.
 
-use super::filter;
 use super::persist::Persisted;
-use super::run::{Caller, Run};
+use super::run::{self, Caller, Run};
 use crate::config::{Config, Inject};
-use crate::distil::{self, embedding};
+use crate::distil::{embed, observer};
 use crate::model::{Event, EventKind, InjectionPoint, Millis, StartSource};
 use crate::platforms;
 use crate::platforms::adapter::HookAnswer;
-use crate::project;
+use crate::project::{self, git};
 use crate::recall::{self, Prompt, SessionContext};
 use crate::redact::Clean;
-use crate::render;
-use crate::render::context::{ContextBlock, for_agent};
-use crate::render::memory_list;
 use crate::render::ranked_units;
-use crate::render::session_state::{self, ContextLoss};
+use crate::render::session_start::{self, ContextBlock, ContextLoss, for_agent};
 use crate::runtime::log_error;
+use crate::store::candidates::SessionScope;
 use crate::store::injections::Injection;
-use crate::store::recall::SessionScope;
 use crate::store::{HOOK_WAIT, Store, is_broken, spool};
 use anyhow::Result;
 use std::cell::Cell;
@@ -65,7 +61,7 @@ fn is_possible(event: &Event) -> bool {
 /// Reminds the person, at a session start, of a pause without an end: such a pause is easily forgotten.
 pub fn while_paused(run: &Run, paused: &[Event]) -> Option<HookAnswer> {
     let start = paused.iter().find(|event| matches!(event.what, EventKind::SessionStarted(_)))?;
-    let pause = filter::pause(run, start).filter(|pause| run.caller == Caller::Hook && pause.until.is_none())?;
+    let pause = run::pause(run, start).filter(|pause| run.caller == Caller::Hook && pause.until.is_none())?;
     Some(HookAnswer::for_person(format!("nmem: recording is paused {}. `nmem on` resumes it.", pause.describe(run.now))))
 }
 
@@ -73,7 +69,7 @@ fn at_start(run: &Run, persisted: &mut Persisted, event: &Event, source: StartSo
     let config = run.config;
     let (answer, note) = match persisted {
         Persisted::Stored(store) => {
-            let note = distil::llm_note(config, Some(store));
+            let note = observer::llm_note(config, Some(store));
             match start_block(run, store, event, source) {
                 Err(error) if is_broken(&error) => (HookAnswer::for_person(DAMAGED.into()), note),
                 block => (block?, note),
@@ -81,7 +77,7 @@ fn at_start(run: &Run, persisted: &mut Persisted, event: &Event, source: StartSo
         }
         Persisted::NotStored(problem) => {
             let answer = HookAnswer::for_person(format!("nmem: {problem}. See `nmem status`."));
-            (answer, distil::llm_note(config, None))
+            (answer, observer::llm_note(config, None))
         }
         Persisted::Question => return Ok(None),
     };
@@ -95,18 +91,18 @@ fn at_prompt(run: &Run, store: &mut Store, event: &Event, prompt: &str) -> Resul
     }
     let Some(scope) = store.session_scope(event.platform, &event.session)? else { return Ok(None) };
     let root = root(config, event);
-    let branch = || project::git::state_at(root?, config.home.as_deref())?.branch;
+    let branch = || git::state_at(root?, config.home.as_deref())?.branch;
     let answered = Cell::new(None);
     let embedding = || {
-        let embedding = embedding::may_be_asked(config, store, now)
-            .then(|| embedding::of_text(config, run.redactor, prompt, embedding::AT_PROMPT))?;
+        let embedding =
+            embed::may_be_asked(config, store, now).then(|| embed::of_text(config, run.redactor, prompt, embed::AT_PROMPT))?;
         answered.set(Some(embedding.is_some()));
         embedding
     };
     let asked = Prompt { text: prompt, embedding: &embedding, branch: &branch, root };
     let found = store.read(|store| recall::at_prompt(store, &scope, &asked))?;
     if let Some(answered) = answered.get() {
-        embedding::note(store, answered, now);
+        embed::note(store, answered, now);
     }
     let block = ranked_units::at_prompt(&found.units, &found.received, &found.also, config.prompt_bytes.value);
     inject_once(run, store, &scope, InjectionPoint::Prompt, block.text.clone(), &block.items())
@@ -116,7 +112,7 @@ fn before_edit(run: &Run, event: &Event, path: &str) -> Result<Option<HookAnswer
     let budget = run.config.file_bytes.value;
     answer(run, event, InjectionPoint::File, budget, |store, scope| {
         let (known, annotations) = recall::at_file(store, scope, path, root(run.config, event))?;
-        Ok(memory_list::at_file(path, &known, &annotations, budget))
+        Ok(session_start::at_file(path, &known, &annotations, budget))
     })
 }
 
@@ -125,7 +121,7 @@ fn at_subagent(run: &Run, event: &Event) -> Result<Option<HookAnswer>> {
     answer(run, event, InjectionPoint::Subagent, budget, |store, scope| {
         let files = store.task_files(scope.session, run.now - TASKS)?;
         let (known, annotations) = recall::at_subagent(store, scope, &files, root(run.config, event))?;
-        Ok(memory_list::at_subagent(&known, &annotations, budget))
+        Ok(session_start::at_subagent(&known, &annotations, budget))
     })
 }
 
@@ -266,7 +262,7 @@ fn recalled(run: &Run, store: &Store, event: &Event, source: StartSource) -> Res
     } else if store.session_count(scope.project)? <= 1 {
         Some(introduction(config))
     } else {
-        Some(render::context::for_person(&recalled, &block)).filter(|_| !block.text.is_empty())
+        Some(session_start::for_person(&recalled, &block)).filter(|_| !block.text.is_empty())
     };
     let (point, message) = match is_compacted {
         true => (InjectionPoint::Compaction, None),
@@ -277,8 +273,9 @@ fn recalled(run: &Run, store: &Store, event: &Event, source: StartSource) -> Res
 
 fn session_state(store: &Store, session: Option<i64>, cleared_session: ContextLoss, budget: usize) -> Result<ContextBlock> {
     let session_state = session.map(|session| recall::session_state(store, session)).transpose()?.flatten();
-    Ok(session_state
-        .map_or_else(ContextBlock::default, |session_state| session_state::for_agent(&session_state, cleared_session, budget)))
+    Ok(session_state.map_or_else(ContextBlock::default, |session_state| {
+        session_start::state_for_agent(&session_state, cleared_session, budget)
+    }))
 }
 
 /// The root of the worktree, for checking files.

@@ -1,19 +1,15 @@
-//! Step 5: writes rows in one transaction, after the events that wait in the spool. Events that cannot be stored are
-//! added to the spool.
-//!
-//! Hooks avoid losing events: if the database is locked, full or newer, the event goes to the spool; a broken database
-//! is set aside and replaced. Only if nothing is writable is the event lost, and counted (ADR/0010).
+//! Stores events with their steps and units in one transaction. A hook never loses an event: a locked, full or newer
+//! database sends it to the spool, a broken one is set aside and replaced.
 
-use super::rows;
-use super::run::{Caller, Run};
-use super::stored::StoredRows;
-use super::{segment, transcript};
-use crate::model::Event;
+use super::complete;
+use super::run::{self, Caller, Run};
+use crate::model::{ClosedBy, Event, EventKind, Millis, StartSource};
 use crate::redact::Clean;
 use crate::runtime::log_error;
-use crate::store::sessions::{Identify, TranscriptRead};
+use crate::segmentation::{self, StepRow, StoredToolUse, is_due};
+use crate::store::events::{Identify, TranscriptRead};
 use crate::store::{self, HOOK_WAIT, PERSON_WAIT, Store, Tx, spool};
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Location of the events after this step. There is one value per process, so its size does not matter.
@@ -103,12 +99,12 @@ fn store(run: &Run, events: &[Clean<Event>], segment: Segment) -> Result<Store> 
 }
 
 fn write(run: &Run, store: &mut Store, events: &[Clean<Event>], segment: Segment) -> Result<()> {
-    let read = |store: &Store, event: &Clean<Event>| transcript::read(run, store, event);
+    let read = |store: &Store, event: &Clean<Event>| complete::read_transcript(run, store, event);
     let reads: Vec<Option<TranscriptRead>> = events.iter().map(|event| read(store, event)).collect::<Result<_>>()?;
     let projects = run.projects();
     let identify: Identify = &|event| projects.of_event(event);
     let one = |tx: &Tx, event: &Clean<Event>, read: Option<&TranscriptRead>| {
-        let stored = rows::store(tx, event, read, identify)?;
+        let stored = store_rows(tx, event, read, identify)?;
         segment(tx, &stored)
     };
     let all = |tx: &Tx| events.iter().zip(&reads).try_for_each(|(event, read)| one(tx, event, read.as_ref()));
@@ -121,7 +117,7 @@ fn write(run: &Run, store: &mut Store, events: &[Clean<Event>], segment: Segment
 
 /// Stores one event and assigns it to a unit, inside the caller's transaction.
 pub fn store_event(tx: &Tx, event: &Clean<Event>, read: Option<&TranscriptRead>, identify: Identify) -> Result<()> {
-    segment::segment(tx, &rows::store(tx, event, read, identify)?)
+    segment_stored(tx, &store_rows(tx, event, read, identify)?)
 }
 
 /// Opens the store for a program that reads, after draining the spool; `None` if nothing was ever recorded. Events that
@@ -144,4 +140,183 @@ pub fn drain(run: &Run, store: &mut Store) -> Result<()> {
     let identify: Identify = &|event| projects.of_event(event);
     let one = |tx: &Tx, event: &Clean<Event>| store_event(tx, event, None, identify);
     store.write_after_spool(run.redactor, &one, |_| Ok(()))
+}
+
+/// Writes the rows of an event.
+pub fn store_rows<'a>(
+    tx: &Tx,
+    event: &'a Clean<Event>,
+    read: Option<&TranscriptRead>,
+    identify: Identify,
+) -> Result<StoredRows<'a>> {
+    if event.what.is_question() {
+        return Ok(StoredRows::Nothing);
+    }
+    let session = tx.session(event, identify)?;
+    let at = event.at;
+    if run::is_in_muted_turn(&session, event) {
+        if let Some(read) = read {
+            tx.skip_transcript(session.id, read)?;
+        }
+        // In a muted turn, only the session's end is stored.
+        let EventKind::SessionEnded { reason, git } = &event.what else { return Ok(StoredRows::Nothing) };
+        tx.end_session(session.id, at, reason, git.as_ref())?;
+        return Ok(StoredRows::UnitClosed { session: session.id, by: closed_by(reason), at });
+    }
+    match &event.what {
+        EventKind::PrivatePrompt => tx.mute(session.id, event)?,
+        EventKind::SessionStarted(start) => {
+            tx.start_session(session.id, event, start)?;
+            if start.source == StartSource::Clear {
+                return Ok(StoredRows::UnitClosed { session: session.id, by: ClosedBy::Clear, at });
+            }
+        }
+        EventKind::UserPrompt { text } => {
+            if let Some(row) = tx.user_prompt(&session, event, text)? {
+                return Ok(StoredRows::Prompt { session: session.id, row, text, at });
+            }
+        }
+        EventKind::ToolUsed(tool) => {
+            let prompt = tx.prompt_of(&session, event)?;
+            if tx.is_same_tool_use(&session, event, tool)? {
+                return Ok(StoredRows::Nothing);
+            }
+            let step = step_for_tool(tx, session.id, prompt, event)?;
+            if let Some(row) = tx.tool_use(&session, event, tool, prompt, step.id)? {
+                let used = StoredToolUse { row, seq: session.tool_uses + 1, tool, at };
+                return Ok(StoredRows::ToolUse { session: session.id, step, used });
+            }
+        }
+        EventKind::TasksChanged(change) => tx.change_tasks(&session, change)?,
+        EventKind::TurnEnded { closing, error } => {
+            let closing = closing.as_deref().filter(|_| error.is_none());
+            let message = closing.map(|text| tx.closing_text(&session, event, text)).transpose()?.flatten();
+            if let Some(read) = read {
+                tx.transcript_read(&session, event, message.map(|message| message.row), read)?;
+            }
+            if let Some(usage) = event.usage.as_deref().filter(|_| message.is_none_or(|message| message.is_new)) {
+                tx.add_usage(&session, event, message.map(|message| message.row), usage)?;
+            }
+            tx.end_turn(session.id, at, error.as_deref())?;
+            let is_new = message.is_some_and(|message| message.is_new);
+            let prompt = tx.prompt_of(&session, event)?;
+            return Ok(StoredRows::TurnEnd { session: session.id, prompt, closing, is_new, at });
+        }
+        EventKind::SubagentEnded { closing: Some(text), .. } => drop(tx.closing_text(&session, event, text)?),
+        EventKind::Delegating { files } => tx.add_task_files(session.id, files, at)?,
+        EventKind::SubagentStarted | EventKind::SubagentEnded { .. } | EventKind::Compacting | EventKind::PreEdit { .. } => {}
+        EventKind::SessionEnded { reason, git } => {
+            if let Some(read) = read {
+                tx.transcript_read(&session, event, None, read)?;
+            }
+            if let Some(usage) = &event.usage {
+                tx.add_usage(&session, event, None, usage)?;
+            }
+            tx.end_session(session.id, at, reason, git.as_ref())?;
+            return Ok(StoredRows::UnitClosed { session: session.id, by: closed_by(reason), at });
+        }
+    }
+    Ok(StoredRows::Nothing)
+}
+
+fn closed_by(reason: &str) -> ClosedBy {
+    if reason == "clear" { ClosedBy::Clear } else { ClosedBy::SessionEnd }
+}
+
+/// Returns the step that a tool use continues, or a new one.
+fn step_for_tool(tx: &Tx, session: i64, prompt: Option<i64>, event: &Event) -> Result<StepRow> {
+    let agent = event.agent.as_deref();
+    if let Some(step) = segmentation::step_of(tx.steps_of_prompt(session, prompt, agent.is_some())?, agent) {
+        return Ok(step);
+    }
+    tx.save(session, &segmentation::begin_at_work(prompt, event.at))?;
+    tx.last_steps(session)?.pop().context("a step that was just inserted")
+}
+
+/// The rows of one event, on the stack.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant)]
+pub enum StoredRows<'a> {
+    /// Nothing, nothing new, or nothing that affects units.
+    Nothing,
+    Prompt {
+        session: i64,
+        row: i64,
+        text: &'a str,
+        at: Millis,
+    },
+    ToolUse {
+        session: i64,
+        /// The step in which the tool use was stored.
+        step: StepRow,
+        used: StoredToolUse<'a>,
+    },
+    TurnEnd {
+        session: i64,
+        prompt: Option<i64>,
+        /// The agent's closing message.
+        closing: Option<&'a str>,
+        is_new: bool,
+        at: Millis,
+    },
+    UnitClosed {
+        session: i64,
+        by: ClosedBy,
+        at: Millis,
+    },
+}
+
+/// Assigns the rows of an event to steps and units.
+pub fn segment_stored(tx: &Tx, stored: &StoredRows) -> Result<()> {
+    match *stored {
+        StoredRows::Nothing => Ok(()),
+        StoredRows::Prompt { session, row, text, at } => {
+            let rows = tx.last_steps(session)?;
+            tx.save(session, &segmentation::begin_prompt(rows, row, text, at))
+        }
+        StoredRows::ToolUse { session, ref step, used } => tool_use(tx, session, step, used),
+        StoredRows::TurnEnd { session, prompt, closing, is_new, at } => {
+            let Some(step) = tx.steps_of_prompt(session, prompt, false)?.pop() else { return Ok(()) };
+            if let Some(closing) = closing {
+                tx.save(session, &segmentation::close_turn(step, closing, is_new, at))?;
+            }
+            judge(tx, session, at)
+        }
+        StoredRows::UnitClosed { session, by, at } => close_units(tx, session, by, at),
+    }
+}
+
+/// Closes a session's last unit, provisionally.
+pub fn close_units(tx: &Tx, session: i64, by: ClosedBy, at: Millis) -> Result<()> {
+    let rows = tx.last_steps(session)?;
+    tx.save(session, &segmentation::close(rows, by, at))
+}
+
+fn tool_use(tx: &Tx, session: i64, step: &StepRow, used: StoredToolUse) -> Result<()> {
+    let cut = segmentation::cuts(step, used.tool) && tx.is_last_step(session, step.id)?;
+    let changes = segmentation::add_tool_use(step.clone(), used, cut);
+    tx.save(session, &changes)?;
+    if changes.used.is_some_and(|used| is_due(&used.features)) { judge(tx, session, used.at) } else { Ok(()) }
+}
+
+fn judge(tx: &Tx, session: i64, at: Millis) -> Result<()> {
+    let rows = tx.last_steps(session)?;
+    tx.save(session, &segmentation::judge(rows, at))
+}
+
+/// Runs segmentation once more at the end of a recorded stream whose session continues elsewhere.
+pub fn end_of_stream(tx: &Tx, session: i64, at: Millis) -> Result<()> {
+    judge(tx, session, at)
+}
+
+/// Rebuilds a session's steps and units after some of its rows were forgotten.
+pub fn recount(tx: &Tx, session: i64) -> Result<()> {
+    for unit in tx.recount_steps(session)? {
+        let recounted = unit.steps.into_iter().map(|(row, left)| {
+            let step = segmentation::recount_step(row.step.clone(), left);
+            StepRow { step, ..row }
+        });
+        tx.save(session, &segmentation::recount_unit(recounted.collect(), unit.unit, unit.over))?;
+    }
+    Ok(())
 }

@@ -1,10 +1,15 @@
-//! Input that all steps of the pipeline share.
+//! A run of the pipeline, decoding, and the decision which events are kept.
 
+use crate::config::pauses::RecordingPause;
 use crate::config::{Config, environment};
-use crate::model::Millis;
+use crate::model::{Event, EventKind, Millis, Platform};
+use crate::platforms::{self, DecodeContext};
 use crate::redact::Redactor;
-use crate::runtime::Projects;
+use crate::runtime::{self, Projects, Where};
+use crate::store::events::StoredSession;
 use crate::store::{HOOK_WAIT, PERSON_WAIT};
+use anyhow::{Result, anyhow};
+use serde_json::Value;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -58,4 +63,80 @@ impl<'a> Run<'a> {
     pub(super) fn home(&self) -> Option<&'a std::path::Path> {
         self.config.home.as_deref()
     }
+}
+
+/// The input of the pipeline.
+#[derive(Debug)]
+pub enum Input<'a> {
+    /// A hook's JSON.
+    Payload { platform: Platform, json: &'a Value },
+    /// Events that the caller has already decoded, in order: from a request or a past session.
+    Events(Vec<Event>),
+}
+
+/// Decodes an input into events. Returns none if there is nothing to store or answer.
+pub fn decode(run: &Run, input: Input) -> Result<Vec<Event>> {
+    let (platform, json) = match input {
+        Input::Events(events) => return Ok(events),
+        Input::Payload { platform, json } => (platform, json),
+    };
+    let around = DecodeContext { now: run.now, skip_tools: &run.config.skip_tools.value };
+    platforms::adapter(platform).decode(json, &around).map_err(|reason| anyhow!("a payload was not stored: {reason}"))
+}
+
+/// Prefix of prompts that are not stored, nor are their turns.
+const MUTE: &str = "#nomem";
+
+/// Returns true if recording is paused for the event's session, folder or project.
+pub fn is_paused(run: &Run, event: &Event) -> bool {
+    pause(run, event).is_some()
+}
+
+/// Returns the pause that applies to an event.
+pub fn pause<'a>(run: &'a Run, event: &Event) -> Option<&'a RecordingPause> {
+    runtime::pause(&run.projects(), &whereabouts(run, event), run.now)
+}
+
+/// Removes the text of a prompt that begins with `#nomem`.
+pub fn without_muted_text(mut event: Event) -> Event {
+    if matches!(&event.what, EventKind::UserPrompt { text } if begins_with_mute(text)) {
+        event.what = EventKind::PrivatePrompt;
+    }
+    event
+}
+
+/// Returns true if the person's own text begins with `#nomem`. Clients put images and open files before that text.
+pub fn begins_with_mute(prompt: &str) -> bool {
+    let mut rest = prompt.trim_start_matches('\u{feff}').trim_start();
+    loop {
+        let behind = match rest.as_bytes().first() {
+            Some(b'[') => rest.split_once(']').filter(|(inside, _)| inside.len() < 60).map(|(_, behind)| behind),
+            Some(b'<') => rest[1..]
+                .split_once('>')
+                .and_then(|(tag, behind)| behind.split_once(&format!("</{}>", tag.split(' ').next().unwrap_or(tag))))
+                .map(|(_, behind)| behind),
+            _ => None,
+        };
+        match behind {
+            Some(behind) => rest = behind.trim_start(),
+            None => return rest.get(..MUTE.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(MUTE)),
+        }
+    }
+}
+
+/// Returns an event's session, folders and project, for [`is_paused`].
+pub fn whereabouts<'a>(run: &'a Run, event: &'a Event) -> Where<'a> {
+    let begun = run.session_folder.as_ref().and_then(|folder| folder.to_str());
+    Where {
+        session: Some((event.platform, &event.session)),
+        folders: [event.cwd.as_deref(), begun],
+        project: event.project.as_ref(),
+    }
+}
+
+/// Returns true if an event belongs to a muted turn: the current one, or the last one, whose subagents may report late.
+pub fn is_in_muted_turn(session: &StoredSession, event: &Event) -> bool {
+    let begins = matches!(event.what, EventKind::SessionStarted(_) | EventKind::UserPrompt { .. } | EventKind::PrivatePrompt);
+    let late = event.prompt.is_some() && event.prompt == session.muted_prompt;
+    (session.muted || late) && !begins
 }

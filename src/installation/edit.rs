@@ -1,11 +1,14 @@
-//! Additions to a file, and their removal.
+//! Edits of settings files and shell files, undone byte for byte.
 
-use super::shell::first_word;
-use crate::platforms::mcp_servers;
-use crate::platforms::settings::{self, Hook, NotEditable};
-use crate::platforms::setup::{McpForm, Shape};
+use crate::files;
+use crate::platforms::json_repair::NotEditable;
+use crate::platforms::settings_file::{self, Hook, McpForm, Shape, WindowsShell};
+use crate::render::clean::shell_quoted;
+use anyhow::{Context, Result};
 use serde_json::Value;
-use std::path::Path;
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
 
 /// Marks around a block in a file with general instructions, and in a TOML file.
 const BLOCK: [&str; 2] = ["<!-- begin nmem -->", "<!-- end nmem -->"];
@@ -43,23 +46,24 @@ impl Edit {
             Edit::Hooks { shape, hooks } => {
                 // Hooks of a moved binary are also ours: they are replaced, not duplicated.
                 let stale = |command: &str| is_ours(command) && !hooks.iter().any(|hook| hook.command == command);
-                let cleared = if text.trim().is_empty() { text.to_string() } else { settings::remove(text, *shape, &stale)? };
-                settings::add(&cleared, *shape, hooks)
+                let cleared =
+                    if text.trim().is_empty() { text.to_string() } else { settings_file::remove(text, *shape, &stale)? };
+                settings_file::add(&cleared, *shape, hooks)
             }
-            Edit::Listed { list, entries } => settings::add_to_list(text, *list, entries),
+            Edit::Listed { list, entries } => settings_file::add_to_list(text, *list, entries),
             Edit::Whole(whole) => Ok(whole.clone()),
             Edit::Block(block) => Ok(with_block(text, BLOCK, block)),
-            Edit::Server { key, server } => match mcp_servers::server(text, key).is_some_and(|known| !is_our_server(&known)) {
+            Edit::Server { key, server } => match settings_file::server(text, key).is_some_and(|known| !is_our_server(&known)) {
                 true => Err(taken()),
-                false => mcp_servers::add(text, key, server),
+                false => settings_file::add_server(text, key, server),
             },
             Edit::Table(table) => {
-                let is_foreign = mcp_servers::has_table(&without_block(text, TABLE))?;
+                let is_foreign = settings_file::has_table(&without_block(text, TABLE))?;
                 if is_foreign {
                     return Err(taken());
                 }
                 let with = with_block(text, TABLE, table);
-                let is_read = mcp_servers::has_table(&with).is_ok_and(|is_there| is_there);
+                let is_read = settings_file::has_table(&with).is_ok_and(|is_there| is_there);
                 let unread = || NotEditable("its `mcp_servers` is not written as [mcp_servers.NAME]".into());
                 if is_read { Ok(with) } else { Err(unread()) }
             }
@@ -70,11 +74,11 @@ impl Edit {
     pub fn remove(&self, text: &str) -> Result<String, NotEditable> {
         match self {
             _ if text.trim().is_empty() => Ok(text.to_string()),
-            Edit::Hooks { shape, .. } => settings::remove(text, *shape, &is_ours),
-            Edit::Listed { list, entries } => settings::remove_from_list(text, *list, entries),
+            Edit::Hooks { shape, .. } => settings_file::remove(text, *shape, &is_ours),
+            Edit::Listed { list, entries } => settings_file::remove_from_list(text, *list, entries),
             Edit::Whole(_) => Ok(String::new()),
             Edit::Block(_) => Ok(without_block(text, BLOCK)),
-            Edit::Server { key, .. } => mcp_servers::remove(text, key),
+            Edit::Server { key, .. } => settings_file::remove_server(text, key),
             Edit::Table(_) => Ok(without_block(text, TABLE)),
         }
     }
@@ -83,8 +87,8 @@ impl Edit {
     pub fn as_in(&self, text: &str) -> Option<Edit> {
         match self {
             Edit::Hooks { shape, hooks } => {
-                let value = settings::checked(text, *shape).ok()?;
-                let ours = |event: &str| settings::commands(&value, *shape, event).into_iter().find(|c| is_ours(c));
+                let value = settings_file::checked(text, *shape).ok()?;
+                let ours = |event: &str| settings_file::commands(&value, *shape, event).into_iter().find(|c| is_ours(c));
                 let hooks = hooks.iter().filter_map(|hook| Some(Hook { on: hook.on, command: ours(hook.on.event)? }));
                 Some(Edit::Hooks { shape: *shape, hooks: hooks.collect() })
             }
@@ -94,19 +98,19 @@ impl Edit {
             }
             Edit::Table(_) => {
                 let [_, inside, _] = parts(text, TABLE)?;
-                let is_ours = inside.trim_start().starts_with(&format!("[mcp_servers.{}]", mcp_servers::NAME));
+                let is_ours = inside.trim_start().starts_with(&format!("[mcp_servers.{}]", settings_file::NAME));
                 is_ours.then(|| Edit::Table(inside.trim().to_string()))
             }
             // Another server of that name is not ours.
             Edit::Server { key, .. } => {
-                let server = mcp_servers::server(text, key).filter(is_our_server)?;
+                let server = settings_file::server(text, key).filter(is_our_server)?;
                 Some(Edit::Server { key, server })
             }
             // The first two lines identify a file that nmem wrote, even if an older version wrote the rest.
             Edit::Whole(whole) => Some(self.clone()).filter(|_| text.lines().take(2).eq(whole.lines().take(2))),
             // The user may have added a single entry.
             Edit::Listed { list, entries } => {
-                let value = settings::checked(text, Shape::Nested).ok()?;
+                let value = settings_file::checked(text, Shape::Nested).ok()?;
                 let listed = value[list[0]][list[1]].as_array()?;
                 Some(self.clone()).filter(|_| entries.iter().all(|entry| listed.iter().any(|known| known == entry)))
             }
@@ -154,7 +158,7 @@ fn without_block(text: &str, marks: [&str; 2]) -> String {
 
 /// Returns the error for another server with nmem's name, which is not changed.
 fn taken() -> NotEditable {
-    NotEditable(format!("it has an MCP server named {}", mcp_servers::NAME))
+    NotEditable(format!("it has an MCP server named {}", settings_file::NAME))
 }
 
 /// Whether an installation of nmem wrote an MCP server, from any folder. A server with additional settings is the
@@ -164,7 +168,7 @@ fn is_our_server(server: &Value) -> bool {
         Value::Array(words) => words.first(),
         word => Some(word),
     };
-    let is_written = |program: &str| McpForm::ALL.iter().any(|form| mcp_servers::server_of(*form, program) == *server);
+    let is_written = |program: &str| McpForm::ALL.iter().any(|form| settings_file::server_of(*form, program) == *server);
     program.and_then(Value::as_str).is_some_and(|program| is_this_program(program) && is_written(program))
 }
 
@@ -195,6 +199,95 @@ pub fn is_ours(command: &str) -> bool {
         return false;
     }
     words.next().is_none()
+}
+
+/// Returns a program's path as the first word of a command line.
+pub fn program_word(path: &str, shell: Option<WindowsShell>) -> String {
+    let Some(shell) = shell else { return shell_quoted(path) };
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@".contains(c);
+    // Git Bash treats a backslash as an escape; all of these shells accept forward slashes.
+    let path = path.replace('\\', "/");
+    match shell {
+        _ if path.chars().all(is_plain) => path,
+        // PowerShell treats a quoted word on its own as a string.
+        WindowsShell::PowerShell => format!("& '{}'", path.replace('\'', "''")),
+        WindowsShell::Bash | WindowsShell::Cmd => format!("\"{path}\""),
+    }
+}
+
+/// Returns the first word of a command line, as a shell reads it, and the rest.
+pub fn first_word(command: &str) -> Option<(String, &str)> {
+    let command = command.strip_prefix("& ").unwrap_or(command);
+    let (mut word, mut quote, mut chars) = (String::new(), None, command.char_indices());
+    while let Some((at, c)) = chars.next() {
+        match (c, quote) {
+            ('\'' | '"', None) => quote = Some(c),
+            (c, Some(open)) if c == open => quote = None,
+            ('\\', None) if cfg!(unix) => word.extend(chars.next().map(|(_, escaped)| escaped)),
+            (c, None) if c.is_whitespace() => return Some((word, &command[at..])),
+            (c, _) => word.push(c),
+        }
+    }
+    None
+}
+
+/// Maximum bytes of a settings file.
+const SETTINGS_BYTES: u64 = 4 << 20;
+
+/// Reads a file's text; `None` if there is no file.
+pub fn read(file: &Path) -> Result<Option<String>> {
+    // A settings file may be a link to a file elsewhere.
+    let real = match files::canonical(file) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        real => real.with_context(|| format!("cannot read {}", file.display()))?,
+    };
+    let mut text = String::new();
+    let read = files::reader(&real, SETTINGS_BYTES).and_then(|mut reader| reader.read_to_string(&mut text));
+    read.with_context(|| format!("cannot read {}", file.display()))?;
+    Ok(Some(text))
+}
+
+/// Returns the path of a file's backup.
+pub fn backup(file: &Path) -> PathBuf {
+    let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    file.with_file_name(format!("{name}.before-nmem"))
+}
+
+/// Writes a temporary file and renames it. Links are kept, even dangling ones. Settings may contain keys, so a new file
+/// is private; an existing file keeps its mode.
+pub fn write_whole(file: &Path, text: &str) -> Result<()> {
+    let target = match fs::read_link(file) {
+        Ok(link) => file.parent().unwrap_or(Path::new("/")).join(link),
+        Err(_) => file.to_path_buf(),
+    };
+    let target = files::canonical(&target).unwrap_or(target);
+    let folder = target.parent().context("a settings file without a folder")?;
+    let temporary = target.with_extension(format!("nmem-{}", std::process::id()));
+    let write = || -> std::io::Result<()> {
+        fs::create_dir_all(folder)?;
+        let _ = fs::remove_file(&temporary);
+        let mut out = files::append_private(&temporary)?;
+        out.write_all(text.as_bytes())?;
+        if let Ok(meta) = fs::metadata(&target) {
+            out.set_permissions(meta.permissions())?;
+        }
+        out.sync_all()?;
+        fs::rename(&temporary, &target)
+    };
+    write().with_context(|| format!("cannot write {}", file.display())).inspect_err(|_| drop(fs::remove_file(&temporary)))
+}
+
+/// Removes a file, and the folders below `base` that become empty. `base` is kept: the agent's folder indicates that
+/// the agent is installed.
+pub fn remove_file(file: &Path, base: &Path) -> Result<()> {
+    fs::remove_file(file).with_context(|| format!("cannot remove {}", file.display()))?;
+    let folders = file.ancestors().skip(1).take_while(|folder| folder.starts_with(base) && *folder != base);
+    for folder in folders {
+        if fs::remove_dir(folder).is_err() {
+            break;
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -246,6 +339,30 @@ mod tests {
             prop_assert!(with.contains("nmem search"));
             let without = edit.remove(&with).unwrap();
             prop_assert_eq!(without.trim_end(), text.trim_end());
+        }
+    }
+
+    #[test]
+    fn a_path_is_one_word_for_the_shell_that_reads_it() {
+        for (path, shell, word) in [
+            ("/usr/bin/nmem", None, "/usr/bin/nmem"),
+            #[cfg(unix)]
+            ("/my tools/it's/nmem", None, r"'/my tools/it'\''s/nmem'"),
+            #[cfg(unix)]
+            (r"/back\slash/nmem", None, r"'/back\slash/nmem'"),
+            (r"C:\tools\nmem.exe", Some(WindowsShell::Bash), "C:/tools/nmem.exe"),
+            (r"C:\tools\nmem.exe", Some(WindowsShell::PowerShell), "C:/tools/nmem.exe"),
+            (r"C:\Program Files\nmem.exe", Some(WindowsShell::Bash), "\"C:/Program Files/nmem.exe\""),
+            (r"C:\Program Files\nmem.exe", Some(WindowsShell::Cmd), "\"C:/Program Files/nmem.exe\""),
+            (r"C:\it's\nmem.exe", Some(WindowsShell::PowerShell), "& 'C:/it''s/nmem.exe'"),
+            ("nmem", Some(WindowsShell::PowerShell), "nmem"),
+        ] {
+            assert_eq!(program_word(path, shell), word);
+            if !path.contains('\'') {
+                let command = format!("{word} record --platform codex");
+                let read = if shell.is_some() { path.replace('\\', "/") } else { path.to_string() };
+                assert_eq!(first_word(&command).unwrap(), (read, " record --platform codex"));
+            }
         }
     }
 }

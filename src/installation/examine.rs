@@ -1,14 +1,12 @@
 //! The hooks of all agents, for `nmem doctor` and `nmem status`.
 
-use super::edit::Edit;
-use super::files::read;
-use super::shell::first_word;
-use super::target::{AgentFiles, Extras, FILE, Scope};
+use super::edit::{Edit, first_word, read};
+use super::location::{AgentFiles, Extras, FILE, Scope};
 use super::{agents, without_mark};
 use crate::config::environment;
 use crate::files;
 use crate::model::DoctorFinding;
-use crate::platforms::settings::Hook;
+use crate::platforms::settings_file::Hook;
 use crate::render::clean::line;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
@@ -110,7 +108,7 @@ enum State {
 fn state(edit: &Edit, text: &str) -> State {
     if let Edit::Hooks { shape, .. } = edit
         && !text.trim().is_empty()
-        && crate::platforms::settings::checked(text, *shape).is_err()
+        && crate::platforms::settings_file::checked(text, *shape).is_err()
     {
         return State::Broken;
     }

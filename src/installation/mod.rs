@@ -1,27 +1,22 @@
-//! Use case: adds nmem's hooks to an agent's settings: examines, plans, and writes atomically.
-//!
-//! Read in this order: `target` (the files and the additions to each), `shell` (the program's path in a command line),
-//! `edit` (adding and removing), `files` (backups and atomic writes), `examine` (for `nmem doctor` and `nmem status`).
+//! Use case: installs hooks in agents' settings. Files: `location` (settings of an agent), `edit` (changes of a file), `examine`
+//! (what is installed).
 
 mod edit;
 mod examine;
-mod files;
-mod shell;
-mod target;
+mod location;
 
 pub use examine::examine;
-pub use target::{Extras, Scope, is_on_machine};
+pub use location::{Extras, Scope, is_on_machine};
 
 use crate::error::UserError;
 use crate::platforms::ADAPTERS;
 use crate::platforms::adapter::Adapter;
-use crate::platforms::settings::{self, NotEditable};
-use crate::platforms::setup::Setup;
+use crate::platforms::json_repair::NotEditable;
+use crate::platforms::settings_file::{self, Setup};
 use anyhow::Result;
-use edit::Edit;
-use files::{backup, read, remove_file, write_whole};
+use edit::{Edit, backup, read, remove_file, write_whole};
+use location::AgentFiles;
 use std::path::{Path, PathBuf};
-use target::AgentFiles;
 
 /// Byte order mark that Windows programs write at the start of a file.
 const MARK: &str = "\u{feff}";
@@ -117,7 +112,7 @@ pub fn plan_uninstall(adapter: &dyn Adapter, setup: &Setup, scope: &Scope, other
         let Some(text) = read(file)?.filter(|text| names_us(text)) else { continue };
         let wanted: Vec<&Edit> = target.of_file(file).collect();
         if let Some(Edit::Hooks { shape, .. }) = wanted.first() {
-            settings::checked(&text, *shape).map_err(|reason| refused(file, &reason))?;
+            settings_file::checked(&text, *shape).map_err(|reason| refused(file, &reason))?;
         }
         let present: Vec<Edit> = wanted.iter().filter_map(|edit| edit.as_in(without_mark(&text))).collect();
         if present.is_empty() {

@@ -2,14 +2,14 @@
 //! type is the name of one of nmem's kinds, it gets that kind; otherwise it is stored as an entity of its type.
 
 use super::kind_type;
-use crate::domains::schema_violations;
+use crate::domains::schema::schema_violations;
 use crate::error::UserError;
 use crate::model::{
     Domain, Draft, ENTITY_TEXT, Entity, Maker, MemoryFile, MemoryKind, Millis, NAME, Provenance, SUBTITLE, TITLE,
 };
 use crate::redact::Clean;
 use crate::store::Store;
-use crate::store::memories::{MemoryScope, Recorded};
+use crate::store::memory_rows::{MemoryScope, Recorded};
 use anyhow::Result;
 use serde_json::Value;
 

@@ -1,11 +1,9 @@
-//! Use case: memories that people and programs add, rather than ones distilled from work.
-//!
-//! This file handles people's memories, `entity` those of programs, `edit` later changes.
+//! Use case: knowledge recorded by hand or by a program. Files: `entity` (drafts of entities), `corrections` (edit, pin, supersede).
 
-mod edit;
+mod corrections;
 pub mod entity;
 
-pub use edit::{edit, editable, keep, pin, supersede};
+pub use corrections::{edit, editable, keep, pin, supersede};
 
 use crate::error::UserError;
 use crate::model::{
@@ -14,7 +12,7 @@ use crate::model::{
 };
 use crate::redact::Redactor;
 use crate::store::Store;
-use crate::store::memories::MemoryScope;
+use crate::store::memory_rows::MemoryScope;
 use anyhow::Result;
 use serde_json::{Map, Value};
 

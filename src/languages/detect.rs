@@ -1,9 +1,8 @@
-//! Detects the language of a text.
+//! Detects the language of a text by its function words, if that language is enabled. Words: `cues/*.txt`.
 
-use super::cues;
-use super::switched_on::{LANGUAGES, is_on};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 /// Maximum words of a text that are examined.
 const WORDS: usize = 80;
@@ -25,7 +24,7 @@ const ENGLISH_MARKS: &str = "the|and|is|are|was|were|this|that|these|those|with|
 static MARKS: LazyLock<HashMap<&'static str, u8>> = LazyLock::new(|| {
     let mut marks: HashMap<&'static str, u8> = ENGLISH_MARKS.split('|').map(|word| (word, ENGLISH)).collect();
     for language in 0..LANGUAGES.len() {
-        for word in cues::marks(language) {
+        for word in marks_of(language) {
             *marks.entry(word).or_default() |= 1 << language;
         }
     }
@@ -89,6 +88,91 @@ fn by_script(text: &str) -> Option<usize> {
         (false, true) => Some(CHINESE),
         _ => None,
     }
+}
+
+/// All supported languages except English, in the order of their bits.
+pub const LANGUAGES: [&str; 6] = ["de", "zh", "es", "fr", "pt", "ja"];
+/// Languages that have been measured; the others are off unless the configuration names them.
+pub const MEASURED: [&str; 3] = ["en", "de", "zh"];
+
+/// One bit per language that is on. A process has one configuration.
+static ON: AtomicU8 = AtomicU8::new(0b11);
+
+/// Switches languages on by their tags, and all others off.
+pub fn switch_on(tags: &[String]) {
+    let bits = (0..LANGUAGES.len()).filter(|at| tags.iter().any(|tag| tag == LANGUAGES[*at])).fold(0, |bits, at| bits | 1 << at);
+    ON.store(bits, Ordering::Relaxed);
+}
+
+/// Whether a language is on.
+pub(super) fn is_on(language: usize) -> bool {
+    ON.load(Ordering::Relaxed) & (1 << language) != 0
+}
+
+/// The cue words of one language.
+#[derive(Debug, Default)]
+pub(super) struct Cues {
+    /// Stop words, which have no subject.
+    pub stop: HashSet<&'static str>,
+    /// English words that rules know, by the cues of this language.
+    pub english: HashMap<&'static str, &'static str>,
+    /// Length of the longest cue, in words or, in a script without spaces, in characters.
+    pub longest: usize,
+    /// Cues that occur twice in the file.
+    pub repeated: Vec<&'static str>,
+}
+
+const TEXTS: [&str; LANGUAGES.len()] = [
+    include_str!("cues/de.txt"),
+    include_str!("cues/zh.txt"),
+    include_str!("cues/es.txt"),
+    include_str!("cues/fr.txt"),
+    include_str!("cues/pt.txt"),
+    include_str!("cues/ja.txt"),
+];
+
+static FILES: [LazyLock<Cues>; TEXTS.len()] = [
+    LazyLock::new(|| read(TEXTS[0])),
+    LazyLock::new(|| read(TEXTS[1])),
+    LazyLock::new(|| read(TEXTS[2])),
+    LazyLock::new(|| read(TEXTS[3])),
+    LazyLock::new(|| read(TEXTS[4])),
+    LazyLock::new(|| read(TEXTS[5])),
+];
+
+/// Returns the words that mark a text as being in a language. Reads no other line, because this runs in each hook.
+pub(super) fn marks_of(language: usize) -> impl Iterator<Item = &'static str> {
+    let list = TEXTS[language].lines().find_map(|line| line.strip_prefix("marks = ")).unwrap_or_default();
+    list.split('|').filter(|word| !word.is_empty())
+}
+
+impl Cues {
+    pub(super) fn of(language: usize) -> &'static Cues {
+        &FILES[language]
+    }
+}
+
+/// Parses a file of cues: `english = cue|cue`, one per line; `#` begins a comment.
+fn read(text: &'static str) -> Cues {
+    let mut cues = Cues::default();
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    for (english, list) in lines.filter_map(|line| line.split_once('=')) {
+        let words = list.trim().split('|').map(str::trim).filter(|word| !word.is_empty());
+        match english.trim() {
+            "marks" => {}
+            "stop" => cues.stop.extend(words),
+            english => {
+                for word in words {
+                    if cues.english.insert(word, english).is_some() {
+                        cues.repeated.push(word);
+                    }
+                    let size = word.chars().any(crate::text::is_cjk).then(|| word.chars().count());
+                    cues.longest = cues.longest.max(size.unwrap_or_else(|| word.split(' ').count()));
+                }
+            }
+        }
+    }
+    cues
 }
 
 #[cfg(test)]

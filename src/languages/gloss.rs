@@ -1,7 +1,6 @@
 //! Glosses: texts with the cue words of their language in English.
 
-use super::cues::Cues;
-use super::detect;
+use super::detect::{self, Cues};
 use crate::text::is_cjk;
 use std::borrow::Cow;
 use std::ops::Range;

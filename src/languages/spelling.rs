@@ -3,6 +3,8 @@
 //! `Zürich` is also found as `Zuerich`, and German and Romance words by their stems. Stems are separate terms with a
 //! prefix, so that no English word matches them.
 
+use super::detect;
+
 /// Prefix of a stem in the index; no word begins with it.
 const STEM: &str = "qstem";
 /// Minimum letters that remain of a word.
@@ -19,7 +21,7 @@ const ROMANCE: [&str; 26] = [
 /// Whether the words of a text are also indexed by their stems: its language is not English and has suffixes. Stems do
 /// no harm, so this does not depend on which languages are on.
 pub fn has_stems(text: &str) -> bool {
-    super::detect::among(text, &|_| true).is_some_and(|language| !matches!(super::switched_on::LANGUAGES[language], "zh" | "ja"))
+    super::detect::among(text, &|_| true).is_some_and(|language| !matches!(detect::LANGUAGES[language], "zh" | "ja"))
 }
 
 /// Returns a word in lower case, as written without umlauts: `zuerich`; `None` if it has none.

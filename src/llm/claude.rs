@@ -1,8 +1,8 @@
 //! The `claude` program as a model, with the user's own subscription. It runs in an empty folder, without tools,
 //! settings, hooks or a transcript. A guard kills it when the hook ends.
 
-use super::failure::{ANSWER_BYTES, failure};
 use super::guard::Guarded;
+use super::http::{ANSWER_BYTES, failure};
 use crate::files;
 use crate::model::{Answer, Endpoint, LlmError, Question};
 use serde_json::Value;

@@ -1,22 +1,16 @@
-//! Calls to language models: a redacted question goes out, an answer comes back within a time limit. The answer is
-//! untrusted text; `extraction` reads it.
-//!
-//! Read in this order: one question and its retry, in this file; `failure`; `http` with `anthropic` and `openai`
-//! (`optional_parts`: request parts that servers may refuse); `claude` (the program) and `guard` (which kills it with
-//! the hook); `embed` (embeddings).
+//! Language models, each call blocking and bounded. Files: `anthropic`, `openai` (and embeddings), `claude` (the program),
+//! `http`, `guard` (kills a child with its parent), `optional_parts` (what a server refused before).
 
 mod anthropic;
 mod claude;
-pub mod embed;
-mod failure;
 pub mod guard;
 mod http;
-mod openai;
+pub mod openai;
 mod optional_parts;
 
 use crate::model::{Answer, Endpoint, LlmError, Provider, Question};
 use crate::redact::Clean;
-use failure::failure;
+use http::failure;
 use optional_parts::OptionalParts;
 use std::time::{Duration, Instant};
 

@@ -1,29 +1,28 @@
-//! Handles calls of tools. Each tool is one use case, in the project of the client's folder unless the call asks for
-//! all.
+//! The tools: arguments, calls and answers.
 
-use super::answer::ToolAnswer;
-use super::arguments::ToolArguments;
 use crate::config::{self, Config, environment};
-use crate::distil::embedding;
+use crate::distil::embed;
 use crate::domains;
-use crate::error::{NO_PROJECT, UserError};
+use crate::error::{NO_PROJECT, UserError, explain};
 use crate::index_text::query_terms;
-use crate::ingest::{self, Caller, Run};
+use crate::ingest::persist;
+use crate::ingest::run::{Caller, Run};
 use crate::knowledge::{self, MemoryFields};
 use crate::lookup;
 use crate::model::{Draft, Filter, HitKind, MemoryKind, Provenance, StoredItem, Vector};
 use crate::recall::{self, CurrentTask};
 use crate::redact::Redactor;
 use crate::render::clean::line;
-use crate::render::commands::{error_json, error_text, form_json, form_text};
-use crate::render::context::for_agent;
 use crate::render::ranked_units::for_query;
-use crate::render::style::Style;
-use crate::render::{hits, time};
+use crate::render::results::{self, error_json, error_text, form_json, form_text};
+use crate::render::session_start::for_agent;
+use crate::render::style::{Style, wrap};
+use crate::render::time;
 use crate::runtime::{self, FolderProject, Projects, Where};
 use crate::store::{PERSON_WAIT, Store};
 use anyhow::Result;
-use serde_json::{Value, json};
+use rmcp::model::{CallToolResult, ContentBlock};
+use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
 /// Maximum results of a search, before they are cut to the size of an answer.
@@ -46,7 +45,7 @@ impl CallContext {
     pub fn new(folder: PathBuf) -> Result<CallContext> {
         let config = config::load(&[&folder])?;
         let redactor = runtime::redactor(&config)?;
-        let store = ingest::reader(&Run::new(Caller::Program, &config, &redactor))?;
+        let store = persist::reader(&Run::new(Caller::Program, &config, &redactor))?;
         let place = Projects { config: &config, redactor: &redactor }.look_up(&folder.to_string_lossy(), store.as_ref());
         Ok(CallContext { folder, config, redactor, store, place })
     }
@@ -76,12 +75,12 @@ impl CallContext {
         let filter = Filter { project, since, file: arguments.text("file")?.map(String::from), memories, ..Filter::default() };
         let embedding = |text: &str| -> Option<(String, Vector)> {
             self.config.embeddings.destination()?;
-            embedding::of_text(&self.config, &self.redactor, text, embedding::FOR_A_PERSON)
+            embed::of_text(&self.config, &self.redactor, text, embed::FOR_A_PERSON)
         };
         let found = recall::search(store, text, text, &kinds, &filter, MAX_HITS, &embedding)?;
         let words = query_terms(text);
         let item = |hit| {
-            let json = hits::json(hit, &words);
+            let json = results::json(hit, &words);
             let mut brief = json!({});
             for name in ["id", "kind", "type", "snippet", "made_by"] {
                 brief[name] = json[name].clone();
@@ -90,7 +89,7 @@ impl CallContext {
             if all {
                 brief["project"] = json["project"].clone();
             }
-            (hits::text(hit, &words, Style::default(), all), brief)
+            (results::text(hit, &words, Style::default(), all), brief)
         };
         let note = match (&found.corrected, found.hits.is_empty()) {
             (Some(corrected), _) => Some(format!("no results for these words; these are for {corrected}")),
@@ -104,7 +103,7 @@ impl CallContext {
         arguments.only(&["request", "files"])?;
         let (request, files) = (arguments.text("request")?, arguments.list("files")?);
         let Some((store, Some(project))) = self.scope(false)? else { return Ok(self.nothing()) };
-        let embedding = request.and_then(|text| embedding::of_text(&self.config, &self.redactor, text, embedding::FOR_A_PERSON));
+        let embedding = request.and_then(|text| embed::of_text(&self.config, &self.redactor, text, embed::FOR_A_PERSON));
         let task = CurrentTask {
             project,
             folder: &self.folder,
@@ -260,4 +259,189 @@ fn project_of(store: &Store, item: &StoredItem) -> Result<Option<i64>> {
         StoredItem::Memory(memory) => return Ok(memory.project_id),
     };
     store.project_of_session(session)
+}
+
+/// Maximum bytes of one text, and maximum items of a list.
+const MAX_TEXT_BYTES: usize = 64 * 1024;
+const MAX_ITEMS: usize = 100;
+
+/// The arguments of one call.
+#[derive(Debug)]
+pub struct ToolArguments(Map<String, Value>);
+
+impl ToolArguments {
+    pub fn new(arguments: Map<String, Value>) -> ToolArguments {
+        ToolArguments(arguments)
+    }
+
+    /// # Errors
+    ///
+    /// An argument that the tool does not have.
+    pub fn only(&self, known: &[&str]) -> Result<()> {
+        match self.0.keys().find(|name| !known.contains(&name.as_str())) {
+            Some(unknown) => Err(wrong(format!("unknown argument {unknown:?}"), format!("use {}", known.join(", ")))),
+            None => Ok(()),
+        }
+    }
+
+    /// A text; `None` if it is absent, null or blank.
+    pub fn text(&self, name: &str) -> Result<Option<&str>> {
+        match self.0.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) if text.len() > MAX_TEXT_BYTES => {
+                Err(wrong(format!("{name} is too long"), format!("{MAX_TEXT_BYTES} bytes at most")))
+            }
+            Some(Value::String(text)) => Ok(Some(text.trim()).filter(|text| !text.is_empty())),
+            Some(_) => Err(wrong(format!("{name} must be a string"), "correct the call")),
+        }
+    }
+
+    /// A required text.
+    pub fn needed(&self, name: &str) -> Result<&str> {
+        self.text(name)?.ok_or_else(|| wrong(format!("{name} is missing"), "correct the call"))
+    }
+
+    /// A list of texts; one text is a list of one.
+    pub fn list(&self, name: &str) -> Result<Vec<String>> {
+        let text = |value: &Value| value.as_str().filter(|text| text.len() <= MAX_TEXT_BYTES).map(String::from);
+        let list = match self.0.get(name) {
+            None | Some(Value::Null) => Some(Vec::new()),
+            Some(Value::Array(items)) if items.len() <= MAX_ITEMS => items.iter().map(text).collect(),
+            Some(one) => text(one).map(|one| vec![one]),
+        };
+        list.ok_or_else(|| wrong(format!("{name} must be a list of at most {MAX_ITEMS} strings"), "correct the call"))
+    }
+
+    pub fn is_set(&self, name: &str) -> Result<bool> {
+        match self.0.get(name) {
+            None | Some(Value::Null) => Ok(false),
+            Some(Value::Bool(is_set)) => Ok(*is_set),
+            Some(_) => Err(wrong(format!("{name} must be true or false"), "correct the call")),
+        }
+    }
+
+    /// Any value, as passed.
+    pub fn value(&self, name: &str) -> Option<&Value> {
+        self.0.get(name).filter(|value| !value.is_null())
+    }
+}
+
+fn wrong(what: String, hint: impl Into<String>) -> anyhow::Error {
+    UserError::usage(what, hint).into()
+}
+
+/// Maximum bytes of an answer as JSON.
+pub const MAX_ANSWER_BYTES: usize = 4096;
+/// Columns at which long text is wrapped, so that a part of it can be left out.
+const WIDTH: usize = 160;
+
+/// The answer of a tool before it is cut to its maximum size.
+#[derive(Debug)]
+pub struct ToolAnswer {
+    parts: Vec<AnswerPart>,
+    /// The name of the parts in the structured content; if `None`, they are lines of one text.
+    list: Option<&'static str>,
+    /// Text that replaces omitted parts.
+    more: String,
+    /// Text after the parts, or without parts.
+    note: Option<String>,
+    is_error: bool,
+}
+
+/// A line, or an item of a list.
+#[derive(Debug)]
+struct AnswerPart {
+    text: String,
+    json: Value,
+}
+
+impl ToolAnswer {
+    /// Creates an answer from the lines of a text that is already sanitised.
+    pub fn text(text: &str, more: impl Into<String>) -> ToolAnswer {
+        let lines = wrap(text.trim_end(), WIDTH);
+        let parts = lines.lines().map(|line| AnswerPart { text: line.to_string(), json: Value::Null }).collect();
+        ToolAnswer { parts, list: None, more: more.into(), note: None, is_error: false }
+    }
+
+    /// Creates an answer from items, best first, each as text and as JSON.
+    pub fn list(name: &'static str, items: impl Iterator<Item = (String, Value)>, more: impl Into<String>) -> ToolAnswer {
+        let parts = items.map(|(text, json)| AnswerPart { text: text.trim_end().to_string(), json: sanitised(json) }).collect();
+        ToolAnswer { parts, list: Some(name), more: more.into(), note: None, is_error: false }
+    }
+
+    /// Creates an answer of one sentence.
+    pub fn sentence(text: &str) -> ToolAnswer {
+        ToolAnswer { parts: Vec::new(), list: None, more: String::new(), note: Some(text.to_string()), is_error: false }
+    }
+
+    /// Creates an error answer: the reason, and what to do next.
+    pub fn failed(error: &anyhow::Error) -> ToolAnswer {
+        let failure = explain(error);
+        let hint = failure.hint.as_ref().map(|hint| format!(". {}", line(hint, 300))).unwrap_or_default();
+        ToolAnswer { is_error: true, ..ToolAnswer::sentence(&format!("{}{hint}", line(&failure.what, 500))) }
+    }
+
+    pub fn with_note(mut self, note: Option<String>) -> ToolAnswer {
+        self.note = note;
+        self
+    }
+
+    /// The answer with as many parts as fit.
+    pub fn into_result(self) -> CallToolResult {
+        let fits = |shown| serde_json::to_vec(&self.result(shown)).is_ok_and(|json| json.len() <= MAX_ANSWER_BYTES);
+        let (mut shown, mut most) = (0, self.parts.len());
+        while shown < most {
+            let middle = (shown + most).div_ceil(2);
+            if fits(middle) {
+                shown = middle;
+            } else {
+                most = middle - 1;
+            }
+        }
+        self.result(shown)
+    }
+
+    fn result(&self, shown: usize) -> CallToolResult {
+        let left_out = self.parts.len() - shown;
+        let more = (left_out > 0).then(|| format!("{left_out} more {} left out: {}", self.unit(left_out), self.more));
+        let texts = self.parts[..shown].iter().map(|part| part.text.as_str());
+        let lines: Vec<&str> = texts.chain(more.as_deref()).chain(self.note.as_deref()).collect();
+        let text = lines.join("\n");
+        let mut result = CallToolResult::success(vec![ContentBlock::text(text.clone())]);
+        result.is_error = Some(self.is_error);
+        let mut structured = match self.list {
+            Some(name) => json!({ name: self.parts[..shown].iter().map(|part| &part.json).collect::<Vec<_>>() }),
+            None => json!({ "text": text }),
+        };
+        if self.list.is_some() {
+            let notes: Vec<&str> = more.as_deref().into_iter().chain(self.note.as_deref()).collect();
+            if !notes.is_empty() {
+                structured["note"] = notes.join(" ").into();
+            }
+        }
+        result.structured_content = Some(structured);
+        result
+    }
+
+    fn unit(&self, n: usize) -> &'static str {
+        match (self.list, n) {
+            (Some(_), 1) => "item",
+            (Some(_), _) => "items",
+            (None, 1) => "line",
+            (None, _) => "lines",
+        }
+    }
+}
+
+/// JSON whose texts are single harmless lines.
+fn sanitised(json: Value) -> Value {
+    match json {
+        Value::String(text) => Value::String(line(&text, usize::MAX)),
+        Value::Array(items) => items.into_iter().map(sanitised).collect(),
+        Value::Object(fields) => {
+            let kept = fields.into_iter().filter(|(_, value)| !value.is_null() && value != &json!([]) && value != "");
+            Value::Object(kept.map(|(name, value)| (name, sanitised(value))).collect())
+        }
+        other => other,
+    }
 }

@@ -1,24 +1,13 @@
-//! `nmem mcp`: memory as tools of the Model Context Protocol, over stdio, as long as the client runs it (ADR/0052,
-//! docs/mcp.md).
-//!
-//! A client may be an agent without hooks, so nothing here depends on a session. Settings are read for each call, so
-//! `nmem off` applies at once.
-//!
-//! Read in this order: the server, in this file; `tools.json` (tool definitions for clients, at most 2,000 bytes),
-//! `arguments` (arguments of a call), `calls` (handling of each tool), `answer` (the answer, at most 4,096 bytes).
+//! MCP over stdio: `calls` runs the tools, `tools.json` describes them.
 
-mod answer;
-mod arguments;
 mod calls;
 
 use crate::config::environment;
 use crate::platforms::payload::{self, Payload};
 use crate::render::clean::quoted;
 use crate::runtime::log_error;
-use answer::ToolAnswer;
 use anyhow::{Context, Result};
-use arguments::ToolArguments;
-use calls::CallContext;
+use calls::{CallContext, ToolAnswer, ToolArguments};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities,
     ServerConfig, Tool,

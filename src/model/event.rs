@@ -1,9 +1,7 @@
-//! An agent's event, without platform-specific names.
-//!
-//! `texts.rs` visits every text of an event for redaction. Add a new field there first; otherwise it is not redacted.
+//! An agent's event, without platform-specific names, and the platforms.
 
+use super::Millis;
 use super::spelled::spelled;
-use super::{Millis, Platform};
 use serde::{Deserialize, Serialize};
 
 /// One event in an agent's session.
@@ -367,6 +365,37 @@ pub(crate) mod testing {
             source_event: "PostToolUse".into(),
             metadata: Metadata::default(),
             tasks: None,
+        }
+    }
+}
+
+spelled! {
+/// The agent or editor in which the work happens.
+Platform, default Custom {
+    ClaudeCode = "claude-code",
+    Codex = "codex",
+    Cursor = "cursor",
+    VsCode = "vscode",
+    CopilotCli = "copilot-cli",
+    Gemini = "gemini",
+    OpenCode = "opencode",
+    /// Any other program, through the RAD protocol.
+    Custom = "custom",
+}
+}
+
+impl Platform {
+    /// Returns the display name.
+    pub fn title(self) -> &'static str {
+        match self {
+            Platform::ClaudeCode => "Claude Code",
+            Platform::Codex => "Codex",
+            Platform::Cursor => "Cursor",
+            Platform::VsCode => "VS Code",
+            Platform::CopilotCli => "Copilot CLI",
+            Platform::Gemini => "Gemini CLI",
+            Platform::OpenCode => "OpenCode",
+            Platform::Custom => "another program",
         }
     }
 }

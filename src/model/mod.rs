@@ -1,44 +1,25 @@
-//! Plain types shared by all levels: events, stored rows, and what use cases exchange.
-//!
-//! These types contain no business logic and do no I/O. An adapter creates an [`Event`], `redact` turns it into
-//! `Clean<Event>`, and only that can be stored. Rows are what the store returns.
-//!
-//! Read in this order: `spelled` (enums with a stored spelling), `platform`, `event` and `texts` (events, and the texts
-//! in them that are redacted), `stored`, `unit` and `memory` (rows), `recalled` and `commands` (results of recall),
-//! `domain`, `fields`, `llm`, `vector`, `archive`, `team` and `finding`.
+//! Plain types that all modules share, without I/O. Files: `event` (what an agent did), `stored` (rows as read from the
+//! store, and commands), `unit`, `memory` (kinds, findings, drafts, domains), `recalled`, `question` (requests to a model,
+//! embeddings), `shared` (team memory), `texts` (every text of a value, with its limit), `spelled` (enums with names).
 
-mod archive;
-mod commands;
-mod domain;
 mod event;
-mod fields;
-mod finding;
-mod llm;
 mod memory;
-mod platform;
+mod question;
 mod recalled;
+mod shared;
 mod spelled;
 mod stored;
-mod team;
 mod texts;
 mod unit;
-mod vector;
 
-pub use archive::*;
-pub use commands::*;
-pub use domain::*;
 pub use event::*;
-pub use fields::{DEPTH, depth};
-pub use finding::*;
-pub use llm::*;
 pub use memory::*;
-pub use platform::*;
+pub use question::*;
 pub use recalled::*;
+pub use shared::*;
 pub use stored::*;
-pub use team::*;
-pub use texts::*;
+pub use texts::{DEPTH, depth, *};
 pub use unit::*;
-pub use vector::*;
 
 use std::path::{Path, PathBuf};
 

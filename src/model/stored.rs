@@ -1,8 +1,10 @@
-//! Rows as the store returns them.
+//! Rows as they are read from the store: tool uses, prompts, commands and errors, and rows of an export.
 
 use super::spelled::spelled;
-use super::{Client, CommandKind, Kind, MemoryKind, MemoryRow, Millis, Platform, Task, UnitRow};
+use super::texts::each_text;
+use super::{Client, CommandKind, Kind, Limit, MemoryKind, MemoryRow, Millis, Platform, Task, Texts, UnitRow};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// Facts about a repository, read from its files (`repo_metadata` of the RAD memory specification).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -247,4 +249,182 @@ pub struct Hit {
     pub passage: Option<String>,
     /// Higher is better; comparable within one search only.
     pub score: f64,
+}
+
+/// An error that occurred before.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PastError {
+    /// Normalised text by which equal errors are recognised: without paths, numbers and quoted names.
+    pub signature: String,
+    /// Similarity to the error in question; 1 if both have the same words.
+    pub likeness: f64,
+    pub at: Millis,
+    /// The session id assigned by the agent.
+    pub session: String,
+    pub unit: Option<i64>,
+    pub command: String,
+    /// The output line that reports the error.
+    pub error: String,
+    /// The resolution; `None` if the session did not resolve the error.
+    pub ended_by: Option<ErrorEnding>,
+}
+
+/// The resolution of an error.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ErrorEnding {
+    /// The command that succeeded afterwards.
+    pub command: String,
+    /// Files changed before that command, relative to the project.
+    pub files: Vec<String>,
+    /// Id and subject of the next commit.
+    pub commit: Option<String>,
+    /// Text about the error in a memory of the same unit, with the memory's id.
+    pub text: Option<(String, i64)>,
+}
+
+/// A form in which a program is called.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CommandForm {
+    /// The newest successful call of this form, or the newest call if none succeeded.
+    pub command: String,
+    pub succeeded: usize,
+    pub failed: usize,
+    /// True if it succeeded right after another form had failed.
+    pub worked_instead: bool,
+    pub last_at: Millis,
+    pub unit: Option<i64>,
+}
+
+/// Version of the export format. A reader rejects later versions.
+pub const ARCHIVE: i64 = 2;
+/// Maximum bytes of a text in a row. Texts were already truncated when they were first stored.
+const WHOLE: Limit = Limit(4 << 20);
+
+/// Exported tables, in the order in which they are written: a row comes after the rows it refers to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Table {
+    Domains,
+    /// Projects, each with its keys.
+    Projects,
+    Sessions,
+    Prompts,
+    WorkUnits,
+    /// Steps, each with its files.
+    Steps,
+    Boundaries,
+    ToolUses,
+    Dismissed,
+    Injections,
+    /// Entities of the RAD protocol; columns specific to nmem are in `row`.
+    Memories,
+    Spend,
+}
+
+impl Table {
+    pub const ALL: [Table; 12] = [
+        Table::Domains,
+        Table::Projects,
+        Table::Sessions,
+        Table::Prompts,
+        Table::WorkUnits,
+        Table::Steps,
+        Table::Boundaries,
+        Table::ToolUses,
+        Table::Dismissed,
+        Table::Injections,
+        Table::Memories,
+        Table::Spend,
+    ];
+
+    /// Returns the table's name in the database, which is also the value of the JSON key `table`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Table::Domains => "domains",
+            Table::Projects => "projects",
+            Table::Sessions => "sessions",
+            Table::Prompts => "prompts",
+            Table::WorkUnits => "work_units",
+            Table::Steps => "steps",
+            Table::Boundaries => "boundaries",
+            Table::ToolUses => "tool_uses",
+            Table::Dismissed => "dismissed",
+            Table::Injections => "injections",
+            Table::Memories => "memories",
+            Table::Spend => "spend",
+        }
+    }
+
+    /// Finds a table by its current name, or by its name in version 1 of the format.
+    pub fn from_name(name: &str) -> Option<Table> {
+        let name = if name == "told" { "injections" } else { name };
+        Table::ALL.into_iter().find(|table| table.name() == name)
+    }
+
+    /// Returns true for a column that identifies a row or contains one of a few fixed values. Such columns contain
+    /// nothing private, and a redaction mark could make two rows equal.
+    fn is_plain(name: &str) -> bool {
+        matches!(
+            name,
+            "table"
+                | "id"
+                | "uuid"
+                | "platform"
+                | "agent_session_id"
+                | "source_client"
+                | "kind"
+                | "type"
+                | "state"
+                | "outcome"
+                | "source"
+                | "features"
+                | "hash"
+                | "hashes"
+                | "rule_key"
+                | "item"
+                | "point"
+                | "tool_use_id"
+                | "platform_prompt_id"
+                | "agent_id"
+                | "command_kind"
+                | "source_event"
+                | "made_by"
+                | "provenance"
+                | "entity_type"
+                | "created_at"
+                | "sources"
+                | "superseded_by"
+                | "vector"
+                | "rules_mark"
+                | "reason"
+                | "signals"
+                | "history"
+                | "start_head"
+                | "end_head"
+                | "transcript_message"
+                | "purpose"
+        )
+    }
+}
+
+/// A row of an export.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    pub table: Table,
+    pub values: Map<String, Value>,
+}
+
+impl Texts for Row {
+    fn texts(&mut self, visit: &mut dyn FnMut(&mut String, Limit)) {
+        // The outcome of a tool use is the tool's output, not one of nmem's fixed values.
+        let is_outcome = |name: &str| self.table == Table::ToolUses && name == "outcome";
+        for (name, value) in self.values.iter_mut().filter(|(name, _)| !Table::is_plain(name) || is_outcome(name)) {
+            match value {
+                Value::Object(own) if name == "row" => {
+                    let own = own.iter_mut().filter(|(name, _)| !Table::is_plain(name));
+                    own.for_each(|(name, value)| each_text(["", name], value, WHOLE, visit));
+                }
+                value => each_text(["", name], value, WHOLE, visit),
+            }
+        }
+    }
 }

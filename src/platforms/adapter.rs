@@ -1,11 +1,12 @@
-//! The interface to an agent. Each adapter implements it in its own folder, and `platforms::ADAPTERS` lists them.
+//! The trait of a platform, its answers to hooks, and the adapter of custom agents.
 
-use super::decode_context::DecodeContext;
+use super::claude;
 use super::past::PastFormat;
-use super::setup::Setup;
+use super::payload::DecodeContext;
+use super::settings_file::Setup;
 use super::translated::{self, Translated};
 use crate::model::{Event, InjectionPoint, Platform};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use std::time::Duration;
 
 /// An agent's interface: its hooks, its answers, its session files.
@@ -133,5 +134,77 @@ impl Support {
             InjectionPoint::File => self.edit,
             InjectionPoint::Subagent => self.subagent,
         }
+    }
+}
+
+/// Claude Code's name for the event that accepts context at a point.
+pub fn event_of(point: InjectionPoint) -> &'static str {
+    match point {
+        InjectionPoint::Start | InjectionPoint::Compaction => "SessionStart",
+        InjectionPoint::Prompt => "UserPromptSubmit",
+        InjectionPoint::File => "PreToolUse",
+        InjectionPoint::Subagent => "SubagentStart",
+    }
+}
+
+/// Encodes an answer in Claude Code's format, which several agents accept: context for the agent, and a message for the
+/// person.
+pub fn envelope(event: &str, answer: &HookAnswer) -> Option<String> {
+    let mut json = Map::new();
+    if let Some(message) = &answer.message {
+        json.insert("systemMessage".into(), json!(message));
+    }
+    if let Some(context) = &answer.context {
+        json.insert("hookSpecificOutput".into(), json!({"hookEventName": event, "additionalContext": context}));
+    }
+    (!json.is_empty()).then(|| Value::Object(json).to_string())
+}
+
+/// Encodes only the context, under one key.
+pub fn context_as(key: &str, answer: &HookAnswer) -> Option<String> {
+    answer.context.as_ref().map(|context| json!({ key: context }).to_string())
+}
+
+pub struct Custom;
+
+impl Adapter for Custom {
+    fn platform(&self) -> Platform {
+        Platform::Custom
+    }
+
+    fn recognises(&self, _payload: &Value) -> bool {
+        false
+    }
+
+    fn translate(&self, payload: &Value) -> Vec<Translated> {
+        translated::event(payload.clone())
+    }
+
+    fn decode(&self, payload: &Value, around: &DecodeContext) -> Result<Vec<Event>, String> {
+        Ok(claude::decode(payload, around)?.map(|event| Event { platform: Platform::Custom, ..event }).into_iter().collect())
+    }
+
+    fn encode(&self, _payload: &Value, answer: &HookAnswer) -> Option<String> {
+        envelope(event_of(answer.point), answer)
+    }
+
+    fn support(&self) -> Support {
+        let request = Moment::Possible;
+        Support {
+            outcome: "`error` in `observations`",
+            failures: "`error` in `observations`",
+            tokens: "not possible: the protocol has no field for them",
+            start: request,
+            prompt: request,
+            edit: request,
+            subagent: request,
+            compaction: request,
+            context_bytes: None,
+            keeps_start_context: true,
+        }
+    }
+
+    fn setup(&self) -> Option<&'static Setup> {
+        None
     }
 }

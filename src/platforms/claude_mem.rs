@@ -1,7 +1,7 @@
 //! Memories of claude-mem (<https://github.com/thedotmack/claude-mem>), from its database: the schema of version 13,
 //! and older ones, whose columns have other names or are missing.
 
-use super::other_memory::{cut_bytes, stable_uuid};
+use super::past::{cut_bytes, stable_uuid};
 use crate::model::{Entity, SUBTITLE, TITLE};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;

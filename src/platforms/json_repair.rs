@@ -1,11 +1,11 @@
-//! Converts arbitrary bytes to valid JSON, in one pass and in bounded memory.
-//!
-//! Long strings keep their head and tail, open containers are closed, input that no JSON parser accepts (control
-//! characters, lone surrogates, `NaN`, extra commas) is repaired or becomes `null`, and deep nesting is dropped. The
-//! tests are in `payload`.
+//! Repairs JSON that is cut, too large or invalid, and reads it without building what is not stored.
 
-use super::bounded_json;
-use serde_json::Value;
+use jsonc_parser::ParseOptions;
+use jsonc_parser::cst::{CstObject, CstRootNode};
+use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+use std::cell::Cell;
+use std::fmt;
 
 /// Maximum size of input that is kept complete, in bytes.
 pub const KEPT: usize = 16 << 20;
@@ -198,9 +198,9 @@ impl JsonRepairer {
         self.out.extend(self.open[..open].iter().rev());
         let text = String::from_utf8_lossy(&self.out);
         if !text.contains('\\') {
-            return bounded_json::parse(text.as_bytes()).ok();
+            return parse_bounded(text.as_bytes()).ok();
         }
-        bounded_json::parse(with_sound_escapes(&text).as_bytes()).ok()
+        parse_bounded(with_sound_escapes(&text).as_bytes()).ok()
     }
 }
 
@@ -251,5 +251,199 @@ fn trim_escape(out: &mut Vec<u8>, start: usize) {
     let from = out.len().saturating_sub(5).max(start);
     if let Some(i) = out[from..].iter().rposition(|&b| b == b'\\') {
         out.truncate(from + i);
+    }
+}
+
+/// The reason why a file cannot be edited.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotEditable(pub String);
+
+/// Removes a leading byte order mark, which Windows programs write.
+pub fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
+/// Parses a text into a tree.
+pub fn tree(text: &str) -> Result<CstRootNode, NotEditable> {
+    CstRootNode::parse(text, &ParseOptions::default()).map_err(|e| NotEditable(format!("it is not JSON: {e}")))
+}
+
+/// Checks that no key occurs twice at the top level or in the object under the key `below`.
+///
+/// # Errors
+///
+/// A key that occurs twice: programs differ in which value they use.
+pub fn once(text: &str, below: &str) -> Result<(), NotEditable> {
+    let twice = |object: &CstObject| {
+        let names = object.properties().into_iter().filter_map(|member| member.name()?.decoded_value().ok());
+        let mut seen = std::collections::HashSet::new();
+        names.into_iter().find(|name| !seen.insert(name.clone()))
+    };
+    let Some(top) = tree(text).ok().and_then(|root| root.object_value()) else { return Ok(()) };
+    match twice(&top).or_else(|| twice(&top.object_value(below)?)) {
+        Some(name) => Err(NotEditable(format!("`{name}` is in it twice"))),
+        None => Ok(()),
+    }
+}
+
+/// Parses JSON with comments.
+pub fn lenient(text: &str) -> Result<Value, NotEditable> {
+    let parsed = jsonc_parser::parse_to_value(text, &ParseOptions::default());
+    match parsed.map_err(|e| NotEditable(format!("it is not JSON: {e}")))? {
+        Some(value) => Ok(plain(value)),
+        None => Err(NotEditable("it is not a JSON object".into())),
+    }
+}
+
+fn plain(value: jsonc_parser::JsonValue) -> Value {
+    use jsonc_parser::JsonValue;
+    match value {
+        JsonValue::String(text) => Value::from(text.into_owned()),
+        JsonValue::Number(number) => serde_json::from_str(number).unwrap_or_default(),
+        JsonValue::Boolean(truth) => truth.into(),
+        JsonValue::Object(members) => members.into_iter().map(|(name, value)| (name.to_string(), plain(value))).collect(),
+        JsonValue::Array(items) => items.into_iter().map(plain).collect(),
+        JsonValue::Null => Value::Null,
+    }
+}
+
+/// Maximum bytes for the values of one text, not counting strings.
+const BYTES: usize = 32 << 20;
+/// Bytes of a value in a list, of an object's first node, and of a member with its name.
+const VALUE: usize = size_of::<Value>();
+const OBJECT: usize = 640;
+const MEMBER: usize = 160;
+/// Maximum members of the outermost object to keep beyond the bound: an event has about twenty.
+const OUTER: usize = 1000;
+
+/// Parses a text. Values beyond the bound are skipped, except for members of the outermost object.
+pub fn parse_bounded(text: &[u8]) -> serde_json::Result<Value> {
+    let (left, outer) = (Cell::new(BYTES), Cell::new(OUTER));
+    let mut parser = serde_json::Deserializer::from_slice(text);
+    let value = Bounded { left: &left, outer: &outer, depth: 0 }.deserialize(&mut parser)?;
+    parser.end()?;
+    Ok(value)
+}
+
+#[derive(Clone, Copy)]
+struct Bounded<'a> {
+    left: &'a Cell<usize>,
+    outer: &'a Cell<usize>,
+    depth: usize,
+}
+
+impl Bounded<'_> {
+    /// Reserves room for one more value; returns true if there was room.
+    fn has_room(&self, bytes: usize) -> bool {
+        let left = self.left.get().checked_sub(bytes);
+        self.left.set(left.unwrap_or(0));
+        left.is_some()
+    }
+
+    /// Reserves room for a member of the outermost object beyond the bound; returns true if there was room.
+    fn has_outer_room(&self) -> bool {
+        let left = self.outer.get().checked_sub(1).filter(|_| self.depth == 0);
+        self.outer.set(left.unwrap_or(self.outer.get()));
+        left.is_some()
+    }
+
+    fn inside(self) -> Self {
+        Bounded { depth: self.depth + 1, ..self }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Bounded<'_> {
+    type Value = Value;
+    fn deserialize<D: serde::Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Bounded<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E: Error>(self, value: String) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+        let mut values = Vec::new();
+        while self.has_room(VALUE) {
+            let Some(value) = list.next_element_seed(self.inside())? else { return Ok(values.into()) };
+            values.push(value);
+        }
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(values.into())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        let mut values = Map::new();
+        self.has_room(OBJECT);
+        while let Some(name) = members.next_key::<String>()? {
+            if self.has_room(MEMBER) || self.has_outer_room() {
+                values.insert(name, members.next_value_seed(self.inside())?);
+            } else {
+                members.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(values.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_list_beyond_the_bound_is_cut_and_the_outer_members_stay() {
+        let text = format!("{{\"list\":[{}0],\"id\":\"x\"}}", "{\"a\":0},".repeat(100_000));
+        let value = parse_bounded(text.as_bytes()).unwrap();
+        let kept = value["list"].as_array().unwrap().len();
+        assert!(kept > 10_000 && kept < BYTES / OBJECT, "{kept}");
+        assert_eq!(value["id"], "x");
+    }
+
+    #[test]
+    fn what_follows_a_value_is_an_error() {
+        assert!(parse_bounded(b"{} x").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn a_small_text_gives_what_serde_json_gives(numbers in proptest::collection::vec(any::<f64>(), 0..5), text in "\\PC*") {
+            let value = json!({"numbers": numbers, "text": text, "more": [null, true, -1, u64::MAX, {"a": {}}]});
+            let bytes = value.to_string().into_bytes();
+            prop_assert_eq!(parse_bounded(&bytes).unwrap(), serde_json::from_slice::<Value>(&bytes).unwrap());
+        }
     }
 }

@@ -1,40 +1,24 @@
-//! Converts between agents' JSON and events. Only this module knows the field names of hooks.
-//!
-//! Each agent has a folder with its adapter; [`ADAPTERS`] lists them. An adapter never fails on unknown input: an event
-//! without a use decodes to nothing, and a field of the wrong type counts as absent.
-//!
-//! Read in this order: `payload`, `bounded_json` and `json_repair` (arbitrary stdin), `adapter` (the trait),
-//! `decode_context`, `translated`, `answers` and `setup` (common parts of adapters), `claude`, `codex`, `cursor`,
-//! `copilot` (also VS Code), `gemini`, `opencode` and `custom` (the adapters), `transcript`, `past`, `past_source` and
-//! `patch` (session files), `other_memory` and `claude_mem` (memories of other programs), `json_tree`, `settings` and
-//! `mcp_servers` (hooks and nmem's tools in a settings file).
+//! Agents. Each has a folder with its hooks and its past sessions; agents' field names occur nowhere else. Files: `adapter`
+//! (the trait, the answers of hooks, custom agents), `payload` (a hook's stdin) and `json_repair`, `translated` (calls of other
+//! agents as Claude Code's), `transcript_tail`, `past` (readers of past sessions), `settings_file` (hooks and MCP servers in
+//! settings), `claude_mem` (its database); `claude`, `codex`, `copilot`, `cursor`, `gemini`, `opencode`.
 
 pub mod adapter;
-mod answers;
-mod bounded_json;
 pub mod claude;
 pub mod claude_mem;
 mod codex;
 mod copilot;
 mod cursor;
-mod custom;
-mod decode_context;
 mod gemini;
-mod json_repair;
-mod json_tree;
-pub mod mcp_servers;
+pub(crate) mod json_repair;
 mod opencode;
-pub mod other_memory;
 pub mod past;
-pub mod past_source;
-mod patch;
 pub mod payload;
-pub mod settings;
-pub mod setup;
-pub mod transcript;
+pub mod settings_file;
+pub mod transcript_tail;
 mod translated;
 
-pub use decode_context::DecodeContext;
+pub use payload::DecodeContext;
 pub use translated::{cwd, session_id};
 
 use crate::model::Platform;
@@ -45,14 +29,14 @@ use serde_json::Value;
 /// The adapters, in the order in which they are tried for a payload. Claude Code's is last: its format has no
 /// distinctive field.
 pub const ADAPTERS: [&dyn Adapter; 8] = [
-    &custom::Custom,
-    &cursor::Cursor,
+    &adapter::Custom,
+    &cursor::hooks::Cursor,
     &codex::Codex,
-    &gemini::Gemini,
-    &opencode::OpenCode,
-    &copilot::VsCode,
-    &copilot::CopilotCli,
-    &claude::ClaudeCode,
+    &gemini::hooks::Gemini,
+    &opencode::hooks::OpenCode,
+    &copilot::hooks::VsCode,
+    &copilot::hooks::CopilotCli,
+    &claude::hooks::ClaudeCode,
 ];
 
 /// Returns the adapter of a platform.

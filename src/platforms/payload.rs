@@ -1,10 +1,7 @@
-//! Reads a hook's stdin, even if it is too large, too small or broken.
-//!
-//! Valid JSON of reasonable size is parsed directly. `json_repair` handles everything else, so that even an id after a
-//! 100 MB output is found in bounded memory.
+//! A hook's stdin, bounded; and the context in which an adapter decodes it.
 
-use super::bounded_json;
-use super::json_repair::{JsonRepairer, KEPT};
+use super::json_repair::{self, JsonRepairer, KEPT};
+use crate::model::Millis;
 use serde_json::Value;
 use std::io::{self, Read};
 
@@ -41,7 +38,7 @@ pub fn read(mut input: impl Read) -> io::Result<Payload> {
         scanned = length;
         if depth.is_whole() && !tried {
             tried = true;
-            if let Ok(value) = bounded_json::parse(without_mark(&bytes[..length])) {
+            if let Ok(value) = json_repair::parse_bounded(without_mark(&bytes[..length])) {
                 return Ok(Payload::Json { value, repaired: false });
             }
         }
@@ -101,7 +98,7 @@ fn without_mark(bytes: &[u8]) -> &[u8] {
 
 /// Parses a line of a file as a JSON object; `None` if it is not one.
 pub fn line(bytes: &[u8]) -> Option<Value> {
-    bounded_json::parse(String::from_utf8_lossy(bytes).as_bytes()).ok().filter(Value::is_object)
+    json_repair::parse_bounded(String::from_utf8_lossy(bytes).as_bytes()).ok().filter(Value::is_object)
 }
 
 /// Parses bytes as JSON, repairing them if needed.
@@ -110,7 +107,7 @@ pub fn parse(bytes: &[u8]) -> Payload {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Payload::Empty;
     }
-    match bounded_json::parse(bytes) {
+    match json_repair::parse_bounded(bytes) {
         Ok(value) => Payload::Json { value, repaired: false },
         Err(error) => {
             let mut repairer = JsonRepairer::default();
@@ -125,6 +122,14 @@ fn from_repairer(repairer: JsonRepairer, reason: &str) -> Payload {
         Some(value @ Value::Object(_)) => Payload::Json { value, repaired: true },
         _ => Payload::Garbage(reason.to_string()),
     }
+}
+
+/// Input for decoding, in addition to the payload.
+#[derive(Debug)]
+pub struct DecodeContext<'a> {
+    pub now: Millis,
+    /// Tools that are not recorded.
+    pub skip_tools: &'a [String],
 }
 
 #[cfg(test)]

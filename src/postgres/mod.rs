@@ -1,17 +1,11 @@
-//! The team's PostgreSQL server: the series of changes in nmem's own schema, and the tables of the RAD memory
-//! specification (ADR/0051). No other module talks to it.
-//!
-//! Read in this order: connecting and waiting, in this file; `address` (the URL, and TLS); `schema` with `series.sql`
-//! and `rad.sql`; `series`; `rad` (rows for other programs), `rad_rows` (rows of other programs).
+//! A team's PostgreSQL. Files: `address` (the URL), `series` (signed changes; `series.sql`), `rad_tables` (tables for other
+//! programs; `rad.sql`).
 
 mod address;
-mod rad;
-mod rad_rows;
-mod schema;
+mod rad_tables;
 mod series;
 
-pub use rad::RadRow;
-pub use rad_rows::{ForeignRow, ForeignRows};
+pub use rad_tables::{ForeignRow, ForeignRows, RadRow};
 pub use series::{BATCH, SeriesHead};
 
 use crate::error::UserError;

@@ -1,16 +1,9 @@
-//! The project that a folder belongs to (ADR/0005), and the agent's process.
-//!
-//! A project is identified by the name that the user gave it, otherwise by the repository's normalised remote URL, its
-//! first commit or its common `.git` folder, otherwise by the folder itself. So worktrees and clones of one repository
-//! are one project. The home folder, the temporary folder and `/` are never a project.
-//!
-//! Read in this order: the identity, in this file; `worktree`; `git` and `git_config` (reading `.git`); `client` (the
-//! agent's process); `about` (facts about a repository).
+//! Identity of projects. Files: `git` (reads a repository without starting git), `worktree` (roots and relative paths), `about`
+//! (languages and frameworks), `client` (the agent's process).
 
 pub mod about;
 pub mod client;
 pub mod git;
-mod git_config;
 mod worktree;
 
 pub use git::is_other_repository;
@@ -75,6 +68,7 @@ fn last_part(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::files;
 
     struct ScratchFolder(PathBuf);
 

@@ -1,13 +1,12 @@
 //! Tasks with their decisions and lessons (RAD memory specification): recorded by programs, and queried.
 
-use super::request::{ProtocolError, Request};
-use super::request_context::RequestContext;
-use crate::distil::embedding;
+use super::request::{ProtocolError, Request, RequestContext};
+use crate::distil::embed;
 use crate::domains;
 use crate::knowledge::{self, MemoryFields};
 use crate::model::{MemoryRow, ProjectRow, Provenance};
 use crate::recall::related_knowledge::{self, RelatedQuery, RelatedTask};
-use crate::render::memories;
+use crate::render::memory_text;
 use crate::store::{PERSON_WAIT, Store};
 use serde_json::{Map, Value, json};
 
@@ -79,8 +78,7 @@ pub fn related(context: &RequestContext, request: Request) -> Result<Value, Prot
     let place = context.project(&store, request)?;
     let (project, repo) = place.map_or((None, None), |(project, name)| (Some(project), Some(name)));
     let row = project.map(|project| store.project_by_row(project)).transpose()?.flatten();
-    let embedding_vector =
-        embedding::of_text(&context.settings.config, &context.settings.redactor, description, embedding::FOR_A_PERSON);
+    let embedding_vector = embed::of_text(&context.settings.config, &context.settings.redactor, description, embed::FOR_A_PERSON);
     let embedding_vector = embedding_vector.as_ref().map(|(model, vector)| (model.as_str(), vector));
     let known =
         related_knowledge::related(&store, &RelatedQuery { project, description, kind, embedding: embedding_vector, limit })?;
@@ -108,7 +106,7 @@ fn task_json(task: &RelatedTask, repo: Option<&str>) -> Value {
     let memory = task.memory.as_ref();
     let unit = task.unit.map(|unit| format!("u{unit}"));
     json!({
-        "id": memory.map(|memory| memory.uuid.clone()).or(unit.clone()), "memory": memory.map(memories::id), "unit": unit,
+        "id": memory.map(|memory| memory.uuid.clone()).or(unit.clone()), "memory": memory.map(memory_text::id), "unit": unit,
         "description": task.description, "taskKind": memory.and_then(|memory| memory.kind_type.as_deref()), "success": task.success,
         "similarity": task.similarity, "repo": repo, "createdAt": task.at,
     })
@@ -116,7 +114,7 @@ fn task_json(task: &RelatedTask, repo: Option<&str>) -> Value {
 
 fn decision_json(memory: &MemoryRow, similarity: f64) -> Value {
     json!({
-        "id": memory.uuid, "memory": memories::id(memory), "decisionType": memory.kind_type,
+        "id": memory.uuid, "memory": memory_text::id(memory), "decisionType": memory.kind_type,
         "chosenOption": memory.text("chosen").unwrap_or(&memory.title),
         "alternatives": if memory.list("alternatives").is_empty() { memory.list("options") } else { memory.list("alternatives") },
         "reasoning": memory.text("reasoning").or(memory.text("rationale")).or(memory.text("reason")).unwrap_or_default(),
@@ -127,7 +125,7 @@ fn decision_json(memory: &MemoryRow, similarity: f64) -> Value {
 
 fn lesson_json(memory: &MemoryRow, similarity: f64, of_another: bool) -> Value {
     json!({
-        "id": memory.uuid, "memory": memories::id(memory), "title": memory.title,
+        "id": memory.uuid, "memory": memory_text::id(memory), "title": memory.title,
         "description": memory.text("description").unwrap_or(&memory.title), "lessonType": memory.kind_type, "tags": memory.list("tags"),
         "similarity": similarity, "repo": memory.project, "crossRepo": of_another, "provenance": memory.provenance,
     })

@@ -1,28 +1,20 @@
-//! The RAD protocol: memory for any program, one request per process (`nmem rad VERB`) or over HTTP (`nmem serve`)
-//! (docs/protocol.md, ADR/0034, ADR/0050). Events go through the same pipeline as those of hooks: redaction, skip list,
-//! pauses, spool and rules.
-//!
-//! Read in this order: `request` (parsing requests), dispatch, in this file, `request_context` (settings and store of a
-//! request), `sessions` (events), `entities` and `knowledge` (recording), `reading` (queries), `batch`.
+//! The RAD protocol. Files: `request` (parsing, settings), `entities`, `knowledge`, `sessions`, `batch`.
 
 mod batch;
 mod entities;
 mod knowledge;
-mod reading;
 mod request;
-mod request_context;
 mod sessions;
+
+pub use batch::batch;
+pub use request::ProtocolError;
 
 use crate::config::{self, environment};
 use crate::model::{DEPTH, Millis, depth};
 use crate::platforms::payload::Payload;
-use crate::runtime::{self};
+use crate::runtime;
 use anyhow::Result;
-use request_context::{RequestContext, Settings};
-
-pub use batch::batch;
-pub use request::ProtocolError;
-use request::Request;
+use request::{Request, RequestContext, Settings};
 use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -110,14 +102,14 @@ impl Rad {
             "observations" => sessions::observations(&context, request),
             "sessions/summarize" => sessions::summarize(&context, request),
             "sessions/complete" => sessions::complete(&context, request),
-            "context" => reading::context(&context, request),
-            "search" => reading::search(&context, request),
-            "observation" => reading::observation(&context, request),
-            "session" => reading::session(&context, request),
+            "context" => entities::context(&context, request),
+            "search" => entities::search(&context, request),
+            "observation" => entities::observation(&context, request),
+            "session" => entities::session(&context, request),
             "entities" => entities::entities(&context, request),
             "knowledge/record" => knowledge::record(&context, request),
             "knowledge/related" => knowledge::related(&context, request),
-            "health" => reading::health(&context, self.up_since.map_or(0, |since| since.elapsed().as_secs())),
+            "health" => entities::health(&context, self.up_since.map_or(0, |since| since.elapsed().as_secs())),
             _ => Err(ProtocolError::bad(format!("unknown verb {verb:?}: `nmem rad --help` lists them"))),
         }
     }

@@ -1,9 +1,9 @@
 //! Events of a program's session: started, prompted, tool used, turn ended, session ended. Each becomes the event that
 //! a hook would send.
 
-use super::request::{ProtocolError, Request};
-use super::request_context::RequestContext;
-use crate::ingest::{Input, ingest};
+use super::request::{ProtocolError, Request, RequestContext};
+use crate::ingest::ingest;
+use crate::ingest::run::Input;
 use crate::model::{AgentSession, Event, EventKind, Platform, SessionStart};
 use crate::platforms::{self, DecodeContext};
 use anyhow::Result as Looked;

@@ -1,7 +1,8 @@
-//! Fuses the results of all routes into one ranking with reasons.
+//! Fuses rankings of units by rank and weight, and selects the passages that answer.
 
+use super::terms::{stem, terms};
 use crate::model::Relevance;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// A way to find a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -209,6 +210,22 @@ fn order(all: &mut [Scored], age: &HashMap<i64, usize>) {
     all.sort_by(|a, b| b.score.total_cmp(&a.score).then(age[&a.unit].cmp(&age[&b.unit])).then(b.unit.cmp(&a.unit)));
 }
 
+/// Returns for each text its share of the request's words, relative to the best text, between 0 and 1. A word weighs
+/// more if fewer of the texts have it. Words that no text has do not count.
+pub fn fit(request: &str, texts: &[&str]) -> Vec<f64> {
+    let asked: HashSet<String> = terms(request).iter().map(|term| stem(term)).collect();
+    let shared = |text: &&str| terms(text).iter().map(|term| stem(term)).filter(|stem| asked.contains(stem)).collect();
+    let shared: Vec<HashSet<String>> = texts.iter().map(shared).collect();
+    let mut known: HashMap<&str, f64> = HashMap::new();
+    for stem in shared.iter().flatten() {
+        *known.entry(stem).or_default() += 1.0;
+    }
+    let weight = |stem: &String| (1.0 + texts.len() as f64 / known[stem.as_str()]).ln();
+    let sums: Vec<f64> = shared.iter().map(|stems| stems.iter().map(weight).sum()).collect();
+    let most = sums.iter().copied().fold(0.0, f64::max);
+    sums.into_iter().map(|sum| if most > 0.0 { sum / most } else { 0.0 }).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -246,5 +263,13 @@ mod tests {
         assert!(a > 0.45 && a > b && b > c && c > none && none == 0.0, "{a} {b} {c}");
         assert!(rates.any_of(&session(&["b", "c"])) > b);
         assert_eq!(EditRates::of(&[]).any_of(&session(&["a"])), 0.0);
+    }
+
+    #[test]
+    fn a_statement_fits_by_the_rare_words_that_it_shares_with_the_request() {
+        let texts = ["The parser skips tabs", "The parser renames sessions", "Nothing else"];
+        let [tabs, sessions, nothing] = fit("why are sessions renamed by the parser?", &texts)[..] else { panic!() };
+        assert!(sessions == 1.0 && tabs > 0.0 && tabs < 0.5 && nothing == 0.0, "{tabs} {sessions} {nothing}");
+        assert_eq!(fit("", &texts), [0.0; 3]);
     }
 }

@@ -1,16 +1,15 @@
 //! Recall during a session: at a prompt that begins a unit, before an edit, and for a subagent. Usually nothing is
 //! recalled (ADR/0030).
 
-use super::domain_concepts::concepts;
 use super::ranked::{RecallQuery, add_passages, mark_stale, nearest, whole_paths};
-use super::stale::stale;
+use super::stale::{concepts, stale};
 use crate::model::{
     Annotations, Finding, InjectionPoint, MemoryKind, MemoryRow, Provenance, RankedUnit, Relevance, UnitRow, Vector,
 };
 use crate::prompt_injection::looks_like_prompt_injection;
 use crate::rank::{self, Route};
 use crate::store::Store;
-use crate::store::recall::SessionScope;
+use crate::store::candidates::SessionScope;
 use crate::text::files_named;
 use anyhow::Result;
 use std::cmp::Reverse;

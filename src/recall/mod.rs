@@ -1,47 +1,35 @@
-//! Use case: selects the memories that matter now.
-//!
-//! Read in this order: `ranked` (work units in order of relevance), `start` with `sessions` and `known_elsewhere`, `for_task`, `during_session` and
-//! `session_state` (injection), `stale` (changed files), `search`, `related_knowledge` with `related_units` (queries by programs),
-//! `errors` and `commands` (what people ask about commands); `domain_concepts` (names of findings in a domain).
+//! Use case: selects memories for a moment. Files: `start` (session start), `during_session` (prompts, files, subagents),
+//! `ranked` (units for a request or task), `hits` (search), `errors` (past errors and forms of commands), `related_knowledge`,
+//! `stale` (files changed since).
 
-mod commands;
-mod domain_concepts;
 mod during_session;
 mod errors;
-mod for_task;
-mod known_elsewhere;
+mod hits;
 mod ranked;
 pub mod related_knowledge;
-mod related_units;
-mod search;
-mod session_state;
-mod sessions;
 mod stale;
 mod start;
 
-pub use commands::command_forms;
 pub use during_session::{AtPrompt, Prompt, at_file, at_prompt, at_subagent};
-pub use errors::past_errors;
-pub use for_task::{CurrentTask, for_new_session, for_task};
-pub use ranked::{RecallQuery, ranked, ranked_by};
-pub use search::{Searched, search};
-pub use session_state::{cleared, session_state};
-pub use sessions::overviews;
+pub use errors::{command_forms, past_errors};
+pub use hits::{Searched, overviews, search};
+pub use ranked::{CurrentTask, RecallQuery, for_new_session, for_task, ranked, ranked_by};
 pub use stale::stale;
-pub use start::{SessionContext, at_start};
+pub use start::{SessionContext, at_start, cleared, session_state};
 
 #[cfg(test)]
 mod tests {
-    use super::{Prompt, SessionContext, at_file, at_prompt, at_start};
-    use crate::distil::Distiller;
-    use crate::model::InjectionPoint;
+    use crate::distil::distiller::Distiller;
     use crate::model::testing::{event, tool};
-    use crate::model::{Event, EventKind, GitState, Kind, Platform, ProjectId, SessionStart, SessionStatus, Vector};
+    use crate::model::{
+        Event, EventKind, GitState, InjectionPoint, Kind, Platform, ProjectId, SessionStart, SessionStatus, Vector,
+    };
+    use crate::recall::{Prompt, SessionContext, at_file, at_prompt, at_start};
     use crate::redact::Redactor;
     use crate::store::Store;
+    use crate::store::candidates::SessionScope;
     use crate::store::injections::Injection;
-    use crate::store::memories::Gone;
-    use crate::store::recall::SessionScope;
+    use crate::store::rule_memories::Gone;
     use crate::store::testing::Scratch;
 
     const MINUTE: i64 = 60_000;
@@ -57,7 +45,7 @@ mod tests {
                 ..ProjectId::default()
             }))
         };
-        let one = |tx: &crate::store::Tx, event| crate::ingest::store_event(tx, &redactor.clean(event), None, &identify);
+        let one = |tx: &crate::store::Tx, event| crate::ingest::persist::store_event(tx, &redactor.clean(event), None, &identify);
         store.write(|tx| events.into_iter().try_for_each(|event| one(tx, event))).unwrap();
     }
 

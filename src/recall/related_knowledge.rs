@@ -1,7 +1,6 @@
 //! Use case: knowledge related to a task (`getRelatedKnowledge` of the RAD memory specification), ranked as in recall.
 
-use super::ranked::RecallQuery;
-use super::related_units::{RelatedUnit, by_own_words, related_units, similarity};
+use super::ranked::{RecallQuery, RelatedUnit, by_own_words, related_units, similarity};
 use crate::model::{MemoryKind, MemoryRow, Millis, UnitOutcome, Vector};
 use crate::store::Store;
 use anyhow::Result;

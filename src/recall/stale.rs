@@ -1,9 +1,8 @@
-//! Finds memories whose files have changed since they were created (ADR/0032). A memory stores its files' hashes. A
-//! file counts as changed by others if its hash differs, it was written while no session was active, and no later
-//! memory has its new hash.
+//! Files of memories that were changed by others since, and concepts of findings in a domain.
 
+use crate::domains;
 use crate::files;
-use crate::model::{FileChange, MemoryRow, Stale};
+use crate::model::{FileChange, Finding, MemoryRow, Stale};
 use crate::store::Store;
 use anyhow::Result;
 use std::collections::HashMap;
@@ -78,4 +77,11 @@ struct File {
     moved_to: Option<Option<String>>,
     /// True if recorded work left the file with its current content; computed on demand.
     known: Option<bool>,
+}
+
+/// Returns the concept of each finding in a project's domain; empty if the domain has no concept for it.
+pub(super) fn concepts<const N: usize>(store: &Store, project: i64, findings: [Finding; N]) -> Result<[String; N]> {
+    let domain = store.domain_of_project(project)?.unwrap_or_default();
+    let domain = domains::of(Some(&domain.0), domain.1.as_deref());
+    Ok(findings.map(|finding| domain.becomes(finding).concepts.into_iter().next().unwrap_or_default()))
 }

@@ -1,22 +1,22 @@
-//! Recall for a session start: the last work on the branch, the memories that apply there, and the project's checks.
+//! Selects the context of a session start, and a session's state after compaction or `/clear`.
 
-use super::domain_concepts::concepts;
 use super::during_session::RECENT;
-use super::known_elsewhere::KnownElsewhere;
+use super::hits::{overviews, turns};
 use super::ranked::{NearUnit, RecallQuery, is_topic, near_units};
-use super::sessions::{overviews, turns};
-use super::stale::stale;
+use super::stale::{concepts, stale};
+use crate::distil::{commands, user_decisions};
+use crate::files::small_text;
 use crate::model::{
-    Annotations, Author, Check, Finding, InjectionPoint, MemoryKind, MemoryRow, Millis, Platform, Provenance, Recalled,
-    SessionOverview, SessionStatus, UnitRow,
+    Annotations, Author, Check, Failing, Finding, InjectionPoint, MemoryKind, MemoryRow, Millis, Platform, PromptSource,
+    Provenance, Recalled, SessionOverview, SessionState, SessionStatus, UnitOverview, UnitRow,
 };
 use crate::prompt_injection::looks_like_prompt_injection;
-use crate::rank;
-use crate::rules::{decisions, failures};
+use crate::rank::{self, stem, terms};
 use crate::store::{Store, is_broken};
 use crate::text::{alike, cut, files_named, is_in_project, without_type};
 use anyhow::Result;
 use std::cell::Cell;
+use std::collections::HashSet;
 use std::path::Path;
 
 /// Number of newest sessions, and of sessions of the branch, to read.
@@ -223,7 +223,8 @@ fn did_something(session: &SessionOverview) -> bool {
 /// it names no file.
 fn holds_everywhere(memory: &MemoryRow) -> bool {
     let lasts = || {
-        memory.kind == MemoryKind::Lesson || decisions::decided(&memory.title, &memory.title).is_some_and(|decided| decided.lasts)
+        memory.kind == MemoryKind::Lesson
+            || user_decisions::decided(&memory.title, &memory.title).is_some_and(|decided| decided.lasts)
     };
     let author = memory.team.as_ref().map(|team| team.author);
     match memory.by_hand || author == Some(Author::Hand) {
@@ -258,8 +259,8 @@ fn says(session: &SessionOverview, statement: &str) -> bool {
 /// Returns the checks that ran most often, grouped by program.
 fn checks(all: Vec<Check>) -> Vec<Check> {
     let mut counted: Vec<(usize, Check)> = Vec::new();
-    for check in all.into_iter().filter(|check| !failures::is_look(&check.command)) {
-        let command = failures::program(&check.command);
+    for check in all.into_iter().filter(|check| !commands::is_look(&check.command)) {
+        let command = commands::program(&check.command);
         match counted.iter_mut().find(|(_, known)| known.command == command) {
             Some((times, _)) => *times += 1,
             None if !command.starts_with(|c: char| c.is_alphanumeric()) => {}
@@ -269,4 +270,120 @@ fn checks(all: Vec<Check>) -> Vec<Check> {
     counted.retain(|(times, _)| *times >= RAN);
     counted.sort_by_key(|(times, _)| std::cmp::Reverse(*times));
     counted.into_iter().take(CHECKS).map(|(_, check)| check).collect()
+}
+
+/// Files in the root of the worktree.
+const IN_ROOT: [&str; 4] = ["CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md", "AGENTS.md"];
+/// Minimum words of a statement to compare, and the share of them, in percent, that one line must contain.
+const WORDS: usize = 3;
+const SHARE: usize = 80;
+
+/// The lines of memory files, as sets of words.
+#[derive(Debug, Default)]
+pub struct KnownElsewhere {
+    lines: Vec<HashSet<String>>,
+}
+
+impl KnownElsewhere {
+    /// Reads the first 64 kB of each file.
+    pub fn read(root: Option<&Path>, home: Option<&Path>) -> KnownElsewhere {
+        let Some(root) = root else { return KnownElsewhere::default() };
+        let own = home.map(|home| home.join(".claude/projects").join(folder_name(root)).join("memory/MEMORY.md"));
+        let files = IN_ROOT.iter().map(|name| root.join(name)).chain(own);
+        let texts: Vec<String> = files.filter_map(|file| small_text(&file)).collect();
+        KnownElsewhere {
+            lines: texts.iter().flat_map(|text| text.lines()).map(words).filter(|line| line.len() >= WORDS).collect(),
+        }
+    }
+
+    /// Whether one line contains most words of a statement.
+    pub fn says(&self, statement: &str) -> bool {
+        let said = if self.lines.is_empty() { HashSet::new() } else { words(statement) };
+        said.len() >= WORDS && self.lines.iter().any(|line| said.intersection(line).count() * 100 >= said.len() * SHARE)
+    }
+}
+
+/// Returns Claude Code's name for the folder of a project.
+fn folder_name(root: &Path) -> String {
+    root.to_string_lossy().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
+}
+
+fn words(text: &str) -> HashSet<String> {
+    terms(text).iter().map(|term| stem(term)).collect()
+}
+
+/// Maximum number of units.
+const STATE_UNITS: usize = 12;
+/// Maximum number of failing commands.
+const FAILING: usize = 4;
+/// Maximum time after `/clear` in which the new session continues the cleared one, in milliseconds.
+const JUST_NOW: Millis = 60_000;
+
+/// Returns the session of a project that `/clear` has just ended; the client continues in a new one.
+pub fn cleared(store: &Store, project: i64, own: i64, now: Millis) -> Result<Option<i64>> {
+    let client = store.session_by_row(own)?.and_then(|session| session.client);
+    let last = store.last_sessions(project, 4)?.into_iter().find(|session| {
+        // Two clients in one folder each continue their own session.
+        let is_same = client.as_ref().zip(session.client.as_ref()).is_none_or(|(own, other)| own.pid == other.pid);
+        let ended = session.ended_at.is_some_and(|at| now - at <= JUST_NOW);
+        session.id != own && is_same && ended && session.end_reason.as_deref() == Some("clear")
+    });
+    Ok(last.map(|session| session.id))
+}
+
+/// Gathers the state of a session; `None` if it is empty.
+pub fn session_state(store: &Store, session: i64) -> Result<Option<SessionState>> {
+    let Some(session) = store.session_by_row(session)?.filter(|session| session.prompts + session.tool_uses > 0) else {
+        return Ok(None);
+    };
+    let mut units = store.last_units(&[session.id], STATE_UNITS)?.into_iter();
+    let unit = units.next();
+    let overview = |unit: crate::model::UnitRow| {
+        let summary = store.summary_of_unit(unit.session, unit.id)?;
+        Ok(UnitOverview { unit, summary })
+    };
+    let earlier_units = units.map(overview).collect::<Result<_>>()?;
+    let story = unit.as_ref().map(|unit| store.unit_story(unit.id)).transpose()?.flatten();
+    let texts =
+        |source: PromptSource| story.iter().flat_map(|story| &story.prompts).filter(move |prompt| prompt.source == source);
+    let prompts = texts(PromptSource::User).map(|prompt| (prompt.number, prompt.text.clone())).collect();
+    let last_answer = texts(PromptSource::Agent).next_back().map(|prompt| prompt.text.clone());
+    let mut failing: Vec<Failing> = story.as_ref().map(crate::distil::failing).unwrap_or_default();
+    failing.reverse();
+    failing.truncate(FAILING);
+    let mut memories = store.memories_of_session(session.id)?;
+    memories.retain(|memory| memory.superseded_by.is_none());
+    memories.reverse();
+    let (decisions, rest): (Vec<MemoryRow>, Vec<MemoryRow>) =
+        memories.into_iter().partition(|memory| matches!(memory.kind, MemoryKind::Decision | MemoryKind::Lesson));
+    let observations = rest.into_iter().filter(|memory| memory.kind == MemoryKind::Observation).collect();
+    let contradicted_by = rank::contradicted(&decisions);
+    let open = session.tasks.iter().filter(|task| task.status != "completed").map(|task| task.subject.clone());
+    Ok(Some(SessionState {
+        open_tasks: open.collect(),
+        unit,
+        prompts,
+        last_answer,
+        failing,
+        decisions: rank::side_by_side(decisions, &contradicted_by),
+        annotations: Annotations { contradicted_by, ..Annotations::default() },
+        observations,
+        earlier_units,
+        session,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_is_known_if_a_line_has_most_of_its_words() {
+        let lines = ["- Always run `mise run lint` before committing anything", "- tabs"].map(words).to_vec();
+        let known = KnownElsewhere { lines };
+        assert!(known.says("Always run mise run lint before you commit"));
+        assert!(!known.says("Always run the integration tests before you commit"));
+        assert!(!known.says("tabs"));
+        assert_eq!(folder_name(Path::new("/srv/my.app")), "-srv-my-app");
+    }
 }

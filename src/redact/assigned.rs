@@ -1,14 +1,10 @@
-//! Values assigned to a sensitive name: `Authorization: …`, `DB_PASSWORD=…`, `"client_secret": "…"`.
-//!
-//! Code is full of such names without a secret, so the value decides: it must look chosen or random, and must not be a
-//! variable, a call, a type or a placeholder.
+//! Finds values assigned to the name of a secret, in headers, assignments and calls.
 
-use super::forms::{self, Form, Value};
+use super::forms::{self, Form, Value, nearby};
 use super::names::{Name, NameKind, TELLING, is_last, name_at};
-use super::nearby::nearby;
-use super::span::{LOOKED_AT, Span, boundary, run, starts_with_folded};
 use super::values::{
-    is_hex_number, is_reference, is_short_random, is_strong_short, is_variable, is_words, looks_chosen, looks_random, looks_set,
+    LOOKED_AT, Span, boundary, is_hex_number, is_reference, is_short_random, is_strong_short, is_variable, is_words,
+    looks_chosen, looks_random, looks_set, run, starts_with_folded,
 };
 
 /// Headers whose whole value is removed.

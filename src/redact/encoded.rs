@@ -1,7 +1,7 @@
 //! Base64 whose content holds a secret: configuration files, service accounts, Kubernetes secrets.
 
 use super::families::Body;
-use super::span::{Span, find, run};
+use super::values::{Span, find, run};
 
 /// Length of the shortest run that is decoded, in characters.
 const SHORTEST: usize = 24;

@@ -1,7 +1,11 @@
-//! Notations of a value that follows its name: in shells, code, JSON, YAML, INI, XML, SQL, Dockerfiles and URLs.
+//! Forms in which a value follows its name: assignments, JSON, XML, calls, prose, and on the lines nearby.
 
-use super::names::Name;
-use super::span::{LOOKED_AT, run, starts_with_folded};
+use super::families::Body;
+use super::names::{Name, is_last};
+use super::values::{
+    LOOKED_AT, Span, changes_often, is_random_letters, is_reference, is_strong_short, is_words, looks_random, looks_set, run,
+    starts_with_folded,
+};
 
 /// Notation of a value, which decides how likely it is that the value belongs to the name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -382,4 +386,239 @@ fn line_before(bytes: &[u8], at: usize) -> &[u8] {
 
 fn ends_with_folded(bytes: &[u8], end: &str) -> bool {
     bytes.len() >= end.len() && bytes[bytes.len() - end.len()..].eq_ignore_ascii_case(end.as_bytes())
+}
+
+/// Literals within keys, each with its matcher in [`key`].
+pub const INFIXES: [&str; 17] = [
+    ".atlasv1.",
+    "Q~",
+    "_mmk",
+    "-us",
+    ".acc-",
+    ".acc_",
+    ":AA",
+    "0|?",
+    "1|?",
+    "2|?",
+    "3|?",
+    "4|?",
+    "5|?",
+    "6|?",
+    "7|?",
+    "8|?",
+    "9|?",
+];
+
+/// Returns the key around the literal at `at`.
+pub fn key(bytes: &[u8], at: usize) -> Option<Span> {
+    let bytes = &bytes[..bytes.len().min(at + 256)];
+    let rest = &bytes[at..];
+    let back = |from: usize, has: &dyn Fn(u8) -> bool| {
+        let far = from.saturating_sub(128);
+        bytes[far..from].iter().rposition(|&b| !has(b)).map_or(far, |i| far + i + 1)
+    };
+    let found = |family, start, end| Some(Span { start, end, family, guessless: true });
+    let alnum = |b: u8| b.is_ascii_alphanumeric();
+    if rest.starts_with(b".atlasv1.") {
+        let (start, end) = (back(at, &alnum), run(bytes, at + 9, |b| Body::Dotted.has(b)));
+        return if at - start >= 14 && end - at >= 60 { found("hashicorp-token", start, end) } else { None };
+    }
+    if rest.starts_with(b"Q~") {
+        let in_secret = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'~' | b'.' | b'-');
+        let (start, end) = (back(at, &in_secret), run(bytes, at + 2, in_secret));
+        let digit = at > start && bytes[at - 1].is_ascii_digit();
+        return if digit && at - start >= 4 && (31..=36).contains(&(end - at - 2)) {
+            found("azure-secret", start, end)
+        } else {
+            None
+        };
+    }
+    if rest.starts_with(b"_mmk") {
+        let start = back(at, &|b| alnum(b) || b == b'_');
+        return if at - start == 36 && !rest.get(4).is_some_and(|b| alnum(*b)) {
+            found("maxmind-key", start, at + 4)
+        } else {
+            None
+        };
+    }
+    if rest.starts_with(b"-us") {
+        let (start, end) = (back(at, &alnum), run(bytes, at + 3, |b| b.is_ascii_digit()));
+        let hex = bytes[start..at].iter().all(|b| Body::Hex.has(*b));
+        return if at - start == 32 && hex && end > at + 3 { found("mailchimp-key", start, end) } else { None };
+    }
+    if rest.starts_with(b".acc-") || rest.starts_with(b".acc_") {
+        let (start, end) = (back(at, &|b| Body::Dotted.has(b)), run(bytes, at + 5, |b| Body::Token68.has(b)));
+        let known = ["sc_", "ext_", "scauth_", "authress_"].iter().any(|prefix| bytes[start..].starts_with(prefix.as_bytes()));
+        return if known && end - at > 40 { found("authress-key", start, end) } else { None };
+    }
+    if rest[0].is_ascii_digit() {
+        // An app's id and its token.
+        let start = back(at, &|b| b.is_ascii_digit());
+        let end = run(bytes, at + 2, |b| b.is_ascii_lowercase() || Body::Url.has(b));
+        let facebook = rest.get(1) == Some(&b'|') && (14..=15).contains(&(at - start)) && (27..=40).contains(&(end - at - 2));
+        return if facebook { found("facebook-token", at + 2, end) } else { None };
+    }
+    if rest.starts_with(b":AA") {
+        let (start, end) = (back(at, &|b| b.is_ascii_digit()), run(bytes, at + 1, |b| Body::Url.has(b)));
+        return if (8..=10).contains(&(at - start)) && end - at - 1 == 35 { found("telegram-token", start, end) } else { None };
+    }
+    None
+}
+
+/// Matches keys that begin with digits, or with a number in base64: Asana's, Bitwarden's and Discord's.
+pub fn numbered(bytes: &[u8], at: usize) -> Option<Span> {
+    let found = |family, start, end| Some(Span { start, end, family, guessless: true });
+    let bytes = &bytes[..bytes.len().min(at + 128)];
+    let rest = &bytes[at..];
+    if rest.starts_with(b"1/") {
+        let number = run(bytes, at + 2, |b| b.is_ascii_digit());
+        let end = run(bytes, number + 1, |b| Body::Hex.has(b));
+        let asana = bytes.get(number) == Some(&b':') && number - at >= 14 && end - number == 33;
+        return if asana { found("asana-token", at, end) } else { None };
+    }
+    if rest.starts_with(b"0.") {
+        // The id of the account, a UUID.
+        let id = run(bytes, at + 2, |b| Body::Hex.has(b) || b == b'-');
+        let end = run(bytes, id + 1, |b| b == b':' || Body::Base64.has(b));
+        let bitwarden = bytes.get(id) == Some(&b'.') && id - at == 38 && end - id > 40;
+        return if bitwarden { found("bitwarden-token", at, end) } else { None };
+    }
+    if !matches!(rest[0], b'M' | b'N' | b'O') {
+        return None;
+    }
+    // A bot's token begins with its id, a number of 17 to 19 digits, in base64.
+    let first = run(bytes, at, |b| b.is_ascii_alphanumeric());
+    let second = run(bytes, first + 1, |b| Body::Url.has(b));
+    let third = run(bytes, second + 1, |b| Body::Url.has(b));
+    let dots = bytes.get(first) == Some(&b'.') && bytes.get(second) == Some(&b'.');
+    let discord = dots && (23..=28).contains(&(first - at)) && second - first == 7 && (27..=45).contains(&(third - second - 1));
+    (discord && changes_often(&bytes[second + 1..third])).then_some(Span {
+        start: at,
+        end: third,
+        family: "discord-token",
+        guessless: true,
+    })
+}
+
+/// Bytes after a name that are searched for a value.
+const NEAR: usize = 96;
+/// Length of a value that can only be a secret, in characters.
+const LENGTH: std::ops::RangeInclusive<usize> = 20..=128;
+
+/// Returns the value near a name; called if the name's own forms gave none.
+pub fn nearby(bytes: &[u8], name: &Name) -> Option<Span> {
+    let near = &bytes[..bytes.len().min(name.end + NEAR)];
+    let in_value = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+    let mut at = run(near, name.end, in_value);
+    let at_end = is_last(&bytes[name.start..name.end]);
+    if let Some(span) = at_end.then(|| declared(near, name.end).or_else(|| said(near, name.end))).flatten() {
+        return Some(span);
+    }
+    if let Some(span) = quoted_on_line(near, at) {
+        return Some(span);
+    }
+    while at < near.len() {
+        let start = run(near, at, |b| !b.is_ascii_alphanumeric());
+        let end = run(bytes, start, in_value);
+        if stands_alone(bytes, start, end) && is_issued(&bytes[start..end]) {
+            return Some(Span { start, end, family: "assigned-secret", guessless: true });
+        }
+        at = end.max(start + 1);
+    }
+    None
+}
+
+/// Returns a random value in the first quotes after a name, with only code in between: `char api_key[] = "…"`,
+/// `{ get; set; } = "…"`, `setToken("…")`, `(setq token "…")`, `variable "db_key" {⏎  default = "…"`.
+fn declared(near: &[u8], from: usize) -> Option<Span> {
+    let from = run(near, from, |b| matches!(b, b'"' | b'\''));
+    let quote = run(near, from, |b| !matches!(b, b'"' | b'\'' | b'`'));
+    let between = near.get(from..quote).filter(|between| between.len() <= 48)?;
+    let line_ends = between.contains(&b'\n') && !between.trim_ascii_end().ends_with(b"default =");
+    let compared = between.windows(2).any(|two| matches!(two, b"==" | b"!="));
+    let end = run(near, quote + 1, |b| Some(&b) != near.get(quote) && b != b'\n');
+    let value = near.get(quote + 1..end)?;
+    let found = !line_ends && !compared && !between.contains(&b',') && near.get(end) == near.get(quote);
+    (found && looks_random(value) && !is_words(value)).then_some(Span {
+        start: quote + 1,
+        end,
+        family: "assigned-secret",
+        guessless: value.len() >= 16,
+    })
+}
+
+/// Returns a value given in prose: `the db password is … for staging`.
+fn said(near: &[u8], from: usize) -> Option<Span> {
+    let behind = near.get(from..)?;
+    let start = from + [&b" is: "[..], b" is "].iter().find(|verb| behind.starts_with(verb))?.len();
+    let end = run(near, start, |b| !b.is_ascii_whitespace() && !matches!(b, b'"' | b'\'' | b'`' | b',' | b')'));
+    let value = &near[start..end];
+    let value = value.strip_suffix(b".").unwrap_or(value);
+    let found = looks_set(value) || is_strong_short(value) || looks_random(value);
+    (found && !is_words(value)).then_some(Span { start, end: start + value.len(), family: "assigned-secret", guessless: false })
+}
+
+/// Returns a strong value in quotes on the name's line: `setPassword("…")`, `if password == "…"`,
+/// `ENV.fetch('PW', '…')`.
+fn quoted_on_line(near: &[u8], from: usize) -> Option<Span> {
+    let line = &near[..run(near, from, |b| b != b'\n')];
+    let is_quote = |b: u8| matches!(b, b'"' | b'\'' | b'`');
+    let mut at = run(line, from, |b| !is_quote(b));
+    while at < line.len() {
+        let start = at + 1;
+        let end = run(line, start, |b| b != line[at]);
+        if end < line.len() && is_strong_short(&line[start..end]) {
+            return Some(Span { start, end, family: "assigned-secret", guessless: false });
+        }
+        // Where quotes are not paired, the closing quote may open the next string.
+        at = run(line, start, |b| !is_quote(b));
+    }
+    None
+}
+
+/// Whether a value is not part of a path, of base64 or of a name.
+fn stands_alone(bytes: &[u8], start: usize, end: usize) -> bool {
+    let in_other = |b: Option<&u8>| b.is_some_and(|b| matches!(b, b'/' | b'+' | b'.' | b'$' | b'#' | b'@' | b'\\' | b'%'));
+    !in_other(start.checked_sub(1).map(|i| &bytes[i])) && !in_other(bytes.get(end)) && bytes.get(end) != Some(&b'(')
+}
+
+/// Whether a value looks issued: upper case, lower case and digits alternate as in random text, or it is random
+/// letters.
+fn is_issued(value: &[u8]) -> bool {
+    let has = |class: fn(&u8) -> bool| value.iter().any(class);
+    let mixed = has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase) && has(u8::is_ascii_digit) && changes_often(value);
+    LENGTH.contains(&value.len()) && (mixed && !is_words(value) && !is_reference(value) || is_random_letters(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::redact::scan::scan;
+
+    #[test]
+    fn random_values_near_a_telling_name_are_found() {
+        for text in [
+            "client.setToken(\"9DUxl2wzmESR9Vm0avo7lbxSX2tRLOUe\")",
+            "Dim password As String = \"Wdc2Dy5u8PXGbsFgxD3FZMyXzR6rrlJM\"",
+            "api_key: str = Field(default=\"bot974DZpXMgUNs6jEUSf9UroEVuytrx\")",
+            "| user | password |\n|------|----------|\n| bob  | sy9THQNDnndIE1v0yhTlcFKMQ9TbLee6 |",
+            "poetry config pypi-token.pypi 2Y71Am8W9fiquaR7mlcKNGLxWHdnRfqD",
+            "password = os.getenv(\"P\") or \"4IbTw0FpKG1VZm3QBhxTuIYNgBZ5sJ7Z\"",
+            "var jwtSecret = []byte(\"GE3jPSvsto0lM6S9sT2SFHk7FH5bp7kg\")",
+        ] {
+            assert_eq!(scan(text).len(), 1, "{text}");
+        }
+    }
+
+    #[test]
+    fn names_hashes_and_paths_near_one_stay() {
+        for text in [
+            "token = tokenizer.getNextTokenFromBuffer2(input)",
+            "password_hash(\"MyVeryLongClassNameForTests2\")",
+            "key: sha512-z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg==",
+            "the token cache was built from 8f14e45fceea167a5a36dedd4bea2543",
+            "token file at /home/me/AbCdEf12GhIjKl34MnOpQr56/x",
+        ] {
+            assert_eq!(scan(text), [], "{text}");
+        }
+    }
 }

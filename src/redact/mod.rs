@@ -1,32 +1,19 @@
-//! Removes secrets and private text from everything before it is stored or sent.
+//! Redaction: removes secrets and private text before anything is stored or sent. Only this module creates `Clean` values,
+//! and the store, the spool, the log and model requests accept nothing else.
 //!
-//! [`Clean`] is the proof: its field is private to this file, and the store, the spool and the log accept nothing else.
-//! Known key formats are found by hand-written matchers after a three-byte prefilter, since compiling one regex costs
-//! half as much as a whole hook (ADR/0008). Only the user's own patterns are regexes.
-//!
-//! Unscanned text is never stored. Only a head window and a tail window of a long text are scanned. Each window is
-//! longer than the longest known secret, and the stored parts lie well inside the windows.
-//!
-//! Read in this order: windows and marks, in this file; `families` (the table of keys), `scan` (one pass over the text)
-//! and its `prefilter`, `span`; the matchers `shapes`, `infix`, `addresses`, `assigned` (with `names`, `forms` and
-//! `nearby`), `options` and `encoded`; `values` (random-looking and chosen values), `private` (`<private>`),
-//! `path_only` (files recorded by path only). covers whole scenarios.
+//! Read in this order: `scan` (one pass over a text), `families` (known keys and their shapes), `names` (names of secrets) and
+//! `forms` (ways to write a value with its name), `values` (spans and plausible values), `assigned`, `options` (passwords in command lines and
+//! addresses), `encoded` (base64), `path_only` (files whose content is never stored). No regex: compiling the families would
+//! cost half as much as a whole hook (ADR/0008). Only the user's own patterns are regexes.
 
-mod addresses;
 mod assigned;
 mod encoded;
 mod families;
 mod forms;
-mod infix;
 mod names;
-mod nearby;
 mod options;
 mod path_only;
-mod prefilter;
-mod private;
 mod scan;
-mod shapes;
-mod span;
 mod values;
 
 use crate::model::{ID, Limit, NAME, Texts};
@@ -36,12 +23,12 @@ use hmac::{Hmac, Mac};
 use path_only::Hidden;
 use regex::Regex;
 use sha2::{Digest, Sha256};
-use span::Span;
 use std::fmt;
 use std::ops::{Deref, Range};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use values::Span;
 
 /// A value whose texts have all been redacted.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -192,7 +179,7 @@ impl Redactor {
     fn redact(&self, text: &str, limit: Limit) -> Option<String> {
         // Colour codes may separate a key from its context, and mean nothing in a memory.
         let plain = text.contains('\u{1b}').then(|| without_escapes(text));
-        let public = private::without(plain.as_deref().unwrap_or(text)).or(plain);
+        let public = without(plain.as_deref().unwrap_or(text)).or(plain);
         let text = public.as_deref().unwrap_or(text);
         if limit == ID {
             // Marks could make two different ids equal.
@@ -223,9 +210,9 @@ impl Redactor {
     fn spans_of_tail(&self, tail: &str) -> Vec<Span> {
         let mut spans = self.spans(tail);
         // A value that fills the margin may have begun, and been recognized, before the window.
-        let value = span::run(tail.as_bytes(), 0, |b| Body::Token68.has(b) || matches!(b, b'%' | b'\\'));
+        let value = values::run(tail.as_bytes(), 0, |b| Body::Token68.has(b) || matches!(b, b'%' | b'\\'));
         let value = Some(value).filter(|end| *end >= MARGIN && values::looks_random(&tail.as_bytes()[..64]));
-        let block = shapes::end_of_cut_block(tail).map(|end| (end, "private-key"));
+        let block = families::end_of_cut_block(tail).map(|end| (end, "private-key"));
         if let Some((end, family)) = block.or(value.map(|end| (end, "cut-value"))) {
             spans.retain(|s| s.start >= end);
             spans.insert(0, Span { start: 0, end, family, guessless: false });
@@ -321,6 +308,43 @@ fn cut_middle(text: &str, limit: Limit, missing: usize) -> String {
     let room = limit.0.saturating_sub(40);
     let (head, tail) = ends(text, room * 2 / 3, room / 3);
     format!("{head}\n[… {} bytes cut …]\n{tail}", text.len() - head.len() - tail.len() + missing)
+}
+/// Returns the text without its private parts; `None` if it has none.
+pub fn without(text: &str) -> Option<String> {
+    let mut out: Option<String> = None;
+    let (mut depth, mut from, mut at) = (0usize, 0, 0);
+    while let Some(found) = text[at..].find('<').map(|i| at + i) {
+        at = found + 1;
+        let Some((closes, end)) = tag(&text[found..]).map(|(closes, length)| (closes, found + length)) else { continue };
+        if depth == 0 && !closes {
+            let out = out.get_or_insert_default();
+            out.push_str(&text[from..found]);
+            out.push_str("[redacted:private]");
+        }
+        depth = if closes { depth.saturating_sub(1) } else { depth + 1 };
+        at = end;
+        if depth == 0 && out.is_some() {
+            from = end;
+        }
+    }
+    let mut out = out?;
+    if depth == 0 {
+        out.push_str(&text[from..]);
+    }
+    Some(out)
+}
+
+/// Parses the tag at the start of a text. Returns whether it is a closing tag, and its length.
+fn tag(text: &str) -> Option<(bool, usize)> {
+    let bytes = text.as_bytes();
+    let closes = bytes.get(1) == Some(&b'/');
+    let name = 1 + usize::from(closes);
+    let after = name + "private".len();
+    if !bytes.get(name..after)?.eq_ignore_ascii_case(b"private") {
+        return None;
+    }
+    let blanks = bytes[after..].iter().take_while(|b| b.is_ascii_whitespace()).count();
+    (bytes.get(after + blanks) == Some(&b'>')).then_some((closes, after + blanks + 1))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Names that announce a secret: `DB_PASSWORD`, `encryptionKey`, `_authToken`.
 
-use super::span::{run, starts_with_folded};
+use super::values::{run, starts_with_folded};
 
 /// Kind of value that a name announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

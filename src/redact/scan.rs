@@ -1,11 +1,11 @@
-//! Finds secrets in one pass over a text: the prefilter decides where to call a matcher.
-//!
-//! No regexes, and no allocation except for findings. Measured in ADR/0008.
+//! Finds secrets in one pass over a text: a prefilter on byte pairs, then the rules that may begin at that byte.
 
-use super::prefilter::may_begin;
-use super::shapes::{PEM, cut_pem, jwk_member, jwt, key, key_file, password_hash, pem};
-use super::span::Span;
-use super::{addresses, assigned, encoded, infix, options};
+use super::assigned::{self, HEADERS};
+use super::families::{KEYS, PEM, cut_pem, jwk_member, jwt, key, key_file, password_hash, pem};
+use super::forms::{self, INFIXES};
+use super::names::BEGINNINGS;
+use super::values::Span;
+use super::{encoded, options};
 
 /// Text after `user:password` in the data source names of Go and Oracle.
 const SOURCE_NAMES: [&[u8]; 3] = [b"@tcp(", b"@unix(", b"@/"];
@@ -87,7 +87,7 @@ fn at_literal(bytes: &[u8], at: usize) -> Option<Span> {
     if begins_word(bytes, at)
         && let Some(span) = key(bytes, at)
             .or_else(|| jwt(bytes, at))
-            .or_else(|| infix::numbered(bytes, at))
+            .or_else(|| forms::numbered(bytes, at))
             .or_else(|| password_hash(bytes, at))
             .or_else(|| assigned::header(bytes, at))
             .or_else(|| assigned::bearer(bytes, at))
@@ -100,16 +100,16 @@ fn at_literal(bytes: &[u8], at: usize) -> Option<Span> {
         b'-' if rest.starts_with(b"---- BEGIN") => return key_file(bytes, at),
         b'P' if rest.starts_with(b"Private-Lines: ") => return key_file(bytes, at),
         b' ' => return options::password(bytes, at),
-        b':' if rest.starts_with(b"://") => return addresses::url_password(bytes, at),
-        b'@' if SOURCE_NAMES.iter().any(|name| rest.starts_with(name)) => return addresses::source_name(bytes, at),
-        b't' if rest.starts_with(b"thin:") => return addresses::oracle(bytes, at),
-        b's' if rest.starts_with(b"sqlplus ") => return addresses::oracle(bytes, at),
+        b':' if rest.starts_with(b"://") => return options::url_password(bytes, at),
+        b'@' if SOURCE_NAMES.iter().any(|name| rest.starts_with(name)) => return options::source_name(bytes, at),
+        b't' if rest.starts_with(b"thin:") => return options::oracle(bytes, at),
+        b's' if rest.starts_with(b"sqlplus ") => return options::oracle(bytes, at),
         b'c' if rest.starts_with(b"chpasswd") => return options::chpasswd(bytes, at),
         b'"' => return jwk_member(bytes, at),
-        b'.' | b'Q' | b':' => return infix::key(bytes, at),
-        b'_' if rest.starts_with(b"_mmk") => return infix::key(bytes, at),
-        b'0'..=b'9' if rest.get(1) == Some(&b'|') => return infix::key(bytes, at),
-        b'-' if rest.starts_with(b"-us") => return infix::key(bytes, at),
+        b'.' | b'Q' | b':' => return forms::key(bytes, at),
+        b'_' if rest.starts_with(b"_mmk") => return forms::key(bytes, at),
+        b'0'..=b'9' if rest.get(1) == Some(&b'|') => return forms::key(bytes, at),
+        b'-' if rest.starts_with(b"-us") => return forms::key(bytes, at),
         _ => {}
     }
     if rest.starts_with(b"auth=(")
@@ -138,6 +138,148 @@ fn begins_word(bytes: &[u8], at: usize) -> bool {
 fn colour_ends(before: &[u8]) -> bool {
     let digits = before[..before.len() - 1].iter().rev().take(12).take_while(|b| b.is_ascii_digit() || **b == b';').count();
     before.len().checked_sub(digits + 2).is_some_and(|i| before[i] == b'[')
+}
+
+/// Literals with their own matcher; `?` matches any byte of a word.
+const SPECIAL: &[&str] = &[
+    PEM,
+    "-----END ",
+    "---- BEGIN",
+    "Private-Lines: ",
+    "://",
+    "eyJ",
+    "eyA",
+    "ewo",
+    "ew0",
+    " -?",
+    "bearer ",
+    "basic ",
+    "$2a",
+    "$2b",
+    "$2y",
+    "$1$",
+    "$5$",
+    "$6$",
+    "$7$",
+    "$y$",
+    "$ar",
+    "$ap",
+    "$sc",
+    "$pb",
+    "pbkdf2_",
+    "scrypt:",
+    "bcrypt_",
+    "{SS",
+    "{SH",
+    "{SM",
+    "\"d\"",
+    "\"k\"",
+    "\"p\"",
+    "\"q\"",
+    "\"dp",
+    "\"dq",
+    "\"qi",
+    "@tcp(",
+    "@unix(",
+    "@/?",
+    "pbkdf2:",
+    "SCRAM-SHA",
+    "$P$",
+    "$9$",
+    "$krb",
+    "thin:",
+    "sqlplus ",
+    "chpasswd",
+    "AUTH ",
+    "data:",
+    "stringData:",
+    "1/0",
+    "1/1",
+    "1/2",
+    "1/3",
+    "1/4",
+    "1/5",
+    "1/6",
+    "1/7",
+    "1/8",
+    "1/9",
+    "0.?",
+    "auth=(",
+];
+
+/// First three characters of a number in base64, one set per position (Discord tokens).
+const NUMBER: [&[u8]; 3] = [b"MNO", b"DTjz", b"AEIMQUYcgk"];
+
+/// One bit per hash of a three-byte prefix: keys as they are written, the rest in either case.
+static TRIPLES: [u64; 512] = triples();
+
+const fn triples() -> [u64; 512] {
+    let mut bits = [0; 512];
+    let mut i = 0;
+    while i < KEYS.len() {
+        bits = with_literal(bits, KEYS[i].prefix.as_bytes(), false);
+        i += 1;
+    }
+    let lists: [&[&str]; 4] = [&BEGINNINGS, HEADERS, SPECIAL, &INFIXES];
+    let mut list = 0;
+    while list < lists.len() {
+        let mut i = 0;
+        while i < lists[list].len() {
+            bits = with_literal(bits, lists[list][i].as_bytes(), true);
+            i += 1;
+        }
+        list += 1;
+    }
+    let mut i = 0;
+    while i < 10 * 4 * 3 {
+        bits = with(bits, [NUMBER[0][i % 3], NUMBER[1][i / 3 % 4], NUMBER[2][i / 12]]);
+        i += 1;
+    }
+    bits
+}
+
+/// Bytes that may follow a two-byte literal.
+const BEHIND: &[u8; 75] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=:\"' .~/\\]>";
+
+/// Adds the first three bytes of a literal, or a two-byte literal with each byte that may follow.
+const fn with_literal(mut bits: [u64; 512], literal: &[u8], folded: bool) -> [u64; 512] {
+    let any = literal.len() < 3 || literal[2] == b'?';
+    let mut cases = 0;
+    while cases < if folded { 8 } else { 1 } {
+        let mut three = [literal[0], literal[1], if any { 0 } else { literal[2] }];
+        let mut i = 0;
+        while i < 3 {
+            if cases >> i & 1 == 1 {
+                three[i] = three[i].to_ascii_uppercase();
+            }
+            i += 1;
+        }
+        let mut third = 0;
+        while third < if any { BEHIND.len() } else { 1 } {
+            bits = with(bits, if any { [three[0], three[1], BEHIND[third]] } else { three });
+            third += 1;
+        }
+        cases += 1;
+    }
+    bits
+}
+
+/// Whether a secret may begin with these three bytes.
+pub fn may_begin(three: [u8; 3]) -> bool {
+    let bit = hash(three[0], three[1], three[2]);
+    TRIPLES[bit >> 6] >> (bit & 63) & 1 == 1
+}
+
+const fn with(mut bits: [u64; 512], three: [u8; 3]) -> [u64; 512] {
+    let at = hash(three[0], three[1], three[2]);
+    bits[at >> 6] |= 1 << (at & 63);
+    bits
+}
+
+/// Returns a 15-bit hash of three bytes that keeps letters, digits and marks apart.
+const fn hash(a: u8, b: u8, c: u8) -> usize {
+    let mixed = (a as u32).wrapping_mul(0x9E3B) ^ (b as u32).wrapping_mul(0x61C9) << 3 ^ (c as u32).wrapping_mul(0xB5) << 7;
+    (mixed ^ mixed >> 9) as usize & 0x7FFF
 }
 
 #[cfg(test)]

@@ -1,10 +1,7 @@
-//! Sanitises all text on its way out: to a terminal, which interprets escape sequences, and to a model, which might
-//! take a line for an instruction.
-//!
-//! The output is one line. Control characters, ANSI and OSC sequences, and invisible or direction-changing characters
-//! are removed; whatever looks like a tag loses its brackets.
+//! Cleans text for output: removes control characters, escape sequences and fake tags; quotes words for a shell.
 
 use crate::text::is_unseen;
+use std::path::Path;
 
 /// Returns the text as one harmless line of at most `max` characters; a cut ends in `…`.
 pub fn line(text: &str, max: usize) -> String {
@@ -90,6 +87,28 @@ fn skip_sequence(first: char, chars: &mut std::iter::Peekable<std::str::Chars>) 
             }
         }
         _ => {}
+    }
+}
+
+/// Joins words, each quoted if a shell would split or expand it.
+pub fn words(words: &[String]) -> String {
+    words.iter().map(|word| shell_quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// A command that runs in a folder.
+pub fn in_folder(folder: Option<&Path>, command: &[String]) -> String {
+    let Some(folder) = folder else { return words(command) };
+    let (change, and) = if cfg!(windows) { ("Set-Location", ";") } else { ("cd", " &&") };
+    format!("{change} {}{and} {}", shell_quoted(&folder.to_string_lossy()), words(command))
+}
+
+/// Quotes a word for a shell if needed.
+pub fn shell_quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:=@\\".contains(c) && (c != '\\' || cfg!(windows));
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_string(),
+        false if cfg!(windows) => format!("'{}'", word.replace('\'', "''")),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
     }
 }
 

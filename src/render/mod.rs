@@ -1,31 +1,18 @@
-//! Turns results into text: context for agents, output for terminals, JSON for programs.
-//!
-//! Read in this order: `clean` (sanitises all text), `style`, `wrap` and `time`; `context`, `block`, `budget`, `session`,
-//! `session_state`, `ranked_units`, `memory_list` and `name` (context for agents); `agents_file` (decisions for an
-//! `AGENTS.md`); `memories`, `units`, `hits`, `log`, `commands`, `command_line`, `team` and
-//! `whole` (output for people and programs).
+//! Text and JSON for people and agents, without I/O. Everything passes `clean`. Files: `style` (colours, wrapping), `time`,
+//! `block` (lines within a budget), `session_start` (the injected context), `ranked_units` (context for a query or prompt),
+//! `results` (search, errors, forms of commands), `session_log`, `memory_text`, `unit_text`, `details` (`nmem show`).
 
-pub mod agents_file;
 mod block;
-mod budget;
 pub mod clean;
-pub mod command_line;
-pub mod commands;
-pub mod context;
-pub mod hits;
-pub mod log;
-pub mod memories;
-pub mod memory_list;
-mod name;
+pub mod details;
+pub mod memory_text;
 pub mod ranked_units;
-mod session;
-pub mod session_state;
+pub mod results;
+pub mod session_log;
+pub mod session_start;
 pub mod style;
-pub mod team;
 pub mod time;
-pub mod units;
-pub mod whole;
-pub mod wrap;
+pub mod unit_text;
 
 /// `1 session`, `3 sessions`.
 pub fn count(n: impl Into<i64>, one: &str, many: &str) -> String {

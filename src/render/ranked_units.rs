@@ -1,13 +1,10 @@
 //! Ranked units for an agent (compact, dated, cited by id, within a budget) and for a person, with reasons.
 
-use super::block::Block;
-use super::budget::{BudgetLine, select_within};
+use super::block::{self, Block, BudgetLine, select_within};
 use super::clean::{code, line, quoted};
-use super::context::{annotation_text, whose};
-use super::memories;
-use super::name;
+use super::session_start::{annotation_text, whose};
 use super::style::Style;
-use super::time;
+use super::{memory_text, time};
 use crate::model::{MemoryKind, MemoryRow, RankedUnit, TokenStats, UnitRow};
 use crate::text::is_in_project;
 
@@ -62,7 +59,7 @@ pub fn for_query(all: &[RankedUnit], budget: usize) -> InjectedBlock<'_> {
 /// units are only named. The block is empty if there are only units that the agent has received.
 pub fn at_prompt<'a>(units: &'a [RankedUnit], received: &[UnitRow], also: &[UnitRow], budget: usize) -> InjectedBlock<'a> {
     let cited = |unit: &UnitRow| format!("u{}", unit.id);
-    let named = |unit: &UnitRow| format!("{} {}", cited(unit), name::title_for_agent(unit, ALSO));
+    let named = |unit: &UnitRow| format!("{} {}", cited(unit), block::title_for_agent(unit, ALSO));
     let line = |label: &str, units: Vec<String>| (!units.is_empty()).then(|| format!("- {label}: {}", units.join(", ")));
     let begin = line("most related, see above", received.iter().map(cited).collect()).map(|line| line + "\n").unwrap_or_default();
     let end = line(if units.is_empty() { "perhaps related" } else { "also related" }, also.iter().map(named).collect());
@@ -126,7 +123,7 @@ fn unit_lines(ranked: &RankedUnit) -> Vec<UnitLine<'_>> {
     let mut head = vec![format!("u{}", unit.id)];
     head.extend(ranked.branch.as_ref().map(|branch| format!("branch {}", code(branch, 60))));
     head.extend(unit.known_outcome().map(|outcome| outcome.name().to_string()));
-    let name = name::for_agent(unit, 130);
+    let name = block::for_agent(unit, 130);
     let probability = ranked.relevance.probability();
     let mut lines: Vec<UnitLine> = Vec::new();
     for passage in &ranked.passages {
@@ -146,7 +143,7 @@ fn unit_lines(ranked: &RankedUnit) -> Vec<UnitLine<'_>> {
             (MemoryKind::Decision | MemoryKind::Lesson, Some(_)) => ("reported".to_string(), 1.0),
             (MemoryKind::Decision, _) => (format!("decided by {}", whose(memory)), 1.2),
             (MemoryKind::Lesson, _) => (format!("learnt by {}", whose(memory)), 1.2),
-            _ => (line(memories::word(memory), 24), 1.0),
+            _ => (line(memory_text::word(memory), 24), 1.0),
         };
         let annotations = annotation_text(memory, &ranked.annotations);
         let text = format!("  {word}: {text} (m{}){annotations}", memory.id);
@@ -185,7 +182,7 @@ pub fn why(all: &[ShownUnit], style: Style) -> String {
             style.strong(&format!("u{}", unit.id)),
             shown.ranked.score,
             time::day(unit.started_at),
-            name::for_person(unit, 100)
+            block::for_person(unit, 100)
         );
         let ranked = &shown.ranked;
         let reasons: Vec<String> = shown.ranked.why.iter().map(|why| format!("{} +{:.2}", why.what, why.adds)).collect();
@@ -193,7 +190,7 @@ pub fn why(all: &[ShownUnit], style: Style) -> String {
         let probability = ranked.relevance.probability() * 100.0;
         out += &format!("    {}\n", style.faint(&format!("{reasons}; relevant with a probability of {probability:.0} %")));
         for memory in &shown.memories {
-            out += &format!("    {}\n", memories::entry(memory, style));
+            out += &format!("    {}\n", memory_text::entry(memory, style));
         }
     }
     out

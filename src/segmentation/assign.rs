@@ -1,14 +1,10 @@
-//! Assigns each event to a step and a unit: rows in, changes out.
-//!
-//! A prompt begins a step, and perhaps a unit. A tool use joins its prompt's step, or begins a new one where long work
-//! is split. A closing message, the end of a session and long work trigger a new decision about the latest boundaries.
+//! Assigns events to steps and units: where a step begins, and when long work is split.
 
-use super::changes::{Changes, FileUse, NewStep, ToolUseInStep, UnitChange};
-use super::rows::{StepId, StepRow, UnitId};
+use super::changes::{Changes, FileUse, NewStep, StepId, StepRow, ToolUseInStep, UnitChange, UnitId};
+use super::phases::Phase;
 use super::session::SessionChanges;
 use super::step::Step;
-use super::substeps::begins_step;
-use crate::model::{ClosedBy, Kind, Millis, ToolUse};
+use crate::model::{ClosedBy, CommandKind, Kind, Millis, ToolUse};
 
 /// Adds the step of a stored prompt after the session's last steps.
 pub fn begin_prompt(rows: Vec<StepRow>, prompt: i64, text: &str, at: Millis) -> Changes {
@@ -136,12 +132,39 @@ pub fn recount_unit(rows: Vec<StepRow>, unit: i64, over: bool) -> Changes {
     session.changes
 }
 
+/// Minimum tool uses of a step before it can be split; fewer are not enough evidence.
+const LEAST: u32 = 4;
+
+/// Counts of tool uses at which a step without a prompt is decided: early, and again with more evidence.
+const JUDGED_AT: [u32; 4] = [6, 12, 24, 48];
+
+/// Whether a tool use begins a new step: the previous ones committed, or checked their edits, and this one explores
+/// again.
+pub fn begins_step(step: &Step, tool: &ToolUse) -> bool {
+    if step.tool_uses < LEAST || tool.metadata.agent_id.is_some() || belongs_to_commit(tool) {
+        return false;
+    }
+    let checked = step.edits > 0 && !step.edited_since_check && step.check_passed == Some(true);
+    step.committed_last || (checked && !step.looked_since_check && Phase::of(tool) == Some(Phase::Investigation))
+}
+
+/// Whether a step inside a prompt's work should be decided now.
+pub fn is_due(step: &Step) -> bool {
+    step.prompt_features.is_none() && JUDGED_AT.contains(&step.tool_uses)
+}
+
+/// Whether a tool use belongs to the preceding commit: showing it, pushing it, committing the rest.
+fn belongs_to_commit(tool: &ToolUse) -> bool {
+    tool.kind == Kind::Command && matches!(tool.command, Some(CommandKind::Git | CommandKind::Commit))
+        || tool.content.as_deref().is_some_and(|command| tool.kind == Kind::Command && command.starts_with("gh "))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::changes::Intent;
     use super::*;
     use crate::model::UnitOutcome;
     use crate::model::testing::tool;
+    use crate::segmentation::changes::Intent;
 
     const MINUTE: Millis = 60_000;
 
@@ -211,6 +234,7 @@ mod tests {
 
     const LOGIN: &[(Kind, &str)] =
         &[(Kind::Read, "src/login.rs"), (Kind::Edit, "src/login.rs"), (Kind::Command, "cargo test login")];
+
     const INVOICE: &[(Kind, &str)] =
         &[(Kind::Read, "billing/invoice.py"), (Kind::Edit, "billing/invoice.py"), (Kind::Command, "pytest billing")];
 

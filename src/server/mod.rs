@@ -1,20 +1,9 @@
-//! `nmem serve`: the live page for browsers and the RAD protocol over HTTP, on the loopback interface, until the
-//! process is stopped (ADR/0050, docs/serve.md).
-//!
-//! Only this module has an async runtime: one thread accepts connections and parses requests, and requests run on a few
-//! threads of its pool. Requests that write take turns, so a hook waits for at most one of them.
-//!
-//! Read in this order: limits and connections, in this file; `state` (shared state of requests), `access` (access
-//! control), `routes` (paths), `answers` (handling of a request), `changes` (memories changed on the page), `events`
-//! (the live stream) and `watch` (changes in the store).
+//! The page over HTTP. Files: `access` (who may ask), `routes` (answers), `live` (changes), `state`.
 
 mod access;
-mod answers;
-mod changes;
-mod events;
+mod live;
 mod routes;
 mod state;
-mod watch;
 
 pub use state::Served;
 
@@ -90,7 +79,7 @@ impl Server {
     pub fn run(self) -> Result<()> {
         let Server { listener, state } = self;
         let watched = Arc::clone(&state);
-        std::thread::Builder::new().name("watch".into()).spawn(move || watch::run(&watched.served, &watched.listeners))?;
+        std::thread::Builder::new().name("watch".into()).spawn(move || live::run(&watched.served, &watched.listeners))?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
         runtime.block_on(accept(listener, state))
     }
@@ -115,7 +104,7 @@ async fn accept(listener: TcpListener, state: Arc<ServerState>) -> Result<()> {
         tokio::spawn(async move {
             let answer = service_fn(|request| {
                 let state = Arc::clone(&state);
-                async move { Ok::<_, Infallible>(answers::answer(&state, request).await) }
+                async move { Ok::<_, Infallible>(routes::answer(&state, request).await) }
             });
             // Errors of a client that disconnects or does not send HTTP are ignored.
             let _ = http.serve_connection(TokioIo::new(stream), answer).await;

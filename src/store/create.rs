@@ -1,15 +1,12 @@
 //! Creates a new database, and sets a broken one aside.
-//!
-//! A new database is built under another name and linked into place when complete, so that hooks that start at the same
-//! time never see an incomplete one. A broken one is renamed within its folder, never deleted, and recording continues
-//! in a new one.
 
 use super::migrate::bring_up;
 use crate::files::{self, Identity};
-use crate::model::{Files, RULES_VERSION, beside};
+use crate::model::{Event, Files, Millis, RULES_VERSION, beside};
 use crate::redact::REDACTION_VERSION;
 use anyhow::{Context, Result, bail};
 use rusqlite::{Connection, params};
+use sha2::{Digest, Sha256};
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -124,11 +121,26 @@ fn lock_folder(files: &Files) -> Result<Option<fs::File>> {
     Ok(files::lock_folder(files.db.parent().unwrap_or(Path::new("/")))?)
 }
 
+/// Maximum time in milliseconds between deliveries of the same event without id and time.
+pub(super) const SAME_EVENT: Millis = 2000;
+
+/// A stable name for an event that has a time but no id.
+pub(super) fn name_of(event: &Event, texts: &[Option<&str>]) -> Option<String> {
+    let time = event.time?.to_string();
+    let mut hash = Sha256::new();
+    for text in texts.iter().copied().chain([Some(time.as_str())]) {
+        let text = text.unwrap_or_default();
+        hash.update((text.len() as u64).to_le_bytes());
+        hash.update(text.as_bytes());
+    }
+    Some(format!("~{}", hash.finalize()[..12].iter().map(|b| format!("{b:02x}")).collect::<String>()))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::testing::Scratch;
-    use super::super::{HOOK_WAIT, Store};
     use super::*;
+    use crate::store::testing::Scratch;
+    use crate::store::{HOOK_WAIT, Store};
 
     #[test]
     fn many_processes_that_start_at_once_find_one_whole_database() {

@@ -1,7 +1,7 @@
 //! Reads sessions, prompts and tool uses, and counts rows.
 
 use super::Store;
-use super::sessions::known_session;
+use super::events::known_session;
 use crate::model::{Client, Counts, LastEvent, Millis, Platform, ProjectRow, PromptRow, SessionRow, StoredItem, ToolUseRow};
 use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, params};

@@ -4,7 +4,7 @@
 //! The indexes store no text (contentless FTS5). All their content comes from one function of the stored row, so
 //! indexing at insertion and rebuilding with `doctor --fix` give the same result.
 
-use super::memories::story::story_of;
+use super::story::story_of;
 use super::{Store, Tx};
 use crate::index_text::{INDEX_TEXT_VERSION, index_text};
 use crate::model::Kind;

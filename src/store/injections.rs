@@ -1,9 +1,10 @@
-//! Items that agents received from nmem, and those of them that agents used (ADR/0031).
+//! What agents received, the state of a project, and what changed since a time.
 
+use super::history::{PROMPT, prompt};
 use super::{Store, Tx};
-use crate::model::{InjectionPoint, InjectionRow, InjectionStats, Millis};
+use crate::model::{Check, InjectionPoint, InjectionRow, InjectionStats, Millis, PromptRow};
 use anyhow::Result;
-use rusqlite::{Row, params};
+use rusqlite::{OptionalExtension, Row, params};
 use std::collections::{BTreeMap, HashSet};
 
 /// Sessions in a report, newest first.
@@ -186,5 +187,96 @@ impl Tx<'_> {
     /// of injections are kept.
     pub fn forget_injected_texts(&self) -> Result<()> {
         Ok(self.tx.prepare_cached("UPDATE injections SET text = NULL WHERE text IS NOT NULL")?.execute([]).map(drop)?)
+    }
+}
+
+/// Maximum messages of a turn, files without a commit, and commands to look at for checks.
+const MESSAGES: usize = 40;
+const FILES: i64 = 40;
+const COMMANDS: i64 = 120;
+
+impl Store {
+    /// The messages of a session's last turn that edited a file, else of the last that used a tool, in order.
+    pub fn last_worked_turn(&self, session: i64) -> Result<Vec<PromptRow>> {
+        let sql = "SELECT p.number FROM steps s JOIN prompts p ON p.id = s.prompt_id
+                   WHERE s.session_id = ?1 AND s.tool_uses > 0
+                   ORDER BY EXISTS (SELECT 1 FROM step_files f WHERE f.step_id = s.id AND f.edits > 0) DESC, s.prompt_id DESC LIMIT 1";
+        let number: Option<i64> = self.conn.prepare_cached(sql)?.query_row([session], |row| row.get(0)).optional()?;
+        let Some(number) = number else { return Ok(Vec::new()) };
+        let sql = format!(
+            "{PROMPT} WHERE session_id = ?1 AND number = ?2 AND kind <> 'thinking' AND agent_id IS NULL ORDER BY id LIMIT {MESSAGES}"
+        );
+        Ok(self.conn.prepare_cached(&sql)?.query_map([session, number], prompt)?.collect::<Result<_, _>>()?)
+    }
+
+    /// The files of the project that a session edited after its last commit.
+    pub fn edited_since_commit(&self, session: i64) -> Result<Vec<String>> {
+        let sql = "SELECT path FROM tool_uses WHERE session_id = ?1 AND kind IN ('edit', 'write') AND succeeded IS NOT 0 AND path IS NOT NULL AND path NOT LIKE '/%' AND path NOT LIKE '_:%'
+                     AND seq > coalesce((SELECT max(seq) FROM tool_uses WHERE session_id = ?1 AND command_kind = 'commit' AND succeeded), -1)
+                   GROUP BY path ORDER BY max(seq) DESC LIMIT ?2";
+        Ok(self.conn.prepare_cached(sql)?.query_map([session, FILES], |row| row.get(0))?.collect::<Result<_, _>>()?)
+    }
+
+    /// Tests, builds and linters that ran in the given sessions, the newest first.
+    pub fn checks_of_sessions(&self, sessions: &[i64]) -> Result<Vec<Check>> {
+        let sql = "SELECT content, succeeded FROM tool_uses WHERE session_id IN (SELECT value FROM json_each(?1))
+                     AND command_kind IN ('test', 'build', 'lint') AND succeeded IS NOT NULL AND content IS NOT NULL
+                   ORDER BY id DESC LIMIT ?2";
+        let row = |row: &Row| Ok(Check { command: row.get(0)?, passed: row.get(1)? });
+        let sessions = serde_json::to_string(sessions)?;
+        Ok(self.conn.prepare_cached(sql)?.query_map(params![sessions, COMMANDS], row)?.collect::<Result<_, _>>()?)
+    }
+}
+
+/// Last rows and times of each kind, to detect later changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Marks {
+    tool_use: i64,
+    prompt: i64,
+    memory: i64,
+    /// Times of the last activity in a session and of the last injection.
+    active_at: Millis,
+    injected_at: Millis,
+}
+
+/// Changes since some [`Marks`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StoreChanges {
+    /// Row ids of the sessions that changed.
+    pub sessions: Vec<i64>,
+    /// Name and content of the latest tool use.
+    pub latest: Option<String>,
+}
+
+impl Store {
+    /// A number that changes when another process has written.
+    pub fn data_version(&self) -> Result<i64> {
+        Ok(self.conn.query_row("PRAGMA data_version", [], |row| row.get(0))?)
+    }
+
+    /// Returns the current marks.
+    pub fn marks(&self) -> Result<Marks> {
+        let sql = "SELECT (SELECT max(id) FROM tool_uses), (SELECT max(id) FROM prompts), (SELECT max(id) FROM memories),
+                     (SELECT max(active_at) FROM sessions), (SELECT max(at) FROM injections)";
+        let row = |row: &rusqlite::Row| {
+            let at = |n: usize| row.get::<_, Option<i64>>(n).map(Option::unwrap_or_default);
+            Ok(Marks { tool_use: at(0)?, prompt: at(1)?, memory: at(2)?, active_at: at(3)?, injected_at: at(4)? })
+        };
+        Ok(self.conn.prepare_cached(sql)?.query_row([], row)?)
+    }
+
+    /// Changes in the sessions of a project (`None` for all projects) since some marks.
+    pub fn changes(&self, project: Option<i64>, since: Marks) -> Result<StoreChanges> {
+        let sql = "SELECT id FROM sessions WHERE (?1 IS NULL OR project_id = ?1) AND (active_at > ?5 OR id IN (
+                     SELECT session_id FROM tool_uses WHERE id > ?2 UNION SELECT session_id FROM prompts WHERE id > ?3
+                     UNION SELECT session_id FROM memories WHERE id > ?4 UNION SELECT session_id FROM injections WHERE at > ?6))
+                   ORDER BY id LIMIT 50";
+        let marks = params![project, since.tool_use, since.prompt, since.memory, since.active_at, since.injected_at];
+        let sessions = self.conn.prepare_cached(sql)?.query_map(marks, |row| row.get(0))?.collect::<Result<_, _>>()?;
+        let sql = "SELECT t.tool_name || ' ' || coalesce(t.content, '') FROM tool_uses t JOIN sessions s ON s.id = t.session_id
+                   WHERE t.id > ?2 AND (?1 IS NULL OR s.project_id = ?1) ORDER BY t.id DESC LIMIT 1";
+        let mut latest = self.conn.prepare_cached(sql)?;
+        let latest = latest.query_map(params![project, since.tool_use], |row| row.get(0))?.next().transpose()?;
+        Ok(StoreChanges { sessions, latest })
     }
 }

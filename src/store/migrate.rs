@@ -131,9 +131,9 @@ fn version(conn: &Connection) -> Result<i64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::Scratch;
-    use super::super::{HOOK_WAIT, PERSON_WAIT, Store};
     use super::*;
+    use crate::store::testing::Scratch;
+    use crate::store::{HOOK_WAIT, PERSON_WAIT, Store};
 
     #[test]
     fn a_new_database_has_the_schema_the_index_version_and_the_wal_mode() {

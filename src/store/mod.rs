@@ -5,59 +5,54 @@
 //! long enough. With `synchronous = NORMAL`, `kill -9` loses nothing; a power cut may lose the last commits, but never
 //! corrupts the file.
 //!
-//! Read in this order: opening and transactions, in this file; `create`, `migrate`
-//! and `upgrades`; `failure`; `enums`; `identity`
-//! (deduplication), `sessions`, `prompts`, `tool_uses`, `units` (rows of events); `index` and `unit_index` (full text);
-//! `memories`, `domains`, `spend`, `vectors`; `spool`; then queries: `projects`, `history`, `search`, `recall`,
-//! `project_state`, `injections`, `commands`, `changes` (since a moment), `imports`; `team` (shared memories); `foreign` (databases of other programs); `forget`, `forgotten` and `texts` (redacting again); `archive`; `salvage`
-//! (broken databases).
+//! Files: this one opens the database and runs transactions; `create`, `migrate`, `failure`, `enums`, `salvage` (a broken
+//! database), `spool`. What hooks write: `events` and `tool_uses`, `unit_rows`, `index` and `unit_index` (full text), `injections`. Memories:
+//! `memory_rows`, `story` and `rule_memories`, `llm_queue`, `memory_list`. Queries: `project_rows`, `history`, `unit_list`,
+//! `query` and `full_text` (search), `candidates` (recall). Others: `imports`, `team_incoming` and `team_outgoing`, `deletion`,
+//! `stored_texts` (redacting again), `export_rows` and `restore`.
 
-pub mod archive;
-pub mod changes;
-pub mod commands;
+pub mod candidates;
 mod create;
-mod domains;
+pub mod deletion;
 mod enums;
+pub mod events;
+pub mod export_rows;
 mod failure;
-pub mod foreign;
-pub mod forget;
-pub mod forgotten;
+pub mod full_text;
 pub mod history;
-mod identity;
 pub mod imports;
 mod index;
 pub mod injections;
-pub mod memories;
+pub(crate) mod llm_queue;
+mod memory_list;
+pub mod memory_rows;
 mod migrate;
-mod project_state;
-pub mod projects;
-mod prompts;
-pub mod recall;
+pub mod project_rows;
+pub mod query;
+pub(crate) mod restore;
+pub(crate) mod rule_memories;
 pub mod salvage;
-pub mod search;
-pub mod sessions;
-mod spend;
 pub mod spool;
-pub mod team;
-pub mod texts;
+pub mod stored_texts;
+pub(super) mod story;
+pub(crate) mod team_incoming;
+pub mod team_outgoing;
 mod tool_uses;
-mod unit_index;
-pub mod units;
-mod upgrades;
-pub mod vectors;
+pub mod unit_index;
+mod unit_list;
+pub mod unit_rows;
 
 pub use failure::{is_broken, is_full, reason};
-pub use units::LeftOpen;
+pub use unit_rows::LeftOpen;
 
 use crate::files::{self, Identity};
 use crate::model::Files;
 use anyhow::{Context, Result, anyhow, bail};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{fs, io};
 
 /// Maximum time that a hook waits for the database before it writes to the spool.
 pub const HOOK_WAIT: Duration = Duration::from_millis(250);
@@ -337,7 +332,7 @@ pub(crate) mod testing {
 
     /// Stores an event as the pipeline does.
     pub fn store_event(tx: &Tx, event: &Clean<Event>) -> Result<()> {
-        crate::ingest::store_event(tx, event, None, &|_| None)
+        crate::ingest::persist::store_event(tx, event, None, &|_| None)
     }
 
     /// A prompt of a session at millisecond `n`.

@@ -1,9 +1,9 @@
 //! Stores tool uses, and the task list that some tools keep.
 
 use super::Tx;
-use super::identity::{SAME_EVENT, name_of};
+use super::create::{SAME_EVENT, name_of};
+use super::events::StoredSession;
 use super::index::IndexedTool;
-use super::sessions::StoredSession;
 use crate::model::{Event, Task, TaskChange, ToolUse};
 use crate::segmentation::StepId;
 use anyhow::Result;

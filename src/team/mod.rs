@@ -1,33 +1,25 @@
-//! Use case: team memory. Each machine writes only its own numbered series of changes; the newest change of a memory by
-//! (counter, machine) is its state everywhere. Nothing is merged in place, so nothing conflicts (ADR/0051).
-//!
-//! Read in this order: `identity` (keys and signatures), `projects` (shared projects), `outgoing` (changes to send),
-//! `incoming` (changes received), `sync` (one sync), its two targets `server` (PostgreSQL, with `programs` for the RAD
-//! tables) and `folder` (with `chunk`), `people` (trusted people); play random histories.
+//! Use case: shared memory. Files: `people` (identity of this machine and others), `outgoing`, `incoming` (changes, and rows of
+//! programs), `shared_folder` and `server` (the two transports), `sync` (the whole exchange).
 
-mod chunk;
-mod folder;
-mod identity;
-mod incoming;
+pub mod incoming;
 mod outgoing;
 pub mod people;
-mod programs;
-pub mod projects;
 mod server;
+mod shared_folder;
 mod sync;
 
 pub use sync::{SyncPlace, SyncResult, SyncTarget, due, sync};
 
 #[cfg(test)]
 mod tests {
-    use super::sync::{SyncPlace, SyncTarget, sync};
     use crate::config::Config;
     use crate::knowledge;
     use crate::model::{Draft, Millis, ProjectId, Provenance, Share};
     use crate::redact::Redactor;
     use crate::store::Store;
-    use crate::store::forget::DeleteFilter;
+    use crate::store::deletion::DeleteFilter;
     use crate::store::testing::Scratch;
+    use crate::team::sync::{SyncPlace, SyncTarget, sync};
     use proptest::prelude::*;
     use serde_json::json;
     use std::collections::BTreeMap;
@@ -36,6 +28,7 @@ mod tests {
 
     /// 2026-11-24; the clocks of the machines are an hour apart.
     const NOW: Millis = 1_795_500_000_000;
+
     const HOUR: Millis = 3_600_000;
 
     /// An action of a person on the n-th memory that they see.

@@ -1,11 +1,12 @@
 //! Changes that leave this machine: memories of shared projects, redacted once more. Prompts, closing messages and tool
 //! uses are never sent, and nothing private is sent to a team.
 
-use super::identity::{Signer, digest};
+use super::people::{Signer, digest};
 use crate::model::{DueChange, Provenance, SendReason, Share, SharedChange, SharedProject};
 use crate::redact::Redactor;
 use crate::store::Store;
-use crate::store::team::{MemoryState, NumberedChange, OwnMachine};
+use crate::store::team_incoming::OwnMachine;
+use crate::store::team_outgoing::{MemoryState, NumberedChange};
 use anyhow::Result;
 
 /// Memories per step. Each step is committed, so a killed sync continues where it stopped.

@@ -1,10 +1,121 @@
-//! The people who share memories, and those whom the user trusts. Memories of trusted people may be shown before an
-//! edit, and their changes reach memories that were created here.
+//! The key of this machine, and the people that it knows.
 
+use crate::config::environment;
 use crate::error::UserError;
-use crate::model::Machine;
+use crate::files;
+use crate::model::{Machine, Millis, SharedChange};
 use crate::store::Store;
-use anyhow::Result;
+use crate::store::team_incoming::OwnMachine;
+use anyhow::{Result, anyhow};
+use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
+use sha2::{Digest, Sha256};
+use std::fmt::Write;
+use std::path::Path;
+
+/// Signs changes of this machine.
+pub struct Signer {
+    pair: Ed25519KeyPair,
+    seed: String,
+}
+
+impl Signer {
+    /// Creates a signer from a seed.
+    pub fn new(seed: &str) -> Result<Signer> {
+        let bytes = unhex(seed).ok_or_else(|| anyhow!("the machine's key is damaged"))?;
+        let pair = Ed25519KeyPair::from_seed_unchecked(&bytes).map_err(|_| anyhow!("the machine's key is damaged"))?;
+        Ok(Signer { pair, seed: seed.to_string() })
+    }
+
+    /// Its public key in hex.
+    pub fn key(&self) -> String {
+        hex(self.pair.public_key().as_ref())
+    }
+
+    /// Signs a change.
+    pub fn sign(&self, change: &mut SharedChange) {
+        change.signature = hex(self.pair.sign(&signed_bytes(change)).as_ref());
+    }
+
+    /// Returns the salt that makes the digest of a change unguessable: only this machine knows it, and it is the same
+    /// each time.
+    pub fn salt(&self, uuid: &str, seq: i64) -> String {
+        hex(&Sha256::digest(format!("{} {uuid} {seq}", self.seed))[..12])
+    }
+}
+
+/// The digest of a body.
+pub fn digest(body: &str) -> String {
+    hex(&Sha256::digest(body))
+}
+
+/// Whether a change was made by the machine that it names, and its body is the one that was signed.
+pub fn is_authentic(change: &SharedChange) -> bool {
+    let (Some(key), Some(signature)) = (unhex(&change.machine), unhex(&change.signature)) else { return false };
+    let is_whole = change.body.as_ref().is_none_or(|body| digest(body) == change.digest);
+    let verified = UnparsedPublicKey::new(&ED25519, key).verify(&signed_bytes(change), &signature);
+    key_length_is_right(&change.machine) && is_whole && verified.is_ok()
+}
+
+fn key_length_is_right(key: &str) -> bool {
+    key.len() == 64 && key.chars().all(|c| c.is_ascii_digit() || ('a'..='f').contains(&c))
+}
+
+/// Returns the bytes to sign: an unambiguous form of everything but the body, which its digest represents.
+fn signed_bytes(change: &SharedChange) -> Vec<u8> {
+    let SharedChange { machine, seq, uuid, counter, gone, withdrawn, projects, name, digest, .. } = change;
+    serde_json::to_vec(&("nmem change 1", machine, seq, uuid, counter, (gone, withdrawn), projects, name, digest))
+        .unwrap_or_default()
+}
+
+/// Returns the identity under which this machine shares; creates one if it has none for this host and database.
+pub fn own_machine(store: &mut Store, name: &str, now: Millis) -> Result<(OwnMachine, Signer)> {
+    let place = place(&store.files().db);
+    match store.own_machine(&place)? {
+        Some(mut own) => {
+            store.set_own_name(name)?;
+            own.machine.name = name.to_string();
+            let signer = Signer::new(&own.seed)?;
+            Ok((own, signer))
+        }
+        None => new_machine(store, name, now),
+    }
+}
+
+/// Gives this machine a new identity.
+pub fn new_machine(store: &mut Store, name: &str, now: Millis) -> Result<(OwnMachine, Signer)> {
+    let seed = files::random_token();
+    let signer = Signer::new(&seed)?;
+    let place = place(&store.files().db);
+    Ok((store.become_machine(&signer.key(), &seed, &place, name, now)?, signer))
+}
+
+/// Host and file of a database. A copy elsewhere is another machine: two must not continue one series.
+fn place(db: &Path) -> String {
+    let host = files::small_text(Path::new("/etc/machine-id")).unwrap_or_default();
+    hex(&Sha256::digest(format!("{} {}", host.trim(), files::resolved(db).display()))[..16])
+}
+
+/// The name under which this person shares.
+///
+/// # Errors
+///
+/// No name is set, and the system names nobody.
+pub fn person(chosen: Option<&str>) -> Result<String> {
+    let name = chosen.map(String::from).or_else(environment::login_name);
+    name.ok_or_else(|| UserError::new("nobody knows your name", "set `name` under [team] in the config file").into())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut out, byte| {
+        let _ = write!(out, "{byte:02x}");
+        out
+    })
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digit = |at: usize| u8::from_str_radix(text.get(2 * at..2 * at + 2)?, 16).ok();
+    (0..text.len() / 2).map(digit).collect::<Option<Vec<u8>>>().filter(|bytes| 2 * bytes.len() == text.len())
+}
 
 /// The machines of a person, by name, or by the first digits of one machine's key.
 ///

@@ -1,9 +1,8 @@
 //! A sync with PostgreSQL.
 
-use super::identity::is_authentic;
-use super::incoming::{BODY, Inbox};
+use super::incoming::{self, BODY, Inbox};
 use super::outgoing::Outbox;
-use super::programs;
+use super::people::is_authentic;
 use crate::model::{Machine, Received, SharedChange, SharedMemory};
 use crate::postgres::{BATCH, RadRow, SeriesHead, TeamServer};
 use crate::store::Store;
@@ -92,7 +91,7 @@ pub fn push(
         progress(&format!("sent {sent} changes"));
     }
     if server.has_rad && sent > 0 {
-        programs::write_repositories(store, server, outbox.projects)?;
+        incoming::write_repositories(store, server, outbox.projects)?;
     }
     server.keep_texts(key, outbox.own.machine.seq, &texts)?;
     Ok(sent)
@@ -105,6 +104,6 @@ fn rad_row(store: &Store, outbox: &Outbox, change: &SharedChange) -> Result<Opti
     if store.is_private(&change.uuid)? {
         return Ok(None);
     }
-    let repo = change.projects.first().map_or("", |key| programs::repo_id(key));
+    let repo = change.projects.first().map_or("", |key| incoming::repo_id(key));
     Ok(RadRow::of(&change.uuid, &memory, repo, &outbox.own.machine.name))
 }

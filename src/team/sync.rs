@@ -2,12 +2,11 @@
 //! point continues where it stopped: every step is a transaction here or at the target, and repeating one changes
 //! nothing.
 
-use super::folder::{self, FolderSync};
-use super::identity::{new_machine, own_machine, person};
-use super::incoming::Inbox;
+use super::incoming::{self, Inbox, ProgramRows};
 use super::outgoing::{self, Outbox};
-use super::programs::{self, ProgramRows};
-use super::{projects, server};
+use super::people::{new_machine, own_machine, person};
+use super::server;
+use super::shared_folder::{self, FolderSync};
 use crate::config::{Config, environment};
 use crate::error::UserError;
 use crate::files;
@@ -55,7 +54,7 @@ pub struct SyncResult {
 
 /// Returns the shared projects, and the changes that the next sync would send. Modifies nothing.
 pub fn due(store: &mut Store, config: &Config, redactor: &Redactor) -> Result<(Vec<SharedProject>, Vec<DueChange>)> {
-    let projects = projects::shared(store, config)?;
+    let projects = incoming::shared(store, config)?;
     let mut due = outgoing::due(store, &projects)?;
     for (_, title, _) in due.iter_mut().filter_map(|change| change.memory.as_mut()) {
         *title = (*redactor.clean(std::mem::take(title))).clone();
@@ -112,7 +111,7 @@ fn run(
     progress: &mut dyn FnMut(&str),
 ) -> Result<SyncResult> {
     let name = person(config.team.name.value.as_deref())?;
-    let projects = projects::shared(store, config)?;
+    let projects = incoming::shared(store, config)?;
     let (mut own, mut signer) = own_machine(store, &name, now)?;
     if projects.is_empty() && own.machine.seq == 0 {
         let hint = "`nmem project share` shares the project of this folder; `[[folder]] share = true` in the config file several";
@@ -131,7 +130,7 @@ fn run(
     let mut result = SyncResult { projects: projects.clone(), ..SyncResult::default() };
     // Done before new numbers are assigned, or they could reuse numbers that are already taken.
     result.is_new_machine = match (&target.place, &mut server) {
-        (SyncPlace::Folder(folder), _) => folder::is_forked(folder, &own.machine)?,
+        (SyncPlace::Folder(folder), _) => shared_folder::is_forked(folder, &own.machine)?,
         (_, Some((server, heads))) => server::is_forked(server, heads, &own.machine)?,
         _ => false,
     };
@@ -144,7 +143,7 @@ fn run(
     match (&target.place, &mut server) {
         (SyncPlace::Folder(folder), _) => {
             progress("reading chunks");
-            folder::pull(store, folder, &inbox, &mut result.received, &mut result.folder)?;
+            shared_folder::pull(store, folder, &inbox, &mut result.received, &mut result.folder)?;
         }
         (_, Some((server, heads))) => server::pull(store, server, heads, &inbox, &mut result.received, progress)?,
         _ => {}
@@ -162,7 +161,7 @@ fn run(
     let outbox = Outbox { redactor, projects: &projects, own: &own, signer: &signer };
     match (&target.place, &mut server) {
         (SyncPlace::Folder(folder), _) => {
-            folder::push(store, folder, &outbox, &mut result.folder)?;
+            shared_folder::push(store, folder, &outbox, &mut result.folder)?;
             result.sent = result.folder.sent;
         }
         (_, Some((server, heads))) => result.sent = server::push(store, server, heads, &outbox, progress)?,
@@ -170,7 +169,7 @@ fn run(
     }
     if let Some((server, _)) = &mut server {
         if server.has_rad {
-            result.programs = programs::read(store, server, redactor, &projects)?;
+            result.programs = incoming::read(store, server, redactor, &projects)?;
         }
         result.round_trips = server.round_trips;
     }

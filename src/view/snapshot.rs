@@ -7,7 +7,7 @@
 use crate::config::Config;
 use crate::model::{InjectionRow, MemoryKind, MemoryRow, Millis, PromptRow, SessionRow, Source, ToolUseRow, UnitRow};
 use crate::rank::contradicted;
-use crate::render::{log, memories, units, whole};
+use crate::render::{details, memory_text, session_log, unit_text};
 use crate::runtime::{Projects, redactor};
 use crate::store::Store;
 use crate::text::is_unseen;
@@ -185,7 +185,7 @@ impl Snapshot {
         let by_row: HashMap<i64, &SessionRow> = self.sessions.iter().map(|session| (session.id, session)).collect();
         let agents_id = |row: i64| by_row.get(&row).map(|session| session.agent_session_id.as_str());
         let injections = self.injections.iter().enumerate().filter_map(|(at, injection)| {
-            let mut out = log::injection_json(injection, by_row.get(&injection.session)?);
+            let mut out = session_log::injection_json(injection, by_row.get(&injection.session)?);
             if at >= detail.injection_texts && injection.text.is_some() {
                 out["text"] = Value::Null;
                 out["is_cut"] = true.into();
@@ -200,7 +200,7 @@ impl Snapshot {
         }
         let quoted = self.quoted();
         for prompt in &self.prompts {
-            let mut out = whole::prompt_json(prompt, agents_id(prompt.session_id), None);
+            let mut out = details::prompt_json(prompt, agents_id(prompt.session_id), None);
             let quotes = quoted.get(&prompt.id).map_or(&[][..], Vec::as_slice);
             out["text"] = passage(&prompt.text, quotes, detail.source_text).into();
             sources.insert(format!("p{}", prompt.id), out);
@@ -226,7 +226,7 @@ impl Snapshot {
             .filter(|memory| memory.superseded_by.is_none() && matches!(memory.kind, MemoryKind::Decision | MemoryKind::Lesson));
         let against = contradicted(&settled.take(SETTLED).cloned().collect::<Vec<_>>());
         let json = |memory: &MemoryRow| {
-            let mut out = memories::json(memory);
+            let mut out = memory_text::json(memory);
             for unused in ["hashes", "uuid", "tokens_estimated"] {
                 out[unused] = Value::Null;
             }
@@ -259,7 +259,7 @@ fn projects(store: &Store, scope: &PageScope) -> Result<Vec<i64>> {
 }
 
 fn session(row: &SessionRow) -> Value {
-    let mut out = whole::session_json(row, Vec::new(), Vec::new());
+    let mut out = details::session_json(row, Vec::new(), Vec::new());
     out["cwd"] = Value::Null;
     out["tasks"] = Value::Null;
     out
@@ -270,7 +270,7 @@ fn first_tool_uses(memory: &MemoryRow, most: usize) -> impl Iterator<Item = i64>
 }
 
 fn unit(row: &UnitRow, most_files: usize) -> Value {
-    let mut out = units::json(row);
+    let mut out = unit_text::json(row);
     if let Some(files) = out["files"].as_array_mut() {
         files.truncate(most_files);
     }
@@ -280,7 +280,7 @@ fn unit(row: &UnitRow, most_files: usize) -> Value {
 }
 
 fn tool_use(row: &ToolUseRow, session: Option<&str>, unit: Option<i64>, detail: Detail) -> Value {
-    let mut out = whole::tool_use_json(row, session, unit);
+    let mut out = details::tool_use_json(row, session, unit);
     let most = if row.succeeded == Some(false) { detail.source_text.max(FAILURE) } else { detail.source_text };
     let kept = ["description", "response"].map(|name| (name.to_string(), row.metadata[name].clone()));
     out["metadata"] = Value::Object(Map::from_iter(kept));

@@ -4,32 +4,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Levels from the ground up. A file imports only from lower levels, or from its own folder.
+/// Levels, lowest first. A file imports only from lower levels, or from its own folder.
 const LEVELS: &[&[&str]] = &[
-    // words
+    // plain types and text functions
     &["model", "error", "text"],
-    // what is known of texts: how they are cut for the indexes, which of them give orders
     &["languages"],
     &["index_text", "prompt_injection"],
-    // rules: values in, values out
-    &["redact", "command_kind", "segmentation", "statements", "extraction", "rank", "render"],
-    &["rules"],
-    &["choice"],
-    // what is drawn from a unit without a model
-    &["memories"],
-    // the gate to files, which every edge goes through
+    // logic without I/O
+    &["redact", "command_kind", "segmentation", "extraction", "rank", "render"],
+    // safe access to files
     &["files"],
-    // edges: one outside thing each
-    &["config", "project", "platforms", "store", "domains", "llm", "postgres", "log"],
-    // what every run needs: the redactor, the log, which project a folder is
+    // adapters to one outside thing each
+    &["config", "project", "platforms", "store", "domains", "llm", "postgres", "error_log"],
+    // shared by every run
     &["runtime"],
     // use cases
-    &["distil", "knowledge", "recall", "archive", "team", "installation"],
+    &["distil"],
+    &["knowledge", "recall", "archive", "team", "installation"],
     &["lookup"],
-    // the way of an event through the use cases, and what goes that way with events of its own
+    // the pipeline of an event, and use cases that send events through it
     &["ingest"],
-    &["replay", "import", "forget"],
-    &["doctor"],
+    &["replay", "import", "forgetting"],
+    &["diagnosis"],
     &["redact_stored"],
     // the page for browsers
     &["view"],
@@ -39,7 +35,8 @@ const LEVELS: &[&[&str]] = &[
     &["cli", "lib", "main"],
 ];
 
-const MOST_LINES: usize = 400;
+/// Lines of a file that a reader can take in; more is a breach, and 400 is the advice.
+const MOST_LINES: usize = 800;
 
 fn sources() -> Vec<PathBuf> {
     fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -213,7 +210,7 @@ fn no_file_imports_itself_by_way_of_others() {
 /// What two commands share belongs to neither.
 #[test]
 fn no_command_imports_another_commands_file() {
-    let shared = ["output", "hook", "stdin", "editor", "project_argument"];
+    let shared = ["output", "hook", "editor", "project_argument"];
     for (file, imports) in imports().into_iter().filter(|(file, _)| file.len() == 2 && file[0] == "cli") {
         for other in imports.iter().filter(|other| other.len() == 2 && other[0] == "cli") {
             assert!(shared.contains(&other[1].as_str()), "cli/{}.rs imports cli/{}.rs", file[1], other[1]);

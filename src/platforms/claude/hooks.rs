@@ -1,13 +1,12 @@
-//! Claude Code's hooks: the events that nmem subscribes to (ADR/0004).
+//! The adapter of Claude Code: events that it takes, and its answers.
 
-use super::events::decode;
+use super::decode;
 use super::past::PAST;
 use crate::model::{Event, Platform};
-use crate::platforms::adapter::{Adapter, HookAnswer, Moment, Support};
-use crate::platforms::answers::{envelope, event_of};
-use crate::platforms::decode_context::DecodeContext;
+use crate::platforms::adapter::{Adapter, HookAnswer, Moment, Support, envelope, event_of};
 use crate::platforms::past::PastFormat;
-use crate::platforms::setup::{McpForm, McpServers, Permission, Setup, Shape, Subscribed, WindowsShell, to};
+use crate::platforms::payload::DecodeContext;
+use crate::platforms::settings_file::{McpForm, McpServers, Permission, Setup, Shape, Subscribed, WindowsShell, to};
 use crate::platforms::translated::{self, Translated};
 use serde_json::Value;
 

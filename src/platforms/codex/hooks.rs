@@ -1,14 +1,12 @@
-//! Codex's hooks: Claude Code's format with Codex's own tools, and without exit codes.
+//! Codex's hooks: its calls and their output.
 
-use super::output::read;
-use super::past::PAST;
-use crate::model::Platform;
-use crate::platforms::adapter::{Adapter, HookAnswer, Moment, Support};
-use crate::platforms::answers::{envelope, event_of};
-use crate::platforms::past::PastFormat;
-use crate::platforms::patch::changes_like;
-use crate::platforms::setup::{McpServers, OwnFile, Permission, Setup, Shape, Subscribed, WindowsShell, to};
-use crate::platforms::translated::{self, HookCall, Translated, command_result, event_name};
+use super::past::{PAST, Reader};
+use crate::model::{EventKind, Platform};
+use crate::platforms::adapter::{Adapter, HookAnswer, Moment, Support, envelope, event_of};
+use crate::platforms::claude;
+use crate::platforms::past::{Found, PastCall, PastFormat, text_of};
+use crate::platforms::settings_file::{McpServers, OwnFile, Permission, Setup, Shape, Subscribed, WindowsShell, to};
+use crate::platforms::translated::{self, HookCall, Translated, changes_like, command_result, event_name, files_of_patch, hunks};
 use serde_json::{Value, json};
 
 pub struct Codex;
@@ -153,9 +151,230 @@ fn tasks(plan: &Value) -> Vec<Value> {
     steps.map(|step| json!({"content": step["step"], "status": step["status"]})).collect()
 }
 
+/// Id prefix of commands and patches that a script of the agent ran.
+const OF_SCRIPT: &str = "exec-";
+
+/// Returns true if a call runs a script, or waits for one.
+fn is_script(call: &PastCall) -> bool {
+    call.input.is_string() || call.input["cell_id"].is_string()
+}
+
+impl Reader {
+    /// Reads a response item: a call or its result.
+    pub(super) fn item(&mut self, item: &Value, found: &mut Found) {
+        let id = item["call_id"].as_str().unwrap_or_default().to_string();
+        match item["type"].as_str() {
+            Some("function_call" | "custom_tool_call" | "local_shell_call") => {
+                let name = item["name"].as_str().unwrap_or("local_shell").to_string();
+                let arguments = item["arguments"].as_str().and_then(|text| serde_json::from_str(text).ok());
+                let input = arguments.unwrap_or_else(|| match &item["input"] {
+                    Value::Null => item["action"].clone(),
+                    input => input.clone(),
+                });
+                match self.session.agent {
+                    Some(_) => found.counts.subagent_tool_uses += 1,
+                    None => found.counts.tool_uses += 1,
+                }
+                self.calls.insert(id, PastCall { name, input });
+            }
+            Some("function_call_output" | "custom_tool_call_output" | "local_shell_call_output") => {
+                let Some(call) = self.calls.remove(&id) else { return };
+                self.result(id, call, &text_of(&item["output"]), found);
+            }
+            _ => {}
+        }
+    }
+
+    fn result(&mut self, id: String, call: PastCall, output: &str, found: &mut Found) {
+        let ended = read(output);
+        let failed = ended.exit_code.is_some_and(|code| code != 0);
+        match call.name.as_str() {
+            "exec_command" | "shell" | "shell_command" | "local_shell" => {
+                let is_unknown = ended.exit_code.is_none() && says_failed(output);
+                self.count_failure(failed || is_unknown, found);
+                match ended.process.filter(|_| !is_unknown) {
+                    Some(process) => drop(self.running.insert(process, (id, call))),
+                    None => self.command(&id, &call, Some(output), found),
+                }
+            }
+            // This call reads the output of a running command. That command is stored with its result.
+            "write_stdin" => {
+                self.count_failure(failed, found);
+                found.counts.skip("tool that is not recorded");
+                let process = call.input["session_id"].as_i64().unwrap_or_default();
+                if ended.exit_code.is_some()
+                    && let Some((id, call)) = self.running.remove(&process)
+                {
+                    self.command(&id, &call, Some(output), found);
+                }
+            }
+            // The script's calls are in the events; the script itself is not stored.
+            "exec" | "wait" if is_script(&call) => {
+                self.count_failure(output.trim_start().starts_with("Script failed"), found);
+                found.counts.skip("tool that is not recorded");
+            }
+            "apply_patch" => {
+                let patch = call.input.as_str().unwrap_or_default();
+                let failed = failed || output.contains("verification failed") || says_failed(output);
+                self.count_failure(failed, found);
+                let error = failed.then_some(output);
+                for (n, (path, added)) in files_of_patch(patch).into_iter().enumerate() {
+                    self.change(&id, n, (&path, added), json!({"new_string": patch}), json!({}), error, found);
+                }
+            }
+            name => {
+                let failed = says_failed(output);
+                self.count_failure(failed, found);
+                let result = if failed { Err(ended.text) } else { Ok(json!(ended.text)) };
+                self.tool(&id, (name, name), call.input.clone(), result, found);
+            }
+        }
+    }
+
+    /// Stores a command. Without an output, its outcome is unknown.
+    pub(super) fn command(&mut self, id: &str, call: &PastCall, output: Option<&str>, found: &mut Found) {
+        let ended = read(output.unwrap_or_default());
+        let error = ended.exit_code.filter(|code| *code != 0).map(|code| format!("Exit code {code}\n{}", ended.text));
+        let unknown =
+            || Some(ended.text.to_string()).filter(|_| ended.exit_code.is_none() && says_failed(output.unwrap_or_default()));
+        let error = error.or_else(unknown);
+        let folder = call.input["workdir"].as_str().filter(|folder| folder.starts_with('/')).map(String::from);
+        let before = self.session.cwd.clone();
+        self.session.cwd = folder.or(self.session.cwd.take());
+        let response = match output {
+            Some(_) => json!({"stdout": ended.text}),
+            None => json!({"backgroundTaskId": id}),
+        };
+        let result = error.as_deref().map_or(Ok(response), Err);
+        self.tool(id, ("Bash", &call.name), json!({"command": command_of(&call.input)}), result, found);
+        self.session.cwd = before;
+    }
+
+    /// Handles the end of a command. Stores it if a script of the agent ran it, or if it kept running after its call;
+    /// otherwise the call's result stores it.
+    pub(super) fn executed(&mut self, item: &Value, found: &mut Found) {
+        let id = item["id"].as_str().unwrap_or_default();
+        if self.calls.contains_key(id) {
+            return;
+        }
+        let running_as = self.running.iter().find(|(_, (call, _))| call == id).map(|(process, _)| *process);
+        if running_as.is_none() && !id.starts_with(OF_SCRIPT) {
+            return;
+        }
+        let before = running_as.and_then(|process| self.running.remove(&process));
+        let input = json!({"cmd": command_of(item), "workdir": item["cwd"].as_str().and_then(|url| url.strip_prefix("file://"))});
+        let call = before.map_or(PastCall { name: "exec_command".into(), input }, |(_, call)| call);
+        let code = item["exit_code"].as_i64().unwrap_or_default();
+        let output = item["aggregated_output"].as_str().unwrap_or_default();
+        self.command(id, &call, Some(&format!("Process exited with code {code}\nOutput:\n{output}")), found);
+    }
+
+    /// Stores a patch, file by file, that a call or a script of the agent tried to apply.
+    pub(super) fn patched(&mut self, id: &str, event: &Value, succeeded: bool, found: &mut Found) {
+        if self.calls.remove(id).is_some() {
+            self.count_failure(!succeeded, found);
+        } else if !id.starts_with(OF_SCRIPT) {
+            return;
+        }
+        let failed = !succeeded;
+        let error = failed.then(|| event["stderr"].as_str().unwrap_or_default());
+        for (n, (path, change)) in event["changes"].as_object().into_iter().flatten().enumerate() {
+            let input = json!({"content": change["content"].as_str().unwrap_or_default()});
+            let response = json!({"structuredPatch": hunks(change["unified_diff"].as_str().unwrap_or_default())});
+            self.change(id, n, (path, change["type"] == "add"), input, response, error, found);
+        }
+    }
+
+    /// Stores the change to one file, the `n`th of its call.
+    #[expect(clippy::too_many_arguments, reason = "each is a part of the payload")]
+    fn change(
+        &mut self,
+        id: &str,
+        n: usize,
+        (path, added): (&str, bool),
+        mut input: Value,
+        mut response: Value,
+        error: Option<&str>,
+        found: &mut Found,
+    ) {
+        let id = if n == 0 { id.to_string() } else { format!("{id}-{}", n + 1) };
+        input["file_path"] = json!(path);
+        response["type"] = json!(if added { "create" } else { "update" });
+        let like = if added { "Write" } else { "Edit" };
+        self.tool(&id, (like, "apply_patch"), input, error.map_or(Ok(response), Err), found);
+    }
+
+    pub(super) fn mcp(&mut self, event: &Value, found: &mut Found) {
+        let Some(id) = event["call_id"].as_str().filter(|id| self.calls.remove(*id).is_some()) else { return };
+        let invocation = &event["invocation"];
+        let of = |key: &str| invocation[key].as_str().unwrap_or("unknown");
+        let name = format!("mcp__{}__{}", of("server"), of("tool"));
+        let (answer, error) = (&event["result"]["Ok"], &event["result"]["Err"]);
+        let said = if error.is_null() { text_of(&answer["content"]) } else { text_of(error) };
+        let failed = !error.is_null() || answer["isError"] == true || says_failed(&said);
+        self.count_failure(failed, found);
+        let result = if failed { Err(said.as_str()) } else { Ok(json!(said)) };
+        self.tool(id, (&name, &name), invocation["arguments"].clone(), result, found);
+    }
+
+    /// Stores a call under its own name, decoded as the equivalent Claude Code tool.
+    fn tool(&mut self, id: &str, (like, name): (&str, &str), input: Value, result: Result<Value, &str>, found: &mut Found) {
+        let payload = self.session.payload(id, like, input, result);
+        match claude::decode(&payload, &self.session.decode_context()) {
+            Ok(Some(event)) => {
+                if let EventKind::ToolUsed(tool) = &mut self.session.add_decoded(event).what {
+                    tool.name = name.to_string();
+                }
+            }
+            _ => found.counts.skip("tool that is not recorded"),
+        }
+    }
+}
+
+/// The output of a command.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Output<'a> {
+    pub text: &'a str,
+    /// The exit code; `None` if the output has none.
+    pub exit_code: Option<i64>,
+    /// The number of a process that keeps running.
+    pub process: Option<i64>,
+}
+
+/// Parses an output: a few lines about the process, `Output:`, and the text.
+pub fn read(output: &str) -> Output<'_> {
+    let (head, text) = output.split_once("\nOutput:\n").unwrap_or(("", output));
+    let number = |label: &str| head.lines().find_map(|line| line.trim().strip_prefix(label)?.trim().parse().ok());
+    let exit_code = number("Process exited with code").or_else(|| number("Exit code:"));
+    Output { text, exit_code, process: number("Process running with session ID") }
+}
+
+/// Returns true if the output of a tool other than a command reports a failure.
+pub fn says_failed(output: &str) -> bool {
+    let text = read(output).text.trim_start();
+    let is_error = match serde_json::from_str::<Value>(text) {
+        Ok(answer) => answer.get("error").is_some_and(|error| !error.is_null()),
+        // A long answer may be cut, so it may not be valid JSON.
+        Err(_) => text.starts_with("{\"error\""),
+    };
+    is_error
+        || ["aborted by user", "unsupported call: ", "unsupported custom tool call: "].iter().any(|begin| text.starts_with(begin))
+}
+
+/// Returns the command line of a call: a string, or a list of words such as `bash -lc COMMAND`.
+pub fn command_of(input: &Value) -> String {
+    let words = |list: &Value| {
+        let words: Vec<&str> = list.as_array()?.iter().filter_map(Value::as_str).collect();
+        Some(if words.len() == 3 && words[1].starts_with('-') { words[2].to_string() } else { words.join(" ") })
+    };
+    let said = |key: &str| input[key].as_str().map(String::from).or_else(|| words(&input[key]));
+    said("cmd").or_else(|| said("command")).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn the_session_file_says_how_a_command_ended() {
@@ -167,5 +386,25 @@ mod tests {
         assert_eq!(Codex.exit_code(transcript.as_bytes(), "call_2"), Some(3));
         assert_eq!(Codex.exit_code(transcript.as_bytes(), "call_1"), Some(0));
         assert_eq!(Codex.exit_code(transcript.as_bytes(), "call_3"), None);
+    }
+
+    #[test]
+    fn exit_codes_and_processes_stand_before_the_output() {
+        let ended =
+            "Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 2\nOriginal token count: 3\nOutput:\nerror: no";
+        assert_eq!(read(ended), Output { text: "error: no", exit_code: Some(2), process: None });
+        let goes_on = "Chunk ID: 1\nProcess running with session ID 77\nOutput:\nProcess exited with code 1";
+        assert_eq!(read(goes_on), Output { text: "Process exited with code 1", exit_code: None, process: Some(77) });
+        let words = serde_json::json!({"command": ["bash", "-lc", "cargo test"]});
+        assert_eq!((command_of(&words), command_of(&Value::Null)), ("cargo test".into(), String::new()));
+        assert!(says_failed("Wall time: 1 seconds\nOutput:\n{\"error\": \"not found\"}"));
+        assert!(!says_failed("Wall time: 1 seconds\nOutput:\n{\"error\": null, \"result\": 1}"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_output_is_read(output in "(?s).{0,300}") {
+            let _ = (read(&output), says_failed(&output));
+        }
     }
 }

@@ -4,13 +4,14 @@
 //! wrote one document `<id>.json`. `<hash>/workspace.json` names the folder. `inputState` holds the account's name and
 //! is not read.
 
-use super::tools::{SKIPPED, is_command, like, printed};
+use super::{SKIPPED, is_command, like, printed};
 use crate::files;
 use crate::model::{EventKind, Millis, Platform};
-use crate::platforms::past::{Found, PastFormat, PastOptions, PastReader, PastSession};
-use crate::platforms::past_source::{PastDocument, PastSource, path_of_url, timestamp};
+use crate::platforms::past::{
+    Found, PastDocument, PastFormat, PastOptions, PastReader, PastSession, PastSource, path_of_url, timestamp,
+};
 use crate::platforms::payload;
-use crate::platforms::transcript::time;
+use crate::platforms::transcript_tail::time;
 use crate::platforms::translated::{self, HookCall, command_result, unpacked};
 use anyhow::Result;
 use serde_json::{Value, json};

@@ -1,10 +1,13 @@
-//! Common parts of Copilot CLI's and VS Code's hooks. Both read `~/.copilot/hooks`, so its commands name no platform.
+//! Hooks of Copilot CLI and of VS Code: two payload forms, one set of tools.
 
-use super::tools::{is_command, like, printed};
-use crate::platforms::past::text_of;
-use crate::platforms::setup::{McpServers, Permission, Setup, Shape, Subscribed, WindowsShell, to};
-use crate::platforms::translated::{self, HookCall, Translated, command_result, field, unpacked};
+use super::{is_command, like, printed};
+use crate::model::Platform;
+use crate::platforms::adapter::{Adapter, HookAnswer, Moment, Support, context_as, envelope, event_of};
+use crate::platforms::past::{PastFormat, text_of};
+use crate::platforms::settings_file::{McpForm, McpServers, Permission, Setup, Shape, Subscribed, WindowsShell, to};
+use crate::platforms::translated::{self, HookCall, Translated, command_result, event_name, field, unpacked};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// The subscribed events, under the names for which payloads have Claude Code's fields. VS Code skips unknown events.
 const HOOKS: [Subscribed; 9] = [
@@ -81,6 +84,199 @@ pub(super) fn closing(transcript: &[u8]) -> Option<String> {
         .filter(|record| record["data"]["toolRequests"].as_array().is_none_or(Vec::is_empty))
         .filter_map(|record| record["data"]["content"].as_str().map(String::from));
     texts.find(|text| !text.trim().is_empty())
+}
+
+pub struct CopilotCli;
+
+/// Returns Claude Code's name for a payload's event. In Copilot's own format, the fields identify the event.
+fn event(payload: &Value) -> Option<&'static str> {
+    const EVENTS: [&str; 10] = [
+        "SessionStart",
+        "UserPromptSubmit",
+        "PreToolUse",
+        "PostToolUse",
+        "PostToolUseFailure",
+        "SubagentStart",
+        "SubagentStop",
+        "PreCompact",
+        "Stop",
+        "SessionEnd",
+    ];
+    let name = event_name(payload);
+    if !name.is_empty() {
+        return EVENTS.into_iter().find(|event| *event == name);
+    }
+    let has = |key: &str| payload.get(key).is_some();
+    Some(match () {
+        () if has("hookName") || has("errorContext") || has("notification_type") => return None,
+        () if has("toolResult") => "PostToolUse",
+        () if has("toolName") && has("error") => "PostToolUseFailure",
+        () if has("toolName") => "PreToolUse",
+        () if has("prompt") => "UserPromptSubmit",
+        () if has("source") || has("initialPrompt") => "SessionStart",
+        () if has("agentName") && has("stopReason") => "SubagentStop",
+        () if has("agentName") => "SubagentStart",
+        () if has("stopReason") => "Stop",
+        () if has("trigger") => "PreCompact",
+        () if has("reason") => "SessionEnd",
+        () => return None,
+    })
+}
+
+impl Adapter for CopilotCli {
+    fn platform(&self) -> Platform {
+        Platform::CopilotCli
+    }
+
+    fn recognises(&self, payload: &Value) -> bool {
+        let transcript = field(payload, &["transcript_path", "transcriptPath"]).as_str().unwrap_or_default();
+        let is_own = payload["sessionId"].is_string() && payload["timestamp"].is_number();
+        // VS Code always sends a transcript, or null; Claude Code sends no timestamp.
+        let of_others = ["transcript_path", "permission_mode", "prompt_id", "tool_response", "tool_use_id"];
+        let is_like_claude = payload["timestamp"].is_string() && of_others.iter().all(|key| payload.get(*key).is_none());
+        is_own || is_like_claude || payload.get("tool_result").is_some() || transcript.contains("session-state")
+    }
+
+    fn translate(&self, payload: &Value) -> Vec<Translated> {
+        let Some(event) = event(payload) else { return Vec::new() };
+        let parent = field(payload, &["parent_agent_id", "parentAgentId"]).clone();
+        let mut payload = payload.clone();
+        if let (false, Some(fields)) = (parent.is_null(), payload.as_object_mut()) {
+            // Inside a subagent, the session id is the subagent's, and its session is the parent. The subagent's prompt
+            // is not from a person, and SubagentStop follows its end.
+            if matches!(event, "UserPromptSubmit" | "Stop") {
+                return Vec::new();
+            }
+            fields.insert("session_id".into(), parent);
+        }
+        if event.contains("ToolUse") {
+            return call(&payload, event);
+        }
+        let mut head = translated::payload(event, &payload);
+        if payload["source"] == "new" {
+            head["source"] = json!("startup");
+        }
+        translated::event(head)
+    }
+
+    /// Encodes in Copilot's own format: the CLI ignores Claude Code's.
+    fn encode(&self, _payload: &Value, answer: &HookAnswer) -> Option<String> {
+        context_as("additionalContext", answer)
+    }
+
+    fn support(&self) -> Support {
+        Support {
+            outcome: "the last line of a command's output",
+            failures: "an event of its own, and exit codes",
+            tokens: "session file",
+            start: Moment::Possible,
+            prompt: Moment::Unreliable("versions 1.0.60 to 1.0.65 drop it"),
+            edit: Moment::NotPossible("a hook that fails there denies the call, so nmem does not subscribe"),
+            subagent: Moment::Possible,
+            compaction: Moment::NotPossible("no event after it"),
+            context_bytes: None,
+            keeps_start_context: false,
+        }
+    }
+
+    fn setup(&self) -> Option<&'static Setup> {
+        const SETUP: Setup = setup(
+            &["copilot"],
+            McpServers::Json { user: "mcp-config.json", project: ".github/mcp.json", key: "mcpServers", form: McpForm::Local },
+        );
+        Some(&SETUP)
+    }
+
+    fn resume(&self) -> &'static [&'static str] {
+        &["copilot", "--resume={session}"]
+    }
+
+    fn past(&self) -> &'static [PastFormat] {
+        &[crate::platforms::copilot::past::CLI]
+    }
+
+    fn keeps_closing_in_transcript(&self) -> bool {
+        true
+    }
+
+    fn closing(&self, transcript: &[u8]) -> Option<String> {
+        closing(transcript)
+    }
+
+    /// Measured: the last message was in the file after 11 to 54 ms, once in twenty runs after more than 100 ms.
+    fn closing_wait(&self) -> Duration {
+        Duration::from_millis(250)
+    }
+}
+
+pub struct VsCode;
+
+impl Adapter for VsCode {
+    fn platform(&self) -> Platform {
+        Platform::VsCode
+    }
+
+    fn recognises(&self, payload: &Value) -> bool {
+        let transcript = field(payload, &["transcript_path", "transcriptPath"]).as_str().unwrap_or_default();
+        let states = |key: &str| payload.get(key).is_some();
+        let is_own = payload["timestamp"].is_string() && (states("transcript_path") || states("hookEventName"));
+        let of_others = transcript.contains("session-state") || transcript.contains("/.claude/") || states("permission_mode");
+        (is_own && !of_others) || transcript.contains("GitHub.copilot-chat")
+    }
+
+    fn translate(&self, payload: &Value) -> Vec<Translated> {
+        let event = event_name(payload);
+        match event {
+            "PreToolUse" | "PostToolUse" | "PostToolUseFailure" => call(payload, event),
+            "SessionStart" | "UserPromptSubmit" | "Stop" | "SubagentStart" | "SubagentStop" | "PreCompact" | "SessionEnd" => {
+                let mut head = translated::payload(event, payload);
+                if payload["source"] == "new" {
+                    head["source"] = json!("startup");
+                }
+                translated::event(head)
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn encode(&self, _payload: &Value, answer: &HookAnswer) -> Option<String> {
+        envelope(event_of(answer.point), answer)
+    }
+
+    fn support(&self) -> Support {
+        Support {
+            outcome: "the last line of a command's output",
+            failures: "exit codes of commands; no event for other failed calls",
+            tokens: "not possible: hooks and session files state none",
+            start: Moment::Possible,
+            prompt: Moment::NotPossible("the answer is dropped"),
+            edit: Moment::NotPossible("the hooks file is shared with Copilot CLI, where such a hook can deny calls"),
+            subagent: Moment::Possible,
+            compaction: Moment::NotPossible("no event after it"),
+            context_bytes: None,
+            keeps_start_context: true,
+        }
+    }
+
+    fn setup(&self) -> Option<&'static Setup> {
+        const SETUP: Setup = setup(
+            &["code", "code-insiders", "codium"],
+            McpServers::Json { user: "", project: ".vscode/mcp.json", key: "servers", form: McpForm::Stdio },
+        );
+        Some(&SETUP)
+    }
+
+    fn past(&self) -> &'static [PastFormat] {
+        &[crate::platforms::copilot::past::VS_CODE, crate::platforms::copilot::chat::CHAT]
+    }
+
+    fn keeps_closing_in_transcript(&self) -> bool {
+        true
+    }
+
+    fn closing(&self, transcript: &[u8]) -> Option<String> {
+        closing(transcript)
+    }
 }
 
 #[cfg(test)]

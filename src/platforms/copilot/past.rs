@@ -6,12 +6,12 @@
 //! end, and is stored as one command. Newer versions report the tokens of each response. In older ones, a message
 //! reports its output tokens, and the line that ends the session reports the rest.
 
-use super::tools::{SKIPPED, is_about_command, is_command, like, printed};
+use super::{SKIPPED, is_about_command, is_command, like, printed};
 use crate::model::{EventKind, GitState, Millis, Platform, SessionStart, StartSource, Tokens, TurnUsage};
 use crate::platforms::claude;
 use crate::platforms::past::{Found, PastCall, PastFormat, PastOptions, PastReader, PastSession, text_of};
-use crate::platforms::patch::hunks;
-use crate::platforms::transcript::time;
+use crate::platforms::transcript_tail::time;
+use crate::platforms::translated::hunks;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 

@@ -2,13 +2,11 @@
 //!
 //! This was not tested with Cursor: names and fields are from its documentation and from payloads that others captured.
 
-use super::tools::{like, result};
+use super::{like, result};
 use crate::model::Platform;
-use crate::platforms::adapter::{Adapter, HookAnswer, Moment, Support};
-use crate::platforms::answers::{context_as, envelope, event_of};
-use crate::platforms::past::PastFormat;
-use crate::platforms::past::text_of;
-use crate::platforms::setup::{McpForm, McpServers, Permission, Setup, Shape, Subscribed, WindowsShell, to};
+use crate::platforms::adapter::{Adapter, HookAnswer, Moment, Support, context_as, envelope, event_of};
+use crate::platforms::past::{PastFormat, text_of};
+use crate::platforms::settings_file::{McpForm, McpServers, Permission, Setup, Shape, Subscribed, WindowsShell, to};
 use crate::platforms::translated::{self, HookCall, Translated, event_name, field, unpacked};
 use serde_json::{Value, json};
 

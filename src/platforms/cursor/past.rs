@@ -1,24 +1,19 @@
-//! Decodes Cursor's sessions into events.
-//!
-//! The IDE keeps them in `state.vscdb`, under the key prefixes `composerData:` and `bubbleId:`. The database also holds
-//! credentials of the user's account, so no other key is read. `cursor-agent` keeps one database per chat,
-//! `chats/<folder>/<id>/store.db`, and a transcript without times and results,
-//! `projects/<folder>/agent-transcripts/<id>.jsonl`, which is read only if there is no database. All become messages
-//! with a role, a text and calls.
-//!
-//! Written from descriptions of the formats: no real Cursor file was available.
+//! Cursor's past sessions: its global database, chat databases, and transcripts.
 
-use super::store_db::{self, session_record};
-use super::tools::{like, result};
-use super::transcripts;
+use super::{like, result};
+use crate::files;
 use crate::model::{EventKind, Millis, Platform};
-use crate::platforms::past::{Found, PastFormat, PastOptions, PastReader, PastSession, text_of};
-use crate::platforms::past_source::{PastDatabase, PastPart, PastSource, Rows, path_of_url, timestamp};
-use crate::platforms::transcript::time;
+use crate::platforms::past::{
+    Columns, Found, PastDatabase, PastFormat, PastOptions, PastPart, PastReader, PastSession, PastSource, Rows, path_of_url,
+    text_of, timestamp,
+};
+use crate::platforms::transcript_tail::time;
 use crate::platforms::translated::{self, HookCall, field, unpacked};
 use anyhow::Result;
 use serde_json::{Value, json};
-use std::path::Path;
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 /// Format of the IDE's chats. Raise the version when the reader learns to find more than before.
 pub const IDE: PastFormat = PastFormat {
@@ -33,22 +28,13 @@ pub const IDE: PastFormat = PastFormat {
 /// Format of the chats of `cursor-agent`.
 pub const CLI: PastFormat = PastFormat {
     folders: &["chats"],
-    source: PastSource::Database(PastDatabase {
-        is_file: store_db::is_file,
-        sessions: store_db::sessions,
-        records: store_db::records,
-    }),
+    source: PastSource::Database(PastDatabase { is_file: is_file, sessions: chat_sessions, records: chat_records }),
     ..IDE
 };
 
 /// Format of the transcripts of `cursor-agent`.
-pub const TRANSCRIPTS: PastFormat = PastFormat {
-    folders: &["projects"],
-    source: PastSource::Lines,
-    is_line: transcripts::is_line,
-    folder: transcripts::folder,
-    ..IDE
-};
+pub const TRANSCRIPTS: PastFormat =
+    PastFormat { folders: &["projects"], source: PastSource::Lines, is_line: is_line, folder: folder, ..IDE };
 
 /// The table, its key column, and the key prefixes that are read.
 const TABLE: &str = "cursorDiskKV";
@@ -60,7 +46,7 @@ fn is_named(path: &Path, name: &str) -> bool {
     path.file_name().is_some_and(|own| own == name)
 }
 
-fn json_in(row: &crate::platforms::past_source::Columns) -> Value {
+fn json_in(row: &crate::platforms::past::Columns) -> Value {
     row.get("value").and_then(Value::as_str).and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
 }
 
@@ -156,10 +142,10 @@ struct Reader {
 
 impl Reader {
     fn new(options: &PastOptions) -> Reader {
-        let id = transcripts::id(&options.path);
+        let id = id(&options.path);
         let mut session = PastSession::new(Platform::Cursor, id, options);
-        session.cwd = transcripts::folder(&options.path);
-        let has_database = transcripts::has_database(&options.path);
+        session.cwd = folder(&options.path);
+        let has_database = has_database(&options.path);
         Reader { session, has_database, closing: None, usage: Default::default(), model: None, last_message: None, prompts: 0 }
     }
 
@@ -237,7 +223,7 @@ impl PastReader for Reader {
         if self.has_database {
             return found.counts.skip("read from the chat's database");
         }
-        let record = if record["role"].is_string() { transcripts::record(&record, at) } else { record };
+        let record = if record["role"].is_string() { transcript_record(&record, at) } else { record };
         self.session.at = time(&record).unwrap_or(self.session.at);
         found.counts.known_lines += 1;
         match record["type"].as_str() {
@@ -263,5 +249,260 @@ impl PastReader for Reader {
             found.resume_at = at;
         }
         self.session.flush(found);
+    }
+}
+
+/// Maximum bytes of `meta.json`.
+const META_BYTES: u64 = 1 << 20;
+/// Length of a digest as hex.
+const DIGEST: usize = 64;
+
+/// Returns true if a path is that of a chat database: `chats/<folder>/<id>/store.db`.
+pub fn is_file(path: &Path) -> bool {
+    let above = |n| path.ancestors().nth(n).and_then(Path::file_name).and_then(|name| name.to_str());
+    above(0) == Some("store.db") && above(3) == Some("chats")
+}
+
+fn text<'a>(row: &'a Columns, column: &str) -> &'a str {
+    row.get(column).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Decodes hex digits to bytes.
+fn bytes(hex: &str) -> Vec<u8> {
+    let pairs = hex.as_bytes().chunks_exact(2);
+    pairs.filter_map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
+}
+
+/// Returns the chat's metadata: JSON, stored as text or as hex digits.
+fn about(rows: &dyn Rows) -> Result<Value> {
+    let all = rows.all("meta")?;
+    let parsed = all.iter().map(|row| {
+        let value = text(row, "value");
+        serde_json::from_str(value).ok().filter(Value::is_object).or_else(|| serde_json::from_slice(&bytes(value)).ok())
+    });
+    Ok(parsed.flatten().find(Value::is_object).unwrap_or_default())
+}
+
+/// Creates the record that begins a session.
+pub fn session_record(id: &str, folder: Option<&str>) -> Value {
+    json!({"type": "session", "id": id, "cwd": folder})
+}
+
+/// Returns the one chat of a database. Its id is the name of the folder; `meta.json` next to it names the working
+/// directory.
+pub fn chat_sessions(rows: &dyn Rows, path: &Path) -> Result<Vec<PastPart>> {
+    let about = about(rows)?;
+    let folder = path.parent().unwrap_or(path);
+    let id = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let beside = files::whole_text(&folder.join("meta.json"), META_BYTES).ok();
+    let beside: Value = beside.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+    let at = beside["updatedAt"].as_i64().or(about["updatedAt"].as_i64()).or(about["createdAt"].as_i64()).unwrap_or_default();
+    let cwd = beside["cwd"].as_str().or(about["cwd"].as_str()).map(String::from);
+    let size = rows.all("blobs")?.len() as u64;
+    Ok(vec![PastPart { id, size, modified_at: at, cwd }])
+}
+
+/// Returns the messages of the newest root.
+pub fn chat_records(rows: &dyn Rows, part: &PastPart) -> Result<Vec<Value>> {
+    let about = about(rows)?;
+    let blobs: HashMap<String, String> =
+        rows.all("blobs")?.iter().map(|row| (text(row, "id").to_lowercase(), text(row, "data").to_string())).collect();
+    let root = about["latestRootBlobId"].as_str().unwrap_or_default().to_lowercase();
+    let digests = blobs.get(&root).map(|data| digests(&bytes(data))).unwrap_or_default();
+    let messages: Vec<Value> = digests.iter().filter_map(|digest| serde_json::from_str(blobs.get(digest)?).ok()).collect();
+    let mut results: HashMap<&str, &Value> = HashMap::new();
+    for part in messages.iter().filter_map(|message| message["content"].as_array()).flatten() {
+        if part["type"] == "tool-result" {
+            results.extend(part["toolCallId"].as_str().map(|id| (id, part)));
+        }
+    }
+    let mut at = about["createdAt"].as_i64().unwrap_or(part.modified_at);
+    let mut records = vec![session_record(&part.id, part.cwd.as_deref())];
+    for message in &messages {
+        let Some(role @ ("user" | "assistant")) = message["role"].as_str() else { continue };
+        at += 1;
+        let said = message["content"].as_str().map_or_else(|| text_of(&message["content"]), String::from);
+        let parts = message["content"].as_array().into_iter().flatten();
+        let calls: Vec<Value> = parts.filter(|part| part["type"] == "tool-call").map(|call| called(call, &results)).collect();
+        let said =
+            said.split_once("<user_query>").and_then(|(_, rest)| Some(rest.split_once("</user_query>")?.0)).unwrap_or(&said);
+        // The program's information about the machine is not a prompt.
+        if role == "user" && said.trim_start().starts_with("<user_info>") {
+            continue;
+        }
+        records.push(json!({"type": role, "timestamp": timestamp(at), "text": said, "calls": calls}));
+    }
+    Ok(records)
+}
+
+/// Combines a call with its result.
+fn called(call: &Value, results: &HashMap<&str, &Value>) -> Value {
+    let answer = call["toolCallId"].as_str().and_then(|id| results.get(id));
+    let result = answer.map(|answer| if answer["result"].is_null() { &answer["output"] } else { &answer["result"] });
+    let failed = answer.is_some_and(|answer| answer["isError"] == true);
+    let status = match answer {
+        None => "unknown",
+        Some(_) if failed => "error",
+        Some(_) => "completed",
+    };
+    let input = if call["args"].is_null() { &call["input"] } else { &call["args"] };
+    json!({"id": call["toolCallId"], "name": call["toolName"], "input": input, "status": status, "result": result})
+}
+
+/// Returns the digests in a protobuf message: its repeated first field.
+fn digests(message: &[u8]) -> Vec<String> {
+    let (mut found, mut rest) = (Vec::new(), message);
+    while let Some((tag, behind)) = varint(rest) {
+        let Some((value, behind)) = varint(behind) else { break };
+        rest = behind;
+        match tag & 7 {
+            0 => {}
+            2 => {
+                let length = usize::try_from(value).unwrap_or(usize::MAX);
+                let Some((inside, behind)) = rest.split_at_checked(length) else { break };
+                if tag >> 3 == 1 && length * 2 == DIGEST {
+                    found.push(inside.iter().map(|byte| format!("{byte:02x}")).collect());
+                }
+                rest = behind;
+            }
+            _ => break,
+        }
+    }
+    found
+}
+
+fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let mut value = 0u64;
+    for (n, byte) in bytes.iter().enumerate().take(10) {
+        value |= u64::from(byte & 0x7f).checked_shl(7 * n as u32)?;
+        if byte & 0x80 == 0 {
+            return Some((value, &bytes[n + 1..]));
+        }
+    }
+    None
+}
+
+/// Maximum number of folders between the filesystem root and a project.
+const LEVELS: usize = 12;
+
+/// Returns true if a line belongs to a transcript.
+pub fn is_line(record: &Value) -> bool {
+    let is_said = matches!(record["role"].as_str(), Some("user" | "assistant"));
+    is_said && record["type"].is_null() && record["message"]["content"].is_array()
+}
+
+/// The chat's id: the name of the file.
+pub fn id(path: &Path) -> String {
+    path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// Finds the working directory. `projects/<folder>` is its path with some characters replaced, so this searches the
+/// disk.
+pub fn folder(path: &Path) -> Option<String> {
+    let mut above = path.ancestors();
+    let transcripts = above.find(|folder| folder.file_name().is_some_and(|name| name == "agent-transcripts"))?;
+    let name = transcripts.parent()?.file_name()?.to_str()?.to_string();
+    below(Path::new("/"), &name, LEVELS).map(|folder| folder.display().to_string())
+}
+
+/// Finds the folder below `folder` whose path is encoded as `name`.
+fn below(folder: &Path, name: &str, levels: usize) -> Option<PathBuf> {
+    let entries = fs::read_dir(folder).ok()?.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    let written = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().replace(['.', '/', '_', ' '], "-");
+    let fitting: Vec<(String, PathBuf)> = entries
+        .map(|entry| (written(&entry), entry.path()))
+        .filter(|(own, _)| name == own || name.starts_with(&format!("{own}-")))
+        .collect();
+    if let Some((_, path)) = fitting.iter().find(|(own, _)| own == name) {
+        return Some(path.clone());
+    }
+    let deeper = |(own, path): &(String, PathBuf)| below(path, &name[own.len() + 1..], levels.checked_sub(1)?);
+    fitting.iter().find_map(deeper)
+}
+
+/// Returns true if a transcript's chat has a database: `chats/<folder>/<id>/store.db`.
+pub fn has_database(path: &Path) -> bool {
+    let id = id(path);
+    let own = path.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "projects")).and_then(Path::parent);
+    if path.extension().is_none_or(|end| end != "jsonl") || id.is_empty() {
+        return false;
+    }
+    let chats = own.map(|own| own.join("chats"));
+    let folders = chats.iter().flat_map(fs::read_dir).flatten().flatten();
+    folders.map(|folder| folder.path().join(&id).join("store.db")).any(|database| database.is_file())
+}
+
+/// Converts a line to a message record; `at` is the line's offset.
+pub fn transcript_record(line: &Value, at: u64) -> Value {
+    let content = &line["message"]["content"];
+    let text = text_of(content);
+    let parts = content.as_array().into_iter().flatten();
+    let calls: Vec<Value> = parts
+        .filter(|part| part["type"] == "tool_use")
+        .enumerate()
+        .map(|(n, part)| {
+            let id = if part["id"].is_string() { part["id"].clone() } else { json!(format!("at-{at}-{n}")) };
+            // The outcome of the call is unknown.
+            json!({"id": id, "name": part["name"], "input": part["input"], "status": "unknown", "result": null})
+        })
+        .collect();
+    let (said_at, text) = prompt(&text);
+    json!({"type": line["role"], "timestamp": said_at.and_then(timestamp), "text": text, "calls": calls})
+}
+
+/// Splits a prompt into its time and the text that the person typed.
+fn prompt(text: &str) -> (Option<i64>, &str) {
+    let stated = text.trim_start().strip_prefix("<timestamp>").and_then(|rest| rest.split_once("</timestamp>"));
+    let (at, rest) = stated.map_or((None, text), |(at, rest)| (line_time(at), rest));
+    let query = rest.split_once("<user_query>").and_then(|(_, rest)| rest.split_once("</user_query>"));
+    (at, query.map_or(rest, |(query, _)| query).trim())
+}
+
+/// Parses a time such as `Sunday, Jul 26, 2026, 1:06 PM (UTC+3)`; returns Unix milliseconds.
+fn line_time(text: &str) -> Option<i64> {
+    let (clock, zone) = text.split_once(" (UTC").map_or((text, ""), |(clock, zone)| (clock, zone.trim_end_matches(')')));
+    let behind_day = clock.split_once(", ")?.1;
+    let at = jiff::civil::DateTime::strptime("%b %d, %Y, %I:%M %p", behind_day).ok()?;
+    let (hours, minutes) = zone.split_once(':').unwrap_or((zone, "0"));
+    let hours: i64 = if hours.is_empty() { 0 } else { hours.parse().ok()? };
+    let offset = hours * 60 + minutes.parse::<i64>().ok()? * hours.signum();
+    let utc = at.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp().as_millisecond();
+    Some(utc - offset * 60_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_first_field_holds_the_digests() {
+        let mut message = vec![0x08, 0x01, 0x12, 0x02, 1, 2];
+        message.extend([&[0x0a, 32][..], &[0xab; 32]].concat());
+        assert_eq!(digests(&message), ["ab".repeat(32)]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read(message in proptest::collection::vec(any::<u8>(), 0..100)) {
+            digests(&message);
+        }
+    }
+
+    #[test]
+    fn a_prompt_begins_with_its_time() {
+        let (at, text) =
+            prompt("<timestamp>Sunday, Jul 26, 2026, 1:06 PM (UTC+3)</timestamp>\n<user_query>\nfix it\n</user_query>");
+        assert_eq!(timestamp(at.unwrap()).as_deref(), Some("2026-07-26T10:06:00Z"));
+        assert_eq!(text, "fix it");
+        assert_eq!(prompt("no time"), (None, "no time"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read(text in "(<timestamp>)?.{0,60}(</timestamp>)?.{0,20}") {
+            prompt(&text);
+            let _ = line_time(&text);
+        }
     }
 }

@@ -1,11 +1,10 @@
 //! Gemini CLI's hooks.
 
-use super::tools::{like, result, without_hook_context};
+use super::{like, result, without_hook_context};
 use crate::model::Platform;
-use crate::platforms::adapter::{Adapter, HookAnswer, Moment, Support};
-use crate::platforms::answers::envelope;
+use crate::platforms::adapter::{Adapter, HookAnswer, Moment, Support, envelope};
 use crate::platforms::past::{PastFormat, text_of};
-use crate::platforms::setup::{McpForm, McpServers, OwnFile, Permission, Setup, Shape, Subscribed, WindowsShell, to};
+use crate::platforms::settings_file::{McpForm, McpServers, OwnFile, Permission, Setup, Shape, Subscribed, WindowsShell, to};
 use crate::platforms::translated::{self, HookCall, Translated, event_name};
 use serde_json::{Value, json};
 

@@ -6,12 +6,11 @@
 //! all of them but without tool calls. So it only adds messages, and never replaces any. Older files are one JSON
 //! document with the same messages. The working directory is in a file next to them, or in the session's first message.
 
-use super::tools::{like, result, without_hook_context};
+use super::{like, result, without_hook_context};
 use crate::files;
 use crate::model::{EventKind, Millis, Platform, Tokens, TurnUsage};
-use crate::platforms::past::{Found, PastFormat, PastOptions, PastReader, PastSession, text_of};
-use crate::platforms::past_source::{PastDocument, PastSource};
-use crate::platforms::transcript::time;
+use crate::platforms::past::{Found, PastDocument, PastFormat, PastOptions, PastReader, PastSession, PastSource, text_of};
+use crate::platforms::transcript_tail::time;
 use crate::platforms::translated::{self, HookCall};
 use anyhow::Result;
 use serde_json::{Value, json};

@@ -1,13 +1,12 @@
 //! OpenCode's plugin. OpenCode has no hook commands: `nmem.js` is a plugin for both of its generations. It sends Claude
 //! Code's events with OpenCode's tools, and passes each answer on in the way that the generation accepts.
 
-use super::tools::{like, quoted_once, result};
+use super::{like, quoted_once, result};
 use crate::model::{Event, EventKind, Platform, Tokens, TurnUsage};
-use crate::platforms::adapter::{Adapter, HookAnswer, Moment, Support};
-use crate::platforms::answers::{envelope, event_of};
-use crate::platforms::decode_context::DecodeContext;
+use crate::platforms::adapter::{Adapter, HookAnswer, Moment, Support, envelope, event_of};
 use crate::platforms::past::PastFormat;
-use crate::platforms::setup::{McpForm, McpServers, OwnFile, Permission, Setup, Shape, WindowsShell};
+use crate::platforms::payload::DecodeContext;
+use crate::platforms::settings_file::{McpForm, McpServers, OwnFile, Permission, Setup, Shape, WindowsShell};
 use crate::platforms::translated::{self, HookCall, Translated, event_name};
 use serde_json::{Value, json};
 

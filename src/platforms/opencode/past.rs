@@ -4,12 +4,14 @@
 //! `session_v2` and `session_message`, next to the unchanged older tables. All become the same records: a session, then
 //! its messages with their parts.
 
-use super::tools::{like, quoted_once, result};
+use super::{like, quoted_once, result};
 use crate::files;
 use crate::model::{EventKind, Millis, Platform, Tokens, TurnUsage};
-use crate::platforms::past::{Found, PastFormat, PastOptions, PastReader, PastSession};
-use crate::platforms::past_source::{Columns, PastDatabase, PastDocument, PastPart, PastSource, Rows, timestamp};
-use crate::platforms::transcript::time;
+use crate::platforms::past::{
+    Columns, Found, PastDatabase, PastDocument, PastFormat, PastOptions, PastPart, PastReader, PastSession, PastSource, Rows,
+    timestamp,
+};
+use crate::platforms::transcript_tail::time;
 use crate::platforms::translated::{self, HookCall};
 use anyhow::Result;
 use serde_json::{Value, json};

@@ -1,0 +1,315 @@
+//! `nmem remember`, `edit`, `pin`, `unpin`, `supersede`: write and change memories by hand.
+
+use super::editor::{JSON_BYTES, change, edit_in_editor, object, words_of};
+use super::hook::Stdin;
+use super::output;
+use super::project_argument::{ProjectArgument, writable};
+use crate::config::{Config, environment};
+use crate::domains;
+use crate::error::{NO_PROJECT, UserError};
+use crate::knowledge::{self, MemoryFields};
+use crate::lookup;
+use crate::model::{Draft, MemoryRow, Provenance, StoredItem};
+use crate::project;
+use crate::render::clean::line;
+use crate::render::memory_text;
+use crate::runtime::redactor;
+use crate::store::Store;
+use anyhow::{Context, Result};
+use serde_json::{Map, Value};
+use std::time::Duration;
+
+/// Maximum wait for JSON on stdin.
+const STDIN: Duration = Duration::from_secs(60);
+
+/// Add a memory by hand
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: nmem remember \"The staging database is rebuilt every Monday\" --concept gotcha --pin\n         nmem remember \"SQLite for the cache\" --kind decision --alternative Redis --reason \"one file, no server\" --confidence 0.8\n         nmem remember \"Run migrations before the tests\" --kind lesson --type warning --tag tests\n         echo '{\"title\": \"…\", \"facts\": [\"…\"]}' | nmem remember --stdin\n\nThe first line is the title, the rest is the text. Secrets are redacted. On a terminal the words are yours; run by an agent or a script they are the agent's, and an agent cannot pin them."
+)]
+pub struct RememberArguments {
+    /// The text to remember
+    #[arg(value_name = "TEXT", required_unless_present = "stdin")]
+    text: Vec<String>,
+    /// observation, decision, lesson, task or summary
+    #[arg(long, value_name = "KIND")]
+    kind: Option<String>,
+    #[command(flatten)]
+    fields: FieldArguments,
+    /// Include it in every session start
+    #[arg(long)]
+    pin: bool,
+    /// Read one JSON object with these fields, and any of your own, from stdin
+    #[arg(long)]
+    stdin: bool,
+    /// Print the memory as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    project: ProjectArgument,
+}
+
+/// Fields of a memory.
+#[derive(Debug, Default, clap::Args)]
+struct FieldArguments {
+    /// Its type; valid types depend on the kind and the domain
+    #[arg(long = "type", value_name = "TYPE")]
+    kind_type: Option<String>,
+    /// One sentence of at most 24 words
+    #[arg(long, value_name = "TEXT")]
+    subtitle: Option<String>,
+    /// The full text
+    #[arg(long, value_name = "TEXT")]
+    narrative: Option<String>,
+    /// A fact; may be repeated
+    #[arg(long, value_name = "TEXT")]
+    fact: Vec<String>,
+    /// A concept of the domain; up to five
+    #[arg(long, value_name = "CONCEPT")]
+    concept: Vec<String>,
+    /// A file that it is about; may be repeated
+    #[arg(long, value_name = "PATH")]
+    file: Vec<String>,
+    /// For a decision: what was chosen
+    #[arg(long, value_name = "TEXT")]
+    chosen: Option<String>,
+    /// For a decision: a rejected alternative; may be repeated
+    #[arg(long, value_name = "TEXT")]
+    alternative: Vec<String>,
+    /// For a decision: the reason
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    /// For a decision: confidence from 0 to 1
+    #[arg(long, value_name = "NUMBER")]
+    confidence: Option<f64>,
+    /// For a lesson: a tag; may be repeated
+    #[arg(long, value_name = "TAG")]
+    tag: Vec<String>,
+}
+
+impl FieldArguments {
+    /// The given fields, named as in the observation protocol and the RAD memory specification.
+    fn fields(&self, folder: Option<&str>, config: &Config) -> MemoryFields {
+        let mut fields = Map::new();
+        let mut text = |name: &str, value: &Option<String>| {
+            if let Some(value) = value {
+                fields.insert(name.into(), Value::from(value.clone()));
+            }
+        };
+        text("type", &self.kind_type);
+        text("subtitle", &self.subtitle);
+        text("narrative", &self.narrative);
+        text("chosen", &self.chosen);
+        text("reasoning", &self.reason);
+        let path = |path: &String| project::relative(path, folder, config.home.as_deref());
+        let files: Vec<String> = self.file.iter().map(path).collect();
+        for (name, list) in [
+            ("facts", &self.fact),
+            ("concepts", &self.concept),
+            ("files_modified", &files),
+            ("alternatives", &self.alternative),
+            ("tags", &self.tag),
+        ] {
+            if !list.is_empty() {
+                fields.insert(name.into(), Value::from(list.clone()));
+            }
+        }
+        if let Some(confidence) = self.confidence {
+            fields.insert("confidence".into(), Value::from(confidence));
+        }
+        fields
+    }
+}
+
+/// Change a memory
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: nmem edit m7 --subtitle \"since version 2 only\"\n         nmem edit m7\n\nWithout options it opens the memory as JSON in $VISUAL or $EDITOR. Rules and models never change it afterwards."
+)]
+pub struct EditArguments {
+    /// The memory
+    #[arg(value_name = "ID")]
+    id: String,
+    /// New title
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+    #[command(flatten)]
+    fields: FieldArguments,
+    /// Read the fields to change from stdin, as one JSON object; null empties a field
+    #[arg(long)]
+    stdin: bool,
+    /// Never share it with a team; take it back if it was shared
+    #[arg(long, conflicts_with = "public")]
+    private: bool,
+    /// Share it with its project again
+    #[arg(long)]
+    public: bool,
+    #[command(flatten)]
+    project: ProjectArgument,
+}
+
+/// Include a memory in every session start
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: nmem pin m7")]
+pub struct PinArguments {
+    /// The memory
+    #[arg(value_name = "ID")]
+    id: String,
+    #[command(flatten)]
+    project: ProjectArgument,
+}
+
+/// Mark a memory as superseded by another
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: nmem supersede m7 m31\n\nThe old one is no longer injected or found; `nmem show` still shows it."
+)]
+pub struct SupersedeArguments {
+    /// The superseded memory
+    #[arg(value_name = "OLD")]
+    old: String,
+    /// The memory that replaces it
+    #[arg(value_name = "NEW")]
+    new: String,
+    #[command(flatten)]
+    project: ProjectArgument,
+}
+
+/// Runs `nmem remember`.
+pub fn remember(args: &RememberArguments) -> Result<()> {
+    let (folder, config) = args.project.config()?;
+    let mut store = writable(&config)?;
+    let redactor = redactor(&config)?;
+    let place = args.project.find(&folder, &config, Some(&store));
+    let project = match (&place.row, &place.id) {
+        (Some(row), _) => Some(row.id),
+        (None, Some(id)) => Some(store.ensure_project(&redactor.clean(id.clone()), environment::now())?),
+        (None, None) => {
+            return Err(UserError::new(NO_PROJECT, "change into a project folder").into());
+        }
+    };
+    let mut fields = if args.stdin { json_from_stdin()? } else { Map::new() };
+    fields.extend(args.fields.fields(folder.to_str(), &config));
+    if let Some(kind) = &args.kind {
+        fields.insert("kind".into(), Value::from(kind.clone()));
+    }
+    if !args.text.is_empty() {
+        fields.insert("title".into(), Value::from(args.text.join(" ")));
+    }
+    let own = project.map(|project| store.domain_of_project(project)).transpose()?.flatten();
+    let (name, text) = own.unwrap_or((config.domain.value.clone().unwrap_or_default(), None));
+    let domain = domains::of(Some(&name), text.as_deref());
+    let draft = Draft { provenance: words_of(), ..knowledge::draft(&fields, &domain, environment::now())? };
+    let pin = args.pin || fields.get("pin") == Some(&Value::from(true));
+    if pin {
+        only_by_person()?;
+    }
+    let id = knowledge::remember(&mut store, &redactor, draft, project, pin)?;
+    let memory = store.memory_by_row(id)?.context("the memory is gone again")?;
+    match args.json {
+        true => output::print(&memory_text::json(&memory).to_string()),
+        false => {
+            let word = line(memory_text::word(&memory), 40);
+            output::say(&format!(
+                "Remembered as m{id} ({word}){}: {}",
+                if pin { ", pinned" } else { "" },
+                line(&memory.title, 100)
+            ))
+        }
+    }
+}
+
+/// Runs `nmem edit`.
+pub fn edit(args: &EditArguments) -> Result<()> {
+    let (folder, config) = args.project.config()?;
+    let mut store = writable(&config)?;
+    let memory = memory(&store, &args.id)?;
+    if args.private || args.public {
+        set_private(&mut store, &memory, args.private)?;
+        if args.fields.fields(None, &config).is_empty() && args.title.is_none() && !args.stdin {
+            return Ok(());
+        }
+    }
+    let mut changes = if args.stdin { json_from_stdin()? } else { Map::new() };
+    changes.extend(args.fields.fields(folder.to_str(), &config));
+    if let Some(title) = &args.title {
+        changes.insert("title".into(), Value::from(title.clone()));
+    }
+    if changes.is_empty() && !args.stdin {
+        return edit_in_editor(&mut store, &config, &memory);
+    }
+    change(&mut store, &config, &memory, changes)
+}
+
+fn set_private(store: &mut Store, memory: &MemoryRow, private: bool) -> Result<()> {
+    if memory.provenance == Provenance::Team {
+        let what = format!("m{} is somebody else's memory", memory.id);
+        return Err(UserError::new(what, "only the person who shared it can make it private").into());
+    }
+    if !private && environment::is_run_by_agent() {
+        return Err(UserError::new("agents cannot share a private memory", "run the command in a terminal of your own").into());
+    }
+    store.set_private(&memory.uuid, private)?;
+    output::say(&match private {
+        true => format!(
+            "m{} is private: a team never receives it. If it was sent before, the next `nmem sync` takes it back.",
+            memory.id
+        ),
+        false => format!("m{} is no longer private.", memory.id),
+    })
+}
+
+/// Runs `nmem pin` and `nmem unpin`.
+pub fn pin(args: &PinArguments, pinned: bool) -> Result<()> {
+    if pinned {
+        only_by_person()?;
+    }
+    let (_, config) = args.project.config()?;
+    let mut store = writable(&config)?;
+    let memory = memory(&store, &args.id)?;
+    knowledge::pin(&mut store, &memory, pinned)?;
+    let project = line(memory.project.as_deref().unwrap_or("its project"), 60);
+    let fields = if pinned { format!("is pinned: every session in {project} receives it") } else { "is no longer pinned".into() };
+    output::say(&format!("m{} {fields}.", memory.id))
+}
+
+/// Runs `nmem supersede`.
+pub fn supersede(args: &SupersedeArguments) -> Result<()> {
+    let (_, config) = args.project.config()?;
+    let mut store = writable(&config)?;
+    let (old, new) = (memory(&store, &args.old)?, memory(&store, &args.new)?);
+    knowledge::supersede(&mut store, &old, &new)?;
+    output::say(&format!("m{} is superseded by m{}.", old.id, new.id))
+}
+
+/// Refuses an agent. A pinned memory is in every session start, so an agent that read a malicious page must not pin
+/// one.
+fn only_by_person() -> Result<()> {
+    match environment::is_run_by_agent() {
+        true => Err(UserError::new("agents cannot pin memories", "run `nmem pin` in a terminal of your own").into()),
+        false => Ok(()),
+    }
+}
+
+fn memory(store: &Store, id: &str) -> Result<MemoryRow> {
+    match lookup::find(store, id)? {
+        Some(StoredItem::Memory(memory)) => Ok(*memory),
+        Some(_) => Err(UserError::usage(
+            format!("{} is not a memory", line(id, 80)),
+            "memories are m1, m2, …; `nmem search` prints them",
+        )
+        .into()),
+        None => {
+            Err(UserError::new(format!("nothing has the id {}", line(id, 80)), "`nmem search --kind memory` prints ids").into())
+        }
+    }
+}
+
+fn json_from_stdin() -> Result<MemoryFields> {
+    let mut text = Vec::new();
+    std::io::Read::read_to_end(&mut std::io::Read::take(Stdin::within(STDIN)?, JSON_BYTES + 1), &mut text)?;
+    if text.len() as u64 > JSON_BYTES {
+        return Err(UserError::usage(format!("stdin has more than {JSON_BYTES} bytes"), "a memory should be a few lines").into());
+    }
+    object(&String::from_utf8_lossy(&text))
+}

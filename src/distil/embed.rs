@@ -1,0 +1,163 @@
+//! Embeddings of memories and of a query, from the user's model.
+
+use crate::config::{self, Config, environment};
+use crate::llm::openai::embed;
+use crate::model::{Endpoint, Event, LlmError, LogLevel, Millis, Passages, Vector};
+use crate::redact::Redactor;
+use crate::runtime::{log_at, log_error};
+use crate::store::Store;
+use crate::store::candidates::Unembedded;
+use anyhow::Result;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Texts per request.
+pub const BATCH: usize = 16;
+
+/// Computes embeddings.
+#[derive(Debug)]
+pub struct EmbeddingClient<'a> {
+    pub to: &'a Endpoint,
+    pub redactor: &'a Redactor,
+}
+
+impl EmbeddingClient<'_> {
+    /// The embedding of a text, within a time limit.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none.
+    pub fn of(&self, text: &str, limit: Duration) -> Result<Vector, LlmError> {
+        let vectors = embed(&self.redactor.clean(Passages(vec![text.to_string()])), self.to, limit)?;
+        vectors.into_iter().next().ok_or(LlmError {
+            outcome: "no vectors".into(),
+            what: "there is no vector".into(),
+            again: None,
+        })
+    }
+
+    /// Embeds memories without a vector, batch by batch. Each batch is stored at once, so an interrupted run can
+    /// continue. `more` receives the number done and returns the time limit of the next batch; `None` stops.
+    pub fn of_memories(
+        &self,
+        store: &mut Store,
+        waiting: &[Unembedded],
+        more: &mut dyn FnMut(usize) -> Option<Duration>,
+    ) -> Result<Result<usize, LlmError>> {
+        let mut done = 0;
+        for batch in waiting.chunks(BATCH) {
+            let Some(limit) = more(done).filter(|limit| !limit.is_zero()) else { break };
+            let texts = self.redactor.clean(Passages(batch.iter().map(|waiting| waiting.text.clone()).collect()));
+            match embed(&texts, self.to, limit) {
+                Ok(vectors) => {
+                    let all: Vec<(Unembedded, Vector)> = batch.iter().cloned().zip(vectors).collect();
+                    store.keep_vectors(&self.to.model, &all)?;
+                    done += batch.len();
+                }
+                Err(refusal) => return Ok(Err(refusal)),
+            }
+        }
+        Ok(Ok(done))
+    }
+
+    /// At the end of a turn: embeds the session's own memories in the hook's remaining time.
+    pub fn at_stop(
+        &self,
+        store: &mut Store,
+        session: i64,
+        until: Instant,
+        may_see: &dyn Fn(&str) -> bool,
+    ) -> Result<Result<usize, LlmError>> {
+        let waiting = store.unembedded((None, Some(session)), &self.to.model, 4 * BATCH)?;
+        let waiting = shown(store, waiting, may_see)?;
+        self.of_memories(store, &waiting, &mut |_| Some(until.saturating_duration_since(Instant::now())))
+    }
+}
+
+/// Keeps the memories whose folders the model may all see.
+pub fn shown(store: &Store, mut waiting: Vec<Unembedded>, may_see: &dyn Fn(&str) -> bool) -> Result<Vec<Unembedded>> {
+    let mut sessions: HashMap<i64, bool> = HashMap::new();
+    let mut folders: HashMap<String, bool> = HashMap::new();
+    for session in waiting.iter().filter_map(|waiting| waiting.session) {
+        if let Entry::Vacant(unknown) = sessions.entry(session) {
+            let all = store.folders_of_session(session)?;
+            let shown = |folder: String| *folders.entry(folder).or_insert_with_key(|folder| may_see(folder));
+            unknown.insert(all.into_iter().all(shown));
+        }
+    }
+    waiting.retain(|waiting| waiting.session.is_none_or(|session| sessions[&session]));
+    Ok(waiting)
+}
+
+/// Time limits of a prompt hook and of a person's command.
+pub const AT_PROMPT: Duration = Duration::from_millis(120);
+pub const FOR_A_PERSON: Duration = Duration::from_secs(2);
+
+/// How long hooks stop asking after the model failed to answer one, in milliseconds.
+const PAUSE: Millis = 10 * 60_000;
+
+/// Whether hooks may ask the model: it answered the last time, or the pause is over.
+pub fn may_be_asked(config: &Config, store: &Store, now: Millis) -> bool {
+    let paused = |at: Option<Millis>| at.is_some_and(|at| (0..PAUSE).contains(&(now - at)));
+    config.embeddings.destination().is_some() && !store.meaning_failed_at().is_ok_and(paused)
+}
+
+/// Stores whether the model answered a hook. If that fails, the next hook asks again.
+pub fn note(store: &mut Store, answered: bool, now: Millis) {
+    let known = store.meaning_failed_at().unwrap_or(None).is_some();
+    if (known || !answered)
+        && let Err(error) = store.set_meaning_failed((!answered).then_some(now))
+    {
+        log_error(&format!("cannot store the embedding model's state: {error:#}"));
+    }
+}
+
+/// The embedding of a text and the model's name; `None` without a model, or if it does not answer in time.
+pub fn of_text(config: &Config, redactor: &Redactor, text: &str, limit: Duration) -> Option<(String, Vector)> {
+    // `nmem status` reports a missing setting.
+    let to = config.embeddings.endpoint().ok().flatten()?;
+    match (EmbeddingClient { to: &to, redactor }).of(text, limit) {
+        Ok(vector) => Some((to.model, vector)),
+        Err(refusal) => {
+            log_at(LogLevel::Info, &format!("searched by words only: {}", refusal.what));
+            None
+        }
+    }
+}
+
+/// Whether the model may see memories of a folder: recording is on there, and the folder uses the same model.
+pub fn may_see(folder: &str, to: &Endpoint) -> bool {
+    let folder = Path::new(folder);
+    let same = |config: Config| {
+        let own = config.embeddings.endpoint().ok().flatten();
+        config.enabled.value && own.is_some_and(|own| (&own.base_url, &own.model) == (&to.base_url, &to.model))
+    };
+    folder.is_absolute() && config::load(&[folder]).is_ok_and(same)
+}
+
+/// After a turn: embeds the session's new memories in the hook's remaining time. A failure never affects stored data.
+pub fn embed_at_stop(config: &Config, redactor: &Redactor, store: &mut Store, event: &Event, now: Millis) {
+    let Ok(Some(to)) = config.embeddings.endpoint() else { return };
+    if !may_be_asked(config, store, now) {
+        return;
+    }
+    let mut run = || -> Result<()> {
+        let Some(place) = store.session_scope(event.platform, &event.session)? else { return Ok(()) };
+        let until = environment::started() + config.llm.stop_limit();
+        let until = until.min(Instant::now() + FOR_A_PERSON);
+        match (EmbeddingClient { to: &to, redactor }).at_stop(store, place.session, until, &|folder| may_see(folder, &to))? {
+            Ok(0) => {}
+            Ok(_) => note(store, true, now),
+            Err(refusal) => {
+                note(store, false, now);
+                log_error(&format!("memories were not embedded: {}; nmem will try again later", refusal.what));
+            }
+        }
+        Ok(())
+    };
+    if let Err(error) = run() {
+        log_error(&format!("memories were not embedded: {error:#}"));
+    }
+}

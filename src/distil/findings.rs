@@ -1,0 +1,370 @@
+//! One memory per change or finding, from a turn's selected statements and commits; and the form of a rule memory.
+
+use super::commits::{by_first_word, conventional};
+use super::score::{Class, ScoredStatements};
+use super::statements::{Words, begins_with, has_word_of};
+use super::title::capitalized;
+use super::turns::{Speaker, Turn, UnitStatement, commit, is_project_change};
+use crate::model::{Becomes, Domain, Draft, Finding, MemoryFile, MemoryKind, Provenance, Source, ToolUseRow};
+use crate::text::{alike, cut, files_named};
+use serde_json::{Map, Value, json};
+
+/// Characters of a title and of a fact.
+const TITLE: usize = 160;
+const FACT: usize = 400;
+/// Bytes of title and facts together.
+const BYTES: usize = 600;
+const SOURCES: usize = 24;
+const FILES: usize = 40;
+
+/// A memory of one thing that was changed, found or decided, or the summary of a unit.
+#[derive(Clone, Debug)]
+pub struct RuleMemory {
+    /// Identifies it when the unit is distilled again.
+    pub key: String,
+    /// What the domain makes a memory of; `None` for a summary.
+    pub finding: Option<Finding>,
+    /// Of a summary: the kind of task.
+    pub task_kind: Option<&'static str>,
+    pub title: String,
+    pub facts: Vec<String>,
+    pub files: Vec<MemoryFile>,
+    pub sources: Vec<Source>,
+    pub provenance: Provenance,
+    /// The turns that it is drawn from, as indexes; it belongs to the last one.
+    pub turns: Vec<usize>,
+    pub content: Map<String, Value>,
+}
+
+impl RuleMemory {
+    /// A memory without facts.
+    pub fn new(key: String, finding: Option<Finding>, title: &str, turns: Vec<usize>) -> RuleMemory {
+        RuleMemory {
+            key,
+            finding,
+            task_kind: None,
+            title: cut(title.trim_end_matches(['.', ' ', ':', ',', '。', '：', '，', '；']), TITLE),
+            facts: Vec::new(),
+            files: Vec::new(),
+            sources: Vec::new(),
+            provenance: Provenance::Agent,
+            turns,
+            content: Map::new(),
+        }
+    }
+
+    pub fn is_summary(&self) -> bool {
+        self.finding.is_none()
+    }
+
+    /// Whether the user said it.
+    pub fn is_decided(&self) -> bool {
+        matches!(self.finding, Some(Finding::Decision | Finding::Constraint | Finding::Reminder))
+    }
+
+    /// Adds a fact unless it repeats another or there is no room for it; returns whether it is there now.
+    pub fn fact(&mut self, fact: &str) -> bool {
+        let fact = cut(fact.trim(), FACT);
+        let repeats = alike(&self.title, &fact) || self.facts.iter().any(|other| alike(other, &fact));
+        let size: usize = self.title.len() + self.facts.iter().map(String::len).sum::<usize>();
+        let fits = !fact.is_empty() && size + fact.len() <= BYTES;
+        if fits && !repeats {
+            self.facts.push(fact);
+        }
+        fits || repeats
+    }
+
+    /// Takes over a commit: its subject titles what the agent reported, and is a fact of what the user decided.
+    pub fn commit(&mut self, commit: RuleMemory) {
+        if self.is_decided() {
+            self.fact(&commit.title);
+        } else {
+            let (facts, reported) = (std::mem::take(&mut self.facts), std::mem::replace(&mut self.title, commit.title));
+            self.finding = commit.finding.filter(|_| self.finding != Some(Finding::Fix)).or(self.finding);
+            self.fact(&reported);
+            for fact in facts {
+                self.fact(&fact);
+            }
+        }
+        self.content.extend(commit.content);
+        self.files.extend(commit.files);
+        self.sources.extend(commit.sources);
+    }
+
+    /// Makes the draft, in the words of a domain.
+    pub fn draft(mut self, domain: &Domain, turns: &[Turn], tokens: Option<(i64, bool)>) -> Draft {
+        let turn = self.turns.last().and_then(|at| turns.get(*at));
+        let happened = turn.and_then(|turn| {
+            let said = turn.closing.or(turn.asked).map(|prompt| prompt.received_at);
+            said.into_iter().chain(turn.tools.last().map(|tool| tool.received_at)).max()
+        });
+        if !self.facts.is_empty() {
+            self.content.insert("facts".into(), Value::from(std::mem::take(&mut self.facts)));
+        }
+        let Becomes { kind, kind_type, concepts } = match self.finding {
+            Some(finding) => domain.becomes(finding),
+            None => {
+                let kind_type = self.task_kind.map(String::from);
+                Becomes { kind: MemoryKind::Summary, kind_type, concepts: Vec::new() }
+            }
+        };
+        self.sources.sort_unstable();
+        self.sources.dedup();
+        let mut files: Vec<MemoryFile> = Vec::new();
+        for file in self.files {
+            match files.iter().position(|known| known.path == file.path) {
+                Some(at) => files[at].modified |= file.modified,
+                None => files.push(file),
+            }
+        }
+        files.truncate(FILES);
+        Draft {
+            key: Some(self.key),
+            kind,
+            kind_type,
+            title: capitalized(&self.title),
+            subtitle: None,
+            body: None,
+            content: self.content,
+            concepts,
+            files,
+            prompt: turn.map(|turn| turn.number).filter(|number| *number > 0),
+            sources: thinned(self.sources),
+            provenance: self.provenance,
+            at: happened.unwrap_or(0),
+            tokens,
+        }
+    }
+}
+
+/// Of many sources the first and the last.
+fn thinned(sources: Vec<Source>) -> Vec<Source> {
+    if sources.len() <= SOURCES {
+        return sources;
+    }
+    let (head, tail) = (&sources[..SOURCES / 2], &sources[sources.len() - SOURCES / 2..]);
+    [head, tail].concat()
+}
+
+/// First words that point at something said before.
+const POINTING: &str = "it|it's|this|that|these|those|they|both|he|there|all|one|same|so|but|and|also|which|then";
+/// Characters of a statement that is better a fact than a title.
+const LONG: usize = 140;
+
+/// Memories of the chosen statements, in the order of their turns.
+pub fn findings(turns: &[Turn], judged: &ScoredStatements, chosen: &[usize], domain: &Domain) -> Vec<RuleMemory> {
+    let mut memories = Vec::new();
+    // "This meant …" says nothing without the sentence before it.
+    let stands = |i: &usize| {
+        let said = &judged.said[*i];
+        let follows = *i > 0 && judged.said[*i - 1].source == said.source && chosen.contains(&(*i - 1));
+        follows || !begins_with("this|that|these|those|they|it|both", &said.text.to_lowercase())
+    };
+    for (at, turn) in turns.iter().enumerate() {
+        let of_turn: Vec<usize> = chosen.iter().copied().filter(|i| judged.said[*i].turn == at && stands(i)).collect();
+        let commits: Vec<&ToolUseRow> = turn.tools.iter().copied().filter(|tool| commit(tool).is_some()).collect();
+        match commits.as_slice() {
+            [] => memories.extend(thing(turns, judged, at, &of_turn, None, "", domain)),
+            // What the message closes with belongs to the last commit; each commit has its own message.
+            [earlier @ .., last] => {
+                for made in earlier {
+                    let own: Vec<usize> =
+                        of_turn.iter().copied().filter(|i| judged.said[*i].source == Source::ToolUse(made.id)).collect();
+                    memories.extend(thing(turns, judged, at, &own, Some(made), "", domain));
+                }
+                let of_earlier = |i: &usize| earlier.iter().any(|made| judged.said[*i].source == Source::ToolUse(made.id));
+                let own: Vec<usize> = of_turn.iter().copied().filter(|i| !of_earlier(i)).collect();
+                memories.extend(thing(turns, judged, at, &own, Some(last), "", domain));
+            }
+        }
+    }
+    memories
+}
+
+fn thing(
+    turns: &[Turn],
+    judged: &ScoredStatements,
+    at: usize,
+    statements: &[usize],
+    made: Option<&ToolUseRow>,
+    part: &str,
+    domain: &Domain,
+) -> Vec<RuleMemory> {
+    let turn = &turns[at];
+    let subject = made.and_then(|tool| commit(tool)?.1).map(conventional).filter(|(_, subject)| !subject.is_empty());
+    let lead = statements.iter().copied().max_by(|a, b| lead(judged, *a).total_cmp(&lead(judged, *b)));
+    let finding = lead.map_or(Finding::Change, |lead| found(judged, turn, lead));
+    let (title, finding) = match (subject, lead) {
+        (Some((named, subject)), _) => (subject.to_string(), named.unwrap_or_else(|| kind_of_change(subject, turn, domain))),
+        (None, Some(lead)) => (
+            worded(judged, lead),
+            if finding == Finding::Change { kind_of_change(&judged.said[lead].text, turn, domain) } else { finding },
+        ),
+        (None, None) => return Vec::new(),
+    };
+    let key = match (made, turn.closing.or(turn.asked)) {
+        (Some(tool), _) => format!("commit:t{}", tool.id),
+        (None, Some(said)) => format!("thing:p{}{part}", said.id),
+        (None, None) => return Vec::new(),
+    };
+    let mut memory = RuleMemory::new(key, Some(finding), &title, vec![at]);
+    let mut left = Vec::new();
+    for statement in statements.iter().copied().filter(|i| subject.is_some() || Some(*i) != lead) {
+        // The first line of a commit's message is the title.
+        if made.is_some() && judged.said[statement].text.ends_with(&memory.title) {
+            continue;
+        }
+        if !memory.fact(&worded(judged, statement)) {
+            left.push(statement);
+        }
+    }
+    if lead.is_some_and(|lead| judged.said[lead].speaker == Speaker::Agent && is_own_choice(&judged.said[lead].text))
+        && made.is_none()
+    {
+        memory.finding = Some(Finding::Decision);
+    }
+    if let Some((sha, subject)) = made.and_then(commit) {
+        let mut note = json!({});
+        if let Some(sha) = sha {
+            note["sha"] = Value::from(sha.chars().take(12).collect::<String>());
+        }
+        // The title has the subject, except for the type of a conventional commit.
+        if let Some(subject) = subject.filter(|subject| !subject.ends_with(&memory.title)) {
+            note["subject"] = Value::from(subject);
+        }
+        memory.content.insert("commit".into(), note);
+    }
+    let edits = turn.tools.iter().filter(|tool| is_project_change(tool));
+    memory.files = edits.filter_map(|tool| Some(MemoryFile { path: tool.path.clone()?, modified: true, hash: None })).collect();
+    memory.sources = turn.said();
+    memory.sources.extend(statements.iter().map(|i| judged.said[*i].source));
+    memory.sources.extend(turn.tools.iter().filter(|tool| is_project_change(tool)).map(|tool| Source::ToolUse(tool.id)));
+    memory.sources.extend(made.map(|tool| Source::ToolUse(tool.id)));
+    let mut memories = vec![memory];
+    // What has no room in one memory is another thing.
+    if !left.is_empty() {
+        memories.extend(thing(turns, judged, at, &left, None, &format!("{part}+"), domain));
+    }
+    memories
+}
+
+/// How well a statement can stand as a title.
+fn lead(judged: &ScoredStatements, at: usize) -> f32 {
+    let said = &judged.said[at];
+    let points = begins_with(POINTING, &said.text.to_lowercase());
+    let change = judged.contexts[said.turn].edits > 0 && judged.lexicon.count(&said.text).has(Class::Change);
+    let long = said.text.chars().count() > LONG;
+    judged.worth[at] + if change { 0.2 } else { 0.0 } - if points { 0.3 } else { 0.0 } - if long { 0.3 } else { 0.0 }
+}
+
+/// What kind of thing a statement is about.
+fn found(judged: &ScoredStatements, turn: &Turn, at: usize) -> Finding {
+    let said = &judged.said[at];
+    let words = judged.lexicon.count(&said.text);
+    let edits = turn.tools.iter().any(|tool| is_project_change(tool));
+    let is_fixed = worded(judged, at).starts_with("Fixed");
+    let cause = is_fixed || said.under.to_lowercase().contains("cause") || words.has(Class::Cause) && words.has(Class::Problem);
+    match (edits, cause) {
+        (true, true) => Finding::Fix,
+        (true, false) if words.has(Class::Limit) && !words.has(Class::Change) => Finding::Limit,
+        (true, false) => Finding::Change,
+        // Who only read may quote what a page wants of its reader, so nothing of it is filed as a trap or a remedy.
+        (false, true) => Finding::Cause,
+        (false, false) => Finding::Discovery,
+    }
+}
+
+/// Whether the agent tells of its own choice: "I chose X because Y".
+fn is_own_choice(text: &str) -> bool {
+    const CHOSE: &str = "i chose|i've chosen|i went with|i opted for|i decided|i picked|i settled on";
+    begins_with(CHOSE, &text.to_lowercase())
+}
+
+/// The kind of a change by its first words. Where code is the work, documents are neither fixed nor given abilities.
+fn kind_of_change(text: &str, turn: &Turn, domain: &Domain) -> Finding {
+    let is_document = |path: &str| path.ends_with(".md") || path.ends_with(".txt") || path.starts_with("docs/");
+    let mut paths = turn.tools.iter().filter(|tool| is_project_change(tool)).filter_map(|tool| tool.path.as_deref()).peekable();
+    match domain.name == "coding" && paths.peek().is_some() && paths.all(is_document) {
+        true => Finding::Change,
+        false => by_first_word(text),
+    }
+}
+
+/// Headings without which an item says something else: `Removed:`, `Kept as "checkpoints":`.
+const TURNING: Words = "removed|deleted|dropped|kept|unchanged|not changed|reverted|before|old|previously|not done|skipped|rejected|deprecated|limitations|limitation|known limitations|known issues|out of scope";
+/// Headings over the description of a defect.
+const DEFECTS: Words = "cause|problem|issue|bug|what was wrong|why it|before|symptom|current behavior|current behaviour";
+/// How a description of a defect begins.
+const BEGINS: Words =
+    "root cause|the root cause|the bug|the issue|the problem|problem|issue|bug|before|the old |cause|previously";
+/// Words of one who reports what is so now.
+const REPORTS: Words =
+    "fixed|fix |fix:|now |no longer|added|removed|replaced|changed|instead|updated|moved|implemented|i've|created|introduced";
+
+/// The text of a statement as it is remembered.
+pub fn worded(judged: &ScoredStatements, at: usize) -> String {
+    let said = &judged.said[at];
+    let text = compact(&said.text);
+    if is_fixed_defect(judged, said) {
+        return format!("Fixed: {text}");
+    }
+    let above = said.under.rsplit(" > ").next().unwrap_or_default();
+    // An item below the name of a file is about that file.
+    if above.chars().count() < 80 && !files_named(above).is_empty() && files_named(&text).is_empty() {
+        return format!("{above}: {text}");
+    }
+    let heading = above.to_lowercase();
+    let heading = heading.as_str();
+    match heading.chars().count() < 40 && begins_with(TURNING, heading) && !said.text.to_lowercase().contains(heading) {
+        true => format!("{}: {text}", upper_first(heading)),
+        false => text,
+    }
+}
+
+/// First words that say nothing of the matter.
+const LEADS: [&str; 12] =
+    ["now ", "also ", "i've ", "i have ", "so ", "and ", "note: ", "done. ", "root cause: ", "summary: ", "result: ", "then "];
+
+/// A statement without first words that say nothing, and without numbers of lines, which move.
+fn compact(text: &str) -> String {
+    let mut rest = text.trim();
+    for lead in LEADS {
+        if rest.get(..lead.len()).is_some_and(|head| head.eq_ignore_ascii_case(lead)) {
+            rest = rest[lead.len()..].trim_start();
+        }
+    }
+    let mut text = rest.trim_end_matches([':', '：']).to_string();
+    for open in [" (line ", " (lines ", " (L"] {
+        if let Some(from) = text.find(open)
+            && let Some(to) = text[from..].find(')')
+            && text[from + open.len()..from + to].chars().all(|c| c.is_ascii_digit() || matches!(c, '-' | '–' | ',' | ' '))
+        {
+            text.replace_range(from..=from + to, "");
+        }
+    }
+    crate::distil::title::capitalized(&text)
+}
+
+fn upper_first(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// Whether a statement describes a defect on which the unit then worked: what is said in the past tense, or below a
+/// heading about a problem, where edits of its turn or of a later one have its names or words.
+fn is_fixed_defect(judged: &ScoredStatements, said: &UnitStatement) -> bool {
+    let lower = said.text.to_lowercase();
+    if has_word_of(REPORTS, &lower) || !judged.lexicon.count(&said.text).has(Class::Problem) || said.text.ends_with(['?', '？'])
+    {
+        return false;
+    }
+    let past = [" was ", " were ", " wasn't ", " weren't ", " didn't ", " would ", " missing ", " lacked "];
+    let describes = has_word_of(DEFECTS, &said.under.to_lowercase())
+        || begins_with(BEGINS, &lower)
+        || past.iter().any(|word| lower.contains(word));
+    describes
+        && judged.contexts[said.turn..].iter().any(|context| {
+            let known = said.words.iter().filter(|word| context.edited.contains(*word)).count();
+            context.edits > 0 && known * 4 >= said.words.len()
+        })
+}

@@ -1,0 +1,374 @@
+//! Selects the statements worth remembering: scores each with a linear model over cheap features, then picks short,
+//! non-redundant ones greedily (ADR/0046).
+
+use super::statement_weights;
+use super::statements::{StatementForm, Words, begins_with, has_word_of};
+use super::superseded::superseded_at;
+use super::turns::{self, Speaker, Turn, TurnFacts, UnitStatement, likeness, quotes, unit_statements};
+use crate::languages::in_english;
+use crate::model::Domain;
+use crate::text::{is_stop_word, width};
+use std::collections::{HashMap, HashSet};
+
+/// A bias and a weight for each feature.
+#[derive(Clone, Debug)]
+pub struct ScoreWeights {
+    pub bias: f32,
+    pub of: [f32; FEATURES.len()],
+}
+
+impl ScoreWeights {
+    /// The compiled weights.
+    pub fn fitted() -> ScoreWeights {
+        ScoreWeights { bias: statement_weights::BIAS, of: statement_weights::WEIGHTS }
+    }
+
+    fn probability(&self, features: &Features) -> f32 {
+        let sum: f32 = self.of.iter().zip(features).map(|(weight, value)| weight * value).sum();
+        1.0 / (1.0 + (-(self.bias + sum)).exp())
+    }
+}
+
+/// The least gain of a statement that is chosen; `cargo bench --bench facts` shows how many bytes it makes.
+const LEAST: f32 = 0.0333;
+/// The same where the work is not coding: identifiers, commits and checks, by which the score goes there, are missing.
+const LEAST_ELSEWHERE: f32 = 0.022;
+/// A long statement must be worth more: the gain is divided by the square root of its length and this many characters.
+const LENGTH: f32 = 80.0;
+/// The part of its gain that a statement loses which repeats a chosen one.
+const REPETITION: f32 = 0.6;
+
+/// The least worth of a statement that names a cause in so many words.
+const NAMED_CAUSE: f32 = 0.6;
+
+fn names_cause(text: &str) -> bool {
+    const NAMES: &str =
+        "root cause|the bug was|the issue was|the problem was|was caused by|the cause was|the reason was|turned out that";
+    let lower = text.to_lowercase();
+    has_word_of(NAMES, &lower) && !has_word_of("maybe|might|likely|could|probably|not sure|?", &lower)
+}
+
+/// Whether a statement only announces what comes next: "Here's a summary of the changes", "Let me run the tests".
+fn is_announcement(text: &str) -> bool {
+    const SUMMARIES: &str =
+        "here's a|here is a|here's the|here is the|here's what|here is what|here are the|below is|the following";
+    let lower = text.to_lowercase();
+    let of_rest = ["summary", "what was", "what i", "what changed", "changes", "breakdown", "overview"];
+    begins_with(
+        "let me|now let me|i'll now|i'll start|i will now|next, i'll|want me to|say the word|let me know|do you want|would you like|should i |shall i ",
+        &lower,
+    ) || begins_with(SUMMARIES, &lower) && of_rest.iter().any(|word| lower.contains(word)) && lower.len() < 120
+}
+
+/// Whether a statement only says that checks passed, or where commits are: that is a matter of the moment.
+fn is_momentary(text: &str) -> bool {
+    const CHECKS: Words = "tests pass|tests passed|test pass|tests passing|lint clean|lint is clean|lint passes|linter passes|lint and|checks pass|build passes|build succeeds|type check passes|compiles cleanly|tests still pass|all green|no lint|all pass|all clean|are clean|are green|still green|verified independently";
+    const COMMITS: Words = "committed as |committed on `|committed and pushed|clean commits|squashed into `|and force-pushed|branch now sits|left uncommitted";
+    const REASONS: Words = "because|since |unless|only if|require|need|must|fixed|added";
+    const LONG: usize = 200;
+    let lower = text.to_lowercase();
+    let is_check = || has_word_of(CHECKS, &lower) && !lower.contains("now ") && !has_word_of(REASONS, &lower);
+    text.len() < LONG && (is_check() || has_word_of(COMMITS, &lower))
+}
+
+/// The statements of a unit, judged.
+#[derive(Debug)]
+pub struct ScoredStatements {
+    pub said: Vec<UnitStatement>,
+    pub contexts: Vec<TurnFacts>,
+    pub lexicon: Lexicon,
+    /// How likely a later session should have each statement.
+    pub worth: Vec<f32>,
+}
+
+impl ScoredStatements {
+    pub fn new(turns: &[Turn], weights: &ScoreWeights) -> ScoredStatements {
+        let said = unit_statements(turns);
+        let contexts = turns::turn_facts(turns);
+        let lexicon = Lexicon::compiled();
+        let features = features(&said, &contexts, &lexicon);
+        let named = |(one, features): (&UnitStatement, &Features)| {
+            let worth = weights.probability(features);
+            if names_cause(one.english()) { worth.max(NAMED_CAUSE) } else { worth }
+        };
+        let worth = said.iter().zip(&features).map(named).collect();
+        ScoredStatements { said, contexts, lexicon, worth }
+    }
+
+    /// Whether a statement may be remembered: it was said, not shown, and still holds. What
+    /// a page may have put into the agent's mouth is not the agent's.
+    pub fn may_stay(&self, at: usize) -> bool {
+        let said = &self.said[at];
+        if said.speaker == Speaker::Agent && self.contexts[said.turn].repeats_outside(&said.text) {
+            return false;
+        }
+        let is_said = !matches!(said.form, StatementForm::Shown | StatementForm::Heading);
+        let says = is_said && !is_announcement(said.english()) && !is_momentary(said.english());
+        says && superseded_at(at, &self.said, &self.contexts).is_none()
+    }
+
+    /// The statements worth their place beside what is already kept, in order.
+    pub fn choose(&self, kept: &[usize], domain: &Domain) -> Vec<usize> {
+        let least = if domain.name == "coding" { LEAST } else { LEAST_ELSEWHERE };
+        let base = |at: &usize| self.worth[*at] / (self.said[*at].text.len() as f32 + LENGTH).sqrt();
+        // Most are worth too little, whatever became of them later.
+        let open = (0..self.said.len()).filter(|at| self.said[*at].is_report() && base(at) >= least && !kept.contains(at));
+        let open = open.filter(|at| self.may_stay(*at));
+        let mut open: Vec<(usize, f32, f32)> = open.map(|at| (at, base(&at), 0.0)).collect();
+        let repeats = |open: &mut Vec<(usize, f32, f32)>, chosen: usize| {
+            for (at, _, near) in open {
+                *near = near.max(likeness(&self.said[*at].words, &self.said[chosen].words));
+            }
+        };
+        kept.iter().for_each(|at| repeats(&mut open, *at));
+        let mut chosen = Vec::new();
+        let gain = |(_, base, near): &(usize, f32, f32)| base * (1.0 - REPETITION * near);
+        while let Some(best) = (0..open.len()).max_by(|a, b| gain(&open[*a]).total_cmp(&gain(&open[*b]))) {
+            if gain(&open[best]) < least {
+                break;
+            }
+            let (at, ..) = open.swap_remove(best);
+            repeats(&mut open, at);
+            chosen.push(at);
+        }
+        chosen.sort_unstable();
+        chosen
+    }
+}
+
+/// What words speak of; a word may belong to several classes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    Cause,
+    Decision,
+    Wish,
+    Change,
+    /// Something that does not work, or only under a condition.
+    Limit,
+    /// A defect: what was wrong before it was fixed.
+    Problem,
+    Check,
+    Negation,
+}
+
+const CLASSES: [(Class, &str); 8] = [
+    (
+        Class::Cause,
+        "because|since|due|caused|causes|cause|reason|why|root cause|turns out|turned out|so that|resulted|leads to|led to|happens when|happened",
+    ),
+    (
+        Class::Decision,
+        "decided|decision|decide|chose|chosen|choose|instead|prefer|preferred|rather|stick|go with|going with|went with|let's|lets|opted|picked|keep|replace|rename|drop|option|approach|recommended|i'd like|i want|i'd rather|i would",
+    ),
+    (
+        Class::Wish,
+        "always|never|must|should|shouldn't|only|every|from now|make sure|ensure|we need|has to|have to|prefer|avoid|stop using|keep|preserve|instead|rather",
+    ),
+    (
+        Class::Change,
+        "added|adds|changed|now|renamed|removed|removes|fixed|fixes|updated|moved|replaced|created|introduced|implemented|extracted|unified|supports|returns|switched|reverted|converted|refactored|deleted|uses|writes|stores|shows|skips|handles|restored|simplified|merged|split|exported|disabled|enabled|defaults",
+    ),
+    (
+        Class::Limit,
+        "note|careful|however|doesn't|won't|can't|cannot|limitation|limited|requires|require|unless|even if|even when|even though|although|otherwise|except|silently|breaks|beware|gotcha|caveat|unlike|only works|does not",
+    ),
+    (
+        Class::Problem,
+        "missing|lacks|lacked|wrong|wrongly|bug|broken|incorrect|incorrectly|failed|fails|failing|never|issue|problem|was|were|wasn't|weren't|didn't|would|stale|lost|empty|hardcoded|duplicated",
+    ),
+    (
+        Class::Check,
+        "all tests|tests pass|lint|linting|passing|passes|passed|pass|committed|pushed|done|complete|completed|successfully|clean|green|summary|verified|builds|everything|ready",
+    ),
+    (Class::Negation, "not|no|never|none|without|isn't|aren't|wasn't|doesn't|don't|didn't|won't|can't|no longer|nothing"),
+];
+
+/// Finds the classes of words and of pairs of words.
+#[derive(Debug)]
+pub struct Lexicon {
+    classes: HashMap<&'static str, u16>,
+    /// First words of pairs. Few words are, so few pairs are looked up.
+    first_words: HashSet<&'static str>,
+}
+
+/// How many words of a text belong to each class.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ClassCounts([u8; CLASSES.len()]);
+
+impl ClassCounts {
+    pub fn has(&self, class: Class) -> bool {
+        self.0[class as usize] > 0
+    }
+
+    /// Three words or more of a class count as 1.
+    pub fn share(&self, class: Class) -> f32 {
+        f32::from(self.0[class as usize].min(3)) / 3.0
+    }
+}
+
+impl Lexicon {
+    /// Reads the lists of words.
+    pub fn compiled() -> Lexicon {
+        let mut classes: HashMap<&'static str, u16> = HashMap::with_capacity(256);
+        for (class, words) in CLASSES {
+            for word in words.split('|') {
+                *classes.entry(word).or_default() |= 1 << class as u16;
+            }
+        }
+        let first_words = classes.keys().filter_map(|words| Some(words.split_once(' ')?.0)).collect();
+        Lexicon { classes, first_words }
+    }
+
+    pub fn count(&self, text: &str) -> ClassCounts {
+        let mut counts = ClassCounts::default();
+        let mut add = |mask: Option<&u16>| {
+            for (class, _) in CLASSES.iter().filter(|(class, _)| mask.is_some_and(|mask| mask & (1 << *class as u16) != 0)) {
+                let count = &mut counts.0[*class as usize];
+                *count = count.saturating_add(1);
+            }
+        };
+        let lower = text.to_lowercase().replace('’', "'");
+        let mut before: Option<&str> = None;
+        for word in lower.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty()) {
+            add(self.classes.get(word));
+            add(before.and_then(|before| self.classes.get(format!("{before} {word}").as_str())));
+            before = self.first_words.contains(word).then_some(word);
+        }
+        counts
+    }
+}
+
+/// Names of the features, in the order of the weights.
+pub const FEATURES: [&str; 28] = [
+    "item",
+    "heading_above",
+    "change_above",
+    "decision_above",
+    "check_above",
+    "length",
+    "short",
+    "message_statements",
+    "bold",
+    "parentheses",
+    "quotation_marks",
+    "names",
+    "any_name",
+    "change",
+    "negation",
+    "central",
+    "of_prompt",
+    "of_prompts",
+    "edits",
+    "checked",
+    "last_turn",
+    "refused_next",
+    "refused_later",
+    "quoted_later",
+    "agent_change",
+    "edit_names",
+    "look_names",
+    "user_question",
+];
+
+/// The features of a statement.
+pub type Features = [f32; FEATURES.len()];
+
+/// The features of each statement of a unit.
+pub fn features(said: &[UnitStatement], contexts: &[TurnFacts], lexicon: &Lexicon) -> Vec<Features> {
+    let words = WordCounts::new(said, contexts);
+    said.iter().map(|one| of(one, contexts, &words, lexicon)).collect()
+}
+
+fn of(one: &UnitStatement, contexts: &[TurnFacts], words: &WordCounts, lexicon: &Lexicon) -> Features {
+    let (context, later) = (&contexts[one.turn], &contexts[one.turn + 1..]);
+    let (own, above) = (lexicon.count(one.english()), lexicon.count(&in_english(&one.under)));
+    let length = width(&one.text).min(400) as f32;
+    let names = code_names(&one.text).min(4) as f32 / 4.0;
+    let (is_agent, is_edit) = (is(one.speaker == Speaker::Agent), is(context.edits > 0));
+    let has_name = is(names > 0.0);
+    let change = own.share(Class::Change);
+    let lower = one.text.to_lowercase();
+    [
+        is(one.form == StatementForm::Item),
+        is(!one.under.is_empty()),
+        is(above.has(Class::Change)),
+        is(above.has(Class::Decision)),
+        is(above.has(Class::Check)),
+        length / 400.0,
+        is(length < 40.0),
+        one.place.1.min(40) as f32 / 40.0,
+        is(one.is_bold),
+        is(one.text.contains(['(', '（'])),
+        is(one.text.contains(['"', '„', '“', '「', '«'])),
+        names,
+        has_name,
+        change,
+        own.share(Class::Negation),
+        words.central(one),
+        words.prompted(one, 1).min(5) as f32 / 5.0,
+        words.prompted(one, 2).min(4) as f32 / 4.0,
+        (context.edits as f32).ln_1p() / 3.0,
+        is(context.checked),
+        is(later.is_empty()),
+        is(later.first().is_some_and(|next| next.refuses)),
+        is(later.iter().any(|context| context.refuses)),
+        is(later.iter().any(|context| quotes(&context.prompt, &lower))),
+        is_agent * change,
+        is_edit * has_name,
+        is_agent * (1.0 - is_edit) * has_name,
+        is(one.speaker == Speaker::User && one.text.ends_with(['?', '？'])),
+    ]
+}
+
+fn is(fact: bool) -> f32 {
+    f32::from(u8::from(fact))
+}
+
+/// How often words occur in a unit: in its statements, and in its prompts.
+struct WordCounts<'a> {
+    said: HashMap<&'a str, usize>,
+    most: usize,
+    prompts: HashMap<&'a str, usize>,
+}
+
+impl<'a> WordCounts<'a> {
+    fn new(said: &'a [UnitStatement], contexts: &'a [TurnFacts]) -> WordCounts<'a> {
+        let count = |words: &mut dyn Iterator<Item = &'a String>| {
+            let mut counts = HashMap::new();
+            for word in words.filter(|word| !is_stop_word(word)) {
+                *counts.entry(word.as_str()).or_insert(0) += 1;
+            }
+            counts
+        };
+        let said = count(&mut said.iter().flat_map(|one| &one.words));
+        let prompts = count(&mut contexts.iter().flat_map(|context| &context.asked));
+        WordCounts { most: said.values().copied().max().unwrap_or(1), said, prompts }
+    }
+
+    /// How much a statement has of the words that the unit repeats most.
+    fn central(&self, one: &UnitStatement) -> f32 {
+        const WORDS: usize = 3;
+        let mut counts: Vec<usize> = one.words.iter().filter_map(|word| self.said.get(word.as_str()).copied()).collect();
+        counts.sort_unstable_by(|a, b| b.cmp(a));
+        counts.iter().take(WORDS).sum::<usize>() as f32 / (WORDS * self.most) as f32
+    }
+
+    /// How many of its words occur in so many prompts.
+    fn prompted(&self, one: &UnitStatement, prompts: usize) -> usize {
+        one.words.iter().filter(|word| self.prompts.get(word.as_str()).is_some_and(|n| *n >= prompts)).count()
+    }
+}
+
+/// How many names from code a text has: `camelCase`, `snake_case`, `--flag`, a path, or anything in backticks.
+fn code_names(text: &str) -> usize {
+    let is_name = |word: &&str| {
+        let bare = word.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-' | '/'));
+        let humps = bare.chars().zip(bare.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase());
+        humps
+            || bare.contains('_')
+            || bare.starts_with("--")
+            || word.starts_with('`')
+            || !crate::text::files_named(bare).is_empty()
+    };
+    text.split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',' | '"')).filter(is_name).count()
+}

@@ -1,0 +1,219 @@
+//! The summary of a unit, and notes of earlier summaries that no longer hold.
+
+use super::commands::{did_not_run, failures, program, programs};
+use super::commits::of_request;
+use super::findings::RuleMemory;
+use super::score::ScoredStatements;
+use super::statements::{Words, begins_with, first_word, has_word_of, is_one_of, plain_headline, word_count};
+use super::turns::{Speaker, Turn, commit, content_words, is_project_change, overlap};
+use crate::languages::in_english;
+use crate::model::{CommandKind, Finding, MemoryFile, Source, ToolUseRow, UnitOutcome, UnitStory};
+use crate::text::cut;
+use serde_json::Value;
+
+const REQUEST: usize = 80;
+const NEXT: usize = 240;
+/// Open tasks and steps that are named.
+const NAMED: usize = 4;
+/// Labels and headings of what is left to do.
+const LEFT: Words = "next|next step|next steps|remaining|remaining work|still to do|still open|todo|to do|not done|not done yet|left|left to do|what's left|what is left|follow-up|follow-ups|you still need to|open|open questions|pending|not yet done|still missing";
+/// Words with which an agent claims that checks passed.
+const CLAIMS: Words = "tests pass|test pass|tests are passing|all tests|all checks|everything passes|all green|tests passing|lint is clean|build passes";
+/// The note of a claim that checks contradict.
+pub const FALSE_CLAIM: &str = "the agent reported passing checks, but the last run failed";
+/// First words of a request that say nothing.
+const FILLERS: Words = "ok|okay|so|yeah|yes|hm|hmm|well|now|alright|great|cool|thanks|please";
+
+/// What a unit came to.
+pub struct Outcome<'a> {
+    pub story: &'a UnitStory,
+    pub turns: &'a [Turn<'a>],
+    pub judged: &'a ScoredStatements,
+    pub title: Option<&'a str>,
+}
+
+impl Outcome<'_> {
+    /// The summary of a unit in which something was done or found.
+    pub fn summary(&self, memories: &[RuleMemory]) -> Option<RuleMemory> {
+        let (next, notes) = (self.next_steps(), self.notes());
+        let request = request(self.story, self.turns);
+        let edits = self.turns.iter().flat_map(|turn| &turn.tools).filter(|tool| is_project_change(tool));
+        let files: Vec<MemoryFile> =
+            edits.filter_map(|tool| Some(MemoryFile { path: tool.path.clone()?, modified: true, hash: None })).collect();
+        // The unit has a title and an outcome of its own.
+        if next.is_empty() && notes.is_empty() && (files.is_empty() || !memories.is_empty()) {
+            return None;
+        }
+        let over = (0..self.turns.len()).collect();
+        let title = self.title.map(String::from).or_else(|| request.clone())?;
+        let mut summary = RuleMemory::new(format!("summary:u{}", self.story.unit), None, &title, over);
+        let mut section = |name: &str, text: String| {
+            if !text.is_empty() {
+                summary.content.insert(name.into(), Value::from(text));
+            }
+        };
+        // What was asked, where the title doesn't say so.
+        let words = content_words(&title);
+        let other = request.filter(|text| overlap(&content_words(text), &words) < 0.5);
+        section("request", other.map(|text| cut(&text, REQUEST)).unwrap_or_default());
+        section("next_steps", cut(&next.join("; "), NEXT));
+        section("notes", cut(&notes.join("; "), NEXT));
+        self.succeeded().into_iter().for_each(|success| drop(summary.content.insert("success".into(), Value::from(success))));
+        summary.task_kind = self.task_kind();
+        summary.files = files;
+        summary.sources = self.turns.iter().flat_map(Turn::said).collect();
+        if summary.sources.is_empty() {
+            summary.sources = self.story.tools.iter().map(|tool| Source::ToolUse(tool.id)).collect();
+        }
+        Some(summary)
+    }
+
+    /// What kind of task it was, where a commit or the request leaves no doubt.
+    fn task_kind(&self) -> Option<&'static str> {
+        let subject = self.turns.iter().flat_map(|turn| &turn.tools).find_map(|tool| commit(tool)?.1);
+        let named = subject.and_then(|subject| crate::distil::commits::conventional(subject).0);
+        match named.or_else(|| of_request(&request(self.story, self.turns)?))? {
+            Finding::Fix => Some("bugfix"),
+            Finding::Feature => Some("feature"),
+            Finding::Refactor => Some("refactor"),
+            _ => None,
+        }
+    }
+
+    /// Whether the unit reached its goal, where tools prove it: a commit, or a test or build that passed after the last
+    /// change. What the agent claims proves nothing, and a refusal in the next prompt outweighs a check.
+    fn succeeded(&self) -> Option<bool> {
+        let tools = || self.turns.iter().flat_map(|turn| turn.tools.iter().copied());
+        let changed = tools().filter(|tool| is_project_change(tool)).map(|tool| tool.seq).max().unwrap_or(0);
+        let passed = |tool: &ToolUseRow| {
+            let is_check = matches!(tool.command_kind, Some(CommandKind::Test | CommandKind::Build));
+            tool.seq > changed && is_check && tool.succeeded == Some(true)
+        };
+        let is_proven = tools().any(passed) || tools().any(|tool| commit(tool).is_some());
+        match self.story.outcome? {
+            UnitOutcome::Done if is_proven && changed > 0 => {
+                (!self.turns.last().is_some_and(|turn| turn.refuses)).then_some(true)
+            }
+            UnitOutcome::Struggling => (!tools().any(|tool| commit(tool).is_some())).then_some(false),
+            _ => None,
+        }
+    }
+
+    /// What the last message leaves to do, and the open entries of the agent's task list.
+    fn next_steps(&self) -> Vec<String> {
+        let Some(last) = self.turns.len().checked_sub(1) else { return Vec::new() };
+        let of_last = self.judged.said.iter().filter(|said| said.turn == last && said.speaker == Speaker::Agent);
+        let left = of_last.filter(|said| !said.text.ends_with(['?', '？'])).filter_map(|said| {
+            let heading = in_english(said.under.rsplit(" > ").next().unwrap_or_default()).to_lowercase();
+            if is_one_of(LEFT, heading.trim()) {
+                return Some(said.text.clone());
+            }
+            let (label, rest) = said.text.split_once([':', '-', '：']).or_else(|| said.text.split_once(" to "))?;
+            is_one_of(LEFT, in_english(label).trim().to_lowercase().as_str()).then(|| rest.trim().to_string())
+        });
+        let mut left: Vec<String> = left.take(NAMED).collect();
+        left.extend(self.story.open_tasks.iter().take(NAMED).map(|task| format!("open: {}", cut(task, 100))));
+        left
+    }
+
+    /// Checks that failed last, and a claim of success that they contradict.
+    fn notes(&self) -> Vec<String> {
+        let all: Vec<&ToolUseRow> = self.turns.iter().flat_map(|turn| turn.tools.iter().copied()).collect();
+        let open = failures(&all).into_iter().filter(|failure| {
+            let is_check =
+                matches!(failure.failed[0].command_kind, Some(CommandKind::Test | CommandKind::Build | CommandKind::Lint));
+            failure.passed.is_none() && is_check && failure.is_clear() && !did_not_run(&failure.reason())
+        });
+        let mut notes: Vec<String> = open
+            .filter_map(|failure| {
+                let (program, reason) = (program(failure.command()), failure.reason());
+                (!program.is_empty()).then(|| match reason.is_empty() {
+                    true => format!("`{program}` failed last"),
+                    false => format!("`{program}` failed last: {}", cut(&reason, 120)),
+                })
+            })
+            .take(NAMED)
+            .collect();
+        let last = self.turns.iter().rev().find_map(|turn| turn.closing).map(|closing| in_english(&closing.text).to_lowercase());
+        if !notes.is_empty() && last.is_some_and(|text| has_word_of(CLAIMS, &text)) {
+            notes.insert(0, FALSE_CLAIM.into());
+        }
+        notes
+    }
+}
+
+/// The request of a unit: the first prompt that can be understood by itself, of those that led to changes before others.
+pub fn request(story: &UnitStory, turns: &[Turn]) -> Option<String> {
+    let asked = |turn: &Turn| Some(without_fillers(&plain_headline(&turn.asked?.text))).filter(|text| !text.is_empty());
+    let changing = turns.iter().filter(|turn| turn.changes()).filter_map(asked);
+    let intent = story.intent.as_deref().map(|text| without_fillers(&plain_headline(text))).filter(|text| !text.is_empty());
+    let all: Vec<String> = changing.chain(intent).chain(turns.iter().filter_map(asked)).map(without_marks).collect();
+    all.iter().find(|text| stands_alone(text)).or_else(|| all.iter().find(|text| !text.is_empty())).cloned()
+}
+
+/// A text without the marks that redaction left.
+fn without_marks(text: String) -> String {
+    let mut text = text;
+    while let Some(from) = text.find("[redacted:") {
+        let to = text[from..].find(']').map_or(text.len(), |at| from + at + 1);
+        text.replace_range(from..to, "");
+    }
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn without_fillers(text: &str) -> String {
+    let mut rest = text.trim();
+    while let Some((word, behind)) = rest.split_once([' ', ',']) {
+        if !is_one_of(FILLERS, &in_english(word.trim_end_matches([',', '.', '!', ':'])).to_lowercase()) {
+            break;
+        }
+        rest = behind.trim_start_matches([',', ' ', '.', '-']);
+    }
+    rest.to_string()
+}
+
+/// Whether a request can be understood without the conversation before it.
+fn stands_alone(text: &str) -> bool {
+    let points = is_one_of("it|this|that|these|those|but|and|again|one|also|then|both|same|another", &first_word(text));
+    let lower = in_english(text).to_lowercase();
+    // Committing, pushing and reviewing are part of every work.
+    let is_routine =
+        word_count(text) < 12 && has_word_of("commit|push| pr|pull request|merge|rebase|lint|run the test|review", &lower);
+    let is_markup = text.starts_with(['/', '<', '`', '|', '#', '[', '>'])
+        || text.contains(['│', '─', '⎿', '●', '❯'])
+        || begins_with("caveat|v ", &lower);
+    word_count(text) >= 5 && !points && !is_routine && !is_markup && !text.ends_with([':', '：'])
+}
+
+/// The notes of an earlier summary without the checks that passed in a unit; `None` if nothing changes.
+pub fn notes_now(notes: &str, story: &UnitStory) -> Option<String> {
+    let passed = |program: &str| {
+        story.tools.iter().any(|tool| {
+            // `cargo test` runs what `cargo test export` does.
+            let covers = |own: String| program == own || program.strip_prefix(&own).is_some_and(|rest| rest.starts_with(' '));
+            let runs = tool.content.as_deref().is_some_and(|line| programs(line).any(covers));
+            tool.succeeded == Some(true) && runs
+        })
+    };
+    let is_over = |note: &&str| {
+        let program = note.strip_prefix('`').and_then(|rest| rest.split_once("` failed last"));
+        program.is_some_and(|(program, _)| passed(program))
+    };
+    let mut all: Vec<String> = Vec::new();
+    for part in notes.split("; ") {
+        match all.last_mut().filter(|_| !part.starts_with('`')) {
+            // A reason may contain a semicolon.
+            Some(last) if last.starts_with('`') => *last += &format!("; {part}"),
+            _ => all.push(part.to_string()),
+        }
+    }
+    let (over, mut left): (Vec<&str>, Vec<&str>) = all.iter().map(String::as_str).partition(is_over);
+    if over.is_empty() {
+        return None;
+    }
+    // A claim that is true by now is no longer false.
+    if !left.iter().any(|note| note.contains("failed last")) {
+        left.retain(|note| *note != FALSE_CLAIM);
+    }
+    Some(left.join("; "))
+}

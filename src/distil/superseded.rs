@@ -1,0 +1,76 @@
+//! Finds statements that a later turn changed, rejected or restated.
+
+use super::turns::{Speaker, TurnFacts, UnitStatement, names_in, overlap, quotes};
+use crate::languages::in_english;
+use crate::text::is_stop_word;
+use std::collections::HashSet;
+
+/// The turn by which a statement of a unit was overtaken.
+pub fn superseded_at(at: usize, said: &[UnitStatement], contexts: &[TurnFacts]) -> Option<usize> {
+    let one = &said[at];
+    match one.speaker {
+        // What the user said is overtaken by what the user says later, not by reports.
+        Speaker::User => None,
+        _ => {
+            by_refusal(one, contexts).or_else(|| by_work(&one.text, one.turn, contexts)).or_else(|| by_words(at, said, contexts))
+        }
+    }
+}
+
+/// The next prompt refused the work, or its answer says that the work was undone.
+fn by_refusal(one: &UnitStatement, contexts: &[TurnFacts]) -> Option<usize> {
+    let (own, next) = (&contexts[one.turn], one.turn + 1);
+    let context = contexts.get(next).filter(|_| own.edits > 0)?;
+    let same_files = context.files.iter().any(|file| own.files.contains(file));
+    let refused = context.refuses && same_files && overlap(&one.words, &context.own) > 0.15;
+    (refused || context.undoes).then_some(next)
+}
+
+/// Later edits took out what it names, or the user quoted it and had it changed.
+fn by_work(text: &str, turn: usize, contexts: &[TurnFacts]) -> Option<usize> {
+    let later = turn + 1;
+    let deleted = |context: &TurnFacts| {
+        let lower = text.to_lowercase();
+        contexts[turn].files.iter().any(|file| context.deleted.contains(file))
+            && !contexts[turn].files.iter().any(|file| !context.deleted.contains(file) && lower.contains(file.as_str()))
+            && !["deleted", "removed"].iter().any(|word| in_english(text).to_lowercase().contains(word))
+    };
+    let named = taken_out(text, &contexts[later..]).map(|at| later + at);
+    named
+        .or_else(|| contexts[later..].iter().position(deleted).map(|at| later + at))
+        .or_else(|| quoted_and_changed(text, contexts, later))
+}
+
+/// The last edit of a name in the statement removed the name.
+fn taken_out(text: &str, contexts: &[TurnFacts]) -> Option<usize> {
+    names_in(text).iter().find_map(|name| {
+        let gone = contexts.iter().rposition(|context| context.removed.contains(name))?;
+        (!contexts[gone..].iter().any(|context| context.added.contains(name))).then_some(gone)
+    })
+}
+
+fn quoted_and_changed(text: &str, contexts: &[TurnFacts], from: usize) -> Option<usize> {
+    let lower = text.to_lowercase();
+    let quoted = (from..contexts.len()).find(|at| quotes(&contexts[*at].prompt, &lower))?;
+    (quoted..contexts.len()).take(2).find(|at| contexts[*at].edits > 0)
+}
+
+fn by_words(at: usize, said: &[UnitStatement], contexts: &[TurnFacts]) -> Option<usize> {
+    let later = said[at + 1..].iter().position(|other| other.turn > said[at].turn).map(|n| at + 1 + n)?;
+    restated(&said[at].words, &said[later..], contexts)
+}
+
+/// The turn of a later report of work that has most of the statement's words.
+fn restated(words: &HashSet<String>, later: &[UnitStatement], contexts: &[TurnFacts]) -> Option<usize> {
+    const LEAST: usize = 3;
+    let words: Vec<&String> = words.iter().filter(|word| !is_stop_word(word)).collect();
+    if words.len() < LEAST {
+        return None;
+    }
+    let restates = |other: &&UnitStatement| {
+        other.speaker == Speaker::Agent
+            && contexts[other.turn].edits > 0
+            && words.iter().filter(|word| other.words.contains(**word)).count() * 10 >= words.len() * 6
+    };
+    later.iter().find(restates).map(|other| other.turn)
+}

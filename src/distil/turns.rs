@@ -1,0 +1,387 @@
+//! Turns of a unit (a prompt, its tool uses, the closing message), their statements, and the facts that the score uses.
+
+use super::commits;
+use super::statements::{self, Statement, StatementForm, Words, has_word_of, own_sentences, plain};
+use crate::languages::{self, in_english};
+use crate::model::{Domain, Kind, PromptRow, PromptSource, Source, ToolUseRow, UnitStory};
+use crate::prompt_injection::orders;
+use crate::text::{is_cjk, width, words};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
+
+/// A prompt, the work on it, and the message that closed it.
+#[derive(Debug)]
+pub struct Turn<'a> {
+    /// The prompt's number in its session; 0 for work before any prompt.
+    pub number: i64,
+    pub asked: Option<&'a PromptRow>,
+    pub closing: Option<&'a PromptRow>,
+    pub tools: Vec<&'a ToolUseRow>,
+    /// Its prompt says that the work before it is wrong or wants it otherwise.
+    pub refuses: bool,
+    /// Tokens, and whether they are estimated.
+    pub cost: (i64, bool),
+}
+
+/// How a user says that something is wrong.
+const REFUSALS: Words = "still not |not working|n't work|not work|not correct|incorrect|still show|still get|is wrong|'s wrong|not right|revert|undo |instead| rather |maybe like|change it to| nope|not what i|still fail|still list|still see|still display";
+/// Characters of a token, roughly, where no count is known.
+const CHARACTERS: i64 = 4;
+
+/// Splits a unit into turns. Calls of tools that the domain skips are left out, and so are files that it ignores.
+pub fn turns<'a>(story: &'a UnitStory, domain: &Domain) -> Vec<Turn<'a>> {
+    let mut turns: Vec<Turn> = Vec::new();
+    let new = |number: i64, asked| Turn { number, asked, closing: None, tools: Vec::new(), refuses: false, cost: (0, true) };
+    for prompt in &story.prompts {
+        match prompt.source {
+            PromptSource::User => turns.push(new(prompt.number, Some(prompt))),
+            PromptSource::Agent => match turns.iter_mut().rev().find(|turn| turn.number == prompt.number) {
+                Some(turn) => turn.closing = Some(prompt),
+                None => turns.push(Turn { closing: Some(prompt), ..new(prompt.number, None) }),
+            },
+        }
+    }
+    let by_prompt: BTreeMap<i64, usize> = turns.iter().enumerate().filter_map(|(at, turn)| Some((turn.asked?.id, at))).collect();
+    let ignored = |path: &str| domain.ignore.iter().any(|glob| fast_glob::glob_match(glob, path));
+    for tool in &story.tools {
+        if domain.skip_tools.contains(&tool.tool_name) || tool.path.as_deref().is_some_and(ignored) {
+            continue;
+        }
+        let at = tool.prompt_id.and_then(|id| by_prompt.get(&id).copied());
+        let at = at.unwrap_or_else(|| {
+            if turns.is_empty() {
+                turns.push(new(0, None));
+            }
+            turns.len() - 1
+        });
+        turns[at].tools.push(tool);
+    }
+    for turn in &mut turns {
+        turn.refuses = refuses(turn.asked.map_or("", |asked| &asked.text));
+        turn.cost = match story.costs.iter().find(|(number, _)| *number == turn.number) {
+            Some((_, tokens)) => (*tokens, false),
+            None => (estimate(turn), true),
+        };
+    }
+    turns
+}
+
+/// Tokens by the length of everything stored of a turn: fewer than it really was, since long texts are stored cut.
+fn estimate(turn: &Turn) -> i64 {
+    let said = turn.asked.iter().chain(&turn.closing).map(|prompt| prompt.text.len());
+    let used = turn.tools.iter().flat_map(|tool| [&tool.content, &tool.input, &tool.outcome]).flatten().map(String::len);
+    said.chain(used).sum::<usize>() as i64 / CHARACTERS
+}
+
+fn refuses(prompt: &str) -> bool {
+    own_sentences(prompt)
+        .iter()
+        .take(3)
+        .any(|sentence| has_word_of(REFUSALS, &format!(" {} ", in_english(sentence).to_lowercase())))
+}
+
+impl Turn<'_> {
+    /// The prompt and the closing message.
+    pub fn said(&self) -> Vec<Source> {
+        self.asked.iter().chain(&self.closing).map(|prompt| Source::Prompt(prompt.id)).collect()
+    }
+
+    /// Whether files were changed or a commit was made in it.
+    pub fn changes(&self) -> bool {
+        self.tools.iter().any(|tool| is_project_change(tool) || commit(tool).is_some())
+    }
+}
+
+/// A file of the project: paths outside of it are stored absolute, or from the home folder on.
+pub fn is_inside(path: &str) -> bool {
+    !path.starts_with(['/', '~']) && !path.starts_with("..")
+}
+
+/// A change of a file of the project that took place.
+pub fn is_project_change(tool: &ToolUseRow) -> bool {
+    tool.is_edit() && tool.succeeded != Some(false) && tool.path.as_deref().is_some_and(is_inside)
+}
+
+/// The commit that a tool use made: its id and subject.
+pub fn commit(tool: &ToolUseRow) -> Option<(Option<&str>, Option<&str>)> {
+    // One in a scratch repository is no commit of this project.
+    let line = tool.content.as_deref().unwrap_or_default();
+    let is_own = !has_word_of("git init|mktemp|cd /tmp|-C /tmp", line);
+    let commit = tool.metadata.get("commit").filter(|_| tool.succeeded != Some(false) && is_own)?;
+    Some((commit["sha"].as_str(), commit["subject"].as_str()))
+}
+
+/// Bytes of a prompt that are read; a longer one is pasted.
+const PROMPT: usize = 6000;
+/// Characters of a statement below which it says nothing.
+const SHORT: usize = 12;
+/// Characters of a statement at most.
+const LONG: usize = 400;
+
+/// Whose statement it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Speaker {
+    /// The user, in words of their own.
+    User,
+    /// Something that the user pasted.
+    Pasted,
+    /// A plan that the user ordered.
+    Plan,
+    Commit,
+    Agent,
+}
+
+/// A statement and where it was made.
+#[derive(Clone, Debug)]
+pub struct UnitStatement {
+    pub text: String,
+    pub under: String,
+    pub form: StatementForm,
+    pub is_bold: bool,
+    pub speaker: Speaker,
+    /// Index of its turn in the unit.
+    pub turn: usize,
+    pub source: Source,
+    /// Index in its message, and the number of statements there.
+    pub place: (usize, usize),
+    /// Bytes of the message.
+    pub message: usize,
+    /// The text with its cue words in English, if it is in another language.
+    english: Option<String>,
+    /// Its words of three letters or more in lower case.
+    pub words: HashSet<String>,
+}
+
+impl UnitStatement {
+    /// The text with its cue words in English.
+    pub fn english(&self) -> &str {
+        self.english.as_deref().unwrap_or(&self.text)
+    }
+
+    /// Whether it may be chosen by its score: what the user says is a decision or a matter of the moment, what the user
+    /// pasted is somebody else's, and a plan describes what is to be changed; what came of it the agent reports.
+    pub fn is_report(&self) -> bool {
+        matches!(self.speaker, Speaker::Agent | Speaker::Commit)
+            && !matches!(self.form, StatementForm::Heading | StatementForm::Shown)
+    }
+}
+
+/// All statements of a unit, in order.
+pub fn unit_statements(turns: &[Turn]) -> Vec<UnitStatement> {
+    let mut all = Vec::new();
+    for (at, turn) in turns.iter().enumerate() {
+        if let Some(asked) = turn.asked {
+            let source = Source::Prompt(asked.id);
+            let text = &asked.text[..asked.text.floor_char_boundary(PROMPT)];
+            let own = own_sentences(text);
+            let own_statement = |text: &String| Statement {
+                text: text.clone(),
+                under: String::new(),
+                form: StatementForm::Sentence,
+                is_bold: false,
+                block: 0,
+            };
+            add(&mut all, own.iter().map(own_statement).collect(), Speaker::User, at, source, text);
+            let is_plan = text.trim_start().to_lowercase().starts_with("implement the following");
+            let speaker = if is_plan { Speaker::Plan } else { Speaker::Pasted };
+            let is_own =
+                |statement: &Statement| own.iter().any(|own| own.contains(&statement.text) || statement.text.contains(own));
+            let mut rest = statements::statements(text);
+            rest.retain(|statement| !is_own(statement));
+            add(&mut all, rest, speaker, at, source, text);
+        }
+        for tool in &turn.tools {
+            if commit(tool).is_none() {
+                continue;
+            }
+            if let Some(message) = tool.content.as_deref().and_then(commits::commit_message) {
+                add(&mut all, statements::statements(&message), Speaker::Commit, at, Source::ToolUse(tool.id), &message);
+            }
+        }
+        if let Some(closing) = turn.closing {
+            let statements = statements::statements(&closing.text);
+            add(&mut all, statements, Speaker::Agent, at, Source::Prompt(closing.id), &closing.text);
+        }
+    }
+    all
+}
+
+fn add(all: &mut Vec<UnitStatement>, statements: Vec<Statement>, speaker: Speaker, turn: usize, source: Source, message: &str) {
+    let of = statements.len();
+    for (at, statement) in statements.into_iter().enumerate() {
+        let Statement { text, under, form, is_bold, .. } = statement;
+        let count = width(&text);
+        if count < SHORT && speaker != Speaker::User {
+            continue;
+        }
+        let text = if count > LONG { crate::text::cut(&text, LONG) } else { text };
+        let words = content_words(&text);
+        let english = match languages::part_in_english(&text, message) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(english) => Some(english),
+        };
+        all.push(UnitStatement {
+            text,
+            under,
+            form,
+            is_bold,
+            speaker,
+            turn,
+            source,
+            place: (at, of),
+            message: message.len(),
+            english,
+            words,
+        });
+    }
+}
+
+/// The words of a text by which it is compared with others: of three letters or more, in lower case.
+pub fn content_words(text: &str) -> HashSet<String> {
+    let is_stop_word = languages::stop_words_of(text);
+    let mut words = words_of_code(&plain(text));
+    words.retain(|word| !is_stop_word(word));
+    words
+}
+
+/// The same of a line of code or a path, which is in no language.
+pub fn words_of_code(line: &str) -> HashSet<String> {
+    let words = words(line).flat_map(|word| match word.chars().any(is_cjk) {
+        // Two characters of a script without spaces are a word.
+        true => word.chars().zip(word.chars().skip(1)).map(|(a, b)| String::from_iter([a, b])).collect(),
+        false if word.chars().count() >= 3 => vec![word.to_lowercase()],
+        false => Vec::new(),
+    });
+    words.collect()
+}
+
+/// Bytes of a closing message that may say that the work was undone.
+const BEGINNING: usize = 80;
+
+/// What happened in a turn.
+#[derive(Debug)]
+pub struct TurnFacts {
+    /// Number of edits of project files.
+    pub edits: usize,
+    /// A test, build or lint passed after the last edit.
+    pub checked: bool,
+    /// Words of the prompt, of its own words only, and the prompt in lower case.
+    pub asked: HashSet<String>,
+    pub own: HashSet<String>,
+    pub prompt: String,
+    /// The prompt says that the work before it is wrong.
+    pub refuses: bool,
+    /// The closing message begins by saying that the work before it was undone.
+    pub undoes: bool,
+    /// Names of the edited files in lower case, without their folders.
+    pub files: HashSet<String>,
+    /// Words of the edited paths and texts.
+    pub edited: HashSet<String>,
+    /// Names from code that the edits removed and did not add again, and those that they added.
+    pub removed: HashSet<String>,
+    pub added: HashSet<String>,
+    /// Text from outside the project that was read in this turn or before, in lower case: pages, answers of servers.
+    pub outside: String,
+    /// Files that a command deleted.
+    pub deleted: HashSet<String>,
+}
+
+impl TurnFacts {
+    /// Whether the agent may have a statement from outside: it repeats such a text, or gives an order after reading one.
+    pub fn repeats_outside(&self, text: &str) -> bool {
+        !self.outside.is_empty() && (orders(text) || quotes(&self.outside, &text.to_lowercase()))
+    }
+}
+
+/// The context of each turn.
+pub fn turn_facts(turns: &[Turn]) -> Vec<TurnFacts> {
+    let mut contexts: Vec<TurnFacts> = turns.iter().map(context).collect();
+    for at in 1..contexts.len() {
+        let before = contexts[at - 1].outside.clone();
+        contexts[at].outside.insert_str(0, &before);
+    }
+    contexts
+}
+
+fn context(turn: &Turn) -> TurnFacts {
+    let edits: Vec<_> = turn.tools.iter().filter(|tool| is_project_change(tool)).collect();
+    let last_edit = edits.last().map_or(0, |tool| tool.seq);
+    let (mut removed, mut added, mut edited) = (HashSet::new(), HashSet::new(), HashSet::new());
+    for tool in &edits {
+        edited.extend(words_of_code(tool.path.as_deref().unwrap_or_default()));
+        for line in tool.input.as_deref().unwrap_or_default().lines() {
+            edited.extend(words_of_code(&crate::distil::statements::plain(line)));
+            match line.as_bytes().first() {
+                Some(b'-') => removed.extend(long_names(line)),
+                Some(b'+') => added.extend(long_names(line)),
+                _ => {}
+            }
+        }
+    }
+    let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_lowercase();
+    let prompt = turn.asked.map_or("", |asked| &asked.text);
+    let closing = turn.closing.map_or("", |closing| &closing.text).trim_start();
+    let closing = in_english(&closing[..closing.floor_char_boundary(BEGINNING)]).to_lowercase();
+    let commands = turn.tools.iter().filter(|tool| tool.succeeded != Some(false)).filter_map(|tool| tool.content.as_deref());
+    let outside = turn.tools.iter().filter(|tool| matches!(tool.kind, Kind::Fetch | Kind::Mcp));
+    TurnFacts {
+        edits: edits.len(),
+        checked: turn.tools.iter().any(|tool| tool.seq > last_edit && tool.is_check() && tool.succeeded == Some(true)),
+        asked: content_words(prompt),
+        own: content_words(&crate::distil::statements::own_sentences(prompt).join(" ")),
+        prompt: prompt.to_lowercase(),
+        refuses: turn.refuses,
+        undoes: ["reverted", "i've reverted", "i reverted", "done. reverted", "rolled back", "undone"]
+            .iter()
+            .any(|begin| closing.starts_with(begin)),
+        files: edits.iter().filter_map(|tool| tool.path.as_deref()).map(name).collect(),
+        edited,
+        removed: removed.difference(&added).cloned().collect(),
+        added,
+        outside: outside.flat_map(|tool| [tool.outcome.as_deref(), Some("\n")]).flatten().collect::<String>().to_lowercase(),
+        deleted: commands.flat_map(deleted_by).map(|path| name(&path)).collect(),
+    }
+}
+
+/// The files that a command line deletes with `rm` or `git rm`.
+fn deleted_by(line: &str) -> Vec<String> {
+    let mut words = line.split(|c: char| c.is_whitespace() || matches!(c, ';' | '&' | '|')).filter(|word| !word.is_empty());
+    match words.find(|word| *word == "rm") {
+        Some(_) => words.filter(|word| word.contains('.') && !word.starts_with('-')).map(String::from).collect(),
+        None => Vec::new(),
+    }
+}
+
+/// Letters of a name by which it is recognized in another place.
+const NAME: usize = 6;
+
+/// Long names in a line of code, in lower case.
+fn long_names(line: &str) -> impl Iterator<Item = String> {
+    line.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|name| name.len() >= NAME).map(str::to_lowercase)
+}
+
+/// Names from code in a statement, in lower case: `camelCase` and `snake_case`.
+pub fn names_in(text: &str) -> HashSet<String> {
+    let humps = |word: &str| word.chars().zip(word.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase());
+    let is_name = |word: &&str| word.len() >= NAME && (word.contains('_') || humps(word));
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(is_name).map(str::to_lowercase).collect()
+}
+
+/// Whether a prompt repeats 30 characters of a statement in a row; both in lower case.
+pub fn quotes(prompt: &str, statement: &str) -> bool {
+    const RUN: usize = 30;
+    let starts = statement.char_indices().map(|(at, _)| at).step_by(6);
+    starts.filter_map(|at| statement.get(at..at + RUN)).any(|piece| prompt.contains(piece))
+}
+
+/// The share of the smaller set that both have.
+pub fn overlap(a: &HashSet<String>, b: &HashSet<String>) -> f32 {
+    let both = a.iter().filter(|word| b.contains(*word)).count();
+    both as f32 / a.len().min(b.len()).max(1) as f32
+}
+
+/// The share of all words that both sets have.
+pub fn likeness(a: &HashSet<String>, b: &HashSet<String>) -> f32 {
+    let both = a.iter().filter(|word| b.contains(*word)).count();
+    both as f32 / (a.len() + b.len() - both).max(1) as f32
+}

@@ -1,0 +1,388 @@
+//! Phrases of the user that state a decision: "use X, not Y", "never", "always", "remember that".
+
+use super::statements::{Words, begins_with, is_one_of, own_sentences, word_count};
+use crate::languages::gloss_of_part;
+
+/// A decision of the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decided {
+    /// The sentence, with its reason.
+    pub said: String,
+    pub alternatives: Vec<String>,
+    pub reason: Option<String>,
+    /// It holds by itself; any other is a decision only where the work follows it.
+    pub is_rule: bool,
+    /// It holds from now on: "never", "always", no choice between two.
+    pub lasts: bool,
+}
+
+/// First words of a clause that change nothing.
+const FILLERS: Words = "ok|okay|yes|yeah|yep|no|nope|so|well|and|then|also|please|actually|hmm|hm|right|sure|just|now|but|oh|cool|great|generally|again|maybe|all|good";
+/// Words before a clause that say whose it is.
+const REPORTING: Words = "says|said|say|states|stated|reads|according|writes|wrote|article|page|docs|documentation|error|message|comment|reviewer|review|readme|blog|suggests";
+/// Words of an order for this moment.
+const MOMENTARY: Words = "yet|for now|no code change|just the analysis|only the analysis|just an analysis|right now|this time|anything|just let me|until i|before you|wait|step by step|first look|stop here|let me know|continue|proceed";
+/// Verbs of work that leaves nothing decided.
+const CHORES: Words = "commit|push|run|test|check|look|take|see|review|explain|show|tell|fix|continue|proceed|rebase|try|do|write|read|go|find|start|investigate|debug|verify|analyze|double|think|create|implement|help|give|open|close|merge|stage|unstage|undo|wait|get|list|describe|summarize|abandon|please|also|you|we|i|know|understand|confirm|update|print";
+/// Verbs behind "always", "never" and "don't" in the middle of a sentence, where other words are more common.
+const ORDERS: Words = "accept|add|allow|answer|ask|assume|avoid|block|build|cache|call|change|check|commit|copy|create|delete|deploy|disable|document|drop|edit|enable|escape|expose|fail|follow|force|format|generate|guess|hard-code|hardcode|hide|ignore|import|include|install|keep|leave|log|make|merge|mock|modify|move|name|overwrite|pass|pin|prefer|print|push|read|rebase|release|rely|remove|rename|report|require|retry|return|reuse|round|run|send|serve|set|show|skip|sort|squash|store|swallow|test|throw|touch|trust|update|use|validate|wrap|write";
+/// Beginnings of a choice among ways.
+const SETTLES: [&str; 13] = [
+    "use ",
+    "go with ",
+    "go for ",
+    "stick with ",
+    "stick to ",
+    "stay with ",
+    "keep ",
+    "rename ",
+    "call it ",
+    "replace ",
+    "switch to ",
+    "default to ",
+    "standardize on ",
+];
+/// Beginnings of what two people do.
+const TOGETHER: [&str; 9] =
+    ["let's ", "lets ", "let’s ", "let us ", "we'll ", "we will ", "we decided to ", "i decided to ", "i'd rather "];
+/// Beginnings of a wish that the work may follow.
+const WISHES: [&str; 24] = [
+    "we should ",
+    "it should ",
+    "this should ",
+    "they should ",
+    "you should ",
+    "can we ",
+    "could we ",
+    "couldn't we ",
+    "can you change ",
+    "we need to ",
+    "we need ",
+    "it needs to ",
+    "i want to ",
+    "i want ",
+    "i'd like to ",
+    "i'd like ",
+    "i would ",
+    "instead of ",
+    "make sure ",
+    "let's ",
+    "lets ",
+    "remove ",
+    "preserve ",
+    "must ",
+];
+/// Words in a wish's middle.
+const WISHED: Words = " should | must | instead| rather | needs to | no longer | shouldn't | doesn't work since | that's why we | only once| source of truth| couldn't we | i'd like | i want | let's ";
+/// What separates the chosen from what it is chosen over.
+const OVER: [&str; 5] = [" instead of ", " rather than ", ", not ", " and not ", " over "];
+/// An object that can't be understood without what was said before.
+const POINTING: Words =
+    "this|that|it|it's|these|those|them|both|one|all|same|other|going|everything|option|options|your|its|their";
+
+/// What a user decided in a prompt, or wishes.
+pub fn by_user(prompt: &str) -> Vec<Decided> {
+    own_sentences(prompt).iter().filter_map(|sentence| decided(sentence, prompt)).collect()
+}
+
+/// What a sentence of a prompt decides, or wishes, in the words of the sentence.
+pub fn decided(sentence: &str, prompt: &str) -> Option<Decided> {
+    let gloss = gloss_of_part(sentence, prompt);
+    let decided = decided_in_english(gloss.text(), gloss.is_other_language())?;
+    if !gloss.is_other_language() {
+        return Some(decided);
+    }
+    let quoted = |part: &String| gloss.original(part).map(String::from);
+    Some(Decided {
+        said: quoted(&decided.said)?,
+        alternatives: decided.alternatives.iter().filter_map(quoted).collect(),
+        reason: decided.reason.as_ref().and_then(quoted),
+        ..decided
+    })
+}
+
+/// `is_gloss`: the cue words are English, but their order may be another one: verbs may come late.
+fn decided_in_english(sentence: &str, is_gloss: bool) -> Option<Decided> {
+    const LONG: usize = 300;
+    let sentence = sentence.trim();
+    let lower = sentence.to_lowercase().replace('’', "'");
+    if sentence.chars().count() > LONG || begins_with("if|when|why|how|what|where|does|is|are|because|like|i just", &lower) {
+        return None;
+    }
+    let orders = clauses(sentence).into_iter().any(|(before, clause)| {
+        let before = before.to_lowercase();
+        let reported = before.split(|c: char| !c.is_alphanumeric()).any(|word| is_one_of(REPORTING, word));
+        !reported && !before.contains(" if ") && is_order(clause, before.trim().is_empty(), is_gloss)
+    });
+    let asks = sentence.ends_with('?');
+    let bare = without_fillers(&lower);
+    // Where verbs come late, a question about a chore does not begin with it.
+    let is_chore = is_gloss && asks && bare.split(|c: char| !c.is_alphanumeric()).any(|word| is_one_of(CHORES, word));
+    let wishes = || {
+        let begin = WISHES.iter().find(|begin| bare.starts_with(**begin));
+        let verb = begin.map(|begin| bare[begin.len()..].split([' ', ',']).next().unwrap_or_default());
+        let is_test = ["add a test", "add tests", "a test for", "add at least one test"].iter().any(|words| bare.contains(words));
+        verb.is_some_and(|verb| !is_one_of(CHORES, verb) && !is_test) || WISHED.split('|').any(|word| bare.contains(word))
+    };
+    // "Before you commit, show me" is for now; "always run the tests before you commit" is not.
+    let lasts = ["always", "never", "from now on", "don't ever", "do not", "no more"].iter().any(|word| lower.contains(word));
+    let momentary = MOMENTARY.split('|').any(|word| lower.contains(word) && !(lasts && word == "before you"));
+    let is_rule = orders && !asks && !momentary;
+    if !is_rule && (momentary || is_chore || !wishes()) || word_count(sentence) < 2 {
+        return None;
+    }
+    let said = sentence.trim_end_matches(['.', '!', ' ']).to_string();
+    let reason = with_reason(&said).1;
+    let lower = said.to_lowercase();
+    let over = OVER.iter().filter_map(|over| Some((lower.find(over)?, over.len()))).min();
+    let alternative = over.and_then(|(at, length)| said.get(at + length..));
+    let alternative = alternative.map(|rest| with_reason(rest.split([',', ';', '(', ':']).next().unwrap_or(rest)).0);
+    let alternatives = alternative.map(|other| crate::text::cut(other.trim_matches([' ', '.', '?']), 60)).into_iter().collect();
+    Some(Decided { said, alternatives, reason, is_rule, lasts })
+}
+
+/// The clauses of a sentence, each with what stands before it.
+fn clauses(sentence: &str) -> Vec<(&str, &str)> {
+    let mut starts = vec![0];
+    for mark in [", ", "; ", ": ", " - ", " – ", " — ", " but ", " and "] {
+        starts.extend(sentence.match_indices(mark).map(|(at, mark)| at + mark.len()));
+    }
+    starts.into_iter().map(|at| sentence.split_at(at)).collect()
+}
+
+fn without_fillers(clause: &str) -> &str {
+    let mut rest = clause.trim_start();
+    while let Some((word, behind)) = rest.split_once(' ') {
+        let bare = word.trim_end_matches([',', '.', '!', ':', '-', '…']).to_ascii_lowercase();
+        // "No emojis in commit messages" is an order, "no, use tabs" begins with a filler.
+        let denies = bare == "no" && !word.ends_with([',', '.', '!']);
+        if denies || !is_one_of(FILLERS, &bare) && !bare.is_empty() {
+            break;
+        }
+        rest = behind.trim_start();
+    }
+    rest
+}
+
+/// Whether a clause settles something for good: "never …", "from now on …", "use X, not Y", "money is always Decimal".
+fn is_order(clause: &str, begins: bool, is_gloss: bool) -> bool {
+    let clause = without_fillers(clause).trim_end_matches(['.', '!', ' ']).replace('’', "'");
+    let lower = clause.to_lowercase();
+    let words: Vec<&str> = lower.split_whitespace().collect();
+    let [first, second, ..] = words.as_slice() else { return false };
+    let verb_at = |at: usize| words.get(at).is_some_and(|word| is_one_of(ORDERS, word.trim_matches(',')));
+    if lower.starts_with("from now on") || lower.starts_with("in future") || lower.starts_with("in the future") {
+        return words.len() >= 5;
+    }
+    // "remember that …", "keep in mind: …"
+    if begins
+        && ["remember that ", "remember: ", "keep in mind", "note that ", "bear in mind", "for future "]
+            .iter()
+            .any(|b| lower.starts_with(b))
+    {
+        return words.len() >= 5;
+    }
+    // "Verwende nie float" is "use never float"; an adverb may stand between "don't" and its verb.
+    if is_gloss && begins && words.len() >= 3 {
+        let orders = match (*first, *second) {
+            (_, "never" | "always") => verb_at(0) || verb_at(2),
+            ("don't", _) => (1..=3).any(verb_at),
+            _ => false,
+        };
+        if orders {
+            return true;
+        }
+    }
+    match (*first, *second) {
+        ("never" | "always", "ever") => return verb_at(2),
+        ("never" | "always", _) => return words.len() >= 3 && (verb_at(1) || begins && may_order(second)),
+        ("don't", "ever") => return verb_at(2),
+        ("do", "not") if begins => return verb_at(2) && words.len() >= 4,
+        ("don't", _) if begins => return verb_at(1) && words.len() >= 3,
+        ("stop", verb) if begins => return verb.ends_with("ing") && words.len() >= 3,
+        ("no", noun) if begins => {
+            return !is_one_of("need|problem|idea|worries|wait|response|it|i|that|this|we|you|more|longer|other", noun)
+                && words.len() >= 4;
+        }
+        ("prefer", _) if begins => return words.len() >= 3,
+        _ => {}
+    }
+    // "we always return 404", "money is always Decimal, never float", "you must never …"
+    let subject = words.iter().take(4).position(|word| matches!(*word, "always" | "never"));
+    if let Some(at) = subject.filter(|at| begins && (1..4).contains(at)) {
+        let is_rule =
+            matches!(words[at - 1], "is" | "are" | "must" | "should" | "we" | "you" | "to" | "be") && words.len() > at + 1;
+        return is_rule && !matches!(words[0], "it" | "this" | "that" | "there" | "i" | "he" | "they")
+            || verb_at(at + 1) && words[0] == "we";
+    }
+    // "I want error messages in German"
+    if begins
+        && lower.starts_with("i want ")
+        && !matches!(words.get(2), Some(&("to" | "you" | "it" | "this" | "that" | "them" | "us")))
+    {
+        return words.len() >= 5
+            && words.iter().skip(3).any(|word| matches!(*word, "in" | "as" | "on" | "without" | "only" | "instead"));
+    }
+    settles(&lower, begins, is_gloss)
+}
+
+/// "let's go with X", "use X, not Y", "keep X, don't …".
+fn settles(lower: &str, begins: bool, is_gloss: bool) -> bool {
+    let together = TOGETHER.iter().find(|begin| lower.starts_with(**begin)).map_or(0, |begin| begin.len());
+    let rest = &lower[together..];
+    let Some(verb) = SETTLES.iter().find(|verb| rest.starts_with(**verb)) else {
+        return is_gloss && together > 0 && OVER.iter().any(|over| rest.contains(over));
+    };
+    let object = rest[verb.len()..].trim();
+    let first = object.split(|c: char| !c.is_alphanumeric() && c != '\'').next().unwrap_or_default();
+    if is_one_of(POINTING, first) && word_count(object) < 4
+        || object.starts_with("the same")
+        || *verb == "rename " && object.starts_with("to ")
+    {
+        return false;
+    }
+    let over = OVER.iter().any(|over| object.contains(over)) || object.contains(", don't ");
+    over || together > 0 && (1..=25).contains(&word_count(object)) || begins && *verb == "keep " && word_count(object) >= 3
+}
+
+/// Whether a word behind "always" or "never" can be a verb that orders: nothing that describes, and no verb of the third
+/// person, the past or the passive.
+fn may_order(word: &str) -> bool {
+    const DESCRIBES: Words = "the|a|an|this|that|these|those|my|your|our|his|her|its|their|it|he|she|they|in|on|at|by|for|from|with|to|of|as|again|more|mind|been|had|got|have|be|same|some|any|one|here|there|ever|quite|really|so|too|very|able|sure|true|false|empty|null|present|right|wrong|available|possible|open|closed|up|down|when|if|where|because|seen|shown|known|done|made|taken|given|written|gone|found|built|sent|kept|left|lost|told|slow|fast|good|bad|happy|fun|nice|seem|look|feel|get|thought|knew|saw|went|came|worked|not|just|only|also|about|like|under|over|into|after|before|would|could|should|will|can|may|might|must";
+    let plain = word.len() >= 3 && word.chars().all(|c| c.is_ascii_alphabetic() || c == '-');
+    let inflected = ["ed", "ing", "ly", "s"].iter().any(|end| word.ends_with(end))
+        && !["ss", "feed", "need", "bring", "process", "press"].iter().any(|end| word.ends_with(end));
+    plain && !inflected && !is_one_of(DESCRIBES, word)
+}
+
+/// Splits "X because Y" and "X: Y" in two.
+pub fn with_reason(text: &str) -> (String, Option<String>) {
+    let lower = text.to_ascii_lowercase();
+    let mut marks: Vec<(usize, usize)> = [" because of ", " because ", " since ", " as it ", " so that ", ", so "]
+        .iter()
+        .filter_map(|mark| Some((lower.find(mark)?, mark.len())))
+        .collect();
+    marks.extend(lower.find(": ").filter(|at| word_count(&text[..*at]) >= 4 && word_count(&text[*at..]) >= 2).map(|at| (at, 2)));
+    let trimmed = |text: &str| text.trim_matches([' ', ',', ':']).to_string();
+    // Of two marks at one place the longer one counts.
+    match marks.into_iter().min_by_key(|(at, length)| (*at, std::cmp::Reverse(*length))).filter(|(at, _)| *at > 0) {
+        Some((at, length)) => (trimmed(&text[..at]), Some(trimmed(&text[at + length..]))),
+        None => (trimmed(text), None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::languages::gloss;
+
+    fn decided(sentence: &str) -> Option<Decided> {
+        super::decided(sentence, sentence)
+    }
+
+    #[test]
+    fn standing_orders_are_decisions_however_they_are_put() {
+        for order in [
+            "Never use float for money.",
+            "Always use Decimal for money.",
+            "Money is always Decimal, never float.",
+            "From now on run ruff before each commit.",
+            "Please never touch the migrations folder.",
+            "Do not add dependencies.",
+            "We always return 404 for deleted users.",
+            "Don't ever commit to main directly.",
+            "Stop using mocks in integration tests.",
+            "Let's go with Kafka rather than RabbitMQ.",
+            "Let's stick with REST.",
+            "Keep the old endpoint, don't remove it.",
+            "I want error messages in German.",
+            "Always run the tests before you commit.",
+            "Prefer composition over inheritance in this repo.",
+            "No emojis in commit messages.",
+            "We decided to go with Kafka rather than RabbitMQ.",
+            "Remember: the staging database is reset every night.",
+        ] {
+            assert!(decided(order).is_some_and(|decided| decided.is_rule), "{order}");
+        }
+    }
+
+    #[test]
+    fn what_only_this_moment_needs_is_no_decision() {
+        for said in [
+            "Don't commit yet.",
+            "let's fix 3 too",
+            "can you write a test for it?",
+            "No, I mean the other file.",
+            "No response needed from your side.",
+            "I want to see the diff.",
+            "It never works on my machine.",
+            "The docs say: always use tabs.",
+            "If it fails, never retry.",
+            "is it always like that?",
+            "then run the tests",
+            "don't change anything, just let me know",
+            "Stop.",
+        ] {
+            assert!(!decided(said).is_some_and(|decided| decided.is_rule), "{said}");
+        }
+    }
+
+    #[test]
+    fn decisions_in_other_languages_are_drawn_and_quoted() {
+        for order in [
+            "Verwende nie float für Geld.",
+            "Immer Decimal für Geldbeträge verwenden.",
+            "Ab jetzt vor jedem Commit ruff laufen lassen.",
+            "Bitte nie den Ordner migrations anfassen.",
+            "Keine neuen Dependencies ohne Absprache.",
+            "Lass uns Kafka statt RabbitMQ nehmen.",
+            "Wir bleiben bei REST.",
+            "Merk dir: die Staging-Datenbank wird jede Nacht zurückgesetzt.",
+            "Nimm Postgres statt MySQL, weil wir JSONB brauchen.",
+            "Gelöschte Nutzer müssen immer 404 liefern.",
+            "金额绝不要用 float",
+            "以后每次提交前都要跑 ruff",
+            "不要直接推送到 main 分支",
+            "我们用 Kafka 而不是 RabbitMQ",
+            "金额一律用 Decimal，因为 float 有误差",
+            "记住：staging 数据库每晚都会重置",
+        ] {
+            assert!(decided(order).is_some_and(|decided| decided.is_rule), "{order}: {}", gloss(order).text());
+        }
+        for said in [
+            "Noch nicht committen.",
+            "kannst du dafür einen Test schreiben?",
+            "Nein, ich meine die andere Datei.",
+            "Das geht nie auf meinem Rechner.",
+            "dann lass die Tests laufen",
+            "ist das immer so?",
+            "先别提交",
+            "能不能给它写个测试？",
+            "不，我是说另一个文件",
+            "然后跑一下测试",
+        ] {
+            assert!(!decided(said).is_some_and(|decided| decided.is_rule), "{said}: {}", gloss(said).text());
+        }
+        let german = decided("Nimm Postgres statt MySQL, weil wir JSONB brauchen.").unwrap();
+        assert_eq!(german.said, "Nimm Postgres statt MySQL, weil wir JSONB brauchen");
+        assert_eq!((german.alternatives, german.reason.as_deref()), (vec!["MySQL".to_string()], Some("wir JSONB brauchen")));
+        let chinese = decided("我们用 Kafka 而不是 RabbitMQ，因为要顺序").unwrap();
+        assert_eq!(chinese.said, "我们用 Kafka 而不是 RabbitMQ，因为要顺序");
+        assert_eq!((chinese.alternatives, chinese.reason.as_deref()), (vec!["RabbitMQ".to_string()], Some("要顺序")));
+    }
+
+    #[test]
+    fn the_reason_and_the_alternative_are_told_apart() {
+        let said = |text: &str| decided(text).map(|d| (d.said, d.alternatives.join("|"), d.reason.unwrap_or_default()));
+        let parts = |said: &str, alternatives: &str, reason: &str| Some((said.into(), alternatives.into(), reason.into()));
+        assert_eq!(
+            said("Let's go with weasyprint, not reportlab: the designers write CSS."),
+            parts("Let's go with weasyprint, not reportlab: the designers write CSS", "reportlab", "the designers write CSS")
+        );
+        assert_eq!(
+            said("use Postgres rather than MySQL because of JSONB"),
+            parts("use Postgres rather than MySQL because of JSONB", "MySQL", "JSONB")
+        );
+        assert_eq!(said("we should show the name instead"), parts("we should show the name instead", "", ""));
+    }
+}

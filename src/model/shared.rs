@@ -1,0 +1,231 @@
+//! Shared memories: changes, machines, and what a sync received.
+
+use super::spelled::spelled;
+use super::texts::each_field;
+use super::{ENTITY_TEXT, FAILURE, Limit, Maker, MemoryFile, MemoryKind, Millis, NAME, Provenance, SUBTITLE, TITLE, Texts};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+spelled! {
+/// Audience with which a project's memories are shared.
+Share, default None {
+    None = "none",
+    /// Shared with a team: everything except private memories.
+    Team = "team",
+    /// Shared with the same person's machines, including private memories.
+    Mine = "mine",
+}
+}
+
+spelled! {
+/// Origin of a shared memory's text, on the machine that created the memory.
+Author, default Tool {
+    /// A person wrote, changed or pinned it.
+    Hand = "hand",
+    User = "user",
+    Agent = "agent",
+    Tool = "tool",
+}
+}
+
+/// A change to a shared memory: its new state or a tombstone. Each machine numbers its own changes. The newest change
+/// of a memory, by (`counter`, `machine`), is the memory's state on every machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharedChange {
+    /// Ed25519 public key of the machine that made the change, in hex.
+    pub machine: String,
+    /// Number in that machine's series, starting at 1. Numbers of superseded changes are missing.
+    pub seq: i64,
+    /// Uuid of the memory.
+    pub uuid: String,
+    /// Logical counter: one more than the counter of the previous change.
+    pub counter: i64,
+    /// The memory was forgotten or withdrawn. Such a change has no body.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gone: bool,
+    /// The memory became private. The machine that created it keeps it; the others receive a tombstone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub withdrawn: bool,
+    /// Keys by which other machines identify the project: `repo:…`, `root:…`, `name:…`.
+    #[serde(default)]
+    pub projects: Vec<String>,
+    /// The person's chosen name.
+    pub name: String,
+    /// SHA-256 of the body in hex.
+    pub digest: String,
+    /// Ed25519 signature of all other fields except the body, in hex.
+    pub signature: String,
+    /// A [`SharedMemory`] as JSON; `None` for a tombstone, and if a later change has removed the text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+}
+
+/// A memory as sent to other machines. It contains no ids of sessions, prompts or tool uses.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SharedMemory {
+    pub kind: MemoryKind,
+    #[serde(rename = "type")]
+    pub kind_type: Option<String>,
+    pub title: String,
+    pub subtitle: Option<String>,
+    #[serde(rename = "narrative")]
+    pub body: Option<String>,
+    pub content: Map<String, Value>,
+    pub concepts: Vec<String>,
+    /// Path, whether it was modified, and its content's hash.
+    pub files: Vec<(String, bool, Option<String>)>,
+    pub created_at: Millis,
+    pub made_by: String,
+    pub author: Author,
+    pub pinned: bool,
+    /// Uuid of the memory that supersedes it.
+    pub superseded_by: Option<String>,
+    pub platform: Option<String>,
+    /// Pseudorandom value, so that the digest of a forgotten text cannot be guessed.
+    pub salt: String,
+}
+
+impl SharedMemory {
+    /// Returns the creator of the memory.
+    pub fn maker(&self) -> Maker {
+        Maker::from(self.made_by.clone())
+    }
+
+    /// Returns the files of the memory.
+    pub fn files(&self) -> Vec<MemoryFile> {
+        let file = |(path, modified, hash): &(String, bool, Option<String>)| MemoryFile {
+            path: path.clone(),
+            modified: *modified,
+            hash: hash.clone(),
+        };
+        self.files.iter().map(file).collect()
+    }
+
+    /// Returns the origin of the text, for a machine of the same person.
+    pub fn provenance(&self) -> Provenance {
+        match self.author {
+            Author::Hand | Author::User => Provenance::User,
+            Author::Agent => Provenance::Agent,
+            Author::Tool => Provenance::Tool,
+        }
+    }
+}
+
+impl Texts for SharedMemory {
+    fn texts(&mut self, visit: &mut dyn FnMut(&mut String, Limit)) {
+        visit(&mut self.title, TITLE);
+        for (text, limit) in
+            [(&mut self.subtitle, SUBTITLE), (&mut self.body, FAILURE), (&mut self.kind_type, NAME), (&mut self.platform, NAME)]
+        {
+            if let Some(text) = text {
+                visit(text, limit);
+            }
+        }
+        visit(&mut self.made_by, NAME);
+        let limit = if self.kind == MemoryKind::Entity { ENTITY_TEXT } else { FAILURE };
+        each_field(&mut self.content, "", limit, visit);
+        self.concepts.iter_mut().for_each(|concept| visit(concept, NAME));
+        self.files.iter_mut().for_each(|(path, ..)| visit(path, NAME));
+    }
+}
+
+/// A machine that shares memories.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Machine {
+    pub id: i64,
+    /// Ed25519 public key in hex.
+    pub key: String,
+    pub name: String,
+    /// For this machine, the last number assigned. For other machines, all changes up to this number are applied.
+    pub seq: i64,
+    pub is_own: bool,
+    pub is_trusted: bool,
+    pub seen_at: Millis,
+}
+
+impl Machine {
+    /// Returns the first digits of its key, for display.
+    pub fn short(&self) -> &str {
+        &self.key[..self.key.len().min(8)]
+    }
+}
+
+/// Origin of a team memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TeamOrigin {
+    /// The person's chosen name.
+    pub name: String,
+    /// The user trusts this person.
+    pub is_trusted: bool,
+    pub author: Author,
+}
+
+/// A project whose memories are shared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedProject {
+    pub id: i64,
+    pub name: String,
+    pub share: Share,
+    /// Keys that are also valid on other machines.
+    pub keys: Vec<String>,
+}
+
+/// Reason for sending a change to a memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SendReason {
+    New,
+    Changed,
+    /// The memory became private.
+    Withdrawn,
+    Forgotten,
+}
+
+impl SendReason {
+    /// Returns the reason as one word, for display and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            SendReason::New => "new",
+            SendReason::Changed => "changed",
+            SendReason::Withdrawn => "withdrawn",
+            SendReason::Forgotten => "forgotten",
+        }
+    }
+}
+
+/// A change to send at the next sync.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DueChange {
+    pub uuid: String,
+    pub reason: SendReason,
+    /// Row id, title and kind, if the memory still exists.
+    pub memory: Option<(i64, String, MemoryKind)>,
+    pub project: Option<String>,
+}
+
+/// Counts of changes received from other machines, by result.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Received {
+    pub new: usize,
+    pub changed: usize,
+    pub forgotten: usize,
+    /// Memories of this machine that others changed or forgot. They are kept and become private.
+    pub kept: usize,
+    /// Changes without a valid signature or with an unreadable body.
+    pub invalid: usize,
+    /// Changes that name a memory of a project that is not shared.
+    pub refused: usize,
+    /// Changes of projects that this machine does not share.
+    pub elsewhere: usize,
+    /// New memories, by the name of the person.
+    pub people: std::collections::BTreeMap<String, usize>,
+}
+
+/// Result of the last sync.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LastSync {
+    pub done_at: Option<Millis>,
+    pub failed_at: Option<Millis>,
+    /// Reason for the failure.
+    pub error: Option<String>,
+}

@@ -1,0 +1,219 @@
+//! Memories as text and JSON, and the members of a team.
+
+use super::clean::line;
+use super::style::Style;
+use super::time;
+use crate::model::{LastSync, Maker, MemoryKind, MemoryRow, Millis, Provenance};
+use serde_json::{Value, json};
+
+/// Fields of decisions and discoveries in reading order; others follow by name.
+const IN_ORDER: [&str; 11] = [
+    "problem",
+    "question",
+    "options",
+    "alternatives",
+    "chosen",
+    "finding",
+    "rationale",
+    "reasoning",
+    "reason",
+    "implications",
+    "confidence",
+];
+/// Maximum bytes of the items of a list that is shown in one line.
+const SHORT: usize = 30;
+
+/// The short id that `nmem show` accepts.
+pub fn id(memory: &MemoryRow) -> String {
+    format!("m{}", memory.id)
+}
+
+/// Returns the type of an observation, or the kind of another memory.
+pub fn word(memory: &MemoryRow) -> &str {
+    match memory.kind_type.as_deref() {
+        Some(kind_type) if memory.kind == MemoryKind::Observation => kind_type,
+        _ => memory.kind.name(),
+    }
+}
+
+/// Returns the source of a memory's words, and who created the memory.
+pub fn origin(memory: &MemoryRow) -> String {
+    if memory.is_of_team() {
+        let trust = if memory.team.as_ref().is_some_and(|team| team.is_trusted) { "trusted" } else { "not trusted" };
+        return format!("by {}, {trust}", teammate(memory));
+    }
+    let of = match memory.provenance {
+        Provenance::User => "the user's own words",
+        Provenance::Agent => "the agent's words",
+        Provenance::Tool => "tool output",
+        Provenance::Team => "the team",
+    };
+    match &memory.made_by {
+        Maker::Rules if memory.by_hand => "by rules, checked by hand".to_string(),
+        Maker::Rules => format!("by rules, from {of}"),
+        Maker::Hand => "by hand".to_string(),
+        other => format!("by {}, from {of}", line(other.name(), 60)),
+    }
+}
+
+/// Returns the teammate who wrote a memory. The name is quoted, since people choose it themselves.
+pub fn teammate(memory: &MemoryRow) -> String {
+    match &memory.team {
+        Some(team) => format!("teammate {}", crate::render::clean::quoted(&team.name, 40)),
+        None => "a teammate".to_string(),
+    }
+}
+
+/// Returns a memory in one line.
+pub fn entry(memory: &MemoryRow, style: Style) -> String {
+    let pinned = if memory.pinned { " pinned" } else { "" };
+    let width = style.width.saturating_sub(24).clamp(40, 140);
+    let title = line(&memory.title, width);
+    let replaced = memory.superseded_by.map(|by| style.faint(&format!(" (superseded by m{by})"))).unwrap_or_default();
+    format!("{} {}{pinned} {title}{replaced}", style.strong(&id(memory)), style.faint(&line(word(memory), 20)))
+}
+
+/// Returns a memory completely, with its sources.
+pub fn whole(memory: &MemoryRow, style: Style) -> String {
+    let mut head =
+        vec![format!("{} {}", time::day(memory.created_at), time::clock(memory.created_at)), memory.kind.name().to_string()];
+    head.extend(memory.kind_type.as_ref().map(|kind_type| line(kind_type, 40)));
+    head.push(origin(memory));
+    head.extend(memory.pinned.then(|| "pinned".to_string()));
+    head.extend(memory.superseded_by.map(|by| format!("superseded by m{by}")));
+    let mut out =
+        format!("{}  {}\n  {}\n", style.strong(&id(memory)), style.faint(&head.join(", ")), line(&memory.title, usize::MAX));
+    if let Some(subtitle) = &memory.subtitle {
+        out += &format!("  {}\n", line(subtitle, usize::MAX));
+    }
+    for fact in memory.list("facts") {
+        out += &format!("    - {}\n", line(fact, usize::MAX));
+    }
+    let mut fields: Vec<(&String, &Value)> = memory.content.iter().filter(|(name, _)| *name != "facts").collect();
+    fields.sort_by_key(|(name, _)| IN_ORDER.iter().position(|known| known == name).unwrap_or(IN_ORDER.len()));
+    for (name, value) in fields {
+        let name = line(&name.replace('_', " "), 40);
+        match value.as_array().filter(|items| items.len() > 1 && items.iter().any(|item| in_words(item).len() > SHORT)) {
+            Some(items) => {
+                let items = items.iter().map(|item| format!("    - {}\n", line(&in_words(item), usize::MAX)));
+                out += &format!("  {name}:\n{}", items.collect::<String>());
+            }
+            None => out += &format!("  {name}: {}\n", line(&in_words(value), usize::MAX)),
+        }
+    }
+    if let Some(body) = &memory.body {
+        out += &format!("  {}\n", line(body, usize::MAX));
+    }
+    let file = |modified: bool| {
+        let named: Vec<String> =
+            memory.files.iter().filter(|f| f.modified == modified).map(|f| style.path(&line(&f.path, 120))).collect();
+        (!named.is_empty()).then(|| named.join(", "))
+    };
+    let mut fact = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            out += &format!("  {}: {value}\n", style.faint(name));
+        }
+    };
+    fact("changed", file(true));
+    fact("read", file(false).filter(|_| memory.kind != MemoryKind::Summary));
+    fact("concepts", Some(memory.concepts.join(", ")).filter(|list| !list.is_empty()).map(|list| line(&list, 200)));
+    let unit = memory.unit.map(|unit| format!("u{unit}"));
+    let session = memory.session.map(|session| format!("s{session}"));
+    let place: Vec<String> = [unit, session].into_iter().flatten().collect();
+    fact("project", memory.project.as_ref().map(|project| line(project, 60)));
+    fact("in", Some(place.join(" of ")).filter(|place| !place.is_empty()));
+    fact(
+        "from",
+        Some(memory.sources.iter().map(|source| source.id()).collect::<Vec<_>>().join(" ")).filter(|list| !list.is_empty()),
+    );
+    let estimated = if memory.tokens_estimated { ", estimated" } else { "" };
+    fact("discovery cost", memory.tokens.map(|tokens| format!("{tokens} tokens{estimated}")));
+    fact("uuid", Some(memory.uuid.clone()));
+    out
+}
+
+/// Returns a value of a memory's content as text.
+fn in_words(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(in_words).collect::<Vec<_>>().join(", "),
+        Value::Object(fields) => {
+            fields.iter().map(|(name, value)| format!("{name} {}", in_words(value))).collect::<Vec<_>>().join(", ")
+        }
+        other => other.to_string(),
+    }
+}
+
+/// Returns a memory as an entity of the RAD protocol: nmem's kinds are types, and the content includes narrative and
+/// type.
+pub fn entity(memory: &MemoryRow) -> Value {
+    let files = |modified: bool| -> Vec<&str> {
+        memory.files.iter().filter(|f| f.modified == modified).map(|f| f.path.as_str()).collect()
+    };
+    let is_own = memory.kind == MemoryKind::Entity;
+    let mut content = memory.content.clone();
+    if !is_own {
+        for (name, value) in [("narrative", &memory.body), ("type", &memory.kind_type)] {
+            content.extend(value.clone().map(|value| (name.to_string(), Value::from(value))));
+        }
+    }
+    let entity_type = memory.kind_type.as_deref().filter(|_| is_own).unwrap_or(memory.kind.name());
+    json!({
+        "id": memory.uuid, "entity_type": entity_type, "source_client": memory.platform, "agent_session_id": memory.agent_session_id,
+        "created_at": time::iso(memory.created_at), "created_at_epoch": memory.created_at, "title": memory.title,
+        "subtitle": memory.subtitle, "content": content, "concepts": memory.concepts, "files_read": files(false),
+        "files_modified": files(true), "discovery_tokens": memory.tokens,
+    })
+}
+
+/// Returns a memory as JSON with the fields of the observation protocol and of its kind.
+pub fn json(memory: &MemoryRow) -> Value {
+    let files = |modified: bool| -> Vec<&str> {
+        memory.files.iter().filter(|f| f.modified == modified).map(|f| f.path.as_str()).collect()
+    };
+    let hashes: serde_json::Map<String, Value> =
+        memory.files.iter().filter_map(|f| Some((f.path.clone(), Value::from(f.hash.clone()?)))).collect();
+    let mut out = json!({
+        "id": id(memory), "uuid": memory.uuid, "kind": memory.kind, "type": memory.kind_type, "title": memory.title,
+        "subtitle": memory.subtitle, "facts": memory.list("facts"), "narrative": memory.body, "concepts": memory.concepts,
+        "files_read": files(false), "files_modified": files(true), "hashes": hashes, "project": memory.project,
+        "session": memory.agent_session_id, "unit": memory.unit.map(|unit| format!("u{unit}")), "prompt_number": memory.prompt,
+        "sources": memory.sources, "platform": memory.platform, "provenance": memory.provenance, "made_by": memory.made_by,
+        "discovery_tokens": memory.tokens, "tokens_estimated": memory.tokens_estimated, "created_at": memory.created_at,
+        "pinned": memory.pinned, "by_hand": memory.by_hand, "superseded_by": memory.superseded_by.map(|by| format!("m{by}")),
+    });
+    if let Some(team) = &memory.team {
+        out["person"] = team.name.clone().into();
+    }
+    for (name, value) in memory.content.iter().filter(|(name, _)| *name != "facts") {
+        // The memory's own values take precedence.
+        if out.get(name).is_none_or(|own| own.as_array().is_some_and(Vec::is_empty)) {
+            out[name] = value.clone();
+        }
+    }
+    out
+}
+
+/// Time for which sessions pause syncing after a failure, in milliseconds.
+const PAUSE: Millis = 30 * 60_000;
+
+/// Returns the lines of `nmem status` about the team: the sync target, the shared projects, and the result of the last
+/// sync.
+pub fn status(with: Option<&str>, in_sessions: bool, projects: &[String], last: &LastSync, now: Millis) -> Vec<String> {
+    let mut lines = Vec::new();
+    let when = if in_sessions { "at session starts and ends of turns, once an hour" } else { "only by `nmem sync`" };
+    lines.extend(with.map(|with| format!("with {}, {when}", line(with, 200))));
+    let names: Vec<String> = projects.iter().map(|name| line(name, 40)).collect();
+    lines.push(if names.is_empty() { "no project is shared".to_string() } else { format!("shared: {}", names.join(", ")) });
+    lines.extend(last.done_at.map(|at| format!("last sync: {}", time::ago(at, now))));
+    if let (Some(at), Some(error)) = (last.failed_at, &last.error) {
+        let until = at + PAUSE;
+        let pause = if in_sessions && until > now {
+            format!("; sessions try again at {}, `nmem sync` at once", time::clock(until))
+        } else {
+            String::new()
+        };
+        lines.push(format!("problem: the sync of {} failed: {}{pause}", time::ago(at, now), line(error, 300)));
+    }
+    lines
+}

@@ -1,0 +1,236 @@
+//! Sessions: the log by day, and one session whole.
+
+use super::block::{self, Block};
+use super::clean::{code, line, prose, quoted};
+use super::style::Style;
+use super::{count, time, unit_text};
+use crate::model::{InjectionPoint, InjectionRow, Platform, SessionOverview, SessionRow, SessionStatus, UnitOverview, UnitRow};
+use crate::text::{alike, is_in_project, without_type};
+use serde_json::{Value, json};
+
+/// Sessions by day, newest first, each with its units.
+pub fn for_person(sessions: &[SessionOverview], style: Style) -> String {
+    let (mut out, mut day) = (String::new(), String::new());
+    for overview in sessions {
+        let on = time::day(overview.session.started_at);
+        if on != day {
+            let gap = if day.is_empty() { "" } else { "\n" };
+            out += &format!("{gap}{}  {}\n", style.strong(&on), style.faint(&time::weekday(overview.session.started_at)));
+            day = on;
+        }
+        let status = if overview.state == SessionStatus::Active { ", active" } else { "" };
+        out += &format!("  {}{status}\n", style.faint(&length(overview)));
+        for unit in &overview.units {
+            out += &format!("    {}\n", unit_text::one_line(&unit.unit, style));
+        }
+    }
+    out
+}
+
+/// A session as JSON.
+pub fn json(overview: &SessionOverview) -> Value {
+    let session = &overview.session;
+    let status = match overview.state {
+        SessionStatus::Ended => "ended",
+        SessionStatus::Active => "active",
+        SessionStatus::Interrupted => "interrupted",
+    };
+    let unit = |unit: &crate::model::UnitOverview| {
+        let unit = &unit.unit;
+        json!({"id": unit_text::id(unit), "title": unit.title.as_ref().or(unit.intent.as_ref()), "outcome": unit.outcome, "evidence": unit.evidence,
+            "started_at": unit.started_at, "ended_at": unit.ended_at})
+    };
+    json!({
+        "id": format!("s{}", session.id), "session": session.agent_session_id, "platform": session.platform,
+        "branch": session.end_branch.as_ref().or(session.start_branch.as_ref()), "status": status,
+        "started_at": session.started_at, "ended_at": session.ended_at, "last_event_at": overview.last_event_at,
+        "units": overview.units.iter().map(unit).collect::<Vec<_>>(),
+    })
+}
+
+/// Injections, newest first, with their texts.
+pub fn injections(all: &[InjectionRow], session_of: &dyn Fn(i64) -> String, style: Style) -> String {
+    let mut out = String::new();
+    for injection in all {
+        let point = match injection.point {
+            InjectionPoint::Start => "session start",
+            InjectionPoint::Compaction => "after a compaction",
+            InjectionPoint::Prompt => "prompt",
+            InjectionPoint::File => "before an edit",
+            InjectionPoint::Subagent => "start of a subagent",
+        };
+        let used: Vec<&str> = injection.items.iter().filter(|(_, used)| *used).map(|(item, _)| item.as_str()).collect();
+        let used = if used.is_empty() { "none used".to_string() } else { format!("used: {}", used.join(", ")) };
+        let head = format!("{} {}  {point}", time::day(injection.at), time::clock(injection.at));
+        let rest = format!("{}, {} items, {used}", session_of(injection.session), injection.items.len());
+        out += &format!("{}  {}\n", style.strong(&head), style.faint(&rest));
+        match &injection.text {
+            Some(text) => text.lines().for_each(|text| out += &format!("  {}\n", indented(text))),
+            None => out += &format!("  {}\n", style.faint("(the text is not stored)")),
+        }
+        out += "\n";
+    }
+    out
+}
+
+/// Returns a sanitised line with its own indent.
+fn indented(text: &str) -> String {
+    let indent = text.len() - text.trim_start_matches(' ').len();
+    format!("{}{}", " ".repeat(indent), line(text, usize::MAX))
+}
+
+/// An injection as JSON; `session` is the agent's own id.
+pub fn injection_json(injection: &InjectionRow, session: &SessionRow) -> Value {
+    let items: Vec<Value> = injection.items.iter().map(|(id, used)| json!({"id": id, "used": used})).collect();
+    json!({
+        "at": injection.at, "point": injection.point, "session": session.agent_session_id, "bytes": injection.bytes,
+        "text": injection.text, "items": items,
+    })
+}
+
+/// `17:42, 38 min, branch fix/login, 24 tool uses (s14)`
+fn length(overview: &SessionOverview) -> String {
+    let heading = heading(overview, None, None);
+    let heading = heading.split_once(' ').map_or("", |(_, rest)| rest);
+    let uses = match overview.session.tool_uses {
+        0 => String::new(),
+        n => format!(", {}", count(n, "tool use", "tool uses")),
+    };
+    format!("{heading}{uses} (s{})", overview.session.id)
+}
+
+/// Maximum files and commits per unit.
+const FILES: usize = 8;
+const COMMITS: usize = 5;
+
+/// The last turn: its prompt and its answer.
+pub(super) fn conversation(block: &mut Block, overview: &SessionOverview) {
+    if let Some(turn) = overview.turns.last() {
+        if block::says_something(&turn.prompt) {
+            block.push(&format!("- asked: {}", quoted(&turn.prompt, 200)));
+        }
+        if let Some(answer) = &turn.answer {
+            block.push(&format!("  answered: {}", quoted(&prose(answer), 300)));
+        }
+    }
+}
+
+fn paths(block: &mut Block, label: &str, paths: &[&str]) {
+    let names: Vec<String> = paths.iter().take(FILES).map(|path| code(path, 100)).collect();
+    let more = paths.len() - names.len();
+    if !names.is_empty() {
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        block.push(&format!("  {label}: {}{more}", names.join(", ")));
+    }
+}
+
+/// Adds the last unit of a session with details, and at most `earlier` units before it in one line each.
+pub(super) fn units(block: &mut Block, overview: &SessionOverview, not_committed: &[String], earlier: usize) {
+    let mut worked = overview.units.iter().filter(|overview| overview.unit.tool_uses > 0 || overview.summary.is_some());
+    if let Some(last) = worked.next() {
+        unit_line(block, last, not_committed);
+    }
+    for overview in worked.take(earlier) {
+        block.push(&format!("- before that{}", brief(overview)));
+    }
+}
+
+/// `, 38 min, done (u12): "Fix the login"`
+pub(super) fn brief(overview: &UnitOverview) -> String {
+    let unit = &overview.unit;
+    let mut head = Vec::new();
+    head.extend((unit.active_ms >= 60_000).then(|| time::span(unit.active_ms)));
+    head.extend(unit.known_outcome().map(|outcome| outcome.name().to_string()));
+    let head = if head.is_empty() { String::new() } else { format!(", {}", head.join(", ")) };
+    format!("{head} (u{}): {}", unit.id, block::for_agent(unit, 140))
+}
+
+pub(super) fn summary<'a>(overview: &'a UnitOverview, section: &str) -> Option<&'a str> {
+    overview.summary.as_ref()?.text(section)
+}
+
+fn unit_line(block: &mut Block, overview: &UnitOverview, not_committed: &[String]) {
+    let unit = &overview.unit;
+    let outcome = unit.known_outcome().map(|outcome| format!("{}, ", outcome.name())).unwrap_or_default();
+    let name = block::title_for_agent(unit, 140);
+    if !block.push(&format!("- work unit ({outcome}u{}): {name}", unit.id)) {
+        return;
+    }
+    block.units.push(unit.id);
+    if let Some(memory) = &overview.summary {
+        block.tells(memory);
+    }
+    let edited: Vec<&str> =
+        unit.files.iter().filter(|f| f.edits > 0).map(|f| f.path.as_str()).filter(|path| is_in_project(path)).collect();
+    let (open, committed_files): (Vec<&str>, Vec<&str>) =
+        edited.into_iter().partition(|path| not_committed.iter().any(|open| open == path));
+    paths(block, "changed", &committed_files);
+    let others = not_committed.iter().map(String::as_str).filter(|path| !open.contains(path));
+    paths(block, "changed and not committed", &open.iter().copied().chain(others).collect::<Vec<_>>());
+    // With a summary, the commits are among the memories.
+    if overview.summary.is_none() {
+        committed(block, unit);
+    }
+    for (name, section) in [("learned", "learned"), ("failures and notes", "notes"), ("next steps", "next_steps")] {
+        if let Some(text) = summary(overview, section) {
+            block.push(&format!("  {name}: {}", quoted(text, 300)));
+        }
+    }
+    if unit.was_left() {
+        block.push(&format!(
+            "  unfinished ({}): {}",
+            unit.outcome.unwrap_or_default(),
+            unit.evidence.as_deref().unwrap_or_default()
+        ));
+    }
+}
+
+/// The last commits of a unit, one line each.
+pub(super) fn committed(block: &mut Block, unit: &UnitRow) {
+    let mut commits = unit.commits.clone();
+    commits.dedup_by(|a, b| a.subject == b.subject);
+    for commit in commits.iter().skip(commits.len().saturating_sub(COMMITS)) {
+        let sha = commit
+            .sha
+            .as_deref()
+            .map(|sha| format!("{} ", code(&sha.chars().take(7).collect::<String>(), 12)))
+            .unwrap_or_default();
+        let subject = &commit.subject;
+        let is_title = unit.title.as_deref().is_some_and(|title| alike(title, without_type(subject)) || alike(title, subject));
+        match is_title && !sha.is_empty() {
+            true => block.push(&format!("  committed: {}", sha.trim_end())),
+            false => block.push(&format!("  committed: {sha}{}", quoted(subject, 120))),
+        };
+    }
+}
+
+/// A session in one line.
+pub(super) fn gist(overview: &SessionOverview) -> String {
+    let mut parts: Vec<String> = overview.turns.last().map(|turn| quoted(&turn.prompt, 140)).into_iter().collect();
+    if let Some(overview) = overview.units.first() {
+        let name = overview.unit.title.as_ref().or(overview.unit.intent.as_ref()).map(|_| block::for_agent(&overview.unit, 140));
+        parts.extend(name.filter(|name| !parts.contains(name)).map(|name| format!("working on {name}")));
+        let names: Vec<String> = overview.unit.files.iter().filter(|f| f.edits > 0).take(3).map(|f| code(&f.path, 80)).collect();
+        parts.extend((!names.is_empty()).then(|| format!("changed {}", names.join(", "))));
+        parts.extend(summary(overview, "next_steps").map(|next| format!("next steps: {}", quoted(next, 160))));
+    }
+    parts.join("; ")
+}
+
+/// `2026-11-20 17:42, 38 min, in Codex, branch fix/login`; agent and branch only if they differ from the reader's.
+pub(super) fn heading(overview: &SessionOverview, current: Option<&str>, agent: Option<Platform>) -> String {
+    let session = &overview.session;
+    let mut parts = vec![format!("{} {}", time::day(session.started_at), time::clock(session.started_at))];
+    let length = overview.last_event_at - session.started_at;
+    if length >= 60_000 {
+        parts.push(time::span(length));
+    }
+    let other = agent.filter(|agent| *agent != session.platform).map(|_| session.platform);
+    parts.extend(other.map(|other| format!("in {}", other.title())));
+    let branch = session.end_branch.as_ref().or(session.start_branch.as_ref());
+    parts.extend(branch.filter(|branch| Some(branch.as_str()) != current).map(|b| format!("branch {}", code(b, 60))));
+    if overview.state == SessionStatus::Interrupted {
+        parts.push("broken off".to_string());
+    }
+    parts.join(", ")
+}

@@ -1,0 +1,242 @@
+//! Lists memories.
+
+use super::Store;
+use crate::model::{Maker, MemoryFile, MemoryKind, MemoryRow, Source, UnitStory};
+use anyhow::Result;
+use rusqlite::{OptionalExtension, Row, ToSql, params};
+use std::collections::HashMap;
+
+const MEMORY: &str = "SELECT m.id, m.uuid, m.kind, m.type, m.title, m.subtitle, m.body, m.content, p.name, m.session_id,
+    s.agent_session_id, m.work_unit_id, m.prompt_number, m.sources, m.platform, m.provenance, m.made_by, m.discovery_tokens,
+    m.tokens_estimated, m.created_at, m.pinned, m.by_hand, m.superseded_by, m.project_id
+  FROM memories m LEFT JOIN projects p ON p.id = m.project_id LEFT JOIN sessions s ON s.id = m.session_id";
+/// Keys of rules whose sources are changes and commits.
+const OF_CHANGES: [&str; 4] = ["commit:", "thing:", "fix:", "edits:"];
+
+fn sources(json: &str) -> Vec<Source> {
+    let ids: Vec<String> = serde_json::from_str(json).unwrap_or_default();
+    ids.iter().filter_map(|id| Source::read(id)).collect()
+}
+
+fn memory(row: &Row) -> rusqlite::Result<MemoryRow> {
+    let json = |i: usize| row.get::<_, String>(i);
+    Ok(MemoryRow {
+        id: row.get(0)?,
+        uuid: row.get(1)?,
+        kind: row.get(2)?,
+        kind_type: row.get(3)?,
+        title: row.get(4)?,
+        subtitle: row.get(5)?,
+        body: row.get(6)?,
+        content: serde_json::from_str(&json(7)?).unwrap_or_default(),
+        project_id: row.get(23)?,
+        project: row.get(8)?,
+        session: row.get(9)?,
+        agent_session_id: row.get(10)?,
+        unit: row.get(11)?,
+        prompt: row.get(12)?,
+        sources: sources(&json(13)?),
+        platform: row.get(14)?,
+        provenance: row.get(15)?,
+        made_by: row.get(16)?,
+        tokens: row.get(17)?,
+        tokens_estimated: row.get(18)?,
+        created_at: row.get(19)?,
+        pinned: row.get(20)?,
+        by_hand: row.get(21)?,
+        superseded_by: row.get(22)?,
+        concepts: Vec::new(),
+        files: Vec::new(),
+        team: None,
+    })
+}
+
+impl Store {
+    /// Reads one memory.
+    pub fn memory_by_row(&self, id: i64) -> Result<Option<MemoryRow>> {
+        Ok(self.memories(&format!("{MEMORY} WHERE m.id = ?1"), &[&id])?.pop())
+    }
+
+    /// Memories by a prefix of their uuid.
+    pub fn memories_by_uuid(&self, prefix: &str) -> Result<Vec<MemoryRow>> {
+        let sql = format!("{MEMORY} WHERE m.uuid >= ?1 AND m.uuid < ?1 || 'g' LIMIT 2");
+        self.memories(&sql, &[&prefix.to_lowercase()])
+    }
+
+    /// Active decisions and lessons of a task.
+    pub fn memories_of_task(&self, task: &str) -> Result<Vec<MemoryRow>> {
+        let sql = format!(
+            "{MEMORY} WHERE m.content ->> '$.task' = ?1 AND m.kind IN ('decision', 'lesson') AND m.superseded_by IS NULL ORDER BY m.id"
+        );
+        self.memories(&sql, &[&task])
+    }
+
+    /// Memories of a unit, in chronological order of their sources.
+    pub fn memories_of_unit(&self, session: i64, unit: i64) -> Result<Vec<MemoryRow>> {
+        let sql = format!("{MEMORY} WHERE m.session_id = ?1 AND m.work_unit_id = ?2 ORDER BY m.created_at, m.id");
+        self.memories(&sql, &[&session, &unit])
+    }
+
+    /// Active memories of several units, in chronological order of their sources.
+    pub fn memories_of_units(&self, units: &[i64]) -> Result<Vec<MemoryRow>> {
+        let sql = format!(
+            "{MEMORY} WHERE m.session_id IN (SELECT session_id FROM work_units WHERE id IN (SELECT value FROM json_each(?1)))
+               AND m.work_unit_id IN (SELECT value FROM json_each(?1)) AND m.superseded_by IS NULL ORDER BY m.created_at, m.id"
+        );
+        self.memories(&sql, &[&serde_json::to_string(units)?])
+    }
+
+    /// The summary of a unit.
+    pub fn summary_of_unit(&self, session: i64, unit: i64) -> Result<Option<MemoryRow>> {
+        let sql = format!(
+            "{MEMORY} WHERE m.session_id = ?1 AND m.work_unit_id = ?2 AND m.kind = 'summary' AND m.superseded_by IS NULL ORDER BY m.id DESC LIMIT 1"
+        );
+        Ok(self.memories(&sql, &[&session, &unit])?.pop())
+    }
+
+    /// The summaries of several units, by unit id.
+    pub fn summaries_of_units(&self, units: &[i64]) -> Result<HashMap<i64, MemoryRow>> {
+        let sql = format!(
+            "{MEMORY} WHERE m.session_id IN (SELECT session_id FROM work_units WHERE id IN (SELECT value FROM json_each(?1)))
+               AND m.work_unit_id IN (SELECT value FROM json_each(?1)) AND m.kind = 'summary' AND m.superseded_by IS NULL ORDER BY m.id"
+        );
+        let found = self.memories(&sql, &[&serde_json::to_string(units)?])?;
+        Ok(found.into_iter().filter_map(|memory| Some((memory.unit?, memory))).collect())
+    }
+
+    /// Memories of a session, in chronological order of their sources.
+    pub fn memories_of_session(&self, session: i64) -> Result<Vec<MemoryRow>> {
+        self.memories(&format!("{MEMORY} WHERE m.session_id = ?1 ORDER BY m.created_at, m.id"), &[&session])
+    }
+
+    /// The newest active memories of a project of the given kinds, pinned ones first.
+    pub fn newest_memories(&self, project: i64, kinds: &[MemoryKind], limit: usize) -> Result<Vec<MemoryRow>> {
+        let kinds: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+        let kinds = serde_json::to_string(&kinds)?;
+        let sql = format!(
+            "{MEMORY} WHERE m.project_id = ?1 AND m.superseded_by IS NULL AND m.kind IN (SELECT value FROM json_each(?2))
+             ORDER BY m.created_at DESC, m.id DESC LIMIT ?3"
+        );
+        self.memories(&sql, &[&project, &kinds, &(limit as i64)])
+    }
+
+    /// The newest active decisions and lessons of a project, at most `limit`: the user's own, or those of the team. The
+    /// latter cost nothing if nobody shares.
+    pub fn newest_settled(&self, project: i64, of_team: bool, limit: usize) -> Result<Vec<MemoryRow>> {
+        if of_team && !self.conn.prepare_cached("SELECT 1 FROM machines LIMIT 1")?.exists([])? {
+            return Ok(Vec::new());
+        }
+        let sql = format!(
+            "{MEMORY} WHERE m.project_id = ?1 AND (m.provenance = 'team') = ?2 AND m.kind IN ('decision', 'lesson') AND m.superseded_by IS NULL
+             ORDER BY m.created_at DESC, m.id DESC LIMIT ?3"
+        );
+        self.memories(&sql, &[&project, &of_team, &(limit as i64)])
+    }
+
+    /// Returns the newest memories of a project (`None` for all projects), at most `limit`, and all pinned ones,
+    /// superseded ones included; and the total number of memories.
+    pub fn all_memories(&self, project: Option<i64>, limit: usize) -> Result<(Vec<MemoryRow>, usize)> {
+        let of = if project.is_some() { "project_id = ?1" } else { "?1 IS NULL" };
+        let all: i64 = self.conn.query_row(&format!("SELECT count(*) FROM memories WHERE {of}"), [project], |row| row.get(0))?;
+        let sql = format!(
+            "{MEMORY} WHERE m.id IN (SELECT id FROM (SELECT id FROM memories WHERE {of} ORDER BY created_at DESC, id DESC LIMIT ?2)
+                                     UNION SELECT id FROM memories WHERE {of} AND pinned)
+             ORDER BY m.created_at DESC, m.id DESC"
+        );
+        Ok((self.memories(&sql, &[&project, &(limit as i64)])?, all as usize))
+    }
+
+    /// Pinned memories of a project, newest first.
+    pub fn pinned_memories(&self, project: i64, limit: usize) -> Result<Vec<MemoryRow>> {
+        // With a plain ORDER BY SQLite would scan all memories for the few pinned ones.
+        let sql = format!(
+            "{MEMORY} WHERE m.id IN (SELECT id FROM memories WHERE project_id = ?1 AND pinned) AND m.superseded_by IS NULL
+             ORDER BY m.created_at DESC LIMIT ?2"
+        );
+        self.memories(&sql, &[&project, &(limit as i64)])
+    }
+
+    /// Whether any memory has a type.
+    pub fn has_memory_type(&self, kind_type: &str) -> Result<bool> {
+        Ok(self.conn.prepare("SELECT 1 FROM memories WHERE type = ?1 LIMIT 1")?.exists([kind_type])?)
+    }
+
+    /// Whether any memory, of any project, is about a file with this name.
+    pub fn has_memories_about(&self, path: &str) -> Result<bool> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM memory_files WHERE path = ?1)";
+        Ok(self.conn.prepare_cached(sql)?.query_row([path], |row| row.get(0))?)
+    }
+
+    /// Memories about an edited file by the user, the agent or a trusted person: active decisions and lessons, and
+    /// observations that are pinned or have one of two concepts. Pinned ones come first, then the newest.
+    pub fn memories_about(&self, project: i64, path: &str, concepts: [&str; 2], limit: usize) -> Result<Vec<MemoryRow>> {
+        // For a file with very many memories, only the newest are read.
+        let sql = "SELECT f.memory_id FROM (SELECT memory_id FROM memory_files WHERE path = ?2 AND modified ORDER BY memory_id DESC LIMIT 400) f
+                     JOIN memories m ON m.id = f.memory_id
+                   WHERE m.project_id = ?1 AND m.superseded_by IS NULL AND (m.provenance = 'user' OR m.provenance = 'agent' OR m.pinned OR m.provenance = 'team'
+                       AND EXISTS (SELECT 1 FROM shared h JOIN machines k ON k.id = h.machine WHERE h.uuid = m.uuid AND k.trusted))
+                     AND (m.kind = 'decision' OR m.kind = 'lesson' OR m.kind = 'observation' AND (m.pinned
+                       OR EXISTS (SELECT 1 FROM memory_concepts c WHERE c.memory_id = m.id AND (c.concept = ?3 OR c.concept = ?4))))
+                   ORDER BY m.pinned DESC, m.id DESC LIMIT ?5";
+        let mut statement = self.conn.prepare_cached(sql)?;
+        let ids = statement.query_map(params![project, path, concepts[0], concepts[1], limit as i64], |row| row.get(0))?;
+        let ids: Vec<i64> = ids.collect::<Result<_, _>>()?;
+        ids.into_iter().filter_map(|id| self.memory_by_row(id).transpose()).collect()
+    }
+
+    /// Rule summaries with notes, of earlier units of a session.
+    pub fn notes_before(&self, story: &UnitStory) -> Result<Vec<MemoryRow>> {
+        let sql = format!(
+            "{MEMORY} WHERE m.session_id = ?1 AND m.rule_key GLOB 'summary:u*' AND m.work_unit_id < ?2 AND m.made_by = 'rules'
+             AND NOT m.by_hand AND m.superseded_by IS NULL AND m.content ->> '$.notes' IS NOT NULL"
+        );
+        self.memories(&sql, &[&story.session, &story.unit])
+    }
+
+    /// Whether an agent's statement is backed by its work: one of its sources is a change, a check or a commit.
+    /// Fetched, read or printed text proves nothing. If retention has deleted such a tool use, the rule's kind decides.
+    pub fn is_proven(&self, memory: &MemoryRow) -> Result<bool> {
+        let key: Option<String> =
+            self.conn.prepare_cached("SELECT rule_key FROM memories WHERE id = ?1")?.query_row([memory.id], |row| row.get(0))?;
+        let of_changes = key.is_some_and(|key| OF_CHANGES.iter().any(|rule| key.starts_with(rule)));
+        let sql = "SELECT kind IN ('edit', 'write') OR command_kind IN ('test', 'build', 'lint', 'commit') FROM tool_uses WHERE id = ?1";
+        let mut statement = self.conn.prepare_cached(sql)?;
+        for source in memory.sources.iter().filter_map(|source| source.tool_use()) {
+            let known = statement.query_row([source], |row| row.get::<_, Option<bool>>(0)).optional()?;
+            if known.map_or(of_changes && memory.made_by == Maker::Rules, |proves| proves.unwrap_or(false)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn memories(&self, sql: &str, values: &[&dyn ToSql]) -> Result<Vec<MemoryRow>> {
+        let mut found: Vec<MemoryRow> = self.conn.prepare_cached(sql)?.query_map(values, memory)?.collect::<Result<_, _>>()?;
+        if found.is_empty() {
+            return Ok(found);
+        }
+        let place: HashMap<i64, usize> = found.iter().enumerate().map(|(at, memory)| (memory.id, at)).collect();
+        let ids = serde_json::to_string(&found.iter().map(|memory| memory.id).collect::<Vec<_>>())?;
+        let sql = "SELECT memory_id, concept FROM memory_concepts WHERE memory_id IN (SELECT value FROM json_each(?1)) ORDER BY concept";
+        let mut concepts = self.conn.prepare_cached(sql)?;
+        for row in concepts.query_map([&ids], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)))? {
+            let (id, concept) = row?;
+            found[place[&id]].concepts.push(concept);
+        }
+        let sql = "SELECT memory_id, path, modified, hash FROM memory_files WHERE memory_id IN (SELECT value FROM json_each(?1))
+                   ORDER BY modified DESC, path";
+        let mut files = self.conn.prepare_cached(sql)?;
+        let file =
+            |row: &Row| Ok((row.get::<_, i64>(0)?, MemoryFile { path: row.get(1)?, modified: row.get(2)?, hash: row.get(3)? }));
+        for row in files.query_map([&ids], file)? {
+            let (id, file) = row?;
+            found[place[&id]].files.push(file);
+        }
+        let of_team: Vec<&str> = found.iter().filter(|memory| memory.is_of_team()).map(|memory| memory.uuid.as_str()).collect();
+        if !of_team.is_empty() {
+            let mut origins = self.team_origins(&of_team)?;
+            found.iter_mut().for_each(|memory| memory.team = origins.remove(&memory.uuid));
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,238 @@
+//! Projects and domains.
+
+use super::{Store, Tx};
+use crate::model::{About, DomainText, Millis, ProjectId, ProjectRow};
+use crate::redact::Clean;
+use anyhow::Result;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+const PROJECT: &str = "SELECT id, name, repo_url, root, created_at, about FROM projects";
+
+fn project(row: &Row) -> rusqlite::Result<ProjectRow> {
+    let stored: Option<serde_json::Value> = row.get::<_, Option<String>>(5)?.and_then(|json| serde_json::from_str(&json).ok());
+    let about = stored.and_then(|stored| Some((serde_json::from_value(stored.clone()).ok()?, stored["looked_at"].as_i64()?)));
+    Ok(ProjectRow {
+        id: row.get(0)?,
+        name: row.get(1)?,
+        repo_url: row.get(2)?,
+        root: row.get(3)?,
+        created_at: row.get(4)?,
+        about,
+    })
+}
+
+/// The project of an identity: the innermost part that was split off, else the one with the most reliable key.
+fn known(conn: &Connection, id: &ProjectId) -> Result<Option<i64>> {
+    let mut statement = conn.prepare_cached("SELECT project_id FROM project_keys WHERE key = ?1")?;
+    let has_url = id.keys.iter().any(|key| key.starts_with("repo:"));
+    for key in id.places.iter().chain(&id.keys) {
+        let Some(project) = statement.query_row([key], |row| row.get(0)).optional()? else { continue };
+        // A first commit can be copied with a repository. It identifies a project without a URL, but not one with a
+        // different URL.
+        if has_url && key.starts_with("root:") && is_known_by_url(conn, project)? {
+            continue;
+        }
+        return Ok(Some(project));
+    }
+    Ok(None)
+}
+
+fn is_known_by_url(conn: &Connection, project: i64) -> Result<bool> {
+    let sql = "SELECT 1 FROM project_keys WHERE project_id = ?1 AND key >= 'repo:' AND key < 'repo;'";
+    Ok(conn.prepare_cached(sql)?.exists([project])?)
+}
+
+impl Tx<'_> {
+    /// Finds or creates the project of an identity, and stores its new keys, so that a repository keeps its project
+    /// when it moves or gets its first remote.
+    pub(super) fn project(&self, id: &Clean<ProjectId>, at: Millis) -> Result<i64> {
+        let known = known(&self.tx, id)?;
+        let project = match known {
+            Some(project) => {
+                let sql = "UPDATE projects SET root = ?2, repo_url = coalesce(?3, repo_url) WHERE id = ?1";
+                self.tx.prepare_cached(sql)?.execute(params![project, id.root, id.repo_url])?;
+                project
+            }
+            None => {
+                let sql = "INSERT INTO projects(name, repo_url, root, created_at) VALUES (?1, ?2, ?3, ?4)";
+                self.tx.prepare_cached(sql)?.execute(params![id.name, id.repo_url, id.root, at])?;
+                self.tx.last_insert_rowid()
+            }
+        };
+        // A split-off part must not get the keys of the whole project.
+        if !self.is_part(project, id)? {
+            let mut note =
+                self.tx.prepare_cached("INSERT INTO project_keys(key, project_id) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?;
+            id.keys.iter().try_for_each(|key| note.execute(params![key, project]).map(drop))?;
+        }
+        Ok(project)
+    }
+
+    fn is_part(&self, project: i64, id: &ProjectId) -> Result<bool> {
+        let mut statement = self.tx.prepare_cached("SELECT 1 FROM project_keys WHERE project_id = ?1 AND key = ?2")?;
+        for place in &id.places {
+            if statement.exists(params![project, place])? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl Store {
+    /// The project of an identity.
+    pub fn project_by_identity(&self, id: &ProjectId) -> Result<Option<ProjectRow>> {
+        match known(&self.conn, id)? {
+            Some(project) => self.project_by_row(project),
+            None => Ok(None),
+        }
+    }
+
+    /// Reads a project by its row id.
+    pub fn project_by_row(&self, id: i64) -> Result<Option<ProjectRow>> {
+        Ok(self.conn.prepare_cached(&format!("{PROJECT} WHERE id = ?1"))?.query_row([id], project).optional()?)
+    }
+
+    /// The keys of the project with a name; if several projects have it, those of the newest.
+    pub fn identity_by_name(&self, name: &str) -> Result<Option<ProjectId>> {
+        let sql = format!("{PROJECT} WHERE name = ?1 ORDER BY id DESC LIMIT 1");
+        let Some(row) = self.conn.query_row(&sql, [name], project).optional()? else { return Ok(None) };
+        let keys = self.project_keys(row.id)?;
+        Ok(Some(ProjectId { keys, name: row.name, repo_url: row.repo_url, root: row.root, ..ProjectId::default() }))
+    }
+
+    /// All projects, most recently active first, with their number of sessions and time of the last one.
+    pub fn projects(&self) -> Result<Vec<(ProjectRow, i64, Option<Millis>)>> {
+        let sql = "SELECT p.id, p.name, p.repo_url, p.root, p.created_at, p.about, count(s.id), max(s.active_at)
+                   FROM projects p LEFT JOIN sessions s ON s.project_id = p.id GROUP BY p.id ORDER BY 8 DESC, p.id DESC";
+        let row = |row: &Row| Ok((project(row)?, row.get(6)?, row.get(7)?));
+        Ok(self.conn.prepare(sql)?.query_map([], row)?.collect::<Result<_, _>>()?)
+    }
+
+    /// The keys of a project.
+    pub fn project_keys(&self, id: i64) -> Result<Vec<String>> {
+        let sql = "SELECT key FROM project_keys WHERE project_id = ?1 ORDER BY key";
+        Ok(self.conn.prepare_cached(sql)?.query_map([id], |row| row.get(0))?.collect::<Result<_, _>>()?)
+    }
+
+    /// The project of an identity, created if needed.
+    pub fn ensure_project(&mut self, id: &Clean<ProjectId>, at: Millis) -> Result<i64> {
+        self.write(|tx| tx.project(id, at))
+    }
+
+    /// Stores facts about a project's repository.
+    pub fn set_about(&mut self, project: i64, about: &About, at: Millis) -> Result<()> {
+        let mut stored = serde_json::to_value(about)?;
+        stored["looked_at"] = at.into();
+        let sql = "UPDATE projects SET about = ?2 WHERE id = ?1";
+        self.write(|tx| Ok(tx.tx.execute(sql, params![project, stored.to_string()]).map(drop)?))
+    }
+
+    /// Renames a project.
+    pub fn rename_project(&mut self, id: i64, name: &Clean<String>) -> Result<()> {
+        self.write(|tx| Ok(tx.tx.execute("UPDATE projects SET name = ?2 WHERE id = ?1", params![id, **name])?)).map(drop)
+    }
+
+    /// Merges project `from` into `into`: its sessions and keys move. Returns the number of sessions.
+    pub fn merge_projects(&mut self, from: i64, into: i64) -> Result<usize> {
+        self.write(|tx| {
+            let sessions = tx.sessions_where("project_id = ?1", &[&from])?;
+            tx.move_sessions(&sessions, into)?;
+            tx.tx.execute("UPDATE project_keys SET project_id = ?2 WHERE project_id = ?1", [from, into])?;
+            tx.move_memories_by_hand(from, into)?;
+            tx.tx.execute("DELETE FROM projects WHERE id = ?1", [from])?;
+            Ok(sessions.len())
+        })
+    }
+
+    /// Makes a folder and everything below it a separate project. Its sessions move there, later ones too. Returns the
+    /// number of sessions.
+    pub fn split_project(&mut self, from: i64, folder: &Clean<String>, name: &Clean<String>, at: Millis) -> Result<usize> {
+        self.write(|tx| {
+            let sql = "INSERT INTO projects(name, repo_url, root, created_at) SELECT ?2, repo_url, ?3, ?4 FROM projects WHERE id = ?1";
+            tx.tx.execute(sql, params![from, **name, **folder, at])?;
+            let into = tx.tx.last_insert_rowid();
+            let sql = "INSERT INTO project_keys(key, project_id) VALUES (?1, ?2) ON CONFLICT(key) DO UPDATE SET project_id = excluded.project_id";
+            tx.tx.execute(sql, params![format!("under:{}", **folder), into])?;
+            let below = format!("{}/", folder.trim_end_matches('/'));
+            let sessions =
+                tx.sessions_where("project_id = ?1 AND (cwd = ?2 OR substr(cwd, 1, length(?3)) = ?3)", &[&from, &**folder, &below])?;
+            tx.move_sessions(&sessions, into)?;
+            Ok(sessions.len())
+        })
+    }
+}
+
+impl Tx<'_> {
+    fn sessions_where(&self, condition: &str, values: &[&dyn rusqlite::ToSql]) -> Result<Vec<i64>> {
+        let sql = format!("SELECT id FROM sessions WHERE {condition}");
+        Ok(self.tx.prepare(&sql)?.query_map(values, |row| row.get(0))?.collect::<Result<_, _>>()?)
+    }
+
+    /// Moves a person's memories of a project, which belong to no session.
+    fn move_memories_by_hand(&self, from: i64, into: i64) -> Result<()> {
+        let mut stored = self.tx.prepare_cached("SELECT id FROM memories WHERE project_id = ?1")?;
+        let stored: Vec<i64> = stored.query_map([from], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        for id in stored {
+            self.tx.prepare_cached("UPDATE memories SET project_id = ?2 WHERE id = ?1")?.execute([id, into])?;
+            self.index_memory_again(id)?;
+        }
+        Ok(())
+    }
+
+    /// Moves sessions to a project and indexes their rows again, since the index contains the project.
+    fn move_sessions(&self, sessions: &[i64], into: i64) -> Result<()> {
+        for session in sessions {
+            self.tx.prepare_cached("UPDATE sessions SET project_id = ?2 WHERE id = ?1")?.execute(params![session, into])?;
+            let sql = "UPDATE memories SET project_id = ?2 WHERE session_id = ?1";
+            self.tx.prepare_cached(sql)?.execute(params![session, into])?;
+            self.index_again(*session)?;
+        }
+        Ok(())
+    }
+}
+
+impl Store {
+    /// Name of a session's domain, and its configuration if custom.
+    pub fn domain_of_session(&self, session: i64) -> Result<Option<(String, Option<String>)>> {
+        let sql = "SELECT d.name, d.config FROM sessions s JOIN domains d ON d.id = s.domain_id WHERE s.id = ?1";
+        Ok(self.conn.prepare_cached(sql)?.query_row([session], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
+    }
+
+    /// Name of a project's domain and its configuration, if set.
+    pub fn domain_of_project(&self, project: i64) -> Result<Option<(String, Option<String>)>> {
+        let sql = "SELECT d.name, d.config FROM projects p JOIN domains d ON d.id = p.domain_id WHERE p.id = ?1";
+        Ok(self.conn.prepare_cached(sql)?.query_row([project], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
+    }
+
+    /// Sets or, with `None`, clears a project's domain. Existing sessions keep theirs.
+    pub fn set_domain(&mut self, project: i64, domain: Option<(&str, Option<&Clean<DomainText>>)>, at: Millis) -> Result<()> {
+        self.write(|tx| {
+            let id = domain.map(|(name, config)| tx.domain(name, config.map(|text| text.0.as_str()), at)).transpose()?;
+            tx.tx.execute("UPDATE projects SET domain_id = ?2 WHERE id = ?1", params![project, id])?;
+            Ok(())
+        })
+    }
+}
+
+impl Tx<'_> {
+    /// Project and domain of a new session: the domain set for the project, else the one that its repository names.
+    pub(super) fn project_and_domain(&self, id: &Clean<ProjectId>, at: Millis) -> Result<(Option<i64>, Option<i64>)> {
+        let project = self.project(id, at)?;
+        let sql = "SELECT domain_id FROM projects WHERE id = ?1";
+        let own: Option<i64> = self.tx.prepare_cached(sql)?.query_row([project], |row| row.get(0))?;
+        let named = || id.domain.as_deref().map(|name| self.domain(name, None, at)).transpose();
+        Ok((Some(project), own.map_or_else(named, |own| Ok(Some(own)))?))
+    }
+
+    /// Returns the row id of a domain, and creates the row if needed.
+    pub(super) fn domain(&self, name: &str, config: Option<&str>, at: Millis) -> Result<i64> {
+        let sql = "SELECT id FROM domains WHERE name = ?1 AND config IS ?2";
+        if let Some(id) = self.tx.prepare_cached(sql)?.query_row(params![name, config], |row| row.get(0)).optional()? {
+            return Ok(id);
+        }
+        let sql = "INSERT INTO domains(name, config, created_at) VALUES (?1, ?2, ?3)";
+        self.tx.prepare_cached(sql)?.execute(params![name, config, at])?;
+        Ok(self.tx.last_insert_rowid())
+    }
+}

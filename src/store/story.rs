@@ -1,0 +1,245 @@
+//! The story of a unit: everything that distillation reads; and the units that are due for the rules.
+
+use super::Store;
+use super::events::known_session;
+use super::history::{PROMPT, TOOL_USE, prompt, tool_use};
+use crate::model::{Millis, Platform, PromptRow, Reach, Source, Task, ToolUseRow, UnitStory};
+use anyhow::Result;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use std::collections::HashMap;
+
+/// Maximum tool uses to read per unit: the last ones. Reading them takes 8 ms.
+const TOOL_USES: i64 = 1000;
+
+/// Number of tool uses that a unit ever had.
+const COUNTED: &str = "SELECT coalesce(sum(tool_uses), 0) FROM steps WHERE session_id = ?1 AND work_unit_id = ?2";
+
+impl Store {
+    /// Reads a unit with all its prompts and tool uses; `None` if it is gone.
+    pub fn unit_story(&self, unit: i64) -> Result<Option<UnitStory>> {
+        story_of(&self.conn, unit)
+    }
+
+    /// The agent's last closing message before a unit's first prompt. `None` if the session had used a folder outside
+    /// `folders` before: the message may be about it.
+    pub fn message_before(&self, unit: i64, folders: &[String]) -> Result<Option<(Source, String)>> {
+        let sql = "SELECT p.id, p.text FROM prompts p JOIN work_units u ON u.session_id = p.session_id
+                   WHERE u.id = ?1 AND p.kind = 'closing' AND p.source = 'agent' AND p.agent_id IS NULL AND p.number <
+                     (SELECT min(f.number) FROM steps s JOIN prompts f ON f.id = s.prompt_id WHERE s.session_id = u.session_id AND s.work_unit_id = u.id)
+                     AND NOT EXISTS (SELECT 1 FROM tool_uses t WHERE t.session_id = u.session_id
+                       AND (t.received_at <= p.received_at OR t.prompt_id IN (SELECT q.id FROM prompts q WHERE q.session_id = u.session_id AND q.number <= p.number))
+                       AND t.cwd IS NOT NULL AND t.cwd NOT IN (SELECT value FROM json_each(?2)))
+                   ORDER BY p.number DESC, p.id DESC LIMIT 1";
+        let row = |row: &Row| Ok((Source::Prompt(row.get(0)?), row.get(1)?));
+        let values = params![unit, serde_json::to_string(folders)?];
+        Ok(self.conn.prepare_cached(sql)?.query_row(values, row).optional()?)
+    }
+
+    /// Content hashes in a unit's memories, by path.
+    pub fn hashes_of_unit(&self, session: i64, unit: i64) -> Result<HashMap<String, String>> {
+        let sql = "SELECT f.path, f.hash FROM memories m JOIN memory_files f ON f.memory_id = m.id
+                   WHERE m.session_id = ?1 AND m.work_unit_id = ?2 AND f.hash IS NOT NULL ORDER BY m.created_at";
+        let row = |row: &Row| Ok((row.get(0)?, row.get(1)?));
+        Ok(self.conn.prepare_cached(sql)?.query_map([session, unit], row)?.collect::<Result<_, _>>()?)
+    }
+}
+
+/// Reads a unit with all its prompts and tool uses; `None` if it is gone.
+pub(in crate::store) fn story_of(conn: &Connection, unit: i64) -> Result<Option<UnitStory>> {
+    let sql = "SELECT u.session_id, u.intent, u.outcome, u.evidence, u.rules_seq, s.platform, s.project_id, s.cwd, s.tasks,
+                 u.id = (SELECT max(id) FROM work_units WHERE session_id = s.id), d.name, d.config
+               FROM work_units u JOIN sessions s ON s.id = u.session_id LEFT JOIN domains d ON d.id = s.domain_id WHERE u.id = ?1";
+    let row = |row: &Row| {
+        let tasks: Vec<Task> =
+            row.get::<_, Option<String>>(8)?.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default();
+        let open = tasks.into_iter().filter(|task| task.status != "completed").map(|task| task.subject);
+        let domain: Option<String> = row.get(10)?;
+        Ok(UnitStory {
+            unit,
+            session: row.get(0)?,
+            intent: row.get(1)?,
+            outcome: row.get(2)?,
+            evidence: row.get(3)?,
+            seen: row.get(4)?,
+            platform: row.get(5)?,
+            project: row.get(6)?,
+            folder: row.get(7)?,
+            open_tasks: if row.get(9)? { open.collect() } else { Vec::new() },
+            domain: domain.map(|name| Ok::<_, rusqlite::Error>((name, row.get(11)?))).transpose()?,
+            mark: None,
+            prompts: Vec::new(),
+            costs: Vec::new(),
+            tools: Vec::new(),
+            reach: Reach::Whole,
+        })
+    };
+    let Some(mut story) = conn.prepare_cached(sql)?.query_row([unit], row).optional()? else { return Ok(None) };
+    let key = [story.session, unit];
+    story.mark = mark_of(conn, story.session, unit)?;
+    story.prompts = said_in_unit(conn, key)?;
+    story.costs = costs_of_unit(conn, key)?;
+    story.tools = tools_of_unit(conn, key)?;
+    let counted: i64 = conn.prepare_cached(COUNTED)?.query_row(key, |row| row.get(0))?;
+    story.reach = match story.tools.len() as i64 {
+        TOOL_USES.. => Reach::End,
+        read if read < counted => Reach::Trimmed,
+        _ => Reach::Whole,
+    };
+    Ok(Some(story))
+}
+
+/// Reads the prompts and closing messages of a unit. A closing message belongs to the unit in which its turn ended.
+fn said_in_unit(conn: &Connection, key: [i64; 2]) -> Result<Vec<PromptRow>> {
+    let sql = format!(
+        "{PROMPT} WHERE session_id = ?1 AND kind IN ('prompt', 'closing') AND agent_id IS NULL AND CASE source
+           WHEN 'user' THEN id IN (SELECT prompt_id FROM steps WHERE session_id = ?1 AND work_unit_id = ?2)
+           ELSE number IN (SELECT p.number FROM steps s JOIN prompts p ON p.id = s.prompt_id WHERE s.session_id = ?1 AND s.work_unit_id = ?2
+             AND s.id = (SELECT max(id) FROM steps l WHERE l.session_id = ?1 AND l.prompt_id = s.prompt_id)) END ORDER BY number, id"
+    );
+    Ok(conn.prepare_cached(&sql)?.query_map(key, prompt)?.collect::<Result<_, _>>()?)
+}
+
+fn costs_of_unit(conn: &Connection, key: [i64; 2]) -> Result<Vec<(i64, i64)>> {
+    let sql = "SELECT a.number, sum(a.input_tokens + coalesce(a.output_tokens, 0) + coalesce(a.cache_write_tokens, 0)) FROM prompts a
+               WHERE a.session_id = ?1 AND a.source = 'agent' AND a.input_tokens IS NOT NULL AND a.number IN
+                 (SELECT p.number FROM steps s JOIN prompts p ON p.id = s.prompt_id WHERE s.session_id = ?1 AND s.work_unit_id = ?2)
+               GROUP BY a.number";
+    Ok(conn.prepare_cached(sql)?.query_map(key, |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?)
+}
+
+fn tools_of_unit(conn: &Connection, key: [i64; 2]) -> Result<Vec<ToolUseRow>> {
+    let sql = format!(
+        "{TOOL_USE} WHERE session_id = ?1 AND seq BETWEEN (SELECT min(first_seq) FROM steps WHERE session_id = ?1 AND work_unit_id = ?2)
+           AND (SELECT max(last_seq) FROM steps WHERE session_id = ?1 AND work_unit_id = ?2)
+           AND step_id IN (SELECT id FROM steps WHERE session_id = ?1 AND work_unit_id = ?2) ORDER BY seq DESC LIMIT {TOOL_USES}"
+    );
+    let mut tools: Vec<_> = conn.prepare_cached(&sql)?.query_map(key, tool_use)?.collect::<Result<_, _>>()?;
+    tools.reverse();
+    Ok(tools)
+}
+
+/// Number of a project's sessions to search.
+const SESSIONS: i64 = 8;
+
+/// A unit due for distillation: it has new messages or changed steps, or the process that leased it may be gone.
+#[derive(Clone, Copy, Debug)]
+pub struct DueUnit {
+    pub unit: i64,
+    /// For a unit without tool uses and memories: its session, its first and its last prompt.
+    talk: Option<[i64; 3]>,
+}
+
+/// Totals over the steps of a unit.
+#[derive(Clone, Copy, Default)]
+struct Steps {
+    count: i64,
+    tools: i64,
+    last_seq: i64,
+    prompts: Option<(i64, i64)>,
+}
+
+impl Steps {
+    fn mark(self) -> String {
+        format!("{} {} {}", self.count, self.last_seq, self.prompts.map_or(0, |(_, last)| last))
+    }
+}
+
+fn steps_by_unit(conn: &Connection, session: i64) -> Result<HashMap<i64, Steps>> {
+    let sql = "SELECT work_unit_id, tool_uses, last_seq, prompt_id FROM steps WHERE session_id = ?1";
+    let mut units: HashMap<i64, Steps> = HashMap::new();
+    let mut statement = conn.prepare_cached(sql)?;
+    let mut rows = statement.query([session])?;
+    while let Some(row) = rows.next()? {
+        let steps = units.entry(row.get(0)?).or_default();
+        steps.count += 1;
+        steps.tools += row.get::<_, i64>(1)?;
+        steps.last_seq = steps.last_seq.max(row.get::<_, Option<i64>>(2)?.unwrap_or(0));
+        if let Some(prompt) = row.get::<_, Option<i64>>(3)? {
+            let (first, last) = steps.prompts.unwrap_or((prompt, prompt));
+            steps.prompts = Some((first.min(prompt), last.max(prompt)));
+        }
+    }
+    Ok(units)
+}
+
+/// The current marker of a unit, for `rules_mark`: number of steps, last tool use, last prompt.
+pub(super) fn mark_of(conn: &Connection, session: i64, unit: i64) -> Result<Option<String>> {
+    Ok(steps_by_unit(conn, session)?.get(&unit).map(|steps| steps.mark()))
+}
+
+impl Store {
+    /// Due units of a session.
+    pub fn due_in_session(&self, platform: Platform, session: &str) -> Result<Vec<DueUnit>> {
+        known_session(&self.conn, platform, session)?.map_or(Ok(Vec::new()), |session| self.due_of(session.id, false))
+    }
+
+    /// Due units of a project's last sessions, for example of a killed one. Excludes open units of sessions with an
+    /// event since `heard`, which distil them themselves, and sessions that only an import stored, which
+    /// [`Store::due_of_caught_up`] handles.
+    pub fn due_in_project(&self, project: i64, heard: Millis) -> Result<Vec<DueUnit>> {
+        let sql = "SELECT id, ended_at IS NULL AND active_at >= ?3 FROM
+                     (SELECT * FROM sessions WHERE project_id = ?1 ORDER BY active_at DESC LIMIT ?2) WHERE imported_until IS NULL OR client_pid IS NOT NULL";
+        let row = |row: &Row| Ok((row.get(0)?, row.get(1)?));
+        let mut due = Vec::new();
+        for session in self.conn.prepare_cached(sql)?.query_map(params![project, SESSIONS, heard], row)? {
+            let (id, at_work) = session?;
+            due.extend(self.due_of(id, at_work)?);
+        }
+        Ok(due)
+    }
+
+    /// A session whose events a session start has stored, with at most `most` due units; `None` if there is none.
+    pub fn due_of_caught_up(&self, most: usize) -> Result<Option<(i64, Vec<DueUnit>)>> {
+        let sql = "SELECT value FROM meta WHERE key >= 'caught_up:' AND key < 'caught_up;' LIMIT 1";
+        let Some(session) = self.conn.prepare_cached(sql)?.query_row([], |row| row.get(0)).optional()? else { return Ok(None) };
+        let mut due = self.due_of(session, false)?;
+        due.truncate(most);
+        Ok(Some((session, due)))
+    }
+
+    /// Due units of the given sessions.
+    pub fn due_in_sessions(&self, sessions: &[i64]) -> Result<Vec<DueUnit>> {
+        let mut due = Vec::new();
+        for session in sessions {
+            due.extend(self.due_of(*session, false)?);
+        }
+        Ok(due)
+    }
+
+    fn due_of(&self, session: i64, closed_only: bool) -> Result<Vec<DueUnit>> {
+        let sql =
+            "SELECT id, state = 'open', rules_due, rules_mark, leased_until IS NOT NULL FROM work_units WHERE session_id = ?1";
+        let all = steps_by_unit(&self.conn, session)?;
+        let mut due = Vec::new();
+        let mut statement = self.conn.prepare_cached(sql)?;
+        let mut rows = statement.query([session])?;
+        while let Some(row) = rows.next()? {
+            let unit: i64 = row.get(0)?;
+            let Some(steps) = all.get(&unit) else { continue };
+            let (is_open, flagged, leased): (bool, bool, bool) = (row.get(1)?, row.get(2)?, row.get(4)?);
+            let changed = row.get_ref(3)?.as_str_or_null()? != Some(&steps.mark());
+            if (flagged || changed || leased) && !(closed_only && is_open) {
+                let (first, last) = steps.prompts.unwrap_or((0, -1));
+                let is_talk = steps.tools == 0 && !leased && !self.is_remembered(session, unit)?;
+                due.push(DueUnit { unit, talk: is_talk.then_some([session, first, last]) });
+            }
+        }
+        Ok(due)
+    }
+
+    fn is_remembered(&self, session: i64, unit: i64) -> Result<bool> {
+        let sql = "SELECT 1 FROM memories WHERE session_id = ?1 AND work_unit_id = ?2";
+        Ok(self.conn.prepare_cached(sql)?.exists([session, unit])?)
+    }
+
+    /// The messages of a unit without tool uses and memories; `None` for any other. Without tool uses no turn is split,
+    /// so all its turns belong to the unit.
+    pub fn talk(&self, due: DueUnit) -> Result<Option<Vec<PromptRow>>> {
+        let sql = format!(
+            "{PROMPT} WHERE session_id = ?1 AND kind IN ('prompt', 'closing') AND agent_id IS NULL
+               AND number BETWEEN (SELECT number FROM prompts WHERE id = ?2) AND (SELECT number FROM prompts WHERE id = ?3)"
+        );
+        let Some(key) = due.talk else { return Ok(None) };
+        Ok(Some(self.conn.prepare_cached(&sql)?.query_map(key, prompt)?.collect::<Result<_, _>>()?))
+    }
+}
