@@ -194,10 +194,11 @@ fn fill(files: &Files, tool_uses: usize) {
                 adapter(Platform::ClaudeCode).decode(&payload, &around).expect("a fixture").pop().map(|e| redactor.clean(e))
             })
             .collect();
-        let identify: nmem::store::events::Identify =
-            &|event| Some(Redactor::default().clean(nmem::project::identify(Path::new(event.cwd.as_deref()?), None, None)?));
+        let identify = |event: &Event| {
+            Some(Redactor::default().clean(nmem::project::identify(Path::new(event.cwd.as_deref()?), None, None)?))
+        };
         store
-            .write(|tx| batch.iter().try_for_each(|event| nmem::ingest::store_event(tx, event, None, identify)))
+            .write(|tx| batch.iter().try_for_each(|event| nmem::ingest::store_event(tx, event, None, || identify(event))))
             .expect("stored");
     }
     store.checkpoint();

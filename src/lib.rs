@@ -1,20 +1,20 @@
 //! nmem: memory for coding agents, without a daemon.
 //!
-//! A hook of the agent starts the binary. It stores the event in SQLite and exits within milliseconds; the next session
-//! receives what matters. These are the levels, lowest first. A file imports only from lower levels or from its own
-//! folder; `tests/it/layers.rs` checks this (ADR/0009, ADR/0039).
+//! A hook of the agent starts the binary. It stores the event in SQLite and exits within milliseconds; the next
+//! session receives what matters. These are the levels, lowest first. A file imports only from lower levels or from
+//! its own folder; `tests/it/layers.rs` checks this (ADR/0009, ADR/0039).
 //!
 //! * plain types and text functions: [`model`], [`mod@error`], [`mod@text`]; other languages: [`languages`]; text for the
-//!   indexes: [`mod@index_text`]; orders in texts: `prompt_injection`
+//! indexes: [`mod@index_text`]; orders in texts: `prompt_injection`
 //! * logic without I/O: [`redact`], [`command_kind`], [`segmentation`], [`extraction`], [`rank`], [`render`]
 //! * safe access to files: [`files`]
 //! * adapters to one outside thing each: [`config`], [`project`], [`platforms`], [`store`], [`domains`], [`llm`],
-//!   [`postgres`], [`error_log`]
+//! [`postgres`], [`error_log`]
 //! * shared by every run: `runtime`
 //! * use cases: [`mod@distil`] (a unit becomes memories), [`knowledge`], [`recall`], [`archive`], [`team`], `lookup`,
-//!   `installation`
-//! * the pipeline of an event: [`mod@ingest`]; around it [`forgetting`], [`replay`], [`mod@import`], [`diagnosis`],
-//!   `redact_stored`
+//! `installation`
+//! * the pipeline of an event: [`mod@ingest`] (`hook_event` for hooks); around it [`forgetting`], [`replay`], [`mod@import`], [`diagnosis`],
+//! `redact_stored`
 //! * the page for browsers: [`view`]
 //! * surface: [`rad`], `server`, `mcp`, [`cli`]
 
@@ -30,6 +30,7 @@ pub mod error_log;
 pub mod extraction;
 pub mod files;
 pub mod forgetting;
+mod hook_event;
 pub mod import;
 pub mod index_text;
 pub mod ingest;

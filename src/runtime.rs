@@ -1,4 +1,4 @@
-//! What every run needs: the redactor, the log, projects of folders, and pauses that apply.
+//! Shared by every run: the redactor, the log, projects of folders, and pauses that apply.
 
 use crate::config::pauses::{ProjectIdentity, RecordingPause};
 use crate::config::{self, Config, environment};

@@ -1,13 +1,14 @@
-//! Fits the weights of the score: logistic regression with an L2 penalty on "this statement holds a fact", weighed by the
-//! fact. Judged by weights that have not seen the session.
+//! Fits the weights of the choice: logistic regression with an L2 penalty on "this statement holds a fact", weighed by the
+//! fact. ScoredStatements by weights that have not seen the session.
 
+use super::Project;
 use super::score::{Labels, holds};
 use nmem::distil::score::{FEATURES, Features, Lexicon, ScoreWeights, ScoredStatements, features};
 use nmem::distil::statements::StatementForm;
 use nmem::distil::turns::{UnitStatement, turn_facts, turns, unit_statements};
 use nmem::domains;
 use nmem::model::UnitStory;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// Folds of the cross-validation over sessions.
@@ -24,25 +25,39 @@ struct Row {
 
 type Stories = BTreeMap<String, Vec<UnitStory>>;
 
+/// The weights for each session.
+pub type Fitted = BTreeMap<String, ScoreWeights>;
+
 /// For each session the weights that were fitted on the other folds; with `without`, one feature is left out.
-pub fn cross_validated(
-    labels: &BTreeMap<String, Labels>,
-    stories: &Stories,
-    without: Option<usize>,
-) -> BTreeMap<String, ScoreWeights> {
-    let rows: Vec<(&String, Vec<Row>)> = labels.iter().map(|(id, labels)| (id, rows(&stories[id], labels, without))).collect();
-    let fitted: Vec<ScoreWeights> = (0..FOLDS)
-        .map(|fold| {
-            let others = rows.iter().enumerate().filter(|(at, _)| at % FOLDS != fold);
-            logistic(&others.flat_map(|(_, (_, rows))| rows).collect::<Vec<_>>())
-        })
-        .collect();
-    rows.iter().enumerate().map(|(at, (id, _))| ((*id).clone(), fitted[at % FOLDS].clone())).collect()
+pub fn cross_validated(projects: &[Project], stories: &Stories, without: Option<usize>) -> Fitted {
+    held_out(projects, stories, without, |_, at| at % FOLDS)
+}
+
+/// For each session the weights that were fitted on the other projects.
+pub fn by_others(projects: &[Project], stories: &Stories) -> Fitted {
+    held_out(projects, stories, None, |project, _| project)
+}
+
+/// For each session the weights that were fitted without its part, which is told by the place of its project and its own.
+fn held_out(projects: &[Project], stories: &Stories, without: Option<usize>, part: impl Fn(usize, usize) -> usize) -> Fitted {
+    let mut sessions: Vec<(usize, &String, Vec<Row>)> = Vec::new();
+    for (place, project) in projects.iter().enumerate() {
+        let of = |(at, (id, labels))| (part(place, at), id, rows(&stories[id], labels, without));
+        sessions.extend(project.labels.iter().enumerate().map(of));
+    }
+    let parts: BTreeSet<usize> = sessions.iter().map(|(part, ..)| *part).collect();
+    let fit = |own: usize| {
+        let others = sessions.iter().filter(|(part, ..)| *part != own);
+        (own, logistic(&others.flat_map(|(.., rows)| rows).collect::<Vec<_>>()))
+    };
+    let fitted: BTreeMap<usize, ScoreWeights> = parts.into_iter().map(fit).collect();
+    sessions.iter().map(|(part, id, _)| ((*id).clone(), fitted[part].clone())).collect()
 }
 
 /// The weights fitted on all sessions.
-pub fn all(labels: &BTreeMap<String, Labels>, stories: &Stories) -> ScoreWeights {
-    let rows: Vec<Row> = labels.iter().flat_map(|(id, labels)| rows(&stories[id], labels, None)).collect();
+pub fn all(projects: &[Project], stories: &Stories) -> ScoreWeights {
+    let labels = projects.iter().flat_map(|project| &project.labels);
+    let rows: Vec<Row> = labels.flat_map(|(id, labels)| rows(&stories[id], labels, None)).collect();
     logistic(&rows.iter().collect::<Vec<_>>())
 }
 
@@ -128,10 +143,10 @@ fn solve<const N: usize>(mut a: [[f64; N]; N], mut b: [f64; N]) -> [f64; N] {
 /// The source of `src/distil/statement_weights.rs`.
 pub fn as_source(weights: &ScoreWeights) -> String {
     let mut out = String::from(
-        "//! The fitted weights: `cargo bench --bench facts -- --fit` writes this file. How they are chosen: ADR/0046.\n\nuse super::features::FEATURES;\n\n",
+        "//! The fitted weights: `cargo bench --bench facts -- --fit` writes this file. How they are chosen: ADR/0046.\n\n",
     );
     let _ = writeln!(out, "/// Log-odds of a statement without any feature.\npub const BIAS: f32 = {:.4};\n", weights.bias);
-    out += "/// The weight of each feature.\n#[rustfmt::skip]\npub const WEIGHTS: [f32; FEATURES.len()] = [\n";
+    out += &format!("/// The weight of each feature.\n#[rustfmt::skip]\npub const WEIGHTS: [f32; {}] = [\n", FEATURES.len());
     for (weight, name) in weights.of.iter().zip(FEATURES) {
         let _ = writeln!(out, "    {weight:7.4}, // {name}");
     }
@@ -143,8 +158,8 @@ pub fn chosen(stories: &[UnitStory], weights: &ScoreWeights) -> String {
     let domain = domains::of(None, None);
     let mut lines = Vec::new();
     for story in stories {
-        let judged = ScoredStatements::new(&turns(story, &domain), weights);
-        lines.extend(judged.choose(&[], &domain).into_iter().map(|at| judged.said[at].text.clone()));
+        let scored = ScoredStatements::new(&turns(story, &domain), weights);
+        lines.extend(scored.select(&[], &domain).into_iter().map(|at| scored.statements[at].text.clone()));
     }
     lines.join("\n")
 }

@@ -4,7 +4,8 @@
 //! `cargo bench --bench facts`: sends labelled sessions through the hooks, one project each, and scores their memories and the titles of
 //! their work units beside simple rules. `-- --missed` lists the facts that are not remembered, `-- --show SESSION` prints
 //! what is remembered of a session. "nmem" has weights that were fitted on these sessions; "cross-validated" draws the
-//! same memories by weights that have not seen the session. `-- --fit` writes `src/distil/statement_weights.rs`, `-- --ablate` leaves
+//! same memories by weights that have not seen the session, "by others" by weights that have not seen its project. The table
+//! is of the first project; below it stands each project with both. `-- --fit` writes `src/distil/statement_weights.rs`, `-- --ablate` leaves
 //! out each feature, `-- --write FILE` writes its memories as the labels' scorer reads them. The last line is one JSON object.
 
 #![expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a bench prints and reads its own environment")]
@@ -31,35 +32,32 @@ fn main() {
     score::check();
     let args: Vec<String> = std::env::args().collect();
     let data = std::env::var_os("NMEM_BENCH_DATA").map_or_else(|| PathBuf::from("../shared/bench"), PathBuf::from);
-    let Ok(labels) = fs::read_to_string(data.join("facts/labels.json")) else {
-        println!("there is no {}: nothing was measured", data.join("facts/labels.json").display());
+    let projects = Project::all(&data);
+    let Some(Project { sessions, labels, .. }) = projects.first().filter(|project| project.name == PROJECTS[0].0) else {
+        println!("there is no {}: nothing was measured", data.join(PROJECTS[0].2).display());
         println!("{}", json!({"bench": "facts", "measured": false}));
         return;
     };
-    let labels: BTreeMap<String, Labels> = serde_json::from_str(&labels).unwrap();
-    let sessions = data.join("recall");
     let mut table = Map::new();
     for (name, rule) in baselines::RULES {
-        let kept = labels.keys().map(|id| (id.clone(), baselines::kept(rule, &events(&sessions, id)))).collect();
-        row(&mut table, name, score(&labels, &kept, &BTreeMap::new()));
+        let kept = labels.keys().map(|id| (id.clone(), baselines::kept(rule, &events(sessions, id)))).collect();
+        row(&mut table, name, score(labels, &kept, &BTreeMap::new()));
     }
-    let databases =
-        Databases::new(&sessions, &labels, args.iter().position(|arg| arg == "--keep").and_then(|at| args.get(at + 1)));
+    let databases = Databases::new(&projects, args.iter().position(|arg| arg == "--keep").and_then(|at| args.get(at + 1)));
     if args.iter().any(|arg| arg == "--fit") {
-        fs::write("src/distil/statement_weights.rs", fit::as_source(&fit::all(&labels, &databases.stories))).unwrap();
+        fs::write("src/distil/statement_weights.rs", fit::as_source(&fit::all(&projects, &databases.stories))).unwrap();
         println!("wrote src/distil/statement_weights.rs; build again to measure with it");
     }
     let (kept, named) = (&databases.kept, &databases.named);
-    row(&mut table, "nmem", score(&labels, kept, named));
-    let drawn = |without: Option<usize>| {
-        let weights = fit::cross_validated(&labels, &databases.stories, without);
-        let of = |id: &String| drawn(&databases.stories[id], &weights[id]);
-        labels.keys().map(|id| (id.clone(), of(id))).collect::<ByOfSession<Kept>>()
+    row(&mut table, "nmem", score(labels, kept, named));
+    let drawn = |weights: &fit::Fitted| -> ByOfSession<Kept> {
+        weights.iter().map(|(id, weights)| (id.clone(), drawn(&databases.stories[id], weights))).collect()
     };
-    let cross_validated = drawn(None);
+    let weights = fit::cross_validated(&projects, &databases.stories, None);
+    let cross_validated = drawn(&weights);
     let (tools, ms) = time_of_largest(&databases.stories);
     println!("drawing the memories of a unit with {tools} tool uses takes {ms:.1} ms");
-    row(&mut table, "nmem, cross-validated", score(&labels, &cross_validated, named));
+    row(&mut table, "nmem, cross-validated", score(labels, &cross_validated, named));
     if let Some(to) = args.iter().position(|arg| arg == "--write").and_then(|at| args.get(at + 1)) {
         let line = |(id, memory): (&String, &Kept)| {
             let by = if memory.is_users { "user" } else { "agent" };
@@ -76,17 +74,27 @@ fn main() {
         }
         sizes.iter().for_each(|(kind, [n, bytes])| println!("{kind}: {n}, {} bytes a session", bytes / labels.len()));
     }
-    let weights = fit::cross_validated(&labels, &databases.stories, None);
     let chosen = |id: &String| vec![Kept { text: fit::chosen(&databases.stories[id], &weights[id]), ..Kept::default() }];
     row(
         &mut table,
         "its choice alone",
-        score(&labels, &labels.keys().map(|id| (id.clone(), chosen(id))).collect(), &BTreeMap::new()),
+        score(labels, &labels.keys().map(|id| (id.clone(), chosen(id))).collect(), &BTreeMap::new()),
     );
+    let mut by_project = Map::new();
+    let by_others = drawn(&fit::by_others(&projects, &databases.stories));
+    for (name, kept) in [("nmem", kept), ("cross-validated", &cross_validated), ("by others", &by_others)] {
+        for project in &projects {
+            row(&mut by_project, &format!("{}: {name}", project.name), score(&project.labels, kept, named));
+        }
+        let (mean, worst) = mean_and_worst(&projects, kept, named);
+        println!("{name:28} kept {mean:.3} in the mean of {} projects, {worst:.3} in the worst", projects.len());
+    }
     if args.iter().any(|arg| arg == "--ablate") {
         for (at, name) in nmem::distil::score::FEATURES.iter().enumerate() {
-            let mut unused = Map::new();
-            row(&mut unused, &format!("without {name}"), score(&labels, &drawn(Some(at)), named));
+            let kept = drawn(&fit::cross_validated(&projects, &databases.stories, Some(at)));
+            row(&mut Map::new(), &format!("without {name}"), score(labels, &kept, named));
+            let (mean, worst) = mean_and_worst(&projects, &kept, named);
+            println!("{:28} kept {mean:.3} in the mean of {} projects, {worst:.3} in the worst", "", projects.len());
         }
     }
     if args.iter().any(|arg| arg == "--missed") {
@@ -103,7 +111,44 @@ fn main() {
         }
         named.get(id).into_iter().flatten().for_each(|unit| println!("unit of prompts {:?}: {}", unit.prompts, unit.title));
     }
-    println!("\n{}", json!({"bench": "facts", "measured": true, "sessions": labels.len(), "kept": table}));
+    println!(
+        "\n{}",
+        json!({"bench": "facts", "measured": true, "sessions": labels.len(), "kept": table, "projects": by_project})
+    );
+}
+
+/// The labelled projects: their names, where their sessions lie, and their labels. The first one's figures are compared with
+/// those of earlier versions.
+const PROJECTS: [(&str, &str, &str); 4] = [
+    ("recall", "recall", "facts/labels.json"),
+    ("recall-2", "recall-2", "recall-2/labels.json"),
+    ("safecast", "projects/safecast", "projects/safecast/labels.json"),
+    ("skills", "projects/skills", "projects/skills/labels.json"),
+];
+
+/// A project whose sessions are labelled.
+struct Project {
+    name: &'static str,
+    sessions: PathBuf,
+    labels: BTreeMap<String, Labels>,
+}
+
+impl Project {
+    /// Those that there are.
+    fn all(data: &Path) -> Vec<Project> {
+        let of = |(name, sessions, labels): (&'static str, &str, &str)| {
+            let labels = fs::read_to_string(data.join(labels)).ok()?;
+            Some(Project { name, sessions: data.join(sessions), labels: serde_json::from_str(&labels).unwrap() })
+        };
+        PROJECTS.into_iter().filter_map(of).collect()
+    }
+}
+
+/// What is kept of each project's facts: the mean, and the least.
+fn mean_and_worst(projects: &[Project], kept: &ByOfSession<Kept>, named: &ByOfSession<Named>) -> (f64, f64) {
+    let kept = |project: &Project| score(&project.labels, kept, named)["kept"].as_f64().unwrap();
+    let kept: Vec<f64> = projects.iter().map(kept).collect();
+    (kept.iter().sum::<f64>() / kept.len() as f64, kept.iter().copied().fold(1.0, f64::min))
 }
 
 fn row(table: &mut Map<String, Value>, name: &str, scores: Value) {
@@ -136,11 +181,16 @@ struct Databases {
 
 impl Databases {
     /// Sends each session through the hooks; with a folder, its databases are kept there and used again.
-    fn new(sessions: &Path, labels: &BTreeMap<String, Labels>, keep: Option<&String>) -> Databases {
+    fn new(projects: &[Project], keep: Option<&String>) -> Databases {
+        let mut all = Databases { kept: BTreeMap::new(), named: BTreeMap::new(), stories: BTreeMap::new() };
+        projects.iter().for_each(|project| all.add(project, keep));
+        all
+    }
+
+    fn add(&mut self, Project { sessions, labels, .. }: &Project, keep: Option<&String>) {
         let data: Value = serde_json::from_str(&fs::read_to_string(sessions.join("queries.json")).unwrap()).unwrap();
         let by_id: HashMap<&str, &Value> =
             data["sessions"].as_array().unwrap().iter().map(|session| (session["id"].as_str().unwrap(), session)).collect();
-        let mut all = Databases { kept: BTreeMap::new(), named: BTreeMap::new(), stories: BTreeMap::new() };
         for id in labels.keys() {
             let kept = keep.map(|folder| Path::new(folder).join(format!("{id}.db")));
             let world = World::new(&format!("facts-{id}"));
@@ -153,11 +203,10 @@ impl Databases {
                 }
             }
             let store = Store::open(&Files::of(kept.unwrap_or_else(|| world.db()), false), PERSON_WAIT).unwrap();
-            all.kept.insert(id.clone(), memories(&store));
-            all.named.insert(id.clone(), units(&store));
-            all.stories.insert(id.clone(), stories(&store));
+            self.kept.insert(id.clone(), memories(&store));
+            self.named.insert(id.clone(), units(&store));
+            self.stories.insert(id.clone(), stories(&store));
         }
-        all
     }
 }
 

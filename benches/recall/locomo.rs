@@ -105,7 +105,7 @@ fn send(store: &mut Store, number: usize, conversation: &Value) -> Vec<String> {
                         agent: None,
                         what: EventKind::UserPrompt { text },
                     };
-                    nmem::ingest::store_event(tx, &redactor.clean(event), None, &identify)?;
+                    nmem::ingest::store_event(tx, &redactor.clean(event.clone()), None, || identify(&event))?;
                     ids.push(id.to_string());
                 }
             }

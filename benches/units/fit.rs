@@ -27,23 +27,17 @@ const AFTER: &[&str] = &[
     "prompt_length",
     "shift_words",
     "pause",
-    "pause_relative",
     "committed_before",
     "pushed_before",
     "tests_passed_before",
-    "said_done_before",
     "unit_size",
     "new_words",
-    "words_of_last_step",
     "words_of_last_answer",
-    "agent_asked",
-    "question",
-    "chore",
     "continues",
 ];
 
 /// Signals that there are without a prompt.
-const INSIDE: &[&str] = &["pause", "committed_before", "tests_passed_before", "failures_before", "unit_size"];
+const INSIDE: &[&str] = &["pause", "committed_before", "tests_passed_before", "unit_size"];
 
 /// Which signals a moment's model uses.
 fn uses(moment: DecisionPhase, signal: usize) -> bool {
@@ -212,13 +206,13 @@ pub fn merged(prompts: Weights, inside: Weights) -> Weights {
 /// The table as `src/segmentation/boundary_weights.rs` holds it.
 pub fn as_source(weights: &Weights) -> String {
     let mut out = String::from(
-        "//! The fitted weights: `cargo bench --bench units -- --fit` writes this file. How they are chosen: ADR/0018.\n\n\
+        "//! The fitted weights: `cargo bench --bench units -- --fit` writes this file. ADR/0018 describes how they are chosen.\n\n\
          use super::signals::SIGNALS;\n\n",
     );
     let [prompt, turn, inside] = weights.bias;
-    out += "/// Log-odds of a boundary at the average place: when the prompt has come, when its turn is known, inside the work on one.\n";
+    out += "/// Log-odds of a boundary with average signals: at the prompt, after the turn, inside the work on one prompt.\n";
     out += &format!("pub const BIAS: [f32; 3] = [{prompt:.4}, {turn:.4}, {inside:.4}];\n\n");
-    out += "/// Of each signal: its mean, and its weight at the prompt, after the turn, inside.\n#[rustfmt::skip]\n";
+    out += "/// For each signal: its mean, and its weight at the prompt, after the turn, inside.\n#[rustfmt::skip]\n";
     out += "pub const WEIGHTS: [[f32; 4]; SIGNALS.len()] = [\n";
     for (row, signal) in weights.of.iter().zip(SIGNALS) {
         let [mean, prompt, turn, inside] = row;

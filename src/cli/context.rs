@@ -6,8 +6,7 @@ use super::project_argument::{ProjectArgument, open};
 use crate::config::{CONTEXT_BYTES_MAX, Config, Inject, environment};
 use crate::distil::embed;
 use crate::error::NO_PROJECT;
-use crate::import;
-use crate::ingest;
+use crate::hook_event;
 use crate::model::{MemoryKind, MemoryRow, Millis, Recalled};
 use crate::platforms::payload::{self, Payload};
 use crate::recall::{self, CurrentTask};
@@ -69,10 +68,10 @@ pub fn run_hook(args: &[OsString]) -> Option<ExitCode> {
     let code = super::hook::run_safely(|| match Stdin::within(STDIN).and_then(payload::read) {
         // Empty stdin means that a person runs the command, unless it names an agent.
         Ok(Payload::Empty) | Err(_) => {
-            query = ingest::platform(args).is_some();
+            query = hook_event::platform(args).is_some();
             Ok(None)
         }
-        Ok(intake) => ingest::answer(ingest::platform(args), intake, &|run, json| import::catch_up(run, json)),
+        Ok(intake) => hook_event::answer(hook_event::platform(args), intake),
     });
     query.then_some(code)
 }

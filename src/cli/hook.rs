@@ -2,7 +2,7 @@
 
 use super::output;
 use crate::config::environment;
-use crate::ingest;
+use crate::hook_event;
 use crate::platforms::payload;
 use crate::runtime::log_error;
 use anyhow::Result;
@@ -63,7 +63,7 @@ pub fn run(args: &[OsString]) -> Result<Option<String>> {
     if environment::switched_off().is_some() {
         return Ok(None);
     }
-    ingest::answer(ingest::platform(args), payload::read(Stdin::within(STDIN)?)?, &|_, _| ())
+    hook_event::answer(hook_event::platform(args), payload::read(Stdin::within(STDIN)?)?)
 }
 
 /// Whether stdin is a terminal.

@@ -1,9 +1,9 @@
 //! The command line: a file a command, with its arguments, one call of a use case and one of `render`.
 //!
-//! `hook` (record; stdin), `context`, `search`, `units`, `show`, `log`, `resume`, `view`, `serve` (with mcp and rad), `status`,
-//! `how` (with error), `remember` (and edit, pin, supersede), `review`, `forget`, `off`, `project` (with trust), `team` (with
-//! sync), `domain`, `distil`, `import`, `export` (with restore), `doctor`, `install`, `demo`, `help` (with completions and man).
-//! Shared: `output`, `editor`, `project_argument`.
+//! `hook` (record; stdin), `context`, `search`, `units`, `show`, `log`, `resume`, `view`, `serve` (with mcp and rad),
+//! `status`, `how` (with error), `remember` (and edit, pin, supersede), `review`, `forget`, `off`, `project` (with
+//! trust), `team` (with sync), `domain`, `distil`, `import`, `export` (with restore), `doctor`, `install`, `demo`,
+//! `help` (with completions and man). Shared: `output`, `editor`, `project_argument`.
 
 mod context;
 mod demo;

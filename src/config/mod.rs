@@ -1,6 +1,6 @@
 //! Settings. Files: `setting` (a value with its source), `settings` (all of them, the config file), `folders` (folder
-//! rules and `.nmem.toml`), `llm` (providers and their limits), `pauses` (switches and pauses of recording), `sharing` (the
-//! team), `environment` (variables, clock, folders of agents).
+//! rules and `.nmem.toml`), `llm` (providers and their limits), `pauses` (switches and pauses of recording), `sharing`
+//! (the team), `environment` (variables, clock, folders of agents).
 
 pub mod environment;
 pub mod folders;

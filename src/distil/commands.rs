@@ -13,7 +13,7 @@ pub struct Failure<'a> {
     pub failed: Vec<&'a ToolUseRow>,
     /// Changes of files between the first failure and where it went through.
     pub edits: Vec<&'a ToolUseRow>,
-    /// Where it went through after the changes.
+    /// The call that passed after the changes.
     pub passed: Option<&'a ToolUseRow>,
     /// Files had been changed before it failed first: the failure may be of the work's own making.
     pub own_making: bool,
@@ -75,7 +75,7 @@ pub fn is_change(tool: &ToolUseRow) -> bool {
     tool.is_edit() && tool.succeeded != Some(false) && tool.path.is_some()
 }
 
-/// What runs of one command have in common: of checks their sort, however they are started (a repaired test is often run by
+/// Key that runs of one command share: for checks their sort, however they are started (a repaired test is often run by
 /// another program than the one that found it), else the whole line.
 fn key(tool: &ToolUseRow) -> Option<String> {
     let line = tool.content.as_deref().filter(|_| tool.kind == Kind::Command)?;
@@ -105,7 +105,7 @@ pub fn programs(line: &str) -> impl Iterator<Item = String> {
     named.filter(|program| !program.is_empty())
 }
 
-/// What a tool answered.
+/// A tool's answer.
 pub fn response(tool: &ToolUseRow) -> &str {
     tool.metadata["response"].as_str().or(tool.outcome.as_deref()).unwrap_or_default()
 }
@@ -282,7 +282,7 @@ const MANY: usize = 3;
 const MOST: usize = 2;
 
 /// Adds what commands show: to the memory of the same turn, else as a memory of its own.
-pub fn add_command_evidence(memories: &mut Vec<RuleMemory>, turns: &[Turn]) {
+pub fn add_evidence(memories: &mut Vec<RuleMemory>, turns: &[Turn]) {
     let all: Vec<&ToolUseRow> = turns.iter().flat_map(|turn| turn.tools.iter().copied()).collect();
     let failures = failures(&all);
     for failure in failures.iter().filter(|failure| !is_look(failure.command()) && failure.is_clear()) {

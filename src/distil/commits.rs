@@ -6,7 +6,7 @@ use crate::model::Finding;
 /// Lines at a message's end that say nothing about the change.
 const TRAILERS: [&str; 8] =
     ["co-authored-by:", "signed-off-by:", "🤖", "generated with", "reviewed-by:", "change-id:", "claude-session:", "entire-"];
-/// How a text that was cut for storage says so.
+/// Mark of a text that was cut for storage.
 const CUT: &str = "[…";
 
 /// The message of the first commit that a line makes, without its trailers; paragraphs are separated by an empty line.
@@ -169,7 +169,7 @@ impl Lexer<'_> {
         text
     }
 
-    /// What `$(…)` stands for, as far as that can be read: the text of `cat <<EOF`; nothing else is run.
+    /// Expansion of `$(…)`, if it can be read: the text of `cat <<EOF`; nothing else is run.
     fn substitution(&mut self) -> String {
         let inner = Lexer { chars: self.chars, at: self.at, waiting: Vec::new() };
         let mut inner = inner;

@@ -3,7 +3,7 @@
 use super::findings::{RuleMemory, worded};
 use super::offers::{answers, choice};
 use super::score::ScoredStatements;
-use super::statements::{StatementForm, plain, word_count};
+use super::statements::{plain, word_count};
 use super::turns::{Speaker, Turn, is_project_change, likeness};
 use super::user_decisions::{Decided, decided};
 use crate::languages::in_english;
@@ -11,37 +11,39 @@ use crate::model::{Finding, MemoryFile, Provenance, Source};
 use crate::text::{alike, cut, files_named, is_stop_word};
 use serde_json::Value;
 
-/// Reports of the agent beside a decision.
+/// Maximum number of the agent's reports in a decision.
 const REPORTS: usize = 3;
-/// How much each but the first must be worth.
+/// Minimum score of each report but the first.
 const FURTHER: f32 = 0.3;
-/// Beginnings of what the user wants remembered.
+/// Prefixes of what the user asks to remember.
 const REMEMBER: [&str; 5] = ["remember", "keep in mind", "note that", "bear in mind", "for future"];
 
-/// A decision, and the statements that went into it.
-pub struct DecisionMemory {
-    pub memory: RuleMemory,
-    pub statements: Vec<usize>,
+/// A decision and the statements that it consists of.
+struct DecisionMemory {
+    memory: RuleMemory,
+    statements: Vec<usize>,
 }
 
-/// The decisions of a unit's prompts.
-pub fn decisions(turns: &[Turn], judged: &ScoredStatements) -> Vec<DecisionMemory> {
-    let mut all: Vec<DecisionMemory> = Vec::new();
-    for decision in (0..turns.len()).flat_map(|at| of_turn(turns, judged, at)) {
-        if !all.iter().any(|known| alike(&known.memory.title, &decision.memory.title)) {
-            all.push(decision);
+/// Returns the decisions in a unit's prompts, and the statements that they consist of.
+pub fn decisions(turns: &[Turn], scored: &ScoredStatements) -> (Vec<RuleMemory>, Vec<usize>) {
+    let (mut memories, mut used): (Vec<RuleMemory>, Vec<usize>) = (Vec::new(), Vec::new());
+    for decision in (0..turns.len()).flat_map(|turn| of_turn(turns, scored, turn)) {
+        if !memories.iter().any(|known| alike(&known.title, &decision.memory.title)) {
+            memories.push(decision.memory);
+            used.extend(decision.statements);
         }
     }
-    all
+    (memories, used)
 }
 
-fn of_turn(turns: &[Turn], judged: &ScoredStatements, at: usize) -> Vec<DecisionMemory> {
+fn of_turn(turns: &[Turn], scored: &ScoredStatements, at: usize) -> Vec<DecisionMemory> {
     let Some(asked) = turns[at].asked else { return Vec::new() };
     let offer = at.checked_sub(1).and_then(|before| turns[before].closing);
-    let follows = (at..at + 3).find(|at| judged.contexts.get(*at).is_some_and(|context| context.edits > 0));
-    let own = (0..judged.said.len()).filter(|i| judged.said[*i].turn == at && judged.said[*i].speaker == Speaker::User);
-    let said = own.filter_map(|i| Some((i, decided(&judged.said[i].text, &asked.text)?)));
-    let said: Vec<(usize, Decided)> = said.filter(|(i, _)| !was_shown(&turns[..at], &judged.said[*i].text)).collect();
+    let follows = (at..at + 3).find(|at| scored.facts.get(*at).is_some_and(|context| context.edits > 0));
+    let own = (0..scored.statements.len())
+        .filter(|i| scored.statements[*i].turn == at && scored.statements[*i].speaker == Speaker::User);
+    let said = own.filter_map(|i| Some((i, decided(&scored.statements[i].text, &asked.text)?)));
+    let said: Vec<(usize, Decided)> = said.filter(|(i, _)| !was_shown(&turns[..at], &scored.statements[*i].text)).collect();
     let (rules, wishes): (Vec<_>, Vec<_>) = said.into_iter().partition(|(_, decided)| decided.is_rule);
 
     let mut all: Vec<DecisionMemory> = Vec::new();
@@ -82,8 +84,8 @@ fn of_turn(turns: &[Turn], judged: &ScoredStatements, at: usize) -> Vec<Decision
         }
         DecisionMemory { memory, statements: wishes.iter().map(|(statement, _)| *statement).collect() }
     });
-    let plan = plan(judged, at).filter(|_| all.is_empty() && wish.is_none()).map(|plan| {
-        let title = plain(&judged.said[plan].text);
+    let plan = scored.plan(at).filter(|_| all.is_empty() && wish.is_none()).map(|plan| {
+        let title = plain(&scored.statements[plan].text);
         let memory = new(format!("plan:p{}", asked.id), title.trim_start_matches("Plan: "), at);
         DecisionMemory { memory, statements: vec![plan] }
     });
@@ -98,11 +100,11 @@ fn of_turn(turns: &[Turn], judged: &ScoredStatements, at: usize) -> Vec<Decision
             .sources
             .extend(offer.filter(|_| is_choice || memory.key.starts_with("answers:")).map(|offer| Source::Prompt(offer.id)));
         let own = statements.len();
-        for report in reports(judged, follows.unwrap_or(at), is_choice, memory) {
-            if !used.contains(&report) && memory.fact(&worded(judged, report)) {
+        for report in reports(scored, follows.unwrap_or(at), is_choice, memory) {
+            if !used.contains(&report) && memory.fact(&worded(scored, report)) {
                 statements.push(report);
                 used.push(report);
-                memory.sources.push(judged.said[report].source);
+                memory.sources.push(scored.statements[report].source);
             }
         }
         !memory.key.starts_with("wish:") && !memory.key.starts_with("plan:") || statements.len() > own
@@ -128,36 +130,30 @@ fn set(memory: &mut RuleMemory, field: &str, values: Vec<String>) {
     }
 }
 
-/// The heading of a plan that the user ordered.
-pub fn plan(judged: &ScoredStatements, at: usize) -> Option<usize> {
-    (0..judged.said.len()).find(|i| {
-        let said = &judged.said[*i];
-        said.turn == at && said.speaker == Speaker::Plan && said.form == StatementForm::Heading && word_count(&said.text) >= 3
-    })
-}
-
-/// What the agent reports of a decision: statements of the turn that followed it, by their worth and the words that they
+/// Selects the agent's reports of a decision: statements of the turn after it, by their score and the words that they
 /// share with it.
-fn reports(judged: &ScoredStatements, turn: usize, is_choice: bool, memory: &RuleMemory) -> Vec<usize> {
+fn reports(scored: &ScoredStatements, turn: usize, is_choice: bool, memory: &RuleMemory) -> Vec<usize> {
     let decision = format!("{} {}", memory.title, memory.facts.join(" "));
-    let words = crate::distil::turns::content_words(&decision).into_iter().filter(|word| !is_stop_word(word)).collect();
-    let shared = |i: usize| judged.said[i].words.intersection(&words).count();
+    let words = super::turns::content_words(&decision).into_iter().filter(|word| !is_stop_word(word)).collect();
+    let shared = |i: usize| scored.statements[i].words.intersection(&words).count();
     // An order that has nothing to do with the work of its turn stands by itself.
     let is_report = |i: &usize| {
-        let said = &judged.said[*i];
-        said.turn == turn && said.speaker == Speaker::Agent && !said.text.ends_with(['?', '？']) && judged.may_stay(*i)
+        let said = &scored.statements[*i];
+        said.turn == turn && said.speaker == Speaker::Agent && !said.text.ends_with(['?', '？']) && scored.is_current(*i)
     };
-    let mut reports: Vec<usize> = (0..judged.said.len()).filter(is_report).filter(|i| is_choice || shared(*i) > 0).collect();
-    let gain = |i: usize| judged.worth[i] + 0.1 * shared(i).min(4) as f32 - judged.said[i].text.len() as f32 / 1500.0;
+    let mut reports: Vec<usize> =
+        (0..scored.statements.len()).filter(is_report).filter(|i| is_choice || shared(*i) > 0).collect();
+    let gain = |i: usize| scored.scores[i] + 0.1 * shared(i).min(4) as f32 - scored.statements[i].text.len() as f32 / 1500.0;
     // A rule holds whatever was done in its turn; only what is about little else belongs to it.
     let is_rule = memory.key.starts_with("decision:") || memory.key.starts_with("lesson:");
-    reports.retain(|i| !is_rule || shared(*i) * 2 >= judged.said[*i].words.iter().filter(|word| !is_stop_word(word)).count());
+    reports
+        .retain(|i| !is_rule || shared(*i) * 2 >= scored.statements[*i].words.iter().filter(|word| !is_stop_word(word)).count());
     reports.sort_by(|a, b| gain(*b).total_cmp(&gain(*a)));
     let mut kept: Vec<usize> = Vec::new();
     for report in reports {
-        let is_worth = kept.is_empty() || judged.worth[report] >= FURTHER;
+        let is_worth = kept.is_empty() || scored.scores[report] >= FURTHER;
         if is_worth
-            && kept.iter().all(|other| likeness(&judged.said[report].words, &judged.said[*other].words) < 0.5)
+            && kept.iter().all(|other| likeness(&scored.statements[report].words, &scored.statements[*other].words) < 0.5)
             && kept.len() < REPORTS
         {
             kept.push(report);
@@ -180,7 +176,7 @@ fn was_shown(before: &[Turn], said: &str) -> bool {
     word_count(&said) >= 4 && (printed.any(|text| bare(text).contains(&said)) || closings.any(|text| bare(text).contains(&said)))
 }
 
-/// What was said with more changed files than these is about none of them in particular.
+/// Maximum number of changed files for a decision that names none: with more, it concerns none in particular.
 const FEW: usize = 4;
 
 /// Gives decisions and lessons their files.

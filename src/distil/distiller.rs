@@ -18,7 +18,7 @@ use std::path::Path;
 const HASHED: usize = 40;
 const HASHED_BYTES: u64 = 1 << 20;
 
-/// What distilling needs from this run.
+/// Settings of this run for distillation.
 #[derive(Debug)]
 pub struct Distiller<'a> {
     pub redactor: &'a Redactor,
@@ -26,7 +26,7 @@ pub struct Distiller<'a> {
     /// Globs of files that are recorded by path only; they are not hashed either.
     pub ignored: &'a [String],
     pub now: Millis,
-    /// What becomes of memories that rules no longer draw.
+    /// Treatment of memories that rules no longer create.
     pub gone: Gone,
 }
 

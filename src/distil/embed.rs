@@ -28,7 +28,7 @@ impl EmbeddingClient<'_> {
     ///
     /// # Errors
     ///
-    /// Why there is none.
+    /// The reason why there is none.
     pub fn of(&self, text: &str, limit: Duration) -> Result<Vector, LlmError> {
         let vectors = embed(&self.redactor.clean(Passages(vec![text.to_string()])), self.to, limit)?;
         vectors.into_iter().next().ok_or(LlmError {
@@ -95,7 +95,7 @@ pub fn shown(store: &Store, mut waiting: Vec<Unembedded>, may_see: &dyn Fn(&str)
 pub const AT_PROMPT: Duration = Duration::from_millis(120);
 pub const FOR_A_PERSON: Duration = Duration::from_secs(2);
 
-/// How long hooks stop asking after the model failed to answer one, in milliseconds.
+/// Time for which hooks stop asking after the model failed to answer one, in milliseconds.
 const PAUSE: Millis = 10 * 60_000;
 
 /// Whether hooks may ask the model: it answered the last time, or the pause is over.

@@ -2,8 +2,7 @@
 
 use super::commits::{by_first_word, conventional};
 use super::score::{Class, ScoredStatements};
-use super::statements::{Words, begins_with, has_word_of};
-use super::title::capitalized;
+use super::statements::{Words, begins_with, capitalized, has_word_of};
 use super::turns::{Speaker, Turn, UnitStatement, commit, is_project_change};
 use crate::model::{Becomes, Domain, Draft, Finding, MemoryFile, MemoryKind, Provenance, Source, ToolUseRow};
 use crate::text::{alike, cut, files_named};
@@ -22,16 +21,16 @@ const FILES: usize = 40;
 pub struct RuleMemory {
     /// Identifies it when the unit is distilled again.
     pub key: String,
-    /// What the domain makes a memory of; `None` for a summary.
+    /// The finding, which the domain maps to a kind; `None` for a summary.
     pub finding: Option<Finding>,
-    /// Of a summary: the kind of task.
+    /// Kind of the task, in a summary.
     pub task_kind: Option<&'static str>,
     pub title: String,
     pub facts: Vec<String>,
     pub files: Vec<MemoryFile>,
     pub sources: Vec<Source>,
     pub provenance: Provenance,
-    /// The turns that it is drawn from, as indexes; it belongs to the last one.
+    /// Indexes of its turns; it belongs to the last one.
     pub turns: Vec<usize>,
     pub content: Map<String, Value>,
 }
@@ -137,7 +136,7 @@ impl RuleMemory {
     }
 }
 
-/// Of many sources the first and the last.
+/// Keeps the first and the last of many sources.
 fn thinned(sources: Vec<Source>) -> Vec<Source> {
     if sources.len() <= SOURCES {
         return sources;
@@ -151,30 +150,75 @@ const POINTING: &str = "it|it's|this|that|these|those|they|both|he|there|all|one
 /// Characters of a statement that is better a fact than a title.
 const LONG: usize = 140;
 
+/// Adds one memory per change or finding. A bare commit belongs to the memory of the work that it commits.
+pub fn add(memories: &mut Vec<RuleMemory>, turns: &[Turn], scored: &ScoredStatements, selected: &[usize], domain: &Domain) {
+    for finding in findings(turns, scored, selected, domain) {
+        match memories.iter_mut().rev().find(|memory| is_committed_by(memory, &finding)) {
+            Some(work) => work.commit(finding),
+            None => memories.push(finding),
+        }
+    }
+}
+
+/// Turns the memories of a unit into drafts of the domain's kinds, each with its share of the tokens.
+pub fn drafts(memories: Vec<RuleMemory>, turns: &[Turn], domain: &Domain) -> Vec<Draft> {
+    let shares = shares(turns, &memories);
+    memories.into_iter().zip(shares).map(|(memory, tokens)| memory.draft(domain, turns, tokens)).collect()
+}
+
+/// Whether a commit without a message of its own belongs to an earlier memory: "commit this".
+fn is_committed_by(work: &RuleMemory, finding: &RuleMemory) -> bool {
+    let is_bare = finding.facts.is_empty() && finding.key.starts_with("commit:");
+    let is_open = !work.content.contains_key("commit") && work.turns <= finding.turns;
+    is_bare && is_open && (work.turns == finding.turns || finding.files.is_empty() && work.files.iter().any(|file| file.modified))
+}
+
+/// Tokens spent on each memory: those of a turn are divided equally among its memories, so that no token is counted twice
+/// (ADR/0021). A summary gets the turns that have no other memory.
+fn shares(turns: &[Turn], memories: &[RuleMemory]) -> Vec<Option<(i64, bool)>> {
+    let mut shares = vec![None; memories.len()];
+    for (at, turn) in turns.iter().enumerate() {
+        let of_turn = |summary: bool| -> Vec<usize> {
+            let takes = |memory: &RuleMemory| memory.is_summary() == summary && memory.turns.contains(&at);
+            (0..memories.len()).filter(|i| takes(&memories[*i])).collect()
+        };
+        let mut takers = of_turn(false);
+        if takers.is_empty() {
+            takers = of_turn(true);
+        }
+        let (cost, estimated) = turn.cost;
+        for taker in &takers {
+            let (sum, rough) = shares[*taker].unwrap_or((0, false));
+            shares[*taker] = Some((sum + cost / takers.len() as i64, rough || estimated));
+        }
+    }
+    shares
+}
+
 /// Memories of the chosen statements, in the order of their turns.
-pub fn findings(turns: &[Turn], judged: &ScoredStatements, chosen: &[usize], domain: &Domain) -> Vec<RuleMemory> {
+fn findings(turns: &[Turn], scored: &ScoredStatements, chosen: &[usize], domain: &Domain) -> Vec<RuleMemory> {
     let mut memories = Vec::new();
     // "This meant …" says nothing without the sentence before it.
     let stands = |i: &usize| {
-        let said = &judged.said[*i];
-        let follows = *i > 0 && judged.said[*i - 1].source == said.source && chosen.contains(&(*i - 1));
+        let said = &scored.statements[*i];
+        let follows = *i > 0 && scored.statements[*i - 1].source == said.source && chosen.contains(&(*i - 1));
         follows || !begins_with("this|that|these|those|they|it|both", &said.text.to_lowercase())
     };
     for (at, turn) in turns.iter().enumerate() {
-        let of_turn: Vec<usize> = chosen.iter().copied().filter(|i| judged.said[*i].turn == at && stands(i)).collect();
+        let of_turn: Vec<usize> = chosen.iter().copied().filter(|i| scored.statements[*i].turn == at && stands(i)).collect();
         let commits: Vec<&ToolUseRow> = turn.tools.iter().copied().filter(|tool| commit(tool).is_some()).collect();
         match commits.as_slice() {
-            [] => memories.extend(thing(turns, judged, at, &of_turn, None, "", domain)),
+            [] => memories.extend(thing(turns, scored, at, &of_turn, None, "", domain)),
             // What the message closes with belongs to the last commit; each commit has its own message.
             [earlier @ .., last] => {
                 for made in earlier {
                     let own: Vec<usize> =
-                        of_turn.iter().copied().filter(|i| judged.said[*i].source == Source::ToolUse(made.id)).collect();
-                    memories.extend(thing(turns, judged, at, &own, Some(made), "", domain));
+                        of_turn.iter().copied().filter(|i| scored.statements[*i].source == Source::ToolUse(made.id)).collect();
+                    memories.extend(thing(turns, scored, at, &own, Some(made), "", domain));
                 }
-                let of_earlier = |i: &usize| earlier.iter().any(|made| judged.said[*i].source == Source::ToolUse(made.id));
+                let of_earlier = |i: &usize| earlier.iter().any(|made| scored.statements[*i].source == Source::ToolUse(made.id));
                 let own: Vec<usize> = of_turn.iter().copied().filter(|i| !of_earlier(i)).collect();
-                memories.extend(thing(turns, judged, at, &own, Some(last), "", domain));
+                memories.extend(thing(turns, scored, at, &own, Some(last), "", domain));
             }
         }
     }
@@ -183,7 +227,7 @@ pub fn findings(turns: &[Turn], judged: &ScoredStatements, chosen: &[usize], dom
 
 fn thing(
     turns: &[Turn],
-    judged: &ScoredStatements,
+    scored: &ScoredStatements,
     at: usize,
     statements: &[usize],
     made: Option<&ToolUseRow>,
@@ -192,13 +236,13 @@ fn thing(
 ) -> Vec<RuleMemory> {
     let turn = &turns[at];
     let subject = made.and_then(|tool| commit(tool)?.1).map(conventional).filter(|(_, subject)| !subject.is_empty());
-    let lead = statements.iter().copied().max_by(|a, b| lead(judged, *a).total_cmp(&lead(judged, *b)));
-    let finding = lead.map_or(Finding::Change, |lead| found(judged, turn, lead));
+    let lead = statements.iter().copied().max_by(|a, b| lead(scored, *a).total_cmp(&lead(scored, *b)));
+    let finding = lead.map_or(Finding::Change, |lead| found(scored, turn, lead));
     let (title, finding) = match (subject, lead) {
         (Some((named, subject)), _) => (subject.to_string(), named.unwrap_or_else(|| kind_of_change(subject, turn, domain))),
         (None, Some(lead)) => (
-            worded(judged, lead),
-            if finding == Finding::Change { kind_of_change(&judged.said[lead].text, turn, domain) } else { finding },
+            worded(scored, lead),
+            if finding == Finding::Change { kind_of_change(&scored.statements[lead].text, turn, domain) } else { finding },
         ),
         (None, None) => return Vec::new(),
     };
@@ -211,14 +255,14 @@ fn thing(
     let mut left = Vec::new();
     for statement in statements.iter().copied().filter(|i| subject.is_some() || Some(*i) != lead) {
         // The first line of a commit's message is the title.
-        if made.is_some() && judged.said[statement].text.ends_with(&memory.title) {
+        if made.is_some() && scored.statements[statement].text.ends_with(&memory.title) {
             continue;
         }
-        if !memory.fact(&worded(judged, statement)) {
+        if !memory.fact(&worded(scored, statement)) {
             left.push(statement);
         }
     }
-    if lead.is_some_and(|lead| judged.said[lead].speaker == Speaker::Agent && is_own_choice(&judged.said[lead].text))
+    if lead.is_some_and(|lead| scored.statements[lead].speaker == Speaker::Agent && is_own_choice(&scored.statements[lead].text))
         && made.is_none()
     {
         memory.finding = Some(Finding::Decision);
@@ -237,32 +281,32 @@ fn thing(
     let edits = turn.tools.iter().filter(|tool| is_project_change(tool));
     memory.files = edits.filter_map(|tool| Some(MemoryFile { path: tool.path.clone()?, modified: true, hash: None })).collect();
     memory.sources = turn.said();
-    memory.sources.extend(statements.iter().map(|i| judged.said[*i].source));
+    memory.sources.extend(statements.iter().map(|i| scored.statements[*i].source));
     memory.sources.extend(turn.tools.iter().filter(|tool| is_project_change(tool)).map(|tool| Source::ToolUse(tool.id)));
     memory.sources.extend(made.map(|tool| Source::ToolUse(tool.id)));
     let mut memories = vec![memory];
     // What has no room in one memory is another thing.
     if !left.is_empty() {
-        memories.extend(thing(turns, judged, at, &left, None, &format!("{part}+"), domain));
+        memories.extend(thing(turns, scored, at, &left, None, &format!("{part}+"), domain));
     }
     memories
 }
 
-/// How well a statement can stand as a title.
-fn lead(judged: &ScoredStatements, at: usize) -> f32 {
-    let said = &judged.said[at];
+/// Suitability of a statement as a title.
+fn lead(scored: &ScoredStatements, at: usize) -> f32 {
+    let said = &scored.statements[at];
     let points = begins_with(POINTING, &said.text.to_lowercase());
-    let change = judged.contexts[said.turn].edits > 0 && judged.lexicon.count(&said.text).has(Class::Change);
+    let change = scored.facts[said.turn].edits > 0 && scored.lexicon.count(&said.text).has(Class::Change);
     let long = said.text.chars().count() > LONG;
-    judged.worth[at] + if change { 0.2 } else { 0.0 } - if points { 0.3 } else { 0.0 } - if long { 0.3 } else { 0.0 }
+    scored.scores[at] + if change { 0.2 } else { 0.0 } - if points { 0.3 } else { 0.0 } - if long { 0.3 } else { 0.0 }
 }
 
-/// What kind of thing a statement is about.
-fn found(judged: &ScoredStatements, turn: &Turn, at: usize) -> Finding {
-    let said = &judged.said[at];
-    let words = judged.lexicon.count(&said.text);
+/// Finding that a statement reports.
+fn found(scored: &ScoredStatements, turn: &Turn, at: usize) -> Finding {
+    let said = &scored.statements[at];
+    let words = scored.lexicon.count(&said.text);
     let edits = turn.tools.iter().any(|tool| is_project_change(tool));
-    let is_fixed = worded(judged, at).starts_with("Fixed");
+    let is_fixed = worded(scored, at).starts_with("Fixed");
     let cause = is_fixed || said.under.to_lowercase().contains("cause") || words.has(Class::Cause) && words.has(Class::Problem);
     match (edits, cause) {
         (true, true) => Finding::Fix,
@@ -294,7 +338,7 @@ fn kind_of_change(text: &str, turn: &Turn, domain: &Domain) -> Finding {
 const TURNING: Words = "removed|deleted|dropped|kept|unchanged|not changed|reverted|before|old|previously|not done|skipped|rejected|deprecated|limitations|limitation|known limitations|known issues|out of scope";
 /// Headings over the description of a defect.
 const DEFECTS: Words = "cause|problem|issue|bug|what was wrong|why it|before|symptom|current behavior|current behaviour";
-/// How a description of a defect begins.
+/// First words of a description of a defect.
 const BEGINS: Words =
     "root cause|the root cause|the bug|the issue|the problem|problem|issue|bug|before|the old |cause|previously";
 /// Words of one who reports what is so now.
@@ -302,10 +346,10 @@ const REPORTS: Words =
     "fixed|fix |fix:|now |no longer|added|removed|replaced|changed|instead|updated|moved|implemented|i've|created|introduced";
 
 /// The text of a statement as it is remembered.
-pub fn worded(judged: &ScoredStatements, at: usize) -> String {
-    let said = &judged.said[at];
+pub fn worded(scored: &ScoredStatements, at: usize) -> String {
+    let said = &scored.statements[at];
     let text = compact(&said.text);
-    if is_fixed_defect(judged, said) {
+    if is_fixed_defect(scored, said) {
         return format!("Fixed: {text}");
     }
     let above = said.under.rsplit(" > ").next().unwrap_or_default();
@@ -342,7 +386,7 @@ fn compact(text: &str) -> String {
             text.replace_range(from..=from + to, "");
         }
     }
-    crate::distil::title::capitalized(&text)
+    capitalized(&text)
 }
 
 fn upper_first(text: &str) -> String {
@@ -352,9 +396,9 @@ fn upper_first(text: &str) -> String {
 
 /// Whether a statement describes a defect on which the unit then worked: what is said in the past tense, or below a
 /// heading about a problem, where edits of its turn or of a later one have its names or words.
-fn is_fixed_defect(judged: &ScoredStatements, said: &UnitStatement) -> bool {
+fn is_fixed_defect(scored: &ScoredStatements, said: &UnitStatement) -> bool {
     let lower = said.text.to_lowercase();
-    if has_word_of(REPORTS, &lower) || !judged.lexicon.count(&said.text).has(Class::Problem) || said.text.ends_with(['?', '？'])
+    if has_word_of(REPORTS, &lower) || !scored.lexicon.count(&said.text).has(Class::Problem) || said.text.ends_with(['?', '？'])
     {
         return false;
     }
@@ -363,7 +407,7 @@ fn is_fixed_defect(judged: &ScoredStatements, said: &UnitStatement) -> bool {
         || begins_with(BEGINS, &lower)
         || past.iter().any(|word| lower.contains(word));
     describes
-        && judged.contexts[said.turn..].iter().any(|context| {
+        && scored.facts[said.turn..].iter().any(|context| {
             let known = said.words.iter().filter(|word| context.edited.contains(*word)).count();
             context.edits > 0 && known * 4 >= said.words.len()
         })

@@ -1,11 +1,11 @@
 //! A unit becomes memories. [`distil_unit`] is the list of steps, one call each; nothing in it does I/O (ADR/0046).
 //!
-//! Read in this order: `statements` (statements of a message), `turns` (a prompt, its tool uses, the answer; facts about them),
-//! `score` (features and selection; `statement_weights` is fitted), `superseded` (statements that a later turn superseded),
-//! `user_decisions` (phrases that state a decision), `offers` (an option that the user chose), `decisions` (their memories),
-//! `findings` (one memory per change or finding; `commits`), `commands` (failures, fixes, working forms; `signatures`),
-//! `summary`, `title`. Then the I/O: `distiller` (units that are due, leases, storing), `observer` (a language model, at Stop
-//! or by hand), `embed`.
+//! Read in this order: `statements` (of a message), `turns` (a prompt, its tool uses, the answer; facts about them),
+//! `score` (features and selection; `statement_weights` is fitted), `superseded` (statements that a later turn
+//! superseded), `user_decisions` (phrases that state a decision), `offers` (an option that the user chose),
+//! `decisions` (their memories), `findings` (one memory per change or finding; `commits`), `commands` (failures,
+//! fixes, working forms; `signatures`), `summary`, `title`. Then the I/O: `distiller` (units that are due, leases,
+//! storing), `observer` (a language model, at Stop or by hand), `embed`.
 
 pub mod commands;
 mod commits;
@@ -31,71 +31,34 @@ pub use observer::{DistilOutcome, Observer, llm_at_stop, llm_may_see, llm_note};
 pub use summary::notes_now;
 
 use crate::model::{Domain, Failing, PromptRow, PromptSource, UnitDrafts, UnitStory};
-use findings::RuleMemory;
 use score::{ScoreWeights, ScoredStatements};
 use statements::word_count;
-use title::{TITLE, short};
-use turns::{Turn, turns};
+use turns::turns;
 
-/// Draws the memories of a unit, closed or as far as it goes.
+/// Distils a unit, closed or not: decisions of the user, then one memory per change or finding, then evidence from
+/// commands, then a summary.
 pub fn distil_unit(story: &UnitStory, domain: &Domain, weights: &ScoreWeights) -> UnitDrafts {
     let turns = turns(story, domain);
-    let judged = ScoredStatements::new(&turns, weights);
-
-    // The user's decisions come first: what the agent reports of them belongs to them.
-    let mut memories = decisions::decisions(&turns, &judged);
-    let mut used: Vec<usize> = memories.iter().flat_map(|decided| decided.statements.clone()).collect();
-    let mut memories: Vec<RuleMemory> = memories.drain(..).map(|decided| decided.memory).collect();
-
-    // Then whatever else is worth its place.
-    let chosen = judged.choose(&used, domain);
-    for thing in findings::findings(&turns, &judged, &chosen, domain) {
-        match memories.iter_mut().rev().find(|memory| is_committed_by(memory, &thing)) {
-            Some(work) => work.commit(thing),
-            None => memories.push(thing),
-        }
-    }
-    used.extend(chosen);
-
-    // What commands show is evidence that nobody has to say.
-    commands::add_command_evidence(&mut memories, &turns);
+    let scored = ScoredStatements::new(&turns, weights);
+    // Decisions come first: the agent's reports of a decision belong to it.
+    let (mut memories, used) = decisions::decisions(&turns, &scored);
+    let selected = scored.select(&used, domain);
+    findings::add(&mut memories, &turns, &scored, &selected, domain);
+    commands::add_evidence(&mut memories, &turns);
     decisions::add_files(&mut memories, &turns);
-
-    let title = title(story, &turns, &judged);
-    let outcome = summary::Outcome { story, turns: &turns, judged: &judged, title: title.as_deref() };
-    memories.extend(outcome.summary(&memories));
-    let shares = shares(&turns, &memories);
-    let drafts = memories.into_iter().zip(shares).map(|(memory, tokens)| memory.draft(domain, &turns, tokens)).collect();
-    UnitDrafts { title, drafts, ..UnitDrafts::default() }
-}
-
-/// Whether a commit without a message of its own carries out what an earlier memory says: "commit this".
-fn is_committed_by(work: &RuleMemory, thing: &RuleMemory) -> bool {
-    let is_bare = thing.facts.is_empty() && thing.key.starts_with("commit:");
-    let is_open = !work.content.contains_key("commit") && work.turns <= thing.turns;
-    is_bare && is_open && (work.turns == thing.turns || thing.files.is_empty() && work.files.iter().any(|file| file.modified))
-}
-
-/// The unit's title: the last commit's subject, else the best report of a change, else what was asked.
-fn title(story: &UnitStory, turns: &[Turn], judged: &ScoredStatements) -> Option<String> {
-    let subject =
-        turns.iter().rev().flat_map(|turn| turn.tools.iter().rev()).find_map(|tool| crate::distil::turns::commit(tool)?.1);
-    let subject = subject.map(|subject| crate::distil::commits::conventional(subject).1);
-    let plan =
-        (0..turns.len()).find_map(|at| decisions::plan(judged, at)).map(|at| judged.said[at].text.trim_start_matches("Plan: "));
-    let said = judged.title().map(|at| judged.said[at].text.as_str());
-    let text = subject.or(plan).or(said).map(|text| short(text, TITLE)).filter(|text| word_count(text) >= 2);
-    text.or_else(|| summary::request(story, turns).map(|text| short(&text, TITLE))).filter(|text| !text.is_empty())
+    let title = title::title(story, &turns, &scored);
+    memories.extend(summary::summary(story, &turns, &scored, title.as_deref(), &memories));
+    UnitDrafts { title, drafts: findings::drafts(memories, &turns, domain), ..UnitDrafts::default() }
 }
 
 /// Lines of a failure to show.
 const REASONS: usize = 3;
 
-/// What failed in a unit and has not passed since, in order.
+/// Commands that failed in a unit and have not passed since, in order.
 pub fn failing(story: &UnitStory) -> Vec<Failing> {
     let tools: Vec<_> = story.tools.iter().collect();
     let open = commands::failures(&tools).into_iter().filter(|failure| failure.passed.is_none());
-    // A look that found nothing is no failure of the work.
+    // A search without results is not a failure of the work.
     let open = open.filter(|failure| !commands::is_look(failure.command()));
     open.map(|failure| Failing {
         command: failure.command().to_string(),
@@ -105,37 +68,15 @@ pub fn failing(story: &UnitStory) -> Vec<Failing> {
     .collect()
 }
 
-/// Whether a unit without tool uses says nothing that is worth remembering.
+/// Whether the messages of a unit without tool uses contain nothing worth remembering.
 pub fn is_trivial(prompts: &[PromptRow]) -> bool {
-    /// Words of an answer that may be worth something.
+    /// Words from which an answer may be worth remembering.
     const WORDS: usize = 12;
     let says = |prompt: &PromptRow| match prompt.source {
-        PromptSource::User => crate::distil::user_decisions::by_user(&prompt.text).iter().any(|decided| decided.is_rule),
+        PromptSource::User => user_decisions::by_user(&prompt.text).iter().any(|decided| decided.is_rule),
         PromptSource::Agent => word_count(&prompt.text) >= WORDS,
     };
     !prompts.iter().any(says)
-}
-
-/// What each memory cost to find out: the tokens of a turn go in equal parts to what was drawn from it, so that no token is
-/// counted twice (ADR/0021). A summary gets what nothing else was drawn from.
-fn shares(turns: &[Turn], memories: &[RuleMemory]) -> Vec<Option<(i64, bool)>> {
-    let mut shares = vec![None; memories.len()];
-    for (at, turn) in turns.iter().enumerate() {
-        let of_turn = |summary: bool| -> Vec<usize> {
-            let takes = |memory: &RuleMemory| memory.is_summary() == summary && memory.turns.contains(&at);
-            (0..memories.len()).filter(|i| takes(&memories[*i])).collect()
-        };
-        let mut takers = of_turn(false);
-        if takers.is_empty() {
-            takers = of_turn(true);
-        }
-        let (cost, estimated) = turn.cost;
-        for taker in &takers {
-            let (sum, rough) = shares[*taker].unwrap_or((0, false));
-            shares[*taker] = Some((sum + cost / takers.len() as i64, rough || estimated));
-        }
-    }
-    shares
 }
 
 #[cfg(test)]

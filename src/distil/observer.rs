@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 const AT_STOP: usize = 2;
 /// Stop ignores older units: a model switched on after months must not work through them unasked.
 const RECENT: Millis = 48 * 3_600_000;
-/// How long a lease outlasts the time limit of its call.
+/// Time by which a lease outlasts the limit of its call.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Distils units with one model.

@@ -1,4 +1,4 @@
-//! What the user chose among the things that the agent offered, recommended or asked.
+//! Options that the user chose from the agent's offers, recommendations and questions.
 
 use super::statements::{Words, begins_with, has_word_of, is_one_of, own_sentences, plain, word_count};
 use super::user_decisions::with_reason;
@@ -21,7 +21,7 @@ const ALTERNATIVES: usize = 3;
 /// First words that change nothing.
 const FILLERS: Words = "ok|okay|yes|yeah|yep|so|well|and|then|also|please|actually|hmm|hm|right|sure|just|now|but|oh|cool|great|let's|lets|go|the|one|i|we|implement|do|with";
 const ORDINALS: [&str; 5] = ["first", "second", "third", "fourth", "fifth"];
-/// How a sentence begins that speaks of an option, and words of one that refuses it.
+/// First words of a sentence about an option, and words that reject one.
 const SPEAKS_OF: Words = "regarding|about|what|why|how|is|does|for option|in option";
 const REFUSES: Words = "n't| not |no |wrong|against|instead|except|skip|without|before";
 /// Answers that accept what was recommended.
@@ -166,7 +166,7 @@ fn options(offer: &str) -> Vec<(String, String)> {
     found
 }
 
-/// What a message recommends, in its words.
+/// Returns the recommendation of a message, in its words.
 fn recommended(offer: &str) -> Option<String> {
     let statements = crate::distil::statements::statements(offer);
     let says = |text: &str| {

@@ -4,7 +4,7 @@
 use super::statement_weights;
 use super::statements::{StatementForm, Words, begins_with, has_word_of};
 use super::superseded::superseded_at;
-use super::turns::{self, Speaker, Turn, TurnFacts, UnitStatement, likeness, quotes, unit_statements};
+use super::turns::{self, Speaker, Turn, TurnFacts, UnitStatement, likeness, unit_statements};
 use crate::languages::in_english;
 use crate::model::Domain;
 use crate::text::{is_stop_word, width};
@@ -29,16 +29,16 @@ impl ScoreWeights {
     }
 }
 
-/// The least gain of a statement that is chosen; `cargo bench --bench facts` shows how many bytes it makes.
-const LEAST: f32 = 0.0333;
-/// The same where the work is not coding: identifiers, commits and checks, by which the score goes there, are missing.
+/// Minimum gain of a selected statement. `cargo bench --bench facts` shows the bytes that it makes.
+const LEAST: f32 = 0.0315;
+/// Minimum gain outside coding domains, where the score lacks identifiers, commits and checks.
 const LEAST_ELSEWHERE: f32 = 0.022;
-/// A long statement must be worth more: the gain is divided by the square root of its length and this many characters.
+/// Characters added to a statement's length; the gain is the score divided by the square root of the sum.
 const LENGTH: f32 = 80.0;
-/// The part of its gain that a statement loses which repeats a chosen one.
+/// Penalty for repeating a selected statement, as a share of its gain.
 const REPETITION: f32 = 0.6;
 
-/// The least worth of a statement that names a cause in so many words.
+/// Minimum score of a statement that explicitly names a cause.
 const NAMED_CAUSE: f32 = 0.6;
 
 fn names_cause(text: &str) -> bool {
@@ -60,7 +60,7 @@ fn is_announcement(text: &str) -> bool {
     ) || begins_with(SUMMARIES, &lower) && of_rest.iter().any(|word| lower.contains(word)) && lower.len() < 120
 }
 
-/// Whether a statement only says that checks passed, or where commits are: that is a matter of the moment.
+/// Whether a statement only reports that checks passed, or where commits are.
 fn is_momentary(text: &str) -> bool {
     const CHECKS: Words = "tests pass|tests passed|test pass|tests passing|lint clean|lint is clean|lint passes|linter passes|lint and|checks pass|build passes|build succeeds|type check passes|compiles cleanly|tests still pass|all green|no lint|all pass|all clean|are clean|are green|still green|verified independently";
     const COMMITS: Words = "committed as |committed on `|committed and pushed|clean commits|squashed into `|and force-pushed|branch now sits|left uncommitted";
@@ -71,57 +71,58 @@ fn is_momentary(text: &str) -> bool {
     text.len() < LONG && (is_check() || has_word_of(COMMITS, &lower))
 }
 
-/// The statements of a unit, judged.
+/// The statements of a unit, scored.
 #[derive(Debug)]
 pub struct ScoredStatements {
-    pub said: Vec<UnitStatement>,
-    pub contexts: Vec<TurnFacts>,
+    pub statements: Vec<UnitStatement>,
+    /// Facts about each turn.
+    pub facts: Vec<TurnFacts>,
     pub lexicon: Lexicon,
-    /// How likely a later session should have each statement.
-    pub worth: Vec<f32>,
+    /// Probability that a later session needs each statement.
+    pub scores: Vec<f32>,
 }
 
 impl ScoredStatements {
     pub fn new(turns: &[Turn], weights: &ScoreWeights) -> ScoredStatements {
-        let said = unit_statements(turns);
-        let contexts = turns::turn_facts(turns);
+        let (statements, facts) = (unit_statements(turns), turns::turn_facts(turns));
         let lexicon = Lexicon::compiled();
-        let features = features(&said, &contexts, &lexicon);
-        let named = |(one, features): (&UnitStatement, &Features)| {
-            let worth = weights.probability(features);
-            if names_cause(one.english()) { worth.max(NAMED_CAUSE) } else { worth }
+        let features = features(&statements, &facts, &lexicon);
+        let score = |(statement, features): (&UnitStatement, &Features)| {
+            let score = weights.probability(features);
+            if names_cause(statement.english()) { score.max(NAMED_CAUSE) } else { score }
         };
-        let worth = said.iter().zip(&features).map(named).collect();
-        ScoredStatements { said, contexts, lexicon, worth }
+        let scores = statements.iter().zip(&features).map(score).collect();
+        ScoredStatements { statements, facts, lexicon, scores }
     }
 
-    /// Whether a statement may be remembered: it was said, not shown, and still holds. What
-    /// a page may have put into the agent's mouth is not the agent's.
-    pub fn may_stay(&self, at: usize) -> bool {
-        let said = &self.said[at];
-        if said.speaker == Speaker::Agent && self.contexts[said.turn].repeats_outside(&said.text) {
+    /// Whether a statement still holds and may be remembered: not shown by a tool, not an announcement, not repeated from a
+    /// page that the agent fetched.
+    pub fn is_current(&self, at: usize) -> bool {
+        let statement = &self.statements[at];
+        if statement.speaker == Speaker::Agent && self.facts[statement.turn].repeats_outside(&statement.text) {
             return false;
         }
-        let is_said = !matches!(said.form, StatementForm::Shown | StatementForm::Heading);
-        let says = is_said && !is_announcement(said.english()) && !is_momentary(said.english());
-        says && superseded_at(at, &self.said, &self.contexts).is_none()
+        let is_stated = !matches!(statement.form, StatementForm::Shown | StatementForm::Heading);
+        let lasts = is_stated && !is_announcement(statement.english()) && !is_momentary(statement.english());
+        lasts && superseded_at(at, &self.statements, &self.facts).is_none()
     }
 
-    /// The statements worth their place beside what is already kept, in order.
-    pub fn choose(&self, kept: &[usize], domain: &Domain) -> Vec<usize> {
+    /// Selects statements greedily by gain, besides those already `used`; returns their indexes in order.
+    pub fn select(&self, used: &[usize], domain: &Domain) -> Vec<usize> {
         let least = if domain.name == "coding" { LEAST } else { LEAST_ELSEWHERE };
-        let base = |at: &usize| self.worth[*at] / (self.said[*at].text.len() as f32 + LENGTH).sqrt();
-        // Most are worth too little, whatever became of them later.
-        let open = (0..self.said.len()).filter(|at| self.said[*at].is_report() && base(at) >= least && !kept.contains(at));
-        let open = open.filter(|at| self.may_stay(*at));
+        let base = |at: &usize| self.scores[*at] / (self.statements[*at].text.len() as f32 + LENGTH).sqrt();
+        // The score is cheap, and most statements fall below the minimum.
+        let open =
+            (0..self.statements.len()).filter(|at| self.statements[*at].is_report() && base(at) >= least && !used.contains(at));
+        let open = open.filter(|at| self.is_current(*at));
         let mut open: Vec<(usize, f32, f32)> = open.map(|at| (at, base(&at), 0.0)).collect();
-        let repeats = |open: &mut Vec<(usize, f32, f32)>, chosen: usize| {
+        let repeats = |open: &mut Vec<(usize, f32, f32)>, selected: usize| {
             for (at, _, near) in open {
-                *near = near.max(likeness(&self.said[*at].words, &self.said[chosen].words));
+                *near = near.max(likeness(&self.statements[*at].words, &self.statements[selected].words));
             }
         };
-        kept.iter().for_each(|at| repeats(&mut open, *at));
-        let mut chosen = Vec::new();
+        used.iter().for_each(|at| repeats(&mut open, *at));
+        let mut selected = Vec::new();
         let gain = |(_, base, near): &(usize, f32, f32)| base * (1.0 - REPETITION * near);
         while let Some(best) = (0..open.len()).max_by(|a, b| gain(&open[*a]).total_cmp(&gain(&open[*b]))) {
             if gain(&open[best]) < least {
@@ -129,40 +130,29 @@ impl ScoredStatements {
             }
             let (at, ..) = open.swap_remove(best);
             repeats(&mut open, at);
-            chosen.push(at);
+            selected.push(at);
         }
-        chosen.sort_unstable();
-        chosen
+        selected.sort_unstable();
+        selected
     }
 }
 
-/// What words speak of; a word may belong to several classes.
+/// Word classes that hint at a statement's topic. A word may belong to several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     Cause,
-    Decision,
-    Wish,
     Change,
     /// Something that does not work, or only under a condition.
     Limit,
     /// A defect: what was wrong before it was fixed.
     Problem,
     Check,
-    Negation,
 }
 
-const CLASSES: [(Class, &str); 8] = [
+const CLASSES: [(Class, &str); 5] = [
     (
         Class::Cause,
         "because|since|due|caused|causes|cause|reason|why|root cause|turns out|turned out|so that|resulted|leads to|led to|happens when|happened",
-    ),
-    (
-        Class::Decision,
-        "decided|decision|decide|chose|chosen|choose|instead|prefer|preferred|rather|stick|go with|going with|went with|let's|lets|opted|picked|keep|replace|rename|drop|option|approach|recommended|i'd like|i want|i'd rather|i would",
-    ),
-    (
-        Class::Wish,
-        "always|never|must|should|shouldn't|only|every|from now|make sure|ensure|we need|has to|have to|prefer|avoid|stop using|keep|preserve|instead|rather",
     ),
     (
         Class::Change,
@@ -180,7 +170,6 @@ const CLASSES: [(Class, &str); 8] = [
         Class::Check,
         "all tests|tests pass|lint|linting|passing|passes|passed|pass|committed|pushed|done|complete|completed|successfully|clean|green|summary|verified|builds|everything|ready",
     ),
-    (Class::Negation, "not|no|never|none|without|isn't|aren't|wasn't|doesn't|don't|didn't|won't|can't|no longer|nothing"),
 ];
 
 /// Finds the classes of words and of pairs of words.
@@ -191,7 +180,7 @@ pub struct Lexicon {
     first_words: HashSet<&'static str>,
 }
 
-/// How many words of a text belong to each class.
+/// Number of words of a text in each class.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClassCounts([u8; CLASSES.len()]);
 
@@ -239,36 +228,8 @@ impl Lexicon {
 }
 
 /// Names of the features, in the order of the weights.
-pub const FEATURES: [&str; 28] = [
-    "item",
-    "heading_above",
-    "change_above",
-    "decision_above",
-    "check_above",
-    "length",
-    "short",
-    "message_statements",
-    "bold",
-    "parentheses",
-    "quotation_marks",
-    "names",
-    "any_name",
-    "change",
-    "negation",
-    "central",
-    "of_prompt",
-    "of_prompts",
-    "edits",
-    "checked",
-    "last_turn",
-    "refused_next",
-    "refused_later",
-    "quoted_later",
-    "agent_change",
-    "edit_names",
-    "look_names",
-    "user_question",
-];
+pub const FEATURES: [&str; 10] =
+    ["heading_above", "check_above", "length", "short", "names", "change", "central", "of_prompt", "of_prompts", "look_names"];
 
 /// The features of a statement.
 pub type Features = [f32; FEATURES.len()];
@@ -280,43 +241,20 @@ pub fn features(said: &[UnitStatement], contexts: &[TurnFacts], lexicon: &Lexico
 }
 
 fn of(one: &UnitStatement, contexts: &[TurnFacts], words: &WordCounts, lexicon: &Lexicon) -> Features {
-    let (context, later) = (&contexts[one.turn], &contexts[one.turn + 1..]);
-    let (own, above) = (lexicon.count(one.english()), lexicon.count(&in_english(&one.under)));
     let length = width(&one.text).min(400) as f32;
     let names = code_names(&one.text).min(4) as f32 / 4.0;
-    let (is_agent, is_edit) = (is(one.speaker == Speaker::Agent), is(context.edits > 0));
-    let has_name = is(names > 0.0);
-    let change = own.share(Class::Change);
-    let lower = one.text.to_lowercase();
+    let looked = one.speaker == Speaker::Agent && contexts[one.turn].edits == 0;
     [
-        is(one.form == StatementForm::Item),
         is(!one.under.is_empty()),
-        is(above.has(Class::Change)),
-        is(above.has(Class::Decision)),
-        is(above.has(Class::Check)),
+        is(lexicon.count(&in_english(&one.under)).has(Class::Check)),
         length / 400.0,
         is(length < 40.0),
-        one.place.1.min(40) as f32 / 40.0,
-        is(one.is_bold),
-        is(one.text.contains(['(', '（'])),
-        is(one.text.contains(['"', '„', '“', '「', '«'])),
         names,
-        has_name,
-        change,
-        own.share(Class::Negation),
+        lexicon.count(one.english()).share(Class::Change),
         words.central(one),
         words.prompted(one, 1).min(5) as f32 / 5.0,
         words.prompted(one, 2).min(4) as f32 / 4.0,
-        (context.edits as f32).ln_1p() / 3.0,
-        is(context.checked),
-        is(later.is_empty()),
-        is(later.first().is_some_and(|next| next.refuses)),
-        is(later.iter().any(|context| context.refuses)),
-        is(later.iter().any(|context| quotes(&context.prompt, &lower))),
-        is_agent * change,
-        is_edit * has_name,
-        is_agent * (1.0 - is_edit) * has_name,
-        is(one.speaker == Speaker::User && one.text.ends_with(['?', '？'])),
+        is(looked && names > 0.0),
     ]
 }
 
@@ -324,9 +262,9 @@ fn is(fact: bool) -> f32 {
     f32::from(u8::from(fact))
 }
 
-/// How often words occur in a unit: in its statements, and in its prompts.
+/// Frequencies of words in a unit: in its statements, and in its prompts.
 struct WordCounts<'a> {
-    said: HashMap<&'a str, usize>,
+    stated: HashMap<&'a str, usize>,
     most: usize,
     prompts: HashMap<&'a str, usize>,
 }
@@ -340,26 +278,26 @@ impl<'a> WordCounts<'a> {
             }
             counts
         };
-        let said = count(&mut said.iter().flat_map(|one| &one.words));
+        let stated = count(&mut said.iter().flat_map(|one| &one.words));
         let prompts = count(&mut contexts.iter().flat_map(|context| &context.asked));
-        WordCounts { most: said.values().copied().max().unwrap_or(1), said, prompts }
+        WordCounts { most: stated.values().copied().max().unwrap_or(1), stated, prompts }
     }
 
-    /// How much a statement has of the words that the unit repeats most.
+    /// Share of the unit's most frequent words in a statement, from 0 to 1.
     fn central(&self, one: &UnitStatement) -> f32 {
         const WORDS: usize = 3;
-        let mut counts: Vec<usize> = one.words.iter().filter_map(|word| self.said.get(word.as_str()).copied()).collect();
+        let mut counts: Vec<usize> = one.words.iter().filter_map(|word| self.stated.get(word.as_str()).copied()).collect();
         counts.sort_unstable_by(|a, b| b.cmp(a));
         counts.iter().take(WORDS).sum::<usize>() as f32 / (WORDS * self.most) as f32
     }
 
-    /// How many of its words occur in so many prompts.
+    /// Number of its words that occur in at least so many prompts.
     fn prompted(&self, one: &UnitStatement, prompts: usize) -> usize {
         one.words.iter().filter(|word| self.prompts.get(word.as_str()).is_some_and(|n| *n >= prompts)).count()
     }
 }
 
-/// How many names from code a text has: `camelCase`, `snake_case`, `--flag`, a path, or anything in backticks.
+/// Number of names from code in a text: `camelCase`, `snake_case`, `--flag`, a path, or anything in backticks.
 fn code_names(text: &str) -> usize {
     let is_name = |word: &&str| {
         let bare = word.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-' | '/'));

@@ -57,7 +57,7 @@ impl Signature {
         &self.words
     }
 
-    /// How alike two errors are, from 0 to 1: the share of their words that both have, and of the shorter one's, since what
+    /// Similarity of two errors, from 0 to 1: the mean share of their words that both have, and of the shorter one's, since what
     /// was pasted may be a part. A little more for the names that both have.
     pub fn likeness(&self, other: &Signature) -> f64 {
         let (a, b): (BTreeSet<&String>, BTreeSet<&String>) = (self.words.iter().collect(), other.words.iter().collect());
@@ -88,7 +88,7 @@ pub fn most_alike(output: &str, asked: &Signature) -> Option<(f64, String, Signa
     output.lines().filter_map(known).reduce(|best, other| if other.0 > best.0 { other } else { best })
 }
 
-/// What a failed command has in common with others: its program, and each of its errors with its signature.
+/// Returns the signatures of a failed command: its program, and each of its errors with its signature.
 pub fn failure_signatures(tool: &ToolUseRow) -> Option<(String, Vec<(String, String)>)> {
     let program = program(tool.content.as_deref()?);
     let mut all: Vec<(String, String)> = Vec::new();
@@ -142,7 +142,7 @@ fn runs(part: &str, program: &str) -> bool {
     (0..words.len().min(by_others + 1)).any(begins)
 }
 
-/// What calls of the same form share: their words without files, quoted texts and values that differ.
+/// Form of a call: their words without files, quoted texts and values that differ.
 pub fn form(call: &str) -> String {
     let mut quoted = false;
     let mut bare = String::new();
@@ -207,8 +207,8 @@ fn without_output(part: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use super::super::commands::testing::tool;
     use super::*;
-    use crate::distil::commands::testing::tool;
     use serde_json::json;
 
     #[test]

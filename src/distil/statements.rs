@@ -11,7 +11,7 @@ const LEAD_IN: usize = 100;
 /// Words of such a line that states something by itself.
 const STATES: usize = 7;
 
-/// What a statement was in its message.
+/// Form of a statement in its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatementForm {
     Sentence,
@@ -31,8 +31,6 @@ pub struct Statement {
     /// The headings and lead-ins above it, outermost first, joined by ` > `.
     pub under: String,
     pub form: StatementForm,
-    /// A part of it is emphasized.
-    pub is_bold: bool,
     /// Paragraph, list item or row in the message, from 0.
     pub block: usize,
 }
@@ -74,7 +72,7 @@ impl Splitter {
             self.end_paragraph();
             let shown = bare.trim_start_matches('>').trim();
             if !shown.is_empty() {
-                self.add(shown, shown, StatementForm::Shown);
+                self.add(shown, StatementForm::Shown);
             }
             return;
         }
@@ -90,7 +88,7 @@ impl Splitter {
             self.end_paragraph();
             self.lead_ins.clear();
             self.headings.retain(|(above, _)| *above < level);
-            self.add(&heading, "", StatementForm::Heading);
+            self.add(&heading, StatementForm::Heading);
             self.headings.push((level, heading_text(&heading)));
         } else if let Some(item) = item(bare) {
             self.end_paragraph();
@@ -101,7 +99,7 @@ impl Splitter {
             item.push_str(bare);
         } else if indent >= 4 && self.paragraph.is_empty() {
             self.end_paragraph();
-            self.add(bare, bare, StatementForm::Shown);
+            self.add(bare, StatementForm::Shown);
         } else {
             self.end_item();
             if !self.paragraph.is_empty() {
@@ -140,14 +138,14 @@ impl Splitter {
         } else if text.chars().count() > LONG_ITEM {
             self.sentences_of(&raw, StatementForm::Item);
         } else {
-            self.add(&text, &raw, StatementForm::Item);
+            self.add(&text, StatementForm::Item);
             self.blocks += 1;
         }
     }
 
     fn sentences_of(&mut self, raw: &str, form: StatementForm) {
         for sentence in sentences(raw) {
-            self.add(&plain(&sentence), &sentence, form);
+            self.add(&plain(&sentence), form);
         }
         self.blocks += 1;
     }
@@ -168,12 +166,12 @@ impl Splitter {
         };
         let cells: Vec<String> = cells.iter().enumerate().filter(|(_, cell)| !cell.is_empty()).map(named).collect();
         if cells.len() > 1 {
-            self.add(&cells.join(", "), line, StatementForm::Row);
+            self.add(&cells.join(", "), StatementForm::Row);
             self.blocks += 1;
         }
     }
 
-    fn add(&mut self, text: &str, raw: &str, form: StatementForm) {
+    fn add(&mut self, text: &str, form: StatementForm) {
         if text.is_empty() {
             return;
         }
@@ -182,7 +180,6 @@ impl Splitter {
             text: text.to_string(),
             under: above.collect::<Vec<_>>().join(" > "),
             form,
-            is_bold: raw.contains("**"),
             block: self.blocks,
         });
     }
@@ -319,7 +316,7 @@ pub fn word_count(text: &str) -> usize {
     spaced + text.chars().filter(|c| is_cjk(*c)).count() / 2
 }
 
-/// Of a prompt the part that names the work: of a plan its heading, else its first line; what announces a list goes with
+/// Returns the part of a prompt that names the work: the heading of a plan, else its first line; what announces a list goes with
 /// the line below it.
 pub fn plain_headline(text: &str) -> String {
     let named = plain(crate::text::headline(text).trim_start_matches(['#', '>', ' ']));
@@ -448,6 +445,17 @@ pub fn has_word_of(list: Words, text: &str) -> bool {
 pub fn first_word(text: &str) -> String {
     let word = text.split(|c: char| !c.is_alphanumeric() && c != '\'').find(|word| !word.is_empty());
     word.unwrap_or_default().to_lowercase()
+}
+
+/// Returns a text with a capital first letter; a name from code keeps its form.
+pub fn capitalized(text: &str) -> String {
+    let first = text.split([' ', '.', '(', ':', '/']).next().unwrap_or_default();
+    let is_word = !first.is_empty() && first.chars().all(char::is_lowercase) && text[first.len()..].starts_with([' ', ',']);
+    let mut chars = text.chars();
+    match chars.next() {
+        Some(letter) if is_word => letter.to_uppercase().chain(chars).collect(),
+        _ => text.to_string(),
+    }
 }
 
 #[cfg(test)]

@@ -13,28 +13,38 @@ use serde_json::Value;
 
 const REQUEST: usize = 80;
 const NEXT: usize = 240;
-/// Open tasks and steps that are named.
+/// Maximum open tasks and steps to name.
 const NAMED: usize = 4;
-/// Labels and headings of what is left to do.
+/// Labels and headings of next steps.
 const LEFT: Words = "next|next step|next steps|remaining|remaining work|still to do|still open|todo|to do|not done|not done yet|left|left to do|what's left|what is left|follow-up|follow-ups|you still need to|open|open questions|pending|not yet done|still missing";
 /// Words with which an agent claims that checks passed.
 const CLAIMS: Words = "tests pass|test pass|tests are passing|all tests|all checks|everything passes|all green|tests passing|lint is clean|build passes";
 /// The note of a claim that checks contradict.
 pub const FALSE_CLAIM: &str = "the agent reported passing checks, but the last run failed";
-/// First words of a request that say nothing.
+/// First words of a request that carry no meaning.
 const FILLERS: Words = "ok|okay|so|yeah|yes|hm|hmm|well|now|alright|great|cool|thanks|please";
 
-/// What a unit came to.
-pub struct Outcome<'a> {
-    pub story: &'a UnitStory,
-    pub turns: &'a [Turn<'a>],
-    pub judged: &'a ScoredStatements,
-    pub title: Option<&'a str>,
+/// Returns the summary of a unit in which something was done or found; `None` if its memories say it all.
+pub fn summary(
+    story: &UnitStory,
+    turns: &[Turn],
+    scored: &ScoredStatements,
+    title: Option<&str>,
+    memories: &[RuleMemory],
+) -> Option<RuleMemory> {
+    Outcome { story, turns, scored, title }.summary(memories)
+}
+
+/// The result of a unit.
+struct Outcome<'a> {
+    story: &'a UnitStory,
+    turns: &'a [Turn<'a>],
+    scored: &'a ScoredStatements,
+    title: Option<&'a str>,
 }
 
 impl Outcome<'_> {
-    /// The summary of a unit in which something was done or found.
-    pub fn summary(&self, memories: &[RuleMemory]) -> Option<RuleMemory> {
+    fn summary(&self, memories: &[RuleMemory]) -> Option<RuleMemory> {
         let (next, notes) = (self.next_steps(), self.notes());
         let request = request(self.story, self.turns);
         let edits = self.turns.iter().flat_map(|turn| &turn.tools).filter(|tool| is_project_change(tool));
@@ -52,7 +62,7 @@ impl Outcome<'_> {
                 summary.content.insert(name.into(), Value::from(text));
             }
         };
-        // What was asked, where the title doesn't say so.
+        // The request, if the title does not state it.
         let words = content_words(&title);
         let other = request.filter(|text| overlap(&content_words(text), &words) < 0.5);
         section("request", other.map(|text| cut(&text, REQUEST)).unwrap_or_default());
@@ -68,10 +78,10 @@ impl Outcome<'_> {
         Some(summary)
     }
 
-    /// What kind of task it was, where a commit or the request leaves no doubt.
+    /// Kind of the task, if a commit or the request names it.
     fn task_kind(&self) -> Option<&'static str> {
         let subject = self.turns.iter().flat_map(|turn| &turn.tools).find_map(|tool| commit(tool)?.1);
-        let named = subject.and_then(|subject| crate::distil::commits::conventional(subject).0);
+        let named = subject.and_then(|subject| super::commits::conventional(subject).0);
         match named.or_else(|| of_request(&request(self.story, self.turns)?))? {
             Finding::Fix => Some("bugfix"),
             Finding::Feature => Some("feature"),
@@ -99,10 +109,10 @@ impl Outcome<'_> {
         }
     }
 
-    /// What the last message leaves to do, and the open entries of the agent's task list.
+    /// Next steps in the last message, and open entries of the agent's task list.
     fn next_steps(&self) -> Vec<String> {
         let Some(last) = self.turns.len().checked_sub(1) else { return Vec::new() };
-        let of_last = self.judged.said.iter().filter(|said| said.turn == last && said.speaker == Speaker::Agent);
+        let of_last = self.scored.statements.iter().filter(|said| said.turn == last && said.speaker == Speaker::Agent);
         let left = of_last.filter(|said| !said.text.ends_with(['?', '？'])).filter_map(|said| {
             let heading = in_english(said.under.rsplit(" > ").next().unwrap_or_default()).to_lowercase();
             if is_one_of(LEFT, heading.trim()) {

@@ -5,11 +5,11 @@ use crate::languages::in_english;
 use crate::text::is_stop_word;
 use std::collections::HashSet;
 
-/// The turn by which a statement of a unit was overtaken.
+/// Returns the turn that superseded a statement of a unit.
 pub fn superseded_at(at: usize, said: &[UnitStatement], contexts: &[TurnFacts]) -> Option<usize> {
     let one = &said[at];
     match one.speaker {
-        // What the user said is overtaken by what the user says later, not by reports.
+        // Statements of the user are not superseded by reports.
         Speaker::User => None,
         _ => {
             by_refusal(one, contexts).or_else(|| by_work(&one.text, one.turn, contexts)).or_else(|| by_words(at, said, contexts))

@@ -23,7 +23,7 @@ pub struct Turn<'a> {
     pub cost: (i64, bool),
 }
 
-/// How a user says that something is wrong.
+/// Phrases of a user who rejects the work.
 const REFUSALS: Words = "still not |not working|n't work|not work|not correct|incorrect|still show|still get|is wrong|'s wrong|not right|revert|undo |instead| rather |maybe like|change it to| nope|not what i|still fail|still list|still see|still display";
 /// Characters of a token, roughly, where no count is known.
 const CHARACTERS: i64 = 4;
@@ -137,15 +137,10 @@ pub struct UnitStatement {
     pub text: String,
     pub under: String,
     pub form: StatementForm,
-    pub is_bold: bool,
     pub speaker: Speaker,
     /// Index of its turn in the unit.
     pub turn: usize,
     pub source: Source,
-    /// Index in its message, and the number of statements there.
-    pub place: (usize, usize),
-    /// Bytes of the message.
-    pub message: usize,
     /// The text with its cue words in English, if it is in another language.
     english: Option<String>,
     /// Its words of three letters or more in lower case.
@@ -174,13 +169,8 @@ pub fn unit_statements(turns: &[Turn]) -> Vec<UnitStatement> {
             let source = Source::Prompt(asked.id);
             let text = &asked.text[..asked.text.floor_char_boundary(PROMPT)];
             let own = own_sentences(text);
-            let own_statement = |text: &String| Statement {
-                text: text.clone(),
-                under: String::new(),
-                form: StatementForm::Sentence,
-                is_bold: false,
-                block: 0,
-            };
+            let own_statement =
+                |text: &String| Statement { text: text.clone(), under: String::new(), form: StatementForm::Sentence, block: 0 };
             add(&mut all, own.iter().map(own_statement).collect(), Speaker::User, at, source, text);
             let is_plan = text.trim_start().to_lowercase().starts_with("implement the following");
             let speaker = if is_plan { Speaker::Plan } else { Speaker::Pasted };
@@ -207,9 +197,7 @@ pub fn unit_statements(turns: &[Turn]) -> Vec<UnitStatement> {
 }
 
 fn add(all: &mut Vec<UnitStatement>, statements: Vec<Statement>, speaker: Speaker, turn: usize, source: Source, message: &str) {
-    let of = statements.len();
-    for (at, statement) in statements.into_iter().enumerate() {
-        let Statement { text, under, form, is_bold, .. } = statement;
+    for Statement { text, under, form, .. } in statements {
         let count = width(&text);
         if count < SHORT && speaker != Speaker::User {
             continue;
@@ -220,19 +208,7 @@ fn add(all: &mut Vec<UnitStatement>, statements: Vec<Statement>, speaker: Speake
             Cow::Borrowed(_) => None,
             Cow::Owned(english) => Some(english),
         };
-        all.push(UnitStatement {
-            text,
-            under,
-            form,
-            is_bold,
-            speaker,
-            turn,
-            source,
-            place: (at, of),
-            message: message.len(),
-            english,
-            words,
-        });
+        all.push(UnitStatement { text, under, form, speaker, turn, source, english, words });
     }
 }
 
@@ -258,13 +234,11 @@ pub fn words_of_code(line: &str) -> HashSet<String> {
 /// Bytes of a closing message that may say that the work was undone.
 const BEGINNING: usize = 80;
 
-/// What happened in a turn.
+/// Facts about a turn.
 #[derive(Debug)]
 pub struct TurnFacts {
     /// Number of edits of project files.
     pub edits: usize,
-    /// A test, build or lint passed after the last edit.
-    pub checked: bool,
     /// Words of the prompt, of its own words only, and the prompt in lower case.
     pub asked: HashSet<String>,
     pub own: HashSet<String>,
@@ -305,7 +279,6 @@ pub fn turn_facts(turns: &[Turn]) -> Vec<TurnFacts> {
 
 fn context(turn: &Turn) -> TurnFacts {
     let edits: Vec<_> = turn.tools.iter().filter(|tool| is_project_change(tool)).collect();
-    let last_edit = edits.last().map_or(0, |tool| tool.seq);
     let (mut removed, mut added, mut edited) = (HashSet::new(), HashSet::new(), HashSet::new());
     for tool in &edits {
         edited.extend(words_of_code(tool.path.as_deref().unwrap_or_default()));
@@ -326,7 +299,6 @@ fn context(turn: &Turn) -> TurnFacts {
     let outside = turn.tools.iter().filter(|tool| matches!(tool.kind, Kind::Fetch | Kind::Mcp));
     TurnFacts {
         edits: edits.len(),
-        checked: turn.tools.iter().any(|tool| tool.seq > last_edit && tool.is_check() && tool.succeeded == Some(true)),
         asked: content_words(prompt),
         own: content_words(&crate::distil::statements::own_sentences(prompt).join(" ")),
         prompt: prompt.to_lowercase(),

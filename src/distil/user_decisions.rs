@@ -74,18 +74,18 @@ const WISHES: [&str; 24] = [
 ];
 /// Words in a wish's middle.
 const WISHED: Words = " should | must | instead| rather | needs to | no longer | shouldn't | doesn't work since | that's why we | only once| source of truth| couldn't we | i'd like | i want | let's ";
-/// What separates the chosen from what it is chosen over.
+/// Words between the chosen option and the rejected ones.
 const OVER: [&str; 5] = [" instead of ", " rather than ", ", not ", " and not ", " over "];
 /// An object that can't be understood without what was said before.
 const POINTING: Words =
     "this|that|it|it's|these|those|them|both|one|all|same|other|going|everything|option|options|your|its|their";
 
-/// What a user decided in a prompt, or wishes.
+/// Decisions and wishes of a user in a prompt.
 pub fn by_user(prompt: &str) -> Vec<Decided> {
     own_sentences(prompt).iter().filter_map(|sentence| decided(sentence, prompt)).collect()
 }
 
-/// What a sentence of a prompt decides, or wishes, in the words of the sentence.
+/// Returns the decision or wish in a sentence of a prompt, in its words.
 pub fn decided(sentence: &str, prompt: &str) -> Option<Decided> {
     let gloss = gloss_of_part(sentence, prompt);
     let decided = decided_in_english(gloss.text(), gloss.is_other_language())?;

@@ -1,5 +1,6 @@
 //! Field types of a domain's entities, written as a subset of JSON Schema: `type`, `required`, `properties`, `items`,
-//! `enum`, `minimum`, `maximum`. `nmem domain check` refuses any other keyword, so that no rule is ignored silently (ADR/0041).
+//! `enum`, `minimum`, `maximum`. `nmem domain check` refuses any other keyword, so that no rule is ignored silently
+//! (ADR/0041).
 
 use crate::model::Domain;
 use serde_json::{Map, Value};

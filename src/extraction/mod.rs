@@ -1,4 +1,4 @@
-//! What a language model is asked about a unit, and how its answer becomes drafts. Files: `prompt` (the request; `blocks`
+//! The request to a language model about a unit, and its answer as drafts. Files: `prompt` (the request; `blocks`
 //! are its numbered events), `answer` (an answer and its JSON form), `xml_answer`, `to_drafts`.
 
 mod answer;

@@ -1,6 +1,6 @@
-//! Parses an answer in XML-like text. Models wrap answers in code fences, write `Vec<u8>` and `a && b` unescaped, think aloud
-//! in tags of their own, forget closing tags and stop mid-word. A pre-pass escapes what is no expected tag; `quick-xml` with
-//! lenient settings reads tags, attributes, entities and CDATA (ADR/0041).
+//! Parses an answer in XML-like text. Models wrap answers in code fences, write `Vec<u8>` and `a && b` unescaped,
+//! think aloud in tags of their own, forget closing tags and stop mid-word. A pre-pass escapes what is no expected
+//! tag; `quick-xml` with lenient settings reads tags, attributes, entities and CDATA (ADR/0041).
 
 use super::answer::{AnswerFields, ENTRIES, ParsedAnswer, ParsedObservation, SECTIONS, is_other_name, numbers, tidy, usual_name};
 use crate::model::Domain;

@@ -6,12 +6,12 @@ use super::find::{self, FoundFile, Imported, Stores, is_compressed};
 use super::lines::Databases;
 use super::target::{AgentReport, Folder, Target};
 use crate::ingest::run::Run;
+use crate::model::{Event, EventKind};
 use crate::platforms;
 use crate::platforms::past::{PastFormat, PastSource};
 use crate::runtime::log_error;
 use crate::store::Store;
 use anyhow::Result;
-use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
@@ -25,24 +25,22 @@ const BYTES: u64 = 4 << 20;
 /// Maximum folder depth below the folders of the newest sessions.
 const DEPTH: usize = 2;
 
-/// Reads what hooks missed, if the payload is a session start. Errors are only logged: the session must start.
-pub fn catch_up(run: &Run, payload: &Value) {
-    if payload["hook_event_name"] != "SessionStart" {
-        return;
-    }
-    if let Err(error) = newest_sessions(run, payload) {
+/// Reads what hooks missed, if an event starts a session. Errors are only logged: the session must start.
+pub fn catch_up(run: &Run, events: &[Event]) {
+    let Some(start) = events.iter().find(|event| matches!(event.what, EventKind::SessionStarted(_))) else { return };
+    if let Err(error) = newest_sessions(run, start) {
         log_error(&format!("past sessions were not read: {error:#}"));
     }
 }
 
-fn newest_sessions(run: &Run, payload: &Value) -> Result<()> {
+fn newest_sessions(run: &Run, start: &Event) -> Result<()> {
     let deadline = Deadline { at: Instant::now() + TIME, wait: WAIT };
     let Some(store) = Store::open_to_read(&run.config.files.value, WAIT)? else { return Ok(()) };
     let agents = store.imported_agents()?;
     if agents.is_empty() {
         return Ok(());
     }
-    let (own, cwd) = (platforms::session_id(payload).unwrap_or_default(), platforms::cwd(payload).unwrap_or_default());
+    let (own, cwd) = (start.session.as_str(), start.cwd.as_deref().unwrap_or_default());
     // A database may be large: its sessions wait for `nmem import`.
     let of_lines = |format: &PastFormat| matches!(format.source, PastSource::Lines);
     for format in platforms::formats().filter(|format| agents.contains(&format.platform) && of_lines(format)) {

@@ -1,4 +1,4 @@
-//! What an import knows before it reads a file, and its report.
+//! The state of an import before it reads a file, and its report.
 
 use super::find::Imported;
 use crate::config::pauses::{self, RecordingPause};

@@ -2,7 +2,7 @@
 
 use super::target::{AgentReport, FORGOTTEN, FORGOTTEN_EVENT, Folder, PAUSED, Target};
 use crate::config::pauses::{RecordingPause, What};
-use crate::ingest::run::{self, Caller, Input, Run};
+use crate::ingest::run::{self, Caller, Run};
 use crate::ingest::{completed, ingest};
 use crate::model::{Event, EventKind, Millis, Platform};
 use crate::project::client;
@@ -107,7 +107,7 @@ impl<'a> Writer<'a> {
                 events.retain(|event| !self.is_recorded_without_id(&mut session, event));
             }
             let before = self.folder.redactor.replaced();
-            ingest(&self.run, Input::Events(events))?;
+            ingest(&self.run, events)?;
             agent.secrets += self.folder.redactor.replaced() - before;
         }
         self.session = Some(session);

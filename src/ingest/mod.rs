@@ -1,6 +1,6 @@
-//! The pipeline of an event: [`ingest`] is the list of steps. Files: `run` (settings of this run; decoding and what is kept),
-//! `complete` (what only the disk knows), `persist` (store or spool, and segmentation), `after` (distil, upkeep, team sync),
-//! `inject` (the answer). ADR/0039.
+//! The pipeline of an event: [`ingest`] is the list of steps. Files: `run` (settings of this run, and which events are
+//! kept), `complete` (what only the disk knows), `persist` (store or spool, and segmentation), `after` (distil,
+//! upkeep, team sync), `inject` (the answer). ADR/0039.
 
 mod after;
 mod complete;
@@ -9,20 +9,12 @@ pub(crate) mod persist;
 pub mod run;
 
 pub use persist::{drain, end_of_stream, reader, recount, store_event};
-pub use run::{Caller, Input, Run};
+pub use run::{Caller, Run};
 
-use crate::config::{self, Config, environment};
-use crate::model::{Event, EventKind, LogLevel, Platform};
-use crate::platforms::adapter::{Adapter, HookAnswer};
-use crate::platforms::payload::Payload;
-use crate::platforms::{self, DecodeContext};
-use crate::project;
-use crate::redact::{Clean, Redactor};
-use crate::runtime::{log_at, log_error, redactor};
-use anyhow::{Result, bail};
-use serde_json::Value;
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use crate::model::Event;
+use crate::platforms::adapter::HookAnswer;
+use crate::redact::Clean;
+use anyhow::Result;
 
 /// The result of ingesting an input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,15 +30,12 @@ pub fn completed(run: &Run, event: Event) -> Clean<Event> {
     run.redactor.clean(complete::complete(run, run::without_muted_text(event)))
 }
 
-/// Runs an event from a hook or program, or all events of a past session, through every step.
+/// Runs an event of a hook or program, or all events of a past session, through every step.
 ///
 /// # Errors
 ///
-/// An invalid payload, or past events that could not be stored. In that case, none of them is stored.
-pub fn ingest(run: &Run, input: Input) -> Result<Ingested> {
-    // Decode the agent's JSON. Tools on the skip list yield no events.
-    let mut events: Vec<Event> = run::decode(run, input)?;
-
+/// Past events that could not be stored. In that case, none of them is stored.
+pub fn ingest(run: &Run, mut events: Vec<Event>) -> Result<Ingested> {
     // Drop events while recording is paused, and the text of `#nomem` prompts.
     let paused: Vec<Event> = events.extract_if(.., |event| run::is_paused(run, event)).collect();
     let events = events.into_iter().map(run::without_muted_text);
@@ -61,7 +50,7 @@ pub fn ingest(run: &Run, input: Input) -> Result<Ingested> {
     };
 
     // Write rows and assign them to units, in one transaction. Events that cannot be stored wait in the spool.
-    let mut persisted = persist::persist(run, &events, persist::segment_stored)?;
+    let mut persisted = persist::persist(run, &events)?;
 
     // Distil changed units into memories: by rules, then by a model if one is due.
     after::distil(run, &mut persisted, &events);
@@ -79,84 +68,11 @@ pub fn ingest(run: &Run, input: Input) -> Result<Ingested> {
     Ok(Ingested { answer, not_stored: persisted.leave(run.caller) })
 }
 
-/// A callback that runs before an event is ingested, with the event's JSON.
-pub type Before<'a> = &'a dyn Fn(&Run, &Value);
-
-/// Ingests a hook's stdin and returns the text to print.
-pub fn answer(platform: Option<Platform>, intake: Payload, before: Before) -> Result<Option<String>> {
-    let (json, repaired) = match intake {
-        Payload::Json { value, repaired } => (value, repaired),
-        Payload::Empty => return Ok(None),
-        Payload::Garbage(reason) => bail!("stdin was not a hook event: {reason}"),
-    };
-    let adapter = platforms::recognised(platform, &json);
-    let (config, redactor) = match settings(&json) {
-        Ok(settings) => settings,
-        Err(error) => {
-            let answer = refusal(&error);
-            return Ok(adapter.encode(&json, &answer).filter(|_| is_start(adapter, &json)));
-        }
-    };
-    if !config.enabled.value {
-        return Ok(None);
-    }
-    if repaired {
-        log_at(LogLevel::Info, "a payload that was too large or invalid JSON was repaired");
-    }
-    let run = Run::new(Caller::Hook, &config, &redactor);
-    before(&run, &json);
-    let ingested = ingest(&run, Input::Payload { platform: adapter.platform(), json: &json })?;
-    Ok(ingested.answer.and_then(|answer| adapter.encode(&json, &answer)))
-}
-
-/// Parses `--platform P`. Unknown arguments are logged and ignored: a hook never fails because of its own command line.
-pub fn platform(args: &[OsString]) -> Option<Platform> {
-    let words: Vec<&str> = args.iter().filter_map(|a| a.to_str()).collect();
-    let name = words.iter().enumerate().find_map(|(i, word)| match *word {
-        "--platform" => words.get(i + 1).copied(),
-        _ => word.strip_prefix("--platform="),
-    })?;
-    let platform = Platform::from_name(name);
-    if platform.is_none() {
-        log_error(&format!("--platform {name} is not a known platform"));
-    }
-    platform
-}
-
-/// Loads the settings for the session's current folder and its start folder. From here on, environment variables that
-/// the project set are ignored.
-fn settings(json: &Value) -> Result<(Config, Redactor)> {
-    let folder =
-        platforms::cwd(json).map(PathBuf::from).filter(|f| f.is_absolute() && f.as_os_str().len() <= environment::PATH_BYTES);
-    let folder = folder.or_else(|| std::env::current_dir().ok());
-    let folder = folder.as_deref().unwrap_or(Path::new("/"));
-    let root = project::worktree_root(folder, environment::home().as_deref()).unwrap_or(folder);
-    environment::enter_hook(folder, root);
-    let begun = environment::session_folder();
-    let folders: Vec<&Path> = begun.as_deref().into_iter().filter(|begun| *begun != folder).chain([folder]).collect();
-    let config = config::load(&folders)?;
-    let redactor = redactor(&config)?;
-    Ok((config, redactor))
-}
-
-/// Returns true if a payload starts a session.
-fn is_start(adapter: &dyn Adapter, json: &Value) -> bool {
-    let around = DecodeContext { now: environment::now(), skip_tools: &[] };
-    let events = adapter.decode(json, &around).unwrap_or_default();
-    events.iter().any(|event| matches!(event.what, EventKind::SessionStarted(_)))
-}
-
-/// Answers a session start with unreadable settings. It is unknown what the user forbade, so nothing is recorded.
-fn refusal(error: &anyhow::Error) -> HookAnswer {
-    log_error(&format!("nothing is recorded: {error:#}"));
-    HookAnswer::for_person(format!("nmem is not recording: {error:#}. Fix it, then run `nmem status`."))
-}
-
 #[cfg(test)]
 mod tests {
     use super::{Ingested, ingest};
     use crate::config::Config;
-    use crate::ingest::run::{Caller, Input, Run};
+    use crate::ingest::run::{Caller, Run};
     use crate::model::testing::{event, tool};
     use crate::model::{Event, EventKind, Files, Kind, SessionStart, UnitRow, UnitState, UnitStory};
     use crate::redact::Redactor;
@@ -185,7 +101,7 @@ mod tests {
             client_pid: None,
             session_folder: None,
         };
-        ingest(&run, Input::Events(events))
+        ingest(&run, events)
     }
 
     fn used(minute: i64, kind: Kind, what: &str, succeeded: bool) -> Event {

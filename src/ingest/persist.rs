@@ -3,11 +3,11 @@
 
 use super::complete;
 use super::run::{self, Caller, Run};
-use crate::model::{ClosedBy, Event, EventKind, Millis, StartSource};
+use crate::model::{ClosedBy, Event, EventKind, Millis, ProjectId, StartSource};
 use crate::redact::Clean;
 use crate::runtime::log_error;
 use crate::segmentation::{self, StepRow, StoredToolUse, is_due};
-use crate::store::events::{Identify, TranscriptRead};
+use crate::store::events::TranscriptRead;
 use crate::store::{self, HOOK_WAIT, PERSON_WAIT, Store, Tx, spool};
 use anyhow::{Context, Result, anyhow};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -40,20 +40,16 @@ impl Persisted {
     }
 }
 
-/// Assigns a stored event to its unit, in the same transaction.
-pub type Segment = fn(&Tx, &StoredRows) -> Result<()>;
-
 /// Stores events in one transaction.
 ///
 /// # Errors
 ///
 /// Fails only for past events, which can be read again. In that case, none of them is stored.
-pub fn persist(run: &Run, events: &[Clean<Event>], segment: Segment) -> Result<Persisted> {
+pub fn persist(run: &Run, events: &[Clean<Event>]) -> Result<Persisted> {
     if events.iter().all(|event| event.what.is_question()) {
         return Ok(Persisted::Question);
     }
-    let stored =
-        catch_unwind(AssertUnwindSafe(|| store(run, events, segment))).unwrap_or_else(|_| Err(anyhow!("panic while storing")));
+    let stored = catch_unwind(AssertUnwindSafe(|| store(run, events))).unwrap_or_else(|_| Err(anyhow!("panic while storing")));
     match stored {
         Ok(store) => Ok(Persisted::Stored(store)),
         Err(error) if run.caller == Caller::History => Err(error),
@@ -77,36 +73,33 @@ fn keep(run: &Run, events: &[Clean<Event>], error: &anyhow::Error) -> String {
 }
 
 /// Stores all events or none. If the database is broken, sets it aside and stores the events in a new one.
-fn store(run: &Run, events: &[Clean<Event>], segment: Segment) -> Result<Store> {
+fn store(run: &Run, events: &[Clean<Event>]) -> Result<Store> {
     let (files, wait) = (&run.config.files.value, run.wait);
     let mut store = Store::open(files, wait)?;
-    match write(run, &mut store, events, segment) {
+    match write(run, &mut store, events) {
         Ok(()) => Ok(store),
         // On a full disk a checkpoint frees space; try once more.
         Err(error) if store::is_full(&error) => {
             store.checkpoint();
-            write(run, &mut store, events, segment).map(|()| store)
+            write(run, &mut store, events).map(|()| store)
         }
         Err(error) => {
             if !store.set_aside_if_broken(&error)? {
                 return Err(error);
             }
             let mut store = Store::open(files, wait)?;
-            write(run, &mut store, events, segment)?;
+            write(run, &mut store, events)?;
             Ok(store)
         }
     }
 }
 
-fn write(run: &Run, store: &mut Store, events: &[Clean<Event>], segment: Segment) -> Result<()> {
+fn write(run: &Run, store: &mut Store, events: &[Clean<Event>]) -> Result<()> {
     let read = |store: &Store, event: &Clean<Event>| complete::read_transcript(run, store, event);
     let reads: Vec<Option<TranscriptRead>> = events.iter().map(|event| read(store, event)).collect::<Result<_>>()?;
     let projects = run.projects();
-    let identify: Identify = &|event| projects.of_event(event);
-    let one = |tx: &Tx, event: &Clean<Event>, read: Option<&TranscriptRead>| {
-        let stored = store_rows(tx, event, read, identify)?;
-        segment(tx, &stored)
-    };
+    let one =
+        |tx: &Tx, event: &Clean<Event>, read: Option<&TranscriptRead>| store_event(tx, event, read, || projects.of_event(event));
     let all = |tx: &Tx| events.iter().zip(&reads).try_for_each(|(event, read)| one(tx, event, read.as_ref()));
     if spool::is_waiting(&run.config.files.value) {
         store.write_after_spool(run.redactor, &|tx, event| one(tx, event, None), all)
@@ -115,9 +108,16 @@ fn write(run: &Run, store: &mut Store, events: &[Clean<Event>], segment: Segment
     }
 }
 
-/// Stores one event and assigns it to a unit, inside the caller's transaction.
-pub fn store_event(tx: &Tx, event: &Clean<Event>, read: Option<&TranscriptRead>, identify: Identify) -> Result<()> {
-    segment_stored(tx, &store_rows(tx, event, read, identify)?)
+/// Stores one event and assigns it to a unit, inside the caller's transaction. `identity` is asked only for a session
+/// without a project.
+pub fn store_event(
+    tx: &Tx,
+    event: &Clean<Event>,
+    read: Option<&TranscriptRead>,
+    identity: impl FnOnce() -> Option<Clean<ProjectId>>,
+) -> Result<()> {
+    let stored = store_rows(tx, event, read, identity)?;
+    segment_stored(tx, &stored)
 }
 
 /// Opens the store for a program that reads, after draining the spool; `None` if nothing was ever recorded. Events that
@@ -137,22 +137,21 @@ pub fn drain(run: &Run, store: &mut Store) -> Result<()> {
         return Ok(());
     }
     let projects = run.projects();
-    let identify: Identify = &|event| projects.of_event(event);
-    let one = |tx: &Tx, event: &Clean<Event>| store_event(tx, event, None, identify);
+    let one = |tx: &Tx, event: &Clean<Event>| store_event(tx, event, None, || projects.of_event(event));
     store.write_after_spool(run.redactor, &one, |_| Ok(()))
 }
 
 /// Writes the rows of an event.
-pub fn store_rows<'a>(
+fn store_rows<'a>(
     tx: &Tx,
     event: &'a Clean<Event>,
     read: Option<&TranscriptRead>,
-    identify: Identify,
+    identity: impl FnOnce() -> Option<Clean<ProjectId>>,
 ) -> Result<StoredRows<'a>> {
     if event.what.is_question() {
         return Ok(StoredRows::Nothing);
     }
-    let session = tx.session(event, identify)?;
+    let session = tx.session(event, identity)?;
     let at = event.at;
     if run::is_in_muted_turn(&session, event) {
         if let Some(read) = read {

@@ -1,15 +1,12 @@
-//! A run of the pipeline, decoding, and the decision which events are kept.
+//! A run of the pipeline, and the decision which events are kept.
 
 use crate::config::pauses::RecordingPause;
 use crate::config::{Config, environment};
-use crate::model::{Event, EventKind, Millis, Platform};
-use crate::platforms::{self, DecodeContext};
+use crate::model::{Event, EventKind, Millis};
 use crate::redact::Redactor;
 use crate::runtime::{self, Projects, Where};
 use crate::store::events::StoredSession;
 use crate::store::{HOOK_WAIT, PERSON_WAIT};
-use anyhow::{Result, anyhow};
-use serde_json::Value;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -63,25 +60,6 @@ impl<'a> Run<'a> {
     pub(super) fn home(&self) -> Option<&'a std::path::Path> {
         self.config.home.as_deref()
     }
-}
-
-/// The input of the pipeline.
-#[derive(Debug)]
-pub enum Input<'a> {
-    /// A hook's JSON.
-    Payload { platform: Platform, json: &'a Value },
-    /// Events that the caller has already decoded, in order: from a request or a past session.
-    Events(Vec<Event>),
-}
-
-/// Decodes an input into events. Returns none if there is nothing to store or answer.
-pub fn decode(run: &Run, input: Input) -> Result<Vec<Event>> {
-    let (platform, json) = match input {
-        Input::Events(events) => return Ok(events),
-        Input::Payload { platform, json } => (platform, json),
-    };
-    let around = DecodeContext { now: run.now, skip_tools: &run.config.skip_tools.value };
-    platforms::adapter(platform).decode(json, &around).map_err(|reason| anyhow!("a payload was not stored: {reason}"))
 }
 
 /// Prefix of prompts that are not stored, nor are their turns.

@@ -1,5 +1,5 @@
-//! Use case: installs hooks in agents' settings. Files: `location` (settings of an agent), `edit` (changes of a file), `examine`
-//! (what is installed).
+//! Use case: installs hooks in agents' settings. Files: `location` (settings of an agent), `edit` (changes of a file),
+//! `examine` (what is installed).
 
 mod edit;
 mod examine;

@@ -1,4 +1,5 @@
-//! Use case: knowledge recorded by hand or by a program. Files: `entity` (drafts of entities), `corrections` (edit, pin, supersede).
+//! Use case: knowledge recorded by hand or by a program. Files: `entity` (drafts of entities), `corrections` (edit,
+//! pin, supersede).
 
 mod corrections;
 pub mod entity;

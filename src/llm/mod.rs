@@ -1,5 +1,5 @@
-//! Language models, each call blocking and bounded. Files: `anthropic`, `openai` (and embeddings), `claude` (the program),
-//! `http`, `guard` (kills a child with its parent), `optional_parts` (what a server refused before).
+//! Language models, each call blocking and bounded. Files: `anthropic`, `openai` (and embeddings), `claude` (the
+//! program), `http`, `guard` (kills a child with its parent), `optional_parts` (what a server refused before).
 
 mod anthropic;
 mod claude;

@@ -1,6 +1,7 @@
-//! Plain types that all modules share, without I/O. Files: `event` (what an agent did), `stored` (rows as read from the
-//! store, and commands), `unit`, `memory` (kinds, findings, drafts, domains), `recalled`, `question` (requests to a model,
-//! embeddings), `shared` (team memory), `texts` (every text of a value, with its limit), `spelled` (enums with names).
+//! Plain types that all modules share, without I/O. Files: `event` (what an agent did), `stored` (rows as read from
+//! the store, and commands), `unit`, `memory` (kinds, findings, drafts, domains), `recalled`, `question` (requests to
+//! a model, embeddings), `shared` (team memory), `texts` (every text of a value, with its limit), `spelled` (enums
+//! with names).
 
 mod event;
 mod memory;

@@ -1,7 +1,8 @@
-//! Agents. Each has a folder with its hooks and its past sessions; agents' field names occur nowhere else. Files: `adapter`
-//! (the trait, the answers of hooks, custom agents), `payload` (a hook's stdin) and `json_repair`, `translated` (calls of other
-//! agents as Claude Code's), `transcript_tail`, `past` (readers of past sessions), `settings_file` (hooks and MCP servers in
-//! settings), `claude_mem` (its database); `claude`, `codex`, `copilot`, `cursor`, `gemini`, `opencode`.
+//! Agents. Each has a folder with its hooks and its past sessions; agents' field names occur nowhere else. Files:
+//! `adapter` (the trait, the answers of hooks, custom agents), `payload` (a hook's stdin) and `json_repair`,
+//! `translated` (calls of other agents as Claude Code's), `transcript_tail`, `past` (readers of past sessions),
+//! `settings_file` (hooks and MCP servers in settings), `claude_mem` (its database); `claude`, `codex`, `copilot`,
+//! `cursor`, `gemini`, `opencode`.
 
 pub mod adapter;
 pub mod claude;

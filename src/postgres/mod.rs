@@ -1,5 +1,5 @@
-//! A team's PostgreSQL. Files: `address` (the URL), `series` (signed changes; `series.sql`), `rad_tables` (tables for other
-//! programs; `rad.sql`).
+//! A team's PostgreSQL. Files: `address` (the URL), `series` (signed changes; `series.sql`), `rad_tables` (tables for
+//! other programs; `rad.sql`).
 
 mod address;
 mod rad_tables;

@@ -1,5 +1,5 @@
-//! Identity of projects. Files: `git` (reads a repository without starting git), `worktree` (roots and relative paths), `about`
-//! (languages and frameworks), `client` (the agent's process).
+//! Identity of projects. Files: `git` (reads a repository without starting git), `worktree` (roots and relative
+//! paths), `about` (languages and frameworks), `client` (the agent's process).
 
 pub mod about;
 pub mod client;

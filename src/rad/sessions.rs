@@ -3,7 +3,6 @@
 
 use super::request::{ProtocolError, Request, RequestContext};
 use crate::ingest::ingest;
-use crate::ingest::run::Input;
 use crate::model::{AgentSession, Event, EventKind, Platform, SessionStart};
 use crate::platforms::{self, DecodeContext};
 use anyhow::Result as Looked;
@@ -157,7 +156,7 @@ fn ingest_event(context: &RequestContext, request: Request, what: EventKind) -> 
 /// Runs the event pipeline.
 fn ingest_one(context: &RequestContext, event: Event) -> Result<(), ProtocolError> {
     context.may_record(Some((event.platform, &event.session)), event.project.as_ref())?;
-    match ingest(&context.run(), Input::Events(vec![event]))?.not_stored {
+    match ingest(&context.run(), vec![event])?.not_stored {
         None => Ok(()),
         Some(why) => Err(ProtocolError { code: "unavailable", message: why }),
     }

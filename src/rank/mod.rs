@@ -1,5 +1,5 @@
-//! Ranking without I/O: `terms` (words of a request), `route` (fusion of rankings, passages), `contradiction` (memories that
-//! contradict each other).
+//! Ranking without I/O: `terms` (words of a request), `route` (fusion of rankings, passages), `contradiction`
+//! (memories that contradict each other).
 
 mod contradiction;
 mod route;

@@ -1,4 +1,4 @@
-//! What ended an error before, and how a program is called.
+//! Use cases of `nmem error` and `nmem how`: what ended an error before, and how a program is called.
 
 use crate::distil::commands::{Failure, did_not_run, failures, is_change, response, worked_after};
 use crate::distil::signatures::{call, form, most_alike, signatures};

@@ -1,6 +1,6 @@
-//! Use case: selects memories for a moment. Files: `start` (session start), `during_session` (prompts, files, subagents),
-//! `ranked` (units for a request or task), `hits` (search), `errors` (past errors and forms of commands), `related_knowledge`,
-//! `stale` (files changed since).
+//! Use case: selects memories for a moment. Files: `start` (session start), `during_session` (prompts, files,
+//! subagents), `ranked` (units for a request or task), `hits` (search), `errors` (past errors and forms of commands),
+//! `related_knowledge`, `stale` (files changed since).
 
 mod during_session;
 mod errors;
@@ -45,7 +45,9 @@ mod tests {
                 ..ProjectId::default()
             }))
         };
-        let one = |tx: &crate::store::Tx, event| crate::ingest::persist::store_event(tx, &redactor.clean(event), None, &identify);
+        let one = |tx: &crate::store::Tx, event: Event| {
+            crate::ingest::persist::store_event(tx, &redactor.clean(event.clone()), None, || identify(&event))
+        };
         store.write(|tx| events.into_iter().try_for_each(|event| one(tx, event))).unwrap();
     }
 

@@ -1,10 +1,11 @@
-//! Redaction: removes secrets and private text before anything is stored or sent. Only this module creates `Clean` values,
-//! and the store, the spool, the log and model requests accept nothing else.
+//! Redaction: removes secrets and private text before anything is stored or sent. Only this module creates `Clean`
+//! values, and the store, the spool, the log and model requests accept nothing else.
 //!
-//! Read in this order: `scan` (one pass over a text), `families` (known keys and their shapes), `names` (names of secrets) and
-//! `forms` (ways to write a value with its name), `values` (spans and plausible values), `assigned`, `options` (passwords in command lines and
-//! addresses), `encoded` (base64), `path_only` (files whose content is never stored). No regex: compiling the families would
-//! cost half as much as a whole hook (ADR/0008). Only the user's own patterns are regexes.
+//! Read in this order: `scan` (one pass over a text), `families` (known keys and their shapes), `names` (names of
+//! secrets) and `forms` (ways to write a value with its name), `values` (spans and plausible values), `assigned`,
+//! `options` (passwords in command lines and addresses), `encoded` (base64), `path_only` (files whose content is never
+//! stored). No regex: compiling the families would cost half as much as a whole hook (ADR/0008). Only the user's own
+//! patterns are regexes.
 
 mod assigned;
 mod encoded;

@@ -1,6 +1,7 @@
-//! Text and JSON for people and agents, without I/O. Everything passes `clean`. Files: `style` (colours, wrapping), `time`,
-//! `block` (lines within a budget), `session_start` (the injected context), `ranked_units` (context for a query or prompt),
-//! `results` (search, errors, forms of commands), `session_log`, `memory_text`, `unit_text`, `details` (`nmem show`).
+//! Text and JSON for people and agents, without I/O. Everything passes `clean`. Files: `style` (colours, wrapping),
+//! `time`, `block` (lines within a budget), `session_start` (the injected context), `ranked_units` (context for a
+//! query or prompt), `results` (search, errors, forms of commands), `session_log`, `memory_text`, `unit_text`,
+//! `details` (`nmem show`).
 
 mod block;
 pub mod clean;

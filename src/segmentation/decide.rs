@@ -156,25 +156,11 @@ fn log_sigmoid(x: f32) -> f32 {
 
 /// Signals grouped by meaning.
 const REASONS: &[(&str, &[&str])] = &[
-    (
-        "a new request",
-        &[
-            "prompt_length",
-            "orders",
-            "question",
-            "chore",
-            "continues",
-            "short_answer",
-            "wish",
-            "agent_asked",
-            "agent_asked_long_reply",
-        ],
-    ),
-    ("announced", &["shift_words", "opening_words"]),
-    ("after a pause", &["pause", "pause_relative"]),
-    ("after something was completed", &["committed_before", "pushed_before", "tests_passed_before", "said_done_before"]),
-    ("after much work", &["unit_size", "failures_before", "talk_before"]),
-    ("back to earlier work", &["like_earlier_unit"]),
+    ("a new request", &["prompt_length", "continues"]),
+    ("announced", &["shift_words"]),
+    ("after a pause", &["pause"]),
+    ("after something was completed", &["committed_before", "pushed_before", "tests_passed_before"]),
+    ("after much work", &["unit_size"]),
 ];
 
 /// Names the reason of a boundary.

@@ -1,8 +1,10 @@
-//! Segmentation: splits a session into work units. `decide` is the judgment at one position; `assign` applies it to events.
+//! Segmentation: splits a session into work units. `decide` is the judgment at one position; `assign` applies it to
+//! events.
 //!
-//! Read in this order: `step` (a prompt with its work; `prompt_features`, `term_counts` and `phases`), `window` (terms of the
-//! last steps) and `signals`, `boundary_weights` (fitted), `decide` (and the reason of a boundary), `session` (a session's open
-//! units, and the outcome of one), `assign`, `changes` (for the store to write). No I/O. ADR/0016, ADR/0018.
+//! Read in this order: `step` (a prompt with its work; `prompt_features`, `term_counts` and `phases`), `window` (terms
+//! of the last steps) and `signals`, `boundary_weights` (fitted), `decide` (and the reason of a boundary), `session`
+//! (a session's open units, and the outcome of one), `assign`, `changes` (for the store to write). No I/O. ADR/0016,
+//! ADR/0018.
 
 mod assign;
 mod boundary_weights;

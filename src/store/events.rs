@@ -10,9 +10,6 @@ use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 /// Maximum files of subagent tasks to record.
 const TASK_FILES: usize = 40;
 
-/// Finds the project of an event when its session is new.
-pub type Identify<'a> = &'a dyn Fn(&Event) -> Option<Clean<ProjectId>>;
-
 /// The position up to which a session's transcript has been read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TranscriptMark {
@@ -128,16 +125,17 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Finds or creates the session's row; any event may be its first.
-    pub fn session(&self, event: &Clean<Event>, identify: Identify) -> Result<StoredSession> {
+    /// Finds or creates the session's row; any event may be its first. `identity` is asked only for a session without a
+    /// project: reading a repository takes time.
+    pub fn session(&self, event: &Clean<Event>, identity: impl FnOnce() -> Option<Clean<ProjectId>>) -> Result<StoredSession> {
         if let Some(session) = known_session(&self.tx, event.platform, &event.session)? {
             return match (&session.cwd, &event.cwd) {
-                (None, Some(cwd)) => self.place_session(session, cwd, event, identify),
+                (None, Some(cwd)) => self.place_session(session, cwd, event, identity()),
                 _ => Ok(session),
             };
         }
         let offset = event.transcript_length.unwrap_or(0) as i64;
-        let (project, domain) = match identify(event) {
+        let (project, domain) = match identity() {
             Some(id) => self.project_and_domain(&id, event.at)?,
             None => (None, None),
         };
@@ -156,8 +154,14 @@ impl Tx<'_> {
     }
 
     /// Assigns a project to a session whose first event named no folder.
-    fn place_session(&self, mut session: StoredSession, cwd: &str, event: &Event, identify: Identify) -> Result<StoredSession> {
-        let (project, domain) = match identify(event) {
+    fn place_session(
+        &self,
+        mut session: StoredSession,
+        cwd: &str,
+        event: &Event,
+        identity: Option<Clean<ProjectId>>,
+    ) -> Result<StoredSession> {
+        let (project, domain) = match identity {
             Some(id) => self.project_and_domain(&id, event.at)?,
             None => (None, None),
         };

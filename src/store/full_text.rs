@@ -583,7 +583,10 @@ mod tests {
         };
         let mut events = prompts.iter().enumerate().map(prompt);
         store
-            .write(|tx| events.try_for_each(|e| crate::ingest::persist::store_event(tx, &redactor.clean(e), None, &identify)))
+            .write(|tx| {
+                events
+                    .try_for_each(|e| crate::ingest::persist::store_event(tx, &redactor.clean(e.clone()), None, || identify(&e)))
+            })
             .unwrap();
         (scratch, store)
     }

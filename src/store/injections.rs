@@ -1,4 +1,4 @@
-//! What agents received, the state of a project, and what changed since a time.
+//! Injections that agents received, the state of a project, and changes since a time.
 
 use super::history::{PROMPT, prompt};
 use super::{Store, Tx};

@@ -1,8 +1,8 @@
 //! The schema, and the steps that bring an older database up to it, tracked by `user_version`.
 //!
-//! `migrations/schema.sql` creates a new database. A step `migrations/NNNN-name.sql` leads from version NNNN - 1 to NNNN;
-//! a released step is never changed, removed or reordered. A database of a newer nmem, of another program, or from before
-//! the oldest version is rejected and left alone.
+//! `migrations/schema.sql` creates a new database. A step `migrations/NNNN-name.sql` leads from version NNNN - 1 to
+//! NNNN; a released step is never changed, removed or reordered. A database of a newer nmem, of another program, or
+//! from before the oldest version is rejected and left alone.
 
 use crate::error::UserError;
 use crate::index_text::INDEX_TEXT_VERSION;

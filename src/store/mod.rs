@@ -5,11 +5,11 @@
 //! long enough. With `synchronous = NORMAL`, `kill -9` loses nothing; a power cut may lose the last commits, but never
 //! corrupts the file.
 //!
-//! Files: this one opens the database and runs transactions; `create`, `migrate`, `failure`, `enums`, `salvage` (a broken
-//! database), `spool`. What hooks write: `events` and `tool_uses`, `unit_rows`, `index` and `unit_index` (full text), `injections`. Memories:
-//! `memory_rows`, `story` and `rule_memories`, `llm_queue`, `memory_list`. Queries: `project_rows`, `history`, `unit_list`,
-//! `query` and `full_text` (search), `candidates` (recall). Others: `imports`, `team_incoming` and `team_outgoing`, `deletion`,
-//! `stored_texts` (redacting again), `export_rows` and `restore`.
+//! Files: this one opens the database and runs transactions; `create`, `migrate`, `failure`, `enums`, `salvage` (a
+//! broken database), `spool`. What hooks write: `events` and `tool_uses`, `unit_rows`, `index` and `unit_index` (full
+//! text), `injections`. Memories: `memory_rows`, `story` and `rule_memories`, `llm_queue`, `memory_list`. Queries:
+//! `project_rows`, `history`, `unit_list`, `query` and `full_text` (search), `candidates` (recall). Others: `imports`,
+//! `team_incoming` and `team_outgoing`, `deletion`, `stored_texts` (redacting again), `export_rows` and `restore`.
 
 pub mod candidates;
 mod create;
@@ -332,7 +332,7 @@ pub(crate) mod testing {
 
     /// Stores an event as the pipeline does.
     pub fn store_event(tx: &Tx, event: &Clean<Event>) -> Result<()> {
-        crate::ingest::persist::store_event(tx, event, None, &|_| None)
+        crate::ingest::persist::store_event(tx, event, None, || None)
     }
 
     /// A prompt of a session at millisecond `n`.

@@ -1,5 +1,5 @@
-//! Use case: shared memory. Files: `people` (identity of this machine and others), `outgoing`, `incoming` (changes, and rows of
-//! programs), `shared_folder` and `server` (the two transports), `sync` (the whole exchange).
+//! Use case: shared memory. Files: `people` (identity of this machine and others), `outgoing`, `incoming` (changes,
+//! and rows of programs), `shared_folder` and `server` (the two transports), `sync` (the whole exchange).
 
 pub mod incoming;
 mod outgoing;

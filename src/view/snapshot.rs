@@ -1,4 +1,4 @@
-//! What the page shows, as one JSON object: sessions, work units, memories with their sources, injections, failures,
+//! The content of the page as one JSON object: sessions, work units, memories with their sources, injections, failures,
 //! and model calls. Rows are rendered as `--json` of the commands renders them, without fields that the page
 //! does not use.
 //!
@@ -101,7 +101,7 @@ pub struct Snapshot {
     /// The tool uses and texts that the memories come from.
     tool_uses: Vec<ToolUseRow>,
     prompts: Vec<PromptRow>,
-    /// What belongs to no session: heading, time, totals, model calls.
+    /// Parts that belong to no session: heading, time, totals, model calls.
     rest: Map<String, Value>,
 }
 

@@ -25,7 +25,7 @@ const LEVELS: &[&[&str]] = &[
     // the pipeline of an event, and use cases that send events through it
     &["ingest"],
     &["replay", "import", "forgetting"],
-    &["diagnosis"],
+    &["hook_event", "diagnosis"],
     &["redact_stored"],
     // the page for browsers
     &["view"],
