@@ -4,6 +4,8 @@
 //! session receives what matters. These are the levels, lowest first. A file imports only from lower levels or from
 //! its own folder; `tests/it/layers.rs` checks this (ADR/0009, ADR/0039).
 //!
+//! Parts that a build can leave out are behind the features `mcp`, `serve`, `team` and `embeddings`.
+//!
 //! * plain types and text functions: [`model`], [`mod@error`], [`mod@text`]; other languages: [`languages`]; text for the
 //! indexes: [`mod@index_text`]; orders in texts: `prompt_injection`
 //! * logic without I/O: [`redact`], [`command_kind`], [`segmentation`], [`extraction`], [`rank`], [`render`]
@@ -39,9 +41,11 @@ pub mod knowledge;
 pub mod languages;
 pub mod llm;
 mod lookup;
+#[cfg(feature = "mcp")]
 mod mcp;
 pub mod model;
 pub mod platforms;
+#[cfg(feature = "team")]
 pub mod postgres;
 pub mod project;
 mod prompt_injection;
@@ -54,8 +58,10 @@ pub mod render;
 pub mod replay;
 mod runtime;
 pub mod segmentation;
+#[cfg(feature = "serve")]
 mod server;
 pub mod store;
+#[cfg(feature = "team")]
 pub mod team;
 pub mod text;
 pub mod view;

@@ -24,7 +24,9 @@ pub fn grouped(command: Command) -> Command {
         found.and_then(Command::get_about).map(ToString::to_string).unwrap_or_default()
     };
     let group = |(title, names): &(&str, &[&str])| {
-        let lines: String = names.iter().map(|name| format!("  {name:<13}{}\n", about(name))).collect();
+        // A command may be left out of the build.
+        let built = names.iter().filter(|name| command.find_subcommand(name).is_some());
+        let lines: String = built.map(|name| format!("  {name:<13}{}\n", about(name))).collect();
         format!("{title}:\n{lines}\n")
     };
     let groups: String = GROUPS.iter().map(group).collect();

@@ -1,6 +1,6 @@
 //! The command line: a file a command, with its arguments, one call of a use case and one of `render`.
 //!
-//! `hook` (record; stdin), `context`, `search`, `units`, `show`, `log`, `resume`, `view`, `serve` (with mcp and rad),
+//! `hook` (record; stdin), `context`, `search`, `units`, `show`, `log`, `resume`, `view`, `serve`, `mcp`, `rad`,
 //! `status`, `how` (with error), `remember` (and edit, pin, supersede), `review`, `forget`, `off`, `project` (with
 //! trust), `team` (with sync), `domain`, `distil`, `import`, `export` (with restore), `doctor`, `install`, `demo`,
 //! `help` (with completions and man). Shared: `output`, `editor`, `project_argument`.
@@ -19,17 +19,22 @@ mod how;
 mod import;
 mod install;
 mod log;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod off;
 mod output;
 mod project;
 mod project_argument;
+mod rad;
 mod remember;
 mod resume;
 mod review;
 mod search;
+#[cfg(feature = "serve")]
 mod serve;
 mod show;
 mod status;
+#[cfg(feature = "team")]
 mod team;
 mod units;
 mod view;
@@ -66,6 +71,7 @@ enum Command {
     Log(log::LogArguments),
     Resume(resume::ResumeArguments),
     View(view::ViewArguments),
+    #[cfg(feature = "serve")]
     Serve(serve::ServeArguments),
     Status(status::StatusArguments),
     Error(how::ErrorArguments),
@@ -89,13 +95,16 @@ enum Command {
     Distil(distil::DistilArguments),
     Domain(domain::DomainArguments),
     Project(project::ProjectArguments),
+    #[cfg(feature = "team")]
     Sync(team::SyncArguments),
+    #[cfg(feature = "team")]
     Team(team::TeamArguments),
     Off(off::OffArguments),
     On(off::OnArguments),
     Trust(project::TrustArguments),
-    Rad(serve::RadArguments),
-    Mcp(serve::McpArguments),
+    Rad(rad::RadArguments),
+    #[cfg(feature = "mcp")]
+    Mcp(mcp::McpArguments),
     Completions(help::CompletionsArguments),
     Man(help::ManArguments),
 }
@@ -132,7 +141,7 @@ fn wants_help(args: &[OsString]) -> bool {
 /// Runs a command; returns true if everything requested was answered.
 fn run(command: Command) -> Result<bool> {
     let done = match command {
-        Command::Rad(args) => return serve::run_rad(&args),
+        Command::Rad(args) => return rad::run(&args),
         Command::Resume(args) => return resume::run(&args),
         Command::Record(_) => Ok(()),
         Command::Context(args) => context::run(&args),
@@ -142,6 +151,7 @@ fn run(command: Command) -> Result<bool> {
         Command::Show(args) => show::run(&args),
         Command::Log(args) => log::run(&args),
         Command::View(args) => view::run(&args),
+        #[cfg(feature = "serve")]
         Command::Serve(args) => serve::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Error(args) => how::run_error(&args),
@@ -162,12 +172,15 @@ fn run(command: Command) -> Result<bool> {
         Command::Forget(args) => forget::run(&args),
         Command::Review(args) => review::run(&args),
         Command::Project(args) => project::run(&args),
+        #[cfg(feature = "team")]
         Command::Sync(args) => team::run_sync(&args),
+        #[cfg(feature = "team")]
         Command::Team(args) => team::run(&args),
         Command::Off(args) => off::off(&args),
         Command::On(args) => off::on(&args),
         Command::Trust(args) => project::run_trust(&args),
-        Command::Mcp(args) => serve::run_mcp(&args),
+        #[cfg(feature = "mcp")]
+        Command::Mcp(args) => mcp::run(&args),
         Command::Completions(args) => help::run_completions(&args, definition()),
         Command::Man(args) => help::run_man(&args, definition()),
     };

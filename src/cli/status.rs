@@ -10,7 +10,6 @@ use crate::model::{Counts, Files, FindingLevel, InjectionPoint, InjectionStats, 
 use crate::render::clean::line;
 use crate::render::{count, memory_text, time};
 use crate::store::{self, PERSON_WAIT, Store, spool};
-use crate::team::incoming;
 use anyhow::Result;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -216,7 +215,7 @@ fn look(config: &Config) -> StoreStatus {
         let on = !config.embeddings.base_url.value.is_empty();
         let embedded = on.then(|| store.embedded(&config.embeddings.model.value)).transpose()?;
         let last = store.last_sync()?;
-        let projects: Vec<String> = incoming::shared(&store, config)?.into_iter().map(|project| project.name).collect();
+        let projects: Vec<String> = shared_projects(&store, config)?;
         let team = (team_target(config).is_some() || !projects.is_empty()).then_some((projects, last));
         Ok(StoreStatus { embedded, team, ..counted(&store)? })
     };
@@ -373,4 +372,15 @@ fn megabytes(bytes: u64) -> String {
         b if b < 1 << 20 => format!("{} kB", b.div_ceil(1024)),
         b => format!("{:.1} MB", b as f64 / f64::from(1 << 20)),
     }
+}
+
+/// Names of the projects that are shared with a team.
+#[cfg(feature = "team")]
+fn shared_projects(store: &Store, config: &Config) -> Result<Vec<String>> {
+    Ok(crate::team::incoming::shared(store, config)?.into_iter().map(|project| project.name).collect())
+}
+
+#[cfg(not(feature = "team"))]
+fn shared_projects(_: &Store, _: &Config) -> Result<Vec<String>> {
+    Ok(Vec::new())
 }

@@ -1,8 +1,7 @@
 //! Folder rules of the user's config, and what a repository's `.nmem.toml` may set (ADR/0012).
 
-use super::llm::provider;
 use super::pauses::Switches;
-use super::setting::{self, Inject, Setting, SettingSource, Wrong, boolean, context_bytes, inject, injected_bytes, share, text};
+use super::setting::{self, SettingSource, Wrong};
 use crate::files;
 use crate::model::{Provider, Share};
 use crate::text::slashed;
@@ -14,11 +13,8 @@ use std::path::{Path, PathBuf};
 pub struct Rule {
     /// A glob over absolute folders; `~` is expanded.
     pub pattern: String,
-    pub enabled: Option<bool>,
-    pub inject: Option<Inject>,
-    pub context_bytes: Option<usize>,
-    pub prompt_bytes: Option<usize>,
-    pub file_bytes: Option<usize>,
+    /// Settings by name, with their values as written.
+    pub settings: Vec<(&'static str, toml::Value)>,
     /// Project name that the user chose.
     pub project: Option<String>,
     pub database: Option<PathBuf>,
@@ -29,33 +25,16 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Reads a rule; unknown keys are added to `unknown`.
-    pub fn read(value: &toml::Value, home: Option<&Path>, unknown: &mut Vec<String>) -> Result<Rule, Wrong> {
-        let table = value.as_table().ok_or("`folder` must be written as [[folder]]")?;
-        let mut rule = Rule::default();
-        for (key, value) in table {
-            match key.as_str() {
-                "match" => rule.pattern = expanded(&text(key, value)?, home),
-                "enabled" => rule.enabled = Some(boolean(key, value)?),
-                "inject" => rule.inject = Some(inject(key, value)?),
-                "context_bytes" => rule.context_bytes = Some(context_bytes(key, value)?),
-                "prompt_bytes" => rule.prompt_bytes = Some(injected_bytes(key, value)?),
-                "file_bytes" => rule.file_bytes = Some(injected_bytes(key, value)?),
-                "project" => rule.project = Some(text(key, value)?).filter(|name| !name.trim().is_empty()),
-                "database" => rule.database = Some(PathBuf::from(expanded(&text(key, value)?, home))),
-                "share" => rule.share = Some(share(key, value)?),
-                "provider" => rule.provider = Some(provider(key, value)?),
-                _ => unknown.push(format!("folder.{key}")),
-            }
+    /// Returns the rule if its paths are valid.
+    pub(super) fn checked(self) -> Result<Rule, Wrong> {
+        if !self.pattern.starts_with(['/', '*']) && !Path::new(&self.pattern).is_absolute() {
+            return Err(format!("`match` of a [[folder]] must be an absolute path or begin with ~/, not {:?}", self.pattern));
         }
-        if !rule.pattern.starts_with(['/', '*']) && !Path::new(&rule.pattern).is_absolute() {
-            return Err(format!("`match` of a [[folder]] must be an absolute path or begin with ~/, not {:?}", rule.pattern));
-        }
-        match &rule.database {
+        match &self.database {
             Some(path) if !path.is_absolute() => {
                 Err(format!("`database` of a [[folder]] must be an absolute path or begin with ~/, not {:?}", path.display()))
             }
-            _ => Ok(rule),
+            _ => Ok(self),
         }
     }
 
@@ -70,13 +49,6 @@ impl Rule {
     /// Returns the rule as the origin of a setting.
     pub fn source(&self) -> SettingSource {
         SettingSource::Folder(self.pattern.clone())
-    }
-
-    /// Copies a value of the rule, if set, into a setting.
-    pub fn put<T: Clone>(&self, value: &Option<T>, setting: &mut Setting<T>) {
-        if let Some(value) = value {
-            *setting = Setting { value: value.clone(), source: self.source() };
-        }
     }
 }
 
@@ -94,7 +66,7 @@ pub const NAME: &str = ".nmem.toml";
 /// Maximum number of folders to search, from the given folder upwards.
 const LEVELS: usize = 24;
 /// Keys that need no approval.
-const BY_ITSELF: [&str; 3] = ["enabled", "language", "domain"];
+pub const WITHOUT_APPROVAL: [&str; 3] = ["enabled", "language", "domain"];
 /// Keys that an approved file may set.
 pub const WITH_TRUST: [&str; 9] =
     ["enabled", "inject", "context_bytes", "prompt_bytes", "file_bytes", "skip_tools", "ignore", "redact", "project"];
@@ -124,23 +96,6 @@ impl Wishes {
     pub fn language(&self) -> Option<&str> {
         self.table.as_ref().ok()?.get("language")?.as_str().filter(|tag| setting::is_language(tag))
     }
-
-    /// Keys that no repository may set, even with approval.
-    pub fn ignored(&self) -> Vec<&str> {
-        let known = |key: &&String| WITH_TRUST.contains(&key.as_str()) || BY_ITSELF.contains(&key.as_str());
-        self.table.iter().flat_map(|table| table.keys()).filter(|key| !known(key)).map(String::as_str).collect()
-    }
-
-    /// Returns the keys that wait for approval. Unknown keys are omitted, because their names are the repository's
-    /// text.
-    pub fn waiting(&self) -> Vec<&'static str> {
-        let Ok(table) = &self.table else { return Vec::new() };
-        if self.trusted {
-            return Vec::new();
-        }
-        let asks = |key: &&str| table.contains_key(*key) && (!BY_ITSELF.contains(key) || *key == "enabled" && !self.off());
-        WITH_TRUST.into_iter().filter(asks).collect()
-    }
 }
 
 /// Finds the files in a folder and its parents, innermost first.
@@ -161,11 +116,16 @@ pub fn read(path: &Path, switches: &Switches) -> Option<Wishes> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::setting::Setting;
+    use super::super::settings::Config;
+    use super::super::table::apply;
     use super::*;
 
     fn rule(text: &str) -> Result<Rule, Wrong> {
-        let table: toml::Table = text.parse().unwrap();
-        Rule::read(&toml::Value::Table(table), Some(Path::new("/home/me")), &mut Vec::new())
+        let files = Setting::default(crate::model::Files::of(PathBuf::from("/x/nmem.db"), false));
+        let mut config = Config::defaults(PathBuf::new(), files, Path::new("/x"), Some(PathBuf::from("/home/me")));
+        apply(&mut config, &format!("[[folder]]\n{text}"))?;
+        Ok(config.folders.remove(0))
     }
 
     #[cfg(windows)]

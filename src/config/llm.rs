@@ -1,7 +1,7 @@
 //! Settings of language models and embedding models, and whether a request is allowed.
 
 use super::environment;
-use super::setting::{Setting, SettingSource, Wrong, text};
+use super::setting::{Setting, SettingSource, Wrong};
 use crate::error::UserError;
 use crate::model::{Endpoint, Files, Program, Provider};
 use anyhow::Result;
@@ -59,50 +59,6 @@ impl Default for Llm {
 }
 
 impl Llm {
-    /// Reads the table; unknown keys are added to `unknown`.
-    pub(super) fn read(&mut self, value: &toml::Value, unknown: &mut Vec<String>) -> Result<(), Wrong> {
-        for (key, value) in value.as_table().ok_or("`llm` must be written as [llm]")? {
-            let name = format!("llm.{key}");
-            let texts = match key.as_str() {
-                "base_url" => &mut self.base_url,
-                "model" => &mut self.model,
-                "api_key_env" => &mut self.api_key_env,
-                "provider" => {
-                    self.provider = Setting { value: provider(&name, value)?, source: SettingSource::File };
-                    continue;
-                }
-                "when" => {
-                    let known = [When::Stop, When::Manual].into_iter().find(|when| value.as_str() == Some(when.name()));
-                    let value = known.ok_or_else(|| format!("`{name}` must be \"stop\" or \"manual\""))?;
-                    self.when = Setting { value, source: SettingSource::File };
-                    continue;
-                }
-                "stop_seconds" => {
-                    let seconds = value.as_integer().and_then(|n| u32::try_from(n).ok());
-                    let seconds = seconds.filter(|n| (1..=STOP_SECONDS_MAX).contains(n));
-                    let value = seconds.ok_or_else(|| format!("`{name}` must be a number from 1 to {STOP_SECONDS_MAX}"))?;
-                    self.stop_seconds = Setting { value, source: SettingSource::File };
-                    continue;
-                }
-                "daily_tokens" => {
-                    let value = value.as_integer().filter(|n| *n >= 0);
-                    let value = value.ok_or_else(|| format!("`{name}` must be a number of tokens; 0 never calls the model"))?;
-                    self.daily_tokens = Setting { value, source: SettingSource::File };
-                    continue;
-                }
-                _ => {
-                    unknown.push(name);
-                    continue;
-                }
-            };
-            *texts = Setting { value: text(&name, value)?.trim().to_string(), source: SettingSource::File };
-        }
-        if !self.base_url.value.is_empty() {
-            check_url(&self.base_url.value).map_err(|why| format!("`llm.base_url` {why}"))?;
-        }
-        Ok(())
-    }
-
     /// Returns the maximum wait for the model at Stop.
     pub fn stop_limit(&self) -> Duration {
         Duration::from_secs(u64::from(self.stop_seconds.value))
@@ -236,6 +192,24 @@ pub(super) fn is_loopback(url: &str) -> bool {
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
+/// Parses the occasion for calling the model.
+pub(super) fn when(key: &str, value: &toml::Value) -> Result<When, Wrong> {
+    let known = [When::Stop, When::Manual].into_iter().find(|when| value.as_str() == Some(when.name()));
+    known.ok_or_else(|| format!("`{key}` must be \"stop\" or \"manual\""))
+}
+
+/// Parses the seconds that a Stop waits.
+pub(super) fn stop_seconds(key: &str, value: &toml::Value) -> Result<u32, Wrong> {
+    let seconds = value.as_integer().and_then(|n| u32::try_from(n).ok()).filter(|n| (1..=STOP_SECONDS_MAX).contains(n));
+    seconds.ok_or_else(|| format!("`{key}` must be a number from 1 to {STOP_SECONDS_MAX}"))
+}
+
+/// Parses the tokens of a day.
+pub(super) fn daily_tokens(key: &str, value: &toml::Value) -> Result<i64, Wrong> {
+    let tokens = value.as_integer().filter(|n| *n >= 0);
+    tokens.ok_or_else(|| format!("`{key}` must be a number of tokens; 0 never calls the model"))
+}
+
 /// The table `[embeddings]`.
 #[derive(Clone, Debug)]
 pub struct Embeddings {
@@ -253,27 +227,6 @@ impl Default for Embeddings {
 }
 
 impl Embeddings {
-    /// Reads the table; unknown keys are added to `unknown`.
-    pub(super) fn read(&mut self, value: &toml::Value, unknown: &mut Vec<String>) -> Result<(), Wrong> {
-        for (key, value) in value.as_table().ok_or("`embeddings` must be written as [embeddings]")? {
-            let name = format!("embeddings.{key}");
-            let setting = match key.as_str() {
-                "base_url" => &mut self.base_url,
-                "model" => &mut self.model,
-                "api_key_env" => &mut self.api_key_env,
-                _ => {
-                    unknown.push(name);
-                    continue;
-                }
-            };
-            *setting = Setting { value: text(&name, value)?.trim().to_string(), source: SettingSource::File };
-        }
-        if !self.base_url.value.is_empty() {
-            check_url(&self.base_url.value).map_err(|why| format!("`embeddings.base_url` {why}"))?;
-        }
-        Ok(())
-    }
-
     /// Switches embeddings off for a folder.
     pub(super) fn switch_off(&mut self, source: SettingSource) {
         self.base_url = Setting { value: String::new(), source };
@@ -286,7 +239,7 @@ impl Embeddings {
     /// A [`UserError`] that names what is missing in the config file or the environment.
     pub fn endpoint(&self) -> Result<Option<Endpoint>> {
         let base_url = self.base_url.value.trim_end_matches('/').to_string();
-        if base_url.is_empty() {
+        if base_url.is_empty() || !cfg!(feature = "embeddings") {
             return Ok(None);
         }
         if self.model.value.is_empty() {
@@ -307,18 +260,24 @@ impl Embeddings {
 
     /// Returns the host to which texts would be sent, for display.
     pub fn destination(&self) -> Option<&str> {
-        host(&self.base_url.value)
+        host(&self.base_url.value).filter(|_| cfg!(feature = "embeddings"))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::settings::Config;
+    use super::super::table::apply;
     use super::*;
 
+    fn applied(text: &str) -> Result<Config, Wrong> {
+        let files = Setting::default(Files::of("/x/nmem.db".into(), false));
+        let mut config = Config::defaults(PathBuf::new(), files, std::path::Path::new("/x"), None);
+        apply(&mut config, text).map(|()| config)
+    }
+
     fn read(text: &str) -> Result<Llm, Wrong> {
-        let mut llm = Llm::default();
-        let table: toml::Table = text.parse().unwrap();
-        llm.read(&toml::Value::Table(table), &mut Vec::new()).map(|()| llm)
+        applied(&format!("[llm]\n{text}")).map(|config| config.llm)
     }
 
     #[test]
@@ -367,9 +326,7 @@ mod tests {
     }
 
     fn read_embeddings(text: &str) -> Result<Embeddings, Wrong> {
-        let mut embeddings = Embeddings::default();
-        let table: toml::Table = text.parse().unwrap();
-        embeddings.read(&toml::Value::Table(table), &mut Vec::new()).map(|()| embeddings)
+        applied(&format!("[embeddings]\n{text}")).map(|config| config.embeddings)
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Settings. Files: `setting` (a value with its source), `settings` (all of them, the config file), `folders` (folder
+//! Settings. Files: `setting` (a value with its source), `settings` (all of them) and `table` (a row for each: who may set it; the config file), `folders` (folder
 //! rules and `.nmem.toml`), `llm` (providers and their limits), `pauses` (switches and pauses of recording), `sharing`
 //! (the team), `environment` (variables, clock, folders of agents).
 
@@ -9,9 +9,11 @@ pub mod pauses;
 mod setting;
 mod settings;
 pub mod sharing;
+pub mod table;
 
 pub use setting::{CONTEXT_BYTES_MAX, Inject, Setting, SettingSource};
-pub use settings::{Config, ListedSetting};
+pub use settings::Config;
+pub use table::ListedSetting;
 
 use crate::error::UserError;
 use crate::files;
@@ -60,7 +62,7 @@ pub fn load_what_can_be(folders: &[&Path]) -> Result<(Config, Option<anyhow::Err
     };
     let mut config = Config::defaults(file, files()?, &environment::data_folder()?, environment::home());
     let read = match files::whole_text(&config.file, CONFIG_BYTES) {
-        Ok(text) => settings::apply(&mut config, &text),
+        Ok(text) => table::apply(&mut config, &text),
         Err(e) if named.is_none() && matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(()),
         Err(e) => Err(e.to_string()),
     };
@@ -98,17 +100,17 @@ impl Config {
         // The innermost file wins.
         for wishes in wishes.iter().rev() {
             if let (true, Ok(table)) = (wishes.trusted, &wishes.table) {
-                self.grant(wishes, table).map_err(|e| unreadable(&wishes.path, &e))?;
+                self.apply_trusted(wishes, table).map_err(|e| unreadable(&wishes.path, &e))?;
             }
         }
         if let Some(rule) = self.rule(folder).cloned() {
-            rule.put(&rule.enabled, &mut self.enabled);
-            rule.put(&rule.inject, &mut self.inject);
-            rule.put(&rule.context_bytes, &mut self.context_bytes);
-            rule.put(&rule.prompt_bytes, &mut self.prompt_bytes);
-            rule.put(&rule.file_bytes, &mut self.file_bytes);
-            rule.put(&rule.project.clone().map(Some), &mut self.project);
-            rule.put(&rule.provider, &mut self.llm.provider);
+            self.apply_rule(&rule).map_err(|e| unreadable(&self.file, &e))?;
+            if let Some(name) = &rule.project {
+                self.project = Setting { value: Some(name.clone()), source: rule.source() };
+            }
+            if let Some(provider) = rule.provider {
+                self.llm.provider = Setting { value: provider, source: rule.source() };
+            }
             if rule.provider == Some(Provider::None) {
                 self.embeddings.switch_off(rule.source());
             }
@@ -139,25 +141,6 @@ impl Config {
             }
         }
         Ok(all)
-    }
-
-    /// Applies a trusted repository file. Its lists extend the user's lists.
-    fn grant(&mut self, wishes: &Wishes, table: &toml::Table) -> Result<(), String> {
-        let own = (self.skip_tools.value.clone(), self.ignore.value.clone(), self.redact.value.clone());
-        for (key, value) in table.iter().filter(|(key, _)| folders::WITH_TRUST.contains(&key.as_str())) {
-            let source = SettingSource::Repository(wishes.path.clone());
-            if key == "project" {
-                self.project = Setting { value: Some(setting::text(key, value)?), source };
-            } else {
-                settings::set(self, key, value, source)?;
-            }
-        }
-        for (list, own) in [(&mut self.skip_tools, own.0), (&mut self.ignore, own.1), (&mut self.redact, own.2)] {
-            if list.value != own {
-                list.value.splice(0..0, own);
-            }
-        }
-        Ok(())
     }
 
     /// Finds the rule for a folder, by its given path or its real path.
@@ -207,7 +190,7 @@ mod tests {
     fn applied(text: &str) -> std::result::Result<Config, String> {
         let files = Setting::default(Files::of(PathBuf::from("/x/nmem.db"), false));
         let mut config = Config::defaults(PathBuf::new(), files, Path::new("/x"), Some(PathBuf::from("/home/me")));
-        settings::apply(&mut config, text).map(|()| config)
+        table::apply(&mut config, text).map(|()| config)
     }
 
     #[test]
@@ -235,7 +218,7 @@ mod tests {
             "[[folder]]\nmatch = \"~/a/b/**\"\nenabled = false\n[[folder]]\nmatch = \"~/a/**\"\nproject = \"acme\"\nevil = 1\n";
         let mut config = applied(text).unwrap();
         assert_eq!(config.unknown, ["folder.evil"]);
-        assert_eq!(config.rule(Path::new("/home/me/a/b/c")).unwrap().enabled, Some(false));
+        assert_eq!(config.rule(Path::new("/home/me/a/b/c")).unwrap().settings, [("enabled", toml::Value::Boolean(false))]);
         let folder = Path::new("/home/me/a/c");
         config.narrow(folder).unwrap();
         assert_eq!(config.project.value.as_deref(), Some("acme"));

@@ -1,8 +1,7 @@
 //! Team memory: `[team]` in the config file, and `RAD_DATABASE_URL`.
 
-use super::folders::expanded;
-use super::setting::{Setting, SettingSource, Wrong, text, wrong};
-use std::path::{Path, PathBuf};
+use super::setting::{Setting, Wrong, text, wrong};
+use std::path::PathBuf;
 
 /// Longest name, in characters.
 const NAME: usize = 40;
@@ -50,44 +49,6 @@ impl Default for Team {
 }
 
 impl Team {
-    /// Reads `[team]`; unknown keys are added to `unknown`.
-    pub fn read(&mut self, value: &toml::Value, home: Option<&Path>, unknown: &mut Vec<String>) -> Result<(), Wrong> {
-        let source = SettingSource::File;
-        for (key, value) in value.as_table().ok_or("`team` must be written as [team]")? {
-            let name = format!("team.{key}");
-            match key.as_str() {
-                "sync" => {
-                    let when = match value.as_str() {
-                        Some("manual") => SyncWhen::Manual,
-                        Some("session") => SyncWhen::Session,
-                        _ => return Err(wrong(&name, "\"manual\" or \"session\"", value)),
-                    };
-                    self.when = Setting { value: when, source: source.clone() };
-                }
-                "name" => {
-                    let given = text(&name, value)?;
-                    let is_name = given.chars().count() <= NAME && !given.chars().any(char::is_control);
-                    if !is_name {
-                        return Err(wrong(&name, "a name of at most 40 characters", value));
-                    }
-                    let given = Some(given.trim().to_string()).filter(|given| !given.is_empty());
-                    self.name = Setting { value: given, source: source.clone() };
-                }
-                "folder" => {
-                    let given = text(&name, value)?;
-                    let folder = PathBuf::from(expanded(&given, home));
-                    if !given.is_empty() && !folder.is_absolute() {
-                        return Err(wrong(&name, "an absolute path or begin with ~/", value));
-                    }
-                    let folder = (!given.is_empty()).then_some(folder);
-                    self.folder = Setting { value: folder, source: source.clone() };
-                }
-                _ => unknown.push(name),
-            }
-        }
-        Ok(())
-    }
-
     /// Whether a session start or a Stop syncs.
     pub fn syncs_in_sessions(&self) -> bool {
         self.when.value == SyncWhen::Session && (self.url.value.is_some() || self.folder.value.is_some())
@@ -101,4 +62,19 @@ impl Team {
         let host: String = host.split(['/', '?']).next().unwrap_or_default().chars().take(200).collect();
         Some(if host.is_empty() { "on this machine".to_string() } else { host })
     }
+}
+
+/// Parses the occasions for a sync.
+pub(super) fn sync_when(key: &str, value: &toml::Value) -> Result<SyncWhen, Wrong> {
+    let known = [SyncWhen::Manual, SyncWhen::Session].into_iter().find(|when| value.as_str() == Some(when.name()));
+    known.ok_or_else(|| wrong(key, "\"manual\" or \"session\"", value))
+}
+
+/// Parses a person's name.
+pub(super) fn person(key: &str, value: &toml::Value) -> Result<Option<String>, Wrong> {
+    let given = text(key, value)?;
+    if given.chars().count() > NAME || given.chars().any(char::is_control) {
+        return Err(wrong(key, "a name of at most 40 characters", value));
+    }
+    Ok(Some(given.trim().to_string()).filter(|given| !given.is_empty()))
 }

@@ -9,7 +9,7 @@ use crate::text::cut;
 /// A command that failed, as often as it did.
 #[derive(Clone, Debug)]
 pub struct Failure<'a> {
-    /// In order; the last one is the one that is told of.
+    /// In order; the last one is reported.
     pub failed: Vec<&'a ToolUseRow>,
     /// Changes of files between the first failure and where it went through.
     pub edits: Vec<&'a ToolUseRow>,
@@ -406,8 +406,8 @@ mod tests {
             tool(7, "command", "go test ./...", false),
         ];
         let found = failures(&tools.iter().collect::<Vec<_>>());
-        let told: Vec<_> = found.iter().map(|f| (f.failed.len(), f.edits.len(), f.passed.map(|t| t.id), f.own_making)).collect();
-        assert_eq!(told, [(2, 2, Some(6), false), (1, 2, None, false), (1, 0, None, true)]);
+        let reported: Vec<_> = found.iter().map(|f| (f.failed.len(), f.edits.len(), f.passed.map(|t| t.id), f.own_making)).collect();
+        assert_eq!(reported, [(2, 2, Some(6), false), (1, 2, None, false), (1, 0, None, true)]);
         assert_eq!(found[0].reason(), "error: go test ./a -run TestX is broken");
     }
 

@@ -23,7 +23,7 @@ fn worked() -> World {
             ];
             assert_eq!(world.hook_with("PostToolUse-Bash", &changes).text(), "[exit 0]");
         }
-        let message = json!(format!("Decided to use plan {session} because it is simpler. {}", "It works. ".repeat(30)));
+        let message = json!(format!("Step {session}. {}", "It works. ".repeat(30)));
         let changes = [("/session_id", session_id), ("/last_assistant_message", message)];
         assert_eq!(world.hook_with("Stop", &changes).text(), "[exit 0]");
     }

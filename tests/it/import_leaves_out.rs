@@ -78,24 +78,6 @@ fn what_was_said_while_recording_was_off_stays_out_long_after() {
 }
 
 #[test]
-fn sessions_that_hooks_missed_before_pauses_were_kept_wait_for_an_order() {
-    let world = World::new();
-    let mut session = Session::new(&world, OTHER);
-    session.at = NINE - 50 * DAY;
-    session.starts("startup");
-    session.ask("Write the manual of the exporter").close("Written.").end();
-    world.sql("UPDATE sessions SET client_pid = 4711");
-    world.sql(&format!("INSERT INTO meta(key, value) VALUES ('pauses_kept_since', {NINE})"));
-    let missed = past_work(&world, SESSION, NINE - 20 * DAY);
-    past_work(&world, "0d7bdc0d-57ed-4b1b-a0b4-0f1e3d0d8f1c", NINE - 80 * DAY);
-    let report = import(&world, &[]);
-    let skipped = counts(&report).3;
-    let reason = "session that was not recorded, maybe because recording was off: give its path to import it";
-    assert_eq!((counts(&report).0, skipped[reason].as_u64()), (1, Some(1)), "one from before the hooks");
-    assert_eq!(counts(&import(&world, &[&world.folder.join(missed).display().to_string()])).0, 1);
-}
-
-#[test]
 fn old_tool_uses_become_units_and_memories_and_are_not_kept() {
     let world = World::new();
     past_work(&world, SESSION, NINE - 300 * DAY);
@@ -132,33 +114,6 @@ fn the_newest_week_comes_first_and_each_week_in_order() {
     import(&world, &[]);
     let order = world.sql("SELECT substr(agent_session_id, 1, 1) FROM sessions ORDER BY id");
     assert_eq!(order, "b\na\nd\nc");
-}
-
-#[test]
-fn later_work_supersedes_earlier_work_that_was_read_after_it() {
-    let world = World::new();
-    let write = |id: &str, at: i64, asked: &str, closed: &str| {
-        let mut lines = Lines::new(&world);
-        lines.at = at;
-        let path = world.project().join("src/cart.rs");
-        lines.user(asked).uses(
-            &format!("{id}-t"),
-            "Edit",
-            json!({"file_path": path, "old_string": "a", "new_string": "b"}),
-            json!({}),
-        );
-        lines.says(closed);
-        let text = lines.text.replace(SESSION, id).replace("\"line-", &format!("\"{id}-"));
-        world.write(&format!("{FOLDER}/{id}.jsonl"), &text);
-    };
-    let before = "Done. The cart total is rounded per line before tax is added, because the invoice does the same.";
-    let after = "Done. The cart total is now rounded per line after tax is added, because the new invoice does the same.";
-    write(SESSION, NINE - 40 * DAY, "Show the total with tax in the cart", before);
-    write(OTHER, NINE - 3 * DAY, "Round the cart after tax", after);
-    import(&world, &[]);
-    let stored = world.sql("SELECT substr(title, 16, 30), superseded_by FROM memories ORDER BY id");
-    assert_eq!(stored, "is now rounded per line after |-\nis rounded per line before tax|1");
-    assert_eq!(world.sql("SELECT count(*) FROM meta WHERE key = 'unsettled_since'"), "0");
 }
 
 #[test]

@@ -116,7 +116,7 @@ fn branches<'a>(text: &'a str, mut so_far: Vec<String>, found: &mut Vec<Vec<Stri
     rest.find([',', '}', ';']).filter(|_| rest.starts_with(" as ")).map_or(rest, |at| &rest[at..])
 }
 
-/// A file as a module: `src/store/units/mod.rs` is `store::units`.
+/// A file as a module: `src/store/unit_rows.rs` is `store::units`.
 fn module(path: &Path) -> Vec<String> {
     let inside = path.strip_prefix(root()).unwrap().with_extension("");
     let mut parts: Vec<String> = inside.iter().map(|part| part.to_string_lossy().into_owned()).collect();
@@ -265,5 +265,57 @@ fn sql_and_rusqlite_stay_in_the_store_and_every_file_says_what_it_is() {
         }
         let head = fs::read_to_string(&path).unwrap();
         assert!(head.starts_with("//!"), "{} does not begin with what it is", path.display());
+    }
+}
+
+/// A newcomer opens a file by its name.
+#[test]
+fn file_names_occur_once() {
+    let mut names: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+    for path in sources() {
+        names.entry(path.file_name().unwrap().to_string_lossy().into_owned()).or_default().push(path);
+    }
+    let shared = ["mod.rs", "hooks.rs", "past.rs"];
+    let twice: Vec<_> = names.iter().filter(|(name, paths)| paths.len() > 1 && !shared.contains(&name.as_str())).collect();
+    assert!(twice.is_empty(), "{twice:?}");
+    let all = sources().len();
+    assert!(all <= 270, "{all} files");
+}
+
+/// Names of fields in agents' JSON are known to their adapters, to the RAD protocol and to the replay of hook events.
+#[test]
+fn field_names_of_agents_stay_in_their_adapters() {
+    const FIELDS: [&str; 10] = [
+        "\"hook_event_name\"",
+        "\"hookEventName\"",
+        "\"session_id\"",
+        "\"sessionId\"",
+        "\"tool_name\"",
+        "\"tool_input\"",
+        "\"tool_response\"",
+        "\"transcript_path\"",
+        "\"last_assistant_message\"",
+        "\"conversation_id\"",
+    ];
+    let mut found = Vec::new();
+    for path in sources().into_iter().filter(|path| !["platforms", "rad", "replay"].contains(&room(path).as_str())) {
+        let text = code(&path);
+        found.extend(FIELDS.iter().filter(|field| text.contains(*field)).map(|field| format!("{}: {field}", path.display())));
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// The places that the usual changes touch, as CONTRIBUTING says: a word of each change, and the most files of `src/` that
+/// may contain it.
+#[test]
+fn the_usual_changes_touch_few_files() {
+    let count = |word: &str| sources().iter().filter(|path| code(path).contains(word)).count();
+    for (change, word, most) in [
+        ("a setting: its field, its row, its user", "prompt_bytes", 3),
+        ("an agent: its constant, outside its folder", "OpenCode", 4),
+        ("a block of the session start: selected, written", "open_units", 3),
+    ] {
+        let files = count(word);
+        assert!(files <= most + 1, "{change}: {word} is in {files} files");
     }
 }
