@@ -437,11 +437,11 @@ mod tests {
                 scan(&text);
                 begun.elapsed()
             };
-            // The best of nine: other programs run beside this one.
-            (0..9).map(|_| run()).min().unwrap()
+            // The best of three: other programs run at the same time.
+            (0..3).map(|_| run()).min().unwrap()
         };
         for piece in ["sk-", "AIza-", "eyJ_", "token", " cookie:", "password=", "://a:", " -p", "-----BEGIN "] {
-            let (short, long) = (took(piece, 6_250), took(piece, 50_000));
+            let (short, long) = (took(piece, 3_125), took(piece, 25_000));
             // Eight times the text: quadratic it would take 64 times as long.
             assert!(long < short * 32, "{piece}: {short:?}, {long:?}");
             assert!(long.as_millis() < 5000, "{piece}: {long:?}");

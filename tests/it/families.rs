@@ -5,9 +5,15 @@
 pub mod samples;
 
 use crate::world::World;
+use nmem::ingest::store_event;
+use nmem::model::{Files, Platform};
+use nmem::platforms::{DecodeContext, adapter};
+use nmem::redact::Redactor;
+use nmem::store::Store;
 use samples::{Sample, leaks, samples};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// The least share that must be kept off the disk, by group.
 const GOALS: [(&str, f64); 4] = [("fixed form", 0.95), ("names", 0.95), ("password names", 0.95), ("other forms", 0.85)];
@@ -32,6 +38,18 @@ fn payload(world: &World, kind: usize, text: &str, n: usize) -> Value {
     payload
 }
 
+/// Decodes, redacts and stores a payload as a hook does, in this process.
+fn record(world: &World, payload: &Value) {
+    let context = DecodeContext { now: world.now, skip_tools: &[] };
+    let events = adapter(Platform::ClaudeCode).decode(payload, &context).unwrap();
+    let redactor = Redactor::default();
+    let mut store = Store::open(&Files::of(world.db(), true), Duration::from_secs(5)).unwrap();
+    for event in events {
+        let event = redactor.clean(event);
+        store.write(|tx| store_event(tx, &event, None, || None)).unwrap();
+    }
+}
+
 /// The samples that some file holds after they were recorded.
 fn leaked(samples: &[Sample], first: usize) -> Vec<&Sample> {
     let world = World::new();
@@ -41,8 +59,13 @@ fn leaked(samples: &[Sample], first: usize) -> Vec<&Sample> {
         let lock = (n % 30 == 29).then(|| world.lock());
         for kind in [(first + n) % SAMPLES * 2, (first + n) % SAMPLES * 2 + 1] {
             let text = format!("one line before\n{}\n\none line after", sample.text);
-            let output = world.feed(&["record"], payload(&world, kind, &text, n).to_string().as_bytes());
-            assert_eq!(output.text(), "[exit 0]");
+            let payload = payload(&world, kind, &text, n);
+            // Starting a process takes longer than all else, so one sample in ten goes through the program.
+            if n % 10 == 9 || n == 0 {
+                assert_eq!(world.feed(&["record"], payload.to_string().as_bytes()).text(), "[exit 0]");
+            } else {
+                record(&world, &payload);
+            }
         }
         if lock.is_some() {
             let spool = world.all_bytes().into_iter().find(|(path, _)| path.ends_with("nmem.db-spool")).unwrap();

@@ -288,9 +288,6 @@ fn a_domain_of_ones_own_files_what_is_found_under_its_own_words() {
 }
 
 /// What is active at the end of a session, and what became of the rest.
-fn held(world: &World) -> String {
-    world.sql("SELECT kind, title, coalesce('superseded by m' || superseded_by, 'm' || id) FROM memories ORDER BY id")
-}
 
 #[test]
 fn a_check_that_failed_last_is_over_once_it_passes_in_a_later_unit() {
