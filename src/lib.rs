@@ -12,7 +12,7 @@
 //! * safe access to files: [`files`]
 //! * adapters to one outside thing each: [`config`], [`project`], [`platforms`], [`store`], [`domains`], [`llm`],
 //! [`postgres`], [`error_log`]
-//! * shared by every run: `runtime`
+//! * shared by every run: [`runtime`]
 //! * use cases: [`mod@distil`] (a unit becomes memories), [`knowledge`], [`recall`], [`archive`], [`team`], `lookup`,
 //! `installation`
 //! * the pipeline of an event: [`mod@ingest`] (`hook_event` for hooks); around it [`forgetting`], [`replay`], [`mod@import`], [`diagnosis`],
@@ -28,7 +28,6 @@ pub mod diagnosis;
 pub mod distil;
 pub mod domains;
 pub mod error;
-pub mod error_log;
 pub mod extraction;
 pub mod files;
 pub mod forgetting;
@@ -56,7 +55,7 @@ pub mod redact;
 mod redact_stored;
 pub mod render;
 pub mod replay;
-mod runtime;
+pub mod runtime;
 pub mod segmentation;
 #[cfg(feature = "serve")]
 mod server;

@@ -1,16 +1,18 @@
-//! Shared by every run: the redactor, the log, projects of folders, and pauses that apply.
+//! Shared by every run: the redactor, the error log that `nmem status` shows, projects of folders, and pauses that apply.
 
 use crate::config::pauses::{ProjectIdentity, RecordingPause};
 use crate::config::{self, Config, environment};
 use crate::domains;
 use crate::error::UserError;
-use crate::error_log;
-use crate::files;
-use crate::model::{Event, LogLevel, Millis, Platform, ProjectId, ProjectRow};
+use crate::files::{self, append_private, make_folder};
+use crate::model::{Event, Files, LogLevel, Millis, Platform, ProjectId, ProjectRow, beside};
 use crate::project;
 use crate::redact::{Clean, Redactor};
 use crate::store::{HOOK_WAIT, Store};
 use anyhow::Result;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 /// Creates the redactor with the user's patterns. The redactor reads the key for marks when it creates its first mark.
@@ -38,7 +40,7 @@ pub fn log_at(level: LogLevel, message: &str) {
         // Errors are rare, so loading the user's patterns again costs little.
         let own = config::load(&[]).ok().and_then(|config| redactor(&config).ok());
         let clean = own.unwrap_or_default().clean(message.to_string());
-        error_log::write(&files.value, environment::log_level(), level, environment::now(), &clean);
+        write(&files.value, environment::log_level(), level, environment::now(), &clean);
     }
 }
 
@@ -152,4 +154,44 @@ fn look_up(folder: PathBuf, id: &Clean<ProjectId>, store: Option<&Store>) -> (Pr
         keys.extend(id.keys.iter().cloned());
     }
     (ProjectIdentity { folder, keys, is_part }, row)
+}
+
+/// Bytes at which the log is rotated.
+const LIMIT: u64 = 256 << 10;
+
+/// One log entry.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LogLine {
+    pub at: Millis,
+    pub level: String,
+    pub message: String,
+}
+
+/// Appends an entry. Failures are ignored: there is nowhere left to report them.
+pub fn write(files: &Files, wanted: LogLevel, level: LogLevel, at: Millis, message: &Clean<String>) {
+    if wanted < level || level == LogLevel::Off {
+        return;
+    }
+    if let Some(folder) = files.log.parent().filter(|f| !f.is_dir()) {
+        let _ = make_folder(folder);
+    }
+    if fs::metadata(&files.log).is_ok_and(|m| m.len() > LIMIT) {
+        let _ = fs::rename(&files.log, beside(&files.log, "-old"));
+    }
+    let level = format!("{level:?}").to_lowercase();
+    let line = serde_json::json!({"at": at, "level": level, "message": **message});
+    if let Ok(mut file) = append_private(&files.log) {
+        let _ = file.write_all(format!("{line}\n").as_bytes());
+    }
+}
+
+/// Returns the last errors, newest first.
+pub fn last_errors(files: &Files, limit: usize) -> Vec<LogLine> {
+    let Ok(file) = File::open(&files.log) else { return Vec::new() };
+    let lines = BufReader::new(file).lines().map_while(Result::ok);
+    let mut errors: Vec<LogLine> =
+        lines.filter_map(|l| serde_json::from_str(&l).ok()).filter(|l: &LogLine| l.level == "error").collect();
+    errors.reverse();
+    errors.truncate(limit);
+    errors
 }

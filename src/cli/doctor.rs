@@ -5,7 +5,6 @@ use super::project_argument::ProjectArgument;
 use crate::config::{Config, environment};
 use crate::diagnosis;
 use crate::error::UserError;
-use crate::error_log;
 use crate::ingest::persist;
 use crate::ingest::run::{Caller, Run};
 use crate::installation;
@@ -14,7 +13,7 @@ use crate::redact::Redactor;
 use crate::redact_stored::OldSecrets;
 use crate::render::clean::line;
 use crate::render::count;
-use crate::runtime::redactor;
+use crate::runtime::{self, redactor};
 use crate::store::{PERSON_WAIT, Store};
 use anyhow::Result;
 use serde_json::json;
@@ -176,7 +175,7 @@ fn model(config: &Config) -> Option<DoctorFinding> {
 
 fn hook_errors(config: &Config) -> Vec<DoctorFinding> {
     let now = environment::now();
-    let recent: Vec<_> = error_log::last_errors(&config.files.value, 100).into_iter().filter(|e| now - e.at < DAY).collect();
+    let recent: Vec<_> = runtime::last_errors(&config.files.value, 100).into_iter().filter(|e| now - e.at < DAY).collect();
     let Some(last) = recent.first() else { return vec![DoctorFinding::good("hooks", "no errors in the last day")] };
     let what = format!("{} errors in the last day; the latest: {}", recent.len(), last.message);
     vec![DoctorFinding::note("hooks", what, "`nmem status` shows more")]

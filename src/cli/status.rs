@@ -4,11 +4,11 @@ use super::output;
 use super::project_argument::{ProjectArgument, older_rules, writable};
 use crate::config::llm::When;
 use crate::config::{Config, ListedSetting, SettingSource, environment};
-use crate::error_log;
 use crate::installation;
 use crate::model::{Counts, Files, FindingLevel, InjectionPoint, InjectionStats, LastEvent, LastSync, Millis, Spend, Spent};
 use crate::render::clean::line;
 use crate::render::{count, memory_text, time};
+use crate::runtime;
 use crate::store::{self, PERSON_WAIT, Store, spool};
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -70,7 +70,7 @@ pub fn run(args: &StatusArguments) -> Result<()> {
     if let Some(problem) = problem {
         stored.problem = Some(format!("nothing is recorded: {problem:#}"));
     }
-    let errors = error_log::last_errors(files, ERRORS);
+    let errors = runtime::last_errors(files, ERRORS);
     let bytes = size(files);
     let now = environment::now();
     let switched_off = switched_off(&config, now);

@@ -116,10 +116,10 @@ pub fn read(path: &Path, switches: &Switches) -> Option<Wishes> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::setting::Setting;
-    use super::super::settings::Config;
-    use super::super::table::apply;
     use super::*;
+    use crate::config::setting::Setting;
+    use crate::config::settings::Config;
+    use crate::config::table::apply;
 
     fn rule(text: &str) -> Result<Rule, Wrong> {
         let files = Setting::default(crate::model::Files::of(PathBuf::from("/x/nmem.db"), false));

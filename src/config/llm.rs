@@ -266,9 +266,9 @@ impl Embeddings {
 
 #[cfg(test)]
 mod tests {
-    use super::super::settings::Config;
-    use super::super::table::apply;
     use super::*;
+    use crate::config::settings::Config;
+    use crate::config::table::apply;
 
     fn applied(text: &str) -> Result<Config, Wrong> {
         let files = Setting::default(Files::of("/x/nmem.db".into(), false));

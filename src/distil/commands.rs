@@ -406,7 +406,8 @@ mod tests {
             tool(7, "command", "go test ./...", false),
         ];
         let found = failures(&tools.iter().collect::<Vec<_>>());
-        let reported: Vec<_> = found.iter().map(|f| (f.failed.len(), f.edits.len(), f.passed.map(|t| t.id), f.own_making)).collect();
+        let reported: Vec<_> =
+            found.iter().map(|f| (f.failed.len(), f.edits.len(), f.passed.map(|t| t.id), f.own_making)).collect();
         assert_eq!(reported, [(2, 2, Some(6), false), (1, 2, None, false), (1, 0, None, true)]);
         assert_eq!(found[0].reason(), "error: go test ./a -run TestX is broken");
     }

@@ -4,7 +4,7 @@
 //! `score` (features and selection; `statement_weights` is fitted), `superseded` (statements that a later turn
 //! superseded), `user_decisions` (phrases that state a decision), `offers` (an option that the user chose),
 //! `decisions` (their memories), `findings` (one memory per change or finding; `commits`), `commands` (failures,
-//! fixes, working forms; `signatures`), `summary`, `title`. Then the I/O: `distiller` (units that are due, leases,
+//! fixes, working forms; `signatures`), `summary` (and title). Then the I/O: `distiller` (units that are due, leases,
 //! storing), `observer` (a language model, at Stop or by hand), `embed`.
 
 pub mod commands;
@@ -21,7 +21,6 @@ mod statement_weights;
 pub mod statements;
 mod summary;
 mod superseded;
-mod title;
 pub mod turns;
 pub mod user_decisions;
 
@@ -46,7 +45,7 @@ pub fn distil_unit(story: &UnitStory, domain: &Domain, weights: &ScoreWeights) -
     findings::add(&mut memories, &turns, &scored, &selected, domain);
     commands::add_evidence(&mut memories, &turns);
     decisions::add_files(&mut memories, &turns);
-    let title = title::title(story, &turns, &scored);
+    let title = summary::title(story, &turns, &scored);
     memories.extend(summary::summary(story, &turns, &scored, title.as_deref(), &memories));
     UnitDrafts { title, drafts: findings::drafts(memories, &turns, domain), ..UnitDrafts::default() }
 }

@@ -207,8 +207,8 @@ fn without_output(part: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::commands::testing::tool;
     use super::*;
+    use crate::distil::commands::testing::tool;
     use serde_json::json;
 
     #[test]

@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn standing_orders_are_decisions_however_they_are_put() {
+    fn lasting_orders_are_decisions_however_they_are_put() {
         for order in [
             "Never use float for money.",
             "Always use Decimal for money.",
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reason_and_the_alternative_are_told_apart() {
+    fn the_reason_and_the_alternative_are_distinguished() {
         let said = |text: &str| decided(text).map(|d| (d.said, d.alternatives.join("|"), d.reason.unwrap_or_default()));
         let parts = |said: &str, alternatives: &str, reason: &str| Some((said.into(), alternatives.into(), reason.into()));
         assert_eq!(

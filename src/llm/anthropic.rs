@@ -3,8 +3,7 @@
 //! The instructions are the same for all units, so they are marked for the prompt cache. No temperature is sent, and no
 //! tool is forced: models from 2026 on refuse both. `max_tokens` includes thinking.
 
-use super::http::{cut_off, post, refused};
-use super::optional_parts::OptionalParts;
+use super::http::{OptionalParts, cut_off, post, refused};
 use crate::model::{Answer, Endpoint, LlmError, Question};
 use serde_json::{Map, Value, json};
 use std::time::Duration;

@@ -1,17 +1,15 @@
 //! Language models, each call blocking and bounded. Files: `anthropic`, `openai` (and embeddings), `claude` (the
-//! program), `http`, `guard` (kills a child with its parent), `optional_parts` (what a server refused before).
+//! program), `http` (and what a server refused before), `guard` (kills a child with its parent).
 
 mod anthropic;
 mod claude;
 pub mod guard;
 mod http;
 pub mod openai;
-mod optional_parts;
 
 use crate::model::{Answer, Endpoint, LlmError, Provider, Question};
 use crate::redact::Clean;
-use http::failure;
-use optional_parts::OptionalParts;
+use http::{OptionalParts, failure};
 use std::time::{Duration, Instant};
 
 /// Upper bound for the tokens of one call, beyond any real model.

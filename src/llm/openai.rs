@@ -1,8 +1,6 @@
 //! OpenAI-compatible chat completions and embeddings.
 
-use super::http::failure;
-use super::http::{cut_off, post, refused};
-use super::optional_parts::OptionalParts;
+use super::http::{OptionalParts, cut_off, failure, post, refused};
 use crate::model::{Answer, Endpoint, LlmError, Passages, Question, Vector};
 use crate::redact::Clean;
 use serde_json::{Value, json};

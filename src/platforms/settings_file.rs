@@ -1,7 +1,6 @@
 //! Hooks and MCP servers in an agent's settings file, added and removed without touching other entries.
 
-use super::json_repair::NotEditable;
-use super::json_repair::{lenient, once, tree, without_mark};
+use super::json_repair::{NotEditable, lenient, once, tree, without_mark};
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! Segmentation: splits a session into work units. `decide` is the judgment at one position; `assign` applies it to
 //! events.
 //!
-//! Read in this order: `step` (a prompt with its work; `prompt_features`, `term_counts` and `phases`), `window` (terms
+//! Read in this order: `step` (a prompt with its work; `prompt_features` and `phases`), `window` (terms
 //! of the last steps) and `signals`, `boundary_weights` (fitted), `decide` (and the reason of a boundary), `session`
 //! (a session's open units, and the outcome of one), `assign`, `changes` (for the store to write). No I/O. ADR/0016,
 //! ADR/0018.
@@ -15,7 +15,6 @@ mod prompt_features;
 mod session;
 mod signals;
 mod step;
-mod term_counts;
 mod window;
 
 pub use assign::{
@@ -26,8 +25,8 @@ pub use changes::{
 };
 pub use decide::{CandidateBoundaries, DecisionPhase, Judgment, SETTLED_AFTER, SignalContribution, Weights, decide, reason};
 pub use phases::{Phase, PhaseRun, fold};
+pub use prompt_features::TermCounts;
 pub use session::outcome;
 pub use signals::{SIGNALS, Signal, Values, WORK, signal_meaning};
 pub use step::Step;
-pub use term_counts::TermCounts;
 pub use window::WINDOW;

@@ -1,8 +1,7 @@
 //! A step: a prompt with its work, or a part of that work. Counts and hashed terms, no text. Stored as postcard bytes.
 
 use super::phases::{Phase, PhaseRun, RUNS, add_run, fold};
-use super::prompt_features::PromptFeatures;
-use super::term_counts::{ONE, TermCounts, hash};
+use super::prompt_features::{ONE, PromptFeatures, TermCounts, hash};
 use crate::languages::in_english;
 use crate::model::{CommandKind, Kind, Millis, ToolUse};
 use serde::{Deserialize, Serialize};

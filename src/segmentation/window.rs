@@ -1,7 +1,7 @@
 //! The last steps of a session, prepared for comparison: words are weighted by how rare they are in it.
 
+use super::prompt_features::{TermCounts, is_name};
 use super::step::Step;
-use super::term_counts::{TermCounts, is_name};
 use std::cell::OnceCell;
 use std::ops::Range;
 

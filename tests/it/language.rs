@@ -20,8 +20,9 @@ const OUT_OF_USE: [(&str, &str); 11] = [
 ];
 
 /// Where a word on the list is not ours: phrases of others, and names that old databases and exports contain.
-const QUOTED: [&str; 7] = [
+const QUOTED: [&str; 8] = [
     "--told",
+    "gone|found|built|sent|kept|left|lost|told|slow",
     "long = \"told\"",
     "what you were told",
     "\"rules\", \"guideline\", \"told\"",
