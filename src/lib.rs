@@ -7,16 +7,16 @@
 //! Parts that a build can leave out are behind the features `mcp`, `serve`, `team` and `embeddings`.
 //!
 //! * plain types and text functions: [`model`], [`mod@error`], [`mod@text`]; other languages: [`languages`]; text for the
-//! indexes: [`mod@index_text`]; orders in texts: `prompt_injection`
+//!   indexes: [`mod@index_text`]; orders in texts: `prompt_injection`
 //! * logic without I/O: [`redact`], [`command_kind`], [`segmentation`], [`extraction`], [`rank`], [`render`]
 //! * safe access to files: [`files`]
 //! * adapters to one outside thing each: [`config`], [`project`], [`platforms`], [`store`], [`domains`], [`llm`],
-//! [`postgres`], [`error_log`]
+//!   [`postgres`]
 //! * shared by every run: [`runtime`]
 //! * use cases: [`mod@distil`] (a unit becomes memories), [`knowledge`], [`recall`], [`archive`], [`team`], `lookup`,
-//! `installation`
+//!   `installation`
 //! * the pipeline of an event: [`mod@ingest`] (`hook_event` for hooks); around it [`forgetting`], [`replay`], [`mod@import`], [`diagnosis`],
-//! `redact_stored`
+//!   `redact_stored`
 //! * the page for browsers: [`view`]
 //! * surface: [`rad`], `server`, `mcp`, [`cli`]
 

@@ -101,14 +101,14 @@ pub enum Intent {
 /// Number of a session's last steps that segmentation needs: a window of whole turns, some of them split.
 pub const WINDOW_STEPS: usize = WINDOW + WINDOW / 2;
 
-/// A unit: a stored one by its row, or the n-th one that the same [`Changes`](super::Changes) open.
+/// A unit: a stored one by its row, or the n-th one that the same [`Changes`] open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum UnitId {
     Stored(i64),
     New(usize),
 }
 
-/// A step: a stored one by its row, or the one that the same [`Changes`](super::Changes) insert.
+/// A step: a stored one by its row, or the one that the same [`Changes`] insert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepId {
     Stored(i64),

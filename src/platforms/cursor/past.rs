@@ -28,13 +28,13 @@ pub const IDE: PastFormat = PastFormat {
 /// Format of the chats of `cursor-agent`.
 pub const CLI: PastFormat = PastFormat {
     folders: &["chats"],
-    source: PastSource::Database(PastDatabase { is_file: is_file, sessions: chat_sessions, records: chat_records }),
+    source: PastSource::Database(PastDatabase { is_file, sessions: chat_sessions, records: chat_records }),
     ..IDE
 };
 
 /// Format of the transcripts of `cursor-agent`.
 pub const TRANSCRIPTS: PastFormat =
-    PastFormat { folders: &["projects"], source: PastSource::Lines, is_line: is_line, folder: folder, ..IDE };
+    PastFormat { folders: &["projects"], source: PastSource::Lines, is_line, folder, ..IDE };
 
 /// The table, its key column, and the key prefixes that are read.
 const TABLE: &str = "cursorDiskKV";
