@@ -311,3 +311,32 @@ impl ForgetPlan {
         out.trim_end().to_string()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::testing::Scratch;
+    use std::fs;
+
+    #[test]
+    fn lines_with_a_forgotten_text_go_in_any_case_and_others_stay() {
+        let scratch = Scratch::new("forget-lines");
+        fs::create_dir_all(&scratch.0).unwrap();
+        let path = scratch.0.join("lines");
+        files::replace_private(&path, "one Falcon\ntwo\nthree FALCON again\n").unwrap();
+        assert_eq!(kept_lines(&path, &["falcon".into()]).unwrap(), ("two\n".to_string(), 2));
+        assert_eq!(kept_lines(&path, &[]).unwrap().1, 0);
+        assert_eq!(kept_lines(&scratch.0.join("missing"), &["falcon".into()]).unwrap(), (String::new(), 0));
+    }
+
+    #[test]
+    fn a_text_is_found_across_the_borders_of_what_is_read_at_once() {
+        let scratch = Scratch::new("forget-holds");
+        fs::create_dir_all(&scratch.0).unwrap();
+        let path = scratch.0.join("large");
+        for before in [0, 65_530, 65_536, 1 << 20] {
+            fs::write(&path, [vec![b'x'; before], b"falcon".to_vec()].concat()).unwrap();
+            assert!(holds(&path, b"falcon").unwrap() && !holds(&path, b"osprey").unwrap(), "{before}");
+        }
+    }
+}

@@ -2,9 +2,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nmem::platforms::mcp_servers::{self, server_of};
-use nmem::platforms::settings::{Hook, add, add_to_list, checked, remove, remove_from_list};
-use nmem::platforms::setup::{McpForm, Shape, Subscribed, to};
+use nmem::platforms::settings_file::{
+    Hook, McpForm, Shape, Subscribed, add, add_server, add_to_list, checked, remove, remove_from_list, remove_server, server,
+    server_of, to,
+};
 
 fuzz_target!(|text: &str| {
     let hooks =
@@ -30,10 +31,10 @@ fuzz_target!(|text: &str| {
         let without = remove_from_list(&with, list, &["nmem search"]).expect("what was written can be removed");
         assert!(!without.contains("\"nmem search\"") || text.contains("nmem search"), "{without}");
     }
-    let server = server_of(McpForm::Plain, "nmem");
-    if let Ok(with) = mcp_servers::add(text, "mcpServers", &server) {
-        assert_eq!(mcp_servers::server(&with, "mcpServers").as_ref(), Some(&server), "{with}");
-        let without = mcp_servers::remove(&with, "mcpServers").expect("what was written can be removed");
-        assert_eq!(mcp_servers::server(&without, "mcpServers"), None, "{without}");
+    let own = server_of(McpForm::Plain, "nmem");
+    if let Ok(with) = add_server(text, "mcpServers", &own) {
+        assert_eq!(server(&with, "mcpServers").as_ref(), Some(&own), "{with}");
+        let without = remove_server(&with, "mcpServers").expect("what was written can be removed");
+        assert_eq!(server(&without, "mcpServers"), None, "{without}");
     }
 });

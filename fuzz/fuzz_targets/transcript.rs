@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nmem::platforms::transcript::{ReadOptions, read};
+use nmem::platforms::transcript_tail::{ReadOptions, read};
 
 fuzz_target!(|data: &[u8]| {
     for from_start in [true, false] {

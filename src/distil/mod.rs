@@ -3,9 +3,9 @@
 //! Read in this order: `statements` (of a message), `turns` (a prompt, its tool uses, the answer; facts about them),
 //! `score` (features and selection; `statement_weights` is fitted), `superseded` (statements that a later turn
 //! superseded), `user_decisions` (phrases that state a decision), `offers` (an option that the user chose),
-//! `decisions` (their memories), `findings` (one memory per change or finding; `commits`), `commands` (failures,
-//! fixes, working forms; `signatures`), `summary` (and title). Then the I/O: `distiller` (units that are due, leases,
-//! storing), `observer` (a language model, at Stop or by hand), `embed`.
+//! `decisions` (their memories), `findings` (the form of a memory; one per change or finding; `commits`), `commands`
+//! (failures, fixes, working forms; `signatures`), `summary` (and title). Then the I/O: `distiller` (units that are due,
+//! leases, storing), `observer` (a language model, at Stop or by hand), `embed`.
 
 pub mod commands;
 mod commits;
@@ -78,8 +78,82 @@ pub fn is_trivial(prompts: &[PromptRow]) -> bool {
     !prompts.iter().any(says)
 }
 
+/// Units for tests of the pure steps.
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::commands::testing::tool;
+    use crate::model::{Platform, PromptKind, PromptRow, PromptSource, Reach, ToolUseRow, UnitOutcome, UnitStory};
+
+    /// A turn: a prompt, tool uses as (kind, content, succeeded), and the answer.
+    pub type TestTurn<'a> = (&'a str, &'a [(&'a str, &'a str, bool)], &'a str);
+
+    /// A finished unit of these turns. The prompt of turn n has id 2n + 1, its answer 2n + 2.
+    pub fn unit(turns: &[TestTurn]) -> UnitStory {
+        let (mut prompts, mut tools): (Vec<PromptRow>, Vec<ToolUseRow>) = (Vec::new(), Vec::new());
+        for (n, (asked, used, answer)) in turns.iter().enumerate() {
+            let id = 2 * n as i64 + 1;
+            let row = |id: i64, source, kind, text: &str| PromptRow {
+                id,
+                session_id: 1,
+                number: n as i64 + 1,
+                source,
+                kind,
+                agent_id: None,
+                text: text.into(),
+                received_at: id * 60_000,
+            };
+            prompts.push(row(id, PromptSource::User, PromptKind::Prompt, asked));
+            for (kind, what, succeeded) in *used {
+                let at = tools.len() as i64 + 1;
+                tools.push(ToolUseRow { prompt_id: Some(id), received_at: id * 60_000 + at, ..tool(at, kind, what, *succeeded) });
+            }
+            prompts.push(row(id + 1, PromptSource::Agent, PromptKind::Closing, answer));
+        }
+        UnitStory {
+            unit: 1,
+            session: 1,
+            intent: None,
+            outcome: Some(UnitOutcome::Done),
+            evidence: None,
+            platform: Platform::ClaudeCode,
+            project: Some(1),
+            folder: None,
+            prompts,
+            costs: Vec::new(),
+            tools,
+            reach: Reach::Whole,
+            open_tasks: Vec::new(),
+            seen: None,
+            mark: None,
+            domain: None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_unit_becomes_decisions_findings_and_a_title_in_one_call() {
+        let story = super::testing::unit(&[(
+            "The login drops sessions. Never round expiry down again.",
+            &[("command", "cargo test", false), ("edit", "src/login.rs", true), ("command", "cargo test", true)],
+            "Fixed. The root cause was that the expiry in `src/login.rs` was rounded down to the minute, so tokens expired early.",
+        )]);
+        let drafts = super::distil_unit(&story, &crate::domains::of(None, None), &super::ScoreWeights::fitted());
+        let titles: Vec<&str> = drafts.drafts.iter().map(|draft| draft.title.as_str()).collect();
+        assert!(titles.iter().any(|title| title.contains("Never round expiry down")), "{titles:?}");
+        assert!(titles.iter().any(|title| title.contains("rounded down to the minute")), "{titles:?}");
+        assert!(drafts.title.is_some(), "{drafts:?}");
+    }
+
+    #[test]
+    fn small_talk_leaves_nothing() {
+        let story = super::testing::unit(&[("hi", &[], "Hello! What can I do for you?")]);
+        assert!(super::is_trivial(&story.prompts));
+        let drafts = super::distil_unit(&story, &crate::domains::of(None, None), &super::ScoreWeights::fitted());
+        assert_eq!(drafts.drafts, []);
+    }
+
     use crate::distil::distiller::Distiller;
     use crate::model::testing::{event, tool};
     use crate::model::{EventKind, Kind, Platform};

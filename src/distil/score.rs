@@ -2,7 +2,7 @@
 //! non-redundant ones greedily (ADR/0046).
 
 use super::statement_weights;
-use super::statements::{StatementForm, Words, begins_with, has_word_of};
+use super::statements::{StatementForm, Words, begins_with, has_word_of, word_count};
 use super::superseded::superseded_at;
 use super::turns::{self, Speaker, Turn, TurnFacts, UnitStatement, likeness, unit_statements};
 use crate::languages::in_english;
@@ -105,6 +105,16 @@ impl ScoredStatements {
         let is_stated = !matches!(statement.form, StatementForm::Shown | StatementForm::Heading);
         let lasts = is_stated && !is_announcement(statement.english()) && !is_momentary(statement.english());
         lasts && superseded_at(at, &self.statements, &self.facts).is_none()
+    }
+
+    /// Returns the heading of a plan that the user ordered in a turn.
+    pub fn plan(&self, turn: usize) -> Option<usize> {
+        self.statements.iter().position(|statement| {
+            statement.turn == turn
+                && statement.speaker == Speaker::Plan
+                && statement.form == StatementForm::Heading
+                && word_count(&statement.text) >= 3
+        })
     }
 
     /// Selects statements greedily by gain, besides those already `used`; returns their indexes in order.
@@ -309,4 +319,52 @@ fn code_names(text: &str) -> usize {
             || !crate::text::files_named(bare).is_empty()
     };
     text.split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',' | '"')).filter(is_name).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::unit;
+    use super::super::turns::turns;
+    use super::*;
+    use crate::domains;
+
+    fn selected(turns_of_unit: &[super::super::testing::TestTurn]) -> Vec<String> {
+        let (story, domain) = (unit(turns_of_unit), domains::of(None, None));
+        let scored = ScoredStatements::new(&turns(&story, &domain), &ScoreWeights::fitted());
+        scored.select(&[], &domain).into_iter().map(|at| scored.statements[at].text.clone()).collect()
+    }
+
+    const WORK: &[(&str, &str, bool)] = &[("edit", "src/cache.rs", true), ("command", "cargo test", true)];
+
+    #[test]
+    fn causes_are_selected_and_announcements_and_check_results_are_not() {
+        let kept = selected(&[(
+            "The cache returns old rows",
+            WORK,
+            "Here's a summary of the changes. The root cause was that `Cache::get` compared the key without its version. All tests pass and lint is clean.",
+        )]);
+        assert!(
+            kept.iter().any(|text| text.contains("`Cache::get` compared") || text.contains("Cache::get compared")),
+            "{kept:?}"
+        );
+        assert!(kept.iter().all(|text| !text.contains("summary of the changes") && !text.contains("tests pass")), "{kept:?}");
+    }
+
+    #[test]
+    fn a_statement_that_repeats_a_selected_one_is_not_selected() {
+        let cause = "The root cause was that `Cache::get` compared the key without its version.";
+        let kept = selected(&[("The cache returns old rows", WORK, &format!("{cause}\n\nAs said: {cause}"))]);
+        assert_eq!(kept.iter().filter(|text| text.contains("without its version")).count(), 1, "{kept:?}");
+    }
+
+    #[test]
+    fn every_statement_has_ten_features_of_about_zero_to_one() {
+        let story =
+            unit(&[("Why is `src/cache.rs` slow?", WORK, "- **Reads** are slow because `Cache::get` locks\n- Writes are not")]);
+        let turns = turns(&story, &domains::of(None, None));
+        let statements = unit_statements(&turns);
+        let all = features(&statements, &super::super::turns::turn_facts(&turns), &Lexicon::compiled());
+        assert_eq!(all.len(), statements.len());
+        assert!(all.iter().flatten().all(|value| (0.0..=1.5).contains(value)), "{all:?}");
+    }
 }

@@ -249,16 +249,6 @@ pub fn title(story: &UnitStory, turns: &[Turn], scored: &ScoredStatements) -> Op
 }
 
 impl ScoredStatements {
-    /// Returns the heading of a plan that the user ordered in a turn.
-    pub fn plan(&self, turn: usize) -> Option<usize> {
-        self.statements.iter().position(|statement| {
-            statement.turn == turn
-                && statement.speaker == Speaker::Plan
-                && statement.form == StatementForm::Heading
-                && word_count(&statement.text) >= 3
-        })
-    }
-
     /// Returns the report of a change that has most of the words that the unit repeats.
     fn best_report(&self) -> Option<usize> {
         let mut counts: HashMap<&str, f32> = HashMap::new();

@@ -1,4 +1,7 @@
-//! Finds statements that a later turn changed, rejected or restated.
+//! Finds statements of the agent that a later turn of the same unit changed, rejected or restated.
+//!
+//! Over units, rules supersede nothing: a person does (`knowledge::corrections`), or a model within a unit
+//! (`extraction::to_drafts`). Memories that contradict each other are shown as such (`rank::contradiction`).
 
 use super::turns::{Speaker, TurnFacts, UnitStatement, names_in, overlap, quotes};
 use crate::languages::in_english;
@@ -73,4 +76,41 @@ fn restated(words: &HashSet<String>, later: &[UnitStatement], contexts: &[TurnFa
             && words.iter().filter(|word| other.words.contains(**word)).count() * 10 >= words.len() * 6
     };
     later.iter().find(restates).map(|other| other.turn)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::unit;
+    use super::super::turns::{turn_facts, turns, unit_statements};
+    use super::*;
+
+    /// The turns that superseded each statement that contains a text.
+    fn superseded(turns_of_unit: &[super::super::testing::TestTurn], text: &str) -> Vec<Option<usize>> {
+        let (story, domain) = (unit(turns_of_unit), crate::domains::of(None, None));
+        let turns = turns(&story, &domain);
+        let (statements, facts) = (unit_statements(&turns), turn_facts(&turns));
+        let those = (0..statements.len()).filter(|at| statements[*at].text.contains(text));
+        those.map(|at| superseded_at(at, &statements, &facts)).collect()
+    }
+
+    #[test]
+    fn a_later_report_of_work_supersedes_what_it_restates() {
+        let edit: &[(&str, &str, bool)] = &[("edit", "src/retry.rs", true)];
+        let turns = [
+            ("Retry the upload", edit, "The upload of large files is retried three times with a pause of one second."),
+            ("Five times, please", edit, "The upload of large files is retried five times with a pause of one second."),
+        ];
+        assert_eq!(superseded(&turns, "retried three times"), [Some(1)]);
+        assert_eq!(superseded(&turns, "retried five times"), [None]);
+    }
+
+    #[test]
+    fn statements_of_the_user_are_not_superseded_by_reports() {
+        let edit: &[(&str, &str, bool)] = &[("edit", "src/retry.rs", true)];
+        let turns = [
+            ("Always retry the upload of large files three times", edit, "Done."),
+            ("Go on", edit, "The upload of large files is always retried three times now."),
+        ];
+        assert_eq!(superseded(&turns, "Always retry"), [None]);
+    }
 }

@@ -1,4 +1,4 @@
-//! Step 10: injects context at a session start, at a prompt, before an edit, and for a subagent. `recall` selects the
+//! Injects context at a session start, at a prompt, before an edit, and for a subagent. `recall` selects the
 //! context and `render` writes it; this module decides when to inject, and records the injection.
 
 use super::persist::Persisted;

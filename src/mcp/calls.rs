@@ -445,3 +445,38 @@ fn sanitised(json: Value) -> Value {
         other => other,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn arguments(value: Value) -> ToolArguments {
+        ToolArguments::new(value.as_object().unwrap().clone())
+    }
+
+    #[test]
+    fn an_unknown_argument_and_a_wrong_type_are_refused_by_name() {
+        let refused = arguments(json!({"query": "a", "limt": 3})).only(&["query", "limit"]).unwrap_err().to_string();
+        assert!(refused.contains("\"limt\""), "{refused}");
+        let given = arguments(json!({"query": 7, "all": "yes", "tags": [1]}));
+        assert_eq!(given.text("query").unwrap_err().to_string(), "query must be a string");
+        assert_eq!(given.is_set("all").unwrap_err().to_string(), "all must be true or false");
+        assert!(given.list("tags").is_err());
+        assert_eq!(given.needed("text").unwrap_err().to_string(), "text is missing");
+    }
+
+    #[test]
+    fn null_and_blank_are_absent_and_one_text_is_a_list_of_one() {
+        let given = arguments(json!({"query": "  ", "kind": null, "tags": "tests"}));
+        assert_eq!((given.text("query").unwrap(), given.text("kind").unwrap()), (None, None));
+        assert_eq!((given.list("tags").unwrap(), given.list("files").unwrap()), (vec!["tests".to_string()], Vec::new()));
+        assert!(!given.is_set("all").unwrap() && given.value("kind").is_none());
+    }
+
+    #[test]
+    fn a_text_beyond_the_limit_is_refused() {
+        let long = arguments(json!({"query": "a".repeat(MAX_TEXT_BYTES + 1)}));
+        assert_eq!(long.text("query").unwrap_err().to_string(), "query is too long");
+    }
+}

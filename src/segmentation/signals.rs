@@ -1,4 +1,4 @@
-//! Signals of a boundary before a step: cheap numbers, roughly from 0 to 1, weighted in `weights.rs`.
+//! Signals of a boundary before a step: cheap numbers, roughly from 0 to 1, weighted in `boundary_weights.rs`.
 
 use super::window::{Terms, Window, merged, sum};
 

@@ -172,3 +172,29 @@ fn a_session_start_reads_what_hooks_missed_of_an_agent_that_was_imported_once() 
     assert_eq!(world.sql(left), "0", "later ends of turns have nothing to look for");
     assert_eq!(import(&world, &[])["agents"][0]["unchanged"], 2);
 }
+
+/// The step comes after decoding, so it does not matter how an agent names the start of a session.
+#[test]
+fn a_session_start_of_every_agent_reads_what_hooks_missed() {
+    for (platform, name) in [
+        ("cursor", "sessionStart"),
+        ("copilot-cli", "sessionStart-resume"),
+        ("gemini", "SessionStart"),
+        ("codex", "SessionStart-startup"),
+    ] {
+        let world = World::new();
+        let slug: String =
+            world.project().display().to_string().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+        let write = |id: &str, at: i64| {
+            let text = world.read(&past_work(&world, id, at));
+            world.write(&format!("home/.claude/projects/{slug}/{id}.jsonl"), &text);
+            std::fs::remove_file(world.folder.join(format!("{FOLDER}/{id}.jsonl"))).unwrap();
+        };
+        write(SESSION, NINE - 3 * DAY);
+        import(&world, &[]);
+        write(OTHER, NINE - DAY);
+        let start = crate::platforms::payload(&world, platform, name);
+        let answer = world.feed(&["context", "--platform", platform], start.to_string().as_bytes()).text();
+        assert!(world.sql("SELECT agent_session_id FROM sessions").contains(OTHER), "{platform}: {answer}");
+    }
+}

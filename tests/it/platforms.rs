@@ -21,7 +21,8 @@ fn payloads(world: &World, platform: &str) -> Vec<(String, Value)> {
     text.lines().map(line).collect()
 }
 
-fn payload(world: &World, platform: &str, name: &str) -> Value {
+/// One payload of an agent that works in a world's project.
+pub fn payload(world: &World, platform: &str, name: &str) -> Value {
     let found = payloads(world, platform).into_iter().find(|(own, _)| own == name);
     found.unwrap_or_else(|| panic!("{platform} has no {name}")).1
 }

@@ -33,8 +33,7 @@ pub const CLI: PastFormat = PastFormat {
 };
 
 /// Format of the transcripts of `cursor-agent`.
-pub const TRANSCRIPTS: PastFormat =
-    PastFormat { folders: &["projects"], source: PastSource::Lines, is_line, folder, ..IDE };
+pub const TRANSCRIPTS: PastFormat = PastFormat { folders: &["projects"], source: PastSource::Lines, is_line, folder, ..IDE };
 
 /// The table, its key column, and the key prefixes that are read.
 const TABLE: &str = "cursorDiskKV";
