@@ -66,7 +66,8 @@ impl AgentFiles {
         }
         let own = |file: &OwnFile| {
             let path = if is_project { file.project } else { file.user };
-            let text = file.text.replace("{{nmem}}", &binary.replace('\\', "\\\\").replace('"', "\\\""));
+            let text =
+                file.text.replace("const NMEM = \"nmem\"", &format!("const NMEM = {}", serde_json::Value::from(binary.as_str())));
             Some((base.join(path), Edit::Whole(text))).filter(|_| !path.is_empty())
         };
         edits.extend(setup.files.iter().filter(|_| !extras.without_hooks).filter_map(own));

@@ -319,7 +319,7 @@ pub struct OwnFile {
     pub user: &'static str,
     /// Below the root of the worktree.
     pub project: &'static str,
-    /// Its text. `{{nmem}}` is the program as a JSON string without its quotes.
+    /// Its text. In `const NMEM = "nmem"`, the program's path takes the place of its name.
     pub text: &'static str,
 }
 

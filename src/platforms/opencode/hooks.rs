@@ -20,7 +20,11 @@ const SETUP: Setup = Setup {
     hooks: &[],
     windows_shell: WindowsShell::Cmd,
     arguments: "",
-    files: &[OwnFile { user: "plugins/nmem.js", project: ".opencode/plugins/nmem.js", text: include_str!("nmem.js") }],
+    files: &[OwnFile {
+        user: "plugins/nmem.js",
+        project: ".opencode/plugins/nmem.js",
+        text: include_str!("../../../hooks/opencode/nmem.js"),
+    }],
     permission: Permission::ByHand(
         "OpenCode asks before a command only if opencode.json says so. If it does, add \"nmem search *\": \"allow\" to permission.bash there, after the entry \"*\".",
     ),

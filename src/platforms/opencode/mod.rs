@@ -1,4 +1,4 @@
-//! OpenCode: its tools, `hooks` (live; the plugin is `nmem.js`), `past` (past sessions).
+//! OpenCode: its tools, `hooks` (live; the plugin is `hooks/opencode/nmem.js`), `past` (past sessions).
 
 pub(crate) mod hooks;
 mod past;
