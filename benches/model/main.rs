@@ -86,11 +86,8 @@ fn main() {
             Some(from) => Path::new(from).join(format!("{name}.txt")).exists().then(|| in_folder(from)),
             None => {
                 let recorded: RecordedAnswer = serde_json::from_str(&fs::read_to_string(recorded_at(name)).unwrap()).unwrap();
-                let is_current = recorded.request == hash(&request.text);
-                if !is_current {
-                    println!("PASSED OVER: {name}: the recorded answer is to an earlier request (`--write`, `--record`)");
-                }
-                Some(recorded.answer).filter(|_| is_current)
+                assert_eq!(recorded.request, hash(&request.text), "{name}: the answer is stale; its request has changed");
+                Some(recorded.answer)
             }
         };
         let Some(answer) = answer else { continue };
