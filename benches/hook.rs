@@ -1,4 +1,4 @@
-//! What a hook costs: whole processes against an empty one, built and run in the same minute on the same machine.
+//! The cost of a hook: whole processes against an empty one, built and run in the same minute on the same machine.
 //!
 //! `cargo bench --bench hook` measures 0, 100,000 and 1,000,000 tool uses; `-- --quick` 0 and 20,000 with fewer runs, for
 //! CI. Starts are interleaved in a random order, wall time is from spawn to reaped, figures are medians. Prints a table
@@ -33,7 +33,7 @@ fn main() {
 }
 "#;
 
-/// What is started: a name, arguments, and the payload on stdin.
+/// A process to start: a name, arguments, and the payload on stdin.
 const CASES: [(&str, &[&str], Option<&str>); 16] = [
     ("empty", &[], None),
     ("prompt", &["record"], Some("UserPromptSubmit")),

@@ -18,7 +18,7 @@ fn closings(events: &[Value], most: usize) -> Vec<String> {
     texts.map(|text| text.chars().take(most).collect()).collect()
 }
 
-/// What a rule keeps of a session, each sentence on a line.
+/// Text that a rule keeps of a session, each sentence on a line.
 pub fn kept(rule: Rule, events: &[Value]) -> Vec<Kept> {
     let memory = |text: String| Kept { text: sentences(&text).collect::<Vec<_>>().join("\n"), ..Kept::default() };
     rule(events).into_iter().map(memory).collect()

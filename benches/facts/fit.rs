@@ -38,7 +38,7 @@ pub fn by_others(projects: &[Project], stories: &Stories) -> Fitted {
     held_out(projects, stories, None, |project, _| project)
 }
 
-/// For each session the weights that were fitted without its part, which is told by the place of its project and its own.
+/// Weights for each session, fitted without its fold. The fold follows from the positions of its project and of the session.
 fn held_out(projects: &[Project], stories: &Stories, without: Option<usize>, part: impl Fn(usize, usize) -> usize) -> Fitted {
     let mut sessions: Vec<(usize, &String, Vec<Row>)> = Vec::new();
     for (place, project) in projects.iter().enumerate() {
@@ -153,7 +153,7 @@ pub fn as_source(weights: &ScoreWeights) -> String {
     out + "];\n"
 }
 
-/// What the choice alone keeps of a session, without titles, summaries and tasks: a line for each statement.
+/// Statements that the score alone selects from a session, without titles, summaries and tasks, one on a line.
 pub fn chosen(stories: &[UnitStory], weights: &ScoreWeights) -> String {
     let domain = domains::of(None, None);
     let mut lines = Vec::new();

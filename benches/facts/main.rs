@@ -144,7 +144,7 @@ impl Project {
     }
 }
 
-/// What is kept of each project's facts: the mean, and the least.
+/// Share of the facts that is kept: the mean over projects, and the worst project.
 fn mean_and_worst(projects: &[Project], kept: &ByOfSession<Kept>, named: &ByOfSession<Named>) -> (f64, f64) {
     let kept = |project: &Project| score(&project.labels, kept, named)["kept"].as_f64().unwrap();
     let kept: Vec<f64> = projects.iter().map(kept).collect();
@@ -223,7 +223,7 @@ fn stories(store: &Store) -> Vec<UnitStory> {
     ids.into_iter().filter_map(|id| store.unit_story(id).unwrap()).collect()
 }
 
-/// How long the largest unit takes: its tool uses, and milliseconds.
+/// Time for the largest unit: its number of tool uses, and milliseconds.
 fn time_of_largest(stories: &ByOfSession<UnitStory>) -> (usize, f64) {
     const RUNS: u32 = 20;
     let domain = nmem::domains::of(None, None);

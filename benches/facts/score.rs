@@ -33,7 +33,7 @@ pub struct Fact {
     pub evidence: Vec<usize>,
 }
 
-/// What was said for a while and no longer holds.
+/// Statements that no longer hold.
 #[derive(Deserialize)]
 struct Trap {
     must: Must,
@@ -48,7 +48,7 @@ struct Title {
     must: Must,
 }
 
-/// What is remembered of a session. Its parts (title, each fact, each sentence) are on lines of their own.
+/// A memory of a session. Its parts (title, each fact, each sentence) are on lines of their own.
 #[derive(Clone, Default)]
 pub struct Kept {
     pub kind: String,

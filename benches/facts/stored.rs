@@ -1,4 +1,4 @@
-//! What nmem remembers of a session, as the labels' scorer reads it.
+//! The memories of a session, as the labels' scorer reads them.
 
 use super::score::{Kept, Named, sentences};
 use nmem::store::Store;

@@ -1,4 +1,4 @@
-//! What do rules keep of sessions in other languages, are their work units found, and does a search find what was kept
+//! Sessions in other languages: facts that rules keep, work units, and searches for what was kept
 //! (`NMEM_BENCH_DATA/recall` and `recall-2`, default `../shared/bench`)?
 //!
 //! `cargo bench --bench languages`: seven sessions, three in German, three in Chinese, one in French, each put together from
@@ -37,7 +37,7 @@ const HITS: &str = "5";
 /// Milliseconds between two of the sessions that one is put together from.
 const PAUSE: i64 = 240_000;
 
-/// What the session's translator wrote down.
+/// Notes of the session's translator.
 #[derive(Deserialize)]
 struct Truth {
     /// The English sessions.
@@ -55,7 +55,7 @@ struct Translation {
     /// `prompt`, `last_assistant_message`, or `command`.
     field: String,
     text: String,
-    /// Of a commit: what git printed of the English message, and what it would have printed.
+    /// Git's output for a commit's English message, and for the translated one.
     printed: Option<[String; 2]>,
 }
 
@@ -175,7 +175,7 @@ impl Session {
         Session { world, truth, memories, units }
     }
 
-    /// Where units begin, by prompt, without the first.
+    /// Prompts at which units begin, without the first.
     fn boundaries(&self) -> BTreeSet<usize> {
         let firsts = self.units.iter().filter_map(|unit| unit.prompts.iter().min().copied());
         firsts.filter(|first| *first > 0).collect()

@@ -1,4 +1,4 @@
-//! What does a model's answer add to what rules keep, and for how many tokens (`NMEM_BENCH_DATA/facts`, `recall` and
+//! The gain of a model's answer over rules, and its tokens (`NMEM_BENCH_DATA/facts`, `recall` and
 //! `recall-2`, default `../shared/bench`)?
 //!
 //! `cargo bench --bench model`: sends twenty sessions through the hooks and distils each with a recorded answer to the request
@@ -44,7 +44,7 @@ const LABELLED: [&str; 10] = ["rd02", "rd12", "rd14", "rd19", "rd06", "rd21", "r
 /// Sessions of another project, without labels.
 const OTHERS: [&str; 10] = ["ce03", "ce06", "ce11", "ce20", "ce26", "ce28", "ce33", "ce35", "ce43", "ce49"];
 const ANSWERS: &str = "benches/model/answers";
-/// What the server answers about units without a recorded answer.
+/// Answer of the server about units without a recorded answer.
 const NOTHING: &str = "<none/>";
 
 /// An answer, and the request that it answers.
@@ -238,7 +238,7 @@ fn without_schema(question: &RenderedQuestion) -> Option<Reply> {
     (!question.body["response_format"].is_null()).then(|| Reply::Raw(400, "", refused.to_string()))
 }
 
-/// What became of the notes of rules that an answer judged.
+/// Outcome of the rules' notes that an answer judged.
 #[derive(Default)]
 struct Notes {
     shown: usize,

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-/// What was said and done in each session: prompts, closing messages, commands, paths.
+/// Texts of each session: prompts, closing messages, commands, paths.
 pub struct Texts(Connection);
 
 pub type Rule = fn(&Query, &Texts) -> Vec<String>;

@@ -1,4 +1,4 @@
-//! What `context` and `search` cost in time and memory where much is remembered: the bench's own sessions, again and again,
+//! Time and memory of `context` and `search` in a large database: the bench's own sessions, again and again,
 //! as sessions of one project before them.
 
 use super::world::World;
@@ -26,7 +26,7 @@ const CASES: [(&str, &[&str]); 7] = [
     ("search, a slip", &["search", "--json", "sesion metadta"]),
 ];
 
-/// Which ids of other tables the columns of a table hold; its own id first.
+/// Columns of a table with ids of other tables; its own id first.
 const TABLES: [(&str, &[(&str, &str)]); 9] = [
     ("sessions", &[("id", "sessions"), ("last_prompt_id", "prompts")]),
     ("prompts", &[("id", "prompts"), ("session_id", "sessions")]),

@@ -120,7 +120,7 @@ fn shown(case: &Case, weights: &RankWeights, files: bool, budget: usize) -> Vec<
     for_query(&found, budget).shown.iter().map(|shown| shown.ranked.unit.agent_session_id.clone()).collect()
 }
 
-/// What each route adds, and how much hangs on its weight.
+/// Gain of each route, and the effect of its weight.
 fn ablation(mut table: Table, moments: &[Case]) {
     let mut row = |name: &str, weights: RankWeights| {
         table.row(name, moments, moments.iter().map(|case| shown(case, &weights, false, 4000)).collect());

@@ -22,7 +22,7 @@ struct Stream {
     events: Vec<Value>,
 }
 
-/// What a prompt's work came to touch.
+/// Files that the work on a prompt touched.
 #[derive(Default)]
 struct Turn {
     edited: HashSet<String>,

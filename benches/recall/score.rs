@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-/// What is asked, and what would be right.
+/// A question and its right answers.
 pub struct Query {
     pub id: String,
     /// The session that asks.

@@ -1,4 +1,4 @@
-//! What do sessions receive that asked for nothing? Real sessions of two projects go through the hooks in the order in which
+//! Injections without a question. Real sessions of two projects go through the hooks in the order in which
 //! they happened. For each, this reads the block at its start and the answer to its first prompt; beside it, what
 //! `nmem context --query` would say to the same prompt.
 //!
@@ -36,7 +36,7 @@ impl Recorded {
     }
 }
 
-/// What a session received.
+/// Texts that a session received.
 struct Received {
     session: usize,
     start: Text,
@@ -52,7 +52,7 @@ struct Text {
     lines: Vec<Vec<Cited>>,
 }
 
-/// What a line cites.
+/// Ids that a line cites.
 struct Cited {
     /// The agent's id of its session.
     session: String,

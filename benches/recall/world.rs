@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Where the recorded projects lay.
+/// Folder of the recorded projects.
 const ROOTS: [&str; 2] = ["/srv/cli/", "/Users/dev/Code/agents-md-evaluator/"];
 
 /// The program to measure: `NMEM_BENCH_BINARY`, or the one built with the bench.

@@ -1,4 +1,4 @@
-//! How much the redactor finds, how often it is wrong, and how fast it is.
+//! Recall, false alarms and speed of the redactor.
 //!
 //! `cargo bench --bench redact`: the share of made-up secrets that are removed, by group, and the speed in MB/s.
 //! `-- FOLDER…` counts marks in other people's files, per 100,000 lines, and prints each with its line. `-- --missed` lists

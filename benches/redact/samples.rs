@@ -278,7 +278,7 @@ pub const PASSWORD_NAMES: &[&str] = &[
     "admin_passphrase",
 ];
 
-/// Where a name and its value stand: `%N` is the name, `%V` the value.
+/// A form for a name and its value: `%N` is the name, `%V` the value.
 pub const FORMS: &[(&str, &str)] = &[
     ("shell", "export %N=%V"),
     ("shell-quoted", "%N='%V' ./run.sh"),

@@ -9,7 +9,7 @@ const STOP_WORDS: &str = " about above after again also another been before bein
     them then there these they thing think this those through under until very want well were what when where which while will with \
     would your yours please lets sure okay still really right yeah need going goes something anything ";
 
-/// What a rule sees of a turn.
+/// Input of a rule: a turn.
 struct Turn {
     text: String,
     files: BTreeMap<String, usize>,

@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 
 /// Strength of the penalty on a weight's square, halved.
 const PENALTY: f64 = 30.0;
-/// What a place that could go either way counts as.
+/// Label of a position that could go either way.
 const OPTIONAL: f64 = 0.2;
-/// What a hand-labelled place weighs against a spliced one.
+/// Weight of a hand-labelled position relative to a spliced one.
 const HAND: f64 = 2.0;
 /// Log-odds by which a boundary is rarer inside the work on one prompt than at the prompts that were taken out of the
 /// streams to learn it: one goal a prompt is the rule.
@@ -39,7 +39,7 @@ const AFTER: &[&str] = &[
 /// Signals that there are without a prompt.
 const INSIDE: &[&str] = &["pause", "committed_before", "tests_passed_before", "unit_size"];
 
-/// Which signals a moment's model uses.
+/// Whether the model of a moment uses a signal.
 fn uses(moment: DecisionPhase, signal: usize) -> bool {
     match moment {
         DecisionPhase::Prompt => signal < WORK,
@@ -51,7 +51,7 @@ fn uses(moment: DecisionPhase, signal: usize) -> bool {
 /// The signals of a stream at every place, for every beginning of the unit, with so many steps known from the place on.
 pub struct Known<'a> {
     pub stream: &'a Stream,
-    /// What is known of its places once the work is: turns, or stretches of work without a prompt.
+    /// Kind of its positions once the work is known: turns, or work without a prompt.
     moment: DecisionPhase,
     values: BTreeMap<(usize, usize, usize), Values>,
 }
@@ -340,7 +340,7 @@ fn best_threshold(mut gain: impl FnMut(f32) -> f64) -> f32 {
     thresholds[best]
 }
 
-/// What a threshold is chosen by: F1 within one prompt less Pk, of both kinds, less what the number of boundaries is off.
+/// Measure by which a threshold is chosen: F1 within one prompt less Pk, of both kinds, less what the number of boundaries is off.
 fn gain(streams: &[&Known], predict: impl Fn(usize) -> Vec<usize>) -> f64 {
     let (hand, spliced) = by_kind(&streams.iter().enumerate().map(|(i, s)| (&s.stream.truth, predict(i))).collect::<Vec<_>>());
     let off = |s: &Scores| (((s.predicted as f64 + 0.5) / (s.truth as f64 + 0.5)).ln().abs() - 0.1).max(0.0);

@@ -1,4 +1,4 @@
-//! How well the detector finds the boundaries of labelled sessions (`NMEM_BENCH_DATA/units`, default `../shared/bench`).
+//! Scores of segmentation on labelled sessions (`NMEM_BENCH_DATA/units`, default `../shared/bench`).
 //!
 //! `cargo bench --bench units`: scores of the compiled-in weights through the hook's own way into a database (they have
 //! seen these streams), and cross-validated: for each stream, weights that have seen neither it nor a stream that shares a
@@ -88,7 +88,7 @@ fn to_places(prompts: &[i64]) -> Vec<usize> {
     prompts.iter().filter_map(|n| usize::try_from(*n).ok()).collect()
 }
 
-/// What the product makes of the streams, by the way that hooks go.
+/// Boundaries that hooks find in the streams.
 fn played(streams: &[Stream]) -> Vec<replay::Starts> {
     let scratch = ScratchStore::new().unwrap();
     let mut store = scratch.store().unwrap();
@@ -229,7 +229,7 @@ fn ablation(known: &[Known]) {
     }
 }
 
-/// What cross-validated weights miss and falsely find, on streams that people labelled.
+/// Missed and false boundaries of cross-validated weights, on streams that people labelled.
 fn errors(streams: &[Stream], found: &[(Vec<usize>, Vec<usize>)]) {
     for (stream, (late, _)) in streams.iter().zip(found) {
         let prompts: Vec<&str> = stream.events.iter().filter_map(|e| prompt(&e.event)).collect();

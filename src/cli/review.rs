@@ -51,7 +51,7 @@ pub fn run(args: &ReviewArguments) -> Result<()> {
         return Err(UserError::new(NO_PROJECT, "change into a project folder, or use --project DIR").into());
     }
     let found = match (&store, &place.row) {
-        (Some(store), Some(row)) => store.newest_memories(row.id, &[MemoryKind::Decision, MemoryKind::Lesson], MAX_REVIEWED)?,
+        (Some(store), Some(row)) => store.newest_memories(row.id, &MemoryKind::LASTING, MAX_REVIEWED)?,
         _ => Vec::new(),
     };
     let is_new = |memory: &MemoryRow| memory.created_at >= since && !is_checked(memory) && !memory.is_of_team();

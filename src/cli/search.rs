@@ -85,16 +85,9 @@ enum KindArgument {
 }
 
 impl KindArgument {
+    /// The kind of memory of that name; `None` for other rows.
     fn memory(self) -> Option<MemoryKind> {
-        Some(match self {
-            KindArgument::Observation => MemoryKind::Observation,
-            KindArgument::Summary => MemoryKind::Summary,
-            KindArgument::Decision => MemoryKind::Decision,
-            KindArgument::Lesson => MemoryKind::Lesson,
-            KindArgument::Task => MemoryKind::Task,
-            KindArgument::Entity => MemoryKind::Entity,
-            KindArgument::Memory | KindArgument::Unit | KindArgument::Prompt | KindArgument::Tool => return None,
-        })
+        MemoryKind::from_name(self.to_possible_value()?.get_name())
     }
 
     fn hit(self) -> HitKind {

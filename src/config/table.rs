@@ -118,6 +118,18 @@ fn team_folder(config: &mut Config, key: &str, value: &toml::Value, source: Sett
     Ok(())
 }
 
+impl SettingRow {
+    /// Names the origins that may set it, for the documentation; empty if no file may.
+    pub fn set_by(&self) -> String {
+        let name = |who: &Who| match who {
+            Who::File => "config file",
+            Who::Folder => "`[[folder]]`",
+            Who::Trusted => "trusted `.nmem.toml`",
+        };
+        self.who.iter().map(name).collect::<Vec<_>>().join(", ")
+    }
+}
+
 fn row(name: &str, who: Who) -> Option<&'static SettingRow> {
     SETTINGS.iter().find(|row| row.name == name && row.who.contains(&who))
 }
@@ -163,6 +175,8 @@ fn set(config: &mut Config, name: &str, value: &toml::Value) -> Result<(), Wrong
 fn read_rule(config: &mut Config, value: &toml::Value) -> Result<Rule, Wrong> {
     let table = value.as_table().ok_or("`folder` must be written as [[folder]]")?;
     let mut rule = Rule::default();
+    // A wrong value is an error wherever the rule applies, so each is tried on settings that nobody reads.
+    let mut tried: Option<Config> = None;
     for (key, value) in table {
         let home = config.home.as_deref();
         match key.as_str() {
@@ -173,7 +187,7 @@ fn read_rule(config: &mut Config, value: &toml::Value) -> Result<Rule, Wrong> {
             "provider" => rule.provider = Some(provider(key, value)?),
             _ => match row(key, Who::Folder) {
                 Some(row) => {
-                    (row.set)(&mut config.clone(), key, value, SettingSource::File)?;
+                    (row.set)(tried.get_or_insert_with(|| config.clone()), key, value, SettingSource::File)?;
                     rule.settings.push((row.name, value.clone()));
                 }
                 None => config.unknown.push(format!("folder.{key}")),

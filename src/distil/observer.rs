@@ -7,8 +7,8 @@ use crate::domains;
 use crate::extraction::{self, PromptRequest, UnitContext};
 use crate::llm;
 use crate::model::{
-    Budget, CallCost, Draft, Endpoint, Event, LlmError, LogLevel, Maker, MemoryKind, MemoryRow, Millis, Platform, Provider,
-    Purpose, UnitStory, estimated_tokens,
+    Budget, CallCost, Draft, Endpoint, Event, LlmError, LogLevel, Maker, MemoryRow, Millis, Platform, Provider, Purpose,
+    UnitStory, estimated_tokens,
 };
 use crate::runtime::{log_at, log_error, redactor};
 use crate::store::Store;
@@ -97,7 +97,7 @@ impl Observer<'_> {
         let (existing, refused) = existing(store, &story, redo)?;
         let recorded = store.recorded_titles(story.session, redo.then_some(story.unit))?;
         let left_out: HashSet<_> = store.dismissed_sources(story.session)?.into_iter().collect();
-        let so_far = existing.iter().find(|old| after > 0 && old.kind == MemoryKind::Summary && old.made_by != Maker::Rules);
+        let so_far = existing.iter().find(|old| after > 0 && old.kind.is_summary() && old.made_by != Maker::Rules);
         let folder = story.folder.as_deref().map(|folder| self.shown(folder));
         let before = store.message_before(due.unit, &due.folders)?.filter(|(source, _)| !left_out.contains(source));
         let rendered = extraction::question(&PromptRequest {

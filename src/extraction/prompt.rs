@@ -2,7 +2,7 @@
 
 use super::answer::SECTIONS;
 use super::blocks::{EventBlock, blocks, fit};
-use crate::model::{Domain, Maker, MemoryKind, MemoryRow, Question, Source, Term, UnitStory};
+use crate::model::{Domain, Maker, MemoryRow, Question, Source, Term, UnitStory};
 use crate::prompt_injection::{self, looks_like_prompt_injection};
 use crate::text::{cut, is_stop_word, seen, words};
 use serde_json::{Map, Value, json};
@@ -323,7 +323,7 @@ pub enum Verdict {
 /// The memories to show as notes, in order of their numbers, from 1.
 pub fn notes(existing: &[MemoryRow]) -> Vec<&MemoryRow> {
     let is_shown = |memory: &&MemoryRow| {
-        may_be_superseded(memory) && memory.kind != MemoryKind::Summary && !looks_like_prompt_injection(&line(memory))
+        may_be_superseded(memory) && !memory.kind.is_summary() && !looks_like_prompt_injection(&line(memory))
     };
     let notes: Vec<&MemoryRow> = existing.iter().filter(is_shown).collect();
     notes[notes.len().saturating_sub(NOTES)..].to_vec()
@@ -331,7 +331,7 @@ pub fn notes(existing: &[MemoryRow]) -> Vec<&MemoryRow> {
 
 /// Returns a note in one line: type, title, and additional detail.
 pub fn line(memory: &MemoryRow) -> String {
-    let kind = memory.kind_type.as_deref().filter(|_| memory.kind == MemoryKind::Observation).unwrap_or(memory.kind.name());
+    let kind = memory.kind_type.as_deref().filter(|_| memory.kind.properties().is_named_by_type).unwrap_or(memory.kind.name());
     let title = cut(&memory.title, NOTE);
     let reason = ["reasoning", "cause", "solution"].iter().find_map(|name| memory.content.get(*name)?.as_str());
     let more = reason.or(memory.body.as_deref()).or(memory.subtitle.as_deref()).unwrap_or_default();

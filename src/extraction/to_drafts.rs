@@ -87,12 +87,12 @@ fn supersede(drafts: &mut [LlmDraft], existing: &[MemoryRow], notes: &[i64], ver
     for old in existing.iter().filter(|old| may_be_superseded(old)) {
         let verdict = notes.iter().position(|id| *id == old.id).map_or(Verdict::None, |at| verdicts[at]);
         let successor = match verdict {
-            _ if old.kind == MemoryKind::Summary => drafts.iter().position(|next| next.draft.kind == MemoryKind::Summary),
+            _ if old.kind.is_summary() => drafts.iter().position(|next| next.draft.kind.is_summary()),
             Verdict::Corrected(at) => Some(at),
             Verdict::Withdraw => nearest(drafts, old),
             Verdict::Keep => drafts.iter().position(|next| alike(&next.draft.title, &old.title)),
             Verdict::None => drafts.iter().position(|next| {
-                next.draft.kind != MemoryKind::Summary && prompt::covers(&text_of(&next.draft), &next.draft.sources, old)
+                !next.draft.kind.is_summary() && prompt::covers(&text_of(&next.draft), &next.draft.sources, old)
             }),
         };
         match successor {
@@ -139,7 +139,7 @@ fn draft_of(observation: &ParsedObservation, question: &RenderedQuestion, unit: 
     }
     let sources = thinned(all.iter().map(|block| block.source).collect());
     // Summaries and tasks cover the whole unit, so they do not make an observation redundant.
-    let is_whole = |memory: &&MemoryRow| memory.kind == MemoryKind::Summary || memory.kind == MemoryKind::Task;
+    let is_whole = |memory: &&MemoryRow| memory.kind.is_summary() || memory.kind == MemoryKind::Task;
     let is_touched = |memory: &&MemoryRow| memory.by_hand || memory.pinned;
     let fixed = unit.existing.iter().filter(is_touched).chain(unit.refused).filter(|memory| !is_whole(memory));
     // A message may make several points, a tool use only one.
@@ -293,8 +293,8 @@ fn take_over(draft: &mut Draft, old: &MemoryRow) {
             draft.content.entry(name).or_insert_with(|| value.clone());
         }
     }
-    let is_summary = draft.kind == MemoryKind::Summary;
-    if is_summary && old.kind == MemoryKind::Summary {
+    let is_summary = draft.kind.is_summary();
+    if is_summary && old.kind.is_summary() {
         draft.kind_type = draft.kind_type.take().or_else(|| old.kind_type.clone());
     }
     if is_summary || covers(&draft.sources, old) {
@@ -332,7 +332,7 @@ fn summary(
     if content.keys().all(|name| name == "request" || name == "investigated") {
         return None;
     }
-    let existing = unit.existing.iter().filter(|old| old.kind == MemoryKind::Summary && old.superseded_by.is_none());
+    let existing = unit.existing.iter().filter(|old| old.kind.is_summary() && old.superseded_by.is_none());
     if existing.clone().any(|old| old.by_hand || old.pinned) {
         return None;
     }

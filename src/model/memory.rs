@@ -37,6 +37,45 @@ MemoryKind, default Entity {
 }
 }
 
+/// Properties of a memory kind, which code asks instead of comparing kinds.
+#[derive(Clone, Copy, Debug)]
+pub struct KindProperties {
+    /// It holds for later work until something supersedes or contradicts it.
+    pub is_lasting: bool,
+    /// It reports a whole unit, so it repeats what the unit's other memories say.
+    pub is_summary: bool,
+    /// Readers know it by its type (`bugfix`), not by its kind.
+    pub is_named_by_type: bool,
+    /// Word for its origin, as in "decided by the user".
+    pub origin: Option<&'static str>,
+}
+
+const PLAIN: KindProperties = KindProperties { is_lasting: false, is_summary: false, is_named_by_type: false, origin: None };
+
+impl MemoryKind {
+    /// Kinds that are lasting.
+    pub const LASTING: [MemoryKind; 2] = [MemoryKind::Decision, MemoryKind::Lesson];
+
+    /// Returns the properties of the kind.
+    pub const fn properties(self) -> KindProperties {
+        match self {
+            MemoryKind::Observation => KindProperties { is_named_by_type: true, ..PLAIN },
+            MemoryKind::Summary => KindProperties { is_summary: true, ..PLAIN },
+            MemoryKind::Decision => KindProperties { is_lasting: true, origin: Some("decided"), ..PLAIN },
+            MemoryKind::Lesson => KindProperties { is_lasting: true, origin: Some("learnt"), ..PLAIN },
+            MemoryKind::Task | MemoryKind::Entity => PLAIN,
+        }
+    }
+
+    pub const fn is_lasting(self) -> bool {
+        self.properties().is_lasting
+    }
+
+    pub const fn is_summary(self) -> bool {
+        self.properties().is_summary
+    }
+}
+
 spelled! {
 /// Origin of a memory's text. Tool output carries less weight than a user's statement.
 Provenance, default Tool {

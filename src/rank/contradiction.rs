@@ -3,7 +3,7 @@
 //! be strong (ADR/0029).
 
 use super::terms::terms;
-use crate::model::{MemoryKind, MemoryRow};
+use crate::model::MemoryRow;
 use crate::text::words;
 use std::collections::HashMap;
 
@@ -56,7 +56,7 @@ fn about(text: &str) -> Vec<String> {
 /// Returns the contradicted memories, each with the newest one that contradicts it. Only the older memory of each pair
 /// is a key. Only decisions and lessons count.
 pub fn contradicted(memories: &[MemoryRow]) -> HashMap<i64, i64> {
-    let settling = memories.iter().filter(|memory| matches!(memory.kind, MemoryKind::Decision | MemoryKind::Lesson));
+    let settling = memories.iter().filter(|memory| memory.kind.is_lasting());
     let mut newest: Vec<(&MemoryRow, Stand)> = settling.map(|memory| (memory, Stand::of(memory))).collect();
     newest.sort_by_key(|(memory, _)| std::cmp::Reverse((memory.created_at, memory.id)));
     let mut against = HashMap::new();

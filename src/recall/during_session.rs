@@ -3,9 +3,7 @@
 
 use super::ranked::{RecallQuery, add_passages, mark_stale, nearest, whole_paths};
 use super::stale::{concepts, stale};
-use crate::model::{
-    Annotations, Finding, InjectionPoint, MemoryKind, MemoryRow, Provenance, RankedUnit, Relevance, UnitRow, Vector,
-};
+use crate::model::{Annotations, Finding, InjectionPoint, MemoryRow, Provenance, RankedUnit, Relevance, UnitRow, Vector};
 use crate::prompt_injection::looks_like_prompt_injection;
 use crate::rank::{self, Route};
 use crate::store::Store;
@@ -111,9 +109,8 @@ pub fn at_prompt(store: &Store, scope: &SessionScope, given: &Prompt) -> Result<
         // Files that the prompt names come first.
         unit.unit.files.sort_by_key(|file| !named.iter().any(|name| file.path.ends_with(name)));
         let memories = std::mem::take(&mut unit.memories);
-        let new = memories
-            .into_iter()
-            .filter(|memory| !injected.contains(&format!("m{}", memory.id)) && memory.kind != MemoryKind::Summary);
+        let new =
+            memories.into_iter().filter(|memory| !injected.contains(&format!("m{}", memory.id)) && !memory.kind.is_summary());
         for memory in new {
             if is_trusted(store, &memory)? {
                 unit.memories.push(memory);
@@ -245,7 +242,7 @@ fn about(store: &Store, project: i64, path: &str) -> Result<Vec<MemoryRow>> {
 /// The most important memories about a file that may be injected unasked.
 fn best(store: &Store, mut memories: Vec<MemoryRow>, path: &str) -> Result<Vec<MemoryRow>> {
     // A memory that names the file is about it; one that only changed the file may be about anything.
-    let settles = |memory: &MemoryRow| matches!(memory.kind, MemoryKind::Decision | MemoryKind::Lesson);
+    let settles = |memory: &MemoryRow| memory.kind.is_lasting();
     memories.sort_by_cached_key(|memory| {
         Reverse((
             !memory.is_of_team(),

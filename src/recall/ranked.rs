@@ -20,8 +20,6 @@ use std::path::Path;
 const RECENT: usize = 24;
 /// Number of sessions in whose files a bare file name is looked up.
 const NAMED: usize = 60;
-/// Kinds of memories that can be contradicted, and the number of the newest to check.
-const SETTLED: [MemoryKind; 2] = [MemoryKind::Decision, MemoryKind::Lesson];
 const NEWEST: usize = 24;
 /// Number of nearest memories by embedding.
 const NEAR: usize = 40;
@@ -122,7 +120,7 @@ pub fn ranked_by(store: &Store, query: &RecallQuery, weights: &RankWeights, limi
         .into_iter()
         .filter_map(|scored| found(store, &locations, scored).transpose())
         .collect::<Result<Vec<RankedUnit>>>()?;
-    let mut settled = store.newest_memories(query.project, &SETTLED, NEWEST)?;
+    let mut settled = store.newest_memories(query.project, &MemoryKind::LASTING, NEWEST)?;
     settled.extend(units.iter().flat_map(|unit| &unit.memories).cloned());
     let against = rank::contradicted(&settled);
     for units in &mut units {
@@ -141,7 +139,7 @@ pub(super) fn add_passages(request: &str, units: &mut [RankedUnit]) {
     for unit in units.iter_mut() {
         for memory in &unit.memories {
             let new = |part, text: &str| Passage { memory: memory.id, part, text: text.to_string(), fit: 0.0 };
-            let is_summary = memory.kind == MemoryKind::Summary;
+            let is_summary = memory.kind.is_summary();
             if is_summary {
                 unit.passages.extend(PARTS.iter().filter_map(|part| Some(new(Some(*part), memory.text(part)?))));
             } else {

@@ -354,8 +354,7 @@ pub fn session_state(store: &Store, session: i64) -> Result<Option<SessionState>
     let mut memories = store.memories_of_session(session.id)?;
     memories.retain(|memory| memory.superseded_by.is_none());
     memories.reverse();
-    let (decisions, rest): (Vec<MemoryRow>, Vec<MemoryRow>) =
-        memories.into_iter().partition(|memory| matches!(memory.kind, MemoryKind::Decision | MemoryKind::Lesson));
+    let (decisions, rest): (Vec<MemoryRow>, Vec<MemoryRow>) = memories.into_iter().partition(|memory| memory.kind.is_lasting());
     let observations = rest.into_iter().filter(|memory| memory.kind == MemoryKind::Observation).collect();
     let contradicted_by = rank::contradicted(&decisions);
     let open = session.tasks.iter().filter(|task| task.status != "completed").map(|task| task.subject.clone());

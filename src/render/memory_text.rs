@@ -31,7 +31,7 @@ pub fn id(memory: &MemoryRow) -> String {
 /// Returns the type of an observation, or the kind of another memory.
 pub fn word(memory: &MemoryRow) -> &str {
     match memory.kind_type.as_deref() {
-        Some(kind_type) if memory.kind == MemoryKind::Observation => kind_type,
+        Some(kind_type) if memory.kind.properties().is_named_by_type => kind_type,
         _ => memory.kind.name(),
     }
 }
@@ -115,7 +115,7 @@ pub fn whole(memory: &MemoryRow, style: Style) -> String {
         }
     };
     fact("changed", file(true));
-    fact("read", file(false).filter(|_| memory.kind != MemoryKind::Summary));
+    fact("read", file(false).filter(|_| !memory.kind.is_summary()));
     fact("concepts", Some(memory.concepts.join(", ")).filter(|list| !list.is_empty()).map(|list| line(&list, 200)));
     let unit = memory.unit.map(|unit| format!("u{unit}"));
     let session = memory.session.map(|session| format!("s{session}"));

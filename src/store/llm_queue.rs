@@ -3,9 +3,7 @@
 use super::events::known_session;
 use super::memory_rows::{Lease, MemoryScope};
 use super::{Store, Tx};
-use crate::model::{
-    Budget, CallCost, Draft, Endpoint, Maker, MemoryKind, Millis, Platform, Purpose, Source, Spend, Spent, UnitStory,
-};
+use crate::model::{Budget, CallCost, Draft, Endpoint, Maker, Millis, Platform, Purpose, Source, Spend, Spent, UnitStory};
 use crate::redact::Clean;
 use anyhow::Result;
 use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
@@ -272,7 +270,7 @@ impl Tx<'_> {
         };
         let mut going = if redo { self.untouched_of_models(home)? } else { Vec::new() };
         let stored = self.of_rules(home)?;
-        if let Some(summary) = values.drafts.iter().find(|draft| draft.kind == MemoryKind::Summary) {
+        if let Some(summary) = values.drafts.iter().find(|draft| draft.kind.is_summary()) {
             let sql = "UPDATE work_units SET title = ?2 WHERE id = ?1";
             self.tx.prepare_cached(sql)?.execute(params![story.unit, summary.title])?;
         }

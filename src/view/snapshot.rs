@@ -5,7 +5,7 @@
 //! The newest rows are read up to a limit for each kind; `totals` states how many there are.
 
 use crate::config::Config;
-use crate::model::{InjectionRow, MemoryKind, MemoryRow, Millis, PromptRow, SessionRow, Source, ToolUseRow, UnitRow};
+use crate::model::{InjectionRow, MemoryRow, Millis, Platform, PromptRow, SessionRow, Source, ToolUseRow, UnitRow};
 use crate::rank::contradicted;
 use crate::render::{details, memory_text, session_log, unit_text};
 use crate::runtime::{Projects, redactor};
@@ -127,6 +127,7 @@ impl Snapshot {
                 ("project", json!(scope.name)),
                 ("made_at", json!(now)),
                 ("version", json!(env!("CARGO_PKG_VERSION"))),
+                ("agents", Platform::ALL.iter().map(|platform| (platform.name().to_string(), json!(platform.title()))).collect()),
                 ("totals", totals),
                 ("calls", calls.collect()),
             ];
@@ -220,10 +221,7 @@ impl Snapshot {
 
     /// Returns memories as JSON, with `contradicted_by` if a newer one contradicts them.
     fn memories(&self) -> Value {
-        let settled = self
-            .memories
-            .iter()
-            .filter(|memory| memory.superseded_by.is_none() && matches!(memory.kind, MemoryKind::Decision | MemoryKind::Lesson));
+        let settled = self.memories.iter().filter(|memory| memory.superseded_by.is_none() && memory.kind.is_lasting());
         let against = contradicted(&settled.take(SETTLED).cloned().collect::<Vec<_>>());
         let json = |memory: &MemoryRow| {
             let mut out = memory_text::json(memory);

@@ -195,7 +195,7 @@ fn what_is_no_whole_export_is_refused_whole() {
     assert!(out.code == Some(1) && out.stderr.contains("cannot read /nowhere"), "{}", out.text());
 }
 
-/// What a program might say, in any script and with any sign.
+/// Text of a program, in any script and with any sign.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof!["[a-z]{1,12}( [a-zA-Z0-9_./:-]{1,12}){0,8}", "\\PC{1,60}", "[\\u{0}-\\u{ffff}]{1,20}"]
 }

@@ -1,4 +1,4 @@
-//! What an attack found, each case with what must happen now.
+//! Findings of an attack, each with what must happen now.
 
 use crate::world::World;
 use crate::world::models::{CONFIG, turn, with_model, work};

@@ -127,7 +127,7 @@ fn what_fails_or_says_nonsense_leaves_the_unit_in_the_queue() {
     }
 }
 
-/// What a person sees of each of the program's worst answers, in its own wire format.
+/// Messages for each of the program's worst answers, in its own wire format.
 #[test]
 fn what_the_program_answers_at_its_worst() {
     let result = |more: &str| format!("cat >/dev/null; cat <<'E'\n{{\"type\":\"result\",{more}}}\nE");

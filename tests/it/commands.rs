@@ -1,4 +1,4 @@
-//! What people and agents ask about commands: what ended an error before, and how a program is called.
+//! Questions about commands: what ended an error before, and how a program is called.
 
 use crate::world::World;
 use crate::world::session::{MINUTE, Session};

@@ -9,7 +9,7 @@ use crate::world::thesaurus::vector;
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
-/// What is remembered, and a question for it in other words.
+/// Memories, and a question for each in other words.
 const PAIRS: [(&str, &str); 12] = [
     ("The login keeps credentials for an hour", "how do we handle authentication"),
     ("A passphrase is hashed twice", "where is the password kept"),
@@ -34,7 +34,7 @@ fn world() -> (World, Server) {
     (world, server)
 }
 
-/// How many of the questions find what they are about among the first three memories.
+/// Number of questions that find their memory among the first three.
 fn found(world: &World) -> usize {
     let finds = |(memory, question): &&(&str, &str)| {
         let out = world.nmem(&["search", question, "--kind", "memory", "--limit", "3", "--json"]);

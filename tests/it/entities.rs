@@ -211,7 +211,7 @@ fn a_batch_answers_each_line_in_its_place() {
     assert_eq!(world.sql("SELECT count(*), count(DISTINCT session_id) FROM memories"), "247|1");
 }
 
-/// What a person pinned is theirs, and what one program records is not another's.
+/// A person's pins stay theirs, and the records of one program are not another's.
 #[test]
 fn nobody_writes_over_what_is_pinned_or_of_another_program() {
     let world = World::new();

@@ -1,4 +1,4 @@
-//! What models answer, and what is stored of it: forty answers that are broken, sloppy or hostile, each parsed and stored as
+//! Answers of models, and the memories stored from them: forty answers that are broken, sloppy or hostile, each parsed and stored as
 //! memories of the same small unit.
 
 use nmem::extraction::{PromptRequest, RenderedQuestion, UnitContext, question, read, to_drafts};
@@ -108,7 +108,7 @@ fn received(answer: &str) -> Vec<Draft> {
     to_drafts(read(answer, &domain), &asked, &known).drafts.into_iter().map(|received| received.draft).collect()
 }
 
-/// What was saved, in a few words.
+/// The saved memories, in a few words.
 fn saved(answer: &str) -> String {
     let mut out = String::new();
     for draft in received(answer) {
@@ -233,7 +233,7 @@ fn a_text_cannot_look_like_an_entry_and_the_same_unit_makes_the_same_question() 
     assert_eq!(asked(&story, &domain).question, first.question);
 }
 
-/// What a provider caches: nothing in the instructions depends on the unit.
+/// A provider can cache the instructions: nothing in them depends on the unit.
 #[test]
 fn instructions_and_form_are_the_same_for_all_units() {
     let (mut other, domain) = (story(), coding());
@@ -280,7 +280,7 @@ fn note(id: i64, title: &str, sources: &[Source]) -> MemoryRow {
     }
 }
 
-/// Which notes an answer supersedes, by the title of their successor, and which it withdraws without one.
+/// Notes that an answer supersedes, with the title of their successor, and notes that it withdraws without one.
 fn judged(notes: &[MemoryRow], answer: &str) -> (Vec<(i64, String)>, Vec<i64>) {
     let (story, domain) = (story(), coding());
     let left_out = HashSet::new();

@@ -1,4 +1,4 @@
-//! What was recorded can be taken back: by id, session, project, time and text, from every file.
+//! Recorded data can be forgotten: by id, session, project, time and text, from every file.
 
 use crate::world::World;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What a hostile tester found in imports.
+//! Findings of a hostile tester in imports.
 
 use crate::world::World;
 use crate::world::session::{MINUTE, NINE};

@@ -21,7 +21,7 @@ fn lines(records: &[Value]) -> String {
     records.iter().map(|record| format!("{record}\n")).collect()
 }
 
-/// What every format below holds: a prompt, a read, a failing command, an edit, and an answer.
+/// Content of every format below: a prompt, a read, a failing command, an edit, and an answer.
 fn holds_the_work(world: &World, platform: &str) {
     let tools = "SELECT kind, coalesce(path, '-'), coalesce(content, '-'), succeeded FROM tool_uses ORDER BY id";
     let expected = "read|greet.py|greet.py|1\ncommand|-|ls /nonexistent|0\nedit|greet.py|greet.py|1";

@@ -1,4 +1,4 @@
-//! What an import does not store, queue or bring back, and in which order it reads.
+//! Data that an import does not store, queue or bring back, and the order in which it reads.
 
 use crate::world::World;
 use crate::world::session::{MINUTE, NINE, Session};

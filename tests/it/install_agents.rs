@@ -85,7 +85,7 @@ const MARKDOWN: [&str; 30] = [
     "x\n<!-- end nmem -->\n",
 ];
 
-/// Where an agent's settings are in a world's home or project, and whether they are nested.
+/// Path of an agent's settings in a world's home or project, and whether they are nested.
 fn settings(agent: &str, scope: &str) -> &'static str {
     match (agent, scope) {
         ("claude-code", "user") => "home/.claude/settings.json",

@@ -19,7 +19,7 @@ const OUT_OF_USE: [(&str, &str); 11] = [
     ("of late", "recent"),
 ];
 
-/// Where a word on the list is not ours: phrases of others, and names that old databases and exports contain.
+/// Lines in which a word on the list is not ours: phrases of others, and names that old databases and exports contain.
 const QUOTED: [&str; 8] = [
     "--told",
     "gone|found|built|sent|kept|left|lost|told|slow",
@@ -80,7 +80,7 @@ fn words_out_of_use_stay_out_of_the_code() {
 fn no_doc_comment_begins_with_a_question_word() {
     const QUESTIONS: [&str; 7] = ["What ", "Which ", "How ", "Where ", "Why ", "By what ", "Of "];
     let mut found = Vec::new();
-    for path in files("src", &[".rs"]) {
+    for path in ["src", "benches", "tests", "fuzz/fuzz_targets"].iter().flat_map(|folder| files(folder, &[".rs"])) {
         let text = fs::read_to_string(&path).unwrap();
         let mut before = "";
         for (number, line) in text.lines().map(str::trim_start).enumerate() {

@@ -207,7 +207,7 @@ fn no_file_imports_itself_by_way_of_others() {
     assert!(circles.is_empty(), "these files import each other: {}", circles.join(", "));
 }
 
-/// What two commands share belongs to neither.
+/// Code that two commands share belongs to neither.
 #[test]
 fn no_command_imports_another_commands_file() {
     let shared = ["output", "hook", "editor", "project_argument"];
@@ -316,7 +316,12 @@ fn the_usual_changes_touch_few_files() {
     for (change, word, own, most) in [
         ("a setting (3 files)", ".file_bytes", "", 3),
         ("an agent with hooks (3 files outside its folder)", "OpenCode", "platforms/opencode", 3),
+        ("a memory kind (at most 10 files)", "MemoryKind::Observation", "", 10),
+        ("a memory kind (at most 10 files)", "MemoryKind::Summary", "", 10),
+        ("a memory kind (at most 10 files)", "MemoryKind::Decision", "", 10),
+        ("a memory kind (at most 10 files)", "MemoryKind::Lesson", "", 10),
         ("a memory kind (at most 10 files)", "MemoryKind::Task", "", 10),
+        ("a memory kind (at most 10 files)", "MemoryKind::Entity", "", 10),
         ("a block of the session start (3 files)", "on_topic_branch", "", 3),
         ("a column (at most 7 files)", "source_event", "platforms", 7),
     ] {

@@ -287,8 +287,6 @@ fn a_domain_of_ones_own_files_what_is_found_under_its_own_words() {
     ");
 }
 
-/// What is active at the end of a session, and what became of the rest.
-
 #[test]
 fn a_check_that_failed_last_is_over_once_it_passes_in_a_later_unit() {
     let world = World::new();

@@ -37,7 +37,7 @@ fn a_closed_unit_is_distilled_at_the_next_stop_in_either_wire_format() {
     }
 }
 
-/// Where a session's last unit begins stays unjudged when nothing follows it: its end settles that too.
+/// The start of a session's last unit stays unjudged when nothing follows it: its end settles that too.
 #[test]
 fn every_unit_of_an_ended_session_is_distilled() {
     let (world, server) = with_model(says(ANSWER), "anthropic");

@@ -1,4 +1,4 @@
-//! What was tried to have a model see, do or believe what it should not.
+//! Attempts to have a model see, do or believe what it should not.
 
 use crate::world::World;
 use crate::world::models::{ANSWER, CONFIG, says, turn, with_model, work};

@@ -360,7 +360,7 @@ fn what_a_page_planted_is_not_proven_by_being_old() {
     }
 }
 
-/// Of a file that much is known of, what the user said of it comes before what came later.
+/// For a file with many memories, the user's statements come before later ones.
 #[test]
 fn what_the_user_said_of_a_file_is_not_crowded_out() {
     let world = World::new();

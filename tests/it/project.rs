@@ -1,4 +1,4 @@
-//! Which folders are one project: clones, worktrees, moves, first remotes, packages, links, and what the user says.
+//! Identity of projects: clones, worktrees, moves, first remotes, packages, links, and what the user says.
 
 use crate::world::World;
 use serde_json::json;

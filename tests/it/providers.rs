@@ -12,7 +12,7 @@ const JSON_ANSWER: &str = r#"{"keep": [], "withdraw": [], "observations": [{"sou
 "concepts": ["gotcha"], "functions_touched": [], "classes_touched": [], "modules_affected": []}],
 "summary": {"request": "Rows with commas are broken", "investigated": "", "learned": "", "completed": "Quotes were added.", "next_steps": "", "notes": ""}}"#;
 
-/// What `nmem distil` prints about one unit, how often it asked, and what it recorded of the call.
+/// Output of `nmem distil` about one unit, the number of requests, and the recorded call.
 fn seen(provider: &str, reply: Reply) -> String {
     let (world, server) = with_model(reply, provider);
     work(&world, "first");

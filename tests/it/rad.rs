@@ -39,7 +39,7 @@ fn a_prompt_that_begins_with_nomem_is_not_stored_nor_its_turn() {
     assert_eq!(world.sql("SELECT (SELECT count(*) FROM prompts) + (SELECT count(*) FROM tool_uses)"), "2");
 }
 
-/// What differs from run to run: uuids, where the store lies, where a project is.
+/// Replaces what differs from run to run: uuids, and the folders of the store and the project.
 fn masked(answer: &str) -> Value {
     fn mask(name: &str, value: &mut Value) {
         match value {
@@ -263,7 +263,7 @@ fn a_session_goes_by_its_whole_id() {
     assert_eq!(world.sql("SELECT agent_session_id FROM sessions WHERE agent_session_id LIKE 'task%' AND prompts > 0"), "task-10");
 }
 
-/// What nmem does not know is kept where it can be found again, without secrets.
+/// Unknown fields are kept where they can be found again, without secrets.
 #[test]
 fn fields_of_a_programs_own_are_kept() {
     let world = world();

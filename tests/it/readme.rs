@@ -117,6 +117,20 @@ fn the_readme_is_short_and_every_link_leads_somewhere() {
     assert!(links > 20);
 }
 
+/// The table of the documentation is that of the code: names, defaults, and who may set them.
+#[test]
+fn the_documentation_has_the_table_of_settings() {
+    let defaults = World::new().nmem(&["status", "--json"]).json();
+    let row = |row: &nmem::config::table::SettingRow| {
+        let default = &defaults["settings"][row.name]["value"];
+        format!("| `{}` | `{default}` | {} | {} |", row.name, row.set_by(), row.doc)
+    };
+    let rows = nmem::config::table::SETTINGS.iter().filter(|row| !row.set_by().is_empty()).map(row);
+    let table =
+        format!("| setting | default | set by | meaning |\n| --- | --- | --- | --- |\n{}\n", rows.collect::<Vec<_>>().join("\n"));
+    assert!(CONFIGURATION.contains(&table), "docs/configuration.md must contain:\n{table}");
+}
+
 #[test]
 fn the_config_shown_is_the_default_and_has_every_key() {
     let world = World::new();

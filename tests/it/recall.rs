@@ -1,4 +1,4 @@
-//! What a session that begins with a request receives: related work, most relevant first, with reasons.
+//! Context for a session that begins with a request: related work, most relevant first, with reasons.
 
 use crate::world::World;
 use crate::world::session::{MINUTE, NINE, Session};

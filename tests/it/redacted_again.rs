@@ -1,4 +1,4 @@
-//! What an older nmem let through is taken out of every byte: by `nmem doctor --fix`, and once after an upgrade.
+//! Secrets that an older nmem let through are removed from every byte: by `nmem doctor --fix`, and once after an upgrade.
 
 use crate::world::World;
 use serde_json::json;

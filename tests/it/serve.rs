@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// What differs between two stores, or from second to second.
+/// Replaces what differs between two stores, or from second to second.
 fn masked(mut value: Value) -> Value {
     fn mask(name: &str, value: &mut Value) {
         match value {

@@ -1,4 +1,4 @@
-//! What happens when the data folder can't be used: full, read-only, not a folder, links in it; and nothing at all.
+//! An unusable data folder: full, read-only, not a folder, links in it; and nothing at all.
 
 #![allow(clippy::disallowed_macros, reason = "a test says what it could not show")]
 

@@ -35,7 +35,7 @@ fn sync_with(world: &World, folder: &Path) -> Value {
     done(world.nmem(&["sync", "--json", &folder.display().to_string()])).json()
 }
 
-/// What an agent is told at a start.
+/// Context that an agent receives at a start.
 fn told(world: &World) -> String {
     static SESSION: AtomicU32 = AtomicU32::new(0);
     let session = format!("told-{}", SESSION.fetch_add(1, Ordering::Relaxed));

@@ -1,11 +1,6 @@
 // The data: read from the page or from the server, indexed by id, merged with updates, searched.
 
 // Tables without a prototype: stored names such as `constructor` find nothing in them.
-const AGENTS = {
-  __proto__: null,
-  "claude-code": "Claude Code", codex: "Codex", cursor: "Cursor", vscode: "VS Code", "copilot-cli": "Copilot CLI",
-  gemini: "Gemini CLI", opencode: "OpenCode", custom: "another program",
-};
 const POINTS = {
   __proto__: null,
   start: "at the session start", compaction: "after a compaction", prompt: "at a prompt", file: "before an edit",
@@ -14,10 +9,10 @@ const POINTS = {
 const SAID = { __proto__: null, user: "you said it", agent: "the agent said it", tool: "a tool printed it", team: "the team said it" };
 const TRAPS = ["gotcha", "problem-solution", "trade-off"];
 
-let data = { sessions: [], units: [], memories: [], injections: [], failures: [], sources: {}, calls: [], totals: {} };
+let data = { agents: {}, sessions: [], units: [], memories: [], injections: [], failures: [], sources: {}, calls: [], totals: {} };
 let index = {};
 
-const agent = platform => AGENTS[platform] || platform || "by hand";
+const agent = platform => Object.hasOwn(data.agents || {}, platform) ? data.agents[platform] : platform || "by hand";
 
 async function embedded() {
   const text = $("data").textContent.trim();

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What a page may take to show something.
+/// Time limit for a page to show something.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub struct Browser {

@@ -10,7 +10,7 @@ pub struct McpClient {
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
     last: i64,
-    /// What each request carries since the revision of 2026-07-28.
+    /// Fields that each request carries since the revision of 2026-07-28.
     meta: Option<Value>,
 }
 

@@ -1,6 +1,6 @@
 //! A world of its own for each test: empty home, a project, a clock that stands, and the built binary.
 //!
-//! What a command prints, its exit code included, becomes one text, so that "nothing on stdout" is seen and not assumed.
+//! The output of a command, with its exit code, becomes one text, so that "nothing on stdout" is seen and not assumed.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests look at everything")]
 
@@ -32,7 +32,7 @@ pub struct World {
     variables: Vec<(String, String)>,
 }
 
-/// What a command left behind.
+/// The result of a command.
 pub struct Output {
     pub stdout: String,
     pub stderr: String,

@@ -88,7 +88,7 @@ impl Postgres {
         self.folder.display().to_string()
     }
 
-    /// What `RAD_DATABASE_URL` is.
+    /// Value of `RAD_DATABASE_URL`.
     pub fn url(&self) -> String {
         format!("postgresql://postgres@{}/rad", self.host().replace('/', "%2F"))
     }

@@ -6,12 +6,12 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What a server does with a question.
+/// Reaction of a server to a question.
 #[derive(Clone)]
 pub enum Reply {
     /// Answers in the form that the path asks for.
     Says(String),
-    /// What a function says to the question.
+    /// Answer of a function to the question.
     Depends(Arc<dyn Fn(&RenderedQuestion) -> Reply + Send + Sync>),
     /// A status, headers, a body.
     Raw(u16, &'static str, String),
@@ -42,7 +42,7 @@ impl RenderedQuestion {
         system.unwrap_or_default().to_string()
     }
 
-    /// What it is shown.
+    /// Its input.
     pub fn user(&self) -> String {
         let messages = self.body["messages"].as_array().unwrap();
         messages.last().unwrap()["content"].as_str().unwrap().to_string()

@@ -74,7 +74,7 @@ impl Serving {
         self.raw(&format!("{method} {path} HTTP/1.1\r\n{host}Connection: close\r\n{length}{headers}\r\n{body}"))
     }
 
-    /// What a program with the token gets.
+    /// Answer to a program with the token.
     pub fn get(&self, path: &str) -> Answer {
         self.send("GET", path, &format!("Authorization: Bearer {}\r\n", self.token), "")
     }

@@ -17,7 +17,7 @@ pub struct Session<'a> {
     pub at: i64,
     used: usize,
     pub asked: usize,
-    /// What the agent received from the last event's hook.
+    /// Context that the agent received from the last event's hook.
     pub received: String,
 }
 
