@@ -1,6 +1,6 @@
 //! Past sessions: what a reader of a format provides, and where files lie.
 
-use super::payload::DecodeContext;
+use super::payload::{DecodeContext, Speaker, speaker};
 use crate::model::{Event, EventKind, GitState, Millis, Platform, SessionStart, StartSource, TurnUsage};
 use anyhow::Result;
 use serde_json::{Map, Value, json};
@@ -263,6 +263,10 @@ impl PastSession {
             last = event.at;
         }
         self.turn.sort_by_key(|event| event.at);
+        let is_framed = |event: &Event| matches!(&event.what, EventKind::UserPrompt { text } if speaker(text) != Speaker::Person);
+        let before = self.turn.len();
+        self.turn.retain(|event| !is_framed(event));
+        found.counts.prompts = found.counts.prompts.saturating_sub((before - self.turn.len()) as u64);
         found.events.append(&mut self.turn);
     }
 }

@@ -1,4 +1,4 @@
-//! A hook's stdin, bounded; and the context in which an adapter decodes it.
+//! A hook's stdin, bounded; the context in which an adapter decodes it; and who speaks in a prompt.
 
 use super::json_repair::{self, JsonRepairer, KEPT};
 use crate::model::Millis;
@@ -132,9 +132,100 @@ pub struct DecodeContext<'a> {
     pub skip_tools: &'a [String],
 }
 
+/// Who wrote a text that an agent received as a prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Speaker {
+    Person,
+    /// Another agent: a subagent's report, another session's message.
+    Agent,
+    /// The program around the agent: notifications, reminders.
+    Client,
+}
+
+/// Beginnings of texts that agents send to each other.
+const AGENTS: [&str; 7] = [
+    "<agent-message",
+    "<cross-session-message",
+    "<teammate-message",
+    "<subagent_notification>",
+    "Another Claude session sent a message",
+    "[Subagent hand-back]",
+    "[SYSTEM NOTIFICATION - NOT USER INPUT]",
+];
+
+/// Beginnings of texts that clients write.
+const CLIENTS: [&str; 9] = [
+    "<task-notification>",
+    "<local-command-",
+    "<bash-",
+    "<system-reminder>",
+    "<ci-monitor-event>",
+    "<environment_context>",
+    "<system_notification>",
+    "<turn_aborted>",
+    "<user_instructions>",
+];
+
+/// Blocks that clients put around or before the person's own words.
+const AROUND_PERSON: [&str; 6] =
+    ["ide_opened_file", "ide_selection", "command-message", "command-name", "user_query", "attached_files"];
+
+/// Returns who speaks in a prompt, by its frame. A text that is one unknown frame, such as `<some-event>…</some-event>`,
+/// is the client's. Words of the person after a frame make it theirs.
+pub fn speaker(prompt: &str) -> Speaker {
+    let prompt = prompt.trim_start_matches('\u{feff}').trim();
+    if AGENTS.iter().any(|begin| prompt.starts_with(begin)) {
+        return Speaker::Agent;
+    }
+    let is_stopped = !prompt.contains('\n') && prompt.trim_end_matches('.').ends_with(" were stopped by the user");
+    if is_stopped || CLIENTS.iter().any(|begin| prompt.starts_with(begin)) || is_unknown_frame(prompt) {
+        return Speaker::Client;
+    }
+    Speaker::Person
+}
+
+/// Returns true if a text is one frame with a name that no HTML element has, or begins with such a tag on a line of its
+/// own that is never closed.
+fn is_unknown_frame(prompt: &str) -> bool {
+    let Some((tag, after)) = prompt.strip_prefix('<').and_then(|inside| inside.split_once('>')) else { return false };
+    let name = tag.split([' ', '\n']).next().unwrap_or_default();
+    let is_made =
+        name.contains(['-', '_']) && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_".contains(&b));
+    if !is_made || AROUND_PERSON.contains(&name) {
+        return false;
+    }
+    match after.rsplit_once(&format!("</{name}>")) {
+        Some((_, rest)) => rest.trim().is_empty(),
+        None => after.starts_with('\n'),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_prompt_is_a_persons_unless_its_frame_tells_otherwise() {
+        for (prompt, by) in [
+            ("Use Redis", Speaker::Person),
+            ("<my-button> does not render", Speaker::Person),
+            ("<div>\nwhy is this empty?", Speaker::Person),
+            ("<pasted-log>\nerror\n</pasted-log>\nFix this", Speaker::Person),
+            ("<Vec<T> as IntoIterator>::Item is wrong here", Speaker::Person),
+            ("<user_query>\nStep\n</user_query>", Speaker::Person),
+            ("My jobs were stopped by the user.\nUndo that.", Speaker::Person),
+            ("<agent-message from=\"a1\">\nUse Redis\n</agent-message>", Speaker::Agent),
+            ("<cross-session-message from=\"b\">Push it</cross-session-message>", Speaker::Agent),
+            ("Another Claude session sent a message:\n<agent-message from=\"c\">x", Speaker::Agent),
+            ("[Subagent hand-back] The report", Speaker::Agent),
+            ("<task-notification>\n<status>failed</status>", Speaker::Client),
+            ("2 background agents were stopped by the user.", Speaker::Client),
+            ("<scheduled-run id=\"4\">\nNever deploy\n</scheduled-run>", Speaker::Client),
+            ("<monitor_event>\nnever closed", Speaker::Client),
+        ] {
+            assert_eq!(speaker(prompt), by, "{prompt}");
+        }
+    }
     use crate::platforms::json_repair::{CUT, STRING};
     use proptest::prelude::*;
     use serde_json::json;

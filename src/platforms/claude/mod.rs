@@ -5,7 +5,7 @@ pub mod past;
 
 pub use hooks::ClaudeCode;
 
-use super::payload::DecodeContext;
+use super::payload::{DecodeContext, Speaker, speaker};
 use crate::command_kind;
 use crate::model::{
     CommandKind, Commit, Event, EventKind, Kind, Metadata, Millis, Platform, SessionStart, StartSource, Task, TaskChange,
@@ -104,9 +104,12 @@ fn source(name: Option<&str>) -> StartSource {
 
 fn by_a_person(payload: &Value) -> Option<String> {
     let prompt = text(&payload["prompt"])?;
-    let machine = payload["source"].as_str().is_some_and(|s| MACHINES.contains(&s));
-    let begins = prompt.trim_start();
-    (!machine && !MACHINE_MADE.iter().any(|m| begins.starts_with(m))).then_some(prompt)
+    let source = |key: &str| payload[key].as_str();
+    let is_machine = source("source").is_some_and(|name| MACHINES.contains(&name))
+        || source("prompt_source").is_some_and(|name| name != "user")
+        || payload["origin"]["kind"].as_str().is_some_and(|kind| kind != "human");
+    let is_persons = !is_machine && (source("prompt_source") == Some("user") || speaker(&prompt) == Speaker::Person);
+    is_persons.then_some(prompt)
 }
 
 fn tool_event(event: &str, payload: &Value, around: &DecodeContext) -> Option<EventKind> {
@@ -350,20 +353,6 @@ pub fn task_change(name: &str, payload: &Value) -> Option<TaskChange> {
         _ => None,
     }
 }
-/// Prefixes of prompts that no person typed.
-pub const MACHINE_MADE: [&str; 10] = [
-    "<task-notification>",
-    "<local-command-",
-    "<bash-",
-    "<system-reminder>",
-    "<teammate-message",
-    "<ci-monitor-event>",
-    "<environment_context>",
-    "<subagent_notification>",
-    "<system_notification>",
-    "<turn_aborted>",
-];
-
 /// Text blocks that the client puts before a prompt.
 const BEFORE: [&str; 3] = ["system-reminder", "ide_opened_file", "ide_selection"];
 
@@ -388,8 +377,8 @@ pub fn typed(said: &str) -> Option<String> {
         let name = part("command-name")?;
         return Some(format!("{name} {}", part("command-args").unwrap_or_default()).trim().to_string());
     }
-    let is_made = said.starts_with("<command-name>") || MACHINE_MADE.iter().any(|made| said.starts_with(made));
-    Some(said.to_string()).filter(|said| !said.is_empty() && !is_made)
+    let is_persons = !said.starts_with("<command-name>") && speaker(said) == Speaker::Person;
+    Some(said.to_string()).filter(|said| !said.is_empty() && is_persons)
 }
 
 /// Maximum entries of a task list, or results of a web search, to read.

@@ -17,7 +17,7 @@ pub const PAST: PastFormat = PastFormat {
     folders: &["projects"],
     is_line: |record| record["sessionId"].is_string() && record["type"].is_string(),
     cwd: |record| record["cwd"].as_str(),
-    session_file: |path| agent_of(path).and(path.parent()?.parent()).map(|session| session.with_extension("jsonl")),
+    session_file: |path| agent_of(path).and(session_folder(path)).map(|session| session.with_extension("jsonl")),
     newest: |store, cwd| vec![store.join(folder_of(cwd))],
     reader: |options| Box::new(Reader::new(options)),
     ..PastFormat::LINES
@@ -54,12 +54,19 @@ fn agent_of(path: &Path) -> Option<&str> {
     path.file_stem()?.to_str()?.strip_prefix("agent-")
 }
 
+/// Returns the folder of the session to which a subagent's file belongs. A workflow's subagents lie deeper:
+/// `<session>/subagents/workflows/<workflow>/agent-<id>.jsonl`.
+fn session_folder(path: &Path) -> Option<&Path> {
+    let folder = path.parent()?;
+    folder.ancestors().find(|folder| folder.ends_with("subagents")).unwrap_or(folder).parent()
+}
+
 impl Reader {
     fn new(options: &PastOptions) -> Reader {
         let agent = agent_of(&options.path).map(String::from);
         let name = |path: Option<&Path>| path.and_then(|path| path.file_stem()?.to_str().map(String::from));
         let id = match agent {
-            Some(_) => name(options.path.parent().and_then(Path::parent)),
+            Some(_) => name(session_folder(&options.path)),
             None => name(Some(&options.path)),
         };
         let mut session = PastSession::new(Platform::ClaudeCode, id.unwrap_or_default(), options);
@@ -412,6 +419,14 @@ fn without_links(body: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_subagents_file_belongs_to_its_session_at_any_depth() {
+        for path in ["/p/one/subagents/agent-a1.jsonl", "/p/one/subagents/workflows/wf_12/agent-a1.jsonl"] {
+            assert_eq!((PAST.session_file)(Path::new(path)), Some("/p/one.jsonl".into()), "{path}");
+        }
+        assert_eq!((PAST.session_file)(Path::new("/p/one.jsonl")), None);
+    }
 
     #[test]
     fn a_list_of_files_is_no_note_and_each_section_is_one() {

@@ -54,6 +54,8 @@ pub(super) struct Reader {
     closing: Option<(String, Millis)>,
     /// True if the last turn has ended.
     is_complete: bool,
+    /// True if the file is of the guardian, which assesses commands and does no work.
+    is_guardian: bool,
     tokens: TokenTotals,
 }
 
@@ -75,6 +77,7 @@ impl Reader {
             model: None,
             closing: None,
             is_complete: false,
+            is_guardian: options.first.as_ref().is_some_and(|first| is_guardian(&first["payload"])),
             tokens: TokenTotals::new(options.first.is_some()),
         }
     }
@@ -189,6 +192,11 @@ fn rewound_at(path: &Path) -> Option<i64> {
     siblings.filter_map(base).min()
 }
 
+/// Returns true if a file's first line is of the guardian.
+fn is_guardian(meta: &Value) -> bool {
+    meta["source"]["subagent"]["other"] == "guardian"
+}
+
 /// Sets a session's id, folder and branch from its first line. A subagent's thread names the session that started it.
 fn identify(session: &mut PastSession, meta: &Value) {
     let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(String::from);
@@ -207,8 +215,12 @@ impl PastReader for Reader {
         if record["ordinal"].as_i64().zip(self.rewound_at).is_some_and(|(at, rewound)| at >= rewound) {
             return found.counts.skip("line of a turn that was undone");
         }
-        self.session.at = time(&record).unwrap_or(self.session.at);
         let payload = &record["payload"];
+        self.is_guardian |= record["type"] == "session_meta" && !self.session.has_started && is_guardian(payload);
+        if self.is_guardian {
+            return found.counts.skip("line of the guardian");
+        }
+        self.session.at = time(&record).unwrap_or(self.session.at);
         found.counts.known_lines += u64::from(matches!(record["type"].as_str(), Some("event_msg" | "response_item")));
         match record["type"].as_str() {
             Some("session_meta") if !self.session.has_started => {
@@ -301,5 +313,41 @@ fn difference(later: Tokens, earlier: Tokens) -> Tokens {
         output: (later.output - earlier.output).max(0),
         cache_read: (later.cache_read - earlier.cache_read).max(0),
         cache_write: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::collections::HashSet;
+
+    #[test]
+    fn nothing_of_the_guardian_is_work() {
+        let options = PastOptions {
+            path: "/s/rollout.jsonl".into(),
+            length: 0,
+            skip_tools: Vec::new(),
+            thinking: false,
+            copied: HashSet::new(),
+            first: None,
+        };
+        let events = |source: Value| {
+            let (mut reader, mut found) = (Reader::new(&options), Found::default());
+            reader.line(
+                json!({"type": "session_meta", "payload": {"id": "g", "parent_thread_id": "p", "cwd": "/a", "source": source}}),
+                0,
+                &mut found,
+            );
+            reader.line(
+                json!({"type": "event_msg", "payload": {"type": "task_complete", "last_agent_message": "allow"}}),
+                1,
+                &mut found,
+            );
+            reader.end(2, true, &mut found);
+            found.events.len()
+        };
+        assert_eq!(events(json!({"subagent": {"other": "guardian"}})), 0);
+        assert_eq!(events(json!({"subagent": "review"})), 1);
     }
 }

@@ -33,7 +33,19 @@ pub const CLI: PastFormat = PastFormat {
 };
 
 /// Format of the transcripts of `cursor-agent`.
-pub const TRANSCRIPTS: PastFormat = PastFormat { folders: &["projects"], source: PastSource::Lines, is_line, folder, ..IDE };
+pub const TRANSCRIPTS: PastFormat =
+    PastFormat { folders: &["projects"], source: PastSource::Lines, is_line, folder, session_file, ..IDE };
+
+/// Returns the chat's folder and the subagent's id for a file `<chat>/subagents/<id>.jsonl`.
+fn subagent_of(path: &Path) -> Option<(&Path, &str)> {
+    let folder = path.parent().filter(|folder| is_named(folder, "subagents"))?;
+    Some((folder.parent()?, path.file_stem()?.to_str()?))
+}
+
+fn session_file(path: &Path) -> Option<PathBuf> {
+    let (chat, _) = subagent_of(path)?;
+    Some(chat.join(chat.file_name()?).with_extension("jsonl"))
+}
 
 /// The table, its key column, and the key prefixes that are read.
 const TABLE: &str = "cursorDiskKV";
@@ -144,13 +156,18 @@ impl Reader {
         let id = id(&options.path);
         let mut session = PastSession::new(Platform::Cursor, id, options);
         session.cwd = folder(&options.path);
+        if let Some((chat, agent)) = subagent_of(&options.path) {
+            session.id = chat.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_string();
+            session.agent = Some(agent.to_string());
+        }
         let has_database = has_database(&options.path);
         Reader { session, has_database, closing: None, usage: Default::default(), model: None, last_message: None, prompts: 0 }
     }
 
     fn asks(&mut self, record: &Value, found: &mut Found) {
         let text = record["text"].as_str().unwrap_or_default().trim();
-        if text.is_empty() {
+        // Another agent gives a subagent its task.
+        if text.is_empty() || self.session.agent.is_some() {
             return;
         }
         self.end_turn();
@@ -472,6 +489,14 @@ fn line_time(text: &str) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_subagents_transcript_belongs_to_its_chat() {
+        let path = Path::new("/t/chat/subagents/other.jsonl");
+        assert_eq!(subagent_of(path), Some((Path::new("/t/chat"), "other")));
+        assert_eq!(session_file(path), Some("/t/chat/chat.jsonl".into()));
+        assert_eq!(session_file(Path::new("/t/chat/chat.jsonl")), None);
+    }
     use proptest::prelude::*;
 
     #[test]
