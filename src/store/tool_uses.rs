@@ -36,16 +36,23 @@ impl Tx<'_> {
                      :succeeded, :event, :metadata, :step)
                    ON CONFLICT(session_id, tool_use_id) WHERE tool_use_id IS NOT NULL DO NOTHING";
         let metadata = Some(serde_json::to_string(&tool.metadata)?).filter(|json| json != "{}");
-        let inserted = self.tx.prepare_cached(sql)?.execute(named_params! {
-            ":session": session.id, ":seq": session.tool_uses + 1, ":prompt": prompt, ":id": id_of(event, tool), ":at": event.at,
-            ":cwd": event.cwd.as_deref().filter(|cwd| session.cwd.as_deref() != Some(cwd)),
-            ":name": tool.name, ":kind": tool.kind.name(), ":command": tool.command.map(|c| c.name()),
-            ":path": tool.path, ":content": tool.content, ":input": tool.input, ":outcome": tool.outcome,
-            ":succeeded": tool.succeeded, ":event": tool.source_event, ":metadata": metadata,
-            ":step": step,
-        })?;
-        if inserted == 0 {
-            return Ok(None);
+        let insert = |id: Option<String>| -> Result<bool> {
+            let inserted = self.tx.prepare_cached(sql)?.execute(named_params! {
+                ":session": session.id, ":seq": session.tool_uses + 1, ":prompt": prompt, ":id": id, ":at": event.at,
+                ":cwd": event.cwd.as_deref().filter(|cwd| session.cwd.as_deref() != Some(cwd)),
+                ":name": tool.name, ":kind": tool.kind.name(), ":command": tool.command.map(|c| c.name()),
+                ":path": tool.path, ":content": tool.content, ":input": tool.input, ":outcome": tool.outcome,
+                ":succeeded": tool.succeeded, ":event": tool.source_event, ":metadata": metadata,
+                ":step": step,
+            })?;
+            Ok(inserted > 0)
+        };
+        let id = id_of(event, tool);
+        if !insert(id.clone())? {
+            let (Some(id), Some(turn)) = (id, event.prompt.as_deref()) else { return Ok(None) };
+            if !self.is_another_call(session, tool, &id, prompt)? || !insert(Some(format!("{id}@{turn}")))? {
+                return Ok(None);
+            }
         }
         let indexed = IndexedTool {
             kind: tool.kind,
@@ -64,6 +71,14 @@ impl Tx<'_> {
             self.change_tasks(session, change)?;
         }
         Ok(Some(id))
+    }
+
+    /// Returns true if a stored id belongs to another call: some models restart their numbers in each turn.
+    fn is_another_call(&self, session: &StoredSession, tool: &ToolUse, id: &str, prompt: Option<i64>) -> Result<bool> {
+        let sql = "SELECT 1 FROM tool_uses WHERE session_id = ?1 AND tool_use_id = ?2 AND prompt_id IS NOT ?3
+                     AND (tool_name <> ?4 OR content IS NOT ?5 OR path IS NOT ?6)";
+        let values = params![session.id, id, prompt, tool.name, tool.content, tool.path];
+        Ok(self.tx.prepare_cached(sql)?.exists(values)?)
     }
 
     /// Searches the session's latest calls for the same one; for platforms without call ids.
