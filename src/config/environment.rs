@@ -324,10 +324,21 @@ pub fn home() -> Option<PathBuf> {
     if is_doubted("HOME") {
         return None;
     }
-    env("HOME")
-        .map(PathBuf::from)
-        .filter(|h| h.is_absolute())
-        .or_else(|| Some(directories::BaseDirs::new()?.home_dir().to_path_buf()).filter(|home| home.is_absolute()))
+    env("HOME").map(PathBuf::from).filter(|h| h.is_absolute()).or_else(home_of_account).filter(|home| home.is_absolute())
+}
+
+/// The home folder of the user's account, read from `/etc/passwd`. The C library's own lookup crashes in a static build.
+#[cfg(target_os = "linux")]
+fn home_of_account() -> Option<PathBuf> {
+    let user = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").ok()?).to_string();
+    let accounts = std::fs::read_to_string("/etc/passwd").ok()?;
+    let mut fields = accounts.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    fields.find(|fields| fields.get(2) == Some(&user.as_str()))?.get(5).map(PathBuf::from)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn home_of_account() -> Option<PathBuf> {
+    Some(directories::BaseDirs::new()?.home_dir().to_path_buf())
 }
 
 /// nmem's default data folder.
@@ -352,10 +363,16 @@ fn standard_folder(name: &str, usual: &str, from: fn(&directories::ProjectDirs) 
     }
     match home() {
         Some(home) if moved => Ok(home.join(usual).join("nmem")),
-        _ => directories::ProjectDirs::from("", "", "nmem")
-            .map(|dirs| from(&dirs))
-            .ok_or_else(|| UserError::new("the home folder is unknown", "set HOME, or NMEM_DB to an absolute path").into()),
+        // Without HOME, the crate asks the C library for the account.
+        Some(home) if cfg!(target_os = "linux") && variable("HOME").is_none() => Ok(home.join(usual).join("nmem")),
+        Some(_) => directories::ProjectDirs::from("", "", "nmem").map(|dirs| from(&dirs)).ok_or_else(no_home),
+        // A user without an account keeps everything beside the database.
+        None => path("NMEM_DB")?.as_deref().and_then(Path::parent).map(Path::to_path_buf).ok_or_else(no_home),
     }
+}
+
+fn no_home() -> anyhow::Error {
+    UserError::new("the home folder is unknown", "set HOME, or NMEM_DB to an absolute path").into()
 }
 
 /// Private folders in which events may wait if the data folder is not writable: one in the runtime folder, then one in
