@@ -188,8 +188,13 @@ fn with_notes(config: &Config, mut answer: HookAnswer, note: Option<String>) -> 
 
 /// Returns the context block for a session start, and records the injection.
 fn start_block(run: &Run, store: &mut Store, event: &Event, source: StartSource) -> Result<HookAnswer> {
-    let has_context = matches!(source, StartSource::Resume | StartSource::Fork)
-        && platforms::adapter(event.platform).support().keeps_start_context;
+    let keeps = platforms::adapter(event.platform).support().keeps_start_context;
+    let has_context = match source {
+        // The session may have begun before nmem was installed.
+        StartSource::Resume => keeps && store.has_begun(event.platform, &event.session)?,
+        StartSource::Fork => keeps,
+        _ => false,
+    };
     if run.config.inject.value == Inject::None || has_context {
         return Ok(HookAnswer::default());
     }

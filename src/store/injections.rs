@@ -2,7 +2,7 @@
 
 use super::history::{PROMPT, prompt};
 use super::{Store, Tx};
-use crate::model::{Check, InjectionPoint, InjectionRow, InjectionStats, Millis, PromptRow};
+use crate::model::{Check, InjectionPoint, InjectionRow, InjectionStats, Millis, Platform, PromptRow};
 use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, params};
 use std::collections::{BTreeMap, HashSet};
@@ -33,6 +33,14 @@ pub struct Injection<'a> {
 }
 
 impl Store {
+    /// Returns true if a session has received context, or has a stored prompt: it did not begin before nmem recorded it.
+    pub fn has_begun(&self, platform: Platform, session: &str) -> Result<bool> {
+        let sql = "SELECT 1 FROM sessions s WHERE s.agent_session_id = ?1 AND s.platform = ?2
+                     AND (EXISTS (SELECT 1 FROM injections WHERE session_id = s.id)
+                       OR EXISTS (SELECT 1 FROM prompts WHERE session_id = s.id))";
+        Ok(self.conn.prepare_cached(sql)?.exists(params![session, platform.name()])?)
+    }
+
     /// Ids of the items that a session has received at the given points since its last compaction, in the form that
     /// `nmem show` takes.
     pub fn injected_items(&self, session: i64, points: &[InjectionPoint]) -> Result<HashSet<String>> {

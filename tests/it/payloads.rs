@@ -20,7 +20,7 @@ fn stored(name: &str) -> String {
     assert_eq!((output.stderr.as_str(), output.code), ("", Some(0)), "{name}");
     assert_eq!(
         !output.stdout.is_empty(),
-        name.starts_with("SessionStart-startup") || name.starts_with("SessionStart-clear"),
+        ["startup", "clear", "resume"].iter().any(|source| name.starts_with(&format!("SessionStart-{source}"))),
         "{name}"
     );
     if !world.db().exists() {

@@ -211,6 +211,30 @@ fn a_resumed_session_receives_nothing_again() {
 }
 
 #[test]
+fn a_resumed_session_that_began_before_the_installation_receives_the_context_once() {
+    let mut world = World::new();
+    worked(&mut world);
+    let resumed = || world.hook_with("SessionStart-resume", &[("/session_id", json!("began-before"))]).text();
+    assert!(resumed().contains("keeps the query string"));
+    assert_eq!(resumed(), "[exit 0]");
+}
+
+#[test]
+fn a_call_id_that_repeats_in_another_turn_is_another_call() {
+    let world = World::new();
+    let call = |turn: &str, command: &str| {
+        let changes = [("/tool_use_id", json!("Bash:0")), ("/prompt_id", json!(turn)), ("/tool_input/command", json!(command))];
+        world.hook_with("PostToolUse-Bash", &changes);
+    };
+    for (turn, command) in [("p-1", "make one"), ("p-2", "make two"), ("p-3", "make three")] {
+        world.hook_with("UserPromptSubmit", &[("/prompt_id", json!(turn)), ("/prompt", json!(format!("run {command}")))]);
+        call(turn, command);
+        call(turn, command);
+    }
+    assert_eq!(world.sql("SELECT content FROM tool_uses ORDER BY id"), "make one\nmake two\nmake three");
+}
+
+#[test]
 fn clear_ends_one_session_and_the_next_receives_its_task() {
     let mut world = World::new();
     worked(&mut world);
