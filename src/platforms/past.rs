@@ -188,6 +188,11 @@ impl PastSession {
         self.turn.last_mut().expect("it was just added")
     }
 
+    /// Returns true if a person wrote a text that stands where a prompt does. A subagent's prompts come from its parent.
+    pub fn is_persons(&self, text: &str) -> bool {
+        self.agent.is_none() && speaker(text) == Speaker::Person
+    }
+
     /// Starts the session, once. A subagent's file starts none.
     pub fn start(&mut self, head: Option<String>) {
         if !self.has_started && self.agent.is_none() {
@@ -263,10 +268,6 @@ impl PastSession {
             last = event.at;
         }
         self.turn.sort_by_key(|event| event.at);
-        let is_framed = |event: &Event| matches!(&event.what, EventKind::UserPrompt { text } if speaker(text) != Speaker::Person);
-        let before = self.turn.len();
-        self.turn.retain(|event| !is_framed(event));
-        found.counts.prompts = found.counts.prompts.saturating_sub((before - self.turn.len()) as u64);
         found.events.append(&mut self.turn);
     }
 }

@@ -142,38 +142,44 @@ pub enum Speaker {
     Client,
 }
 
-/// Beginnings of texts that agents send to each other.
-const AGENTS: [&str; 7] = [
+/// Prefixes of messages that agents send to each other.
+const AGENTS: [&str; 6] = [
     "<agent-message",
     "<cross-session-message",
     "<teammate-message",
     "<subagent_notification>",
     "Another Claude session sent a message",
     "[Subagent hand-back]",
-    "[SYSTEM NOTIFICATION - NOT USER INPUT]",
 ];
 
-/// Beginnings of texts that clients write.
-const CLIENTS: [&str; 9] = [
+/// Prefixes of messages that clients write. Text after such a frame is the client's, too.
+const CLIENTS: [&str; 7] = [
     "<task-notification>",
     "<local-command-",
     "<bash-",
-    "<system-reminder>",
     "<ci-monitor-event>",
-    "<environment_context>",
     "<system_notification>",
     "<turn_aborted>",
-    "<user_instructions>",
+    "[SYSTEM NOTIFICATION - NOT USER INPUT]",
 ];
 
-/// Blocks that clients put around or before the person's own words.
-const AROUND_PERSON: [&str; 6] =
-    ["ide_opened_file", "ide_selection", "command-message", "command-name", "user_query", "attached_files"];
+/// Blocks that clients put before a prompt.
+const BEFORE_PROMPT: [&str; 5] =
+    ["system-reminder", "environment_context", "user_instructions", "ide_opened_file", "ide_selection"];
 
-/// Returns who speaks in a prompt, by its frame. A text that is one unknown frame, such as `<some-event>…</some-event>`,
-/// is the client's. Words of the person after a frame make it theirs.
+/// Frames that clients put around a prompt or a command of the person.
+const AROUND_PROMPT: [&str; 3] = ["command-message", "command-name", "user_query"];
+
+/// Returns who speaks in a prompt, judged by its frame. A text that consists of one unknown frame, such as
+/// `<some-event>…</some-event>`, is the client's; with other text after the frame, it is the person's.
 pub fn speaker(prompt: &str) -> Speaker {
-    let prompt = prompt.trim_start_matches('\u{feff}').trim();
+    let mut prompt = prompt.trim_start_matches('\u{feff}').trim();
+    while let Some(rest) = BEFORE_PROMPT.iter().find_map(|name| without_block(prompt, name)) {
+        prompt = rest.trim();
+        if prompt.is_empty() {
+            return Speaker::Client;
+        }
+    }
     if AGENTS.iter().any(|begin| prompt.starts_with(begin)) {
         return Speaker::Agent;
     }
@@ -184,6 +190,12 @@ pub fn speaker(prompt: &str) -> Speaker {
     Speaker::Person
 }
 
+/// Removes a block at the start of a text; returns an empty text if the block is not closed, `None` if there is none.
+fn without_block<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let inside = text.strip_prefix('<')?.strip_prefix(name)?.strip_prefix('>')?;
+    Some(inside.split_once(&format!("</{name}>")).map_or("", |(_, after)| after))
+}
+
 /// Returns true if a text is one frame with a name that no HTML element has, or begins with such a tag on a line of its
 /// own that is never closed.
 fn is_unknown_frame(prompt: &str) -> bool {
@@ -191,7 +203,7 @@ fn is_unknown_frame(prompt: &str) -> bool {
     let name = tag.split([' ', '\n']).next().unwrap_or_default();
     let is_made =
         name.contains(['-', '_']) && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_".contains(&b));
-    if !is_made || AROUND_PERSON.contains(&name) {
+    if !is_made || AROUND_PROMPT.contains(&name) {
         return false;
     }
     match after.rsplit_once(&format!("</{name}>")) {
@@ -204,20 +216,31 @@ fn is_unknown_frame(prompt: &str) -> bool {
 mod tests {
     use super::*;
 
+    use crate::platforms::json_repair::{CUT, STRING};
+    use proptest::prelude::*;
+    use serde_json::json;
+
     #[test]
-    fn a_prompt_is_a_persons_unless_its_frame_tells_otherwise() {
+    fn a_prompt_is_a_persons_unless_its_frame_shows_another_speaker() {
         for (prompt, by) in [
             ("Use Redis", Speaker::Person),
             ("<my-button> does not render", Speaker::Person),
             ("<div>\nwhy is this empty?", Speaker::Person),
             ("<pasted-log>\nerror\n</pasted-log>\nFix this", Speaker::Person),
             ("<Vec<T> as IntoIterator>::Item is wrong here", Speaker::Person),
+            ("<system-reminder>\nThe date\n</system-reminder>\nUse Redis", Speaker::Person),
+            ("<environment_context>\n<cwd>/a</cwd>\n</environment_context>\n\nUse Redis", Speaker::Person),
             ("<user_query>\nStep\n</user_query>", Speaker::Person),
             ("My jobs were stopped by the user.\nUndo that.", Speaker::Person),
             ("<agent-message from=\"a1\">\nUse Redis\n</agent-message>", Speaker::Agent),
             ("<cross-session-message from=\"b\">Push it</cross-session-message>", Speaker::Agent),
             ("Another Claude session sent a message:\n<agent-message from=\"c\">x", Speaker::Agent),
             ("[Subagent hand-back] The report", Speaker::Agent),
+            ("<ide_selection>a</ide_selection><agent-message>Use Redis</agent-message>", Speaker::Agent),
+            ("<system-reminder>\nThe date\n</system-reminder>", Speaker::Client),
+            ("<system-reminder>\nnever closed", Speaker::Client),
+            ("[SYSTEM NOTIFICATION - NOT USER INPUT]\nIt ended", Speaker::Client),
+            ("<bash-input>ls</bash-input><bash-stdout>a</bash-stdout>\nb", Speaker::Client),
             ("<task-notification>\n<status>failed</status>", Speaker::Client),
             ("2 background agents were stopped by the user.", Speaker::Client),
             ("<scheduled-run id=\"4\">\nNever deploy\n</scheduled-run>", Speaker::Client),
@@ -226,9 +249,6 @@ mod tests {
             assert_eq!(speaker(prompt), by, "{prompt}");
         }
     }
-    use crate::platforms::json_repair::{CUT, STRING};
-    use proptest::prelude::*;
-    use serde_json::json;
 
     fn repaired(text: &str) -> Value {
         match parse(text.as_bytes()) {

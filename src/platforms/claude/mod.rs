@@ -22,8 +22,8 @@ const TASK: usize = 64 << 10;
 
 /// Longest path, in bytes, on any system.
 const PATH_BYTES: usize = 4096;
-/// Values of `source` for prompts that no person typed, in versions that send it.
-const MACHINES: [&str; 4] = ["system", "loop_wakeup", "schedule_wakeup", "poll_event"];
+/// Values of `source` and `prompt_source` for prompts that no person typed, in versions that send them.
+const MACHINES: [&str; 6] = ["system", "loop_wakeup", "schedule_wakeup", "poll_event", "peer_message", "task_notification"];
 
 /// Decodes an event; `None` if there is nothing to store. A payload without a session id is an error.
 pub fn decode(payload: &Value, around: &DecodeContext) -> Result<Option<Event>, String> {
@@ -104,12 +104,15 @@ fn source(name: Option<&str>) -> StartSource {
 
 fn by_a_person(payload: &Value) -> Option<String> {
     let prompt = text(&payload["prompt"])?;
-    let source = |key: &str| payload[key].as_str();
-    let is_machine = source("source").is_some_and(|name| MACHINES.contains(&name))
-        || source("prompt_source").is_some_and(|name| name != "user")
+    let is_machines = |source: &Value| source.as_str().is_some_and(|name| MACHINES.contains(&name));
+    let is_persons = match payload["prompt_source"].as_str() {
+        Some("user") => true,
+        _ => speaker(&prompt) == Speaker::Person,
+    };
+    let is_machines = is_machines(&payload["source"])
+        || is_machines(&payload["prompt_source"])
         || payload["origin"]["kind"].as_str().is_some_and(|kind| kind != "human");
-    let is_persons = !is_machine && (source("prompt_source") == Some("user") || speaker(&prompt) == Speaker::Person);
-    is_persons.then_some(prompt)
+    (is_persons && !is_machines).then_some(prompt)
 }
 
 fn tool_event(event: &str, payload: &Value, around: &DecodeContext) -> Option<EventKind> {
@@ -353,6 +356,7 @@ pub fn task_change(name: &str, payload: &Value) -> Option<TaskChange> {
         _ => None,
     }
 }
+
 /// Text blocks that the client puts before a prompt.
 const BEFORE: [&str; 3] = ["system-reminder", "ide_opened_file", "ide_selection"];
 

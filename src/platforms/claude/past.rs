@@ -58,7 +58,7 @@ fn agent_of(path: &Path) -> Option<&str> {
 /// `<session>/subagents/workflows/<workflow>/agent-<id>.jsonl`.
 fn session_folder(path: &Path) -> Option<&Path> {
     let folder = path.parent()?;
-    folder.ancestors().find(|folder| folder.ends_with("subagents")).unwrap_or(folder).parent()
+    folder.ancestors().take(3).find(|folder| folder.ends_with("subagents")).unwrap_or(folder).parent()
 }
 
 impl Reader {
@@ -426,6 +426,8 @@ mod tests {
             assert_eq!((PAST.session_file)(Path::new(path)), Some("/p/one.jsonl".into()), "{path}");
         }
         assert_eq!((PAST.session_file)(Path::new("/p/one.jsonl")), None);
+        let beside = Path::new("/subagents/.claude/projects/p/agent-a1.jsonl");
+        assert_eq!(session_folder(beside), Some(Path::new("/subagents/.claude/projects")));
     }
 
     #[test]

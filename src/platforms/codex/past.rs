@@ -54,7 +54,7 @@ pub(super) struct Reader {
     closing: Option<(String, Millis)>,
     /// True if the last turn has ended.
     is_complete: bool,
-    /// True if the file is of the guardian, which assesses commands and does no work.
+    /// True if the file belongs to the guardian, which assesses commands and does no work.
     is_guardian: bool,
     tokens: TokenTotals,
 }
@@ -142,7 +142,7 @@ impl Reader {
 
     fn asks(&mut self, said: &str, offset: u64, found: &mut Found) {
         let said = said.split_once(REQUEST).map_or(said, |(_, request)| request).trim();
-        if said.is_empty() || said.starts_with("<turn_aborted>") || self.session.agent.is_some() {
+        if said.is_empty() || !self.session.is_persons(said) {
             return;
         }
         self.end_turn();
@@ -192,7 +192,7 @@ fn rewound_at(path: &Path) -> Option<i64> {
     siblings.filter_map(base).min()
 }
 
-/// Returns true if a file's first line is of the guardian.
+/// Returns true if a file's first line names the guardian as its source.
 fn is_guardian(meta: &Value) -> bool {
     meta["source"]["subagent"]["other"] == "guardian"
 }

@@ -152,9 +152,11 @@ impl Reader {
         self.session.flush(found);
         self.session.start(None);
         let at = self.session.at;
-        self.session.prompt = Some(request["requestId"].as_str().map_or_else(|| format!("at-{at}"), String::from));
-        found.counts.prompts += 1;
-        self.session.add(EventKind::UserPrompt { text: text.to_string() });
+        if self.session.is_persons(text) {
+            self.session.prompt = Some(request["requestId"].as_str().map_or_else(|| format!("at-{at}"), String::from));
+            found.counts.prompts += 1;
+            self.session.add(EventKind::UserPrompt { text: text.to_string() });
+        }
         let mut said: Vec<&str> = Vec::new();
         for part in request["response"].as_array().into_iter().flatten() {
             match part["kind"].as_str() {

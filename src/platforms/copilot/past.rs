@@ -90,7 +90,7 @@ impl Reader {
         // Skills, schedules and notices set their own `source`.
         let is_human = data["source"].as_str().is_none_or(|source| source == "user");
         let said = data["content"].as_str().map(str::trim).filter(|said| !said.is_empty() && is_human);
-        let Some(said) = said.filter(|_| self.session.agent.is_none()) else { return };
+        let Some(said) = said.filter(|said| self.session.is_persons(said)) else { return };
         self.end_turn();
         self.session.flush(found);
         found.resume_at = offset;

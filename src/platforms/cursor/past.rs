@@ -166,8 +166,7 @@ impl Reader {
 
     fn asks(&mut self, record: &Value, found: &mut Found) {
         let text = record["text"].as_str().unwrap_or_default().trim();
-        // Another agent gives a subagent its task.
-        if text.is_empty() || self.session.agent.is_some() {
+        if text.is_empty() || !self.session.is_persons(text) {
             return;
         }
         self.end_turn();
@@ -489,6 +488,7 @@ fn line_time(text: &str) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn a_subagents_transcript_belongs_to_its_chat() {
@@ -497,7 +497,6 @@ mod tests {
         assert_eq!(session_file(path), Some("/t/chat/chat.jsonl".into()));
         assert_eq!(session_file(Path::new("/t/chat/chat.jsonl")), None);
     }
-    use proptest::prelude::*;
 
     #[test]
     fn the_first_field_holds_the_digests() {

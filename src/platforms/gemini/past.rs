@@ -175,7 +175,7 @@ impl Reader {
         }
         let text = without_hook_context(&text);
         let is_machine = text.is_empty() || text.starts_with(CONTEXT) || text.starts_with(SNAPSHOT);
-        if is_machine || self.is_subagent {
+        if is_machine || self.is_subagent || !self.session.is_persons(text) {
             return;
         }
         self.end_turn(turn);

@@ -195,7 +195,7 @@ impl Reader {
         let parts = record["parts"].as_array().into_iter().flatten();
         let texts: Vec<&str> = parts.filter(|part| part["synthetic"] != true).filter_map(|part| part["text"].as_str()).collect();
         let text = texts.join("\n");
-        if text.trim().is_empty() {
+        if text.trim().is_empty() || !self.session.is_persons(&text) {
             return;
         }
         self.end_turn();
