@@ -331,9 +331,15 @@ pub fn home() -> Option<PathBuf> {
 #[cfg(target_os = "linux")]
 fn home_of_account() -> Option<PathBuf> {
     let user = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").ok()?).to_string();
-    let accounts = std::fs::read_to_string("/etc/passwd").ok()?;
-    let mut fields = accounts.lines().map(|line| line.split(':').collect::<Vec<_>>());
-    fields.find(|fields| fields.get(2) == Some(&user.as_str()))?.get(5).map(PathBuf::from)
+    home_of(&user, &std::fs::read_to_string("/etc/passwd").ok()?)
+}
+
+/// Returns the home folder of a user id in the lines of `/etc/passwd`.
+#[cfg(target_os = "linux")]
+fn home_of(user: &str, accounts: &str) -> Option<PathBuf> {
+    let mut accounts = accounts.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let home = accounts.find(|fields| fields.get(2) == Some(&user))?.get(5).copied()?;
+    Some(home).filter(|home| !home.is_empty()).map(PathBuf::from)
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -364,9 +370,12 @@ fn standard_folder(name: &str, usual: &str, from: fn(&directories::ProjectDirs) 
     match home() {
         Some(home) if moved => Ok(home.join(usual).join("nmem")),
         // Without HOME, the crate asks the C library for the account.
-        Some(home) if cfg!(target_os = "linux") && variable("HOME").is_none() => Ok(home.join(usual).join("nmem")),
+        Some(home) if cfg!(target_os = "linux") && variable("HOME").is_none() => {
+            let named = variable(name).map(PathBuf::from).filter(|folder| folder.is_absolute());
+            Ok(named.unwrap_or_else(|| home.join(usual)).join("nmem"))
+        }
         Some(_) => directories::ProjectDirs::from("", "", "nmem").map(|dirs| from(&dirs)).ok_or_else(no_home),
-        // A user without an account keeps everything beside the database.
+        // Without an account, config and data are in the database's folder.
         None => path("NMEM_DB")?.as_deref().and_then(Path::parent).map(Path::to_path_buf).ok_or_else(no_home),
     }
 }
@@ -422,6 +431,14 @@ pub fn settings_folder(platform: Platform, home: Option<&Path>) -> Option<PathBu
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_home_of_an_account_is_in_its_line() {
+        let accounts = "root:x:0:0:root:/root:/bin/sh\ndev:x:1000:1000:,,,:/home/dev:/bin/zsh\nodd:x:7\nnone:x:8:8::\n";
+        assert_eq!(home_of("1000", accounts), Some("/home/dev".into()));
+        assert_eq!(["12345", "7", "8", "100"].map(|user| home_of(user, accounts)), [const { None }; 4]);
+    }
 
     #[test]
     fn variables_are_read_from_settings_however_they_are_written() {
