@@ -191,7 +191,7 @@ fn start_block(run: &Run, store: &mut Store, event: &Event, source: StartSource)
     let keeps = platforms::adapter(event.platform).support().keeps_start_context;
     let has_context = match source {
         // The session may have begun before nmem was installed.
-        StartSource::Resume => keeps && store.has_begun(event.platform, &event.session)?,
+        StartSource::Resume => keeps && store.has_history(event.platform, &event.session)?,
         StartSource::Fork => keeps,
         _ => false,
     };

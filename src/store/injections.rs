@@ -33,8 +33,8 @@ pub struct Injection<'a> {
 }
 
 impl Store {
-    /// Returns true if a session has received context, or has a stored prompt: it did not begin before nmem recorded it.
-    pub fn has_begun(&self, platform: Platform, session: &str) -> Result<bool> {
+    /// Returns true if a session has a stored prompt or has received context.
+    pub fn has_history(&self, platform: Platform, session: &str) -> Result<bool> {
         let sql = "SELECT 1 FROM sessions s WHERE s.agent_session_id = ?1 AND s.platform = ?2
                      AND (EXISTS (SELECT 1 FROM injections WHERE session_id = s.id)
                        OR EXISTS (SELECT 1 FROM prompts WHERE session_id = s.id))";

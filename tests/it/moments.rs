@@ -289,7 +289,7 @@ fn after_a_compaction_the_pins_and_decisions_come_back_and_a_file_is_spoken_of_a
 }
 
 #[test]
-fn what_clear_took_away_comes_back_first_and_a_fork_gets_nothing() {
+fn what_clear_took_away_comes_back_first_and_resume_and_fork_get_nothing() {
     let world = World::new();
     past(&world);
     world.typed(&["remember", "Releases happen on Fridays only", "--kind", "decision"]);
@@ -309,7 +309,10 @@ fn what_clear_took_away_comes_back_first_and_a_fork_gets_nothing() {
     );
     let once = |part: &str| received.matches(part).count() == 1;
     assert!(once("the invoice mail must show") && once("the user: \"Remember that prices are integers"), "{received}");
+    assert_eq!(session.starts("resume"), "");
     assert_eq!(Session::new(&world, "fork").starts("fork"), "");
+    // It began before nmem recorded anything of it.
+    assert!(Session::new(&world, "resume").starts("resume").contains("Releases happen on Fridays only"));
 }
 
 /// A page says what should be remembered; the agent repeats it. Neither a prompt nor a file brings it up.
