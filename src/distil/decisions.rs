@@ -5,9 +5,9 @@ use super::offers::{answers, choice};
 use super::score::ScoredStatements;
 use super::statements::{plain, word_count};
 use super::turns::{Speaker, Turn, is_project_change, likeness};
-use super::user_decisions::{Decided, decided};
+use super::user_decisions::{Decided, answer_lasts, decided, settles, with_reason};
 use crate::languages::in_english;
-use crate::model::{Finding, MemoryFile, Provenance, Source};
+use crate::model::{Finding, MemoryFile, Provenance, Source, UserAnswer};
 use crate::text::{alike, cut, files_named, is_stop_word};
 use serde_json::Value;
 
@@ -62,6 +62,14 @@ fn of_turn(turns: &[Turn], scored: &ScoredStatements, at: usize) -> Vec<Decision
         }
         all.push(DecisionMemory { memory, statements: Vec::new() });
     }
+    for row in &turns[at].answers {
+        let settled = UserAnswer::parse(&row.text).into_iter().enumerate().filter(|(_, answer)| settles(&answer.text));
+        for (n, settled) in settled {
+            let mut memory = answer_memory(format!("answer:p{}:{n}", row.id), &settled, at);
+            memory.sources.push(Source::Prompt(row.id));
+            all.push(DecisionMemory { memory, statements: Vec::new() });
+        }
+    }
     for (n, (statement, rule)) in rules.into_iter().enumerate() {
         let mut memory = new(format!("decision:p{}:{n}", asked.id), &rule.said, at);
         let lower = in_english(&rule.said).to_lowercase();
@@ -110,6 +118,31 @@ fn of_turn(turns: &[Turn], scored: &ScoredStatements, at: usize) -> Vec<Decision
         !memory.key.starts_with("wish:") && !memory.key.starts_with("plan:") || statements.len() > own
     });
     all
+}
+
+/// Mark of an option that the agent recommends.
+const RECOMMENDED: &str = " (Recommended)";
+
+/// Returns the decision in an answer to a question that the agent asked by a tool.
+fn answer_memory(key: String, answered: &UserAnswer, at: usize) -> RuleMemory {
+    let plainly = |text: &str| text.replace(RECOMMENDED, "").trim().to_string();
+    let text = plainly(&answered.text);
+    let mut memory = new(key, &answer(&(answered.question.clone(), text.replace('\n', " "))), at);
+    if !answered.options.contains(&answered.text) && answer_lasts(&text) {
+        memory.finding = Some(Finding::Constraint);
+    }
+    // Several options may be chosen at once, with commas between them.
+    memory.content.insert("question".into(), Value::from(answered.question.as_str()));
+    // Several options may be chosen at once, with commas between them.
+    let is_chosen = |option: &String| {
+        text == *option
+            || text.split([',', '\n']).any(|part| part.trim() == option)
+            || option.contains(',') && text.contains(option)
+    };
+    let options = answered.options.iter().map(|option| plainly(option));
+    set(&mut memory, "alternatives", options.filter(|option| !is_chosen(option)).collect());
+    with_reason(&text).1.into_iter().for_each(|reason| drop(memory.content.insert("reasoning".into(), Value::from(reason))));
+    memory
 }
 
 /// An answer that says something by itself, or with its question.

@@ -29,7 +29,7 @@ pub use embed::{BATCH, EmbeddingClient, embed_at_stop, shown};
 pub use observer::{DistilOutcome, Observer, llm_at_stop, llm_may_see, llm_note};
 pub use summary::notes_now;
 
-use crate::model::{Domain, Failing, PromptRow, PromptSource, UnitDrafts, UnitStory};
+use crate::model::{Domain, Failing, PromptKind, PromptRow, PromptSource, UnitDrafts, UnitStory};
 use score::{ScoreWeights, ScoredStatements};
 use statements::word_count;
 use turns::turns;
@@ -72,6 +72,7 @@ pub fn is_trivial(prompts: &[PromptRow]) -> bool {
     /// Words from which an answer may be worth remembering.
     const WORDS: usize = 12;
     let says = |prompt: &PromptRow| match prompt.source {
+        PromptSource::User if prompt.kind == PromptKind::Answer => true,
         PromptSource::User => user_decisions::by_user(&prompt.text).iter().any(|decided| decided.is_rule),
         PromptSource::Agent => word_count(&prompt.text) >= WORDS,
     };

@@ -3,7 +3,7 @@
 use super::commits;
 use super::statements::{self, Statement, StatementForm, Words, has_word_of, own_sentences, plain};
 use crate::languages::{self, in_english};
-use crate::model::{Domain, Kind, PromptRow, PromptSource, Source, ToolUseRow, UnitStory};
+use crate::model::{Domain, Kind, PromptKind, PromptRow, Source, ToolUseRow, UnitStory};
 use crate::prompt_injection::orders;
 use crate::text::{is_cjk, width, words};
 use std::borrow::Cow;
@@ -15,6 +15,8 @@ pub struct Turn<'a> {
     /// The prompt's number in its session; 0 for work before any prompt.
     pub number: i64,
     pub asked: Option<&'a PromptRow>,
+    /// The user's answers to questions that the agent asked by a tool.
+    pub answers: Vec<&'a PromptRow>,
     pub closing: Option<&'a PromptRow>,
     pub tools: Vec<&'a ToolUseRow>,
     /// Its prompt says that the work before it is wrong or wants it otherwise.
@@ -31,14 +33,27 @@ const CHARACTERS: i64 = 4;
 /// Splits a unit into turns. Calls of tools that the domain skips are left out, and so are files that it ignores.
 pub fn turns<'a>(story: &'a UnitStory, domain: &Domain) -> Vec<Turn<'a>> {
     let mut turns: Vec<Turn> = Vec::new();
-    let new = |number: i64, asked| Turn { number, asked, closing: None, tools: Vec::new(), refuses: false, cost: (0, true) };
+    let new = |number: i64, asked| Turn {
+        number,
+        asked,
+        answers: Vec::new(),
+        closing: None,
+        tools: Vec::new(),
+        refuses: false,
+        cost: (0, true),
+    };
     for prompt in &story.prompts {
-        match prompt.source {
-            PromptSource::User => turns.push(new(prompt.number, Some(prompt))),
-            PromptSource::Agent => match turns.iter_mut().rev().find(|turn| turn.number == prompt.number) {
-                Some(turn) => turn.closing = Some(prompt),
-                None => turns.push(Turn { closing: Some(prompt), ..new(prompt.number, None) }),
-            },
+        match prompt.kind {
+            PromptKind::Prompt => turns.push(new(prompt.number, Some(prompt))),
+            PromptKind::Answer => {
+                turns.iter_mut().filter(|turn| turn.number == prompt.number).for_each(|turn| turn.answers.push(prompt))
+            }
+            PromptKind::Closing | PromptKind::Thinking => {
+                match turns.iter_mut().rev().find(|turn| turn.number == prompt.number) {
+                    Some(turn) => turn.closing = Some(prompt),
+                    None => turns.push(Turn { closing: Some(prompt), ..new(prompt.number, None) }),
+                }
+            }
         }
     }
     let by_prompt: BTreeMap<i64, usize> = turns.iter().enumerate().filter_map(|(at, turn)| Some((turn.asked?.id, at))).collect();

@@ -1,7 +1,7 @@
 //! Phrases of the user that state a decision: "use X, not Y", "never", "always", "remember that".
 
-use super::statements::{Words, begins_with, is_one_of, own_sentences, word_count};
-use crate::languages::gloss_of_part;
+use super::statements::{Words, begins_with, has_word_of, is_one_of, own_sentences, word_count};
+use crate::languages::{gloss_of_part, in_english};
 
 /// A decision of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +22,8 @@ const FILLERS: Words = "ok|okay|yes|yeah|yep|no|nope|so|well|and|then|also|pleas
 const REPORTING: Words = "says|said|say|states|stated|reads|according|writes|wrote|article|page|docs|documentation|error|message|comment|reviewer|review|readme|blog|suggests";
 /// Words of an order for this moment.
 const MOMENTARY: Words = "yet|for now|no code change|just the analysis|only the analysis|just an analysis|right now|this time|anything|just let me|until i|before you|wait|step by step|first look|stop here|let me know|continue|proceed";
+/// Phrases of what holds from now on.
+const LASTING: [&str; 6] = ["always", "never", "from now on", "don't ever", "do not", "no more"];
 /// Verbs of work that leaves nothing decided.
 const CHORES: Words = "commit|push|run|test|check|look|take|see|review|explain|show|tell|fix|continue|proceed|rebase|try|do|write|read|go|find|start|investigate|debug|verify|analyze|double|think|create|implement|help|give|open|close|merge|stage|unstage|undo|wait|get|list|describe|summarize|abandon|please|also|you|we|i|know|understand|confirm|update|print";
 /// Verbs behind "always", "never" and "don't" in the middle of a sentence, where other words are more common.
@@ -125,7 +127,7 @@ fn decided_in_english(sentence: &str, is_gloss: bool) -> Option<Decided> {
         verb.is_some_and(|verb| !is_one_of(CHORES, verb) && !is_test) || WISHED.split('|').any(|word| bare.contains(word))
     };
     // "Before you commit, show me" is for now; "always run the tests before you commit" is not.
-    let lasts = ["always", "never", "from now on", "don't ever", "do not", "no more"].iter().any(|word| lower.contains(word));
+    let lasts = LASTING.iter().any(|word| lower.contains(word));
     let momentary = MOMENTARY.split('|').any(|word| lower.contains(word) && !(lasts && word == "before you"));
     let is_rule = orders && !asks && !momentary;
     if !is_rule && (momentary || is_chore || !wishes()) || word_count(sentence) < 2 {
@@ -139,6 +141,21 @@ fn decided_in_english(sentence: &str, is_gloss: bool) -> Option<Decided> {
     let alternative = alternative.map(|rest| with_reason(rest.split([',', ';', '(', ':']).next().unwrap_or(rest)).0);
     let alternatives = alternative.map(|other| crate::text::cut(other.trim_matches([' ', '.', '?']), 60)).into_iter().collect();
     Some(Decided { said, alternatives, reason, is_rule, lasts })
+}
+
+/// Returns true if an answer to the agent's question settles something: it is not "yes", and no order for this moment.
+pub fn settles(answer: &str) -> bool {
+    let lower = in_english(answer).to_lowercase();
+    let bare = without_fillers(&lower);
+    let first = bare.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    let is_momentary = is_one_of(CHORES, first) || is_one_of("skip|cancel|stop|later", first) || has_word_of(MOMENTARY, bare);
+    !is_momentary && !is_one_of(FILLERS, bare.trim_matches(|c: char| !c.is_alphanumeric()))
+}
+
+/// Returns true if an answer in the user's own words holds from now on: "SQLite, never Redis".
+pub fn answer_lasts(answer: &str) -> bool {
+    let lower = in_english(answer).to_lowercase();
+    !answer.ends_with('?') && LASTING.iter().any(|word| lower.contains(word))
 }
 
 /// The clauses of a sentence, each with what stands before it.
@@ -223,11 +240,11 @@ fn is_order(clause: &str, begins: bool, is_gloss: bool) -> bool {
         return words.len() >= 5
             && words.iter().skip(3).any(|word| matches!(*word, "in" | "as" | "on" | "without" | "only" | "instead"));
     }
-    settles(&lower, begins, is_gloss)
+    picks(&lower, begins, is_gloss)
 }
 
 /// "let's go with X", "use X, not Y", "keep X, don't …".
-fn settles(lower: &str, begins: bool, is_gloss: bool) -> bool {
+fn picks(lower: &str, begins: bool, is_gloss: bool) -> bool {
     let together = TOGETHER.iter().find(|begin| lower.starts_with(**begin)).map_or(0, |begin| begin.len());
     let rest = &lower[together..];
     let Some(verb) = SETTLES.iter().find(|verb| rest.starts_with(**verb)) else {

@@ -1,6 +1,6 @@
 //! Numbered blocks of a request: one for each message and tool use, cut to a budget by priority.
 
-use crate::model::{CommandKind, Domain, Kind, Millis, PromptSource, Source, ToolUseRow, UnitStory};
+use crate::model::{CommandKind, Domain, Kind, Millis, PromptKind, PromptSource, Source, ToolUseRow, UnitStory};
 use crate::prompt_injection;
 use crate::text::{ends, seen};
 use std::collections::HashSet;
@@ -72,7 +72,7 @@ impl EventBlock {
 /// The blocks after the last call, in order. `left_out` are rows that a person wants no memories of.
 pub fn blocks(story: &UnitStory, domain: &Domain, after: i64, left_out: &HashSet<Source>) -> Vec<EventBlock> {
     let numbers: Vec<(i64, i64)> =
-        story.prompts.iter().filter(|p| p.source == PromptSource::User).map(|p| (p.id, p.number)).collect();
+        story.prompts.iter().filter(|p| p.kind == PromptKind::Prompt).map(|p| (p.id, p.number)).collect();
     let number = |tool: &ToolUseRow| numbers.iter().find(|(id, _)| Some(*id) == tool.prompt_id).map(|(_, number)| *number);
     let ignored = |path: &str| domain.ignore.iter().any(|glob| fast_glob::glob_match(glob, path));
     let tools = story.tools.iter().filter(|tool| {

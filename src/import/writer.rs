@@ -4,11 +4,12 @@ use super::target::{AgentReport, FORGOTTEN, FORGOTTEN_EVENT, Folder, PAUSED, Tar
 use crate::config::pauses::{RecordingPause, What};
 use crate::ingest::run::{self, Caller, Run};
 use crate::ingest::{completed, ingest};
-use crate::model::{Event, EventKind, Millis, Platform};
+use crate::model::{Event, EventKind, Millis, Platform, UserAnswer};
 use crate::project::client;
 use crate::redact::Redactor;
 use crate::runtime::{self, Where};
 use crate::store::Store;
+use crate::store::events::answers_id;
 use crate::store::imports::{ImportedSession, StoredMessage};
 use anyhow::Result;
 use std::collections::{HashMap, HashSet};
@@ -249,6 +250,7 @@ impl<'a> Writer<'a> {
                 event.prompt.as_ref().map(|prompt| format!("answer {prompt}"))
             }
             EventKind::ToolUsed(tool) => tool.id.clone(),
+            EventKind::Answered { call, .. } => call.as_deref().map(answers_id),
             _ => None,
         };
         // A continued session repeats the event ids under its own session id.
@@ -289,10 +291,12 @@ fn without_recorded(redactor: &Redactor, session: &mut KnownSession, events: Vec
     let recorded = session.by_hooks.as_deref().unwrap_or_default();
     let stored = |of_user: bool, event: &Event| {
         let clean = redactor.clean(event.clone());
-        let (EventKind::UserPrompt { text } | EventKind::TurnEnded { closing: Some(text), .. }) = &clean.what else {
-            return None;
+        let text = match &clean.what {
+            EventKind::UserPrompt { text } | EventKind::TurnEnded { closing: Some(text), .. } => text.clone(),
+            EventKind::Answered { answers, .. } => UserAnswer::to_text(answers),
+            _ => return None,
         };
-        recorded.iter().find(|known| known.is_users == of_user && known.text == *text)
+        recorded.iter().find(|known| known.is_users == of_user && known.text == text)
     };
     for mut event in events {
         match &event.what {
@@ -307,6 +311,7 @@ fn without_recorded(redactor: &Redactor, session: &mut KnownSession, events: Vec
                 }
                 session.found_more = true;
             }
+            EventKind::Answered { .. } if stored(true, &event).is_some() => continue,
             EventKind::TurnEnded { .. } if stored(false, &event).is_some() => continue,
             EventKind::TurnEnded { .. } => session.found_more = true,
             EventKind::SessionStarted(_) => continue,

@@ -74,7 +74,9 @@ mod tests {
     use crate::config::Config;
     use crate::ingest::run::{Caller, Run};
     use crate::model::testing::{event, tool};
-    use crate::model::{Event, EventKind, Files, Kind, SessionStart, UnitRow, UnitState, UnitStory};
+    use crate::model::{
+        Event, EventKind, Files, Kind, MemoryKind, Provenance, SessionStart, UnitRow, UnitState, UnitStory, UserAnswer,
+    };
     use crate::redact::Redactor;
     use crate::store::spool;
     use crate::store::testing::Scratch;
@@ -190,6 +192,37 @@ mod tests {
         assert_eq!(contents(&at_once), contents(&one_by_one));
         // After each turn, and at the end of the session.
         assert!(one_by_one.draws() > 1);
+    }
+
+    #[test]
+    fn an_answer_to_the_agents_question_is_the_users_decision() {
+        let scratch = Scratch::new("pipeline-answer");
+        let answer = |text: &str| UserAnswer {
+            question: "Which database should the cache use?".into(),
+            options: vec!["SQLite (Recommended)".into(), "Redis".into()],
+            text: text.into(),
+        };
+        let answers = vec![answer("SQLite (Recommended)"), UserAnswer { question: "Commit now?".into(), ..answer("Yes") }];
+        let answered = event(SESSION, 2 * MINUTE, EventKind::Answered { call: Some("toolu_1".into()), answers });
+        let session = vec![
+            prompted(1, "Plan the storage layer"),
+            answered.clone(),
+            answered,
+            used(3, Kind::Edit, "src/cache.rs", true),
+            turn_ended(4, "The cache uses a file now."),
+        ];
+        run(&scratch, Caller::Program, session).unwrap();
+        assert_eq!(counts(&scratch)[..2], [1, 1], "an answer is no prompt");
+        let store = scratch.open();
+        let memories = store.memories_of_session(1).unwrap();
+        let decisions: Vec<_> = memories.iter().filter(|memory| memory.kind == MemoryKind::Decision).collect();
+        let [decision] = decisions.as_slice() else { panic!("{decisions:?}") };
+        assert_eq!(decision.title, "Which database should the cache use? SQLite");
+        assert_eq!(decision.content["alternatives"], serde_json::json!(["Redis"]));
+        assert_eq!(decision.provenance, Provenance::User);
+        let said: Vec<String> = store.prompts_of(1).unwrap().into_iter().map(|row| row.text).collect();
+        assert_eq!(said.len(), 3, "the same answer twice is one");
+        assert!(said[1].contains("- Redis\n> SQLite"), "{said:?}");
     }
 
     #[test]

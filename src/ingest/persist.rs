@@ -3,7 +3,7 @@
 
 use super::complete;
 use super::run::{self, Caller, Run};
-use crate::model::{ClosedBy, Event, EventKind, Millis, ProjectId, StartSource};
+use crate::model::{ClosedBy, Event, EventKind, Millis, ProjectId, StartSource, UserAnswer};
 use crate::redact::Clean;
 use crate::runtime::log_error;
 use crate::segmentation::{self, StepRow, StoredToolUse, is_due};
@@ -174,6 +174,9 @@ fn store_rows<'a>(
             if let Some(row) = tx.user_prompt(&session, event, text)? {
                 return Ok(StoredRows::Prompt { session: session.id, row, text, at });
             }
+        }
+        EventKind::Answered { call, answers } => {
+            tx.user_answers(&session, event, call.as_deref(), &UserAnswer::to_text(answers))?;
         }
         EventKind::ToolUsed(tool) => {
             let prompt = tx.prompt_of(&session, event)?;

@@ -43,6 +43,12 @@ pub enum EventKind {
     UserPrompt {
         text: String,
     },
+    /// The person's answers to questions that the agent asked by a tool. The call itself is not stored.
+    Answered {
+        /// The platform's id of the call.
+        call: Option<String>,
+        answers: Vec<UserAnswer>,
+    },
     /// A prompt that starts with `#nomem`. Neither it nor its turn is stored, so it carries no text.
     PrivatePrompt,
     ToolUsed(Box<ToolUse>),
@@ -91,6 +97,53 @@ pub struct SessionStart {
     pub model: Option<String>,
     pub client: Option<Client>,
     pub git: Option<GitState>,
+}
+
+/// A question of the agent, with the options that it offered, and what the person answered. As text:
+///
+/// ```text
+/// Where should it listen?
+/// - on a port
+/// - on a socket
+/// > on a socket
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UserAnswer {
+    pub question: String,
+    pub options: Vec<String>,
+    /// The option chosen, or the person's own words.
+    pub text: String,
+}
+
+impl UserAnswer {
+    /// Formats answers as one text.
+    pub fn to_text(answers: &[UserAnswer]) -> String {
+        let line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let one = |answer: &UserAnswer| {
+            let options = answer.options.iter().map(|option| format!("- {}\n", line(option)));
+            let said = answer.text.lines().map(|said| format!("> {said}\n"));
+            format!("{}\n{}{}", line(&answer.question), options.collect::<String>(), said.collect::<String>())
+        };
+        answers.iter().map(one).collect::<Vec<_>>().join("\n").trim_end().to_string()
+    }
+
+    /// Parses the text of answers.
+    pub fn parse(text: &str) -> Vec<UserAnswer> {
+        let mut answers: Vec<UserAnswer> = Vec::new();
+        for line in text.lines() {
+            let is_new = answers.last().is_none_or(|last| !last.text.is_empty());
+            match (line.strip_prefix("> ").or((line == ">").then_some("")), line.strip_prefix("- "), answers.last_mut()) {
+                (Some(said), _, Some(last)) => {
+                    let gap = if last.text.is_empty() { "" } else { "\n" };
+                    last.text = format!("{}{gap}{said}", last.text);
+                }
+                (_, Some(option), Some(last)) if !is_new => last.options.push(option.to_string()),
+                _ if line.is_empty() => {}
+                _ => answers.push(UserAnswer { question: line.to_string(), ..UserAnswer::default() }),
+            }
+        }
+        answers
+    }
 }
 
 spelled! {
@@ -396,6 +449,21 @@ impl Platform {
             Platform::Gemini => "Gemini CLI",
             Platform::OpenCode => "OpenCode",
             Platform::Custom => "another program",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_text_of_answers_holds_them(given in proptest::collection::vec(("[a-z?]{1,9}( [a-z]{1,5})?", proptest::collection::vec("[a-z,-]{1,9}", 0..4), "[a-z][a-z> -]{0,18}[a-z](\n[a-z]{1,9})?"), 0..4)) {
+            let answers: Vec<UserAnswer> =
+                given.into_iter().map(|(question, options, text)| UserAnswer { question, options, text }).collect();
+            prop_assert_eq!(UserAnswer::parse(&UserAnswer::to_text(&answers)), answers);
         }
     }
 }

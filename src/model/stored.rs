@@ -74,6 +74,8 @@ spelled! {
 /// Kind of a text.
 PromptKind, default Thinking {
     Prompt = "prompt",
+    /// Answers of the user to questions of the agent.
+    Answer = "answer",
     Closing = "closing",
     Thinking = "thinking",
 }

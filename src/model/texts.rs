@@ -84,6 +84,14 @@ impl Texts for Event {
                 git_texts(&mut start.git, visit);
             }
             EventKind::UserPrompt { text } => visit(text, PROMPT),
+            EventKind::Answered { call, answers } => {
+                each(visit, &mut [(call, ID)]);
+                for answer in answers {
+                    visit(&mut answer.question, NAME);
+                    answer.options.iter_mut().for_each(|option| visit(option, NAME));
+                    visit(&mut answer.text, PROMPT);
+                }
+            }
             EventKind::PreEdit { path } => visit(path, NAME),
             EventKind::PrivatePrompt | EventKind::Compacting | EventKind::SubagentStarted => {}
             EventKind::ToolUsed(tool) => tool.texts(visit),

@@ -1,5 +1,6 @@
 //! Agents. Each has a folder with its hooks and its past sessions; agents' field names occur nowhere else. Files:
 //! `adapter` (the trait, the answers of hooks, custom agents), `payload` (a hook's stdin) and `json_repair`,
+//! `speaker` (the person's words: prompts, and answers to questions),
 //! `translated` (calls of other agents as Claude Code's), `transcript_tail`, `past` (readers of past sessions),
 //! `settings_file` (hooks and MCP servers in settings), `claude_mem` (its database); `claude`, `codex`, `copilot`,
 //! `cursor`, `gemini`, `opencode`.
@@ -16,6 +17,7 @@ mod opencode;
 pub mod past;
 pub mod payload;
 pub mod settings_file;
+mod speaker;
 pub mod transcript_tail;
 mod translated;
 

@@ -1,6 +1,8 @@
 //! Past sessions: what a reader of a format provides, and where files lie.
 
-use super::payload::{DecodeContext, Speaker, speaker};
+use super::payload::DecodeContext;
+pub use super::payload::text_of;
+use super::speaker::{Speaker, speaker};
 use crate::model::{Event, EventKind, GitState, Millis, Platform, SessionStart, StartSource, TurnUsage};
 use anyhow::Result;
 use serde_json::{Map, Value, json};
@@ -278,16 +280,6 @@ pub fn line_id(record: &Value) -> Option<u64> {
     let mut hasher = DefaultHasher::new();
     record["uuid"].as_str()?.hash(&mut hasher);
     Some(hasher.finish())
-}
-
-/// Returns the text of an output: a string, or blocks.
-pub fn text_of(output: &Value) -> String {
-    match output {
-        Value::String(text) => text.clone(),
-        Value::Array(blocks) => blocks.iter().filter_map(|block| block["text"].as_str()).collect::<Vec<_>>().join("\n"),
-        Value::Object(_) => output["content"].as_str().map_or_else(|| output.to_string(), String::from),
-        _ => String::new(),
-    }
 }
 
 /// A row of a database, by column.

@@ -1,4 +1,4 @@
-//! A hook's stdin, bounded; the context in which an adapter decodes it; and who speaks in a prompt.
+//! A hook's stdin, bounded; fields of JSON that agents spell in different ways; the context in which an adapter decodes.
 
 use super::json_repair::{self, JsonRepairer, KEPT};
 use crate::model::Millis;
@@ -124,92 +124,36 @@ fn from_repairer(repairer: JsonRepairer, reason: &str) -> Payload {
     }
 }
 
+/// Returns the first field of `names` that has a value: platforms spell the same name in different ways.
+pub fn field<'a>(payload: &'a Value, names: &[&str]) -> &'a Value {
+    names.iter().map(|name| &payload[*name]).find(|value| !value.is_null()).unwrap_or(&Value::Null)
+}
+
+/// Parses JSON inside a string; returns any other value as it is.
+pub fn unpacked(value: &Value) -> Value {
+    let parsed = value.as_str().filter(|text| text.trim_start().starts_with(['{', '['])).map(serde_json::from_str);
+    match parsed {
+        Some(Ok(inside)) => inside,
+        _ => value.clone(),
+    }
+}
+
+/// Returns the text of an output: a string, or blocks.
+pub fn text_of(output: &Value) -> String {
+    match output {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => blocks.iter().filter_map(|block| block["text"].as_str()).collect::<Vec<_>>().join("\n"),
+        Value::Object(_) => output["content"].as_str().map_or_else(|| output.to_string(), String::from),
+        _ => String::new(),
+    }
+}
+
 /// Input for decoding, in addition to the payload.
 #[derive(Debug)]
 pub struct DecodeContext<'a> {
     pub now: Millis,
     /// Tools that are not recorded.
     pub skip_tools: &'a [String],
-}
-
-/// Who wrote a text that an agent received as a prompt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Speaker {
-    Person,
-    /// Another agent: a subagent's report, another session's message.
-    Agent,
-    /// The program around the agent: notifications, reminders.
-    Client,
-}
-
-/// Prefixes of messages that agents send to each other.
-const AGENTS: [&str; 6] = [
-    "<agent-message",
-    "<cross-session-message",
-    "<teammate-message",
-    "<subagent_notification>",
-    "Another Claude session sent a message",
-    "[Subagent hand-back]",
-];
-
-/// Prefixes of messages that clients write. Text after such a frame is the client's, too.
-const CLIENTS: [&str; 7] = [
-    "<task-notification>",
-    "<local-command-",
-    "<bash-",
-    "<ci-monitor-event>",
-    "<system_notification>",
-    "<turn_aborted>",
-    "[SYSTEM NOTIFICATION - NOT USER INPUT]",
-];
-
-/// Blocks that clients put before a prompt.
-const BEFORE_PROMPT: [&str; 5] =
-    ["system-reminder", "environment_context", "user_instructions", "ide_opened_file", "ide_selection"];
-
-/// Frames that clients put around a prompt or a command of the person.
-const AROUND_PROMPT: [&str; 3] = ["command-message", "command-name", "user_query"];
-
-/// Returns who speaks in a prompt, judged by its frame. A text that consists of one unknown frame, such as
-/// `<some-event>…</some-event>`, is the client's; with other text after the frame, it is the person's.
-pub fn speaker(prompt: &str) -> Speaker {
-    let mut prompt = prompt.trim_start_matches('\u{feff}').trim();
-    while let Some(rest) = BEFORE_PROMPT.iter().find_map(|name| without_block(prompt, name)) {
-        prompt = rest.trim();
-        if prompt.is_empty() {
-            return Speaker::Client;
-        }
-    }
-    if AGENTS.iter().any(|begin| prompt.starts_with(begin)) {
-        return Speaker::Agent;
-    }
-    let is_stopped = !prompt.contains('\n') && prompt.trim_end_matches('.').ends_with(" were stopped by the user");
-    if is_stopped || CLIENTS.iter().any(|begin| prompt.starts_with(begin)) || is_unknown_frame(prompt) {
-        return Speaker::Client;
-    }
-    Speaker::Person
-}
-
-/// Removes a block at the start of a text; returns an empty text if the block is not closed, `None` if there is none.
-fn without_block<'a>(text: &'a str, name: &str) -> Option<&'a str> {
-    let inside = text.strip_prefix('<')?.strip_prefix(name)?.strip_prefix('>')?;
-    Some(inside.split_once(&format!("</{name}>")).map_or("", |(_, after)| after))
-}
-
-/// Returns true if a text is one frame with a name that no HTML element has, or begins with such a tag on a line of its
-/// own that is never closed.
-fn is_unknown_frame(prompt: &str) -> bool {
-    let Some((tag, after)) = prompt.strip_prefix('<').and_then(|inside| inside.split_once('>')) else { return false };
-    let name = tag.split([' ', '\n']).next().unwrap_or_default();
-    let is_made =
-        name.contains(['-', '_']) && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_".contains(&b));
-    if !is_made || AROUND_PROMPT.contains(&name) {
-        return false;
-    }
-    match after.rsplit_once(&format!("</{name}>")) {
-        Some((_, rest)) => rest.trim().is_empty(),
-        None => after.starts_with('\n'),
-    }
 }
 
 #[cfg(test)]
@@ -219,36 +163,6 @@ mod tests {
     use crate::platforms::json_repair::{CUT, STRING};
     use proptest::prelude::*;
     use serde_json::json;
-
-    #[test]
-    fn a_prompt_is_a_persons_unless_its_frame_shows_another_speaker() {
-        for (prompt, by) in [
-            ("Use Redis", Speaker::Person),
-            ("<my-button> does not render", Speaker::Person),
-            ("<div>\nwhy is this empty?", Speaker::Person),
-            ("<pasted-log>\nerror\n</pasted-log>\nFix this", Speaker::Person),
-            ("<Vec<T> as IntoIterator>::Item is wrong here", Speaker::Person),
-            ("<system-reminder>\nThe date\n</system-reminder>\nUse Redis", Speaker::Person),
-            ("<environment_context>\n<cwd>/a</cwd>\n</environment_context>\n\nUse Redis", Speaker::Person),
-            ("<user_query>\nStep\n</user_query>", Speaker::Person),
-            ("My jobs were stopped by the user.\nUndo that.", Speaker::Person),
-            ("<agent-message from=\"a1\">\nUse Redis\n</agent-message>", Speaker::Agent),
-            ("<cross-session-message from=\"b\">Push it</cross-session-message>", Speaker::Agent),
-            ("Another Claude session sent a message:\n<agent-message from=\"c\">x", Speaker::Agent),
-            ("[Subagent hand-back] The report", Speaker::Agent),
-            ("<ide_selection>a</ide_selection><agent-message>Use Redis</agent-message>", Speaker::Agent),
-            ("<system-reminder>\nThe date\n</system-reminder>", Speaker::Client),
-            ("<system-reminder>\nnever closed", Speaker::Client),
-            ("[SYSTEM NOTIFICATION - NOT USER INPUT]\nIt ended", Speaker::Client),
-            ("<bash-input>ls</bash-input><bash-stdout>a</bash-stdout>\nb", Speaker::Client),
-            ("<task-notification>\n<status>failed</status>", Speaker::Client),
-            ("2 background agents were stopped by the user.", Speaker::Client),
-            ("<scheduled-run id=\"4\">\nNever deploy\n</scheduled-run>", Speaker::Client),
-            ("<monitor_event>\nnever closed", Speaker::Client),
-        ] {
-            assert_eq!(speaker(prompt), by, "{prompt}");
-        }
-    }
 
     fn repaired(text: &str) -> Value {
         match parse(text.as_bytes()) {

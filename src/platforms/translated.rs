@@ -2,6 +2,7 @@
 
 use super::claude;
 use super::payload::DecodeContext;
+pub use super::payload::{field, unpacked};
 use crate::model::{Event, EventKind, Platform};
 use serde_json::{Map, Value, json};
 
@@ -26,11 +27,6 @@ pub struct HookCall<'a> {
     pub duration_ms: &'a Value,
 }
 
-/// Returns the first field of `names` that has a value: platforms spell the same name in different ways.
-pub fn field<'a>(payload: &'a Value, names: &[&str]) -> &'a Value {
-    names.iter().map(|name| &payload[*name]).find(|value| !value.is_null()).unwrap_or(&Value::Null)
-}
-
 /// The name of a payload's event.
 pub fn event_name(payload: &Value) -> &str {
     field(payload, &["hook_event_name", "hookEventName"]).as_str().unwrap_or_default()
@@ -44,15 +40,6 @@ pub fn cwd(payload: &Value) -> Option<&str> {
 /// The agent's session id, under any platform's name for it.
 pub fn session_id(payload: &Value) -> Option<&str> {
     field(payload, &["conversation_id", "session_id", "sessionId"]).as_str()
-}
-
-/// Parses JSON inside a string; returns any other value as it is.
-pub fn unpacked(value: &Value) -> Value {
-    let parsed = value.as_str().filter(|text| text.trim_start().starts_with(['{', '['])).map(serde_json::from_str);
-    match parsed {
-        Some(Ok(inside)) => inside,
-        _ => value.clone(),
-    }
 }
 
 /// Converts a command's output: its text, or the error if the exit code is not 0.

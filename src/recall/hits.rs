@@ -2,8 +2,8 @@
 
 use crate::distil::statements::sentences;
 use crate::model::{
-    Filter, Hit, HitKind, Millis, PromptRow, PromptSource, SessionOverview, SessionRow, SessionStatus, TurnOverview,
-    UnitOverview, Vector,
+    Filter, Hit, HitKind, Millis, PromptKind, PromptRow, SessionOverview, SessionRow, SessionStatus, TurnOverview, UnitOverview,
+    Vector,
 };
 use crate::project::client;
 use crate::rank;
@@ -209,17 +209,17 @@ pub fn overviews(
 pub(super) fn turns(prompts: &[PromptRow]) -> Vec<TurnOverview> {
     let mut turns: Vec<TurnOverview> = Vec::new();
     for prompt in prompts {
-        match (prompt.source, turns.last_mut()) {
+        match (prompt.kind, turns.last_mut()) {
             // A prompt that was interrupted and asked again is one turn.
-            (PromptSource::User, Some(turn)) if turn.answer.is_none() && turn.prompt == prompt.text => {
+            (PromptKind::Prompt, Some(turn)) if turn.answer.is_none() && turn.prompt == prompt.text => {
                 turn.number = prompt.number
             }
-            (PromptSource::User, _) => {
+            (PromptKind::Prompt, _) => {
                 turns.push(TurnOverview { number: prompt.number, prompt: prompt.text.clone(), answer: None })
             }
             // A turn may end several times (a stop hook continues it, a background task reports); the last message
             // counts.
-            (_, Some(turn)) if turn.number == prompt.number => turn.answer = Some(prompt.text.clone()),
+            (PromptKind::Closing, Some(turn)) if turn.number == prompt.number => turn.answer = Some(prompt.text.clone()),
             _ => {}
         }
     }

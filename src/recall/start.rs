@@ -225,6 +225,7 @@ fn holds_everywhere(memory: &MemoryRow) -> bool {
     let lasts = || {
         memory.kind == MemoryKind::Lesson
             || user_decisions::decided(&memory.title, &memory.title).is_some_and(|decided| decided.lasts)
+            || memory.text("question").is_some() && user_decisions::answer_lasts(&memory.title)
     };
     let author = memory.team.as_ref().map(|team| team.author);
     match memory.by_hand || author == Some(Author::Hand) {

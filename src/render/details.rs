@@ -45,20 +45,19 @@ pub fn session(
         }),
     );
     fact("cost", session.cost_usd.map(|c| format!("${c:.4}")));
-    for prompt in prompts.iter().filter(|p| p.source == PromptSource::User) {
+    for prompt in prompts.iter().filter(|p| p.kind == PromptKind::Prompt) {
         out += &format!("\n{}", prompt_entry(prompt, style));
         for tool in tools.iter().filter(|t| t.prompt_id == Some(prompt.id)) {
             out += &format!("  {}\n", tool_line(tool, style));
         }
-        for answer in prompts
-            .iter()
-            .filter(|p| p.source == PromptSource::Agent && p.kind == PromptKind::Closing && p.number == prompt.number)
+        for answer in
+            prompts.iter().filter(|p| matches!(p.kind, PromptKind::Answer | PromptKind::Closing) && p.number == prompt.number)
         {
             out += &format!("  {} {}\n{}", style.faint(&format!("p{}", answer.id)), who(answer), body(&answer.text));
         }
     }
-    let asked = |number: i64| prompts.iter().any(|p| p.source == PromptSource::User && p.number == number);
-    for answer in prompts.iter().filter(|p| p.kind == PromptKind::Closing && !asked(p.number)) {
+    let asked = |number: i64| prompts.iter().any(|p| p.kind == PromptKind::Prompt && p.number == number);
+    for answer in prompts.iter().filter(|p| matches!(p.kind, PromptKind::Answer | PromptKind::Closing) && !asked(p.number)) {
         out += &format!("\n{}", prompt_entry(answer, style));
     }
     let without: Vec<&&ToolUseRow> = tools.iter().filter(|t| t.prompt_id.is_none()).collect();
@@ -72,6 +71,7 @@ pub fn session(
 
 fn who(prompt: &PromptRow) -> &'static str {
     match (prompt.source, prompt.kind, &prompt.agent_id) {
+        (_, PromptKind::Answer, _) => "the user answered",
         (PromptSource::User, ..) => "asked",
         (_, PromptKind::Thinking, _) => "the agent thought",
         (_, _, Some(_)) => "a subagent answered",

@@ -276,7 +276,7 @@ impl Tx<'_> {
             tool_uses = (SELECT count(*) FROM tool_uses WHERE session_id = ?1),
             failures = (SELECT count(*) FROM tool_uses WHERE session_id = ?1 AND succeeded = 0),
             kinds = coalesce((SELECT json_group_object(kind, n) FROM (SELECT kind, count(*) AS n FROM tool_uses WHERE session_id = ?1 GROUP BY kind)), '{}'),
-            last_prompt_id = (SELECT max(id) FROM prompts WHERE session_id = ?1 AND source = 'user') WHERE id = ?1";
+            last_prompt_id = (SELECT max(id) FROM prompts WHERE session_id = ?1 AND source = 'user' AND kind = 'prompt') WHERE id = ?1";
         self.tx.prepare_cached(sql)?.execute([session])?;
         Ok(())
     }

@@ -254,6 +254,11 @@ impl Tx<'_> {
     }
 }
 
+/// Returns the id under which the answers in a call are stored.
+pub fn answers_id(call: &str) -> String {
+    format!("in {call}")
+}
+
 /// An agent's text as stored.
 #[derive(Clone, Copy, Debug)]
 pub struct StoredText {
@@ -270,13 +275,25 @@ impl Tx<'_> {
             return Ok(None);
         }
         let number = session.prompts + 1;
-        let Some(id) = self.insert_prompt(session, number, PromptKind::Prompt, event, text)? else { return Ok(None) };
+        let name = event.prompt.clone().or_else(|| name_of(event, &[Some(text)]));
+        let Some(id) = self.insert_prompt(session, number, PromptKind::Prompt, name, event, text)? else { return Ok(None) };
         // After an interrupted muted turn, the transcript is read from here on.
         let sql = "UPDATE sessions SET prompts = ?2, last_prompt_id = ?3, active_at = max(active_at, ?4), ended_at = NULL, end_reason = NULL, turn_offset = ?5, task_files = NULL,
                      transcript_offset = CASE WHEN muted THEN max(transcript_offset, coalesce(?5, 0)) ELSE transcript_offset END, muted = 0 WHERE id = ?1";
         let length = event.transcript_length.map(|length| length as i64);
         self.tx.prepare_cached(sql)?.execute(params![session.id, number, id, event.at, length])?;
         Ok(Some(id))
+    }
+
+    /// Stores a user's answers to the agent, under the number of the current prompt.
+    pub fn user_answers(&self, session: &StoredSession, event: &Event, call: Option<&str>, text: &str) -> Result<()> {
+        let number = match self.named_prompt(session, event)? {
+            Some((_, number)) => number,
+            None => session.prompts,
+        };
+        let name = call.map(answers_id).or_else(|| name_of(event, &[Some(text)]));
+        self.insert_prompt(session, number, PromptKind::Answer, name, event, text)?;
+        Ok(())
     }
 
     /// Stores an agent's closing message, also of a subagent.
@@ -303,7 +320,7 @@ impl Tx<'_> {
         match existing {
             Some(row) => Ok(Some(StoredText { row, is_new: false })),
             None => {
-                let new = self.insert_prompt(session, number, kind, event, text)?;
+                let new = self.insert_prompt(session, number, kind, event.prompt.clone(), event, text)?;
                 Ok(new.map(|row| StoredText { row, is_new: true }))
             }
         }
@@ -314,14 +331,14 @@ impl Tx<'_> {
         session: &StoredSession,
         number: i64,
         kind: PromptKind,
+        name: Option<String>,
         event: &Event,
         text: &str,
     ) -> Result<Option<i64>> {
         let sql = "INSERT INTO prompts(session_id, number, source, kind, platform_prompt_id, agent_id, text, received_at)
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING";
-        let source = if kind == PromptKind::Prompt { PromptSource::User } else { PromptSource::Agent };
-        let unnamed = event.prompt.is_none() && source == PromptSource::User;
-        let name = if unnamed { name_of(event, &[Some(text)]) } else { event.prompt.clone() };
+        let of_user = matches!(kind, PromptKind::Prompt | PromptKind::Answer);
+        let source = if of_user { PromptSource::User } else { PromptSource::Agent };
         let values = params![session.id, number, source.name(), kind.name(), name, event.agent, text, event.at];
         if self.tx.prepare_cached(sql)?.execute(values)? == 0 {
             return Ok(None);
@@ -342,7 +359,7 @@ impl Tx<'_> {
     /// Row and number of the prompt that the platform names.
     pub(super) fn named_prompt(&self, session: &StoredSession, event: &Event) -> Result<Option<(i64, i64)>> {
         let Some(prompt) = &event.prompt else { return Ok(None) };
-        let sql = "SELECT id, number FROM prompts WHERE session_id = ?1 AND platform_prompt_id = ?2 AND source = 'user' AND platform_prompt_id IS NOT NULL";
+        let sql = "SELECT id, number FROM prompts WHERE session_id = ?1 AND platform_prompt_id = ?2 AND source = 'user' AND kind = 'prompt' AND platform_prompt_id IS NOT NULL";
         let row = |row: &rusqlite::Row| Ok((row.get(0)?, row.get(1)?));
         Ok(self.tx.prepare_cached(sql)?.query_row(params![session.id, prompt], row).optional()?)
     }

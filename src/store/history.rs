@@ -1,10 +1,33 @@
-//! Reads sessions, prompts and tool uses, and counts rows.
+//! Reads sessions, prompts and tool uses, and counts rows; converts stored words to enums.
 
 use super::Store;
 use super::events::known_session;
-use crate::model::{Client, Counts, LastEvent, Millis, Platform, ProjectRow, PromptRow, SessionRow, StoredItem, ToolUseRow};
+use crate::model::{
+    Client, ClosedBy, CommandKind, Counts, Kind, LastEvent, Maker, MemoryKind, Millis, Platform, ProjectRow, PromptKind,
+    PromptRow, PromptSource, Provenance, SessionRow, StoredItem, ToolUseRow, UnitOutcome, UnitState,
+};
 use anyhow::Result;
+use rusqlite::types::{FromSql, FromSqlResult, ValueRef};
 use rusqlite::{OptionalExtension, Row, params};
+
+/// Converts stored words. An unknown word in a database is read as the variant that claims the least.
+macro_rules! read_as_word {
+    ($($word:ty),*) => {$(
+        impl FromSql for $word {
+            fn column_result(value: ValueRef<'_>) -> FromSqlResult<$word> {
+                value.as_str().map(<$word>::from)
+            }
+        }
+    )*};
+}
+
+read_as_word!(ClosedBy, CommandKind, Kind, MemoryKind, Platform, PromptKind, PromptSource, Provenance, UnitOutcome, UnitState);
+
+impl FromSql for Maker {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Maker> {
+        value.as_str().map(|name| Maker::from(name.to_string()))
+    }
+}
 
 /// Maximum texts that answer one prompt.
 const PROMPTS: i64 = 40;
@@ -141,7 +164,7 @@ impl Store {
     pub fn last_said(&self, session: i64) -> Result<Vec<PromptRow>> {
         let sql = format!(
             "{PROMPT} WHERE session_id = ?1 AND kind <> 'thinking' AND agent_id IS NULL
-               AND number >= (SELECT max(number) FROM prompts WHERE session_id = ?1 AND source = 'user') ORDER BY number DESC, id DESC LIMIT {PROMPTS}"
+               AND number >= (SELECT max(number) FROM prompts WHERE session_id = ?1 AND source = 'user' AND kind = 'prompt') ORDER BY number DESC, id DESC LIMIT {PROMPTS}"
         );
         let mut prompts: Vec<PromptRow> =
             self.conn.prepare_cached(&sql)?.query_map([session], prompt)?.collect::<Result<_, _>>()?;
@@ -221,7 +244,7 @@ impl Store {
     /// Counts for `nmem status`.
     pub fn counts(&self) -> Result<Counts> {
         let sql = "SELECT (SELECT count(*) FROM projects), count(*) FILTER (WHERE cwd IS NOT NULL OR prompts + tool_uses > 0),
-                     (SELECT count(*) FROM prompts WHERE source = 'user'), coalesce(sum(tool_uses), 0),
+                     (SELECT count(*) FROM prompts WHERE source = 'user' AND kind = 'prompt'), coalesce(sum(tool_uses), 0),
                      (SELECT count(*) FROM work_units), (SELECT count(*) FROM memories) FROM sessions";
         let row = |row: &Row| {
             Ok(Counts {

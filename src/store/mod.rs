@@ -5,7 +5,7 @@
 //! long enough. With `synchronous = NORMAL`, `kill -9` loses nothing; a power cut may lose the last commits, but never
 //! corrupts the file.
 //!
-//! Files: this one opens the database and runs transactions; `create`, `migrate`, `failure`, `enums`, `salvage` (a
+//! Files: this one opens the database and runs transactions; `create`, `migrate`, `failure`, `salvage` (a
 //! broken database), `spool`. What hooks write: `events` and `tool_uses`, `unit_rows`, `index` and `unit_index` (full
 //! text), `injections`. Memories: `memory_rows`, `story` and `rule_memories`, `llm_queue`, `memory_list`. Queries:
 //! `project_rows`, `history`, `unit_list`, `query` and `full_text` (search), `candidates` (recall). Others: `imports`,
@@ -14,7 +14,6 @@
 pub mod candidates;
 mod create;
 pub mod deletion;
-mod enums;
 pub mod events;
 pub mod export_rows;
 mod failure;

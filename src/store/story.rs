@@ -91,8 +91,8 @@ pub(in crate::store) fn story_of(conn: &Connection, unit: i64) -> Result<Option<
 /// Reads the prompts and closing messages of a unit. A closing message belongs to the unit in which its turn ended.
 fn said_in_unit(conn: &Connection, key: [i64; 2]) -> Result<Vec<PromptRow>> {
     let sql = format!(
-        "{PROMPT} WHERE session_id = ?1 AND kind IN ('prompt', 'closing') AND agent_id IS NULL AND CASE source
-           WHEN 'user' THEN id IN (SELECT prompt_id FROM steps WHERE session_id = ?1 AND work_unit_id = ?2)
+        "{PROMPT} WHERE session_id = ?1 AND kind IN ('prompt', 'answer', 'closing') AND agent_id IS NULL AND CASE kind
+           WHEN 'prompt' THEN id IN (SELECT prompt_id FROM steps WHERE session_id = ?1 AND work_unit_id = ?2)
            ELSE number IN (SELECT p.number FROM steps s JOIN prompts p ON p.id = s.prompt_id WHERE s.session_id = ?1 AND s.work_unit_id = ?2
              AND s.id = (SELECT max(id) FROM steps l WHERE l.session_id = ?1 AND l.prompt_id = s.prompt_id)) END ORDER BY number, id"
     );

@@ -5,7 +5,8 @@ pub mod past;
 
 pub use hooks::ClaudeCode;
 
-use super::payload::{DecodeContext, Speaker, speaker};
+use super::payload::DecodeContext;
+use super::speaker::{self, Speaker, speaker};
 use crate::command_kind;
 use crate::model::{
     CommandKind, Commit, Event, EventKind, Kind, Metadata, Millis, Platform, SessionStart, StartSource, Task, TaskChange,
@@ -117,6 +118,12 @@ fn by_a_person(payload: &Value) -> Option<String> {
 
 fn tool_event(event: &str, payload: &Value, around: &DecodeContext) -> Option<EventKind> {
     let name = text(&payload["tool_name"]).unwrap_or_else(|| "unknown".into());
+    if event == "PostToolUse" {
+        let answers = speaker::answers(&name, &payload["tool_input"], &payload["tool_response"]);
+        if !answers.is_empty() {
+            return Some(EventKind::Answered { call: text(&payload["tool_use_id"]), answers });
+        }
+    }
     let tasks = if event == "PostToolUse" { task_change(&name, payload) } else { None };
     if around.skip_tools.contains(&name) {
         return tasks.map(EventKind::TasksChanged);

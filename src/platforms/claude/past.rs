@@ -5,6 +5,7 @@ use crate::model::{Entity, Event, EventKind, Millis, Platform, TITLE};
 use crate::platforms::past::{
     COPIED, Found, PastCall, PastFormat, PastOptions, PastReader, PastSession, cut_bytes, line_id, stable_uuid,
 };
+use crate::platforms::speaker::refusal;
 use crate::platforms::transcript_tail::{UsageCounter, time};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
@@ -165,6 +166,9 @@ impl Reader {
             None => found.counts.failures += u64::from(failed),
         }
         if failed && DECLINED.iter().any(|declined| said.starts_with(declined)) {
+            if let Some(answer) = refusal(&said, &described(&call)).filter(|_| agent.is_none()) {
+                self.session.add(EventKind::Answered { call: Some(id.to_string()), answers: vec![answer] });
+            }
             return found.counts.skip("declined by the user");
         }
         let error = said.strip_prefix("<tool_use_error>").map(|said| said.trim_end_matches("</tool_use_error>"));
@@ -284,6 +288,13 @@ impl Reader {
             }
         }
     }
+}
+
+/// Returns a line that names a call to a person.
+fn described(call: &PastCall) -> String {
+    let what = ["command", "file_path", "plan", "description", "url"].iter().find_map(|key| call.input[key].as_str());
+    let line = what.and_then(|what| what.lines().find(|line| !line.trim().is_empty())).unwrap_or_default();
+    format!("{} {}", call.name, line.trim()).trim_end().to_string()
 }
 
 /// Returns true if an event is a prompt with this text.
