@@ -127,7 +127,7 @@ const RECOMMENDED: &str = " (Recommended)";
 fn answer_memory(key: String, answered: &UserAnswer, at: usize) -> RuleMemory {
     let plainly = |text: &str| text.replace(RECOMMENDED, "").trim().to_string();
     let text = plainly(&answered.text);
-    let mut memory = new(key, &answer(&(answered.question.clone(), text.replace('\n', " "))), at);
+    let mut memory = new(key, &answer_title(&answered.question, &text.replace('\n', " ")), at);
     if !answered.options.contains(&answered.text) && answer_lasts(&text) {
         memory.finding = Some(Finding::Constraint);
     }
@@ -145,10 +145,23 @@ fn answer_memory(key: String, answered: &UserAnswer, at: usize) -> RuleMemory {
     memory
 }
 
+/// Combines an answer with its question; a long question comes last.
+fn answer_title(question: &str, said: &str) -> String {
+    const QUESTION: usize = 100;
+    let asked = question.rsplit(". ").find(|sentence| sentence.ends_with('?')).unwrap_or(question);
+    match word_count(said) {
+        WORDS_ALONE.. => said.to_string(),
+        _ if asked.chars().count() <= QUESTION => format!("{asked} {said}"),
+        _ => format!("{said} (asked: {})", cut(asked, QUESTION)),
+    }
+}
+
+/// Words from which an answer says something without its question.
+const WORDS_ALONE: usize = 6;
+
 /// An answer that says something by itself, or with its question.
 fn answer((question, answer): &(String, String)) -> String {
-    const WORDS: usize = 6;
-    if word_count(answer) >= WORDS { answer.clone() } else { format!("{} {answer}", cut(question, 120)) }
+    if word_count(answer) >= WORDS_ALONE { answer.clone() } else { format!("{} {answer}", cut(question, 120)) }
 }
 
 fn new(key: String, title: &str, at: usize) -> RuleMemory {

@@ -75,7 +75,8 @@ mod tests {
     use crate::ingest::run::{Caller, Run};
     use crate::model::testing::{event, tool};
     use crate::model::{
-        Event, EventKind, Files, Kind, MemoryKind, Provenance, SessionStart, UnitRow, UnitState, UnitStory, UserAnswer,
+        BackgroundEnd, Event, EventKind, Files, Kind, MemoryKind, Provenance, SessionStart, UnitRow, UnitState, UnitStory,
+        UserAnswer,
     };
     use crate::redact::Redactor;
     use crate::store::spool;
@@ -223,6 +224,57 @@ mod tests {
         let said: Vec<String> = store.prompts_of(1).unwrap().into_iter().map(|row| row.text).collect();
         assert_eq!(said.len(), 3, "the same answer twice is one");
         assert!(said[1].contains("- Redis\n> SQLite"), "{said:?}");
+    }
+
+    #[test]
+    fn a_check_in_the_background_gets_its_outcome_when_it_ends() {
+        let ended = |code: i32, output: &str| BackgroundEnd {
+            id: "b1".into(),
+            succeeded: Some(code == 0),
+            exit_code: Some(code),
+            output: Some(output.into()),
+        };
+        let outcome = |name: &str, ends: Vec<EventKind>| {
+            let scratch = Scratch::new(name);
+            let mut check = tool(Kind::Command, "cargo test | tail -5", true);
+            (check.succeeded, check.metadata.background) = (None, Some("b1".into()));
+            let mut session = vec![
+                prompted(1, "Fix the parser and run the tests"),
+                used(2, Kind::Edit, "src/parser.rs", true),
+                event(SESSION, 3 * MINUTE, EventKind::ToolUsed(Box::new(check))),
+            ];
+            session.extend(ends.into_iter().map(|what| event(SESSION, 4 * MINUTE, what)));
+            session.push(turn_ended(5, "Done. All tests pass now."));
+            session.push(event(SESSION, 6 * MINUTE, EventKind::SessionEnded { reason: "other".into(), git: None }));
+            run(&scratch, Caller::Program, session).unwrap();
+            let (unit, _) = units(&scratch).remove(0);
+            let check = stories(&scratch)[0].tools.iter().find(|tool| tool.command_kind.is_some()).cloned().unwrap();
+            let failures = scratch.open().session_by_row(1).unwrap().unwrap().failures;
+            (
+                unit.outcome.unwrap().name().to_string(),
+                unit.evidence.clone().unwrap_or_default(),
+                check.succeeded,
+                check.metadata["response"].clone(),
+                failures,
+            )
+        };
+        let red = EventKind::BackgroundEnded(ended(101, "1 failed"));
+        let (unit, evidence, succeeded, response, failures) = outcome("background-red", vec![red.clone(), red.clone()]);
+        assert_eq!((unit.as_str(), evidence.as_str()), ("abandoned", "changes, and the last check did not pass"));
+        assert_eq!((succeeded, response.as_str(), failures), (Some(false), Some("Exit code 101\n1 failed"), 1));
+
+        let mut reader = tool(Kind::Other, "", true);
+        reader.ended = Some(ended(0, "4 passed"));
+        let green = EventKind::ToolUsed(Box::new(reader));
+        let (unit, evidence, succeeded, ..) = outcome("background-green", vec![green]);
+        assert_eq!((unit.as_str(), evidence.as_str(), succeeded), ("done", "checks passed after the last change", Some(true)));
+
+        let hidden = EventKind::BackgroundEnded(ended(0, "test result: FAILED. 3 passed; 1 failed"));
+        assert_eq!(outcome("background-hidden", vec![hidden]).2, Some(false));
+
+        let other = EventKind::BackgroundEnded(BackgroundEnd { id: "b2".into(), ..ended(101, "") });
+        let (_, evidence, succeeded, ..) = outcome("background-other", vec![other]);
+        assert_eq!((evidence.as_str(), succeeded), ("the agent said that it is done", None), "no check is known");
     }
 
     #[test]

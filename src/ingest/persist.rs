@@ -3,7 +3,8 @@
 
 use super::complete;
 use super::run::{self, Caller, Run};
-use crate::model::{ClosedBy, Event, EventKind, Millis, ProjectId, StartSource, UserAnswer};
+use crate::command_kind;
+use crate::model::{BackgroundEnd, ClosedBy, Event, EventKind, Millis, ProjectId, StartSource, UserAnswer};
 use crate::redact::Clean;
 use crate::runtime::log_error;
 use crate::segmentation::{self, StepRow, StoredToolUse, is_due};
@@ -117,7 +118,30 @@ pub fn store_event(
     identity: impl FnOnce() -> Option<Clean<ProjectId>>,
 ) -> Result<()> {
     let stored = store_rows(tx, event, read, identity)?;
-    segment_stored(tx, &stored)
+    segment_stored(tx, &stored)?;
+    let ended = match &stored {
+        StoredRows::ToolUse { used, .. } => used.tool.ended.as_ref(),
+        StoredRows::BackgroundEnded(ended) => Some(*ended),
+        _ => None,
+    };
+    ended.map_or(Ok(()), |ended| end_background(tx, event, ended))
+}
+
+/// Gives a background command that has ended its outcome, and counts it in the session's last step: the last check is
+/// the one that ended last.
+fn end_background(tx: &Tx, event: &Event, ended: &BackgroundEnd) -> Result<()> {
+    let Some(call) = tx.background_call(event, &ended.id)? else { return Ok(()) };
+    let output = ended.output.as_deref().unwrap_or_default();
+    let hides_failure = call
+        .content
+        .as_deref()
+        .zip(call.command)
+        .is_some_and(|(line, command)| command_kind::failed_unseen(line, command, output));
+    let succeeded = ended.succeeded.map(|succeeded| succeeded && !hides_failure);
+    tx.end_background_call(&call, ended, succeeded)?;
+    let (Some(command), Some(succeeded)) = (call.command, succeeded) else { return Ok(()) };
+    let Some(step) = tx.last_steps(call.session)?.pop() else { return Ok(()) };
+    tx.save(call.session, &segmentation::end_background(step, command, succeeded, event.at))
 }
 
 /// Opens the store for a program that reads, after draining the spool; `None` if nothing was ever recorded. Events that
@@ -149,6 +173,12 @@ fn store_rows<'a>(
     identity: impl FnOnce() -> Option<Clean<ProjectId>>,
 ) -> Result<StoredRows<'a>> {
     if event.what.is_question() {
+        return Ok(StoredRows::Nothing);
+    }
+    // A command that is not known begins no session.
+    if let EventKind::BackgroundEnded(ended) = &event.what
+        && tx.background_call(event, &ended.id)?.is_none()
+    {
         return Ok(StoredRows::Nothing);
     }
     let session = tx.session(event, identity)?;
@@ -189,6 +219,7 @@ fn store_rows<'a>(
                 return Ok(StoredRows::ToolUse { session: session.id, step, used });
             }
         }
+        EventKind::BackgroundEnded(ended) => return Ok(StoredRows::BackgroundEnded(ended)),
         EventKind::TasksChanged(change) => tx.change_tasks(&session, change)?,
         EventKind::TurnEnded { closing, error } => {
             let closing = closing.as_deref().filter(|_| error.is_none());
@@ -253,6 +284,8 @@ pub enum StoredRows<'a> {
         step: StepRow,
         used: StoredToolUse<'a>,
     },
+    /// The end of a background command, whose own row changes.
+    BackgroundEnded(&'a BackgroundEnd),
     TurnEnd {
         session: i64,
         prompt: Option<i64>,
@@ -271,7 +304,7 @@ pub enum StoredRows<'a> {
 /// Assigns the rows of an event to steps and units.
 pub fn segment_stored(tx: &Tx, stored: &StoredRows) -> Result<()> {
     match *stored {
-        StoredRows::Nothing => Ok(()),
+        StoredRows::Nothing | StoredRows::BackgroundEnded(_) => Ok(()),
         StoredRows::Prompt { session, row, text, at } => {
             let rows = tx.last_steps(session)?;
             tx.save(session, &segmentation::begin_prompt(rows, row, text, at))

@@ -56,6 +56,8 @@ pub enum EventKind {
     PreEdit {
         path: String,
     },
+    /// A command that ran in the background has ended. The call that started it gets the outcome.
+    BackgroundEnded(BackgroundEnd),
     /// A tool on the skip list that changed the task list.
     TasksChanged(TaskChange),
     TurnEnded {
@@ -227,6 +229,20 @@ pub struct ToolUse {
     pub metadata: Metadata,
     /// The change to the task list, for tools that keep one.
     pub tasks: Option<TaskChange>,
+    /// The end of a background command, for tools that report it.
+    #[serde(default)]
+    pub ended: Option<BackgroundEnd>,
+}
+
+/// The end of a command that ran in the background.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackgroundEnd {
+    /// The agent's id of the running command, as in [`Metadata::background`].
+    pub id: String,
+    /// `None` if it was stopped.
+    pub succeeded: Option<bool>,
+    pub exit_code: Option<i32>,
+    pub output: Option<String>,
 }
 
 impl ToolUse {
@@ -418,6 +434,7 @@ pub(crate) mod testing {
             source_event: "PostToolUse".into(),
             metadata: Metadata::default(),
             tasks: None,
+            ended: None,
         }
     }
 }

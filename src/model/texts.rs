@@ -1,6 +1,6 @@
 //! Texts of a value with their limits, so that redaction and cleaning reach each of them.
 
-use super::{Event, EventKind, GitState, ProjectId, TaskChange, ToolUse, TurnUsage};
+use super::{BackgroundEnd, Event, EventKind, GitState, ProjectId, TaskChange, ToolUse, TurnUsage};
 use serde_json::{Map, Value};
 
 /// Maximum bytes kept of a text: its head and tail, not its middle, because the reason for a failure is at the end.
@@ -96,6 +96,7 @@ impl Texts for Event {
             EventKind::PrivatePrompt | EventKind::Compacting | EventKind::SubagentStarted => {}
             EventKind::ToolUsed(tool) => tool.texts(visit),
             EventKind::TasksChanged(change) => change.texts(visit),
+            EventKind::BackgroundEnded(ended) => ended.texts(visit),
             EventKind::TurnEnded { closing, error } => each(visit, &mut [(closing, CLOSING), (error, NAME)]),
             EventKind::Delegating { files } => files.iter_mut().for_each(|file| visit(file, NAME)),
             EventKind::SubagentEnded { agent_type, closing } => {
@@ -144,6 +145,16 @@ impl Texts for ToolUse {
         if let Some(tasks) = &mut self.tasks {
             tasks.texts(visit);
         }
+        if let Some(ended) = &mut self.ended {
+            ended.texts(visit);
+        }
+    }
+}
+
+impl Texts for BackgroundEnd {
+    fn texts(&mut self, visit: &mut dyn FnMut(&mut String, Limit)) {
+        visit(&mut self.id, NAME);
+        each(visit, &mut [(&mut self.output, FAILURE)]);
     }
 }
 

@@ -369,6 +369,7 @@ mod tests {
             source_event: "PostToolUse".into(),
             metadata: Metadata::default(),
             tasks: None,
+            ended: None,
         }
     }
 

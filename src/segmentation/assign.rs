@@ -76,6 +76,12 @@ pub fn add_tool_use(mut row: StepRow, used: StoredToolUse, cut: bool) -> Changes
     changes
 }
 
+/// Counts the outcome of a background command that has ended in the session's last step.
+pub fn end_background(mut row: StepRow, command: CommandKind, succeeded: bool, at: Millis) -> Changes {
+    row.step.background_ended(command, succeeded, at);
+    Changes { steps: vec![(row.id, row.step)], said_in: Some(row.unit), ..Changes::default() }
+}
+
 /// Ends the agent's turn with the message `closing`; `is_new` if it was stored just now.
 pub fn close_turn(mut row: StepRow, closing: &str, is_new: bool, at: Millis) -> Changes {
     row.step.closes(closing, at);

@@ -18,7 +18,8 @@ mod step;
 mod window;
 
 pub use assign::{
-    StoredToolUse, add_tool_use, begin_at_work, begin_prompt, close, close_turn, cuts, is_due, judge, recount_step, recount_unit,
+    StoredToolUse, add_tool_use, begin_at_work, begin_prompt, close, close_turn, cuts, end_background, is_due, judge,
+    recount_step, recount_unit,
 };
 pub use changes::{
     BoundaryChange, Changes, FileUse, Intent, NewStep, StepId, StepRow, ToolUseInStep, UnitChange, UnitId, WINDOW_STEPS, step_of,

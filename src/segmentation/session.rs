@@ -275,7 +275,8 @@ pub fn outcome(steps: &[&Step], over: bool) -> (UnitOutcome, String) {
     if edits > 0 && passed == Some(true) && !edited_since {
         return (UnitOutcome::Done, "checks passed after the last change".into());
     }
-    if edits > 0 && last.closed && last.says_done && !last.failed_last {
+    let is_red = passed == Some(false) && !edited_since;
+    if edits > 0 && last.closed && last.says_done && !last.failed_last && !is_red {
         return (UnitOutcome::Done, "the agent said that it is done".into());
     }
     match (edits > 0, last.closed, over) {

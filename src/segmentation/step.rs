@@ -119,19 +119,31 @@ impl Step {
             }
             _ => {}
         }
-        match tool.command {
-            Some(CommandKind::Test | CommandKind::Build | CommandKind::Lint) => {
-                self.check_passed = Some(!failed);
-                self.edited_since_check = false;
-                self.looked_since_check = false;
-                self.passes += u32::from(!failed && tool.command == Some(CommandKind::Test));
-            }
-            Some(CommandKind::Commit) if !failed => self.commits += 1,
+        match (tool.command, tool.succeeded) {
+            (Some(CommandKind::Commit), _) if !failed => self.commits += 1,
+            (Some(command), Some(passed)) => self.checked(command, passed),
             _ => {}
         }
         if tool.kind == Kind::Command && !failed && is_push(tool.content.as_deref().unwrap_or("")) {
             self.pushes += 1;
         }
+    }
+
+    /// Counts a check; other commands are none.
+    fn checked(&mut self, command: CommandKind, passed: bool) {
+        if matches!(command, CommandKind::Test | CommandKind::Build | CommandKind::Lint) {
+            self.check_passed = Some(passed);
+            self.edited_since_check = false;
+            self.looked_since_check = false;
+            self.passes += u32::from(passed && command == CommandKind::Test);
+        }
+    }
+
+    /// Adds the outcome of a command that ran in the background.
+    pub fn background_ended(&mut self, command: CommandKind, succeeded: bool, at: Millis) {
+        self.until = self.until.max(at);
+        self.failures += u32::from(!succeeded);
+        self.checked(command, succeeded);
     }
 
     /// Adds the agent's closing message.

@@ -84,6 +84,14 @@ impl Tx<'_> {
         Ok(())
     }
 
+    /// Indexes a tool use again after its outcome changed.
+    pub(super) fn index_tool_again(&self, id: i64) -> Result<()> {
+        self.unindex_tool(id)?;
+        let mut statement = self.tx.prepare_cached(&format!("{TOOL} WHERE t.id = ?1"))?;
+        let mut rows = statement.query([id])?;
+        rows.next()?.map_or(Ok(()), |row| self.index_tool_row(row))
+    }
+
     fn index_tool_row(&self, row: &Row) -> Result<()> {
         let text = |i: usize| row.get::<_, Option<String>>(i);
         let (kind, content, path) = (row.get(2)?, text(3)?, text(4)?);

@@ -361,6 +361,7 @@ mod tests {
                         source_event: "PostToolUse".into(),
                         metadata: Metadata::default(),
                         tasks: None,
+                        ended: None,
                     };
                     let event = Event { at, what: EventKind::ToolUsed(Box::new(tool)), ..(*prompt("s", 0, "")).clone() };
                     testing::store_event(tx, &Redactor::default().clean(event))

@@ -2,12 +2,12 @@
 
 use super::Tx;
 use super::create::{SAME_EVENT, name_of};
-use super::events::StoredSession;
+use super::events::{StoredSession, known_session};
 use super::index::IndexedTool;
-use crate::model::{Event, Task, TaskChange, ToolUse};
+use crate::model::{BackgroundEnd, CommandKind, Event, Metadata, Task, TaskChange, ToolUse};
 use crate::segmentation::StepId;
 use anyhow::Result;
-use rusqlite::{named_params, params};
+use rusqlite::{OptionalExtension, Row, named_params, params};
 
 /// Maximum entries of a task list.
 const TASKS: usize = 50;
@@ -100,6 +100,45 @@ impl Tx<'_> {
         Ok(self.tx.prepare_cached(sql)?.exists(values)?)
     }
 
+    /// Finds the call that started a background command whose outcome is not known yet.
+    pub fn background_call(&self, event: &Event, id: &str) -> Result<Option<BackgroundCall>> {
+        let Some(session) = known_session(&self.tx, event.platform, &event.session)? else { return Ok(None) };
+        let sql = "SELECT id, step_id, content, command_kind FROM tool_uses
+                   WHERE session_id = ?1 AND succeeded IS NULL AND metadata ->> 'background' = ?2 ORDER BY seq DESC LIMIT 1";
+        let row = |row: &Row| {
+            let (row, step, content, command) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
+            Ok(BackgroundCall { row, session: session.id, step, content, command })
+        };
+        Ok(self.tx.prepare_cached(sql)?.query_row(params![session.id, id], row).optional()?)
+    }
+
+    /// Stores the outcome of a background command. A stopped one has none, but it ended.
+    pub fn end_background_call(&self, call: &BackgroundCall, ended: &BackgroundEnd, succeeded: Option<bool>) -> Result<()> {
+        let failed = succeeded == Some(false);
+        let output = ended.output.as_deref();
+        let code = ended.exit_code.map(|code| format!("Exit code {code}"));
+        let response = [code.as_deref(), output].into_iter().flatten().collect::<Vec<_>>().join("\n");
+        let facts = Metadata {
+            failed,
+            response: failed.then_some(response),
+            exit_code: ended.exit_code,
+            interrupted: succeeded.is_none(),
+            ..Metadata::default()
+        };
+        let sql = "UPDATE tool_uses SET succeeded = ?2, outcome = coalesce(?3, outcome), metadata = json_patch(coalesce(metadata, '{}'), ?4)
+                   WHERE id = ?1";
+        let output = output.filter(|_| !failed);
+        self.tx.prepare_cached(sql)?.execute(params![call.row, succeeded, output, serde_json::to_string(&facts)?])?;
+        self.index_tool_again(call.row)?;
+        if failed {
+            self.tx.execute("UPDATE sessions SET failures = failures + 1 WHERE id = ?1", [call.session])?;
+            self.tx.execute("UPDATE steps SET failures = failures + 1 WHERE id = ?1", [call.step])?;
+        }
+        let sql = "UPDATE work_units SET rules_due = 1 WHERE id = (SELECT work_unit_id FROM steps WHERE id = ?1)";
+        self.tx.execute(sql, [call.step])?;
+        Ok(())
+    }
+
     /// Changes the session's task list.
     pub fn change_tasks(&self, session: &StoredSession, change: &TaskChange) -> Result<()> {
         let existing = session.tasks.as_deref().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
@@ -107,6 +146,17 @@ impl Tx<'_> {
         self.tx.prepare_cached("UPDATE sessions SET tasks = ?2 WHERE id = ?1")?.execute(params![session.id, json])?;
         Ok(())
     }
+}
+
+/// A call that started a background command.
+#[derive(Clone, Debug)]
+pub struct BackgroundCall {
+    pub row: i64,
+    pub session: i64,
+    pub step: Option<i64>,
+    /// The command line.
+    pub content: Option<String>,
+    pub command: Option<CommandKind>,
 }
 
 /// The platform's id of a call, or a name from its content and time.

@@ -339,6 +339,7 @@ fn tool_use(row: &Row) -> rusqlite::Result<(ToolUse, Millis)> {
         source_event: String::new(),
         metadata: metadata.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default(),
         tasks: None,
+        ended: None,
     };
     Ok((tool, row.get(5)?))
 }
@@ -393,6 +394,7 @@ mod tests {
                 source_event: "PostToolUse".into(),
                 metadata: Metadata { agent_id: (n % 7 == 0).then(|| format!("agent{}", n % 2)), ..Metadata::default() },
                 tasks: None,
+                ended: None,
             })),
         };
         Redactor::default().clean(base(what))

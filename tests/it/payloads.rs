@@ -35,7 +35,8 @@ fn stored(name: &str) -> String {
         "SELECT trim(coalesce('start ' || start_source, '') || coalesce(' ended ' || end_reason, '') || coalesce(' stop ' || stop_reason, '')
            || coalesce(' on ' || start_branch, '') || coalesce(' tasks ' || tasks, '')) FROM sessions",
     );
-    [tool, prompt, session].into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>().join(" ; ")
+    let rows: Vec<String> = [tool, prompt, session].into_iter().filter(|t| !t.is_empty()).collect();
+    if rows.is_empty() { "no row".into() } else { rows.join(" ; ") }
 }
 
 #[test]
@@ -80,8 +81,8 @@ fn every_captured_payload_leaves_what_it_should() {
     PostToolUseFailure-Read: read|missing.txt|missing.txt|failed|-|{"failed":true,"response":"File does not exist. Note: your current working directory is $WORLD/project.","duration_ms":2}
     PostToolUseFailure-WebFetch: fetch|-|http://127.0.0.1:18765/page|failed|-|{"failed":true,"response":"Unable to verify if domain 127.0.0.1 is safe to fetch. This may be due to network restrictions or enterprise security policies blocking claude.ai.","duration_ms":8}
     PostToolUseFailure-mcp__fake__fail: mcp|-|{"text":"boom"}|failed|-|{"failed":true,"response":"echo:boom","duration_ms":4}
-    PreCompact-auto: 
-    PreCompact-manual: 
+    PreCompact-auto: no row
+    PreCompact-manual: no row
     PreToolUse-Agent: nothing
     PreToolUse-Bash: nothing
     PreToolUse-Bash-interactive: nothing
@@ -122,7 +123,7 @@ fn every_captured_payload_leaves_what_it_should() {
     UserPromptSubmit: user|prompt|SCENARIO:MAIN please
     UserPromptSubmit-interactive: user|prompt|SCENARIO:SHORT hello
     UserPromptSubmit-slash: user|prompt|/demo SCENARIO:TEXT
-    UserPromptSubmit-task_notification: nothing
+    UserPromptSubmit-task_notification: no row
     "#);
 }
 

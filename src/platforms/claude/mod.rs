@@ -5,12 +5,12 @@ pub mod past;
 
 pub use hooks::ClaudeCode;
 
-use super::payload::DecodeContext;
+use super::payload::{DecodeContext, field};
 use super::speaker::{self, Speaker, speaker};
 use crate::command_kind;
 use crate::model::{
-    CommandKind, Commit, Event, EventKind, Kind, Metadata, Millis, Platform, SessionStart, StartSource, Task, TaskChange,
-    TaskPatch, ToolUse,
+    BackgroundEnd, CommandKind, Commit, Event, EventKind, Kind, Metadata, Millis, Platform, SessionStart, StartSource, Task,
+    TaskChange, TaskPatch, ToolUse,
 };
 use crate::text::files_named;
 use serde_json::Value;
@@ -64,7 +64,10 @@ fn happening(name: &str, payload: &Value, around: &DecodeContext) -> Option<Even
             client: None,
             git: None,
         }),
-        "UserPromptSubmit" => EventKind::UserPrompt { text: by_a_person(payload)? },
+        "UserPromptSubmit" => match by_a_person(payload) {
+            Some(text) => EventKind::UserPrompt { text },
+            None => EventKind::BackgroundEnded(notified(payload["prompt"].as_str()?)?),
+        },
         "PostToolUse" | "PostToolUseFailure" => return tool_event(name, payload, around),
         "PreToolUse" if ["Agent", "Task"].contains(&payload["tool_name"].as_str()?) => {
             let task = text(&payload["tool_input"]["prompt"])?;
@@ -76,6 +79,8 @@ fn happening(name: &str, payload: &Value, around: &DecodeContext) -> Option<Even
             let changes = ["Edit", "Write", "MultiEdit", "NotebookEdit"].contains(&payload["tool_name"].as_str()?);
             EventKind::PreEdit { path: Some(path).filter(|path| changes && path.len() <= PATH_BYTES)? }
         }
+        // Adapters of other agents send this event.
+        "BackgroundEnded" => EventKind::BackgroundEnded(background_end("TaskOutput", payload)?),
         "Stop" => EventKind::TurnEnded { closing: text(&payload["last_assistant_message"]), error: None },
         "StopFailure" => EventKind::TurnEnded {
             closing: text(&payload["last_assistant_message"]),
@@ -125,11 +130,12 @@ fn tool_event(event: &str, payload: &Value, around: &DecodeContext) -> Option<Ev
         }
     }
     let tasks = if event == "PostToolUse" { task_change(&name, payload) } else { None };
+    let ended = background_end(&name, payload).filter(|_| event == "PostToolUse");
     if around.skip_tools.contains(&name) {
-        return tasks.map(EventKind::TasksChanged);
+        return tasks.map(EventKind::TasksChanged).or(ended.map(EventKind::BackgroundEnded));
     }
     let mut tool = tool_use(event, &name, payload);
-    tool.tasks = tasks;
+    (tool.tasks, tool.ended) = (tasks, ended);
     Some(EventKind::ToolUsed(Box::new(tool)))
 }
 
@@ -178,6 +184,7 @@ fn tool_use(event: &str, name: &str, payload: &Value) -> ToolUse {
             ..said.metadata
         },
         tasks: None,
+        ended: None,
     };
     if failed {
         let error = text(&payload["error"]).or_else(|| readable(response)).unwrap_or_default();
@@ -364,6 +371,42 @@ pub fn task_change(name: &str, payload: &Value) -> Option<TaskChange> {
     }
 }
 
+/// Returns the end of a background command from a call that reads its output, or stops it.
+fn background_end(name: &str, payload: &Value) -> Option<BackgroundEnd> {
+    let (input, response) = (&payload["tool_input"], &payload["tool_response"]);
+    let task = if response["task"].is_object() { &response["task"] } else { response };
+    let id = field(task, &["task_id", "shellId", "shell_id"]).as_str();
+    let id = id.or_else(|| field(input, &["task_id", "bash_id", "shell_id"]).as_str())?;
+    let status = match name {
+        "TaskOutput" | "BashOutput" => task["status"].as_str()?,
+        "TaskStop" | "KillShell" | "KillBash" => "killed",
+        _ => return None,
+    };
+    let said = [text(&task["output"]), text(&task["stdout"]), text(&task["stderr"])];
+    let output = Some(said.into_iter().flatten().collect::<Vec<_>>().join("\n")).filter(|output| !output.is_empty());
+    end_of(id, status, field(task, &["exitCode", "exit_code"]).as_i64(), output)
+}
+
+/// Returns the end of a background command from a notification of the client, which stands in place of a prompt.
+pub fn notified(prompt: &str) -> Option<BackgroundEnd> {
+    let inside = prompt.trim_start().strip_prefix("<task-notification>")?;
+    let of = |tag: &str| Some(inside.split_once(&format!("<{tag}>"))?.1.split_once(&format!("</{tag}>"))?.0.trim());
+    let summary = of("summary").unwrap_or_default();
+    let code = summary.rsplit_once("exit code ").and_then(|(_, code)| code.trim_end_matches([')', '.']).parse().ok());
+    end_of(of("task-id")?, of("status")?, code, None)
+}
+
+/// Returns the end of a command by the client's word for its state; `None` if it still runs.
+fn end_of(id: &str, status: &str, code: Option<i64>, output: Option<String>) -> Option<BackgroundEnd> {
+    let succeeded = match (status, code) {
+        ("killed" | "stopped" | "cancelled", _) => None,
+        ("running" | "pending", None) => return None,
+        (_, Some(code)) => Some(code == 0),
+        (status, None) => Some(status != "failed"),
+    };
+    Some(BackgroundEnd { id: id.to_string(), succeeded, exit_code: code.and_then(|code| code.try_into().ok()), output })
+}
+
 /// Text blocks that the client puts before a prompt.
 const BEFORE: [&str; 3] = ["system-reminder", "ide_opened_file", "ide_selection"];
 
@@ -432,6 +475,43 @@ mod tests {
     use super::*;
     use crate::command_kind;
     use serde_json::json;
+
+    #[test]
+    fn the_end_of_a_background_command_is_read_from_each_source() {
+        let task = |status: &str, code: Option<i64>| json!({"task": {"task_id": "b1", "status": status, "exitCode": code, "output": "out"}});
+        let tool = |name: &str, input: Value, response: Value| json!({"hook_event_name": "PostToolUse", "session_id": "s", "tool_name": name, "tool_input": input, "tool_response": response});
+        let note = |status: &str, summary: &str| {
+            let prompt = format!(
+                "<task-notification>\n<task-id>b1</task-id>\n<status>{status}</status>\n<summary>{summary}</summary>\n</task-notification>"
+            );
+            json!({"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": prompt})
+        };
+        for (payload, end) in [
+            (tool("TaskOutput", json!({"task_id": "b1"}), task("failed", Some(101))), Some((Some(false), Some(101)))),
+            (tool("TaskOutput", json!({"task_id": "b1"}), task("completed", Some(0))), Some((Some(true), Some(0)))),
+            (tool("TaskOutput", json!({"task_id": "b1"}), task("running", None)), None),
+            (
+                tool("BashOutput", json!({"bash_id": "b1"}), json!({"status": "failed", "exitCode": 1})),
+                Some((Some(false), Some(1))),
+            ),
+            (tool("BashOutput", json!({"bash_id": "b1"}), json!({"status": "completed"})), Some((Some(true), None))),
+            (tool("KillShell", json!({"shell_id": "b1"}), json!({"message": "killed"})), Some((None, None))),
+            (tool("TaskStop", json!({"task_id": "b1"}), json!({"task_type": "local_bash"})), Some((None, None))),
+            (tool("Read", json!({"task_id": "b1"}), task("failed", Some(101))), None),
+            (note("completed", "Background command \"t\" completed (exit code 0)"), Some((Some(true), Some(0)))),
+            (note("failed", "Background command \"t\" failed with exit code 2"), Some((Some(false), Some(2)))),
+            (note("killed", "Background command \"t\" was stopped"), Some((None, None))),
+        ] {
+            let around = DecodeContext { now: 1, skip_tools: &[] };
+            let found = match decode(&payload, &around).unwrap().map(|event| event.what) {
+                Some(EventKind::ToolUsed(tool)) => tool.ended,
+                Some(EventKind::BackgroundEnded(ended)) => Some(ended),
+                _ => None,
+            };
+            assert!(found.iter().all(|ended| ended.id == "b1"));
+            assert_eq!(found.map(|ended| (ended.succeeded, ended.exit_code)), end, "{payload}");
+        }
+    }
 
     #[test]
     fn a_commit_is_known_from_what_git_printed_or_from_the_command() {

@@ -1,6 +1,6 @@
 //! Claude Code's past sessions: JSON Lines transcripts, and its memory files.
 
-use super::{decode, is_command, readable, text, typed};
+use super::{decode, is_command, notified, readable, text, typed};
 use crate::model::{Entity, Event, EventKind, Millis, Platform, TITLE};
 use crate::platforms::past::{
     COPIED, Found, PastCall, PastFormat, PastOptions, PastReader, PastSession, cut_bytes, line_id, stable_uuid,
@@ -215,7 +215,12 @@ impl Reader {
                 self.prompts(prompt, id, found);
             }
             None if is_command(said) => {}
-            None => self.end_turn(),
+            None => {
+                self.end_turn();
+                if let Some(ended) = notified(said) {
+                    self.session.add(EventKind::BackgroundEnded(ended));
+                }
+            }
         }
     }
 

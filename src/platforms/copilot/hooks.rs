@@ -1,6 +1,6 @@
 //! Hooks of Copilot CLI and of VS Code: two payload forms, one set of tools.
 
-use super::{is_command, like, printed};
+use super::{is_about_command, is_command, like, printed};
 use crate::model::Platform;
 use crate::platforms::adapter::{Adapter, HookAnswer, Moment, Support, context_as, envelope, event_of};
 use crate::platforms::past::{PastFormat, text_of};
@@ -50,6 +50,14 @@ pub(super) fn call(payload: &Value, event: &str) -> Vec<Translated> {
     let kind = field(answer, &["result_type", "resultType"]).as_str();
     let said = field(answer, &["text_result_for_llm", "textResultForLlm"]);
     let text = if said.is_null() { text_of(answer) } else { text_of(said) };
+    if is_about_command(name) {
+        let ended = printed(&text);
+        let status = if name.starts_with("stop_") { "killed" } else { "running" };
+        let task = json!({"task_id": input["shellId"], "status": status, "exitCode": ended.exit_code, "output": ended.text});
+        let mut head = translated::payload("BackgroundEnded", payload);
+        head["tool_response"] = json!({"task": task});
+        return if event == "PostToolUse" { translated::event(head) } else { Vec::new() };
+    }
     let result = match event {
         "PreToolUse" => None,
         "PostToolUseFailure" => {
@@ -59,7 +67,10 @@ pub(super) fn call(payload: &Value, event: &str) -> Vec<Translated> {
         _ if kind.is_some_and(|kind| kind != "success") => Some(Err(text)),
         _ if is_command(name) || name == "Bash" => {
             let ended = printed(&text);
-            Some(command_result(ended.text, ended.exit_code))
+            Some(match ended.shell {
+                Some(shell) => Ok(json!({"stdout": ended.text, "backgroundTaskId": shell})),
+                None => command_result(ended.text, ended.exit_code),
+            })
         }
         _ => Some(Ok(json!(text))),
     };
@@ -282,6 +293,30 @@ impl Adapter for VsCode {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::EventKind;
+    use crate::platforms::DecodeContext;
+
+    #[test]
+    fn a_command_goes_on_until_its_shell_has_ended() {
+        let hook = |name: &str, input: Value, text: &str| {
+            let result = json!({"resultType": "success", "textResultForLlm": text});
+            json!({"sessionId": "s", "timestamp": 1, "toolName": name, "toolArgs": input, "toolResult": result})
+        };
+        let around = DecodeContext { now: 1, skip_tools: &[] };
+        let decoded = |payload: Value| CopilotCli.decode(&payload, &around).unwrap().pop().map(|event| event.what);
+        let begun = decoded(hook(
+            "bash",
+            json!({"command": "npm test"}),
+            "<command with shellId: 22 is still running after 30 seconds.>",
+        ));
+        let Some(EventKind::ToolUsed(begun)) = begun else { panic!("{begun:?}") };
+        assert_eq!((begun.succeeded, begun.metadata.background.as_deref()), (None, Some("22")));
+        let read = |text: &str| decoded(hook("read_bash", json!({"shellId": "22"}), text));
+        assert_eq!(read("<command with shellId: 22 is still running after 9 seconds.>"), None);
+        let ended = read("1 failed\n<shellId: 22 completed with exit code 1>");
+        let Some(EventKind::BackgroundEnded(ended)) = ended else { panic!("{ended:?}") };
+        assert_eq!((ended.id.as_str(), ended.succeeded, ended.exit_code), ("22", Some(false), Some(1)));
+    }
 
     #[test]
     fn the_closing_message_is_the_last_text_of_the_main_thread() {
