@@ -2,7 +2,7 @@
 
 use crate::files;
 use crate::model::{Event, EventKind, Millis, Platform, Tokens, TurnUsage};
-use crate::platforms::past::{Found, PastCall, PastFormat, PastOptions, PastReader, PastSession, text_of};
+use crate::platforms::past::{COPIED, Found, PastCall, PastFormat, PastOptions, PastReader, PastSession, text_of};
 use crate::platforms::transcript_tail::time;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -56,7 +56,44 @@ pub(super) struct Reader {
     is_complete: bool,
     /// True if the file belongs to the guardian, which assesses commands and does no work.
     is_guardian: bool,
+    /// The copied part at the start of a fork's file, until its end is seen.
+    fork: Option<Fork>,
     tokens: TokenTotals,
+}
+
+/// The copied part of a fork's file: its parent's lines, with the parent's turns and the time of the copy.
+struct Fork {
+    /// The fork's own id.
+    id: String,
+    /// Time of the last copied line, if the parent's first line was copied.
+    copied_until: Option<Millis>,
+}
+
+/// Maximum time between two copied lines.
+const COPYING: Millis = 1000;
+
+impl Fork {
+    /// Returns true if a line was copied.
+    fn is_copied(&mut self, record: &Value) -> bool {
+        let (payload, at) = (&record["payload"], time(record).unwrap_or_default());
+        let created = |id: Option<&str>| uuid_time(id?);
+        let is_copied = match created(payload["turn_id"].as_str()).zip(created(Some(&self.id))) {
+            Some((turn, own)) => turn < own,
+            None if record["type"] == "session_meta" => true,
+            None => self.copied_until.is_some_and(|until| (at - until).abs() < COPYING),
+        };
+        if is_copied {
+            self.copied_until = Some(at);
+        }
+        is_copied
+    }
+}
+
+/// Returns the time in a UUID of version 7; `None` for any other text.
+fn uuid_time(id: &str) -> Option<Millis> {
+    let is_timed = id.len() == 36 && id.as_bytes()[14] == b'7';
+    let digits = (id.get(..8).zip(id.get(9..13))).filter(|_| is_timed)?;
+    Millis::from_str_radix(&format!("{}{}", digits.0, digits.1), 16).ok()
 }
 
 impl Reader {
@@ -78,6 +115,7 @@ impl Reader {
             closing: None,
             is_complete: false,
             is_guardian: options.first.as_ref().is_some_and(|first| is_guardian(&first["payload"])),
+            fork: None,
             tokens: TokenTotals::new(options.first.is_some()),
         }
     }
@@ -220,12 +258,20 @@ impl PastReader for Reader {
         if self.is_guardian {
             return found.counts.skip("line of the guardian");
         }
+        if let Some(fork) = &mut self.fork {
+            if fork.is_copied(&record) {
+                return found.counts.skip(COPIED);
+            }
+            self.fork = None;
+        }
         self.session.at = time(&record).unwrap_or(self.session.at);
         found.counts.known_lines += u64::from(matches!(record["type"].as_str(), Some("event_msg" | "response_item")));
         match record["type"].as_str() {
             Some("session_meta") if !self.session.has_started => {
                 identify(&mut self.session, payload);
-                if payload["history_base"].is_object() {
+                let is_fork = payload["forked_from_id"].is_string();
+                self.fork = payload["id"].as_str().filter(|_| is_fork).map(|id| Fork { id: id.to_string(), copied_until: None });
+                if is_fork || payload["history_base"].is_object() {
                     // The totals include those of the file that this one continues.
                     self.tokens = TokenTotals::new(true);
                 }
@@ -322,16 +368,55 @@ mod tests {
     use serde_json::json;
     use std::collections::HashSet;
 
-    #[test]
-    fn nothing_of_the_guardian_is_work() {
-        let options = PastOptions {
+    fn options() -> PastOptions {
+        PastOptions {
             path: "/s/rollout.jsonl".into(),
             length: 0,
             skip_tools: Vec::new(),
             thinking: false,
             copied: HashSet::new(),
             first: None,
+        }
+    }
+
+    #[test]
+    fn the_copied_part_of_a_fork_is_its_parents() {
+        const OWN: &str = "019bb000-0000-7000-8000-00000000000b";
+        let line = |second: i64, kind: &str, payload: Value| json!({"timestamp": format!("2026-11-20T09:00:{second:02}Z"), "type": kind, "payload": payload});
+        let turn = |second: i64, id: &str, prompt: &str| {
+            vec![
+                line(second, "event_msg", json!({"type": "task_started", "turn_id": id})),
+                line(second, "event_msg", json!({"type": "user_message", "message": prompt})),
+                line(second, "event_msg", json!({"type": "task_complete", "turn_id": id, "last_agent_message": "ok"})),
+            ]
         };
+        let meta = |second: i64, id: &str, fork: Value| {
+            line(second, "session_meta", json!({"id": id, "cwd": "/a", "forked_from_id": fork}))
+        };
+        let prompts = |lines: Vec<Value>| {
+            let (mut reader, mut found) = (Reader::new(&options()), Found::default());
+            lines.into_iter().enumerate().for_each(|(at, line)| reader.line(line, at as u64, &mut found));
+            reader.end(99, true, &mut found);
+            let prompt = |event: Event| if let EventKind::UserPrompt { text } = event.what { Some(text) } else { None };
+            found.events.into_iter().filter_map(prompt).collect::<Vec<_>>()
+        };
+        let (older, newer) = ("019aa000-0000-7000-8000-000000000001", "019bb000-0001-7000-8000-000000000002");
+        let fork = || meta(1, OWN, json!("019aa000-0000-7000-8000-00000000000a"));
+        let copied = || meta(1, "019aa000-0000-7000-8000-00000000000a", Value::Null);
+        // By the time in the turns' ids; a spawned agent begins at once.
+        let by_id = [vec![fork(), copied()], turn(1, older, "First"), turn(1, newer, "Second")].concat();
+        assert_eq!(prompts(by_id), ["Second"]);
+        // By the time of the copy.
+        let by_time = [vec![fork(), copied()], turn(1, "turn-1", "First"), turn(9, "turn-2", "Second")].concat();
+        assert_eq!(prompts(by_time), ["Second"]);
+        // Newer versions refer to the parent's file and copy nothing.
+        assert_eq!(prompts([vec![fork()], turn(1, "turn-1", "First")].concat()), ["First"]);
+        assert_eq!(prompts([vec![meta(1, OWN, Value::Null)], turn(1, older, "First")].concat()), ["First"]);
+    }
+
+    #[test]
+    fn nothing_of_the_guardian_is_work() {
+        let options = options();
         let events = |source: Value| {
             let (mut reader, mut found) = (Reader::new(&options), Found::default());
             reader.line(
