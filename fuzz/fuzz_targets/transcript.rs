@@ -12,7 +12,7 @@ fuzz_target!(|data: &[u8]| {
             thinking_from: Some(data.len() / 2),
             passed_over: &|at| at == Some(0),
         };
-        let reading = read(data, &options);
+        let reading = read(data, &options, &mut |_, at| assert!(at < data.len()));
         assert!(reading.consumed <= data.len());
         assert!(reading.consumed == 0 || data[reading.consumed - 1] == b'\n');
     }

@@ -5,8 +5,8 @@ use crate::command_kind::commit_folder;
 use crate::config::environment::session_folders;
 use crate::config::pauses::RecordingPause;
 use crate::files::{self, Stretch};
-use crate::model::{CommandKind, Event, EventKind, Kind, Millis, Platform, ToolUse, TurnUsage};
-use crate::platforms::past::{Found, PastOptions};
+use crate::model::{BackgroundEnd, CommandKind, Event, EventKind, Kind, Millis, Platform, ToolUse, TurnUsage};
+use crate::platforms::past::{Found, PastOptions, PastReader, PastSource};
 use crate::platforms::transcript_tail::{self, ReadOptions};
 use crate::platforms::{self, payload};
 use crate::project::{self, client, git};
@@ -16,7 +16,7 @@ use crate::store::Store;
 use crate::store::events::TranscriptRead;
 use anyhow::Result;
 use serde_json::Value;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -90,7 +90,7 @@ const WRITING: Duration = Duration::from_millis(10);
 /// Maximum bytes of a transcript's first line.
 const FIRST_BYTES: u64 = 1 << 20;
 
-/// Reads on from the end of the last turn; `None` for events that do not end a turn.
+/// Reads on from the end of the last turn: tokens, and what no hook reported. `None` for events that do not end a turn.
 pub fn read_transcript(run: &Run, store: &Store, event: &Clean<Event>) -> Result<Option<TranscriptRead>> {
     if !matches!(event.what, EventKind::TurnEnded { .. } | EventKind::SessionEnded { .. }) {
         return Ok(None);
@@ -98,10 +98,6 @@ pub fn read_transcript(run: &Run, store: &Store, event: &Clean<Event>) -> Result
     let Some(path) = transcript_path(run, event) else { return Ok(None) };
     let mark = store.transcript_mark(event.platform, &event.session)?.unwrap_or_default();
     let Ok(stretch) = files::tail(&path, mark.offset, BYTES) else { return Ok(None) };
-    if event.platform != Platform::ClaudeCode {
-        let found = usage(event.platform, &path, &stretch);
-        return Ok(found.map(|(usage, to)| TranscriptRead { usage: run.redactor.clean(usage), from: mark.offset, to }));
-    }
     let switches: Vec<&RecordingPause> = run.config.switches.off.iter().collect();
     let at = run::whereabouts(run, event);
     let places = runtime::places(&run.projects(), &at, &switches);
@@ -109,39 +105,149 @@ pub fn read_transcript(run: &Run, store: &Store, event: &Clean<Event>) -> Result
         // A record without a timestamp may be from any time.
         switches.iter().any(|off| off.is_about(at.session, &places) && time.is_none_or(|time| off.held(time)))
     };
-    // Thinking from a turn that was not recorded does not belong to the next one.
-    let turn = mark.turn.filter(|_| run.config.thinking.value);
-    let wanted = ReadOptions {
-        from_start: stretch.from == mark.offset,
-        last_message: mark.last_message.as_deref(),
-        thinking_from: turn.map(|turn| turn.saturating_sub(stretch.from) as usize),
-        passed_over: &off,
+    let mut turn = TurnReader::new(run, event.platform, &path, mark.turn);
+    let (usage, to) = if event.platform == Platform::ClaudeCode {
+        // Thinking from a turn that was not recorded does not belong to the next one.
+        let thinking_from = mark.turn.filter(|_| run.config.thinking.value);
+        let wanted = ReadOptions {
+            from_start: stretch.from == mark.offset,
+            last_message: mark.last_message.as_deref(),
+            thinking_from: thinking_from.map(|turn| turn.saturating_sub(stretch.from) as usize),
+            passed_over: &off,
+        };
+        let each = &mut |record: Value, at: usize| turn.line(record, stretch.from + at as u64);
+        let reading = transcript_tail::read(&stretch.bytes, &wanted, each);
+        if reading.consumed == 0 {
+            return Ok(None);
+        }
+        (reading.usage, stretch.from + reading.consumed as u64)
+    } else {
+        // Without tokens, the part is read again: they may follow later.
+        usage(run, event.platform, &path, &stretch, &off, &mut turn).unwrap_or((TurnUsage::default(), mark.offset))
     };
-    let reading = transcript_tail::read(&stretch.bytes, &wanted);
-    if reading.consumed == 0 {
-        return Ok(None);
+    let missed = missed(run, store, event, turn.events())?;
+    Ok(Some(TranscriptRead { usage: run.redactor.clean(usage), from: mark.offset, to, missed }))
+}
+
+/// Reads the current turn of a session's own file, with the reader that `nmem import` uses.
+struct TurnReader {
+    /// `None` if the turn's prompt was not recorded: nothing of it is.
+    reader: Option<(Box<dyn PastReader>, u64)>,
+    found: Found,
+}
+
+impl TurnReader {
+    fn new(run: &Run, platform: Platform, path: &Path, turn: Option<u64>) -> TurnReader {
+        let format = platforms::adapter(platform).past().first().filter(|format| matches!(format.source, PastSource::Lines));
+        // Claude Code's files are identified by name.
+        let first = |from: u64| match platform {
+            Platform::ClaudeCode => Some(Value::Null),
+            _ => first_line(path).filter(|_| from > 0),
+        };
+        let reader = format.zip(turn).map(|(format, from)| ((format.reader)(&past_options(run, path, first(from))), from));
+        TurnReader { reader, found: Found::default() }
     }
-    let usage: Clean<TurnUsage> = run.redactor.clean(reading.usage);
-    Ok(Some(TranscriptRead { usage, from: mark.offset, to: stretch.from + reading.consumed as u64 }))
+
+    fn line(&mut self, record: Value, at: u64) {
+        if let Some((reader, _)) = self.reader.as_mut().filter(|(_, from)| at >= *from) {
+            reader.line(record, at, &mut self.found);
+        }
+    }
+
+    /// Returns the events of the turn so far.
+    fn events(mut self) -> Vec<Event> {
+        if let Some((reader, from)) = &mut self.reader {
+            reader.end(*from, false, &mut self.found);
+        }
+        self.found.events
+    }
+}
+
+fn past_options(run: &Run, path: &Path, first: Option<Value>) -> PastOptions {
+    PastOptions {
+        path: path.to_path_buf(),
+        length: 0,
+        skip_tools: run.config.skip_tools.value.clone(),
+        thinking: false,
+        copied: HashSet::new(),
+        first,
+    }
+}
+
+/// Maximum difference between the time at which a call is written and the time at which its hook is called.
+const APART: Millis = 2000;
+
+/// Returns the calls and answers of a turn that are not stored yet. A stored call whose outcome is only now known becomes
+/// the end of that call.
+fn missed(run: &Run, store: &Store, ended: &Event, turn: Vec<Event>) -> Result<Vec<Clean<Event>>> {
+    let (platform, session) = (ended.platform, ended.session.as_str());
+    let id = |event: &Event| if let EventKind::ToolUsed(tool) = &event.what { tool.id.clone() } else { None };
+    let ids: Vec<String> = turn.iter().filter_map(id).collect();
+    let stored = match ids.is_empty() {
+        true => HashMap::new(),
+        false => store.stored_calls(platform, session, &ids.iter().map(String::as_str).collect::<Vec<_>>())?,
+    };
+    let mut new = Vec::new();
+    for mut event in turn {
+        match &event.what {
+            EventKind::ToolUsed(tool) => match tool.id.as_ref().and_then(|id| stored.get(id)) {
+                Some(true) => continue,
+                Some(false) if tool.succeeded.is_none() => continue,
+                Some(false) => event.what = EventKind::BackgroundEnded(end_of(tool)),
+                None => {}
+            },
+            EventKind::Answered { .. } | EventKind::BackgroundEnded(_) => {}
+            _ => continue,
+        }
+        event.session = session.to_string();
+        new.push(run.redactor.clean(complete(run, event)));
+    }
+    let is_call = |event: &Clean<Event>| matches!(event.what, EventKind::ToolUsed(_));
+    if let Some(since) = new.iter().filter(|event| is_call(event)).map(|event| event.at).min() {
+        // Some platforms send no ids. Each of their calls matches one in the file.
+        let mut unnamed = store.unnamed_calls(platform, session, since - APART)?;
+        new.retain(|event| {
+            let EventKind::ToolUsed(tool) = &event.what else { return true };
+            let done = tool.content.as_ref().or(tool.path.as_ref());
+            let same = unnamed.iter().position(|(kind, known)| kind == tool.kind.name() && known.as_ref() == done);
+            same.map(|at| unnamed.swap_remove(at)).is_none()
+        });
+    }
+    Ok(new)
+}
+
+fn end_of(tool: &ToolUse) -> BackgroundEnd {
+    BackgroundEnd {
+        id: tool.id.clone().unwrap_or_default(),
+        succeeded: tool.succeeded,
+        exit_code: tool.metadata.exit_code,
+        output: tool.metadata.response.clone().or_else(|| tool.outcome.clone()),
+    }
 }
 
 /// Returns the tokens of a part of a transcript, and the offset after its last complete line. Uses the same reader as
-/// `nmem import`.
-fn usage(platform: Platform, path: &Path, stretch: &Stretch) -> Option<(TurnUsage, u64)> {
+/// `nmem import`, and passes each record on to the turn's.
+fn usage(
+    run: &Run,
+    platform: Platform,
+    path: &Path,
+    stretch: &Stretch,
+    off: &dyn Fn(Option<Millis>) -> bool,
+    turn: &mut TurnReader,
+) -> Option<(TurnUsage, u64)> {
     let format = platforms::adapter(platform).past().first()?;
     let whole = stretch.bytes.iter().rposition(|byte| *byte == b'\n')? + 1;
-    let options = PastOptions {
-        path: path.to_path_buf(),
-        length: 0,
-        skip_tools: Vec::new(),
-        thinking: false,
-        copied: HashSet::new(),
-        first: first_line(path).filter(|_| stretch.from > 0),
-    };
+    let options = past_options(run, path, first_line(path).filter(|_| stretch.from > 0));
     let (mut reader, mut found) = ((format.reader)(&options), Found::default());
-    let records = stretch.bytes[..whole].split(|byte| *byte == b'\n').filter_map(payload::line);
-    for record in records {
-        reader.line(record, stretch.from, &mut found);
+    let mut at = stretch.from;
+    for line in stretch.bytes[..whole].split(|byte| *byte == b'\n') {
+        if let Some(record) = payload::line(line) {
+            if !off(transcript_tail::time(&record)) {
+                turn.line(record.clone(), at);
+            }
+            reader.line(record, at, &mut found);
+        }
+        at += line.len() as u64 + 1;
     }
     reader.end(stretch.from, true, &mut found);
     let usages = found.events.into_iter().filter(|event| event.agent.is_none()).filter_map(|event| event.usage);

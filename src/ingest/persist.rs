@@ -117,6 +117,18 @@ pub fn store_event(
     read: Option<&TranscriptRead>,
     identity: impl FnOnce() -> Option<Clean<ProjectId>>,
 ) -> Result<()> {
+    for missed in read.iter().flat_map(|read| &read.missed) {
+        store_alone(tx, missed, None, || None)?;
+    }
+    store_alone(tx, event, read, identity)
+}
+
+fn store_alone(
+    tx: &Tx,
+    event: &Clean<Event>,
+    read: Option<&TranscriptRead>,
+    identity: impl FnOnce() -> Option<Clean<ProjectId>>,
+) -> Result<()> {
     let stored = store_rows(tx, event, read, identity)?;
     segment_stored(tx, &stored)?;
     let ended = match &stored {

@@ -28,8 +28,8 @@ pub struct ReadOptions<'a> {
     pub passed_over: &'a dyn Fn(Option<Millis>) -> bool,
 }
 
-/// Reads a part of a transcript.
-pub fn read(bytes: &[u8], wanted: &ReadOptions) -> Reading {
+/// Reads a part of a transcript, and passes on each record that was read, with its offset in the part.
+pub fn read(bytes: &[u8], wanted: &ReadOptions, each: &mut dyn FnMut(Value, usize)) -> Reading {
     let Some(end) = bytes.iter().rposition(|&b| b == b'\n').map(|i| i + 1) else { return Reading::default() };
     let begin = if wanted.from_start { 0 } else { bytes.iter().position(|&b| b == b'\n').map_or(end, |i| i + 1) };
     let mut turn = UsageCounter { last: wanted.last_message.map(String::from), ..UsageCounter::default() };
@@ -37,12 +37,13 @@ pub fn read(bytes: &[u8], wanted: &ReadOptions) -> Reading {
     let mut at = begin;
     for line in bytes[begin..end].split(|&b| b == b'\n') {
         let thinking = wanted.thinking_from.is_some_and(|from| at >= from);
-        at += line.len() + 1;
         if let Ok(record) = serde_json::from_slice::<Value>(line)
             && !(wanted.passed_over)(time(&record))
         {
             turn.record(&record, thinking);
+            each(record, at);
         }
+        at += line.len() + 1;
     }
     Reading { usage: turn.take(), consumed: end }
 }
@@ -149,7 +150,7 @@ mod tests {
 
     fn read(bytes: &[u8], from_start: bool, last_message: Option<&str>, thinking: bool) -> Reading {
         let thinking_from = thinking.then_some(0);
-        super::read(bytes, &ReadOptions { from_start, last_message, thinking_from, passed_over: &|_| false })
+        super::read(bytes, &ReadOptions { from_start, last_message, thinking_from, passed_over: &|_| false }, &mut |_, _| {})
     }
 
     fn line(id: &str, output: i64, extra: &str) -> String {
@@ -195,6 +196,7 @@ mod tests {
             super::read(
                 text.as_bytes(),
                 &ReadOptions { from_start: true, last_message: None, thinking_from: Some(0), passed_over: off },
+                &mut |_, _| {},
             )
         };
         let read = reading(&wanted(1_795_251_600_000));
@@ -210,7 +212,7 @@ mod tests {
             line("a", 1, r#"{"type":"thinking","thinking":"before"}"#) + &line("b", 1, r#"{"type":"thinking","thinking":"now"}"#);
         let from = line("a", 1, r#"{"type":"thinking","thinking":"before"}"#).len();
         let wanted = ReadOptions { from_start: true, last_message: None, thinking_from: Some(from), passed_over: &|_| false };
-        assert_eq!(super::read(text.as_bytes(), &wanted).usage.thinking.as_deref(), Some("now"));
+        assert_eq!(super::read(text.as_bytes(), &wanted, &mut |_, _| {}).usage.thinking.as_deref(), Some("now"));
     }
 
     #[test]

@@ -75,6 +75,8 @@ impl Step {
     /// Adds a tool use.
     pub fn used(&mut self, tool: &ToolUse, at: Millis) {
         let took = (at - self.until).max(0);
+        // The session's file may report a call after later ones: it isn't the last.
+        let is_late = at < self.until;
         self.until = self.until.max(at);
         self.tool_uses += 1;
         let words = [tool.content.as_deref(), tool.path.as_deref(), tool.metadata.description.as_deref()];
@@ -95,19 +97,21 @@ impl Step {
                 self.agents.push(agent);
             }
         }
-        self.count(tool);
+        self.count(tool, is_late);
         add_run(&mut self.phases, Phase::of(tool), took);
     }
 
-    fn count(&mut self, tool: &ToolUse) {
+    fn count(&mut self, tool: &ToolUse, is_late: bool) {
         let failed = tool.succeeded == Some(false);
         self.failures += u32::from(failed);
-        self.failed_last = failed;
-        self.committed_last = match tool.command {
-            Some(CommandKind::Commit) => !failed,
-            Some(CommandKind::Git) => self.committed_last,
-            _ => false,
-        };
+        if !is_late {
+            self.failed_last = failed;
+            self.committed_last = match tool.command {
+                Some(CommandKind::Commit) => !failed,
+                Some(CommandKind::Git) => self.committed_last,
+                _ => false,
+            };
+        }
         match tool.kind {
             Kind::Read | Kind::Search | Kind::Fetch | Kind::Delegate => {
                 self.looks += 1;
@@ -121,7 +125,7 @@ impl Step {
         }
         match (tool.command, tool.succeeded) {
             (Some(CommandKind::Commit), _) if !failed => self.commits += 1,
-            (Some(command), Some(passed)) => self.checked(command, passed),
+            (Some(command), Some(passed)) if !is_late => self.checked(command, passed),
             _ => {}
         }
         if tool.kind == Kind::Command && !failed && is_push(tool.content.as_deref().unwrap_or("")) {

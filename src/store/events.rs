@@ -25,6 +25,8 @@ pub struct TranscriptRead {
     pub usage: Clean<TurnUsage>,
     pub from: u64,
     pub to: u64,
+    /// Events that no hook reported.
+    pub missed: Vec<Clean<Event>>,
 }
 
 /// The parts of a session's row that storing an event needs.

@@ -1,16 +1,38 @@
 //! Stores tool uses, and the task list that some tools keep.
 
-use super::Tx;
 use super::create::{SAME_EVENT, name_of};
 use super::events::{StoredSession, known_session};
 use super::index::IndexedTool;
-use crate::model::{BackgroundEnd, CommandKind, Event, Metadata, Task, TaskChange, ToolUse};
+use super::{Store, Tx};
+use crate::model::{BackgroundEnd, CommandKind, Event, Metadata, Millis, Platform, Task, TaskChange, ToolUse};
 use crate::segmentation::StepId;
 use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, named_params, params};
+use std::collections::HashMap;
 
 /// Maximum entries of a task list.
 const TASKS: usize = 50;
+
+impl Store {
+    /// Returns the ids of calls that are stored, among `ids`; each with true if its outcome is known.
+    pub fn stored_calls(&self, platform: Platform, session: &str, ids: &[&str]) -> Result<HashMap<String, bool>> {
+        let Some(session) = known_session(&self.conn, platform, session)? else { return Ok(HashMap::new()) };
+        let sql = "SELECT tool_use_id, succeeded IS NOT NULL FROM tool_uses
+                   WHERE session_id = ?1 AND tool_use_id IN (SELECT value FROM json_each(?2))";
+        let values = params![session.id, serde_json::to_string(ids)?];
+        let row = |row: &Row| Ok((row.get(0)?, row.get(1)?));
+        Ok(self.conn.prepare_cached(sql)?.query_map(values, row)?.collect::<Result<_, _>>()?)
+    }
+
+    /// Kind and content of calls that hooks stored without an id since a time.
+    pub fn unnamed_calls(&self, platform: Platform, session: &str, since: Millis) -> Result<Vec<(String, Option<String>)>> {
+        let Some(session) = known_session(&self.conn, platform, session)? else { return Ok(Vec::new()) };
+        let sql = "SELECT kind, coalesce(content, path) FROM tool_uses
+                   WHERE session_id = ?1 AND (tool_use_id IS NULL OR tool_use_id LIKE '~%') AND received_at >= ?2";
+        let row = |row: &Row| Ok((row.get(0)?, row.get(1)?));
+        Ok(self.conn.prepare_cached(sql)?.query_map(params![session.id, since], row)?.collect::<Result<_, _>>()?)
+    }
+}
 
 impl Tx<'_> {
     /// Whether the same tool use, without an id of its own, was stored just now.
@@ -100,11 +122,11 @@ impl Tx<'_> {
         Ok(self.tx.prepare_cached(sql)?.exists(values)?)
     }
 
-    /// Finds the call that started a background command whose outcome is not known yet.
+    /// Finds a call whose outcome is not known yet, by its id or the id of its background command.
     pub fn background_call(&self, event: &Event, id: &str) -> Result<Option<BackgroundCall>> {
         let Some(session) = known_session(&self.tx, event.platform, &event.session)? else { return Ok(None) };
         let sql = "SELECT id, step_id, content, command_kind FROM tool_uses
-                   WHERE session_id = ?1 AND succeeded IS NULL AND metadata ->> 'background' = ?2 ORDER BY seq DESC LIMIT 1";
+                   WHERE session_id = ?1 AND succeeded IS NULL AND (metadata ->> 'background' = ?2 OR tool_use_id = ?2) ORDER BY seq DESC LIMIT 1";
         let row = |row: &Row| {
             let (row, step, content, command) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
             Ok(BackgroundCall { row, session: session.id, step, content, command })

@@ -1,7 +1,8 @@
 //! A user's day: a session is recorded, the next one receives it, and what happened can be found.
 
 use crate::world::World;
-use serde_json::json;
+use crate::world::transcript::Lines;
+use serde_json::{Value, json};
 
 /// A first session: a prompt, an edit, a failing and a passing command, a closing message.
 fn worked(world: &mut World) {
@@ -340,4 +341,66 @@ fn ids_are_accepted_in_either_case_and_unknown_types_are_refused() {
     let refused = world.nmem(&["search", "staging", "--type", "bugfx"]);
     assert!(refused.code == Some(2) && refused.stderr.contains("valid types: bugfix, feature"), "{}", refused.text());
     assert_eq!(world.nmem(&["search", "staging", "--type", "warning"]).code, Some(0));
+}
+
+#[test]
+fn what_no_hook_reports_is_read_from_the_sessions_own_file_at_stop() {
+    let mut world = World::new();
+    let (path, session) = ("home/.claude/projects/p/the-session.jsonl", json!("the-session"));
+    let file = json!(world.folder.join(path));
+    let mut lines = Lines::new(&world);
+    let send = |world: &World, name: &str, prompt: &str, more: &[(&str, Value)]| {
+        let mut changes =
+            vec![("/session_id", session.clone()), ("/transcript_path", file.clone()), ("/prompt_id", json!(prompt))];
+        changes.push(("/cwd", json!(world.project())));
+        changes.extend(more.iter().cloned());
+        world.hook_with(name, &changes)
+    };
+    let failing_edit = |lines: &mut Lines, id: &str| {
+        let path = format!("{}/src/a.rs", lines.cwd);
+        let input = json!({"file_path": path, "old_string": "not there", "new_string": "b"});
+        lines.assistant(&format!("msg_{id}"), json!({"type": "tool_use", "id": id, "name": "Edit", "input": input}), "tool_use");
+        let error = "<tool_use_error>String to replace not found in file.</tool_use_error>";
+        let result = json!([{"type": "tool_result", "tool_use_id": id, "content": error, "is_error": true}]);
+        lines.add(json!({"type": "user", "message": {"role": "user", "content": result}}));
+    };
+    let asks = |lines: &mut Lines, prompt: &str| {
+        lines.add(json!({"type": "user", "promptId": prompt, "message": {"role": "user", "content": "Fix it"}}));
+    };
+
+    // A turn in which nmem was disabled, and one in which it records again.
+    asks(&mut lines, "p0");
+    failing_edit(&mut lines, "t0");
+    lines.says("Done.");
+    world.write(path, &lines.text);
+    send(&world, "UserPromptSubmit", "p1", &[("/prompt", json!("Fix it"))]);
+    asks(&mut lines, "p1");
+    lines.uses("t1", "Bash", json!({"command": "cargo test"}), json!({"stdout": "ok", "stderr": "", "interrupted": false}));
+    send(&world, "PostToolUse-Bash", "p1", &[("/tool_use_id", json!("t1")), ("/tool_input/command", json!("cargo test"))]);
+    failing_edit(&mut lines, "t2");
+    let refused =
+        "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\nNever push to main";
+    let push = json!({"type": "tool_use", "id": "t3", "name": "Bash", "input": {"command": "git push"}});
+    lines.assistant("msg_t3", push, "tool_use");
+    let result = json!([{"type": "tool_result", "tool_use_id": "t3", "content": refused, "is_error": true}]);
+    lines.add(json!({"type": "user", "message": {"role": "user", "content": result}}));
+    lines.says("Tests pass.");
+    world.write(path, &lines.text);
+    send(&world, "Stop", "p1", &[("/last_assistant_message", json!("Tests pass."))]);
+    let calls = "SELECT tool_use_id, kind, succeeded, seq, prompt_id FROM tool_uses ORDER BY seq";
+    assert_eq!(world.sql(calls), "t1|command|1|1|1\nt2|edit|0|2|1");
+    assert_eq!(world.sql("SELECT tool_uses, failures FROM sessions"), "2|1");
+    assert!(world.sql("SELECT metadata FROM tool_uses WHERE tool_use_id = 't2'").contains("not found in file"));
+    let answer = world.sql("SELECT text FROM prompts WHERE kind = 'answer'");
+    assert!(answer.contains("git push") && answer.contains("> Never push to main"), "{answer}");
+
+    // The same part again, and what an import reads later, adds nothing.
+    send(&world, "Stop", "p1", &[("/last_assistant_message", json!("Tests pass."))]);
+    send(&world, "SessionEnd-other", "p1", &[]);
+    assert_eq!(world.sql(calls).matches("t2").count(), 1);
+    world.minutes_later(24 * 60);
+    let report = crate::world::transcript::import(&world, &[]);
+    let all = world.sql("SELECT group_concat(tool_use_id, ' ') FROM (SELECT tool_use_id FROM tool_uses ORDER BY tool_use_id)");
+    assert_eq!(all, "t0 t1 t2", "{report}");
+    assert_eq!(world.count("SELECT count(*) FROM prompts WHERE kind = 'answer'"), 1);
 }

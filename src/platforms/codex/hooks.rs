@@ -1,7 +1,7 @@
 //! Codex's hooks: its calls and their output.
 
 use super::past::{PAST, Reader};
-use crate::model::{EventKind, Platform};
+use crate::model::{BackgroundEnd, EventKind, Platform};
 use crate::platforms::adapter::{Adapter, HookAnswer, Moment, Support, envelope, event_of};
 use crate::platforms::claude;
 use crate::platforms::past::{Found, PastCall, PastFormat, text_of};
@@ -77,9 +77,12 @@ impl Adapter for Codex {
                 (changes_like(patch), command_result(printed.text, printed.exit_code).map(|_| json!({})))
             }
             "Bash" => {
-                let result = match response.as_str() {
-                    Some(_) => command_result(printed.text, printed.exit_code),
-                    None => Ok(response.clone()),
+                let result = match (response.as_str(), printed.process) {
+                    (Some(_), Some(process)) if printed.exit_code.is_none() => {
+                        Ok(json!({"stdout": printed.text, "backgroundTaskId": process.to_string()}))
+                    }
+                    (Some(_), _) => command_result(printed.text, printed.exit_code),
+                    (None, _) => Ok(response.clone()),
                 };
                 (vec![("Bash".to_string(), input.clone())], result)
             }
@@ -202,10 +205,19 @@ impl Reader {
                 self.count_failure(failed, found);
                 found.counts.skip("tool that is not recorded");
                 let process = call.input["session_id"].as_i64().unwrap_or_default();
-                if ended.exit_code.is_some()
-                    && let Some((id, call)) = self.running.remove(&process)
-                {
-                    self.command(&id, &call, Some(output), found);
+                match ended.exit_code.map(|code| (code, self.running.remove(&process))) {
+                    Some((_, Some((id, call)))) => self.command(&id, &call, Some(output), found),
+                    // The command began in a part of the file that was read before.
+                    Some((code, None)) => {
+                        let ended = BackgroundEnd {
+                            id: process.to_string(),
+                            succeeded: Some(code == 0),
+                            exit_code: code.try_into().ok(),
+                            output: Some(ended.text.to_string()),
+                        };
+                        self.session.add(EventKind::BackgroundEnded(ended));
+                    }
+                    None => {}
                 }
             }
             // The script's calls are in the events; the script itself is not stored.
