@@ -29,7 +29,7 @@ pub fn complete(run: &Run, mut event: Event) -> Event {
     let state = || git::state_at(Path::new(cwd.as_deref()?), run.home()).filter(|_| !is_past);
     // nmem may first see a session midway, and a fork's transcript begins with a copy of its parent's.
     if !is_past && matches!(event.what, EventKind::SessionStarted(_) | EventKind::UserPrompt { .. }) {
-        event.transcript_length = transcript_path(run, &event).and_then(|path| files::length(&path));
+        event.transcript_length = transcript_length(run, &event);
     }
     if run.caller == Caller::Hook {
         complete_from_transcript(run, &mut event);
@@ -293,6 +293,18 @@ pub fn complete_from_transcript(run: &Run, event: &mut Event) {
             }
         }
         _ => {}
+    }
+}
+
+/// Returns the transcript's length in bytes. A file that does not exist yet has none: agents write it with the answer.
+fn transcript_length(run: &Run, event: &Event) -> Option<u64> {
+    match transcript_path(run, event) {
+        Some(path) => files::length(&path),
+        None => {
+            let path = Path::new(event.transcript.as_deref()?);
+            let is_own = session_folders(event.platform, run.home()).iter().any(|own| path.starts_with(own));
+            (is_own && !path.exists()).then_some(0)
+        }
     }
 }
 

@@ -25,12 +25,15 @@ BAD_PATCH = """*** Begin Patch
 OLD, NEW = 'return "Hello " + name', 'return f"Hello, {name}!"'
 COMMIT = 'git add -A && git commit -q -m "Make the greeting friendlier" && git log --oneline -1'
 
-# The work of the first session: read, fail, edit, fail to edit, commit, run, answer.
+# The work of the first session: read, fail, edit, fail to edit, fail in the background (where the agent has a
+# background), commit, run, answer.
 WORK = [
     ("read", "greet.py"),
     ("run", "ls /nonexistent"),
     ("edit", (OLD, NEW)),
     ("edit", ("this line does not exist", "neither does this")),
+    ("background", "sleep 0.2; exit 7"),
+    ("run", "sleep 1"),
     ("run", COMMIT),
     ("run", "python3 greet.py"),
     ("say", "The greeting is friendlier now: greet.py uses an f-string. I chose f-strings because they are easier to read."),
@@ -45,6 +48,10 @@ SCRIPTS = {
 def call(step, tools, project):
     """A step as a call of one of the offered tools: name and input."""
     kind, what = step
+    if kind == "background":
+        if "TaskStop" in tools:
+            return "Bash", {"command": what, "description": "A step in the background", "run_in_background": True}
+        kind = "run"
     has = lambda *names: next((name for name in names if name in tools), None)
     path = f"{project}/{what}" if kind == "read" else f"{project}/greet.py"
     if kind == "read":
@@ -91,7 +98,8 @@ def position(messages):
     for role, text, results in messages:
         # Context that nmem injects may quote an earlier prompt: the last one counts.
         key = max(SCRIPTS, key=text.rfind)
-        if role == "user" and key in text:
+        # Results of calls may quote a prompt, too.
+        if role == "user" and not results and key in text:
             script, done = SCRIPTS[key], 0
         done += results
     return script, done

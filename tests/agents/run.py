@@ -27,7 +27,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 NMEM = pathlib.Path(os.environ.get("NMEM", ROOT / "target/release/nmem")).resolve()
 CACHE = pathlib.Path(os.environ.get("NMEM_AGENTS", pathlib.Path.home() / ".cache/nmem-agents"))
 VERSIONS = {
-    "claude-code": ("@anthropic-ai/claude-code", "2.1.331", "claude"),
+    "claude-code": ("@anthropic-ai/claude-code", "2.1.332", "claude"),
     "codex": ("@openai/codex", "0.169.0", "codex"),
     "gemini": ("@google/gemini-cli", "0.61.0", "gemini"),
     "copilot-cli": ("@github/copilot", "1.0.102", "copilot"),
@@ -100,8 +100,10 @@ class Agent:
             print(f"  {self.name} exited with {done.returncode}; see {log}")
         return server.bodies[before:]
 
-    def nmem(self, *args):
+    def nmem(self, *args, database=None):
         environment = {"HOME": str(self.home), "PATH": f"{NMEM.parent}:/usr/bin:/bin"}
+        if database:
+            environment["NMEM_DB"] = str(database)
         done = subprocess.run([str(NMEM), *args], cwd=self.project, env=environment, capture_output=True, text=True)
         if done.returncode:
             raise SystemExit(f"nmem {' '.join(args)}: {done.stderr}")
@@ -140,6 +142,12 @@ def whole(bodies):
     return "\n".join(json.dumps(body, ensure_ascii=False) for _, body in bodies)
 
 
+def counts(rows):
+    """The calls by kind and outcome, and the number of prompts and closing messages."""
+    calls = rows("SELECT kind, succeeded, count(*) FROM tool_uses GROUP BY 1, 2 ORDER BY 1, 2").fetchall()
+    return calls, rows("SELECT source, kind, count(*) FROM prompts WHERE kind <> 'thinking' GROUP BY 1, 2 ORDER BY 1, 2").fetchall()
+
+
 def one(name, version, keep):
     """Two sessions of one agent; returns what was missing."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix=f"nmem-{name}-"))
@@ -165,6 +173,13 @@ def one(name, version, keep):
     check("the command that succeeded", rows("SELECT count(*) FROM tool_uses WHERE succeeded = 1 AND content = 'python3 greet.py'").fetchone()[0])
     check("the prompt, once", rows("SELECT count(*) FROM prompts WHERE source = 'user'").fetchone()[0] == 1)
     check("the closing message", rows("SELECT count(*) FROM prompts WHERE source = 'agent' AND text LIKE 'The greeting is friendlier%'").fetchone()[0] == 1)
+    check("the failed edit", rows("SELECT count(*) FROM tool_uses WHERE succeeded = 0 AND kind = 'edit' AND path = 'greet.py'").fetchone()[0] == 1)
+    if name == "claude-code":
+        check("the failure in the background", rows("SELECT count(*) FROM tool_uses WHERE succeeded = 0 AND content LIKE '%exit 7' AND metadata ->> 'exit_code' = 7").fetchone()[0] == 1)
+    imported = folder / "imported.db"
+    agent.nmem("import", database=imported)
+    by_hooks, by_import = counts(rows), counts(sqlite3.connect(imported).execute)
+    check(f"what an import finds: {by_hooks} by hooks, {by_import} by import", by_hooks == by_import)
     check("the platform", rows("SELECT DISTINCT platform FROM sessions").fetchall() == [(name,)])
     bodies = whole(agent.ask(SECOND, server))
     check("the context in the next session's request", KNOWN in bodies)

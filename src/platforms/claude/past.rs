@@ -245,6 +245,9 @@ impl Reader {
         let said = text(&record["content"]);
         match record["operation"].as_str() {
             Some("enqueue") => {
+                if let Some(ended) = said.as_deref().and_then(notified) {
+                    self.session.add(EventKind::BackgroundEnded(ended));
+                }
                 let is_note = |said: &String| serde_json::from_str::<Value>(said).is_ok_and(|note| note.is_object());
                 self.queue.extend(said.filter(|said| !is_note(said)).and_then(|said| typed(&said)));
             }
