@@ -409,7 +409,7 @@ pub fn session_folders(platform: Platform, home: Option<&Path>) -> Vec<PathBuf> 
         Platform::CopilotCli => copilot_folder(home).into_iter().collect(),
         Platform::Gemini => gemini_folder(home).into_iter().collect(),
         Platform::OpenCode => opencode_data_folder(home).into_iter().collect(),
-        Platform::Custom => Vec::new(),
+        Platform::QwenCode | Platform::Droid | Platform::GrokBuild | Platform::Other | Platform::Custom => Vec::new(),
     }
 }
 
@@ -424,7 +424,7 @@ pub fn settings_folder(platform: Platform, home: Option<&Path>) -> Option<PathBu
         Platform::VsCode | Platform::CopilotCli => copilot_folder(home),
         Platform::Gemini => gemini_folder(home),
         Platform::OpenCode => opencode_folder(home),
-        Platform::Custom => None,
+        Platform::QwenCode | Platform::Droid | Platform::GrokBuild | Platform::Other | Platform::Custom => None,
     }
 }
 

@@ -51,6 +51,7 @@ pub fn inject(run: &Run, persisted: &mut Persisted, event: &Clean<Event>) -> Res
 fn is_possible(event: &Event) -> bool {
     let support = platforms::adapter(event.platform).support();
     match event.what {
+        EventKind::SessionStarted(_) => support.takes(InjectionPoint::Start),
         EventKind::UserPrompt { .. } => support.takes(InjectionPoint::Prompt),
         EventKind::PreEdit { .. } => support.takes(InjectionPoint::File),
         EventKind::SubagentStarted => support.takes(InjectionPoint::Subagent),

@@ -449,6 +449,11 @@ Platform, default Custom {
     CopilotCli = "copilot-cli",
     Gemini = "gemini",
     OpenCode = "opencode",
+    QwenCode = "qwen-code",
+    Droid = "droid",
+    GrokBuild = "grok-build",
+    /// Any other agent that runs Claude Code's hooks.
+    Other = "other",
     /// Any other program, through the RAD protocol.
     Custom = "custom",
 }
@@ -465,6 +470,10 @@ impl Platform {
             Platform::CopilotCli => "Copilot CLI",
             Platform::Gemini => "Gemini CLI",
             Platform::OpenCode => "OpenCode",
+            Platform::QwenCode => "Qwen Code",
+            Platform::Droid => "Droid",
+            Platform::GrokBuild => "Grok Build",
+            Platform::Other => "another agent",
             Platform::Custom => "another program",
         }
     }

@@ -1,6 +1,5 @@
-//! The trait of a platform, its answers to hooks, and the adapter of custom agents.
+//! The trait of a platform, and its answers to hooks.
 
-use super::claude;
 use super::past::PastFormat;
 use super::payload::DecodeContext;
 use super::settings_file::Setup;
@@ -163,48 +162,4 @@ pub fn envelope(event: &str, answer: &HookAnswer) -> Option<String> {
 /// Encodes only the context, under one key.
 pub fn context_as(key: &str, answer: &HookAnswer) -> Option<String> {
     answer.context.as_ref().map(|context| json!({ key: context }).to_string())
-}
-
-pub struct Custom;
-
-impl Adapter for Custom {
-    fn platform(&self) -> Platform {
-        Platform::Custom
-    }
-
-    fn recognises(&self, _payload: &Value) -> bool {
-        false
-    }
-
-    fn translate(&self, payload: &Value) -> Vec<Translated> {
-        translated::event(payload.clone())
-    }
-
-    fn decode(&self, payload: &Value, around: &DecodeContext) -> Result<Vec<Event>, String> {
-        Ok(claude::decode(payload, around)?.map(|event| Event { platform: Platform::Custom, ..event }).into_iter().collect())
-    }
-
-    fn encode(&self, _payload: &Value, answer: &HookAnswer) -> Option<String> {
-        envelope(event_of(answer.point), answer)
-    }
-
-    fn support(&self) -> Support {
-        let request = Moment::Possible;
-        Support {
-            outcome: "`error` in `observations`",
-            failures: "`error` in `observations`",
-            tokens: "not possible: the protocol has no field for them",
-            start: request,
-            prompt: request,
-            edit: request,
-            subagent: request,
-            compaction: request,
-            context_bytes: None,
-            keeps_start_context: true,
-        }
-    }
-
-    fn setup(&self) -> Option<&'static Setup> {
-        None
-    }
 }

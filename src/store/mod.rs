@@ -5,7 +5,7 @@
 //! long enough. With `synchronous = NORMAL`, `kill -9` loses nothing; a power cut may lose the last commits, but never
 //! corrupts the file.
 //!
-//! Files: this one opens the database and runs transactions; `create`, `migrate`, `failure`, `salvage` (a
+//! Files: this one opens the database and runs transactions; `create`, `migrate`, `salvage` (a
 //! broken database), `spool`. What hooks write: `events` and `tool_uses`, `unit_rows`, `index` and `unit_index` (full
 //! text), `injections`. Memories: `memory_rows`, `story` and `rule_memories`, `llm_queue`, `memory_list`. Queries:
 //! `project_rows`, `history`, `unit_list`, `query` and `full_text` (search), `candidates` (recall). Others: `imports`,
@@ -16,7 +16,6 @@ mod create;
 pub mod deletion;
 pub mod events;
 pub mod export_rows;
-mod failure;
 pub mod full_text;
 pub mod history;
 pub mod imports;
@@ -41,14 +40,13 @@ pub mod unit_index;
 mod unit_list;
 pub mod unit_rows;
 
-pub use failure::{is_broken, is_full, reason};
 pub use unit_rows::LeftOpen;
 
 use crate::files::{self, Identity};
 use crate::model::Files;
 use anyhow::{Context, Result, anyhow, bail};
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io};
@@ -99,7 +97,7 @@ impl Store {
                 }
             };
             match Store::open_as_it_is(files, wait, found) {
-                Err(error) if failure::is_broken(&error) => {
+                Err(error) if is_broken(&error) => {
                     create::set_aside(files, found).with_context(|| format!("{error:#}"))?;
                     broken = Some(error);
                 }
@@ -121,7 +119,7 @@ impl Store {
     /// Sets the database aside if `error` shows that it is broken, and returns whether it did. The next open creates a
     /// new one.
     pub fn set_aside_if_broken(self, error: &anyhow::Error) -> Result<bool> {
-        let Some(found) = self.found.filter(|_| failure::is_broken(error)) else { return Ok(false) };
+        let Some(found) = self.found.filter(|_| is_broken(error)) else { return Ok(false) };
         let files = self.files.clone();
         drop(self);
         create::set_aside(&files, found)?;
@@ -282,6 +280,32 @@ fn guard(files: &Files) -> Result<Option<Identity>> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(e) => Err(e).with_context(|| format!("cannot look at {}", files.db.display())),
     }
+}
+
+/// The SQLite code of an error, if it has one.
+fn code(error: &anyhow::Error) -> Option<ErrorCode> {
+    error.chain().find_map(|e| e.downcast_ref::<rusqlite::Error>()).and_then(rusqlite::Error::sqlite_error_code)
+}
+
+/// Whether the disk is full.
+pub fn is_full(error: &anyhow::Error) -> bool {
+    code(error) == Some(ErrorCode::DiskFull)
+}
+
+/// Returns the reason why the database is unavailable, as text for the user.
+pub fn reason(error: &anyhow::Error) -> String {
+    match code(error) {
+        Some(ErrorCode::DiskFull) => "the disk is full".into(),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => "another program has locked the database".into(),
+        Some(ErrorCode::ReadOnly) => "the database or its disk is read-only".into(),
+        Some(ErrorCode::SystemIoFailure) => "disk I/O error: the disk may be full or failing".into(),
+        _ => format!("{error:#}"),
+    }
+}
+
+/// Whether the file is damaged or not a database.
+pub fn is_broken(error: &anyhow::Error) -> bool {
+    matches!(code(error), Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt))
 }
 
 #[cfg(test)]

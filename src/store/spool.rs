@@ -310,7 +310,7 @@ impl Store {
 /// Whether an error is temporary, in contrast to an event that the schema rejects.
 fn is_outage(error: &anyhow::Error) -> bool {
     !matches!(
-        crate::store::failure::code(error),
+        crate::store::code(error),
         None | Some(ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch | ErrorCode::TooBig)
     )
 }

@@ -304,7 +304,7 @@ fn those_found_on_this_machine_are_listed_and_installed() {
     ");
     let output = world.nmem(&["install", "--found"]).text();
     assert!(output.starts_with("On this machine: claude-code, codex, gemini\n"), "{output}");
-    assert!(output.contains("approve the hooks with /hooks"), "what only a person can do: {output}");
+    assert!(output.contains("review them with /hooks"), "what only a person can do: {output}");
     assert!(!world.home().join(".cursor/hooks.json").exists());
     let doctor = world.nmem(&["doctor"]).text();
     for agent in ["claude-code", "gemini", "codex"] {

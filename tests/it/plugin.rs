@@ -101,6 +101,18 @@ fn where_the_settings_have_the_hooks_the_plugin_is_silent() {
 }
 
 #[test]
+fn a_host_that_reads_no_settings_of_claude_code_records_by_the_plugin() {
+    for variable in ["QWEN_PROJECT_DIR", "DROID_PROJECT_DIR"] {
+        let mut world = World::new();
+        install(&world, "home/.local/bin/nmem", None);
+        world.nmem(&["install", "claude-code"]);
+        world.set(variable, "/home/dev/project");
+        prompt(&world);
+        assert_eq!(world.sql("SELECT text FROM prompts"), "Fix it", "{variable}");
+    }
+}
+
+#[test]
 fn settings_that_only_look_like_hooks_of_ours_silence_nothing() {
     for settings in [
         r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "/usr/bin/nmemo record"}]}]}}"#,

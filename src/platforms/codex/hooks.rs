@@ -36,7 +36,9 @@ const SETUP: Setup = Setup {
     permission: Permission::Own(OwnFile { user: "rules/nmem.rules", project: "", text: RULES }),
     mcp: McpServers::Toml { user: "config.toml", project: ".codex/config.toml" },
     instructions: "AGENTS.md",
-    afterwards: &["Start Codex and approve the hooks with /hooks. Until then it silently ignores them."],
+    afterwards: &[
+        "Start Codex: it asks to review the new hooks. Choose \"Trust all\", or review them with /hooks. Until then it ignores them.",
+    ],
 };
 
 /// Lets the agent run nmem searches without a permission prompt.
@@ -106,7 +108,7 @@ impl Adapter for Codex {
     fn support(&self) -> Support {
         Support {
             outcome: "exit codes from the session file, by the call's id",
-            failures: "by the exit code; a patch that does not apply is seen by `nmem import` alone",
+            failures: "by the exit code; patches that do not apply, from the session file when a turn ends",
             tokens: "session file",
             start: Moment::Possible,
             prompt: Moment::Possible,
