@@ -48,7 +48,7 @@ pub fn turns<'a>(story: &'a UnitStory, domain: &Domain) -> Vec<Turn<'a>> {
             PromptKind::Answer => {
                 turns.iter_mut().filter(|turn| turn.number == prompt.number).for_each(|turn| turn.answers.push(prompt))
             }
-            PromptKind::Closing | PromptKind::Thinking => {
+            PromptKind::Closing | PromptKind::Thinking | PromptKind::TakenBack => {
                 match turns.iter_mut().rev().find(|turn| turn.number == prompt.number) {
                     Some(turn) => turn.closing = Some(prompt),
                     None => turns.push(Turn { closing: Some(prompt), ..new(prompt.number, None) }),

@@ -20,6 +20,7 @@ pub use system::{Identity, identity, is_ours, is_program, is_remote, tighten};
 use sha2::{Digest, Sha256};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 
 /// Bytes read of a small file, such as `.git/HEAD` or `.git/config`.
@@ -111,6 +112,15 @@ pub fn tail(path: &Path, from: u64, limit: u64) -> io::Result<Stretch> {
     let mut bytes = Vec::new();
     file.take(len - from).read_to_end(&mut bytes)?;
     Ok(Stretch { bytes, from })
+}
+
+/// Reads a part of a file, as far as it exists.
+pub fn part(path: &Path, part: Range<u64>) -> io::Result<Vec<u8>> {
+    let (mut file, _) = open(path)?;
+    file.seek(SeekFrom::Start(part.start))?;
+    let mut bytes = Vec::new();
+    file.take(part.end - part.start).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Returns the path of an existing file or folder without links and `..`. On Windows it lacks the prefix `\\?\`, which

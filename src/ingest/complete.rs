@@ -5,7 +5,8 @@ use crate::command_kind::commit_folder;
 use crate::config::environment::session_folders;
 use crate::config::pauses::RecordingPause;
 use crate::files::{self, Stretch};
-use crate::model::{BackgroundEnd, CommandKind, Event, EventKind, Kind, Millis, Platform, ToolUse, TurnUsage};
+use crate::model::{BackgroundEnd, CommandKind, Event, EventKind, Kind, Millis, Platform, TakenBack, ToolUse, TurnUsage};
+use crate::platforms::claude::past::prompt_after;
 use crate::platforms::past::{Found, PastOptions, PastReader, PastSource};
 use crate::platforms::transcript_tail::{self, ReadOptions};
 use crate::platforms::{self, payload};
@@ -85,6 +86,8 @@ const BYTES: u64 = 4 << 20;
 const OF_CALL: [u64; 2] = [32 << 10, 1 << 20];
 /// Maximum bytes from the end of the file to search for the closing message.
 const OF_CLOSING: u64 = 256 << 10;
+/// Bytes before a prompt in which the line that it follows usually lies.
+const NEAR_PROMPT: u64 = 64 << 10;
 /// Interval between checks whether an agent has written its last message.
 const WRITING: Duration = Duration::from_millis(10);
 /// Maximum bytes of a transcript's first line.
@@ -125,7 +128,9 @@ pub fn read_transcript(run: &Run, store: &Store, event: &Clean<Event>) -> Result
         // Without tokens, the part is read again: they may follow later.
         usage(run, event.platform, &path, &stretch, &off, &mut turn).unwrap_or((TurnUsage::default(), mark.offset))
     };
-    let missed = missed(run, store, event, turn.events())?;
+    let taken = turn.taken_back(&path).map(EventKind::TakenBack);
+    let taken = taken.map(|what| Event { what, usage: None, ..Event::clone(event) });
+    let missed = missed(run, store, event, taken.into_iter().chain(turn.events()).collect())?;
     Ok(Some(TranscriptRead { usage: run.redactor.clean(usage), from: mark.offset, to, missed }))
 }
 
@@ -134,6 +139,10 @@ struct TurnReader {
     /// `None` if the turn's prompt was not recorded: nothing of it is.
     reader: Option<(Box<dyn PastReader>, u64)>,
     found: Found,
+    /// The line that the turn's prompt follows, in Claude Code's files.
+    parent: Option<String>,
+    /// Prompts that the person took back before this turn, in files that state it.
+    taken: Option<TakenBack>,
 }
 
 impl TurnReader {
@@ -145,13 +154,31 @@ impl TurnReader {
             _ => first_line(path).filter(|_| from > 0),
         };
         let reader = format.zip(turn).map(|(format, from)| ((format.reader)(&past_options(run, path, first(from))), from));
-        TurnReader { reader, found: Found::default() }
+        TurnReader { reader, found: Found::default(), parent: None, taken: None }
     }
 
     fn line(&mut self, record: Value, at: u64) {
         if let Some((reader, _)) = self.reader.as_mut().filter(|(_, from)| at >= *from) {
+            if self.parent.is_none() && record["promptId"].is_string() {
+                self.parent = record["parentUuid"].as_str().map(String::from);
+            }
             reader.line(record, at, &mut self.found);
         }
+    }
+
+    /// Returns the prompts that the person took back before this turn. In Claude Code's files, the turn's prompt then
+    /// follows the same line as an earlier prompt.
+    fn taken_back(&mut self, path: &Path) -> Option<TakenBack> {
+        let (_, turn) = self.reader.as_ref()?;
+        let before = |bytes: u64| files::part(path, turn.saturating_sub(bytes)..*turn).ok();
+        let by_parent = self.parent.as_deref().and_then(|parent| {
+            let near = before(NEAR_PROMPT)?;
+            // Usually it follows the last lines.
+            let uuid = format!("\"uuid\":\"{parent}\"");
+            let is_near = near.windows(uuid.len()).any(|part| part == uuid.as_bytes());
+            prompt_after(&if is_near { near } else { before(BYTES)? }, parent)
+        });
+        by_parent.map(TakenBack::Since).or(self.taken.take())
     }
 
     /// Returns the events of the turn so far.
@@ -196,7 +223,7 @@ fn missed(run: &Run, store: &Store, ended: &Event, turn: Vec<Event>) -> Result<V
                 Some(false) => event.what = EventKind::BackgroundEnded(end_of(tool)),
                 None => {}
             },
-            EventKind::Answered { .. } | EventKind::BackgroundEnded(_) => {}
+            EventKind::Answered { .. } | EventKind::BackgroundEnded(_) | EventKind::TakenBack(_) => {}
             _ => continue,
         }
         event.session = session.to_string();
@@ -250,6 +277,10 @@ fn usage(
         at += line.len() as u64 + 1;
     }
     reader.end(stretch.from, true, &mut found);
+    turn.taken = found.events.iter().rev().find_map(|event| match &event.what {
+        EventKind::TakenBack(taken) => Some(taken.clone()),
+        _ => None,
+    });
     let usages = found.events.into_iter().filter(|event| event.agent.is_none()).filter_map(|event| event.usage);
     let mut sum: Option<TurnUsage> = None;
     for usage in usages {

@@ -217,6 +217,7 @@ fn store_rows<'a>(
                 return Ok(StoredRows::Prompt { session: session.id, row, text, at });
             }
         }
+        EventKind::TakenBack(taken) => tx.take_back(&session, event.prompt.as_deref(), taken)?,
         EventKind::Answered { call, answers } => {
             tx.user_answers(&session, event, call.as_deref(), &UserAnswer::to_text(answers))?;
         }

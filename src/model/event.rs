@@ -49,6 +49,8 @@ pub enum EventKind {
         call: Option<String>,
         answers: Vec<UserAnswer>,
     },
+    /// The person took prompts back, with all work on them: the agent continues from before them.
+    TakenBack(TakenBack),
     /// A prompt that starts with `#nomem`. Neither it nor its turn is stored, so it carries no text.
     PrivatePrompt,
     ToolUsed(Box<ToolUse>),
@@ -146,6 +148,15 @@ impl UserAnswer {
         }
         answers
     }
+}
+
+/// Prompts that the person took back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TakenBack {
+    /// The platform's id of the first one; all prompts after it, too, except the event's own.
+    Since(String),
+    /// The last ones before the event's own prompt.
+    Last(u64),
 }
 
 spelled! {

@@ -76,6 +76,8 @@ PromptKind, default Thinking {
     Prompt = "prompt",
     /// Answers of the user to questions of the agent.
     Answer = "answer",
+    /// A prompt that the user took back, or a text that belongs to one.
+    TakenBack = "taken-back",
     Closing = "closing",
     Thinking = "thinking",
 }

@@ -1,6 +1,6 @@
 //! Texts of a value with their limits, so that redaction and cleaning reach each of them.
 
-use super::{BackgroundEnd, Event, EventKind, GitState, ProjectId, TaskChange, ToolUse, TurnUsage};
+use super::{BackgroundEnd, Event, EventKind, GitState, ProjectId, TakenBack, TaskChange, ToolUse, TurnUsage};
 use serde_json::{Map, Value};
 
 /// Maximum bytes kept of a text: its head and tail, not its middle, because the reason for a failure is at the end.
@@ -92,6 +92,8 @@ impl Texts for Event {
                     visit(&mut answer.text, PROMPT);
                 }
             }
+            EventKind::TakenBack(TakenBack::Since(prompt)) => visit(prompt, ID),
+            EventKind::TakenBack(TakenBack::Last(_)) => {}
             EventKind::PreEdit { path } => visit(path, NAME),
             EventKind::PrivatePrompt | EventKind::Compacting | EventKind::SubagentStarted => {}
             EventKind::ToolUsed(tool) => tool.texts(visit),

@@ -45,18 +45,16 @@ pub fn session(
         }),
     );
     fact("cost", session.cost_usd.map(|c| format!("${c:.4}")));
-    for prompt in prompts.iter().filter(|p| p.kind == PromptKind::Prompt) {
+    for prompt in prompts.iter().filter(|p| is_asked(p)) {
         out += &format!("\n{}", prompt_entry(prompt, style));
         for tool in tools.iter().filter(|t| t.prompt_id == Some(prompt.id)) {
             out += &format!("  {}\n", tool_line(tool, style));
         }
-        for answer in
-            prompts.iter().filter(|p| matches!(p.kind, PromptKind::Answer | PromptKind::Closing) && p.number == prompt.number)
-        {
+        for answer in prompts.iter().filter(|p| !is_asked(p) && p.kind != PromptKind::Thinking && p.number == prompt.number) {
             out += &format!("  {} {}\n{}", style.faint(&format!("p{}", answer.id)), who(answer), body(&answer.text));
         }
     }
-    let asked = |number: i64| prompts.iter().any(|p| p.kind == PromptKind::Prompt && p.number == number);
+    let asked = |number: i64| prompts.iter().any(|p| is_asked(p) && p.number == number);
     for answer in prompts.iter().filter(|p| matches!(p.kind, PromptKind::Answer | PromptKind::Closing) && !asked(p.number)) {
         out += &format!("\n{}", prompt_entry(answer, style));
     }
@@ -69,8 +67,15 @@ pub fn session(
     out.trim_end().to_string()
 }
 
+/// Returns true if the user asked something, even if they took it back.
+fn is_asked(prompt: &PromptRow) -> bool {
+    prompt.kind == PromptKind::Prompt || prompt.kind == PromptKind::TakenBack && prompt.source == PromptSource::User
+}
+
 fn who(prompt: &PromptRow) -> &'static str {
     match (prompt.source, prompt.kind, &prompt.agent_id) {
+        (PromptSource::User, PromptKind::TakenBack, _) => "taken back by the user",
+        (_, PromptKind::TakenBack, _) => "answered, and taken back by the user",
         (_, PromptKind::Answer, _) => "the user answered",
         (PromptSource::User, ..) => "asked",
         (_, PromptKind::Thinking, _) => "the agent thought",

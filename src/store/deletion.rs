@@ -1,11 +1,12 @@
 //! Forgetting: deletes rows with everything that depends on them, and remembers keyed hashes.
 
+use super::events::StoredSession;
 use super::index::INDEXED_PROMPT;
 use super::{Store, Tx};
-use crate::model::{Deletion, Millis};
+use crate::model::{Deletion, Millis, TakenBack};
 use anyhow::{Context, Result, bail};
 use rusqlite::functions::FunctionFlags;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::collections::{BTreeSet, HashSet};
 use std::time::{Duration, Instant};
 
@@ -261,6 +262,57 @@ impl Store {
 }
 
 impl Tx<'_> {
+    /// Marks prompts that the user took back, and their texts; removes their work from units, and the memories of units
+    /// that have no other work. `own` is the prompt from which the session continues.
+    pub fn take_back(&self, session: &StoredSession, own: Option<&str>, taken: &TakenBack) -> Result<()> {
+        let number = |prompt: &str| {
+            let sql = "SELECT number FROM prompts WHERE session_id = ?1 AND platform_prompt_id = ?2 AND source = 'user' AND kind = 'prompt'";
+            self.tx.prepare_cached(sql)?.query_row(params![session.id, prompt], |row| row.get::<_, i64>(0)).optional()
+        };
+        let end = own.map(number).transpose()?.flatten().unwrap_or(session.prompts + 1);
+        let first = match taken {
+            TakenBack::Since(prompt) => number(prompt)?,
+            TakenBack::Last(count) => Some((end - *count as i64).max(1)),
+        };
+        let Some(first) = first.filter(|first| *first < end) else { return Ok(()) };
+        let range = [session.id, first, end];
+        let taken = "session_id = ?1 AND number >= ?2 AND number < ?3 AND kind IN ('prompt', 'answer', 'closing')";
+        let ids = |sql: &str| -> Result<Vec<i64>> {
+            Ok(self.tx.prepare(sql)?.query_map(range, |row| row.get(0))?.collect::<Result<_, _>>()?)
+        };
+        for id in ids(&format!("SELECT id FROM prompts WHERE {taken}"))? {
+            self.unindex(id, INDEXED_PROMPT)?;
+        }
+        let steps = format!(
+            "SELECT id FROM steps WHERE session_id = ?1 AND prompt_id IN (SELECT id FROM prompts WHERE {taken} AND kind = 'prompt')"
+        );
+        let units = ids(&format!("SELECT DISTINCT work_unit_id FROM steps WHERE id IN ({steps})"))?;
+        self.tx.execute(&format!("DELETE FROM step_files WHERE step_id IN ({steps})"), range)?;
+        self.tx.execute(&format!("DELETE FROM boundaries WHERE step_id IN ({steps})"), range)?;
+        self.tx.execute(&format!("UPDATE tool_uses SET step_id = NULL WHERE session_id = ?1 AND step_id IN ({steps})"), range)?;
+        self.tx.execute(&format!("DELETE FROM steps WHERE id IN ({steps})"), range)?;
+        self.tx.execute(&format!("UPDATE prompts SET kind = 'taken-back' WHERE {taken}"), range)?;
+        for unit in units {
+            if self
+                .tx
+                .prepare_cached("SELECT 1 FROM steps WHERE session_id = ?1 AND work_unit_id = ?2")?
+                .exists([session.id, unit])?
+            {
+                self.tx.execute("UPDATE work_units SET rules_due = 1 WHERE id = ?1", [unit])?;
+                continue;
+            }
+            let sql = "SELECT id FROM memories WHERE session_id = ?1 AND work_unit_id = ?2 AND NOT by_hand AND NOT pinned";
+            let memories =
+                self.tx.prepare_cached(sql)?.query_map([session.id, unit], |row| row.get(0))?.collect::<Result<Vec<i64>, _>>()?;
+            memories.into_iter().try_for_each(|id| self.delete_memory(id))?;
+            let sql = "UPDATE memories SET work_unit_id = NULL WHERE session_id = ?1 AND work_unit_id = ?2";
+            self.tx.execute(sql, [session.id, unit])?;
+            self.unindex_unit(unit)?;
+            self.tx.execute("DELETE FROM work_units WHERE id = ?1", [unit])?;
+        }
+        Ok(())
+    }
+
     /// Renumbers a session's remaining tool uses and updates its counts.
     fn count_again(&self, session: i64) -> Result<()> {
         // Numbers only decrease, so in this order they never collide.

@@ -265,7 +265,7 @@ impl Store {
         for (id, _) in hits {
             sessions.entry(of.query_row([id], |row| row.get(0))?).or_default();
         }
-        let sql = "SELECT id FROM prompts WHERE session_id = ?1 AND kind <> 'thinking' ORDER BY number, id";
+        let sql = "SELECT id FROM prompts WHERE session_id = ?1 AND kind NOT IN ('thinking', 'taken-back') ORDER BY number, id";
         let mut all = self.conn.prepare_cached(sql)?;
         for (session, messages) in &mut sessions {
             *messages = all.query_map([session], |row| row.get(0))?.collect::<Result<_, _>>()?;
@@ -334,7 +334,7 @@ const PROMPTS: Sql = Sql {
     load: "SELECT p.id, p.source, p.text, '', NULL, NULL, pr.name, s.agent_session_id, s.platform, p.received_at,
              (SELECT min(work_unit_id) FROM steps WHERE session_id = p.session_id AND prompt_id = p.id), NULL, NULL, NULL, 'prompt'
            FROM prompts p JOIN sessions s ON s.id = p.session_id LEFT JOIN projects pr ON pr.id = s.project_id
-           WHERE p.id = ?1 AND p.kind <> 'thinking' AND (?2 IS NULL OR s.project_id = ?2)
+           WHERE p.id = ?1 AND p.kind NOT IN ('thinking', 'taken-back') AND (?2 IS NULL OR s.project_id = ?2)
              AND (?3 IS NULL OR s.platform = ?3) AND p.received_at >= ?4 AND p.received_at < ?5 AND ?6 IS NULL AND ?7 IS NULL AND ?8 IS NULL AND ?9 IS NOT NULL",
 };
 

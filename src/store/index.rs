@@ -32,8 +32,7 @@ pub(super) struct IndexedTool<'a> {
 
 const TOOL: &str = "SELECT t.id, s.project_id, t.kind, t.content, t.path, t.metadata ->> 'description', t.metadata ->> 'response'
     FROM tool_uses t JOIN sessions s ON s.id = t.session_id";
-const PROMPT: &str =
-    "SELECT p.id, s.project_id, p.text FROM prompts p JOIN sessions s ON s.id = p.session_id WHERE p.kind <> 'thinking'";
+const PROMPT: &str = "SELECT p.id, s.project_id, p.text FROM prompts p JOIN sessions s ON s.id = p.session_id WHERE p.kind NOT IN ('thinking', 'taken-back')";
 /// SQL for the indexed text of a memory: all its text, its concepts and its files.
 const MEMORY: &str = "SELECT m.id, m.project_id, m.title, concat_ws(char(10), m.subtitle, m.body,
       (SELECT group_concat(value, char(10)) FROM json_tree(m.content) WHERE type = 'text'),
@@ -173,7 +172,7 @@ impl Store {
 
     /// Number of rows that are missing from the indexes, or superfluous.
     pub fn unindexed(&self) -> Result<i64> {
-        let sql = "SELECT abs((SELECT count(*) FROM prompts WHERE kind <> 'thinking') - (SELECT count(*) FROM text_index_docsize WHERE id % ?1 = ?2))
+        let sql = "SELECT abs((SELECT count(*) FROM prompts WHERE kind NOT IN ('thinking', 'taken-back')) - (SELECT count(*) FROM text_index_docsize WHERE id % ?1 = ?2))
                         + abs((SELECT count(*) FROM memories) - (SELECT count(*) FROM text_index_docsize WHERE id % ?1 = ?3))
                         + abs((SELECT count(*) FROM work_units WHERE rules_mark IS NOT NULL) - (SELECT count(*) FROM unit_index_docsize WHERE id > 0))
                         + abs((SELECT count(*) FROM tool_uses) - (SELECT count(*) FROM tool_index_docsize))";

@@ -404,3 +404,76 @@ fn what_no_hook_reports_is_read_from_the_sessions_own_file_at_stop() {
     assert_eq!(all, "t0 t1 t2", "{report}");
     assert_eq!(world.count("SELECT count(*) FROM prompts WHERE kind = 'answer'"), 1);
 }
+
+#[test]
+fn what_a_rewind_takes_back_is_withdrawn() {
+    let path = "home/.claude/projects/p/the-session.jsonl";
+    let turn = |lines: &mut Lines, prompt: &str, parent: &str, said: &str| {
+        let message = json!({"role": "user", "content": said});
+        lines.add(json!({"type": "user", "promptId": prompt, "uuid": format!("line-of-{prompt}"), "parentUuid": parent, "message": message}));
+    };
+    let first = "Greet in German. Always use f-strings, never concatenate strings.";
+    let (second, third) = ("Make it louder", "Greet in French instead");
+    let write = |lines: &mut Lines, upto: usize| {
+        turn(lines, "p1", "line-0", first);
+        if upto > 1 {
+            lines.says("It greets in German now.");
+            turn(lines, "p2", "end-of-p1", second);
+        }
+        if upto > 2 {
+            // Longer than the part that is read at first.
+            lines.says(&"It is louder now. ".repeat(9000));
+            turn(lines, "p3", "line-0", third);
+            lines.says("It greets in French now.");
+        }
+    };
+    let check = |world: &World, how: &str| {
+        let prompts = world.sql("SELECT kind, text FROM prompts WHERE source = 'user' ORDER BY number");
+        assert_eq!(prompts, format!("taken-back|{first}\ntaken-back|{second}\nprompt|{third}"), "{how}");
+        assert_eq!(world.sql("SELECT count(*) FROM memories WHERE title LIKE '%f-strings%'"), "0", "{how}");
+        let units = world.nmem(&["units", "--all"]).stdout;
+        assert!(units.contains("French") && !units.contains("German"), "{how}: {units}");
+        assert!(!world.nmem(&["search", "--all", "concatenate"]).stdout.contains("concatenate strings"), "{how}");
+        let shown = world.nmem(&["show", "p1"]).stdout;
+        assert!(shown.contains("taken back by the user") && shown.contains("concatenate"), "{how}: {shown}");
+        assert!(world.nmem(&["show", "s1"]).stdout.contains("taken back"), "{how}");
+    };
+
+    // Live: the file shows at the end of the third turn that its prompt replaces the first.
+    let mut world = World::new();
+    let file = json!(world.folder.join(path));
+    for (n, (prompt, said, answer)) in [
+        ("p1", first, "It greets in German now."),
+        ("p2", second, "It is louder now."),
+        ("p3", third, "It greets in French now."),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let common = [
+            ("/session_id", json!("the-session")),
+            ("/transcript_path", file.clone()),
+            ("/prompt_id", json!(prompt)),
+            ("/cwd", json!(world.project())),
+        ];
+        world.hook_with("UserPromptSubmit", &[&common[..], &[("/prompt", json!(said))]].concat());
+        world.hook_with("PostToolUse-Edit", &[&common[..], &[("/tool_use_id", json!(format!("t{n}")))]].concat());
+        let mut lines = Lines::new(&world);
+        write(&mut lines, n + 1);
+        world.write(path, &lines.text);
+        world.minutes_later(2);
+        world.hook_with("Stop", &[&common[..], &[("/last_assistant_message", json!(answer))]].concat());
+        if n == 1 {
+            assert_eq!(world.sql("SELECT count(*) FROM memories WHERE title LIKE '%f-strings%'"), "1");
+        }
+    }
+    check(&world, "live");
+
+    // Imported.
+    let world = World::new();
+    let mut lines = Lines::new(&world);
+    write(&mut lines, 3);
+    world.write(path, &lines.text);
+    crate::world::transcript::import(&world, &[]);
+    check(&world, "imported");
+}

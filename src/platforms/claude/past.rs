@@ -1,7 +1,7 @@
 //! Claude Code's past sessions: JSON Lines transcripts, and its memory files.
 
 use super::{decode, is_command, notified, readable, text, typed};
-use crate::model::{Entity, Event, EventKind, Millis, Platform, TITLE};
+use crate::model::{Entity, Event, EventKind, Millis, Platform, TITLE, TakenBack};
 use crate::platforms::past::{
     COPIED, Found, PastCall, PastFormat, PastOptions, PastReader, PastSession, cut_bytes, line_id, stable_uuid,
 };
@@ -42,6 +42,21 @@ struct Reader {
     closing: Option<(String, String, Millis)>,
     /// True if the last message is complete.
     is_complete: bool,
+    /// Prompts, each with the line that it follows: a prompt that follows the same line as an earlier one replaces it.
+    prompts_after: Vec<(String, String)>,
+}
+
+/// Returns the id of the prompt in a part of a file that follows the line `parent`; `None` if there is none.
+pub fn prompt_after(part: &[u8], parent: &str) -> Option<String> {
+    let mark = format!("\"{parent}\"");
+    let lines = part.split(|byte| *byte == b'\n').filter_map(|line| std::str::from_utf8(line).ok());
+    let mut prompts = lines.filter(|line| line.contains(&mark)).filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    prompts.find_map(|record| {
+        let is_prompt = record["type"] == "user" && record["parentUuid"] == parent && record["isMeta"] != true;
+        let content = &record["message"]["content"];
+        let is_result = content[0]["type"] == "tool_result";
+        text(&record["promptId"]).filter(|_| is_prompt && !is_result)
+    })
 }
 
 /// Returns the name of a project's folder: its path, with a dash for each character other than ASCII letters and
@@ -80,6 +95,7 @@ impl Reader {
             usage: UsageCounter::default(),
             closing: None,
             is_complete: false,
+            prompts_after: Vec::new(),
         }
     }
 
@@ -212,7 +228,11 @@ impl Reader {
                 self.session.flush(found);
                 found.resume_at = offset;
                 let id = text(&record["promptId"]).or_else(|| text(&record["uuid"]));
+                let taken = self.taken_back(record, id.as_deref());
                 self.prompts(prompt, id, found);
+                if let Some(since) = taken {
+                    self.session.add(EventKind::TakenBack(TakenBack::Since(since)));
+                }
             }
             None if is_command(said) => {}
             None => {
@@ -222,6 +242,15 @@ impl Reader {
                 }
             }
         }
+    }
+
+    /// Returns the first prompt that a new one replaces, if the person went back.
+    fn taken_back(&mut self, record: &Value, id: Option<&str>) -> Option<String> {
+        let (parent, id) = (text(&record["parentUuid"])?, id?);
+        let at = self.prompts_after.iter().position(|(_, after)| *after == parent);
+        let since = at.map(|at| self.prompts_after.drain(at..).next().expect("it is there").0).filter(|since| since != id);
+        self.prompts_after.push((id.to_string(), parent));
+        since
     }
 
     fn prompts(&mut self, prompt: String, id: Option<String>, found: &mut Found) {

@@ -1,7 +1,7 @@
 //! Codex's past sessions: rollout files, with running totals of tokens.
 
 use crate::files;
-use crate::model::{Event, EventKind, Millis, Platform, Tokens, TurnUsage};
+use crate::model::{Event, EventKind, Millis, Platform, TakenBack, Tokens, TurnUsage};
 use crate::platforms::past::{COPIED, Found, PastCall, PastFormat, PastOptions, PastReader, PastSession, text_of};
 use crate::platforms::transcript_tail::time;
 use serde_json::Value;
@@ -151,14 +151,22 @@ impl Reader {
             Some("turn_aborted") => self.closing = None,
             Some("thread_rolled_back") => {
                 // Undone turns do not count as work. Earlier ones may already be stored.
-                self.session.turn().clear();
+                let mut removed: Vec<Event> = std::mem::take(self.session.turn());
                 self.closing = None;
                 let turns = event["num_turns"].as_u64().unwrap_or(1).max(1);
                 (0..turns).for_each(|_| found.counts.skip("turn that was undone"));
-                let prompts = |event: &Event| matches!(event.what, EventKind::UserPrompt { .. });
-                for _ in 1..turns {
-                    let Some(at) = found.events.iter().rposition(prompts) else { break };
-                    found.events.truncate(at);
+                let is_prompt = |event: &Event| matches!(event.what, EventKind::UserPrompt { .. });
+                let count = |removed: &[Event]| removed.iter().filter(|event| is_prompt(event)).count() as u64;
+                while count(&removed) < turns
+                    && let Some(at) = found.events.iter().rposition(is_prompt)
+                {
+                    removed.splice(0..0, found.events.split_off(at));
+                }
+                let first = removed.iter().find(|event| is_prompt(event)).and_then(|event| event.prompt.clone());
+                let rest = turns.saturating_sub(count(&removed));
+                let taken = [first.map(TakenBack::Since), Some(rest).filter(|rest| *rest > 0).map(TakenBack::Last)];
+                for taken in taken.into_iter().flatten() {
+                    self.session.add(EventKind::TakenBack(taken)).prompt = None;
                 }
             }
             Some("token_count") => self.tokens.count(&event["info"]),
