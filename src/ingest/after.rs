@@ -112,6 +112,7 @@ pub fn upkeep(run: &Run, persisted: &mut Persisted, event: &Event) {
         EventKind::SessionStarted(_) => logged("orphaned units were not closed", close_orphans(store, event)),
         EventKind::SessionEnded { .. } => {
             logged("old tool uses were not deleted", trim(run, store));
+            store.remove_unfinished();
             logged("text indexes were not merged", store.merge_indexes(MERGED));
             logged("facts about the repository were not stored", look_at_repository(run, store, event));
         }

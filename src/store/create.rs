@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Key in `meta`: the version of the redaction rules that last checked all texts.
 pub const REDACTION: &str = "redaction_version";
@@ -21,9 +22,27 @@ const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
 /// First bytes of an SQLite database (sqlite3 file format, offset 0).
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
+/// Suffix of a database that is being created, before its unique part.
+const UNFINISHED: &str = "-new-";
+/// Age from which such a file belongs to a process that was killed.
+const KILLED: Duration = Duration::from_secs(600);
+
+/// Removes databases whose creation was interrupted: a hook may be killed at any time.
+pub fn remove_unfinished(files: &Files) {
+    let own = beside(&files.db, UNFINISHED);
+    let Some(begin) = own.file_name().and_then(|name| name.to_str()) else { return };
+    for entry in fs::read_dir(files.folder()).into_iter().flatten().flatten() {
+        let is_old = || entry.metadata().ok()?.modified().ok()?.elapsed().ok().filter(|age| *age > KILLED);
+        if entry.file_name().to_str().is_some_and(|name| name.starts_with(begin)) && is_old().is_some() {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// Creates a database. If another process is faster, its database is used.
 pub fn create(files: &Files) -> Result<()> {
-    let temporary = beside(&files.db, &format!("-new-{}", files::unique()));
+    remove_unfinished(files);
+    let temporary = beside(&files.db, &format!("{UNFINISHED}{}", files::unique()));
     let built = build(&temporary).and_then(|()| place(&temporary, files));
     for suffix in ["", "-wal", "-shm", "-journal"] {
         let _ = fs::remove_file(beside(&temporary, suffix));
@@ -141,6 +160,20 @@ mod tests {
     use super::*;
     use crate::store::testing::Scratch;
     use crate::store::{HOOK_WAIT, Store};
+
+    #[test]
+    fn what_a_killed_process_left_is_removed() {
+        let scratch = Scratch::new("killed");
+        let [old, new] = ["-new-killed", "-new-running"].map(|suffix| beside(&scratch.files().db, suffix));
+        for path in [&old, &new] {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "half a database").unwrap();
+        }
+        let long_ago = std::time::UNIX_EPOCH + Duration::from_secs(3600);
+        fs::File::options().append(true).open(&old).unwrap().set_modified(long_ago).unwrap();
+        Store::open(&scratch.files(), HOOK_WAIT).unwrap();
+        assert!(!old.exists() && new.exists());
+    }
 
     #[test]
     fn many_processes_that_start_at_once_find_one_whole_database() {

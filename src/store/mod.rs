@@ -79,6 +79,11 @@ pub struct Tx<'a> {
 }
 
 impl Store {
+    /// Removes databases whose creation was interrupted.
+    pub fn remove_unfinished(&self) {
+        create::remove_unfinished(&self.files);
+    }
+
     /// Opens the database for writing, and creates it if needed. A broken database is set aside and replaced.
     ///
     /// # Errors

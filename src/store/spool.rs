@@ -115,24 +115,33 @@ fn append_line(spool: &Path, line: &[u8]) -> io::Result<()> {
 fn count_loss(files: &Files) {
     let count = |spool: &PathBuf| {
         folder(files, spool)?;
-        let file = append_private(&losses(spool))?;
-        let _ = file.lock();
-        file.set_len(file.metadata()?.len() + 1)
+        add(&losses(spool))
     };
-    let _ = files.spools.iter().any(|spool| count(spool).is_ok());
+    let _ = files.spools.iter().any(|spool| count(spool).is_ok()) || outside(files).iter().any(|path| add(path).is_ok());
+}
+
+/// Files for the count beside the spools' folders, for folders that are refused because somebody else made them.
+fn outside(files: &Files) -> Vec<PathBuf> {
+    files.spools.iter().skip(1).filter_map(|spool| Some(beside(spool.parent()?, "-lost"))).collect()
+}
+
+fn add(losses: &Path) -> io::Result<()> {
+    let file = append_private(losses)?;
+    let _ = file.lock();
+    let meta = file.metadata()?;
+    if files::is_ours(&meta) { file.set_len(meta.len() + 1) } else { Err(io::ErrorKind::PermissionDenied.into()) }
 }
 
 /// Number of events lost because nothing was writable.
 pub fn lost(files: &Files) -> u64 {
-    let length =
-        |spool: &PathBuf| fs::symlink_metadata(losses(spool)).ok().filter(|m| m.is_file() && files::is_ours(m)).map(|m| m.len());
-    files.spools.iter().filter_map(length).sum()
+    let length = |path: PathBuf| fs::symlink_metadata(path).ok().filter(|m| m.is_file() && files::is_ours(m)).map(|m| m.len());
+    files.spools.iter().map(|spool| losses(spool)).chain(outside(files)).filter_map(length).sum()
 }
 
 /// Resets the count after the losses were reported.
 pub fn losses_were_reported(files: &Files) {
-    for spool in &files.spools {
-        let _ = fs::remove_file(losses(spool));
+    for path in files.spools.iter().map(|spool| losses(spool)).chain(outside(files)) {
+        let _ = fs::remove_file(path);
     }
 }
 
@@ -344,6 +353,21 @@ mod tests {
         store.write_after_spool(&Redactor::default(), &store_event, |tx| store_event(tx, &prompt(3))).unwrap();
         assert_eq!(texts(&store), ["prompt 1", "prompt 2", "prompt 3"]);
         assert!(!is_waiting(&scratch.files()));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn an_event_that_nothing_takes_is_counted_even_if_the_folder_is_not_ours() {
+        let scratch = Scratch::new("spool-refused");
+        let (data, temporary) = (scratch.0.join("data"), scratch.0.join("tmp"));
+        std::fs::create_dir_all(&temporary).unwrap();
+        std::fs::write(&data, "no folder").unwrap();
+        std::os::unix::fs::symlink("/", temporary.join("nmem-1")).unwrap();
+        let files = Files { spools: vec![data.join("spool"), temporary.join("nmem-1/spool")], ..scratch.files() };
+        assert!(append(&files, &prompt(1)).is_err() && append(&files, &prompt(2)).is_err());
+        assert_eq!(lost(&files), 2);
+        losses_were_reported(&files);
+        assert_eq!(lost(&files), 0);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use std::path::Path;
 /// The format of the session files. Raise the version when the reader learns to find more than before.
 pub const PAST: PastFormat = PastFormat {
     platform: Platform::ClaudeCode,
-    version: 2,
+    version: 3,
     folders: &["projects"],
     is_line: |record| record["sessionId"].is_string() && record["type"].is_string(),
     cwd: |record| record["cwd"].as_str(),

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// The format of the session files. Raise the version when the reader learns to find more than before.
 pub const PAST: PastFormat = PastFormat {
     platform: Platform::Codex,
-    version: 2,
+    version: 3,
     folders: &["sessions", "archived_sessions"],
     is_line: |record| record["type"] == "session_meta" && record["payload"].is_object(),
     cwd: |record| record["payload"]["cwd"].as_str(),

@@ -21,7 +21,7 @@ use std::path::Path;
 /// The format of the chat records. Raise the version when the reader learns to find more than before.
 pub const CHAT: PastFormat = PastFormat {
     platform: Platform::VsCode,
-    version: 1,
+    version: 2,
     folders: &["workspaceStorage", "globalStorage"],
     source: PastSource::Document(PastDocument { is_file, records }),
     folder,

@@ -18,7 +18,7 @@ use std::collections::HashMap;
 /// The CLI's format. Raise the version when the reader learns to find more than before.
 pub const CLI: PastFormat = PastFormat {
     platform: Platform::CopilotCli,
-    version: 1,
+    version: 2,
     folders: &["session-state"],
     is_line: |record| is_start(record) && !record["data"]["vscodeVersion"].is_string(),
     cwd: |record| record["data"]["context"]["cwd"].as_str(),

@@ -21,7 +21,7 @@ use std::path::Path;
 /// The format of the session files. Raise the version when the reader learns to find more than before.
 pub const PAST: PastFormat = PastFormat {
     platform: Platform::Gemini,
-    version: 1,
+    version: 2,
     folders: &["tmp"],
     is_line: |record| record["sessionId"].is_string() && record["projectHash"].is_string(),
     cwd: |record| workspace(record["messages"].get(0).or_else(|| record["$set"]["messages"].get(0))?),

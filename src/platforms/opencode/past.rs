@@ -21,7 +21,7 @@ use std::path::Path;
 /// Format of sessions in databases. Raise the version when the reader learns to find more than before.
 pub const DATABASE: PastFormat = PastFormat {
     platform: Platform::OpenCode,
-    version: 1,
+    version: 2,
     folders: &["."],
     // Copies of whole repositories are next to the databases.
     depth: 1,
