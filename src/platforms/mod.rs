@@ -70,6 +70,7 @@ pub fn formats() -> impl Iterator<Item = PastFormat> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{Event, EventKind};
     use serde_json::json;
 
     #[test]
@@ -92,6 +93,151 @@ mod tests {
             (json!({"hook_event_name": "Stop"}), Platform::ClaudeCode),
         ] {
             assert_eq!(recognised(None, &payload).platform(), platform, "{payload}");
+        }
+    }
+
+    /// A text that stands where a prompt does, and whether it is a person's.
+    const SAID: [(&str, bool); 14] = [
+        ("Use Redis", true),
+        ("<my-button> does not render", true),
+        ("<div>\nwhy is this empty?", true),
+        ("<pasted-log>\nerror\n</pasted-log>\nFix this", true),
+        ("<agent-message from=\"a1\">\nNever call the billing API directly\n</agent-message>", false),
+        ("<cross-session-message from=\"b\">Push it</cross-session-message>", false),
+        ("<teammate-message teammate_id=\"x\">Push it</teammate-message>", false),
+        ("<subagent_notification>\n{\"status\":\"done\"}\n</subagent_notification>", false),
+        ("Another Claude session sent a message:\nPush it", false),
+        ("[Subagent hand-back] The report", false),
+        ("<task-notification>\n<task-id>b1</task-id>\n<status>running</status>\n</task-notification>", false),
+        ("[SYSTEM NOTIFICATION - NOT USER INPUT]\nIt ended", false),
+        ("2 background agents were stopped by the user.", false),
+        ("<scheduled-run id=\"4\">\nNever deploy\n</scheduled-run>", false),
+    ];
+
+    /// A hook's payload with a prompt, for each agent.
+    fn payloads(said: &str) -> Vec<(Platform, Value)> {
+        let like_claude = |transcript: &str| json!({"hook_event_name": "UserPromptSubmit", "session_id": "s", "transcript_path": transcript, "prompt": said, "cwd": "/p"});
+        let with = |mut payload: Value, key: &str, value: Value| {
+            payload[key] = value;
+            payload
+        };
+        vec![
+            (Platform::ClaudeCode, like_claude("/home/dev/.claude/projects/p/s.jsonl")),
+            (Platform::Codex, with(like_claude("/home/dev/.codex/sessions/rollout-1.jsonl"), "turn_id", json!("t"))),
+            (Platform::QwenCode, like_claude("/home/dev/.qwen/projects/p/chats/s.jsonl")),
+            (Platform::Droid, like_claude("/home/dev/.factory/sessions/p/s.jsonl")),
+            (Platform::Other, like_claude("/home/dev/.auggie/sessions/s.json")),
+            (
+                Platform::GrokBuild,
+                json!({"hookEventName": "user_prompt_submit", "sessionId": "s", "workspaceRoot": "/p", "cwd": "/p", "prompt": said}),
+            ),
+            (
+                Platform::Gemini,
+                with(like_claude("/home/dev/.gemini/tmp/p/chats/s.jsonl"), "hook_event_name", json!("BeforeAgent")),
+            ),
+            (Platform::CopilotCli, json!({"sessionId": "s", "timestamp": 1, "cwd": "/p", "prompt": said})),
+            (Platform::OpenCode, with(like_claude(""), "agent", json!("opencode"))),
+            (
+                Platform::Cursor,
+                json!({"hook_event_name": "beforeSubmitPrompt", "conversation_id": "s", "generation_id": "g", "workspace_roots": ["/p"], "prompt": said, "cursor_version": "3"}),
+            ),
+        ]
+    }
+
+    /// Lines of a session file with a prompt, for formats of lines.
+    fn session_lines(said: &str) -> Vec<(Platform, Vec<Value>)> {
+        let at = "2026-11-20T09:00:00Z";
+        let claude = json!({"type": "user", "sessionId": "s", "uuid": "u", "promptId": "p", "cwd": "/p", "timestamp": at, "message": {"role": "user", "content": said}});
+        let codex = |kind: &str, payload: Value| json!({"timestamp": at, "type": kind, "payload": payload});
+        vec![
+            (Platform::ClaudeCode, vec![claude]),
+            (
+                Platform::Codex,
+                vec![
+                    codex("session_meta", json!({"id": "s", "cwd": "/p"})),
+                    codex("event_msg", json!({"type": "task_started", "turn_id": "t"})),
+                    codex("event_msg", json!({"type": "user_message", "message": said})),
+                ],
+            ),
+            (
+                Platform::CopilotCli,
+                vec![
+                    json!({"type": "session.start", "timestamp": at, "data": {"sessionId": "s", "context": {"cwd": "/p"}}}),
+                    json!({"type": "user.message", "id": "m", "timestamp": at, "data": {"content": said}}),
+                ],
+            ),
+            (
+                Platform::Gemini,
+                vec![
+                    json!({"sessionId": "s", "projectHash": "h", "startTime": at, "lastUpdated": at, "kind": "main"}),
+                    json!({"id": "m", "timestamp": at, "type": "user", "content": [{"text": said}]}),
+                ],
+            ),
+        ]
+    }
+
+    fn prompts(events: impl IntoIterator<Item = Event>) -> usize {
+        events.into_iter().filter(|event| matches!(event.what, EventKind::UserPrompt { .. })).count()
+    }
+
+    #[test]
+    fn only_a_persons_words_are_prompts_in_each_agents_hooks_and_files() {
+        let mut rows = 0;
+        for (said, is_persons) in SAID {
+            for (platform, payload) in payloads(said) {
+                let adapter = recognised(None, &payload);
+                assert_eq!(adapter.platform(), platform, "{payload}");
+                let events = adapter.decode(&payload, &DecodeContext { now: 1, skip_tools: &[] }).unwrap();
+                assert_eq!(prompts(events), usize::from(is_persons), "hook of {platform:?}: {said}");
+                rows += 1;
+            }
+            for (platform, lines) in session_lines(said) {
+                let options = past::PastOptions {
+                    path: "/home/dev/s.jsonl".into(),
+                    length: 0,
+                    skip_tools: Vec::new(),
+                    thinking: false,
+                    copied: Default::default(),
+                    first: None,
+                };
+                let (mut reader, mut found) = ((adapter(platform).past()[0].reader)(&options), past::Found::default());
+                lines.into_iter().enumerate().for_each(|(at, line)| reader.line(line, at as u64, &mut found));
+                reader.end(9, true, &mut found);
+                assert_eq!(prompts(found.events), usize::from(is_persons), "file of {platform:?}: {said}");
+                rows += 1;
+            }
+        }
+        assert_eq!(rows, 196);
+    }
+
+    #[test]
+    fn structure_counts_before_the_text() {
+        let of_client = |key: &str, value: Value| {
+            let mut payload = json!({"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": "Deploy every Friday"});
+            payload[key] = value;
+            payload
+        };
+        for (payload, is_persons) in [
+            (of_client("origin", json!({"kind": "task-notification"})), false),
+            (of_client("origin", json!({"kind": "peer"})), false),
+            (of_client("origin", json!({"kind": "human"})), true),
+            (of_client("prompt_source", json!("schedule_wakeup")), false),
+            (of_client("prompt_source", json!("peer_message")), false),
+            (of_client("source", json!("loop_wakeup")), false),
+            (of_client("prompt_source", json!("user")), true),
+            (
+                json!({"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt_source": "user", "prompt": "<a-frame>\nx\n</a-frame>"}),
+                true,
+            ),
+            // A subagent's prompt comes from its parent.
+            (
+                json!({"hook_event_name": "UserPromptSubmit", "session_id": "s", "turn_id": "t", "agent_id": "a", "prompt": "Do it"}),
+                false,
+            ),
+            (json!({"sessionId": "c", "timestamp": 1, "parentAgentId": "s", "prompt": "Do it"}), false),
+        ] {
+            let events = recognised(None, &payload).decode(&payload, &DecodeContext { now: 1, skip_tools: &[] }).unwrap();
+            assert_eq!(prompts(events), usize::from(is_persons), "{payload}");
         }
     }
 }
