@@ -113,7 +113,7 @@ pub fn install(args: &InstallArguments) -> Result<()> {
         // Some agents cannot show a note at the first session.
         let db = config::files()?.value.db;
         output::say(&format!(
-            "Recording starts with the next session, in {}, with secrets redacted. `nmem off` pauses it, `{undo}` removes the hooks.",
+            "From the next session on, prompts, tool calls and closing messages are recorded in {}, with secrets redacted. `nmem off` pauses it, `{undo}` removes the hooks.",
             db.display()
         ))?;
         // The hooks are installed even if the settings are wrong; `nmem doctor` reports that.
