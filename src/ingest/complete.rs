@@ -6,7 +6,7 @@ use crate::config::environment::session_folders;
 use crate::config::pauses::RecordingPause;
 use crate::files::{self, Stretch};
 use crate::model::{BackgroundEnd, CommandKind, Event, EventKind, Kind, Millis, Platform, TakenBack, ToolUse, TurnUsage};
-use crate::platforms::claude::past::prompt_after;
+use crate::platforms::claude::past::{begins_again, prompt_after};
 use crate::platforms::past::{Found, PastOptions, PastReader, PastSource};
 use crate::platforms::transcript_tail::{self, ReadOptions};
 use crate::platforms::{self, payload};
@@ -141,6 +141,8 @@ struct TurnReader {
     found: Found,
     /// The line that the turn's prompt follows, in Claude Code's files.
     parent: Option<String>,
+    /// The conversation may begin again with the turn's prompt.
+    begins_again: bool,
     /// Prompts that the person took back before this turn, in files that state it.
     taken: Option<TakenBack>,
 }
@@ -154,11 +156,12 @@ impl TurnReader {
             _ => first_line(path).filter(|_| from > 0),
         };
         let reader = format.zip(turn).map(|(format, from)| ((format.reader)(&past_options(run, path, first(from))), from));
-        TurnReader { reader, found: Found::default(), parent: None, taken: None }
+        TurnReader { reader, found: Found::default(), parent: None, begins_again: false, taken: None }
     }
 
     fn line(&mut self, record: Value, at: u64) {
         if let Some((reader, _)) = self.reader.as_mut().filter(|(_, from)| at >= *from) {
+            self.begins_again |= begins_again(&record);
             if self.parent.is_none() && record["promptId"].is_string() {
                 self.parent = record["parentUuid"].as_str().map(String::from);
             }
@@ -178,7 +181,8 @@ impl TurnReader {
             let is_near = near.windows(uuid.len()).any(|part| part == uuid.as_bytes());
             prompt_after(&if is_near { near } else { before(BYTES)? }, parent)
         });
-        by_parent.map(TakenBack::Since).or(self.taken.take())
+        let all = Some(TakenBack::Last(u64::MAX)).filter(|_| self.begins_again);
+        by_parent.map(TakenBack::Since).or(all).or(self.taken.take())
     }
 
     /// Returns the events of the turn so far.

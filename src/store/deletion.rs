@@ -272,7 +272,7 @@ impl Tx<'_> {
         let end = own.map(number).transpose()?.flatten().unwrap_or(session.prompts + 1);
         let first = match taken {
             TakenBack::Since(prompt) => number(prompt)?,
-            TakenBack::Last(count) => Some((end - *count as i64).max(1)),
+            TakenBack::Last(count) => Some(end.saturating_sub_unsigned(*count).max(1)),
         };
         let Some(first) = first.filter(|first| *first < end) else { return Ok(()) };
         let range = [session.id, first, end];

@@ -414,7 +414,7 @@ fn what_a_rewind_takes_back_is_withdrawn() {
     };
     let first = "Greet in German. Always use f-strings, never concatenate strings.";
     let (second, third) = ("Make it louder", "Greet in French instead");
-    let write = |lines: &mut Lines, upto: usize| {
+    let write = |lines: &mut Lines, upto: usize, parent_of_third: &str| {
         turn(lines, "p1", "line-0", first);
         if upto > 1 {
             lines.says("It greets in German now.");
@@ -423,7 +423,9 @@ fn what_a_rewind_takes_back_is_withdrawn() {
         if upto > 2 {
             // Longer than the part that is read at first.
             lines.says(&"It is louder now. ".repeat(9000));
-            turn(lines, "p3", "line-0", third);
+            turn(lines, "p3", parent_of_third, third);
+            let zero = "00000000-0000-0000-0000-000000000000";
+            lines.add(json!({"type": "last-prompt", "leafUuid": zero, "explicit": true}));
             lines.says("It greets in French now.");
         }
     };
@@ -439,41 +441,45 @@ fn what_a_rewind_takes_back_is_withdrawn() {
         assert!(world.nmem(&["show", "s1"]).stdout.contains("taken back"), "{how}");
     };
 
-    // Live: the file shows at the end of the third turn that its prompt replaces the first.
-    let mut world = World::new();
-    let file = json!(world.folder.join(path));
-    for (n, (prompt, said, answer)) in [
-        ("p1", first, "It greets in German now."),
-        ("p2", second, "It is louder now."),
-        ("p3", third, "It greets in French now."),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let common = [
-            ("/session_id", json!("the-session")),
-            ("/transcript_path", file.clone()),
-            ("/prompt_id", json!(prompt)),
-            ("/cwd", json!(world.project())),
-        ];
-        world.hook_with("UserPromptSubmit", &[&common[..], &[("/prompt", json!(said))]].concat());
-        world.hook_with("PostToolUse-Edit", &[&common[..], &[("/tool_use_id", json!(format!("t{n}")))]].concat());
-        let mut lines = Lines::new(&world);
-        write(&mut lines, n + 1);
-        world.write(path, &lines.text);
-        world.minutes_later(2);
-        world.hook_with("Stop", &[&common[..], &[("/last_assistant_message", json!(answer))]].concat());
-        if n == 1 {
-            assert_eq!(world.sql("SELECT count(*) FROM memories WHERE title LIKE '%f-strings%'"), "1");
+    // The third prompt follows the line that the first one followed; or, where the first one has none, the last line, and a
+    // mark says that the conversation begins again.
+    for parent in ["line-0", "the-last-line"] {
+        // Live: the file shows at the end of the third turn that its prompt replaces the first.
+        let mut world = World::new();
+        let file = json!(world.folder.join(path));
+        for (n, (prompt, said, answer)) in [
+            ("p1", first, "It greets in German now."),
+            ("p2", second, "It is louder now."),
+            ("p3", third, "It greets in French now."),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let common = [
+                ("/session_id", json!("the-session")),
+                ("/transcript_path", file.clone()),
+                ("/prompt_id", json!(prompt)),
+                ("/cwd", json!(world.project())),
+            ];
+            world.hook_with("UserPromptSubmit", &[&common[..], &[("/prompt", json!(said))]].concat());
+            world.hook_with("PostToolUse-Edit", &[&common[..], &[("/tool_use_id", json!(format!("t{n}")))]].concat());
+            let mut lines = Lines::new(&world);
+            write(&mut lines, n + 1, parent);
+            world.write(path, &lines.text);
+            world.minutes_later(2);
+            world.hook_with("Stop", &[&common[..], &[("/last_assistant_message", json!(answer))]].concat());
+            if n == 1 {
+                assert_eq!(world.sql("SELECT count(*) FROM memories WHERE title LIKE '%f-strings%'"), "1");
+            }
         }
-    }
-    check(&world, "live");
+        check(&world, &format!("live, {parent}"));
 
-    // Imported.
-    let world = World::new();
-    let mut lines = Lines::new(&world);
-    write(&mut lines, 3);
-    world.write(path, &lines.text);
-    crate::world::transcript::import(&world, &[]);
-    check(&world, "imported");
+        // Imported.
+        let world = World::new();
+        let mut lines = Lines::new(&world);
+        write(&mut lines, 3, parent);
+        world.write(path, &lines.text);
+        crate::world::transcript::import(&world, &[]);
+        check(&world, &format!("imported, {parent}"));
+    }
 }

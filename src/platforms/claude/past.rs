@@ -44,6 +44,15 @@ struct Reader {
     is_complete: bool,
     /// Prompts, each with the line that it follows: a prompt that follows the same line as an earlier one replaces it.
     prompts_after: Vec<(String, String)>,
+    /// True if the last prompt replaces an earlier one.
+    is_replacing: bool,
+}
+
+/// Returns true if a line says that the conversation continues from before its first prompt. It is written after the
+/// next prompt, also if the person went back to a later one.
+pub fn begins_again(record: &Value) -> bool {
+    let is_zero = |id: &str| id.bytes().all(|byte| matches!(byte, b'0' | b'-'));
+    record["type"] == "last-prompt" && record["explicit"] == true && record["leafUuid"].as_str().is_some_and(is_zero)
 }
 
 /// Returns the id of the prompt in a part of a file that follows the line `parent`; `None` if there is none.
@@ -96,6 +105,7 @@ impl Reader {
             closing: None,
             is_complete: false,
             prompts_after: Vec::new(),
+            is_replacing: false,
         }
     }
 
@@ -246,11 +256,22 @@ impl Reader {
 
     /// Returns the first prompt that a new one replaces, if the person went back.
     fn taken_back(&mut self, record: &Value, id: Option<&str>) -> Option<String> {
-        let (parent, id) = (text(&record["parentUuid"])?, id?);
-        let at = self.prompts_after.iter().position(|(_, after)| *after == parent);
+        let (parent, id) = (text(&record["parentUuid"]).unwrap_or_default(), id?);
+        let at = self.prompts_after.iter().position(|(_, after)| *after == parent && !parent.is_empty());
         let since = at.map(|at| self.prompts_after.drain(at..).next().expect("it is there").0).filter(|since| since != id);
         self.prompts_after.push((id.to_string(), parent));
+        self.is_replacing = since.is_some();
         since
+    }
+
+    /// Handles the mark that the last prompt begins the conversation again: all prompts before it were taken back.
+    fn begun_again(&mut self) {
+        if self.is_replacing || self.prompts_after.len() < 2 {
+            return;
+        }
+        let before = self.prompts_after.len() - 1;
+        let (first, _) = self.prompts_after.drain(..before).next().expect("there are two");
+        self.session.add(EventKind::TakenBack(TakenBack::Since(first)));
     }
 
     fn prompts(&mut self, prompt: String, id: Option<String>, found: &mut Found) {
@@ -358,6 +379,7 @@ impl PastReader for Reader {
         match record["type"].as_str() {
             Some("assistant") => self.assistant(&record, found),
             Some("user") => self.user(record, at, found),
+            Some("last-prompt") if begins_again(&record) => self.begun_again(),
             Some("queue-operation") => self.queue(&record, found),
             Some("attachment") if record["attachment"]["type"] == "queued_command" => self.queued_command(&record, found),
             Some("progress") if record["data"]["type"] == "agent_progress" => self.progress(&record, found),
