@@ -101,6 +101,8 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
     if let Some(last) = &mut last {
         last.turns = turns(&parts.read(store.last_worked_turn(last.session.id))?);
     }
+    // The user may have taken back all its work.
+    last = last.filter(|last| !last.turns.is_empty() || last.units.iter().any(|overview| overview.unit.tool_uses > 0));
     let not_committed = match &last {
         Some(last) => parts.read(store.edited_since_commit(last.session.id))?,
         None => Vec::new(),

@@ -220,6 +220,7 @@ impl Store {
     /// The files of the project that a session edited after its last commit.
     pub fn edited_since_commit(&self, session: i64) -> Result<Vec<String>> {
         let sql = "SELECT path FROM tool_uses WHERE session_id = ?1 AND kind IN ('edit', 'write') AND succeeded IS NOT 0 AND path IS NOT NULL AND path NOT LIKE '/%' AND path NOT LIKE '_:%'
+                     AND NOT EXISTS (SELECT 1 FROM prompts p WHERE p.id = prompt_id AND p.kind = 'taken-back')
                      AND seq > coalesce((SELECT max(seq) FROM tool_uses WHERE session_id = ?1 AND command_kind = 'commit' AND succeeded), -1)
                    GROUP BY path ORDER BY max(seq) DESC LIMIT ?2";
         Ok(self.conn.prepare_cached(sql)?.query_map([session, FILES], |row| row.get(0))?.collect::<Result<_, _>>()?)

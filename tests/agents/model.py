@@ -38,7 +38,15 @@ WORK = [
     ("run", "python3 greet.py"),
     ("say", "The greeting is friendlier now: greet.py uses an f-string. I chose f-strings because they are easier to read."),
 ]
+# A question to the person; only interactive sessions offer the tool.
+QUESTION = {
+    "question": "Which database should the cache use?",
+    "header": "Database",
+    "multiSelect": False,
+    "options": [{"label": "SQLite", "description": "one file"}, {"label": "Redis", "description": "a server"}],
+}
 SCRIPTS = {
+    "Plan the cache": [("ask", QUESTION), ("edit", (OLD, NEW)), ("say", "The cache is a file now.")],
     "Make the greeting friendlier": WORK,
     "How do we format": [("say", "With f-strings, as decided before.")],
     "Add a farewell": [("run", "cat greet.py"), ("say", "The farewell is described, not written.")],
@@ -48,6 +56,8 @@ SCRIPTS = {
 def call(step, tools, project):
     """A step as a call of one of the offered tools: name and input."""
     kind, what = step
+    if kind == "ask":
+        return "AskUserQuestion", {"questions": [what]}
     if kind == "background":
         if "TaskStop" in tools:
             return "Bash", {"command": what, "description": "A step in the background", "run_in_background": True}

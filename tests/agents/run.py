@@ -7,7 +7,8 @@
 
 Agents come from npm into a cache folder ($NMEM_AGENTS, default ~/.cache/nmem-agents). The binary is target/release/nmem, or
 $NMEM. Each agent gets a home and a project of its own. A session uses tools, fails, edits and commits; then the next one's
-request body must hold what the first one left. Exit code 1 names what was missing. No account and no network is needed
+request body must hold what the first one left; an import must find what hooks recorded. Claude Code also runs in a terminal (tmux): a
+question is answered, turns are taken back. Exit code 1 names what was missing. No account and no network is needed
 besides npm.
 """
 import argparse
@@ -15,10 +16,12 @@ import json
 import os
 import pathlib
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import model  # noqa: E402
@@ -167,7 +170,6 @@ def one(name, version, keep):
     check("the edited file", any("greet.py" == file["path"] and file["edits"] for unit in units for file in unit["files"]))
     check("the commit", any(unit["commits"] for unit in units))
     check("tokens", any((unit["tokens"] or {}).get("output") for unit in units) or name == "cursor")
-    import sqlite3
     rows = sqlite3.connect(agent.home / ".local/share/nmem/nmem.db").execute
     check("the failed command", rows("SELECT count(*) FROM tool_uses WHERE succeeded = 0 AND kind = 'command' AND content LIKE '%nonexistent%'").fetchone()[0])
     check("the command that succeeded", rows("SELECT count(*) FROM tool_uses WHERE succeeded = 1 AND content = 'python3 greet.py'").fetchone()[0])
@@ -190,6 +192,95 @@ def one(name, version, keep):
     return missing
 
 
+class Terminal:
+    """Claude Code in a terminal, by tmux."""
+
+    def __init__(self, agent, port):
+        key = agent.environment(port)["ANTHROPIC_API_KEY"]
+        known = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
+        settings = {"hasCompletedOnboarding": True, "theme": "dark", "customApiKeyResponses": {"approved": [key[-20:]], "rejected": []}, "projects": {str(agent.project): known}}
+        (agent.home / ".claude.json").write_text(json.dumps(settings))
+        environment = [f"{name}={value}" for name, value in agent.environment(port).items()]
+        command = [str(agent.bin / "claude"), "--permission-mode", "acceptEdits"]
+        self.tmux("new-session", "-d", "-x", "140", "-y", "50", "-c", str(agent.project), "env", "-i", *environment, *command)
+        self.wait("accept edits on")
+
+    def tmux(self, *args):
+        return subprocess.run(["tmux", "-L", f"nmem-{os.getpid()}", *args], capture_output=True, text=True).stdout
+
+    def wait(self, text):
+        """Waits until a text is on the screen."""
+        until = time.monotonic() + 30
+        while text not in (screen := self.tmux("capture-pane", "-p")):
+            if time.monotonic() > until:
+                raise SystemExit(f"{text!r} did not appear:\n{screen}")
+            time.sleep(0.2)
+        time.sleep(0.5)
+
+    def keys(self, *keys):
+        for key in keys:
+            self.tmux("send-keys", key)
+            time.sleep(0.5)
+
+    def say(self, prompt, answer):
+        self.tmux("send-keys", "-l", prompt)
+        # What comes at once counts as pasted, and its Enter as a new line.
+        time.sleep(0.5)
+        self.keys("Enter")
+        self.wait(answer)
+        # The hooks of the turn's end.
+        time.sleep(1.5)
+
+    def rewind(self, turns):
+        """Takes back the last turns, with their changes to files."""
+        self.tmux("send-keys", "-l", "/rewind")
+        time.sleep(0.5)
+        self.keys("Enter", *["Up"] * turns, "Enter", "Enter", "C-u")
+
+    def close(self):
+        self.keys("C-c", "C-c")
+        time.sleep(1.5)
+        self.tmux("kill-server")
+
+
+def interactive(version, keep):
+    """Two sessions of Claude Code in a terminal: a question is answered, and turns are taken back."""
+    missing = []
+    check = lambda what, holds: None if holds else missing.append(what)
+    for turns in (1, 2):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="nmem-interactive-"))
+        prepared(folder)
+        agent = Agent("claude-code", folder, version)
+        server = model.serve(str(agent.project))
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        agent.nmem("install", "claude-code")
+        terminal = Terminal(agent, server.server_address[1])
+        terminal.say("Plan the cache. Always use f-strings, never concatenate strings.", "Which database")
+        terminal.keys("Enter")
+        terminal.wait("The cache is a file now")
+        time.sleep(1.5)
+        terminal.say(THIRD, "described, not written")
+        terminal.rewind(turns)
+        terminal.say(SECOND, "With f-strings")
+        terminal.close()
+        imported = folder / "imported.db"
+        agent.nmem("import", database=imported)
+        rows = sqlite3.connect(agent.home / ".local/share/nmem/nmem.db").execute
+        by_hooks, by_import = counts(rows), counts(sqlite3.connect(imported).execute)
+        check(f"what an import finds: {by_hooks} by hooks, {by_import} by import", by_hooks == by_import)
+        check("the answer", rows("SELECT count(*) FROM prompts WHERE source = 'user' AND text LIKE 'Which database%> SQLite'").fetchone()[0] == 1)
+        taken = rows("SELECT number FROM prompts WHERE source = 'user' AND kind = 'taken-back' AND text NOT LIKE 'Which%' ORDER BY 1").fetchall()
+        check(f"what was taken back: {taken}", taken == [(1,), (2,)][-turns:])
+        decisions = rows("SELECT count(*) FROM memories WHERE kind = 'decision'").fetchone()[0]
+        check(f"the decisions that hold: {decisions}", decisions == (2 if turns == 1 else 0))
+        print(agent.nmem("context"))
+        server.shutdown()
+        print(f"interactive, {turns} taken back: {'ok' if not missing else 'missing: ' + ', '.join(missing)} ({folder})")
+        if not missing and not keep:
+            shutil.rmtree(folder, ignore_errors=True)
+    return missing
+
+
 def together(names, versions, keep):
     """One project, three agents in turn, one memory."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="nmem-together-"))
@@ -203,7 +294,6 @@ def together(names, versions, keep):
         bodies = whole(agent.ask(prompt, server))
         if agent is not agents[0] and KNOWN not in bodies:
             missing.append(f"what {agents[0].name} was asked, in the request of {agent.name}")
-    import sqlite3
     seen = [row[0] for row in sqlite3.connect(folder / "home/.local/share/nmem/nmem.db").execute("SELECT platform FROM sessions ORDER BY id")]
     if seen != names:
         missing.append(f"one session of each in one database, not {seen}")
@@ -225,6 +315,11 @@ def main():
         raise SystemExit(f"{NMEM} does not exist; run cargo build --release")
     versions = dict(pair.split("=", 1) for pair in args.version)
     missing = [what for name in args.agents or VERSIONS for what in one(name, versions.get(name), args.keep)]
+    if "claude-code" in (args.agents or VERSIONS):
+        if shutil.which("tmux"):
+            missing += interactive(versions.get("claude-code"), args.keep)
+        else:
+            print("PASSED OVER: there is no tmux here, so interactive sessions are not tried")
     if not args.agents:
         missing += together(["codex", "gemini", "claude-code"], versions, args.keep)
     raise SystemExit(1 if missing else 0)

@@ -439,6 +439,8 @@ fn what_a_rewind_takes_back_is_withdrawn() {
         let shown = world.nmem(&["show", "p1"]).stdout;
         assert!(shown.contains("taken back by the user") && shown.contains("concatenate"), "{how}: {shown}");
         assert!(world.nmem(&["show", "s1"]).stdout.contains("taken back"), "{how}");
+        let context = world.nmem(&["context"]).stdout;
+        assert!(!context.contains("German") && !context.contains("louder"), "{how}: {context}");
     };
 
     // The third prompt follows the line that the first one followed; or, where the first one has none, the last line, and a
