@@ -409,7 +409,8 @@ pub fn session_folders(platform: Platform, home: Option<&Path>) -> Vec<PathBuf> 
         Platform::CopilotCli => copilot_folder(home).into_iter().collect(),
         Platform::Gemini => gemini_folder(home).into_iter().collect(),
         Platform::OpenCode => opencode_data_folder(home).into_iter().collect(),
-        Platform::QwenCode | Platform::Droid | Platform::GrokBuild | Platform::Other | Platform::Custom => Vec::new(),
+        Platform::Droid => home.map(|home| home.join(".factory")).into_iter().collect(),
+        Platform::QwenCode | Platform::GrokBuild | Platform::Other | Platform::Custom => Vec::new(),
     }
 }
 

@@ -108,7 +108,9 @@ pub fn read_transcript(run: &Run, store: &Store, event: &Clean<Event>) -> Result
         // A record without a timestamp may be from any time.
         switches.iter().any(|off| off.is_about(at.session, &places) && time.is_none_or(|time| off.held(time)))
     };
-    let mut turn = TurnReader::new(run, event.platform, &path, mark.turn);
+    let misses_prompts = mark.turn.is_none() && !platforms::adapter(event.platform).reports_prompts();
+    let from = mark.turn.or(misses_prompts.then_some(mark.offset));
+    let mut turn = TurnReader::new(run, event.platform, &path, from);
     let (usage, to) = if event.platform == Platform::ClaudeCode {
         // Thinking from a turn that was not recorded does not belong to the next one.
         let thinking_from = mark.turn.filter(|_| run.config.thinking.value);
@@ -130,7 +132,9 @@ pub fn read_transcript(run: &Run, store: &Store, event: &Clean<Event>) -> Result
     };
     let taken = turn.taken_back(&path).map(EventKind::TakenBack);
     let taken = taken.map(|what| Event { what, usage: None, ..Event::clone(event) });
-    let missed = missed(run, store, event, taken.into_iter().chain(turn.events()).collect())?;
+    let mut events: Vec<Event> = taken.into_iter().chain(turn.events()).collect();
+    events.retain(|event| misses_prompts || !matches!(event.what, EventKind::UserPrompt { .. }));
+    let missed = missed(run, store, event, events)?;
     Ok(Some(TranscriptRead { usage: run.redactor.clean(usage), from: mark.offset, to, missed }))
 }
 
@@ -227,10 +231,13 @@ fn missed(run: &Run, store: &Store, ended: &Event, turn: Vec<Event>) -> Result<V
                 Some(false) => event.what = EventKind::BackgroundEnded(end_of(tool)),
                 None => {}
             },
-            EventKind::Answered { .. } | EventKind::BackgroundEnded(_) | EventKind::TakenBack(_) => {}
+            EventKind::UserPrompt { .. }
+            | EventKind::Answered { .. }
+            | EventKind::BackgroundEnded(_)
+            | EventKind::TakenBack(_) => {}
             _ => continue,
         }
-        event.session = session.to_string();
+        (event.session, event.transcript_length) = (session.to_string(), None);
         new.push(run.redactor.clean(complete(run, event)));
     }
     let is_call = |event: &Clean<Event>| matches!(event.what, EventKind::ToolUsed(_));

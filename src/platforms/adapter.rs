@@ -28,6 +28,11 @@ pub trait Adapter: Sync {
     /// Encodes an answer to a payload in a format that the agent accepts; `None` prints nothing.
     fn encode(&self, payload: &Value, answer: &HookAnswer) -> Option<String>;
 
+    /// Returns false if a mode of the agent has no event for prompts: they are then read from the session's file.
+    fn reports_prompts(&self) -> bool {
+        true
+    }
+
     /// Describes what the agent reports, and when it accepts context.
     fn support(&self) -> Support;
 

@@ -2,13 +2,15 @@
 //! its plugin. Each agent is named after itself; their tools share one table.
 
 use super::adapter::{Adapter, HookAnswer, Moment, Support, envelope, event_of};
-use super::past::text_of;
+use super::past::{Found, PastCall, PastFormat, PastOptions, PastReader, PastSession, text_of};
 use super::payload::DecodeContext;
 use super::settings_file::Setup;
+use super::transcript_tail::time;
 use super::translated::{self, HookCall, Translated, changes_like, cwd, event_name, field, unpacked};
 use super::{claude, gemini};
-use crate::model::{Event, InjectionPoint, Platform};
+use crate::model::{Event, EventKind, InjectionPoint, Millis, Platform};
 use serde_json::{Value, json};
+use std::collections::HashMap;
 
 pub struct Custom;
 
@@ -58,6 +60,7 @@ impl Adapter for Custom {
 pub struct OtherHost {
     platform: Platform,
     recognises: fn(&Value) -> bool,
+    past: &'static [PastFormat],
     /// The moments at which it passes context on to the model; at others, it drops the answer.
     takes: &'static [InjectionPoint],
 }
@@ -65,12 +68,14 @@ pub struct OtherHost {
 pub const QWEN: OtherHost = OtherHost {
     platform: Platform::QwenCode,
     recognises: |payload| transcript(payload).contains("/.qwen/"),
+    past: &[],
     takes: &[InjectionPoint::Start, InjectionPoint::Prompt, InjectionPoint::Compaction],
 };
 
 pub const DROID: OtherHost = OtherHost {
     platform: Platform::Droid,
     recognises: |payload| transcript(payload).contains("/.factory/"),
+    past: &[DROID_PAST],
     takes: &[InjectionPoint::Start, InjectionPoint::Compaction],
 };
 
@@ -79,6 +84,7 @@ pub const GROK: OtherHost = OtherHost {
     recognises: |payload| {
         transcript(payload).contains("/.grok/") || payload["workspaceRoot"].is_string() && payload["hookEventName"].is_string()
     },
+    past: &[],
     takes: &[InjectionPoint::File],
 };
 
@@ -86,6 +92,7 @@ pub const GROK: OtherHost = OtherHost {
 pub const OTHER: OtherHost = OtherHost {
     platform: Platform::Other,
     recognises: |payload| is_in_other_folder(&transcript(payload)),
+    past: &[],
     takes: &[InjectionPoint::Start, InjectionPoint::Compaction],
 };
 
@@ -166,7 +173,7 @@ impl Adapter for OtherHost {
         Support {
             outcome: "the call's response",
             failures: "an event of its own, or the call's response",
-            tokens: "not possible: its session files are not read",
+            tokens: "not read",
             start: moment(InjectionPoint::Start),
             prompt: moment(InjectionPoint::Prompt),
             edit: moment(InjectionPoint::File),
@@ -179,6 +186,167 @@ impl Adapter for OtherHost {
 
     fn setup(&self) -> Option<&'static Setup> {
         None
+    }
+
+    fn past(&self) -> &'static [PastFormat] {
+        self.past
+    }
+
+    fn reports_prompts(&self) -> bool {
+        self.platform != Platform::Droid
+    }
+
+    fn keeps_closing_in_transcript(&self) -> bool {
+        self.platform == Platform::Droid
+    }
+
+    /// Finds the last text of Droid's main thread, if no call follows it.
+    fn closing(&self, transcript: &[u8]) -> Option<String> {
+        let lines = transcript.rsplit(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+        let mut said = lines.filter(|record| record["message"]["role"] == "assistant");
+        let blocks = said.next()?["message"]["content"].take();
+        let calls = blocks.as_array().is_some_and(|blocks| blocks.iter().any(|block| block["type"] == "tool_use"));
+        Some(text_of(&blocks)).filter(|text| !calls && !text.trim().is_empty())
+    }
+}
+
+/// Droid's session files: JSON Lines with messages of Anthropic's blocks.
+const DROID_PAST: PastFormat = PastFormat {
+    platform: Platform::Droid,
+    folders: &["sessions"],
+    is_line: |record| record["type"] == "session_start" && record["id"].is_string() && record["hostId"].is_string(),
+    cwd: |record| record["cwd"].as_str(),
+    newest: |store, cwd| vec![store.join(cwd.replace(['/', '\\'], "-"))],
+    reader: |options| Box::new(DroidReader::new(options)),
+    ..PastFormat::LINES
+};
+
+struct DroidReader {
+    session: PastSession,
+    /// Calls that wait for their results.
+    calls: HashMap<String, PastCall>,
+    /// The last text of the agent, and its time.
+    closing: Option<(String, Millis)>,
+    is_complete: bool,
+}
+
+impl DroidReader {
+    fn new(options: &PastOptions) -> DroidReader {
+        let session = PastSession::new(Platform::Droid, options.path.display().to_string(), options);
+        let mut reader = DroidReader { session, calls: HashMap::new(), closing: None, is_complete: false };
+        options.first.iter().for_each(|first| reader.identify(first));
+        reader
+    }
+
+    fn identify(&mut self, first: &Value) {
+        if let Some(id) = first["id"].as_str() {
+            self.session.id = id.to_string();
+        }
+        self.session.cwd = first["cwd"].as_str().map(String::from);
+    }
+
+    fn said_by_user(&mut self, id: &str, text: &str, at: u64, found: &mut Found) {
+        let text = text.trim();
+        if text.is_empty() || !self.session.is_persons(text) {
+            return;
+        }
+        self.end_turn();
+        self.session.flush(found);
+        (found.resume_at, self.is_complete) = (at, false);
+        found.counts.prompts += 1;
+        self.session.prompt = Some(id.to_string());
+        self.session.add(EventKind::UserPrompt { text: text.to_string() });
+    }
+
+    fn result(&mut self, block: &Value, found: &mut Found) {
+        let id = block["tool_use_id"].as_str().unwrap_or_default();
+        let Some(call) = self.calls.remove(id) else { return found.counts.skip("result without a call") };
+        let said = text_of(&block["content"]);
+        let result = match result(&call.name, &json!(said)) {
+            Ok(_) if block["is_error"] == true => Err(said.trim_start_matches("Error: ").to_string()),
+            result => result,
+        };
+        found.counts.failures += u64::from(result.is_err());
+        for (n, (name, input)) in like(&call.name, &call.input).into_iter().enumerate() {
+            let id = if n == 0 { id.to_string() } else { format!("{id}-{}", n + 1) };
+            let payload = self.session.payload(
+                &id,
+                &name,
+                input,
+                match &result {
+                    Ok(response) => Ok(response.clone()),
+                    Err(error) => Err(error.as_str()),
+                },
+            );
+            match claude::decode(&payload, &self.session.decode_context()) {
+                Ok(Some(event)) => {
+                    if let EventKind::ToolUsed(tool) = &mut self.session.add_decoded(event).what {
+                        tool.name.clone_from(&call.name);
+                    }
+                }
+                _ => found.counts.skip("tool that is not recorded"),
+            }
+        }
+    }
+
+    fn end_turn(&mut self) {
+        if let Some((closing, at)) = self.closing.take() {
+            self.session.end_turn(closing, at, None);
+        }
+    }
+}
+
+impl PastReader for DroidReader {
+    fn line(&mut self, record: Value, at: u64, found: &mut Found) {
+        let session = &mut self.session;
+        session.at = time(&record).unwrap_or(session.at);
+        found.counts.known_lines += u64::from(record["type"] == "message");
+        let message = &record["message"];
+        match record["type"].as_str() {
+            Some("session_start") if !session.has_started => return self.identify(&record),
+            Some("agent_turn_outcome") => {
+                self.end_turn();
+                self.is_complete = true;
+            }
+            _ => {}
+        }
+        let id = record["id"].as_str().unwrap_or_default();
+        // Notes of the client: reminders, and records of hooks.
+        if record["type"] != "message" || id.starts_with("context-") || message["visibility"] == "user_only" {
+            return;
+        }
+        if self.session.at > 0 {
+            self.session.start(None);
+        }
+        for block in message["content"].as_array().into_iter().flatten() {
+            match (message["role"].as_str(), block["type"].as_str()) {
+                (Some("user"), Some("text")) => self.said_by_user(id, block["text"].as_str().unwrap_or_default(), at, found),
+                (Some("user"), Some("tool_result")) => self.result(block, found),
+                (Some("assistant"), Some("text")) => {
+                    self.closing = Some((text_of(&json!([block])), self.session.at)).filter(|(text, _)| !text.trim().is_empty());
+                }
+                (Some("assistant"), Some("tool_use")) => {
+                    self.closing = None;
+                    found.counts.tool_uses += 1;
+                    let call =
+                        PastCall { name: block["name"].as_str().unwrap_or("unknown").into(), input: block["input"].clone() };
+                    self.calls.insert(block["id"].as_str().unwrap_or_default().to_string(), call);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn end(&mut self, at: u64, is_over: bool, found: &mut Found) {
+        if is_over || self.is_complete && self.calls.is_empty() {
+            self.end_turn();
+            found.resume_at = at;
+        }
+        if is_over {
+            self.session.end(None);
+            (0..self.calls.drain().count()).for_each(|_| found.counts.skip("call without a result"));
+        }
+        self.session.flush(found);
     }
 }
 
@@ -296,7 +464,7 @@ fn exit_code(said: &str) -> (&str, Option<i64>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{EventKind, Kind};
+    use crate::model::Kind;
     use proptest::prelude::*;
 
     const AROUND: DecodeContext = DecodeContext { now: 1, skip_tools: &[] };
@@ -329,6 +497,59 @@ mod tests {
         assert_eq!(call("read_file", json!({"target_file": "/p/a.rs"}), json!({})).0, Kind::Read);
         assert_eq!(call("Create", json!({"file_path": "/p/b.rs", "content": "x"}), json!("ok")).0, Kind::Write);
         assert_eq!(call("list_dir", json!({"path": "/p"}), json!("a")).0, Kind::Search);
+    }
+
+    #[test]
+    fn a_session_file_of_droid_has_what_its_hooks_leave_out() {
+        let message = |id: &str, role: &str, content: Value| json!({"type": "message", "id": id, "timestamp": "2026-11-25T14:12:54Z", "message": {"role": role, "content": content}});
+        let lines = [
+            json!({"type": "session_start", "id": "the-session", "cwd": "/p", "hostId": "h", "version": 2}),
+            message("context-1", "user", json!([{"type": "text", "text": "Tools are listed below"}])),
+            message("m1", "user", json!([{"type": "text", "text": "Make it friendlier"}])),
+            message(
+                "m2",
+                "assistant",
+                json!([{"type": "tool_use", "id": "c1", "name": "Execute", "input": {"command": "ls /nonexistent"}}]),
+            ),
+            message(
+                "m3",
+                "user",
+                json!([{"type": "tool_result", "tool_use_id": "c1", "is_error": true, "content": "Error: no\n\n[Process exited with code 2]"}]),
+            ),
+            message("m4", "assistant", json!([{"type": "text", "text": "It is friendlier now."}])),
+            json!({"type": "agent_turn_outcome", "turnId": "m1", "reason": "completed"}),
+        ];
+        let options = PastOptions {
+            path: "/home/dev/.factory/sessions/-p/s.jsonl".into(),
+            length: 0,
+            skip_tools: Vec::new(),
+            thinking: false,
+            copied: Default::default(),
+            first: None,
+        };
+        let (mut reader, mut found) = (DroidReader::new(&options), Found::default());
+        let transcript: Vec<String> = lines.iter().map(Value::to_string).collect();
+        assert_eq!(DROID.closing(transcript.join("\n").as_bytes()).as_deref(), Some("It is friendlier now."));
+        lines.into_iter().enumerate().for_each(|(at, line)| reader.line(line, at as u64, &mut found));
+        reader.end(7, true, &mut found);
+        let kinds: Vec<String> = found
+            .events
+            .iter()
+            .map(|event| match &event.what {
+                EventKind::UserPrompt { text } => format!("prompt {text}"),
+                EventKind::ToolUsed(tool) => format!("{} {:?} {:?}", tool.name, tool.succeeded, tool.metadata.exit_code),
+                EventKind::TurnEnded { closing, .. } => format!("closing {}", closing.as_deref().unwrap_or_default()),
+                EventKind::SessionStarted(_) => "start".into(),
+                EventKind::SessionEnded { .. } => "end".into(),
+                other => format!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(
+            kinds,
+            ["start", "prompt Make it friendlier", "Execute Some(false) Some(2)", "closing It is friendlier now.", "end"]
+        );
+        assert!(found.events.iter().all(|event| event.session == "the-session"));
+        assert_eq!((found.counts.prompts, found.counts.tool_uses, found.counts.failures), (1, 1, 1));
     }
 
     #[test]
