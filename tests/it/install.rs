@@ -20,7 +20,7 @@ fn settings(world: &World) -> Option<String> {
 fn an_empty_home_gets_a_file_and_loses_it_again() {
     let world = World::new();
     insta::assert_snapshot!(world.nmem(&["install", "claude-code"]).text().replace(env!("CARGO_BIN_EXE_nmem"), "$NMEM"), @"
-    nmem is installed for claude-code: 11 events in $WORLD/home/.claude/settings.json
+    nmem is installed for claude-code: 10 events in $WORLD/home/.claude/settings.json
     From the next session on, prompts, tool calls and closing messages are recorded in $WORLD/home/.local/share/nmem/nmem.db, with secrets redacted. `nmem off` pauses it, `nmem uninstall` removes the hooks.
     [exit 0]
     ");

@@ -14,7 +14,7 @@ pub struct ClaudeCode;
 
 /// The subscribed events. SessionEnd needs its own timeout: without one the client allows 1.5 s. PreToolUse covers only
 /// tools that change files or start subagents.
-const HOOKS: [Subscribed; 11] = [
+const HOOKS: [Subscribed; 10] = [
     to("SessionStart", "context", 10),
     to("UserPromptSubmit", "record", 10),
     Subscribed { tools: Some("Edit|Write|MultiEdit|NotebookEdit|Agent|Task"), ..to("PreToolUse", "record", 10) },
@@ -22,7 +22,6 @@ const HOOKS: [Subscribed; 11] = [
     to("PostToolUseFailure", "record", 10),
     to("SubagentStart", "record", 10),
     to("SubagentStop", "record", 10),
-    to("PreCompact", "record", 10),
     to("Stop", "record", 30),
     to("StopFailure", "record", 10),
     to("SessionEnd", "record", 10),
