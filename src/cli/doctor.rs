@@ -146,8 +146,8 @@ fn settings(config: &Config, problem: Option<&anyhow::Error>) -> Vec<DoctorFindi
     if let Some(name) = environment::switched_off() {
         findings.push(DoctorFinding::note(
             "settings",
-            format!("{name} is set: hooks that inherit it do nothing"),
-            format!("unset {name}"),
+            format!("{name} is set: hooks that inherit it do nothing. In Codex's terminal interface, a background process runs the hooks; it keeps the environment of its first start"),
+            format!("unset {name}; to stop recording in Codex, use `nmem off`"),
         ));
     }
     for wishes in config.wishes.iter().filter(|w| !w.waiting().is_empty()) {
