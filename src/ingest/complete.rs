@@ -95,19 +95,15 @@ const FIRST_BYTES: u64 = 1 << 20;
 
 /// Reads on from the end of the last turn: tokens, and what no hook reported. `None` for events that do not end a turn.
 pub fn read_transcript(run: &Run, store: &Store, event: &Clean<Event>) -> Result<Option<TranscriptRead>> {
-    if !matches!(event.what, EventKind::TurnEnded { .. } | EventKind::SessionEnded { .. }) {
-        return Ok(None);
+    match event.what {
+        EventKind::TurnEnded { .. } | EventKind::SessionEnded { .. } => {}
+        EventKind::SubagentEnded { .. } => return read_subagent(run, store, event),
+        _ => return Ok(None),
     }
     let Some(path) = transcript_path(run, event) else { return Ok(None) };
     let mark = store.transcript_mark(event.platform, &event.session)?.unwrap_or_default();
     let Ok(stretch) = files::tail(&path, mark.offset, BYTES) else { return Ok(None) };
-    let switches: Vec<&RecordingPause> = run.config.switches.off.iter().collect();
-    let at = run::whereabouts(run, event);
-    let places = runtime::places(&run.projects(), &at, &switches);
-    let off = |time: Option<Millis>| {
-        // A record without a timestamp may be from any time.
-        switches.iter().any(|off| off.is_about(at.session, &places) && time.is_none_or(|time| off.held(time)))
-    };
+    let off = pauses(run, event);
     let misses_prompts = mark.turn.is_none() && !platforms::adapter(event.platform).reports_prompts();
     let from = mark.turn.or(misses_prompts.then_some(mark.offset));
     let mut turn = TurnReader::new(run, event.platform, &path, from);
@@ -136,6 +132,34 @@ pub fn read_transcript(run: &Run, store: &Store, event: &Clean<Event>) -> Result
     events.retain(|event| misses_prompts || !matches!(event.what, EventKind::UserPrompt { .. }));
     let missed = missed(run, store, event, events)?;
     Ok(Some(TranscriptRead { usage: run.redactor.clean(usage), from: mark.offset, to, missed }))
+}
+
+/// Returns a function that says whether recording was paused when a record was written. A record without a timestamp may
+/// be from any time.
+fn pauses<'a>(run: &'a Run, event: &'a Event) -> impl Fn(Option<Millis>) -> bool + 'a {
+    let switches: Vec<&RecordingPause> = run.config.switches.off.iter().collect();
+    let at = run::whereabouts(run, event);
+    let places = runtime::places(&run.projects(), &at, &switches);
+    move |time| switches.iter().any(|off| off.is_about(at.session, &places) && time.is_none_or(|time| off.held(time)))
+}
+
+/// Reads the file of a subagent of Claude Code that has ended: calls that no hook reported.
+fn read_subagent(run: &Run, store: &Store, event: &Clean<Event>) -> Result<Option<TranscriptRead>> {
+    let Some(agent) = event.agent.as_deref().filter(|_| event.platform == Platform::ClaudeCode) else { return Ok(None) };
+    let Some(mark) = store.transcript_mark(event.platform, &event.session)?.filter(|mark| mark.turn.is_some()) else {
+        return Ok(None);
+    };
+    let own = |transcript: &str| Path::new(transcript).with_extension("").join("subagents").join(format!("agent-{agent}.jsonl"));
+    let file = event.transcript.as_deref().map(|transcript| own(transcript).display().to_string());
+    let Some(path) = transcript_path(run, &Event { transcript: file, ..Event::clone(event) }) else { return Ok(None) };
+    let Ok(stretch) = files::tail(&path, 0, BYTES) else { return Ok(None) };
+    let off = pauses(run, event);
+    let mut reader = TurnReader::new(run, event.platform, &path, Some(0));
+    let records = stretch.bytes.split(|byte| *byte == b'\n').filter_map(payload::line);
+    records.filter(|record| !off(transcript_tail::time(record))).for_each(|record| reader.line(record, 0));
+    let missed = missed(run, store, event, reader.events())?;
+    let usage = run.redactor.clean(TurnUsage::default());
+    Ok(Some(TranscriptRead { usage, from: mark.offset, to: mark.offset, missed }))
 }
 
 /// Reads the current turn of a session's own file, with the reader that `nmem import` uses.

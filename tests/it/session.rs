@@ -394,6 +394,14 @@ fn what_no_hook_reports_is_read_from_the_sessions_own_file_at_stop() {
     let answer = world.sql("SELECT text FROM prompts WHERE kind = 'answer'");
     assert!(answer.contains("git push") && answer.contains("> Never push to main"), "{answer}");
 
+    // A subagent has a file of its own.
+    let mut own = Lines::new(&world);
+    failing_edit(&mut own, "t4");
+    world.write("home/.claude/projects/p/the-session/subagents/agent-a1.jsonl", &own.text);
+    send(&world, "SubagentStop", "p1", &[("/agent_id", json!("a1"))]);
+    let by_subagent = "SELECT succeeded, metadata ->> 'agent_id' FROM tool_uses WHERE tool_use_id = 't4'";
+    assert_eq!(world.sql(by_subagent), "0|a1");
+
     // The same part again, and what an import reads later, adds nothing.
     send(&world, "Stop", "p1", &[("/last_assistant_message", json!("Tests pass."))]);
     send(&world, "SessionEnd-other", "p1", &[]);
@@ -401,7 +409,7 @@ fn what_no_hook_reports_is_read_from_the_sessions_own_file_at_stop() {
     world.minutes_later(24 * 60);
     let report = crate::world::transcript::import(&world, &[]);
     let all = world.sql("SELECT group_concat(tool_use_id, ' ') FROM (SELECT tool_use_id FROM tool_uses ORDER BY tool_use_id)");
-    assert_eq!(all, "t0 t1 t2", "{report}");
+    assert_eq!(all, "t0 t1 t2 t4", "{report}");
     assert_eq!(world.count("SELECT count(*) FROM prompts WHERE kind = 'answer'"), 1);
 }
 
