@@ -130,6 +130,8 @@ async function server({ directory }) {
     if (type === "session.created" && p.info?.parentID) nmem.parents.set(p.info.id, p.info.parentID)
     if (type === "session.compacted") nmem.start(p.sessionID, "compact")
     if (type === "session.idle") nmem.stop(p.sessionID)
+    // After a revert, the next prompt removes the messages that were taken back.
+    if (type === "message.removed" && nmem.session(p.sessionID)) nmem.record("TakenBack", p.sessionID, { prompt_id: p.messageID })
     if (type === "session.error" && p.sessionID) nmem.stop(p.sessionID, p.error?.name ?? "unknown")
     if (type === "message.updated" && p.info?.role === "assistant" && p.info.time?.completed) {
       nmem.use(p.info.sessionID, p.info.id, p.info.modelID, p.info.tokens)

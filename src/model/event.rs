@@ -157,6 +157,8 @@ pub enum TakenBack {
     Since(String),
     /// The last ones before the event's own prompt.
     Last(u64),
+    /// The platform's id of one.
+    One(String),
 }
 
 spelled! {

@@ -92,7 +92,7 @@ impl Texts for Event {
                     visit(&mut answer.text, PROMPT);
                 }
             }
-            EventKind::TakenBack(TakenBack::Since(prompt)) => visit(prompt, ID),
+            EventKind::TakenBack(TakenBack::Since(prompt) | TakenBack::One(prompt)) => visit(prompt, ID),
             EventKind::TakenBack(TakenBack::Last(_)) => {}
             EventKind::PreEdit { path } => visit(path, NAME),
             EventKind::PrivatePrompt | EventKind::Compacting | EventKind::SubagentStarted => {}

@@ -271,9 +271,10 @@ impl Tx<'_> {
         };
         let end = own.map(number).transpose()?.flatten().unwrap_or(session.prompts + 1);
         let first = match taken {
-            TakenBack::Since(prompt) => number(prompt)?,
+            TakenBack::Since(prompt) | TakenBack::One(prompt) => number(prompt)?,
             TakenBack::Last(count) => Some(end.saturating_sub_unsigned(*count).max(1)),
         };
+        let end = if let (TakenBack::One(_), Some(first)) = (taken, first) { first + 1 } else { end };
         let Some(first) = first.filter(|first| *first < end) else { return Ok(()) };
         let range = [session.id, first, end];
         let taken = "session_id = ?1 AND number >= ?2 AND number < ?3 AND kind IN ('prompt', 'answer', 'closing')";

@@ -9,8 +9,8 @@ use super::payload::{DecodeContext, field};
 use super::speaker::{self, Speaker, speaker};
 use crate::command_kind;
 use crate::model::{
-    BackgroundEnd, CommandKind, Commit, Event, EventKind, Kind, Metadata, Millis, Platform, SessionStart, StartSource, Task,
-    TaskChange, TaskPatch, ToolUse,
+    BackgroundEnd, CommandKind, Commit, Event, EventKind, Kind, Metadata, Millis, Platform, SessionStart, StartSource, TakenBack,
+    Task, TaskChange, TaskPatch, ToolUse,
 };
 use crate::text::files_named;
 use serde_json::Value;
@@ -79,7 +79,8 @@ fn happening(name: &str, payload: &Value, around: &DecodeContext) -> Option<Even
             let changes = ["Edit", "Write", "MultiEdit", "NotebookEdit"].contains(&payload["tool_name"].as_str()?);
             EventKind::PreEdit { path: Some(path).filter(|path| changes && path.len() <= PATH_BYTES)? }
         }
-        // Adapters of other agents send this event.
+        // Adapters of other agents send these events.
+        "TakenBack" => EventKind::TakenBack(TakenBack::One(text(&payload["prompt_id"])?)),
         "BackgroundEnded" => EventKind::BackgroundEnded(background_end("TaskOutput", payload)?),
         "Stop" => EventKind::TurnEnded { closing: text(&payload["last_assistant_message"]), error: None },
         "StopFailure" => EventKind::TurnEnded {
