@@ -123,8 +123,9 @@ pub fn read_transcript(run: &Run, store: &Store, event: &Clean<Event>) -> Result
         }
         (reading.usage, stretch.from + reading.consumed as u64)
     } else {
-        // Without tokens, the part is read again: they may follow later.
-        usage(run, event.platform, &path, &stretch, &off, &mut turn).unwrap_or((TurnUsage::default(), mark.offset))
+        // Without tokens, this turn is read again: they may follow later. Earlier ones are not, nor what they took back.
+        let again = mark.turn.map_or(mark.offset, |turn| turn.max(mark.offset));
+        usage(run, event.platform, &path, &stretch, &off, &mut turn).unwrap_or((TurnUsage::default(), again))
     };
     let taken = turn.taken_back(&path).map(EventKind::TakenBack);
     let taken = taken.map(|what| Event { what, usage: None, ..Event::clone(event) });
@@ -301,9 +302,10 @@ fn usage(
     let whole = stretch.bytes.iter().rposition(|byte| *byte == b'\n')? + 1;
     let options = past_options(run, path, first_line(path).filter(|_| stretch.from > 0));
     let (mut reader, mut found) = ((format.reader)(&options), Found::default());
-    let mut at = stretch.from;
+    let (mut at, mut rewound_to) = (stretch.from, None);
     for line in stretch.bytes[..whole].split(|byte| *byte == b'\n') {
         if let Some(record) = payload::line(line) {
+            rewound_to = platforms::adapter(platform).rewound_to(&record).map(String::from).or(rewound_to);
             if !off(transcript_tail::time(&record)) {
                 turn.line(record.clone(), at);
             }
@@ -316,6 +318,7 @@ fn usage(
         EventKind::TakenBack(taken) => Some(taken.clone()),
         _ => None,
     });
+    turn.taken = rewound_to.and_then(|id| time_of_message(path, &id)).map(TakenBack::At).or(turn.taken.take());
     let usages = found.events.into_iter().filter(|event| event.agent.is_none()).filter_map(|event| event.usage);
     let mut sum: Option<TurnUsage> = None;
     for usage in usages {
@@ -324,6 +327,14 @@ fn usage(
         sum = Some(TurnUsage { tokens, ..*usage });
     }
     Some((sum?, stretch.from + whole as u64))
+}
+
+/// Returns the time of a message, by its id; hooks of some agents do not name messages.
+fn time_of_message(path: &Path, id: &str) -> Option<Millis> {
+    let bytes = files::tail(path, 0, BYTES).ok()?.bytes;
+    let mark = format!("\"id\":\"{id}\"");
+    let lines = bytes.split(|byte| *byte == b'\n').filter_map(|line| std::str::from_utf8(line).ok());
+    lines.filter(|line| line.contains(&mark)).find_map(|line| transcript_tail::time(&serde_json::from_str(line).ok()?))
 }
 
 fn first_line(path: &Path) -> Option<Value> {

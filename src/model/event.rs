@@ -159,6 +159,8 @@ pub enum TakenBack {
     Last(u64),
     /// The platform's id of one.
     One(String),
+    /// Time of the first one; all prompts after it, too, except the event's own.
+    At(Millis),
 }
 
 spelled! {

@@ -93,7 +93,7 @@ impl Texts for Event {
                 }
             }
             EventKind::TakenBack(TakenBack::Since(prompt) | TakenBack::One(prompt)) => visit(prompt, ID),
-            EventKind::TakenBack(TakenBack::Last(_)) => {}
+            EventKind::TakenBack(TakenBack::Last(_) | TakenBack::At(_)) => {}
             EventKind::PreEdit { path } => visit(path, NAME),
             EventKind::PrivatePrompt | EventKind::Compacting | EventKind::SubagentStarted => {}
             EventKind::ToolUsed(tool) => tool.texts(visit),

@@ -33,6 +33,11 @@ pub trait Adapter: Sync {
         true
     }
 
+    /// Returns the id of a message if a record of the session's file says that the person went back to before it.
+    fn rewound_to<'a>(&self, _record: &'a Value) -> Option<&'a str> {
+        None
+    }
+
     /// Describes what the agent reports, and when it accepts context.
     fn support(&self) -> Support;
 

@@ -1,5 +1,6 @@
 //! Forgetting: deletes rows with everything that depends on them, and remembers keyed hashes.
 
+use super::create::SAME_EVENT;
 use super::events::StoredSession;
 use super::index::INDEXED_PROMPT;
 use super::{Store, Tx};
@@ -269,9 +270,15 @@ impl Tx<'_> {
             let sql = "SELECT number FROM prompts WHERE session_id = ?1 AND platform_prompt_id = ?2 AND source = 'user' AND kind = 'prompt'";
             self.tx.prepare_cached(sql)?.query_row(params![session.id, prompt], |row| row.get::<_, i64>(0)).optional()
         };
-        let end = own.map(number).transpose()?.flatten().unwrap_or(session.prompts + 1);
+        // Where the event's own prompt has no id, it is the last one, or not stored yet.
+        let next = if matches!(taken, TakenBack::At(_)) { session.prompts } else { session.prompts + 1 };
+        let end = own.map(number).transpose()?.flatten().unwrap_or(next);
         let first = match taken {
             TakenBack::Since(prompt) | TakenBack::One(prompt) => number(prompt)?,
+            TakenBack::At(at) => {
+                let sql = "SELECT min(number) FROM prompts WHERE session_id = ?1 AND received_at >= ?2 AND source = 'user' AND kind = 'prompt'";
+                self.tx.prepare_cached(sql)?.query_row(params![session.id, at - SAME_EVENT], |row| row.get(0))?
+            }
             TakenBack::Last(count) => Some(end.saturating_sub_unsigned(*count).max(1)),
         };
         let end = if let (TakenBack::One(_), Some(first)) = (taken, first) { first + 1 } else { end };

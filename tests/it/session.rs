@@ -493,3 +493,39 @@ fn what_a_rewind_takes_back_is_withdrawn() {
         check(&world, &format!("imported, {parent}"));
     }
 }
+
+#[test]
+fn a_rewind_of_gemini_cli_is_known_by_the_time_of_its_message() {
+    let mut world = World::new();
+    let path = "home/.gemini/tmp/project/chats/session-2026-11-20T09-00-11111111.jsonl";
+    let file = json!(world.folder.join(path));
+    let session = json!("11111111-aaaa-4000-8000-000000000001");
+    let mut lines = vec![json!({"sessionId": session, "projectHash": "ab", "startTime": "2026-11-21T09:00:00Z", "kind": "main"})];
+    let now = |world: &World| world.sql("SELECT max(received_at) FROM prompts").parse::<i64>().unwrap();
+    let time = |at: i64| jiff::Timestamp::from_millisecond(at).unwrap().to_string();
+    for (n, said) in ["Greet in German", "Make it louder", "Greet in French"].into_iter().enumerate() {
+        let send = |world: &World, event: &str, more: Value| {
+            let mut payload = json!({"session_id": session, "transcript_path": file, "cwd": world.project(), "hook_event_name": event, "prompt": said});
+            payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            let output = world.feed(&["record", "--platform", "gemini"], payload.to_string().as_bytes());
+            assert_eq!((output.stderr.as_str(), output.code), ("", Some(0)));
+        };
+        let write = |world: &World, lines: &[Value]| {
+            world.write(path, &lines.iter().map(|line| format!("{line}\n")).collect::<String>());
+        };
+        if n == 2 {
+            lines.push(json!({"$rewindTo": "m1"}));
+        }
+        write(&world, &lines);
+        send(&world, "BeforeAgent", json!({}));
+        let at = now(&world);
+        lines.push(json!({"id": format!("m{n}"), "timestamp": time(at), "type": "user", "content": [{"text": said}]}));
+        let answer = format!("Done: {said}.");
+        lines.push(json!({"id": format!("a{n}"), "timestamp": time(at + 1000), "type": "gemini", "content": answer}));
+        write(&world, &lines);
+        world.minutes_later(2);
+        send(&world, "AfterAgent", json!({"prompt_response": answer}));
+    }
+    let prompts = world.sql("SELECT kind, text FROM prompts WHERE source = 'user' ORDER BY number");
+    assert_eq!(prompts, "prompt|Greet in German\ntaken-back|Make it louder\nprompt|Greet in French");
+}

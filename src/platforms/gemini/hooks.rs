@@ -139,6 +139,10 @@ impl Adapter for Gemini {
         Some(text_of(&last["content"])).filter(|text| !text.trim().is_empty())
     }
 
+    fn rewound_to<'a>(&self, record: &'a Value) -> Option<&'a str> {
+        record["$rewindTo"].as_str()
+    }
+
     fn resume(&self) -> &'static [&'static str] {
         &["gemini", "--resume", "{session}"]
     }
