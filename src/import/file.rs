@@ -10,6 +10,7 @@ use crate::distil::distiller::Distiller;
 use crate::ingest::run::Run;
 use crate::model::{Event, EventKind, Millis, Platform};
 use crate::platforms::past::{Found, PastOptions, PastReader, PastSource, line_id};
+use crate::platforms::payload;
 use crate::platforms::transcript_tail::time;
 use crate::runtime::{self, Projects, Where};
 use crate::store::Store;
@@ -236,7 +237,7 @@ fn read(
             Ok(None) => break,
             Err(error) => return Ok(Err(error)),
         };
-        let Some(record) = serde_json::from_slice::<Value>(line).ok().filter(Value::is_object) else {
+        let Some(record) = payload::line(line) else {
             // The last line may still be growing.
             if lines.is_complete {
                 agent.broken_line(|| (file.path.clone(), lines_before(&file.path, from) + lines.number));

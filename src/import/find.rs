@@ -6,7 +6,7 @@ use crate::files;
 use crate::model::{Millis, Platform};
 use crate::platforms::claude::past;
 use crate::platforms::past::{PastFormat, PastPart, PastSource};
-use crate::platforms::{self, claude_mem};
+use crate::platforms::{self, claude_mem, payload};
 use crate::store::imports::ImportedFile;
 use anyhow::Result;
 use ruzstd::decoding::StreamingDecoder;
@@ -21,9 +21,11 @@ use std::time::UNIX_EPOCH;
 
 /// Maximum folder depth.
 const DEPTH: usize = 12;
-/// Maximum lines and bytes at the start of a file in which one line must match the format.
+/// Lines at the start of a file to look at, if one of them shows the format.
 const FIRST_LINES: usize = 20;
-const FIRST_BYTES: u64 = 1 << 20;
+/// Maximum lines and bytes at the start of a file in which one line must match the format.
+const MOST_LINES: usize = 1000;
+const FIRST_BYTES: u64 = 64 << 20;
 
 /// Length of a UUID as text.
 const UUID: usize = 36;
@@ -276,11 +278,21 @@ fn format(path: &Path) -> Option<PastFormat> {
     platforms::formats().filter(is_of_lines).find(|format| lines.iter().any(|line| (format.is_line)(line)))
 }
 
-/// Returns those of a file's first lines that are JSON.
+/// Returns those of a file's first lines that are JSON, up to one that shows the format, and at least `FIRST_LINES`: a
+/// file may begin with many summaries, or with a pasted picture.
 pub fn first_lines(path: &Path) -> Vec<Value> {
     let Ok(reader) = open(path) else { return Vec::new() };
-    let lines = reader.take(FIRST_BYTES).split(b'\n').take(FIRST_LINES).map_while(Result::ok);
-    lines.filter_map(|line| serde_json::from_slice(&line).ok()).collect()
+    let is_known = |line: &Value| platforms::formats().filter(is_of_lines).any(|format| (format.is_line)(line));
+    let (mut lines, mut shows_format) = (Vec::new(), false);
+    for (n, bytes) in reader.take(FIRST_BYTES).split(b'\n').take(MOST_LINES).map_while(Result::ok).enumerate() {
+        if n >= FIRST_LINES && shows_format {
+            break;
+        }
+        let Some(line) = payload::line(&bytes) else { continue };
+        shows_format |= is_known(&line);
+        lines.push(line);
+    }
+    lines
 }
 
 /// Opens a session file, which may be compressed.

@@ -96,9 +96,35 @@ fn without_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes)
 }
 
-/// Parses a line of a file as a JSON object; `None` if it is not one.
+/// Parses a line of a file as a JSON object; `None` if it is not one. Half of an emoji, left where a program cut a text,
+/// becomes a replacement character.
 pub fn line(bytes: &[u8]) -> Option<Value> {
-    json_repair::parse_bounded(String::from_utf8_lossy(bytes).as_bytes()).ok().filter(Value::is_object)
+    let strictly = |bytes: &[u8]| serde_json::from_slice::<Value>(without_mark(bytes)).ok().filter(Value::is_object);
+    strictly(bytes).or_else(|| {
+        let text = String::from_utf8_lossy(bytes);
+        strictly(without_lone_surrogates(&text).as_bytes())
+    })
+}
+
+/// Replaces each escaped surrogate (`\ud800` to `\udfff`) that is no half of a pair.
+fn without_lone_surrogates(text: &str) -> String {
+    let unit = |at: usize| {
+        let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
+        u32::from_str_radix(digits, 16).ok()
+    };
+    let (mut out, mut at) = (String::with_capacity(text.len()), 0);
+    while let Some(next) = text[at..].find('\\') {
+        let escape = at + next;
+        out += &text[at..escape];
+        let (length, kept) = match (unit(escape), unit(escape + 6)) {
+            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => (12, true),
+            (Some(0xD800..=0xDFFF), _) => (6, false),
+            _ => (1 + text[escape + 1..].chars().next().map_or(0, char::len_utf8), true),
+        };
+        out += if kept { &text[escape..escape + length] } else { "\u{FFFD}" };
+        at = escape + length;
+    }
+    out + &text[at..]
 }
 
 /// Parses bytes as JSON, repairing them if needed.
@@ -169,6 +195,16 @@ mod tests {
             Payload::Json { value, repaired: true } => value,
             other => panic!("{text}: {other:?}"),
         }
+    }
+
+    #[test]
+    fn half_an_emoji_costs_itself_alone() {
+        let parsed = |text: &str| line(text.as_bytes()).map(|value| value["a"].as_str().unwrap().to_string());
+        assert_eq!(parsed(r#"{"a":"cut \ud83d"}"#).as_deref(), Some("cut \u{FFFD}"));
+        assert_eq!(parsed(r#"{"a":"\udE00 cut \ud83d\ude00\ud83dx"}"#).as_deref(), Some("\u{FFFD} cut 😀\u{FFFD}x"));
+        assert_eq!(parsed(r#"{"a":"\\ud83d \ud83d"}"#).as_deref(), Some("\\ud83d \u{FFFD}"));
+        assert_eq!(line(b"\xEF\xBB\xBF{\"a\":1}"), Some(json!({"a": 1})));
+        assert_eq!(line(br#"{"a":"cut \ud83d"#), None);
     }
 
     #[test]
