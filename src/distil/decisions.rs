@@ -131,7 +131,6 @@ fn answer_memory(key: String, answered: &UserAnswer, at: usize) -> RuleMemory {
     if !answered.options.contains(&answered.text) && answer_lasts(&text) {
         memory.finding = Some(Finding::Constraint);
     }
-    // Several options may be chosen at once, with commas between them.
     memory.content.insert("question".into(), Value::from(answered.question.as_str()));
     // Several options may be chosen at once, with commas between them.
     let is_chosen = |option: &String| {

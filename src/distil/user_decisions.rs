@@ -152,7 +152,7 @@ pub fn settles(answer: &str) -> bool {
     !is_momentary && !is_one_of(FILLERS, bare.trim_matches(|c: char| !c.is_alphanumeric()))
 }
 
-/// Returns true if an answer in the user's own words holds from now on: "SQLite, never Redis".
+/// Returns true if an answer that the user typed holds from now on: "SQLite, never Redis".
 pub fn answer_lasts(answer: &str) -> bool {
     let lower = in_english(answer).to_lowercase();
     !answer.ends_with('?') && LASTING.iter().any(|word| lower.contains(word))

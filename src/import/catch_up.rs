@@ -2,7 +2,7 @@
 //! imported before.
 
 use super::file::{self, Deadline, DueFile};
-use super::find::{self, FoundFile, Imported, Stores, is_compressed};
+use super::find::{self, Imported, Stores, is_compressed};
 use super::lines::Databases;
 use super::target::{AgentReport, Folder, Target};
 use crate::ingest::run::Run;
@@ -44,11 +44,18 @@ fn newest_sessions(run: &Run, start: &Event) -> Result<()> {
     // A database may be large: its sessions wait for `nmem import`.
     let of_lines = |format: &PastFormat| matches!(format.source, PastSource::Lines);
     for format in platforms::formats().filter(|format| agents.contains(&format.platform) && of_lines(format)) {
-        let Some(file) = newest(&format, run.config.home.as_deref(), cwd, deadline.at) else { continue };
-        let known = store.imported_file(&file.name())?;
+        let Some(path) = newest(&format, run.config.home.as_deref(), cwd, deadline.at) else { continue };
+        let known = store.imported_file(&path.display().to_string())?;
         let read = known.as_ref().filter(|known| known.version == format.version).map_or(0, |known| known.offset);
+        // The format of a large new file may show late.
+        if path.metadata().is_ok_and(|meta| meta.len().saturating_sub(read) > BYTES) {
+            continue;
+        }
+        let mut found = Stores::default();
+        find::add(&path, Some(format.platform), &Imported::default(), &mut found);
+        let Some(file) = found.files.pop() else { continue };
         let names = file.session_names();
-        let is_due = known.as_ref().is_none_or(|known| !file.is_unchanged(known)) && file.length.saturating_sub(read) <= BYTES;
+        let is_due = known.as_ref().is_none_or(|known| !file.is_unchanged(known));
         if is_due && !names.iter().any(|name| name == own) && !store.is_recorded_by_hooks(&names)? {
             let due = DueFile::new(file);
             let folder = Folder::new(due.head.folder().as_deref())?;
@@ -66,7 +73,7 @@ fn newest_sessions(run: &Run, start: &Event) -> Result<()> {
 }
 
 /// Returns the newest session file of a project, or `None` if time runs out during the search.
-fn newest(format: &PastFormat, home: Option<&Path>, cwd: &str, until: Instant) -> Option<FoundFile> {
+fn newest(format: &PastFormat, home: Option<&Path>, cwd: &str, until: Instant) -> Option<PathBuf> {
     let mut newest: Option<(SystemTime, PathBuf)> = None;
     let mut folders: Vec<(PathBuf, usize)> = Vec::new();
     for store in find::folders(format, home) {
@@ -89,7 +96,5 @@ fn newest(format: &PastFormat, home: Option<&Path>, cwd: &str, until: Instant) -
             }
         }
     }
-    let mut found = Stores::default();
-    find::add(&newest?.1, Some(format.platform), &Imported::default(), &mut found);
-    found.files.pop()
+    newest.map(|(_, path)| path)
 }

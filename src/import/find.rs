@@ -21,8 +21,9 @@ use std::time::UNIX_EPOCH;
 
 /// Maximum folder depth.
 const DEPTH: usize = 12;
-/// Lines at the start of a file to look at, if one of them shows the format.
+/// Lines and bytes at the start of a file to look at, if one of the lines shows the format.
 const FIRST_LINES: usize = 20;
+const ENOUGH_BYTES: usize = 1 << 20;
 /// Maximum lines and bytes at the start of a file in which one line must match the format.
 const MOST_LINES: usize = 1000;
 const FIRST_BYTES: u64 = 64 << 20;
@@ -278,16 +279,17 @@ fn format(path: &Path) -> Option<PastFormat> {
     platforms::formats().filter(is_of_lines).find(|format| lines.iter().any(|line| (format.is_line)(line)))
 }
 
-/// Returns those of a file's first lines that are JSON, up to one that shows the format, and at least `FIRST_LINES`: a
+/// Returns those of a file's first lines that are JSON, up to one that shows the format, and usually `FIRST_LINES`: a
 /// file may begin with many summaries, or with a pasted picture.
 pub fn first_lines(path: &Path) -> Vec<Value> {
     let Ok(reader) = open(path) else { return Vec::new() };
     let is_known = |line: &Value| platforms::formats().filter(is_of_lines).any(|format| (format.is_line)(line));
-    let (mut lines, mut shows_format) = (Vec::new(), false);
+    let (mut lines, mut shows_format, mut read) = (Vec::new(), false, 0);
     for (n, bytes) in reader.take(FIRST_BYTES).split(b'\n').take(MOST_LINES).map_while(Result::ok).enumerate() {
-        if n >= FIRST_LINES && shows_format {
+        if shows_format && (n >= FIRST_LINES || read >= ENOUGH_BYTES) {
             break;
         }
+        read += bytes.len();
         let Some(line) = payload::line(&bytes) else { continue };
         shows_format |= is_known(&line);
         lines.push(line);

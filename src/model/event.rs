@@ -106,7 +106,7 @@ pub struct SessionStart {
 /// A question of the agent, with the options that it offered, and what the person answered. As text:
 ///
 /// ```text
-/// Where should it listen?
+/// Should it listen on a port or on a socket?
 /// - on a port
 /// - on a socket
 /// > on a socket
@@ -115,7 +115,7 @@ pub struct SessionStart {
 pub struct UserAnswer {
     pub question: String,
     pub options: Vec<String>,
-    /// The option chosen, or the person's own words.
+    /// The option that the person chose, or the text that they typed.
     pub text: String,
 }
 
