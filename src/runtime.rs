@@ -124,8 +124,19 @@ impl Projects<'_> {
 
     /// Returns the project of an event: the one that it names, or that of its folder.
     pub fn of_event(&self, event: &Event) -> Option<Clean<ProjectId>> {
-        let found = event.project.clone().or_else(|| self.identify(event.cwd.as_deref()?));
+        let found = event.project.clone().or_else(|| {
+            let cwd = event.cwd.as_deref()?;
+            self.by_url(cwd, event.repository_url.as_deref()).or_else(|| self.identify(cwd))
+        });
         found.map(|id| self.redactor.clean(id))
+    }
+
+    /// Identifies the project of a folder that is gone by the URL that a session's file names.
+    fn by_url(&self, cwd: &str, url: Option<&str>) -> Option<ProjectId> {
+        let (url, folder, home) = (url?, Path::new(cwd), self.config.home.as_deref());
+        let is_named = self.config.project_named(folder).is_some();
+        let is_there = folder.is_dir() || project::worktree_root(folder, home).is_some();
+        if is_named || is_there { None } else { project::of_url(url, cwd, home) }
     }
 
     /// Looks up the project of a folder, with its row in the store.

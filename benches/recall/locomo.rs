@@ -99,6 +99,7 @@ fn send(store: &mut Store, number: usize, conversation: &Value) -> Vec<String> {
                         cwd: Some(format!("/conversation{number}")),
                         project: None,
                         transcript: None,
+                        repository_url: None,
                         transcript_length: None,
                         usage: None,
                         prompt: Some(format!("{number}-{id}")),

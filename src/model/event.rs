@@ -20,6 +20,9 @@ pub struct Event {
     /// The project, if the caller names it; otherwise it is derived from `cwd`.
     #[serde(default)]
     pub project: Option<ProjectId>,
+    /// Remote URL of the repository, if a session's file names it. It counts if `cwd` is gone.
+    #[serde(default)]
+    pub repository_url: Option<String>,
     /// The transcript that the platform named, absolute. Open it only through `files`.
     pub transcript: Option<String>,
     /// Size of the transcript in bytes when nmem first saw the session. Earlier content is ignored.
@@ -404,7 +407,7 @@ pub struct ProjectId {
     pub name: String,
     /// Remote URL without credentials.
     pub repo_url: Option<String>,
-    /// Root of the worktree, or the folder.
+    /// Root of the worktree, or the folder; empty if only the remote is known.
     pub root: String,
     /// The built-in domain that the repository's `.nmem.toml` names.
     pub domain: Option<String>,
@@ -424,6 +427,7 @@ pub(crate) mod testing {
             time: None,
             cwd: None,
             project: None,
+            repository_url: None,
             transcript: None,
             transcript_length: None,
             usage: None,

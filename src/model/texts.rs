@@ -72,6 +72,7 @@ impl Texts for Event {
     fn texts(&mut self, visit: &mut dyn FnMut(&mut String, Limit)) {
         visit(&mut self.session, ID);
         each(visit, &mut [(&mut self.cwd, NAME), (&mut self.transcript, NAME), (&mut self.prompt, ID), (&mut self.agent, ID)]);
+        each(visit, &mut [(&mut self.repository_url, NAME)]);
         if let Some(project) = &mut self.project {
             project.texts(visit);
         }

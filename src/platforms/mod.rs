@@ -9,7 +9,14 @@
 pub mod adapter;
 pub mod claude;
 pub mod claude_mem;
-mod codex;
+mod codex {
+    //! Codex: `hooks` (live), `past` (past sessions).
+
+    mod hooks;
+    mod past;
+
+    pub use hooks::Codex;
+}
 mod copilot;
 mod cursor;
 mod gemini;

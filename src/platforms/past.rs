@@ -143,6 +143,8 @@ pub struct PastSession {
     pub prompt: Option<String>,
     pub cwd: Option<String>,
     pub branch: Option<String>,
+    /// Remote URL of the repository.
+    pub repository_url: Option<String>,
     /// Time of the current line.
     pub at: Millis,
     pub has_started: bool,
@@ -161,6 +163,7 @@ impl PastSession {
             prompt: None,
             cwd: None,
             branch: None,
+            repository_url: None,
             at: 0,
             has_started: options.first.is_some(),
             length: options.length,
@@ -178,6 +181,7 @@ impl PastSession {
             time: None,
             cwd: self.cwd.clone(),
             project: None,
+            repository_url: self.repository_url.clone(),
             transcript: None,
             // A hook that later reads this file starts after this length.
             transcript_length: Some(self.length),

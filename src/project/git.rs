@@ -1,5 +1,6 @@
-//! Reads `.git`: worktrees, HEAD, remotes and root commit, without starting git.
+//! Reads `.git` and `.jj`: worktrees, HEAD, remotes and root commit, without starting git.
 
+use super::git_config::{ConfigFiles, GitConfig, ssh_host};
 use super::worktree::{lexical, worktree_root};
 use crate::files;
 use crate::model::GitState;
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// A worktree of a repository.
 #[derive(Debug)]
 pub struct Repository {
-    /// The folder that contains `.git`.
+    /// The folder that contains `.git` or `.jj`.
     pub worktree: PathBuf,
     /// The git folder of this worktree, with `HEAD`.
     folder: PathBuf,
@@ -17,25 +18,36 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// Opens the repository whose worktree has the root `root`; `None` if `.git` is not what git would create.
+    /// Opens the repository whose worktree has the root `root`; `None` if its git folder is missing, or if it is outside
+    /// the root and does not point back.
     ///
-    /// A folder may claim to be a worktree of any repository, because its `.git` names the git folder. So the git
-    /// folder must point back to it, as git requires: in `gitdir` for a linked worktree, in `core.worktree` for a
-    /// submodule. A `.git` that is a symbolic link is rejected, because nothing points back to it.
+    /// A folder may claim to be a worktree of any repository, because its `.git` names the git folder. So a git folder
+    /// outside the root must point back to it, as git requires: in `gitdir` for a linked worktree, in `core.worktree` for
+    /// a submodule. A git folder inside the root (`.git`, a link to `.bare`, that of jj) belongs to whoever owns the root.
     pub fn open(root: &Path) -> Option<Repository> {
         let dot_git = root.join(".git");
         let worktree = root.to_path_buf();
-        if dot_git.symlink_metadata().ok()?.is_dir() {
+        let Ok(meta) = dot_git.symlink_metadata() else {
+            let folder = jj_git_folder(root)?;
+            return Some(Repository { worktree, common: folder.clone(), folder });
+        };
+        if meta.is_dir() {
             files::small_text(&dot_git.join("HEAD"))?;
             return Some(Repository { worktree, common: dot_git.clone(), folder: dot_git });
         }
-        if dot_git.is_symlink() {
-            return None;
-        }
-        let folder = resolve(root, files::small_text(&dot_git)?.strip_prefix("gitdir:")?.trim());
+        let folder = match meta.is_symlink() {
+            true => resolve(root, ".git"),
+            false => resolve(root, files::small_text(&dot_git)?.strip_prefix("gitdir:")?.trim()),
+        };
         files::small_text(&folder.join("HEAD"))?;
         let same =
             |path: PathBuf, other: &Path| files::canonical(&path).is_ok_and(|p| files::canonical(other).is_ok_and(|o| o == p));
+        if files::canonical(root).is_ok_and(|root| folder.starts_with(root)) {
+            return Some(Repository { worktree, common: folder.clone(), folder });
+        }
+        if meta.is_symlink() {
+            return None;
+        }
         let linked = files::small_text(&folder.join("gitdir")).is_some_and(|back| same(folder.join(back.trim()), &dot_git));
         if linked {
             let common =
@@ -43,7 +55,7 @@ impl Repository {
             return Some(Repository { worktree, folder, common });
         }
         let repository = Repository { worktree, common: folder.clone(), folder };
-        let config = repository.config(None);
+        let config = GitConfig::read(&repository.common.join("config"), None, &mut ConfigFiles::default());
         let named = config.get("core", "worktree").is_some_and(|back| same(repository.folder.join(back), root));
         named.then_some(repository)
     }
@@ -73,25 +85,18 @@ impl Repository {
     }
 
     /// Returns the remote URL that git would fetch from: that of `origin`, otherwise that of the first remote; `None`
-    /// if it cannot be determined.
+    /// if it cannot be determined. Aliases of `~/.ssh/config` are replaced by their hosts.
     pub fn remote(&self, home: Option<&Path>) -> Option<String> {
-        let mut user = GitConfig::default();
-        for (home, file) in
-            home.into_iter().flat_map(|home| [(home, home.join(".config/git/config")), (home, home.join(".gitconfig"))])
-        {
-            user.extend(GitConfig::read(&file, Some(home)));
-        }
-        self.config(home).remote_url(&user)
-    }
-
-    fn config(&self, home: Option<&Path>) -> GitConfig {
-        GitConfig::read(&self.common.join("config"), home)
+        let mut files = ConfigFiles::default();
+        let user = GitConfig::of_user(home, &mut files);
+        let url = GitConfig::read(&self.common.join("config"), home, &mut files).remote_url(&user)?;
+        Some(without_alias(url, home, &mut files))
     }
 
     /// Returns the main worktree, the folder that people call the repository.
     pub fn main_worktree(&self) -> &Path {
         match self.common.file_name() {
-            Some(name) if name == ".git" => self.common.parent().unwrap_or(&self.worktree),
+            Some(name) if name == ".git" || name == ".bare" => self.common.parent().unwrap_or(&self.worktree),
             _ => &self.worktree,
         }
     }
@@ -107,6 +112,15 @@ impl Repository {
         let packed = files::small_text(&self.common.join("packed-refs"))?;
         packed.lines().find_map(|line| line.strip_suffix(name)?.strip_suffix(' ').and_then(commit_id))
     }
+}
+
+/// The git folder of a jj repository whose `.jj` is in `root`; `None` for further workspaces, which name the folder of
+/// the first one, and for git folders outside the root.
+fn jj_git_folder(root: &Path) -> Option<PathBuf> {
+    let store = root.join(".jj/repo/store");
+    let folder = resolve(&store, files::small_text(&store.join("git_target"))?.trim());
+    files::small_text(&folder.join("HEAD"))?;
+    files::canonical(root).is_ok_and(|root| folder.starts_with(root)).then_some(folder)
 }
 
 /// Reads the git state of the worktree that contains `cwd`.
@@ -135,7 +149,20 @@ pub fn is_other_repository(folder: &Path, own: &Path, home: Option<&Path>) -> bo
 }
 
 /// Default port of each scheme.
-const DEFAULT_PORTS: [(&str, &str); 4] = [("ssh", "22"), ("https", "443"), ("http", "80"), ("git", "9418")];
+const DEFAULT_PORTS: [(&str, &str); 6] =
+    [("ssh", "22"), ("git+ssh", "22"), ("ssh+git", "22"), ("https", "443"), ("http", "80"), ("git", "9418")];
+
+/// Names under which a host serves SSH on the port of HTTPS, or its pages.
+const FRONTS: [(&str, &str); 4] = [
+    ("ssh.github.com", "github.com"),
+    ("www.github.com", "github.com"),
+    ("altssh.gitlab.com", "gitlab.com"),
+    ("altssh.bitbucket.org", "bitbucket.org"),
+];
+
+/// Hosts, and first labels of hosts that run the same software, whose paths ignore case.
+const IGNORES_CASE: [&str; 8] =
+    ["github.com", "gitlab.com", "bitbucket.org", "codeberg.org", "dev.azure.com", "github.", "gitlab.", "gitea."];
 
 /// Returns the folder of a remote URL that is on this machine: `/srv/x.git`, `../x`, `file:///srv/x`.
 pub fn local(url: &str, worktree: &Path) -> Option<PathBuf> {
@@ -150,20 +177,60 @@ pub fn local(url: &str, worktree: &Path) -> Option<PathBuf> {
 }
 
 /// Normalises a remote URL: `git@Host:Team/app.git`, `ssh://git@host:22/Team/app` and `https://user:pw@host/Team/app/`
-/// all become `host/Team/app`.
+/// all become `host/Team/app`, in lower case where the host ignores case.
 pub fn normalised(url: &str) -> String {
     let trimmed = |path: &str| {
         let path = path.trim_matches('/');
         path.strip_suffix(".git").unwrap_or(path).to_string()
     };
-    let (scheme, rest) = match url.split_once("://") {
-        Some((scheme, rest)) => (scheme, rest.split_once('/').unwrap_or((rest, ""))),
-        None => ("", url.split_once(':').unwrap_or((url, ""))),
-    };
-    let (authority, path) = rest;
+    let (scheme, authority, path) = parts(url);
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host).to_ascii_lowercase();
     let default = host.rsplit_once(':').filter(|(_, port)| DEFAULT_PORTS.contains(&(scheme, *port)));
-    format!("{}/{}", default.map_or(host.as_str(), |(host, _)| host), trimmed(path))
+    let host = default.map_or(host.as_str(), |(host, _)| host);
+    let bare = host.strip_suffix(":443").unwrap_or(host);
+    let host = FRONTS.iter().find(|(front, _)| *front == bare).map_or(host, |(_, host)| host);
+    let ignores_case = IGNORES_CASE.iter().any(|known| host == *known || known.ends_with('.') && host.starts_with(known));
+    let path = trimmed(path);
+    format!("{host}/{}", if ignores_case { path.to_lowercase() } else { path })
+}
+
+/// Splits a URL into scheme (empty for `host:path`), authority and path.
+fn parts(url: &str) -> (&str, &str, &str) {
+    match url.split_once("://") {
+        Some((scheme, rest)) => {
+            let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+            (scheme, authority, path)
+        }
+        None => {
+            let (authority, path) = url.split_once(':').unwrap_or((url, ""));
+            ("", authority, path)
+        }
+    }
+}
+
+/// Returns the normalised name of a remote, after the user's `insteadOf` rules and SSH aliases; `None` for a folder of
+/// this machine.
+pub fn name_of_url(url: &str, home: Option<&Path>) -> Option<String> {
+    let mut files = ConfigFiles::default();
+    let url = GitConfig::of_user(home, &mut files).instead_of(url, &GitConfig::default());
+    let is_local = local(&url, Path::new("/")).is_some();
+    (!is_local && !url.is_empty()).then(|| normalised(&without_alias(url, home, &mut files)))
+}
+
+/// Replaces an SSH alias by the host that `~/.ssh/config` names.
+fn without_alias(url: String, home: Option<&Path>, files: &mut ConfigFiles) -> String {
+    let (scheme, authority, _) = parts(&url);
+    let is_ssh = matches!(scheme, "" | "ssh" | "git+ssh" | "ssh+git");
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
+    // Hosts with a dot that are known need no file.
+    if !is_ssh || host.contains('/') || IGNORES_CASE.contains(&host) {
+        return url;
+    }
+    match home.and_then(|home| ssh_host(host, home, files)) {
+        Some(real) => url.replacen(host, &real, 1),
+        None => url,
+    }
 }
 
 /// Removes user and password from a URL with a scheme; `git@host:…` has no password.
@@ -178,196 +245,9 @@ pub fn without_credentials(url: &str) -> String {
     }
 }
 
-/// Maximum depth of includes, as in git.
-const DEPTH: usize = 10;
-
-/// One setting. Section and key names are in lower case; subsections keep their case.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct GitSetting {
-    section: String,
-    subsection: Option<String>,
-    key: String,
-    value: String,
-}
-
-/// The settings of a file and its includes, in order.
-#[derive(Clone, Debug, Default)]
-pub struct GitConfig {
-    entries: Vec<GitSetting>,
-    /// True if a conditional include affects URLs.
-    is_conditional: bool,
-}
-
-impl GitConfig {
-    /// Reads a file; empty if it is missing.
-    pub fn read(file: &Path, home: Option<&Path>) -> GitConfig {
-        let mut config = GitConfig::default();
-        config.add(file, home, DEPTH);
-        config
-    }
-
-    fn add(&mut self, file: &Path, home: Option<&Path>, depth: usize) {
-        for entry in parsed(&files::small_text(file).unwrap_or_default()) {
-            let included = (entry.section.starts_with("include") && entry.key == "path" && depth > 0)
-                .then(|| included(&entry.value, file, home))
-                .flatten();
-            match (included, entry.section.as_str()) {
-                (Some(path), "include") => self.add(&path, home, depth - 1),
-                (Some(path), _) => {
-                    let mut other = GitConfig::default();
-                    other.add(&path, home, depth - 1);
-                    let is_about_urls = |entry: &GitSetting| matches!(entry.section.as_str(), "remote" | "url");
-                    self.is_conditional |= other.is_conditional || other.entries.iter().any(is_about_urls);
-                }
-                (None, _) => self.entries.push(entry),
-            }
-        }
-    }
-
-    /// Appends the settings of another file.
-    pub fn extend(&mut self, other: GitConfig) {
-        self.entries.extend(other.entries);
-        self.is_conditional |= other.is_conditional;
-    }
-
-    /// Returns the last value of a setting without a subsection.
-    pub fn get(&self, section: &str, key: &str) -> Option<&str> {
-        let is_it = |entry: &&GitSetting| entry.section == section && entry.subsection.is_none() && entry.key == key;
-        self.entries.iter().rfind(is_it).map(|entry| entry.value.as_str())
-    }
-
-    /// Returns the fetch URL of `origin`, otherwise that of the first remote; `user` is the user's configuration.
-    pub fn remote_url(&self, user: &GitConfig) -> Option<String> {
-        if self.is_conditional || user.is_conditional {
-            return None;
-        }
-        let urls = || self.entries.iter().filter(|entry| entry.section == "remote" && entry.key == "url");
-        let origin = urls().find(|entry| entry.subsection.as_deref() == Some("origin"));
-        let url = origin.or_else(|| urls().next()).map(|entry| entry.value.as_str()).filter(|url| !url.is_empty())?;
-        // The longest matching prefix wins.
-        let rules = user.entries.iter().chain(&self.entries).filter(|e| e.section == "url" && e.key == "insteadof");
-        let rule = rules.filter(|rule| url.starts_with(&rule.value)).max_by_key(|rule| rule.value.len());
-        Some(match rule {
-            Some(rule) => format!("{}{}", rule.subsection.as_deref().unwrap_or_default(), &url[rule.value.len()..]),
-            None => url.to_string(),
-        })
-    }
-}
-
-/// Resolves an included path: `~/x`, a path relative to the including file, or an absolute path.
-fn included(path: &str, from: &Path, home: Option<&Path>) -> Option<PathBuf> {
-    match path.strip_prefix("~/") {
-        Some(rest) => Some(home?.join(rest)),
-        None => Some(from.parent()?.join(path)),
-    }
-}
-
-/// Parses a file; anything that is not a setting is skipped.
-fn parsed(text: &str) -> Vec<GitSetting> {
-    let mut entries = Vec::new();
-    let (mut section, mut subsection) = (String::new(), None);
-    let mut rest = text;
-    while !rest.is_empty() {
-        let (line, behind) = rest.split_once('\n').unwrap_or((rest, ""));
-        let trimmed = line.trim_start();
-        if let Some(head) = trimmed.strip_prefix('[') {
-            let end = end_of_head(head);
-            let inside = &head[..end.unwrap_or(head.len())];
-            let (name, quoted) = inside.split_once('"').unwrap_or((inside, ""));
-            (section, subsection) = (name.trim().to_lowercase(), (!quoted.is_empty()).then(|| unquoted(quoted)));
-            // A setting may follow on the same line.
-            let open = line.len() - trimmed.len() + 1;
-            rest = match end {
-                Some(end) => &rest[open + end + 1..],
-                None => behind,
-            };
-        } else if trimmed.is_empty() || trimmed.starts_with(['#', ';']) {
-            rest = behind;
-        } else {
-            match trimmed.split_once('=') {
-                Some((key, _)) => {
-                    let at = rest.len() - rest.trim_start().len() + key.len() + 1;
-                    let (value, took) = value(&rest[at..]);
-                    entries.push(GitSetting {
-                        section: section.clone(),
-                        subsection: subsection.clone(),
-                        key: key.trim().to_lowercase(),
-                        value,
-                    });
-                    rest = &rest[at + took..];
-                }
-                // A key without a value is true and does not affect URLs.
-                None => rest = behind,
-            }
-        }
-    }
-    entries
-}
-
-/// Returns the index of the bracket that closes a section header, ignoring quoted brackets.
-fn end_of_head(head: &str) -> Option<usize> {
-    let (mut is_quoted, mut is_escaped) = (false, false);
-    head.char_indices().find_map(|(at, c)| {
-        let ends = c == ']' && !is_quoted;
-        is_quoted ^= c == '"' && !is_escaped;
-        is_escaped = c == '\\' && !is_escaped;
-        ends.then_some(at)
-    })
-}
-
-/// Reads a subsection's name up to its closing quote.
-fn unquoted(text: &str) -> String {
-    let mut out = String::new();
-    let mut chars = text.chars();
-    while let Some(c) = chars.next() {
-        match c {
-            '"' | '\n' => break,
-            '\\' => out.extend(chars.next()),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-/// Reads a value; returns it and its length in bytes, including the line break.
-fn value(text: &str) -> (String, usize) {
-    let (mut out, mut kept, mut is_quoted) = (String::new(), 0, false);
-    let mut chars = text.char_indices();
-    let mut end = text.len();
-    while let Some((at, c)) = chars.next() {
-        match c {
-            '\n' => {
-                end = at + 1;
-                break;
-            }
-            '"' => is_quoted = !is_quoted,
-            '#' | ';' if !is_quoted => {
-                end = text[at..].find('\n').map_or(text.len(), |length| at + length + 1);
-                break;
-            }
-            '\\' => match chars.next() {
-                Some((_, 'n')) => out.push('\n'),
-                Some((_, 't')) => out.push('\t'),
-                // The value continues on the next line.
-                Some((_, '\n')) | None => {}
-                Some((_, c)) => out.push(c),
-            },
-            c => out.push(c),
-        }
-        // Trailing white space is kept only inside quotes.
-        if is_quoted || !c.is_whitespace() {
-            kept = out.len();
-        }
-    }
-    out.truncate(kept);
-    (out.trim_start().to_string(), end)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
-    use std::fs;
 
     #[test]
     fn one_repository_has_one_name_however_it_is_cloned() {
@@ -379,6 +259,21 @@ mod tests {
         ] {
             assert_eq!(normalised(url), "example.org/Team/app", "{url}");
         }
+    }
+
+    #[test]
+    fn hosts_that_ignore_case_and_their_other_names_are_one_host() {
+        for url in [
+            "git@github.com:Team/App.git",
+            "https://github.com/team/app",
+            "ssh://git@ssh.github.com:443/Team/App.git",
+            "https://www.github.com/Team/app/",
+            "git+ssh://git@GitHub.com:22/team/App",
+        ] {
+            assert_eq!(normalised(url), "github.com/team/app", "{url}");
+        }
+        assert_eq!(normalised("git@gitlab.example.org:Team/App.git"), "gitlab.example.org/team/app");
+        assert_eq!(normalised("ssh://git@altssh.gitlab.com:443/Team/App"), "gitlab.com/team/app");
     }
 
     #[test]
@@ -424,75 +319,5 @@ mod tests {
         std::fs::write(root.join(".git/HEAD"), "ref: ../../etc/passwd\n").unwrap();
         assert_eq!(Repository::open(&root).unwrap().state().head, None);
         std::fs::remove_dir_all(root).unwrap();
-    }
-
-    fn values(text: &str) -> Vec<(String, String)> {
-        parsed(text).into_iter().map(|entry| (entry.key, entry.value)).collect()
-    }
-
-    #[test]
-    fn a_setting_may_stand_on_the_line_of_its_section() {
-        let expected = [("url", "https://h/a"), ("bare", "false")];
-        let expected = expected.map(|(key, value)| (key.to_string(), value.to_string()));
-        assert_eq!(values("[remote \"ori]gin\"] url = https://h/a\n [core]bare = false ; no\n"), expected);
-    }
-
-    #[test]
-    fn values_are_read_as_git_reads_them() {
-        let text = "[core]\n\tbare = false ; no\n\tignorecase\n[remote \"or]igin\"]\n  URL = \"https://h/a b\" # here\n\tfetch = +refs/heads/*:\\\nrefs/remotes/*\n";
-        let expected = [("bare", "false"), ("url", "https://h/a b"), ("fetch", "+refs/heads/*:refs/remotes/*")];
-        assert_eq!(values(text), expected.map(|(key, value)| (key.to_string(), value.to_string())));
-        assert_eq!(parsed(text)[1].subsection.as_deref(), Some("or]igin"));
-    }
-
-    struct ScratchFolder(PathBuf);
-
-    impl ScratchFolder {
-        fn new(name: &str) -> ScratchFolder {
-            let path = std::env::temp_dir().join(format!("nmem-gitconfig-{}-{name}", std::process::id()));
-            let _ = fs::remove_dir_all(&path);
-            fs::create_dir_all(&path).unwrap();
-            ScratchFolder(path)
-        }
-
-        fn url(&self, files: &[(&str, &str)]) -> Option<String> {
-            files.iter().for_each(|(name, text)| fs::write(self.0.join(name), text).unwrap());
-            let user = GitConfig::read(&self.0.join("user"), Some(&self.0));
-            GitConfig::read(&self.0.join("config"), Some(&self.0)).remote_url(&user)
-        }
-    }
-
-    impl Drop for ScratchFolder {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
-        }
-    }
-
-    const ORIGIN: &str = "[remote \"origin\"]\n\turl = gh:team/app\n";
-
-    #[test]
-    fn a_short_url_becomes_what_git_fetches_from() {
-        let user = "[url \"https://github.com/\"]\n\tinsteadOf = gh:\n[url \"git@work.example:\"]\n\tinsteadOf = gh:team/\n";
-        let folder = ScratchFolder::new("instead");
-        assert_eq!(folder.url(&[("config", ORIGIN)]).as_deref(), Some("gh:team/app"));
-        assert_eq!(folder.url(&[("user", user)]).as_deref(), Some("git@work.example:app"), "the longest beginning counts");
-    }
-
-    #[test]
-    fn an_included_file_counts_and_one_that_may_count_leaves_no_url() {
-        let folder = ScratchFolder::new("include");
-        let include = "[include]\n\tpath = more\n";
-        assert_eq!(folder.url(&[("config", include), ("more", ORIGIN)]).as_deref(), Some("gh:team/app"));
-        assert_eq!(folder.url(&[("more", include)]), None, "a file that includes itself ends");
-        let maybe = format!("{ORIGIN}[includeIf \"onbranch:x\"]\n\tpath = ~/more\n");
-        assert_eq!(folder.url(&[("config", &maybe), ("more", "[remote \"origin\"]\n\turl = other\n")]), None);
-        assert_eq!(folder.url(&[("more", "[user]\n\tname = me\n")]).as_deref(), Some("gh:team/app"));
-    }
-
-    proptest! {
-        #[test]
-        fn no_text_breaks_the_reader(text in "[\\[\\]\"\\\\#;=a \n\té]{0,60}") {
-            parsed(&text);
-        }
     }
 }

@@ -1,43 +1,63 @@
-//! Identity of projects. Files: `git` (reads a repository without starting git), `worktree` (roots and relative
-//! paths), `about` (languages and frameworks), `client` (the agent's process).
+//! Identity of projects. Files: `git` (reads a repository without starting git), `git_config` (its configuration and
+//! ssh's), `worktree` (roots and relative paths), `about` (languages and frameworks), `client` (the agent's process).
 
 pub mod about;
 pub mod client;
 pub mod git;
+mod git_config;
 mod worktree;
 
 pub use git::is_other_repository;
-pub use worktree::{relative, worktree_root};
+pub use worktree::{named_by_layout, relative, worktree_root};
 
 use crate::files;
 use crate::model::ProjectId;
 use std::path::{Path, PathBuf};
-use worktree::{is_no_project, lexical};
+use worktree::{is_no_project, lexical, main_by_layout, on_this_system};
 
 /// Identifies the project of a folder. `by_hand` is the name that the user gave it. Returns `None` for relative paths
 /// and for folders that are never a project.
 pub fn identify(cwd: &Path, home: Option<&Path>, by_hand: Option<String>) -> Option<ProjectId> {
-    if !cwd.is_absolute() {
-        return None;
-    }
+    let cwd = &on_this_system(cwd)?;
     // A folder is the same project regardless of how its path is written, and also through a link.
     let (cwd, home) = (canonical(cwd), home.map(canonical));
     let (cwd, home) = (cwd.as_path(), home.as_deref());
     let never = |folder: &Path| is_no_project(folder, home);
-    let repository = worktree_root(cwd, home).and_then(git::Repository::open);
-    let root = repository.as_ref().map_or(cwd, |r| r.worktree.as_path());
+    let root = worktree_root(cwd, home);
+    let repository = root.and_then(git::Repository::open);
+    // A folder whose repository cannot be read or trusted is still one project, with all that is below it.
+    let root = root.or_else(|| main_by_layout(cwd).filter(|main| !never(main))).unwrap_or(cwd);
     let above = cwd.ancestors().take_while(|f| f.starts_with(root) && !never(f));
     let places: Vec<String> = above.map(|f| format!("under:{}", f.display())).collect();
     let (mut keys, mut name, mut repo_url) = match &repository {
         Some(repository) => of_repository(repository, home),
         None if never(cwd) => return None,
-        None => (vec![format!("dir:{}", cwd.display())], last_part(&cwd.display().to_string()), None),
+        None => (vec![format!("dir:{}", root.display())], last_part(&root.display().to_string()), None),
     };
     if let Some(by_hand) = by_hand {
         (keys, name) = (vec![format!("name:{by_hand}")], by_hand);
         repo_url = None;
     }
     Some(ProjectId { places, keys, name, repo_url, root: root.display().to_string(), domain: None })
+}
+
+/// Identifies the project of a folder that is gone by its remote URL; `None` if the URL names no host.
+pub fn of_url(url: &str, folder: &str, home: Option<&Path>) -> Option<ProjectId> {
+    let name = git::name_of_url(url, home)?;
+    Some(ProjectId {
+        places: vec![format!("under:{folder}")],
+        keys: vec![format!("repo:{name}")],
+        name: name_in_url(url).unwrap_or_else(|| last_part(&name)),
+        repo_url: Some(git::without_credentials(url)),
+        root: String::new(),
+        domain: None,
+    })
+}
+
+/// The repository's name as a URL spells it.
+fn name_in_url(url: &str) -> Option<String> {
+    let name = last_part(url.trim_end_matches('/').rsplit(':').next()?);
+    Some(name.strip_suffix(".git").map(String::from).unwrap_or(name)).filter(|name| !name.is_empty())
 }
 
 /// Returns keys, name, and remote URL without credentials.
@@ -52,7 +72,8 @@ fn of_repository(repository: &git::Repository, home: Option<&Path>) -> (Vec<Stri
     if by_url.is_none() {
         keys.push(format!("git:{}", repository.common.display()));
     }
-    let name = by_url.as_deref().map(last_part).unwrap_or_else(|| last_part(&repository.main_worktree().display().to_string()));
+    let name = by_url.as_ref().and(remote.as_deref()).and_then(name_in_url);
+    let name = name.unwrap_or_else(|| last_part(&repository.main_worktree().display().to_string()));
     let repo_url = remote.map(|url| git::without_credentials(&url));
     (keys, name.strip_suffix(".git").map(String::from).unwrap_or(name), repo_url)
 }
@@ -119,6 +140,83 @@ mod tests {
         assert_eq!(identify(&app, None, None).unwrap().keys[0], identify(&fix, None, None).unwrap().keys[0]);
         assert_eq!(identify(&fix, None, None).unwrap().root, folder.0.join("fix").display().to_string());
         assert_eq!(identify(&fix, None, None).unwrap().name, "app");
+    }
+
+    /// The keys of a folder and of one below it, which must be of one project.
+    fn keys_of_both(root: &Path) -> Vec<String> {
+        std::fs::create_dir_all(root.join("src")).unwrap();
+        let (above, below) = (identify(root, None, None).unwrap(), identify(&root.join("src"), None, None).unwrap());
+        assert_eq!((&above.keys, &above.name, &above.root), (&below.keys, &below.name, &below.root));
+        assert_eq!(above.root, root.display().to_string());
+        above.keys
+    }
+
+    #[test]
+    fn a_repository_that_cannot_be_trusted_is_one_project_without_keys_from_elsewhere() {
+        let folder = ScratchFolder::new("untrusted");
+        let remote = "[remote \"origin\"]\n\turl = git@github.com:Team/App.git\n";
+        folder.file("real/.git/HEAD", "ref: refs/heads/main\n").file("real/.git/config", remote);
+        let real = folder.0.join("real/.git").display().to_string();
+        folder.file("container/.git", "gitdir: /Users/dev/app/.git/worktrees/wt\n");
+        folder.file("claims/.git", &format!("gitdir: {real}\n"));
+        folder.file("empty/.git/x", "");
+        folder.file("jjspace/.jj/repo", "../../jj/.jj/repo");
+        let mut names = vec!["container", "claims", "empty", "jjspace"];
+        if cfg!(unix) {
+            std::fs::create_dir_all(folder.0.join("link")).unwrap();
+            #[cfg(unix)]
+            std::os::unix::fs::symlink(&real, folder.0.join("link/.git")).unwrap();
+            names.push("link");
+        }
+        for name in names {
+            let root = folder.0.join(name);
+            assert_eq!(keys_of_both(&root), [format!("dir:{}", root.display())], "{name}");
+        }
+    }
+
+    #[test]
+    fn a_git_folder_inside_the_root_needs_no_pointer_back() {
+        let folder = ScratchFolder::new("inside");
+        let remote = "[remote \"origin\"]\n\turl = git@github.com:Team/App.git\n";
+        for (name, git) in [("bare", ".bare"), ("jj", ".jj/repo/store/git")] {
+            folder.file(&format!("{name}/{git}/HEAD"), "ref: refs/heads/main\n").file(&format!("{name}/{git}/config"), remote);
+        }
+        folder.file("bare/.git", "gitdir: ./.bare\n").file("jj/.jj/repo/store/git_target", "git");
+        for name in ["bare", "jj"] {
+            assert_eq!(keys_of_both(&folder.0.join(name)), ["repo:github.com/team/app"], "{name}");
+        }
+    }
+
+    #[test]
+    fn a_worktree_that_is_gone_belongs_to_the_repository_of_its_url_or_path() {
+        let folder = ScratchFolder::new("gone");
+        folder.file("app/.git/HEAD", "ref: refs/heads/main\n");
+        let app = identify(&folder.0.join("app"), None, None).unwrap();
+        let gone = |path: &str| identify(&folder.0.join(path), None, None).unwrap().keys;
+        assert_eq!(gone("app/.claude/worktrees/brave-fox/src"), app.keys);
+        assert_eq!(gone("old/.claude/worktrees/brave-fox/src"), [format!("dir:{}", folder.0.join("old").display())]);
+        let by_url = of_url("git@github.com:Team/App.git", "/gone/app", None).unwrap();
+        assert_eq!((by_url.keys, by_url.name, by_url.root), (vec!["repo:github.com/team/app".into()], "App".into(), "".into()));
+        assert_eq!(of_url("/srv/git/app.git", "/gone/app", None), None, "a folder of another machine");
+        for (path, name) in [
+            ("/home/me/.codex/worktrees/ab12/app/src", Some("app")),
+            ("/home/me/.cursor/worktrees/app/x1", Some("app")),
+            ("/home/me/conductor/workspaces/app/paris", Some("app")),
+            ("/home/me/code/app", None),
+        ] {
+            assert_eq!(named_by_layout(Path::new(path)), name, "{path}");
+        }
+    }
+
+    #[cfg(not(windows))]
+    #[test]
+    fn a_folder_of_windows_in_a_file_that_is_read_elsewhere_is_a_project() {
+        let id = identify(Path::new(r"C:\Users\me\app"), None, None).unwrap();
+        assert_eq!((id.keys, id.name), (vec![r"dir:C:\Users\me\app".to_string()], "app".to_string()));
+        let at = |path: &str| relative(path, Some(r"C:\Users\me\app"), None);
+        assert_eq!(at(r"c:\Users\me\app\src\a.rs"), "src/a.rs");
+        assert_eq!(at(r"C:\Users\me\app2\a.rs"), r"C:\Users\me\app2\a.rs");
+        assert_eq!(identify(Path::new("app"), None, None), None);
     }
 
     #[test]

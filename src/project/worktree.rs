@@ -11,16 +11,71 @@ pub(super) fn is_no_project(folder: &Path, home: Option<&Path>) -> bool {
     folder.parent().is_none() || Some(folder) == home || TEMPORARY.iter().any(|temporary| folder == Path::new(temporary))
 }
 
-/// The nearest folder at or above `cwd` that contains `.git` and may be a project.
+/// The nearest folder at or above `cwd` that contains `.git` or `.jj` and may be a project.
 pub fn worktree_root<'a>(cwd: &'a Path, home: Option<&Path>) -> Option<&'a Path> {
     cwd.ancestors()
         .take_while(|folder| !is_no_project(folder, home))
-        .find(|folder| folder.join(".git").symlink_metadata().is_ok())
+        .find(|folder| [".git", ".jj"].iter().any(|name| folder.join(name).symlink_metadata().is_ok()))
+}
+
+/// Folders in which agents create worktrees inside a repository: `<repository>/.claude/worktrees/<name>`.
+const INSIDE: [&str; 4] = [".claude/worktrees", ".cursor/worktrees", ".worktrees", ".conductor"];
+
+/// Folders in which agents create worktrees of all repositories, and the position of the repository's name below them.
+const ELSEWHERE: [(&str, usize); 6] = [
+    (".codex/worktrees", 1),
+    (".cursor/worktrees", 0),
+    ("conductor/workspaces", 0),
+    (".superset/worktrees", 0),
+    (".t3/worktrees", 0),
+    ("vibe-kanban/worktrees", 1),
+];
+
+/// The repository whose worktree a folder that is gone was, if it was inside.
+pub(super) fn main_by_layout(folder: &Path) -> Option<&Path> {
+    let (holder, inside) = folder.ancestors().find_map(|holder| {
+        let inside = INSIDE.iter().find(|inside| holder.ends_with(inside))?;
+        (holder != folder).then_some((holder, inside))
+    })?;
+    // A home folder has `.claude/worktrees`, too, but is no repository; its folders are named elsewhere.
+    let main = holder.ancestors().nth(Path::new(inside).components().count())?;
+    (!folder.exists()).then_some(main)
+}
+
+/// The name of the repository whose worktree a folder was, by the place where agents create worktrees.
+pub fn named_by_layout(folder: &Path) -> Option<&str> {
+    ELSEWHERE.iter().find_map(|(place, position)| {
+        let holder = folder.ancestors().find(|holder| holder.ends_with(place))?;
+        folder.strip_prefix(holder).ok()?.components().nth(*position)?.as_os_str().to_str()
+    })
+}
+
+/// A folder as this system writes it: one of Windows (`C:\app`) in a session file that is read elsewhere is looked for
+/// below `/mnt`. `None` if it is relative.
+pub(super) fn on_this_system(folder: &Path) -> Option<PathBuf> {
+    if folder.is_absolute() {
+        return Some(folder.to_path_buf());
+    }
+    let (drive, rest) = of_windows(folder.to_str()?)?;
+    let mounted = Path::new("/mnt").join(drive.to_ascii_lowercase().to_string()).join(rest.replace('\\', "/"));
+    Some(if mounted.is_dir() { mounted } else { folder.to_path_buf() })
+}
+
+/// Drive and rest of an absolute path of Windows.
+fn of_windows(path: &str) -> Option<(char, &str)> {
+    let (drive, rest) = path.split_once(':')?;
+    let rest = rest.strip_prefix(['\\', '/'])?;
+    let mut letters = drive.chars();
+    letters.next().filter(|drive| drive.is_ascii_alphabetic() && letters.next().is_none()).map(|drive| (drive, rest))
 }
 
 /// Makes a path relative to the worktree's root, with `/`, if it is inside. `.` and `..` are resolved lexically.
 pub fn relative(path: &str, cwd: Option<&str>, home: Option<&Path>) -> String {
-    let Some(cwd) = cwd.map(Path::new).filter(|c| c.is_absolute()) else { return path.to_string() };
+    let Some(cwd) = cwd else { return path.to_string() };
+    if !Path::new(cwd).is_absolute() {
+        return relative_on_windows(path, cwd).unwrap_or_else(|| path.to_string());
+    }
+    let cwd = Path::new(cwd);
     let full = lexical(&cwd.join(path));
     let root = worktree_root(cwd, home).unwrap_or(cwd);
     match full.strip_prefix(root) {
@@ -28,6 +83,15 @@ pub fn relative(path: &str, cwd: Option<&str>, home: Option<&Path>) -> String {
         Ok(inside) => inside.display().to_string().replace('\\', "/"),
         Err(_) => full.display().to_string(),
     }
+}
+
+/// Makes a path of Windows relative to a folder, on another system; `None` if it is not inside.
+fn relative_on_windows(path: &str, cwd: &str) -> Option<String> {
+    let ((drive, inside), (own, folder)) = (of_windows(path)?, of_windows(cwd)?);
+    let (inside, folder) = (inside.replace('\\', "/"), folder.replace('\\', "/"));
+    let rest = inside.get(folder.len()..).filter(|_| drive.eq_ignore_ascii_case(&own))?;
+    let rest = rest.strip_prefix('/').filter(|_| inside[..folder.len()].eq_ignore_ascii_case(&folder))?;
+    Some(rest.to_string())
 }
 
 pub(super) fn lexical(path: &Path) -> PathBuf {

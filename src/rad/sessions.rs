@@ -144,6 +144,7 @@ fn ingest_event(context: &RequestContext, request: Request, what: EventKind) -> 
         cwd: Some(context.folder.display().to_string()),
         project: context.identity(request)?,
         transcript: None,
+        repository_url: None,
         transcript_length: None,
         usage: None,
         prompt: None,

@@ -570,6 +570,7 @@ mod tests {
             cwd: Some((*project).into()),
             project: None,
             transcript: None,
+            repository_url: None,
             transcript_length: None,
             usage: None,
             prompt: Some(format!("p{n}")),

@@ -373,6 +373,7 @@ pub(crate) mod testing {
             cwd: None,
             project: None,
             transcript: None,
+            repository_url: None,
             transcript_length: None,
             usage: None,
             prompt: Some(format!("p{n}")),

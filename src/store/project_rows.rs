@@ -49,7 +49,8 @@ impl Tx<'_> {
         let known = known(&self.tx, id)?;
         let project = match known {
             Some(project) => {
-                let sql = "UPDATE projects SET root = ?2, repo_url = coalesce(?3, repo_url) WHERE id = ?1";
+                let sql =
+                    "UPDATE projects SET root = coalesce(nullif(?2, ''), root), repo_url = coalesce(?3, repo_url) WHERE id = ?1";
                 self.tx.prepare_cached(sql)?.execute(params![project, id.root, id.repo_url])?;
                 project
             }

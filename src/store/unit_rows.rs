@@ -367,6 +367,7 @@ mod tests {
             cwd: None,
             project: None,
             transcript: None,
+            repository_url: None,
             transcript_length: None,
             usage: None,
             prompt: Some(format!("p{}", n % 5)),

@@ -254,6 +254,7 @@ fn identify(session: &mut PastSession, meta: &Value) {
     }
     session.cwd = text(&meta["cwd"]);
     session.branch = text(&meta["git"]["branch"]);
+    session.repository_url = text(&meta["git"]["repository_url"]);
 }
 
 impl PastReader for Reader {
