@@ -59,7 +59,7 @@ pub fn run(args: &ImportArguments) -> Result<()> {
     let mut found = import::find(&args.paths, args.agent, config.home.as_deref(), &known, config.files.value.folder())?;
     found.memories.retain(|file| since.is_none_or(|since| file.modified_at >= since));
     found.files.retain(|file| since.is_none_or(|since| file.modified_at >= since));
-    if found.files.is_empty() && found.memories.is_empty() && found.unreadable.is_empty() {
+    if found.files.is_empty() && found.memories.is_empty() && found.unreadable.is_empty() && found.unchanged.is_empty() {
         return nothing(args, &found);
     }
     if args.dry_run {
@@ -68,10 +68,11 @@ pub fn run(args: &ImportArguments) -> Result<()> {
     }
     drop(writable(&config)?);
     let progress = output::Progress::begin();
+    let unreadable = std::mem::take(&mut found.unreadable);
     let mut report =
-        import::import(&config, found.files, &found.memories, &mut |state| progress.say(&step(state, begun.elapsed())))?;
+        import::import(&config, found, &mut |state| progress.say(&step(state, begun.elapsed())))?;
     drop(progress);
-    for (platform, reason) in found.unreadable {
+    for (platform, reason) in unreadable {
         report.agent(platform.name()).unreadable.push(reason);
     }
     report.agents.sort_by_key(|agent| agent.agent);

@@ -287,6 +287,12 @@ pub fn opencode_data_folder(home: Option<&Path>) -> Option<PathBuf> {
     data.map(|data| data.join("opencode"))
 }
 
+/// The database that `OPENCODE_DB` names: an absolute path, or one in OpenCode's folder.
+pub fn opencode_database(home: Option<&Path>) -> Option<PathBuf> {
+    let named = env("OPENCODE_DB").filter(|named| named != ":memory:")?;
+    Some(opencode_data_folder(home).unwrap_or_default().join(named)).filter(|path| path.is_absolute())
+}
+
 /// OpenCode's folder for settings.
 pub fn opencode_folder(home: Option<&Path>) -> Option<PathBuf> {
     let settings = env("XDG_CONFIG_HOME").map(PathBuf::from).or_else(|| Some(home?.join(".config")));

@@ -2,7 +2,7 @@
 //! imported before.
 
 use super::file::{self, Deadline, DueFile};
-use super::find::{self, Imported, Stores, is_compressed};
+use super::find::{self, is_compressed};
 use super::lines::Databases;
 use super::target::{AgentReport, Folder, Target};
 use crate::ingest::run::Run;
@@ -51,9 +51,7 @@ fn newest_sessions(run: &Run, start: &Event) -> Result<()> {
         if path.metadata().is_ok_and(|meta| meta.len().saturating_sub(read) > BYTES) {
             continue;
         }
-        let mut found = Stores::default();
-        find::add(&path, Some(format.platform), &Imported::default(), &mut found);
-        let Some(file) = found.files.pop() else { continue };
+        let Some(file) = find::session_file(&path, format.platform) else { continue };
         let names = file.session_names();
         let is_due = known.as_ref().is_none_or(|known| !file.is_unchanged(known));
         if is_due && !names.iter().any(|name| name == own) && !store.is_recorded_by_hooks(&names)? {

@@ -132,6 +132,7 @@ pub fn import(
     agent.whole += u64::from(from == 0);
     let options = PastOptions {
         path: file.path.clone(),
+        cwd: due.head.cwd.clone(),
         length: file.length,
         skip_tools: config.skip_tools.value.clone(),
         thinking: config.thinking.value,
@@ -260,7 +261,8 @@ fn read(
     if lines.is_late {
         return Ok(Ok(ReadFile { end: lines.end, is_whole: false }));
     }
-    let is_over = last.is_none_or(|last| environment::now() - last > OVER);
+    // Lines of some formats have no time.
+    let is_over = environment::now() - last.unwrap_or(file.modified_at) > OVER;
     let resume_at = found.resume_at;
     reader.end(lines.end, is_over, found);
     let is_whole = deadline.map_or(Ok(true), |deadline| write_in_time(deadline, found, resume_at, writer, agent))?;
@@ -299,8 +301,6 @@ fn write_in_parts(found: &mut Found, least: usize, writer: &mut Writer, agent: &
     let mut events = std::mem::take(&mut found.events);
     while !events.is_empty() {
         let rest = events.split_off(events.len().min(AT_ONCE));
-        // A document may have timestamps only in its messages.
-        events.iter().filter(|event| event.at > 0).for_each(|event| agent.saw(event.at));
         let mut part = std::mem::replace(&mut events, rest);
         if writer.reads_again() {
             // Documents and databases are read from the start: only new events count.

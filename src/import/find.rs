@@ -12,8 +12,8 @@ use anyhow::Result;
 use ruzstd::decoding::StreamingDecoder;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use std::collections::HashMap;
-use std::ffi::OsStr;
+use std::collections::{HashMap, HashSet};
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -47,6 +47,14 @@ pub struct FoundFile {
 }
 
 impl FoundFile {
+    /// Looks at a file; `None` if it is gone.
+    pub fn new(format: PastFormat, path: PathBuf) -> Option<FoundFile> {
+        let meta = path.metadata().ok()?;
+        let modified = meta.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        let modified_at = modified.map_or(0, |at| at.as_millis() as Millis);
+        Some(FoundFile { format, path, part: None, length: meta.len(), modified_at })
+    }
+
     /// Returns the path as text; a database session adds a hash of its id, because an id may be a secret.
     pub fn name(&self) -> String {
         match &self.part {
@@ -99,14 +107,19 @@ pub struct Stores {
     pub files: Vec<FoundFile>,
     /// Documents and databases; `containers` finds the sessions in them.
     pub containers: Vec<FoundFile>,
+    /// Databases that were opened, as they were then, with their sessions.
+    pub databases: Vec<(FoundFile, DatabaseState, Vec<FoundFile>)>,
+    /// Numbers of sessions in databases that have not changed since their import.
+    pub unchanged: Vec<(Platform, u64)>,
     /// Files of a known agent that cannot be read, each with the reason.
     pub unreadable: Vec<(Platform, String)>,
     /// The existing folders in which agents keep their sessions.
     pub places: Vec<(Platform, PathBuf)>,
     /// Files with memories of other programs, or notes of agents.
     pub memories: Vec<FoundMemories>,
-    /// JSON Lines files in an unknown format.
+    /// JSON Lines files in an unknown format, and databases that were given but say nothing by their path.
     pub unknown: Vec<PathBuf>,
+    pub unknown_databases: Vec<PathBuf>,
 }
 
 /// Finds session files in `paths`, or in the agents' own folders if `paths` is empty. `known` holds the imported files.
@@ -117,18 +130,24 @@ pub struct Stores {
 /// A path that does not exist.
 pub fn find(paths: &[PathBuf], agent: Option<Platform>, home: Option<&Path>, known: &Imported) -> Result<Stores> {
     let mut found = Stores::default();
-    let add = |path: &Path, found: &mut Stores| add(path, agent, known, found);
+    let wanted = Wanted { agent, known };
     for format in platforms::formats().filter(|format| agent.is_none_or(|agent| agent == format.platform)) {
         for folder in folders(&format, home).into_iter().filter(|folder| paths.is_empty() && folder.is_dir()) {
-            walk(&folder, format.depth, &mut |path| add(path, &mut found));
+            walk(&folder, format.depth, &mut |path| add(path, Some(&format), false, &wanted, &mut found));
             found.places.push((format.platform, folder));
         }
+    }
+    let named = environment::opencode_database(home).filter(|path| paths.is_empty() && path.is_file());
+    if let Some(path) = named.filter(|_| agent.is_none_or(|agent| agent == Platform::OpenCode)) {
+        let is_database = |format: &PastFormat| matches!(format.source, PastSource::Database(_));
+        let format = platforms::formats().find(|format| format.platform == Platform::OpenCode && is_database(format));
+        found.containers.extend(format.and_then(|format| FoundFile::new(format, path)));
     }
     if let Some(path) =
         environment::claude_mem_folder(home).filter(|_| paths.is_empty()).map(|folder| folder.join(claude_mem::FILE))
         && path.is_file()
     {
-        add(&path, &mut found);
+        add(&path, None, false, &wanted, &mut found);
     }
     for path in paths {
         if !path.exists() {
@@ -137,7 +156,8 @@ pub fn find(paths: &[PathBuf], agent: Option<Platform>, home: Option<&Path>, kno
             );
         }
         let path = files::canonical(path).unwrap_or_else(|_| path.clone());
-        walk(&path, DEPTH, &mut |path| add(path, &mut found));
+        let is_given = path.is_file();
+        walk(&path, DEPTH, &mut |path| add(path, None, is_given, &wanted, &mut found));
     }
     found.files.sort_by(|a, b| a.path.cmp(&b.path));
     found.files.dedup_by(|a, b| a.path == b.path);
@@ -227,21 +247,54 @@ pub fn walk(path: &Path, depth: usize, each: &mut dyn FnMut(&Path)) {
     }
 }
 
-/// Adds a file if it holds a session.
-pub fn add(path: &Path, agent: Option<Platform>, known: &Imported, found: &mut Stores) {
+/// Size and time of a database with its log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DatabaseState {
+    /// Bytes of both files.
+    pub length: u64,
+    pub modified_at: Millis,
+}
+
+impl DatabaseState {
+    /// Looks at a database and its log.
+    pub fn of(path: &Path) -> DatabaseState {
+        let log = PathBuf::from([path.as_os_str(), OsStr::new("-wal")].into_iter().collect::<OsString>());
+        let mut state = DatabaseState::default();
+        for file in [path, &log] {
+            state.length += files::length(file).unwrap_or_default();
+            state.modified_at = state.modified_at.max(files::changed_at(file).unwrap_or_default());
+        }
+        state
+    }
+
+    /// Returns true if the database has not changed since it was imported as a whole.
+    pub fn is_of(&self, known: &ImportedFile, format: &PastFormat) -> bool {
+        (known.version, known.size, known.modified_at) == (format.version, self.length, self.modified_at)
+    }
+}
+
+/// Returns true if a file is a database of SQLite.
+fn begins_as_database(path: &Path) -> bool {
+    files::part(path, 0..16).is_ok_and(|bytes| bytes == b"SQLite format 3\0")
+}
+
+/// Adds a file if it holds a session. `place`: the format whose folder it is in; `is_given`: a person gave the path.
+fn add(path: &Path, place: Option<&PastFormat>, is_given: bool, wanted: &Wanted, found: &mut Stores) {
+    let Wanted { agent, known } = *wanted;
     let is_notes = past::is_notes(path) && !path.is_symlink() && agent.is_none_or(|agent| agent == Platform::ClaudeCode);
     let is_claude_mem = agent.is_none() && path.file_name().is_some_and(|name| name == claude_mem::FILE);
     let container = container(path);
     if !has_lines(path) && !is_notes && !is_claude_mem && container.is_none() {
+        if is_given && begins_as_database(path) {
+            found.unknown_databases.push(path.to_path_buf());
+        }
         return;
     }
     let Ok(meta) = path.metadata() else { return };
     let modified = meta.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
     if let Some(format) = container {
-        let modified_at = modified.map_or(0, |at| at.as_millis() as Millis);
-        let file = FoundFile { format, path: path.to_path_buf(), part: None, length: meta.len(), modified_at };
         if agent.is_none_or(|agent| agent == format.platform) {
-            found.containers.push(file);
+            found.containers.extend(FoundFile::new(format, path.to_path_buf()));
         }
         return;
     }
@@ -253,15 +306,41 @@ pub fn add(path: &Path, agent: Option<Platform>, known: &Imported, found: &mut S
     let known = known.get(&path.display().to_string()).map(|known| known.platform);
     let of = |platform| platforms::formats().filter(move |format| format.platform == platform && is_of_lines(format));
     let known = known.filter(|platform| of(*platform).count() == 1).and_then(|platform| of(platform).next());
-    let Some(format) = known.or_else(|| format(path)) else { return found.unknown.push(path.to_path_buf()) };
+    let place = place.filter(|place| is_of_lines(place) && platforms::formats().filter(|other| shares_folder(other, place)).count() == 1);
+    let Some(format) = known.or_else(|| format(path)).or(place.copied()) else { return found.unknown.push(path.to_path_buf()) };
     if agent.is_none_or(|agent| agent == format.platform) {
-        let modified_at = modified.map_or(0, |at| at.as_millis() as Millis);
-        found.files.push(FoundFile { format, path: path.to_path_buf(), part: None, length: meta.len(), modified_at });
+        found.files.extend(FoundFile::new(format, path.to_path_buf()));
     }
+}
+
+/// Finds the session in a file of lines; `None` if it is of another agent or no known format.
+pub fn session_file(path: &Path, agent: Platform) -> Option<FoundFile> {
+    let mut found = Stores::default();
+    add(path, None, false, &Wanted { agent: Some(agent), known: &Imported::default() }, &mut found);
+    found.files.pop()
+}
+
+/// Which files are wanted.
+struct Wanted<'a> {
+    agent: Option<Platform>,
+    known: &'a Imported,
+}
+
+/// Returns true if two formats of lines may be in the same folder.
+fn shares_folder(format: &PastFormat, other: &PastFormat) -> bool {
+    is_of_lines(format) && format.platform == other.platform && format.folders.iter().any(|folder| other.folders.contains(folder))
 }
 
 fn is_of_lines(format: &PastFormat) -> bool {
     matches!(format.source, PastSource::Lines)
+}
+
+/// Detects the format of a database from its tables.
+pub fn by_tables(tables: &HashSet<String>, agent: Option<Platform>) -> Option<PastFormat> {
+    platforms::formats().filter(|format| agent.is_none_or(|agent| agent == format.platform)).find(|format| match format.source {
+        PastSource::Database(database) => !database.tables.is_empty() && database.tables.iter().all(|table| tables.contains(*table)),
+        _ => false,
+    })
 }
 
 /// Detects the format of a document or database from its path.

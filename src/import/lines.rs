@@ -1,9 +1,9 @@
 //! Records of a session: lines of a file, parts of a document or rows of a database.
 
-use super::find::{self, FoundFile, Imported, Stores, is_compressed, open};
+use super::find::{self, DatabaseState, FoundFile, Imported, Stores, is_compressed, open};
 use crate::files;
 use crate::model::Platform;
-use crate::platforms::past::{Columns, PastSource, Rows};
+use crate::platforms::past::{Columns, PastPart, PastSource, Rows};
 use crate::store::imports::ForeignDatabase;
 use anyhow::Result;
 use serde_json::Value;
@@ -114,43 +114,68 @@ impl Rows for ForeignDatabase {
         self.rows_with(table, column, value, order)
     }
 
-    fn keyed(&self, table: &str, key: &str, begin: &str) -> Result<Vec<Columns>> {
-        self.rows_keyed(table, key, begin)
+    fn keyed(&self, table: &str, key: &str, begin: &str, visit: &mut dyn FnMut(Columns) -> Result<()>) -> Result<()> {
+        self.rows_keyed(table, key, begin, visit)
+    }
+
+    fn beside(&self, path: &Path) -> Result<Box<dyn Rows>> {
+        Ok(Box::new(self.other(path)?))
     }
 }
 
 /// Finds session files in `paths`, or in the agents' own folders if `paths` is empty, and the sessions in documents and
-/// databases. `known` holds the imported files; `private` is the folder for copies of databases that are in use.
+/// databases. `known` holds the imported files; `private` is a folder of our own.
 ///
 /// # Errors
 ///
 /// A path that does not exist.
 pub fn find(paths: &[PathBuf], agent: Option<Platform>, home: Option<&Path>, known: &Imported, private: &Path) -> Result<Stores> {
     let mut found = find::find(paths, agent, home, known)?;
-    open_rows(&mut found, private);
+    for path in std::mem::take(&mut found.unknown_databases) {
+        let tables = ForeignDatabase::open(&path, private).and_then(|rows| rows.tables()).unwrap_or_default();
+        match find::by_tables(&tables, agent) {
+            Some(format) => found.containers.extend(FoundFile::new(format, path)),
+            None => found.unknown.push(path),
+        }
+    }
+    open_rows(&mut found, known, private);
     Ok(found)
 }
 
-fn open_rows(found: &mut Stores, private: &Path) {
+/// Lists the sessions of databases. One that has not changed since all of it was imported is not opened.
+fn open_rows(found: &mut Stores, known: &Imported, private: &Path) {
     for file in std::mem::take(&mut found.containers) {
         let PastSource::Database(database) = file.format.source else {
             found.files.push(file);
             continue;
         };
+        let state = DatabaseState::of(&file.path);
+        let name = file.path.display().to_string();
+        if known.get(&name).is_some_and(|known| state.is_of(known, &file.format)) {
+            let parts = format!("{name}#");
+            let unchanged = known.keys().filter(|name| name.starts_with(&parts)).count() as u64;
+            found.unchanged.push((file.format.platform, unchanged));
+            continue;
+        }
         let sessions = ForeignDatabase::open(&file.path, private).and_then(|rows| (database.sessions)(&rows, &file.path));
         match sessions {
-            Ok(sessions) => found.files.extend(sessions.into_iter().map(|part| FoundFile {
-                length: part.size,
-                modified_at: part.modified_at,
-                part: Some(part),
-                ..file.clone()
-            })),
+            Ok(sessions) => {
+                let session = |part: PastPart| FoundFile {
+                    length: part.size,
+                    modified_at: part.modified_at,
+                    part: Some(part),
+                    ..file.clone()
+                };
+                let sessions: Vec<FoundFile> = sessions.into_iter().map(session).collect();
+                found.files.extend(sessions.iter().cloned());
+                found.databases.push((file, state, sessions));
+            }
             Err(error) => found.unreadable.push((file.format.platform, format!("{}: {error:#}", file.path.display()))),
         }
     }
 }
 
-/// Databases of an import. Each is opened once; a database in use is copied first.
+/// Databases of an import. Each is opened once.
 #[derive(Debug)]
 pub struct Databases {
     private: PathBuf,
@@ -158,7 +183,7 @@ pub struct Databases {
 }
 
 impl Databases {
-    /// `private` is the folder for copies.
+    /// `private` is a folder of our own.
     pub fn new(private: &Path) -> Databases {
         Databases { private: private.to_path_buf(), open: RefCell::default() }
     }

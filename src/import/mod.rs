@@ -17,12 +17,13 @@ pub use target::{AgentReport, ImportReport};
 
 use crate::config::{Config, environment};
 use crate::model::Millis;
-use crate::store::{PERSON_WAIT, Store, imports};
+use crate::store::imports::{self, ImportedFile};
+use crate::store::{PERSON_WAIT, Store};
 use anyhow::Result;
 use file::DueFile;
-use find::Imported;
+use find::{DatabaseState, Imported};
 use lines::Databases;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::collections::hash_map::Entry;
 use std::path::PathBuf;
 use target::{Folder, Target};
@@ -59,21 +60,22 @@ pub fn imported(config: &Config) -> Result<Imported> {
 /// Settings that cannot be read, or a database that cannot be written. A file that cannot be read is reported.
 pub fn import(
     config: &Config,
-    files: Vec<FoundFile>,
-    memories: &[FoundMemories],
+    found: Stores,
     progress: &mut dyn FnMut(ImportProgress),
 ) -> Result<ImportReport> {
     imports::remove_copies(config.files.value.folder());
     let mut report = ImportReport::default();
+    found.unchanged.iter().for_each(|(agent, sessions)| report.agent(agent.name()).unchanged += sessions);
     let target = Target::new(config)?;
     let mut due = Vec::new();
-    for file in files {
+    for file in found.files {
         match target.files.get(&file.name()) {
             Some(known) if file.is_unchanged(known) => report.agent(file.format.platform.name()).unchanged += 1,
             _ => due.push(DueFile::new(file)),
         }
     }
     in_order(&mut due);
+    place(&mut due, config)?;
     let mut state = ImportProgress { all_files: due.len(), ..ImportProgress::default() };
     state.all_bytes = due.iter().map(|due| due.file.length).sum();
     let mut targets: HashMap<PathBuf, Target> = HashMap::from([(config.files.value.db.clone(), target)]);
@@ -101,8 +103,47 @@ pub fn import(
     progress(state);
     // Projects are known by now.
     let target = targets.entry(config.files.value.db.clone()).or_default();
-    memory_files::import_memory_files(&Folder::new(None)?, memories, target, &mut report)?;
+    memory_files::import_memory_files(&Folder::new(None)?, &found.memories, target, &mut report)?;
+    keep_states(config, &found.databases)?;
     Ok(report)
+}
+
+/// Gives a folder to files that do not name theirs, if their path shows that they belong to a known one.
+fn place(due: &mut [DueFile], config: &Config) -> Result<()> {
+    let is_lost = |due: &DueFile| due.head.cwd.is_none();
+    if !due.iter().any(is_lost) {
+        return Ok(());
+    }
+    let mut folders: BTreeSet<String> = due.iter().filter_map(|due| due.head.cwd.clone()).collect();
+    let store = Store::open_to_read(&config.files.value, PERSON_WAIT)?;
+    folders.extend(store.as_ref().map(Store::folders).transpose()?.into_iter().flatten());
+    for due in due.iter_mut().filter(|due| is_lost(due)) {
+        let is_of = due.file.format.is_of_folder;
+        due.head.cwd = folders.iter().find(|folder| is_of(&due.file.path, folder)).cloned();
+    }
+    Ok(())
+}
+
+/// Records the state of the databases whose sessions are all imported: they are not opened again until they change.
+fn keep_states(config: &Config, databases: &[(FoundFile, DatabaseState, Vec<FoundFile>)]) -> Result<()> {
+    if databases.is_empty() {
+        return Ok(());
+    }
+    let mut store = Store::open(&config.files.value, PERSON_WAIT)?;
+    let imported = store.imported_files()?;
+    let is_imported = |file: &FoundFile| imported.get(&file.name()).is_some_and(|known| file.is_unchanged(known));
+    for (file, state, _) in databases.iter().filter(|(.., sessions)| sessions.iter().all(is_imported)) {
+        let whole = ImportedFile {
+            platform: file.format.platform,
+            version: file.format.version,
+            size: state.length,
+            modified_at: state.modified_at,
+            offset: 0,
+            first_line: None,
+        };
+        store.set_imported(&file.name(), &whole, None)?;
+    }
+    Ok(())
 }
 
 /// Sorts files: the newest week first, in chronological order within a week. A subagent's file comes after its

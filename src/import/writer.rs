@@ -101,6 +101,7 @@ impl<'a> Writer<'a> {
         events.retain(|event| self.may_come_back(&mut session, event, agent));
         if !events.is_empty() {
             agent.sessions.insert(session.id.clone());
+            events.iter().filter(|event| event.at > 0).for_each(|event| agent.saw(event.at));
             session.until = session.until.max(events.iter().map(|event| event.at).max());
             events.iter_mut().for_each(|event| self.put_in_folder(event));
             if session.by_hooks.is_some() {

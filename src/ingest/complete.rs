@@ -226,6 +226,7 @@ impl TurnReader {
 fn past_options(run: &Run, path: &Path, first: Option<Value>) -> PastOptions {
     PastOptions {
         path: path.to_path_buf(),
+        cwd: None,
         length: 0,
         skip_tools: run.config.skip_tools.value.clone(),
         thinking: false,

@@ -201,6 +201,7 @@ mod tests {
             for (platform, lines) in session_lines(said) {
                 let options = past::PastOptions {
                     path: "/home/dev/s.jsonl".into(),
+                    cwd: None,
                     length: 0,
                     skip_tools: Vec::new(),
                     thinking: false,

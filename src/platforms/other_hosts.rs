@@ -521,6 +521,7 @@ mod tests {
         ];
         let options = PastOptions {
             path: "/home/dev/.factory/sessions/-p/s.jsonl".into(),
+            cwd: None,
             length: 0,
             skip_tools: Vec::new(),
             thinking: false,

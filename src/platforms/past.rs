@@ -30,6 +30,8 @@ pub struct PastFormat {
     pub cwd: fn(&Value) -> Option<&str>,
     /// Returns the session's folder, if it is known from the file's path or a file next to it.
     pub folder: fn(&Path) -> Option<String>,
+    /// Returns true if a file's path shows that its session is of a folder, though it does not name the folder.
+    pub is_of_folder: fn(&Path, folder: &str) -> bool,
     /// Returns the session's own file, if the given file holds a subagent's work.
     pub session_file: fn(&Path) -> Option<PathBuf>,
     /// Returns the folders with a project's newest sessions, below `store`; `cwd` is the project's folder.
@@ -48,6 +50,7 @@ impl PastFormat {
         source: PastSource::Lines,
         cwd: |_| None,
         folder: |_| None,
+        is_of_folder: |_, _| false,
         session_file: |_| None,
         newest: |store, _| vec![store.to_path_buf()],
         reader: |_| unreachable!("each format has a reader"),
@@ -58,6 +61,8 @@ impl PastFormat {
 #[derive(Clone, Debug)]
 pub struct PastOptions {
     pub path: PathBuf,
+    /// The session's folder, if it is known from elsewhere.
+    pub cwd: Option<String>,
     /// Its length in bytes.
     pub length: u64,
     /// Tools that are not recorded.
@@ -161,7 +166,7 @@ impl PastSession {
             id,
             agent: None,
             prompt: None,
-            cwd: None,
+            cwd: options.cwd.clone(),
             branch: None,
             repository_url: None,
             at: 0,
@@ -314,6 +319,8 @@ pub struct PastDocument {
 pub struct PastDatabase {
     /// Whether a file is one, by its path.
     pub is_file: fn(&Path) -> bool,
+    /// Tables by which a database is recognised whose path says nothing.
+    pub tables: &'static [&'static str],
     /// Lists the sessions of the database at a path.
     pub sessions: fn(&dyn Rows, &Path) -> Result<Vec<PastPart>>,
     /// Reads a session's records, in order.
@@ -344,8 +351,11 @@ pub trait Rows {
     /// Returns the rows in which a column has a value, sorted by other columns.
     fn with(&self, table: &str, column: &str, value: &str, order: &[&str]) -> Result<Vec<Columns>>;
 
-    /// Returns the rows whose key begins with a text, by a key range query. No other row is read.
-    fn keyed(&self, table: &str, key: &str, begin: &str) -> Result<Vec<Columns>>;
+    /// Visits the rows whose key begins with a text, by a key range query. No other row is read.
+    fn keyed(&self, table: &str, key: &str, begin: &str, visit: &mut dyn FnMut(Columns) -> Result<()>) -> Result<()>;
+
+    /// Opens another database of the same agent.
+    fn beside(&self, path: &Path) -> Result<Box<dyn Rows>>;
 }
 
 /// Returns the path of a `file://` URL.
@@ -412,6 +422,7 @@ mod tests {
             for format in formats() {
                 let options = PastOptions {
                     path: "/a/b.jsonl".into(),
+                    cwd: None,
                     length: 0,
                     skip_tools: Vec::new(),
                     thinking: true,

@@ -3,15 +3,16 @@
 use super::events::known_session;
 use super::{Store, Tx};
 use crate::files;
-use crate::model::{Millis, Platform};
-use anyhow::{Context, Result};
+use crate::model::{Millis, Platform, beside};
+use anyhow::{Context, Result, bail};
+use rusqlite::config::DbConfig;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Params, Row, params};
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
-use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// An imported file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -229,10 +230,17 @@ fn copy_privately(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A database of another program.
+/// Maximum time to wait for a program that is writing.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// Maximum bytes of a database that is copied: a larger one is only linked.
+const COPIED_BYTES: u64 = 64 << 20;
+
+/// A database of another program. Nothing of its files is changed.
 #[derive(Debug)]
 pub struct ForeignDatabase {
     conn: Connection,
+    private: PathBuf,
     _copy: Option<Copy>,
 }
 
@@ -247,58 +255,116 @@ impl Drop for Copy {
 }
 
 impl ForeignDatabase {
-    /// Opens a database; `private` is the folder for a copy.
+    /// Opens a database to read it where it is, however large it is; `private` is a folder of our own.
+    ///
+    /// One with a log is read as every SQLite program does, except that the shared memory of the program is not
+    /// written. If there is none, because the program has crashed or the files were copied, a private copy of the log is
+    /// put beside a link to the database. Without a log, the file is read as one that does not change.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the log cannot be read in either way: without it, the newest sessions would be missing.
     pub fn open(path: &Path, private: &Path) -> Result<ForeignDatabase> {
-        let log = PathBuf::from(OsString::from_iter([path.as_os_str(), "-wal".as_ref()]));
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let open = || -> Result<ForeignDatabase> {
-            if fs::metadata(&log).is_ok_and(|meta| meta.len() > 0) {
-                let folder = private.join(format!("{COPIES}{}-{}", std::process::id(), files::unique()));
-                files::make_folder(&folder)?;
-                let copied = Copy(folder.clone());
-                let copy = folder.join("copy.db");
-                copy_privately(path, &copy)?;
-                copy_privately(&log, &folder.join("copy.db-wal"))?;
-                let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-                #[expect(clippy::disallowed_methods, reason = "a copy of another program's database")]
-                let conn = Connection::open_with_flags(&copy, flags)?;
-                return Ok(ForeignDatabase { conn, _copy: Some(copied) });
+        let log = beside(path, "-wal");
+        let has_log = fs::metadata(&log).is_ok_and(|meta| meta.len() > 0);
+        let open = || {
+            if !has_log {
+                return ForeignDatabase::connect(path, "immutable=1", private);
             }
-            let escaped = path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
-            #[expect(clippy::disallowed_methods, reason = "another program's database, immutable")]
-            let conn = Connection::open_with_flags(format!("file:{escaped}?immutable=1"), flags)?;
-            Ok(ForeignDatabase { conn, _copy: None })
+            ForeignDatabase::connect(path, "mode=ro&readonly_shm=1", private)
+                .or_else(|_| ForeignDatabase::with_copied_log(path, &log, private))
         };
         open().with_context(|| format!("cannot read {}", path.display()))
     }
 
+    fn with_copied_log(path: &Path, log: &Path, private: &Path) -> Result<ForeignDatabase> {
+        let folder = private.join(format!("{COPIES}{}-{}", std::process::id(), files::unique()));
+        files::make_folder(&folder)?;
+        let copied = Copy(folder.clone());
+        let link = folder.join("copy.db");
+        copy_privately(log, &folder.join("copy.db-wal"))?;
+        if fs::hard_link(path, &link).is_err() {
+            if files::length(path).is_none_or(|length| length > COPIED_BYTES) {
+                bail!("it has a log, which cannot be read on another disk; start and quit its program once");
+            }
+            copy_privately(path, &link)?;
+        }
+        let opened = ForeignDatabase::connect(&link, "mode=ro", private)?;
+        Ok(ForeignDatabase { _copy: Some(copied), ..opened })
+    }
+
+    fn connect(path: &Path, mode: &str, private: &Path) -> Result<ForeignDatabase> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let escaped = path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+        #[expect(clippy::disallowed_methods, reason = "another program's database, read only")]
+        let conn = Connection::open_with_flags(format!("file:{escaped}?{mode}"), flags)?;
+        conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        conn.busy_timeout(BUSY)?;
+        // Opening reads nothing; this does.
+        conn.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+        Ok(ForeignDatabase { conn, private: private.to_path_buf(), _copy: None })
+    }
+
+    /// Opens another database of the same program.
+    pub fn other(&self, path: &Path) -> Result<ForeignDatabase> {
+        ForeignDatabase::open(path, &self.private)
+    }
+
+    /// Names of its tables.
+    pub fn tables(&self) -> Result<HashSet<String>> {
+        let mut statement = self.conn.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'")?;
+        Ok(statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?)
+    }
+
     /// All rows of a table in order, as values by column name; none if there is no such table.
     pub fn rows(&self, table: &str) -> Result<Vec<Map<String, Value>>> {
-        self.select(table, "", &[], params![])
+        self.list(table, "", &[], params![])
     }
 
     /// Rows in which `column` has `value`, sorted by the columns in `order`. Columns that the table lacks are ignored
     /// in sorting.
     pub fn rows_with(&self, table: &str, column: &str, value: &str, order: &[&str]) -> Result<Vec<Map<String, Value>>> {
-        self.select(table, &format!("WHERE \"{column}\" = ?1"), order, params![value])
+        self.list(table, &format!("WHERE \"{column}\" = ?1"), order, params![value])
     }
 
-    /// Rows whose key starts with a prefix, read by a key range.
-    pub fn rows_keyed(&self, table: &str, key: &str, begin: &str) -> Result<Vec<Map<String, Value>>> {
+    /// Visits the rows whose key starts with a prefix, read by a key range.
+    pub fn rows_keyed(
+        &self,
+        table: &str,
+        key: &str,
+        begin: &str,
+        visit: &mut dyn FnMut(Map<String, Value>) -> Result<()>,
+    ) -> Result<()> {
         // The upper bound of the range: the prefix with its last byte incremented.
         let mut end = begin.as_bytes().to_vec();
         if let Some(last) = end.last_mut() {
             *last += 1;
         }
         let end = String::from_utf8(end)?;
-        self.select(table, &format!("WHERE \"{key}\" >= ?1 AND \"{key}\" < ?2"), &[key], params![begin, end])
+        self.select(table, &format!("WHERE \"{key}\" >= ?1 AND \"{key}\" < ?2"), &[key], params![begin, end], visit)
     }
 
-    fn select(&self, table: &str, condition: &str, order: &[&str], values: impl Params) -> Result<Vec<Map<String, Value>>> {
+    fn list(&self, table: &str, condition: &str, order: &[&str], values: impl Params) -> Result<Vec<Map<String, Value>>> {
+        let mut all = Vec::new();
+        self.select(table, condition, order, values, &mut |row| {
+            all.push(row);
+            Ok(())
+        })?;
+        Ok(all)
+    }
+
+    fn select(
+        &self,
+        table: &str,
+        condition: &str,
+        order: &[&str],
+        values: impl Params,
+        visit: &mut dyn FnMut(Map<String, Value>) -> Result<()>,
+    ) -> Result<()> {
         let mut statement = self.conn.prepare("SELECT name FROM pragma_table_info(?1)")?;
         let columns: Vec<String> = statement.query_map([table], |row| row.get(0))?.collect::<Result<_, _>>()?;
         if columns.is_empty() {
-            return Ok(Vec::new());
+            return Ok(());
         }
         let order: Vec<String> =
             order.iter().filter(|name| columns.iter().any(|column| column == *name)).map(|name| format!("\"{name}\"")).collect();
@@ -306,7 +372,6 @@ impl ForeignDatabase {
         let mut statement = self.conn.prepare(&format!("SELECT * FROM \"{table}\" {condition} {order}"))?;
         let names: Vec<String> = statement.column_names().map(String::from).collect();
         let mut rows = statement.query(values)?;
-        let mut all = Vec::new();
         while let Some(row) = rows.next()? {
             let value = |at: usize| -> Result<Value> {
                 Ok(match row.get_ref(at)? {
@@ -322,8 +387,8 @@ impl ForeignDatabase {
                 })
             };
             let columns = names.iter().enumerate().map(|(at, name)| Ok((name.clone(), value(at)?)));
-            all.push(columns.collect::<Result<_>>()?);
+            visit(columns.collect::<Result<_>>()?)?;
         }
-        Ok(all)
+        Ok(())
     }
 }

@@ -110,6 +110,12 @@ impl Store {
         Ok(self.conn.prepare(sql)?.query_map([], row)?.collect::<Result<_, _>>()?)
     }
 
+    /// Folders of projects and sessions.
+    pub fn folders(&self) -> Result<Vec<String>> {
+        let sql = "SELECT root FROM projects WHERE root <> '' UNION SELECT cwd FROM sessions WHERE cwd IS NOT NULL";
+        Ok(self.conn.prepare(sql)?.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?)
+    }
+
     /// The keys of a project.
     pub fn project_keys(&self, id: i64) -> Result<Vec<String>> {
         let sql = "SELECT key FROM project_keys WHERE project_id = ?1 ORDER BY key";

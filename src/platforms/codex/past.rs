@@ -380,6 +380,7 @@ mod tests {
     fn options() -> PastOptions {
         PastOptions {
             path: "/s/rollout.jsonl".into(),
+            cwd: None,
             length: 0,
             skip_tools: Vec::new(),
             thinking: false,

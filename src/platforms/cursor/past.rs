@@ -18,9 +18,14 @@ use std::path::{Path, PathBuf};
 /// Format of the IDE's chats. Raise the version when the reader learns to find more than before.
 pub const IDE: PastFormat = PastFormat {
     platform: Platform::Cursor,
-    version: 1,
+    version: 2,
     folders: &["globalStorage", "workspaceStorage"],
-    source: PastSource::Database(PastDatabase { is_file: |path| is_named(path, "state.vscdb"), sessions, records }),
+    source: PastSource::Database(PastDatabase {
+        is_file: |path| is_named(path, "state.vscdb"),
+        tables: &["cursorDiskKV"],
+        sessions,
+        records,
+    }),
     reader: |options| Box::new(Reader::new(options)),
     ..PastFormat::LINES
 };
@@ -28,7 +33,12 @@ pub const IDE: PastFormat = PastFormat {
 /// Format of the chats of `cursor-agent`.
 pub const CLI: PastFormat = PastFormat {
     folders: &["chats"],
-    source: PastSource::Database(PastDatabase { is_file, sessions: chat_sessions, records: chat_records }),
+    source: PastSource::Database(PastDatabase {
+        is_file,
+        tables: &["blobs", "meta"],
+        sessions: chat_sessions,
+        records: chat_records,
+    }),
     ..IDE
 };
 
@@ -52,6 +62,13 @@ const TABLE: &str = "cursorDiskKV";
 const KEY: &str = "key";
 const CHATS: &str = "composerData:";
 const MESSAGES: &str = "bubbleId:";
+/// The table of a workspace's database, and its keys that are read: the list of chats, which held the chats themselves
+/// in older versions, and the chats of the first versions.
+const ITEMS: &str = "ItemTable";
+const LIST: &str = "composer.composerData";
+const TABS: &str = "workbench.panel.aichat.view.aichat.chatdata";
+/// Maximum bytes of `workspace.json`.
+const WORKSPACE_BYTES: u64 = 1 << 20;
 
 fn is_named(path: &Path, name: &str) -> bool {
     path.file_name().is_some_and(|own| own == name)
@@ -72,15 +89,89 @@ fn folder_of(message: &Value) -> Option<String> {
     path_of(&message["workspaceProjectDir"]).or_else(|| path_of(message["workspaceUris"].get(0)?))
 }
 
-fn sessions(rows: &dyn Rows, _: &Path) -> Result<Vec<PastPart>> {
+/// The folder of a workspace, from the `workspace.json` next to its database.
+fn workspace_folder(database: &Path) -> Option<String> {
+    let text = files::whole_text(&database.parent()?.join("workspace.json"), WORKSPACE_BYTES).ok()?;
+    let workspace: Value = serde_json::from_str(&text).ok()?;
+    path_of(&workspace["folder"]).or_else(|| {
+        // A workspace of several folders: the first one counts.
+        let file = PathBuf::from(path_of(&workspace["workspace"]).or_else(|| path_of(&workspace["configuration"]))?);
+        let text = files::whole_text(&file, WORKSPACE_BYTES).ok()?;
+        let folders: Value = serde_json::from_str(&text).ok()?;
+        Some(file.parent()?.join(folders["folders"].get(0)?["path"].as_str()?).display().to_string())
+    })
+}
+
+/// The value of a key in a workspace's database.
+fn item(rows: &dyn Rows, key: &str) -> Result<Value> {
+    Ok(rows.with(ITEMS, KEY, key, &[])?.first().map(json_in).unwrap_or_default())
+}
+
+/// The chats that a workspace's database lists.
+fn listed(rows: &dyn Rows) -> Result<Vec<Value>> {
+    Ok(item(rows, LIST)?["allComposers"].as_array().cloned().unwrap_or_default())
+}
+
+/// The chats of the first versions, in the shape of later ones.
+fn tabs(rows: &dyn Rows) -> Result<Vec<Value>> {
+    let stored = item(rows, TABS)?;
+    let tabs = stored["tabs"].as_array().into_iter().flatten();
+    Ok(tabs
+        .map(|tab| {
+            let bubbles = tab["bubbles"].as_array().into_iter().flatten();
+            let message = |bubble: &Value| {
+                let typed = [&bubble["text"], &bubble["rawText"]].into_iter().filter_map(Value::as_str).find(|t| !t.is_empty());
+                let typed = typed.map_or_else(|| editor_text(&unpacked(&bubble["initText"])), String::from);
+                json!({"type": if bubble["type"] == "user" { 1 } else { 2 }, "bubbleId": bubble["id"], "text": typed})
+            };
+            let messages: Vec<Value> = bubbles.map(message).collect();
+            json!({"composerId": tab["tabId"], "lastUpdatedAt": tab["lastSendTime"], "createdAt": tab["lastSendTime"], "conversation": messages})
+        })
+        .collect())
+}
+
+/// The text in an editor's state: its `text` fields, in order.
+fn editor_text(state: &Value) -> String {
+    match state {
+        Value::Object(fields) => {
+            let own = fields.get("text").and_then(Value::as_str).unwrap_or_default().to_string();
+            own + &fields.values().filter(|value| !value.is_string()).map(editor_text).collect::<String>()
+        }
+        Value::Array(parts) => parts.iter().map(editor_text).collect(),
+        _ => String::new(),
+    }
+}
+
+/// The folders of chats that do not name their own, from the lists of all workspaces.
+fn folders_of_chats(rows: &dyn Rows, database: &Path) -> HashMap<String, String> {
+    let mut folders = HashMap::new();
+    let Some(user) = database.ancestors().nth(2) else { return folders };
+    for workspace in fs::read_dir(user.join("workspaceStorage")).into_iter().flatten().flatten() {
+        let path = workspace.path().join("state.vscdb");
+        let Some(folder) = workspace_folder(&path).filter(|_| path.is_file()) else { continue };
+        let chats = rows.beside(&path).and_then(|rows| listed(&*rows)).unwrap_or_default();
+        let ids = chats.iter().filter_map(|chat| chat["composerId"].as_str());
+        folders.extend(ids.map(|id| (id.to_string(), folder.clone())));
+    }
+    folders
+}
+
+fn sessions(rows: &dyn Rows, path: &Path) -> Result<Vec<PastPart>> {
     let mut found = Vec::new();
-    for row in rows.keyed(TABLE, KEY, CHATS)? {
+    let own_folder = workspace_folder(path);
+    for chat in listed(rows)?.into_iter().chain(tabs(rows)?) {
+        let length = chat["conversation"].as_array().map_or(0, Vec::len);
+        let (Some(id), 1..) = (chat["composerId"].as_str(), length) else { continue };
+        let at = chat["lastUpdatedAt"].as_i64().or(chat["createdAt"].as_i64()).unwrap_or_default();
+        found.push(PastPart { id: id.to_string(), size: length as u64, modified_at: at, cwd: own_folder.clone() });
+    }
+    rows.keyed(TABLE, KEY, CHATS, &mut |row| {
         let chat = json_in(&row);
         let id = row.get(KEY).and_then(Value::as_str).and_then(|key| key.strip_prefix(CHATS)).unwrap_or_default().to_string();
         let headers = chat["fullConversationHeadersOnly"].as_array();
         let length = headers.map_or(0, Vec::len) + chat["conversation"].as_array().map_or(0, Vec::len);
         if id.is_empty() || length == 0 || chat["subagentInfo"].is_object() || chat["isSubagent"] == true {
-            continue;
+            return Ok(());
         }
         let first = headers.and_then(|headers| headers.first()?["bubbleId"].as_str());
         let message = match first {
@@ -88,19 +179,31 @@ fn sessions(rows: &dyn Rows, _: &Path) -> Result<Vec<PastPart>> {
             None => chat["conversation"].get(0).cloned(),
         };
         let at = chat["lastUpdatedAt"].as_i64().or(chat["createdAt"].as_i64()).unwrap_or_default();
-        found.push(PastPart { id, size: length as u64, modified_at: at, cwd: message.as_ref().and_then(folder_of) });
+        let cwd = message.as_ref().and_then(folder_of).or_else(|| own_folder.clone());
+        found.push(PastPart { id, size: length as u64, modified_at: at, cwd });
+        Ok(())
+    })?;
+    if found.iter().any(|part| part.cwd.is_none()) {
+        let folders = folders_of_chats(rows, path);
+        for part in found.iter_mut().filter(|part| part.cwd.is_none()) {
+            part.cwd = folders.get(&part.id).cloned();
+        }
     }
     Ok(found)
 }
 
 fn records(rows: &dyn Rows, part: &PastPart) -> Result<Vec<Value>> {
-    let chat = rows.with(TABLE, KEY, &format!("{CHATS}{}", part.id), &[])?.first().map(json_in).unwrap_or_default();
+    let mut chat = rows.with(TABLE, KEY, &format!("{CHATS}{}", part.id), &[])?.first().map(json_in).unwrap_or_default();
+    if chat.is_null() {
+        let older = listed(rows)?.into_iter().chain(tabs(rows)?);
+        chat = older.into_iter().find(|chat| chat["composerId"] == part.id.as_str()).unwrap_or_default();
+    }
     let begin = format!("{MESSAGES}{}:", part.id);
-    let by_id: std::collections::HashMap<String, Value> = rows
-        .keyed(TABLE, KEY, &begin)?
-        .iter()
-        .filter_map(|row| Some((row.get(KEY)?.as_str()?.strip_prefix(&begin)?.to_string(), json_in(row))))
-        .collect();
+    let mut by_id: HashMap<String, Value> = HashMap::new();
+    rows.keyed(TABLE, KEY, &begin, &mut |row| {
+        by_id.extend(row.get(KEY).and_then(|key| Some((key.as_str()?.strip_prefix(&begin)?.to_string(), json_in(&row)))));
+        Ok(())
+    })?;
     let headers = chat["fullConversationHeadersOnly"].as_array().into_iter().flatten();
     let ordered: Vec<&Value> = headers.filter_map(|header| by_id.get(header["bubbleId"].as_str()?)).collect();
     let inside = chat["conversation"].as_array().into_iter().flatten();
@@ -148,23 +251,25 @@ struct Reader {
     usage: crate::model::Tokens,
     model: Option<String>,
     last_message: Option<String>,
-    prompts: u64,
 }
 
 impl Reader {
     fn new(options: &PastOptions) -> Reader {
         let id = id(&options.path);
         let mut session = PastSession::new(Platform::Cursor, id, options);
-        session.cwd = folder(&options.path);
+        if options.path.extension().is_some_and(|end| end == "jsonl") {
+            // Transcripts of some versions have no times.
+            session.at = files::changed_at(&options.path).unwrap_or_default();
+        }
         if let Some((chat, agent)) = subagent_of(&options.path) {
             session.id = chat.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_string();
             session.agent = Some(agent.to_string());
         }
         let has_database = has_database(&options.path);
-        Reader { session, has_database, closing: None, usage: Default::default(), model: None, last_message: None, prompts: 0 }
+        Reader { session, has_database, closing: None, usage: Default::default(), model: None, last_message: None }
     }
 
-    fn asks(&mut self, record: &Value, found: &mut Found) {
+    fn asks(&mut self, record: &Value, at: u64, found: &mut Found) {
         let text = record["text"].as_str().unwrap_or_default().trim();
         if text.is_empty() || !self.session.is_persons(text) {
             return;
@@ -172,9 +277,8 @@ impl Reader {
         self.end_turn();
         self.session.flush(found);
         self.session.start(None);
-        self.prompts += 1;
-        let number = self.prompts;
-        self.session.prompt = Some(record["id"].as_str().map_or_else(|| format!("prompt-{number}"), String::from));
+        // The place in the file stays the same when the file grows.
+        self.session.prompt = Some(record["id"].as_str().map_or_else(|| format!("prompt-{at}"), String::from));
         found.counts.prompts += 1;
         self.session.add(EventKind::UserPrompt { text: text.to_string() });
     }
@@ -244,10 +348,10 @@ impl PastReader for Reader {
         match record["type"].as_str() {
             Some("session") => {
                 self.session.id = record["id"].as_str().unwrap_or_default().to_string();
-                self.session.cwd = record["cwd"].as_str().map(String::from);
+                self.session.cwd = record["cwd"].as_str().map(String::from).or(self.session.cwd.take());
             }
             Some("user") => {
-                self.asks(&record, found);
+                self.asks(&record, at, found);
                 found.resume_at = at;
             }
             Some("assistant") => self.answers(&record, found),

@@ -14,8 +14,8 @@ use crate::platforms::transcript_tail::time;
 use crate::platforms::translated::{self, HookCall};
 use anyhow::Result;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use std::collections::{HashMap, HashSet};
-use std::io::Read;
 use std::path::Path;
 
 /// The format of the session files. Raise the version when the reader learns to find more than before.
@@ -26,6 +26,7 @@ pub const PAST: PastFormat = PastFormat {
     is_line: |record| record["sessionId"].is_string() && record["projectHash"].is_string(),
     cwd: |record| workspace(record["messages"].get(0).or_else(|| record["$set"]["messages"].get(0))?),
     folder: project_root,
+    is_of_folder,
     newest: |store, _| vec![store.to_path_buf()],
     reader: |options| Box::new(Reader::new(options)),
     ..PastFormat::LINES
@@ -37,8 +38,11 @@ pub const DOCUMENT: PastFormat =
 
 /// Maximum bytes of a document.
 const DOCUMENT_BYTES: u64 = 256 << 20;
-/// Maximum bytes of a path in a file.
+/// Maximum bytes of a path in a file, and of `projects.json`.
 const PATH_BYTES: u64 = 4096;
+const REGISTRY_BYTES: u64 = 4 << 20;
+/// Length of a path's SHA-256 in hex.
+const HASH: usize = 64;
 /// Prefix of a session's first message.
 const CONTEXT: &str = "<session_context>";
 /// Prefix of the summary after a compaction.
@@ -56,12 +60,36 @@ fn records(path: &Path) -> Result<Vec<Value>> {
     Ok(vec![serde_json::from_reader(files::reader(path, DOCUMENT_BYTES)?)?])
 }
 
-/// Returns the working directory from `.project_root`, next to the folder of the chats.
+/// The folder below `tmp` that holds a project's chats.
+fn project_folder(path: &Path) -> Option<&Path> {
+    path.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "chats"))?.parent()
+}
+
+/// Returns the working directory: from `.project_root`, next to the folder of the chats, or from `projects.json`, which
+/// maps paths to the names of these folders.
 fn project_root(path: &Path) -> Option<String> {
-    let project = path.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "chats"))?.parent()?;
-    let mut text = String::new();
-    files::reader(&project.join(".project_root"), PATH_BYTES).ok()?.read_to_string(&mut text).ok()?;
-    Some(text.trim().to_string()).filter(|root| !root.is_empty())
+    let project = project_folder(path)?;
+    let written = files::whole_text(&project.join(".project_root"), PATH_BYTES).unwrap_or_default();
+    if !written.trim().is_empty() {
+        return Some(written.trim().to_string());
+    }
+    let name = project.file_name()?.to_str()?;
+    let registry = files::whole_text(&project.parent()?.parent()?.join("projects.json"), REGISTRY_BYTES).ok()?;
+    let registry: Value = serde_json::from_str(&registry).ok()?;
+    let of_name = |(_, own): &(&String, &Value)| own.as_str() == Some(name);
+    let named = registry["projects"].as_object()?.iter().find(of_name).map(|(path, _)| path.clone());
+    let hashed = || registry["projects"].as_object()?.keys().find(|path| hash(path) == name).cloned();
+    named.or_else(hashed)
+}
+
+/// Returns true if a session's folder has the hash of a path as its name, as older versions named it.
+fn is_of_folder(path: &Path, folder: &str) -> bool {
+    let name = project_folder(path).and_then(|project| project.file_name()?.to_str());
+    name.is_some_and(|name| name.len() == HASH && name == hash(folder))
+}
+
+fn hash(path: &str) -> String {
+    Sha256::digest(path).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Returns the working directory from the first message of a session.
@@ -90,7 +118,7 @@ struct Reader {
 impl Reader {
     fn new(options: &PastOptions) -> Reader {
         let mut session = PastSession::new(Platform::Gemini, options.path.display().to_string(), options);
-        session.cwd = project_root(&options.path);
+        session.cwd = session.cwd.take().or_else(|| project_root(&options.path));
         let mut reader = Reader {
             session,
             messages: Vec::new(),

@@ -25,7 +25,12 @@ pub const DATABASE: PastFormat = PastFormat {
     folders: &["."],
     // Copies of whole repositories are next to the databases.
     depth: 1,
-    source: PastSource::Database(PastDatabase { is_file: is_database, sessions, records }),
+    source: PastSource::Database(PastDatabase {
+        is_file: is_database,
+        tables: &["session", "message", "part"],
+        sessions,
+        records,
+    }),
     reader: |options| Box::new(Reader::new(options)),
     ..PastFormat::LINES
 };
@@ -295,7 +300,8 @@ impl PastReader for Reader {
         match record["type"].as_str() {
             Some("session") => {
                 self.session.id = record["id"].as_str().unwrap_or_default().to_string();
-                self.session.cwd = record["directory"].as_str().filter(|folder| !folder.is_empty()).map(String::from);
+                let folder = record["directory"].as_str().filter(|folder| !folder.is_empty()).map(String::from);
+                self.session.cwd = folder.or(self.session.cwd.take());
             }
             Some("message") => {
                 found.counts.known_lines += 1;
