@@ -189,6 +189,78 @@ fn events_report_what_a_script_of_the_agent_did_and_unknown_tools_fail() {
 }
 
 #[test]
+fn the_commands_of_scripts_are_found_where_no_event_reports_them() {
+    let world = World::new();
+    let mut lines = Lines::new(&world);
+    let script = |lines: &mut Lines, id: &str, input: String, output: Value| {
+        lines.add("response_item", json!({"type": "custom_tool_call", "name": "exec", "call_id": id, "input": input}));
+        lines.add("response_item", json!({"type": "custom_tool_call_output", "call_id": id, "output": output}));
+    };
+    let said = |head: &str, texts: &[&str]| {
+        let parts = [head].into_iter().chain(texts.iter().copied()).map(|text| json!({"type": "input_text", "text": text}));
+        Value::Array(parts.collect())
+    };
+    let done = "Script completed\nWall time 0.1 seconds\nOutput:\n";
+    lines.asks("turn-1", "Fix the login with scripts, please");
+    let result = |code: i64, output: &str| {
+        json!({"chunk_id": "a", "wall_time_seconds": 0.1, "exit_code": code, "output": output}).to_string()
+    };
+    let both = "const a = await tools.exec_command({cmd: 'cargo build'}); const b = await tools.exec_command({\"cmd\": \"cargo test\"}); text(a); text(b);";
+    script(&mut lines, "c1", both.into(), said(done, &[&result(0, "Finished"), &result(101, "test login ... FAILED")]));
+    script(&mut lines, "c2", "text((await tools.exec_command({cmd: `git log`})).output)".into(), said(done, &["abc first"]));
+    let patch = "await tools.apply_patch(\"*** Begin Patch\\n*** Update File: src/login.rs\\n@@\\n-old\\n+new\\n*** End Patch\")";
+    script(&mut lines, "c3", patch.into(), said(done, &["Success. Updated the following files:\nM src/login.rs\n"]));
+    script(
+        &mut lines,
+        "c4",
+        "text(await tools.exec_command({cmd: 'make all'}))".into(),
+        said("Script running with cell ID 28\nOutput:\n", &[]),
+    );
+    lines.call("c5", "wait", &json!({"cell_id": "28"}));
+    lines.add(
+        "response_item",
+        json!({"type": "function_call_output", "call_id": "c5", "output": said(done, &[&result(0, "all made")])}),
+    );
+    lines.closes("Fixed by scripts.");
+    world.write(FILE, &lines.text);
+    import(&world);
+    let stored = world.sql("SELECT kind, coalesce(content, path), coalesce(succeeded, 'unknown') FROM tool_uses ORDER BY id");
+    let expected =
+        "command|cargo build|1\ncommand|cargo test|0\ncommand|git log|unknown\nedit|src/login.rs|1\ncommand|make all|1";
+    assert_eq!(stored, expected);
+}
+
+#[test]
+fn files_from_before_september_2025_are_read() {
+    let world = World::new();
+    let folder = world.project().display().to_string();
+    let said =
+        |role: &str, text: &str| json!({"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]});
+    let call = json!({"type": "function_call", "name": "shell", "call_id": "c1", "arguments": json!({"command": ["bash", "-lc", "cargo test"]}).to_string()});
+    let output = json!({"output": "test login ... FAILED", "metadata": {"exit_code": 101, "duration_seconds": 0.2}}).to_string();
+    let lines = [
+        json!({"id": SESSION, "timestamp": "2025-06-18T04:57:11.000Z", "instructions": null, "git": {"branch": "main"}}),
+        json!({"record_type": "state"}),
+        said(
+            "user",
+            &format!(
+                "<environment_context>\nCurrent working directory: {folder}\nApproval policy: never\n</environment_context>"
+            ),
+        ),
+        said("user", "Fix the login, please"),
+        call,
+        json!({"type": "function_call_output", "call_id": "c1", "output": output}),
+        said("assistant", "The login is fixed."),
+    ];
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    world.write(FILE, &text);
+    assert_eq!(counts(&import(&world)), (1, 1, 1));
+    assert_eq!(world.sql("SELECT text FROM prompts ORDER BY id"), "Fix the login, please\nThe login is fixed.");
+    assert_eq!(world.sql("SELECT content, succeeded FROM tool_uses"), "cargo test|0");
+    assert_eq!(world.count("SELECT count(*) FROM sessions WHERE cwd LIKE '%/project'"), 1);
+}
+
+#[test]
 fn turns_that_were_undone_are_no_work() {
     let world = World::new();
     let mut lines = Lines::new(&world);

@@ -1,13 +1,14 @@
 //! Codex's hooks: its calls and their output.
 
 use super::past::{PAST, Reader};
-use crate::model::{BackgroundEnd, EventKind, Platform};
+use crate::model::{BackgroundEnd, Event, EventKind, Platform};
 use crate::platforms::adapter::{Adapter, HookAnswer, Moment, Support, envelope, event_of};
 use crate::platforms::claude;
 use crate::platforms::past::{Found, PastCall, PastFormat, text_of};
 use crate::platforms::settings_file::{McpServers, OwnFile, Permission, Setup, Shape, Subscribed, WindowsShell, to};
 use crate::platforms::translated::{self, HookCall, Translated, changes_like, command_result, event_name, files_of_patch, hunks};
 use serde_json::{Value, json};
+use std::borrow::Cow;
 
 pub struct Codex;
 
@@ -76,14 +77,14 @@ impl Adapter for Codex {
         let (like, result) = match name {
             "apply_patch" => {
                 let patch = input["command"].as_str().or_else(|| input["input"].as_str()).or(input.as_str()).unwrap_or_default();
-                (changes_like(patch), command_result(printed.text, printed.exit_code).map(|_| json!({})))
+                (changes_like(patch), command_result(&printed.text, printed.exit_code).map(|_| json!({})))
             }
             "Bash" => {
                 let result = match (response.as_str(), printed.process) {
                     (Some(_), Some(process)) if printed.exit_code.is_none() => {
                         Ok(json!({"stdout": printed.text, "backgroundTaskId": process.to_string()}))
                     }
-                    (Some(_), _) => command_result(printed.text, printed.exit_code),
+                    (Some(_), _) => command_result(&printed.text, printed.exit_code),
                     (None, _) => Ok(response.clone()),
                 };
                 (vec![("Bash".to_string(), input.clone())], result)
@@ -184,7 +185,10 @@ impl Reader {
             }
             Some("function_call_output" | "custom_tool_call_output" | "local_shell_call_output") => {
                 let Some(call) = self.calls.remove(&id) else { return };
-                self.result(id, call, &text_of(&item["output"]), found);
+                match call.name.as_str() {
+                    "exec" | "wait" if is_script(&call) => self.script(&id, &call, &item["output"], found),
+                    _ => self.result(id, call, &text_of(&item["output"]), found),
+                }
             }
             _ => {}
         }
@@ -222,11 +226,6 @@ impl Reader {
                     None => {}
                 }
             }
-            // The script's calls are in the events; the script itself is not stored.
-            "exec" | "wait" if is_script(&call) => {
-                self.count_failure(output.trim_start().starts_with("Script failed"), found);
-                found.counts.skip("tool that is not recorded");
-            }
             "apply_patch" => {
                 let patch = call.input.as_str().unwrap_or_default();
                 let failed = failed || output.contains("verification failed") || says_failed(output);
@@ -239,8 +238,74 @@ impl Reader {
             name => {
                 let failed = says_failed(output);
                 self.count_failure(failed, found);
-                let result = if failed { Err(ended.text) } else { Ok(json!(ended.text)) };
+                let result = if failed { Err(&*ended.text) } else { Ok(json!(ended.text)) };
                 self.tool(&id, (name, name), call.input.clone(), result, found);
+            }
+        }
+    }
+
+    /// Reads the result of a script, or of waiting for one. The script itself is not stored. Its commands and patches are
+    /// in the events; in versions without such events, they are found in its text, and their results in its output.
+    pub(super) fn script(&mut self, id: &str, call: &PastCall, output: &Value, found: &mut Found) {
+        let parts: Vec<&str> = match output {
+            Value::String(text) => vec![text],
+            output => output.as_array().into_iter().flatten().filter_map(|part| part["text"].as_str()).collect(),
+        };
+        let head = parts.first().map_or("", |part| part.trim_start());
+        let failed = head.starts_with("Script failed");
+        self.count_failure(failed, found);
+        found.counts.skip("tool that is not recorded");
+        let waited = call.input["cell_id"].as_str().map(|cell| self.cells.remove(cell));
+        let (id, call) = match waited {
+            Some(Some((id, call))) => (id, call),
+            // The script began in a part of the file that was read before.
+            Some(None) => return,
+            None => (id.to_string(), call.clone()),
+        };
+        if let Some(cell) = head.strip_prefix("Script running with cell ID ").and_then(|rest| rest.split_whitespace().next()) {
+            self.cells.insert(cell.to_string(), (id, call));
+            return;
+        }
+        if self.reports_scripts {
+            return;
+        }
+        let calls = script_calls(call.input.as_str().unwrap_or_default());
+        let said = parts
+            .iter()
+            .skip(usize::from(parts.len() > 1))
+            .map(|text| text.split_once("Output:\n").map_or(*text, |(_, text)| text));
+        let said: Vec<&str> = said.filter(|text| !text.is_empty()).collect();
+        for (n, run) in calls.iter().enumerate() {
+            let own = said.get(n).copied().filter(|_| said.len() >= calls.len());
+            let own = own.or_else(|| said.first().copied().filter(|_| calls.len() == 1));
+            self.ran_by_script(&format!("{id}-{}", n + 1), run, own, failed, found);
+        }
+    }
+
+    /// Stores a command or a patch that a script ran, with what the script printed of its result.
+    fn ran_by_script(&mut self, id: &str, run: &ScriptCall, said: Option<&str>, failed: bool, found: &mut Found) {
+        let result: Value = said.and_then(|said| serde_json::from_str(said).ok()).unwrap_or_default();
+        let output = result["output"].as_str().or(said).unwrap_or_default();
+        match run {
+            ScriptCall::Patch(patch) => {
+                let is_refused = failed || says_failed(output) || output.contains("verification failed");
+                let error = is_refused.then_some(output);
+                for (n, (path, added)) in files_of_patch(patch).into_iter().enumerate() {
+                    self.change(id, n, (&path, added), json!({"new_string": patch}), json!({}), error, found);
+                }
+            }
+            ScriptCall::Command(input) => {
+                let call = PastCall { name: "exec_command".into(), input: input.clone() };
+                let code = result["exit_code"].as_i64();
+                self.count_failure(code.is_some_and(|code| code != 0), found);
+                let head = code.map_or(String::new(), |code| format!("Process exited with code {code}"));
+                self.command(id, &call, Some(&format!("{head}\nOutput:\n{output}")), found);
+                // A script that prints only the output does not tell how the command ended.
+                if let (None, Some(Event { what: EventKind::ToolUsed(tool), .. })) = (code, self.session.turn().last_mut())
+                    && tool.succeeded == Some(true)
+                {
+                    tool.succeeded = None;
+                }
             }
         }
     }
@@ -275,8 +340,10 @@ impl Reader {
         if running_as.is_none() && !id.starts_with(OF_SCRIPT) {
             return;
         }
+        self.reports_scripts |= id.starts_with(OF_SCRIPT);
         let before = running_as.and_then(|process| self.running.remove(&process));
-        let input = json!({"cmd": command_of(item), "workdir": item["cwd"].as_str().and_then(|url| url.strip_prefix("file://"))});
+        let folder = item["cwd"].as_str().map(|folder| folder.strip_prefix("file://").unwrap_or(folder));
+        let input = json!({"cmd": command_of(item), "workdir": folder});
         let call = before.map_or(PastCall { name: "exec_command".into(), input }, |(_, call)| call);
         let code = item["exit_code"].as_i64().unwrap_or_default();
         let output = item["aggregated_output"].as_str().unwrap_or_default();
@@ -290,6 +357,7 @@ impl Reader {
         } else if !id.starts_with(OF_SCRIPT) {
             return;
         }
+        self.reports_scripts |= id.starts_with(OF_SCRIPT);
         let failed = !succeeded;
         let error = failed.then(|| event["stderr"].as_str().unwrap_or_default());
         for (n, (path, change)) in event["changes"].as_object().into_iter().flatten().enumerate() {
@@ -345,27 +413,137 @@ impl Reader {
     }
 }
 
+/// A call in a script of the agent.
+#[derive(Debug, PartialEq)]
+enum ScriptCall {
+    /// The arguments of a command.
+    Command(Value),
+    Patch(String),
+}
+
+/// Maximum calls to find in a script.
+const SCRIPT_CALLS: usize = 64;
+
+/// Finds the commands and patches in a script (JavaScript) whose arguments are literals.
+fn script_calls(script: &str) -> Vec<ScriptCall> {
+    let mut calls = Vec::new();
+    let mut rest = script;
+    while let Some(at) = rest.find("tools.").filter(|_| calls.len() < SCRIPT_CALLS) {
+        rest = &rest[at + "tools.".len()..];
+        if let Some(arguments) = rest.strip_prefix("exec_command(") {
+            let input = object_literal(arguments);
+            calls.extend(
+                Some(ScriptCall::Command(input))
+                    .filter(|call| !matches!(call, ScriptCall::Command(input) if command_of(input).is_empty())),
+            );
+        } else if let Some(arguments) = rest.strip_prefix("apply_patch(") {
+            // The patch is the argument, or a text that a variable holds.
+            let own = string_literal(arguments.trim_start()).map(|(text, _)| text);
+            let anywhere = || literals(script).into_iter().find(|text| text.trim_start().starts_with("*** Begin Patch"));
+            calls.extend(own.or_else(anywhere).map(ScriptCall::Patch));
+        }
+    }
+    calls
+}
+
+/// Reads the text fields of an object literal: `{cmd: "x", "workdir": '/y'}`.
+fn object_literal(text: &str) -> Value {
+    let mut fields = serde_json::Map::new();
+    let Some(mut rest) = text.trim_start().strip_prefix('{') else { return Value::Null };
+    loop {
+        rest = rest.trim_start_matches(|c: char| c.is_whitespace() || c == ',');
+        let (key, behind) = match string_literal(rest) {
+            Some(key) => key,
+            None => {
+                let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+                (rest[..end].to_string(), &rest[end..])
+            }
+        };
+        let Some(behind) = behind.trim_start().strip_prefix(':') else { break };
+        let behind = behind.trim_start();
+        rest = match string_literal(behind) {
+            Some((value, behind)) => {
+                fields.insert(key, value.into());
+                behind
+            }
+            None => &behind[behind.find([',', '}']).unwrap_or(behind.len())..],
+        };
+    }
+    Value::Object(fields)
+}
+
+/// Reads a string literal at the start of a text, in any of the three quotes. Returns what follows it, too.
+fn string_literal(text: &str) -> Option<(String, &str)> {
+    let quote = text.chars().next().filter(|c| matches!(c, '"' | '\'' | '`'))?;
+    let mut value = String::new();
+    let mut chars = text.char_indices().skip(1);
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\\' => match chars.next()?.1 {
+                'n' => value.push('\n'),
+                't' => value.push('\t'),
+                'r' => value.push('\r'),
+                // The literal goes on in the next line.
+                '\n' => {}
+                'u' => {
+                    let digits: String = chars.by_ref().take(4).map(|(_, c)| c).collect();
+                    let code = u32::from_str_radix(&digits, 16).ok().and_then(char::from_u32);
+                    value.push(code.unwrap_or(char::REPLACEMENT_CHARACTER));
+                }
+                other => value.push(other),
+            },
+            c if c == quote => return Some((value, &text[at + c.len_utf8()..])),
+            c => value.push(c),
+        }
+    }
+    None
+}
+
+/// All string literals of a script.
+fn literals(script: &str) -> Vec<String> {
+    let (mut found, mut rest) = (Vec::new(), script);
+    while let Some(at) = rest.find(['"', '\'', '`']) {
+        rest = match string_literal(&rest[at..]) {
+            Some((text, behind)) => {
+                found.push(text);
+                behind
+            }
+            None => &rest[at + 1..],
+        };
+    }
+    found
+}
+
 /// The output of a command.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Output<'a> {
-    pub text: &'a str,
+    pub text: Cow<'a, str>,
     /// The exit code; `None` if the output has none.
     pub exit_code: Option<i64>,
     /// The number of a process that keeps running.
     pub process: Option<i64>,
 }
 
-/// Parses an output: a few lines about the process, `Output:`, and the text.
+/// Parses an output: a few lines about the process, `Output:`, and the text; in early versions a JSON object.
 pub fn read(output: &str) -> Output<'_> {
+    if output.starts_with('{')
+        && output.contains("\"metadata\"")
+        && let Ok(Value::Object(mut early)) = serde_json::from_str(output)
+        && let Some(Value::String(text)) = early.remove("output")
+    {
+        let exit_code = early.get("metadata").and_then(|metadata| metadata["exit_code"].as_i64());
+        return Output { text: text.into(), exit_code, process: None };
+    }
     let (head, text) = output.split_once("\nOutput:\n").unwrap_or(("", output));
     let number = |label: &str| head.lines().find_map(|line| line.trim().strip_prefix(label)?.trim().parse().ok());
     let exit_code = number("Process exited with code").or_else(|| number("Exit code:"));
-    Output { text, exit_code, process: number("Process running with session ID") }
+    Output { text: text.into(), exit_code, process: number("Process running with session ID") }
 }
 
 /// Returns true if the output of a tool other than a command reports a failure.
 pub fn says_failed(output: &str) -> bool {
-    let text = read(output).text.trim_start();
+    let ended = read(output);
+    let text = ended.text.trim_start();
     let is_error = match serde_json::from_str::<Value>(text) {
         Ok(answer) => answer.get("error").is_some_and(|error| !error.is_null()),
         // A long answer may be cut, so it may not be valid JSON.
@@ -406,16 +584,35 @@ mod tests {
     fn exit_codes_and_processes_stand_before_the_output() {
         let ended =
             "Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 2\nOriginal token count: 3\nOutput:\nerror: no";
-        assert_eq!(read(ended), Output { text: "error: no", exit_code: Some(2), process: None });
+        assert_eq!(read(ended), Output { text: "error: no".into(), exit_code: Some(2), process: None });
         let goes_on = "Chunk ID: 1\nProcess running with session ID 77\nOutput:\nProcess exited with code 1";
-        assert_eq!(read(goes_on), Output { text: "Process exited with code 1", exit_code: None, process: Some(77) });
+        assert_eq!(read(goes_on), Output { text: "Process exited with code 1".into(), exit_code: None, process: Some(77) });
         let words = serde_json::json!({"command": ["bash", "-lc", "cargo test"]});
         assert_eq!((command_of(&words), command_of(&Value::Null)), ("cargo test".into(), String::new()));
         assert!(says_failed("Wall time: 1 seconds\nOutput:\n{\"error\": \"not found\"}"));
         assert!(!says_failed("Wall time: 1 seconds\nOutput:\n{\"error\": null, \"result\": 1}"));
     }
 
+    #[test]
+    fn the_commands_and_patches_of_a_script_are_in_its_text() {
+        let script = "const r = await tools.exec_command({\"cmd\":\"sed -n '1,20p' a\\n\",\"workdir\":\"/repo\", yield_time_ms: 10});\n\
+                      const [a] = await Promise.all([tools.exec_command({ login: false, cmd: `git commit -m \"it's\"` }), tools.exec_command(x)]);\n\
+                      const patch = '*** Begin Patch\\n*** Update File: a.rs\\n*** End Patch'; await tools.apply_patch(patch); text(r.output)";
+        let command = |input: Value| ScriptCall::Command(input);
+        let expected = [
+            command(json!({"cmd": "sed -n '1,20p' a\n", "workdir": "/repo"})),
+            command(json!({"cmd": "git commit -m \"it's\""})),
+            ScriptCall::Patch("*** Begin Patch\n*** Update File: a.rs\n*** End Patch".into()),
+        ];
+        assert_eq!(script_calls(script), expected);
+    }
+
     proptest! {
+        #[test]
+        fn any_script_is_read(script in "(tools\\.exec_command\\(|tools\\.apply_patch\\(|[{}:,\"'`\\\\ua1é]){0,40}") {
+            script_calls(&script);
+        }
+
         #[test]
         fn any_output_is_read(output in "(?s).{0,300}") {
             let _ = (read(&output), says_failed(&output));

@@ -13,15 +13,28 @@ use std::path::{Path, PathBuf};
 /// The format of the session files. Raise the version when the reader learns to find more than before.
 pub const PAST: PastFormat = PastFormat {
     platform: Platform::Codex,
-    version: 3,
+    version: 4,
     folders: &["sessions", "archived_sessions"],
-    is_line: |record| record["type"] == "session_meta" && record["payload"].is_object(),
-    cwd: |record| record["payload"]["cwd"].as_str(),
+    is_line: |record| record["type"] == "session_meta" && record["payload"].is_object() || is_first_of_early_file(record),
+    cwd: |record| record["payload"]["cwd"].as_str().or_else(|| early_folder(record)),
     session_file: |_| None,
     newest: |store, _| newest_days(store),
     reader: |options| Box::new(Reader::new(options)),
     ..PastFormat::LINES
 };
+
+/// Returns true for the first line of a file from before September 2025: there, lines have no `payload`.
+fn is_first_of_early_file(record: &Value) -> bool {
+    record["id"].is_string() && record["timestamp"].is_string() && record.get("instructions").is_some()
+}
+
+/// The working directory in a file from before September 2025: in a message that describes the environment.
+fn early_folder(record: &Value) -> Option<&str> {
+    let text = record["content"].get(0).filter(|_| record["type"] == "message")?["text"].as_str()?;
+    let tagged = text.split_once("<cwd>").and_then(|(_, rest)| Some(rest.split_once("</cwd>")?.0));
+    let listed = || text.split_once("Current working directory: ").and_then(|(_, rest)| rest.lines().next());
+    tagged.or_else(listed).map(str::trim).filter(|folder| !folder.is_empty())
+}
 
 /// Heading that editors put before a prompt.
 const REQUEST: &str = "## My request for Codex:";
@@ -44,6 +57,10 @@ pub(super) struct Reader {
     pub(super) calls: HashMap<String, PastCall>,
     /// Running commands: their calls, by process number.
     pub(super) running: HashMap<i64, (String, PastCall)>,
+    /// Scripts that are waited for, by the number of their cell.
+    pub(super) cells: HashMap<String, (String, PastCall)>,
+    /// True if events report the commands of scripts, as they do in most versions.
+    pub(super) reports_scripts: bool,
     /// First ordinal of the lines that were undone: another file continues from there.
     rewound_at: Option<i64>,
     turn_id: Option<String>,
@@ -108,6 +125,8 @@ impl Reader {
             session,
             calls: HashMap::new(),
             running: HashMap::new(),
+            cells: HashMap::new(),
+            reports_scripts: false,
             rewound_at: rewound_at(&options.path),
             turn_id: None,
             asked: 0,
@@ -173,9 +192,32 @@ impl Reader {
             Some("patch_apply_end") => {
                 self.patched(event["call_id"].as_str().unwrap_or_default(), event, event["success"] == true, found);
             }
+            Some("exec_command_end") => {
+                let mut item = event.clone();
+                item["id"] = event["call_id"].clone();
+                self.executed(&item, found);
+            }
             Some("mcp_tool_call_end") => self.mcp(event, found),
             Some("context_compacted") => self.session.compact(),
             _ => {}
+        }
+    }
+
+    /// Reads a line of a file from before September 2025. Only the first one has a time; each later one gets 1 ms more.
+    fn early_line(&mut self, record: &Value, at: u64, found: &mut Found) {
+        self.session.at = time(record).unwrap_or(self.session.at + 1);
+        found.counts.known_lines += u64::from(record["type"].is_string());
+        if is_first_of_early_file(record) && !self.session.has_started {
+            identify(&mut self.session, record);
+            return self.session.start(record["git"]["commit_hash"].as_str().map(String::from));
+        }
+        if let Some(folder) = early_folder(record) {
+            self.session.cwd = Some(folder.to_string());
+        }
+        match (record["type"].as_str(), record["role"].as_str()) {
+            (Some("message"), Some("user")) => self.asks(&text_of(&record["content"]), at, found),
+            (Some("message"), Some("assistant")) => self.says(&text_of(&record["content"])),
+            _ => self.item(record, found),
         }
     }
 
@@ -252,7 +294,7 @@ fn identify(session: &mut PastSession, meta: &Value) {
     if let Some(id) = parent.or(own) {
         session.id = id;
     }
-    session.cwd = text(&meta["cwd"]);
+    session.cwd = text(&meta["cwd"]).or(session.cwd.take());
     session.branch = text(&meta["git"]["branch"]);
     session.repository_url = text(&meta["git"]["repository_url"]);
 }
@@ -263,6 +305,9 @@ impl PastReader for Reader {
             return found.counts.skip("line of a turn that was undone");
         }
         let payload = &record["payload"];
+        if payload.is_null() && (record["type"] != "compacted") {
+            return self.early_line(&record, at, found);
+        }
         self.is_guardian |= record["type"] == "session_meta" && !self.session.has_started && is_guardian(payload);
         if self.is_guardian {
             return found.counts.skip("line of the guardian");
@@ -303,7 +348,12 @@ impl PastReader for Reader {
             }
             self.end_turn();
         }
-        if is_over || self.is_complete && self.calls.is_empty() && self.running.is_empty() {
+        if is_over {
+            for (_, (id, call)) in std::mem::take(&mut self.cells) {
+                self.script(&id, &call, &Value::Null, found);
+            }
+        }
+        if is_over || self.is_complete && self.calls.is_empty() && self.running.is_empty() && self.cells.is_empty() {
             found.resume_at = at;
         }
         if is_over {
