@@ -198,7 +198,7 @@ fn fill(files: &Files, tool_uses: usize) {
             Some(Redactor::default().clean(nmem::project::identify(Path::new(event.cwd.as_deref()?), None, None)?))
         };
         store
-            .write(|tx| batch.iter().try_for_each(|event| nmem::ingest::store_event(tx, event, None, || identify(event))))
+            .write(|tx| batch.iter().try_for_each(|event| nmem::ingest::store_event(tx, event, None, &|_| identify(event))))
             .expect("stored");
     }
     store.checkpoint();

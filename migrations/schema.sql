@@ -23,7 +23,7 @@ CREATE TABLE project_keys (
 
 -- Conversations of an agent. `task_files`: files named in the tasks of the current turn's subagents, JSON [[time, path]].
 -- `imported_until`: time of the last event that an import stored; no model is asked about units that ended by then,
--- unless a person orders it.
+-- unless a person orders it. `imported_at`: when the last import stored events; retention counts from it.
 CREATE TABLE sessions (
   id                 INTEGER PRIMARY KEY,
   project_id         INTEGER REFERENCES projects(id),  -- NULL in the home folder and in /
@@ -64,6 +64,7 @@ CREATE TABLE sessions (
   domain_id          INTEGER,
   task_files         TEXT,
   imported_until     INTEGER,
+  imported_at        INTEGER,
   UNIQUE (agent_session_id, platform)
 ) STRICT;
 
@@ -84,7 +85,8 @@ CREATE TABLE prompts (
   input_tokens       INTEGER,           -- cost of the turn, with its closing text
   output_tokens      INTEGER,
   cache_read_tokens  INTEGER,
-  cache_write_tokens INTEGER
+  cache_write_tokens INTEGER,
+  project_id         INTEGER            -- of the unit, where it is not the session's project
 ) STRICT;
 CREATE INDEX prompts_by_session ON prompts(session_id, number);
 CREATE UNIQUE INDEX prompts_once ON prompts(session_id, platform_prompt_id) WHERE source = 'user' AND platform_prompt_id IS NOT NULL;
@@ -110,7 +112,8 @@ CREATE TABLE tool_uses (
   metadata     TEXT,                    -- JSON, see src/model/event.rs
   agent_id     TEXT    GENERATED ALWAYS AS (metadata ->> 'agent_id') VIRTUAL,
   duration_ms  INTEGER GENERATED ALWAYS AS (metadata ->> 'duration_ms') VIRTUAL,
-  step_id INTEGER
+  step_id INTEGER,
+  project_id INTEGER                    -- of the repository that it is in, where it is not the session's project
 ) STRICT;
 CREATE UNIQUE INDEX tool_uses_once ON tool_uses(session_id, tool_use_id) WHERE tool_use_id IS NOT NULL;
 CREATE UNIQUE INDEX tool_uses_by_seq ON tool_uses(session_id, seq);
@@ -133,7 +136,8 @@ CREATE TABLE meta (
 
 -- Work units (ADR/0015): runs of steps of one session. `title`: the result in one line. `rules_version`: version of the
 -- rules that last distilled it. `model_calls`: answered calls, two at most; `model_until`: lease of the process that is
--- asking, separate from the lease of the rules.
+-- asking, separate from the lease of the rules. `project_id`: the repository of its work, where it is not the session's
+-- project.
 CREATE TABLE work_units (
   id            INTEGER PRIMARY KEY AUTOINCREMENT,  -- ids are never reused
   session_id    INTEGER NOT NULL REFERENCES sessions(id),
@@ -153,9 +157,11 @@ CREATE TABLE work_units (
   model_at INTEGER,
   model_until INTEGER,
   title TEXT,
-  rules_version INTEGER
+  rules_version INTEGER,
+  project_id INTEGER
 ) STRICT;
 CREATE INDEX work_units_by_session ON work_units(session_id, id);
+CREATE INDEX work_units_elsewhere ON work_units(project_id) WHERE project_id IS NOT NULL;
 
 -- A step is a prompt with the work on it, or a part of that work. It has no foreign key to its unit: a unit that loses all
 -- steps is deleted, and SQLite would search all steps for it.

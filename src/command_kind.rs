@@ -220,6 +220,19 @@ pub fn commit_folder(line: &str) -> Option<&str> {
     (!folder.contains(['$', '`', '*'])).then_some(folder)
 }
 
+/// The folder in which a line works, if it names one at its start: `cd ../site && make`, `git -C ../site log`.
+pub fn entered_folder(line: &str) -> Option<&str> {
+    let all = parts(line);
+    let first = all.first()?;
+    let folder = match *first.first()? {
+        "cd" => first.get(1).copied(),
+        "git" => first.windows(2).find(|pair| pair[0] == "-C").map(|pair| pair[1]),
+        _ => None,
+    }?;
+    let folder = folder.trim_matches(['"', '\'']);
+    (!folder.contains(['$', '`', '*', '~'])).then_some(folder)
+}
+
 /// Bytes at the end of an output that are searched for failures.
 const OUTPUT: usize = 64 << 10;
 

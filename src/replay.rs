@@ -134,7 +134,7 @@ pub fn play(store: &mut Store, events: &[Replayed]) -> Result<Starts> {
     let mut sessions: BTreeMap<&str, ReplayedEvent> = BTreeMap::new();
     for replayed in events {
         let event = &replayed.event;
-        store.write(|tx| persist::store_event(tx, event, None, || None))?;
+        store.write(|tx| persist::store_event(tx, event, None, &|_| None))?;
         let row = store.session_by_agent_id(event.platform, &event.session)?.context("nothing was stored")?;
         let stored = sessions.entry(&event.session).or_default();
         stored.row = row.id;

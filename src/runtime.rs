@@ -5,7 +5,7 @@ use crate::config::{self, Config, environment};
 use crate::domains;
 use crate::error::UserError;
 use crate::files::{self, append_private, make_folder};
-use crate::model::{Event, Files, LogLevel, Millis, Platform, ProjectId, ProjectRow, beside};
+use crate::model::{Event, Files, LogLevel, Millis, Platform, ProjectId, ProjectRow, SearchScope, beside};
 use crate::project;
 use crate::redact::{Clean, Redactor};
 use crate::store::{HOOK_WAIT, Store};
@@ -104,9 +104,17 @@ pub struct FolderProject {
     pub id: Option<ProjectId>,
     /// `None`: nothing is stored for it yet.
     pub row: Option<ProjectRow>,
+    /// Projects in folders below, newest first, if the folder is in no repository.
+    pub below: Vec<ProjectRow>,
 }
 
 impl FolderProject {
+    /// The projects that a question in this folder is about; `None` if nothing is stored for any.
+    pub fn scope(&self) -> Option<SearchScope> {
+        let projects: Vec<i64> = self.row.iter().chain(&self.below).map(|row| row.id).collect();
+        (!projects.is_empty()).then_some(SearchScope { projects })
+    }
+
     /// Display name; `None` if the folder is not a project.
     pub fn name(&self) -> Option<&str> {
         self.row.as_ref().map(|row| row.name.as_str()).or(self.id.as_ref().map(|id| id.name.as_str()))
@@ -131,6 +139,15 @@ impl Projects<'_> {
         found.map(|id| self.redactor.clean(id))
     }
 
+    /// Identifies the project of a repository in which a session works; `None` if it belongs to the session's own, whose
+    /// root is `own`.
+    pub fn elsewhere(&self, repository: &str, own: Option<&str>) -> Option<Clean<ProjectId>> {
+        if own.is_some_and(|own| project::is_submodule(Path::new(repository), Path::new(own))) {
+            return None;
+        }
+        self.identify(repository).map(|id| self.redactor.clean(id))
+    }
+
     /// Identifies the project of a folder that is gone by the URL that a session's file names.
     fn by_url(&self, cwd: &str, url: Option<&str>) -> Option<ProjectId> {
         let (url, folder, home) = (url?, Path::new(cwd), self.config.home.as_deref());
@@ -144,11 +161,18 @@ impl Projects<'_> {
         let path = Path::new(folder);
         let real = files::canonical(path).unwrap_or_else(|_| path.to_path_buf());
         let Some(id) = self.identify(folder) else {
-            return FolderProject { known: ProjectIdentity { folder: real, ..ProjectIdentity::default() }, id: None, row: None };
+            return FolderProject {
+                known: ProjectIdentity { folder: real, ..ProjectIdentity::default() },
+                id: None,
+                row: None,
+                below: Vec::new(),
+            };
         };
         let id = self.redactor.clean(id);
+        let is_in_repository = id.keys.iter().any(|key| !key.starts_with("dir:"));
+        let below = store.filter(|_| !is_in_repository).and_then(|store| store.projects_below(&id.root).ok()).unwrap_or_default();
         let (known, row) = look_up(real, &id, store);
-        FolderProject { known, id: Some((*id).clone()), row }
+        FolderProject { known, id: Some((*id).clone()), row, below }
     }
 
     /// Looks up a project given by name, without a folder.

@@ -30,7 +30,7 @@ pub fn run(folder: &Path) -> Value {
     let (mut turns, mut sessions) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
     for (at, conversation) in data.as_array().unwrap().iter().enumerate() {
         let ids = send(&mut store, at, &conversation["conversation"]);
-        let filter = Filter { project: Some(at as i64 + 1), ..Filter::default() };
+        let filter = Filter { scope: nmem::model::SearchScope::of(at as i64 + 1), ..Filter::default() };
         for question in conversation["qa"].as_array().unwrap() {
             let evidence: Vec<&str> = question["evidence"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
             let query = Query::parse(question["question"].as_str().unwrap());
@@ -106,7 +106,7 @@ fn send(store: &mut Store, number: usize, conversation: &Value) -> Vec<String> {
                         agent: None,
                         what: EventKind::UserPrompt { text },
                     };
-                    nmem::ingest::store_event(tx, &redactor.clean(event.clone()), None, || identify(&event))?;
+                    nmem::ingest::store_event(tx, &redactor.clean(event.clone()), None, &|_| identify(&event))?;
                     ids.push(id.to_string());
                 }
             }

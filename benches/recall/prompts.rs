@@ -130,7 +130,7 @@ fn ask(world: &World, (of, number, stream): (usize, usize, &Stream), turn: &Turn
     let always = ranked(&store, &request, 3).unwrap();
     let paths: Vec<String> = turn.edited.iter().cloned().collect();
     let same = store.units_by_files(place.project, &paths, false, Effort::WHOLE).unwrap();
-    let own = store.last_units(&[place.session], 200).unwrap();
+    let own = store.last_units(&[place.session], None, 200).unwrap();
     AtPrompt {
         stream: of,
         number,

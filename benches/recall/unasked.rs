@@ -205,7 +205,7 @@ fn text(world: &World, text: &str) -> Text {
         let (session, units) = match kind {
             'm' => store.memory_by_row(id).unwrap().map(|memory| (memory.session, memory.unit.into_iter().collect()))?,
             'u' => store.unit_by_row(id).unwrap().map(|unit| (Some(unit.session), vec![unit.id]))?,
-            _ => (Some(id), store.last_units(&[id], 200).unwrap().iter().map(|unit| unit.id).collect::<Vec<_>>()),
+            _ => (Some(id), store.last_units(&[id], None, 200).unwrap().iter().map(|unit| unit.id).collect::<Vec<_>>()),
         };
         let session = store.session_by_row(session?).unwrap()?.agent_session_id;
         let edited = units.iter().flat_map(|unit| store.edited_by_unit(*unit).unwrap()).collect();

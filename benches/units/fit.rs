@@ -85,7 +85,7 @@ impl Known<'_> {
     /// The boundaries as they are decided when all is known at once.
     fn at_once(&self, weights: &Weights) -> Vec<usize> {
         let n = self.stream.truth.prompts;
-        starts(&decide(weights, n, 0, 1, &|from, at| (self.moment, self.at(n - at, from, at))))
+        starts(&decide(weights, n, 0, 1, &|from, at| (self.moment, self.at(n - at, from, at)), &|_, _| false))
     }
 
     /// The boundaries as they are decided in life: after late evidence, and at the prompt.
@@ -95,11 +95,14 @@ impl Known<'_> {
         let (mut from, mut open, mut unit) = (0, 1, 0);
         for prompt in 1..n {
             // The prompt comes: only its own place is judged, in the unit as it stands.
-            let now = decide(weights, prompt + 1, unit, prompt, &|from, at| (DecisionPhase::Prompt, self.at(0, from, at)));
+            let now =
+                decide(weights, prompt + 1, unit, prompt, &|from, at| (DecisionPhase::Prompt, self.at(0, from, at)), &|_, _| {
+                    false
+                });
             inline.extend(starts(&now));
             // The turn is over.
             let place = |from: usize, at: usize| (self.moment, self.at(prompt + 1 - at, from, at));
-            let now = decide(weights, prompt + 1, from, open, &place);
+            let now = decide(weights, prompt + 1, from, open, &place, &|_, _| false);
             unit = starts(&now).last().copied().unwrap_or(from);
             let last = prompt + 1 == n;
             for judgment in now.iter().take_while(|j| last || j.at + SETTLED_AFTER <= prompt) {

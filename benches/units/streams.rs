@@ -70,7 +70,7 @@ fn steps(events: &[Replayed]) -> Vec<Step> {
     for Replayed { event, .. } in events {
         match (&event.what, steps.last_mut()) {
             (EventKind::UserPrompt { text }, _) => steps.push(Step::from_prompt(text, event.at)),
-            (EventKind::ToolUsed(tool), Some(step)) => step.used(tool, event.at),
+            (EventKind::ToolUsed(tool), Some(step)) => step.used(tool, None, event.at),
             (EventKind::TurnEnded { closing: Some(closing), .. }, Some(step)) => step.closes(closing, event.at),
             _ => {}
         }

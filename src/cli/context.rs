@@ -12,7 +12,7 @@ use crate::platforms::payload::{self, Payload};
 use crate::recall::{self, CurrentTask};
 use crate::render::memory_text;
 use crate::render::ranked_units::{InjectedBlock, for_query, why};
-use crate::render::session_start::{ContextBlock, for_agent, styled, token_stats};
+use crate::render::session_start::{ContextBlock, for_agent, styled, token_stats, with_below};
 use crate::runtime::{FolderProject, redactor};
 use crate::store::Store;
 use anyhow::Result;
@@ -94,7 +94,14 @@ pub fn run(args: &ContextArguments) -> Result<()> {
     };
     // The block that an agent would receive, or the reason why it would receive nothing.
     let no_context = no_context(&config, &place, now);
-    let mut given = if no_context.is_some() { ContextBlock::default() } else { for_agent(&recalled, budget) };
+    let below = match &store {
+        Some(store) => recall::for_session_above(store, &task(0, &folder, &config), config.observations.value, now)?,
+        None => Vec::new(),
+    };
+    let mut given = match no_context {
+        Some(_) => ContextBlock::default(),
+        None => with_below(for_agent(&recalled, budget / (below.len() + 1)), &below, budget),
+    };
     if args.json {
         if let Some(store) = &store {
             let of_units: Vec<i64> =

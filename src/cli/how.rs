@@ -3,8 +3,10 @@
 use super::output;
 use super::project_argument::{ProjectArgument, open};
 use crate::error::{NO_PROJECT, UserError};
+use crate::model::SearchScope;
 use crate::recall::{command_forms, past_errors};
-use crate::render::results::{error_json, error_text, form_json, form_text};
+use crate::render::results::{error_json, error_text, form_json, form_text, not_kept};
+use crate::runtime::FolderProject;
 use anyhow::Result;
 use std::io::{self, Read};
 
@@ -39,10 +41,10 @@ pub fn run(args: &HowArguments) -> Result<()> {
         return Err(UserError::new(NO_PROJECT, "change into a project folder, or use --project DIR or --all").into());
     }
     let program = args.program.join(" ");
-    let mut forms = match (&store, &place.row) {
-        (Some(store), _) if args.all => command_forms(store, None, &program)?,
-        (Some(store), Some(row)) => command_forms(store, Some(row.id), &program)?,
-        _ => Vec::new(),
+    let scope = scope(args.all, &place);
+    let mut forms = match store.as_ref().zip(scope.as_ref()) {
+        Some((store, scope)) => command_forms(store, scope, &program)?,
+        None => Vec::new(),
     };
     let found = forms.len();
     forms.truncate(if args.limit == 0 { usize::MAX } else { args.limit });
@@ -50,7 +52,8 @@ pub fn run(args: &HowArguments) -> Result<()> {
         return forms.iter().try_for_each(|form| output::print(&form_json(form).to_string()));
     }
     if forms.is_empty() {
-        output::warn(&format!("no call of {program} is recorded here; --all searches all projects"));
+        let gone = store.as_ref().zip(scope.as_ref()).map_or(Ok(None), |(store, scope)| store.tool_uses_gone_until(scope))?;
+        output::warn(&format!("no call of {program} is recorded here{}; --all searches all projects", not_kept(gone)));
     }
     forms.iter().try_for_each(|form| output::entry(&form_text(form, output::style()), false))?;
     if forms.len() < found {
@@ -81,6 +84,11 @@ pub struct ErrorArguments {
     project: ProjectArgument,
 }
 
+/// The projects to search; `None` if nothing is stored here.
+fn scope(all: bool, place: &FolderProject) -> Option<SearchScope> {
+    if all { Some(SearchScope::default()) } else { place.scope() }
+}
+
 /// Maximum bytes of an error on stdin.
 const BYTES: u64 = 1 << 20;
 
@@ -104,10 +112,10 @@ pub fn run_error(args: &ErrorArguments) -> Result<()> {
         return Err(UserError::new(NO_PROJECT, "change into a project folder, or use --project DIR or --all").into());
     }
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
-    let found = match (&store, &place.row) {
-        (Some(store), _) if args.all => past_errors(store, None, &text, limit)?,
-        (Some(store), Some(row)) => past_errors(store, Some(row.id), &text, limit)?,
-        _ => Some(Vec::new()),
+    let scope = scope(args.all, &place);
+    let found = match store.as_ref().zip(scope.as_ref()) {
+        Some((store, scope)) => past_errors(store, scope, &text, limit)?,
+        None => Some(Vec::new()),
     };
     let Some(found) = found else {
         return Err(UserError::usage("this says too little to search for", "give the line that names the error").into());
@@ -116,7 +124,8 @@ pub fn run_error(args: &ErrorArguments) -> Result<()> {
         return found.iter().try_for_each(|error| output::print(&error_json(error).to_string()));
     }
     if found.is_empty() {
-        output::warn("this error did not occur before; `nmem search WORDS` searches everything");
+        let gone = store.as_ref().zip(scope.as_ref()).map_or(Ok(None), |(store, scope)| store.tool_uses_gone_until(scope))?;
+        output::warn(&format!("no such error is recorded here{}; `nmem search WORDS` searches everything", not_kept(gone)));
     }
     found.iter().try_for_each(|error| output::entry(&error_text(error, output::style()), false))
 }

@@ -21,7 +21,7 @@ const BAR: usize = 20;
 /// Import past sessions of the agents on this machine
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem import --dry-run\n         nmem import\n         nmem import ~/backup/claude/projects --since 90d\n\nReads the sessions that agents keep on this machine, Claude Code's notes and the memories of claude-mem, by the same rules as hooks: secrets are redacted, and your settings for folders hold. Tool uses older than `[retention] tool_uses_days` (180) become work units and memories and are not kept. No model is asked. You can press Ctrl-C at any time and run it again: a second run reads only what is new."
+    after_help = "Example: nmem import --dry-run\n         nmem import\n         nmem import ~/backup/claude/projects --since 90d\n\nReads the sessions that agents keep on this machine, Claude Code's notes and the memories of claude-mem, by the same rules as hooks: secrets are redacted, and your settings for folders hold. Retention of tool uses (`[retention] tool_uses_days`, 180) counts from the import. No model is asked. You can press Ctrl-C at any time and run it again: a second run reads only what is new."
 )]
 pub struct ImportArguments {
     /// Session files, or folders of them [default: where the agents keep them]
@@ -69,8 +69,7 @@ pub fn run(args: &ImportArguments) -> Result<()> {
     drop(writable(&config)?);
     let progress = output::Progress::begin();
     let unreadable = std::mem::take(&mut found.unreadable);
-    let mut report =
-        import::import(&config, found, &mut |state| progress.say(&step(state, begun.elapsed())))?;
+    let mut report = import::import(&config, found, &mut |state| progress.say(&step(state, begun.elapsed())))?;
     drop(progress);
     for (platform, reason) in unreadable {
         report.agent(platform.name()).unreadable.push(reason);
@@ -206,10 +205,6 @@ fn of_agent(agent: &AgentReport) -> String {
     if agent.secrets > 0 {
         out += &format!("  hidden: {}\n", of(agent.secrets, "secret", "secrets"));
     }
-    if agent.old_tool_uses > 0 {
-        let old = of(agent.old_tool_uses, "tool use", "tool uses");
-        out += &format!("  not kept: {old} past the retention; their units and memories are kept\n");
-    }
     for (reason, n) in &counts.skipped {
         out += &format!("  not stored: {n} × {}\n", line(reason, 200));
     }
@@ -230,7 +225,7 @@ fn json(report: &ImportReport, seconds: f64) -> Value {
             let counts = &agent.counts;
             json!({"agent": agent.agent, "files": agent.files, "unchanged": agent.unchanged,
                 "sessions": agent.sessions.len(), "prompts": counts.prompts, "tool_uses": counts.tool_uses,
-                "failures": counts.failures, "memories": agent.memories, "secrets_hidden": agent.secrets, "old_tool_uses": agent.old_tool_uses, "subagent_tool_uses": counts.subagent_tool_uses, "skipped": counts.skipped,
+                "failures": counts.failures, "memories": agent.memories, "secrets_hidden": agent.secrets, "subagent_tool_uses": counts.subagent_tool_uses, "skipped": counts.skipped,
                 "first": agent.first, "last": agent.last, "gave_nothing": agent.gave_nothing(), "unreadable": agent.unreadable,
                 "broken_lines": agent.broken.iter().map(|(path, line)| json!({"file": path, "line": line})).collect::<Vec<_>>()})
         })

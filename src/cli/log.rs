@@ -73,7 +73,7 @@ pub fn run(args: &LogArguments) -> Result<()> {
         }
         output::say(session_log::injections(&injections, &|id| format!("s{id}"), style).trim_end())?;
     } else {
-        let overviews = recall::overviews(&store, sessions, UNITS, 0, now)?;
+        let overviews = recall::overviews(&store, sessions, None, UNITS, 0, now)?;
         if args.json {
             return overviews.iter().try_for_each(|overview| output::print(&session_log::json(overview).to_string()));
         }

@@ -164,7 +164,7 @@ pub fn run(args: &SearchArguments) -> Result<()> {
     let store = open(&config)?;
     let json = args.json || args.format == SearchFormat::Json;
     let place = args.project.find(&folder, &config, store.as_ref());
-    let (Some(store), false) = (store, place.row.is_none() && place.id.is_some() && !args.all) else {
+    let (Some(store), false) = (store, place.scope().is_none() && place.id.is_some() && !args.all) else {
         if !json {
             let name = place.name().unwrap_or("this machine");
             output::warn(&format!("nothing is recorded for {name} yet; --all searches all projects"));
@@ -180,7 +180,7 @@ pub fn run(args: &SearchArguments) -> Result<()> {
     }
     let filter = Filter {
         // A folder without a project has no data of its own, so everything is searched.
-        project: place.row.filter(|_| !args.all).map(|row| row.id),
+        scope: place.scope().filter(|_| !args.all).unwrap_or_default(),
         platform: args.platform.map(|p| p.name().to_string()),
         since: time(&args.since)?,
         until: time(&args.until)?,
@@ -202,9 +202,11 @@ pub fn run(args: &SearchArguments) -> Result<()> {
     if let Some(corrected) = found.corrected.as_ref().filter(|_| !json) {
         output::warn(&format!("no results for {}; showing results for {corrected}", Query::parse(&text).sought()));
     }
-    print(args, &found.hits, &query_terms(&args.query.join(" ")), json, filter.project.is_none())?;
+    print(args, &found.hits, &query_terms(&args.query.join(" ")), json, filter.scope.projects.len() != 1)?;
     if !json && found.total == 0 {
-        output::warn("nothing found");
+        let is_about_calls = filter.file.is_some() || args.kind.iter().any(|kind| kind.hit() == HitKind::Tool);
+        let gone = if is_about_calls { store.tool_uses_gone_until(&filter.scope)? } else { None };
+        output::warn(&format!("nothing found{}", results::not_kept(gone)));
     } else if !json && found.total > limit {
         let at_least = if found.is_open_ended { " or more" } else { "" };
         output::warn(&format!("{limit} of {}{at_least}; --limit 0 for all", found.total));

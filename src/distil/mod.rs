@@ -193,7 +193,7 @@ mod tests {
 
     fn titles(store: &Store) -> Vec<String> {
         let [session] = store.sessions_of(None, None).unwrap()[..] else { panic!("one session") };
-        let units: Vec<i64> = store.last_units(&[session], 9).unwrap().iter().map(|unit| unit.id).collect();
+        let units: Vec<i64> = store.last_units(&[session], None, 9).unwrap().iter().map(|unit| unit.id).collect();
         let all = units.into_iter().flat_map(|unit| store.memories_of_unit(session, unit).unwrap());
         all.map(|memory| memory.title).collect()
     }
@@ -229,7 +229,7 @@ mod tests {
         let mut store = scratch.open();
         turn(&mut store, 1, "Fix the login: tokens expire too early", true, FIXED);
         let [session] = store.sessions_of(None, None).unwrap()[..] else { panic!("one session") };
-        let unit = store.last_units(&[session], 1).unwrap()[0].id;
+        let unit = store.last_units(&[session], None, 1).unwrap()[0].id;
         let lease = store.lease(&[unit], 2 * MINUTE).unwrap();
         assert_eq!(lease.len(), 1);
         assert_eq!(distil(&mut store, 2 * MINUTE + 1000), 0);

@@ -182,11 +182,7 @@ pub fn import(
         // The files of subagents are read later.
         pauses::add_past(&config.switches_file, &muted)?;
     }
-    let mut session = writer.finish(agent);
-    if let Some(session) = session.as_mut().filter(|_| !read.is_whole) {
-        // The stored part of a turn must be recognized when the turn is read again.
-        session.keep_since = None;
-    }
+    let session = writer.finish(agent);
     let mut store = open(&writer)?;
     let after = imported(if read.is_whole { file.length } else { 0 }, found.resume_at);
     if !writer.is_forgotten() {
@@ -197,7 +193,7 @@ pub fn import(
         (Some(session), None) => distil_rest(&writer.run, &mut store, file.format.platform, &session.id)?,
         (None, _) => {}
     }
-    agent.old_tool_uses += store.set_imported(&name, &after, session.as_ref())? as u64;
+    store.set_imported(&name, &after, session.as_ref())?;
     target.files.insert(name, after);
     Ok(FileResult { bytes: read.end - from, muted })
 }

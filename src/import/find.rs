@@ -306,7 +306,8 @@ fn add(path: &Path, place: Option<&PastFormat>, is_given: bool, wanted: &Wanted,
     let known = known.get(&path.display().to_string()).map(|known| known.platform);
     let of = |platform| platforms::formats().filter(move |format| format.platform == platform && is_of_lines(format));
     let known = known.filter(|platform| of(*platform).count() == 1).and_then(|platform| of(platform).next());
-    let place = place.filter(|place| is_of_lines(place) && platforms::formats().filter(|other| shares_folder(other, place)).count() == 1);
+    let place =
+        place.filter(|place| is_of_lines(place) && platforms::formats().filter(|other| shares_folder(other, place)).count() == 1);
     let Some(format) = known.or_else(|| format(path)).or(place.copied()) else { return found.unknown.push(path.to_path_buf()) };
     if agent.is_none_or(|agent| agent == format.platform) {
         found.files.extend(FoundFile::new(format, path.to_path_buf()));
@@ -320,7 +321,7 @@ pub fn session_file(path: &Path, agent: Platform) -> Option<FoundFile> {
     found.files.pop()
 }
 
-/// Which files are wanted.
+/// The files that are wanted: those of an agent, except the imported ones.
 struct Wanted<'a> {
     agent: Option<Platform>,
     known: &'a Imported,
@@ -338,7 +339,9 @@ fn is_of_lines(format: &PastFormat) -> bool {
 /// Detects the format of a database from its tables.
 pub fn by_tables(tables: &HashSet<String>, agent: Option<Platform>) -> Option<PastFormat> {
     platforms::formats().filter(|format| agent.is_none_or(|agent| agent == format.platform)).find(|format| match format.source {
-        PastSource::Database(database) => !database.tables.is_empty() && database.tables.iter().all(|table| tables.contains(*table)),
+        PastSource::Database(database) => {
+            !database.tables.is_empty() && database.tables.iter().all(|table| tables.contains(*table))
+        }
         _ => false,
     })
 }

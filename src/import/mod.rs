@@ -23,8 +23,8 @@ use anyhow::Result;
 use file::DueFile;
 use find::{DatabaseState, Imported};
 use lines::Databases;
-use std::collections::{BTreeSet, HashMap};
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use target::{Folder, Target};
 
@@ -58,11 +58,7 @@ pub fn imported(config: &Config) -> Result<Imported> {
 /// # Errors
 ///
 /// Settings that cannot be read, or a database that cannot be written. A file that cannot be read is reported.
-pub fn import(
-    config: &Config,
-    found: Stores,
-    progress: &mut dyn FnMut(ImportProgress),
-) -> Result<ImportReport> {
+pub fn import(config: &Config, found: Stores, progress: &mut dyn FnMut(ImportProgress)) -> Result<ImportReport> {
     imports::remove_copies(config.files.value.folder());
     let mut report = ImportReport::default();
     found.unchanged.iter().for_each(|(agent, sessions)| report.agent(agent.name()).unchanged += sessions);

@@ -89,8 +89,6 @@ pub struct AgentReport {
     pub memories: u64,
     /// Secrets and private parts that were hidden.
     pub secrets: u64,
-    /// Tool uses that are older than retention allows: they became units and memories, and were deleted.
-    pub old_tool_uses: u64,
     pub first: Option<Millis>,
     pub last: Option<Millis>,
     /// Lines that are not JSON: some of them, by file and number from 1.

@@ -27,7 +27,7 @@ pub struct Writer<'a> {
     began: Option<&'a str>,
     /// The extent to which an earlier import read the file.
     before: ReadBefore,
-    /// Retention limit: tool uses before this time are not kept.
+    /// Retention limit: tool uses that nmem learnt of before this time are deleted.
     keep_since: Option<Millis>,
 }
 
@@ -59,7 +59,7 @@ struct KnownSession<'a> {
     by_hooks: Option<Vec<StoredMessage>>,
     /// Tool uses that hooks recorded without an id: kind and content. Each matches one tool use in the file.
     unnamed: Vec<(String, Option<String>)>,
-    /// True if its old tool uses were stored and deleted before.
+    /// True if its old tool uses may have been stored and deleted before.
     had_old_ones: bool,
     /// True if the file has a message that hooks did not record.
     found_more: bool,
@@ -171,7 +171,7 @@ impl<'a> Writer<'a> {
             return None;
         }
         let (platform, id) = (session.platform, session.id.clone());
-        Some(ImportedSession { platform, id, until: session.until, keep_since: self.keep_since })
+        Some(ImportedSession { platform, id, until: session.until, at: self.run.now })
     }
 
     fn look_up(&self, first: &Event) -> Result<KnownSession<'a>> {
@@ -185,6 +185,9 @@ impl<'a> Writer<'a> {
             ReadBefore::ByAnother => true,
             ReadBefore::InPart => false,
         };
+        // What an import stored is kept as long as if it had happened then.
+        let imported_at = recorded.as_ref().map_or(Ok(None), |row| store.imported_at(row.id))?;
+        let had_old_ones = had_old_ones && imported_at.is_none_or(|at| self.keep_since.is_some_and(|since| at < since));
         let client = recorded.as_ref().and_then(|row| row.client);
         let is_at_work = recorded.as_ref().is_some_and(|row| row.ended_at.is_none())
             && client.is_some_and(|client| client::is_alive(client) == Some(true));

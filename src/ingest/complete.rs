@@ -1,7 +1,7 @@
 //! Completes an event with what only the disk knows: git state, the client's process, the transcript.
 
 use super::run::{self, Caller, Run};
-use crate::command_kind::commit_folder;
+use crate::command_kind::{commit_folder, entered_folder};
 use crate::config::environment::session_folders;
 use crate::config::pauses::RecordingPause;
 use crate::files::{self, Stretch};
@@ -46,15 +46,22 @@ pub fn complete(run: &Run, mut event: Event) -> Event {
             };
         }
         EventKind::SessionEnded { git, .. } if !is_past => *git = state(),
-        EventKind::PreEdit { path } => *path = project::relative(path, cwd.as_deref(), run.home()),
+        EventKind::PreEdit { path, repository } => {
+            let own = own_root(run, cwd.as_deref());
+            *repository = root_of(run, path, cwd.as_deref(), own.as_deref()).filter(|root| own.as_ref() != Some(root));
+            let from = repository.as_deref().or(cwd.as_deref());
+            *path = project::relative(&absolute(path, cwd.as_deref()), from, run.home());
+        }
         // A relative name may be relative to any folder; recall completes it.
         EventKind::Delegating { files } => {
             let absolute = files.iter_mut().filter(|path| Path::new(path).is_absolute());
             absolute.for_each(|path| *path = project::relative(path, cwd.as_deref(), run.home()));
         }
         EventKind::ToolUsed(tool) => {
+            tool.repository = repository(run, tool, cwd.as_deref());
+            let from = tool.repository.as_deref().or(cwd.as_deref());
             if let Some(path) = &mut tool.path {
-                let relative = project::relative(path, cwd.as_deref(), run.home());
+                let relative = project::relative(&absolute(path, cwd.as_deref()), from, run.home());
                 // If a tool's content is only its path, the content uses the stored form of the path.
                 if tool.content.as_ref() == Some(path) {
                     tool.content = Some(relative.clone());
@@ -69,6 +76,41 @@ pub fn complete(run: &Run, mut event: Event) -> Event {
         _ => {}
     }
     event
+}
+
+/// A path as an absolute one, if the working directory is known.
+fn absolute(path: &str, cwd: Option<&str>) -> String {
+    let known = cwd.map(Path::new).filter(|cwd| cwd.is_absolute());
+    known.map_or_else(|| path.to_string(), |cwd| cwd.join(path).display().to_string())
+}
+
+/// Root of the repository of the working directory.
+fn own_root(run: &Run, cwd: Option<&str>) -> Option<String> {
+    project::repository_of("", cwd, run.home()).map(|root| root.display().to_string())
+}
+
+/// Root of the repository of a file or folder. A submodule belongs to its repository, whose root is `own`.
+fn root_of(run: &Run, path: &str, cwd: Option<&str>, own: Option<&str>) -> Option<String> {
+    let found = project::repository_of(path, cwd, run.home())?;
+    match own.filter(|own| *own != found.as_os_str() && project::is_submodule(&found, Path::new(own))) {
+        Some(own) => Some(own.to_string()),
+        None => Some(found.display().to_string()),
+    }
+}
+
+/// Root of the repository in which a tool edited a file or ran a command. Reading a file of another repository is work in
+/// the own one, unless there is none: the agent was started above its repositories.
+fn repository(run: &Run, tool: &ToolUse, cwd: Option<&str>) -> Option<String> {
+    let own = own_root(run, cwd);
+    let place = match (tool.kind, &tool.path) {
+        (Kind::Edit | Kind::Write, Some(path)) => path.as_str(),
+        (Kind::Command, _) => tool.content.as_deref().and_then(entered_folder).unwrap_or_default(),
+        (_, Some(path)) if own.is_none() => path.as_str(),
+        _ => return own,
+    };
+    let found = root_of(run, place, cwd, own.as_deref());
+    // A file outside all repositories, such as a setting of the user, is edited for the same work.
+    found.or(own)
 }
 
 /// Returns true if a command committed in a repository other than the one in which the agent was started.

@@ -12,7 +12,7 @@ use crate::project::{self, git};
 use crate::recall::{self, Prompt, SessionContext};
 use crate::redact::Clean;
 use crate::render::ranked_units;
-use crate::render::session_start::{self, ContextBlock, ContextLoss, for_agent};
+use crate::render::session_start::{self, ContextBlock, ContextLoss, for_agent, with_below};
 use crate::runtime::log_error;
 use crate::store::candidates::SessionScope;
 use crate::store::injections::Injection;
@@ -40,7 +40,7 @@ pub fn inject(run: &Run, persisted: &mut Persisted, event: &Clean<Event>) -> Res
     match (&event.what, persisted) {
         (EventKind::SessionStarted(start), persisted) => at_start(run, persisted, event, start.source),
         (EventKind::UserPrompt { text }, Persisted::Stored(store)) => at_prompt(run, store, event, text),
-        (EventKind::PreEdit { path }, _) => before_edit(run, event, path),
+        (EventKind::PreEdit { path, repository }, _) => before_edit(run, event, path, repository.as_deref()),
         (EventKind::SubagentStarted, _) => at_subagent(run, event),
         _ => Ok(None),
     }
@@ -109,10 +109,14 @@ fn at_prompt(run: &Run, store: &mut Store, event: &Event, prompt: &str) -> Resul
     inject_once(run, store, &scope, InjectionPoint::Prompt, block.text.clone(), &block.items())
 }
 
-fn before_edit(run: &Run, event: &Event, path: &str) -> Result<Option<HookAnswer>> {
+fn before_edit(run: &Run, event: &Event, path: &str, repository: Option<&str>) -> Result<Option<HookAnswer>> {
     let budget = run.config.file_bytes.value;
     answer(run, event, InjectionPoint::File, budget, |store, scope| {
-        let (known, annotations) = recall::at_file(store, scope, path, root(run.config, event))?;
+        // A file of another repository: what is known about it belongs to that project.
+        let elsewhere = repository.and_then(|root| run.projects().look_up(root, Some(store)).row);
+        let scope = &SessionScope { project: elsewhere.map_or(scope.project, |row| row.id), ..scope.clone() };
+        let root = repository.map(Path::new).or(root(run.config, event));
+        let (known, annotations) = recall::at_file(store, scope, path, root)?;
         Ok(session_start::at_file(path, &known, &annotations, budget))
     })
 }
@@ -261,8 +265,12 @@ fn recalled(run: &Run, store: &Store, event: &Event, source: StartSource) -> Res
     for memories in [&mut recalled.pinned, &mut recalled.decisions, &mut recalled.observations] {
         memories.retain(|memory| !own.shown.contains(&memory.id));
     }
-    let rest = budget.saturating_sub(own.text.len() + 1);
-    let block = own.and(for_agent(&recalled, rest));
+    let below = match event.cwd.as_deref().filter(|_| !is_compacted) {
+        Some(cwd) => recall::below(store, Path::new(cwd), here, config.observations.value, now)?,
+        None => Vec::new(),
+    };
+    let rest = budget.saturating_sub(own.text.len() + 1) / (below.len() + 1);
+    let block = with_below(own.and(for_agent(&recalled, rest)), &below, budget);
     let message = if recalled.is_damaged {
         Some(DAMAGED.to_string())
     } else if store.session_count(scope.project)? <= 1 {

@@ -149,7 +149,7 @@ mod tests {
             let all = store.memories_of_unit(session, unit.id).unwrap();
             all.into_iter().filter(|memory| memory.superseded_by.is_none()).map(|memory| memory.title).collect()
         };
-        store.last_units(&[session], 9).unwrap().into_iter().map(|unit| (unit.clone(), titles(&unit))).collect()
+        store.last_units(&[session], None, 9).unwrap().into_iter().map(|unit| (unit.clone(), titles(&unit))).collect()
     }
 
     /// The story of each unit, newest first.
@@ -306,7 +306,7 @@ mod tests {
     #[test]
     fn a_question_opens_no_database() {
         let scratch = Scratch::new("pipeline-question");
-        let asks = event(SESSION, MINUTE, EventKind::PreEdit { path: "src/login.rs".into() });
+        let asks = event(SESSION, MINUTE, EventKind::PreEdit { path: "src/login.rs".into(), repository: None });
         assert_eq!(run(&scratch, Caller::Hook, vec![asks]).unwrap(), Ingested::default());
         assert!(!scratch.files().db.exists());
     }

@@ -4,11 +4,11 @@
 use super::complete;
 use super::run::{self, Caller, Run};
 use crate::command_kind;
-use crate::model::{BackgroundEnd, ClosedBy, Event, EventKind, Millis, ProjectId, StartSource, UserAnswer};
+use crate::model::{BackgroundEnd, ClosedBy, Event, EventKind, Millis, ProjectId, StartSource, ToolUse, UserAnswer};
 use crate::redact::Clean;
 use crate::runtime::log_error;
 use crate::segmentation::{self, StepRow, StoredToolUse, is_due};
-use crate::store::events::TranscriptRead;
+use crate::store::events::{StoredSession, TranscriptRead};
 use crate::store::{self, HOOK_WAIT, PERSON_WAIT, Store, Tx, spool};
 use anyhow::{Context, Result, anyhow};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -98,9 +98,8 @@ fn store(run: &Run, events: &[Clean<Event>]) -> Result<Store> {
 fn write(run: &Run, store: &mut Store, events: &[Clean<Event>]) -> Result<()> {
     let read = |store: &Store, event: &Clean<Event>| complete::read_transcript(run, store, event);
     let reads: Vec<Option<TranscriptRead>> = events.iter().map(|event| read(store, event)).collect::<Result<_>>()?;
-    let projects = run.projects();
-    let one =
-        |tx: &Tx, event: &Clean<Event>, read: Option<&TranscriptRead>| store_event(tx, event, read, || projects.of_event(event));
+    let identify = identify(run);
+    let one = |tx: &Tx, event: &Clean<Event>, read: Option<&TranscriptRead>| store_event(tx, event, read, &identify);
     let all = |tx: &Tx| events.iter().zip(&reads).try_for_each(|(event, read)| one(tx, event, read.as_ref()));
     if spool::is_waiting(&run.config.files.value) {
         store.write_after_spool(run.redactor, &|tx, event| one(tx, event, None), all)
@@ -109,27 +108,37 @@ fn write(run: &Run, store: &mut Store, events: &[Clean<Event>]) -> Result<()> {
     }
 }
 
-/// Stores one event and assigns it to a unit, inside the caller's transaction. `identity` is asked only for a session
-/// without a project.
-pub fn store_event(
-    tx: &Tx,
-    event: &Clean<Event>,
-    read: Option<&TranscriptRead>,
-    identity: impl FnOnce() -> Option<Clean<ProjectId>>,
-) -> Result<()> {
-    for missed in read.iter().flat_map(|read| &read.missed) {
-        store_alone(tx, missed, None, || None)?;
-    }
-    store_alone(tx, event, read, identity)
+/// The place whose project is asked for.
+#[derive(Clone, Copy, Debug)]
+pub enum WorkPlace<'a> {
+    /// The folder of an event.
+    Event(&'a Event),
+    /// Root of a repository in which a session works, and that of the session's own project.
+    Repository(&'a str, Option<&'a str>),
 }
 
-fn store_alone(
-    tx: &Tx,
-    event: &Clean<Event>,
-    read: Option<&TranscriptRead>,
-    identity: impl FnOnce() -> Option<Clean<ProjectId>>,
-) -> Result<()> {
-    let stored = store_rows(tx, event, read, identity)?;
+/// Identifies a project; `None` if the place has none, or belongs to the session's own project.
+pub type Identify<'a> = dyn Fn(WorkPlace) -> Option<Clean<ProjectId>> + 'a;
+
+fn identify<'a>(run: &Run<'a>) -> impl Fn(WorkPlace) -> Option<Clean<ProjectId>> + use<'a> {
+    let projects = run.projects();
+    move |place| match place {
+        WorkPlace::Event(event) => projects.of_event(event),
+        WorkPlace::Repository(root, own) => projects.elsewhere(root, own),
+    }
+}
+
+/// Stores one event and assigns it to a unit, inside the caller's transaction. `identify` is asked only for a session
+/// without a project, and for work in another repository: it reads the repository.
+pub fn store_event(tx: &Tx, event: &Clean<Event>, read: Option<&TranscriptRead>, identify: &Identify) -> Result<()> {
+    for missed in read.iter().flat_map(|read| &read.missed) {
+        store_alone(tx, missed, None, identify)?;
+    }
+    store_alone(tx, event, read, identify)
+}
+
+fn store_alone(tx: &Tx, event: &Clean<Event>, read: Option<&TranscriptRead>, identify: &Identify) -> Result<()> {
+    let stored = store_rows(tx, event, read, identify)?;
     segment_stored(tx, &stored)?;
     let ended = match &stored {
         StoredRows::ToolUse { used, .. } => used.tool.ended.as_ref(),
@@ -172,8 +181,8 @@ pub fn drain(run: &Run, store: &mut Store) -> Result<()> {
     if !spool::is_waiting(&run.config.files.value) {
         return Ok(());
     }
-    let projects = run.projects();
-    let one = |tx: &Tx, event: &Clean<Event>| store_event(tx, event, None, || projects.of_event(event));
+    let identify = identify(run);
+    let one = |tx: &Tx, event: &Clean<Event>| store_event(tx, event, None, &identify);
     store.write_after_spool(run.redactor, &one, |_| Ok(()))
 }
 
@@ -182,7 +191,7 @@ fn store_rows<'a>(
     tx: &Tx,
     event: &'a Clean<Event>,
     read: Option<&TranscriptRead>,
-    identity: impl FnOnce() -> Option<Clean<ProjectId>>,
+    identify: &Identify,
 ) -> Result<StoredRows<'a>> {
     if event.what.is_question() {
         return Ok(StoredRows::Nothing);
@@ -193,7 +202,7 @@ fn store_rows<'a>(
     {
         return Ok(StoredRows::Nothing);
     }
-    let session = tx.session(event, identity)?;
+    let session = tx.session(event, || identify(WorkPlace::Event(event)))?;
     let at = event.at;
     if run::is_in_muted_turn(&session, event) {
         if let Some(read) = read {
@@ -227,8 +236,9 @@ fn store_rows<'a>(
                 return Ok(StoredRows::Nothing);
             }
             let step = step_for_tool(tx, session.id, prompt, event)?;
-            if let Some(row) = tx.tool_use(&session, event, tool, prompt, step.id)? {
-                let used = StoredToolUse { row, seq: session.tool_uses + 1, tool, at };
+            let project = project_elsewhere(tx, &session, event, tool, identify)?;
+            if let Some(row) = tx.tool_use(&session, event, tool, prompt, step.id, project)? {
+                let used = StoredToolUse { row, seq: session.tool_uses + 1, tool, project, at };
                 return Ok(StoredRows::ToolUse { session: session.id, step, used });
             }
         }
@@ -263,6 +273,20 @@ fn store_rows<'a>(
         }
     }
     Ok(StoredRows::Nothing)
+}
+
+/// The project of the repository that a tool worked in, if it is not the session's.
+fn project_elsewhere(
+    tx: &Tx,
+    session: &StoredSession,
+    event: &Event,
+    tool: &ToolUse,
+    identify: &Identify,
+) -> Result<Option<i64>> {
+    let Some(root) = tool.repository.as_deref().filter(|root| session.root.as_deref() != Some(root)) else { return Ok(None) };
+    let Some(id) = identify(WorkPlace::Repository(root, session.root.as_deref())) else { return Ok(None) };
+    let project = tx.project(&id, event.at)?;
+    Ok(Some(project).filter(|project| session.project != Some(*project)))
 }
 
 fn closed_by(reason: &str) -> ClosedBy {
@@ -337,19 +361,24 @@ pub fn segment_stored(tx: &Tx, stored: &StoredRows) -> Result<()> {
 /// Closes a session's last unit, provisionally.
 pub fn close_units(tx: &Tx, session: i64, by: ClosedBy, at: Millis) -> Result<()> {
     let rows = tx.last_steps(session)?;
-    tx.save(session, &segmentation::close(rows, by, at))
+    tx.save(session, &segmentation::close(rows, by, at))?;
+    tx.place_units_again(session)
 }
 
 fn tool_use(tx: &Tx, session: i64, step: &StepRow, used: StoredToolUse) -> Result<()> {
     let cut = segmentation::cuts(step, used.tool) && tx.is_last_step(session, step.id)?;
     let changes = segmentation::add_tool_use(step.clone(), used, cut);
     tx.save(session, &changes)?;
+    if used.project.is_some() {
+        tx.place_units(session)?;
+    }
     if changes.used.is_some_and(|used| is_due(&used.features)) { judge(tx, session, used.at) } else { Ok(()) }
 }
 
 fn judge(tx: &Tx, session: i64, at: Millis) -> Result<()> {
     let rows = tx.last_steps(session)?;
-    tx.save(session, &segmentation::judge(rows, at))
+    tx.save(session, &segmentation::judge(rows, at))?;
+    tx.place_units_again(session)
 }
 
 /// Runs segmentation once more at the end of a recorded stream whose session continues elsewhere.

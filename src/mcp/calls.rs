@@ -9,13 +9,13 @@ use crate::ingest::persist;
 use crate::ingest::run::{Caller, Run};
 use crate::knowledge::{self, MemoryFields};
 use crate::lookup;
-use crate::model::{Draft, Filter, HitKind, MemoryKind, Provenance, StoredItem, Vector};
+use crate::model::{Draft, Filter, HitKind, MemoryKind, Provenance, SearchScope, StoredItem, Vector};
 use crate::recall::{self, CurrentTask};
 use crate::redact::Redactor;
 use crate::render::clean::line;
 use crate::render::ranked_units::for_query;
-use crate::render::results::{self, error_json, error_text, form_json, form_text};
-use crate::render::session_start::for_agent;
+use crate::render::results::{self, error_json, error_text, form_json, form_text, not_kept};
+use crate::render::session_start::{ContextBlock, for_agent, with_below};
 use crate::render::style::{Style, wrap};
 use crate::render::time;
 use crate::runtime::{self, FolderProject, Projects, Where};
@@ -71,8 +71,8 @@ impl CallContext {
         let (kinds, memories) = kinds(kind)?;
         let since = arguments.text("since")?.map(|text| time::parse(text, environment::now())).transpose();
         let since = since.map_err(|error| UserError::usage(error, "write 7d or 2026-11-01"))?;
-        let Some((store, project)) = self.scope(all)? else { return Ok(self.nothing()) };
-        let filter = Filter { project, since, file: arguments.text("file")?.map(String::from), memories, ..Filter::default() };
+        let Some((store, scope)) = self.scope(all)? else { return Ok(self.nothing()) };
+        let filter = Filter { scope, since, file: arguments.text("file")?.map(String::from), memories, ..Filter::default() };
         let embedding = |text: &str| -> Option<(String, Vector)> {
             self.config.embeddings.destination()?;
             embed::of_text(&self.config, &self.redactor, text, embed::FOR_A_PERSON)
@@ -102,7 +102,10 @@ impl CallContext {
     fn context(&self, arguments: &ToolArguments) -> Result<ToolAnswer> {
         arguments.only(&["request", "files"])?;
         let (request, files) = (arguments.text("request")?, arguments.list("files")?);
-        let Some((store, Some(project))) = self.scope(false)? else { return Ok(self.nothing()) };
+        let Some((store, _)) = self.scope(false)? else { return Ok(self.nothing()) };
+        let Some(project) = self.place.row.as_ref().or(self.place.below.first()).map(|row| row.id) else {
+            return Ok(self.nothing());
+        };
         let embedding = request.and_then(|text| embed::of_text(&self.config, &self.redactor, text, embed::FOR_A_PERSON));
         let task = CurrentTask {
             project,
@@ -114,8 +117,14 @@ impl CallContext {
         };
         let text = match request.is_none() && files.is_empty() {
             true => {
-                let recalled = recall::for_new_session(store, &task, self.config.observations.value, environment::now())?;
-                for_agent(&recalled, CONTEXT_BYTES).text
+                let (most, now) = (self.config.observations.value, environment::now());
+                let below = recall::for_session_above(store, &task, most, now)?;
+                let share = CONTEXT_BYTES / (below.len() + 1);
+                let own = match &self.place.row {
+                    Some(_) => for_agent(&recall::for_new_session(store, &task, most, now)?, share),
+                    None => ContextBlock::default(),
+                };
+                with_below(own, &below, CONTEXT_BYTES).text
             }
             false => for_query(&recall::for_task(store, &task)?, CONTEXT_BYTES).text,
         };
@@ -130,9 +139,9 @@ impl CallContext {
         let id = arguments.needed("id")?;
         let all = arguments.is_set("all")?;
         let unknown = || UserError::new(format!("nothing here has the id {}", line(id, 80)), "`search` prints ids");
-        let (store, project) = self.scope(all)?.ok_or_else(unknown)?;
+        let (store, scope) = self.scope(all)?.ok_or_else(unknown)?;
         let found = lookup::find(store, id)?.ok_or_else(unknown)?;
-        if project.is_some() && project != project_of(store, &found)? {
+        if !scope.is_all() && !project_of(store, &found)?.is_some_and(|project| scope.projects.contains(&project)) {
             return Err(UserError::new(format!("{} belongs to another project", line(id, 80)), "all: true shows it").into());
         }
         let text = lookup::text(store, found, Style::default())?;
@@ -163,11 +172,14 @@ impl CallContext {
     fn error(&self, arguments: &ToolArguments) -> Result<ToolAnswer> {
         arguments.only(&["text", "all"])?;
         let text = arguments.needed("text")?;
-        let Some((store, project)) = self.scope(arguments.is_set("all")?)? else { return Ok(self.nothing()) };
-        let found = recall::past_errors(store, project, text, MAX_ERRORS)?;
+        let Some((store, scope)) = self.scope(arguments.is_set("all")?)? else { return Ok(self.nothing()) };
+        let found = recall::past_errors(store, &scope, text, MAX_ERRORS)?;
         let found =
             found.ok_or_else(|| UserError::usage("this says too little to search for", "pass the line that names the error"))?;
-        let note = found.is_empty().then(|| "this error did not occur before".to_string());
+        let note = match found.is_empty() {
+            true => Some(format!("no such error is recorded here{}", not_kept(store.tool_uses_gone_until(&scope)?))),
+            false => None,
+        };
         let item = |error| (error_text(error, Style::default()), error_json(error));
         Ok(ToolAnswer::list("errors", found.iter().map(item), "pass the line that names the error").with_note(note))
     }
@@ -175,10 +187,16 @@ impl CallContext {
     fn how(&self, arguments: &ToolArguments) -> Result<ToolAnswer> {
         arguments.only(&["program", "all"])?;
         let program = arguments.needed("program")?;
-        let Some((store, project)) = self.scope(arguments.is_set("all")?)? else { return Ok(self.nothing()) };
-        let mut forms = recall::command_forms(store, project, program)?;
+        let Some((store, scope)) = self.scope(arguments.is_set("all")?)? else { return Ok(self.nothing()) };
+        let mut forms = recall::command_forms(store, &scope, program)?;
         forms.truncate(MAX_FORMS);
-        let note = forms.is_empty().then(|| format!("no call of {} is recorded here", line(program, 80)));
+        let note = match forms.is_empty() {
+            true => {
+                let gone = not_kept(store.tool_uses_gone_until(&scope)?);
+                Some(format!("no call of {} is recorded here{gone}", line(program, 80)))
+            }
+            false => None,
+        };
         let item = |form| (form_text(form, Style::default()), form_json(form));
         Ok(ToolAnswer::list("forms", forms.iter().map(item), "name a subcommand").with_note(note))
     }
@@ -188,17 +206,14 @@ impl CallContext {
     /// # Errors
     ///
     /// The folder is not a project, and the call does not ask for all.
-    fn scope(&self, all: bool) -> Result<Option<(&Store, Option<i64>)>> {
+    fn scope(&self, all: bool) -> Result<Option<(&Store, SearchScope)>> {
         if self.place.name().is_none() && !all {
             let hint = "start `nmem mcp` with --project DIR; search, show, error and how also take all: true";
             return Err(UserError::new(NO_PROJECT, hint).into());
         }
         let Some(store) = &self.store else { return Ok(None) };
-        Ok(match &self.place.row {
-            _ if all => Some((store, None)),
-            Some(row) => Some((store, Some(row.id))),
-            None => None,
-        })
+        let scope = if all { Some(SearchScope::default()) } else { self.place.scope() };
+        Ok(scope.map(|scope| (store, scope)))
     }
 
     fn nothing(&self) -> ToolAnswer {
@@ -251,14 +266,13 @@ fn kinds(name: Option<&str>) -> Result<(Vec<HitKind>, Vec<MemoryKind>)> {
 
 /// The project that an item belongs to.
 fn project_of(store: &Store, item: &StoredItem) -> Result<Option<i64>> {
-    let session = match item {
-        StoredItem::Session(session) => session.id,
-        StoredItem::Unit(unit) => unit.session,
-        StoredItem::Prompt(prompt) => prompt.session_id,
-        StoredItem::ToolUse(tool) => tool.session_id,
-        StoredItem::Memory(memory) => return Ok(memory.project_id),
-    };
-    store.project_of_session(session)
+    match item {
+        StoredItem::Session(session) => store.project_of_session(session.id),
+        StoredItem::Unit(unit) => store.project_of_unit(unit.id),
+        StoredItem::Prompt(prompt) => store.project_of_prompt(prompt.id),
+        StoredItem::ToolUse(tool) => store.project_of_tool_use(tool.id),
+        StoredItem::Memory(memory) => Ok(memory.project_id),
+    }
 }
 
 /// Maximum bytes of one text, and maximum items of a list.

@@ -60,6 +60,8 @@ pub enum EventKind {
     /// A file is about to be changed. The agent asks for context; nothing is stored.
     PreEdit {
         path: String,
+        /// Root of the file's repository, if it is another one than that of the working directory.
+        repository: Option<String>,
     },
     /// A command that ran in the background has ended. The call that started it gets the outcome.
     BackgroundEnded(BackgroundEnd),
@@ -234,6 +236,9 @@ pub struct ToolUse {
     pub command: Option<CommandKind>,
     /// File or folder, relative to the root of the worktree if it is inside.
     pub path: Option<String>,
+    /// Root of the repository in which it edited a file or ran a command; `None` if it is in none.
+    #[serde(default)]
+    pub repository: Option<String>,
     /// Command, pattern, query, URL or path: one line that describes the call.
     pub content: Option<String>,
     /// Further input: a hunk, a subagent's task, arguments.
@@ -446,6 +451,7 @@ pub(crate) mod testing {
             kind,
             command: is_command.then(|| crate::command_kind::classify(what)),
             path: (!is_command).then(|| what.to_string()),
+            repository: None,
             content: is_command.then(|| what.to_string()),
             input: None,
             outcome: None,

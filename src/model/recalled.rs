@@ -9,6 +9,8 @@ use std::collections::HashMap;
 pub struct Recalled {
     /// The agent that receives it, if it is known.
     pub agent: Option<Platform>,
+    /// The repository's folder, if it is below the one in which the session starts.
+    pub folder: Option<String>,
     /// The session to continue: the last one on this branch that used a tool.
     pub last: Option<SessionOverview>,
     pub branch: Option<String>,

@@ -186,11 +186,39 @@ pub struct LastEvent {
     pub at: Millis,
 }
 
+/// The projects that a question is about: those of a folder, or all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SearchScope {
+    /// Empty: all projects.
+    pub projects: Vec<i64>,
+}
+
+impl SearchScope {
+    /// One project.
+    pub fn of(project: i64) -> SearchScope {
+        SearchScope { projects: vec![project] }
+    }
+
+    /// One project; `None` is all.
+    pub fn of_any(project: Option<i64>) -> SearchScope {
+        SearchScope { projects: project.into_iter().collect() }
+    }
+
+    /// Whether it is not restricted.
+    pub fn is_all(&self) -> bool {
+        self.projects.is_empty()
+    }
+
+    /// The projects as JSON, for a query; `None` is all.
+    pub fn json(&self) -> Option<String> {
+        (!self.is_all()).then(|| serde_json::to_string(&self.projects).unwrap_or_default())
+    }
+}
+
 /// Restricts a search.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// `None`: all projects.
-    pub project: Option<i64>,
+    pub scope: SearchScope,
     pub platform: Option<String>,
     pub since: Option<Millis>,
     pub until: Option<Millis>,

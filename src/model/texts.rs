@@ -1,6 +1,6 @@
 //! Texts of a value with their limits, so that redaction and cleaning reach each of them.
 
-use super::{BackgroundEnd, Event, EventKind, GitState, ProjectId, TakenBack, TaskChange, ToolUse, TurnUsage};
+use super::{BackgroundEnd, Event, EventKind, GitState, Kind, ProjectId, TakenBack, TaskChange, ToolUse, TurnUsage};
 use serde_json::{Map, Value};
 
 /// Maximum bytes kept of a text: its head and tail, not its middle, because the reason for a failure is at the end.
@@ -31,8 +31,9 @@ pub trait Texts {
     /// Calls `visit` on every text that could hold something private.
     fn texts(&mut self, visit: &mut dyn FnMut(&mut String, Limit));
 
-    /// Returns the tool use in the value and its working directory, because some files are recorded by path only.
-    fn tool_use(&mut self) -> Option<(&mut ToolUse, Option<&str>)> {
+    /// Returns the tool use in the value and the folder at which its paths start, because some files are recorded by path
+    /// only.
+    fn tool_use(&mut self) -> Option<(&mut ToolUse, Option<String>)> {
         None
     }
 }
@@ -62,9 +63,12 @@ impl Texts for AgentSession {
 }
 
 impl Texts for Event {
-    fn tool_use(&mut self) -> Option<(&mut ToolUse, Option<&str>)> {
+    fn tool_use(&mut self) -> Option<(&mut ToolUse, Option<String>)> {
         match &mut self.what {
-            EventKind::ToolUsed(tool) => Some((tool, self.cwd.as_deref())),
+            EventKind::ToolUsed(tool) => {
+                let root = tool.repository.clone().filter(|_| tool.kind != Kind::Command);
+                Some((tool, root.or(self.cwd.clone())))
+            }
             _ => None,
         }
     }
@@ -95,7 +99,10 @@ impl Texts for Event {
             }
             EventKind::TakenBack(TakenBack::Since(prompt) | TakenBack::One(prompt)) => visit(prompt, ID),
             EventKind::TakenBack(TakenBack::Last(_) | TakenBack::At(_)) => {}
-            EventKind::PreEdit { path } => visit(path, NAME),
+            EventKind::PreEdit { path, repository } => {
+                visit(path, NAME);
+                each(visit, &mut [(repository, NAME)]);
+            }
             EventKind::PrivatePrompt | EventKind::Compacting | EventKind::SubagentStarted => {}
             EventKind::ToolUsed(tool) => tool.texts(visit),
             EventKind::TasksChanged(change) => change.texts(visit),
@@ -130,6 +137,7 @@ impl Texts for ToolUse {
             &mut [
                 (&mut self.id, ID),
                 (&mut self.path, NAME),
+                (&mut self.repository, NAME),
                 (&mut self.content, CONTENT),
                 (&mut self.input, EXCERPT),
                 (&mut self.outcome, EXCERPT),

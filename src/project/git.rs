@@ -138,6 +138,14 @@ fn resolve(base: &Path, path: &str) -> PathBuf {
     files::canonical(&joined).unwrap_or(joined)
 }
 
+/// Whether the worktree at `root` is a submodule of the repository of the one at `own`.
+pub fn is_submodule(root: &Path, own: &Path) -> bool {
+    let (Some(root), Some(own)) = (Repository::open(root), Repository::open(own)) else { return false };
+    let real = |path: &Path| files::canonical(path).unwrap_or_else(|_| path.to_path_buf());
+    let (inside, own) = (real(&root.common), real(&own.common));
+    inside != own && inside.starts_with(own)
+}
+
 /// Whether `folder` is outside the repository of `own` and all its worktrees. False if `own` is not in a repository.
 pub fn is_other_repository(folder: &Path, own: &Path, home: Option<&Path>) -> bool {
     let (Some(root), folder) = (worktree_root(own, home), lexical(folder)) else { return false };

@@ -7,8 +7,8 @@ pub mod git;
 mod git_config;
 mod worktree;
 
-pub use git::is_other_repository;
-pub use worktree::{named_by_layout, relative, worktree_root};
+pub use git::{is_other_repository, is_submodule};
+pub use worktree::{named_by_layout, relative, repository_of, worktree_root};
 
 use crate::files;
 use crate::model::ProjectId;

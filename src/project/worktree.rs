@@ -69,6 +69,13 @@ fn of_windows(path: &str) -> Option<(char, &str)> {
     letters.next().filter(|drive| drive.is_ascii_alphabetic() && letters.next().is_none()).map(|drive| (drive, rest))
 }
 
+/// Root of the repository in which a file or folder is. A relative path starts at `cwd`.
+pub fn repository_of(path: &str, cwd: Option<&str>, home: Option<&Path>) -> Option<PathBuf> {
+    let cwd = Path::new(cwd?);
+    let full = lexical(&cwd.join(path));
+    worktree_root(&full, home).filter(|_| cwd.is_absolute()).map(Path::to_path_buf)
+}
+
 /// Makes a path relative to the worktree's root, with `/`, if it is inside. `.` and `..` are resolved lexically.
 pub fn relative(path: &str, cwd: Option<&str>, home: Option<&Path>) -> String {
     let Some(cwd) = cwd else { return path.to_string() };

@@ -5,7 +5,7 @@ use super::sessions::{self, SESSION, stored_id};
 use crate::error::UserError;
 use crate::knowledge::entity::{self, Entry};
 use crate::lookup;
-use crate::model::{Draft, Entity, Filter, Hit, HitKind, MemoryKind, Millis, StoredItem};
+use crate::model::{Draft, Entity, Filter, Hit, HitKind, MemoryKind, Millis, SearchScope, StoredItem};
 use crate::recall;
 use crate::redact::Clean;
 use crate::render::session_start::{for_agent, token_stats};
@@ -282,7 +282,7 @@ pub fn search(context: &RequestContext, request: Request) -> Result<Value, Proto
         },
     };
     let filter = Filter {
-        project,
+        scope: SearchScope::of_any(project),
         since,
         until,
         kind_type,

@@ -2,7 +2,7 @@
 
 use crate::distil::commands::{Failure, did_not_run, failures, is_change, response, worked_after};
 use crate::distil::signatures::{call, form, most_alike, signatures};
-use crate::model::{CommandForm, ErrorEnding, MemoryKind, PastError, ToolUseRow};
+use crate::model::{CommandForm, ErrorEnding, MemoryKind, PastError, SearchScope, ToolUseRow};
 use crate::rank;
 use crate::store::Store;
 use crate::store::full_text::StoredCommand;
@@ -26,7 +26,7 @@ const FITS: f64 = 0.3;
 
 /// Returns earlier errors similar to the ones in a text: resolved ones first, then the most similar, then the newest.
 /// Returns `None` if no line of the text is specific enough.
-pub fn past_errors(store: &Store, project: Option<i64>, text: &str, limit: usize) -> Result<Option<Vec<PastError>>> {
+pub fn past_errors(store: &Store, scope: &SearchScope, text: &str, limit: usize) -> Result<Option<Vec<PastError>>> {
     let asked = signatures(text, LINES);
     if asked.is_empty() {
         return Ok(None);
@@ -34,7 +34,7 @@ pub fn past_errors(store: &Store, project: Option<i64>, text: &str, limit: usize
     let mut found: Vec<(f64, String, String, StoredCommand)> = Vec::new();
     let mut known = HashSet::new();
     for (_, signature) in &asked {
-        for command in store.failed_with(project, signature.words(), AMONG)? {
+        for command in store.failed_with(scope, signature.words(), AMONG)? {
             let Some((likeness, line, same)) = most_alike(response(&command.tool), signature) else { continue };
             if likeness >= ALIKE && known.insert(command.tool.id) {
                 found.push((likeness, line, same.text(), command));
@@ -127,11 +127,11 @@ const NEAR: i64 = 6;
 const LONG: usize = 200;
 
 /// Returns the forms in which a program is called, working forms first.
-pub fn command_forms(store: &Store, project: Option<i64>, program: &str) -> Result<Vec<CommandForm>> {
+pub fn command_forms(store: &Store, scope: &SearchScope, program: &str) -> Result<Vec<CommandForm>> {
     let program = program.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut forms: HashMap<String, CommandForm> = HashMap::new();
     let mut calls: Vec<(ToolUseRow, String)> = Vec::new();
-    for command in store.commands_with(project, &program, COMMANDS)? {
+    for command in store.commands_with(scope, &program, COMMANDS)? {
         let Some(call) = command.tool.content.as_deref().and_then(|line| call(line, &program)) else { continue };
         if call.len() > LONG {
             continue;

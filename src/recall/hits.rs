@@ -77,10 +77,15 @@ pub fn search(
 
 /// Merges the nearest memories into full-text hits, at most `limit`.
 fn with_meaning(store: &Store, found: Vec<Hit>, filter: &Filter, model: &str, vector: &Vector, limit: usize) -> Result<Vec<Hit>> {
-    let Some(project) = filter.project else { return Ok(found) };
-    let near = store.nearest_memories(project, model, vector, NEAR)?;
-    let ranked: Vec<(i64, f64)> =
-        near.memories.iter().filter_map(|(id, cosine)| Some((*id, near.stands_out(*cosine)?))).collect();
+    if filter.scope.is_all() {
+        return Ok(found);
+    }
+    let mut ranked: Vec<(i64, f64)> = Vec::new();
+    for project in &filter.scope.projects {
+        let near = store.nearest_memories(*project, model, vector, NEAR)?;
+        ranked.extend(near.memories.iter().filter_map(|(id, cosine)| Some((*id, near.stands_out(*cosine)?))));
+    }
+    ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
     let near = store.memories_as_hits(&ranked, filter)?;
     let mut all: Vec<Hit> = Vec::new();
     for list in [found, near] {
@@ -180,11 +185,12 @@ const SILENCE: Millis = 30 * 60_000;
 pub fn overviews(
     store: &Store,
     sessions: Vec<SessionRow>,
+    project: Option<i64>,
     units_each: usize,
     turns_each: usize,
     now: Millis,
 ) -> Result<Vec<SessionOverview>> {
-    let units = store.last_units(&sessions.iter().map(|session| session.id).collect::<Vec<_>>(), units_each)?;
+    let units = store.last_units(&sessions.iter().map(|session| session.id).collect::<Vec<_>>(), project, units_each)?;
     let mut summaries = store.summaries_of_units(&units.iter().map(|unit| unit.id).collect::<Vec<_>>())?;
     let mut units: Vec<UnitOverview> =
         units.into_iter().map(|unit| UnitOverview { summary: summaries.remove(&unit.id), unit }).collect();
@@ -198,7 +204,7 @@ pub fn overviews(
             (None, _) => SessionStatus::Interrupted,
         };
         let units = units.extract_if(.., |overview| overview.unit.session == session.id).collect();
-        let mut turns = turns(&store.last_said(session.id)?);
+        let mut turns = turns(&store.last_said(session.id, project)?);
         turns.drain(..turns.len().saturating_sub(turns_each));
         Ok(SessionOverview { session, state, last_event_at, turns, units })
     });

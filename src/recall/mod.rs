@@ -13,9 +13,9 @@ mod start;
 pub use during_session::{AtPrompt, Prompt, at_file, at_prompt, at_subagent};
 pub use errors::{command_forms, past_errors};
 pub use hits::{Searched, overviews, search};
-pub use ranked::{CurrentTask, RecallQuery, for_new_session, for_task, ranked, ranked_by};
+pub use ranked::{CurrentTask, RecallQuery, for_new_session, for_session_above, for_task, ranked, ranked_by};
 pub use stale::stale;
-pub use start::{SessionContext, at_start, cleared, session_state};
+pub use start::{SessionContext, at_start, below, cleared, session_state};
 
 #[cfg(test)]
 mod tests {
@@ -36,7 +36,8 @@ mod tests {
 
     fn store(store: &mut Store, events: Vec<Event>) {
         let redactor = Redactor::default();
-        let identify = |event: &Event| {
+        let identify = |place: crate::ingest::persist::WorkPlace| {
+            let crate::ingest::persist::WorkPlace::Event(event) = place else { return None };
             let cwd = event.cwd.clone()?;
             Some(redactor.clean(ProjectId {
                 keys: vec![format!("dir:{cwd}")],
@@ -46,7 +47,7 @@ mod tests {
             }))
         };
         let one = |tx: &crate::store::Tx, event: Event| {
-            crate::ingest::persist::store_event(tx, &redactor.clean(event.clone()), None, || identify(&event))
+            crate::ingest::persist::store_event(tx, &redactor.clean(event.clone()), None, &identify)
         };
         store.write(|tx| events.into_iter().try_for_each(|event| one(tx, event))).unwrap();
     }

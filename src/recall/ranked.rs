@@ -1,9 +1,10 @@
 //! Ranks units for a request, a task or the files in play.
 
 use super::stale::stale;
-use super::{SessionContext, at_start};
+use super::{SessionContext, at_start, below};
 use crate::model::{
-    Filter, Hit, HitKind, MemoryKind, MemoryRow, Millis, Passage, RankedUnit, Recalled, Relevance, UnitRow, Vector, Why,
+    Filter, Hit, HitKind, MemoryKind, MemoryRow, Millis, Passage, RankedUnit, Recalled, Relevance, SearchScope, UnitRow, Vector,
+    Why,
 };
 use crate::project::{self, git};
 use crate::rank::{self, CandidateFeatures, EditRates, RankWeights, Scored};
@@ -277,7 +278,7 @@ pub(super) fn memories_by_words(store: &Store, query: &RecallQuery) -> Result<Ve
     }
     let search_query = Query::parse(&words[..words.len().min(STATED_WORDS)].join(" "));
     let kinds = [MemoryKind::Task, MemoryKind::Summary, MemoryKind::Decision, MemoryKind::Lesson, MemoryKind::Observation];
-    let filter = Filter { project: Some(query.project), memories: kinds.to_vec(), ..Filter::default() };
+    let filter = Filter { scope: SearchScope::of(query.project), memories: kinds.to_vec(), ..Filter::default() };
     store.search(&search_query, &[HitKind::Memory], &filter, STATED)
 }
 
@@ -437,6 +438,12 @@ pub fn for_task(store: &Store, task: &CurrentTask) -> Result<Vec<RankedUnit>> {
         root: project::worktree_root(task.folder, task.home),
     };
     ranked(store, &query, RANKED)
+}
+
+/// Returns what a new session above its repositories needs from each of them.
+pub fn for_session_above(store: &Store, task: &CurrentTask, observations: usize, now: Millis) -> Result<Vec<Recalled>> {
+    let here = SessionContext { home: task.home, ..SessionContext::default() };
+    below(store, task.folder, here, observations, now)
 }
 
 /// Returns the memories for a session that starts in the task's folder, with at most `observations` observations.

@@ -5,11 +5,12 @@ use super::hits::{overviews, turns};
 use super::ranked::{NearUnit, RecallQuery, is_topic, near_units};
 use super::stale::{concepts, stale};
 use crate::distil::{commands, user_decisions};
-use crate::files::small_text;
+use crate::files::{canonical, small_text};
 use crate::model::{
     Annotations, Author, Check, Failing, Finding, InjectionPoint, MemoryKind, MemoryRow, Millis, Platform, PromptSource,
     Provenance, Recalled, SessionOverview, SessionState, SessionStatus, UnitOverview, UnitRow,
 };
+use crate::project::{git::state_at, worktree_root};
 use crate::prompt_injection::looks_like_prompt_injection;
 use crate::rank::{self, stem, terms};
 use crate::store::{Store, is_broken};
@@ -99,12 +100,12 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
     let own_units: Vec<i64> = own.iter().flat_map(|session| &session.units).map(|unit| unit.unit.id).collect();
     let mut last = own.into_iter().next();
     if let Some(last) = &mut last {
-        last.turns = turns(&parts.read(store.last_worked_turn(last.session.id))?);
+        last.turns = turns(&parts.read(store.last_worked_turn(last.session.id, project))?);
     }
     // The user may have taken back all its work.
     last = last.filter(|last| !last.turns.is_empty() || last.units.iter().any(|overview| overview.unit.tool_uses > 0));
     let not_committed = match &last {
-        Some(last) => parts.read(store.edited_since_commit(last.session.id))?,
+        Some(last) => parts.read(store.edited_since_commit(last.session.id, project))?,
         None => Vec::new(),
     };
     let mut elsewhere: Vec<SessionOverview> = Vec::new();
@@ -172,10 +173,11 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
     let stale = here.root.map(|root| parts.read(stale(store, project, root, shown))).transpose()?.unwrap_or_default();
     let annotations = Annotations { contradicted_by, stale };
     let why = near.into_iter().map(|past| (past.unit, (past.score, past.why))).collect();
-    let checks = checks(parts.read(store.checks_of_sessions(&recent[..recent.len().min(SESSIONS)]))?);
+    let checks = checks(parts.read(store.checks_of_sessions(&recent[..recent.len().min(SESSIONS)], project))?);
     let is_damaged = parts.is_damaged.get();
     Ok(Recalled {
         agent: here.agent,
+        folder: None,
         last,
         branch: here.branch.map(String::from),
         on_topic_branch,
@@ -190,6 +192,27 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
         why,
         is_damaged,
     })
+}
+
+/// Maximum repositories below the folder of a session that are described.
+const BELOW: usize = 3;
+
+/// Gathers memories of the repositories below a folder that is in none: a session that starts there may work in each.
+pub fn below(store: &Store, folder: &Path, here: SessionContext, most: usize, now: Millis) -> Result<Vec<Recalled>> {
+    if worktree_root(folder, here.home).is_some() {
+        return Ok(Vec::new());
+    }
+    let folder = canonical(folder).unwrap_or_else(|_| folder.to_path_buf());
+    let mut all = Vec::new();
+    for project in store.projects_below(&folder.to_string_lossy())?.into_iter().take(BELOW) {
+        let root = Path::new(&project.root);
+        let Ok(inside) = root.strip_prefix(&folder) else { continue };
+        let branch = state_at(root, here.home).and_then(|state| state.branch);
+        let own = SessionContext { branch: branch.as_deref(), root: Some(root), ..here };
+        let recalled = at_start(store, project.id, own, most, now)?;
+        all.push(Recalled { folder: Some(inside.display().to_string()), ..recalled });
+    }
+    Ok(all)
 }
 
 /// The newest sessions of the branch and of the project, newest first.
@@ -208,7 +231,7 @@ fn sessions(
         }
     }
     sessions.retain(|session| Some(session.id) != here.own);
-    overviews(store, sessions, UNITS, 1, now)
+    overviews(store, sessions, Some(project), UNITS, 1, now)
 }
 
 fn branch(session: &SessionOverview) -> Option<&str> {
@@ -339,7 +362,7 @@ pub fn session_state(store: &Store, session: i64) -> Result<Option<SessionState>
     let Some(session) = store.session_by_row(session)?.filter(|session| session.prompts + session.tool_uses > 0) else {
         return Ok(None);
     };
-    let mut units = store.last_units(&[session.id], STATE_UNITS)?.into_iter();
+    let mut units = store.last_units(&[session.id], None, STATE_UNITS)?.into_iter();
     let unit = units.next();
     let overview = |unit: crate::model::UnitRow| {
         let summary = store.summary_of_unit(unit.session, unit.id)?;

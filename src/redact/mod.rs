@@ -122,7 +122,7 @@ impl Redactor {
     /// `-_.:/`.
     pub fn clean<T: Texts>(&self, mut value: T) -> Clean<T> {
         if let Some((tool, folder)) = value.tool_use()
-            && catch_unwind(AssertUnwindSafe(|| self.hidden.withhold(tool, folder))).is_err()
+            && catch_unwind(AssertUnwindSafe(|| self.hidden.withhold(tool, folder.as_deref()))).is_err()
         {
             tool.input = None;
             tool.outcome = None;

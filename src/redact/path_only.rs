@@ -362,6 +362,7 @@ mod tests {
             kind,
             command: None,
             path: path.map(String::from),
+            repository: None,
             content: content.map(String::from),
             input: None,
             outcome: Some(outcome.into()),

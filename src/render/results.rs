@@ -3,7 +3,7 @@
 use super::clean::line;
 use super::style::Style;
 use super::{count, time};
-use crate::model::{CommandForm, ErrorEnding, Hit, HitKind, PastError};
+use crate::model::{CommandForm, ErrorEnding, Hit, HitKind, Millis, PastError};
 use serde_json::{Value, json};
 
 /// Maximum characters of a title and of a snippet, in JSON and in a document.
@@ -124,6 +124,11 @@ const FILES: usize = 5;
 /// Maximum characters of a command, and of a memory's text.
 const COMMAND: usize = 160;
 const TEXT: usize = 240;
+
+/// Says up to when tool calls are gone, as an addition to an answer that found none. `gone_until` is in milliseconds.
+pub fn not_kept(gone_until: Option<Millis>) -> String {
+    gone_until.map_or_else(String::new, |at| format!("; tool calls up to {} were not kept", time::day(at)))
+}
 
 /// Returns an earlier error with its resolution, for a person.
 pub fn error_text(error: &PastError, style: Style) -> String {

@@ -43,6 +43,8 @@ pub struct StoredToolUse<'a> {
     /// Its number in the session, from 1.
     pub seq: i64,
     pub tool: &'a ToolUse,
+    /// The project of its repository; `None` is the session's.
+    pub project: Option<i64>,
     pub at: Millis,
 }
 
@@ -60,7 +62,7 @@ pub fn add_tool_use(mut row: StepRow, used: StoredToolUse, cut: bool) -> Changes
         changes.inserted = Some(NewStep { unit: row.unit, prompt: row.prompt, settled: false, step: step.clone() });
         row = StepRow { id: StepId::New, settled: false, step, ..row };
     }
-    row.step.used(tool, at);
+    row.step.used(tool, used.project, at);
     let failed = tool.succeeded == Some(false);
     let edits = i64::from(matches!(tool.kind, Kind::Edit | Kind::Write) && !failed);
     let reads = i64::from(tool.kind == Kind::Read);
@@ -123,8 +125,9 @@ pub fn recount_step(old: Step, left: impl IntoIterator<Item = (ToolUse, Millis)>
     };
     let mut step = Step { at, until: at, ..said };
     for (tool, at) in left {
-        step.used(&tool, at);
+        step.used(&tool, None, at);
     }
+    step.edited_in = old.edited_in;
     step.until = step.until.max(until);
     step.fade();
     step
@@ -227,7 +230,11 @@ mod tests {
             for (n, (kind, what)) in work.iter().enumerate() {
                 let row = self.rows.last().unwrap().clone();
                 let tool = tool(*kind, what, true);
-                self.apply(add_tool_use(row, StoredToolUse { row: 1, seq: n as i64, tool: &tool, at: at + 1000 }, false));
+                self.apply(add_tool_use(
+                    row,
+                    StoredToolUse { row: 1, seq: n as i64, tool: &tool, project: None, at: at + 1000 },
+                    false,
+                ));
             }
             self.apply(close_turn(self.rows.last().unwrap().clone(), closing, true, at + 2000));
             self.apply(judge(self.rows.clone(), at + 2000));
@@ -290,7 +297,7 @@ mod tests {
         let mut kept = Kept::default();
         kept.turn(1, "Port the parser", LOGIN, "Ported.");
         let tool = tool(Kind::Edit, "src/parser.rs", true);
-        let used = StoredToolUse { row: 7, seq: 9, tool: &tool, at: 50 * MINUTE };
+        let used = StoredToolUse { row: 7, seq: 9, tool: &tool, project: None, at: 50 * MINUTE };
         let changes = add_tool_use(kept.rows[0].clone(), used, true);
         let new = changes.inserted.as_ref().expect("a step");
         assert_eq!((new.unit, new.prompt, new.settled), (UnitId::Stored(0), Some(1), false));
@@ -304,7 +311,8 @@ mod tests {
         let mut kept = Kept::default();
         kept.turn(1, "Port the parser", &[], "");
         let tool = tool(Kind::Edit, "src/parser.rs", false);
-        let changes = add_tool_use(kept.rows[0].clone(), StoredToolUse { row: 1, seq: 1, tool: &tool, at: MINUTE }, false);
+        let changes =
+            add_tool_use(kept.rows[0].clone(), StoredToolUse { row: 1, seq: 1, tool: &tool, project: None, at: MINUTE }, false);
         let used = changes.used.expect("the tool use");
         assert!(used.failed);
         assert_eq!(used.file, None);

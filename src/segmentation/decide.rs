@@ -113,6 +113,15 @@ impl<'a> CandidateBoundaries<'a> {
     }
 }
 
+impl CandidateBoundaries<'_> {
+    /// Whether a candidate edits another repository than the unit before it, which begins with step `from`.
+    pub fn is_elsewhere(&self, from: usize, at: usize) -> bool {
+        let edited = |step: &Step| Some(step.edited_in).filter(|project| *project != 0);
+        let before = self.window.steps[from..at].iter().rev().find_map(edited);
+        before.zip(edited(&self.window.steps[at])).is_some_and(|(before, now)| before != now)
+    }
+}
+
 /// One segmentation: the start of its last unit, its likelihood and its decisions.
 struct Cut {
     from: usize,
@@ -120,21 +129,27 @@ struct Cut {
     judgments: Vec<Judgment>,
 }
 
+/// Score of a boundary between edits in two repositories: the work on each is a unit of its own.
+const OTHER_REPOSITORY: f32 = 30.0;
+
 /// Decides the candidates from `open` to the last of `steps`. `from` is the first step of the unit before `open`.
-/// `place` returns the signals of a candidate (second argument) in a unit that begins at a step (first argument).
+/// `place` returns the signals of a candidate (second argument) in a unit that begins at a step (first argument), and
+/// `is_elsewhere` whether it edits another repository than that unit.
 pub fn decide(
     weights: &Weights,
     steps: usize,
     from: usize,
     open: usize,
     place: &dyn Fn(usize, usize) -> (DecisionPhase, Values),
+    is_elsewhere: &dyn Fn(usize, usize) -> bool,
 ) -> Vec<Judgment> {
     let mut cuts = vec![Cut { from, likelihood: 0.0, judgments: Vec::new() }];
     for at in open.max(1)..steps {
         let mut begun: Option<Cut> = None;
         for cut in &mut cuts {
             let (phase, values) = place(cut.from, at);
-            let score = weights.score(phase, &values);
+            let is_elsewhere = phase != DecisionPhase::Inside && is_elsewhere(cut.from, at);
+            let score = if is_elsewhere { OTHER_REPOSITORY } else { weights.score(phase, &values) };
             let judged = |boundary: bool| Judgment { at, boundary, score, phase, values };
             let likelihood = cut.likelihood + log_sigmoid(score);
             if begun.as_ref().is_none_or(|best| likelihood > best.likelihood) {

@@ -86,7 +86,9 @@ impl SessionChanges {
             let before = unit_of(&groups[open - 1]);
             let from = groups[..open].iter().rposition(|group| unit_of(group) != before).map_or(0, |at| at + 1);
             let places = CandidateBoundaries::new(&steps, last_known);
-            decide(&self.weights, steps.len(), from, open, &|from, at| places.values(from, at))
+            decide(&self.weights, steps.len(), from, open, &|from, at| places.values(from, at), &|from, at| {
+                places.is_elsewhere(from, at)
+            })
         } else {
             Vec::new()
         };
@@ -108,7 +110,9 @@ impl SessionChanges {
         let steps: Vec<Step> = rows.iter().map(|row| row.step.clone()).collect();
         let places = CandidateBoundaries::new(&steps, true);
         let mut begins = BTreeSet::new();
-        for judgment in decide(&self.weights, steps.len(), from, open, &|from, at| places.values(from, at)) {
+        for judgment in decide(&self.weights, steps.len(), from, open, &|from, at| places.values(from, at), &|from, at| {
+            places.is_elsewhere(from, at)
+        }) {
             let row = &rows[judgment.at];
             if judgment.phase != DecisionPhase::Inside || !is_inner(row) {
                 continue;

@@ -57,6 +57,8 @@ pub struct Step {
     pub phases: Vec<PhaseRun>,
     /// Hashes of subagents that it started or that reported to it.
     pub agents: Vec<u32>,
+    /// The project of its last edit: 0 without an edit, 1 the session's own, else one more than the project's row.
+    pub edited_in: u32,
 }
 
 impl Step {
@@ -72,8 +74,8 @@ impl Step {
         Step { at, until: at, ..Step::default() }
     }
 
-    /// Adds a tool use.
-    pub fn used(&mut self, tool: &ToolUse, at: Millis) {
+    /// Adds a tool use. `project`: that of its repository, if it is not the session's.
+    pub fn used(&mut self, tool: &ToolUse, project: Option<i64>, at: Millis) {
         let took = (at - self.until).max(0);
         // The session's file may report a call after later ones: it isn't the last.
         let is_late = at < self.until;
@@ -96,6 +98,9 @@ impl Step {
             if !self.agents.contains(&agent) && self.agents.len() < AGENTS {
                 self.agents.push(agent);
             }
+        }
+        if matches!(tool.kind, Kind::Edit | Kind::Write) && tool.succeeded != Some(false) {
+            self.edited_in = project.and_then(|project| u32::try_from(project).ok()).unwrap_or_default() + 1;
         }
         self.count(tool, is_late);
         add_run(&mut self.phases, Phase::of(tool), took);
@@ -200,6 +205,7 @@ impl Step {
         self.asks |= later.asks;
         self.says_done |= later.says_done;
         self.phases = fold(self.phases.iter().chain(&later.phases).copied(), RUNS);
+        self.edited_in = if later.edited_in == 0 { self.edited_in } else { later.edited_in };
     }
 
     /// Whether it has no words, or has dropped them.
@@ -232,7 +238,9 @@ pub(super) fn tail(text: &str, bytes: usize) -> &str {
 }
 
 /// Version of the encoding. It must change whenever the meaning of a field, or a term's hash, changes.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
+/// The version without `edited_in`.
+const WITHOUT_PROJECT: u8 = 2;
 
 impl Step {
     /// Encodes the step.
@@ -246,6 +254,7 @@ impl Step {
         let (version, rest) = bytes.split_first()?;
         let step: Step = match *version {
             VERSION => postcard::from_bytes(rest).ok()?,
+            WITHOUT_PROJECT => postcard::from_bytes(&[rest, &[0]].concat()).ok()?,
             _ => return None,
         };
         [&step.prompt, &step.work, &step.answer].iter().all(|term_counts| term_counts.is_sound()).then_some(step)

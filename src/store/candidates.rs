@@ -1,6 +1,7 @@
 //! Candidates for recall: units by words, files, branch and age, and memories by embedding.
 
 use super::events::known_session;
+use super::history::worked_in;
 use super::index::scope;
 use super::{Store, Tx};
 use crate::index_text::query_terms;
@@ -48,12 +49,14 @@ impl Store {
         Ok(known_session(&self.conn, platform, session)?.map(|known| known.id))
     }
 
-    /// The scope of a session; `None` if it is unknown or has no project.
+    /// The scope of a session: the project of its last unit; `None` if it is unknown or has no project.
     pub fn session_scope(&self, platform: Platform, session: &str) -> Result<Option<SessionScope>> {
         let Some(known) = known_session(&self.conn, platform, session)? else { return Ok(None) };
-        let Some(project) = known.project else { return Ok(None) };
-        let sql = "SELECT coalesce(start_branch, end_branch) FROM sessions WHERE id = ?1";
-        let branch = self.conn.prepare_cached(sql)?.query_row([known.id], |row| row.get(0))?;
+        let sql = "SELECT coalesce(start_branch, end_branch), (SELECT project_id FROM work_units WHERE session_id = ?1 ORDER BY id DESC LIMIT 1)
+                   FROM sessions WHERE id = ?1";
+        let row = |row: &Row| Ok((row.get(0)?, row.get::<_, Option<i64>>(1)?));
+        let (branch, elsewhere) = self.conn.prepare_cached(sql)?.query_row([known.id], row)?;
+        let Some(project) = elsewhere.or(known.project) else { return Ok(None) };
         Ok(Some(SessionScope { session: known.id, project, branch, muted: known.muted }))
     }
 
@@ -70,10 +73,13 @@ impl Store {
 
     /// A project's sessions except `own`, newest first, with the branches on which they began.
     pub fn sessions_in_time(&self, project: i64, own: Option<i64>) -> Result<Vec<(i64, Option<String>)>> {
-        let sql = "SELECT id, coalesce(start_branch, end_branch) FROM sessions WHERE project_id = ?1 AND id IS NOT ?2
-                   AND prompts + tool_uses > 0 ORDER BY active_at DESC, id DESC LIMIT ?3";
+        let sql = format!(
+            "SELECT id, coalesce(start_branch, end_branch) FROM sessions WHERE id IN ({}) AND id IS NOT ?2
+                   ORDER BY active_at DESC, id DESC LIMIT ?3",
+            worked_in("?3")
+        );
         let row = |row: &Row| Ok((row.get(0)?, row.get(1)?));
-        Ok(self.conn.prepare_cached(sql)?.query_map(params![project, own, SESSIONS], row)?.collect::<Result<_, _>>()?)
+        Ok(self.conn.prepare_cached(&sql)?.query_map(params![project, own, SESSIONS], row)?.collect::<Result<_, _>>()?)
     }
 
     /// Locations of units. Units of sessions outside `sessions` are left out, unless it is empty.

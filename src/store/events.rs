@@ -36,6 +36,8 @@ pub struct StoredSession {
     pub muted: bool,
     pub muted_prompt: Option<String>,
     pub project: Option<i64>,
+    /// Root of the project.
+    pub root: Option<String>,
     pub cwd: Option<String>,
     pub prompts: i64,
     pub tool_uses: i64,
@@ -50,7 +52,7 @@ pub(super) fn known_session(conn: &Connection, platform: Platform, id: &str) -> 
     // One statement for all callers in a hook, so it is compiled once. Sorting by platform would need a temporary
     // table.
     let sql = "SELECT id, cwd, prompts, tool_uses, last_prompt_id, tasks, project_id, muted, muted_prompt, transcript_offset,
-                 turn_offset, transcript_message, platform = ?1 FROM sessions
+                 turn_offset, transcript_message, platform = ?1, (SELECT root FROM projects WHERE id = project_id) FROM sessions
                WHERE agent_session_id = ?2 AND (platform = ?1 OR length(?2) >= 16)";
     let row = |row: &Row| {
         let at = |n: usize| row.get::<_, Option<i64>>(n).map(|at| at.map(|at| at.max(0) as u64));
@@ -63,6 +65,7 @@ pub(super) fn known_session(conn: &Connection, platform: Platform, id: &str) -> 
             last_prompt_id: row.get(4)?,
             tasks: row.get(5)?,
             project: row.get(6)?,
+            root: row.get(13)?,
             muted: row.get(7)?,
             muted_prompt: row.get(8)?,
             mark,

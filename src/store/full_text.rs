@@ -5,7 +5,7 @@ use super::history::{TOOL_USE, tool_use};
 use super::index::scope;
 use super::query::Query;
 use crate::index_text::query_terms;
-use crate::model::{Filter, Hit, HitKind, ToolUseRow};
+use crate::model::{Filter, Hit, HitKind, SearchScope, ToolUseRow};
 use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, ToSql, params};
 use std::collections::hash_map::Entry;
@@ -114,19 +114,41 @@ impl Store {
         self.load(kind, &mut rows, filter, limit)
     }
 
-    /// Loads the newest rows. Walks sessions from the last one, so that an old project among many is found quickly.
+    /// Loads the newest rows of each project.
     fn newest(&self, kind: HitKind, filter: &Filter, limit: usize) -> Result<Vec<Hit>> {
+        if filter.scope.projects.len() < 2 {
+            return self.newest_of(kind, filter.scope.projects.first().copied(), filter, limit);
+        }
+        let mut hits = Vec::new();
+        for project in &filter.scope.projects {
+            hits.extend(self.newest_of(kind, Some(*project), filter, limit)?);
+        }
+        hits.sort_by_key(|hit: &Hit| std::cmp::Reverse(hit.at));
+        hits.truncate(limit);
+        Ok(hits)
+    }
+
+    /// Loads the newest rows of a project. Walks sessions from the last one, so that an old project among many is found
+    /// quickly.
+    fn newest_of(&self, kind: HitKind, project: Option<i64>, filter: &Filter, limit: usize) -> Result<Vec<Hit>> {
         let of_session = match sql(kind).newest {
             Newest::OfSession(of_session) => of_session,
             Newest::OfProject(of_project) => {
                 let mut statement = self.conn.prepare_cached(of_project)?;
-                let mut rows = statement.query((filter.project, VISITED.max(limit as i64)))?;
+                let mut rows = statement.query((project, VISITED.max(limit as i64)))?;
                 return self.load(kind, &mut rows, filter, limit);
             }
         };
-        let last_first = "SELECT id FROM sessions WHERE (?1 IS NULL OR project_id = ?1) AND (?2 IS NULL OR platform = ?2) ORDER BY active_at DESC";
+        let is_elsewhere = self.conn.prepare_cached("SELECT 1 FROM work_units WHERE project_id = ?1")?.exists([project])?;
+        let last_first = match is_elsewhere {
+            false => "SELECT id FROM sessions WHERE (?1 IS NULL OR project_id = ?1) AND (?2 IS NULL OR platform = ?2) ORDER BY active_at DESC",
+            true => {
+                "SELECT id FROM sessions WHERE (project_id = ?1 OR id IN (SELECT session_id FROM work_units WHERE project_id = ?1))
+                   AND (?2 IS NULL OR platform = ?2) ORDER BY active_at DESC"
+            }
+        };
         let mut walk = self.conn.prepare_cached(last_first)?;
-        let mut sessions = walk.query((filter.project, &filter.platform))?;
+        let mut sessions = walk.query((project, &filter.platform))?;
         let mut statement = self.conn.prepare_cached(of_session)?;
         let mut hits: Vec<Hit> = Vec::new();
         while hits.len() < limit
@@ -217,10 +239,13 @@ fn chosen<'a>(query: &'a Query, counts: &[i64], filter: &Filter) -> Chosen<'a> {
 
 /// Narrows an expression to a project.
 fn narrowed(expression: &str, filter: &Filter) -> String {
-    match filter.project {
-        Some(project) => format!("({expression}) AND scope : {}", scope(Some(project))),
-        None => expression.to_string(),
-    }
+    within(expression, &filter.scope)
+}
+
+/// Restricts an expression of the full-text index to projects.
+fn within(expression: &str, wanted: &SearchScope) -> String {
+    let terms: Vec<String> = wanted.projects.iter().map(|project| scope(Some(*project))).collect();
+    if terms.is_empty() { expression.to_string() } else { format!("({expression}) AND scope : ({})", terms.join(" OR ")) }
 }
 
 /// Number of hits whose neighbours and sessions are read.
@@ -333,8 +358,8 @@ const PROMPTS: Sql = Sql {
     newest: Newest::OfSession("SELECT id, 0.0 FROM prompts WHERE session_id = ?1 ORDER BY number DESC, id DESC LIMIT ?2"),
     load: "SELECT p.id, p.source, p.text, '', NULL, NULL, pr.name, s.agent_session_id, s.platform, p.received_at,
              (SELECT min(work_unit_id) FROM steps WHERE session_id = p.session_id AND prompt_id = p.id), NULL, NULL, NULL, 'prompt'
-           FROM prompts p JOIN sessions s ON s.id = p.session_id LEFT JOIN projects pr ON pr.id = s.project_id
-           WHERE p.id = ?1 AND p.kind NOT IN ('thinking', 'taken-back') AND (?2 IS NULL OR s.project_id = ?2)
+           FROM prompts p JOIN sessions s ON s.id = p.session_id LEFT JOIN projects pr ON pr.id = coalesce(p.project_id, s.project_id)
+           WHERE p.id = ?1 AND p.kind NOT IN ('thinking', 'taken-back') AND (?2 IS NULL OR coalesce(p.project_id, s.project_id) IN (SELECT value FROM json_each(?2)))
              AND (?3 IS NULL OR s.platform = ?3) AND p.received_at >= ?4 AND p.received_at < ?5 AND ?6 IS NULL AND ?7 IS NULL AND ?8 IS NULL AND ?9 IS NOT NULL",
 };
 
@@ -352,7 +377,7 @@ const MEMORIES: Sql = Sql {
              (SELECT json_group_array(path) FROM memory_files WHERE memory_id = m.id),
              CASE m.provenance WHEN 'team' THEN (SELECT 'teammate ' || k.name FROM shared h JOIN machines k ON k.id = h.machine WHERE h.uuid = m.uuid) ELSE m.made_by END, m.kind
            FROM memories m LEFT JOIN sessions s ON s.id = m.session_id LEFT JOIN projects pr ON pr.id = m.project_id
-           WHERE m.id = ?1 AND m.superseded_by IS NULL AND (?2 IS NULL OR m.project_id = ?2)
+           WHERE m.id = ?1 AND m.superseded_by IS NULL AND (?2 IS NULL OR m.project_id IN (SELECT value FROM json_each(?2)))
              AND (?3 IS NULL OR m.platform = ?3) AND m.created_at >= ?4 AND m.created_at < ?5
              AND (?6 IS NULL OR EXISTS (SELECT 1 FROM memory_files f WHERE f.memory_id = m.id AND (f.path = ?6 OR substr(f.path, -length('/' || ?6)) = '/' || ?6)))
              AND (?7 IS NULL OR m.type = ?7)
@@ -372,8 +397,8 @@ const UNITS: Sql = Sql {
              NULL, NULL, pr.name, s.agent_session_id, s.platform, u.started_at, u.id, NULL,
              (SELECT json_group_array(DISTINCT f.path) FROM steps p JOIN step_files f ON f.step_id = p.id WHERE p.session_id = u.session_id AND p.work_unit_id = u.id AND f.edits > 0),
              NULL, 'unit'
-           FROM work_units u JOIN sessions s ON s.id = u.session_id LEFT JOIN projects pr ON pr.id = s.project_id
-           WHERE u.id = ?1 AND (?2 IS NULL OR s.project_id = ?2) AND (?3 IS NULL OR s.platform = ?3) AND u.ended_at >= ?4 AND u.started_at < ?5
+           FROM work_units u JOIN sessions s ON s.id = u.session_id LEFT JOIN projects pr ON pr.id = coalesce(u.project_id, s.project_id)
+           WHERE u.id = ?1 AND (?2 IS NULL OR coalesce(u.project_id, s.project_id) IN (SELECT value FROM json_each(?2))) AND (?3 IS NULL OR s.platform = ?3) AND u.ended_at >= ?4 AND u.started_at < ?5
              AND (?6 IS NULL OR EXISTS (SELECT 1 FROM steps p JOIN step_files f ON f.step_id = p.id WHERE p.session_id = u.session_id AND p.work_unit_id = u.id
                AND (f.path = ?6 OR substr(f.path, -length('/' || ?6)) = '/' || ?6)))
              AND ?7 IS NULL AND ?8 IS NULL AND ?9 IS NOT NULL",
@@ -389,8 +414,8 @@ const TOOL_USES: Sql = Sql {
              trim(coalesce(t.metadata ->> 'description', '') || ' ' || coalesce(t.metadata ->> 'response', '')),
              t.path, t.succeeded, pr.name, s.agent_session_id, s.platform, t.received_at,
              (SELECT work_unit_id FROM steps WHERE id = t.step_id), NULL, NULL, NULL, 'tool'
-           FROM tool_uses t JOIN sessions s ON s.id = t.session_id LEFT JOIN projects pr ON pr.id = s.project_id
-           WHERE t.id = ?1 AND (?2 IS NULL OR s.project_id = ?2) AND (?3 IS NULL OR s.platform = ?3)
+           FROM tool_uses t JOIN sessions s ON s.id = t.session_id LEFT JOIN projects pr ON pr.id = coalesce(t.project_id, s.project_id)
+           WHERE t.id = ?1 AND (?2 IS NULL OR coalesce(t.project_id, s.project_id) IN (SELECT value FROM json_each(?2))) AND (?3 IS NULL OR s.platform = ?3)
              AND t.received_at >= ?4 AND t.received_at < ?5
              AND (?6 IS NULL OR t.path = ?6 OR substr(t.path, -length('/' || ?6)) = '/' || ?6) AND ?7 IS NULL AND ?8 IS NULL AND ?9 IS NOT NULL",
 };
@@ -409,7 +434,7 @@ pub(super) fn sql(kind: HitKind) -> &'static Sql {
 pub(super) fn values(filter: &Filter) -> Vec<Box<dyn ToSql>> {
     let kinds: Vec<&str> = filter.memories.iter().map(|kind| kind.name()).collect();
     vec![
-        Box::new(filter.project),
+        Box::new(filter.scope.json()),
         Box::new(filter.platform.clone()),
         Box::new(filter.since.unwrap_or(i64::MIN)),
         Box::new(filter.until.unwrap_or(i64::MAX)),
@@ -485,14 +510,14 @@ impl Store {
 
     /// Finds failed commands whose errors contain most of the words, best first. If all words are common, returns the
     /// newest whose errors contain all of them.
-    pub fn failed_with(&self, project: Option<i64>, words: &[String], limit: usize) -> Result<Vec<StoredCommand>> {
+    pub fn failed_with(&self, scope: &SearchScope, words: &[String], limit: usize) -> Result<Vec<StoredCommand>> {
         let words: Vec<String> = words.iter().flat_map(|word| query_terms(word)).collect();
         let sql = "SELECT count(*) FROM (SELECT 1 FROM tool_index WHERE tool_index MATCH ?1 LIMIT ?2)";
         let mut count = self.conn.prepare_cached(sql)?;
         let mut rare: Vec<(i64, &String)> = Vec::new();
         for word in &words {
             let rows = count.query_row(
-                params![matching("error", std::slice::from_ref(word), " AND ", project), COMMON_COMMAND_WORD + 1],
+                params![matching("error", std::slice::from_ref(word), " AND ", scope), COMMON_COMMAND_WORD + 1],
                 |row| row.get(0),
             )?;
             rare.extend((0 < rows && rows <= COMMON_COMMAND_WORD).then_some((rows, word)));
@@ -500,19 +525,19 @@ impl Store {
         rare.sort();
         let rare: Vec<String> = rare.into_iter().take(WORDS).map(|(_, word)| word.clone()).collect();
         let (expression, order) = match rare.is_empty() {
-            true => (matching("error", &words, " AND ", project), "rowid DESC"),
-            false => (matching("error", &rare, " OR ", project), "bm25(tool_index)"),
+            true => (matching("error", &words, " AND ", scope), "rowid DESC"),
+            false => (matching("error", &rare, " OR ", scope), "bm25(tool_index)"),
         };
         self.commands(&expression, order, "AND t.succeeded = 0", limit)
     }
 
     /// Commands with all the words, newest first.
-    pub fn commands_with(&self, project: Option<i64>, words: &str, limit: usize) -> Result<Vec<StoredCommand>> {
+    pub fn commands_with(&self, scope: &SearchScope, words: &str, limit: usize) -> Result<Vec<StoredCommand>> {
         let words = query_terms(words);
         if words.is_empty() {
             return Ok(Vec::new());
         }
-        self.commands(&matching("command", &words, " AND ", project), "rowid DESC", "", limit)
+        self.commands(&matching("command", &words, " AND ", scope), "rowid DESC", "", limit)
     }
 
     fn commands(&self, expression: &str, order: &str, only: &str, limit: usize) -> Result<Vec<StoredCommand>> {
@@ -537,12 +562,9 @@ impl Store {
     }
 }
 
-fn matching(column: &str, words: &[String], joined: &str, project: Option<i64>) -> String {
+fn matching(column: &str, words: &[String], joined: &str, scope: &SearchScope) -> String {
     let words = words.iter().map(|word| format!("\"{}\"", word.replace('"', ""))).collect::<Vec<_>>().join(joined);
-    match project {
-        Some(_) => format!("({column} : ({words})) AND scope : {}", scope(project)),
-        None => format!("{column} : ({words})"),
-    }
+    within(&format!("{column} : ({words})"), scope)
 }
 
 fn command(row: &Row) -> rusqlite::Result<StoredCommand> {
@@ -585,8 +607,9 @@ mod tests {
         let mut events = prompts.iter().enumerate().map(prompt);
         store
             .write(|tx| {
-                events
-                    .try_for_each(|e| crate::ingest::persist::store_event(tx, &redactor.clean(e.clone()), None, || identify(&e)))
+                events.try_for_each(|e| {
+                    crate::ingest::persist::store_event(tx, &redactor.clean(e.clone()), None, &|_| identify(&e))
+                })
             })
             .unwrap();
         (scratch, store)
@@ -615,7 +638,7 @@ mod tests {
         let mut prompts = vec![("/a", "deploy the 記憶 thing of project1")];
         prompts.extend((1..9000).map(|n| ("/b", if n % 2 == 0 { "deploy zebra" } else { "deploy" })));
         let (_scratch, store) = with_prompts("drowned", &prompts);
-        let in_a = Filter { project: Some(1), ..Filter::default() };
+        let in_a = Filter { scope: SearchScope::of(1), ..Filter::default() };
         let found = |text: &str, filter: &Filter, limit| {
             store.search(&Query::parse(text), &[HitKind::Prompt], filter, limit).unwrap().len()
         };

@@ -4,7 +4,7 @@ use super::Store;
 use super::events::known_session;
 use crate::model::{
     Client, ClosedBy, CommandKind, Counts, Kind, LastEvent, Maker, MemoryKind, Millis, Platform, ProjectRow, PromptKind,
-    PromptRow, PromptSource, Provenance, SessionRow, StoredItem, ToolUseRow, UnitOutcome, UnitState,
+    PromptRow, PromptSource, Provenance, SearchScope, SessionRow, StoredItem, ToolUseRow, UnitOutcome, UnitState,
 };
 use anyhow::Result;
 use rusqlite::types::{FromSql, FromSqlResult, ValueRef};
@@ -31,6 +31,20 @@ impl FromSql for Maker {
 
 /// Maximum texts that answer one prompt.
 const PROMPTS: i64 = 40;
+
+/// SQL for the ids of the newest non-empty sessions of project `?1`, at most `limit`, and of all sessions that also worked
+/// in it.
+pub(super) fn worked_in(limit: &str) -> String {
+    format!(
+        "SELECT id FROM (SELECT id FROM sessions WHERE project_id = ?1 AND prompts + tool_uses > 0 ORDER BY active_at DESC LIMIT {limit} + 1)
+         UNION SELECT session_id FROM work_units WHERE project_id = ?1"
+    )
+}
+
+/// SQL that is true for rows of prompts or tool uses of a project, and for all rows if it is NULL.
+pub(super) fn in_project(project: &str) -> String {
+    format!("({project} IS NULL OR coalesce(project_id, (SELECT project_id FROM sessions WHERE id = session_id)) = {project})")
+}
 
 const SESSION: &str = "SELECT s.id, p.name, s.platform, s.agent_session_id, s.started_at, s.active_at, s.ended_at, s.end_reason,
     s.start_branch, s.end_branch, s.start_head, s.end_head, s.client_pid, s.client_started, s.cwd, s.prompts, s.tool_uses, s.failures,
@@ -119,7 +133,7 @@ impl Store {
 
     /// Returns the last non-empty sessions of a project, newest first.
     pub fn last_sessions(&self, project: i64, limit: usize) -> Result<Vec<SessionRow>> {
-        let sql = format!("{SESSION} WHERE s.project_id = ?1 AND s.prompts + s.tool_uses > 0 ORDER BY s.active_at DESC LIMIT ?2");
+        let sql = format!("{SESSION} WHERE s.id IN ({}) ORDER BY s.active_at DESC, s.id DESC LIMIT ?2", worked_in("?2"));
         let mut statement = self.conn.prepare_cached(&sql)?;
         Ok(statement.query_map(params![project, limit as i64], session)?.collect::<Result<_, _>>()?)
     }
@@ -161,13 +175,14 @@ impl Store {
     }
 
     /// Reads the last prompt of a session and the texts that answer it, in order and without subagents.
-    pub fn last_said(&self, session: i64) -> Result<Vec<PromptRow>> {
+    pub fn last_said(&self, session: i64, project: Option<i64>) -> Result<Vec<PromptRow>> {
+        let of = in_project("?2");
         let sql = format!(
-            "{PROMPT} WHERE session_id = ?1 AND kind <> 'thinking' AND agent_id IS NULL
-               AND number >= (SELECT max(number) FROM prompts WHERE session_id = ?1 AND source = 'user' AND kind = 'prompt') ORDER BY number DESC, id DESC LIMIT {PROMPTS}"
+            "{PROMPT} WHERE session_id = ?1 AND kind <> 'thinking' AND agent_id IS NULL AND {of}
+               AND number >= (SELECT max(number) FROM prompts WHERE session_id = ?1 AND source = 'user' AND kind = 'prompt' AND {of}) ORDER BY number DESC, id DESC LIMIT {PROMPTS}"
         );
         let mut prompts: Vec<PromptRow> =
-            self.conn.prepare_cached(&sql)?.query_map([session], prompt)?.collect::<Result<_, _>>()?;
+            self.conn.prepare_cached(&sql)?.query_map(params![session, project], prompt)?.collect::<Result<_, _>>()?;
         prompts.reverse();
         Ok(prompts)
     }
@@ -204,6 +219,26 @@ impl Store {
     pub fn project_of_session(&self, id: i64) -> Result<Option<i64>> {
         let sql = "SELECT project_id FROM sessions WHERE id = ?1";
         Ok(self.conn.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional()?.flatten())
+    }
+
+    /// The project of a unit.
+    pub fn project_of_unit(&self, id: i64) -> Result<Option<i64>> {
+        let sql = "SELECT coalesce(u.project_id, s.project_id) FROM work_units u JOIN sessions s ON s.id = u.session_id WHERE u.id = ?1";
+        Ok(self.conn.prepare_cached(sql)?.query_row([id], |row| row.get(0))?)
+    }
+
+    /// The project of a prompt.
+    pub fn project_of_prompt(&self, id: i64) -> Result<Option<i64>> {
+        let sql =
+            "SELECT coalesce(p.project_id, s.project_id) FROM prompts p JOIN sessions s ON s.id = p.session_id WHERE p.id = ?1";
+        Ok(self.conn.prepare_cached(sql)?.query_row([id], |row| row.get(0))?)
+    }
+
+    /// The project of a tool use.
+    pub fn project_of_tool_use(&self, id: i64) -> Result<Option<i64>> {
+        let sql =
+            "SELECT coalesce(t.project_id, s.project_id) FROM tool_uses t JOIN sessions s ON s.id = t.session_id WHERE t.id = ?1";
+        Ok(self.conn.prepare_cached(sql)?.query_row([id], |row| row.get(0))?)
     }
 
     /// Reads a prompt.
@@ -244,7 +279,7 @@ impl Store {
     /// Counts for `nmem status`.
     pub fn counts(&self) -> Result<Counts> {
         let sql = "SELECT (SELECT count(*) FROM projects), count(*) FILTER (WHERE cwd IS NOT NULL OR prompts + tool_uses > 0),
-                     (SELECT count(*) FROM prompts WHERE source = 'user' AND kind = 'prompt'), coalesce(sum(tool_uses), 0),
+                     (SELECT count(*) FROM prompts WHERE source = 'user' AND kind = 'prompt'), (SELECT count(*) FROM tool_uses),
                      (SELECT count(*) FROM work_units), (SELECT count(*) FROM memories) FROM sessions";
         let row = |row: &Row| {
             Ok(Counts {
@@ -257,6 +292,14 @@ impl Store {
             })
         };
         Ok(self.conn.query_row(sql, [], row)?)
+    }
+
+    /// Time up to which the tool uses of projects were deleted, or not kept by an import of an earlier version; `None` if all
+    /// are there.
+    pub fn tool_uses_gone_until(&self, scope: &SearchScope) -> Result<Option<Millis>> {
+        let sql = "SELECT max(active_at) FROM sessions s WHERE (?1 IS NULL OR s.project_id IN (SELECT value FROM json_each(?1))) AND s.tool_uses > 0
+                     AND NOT EXISTS (SELECT 1 FROM tool_uses t WHERE t.session_id = s.id)";
+        Ok(self.conn.prepare_cached(sql)?.query_row([scope.json()], |row| row.get(0))?)
     }
 
     /// The last event of each platform.

@@ -46,8 +46,8 @@ pub struct ImportedSession {
     pub id: String,
     /// Time of the last stored event.
     pub until: Option<Millis>,
-    /// Retention limit: older tool uses are deleted.
-    pub keep_since: Option<Millis>,
+    /// Time of the import.
+    pub at: Millis,
 }
 
 const IMPORTED: &str = "SELECT path, platform, version, size, modified_at, offset, first_line FROM imports";
@@ -85,9 +85,8 @@ impl Store {
         Ok(self.conn.prepare_cached(&sql)?.query_row([path], imported).optional()?.map(|(_, file)| file))
     }
 
-    /// Records the import of a file and its effect on the session; returns the number of tool uses deleted by
-    /// retention.
-    pub fn set_imported(&mut self, path: &str, file: &ImportedFile, session: Option<&ImportedSession>) -> Result<usize> {
+    /// Records the import of a file and its effect on the session.
+    pub fn set_imported(&mut self, path: &str, file: &ImportedFile, session: Option<&ImportedSession>) -> Result<()> {
         self.write(|tx| {
             let sql = "INSERT OR REPLACE INTO imports(path, platform, version, size, modified_at, offset, first_line)
                        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
@@ -101,8 +100,14 @@ impl Store {
                 file.first_line.map(|hash| hash as i64)
             ];
             tx.tx.prepare_cached(sql)?.execute(values)?;
-            session.map_or(Ok(0), |session| tx.set_session_imported(session))
+            session.map_or(Ok(()), |session| tx.set_session_imported(session))
         })
+    }
+
+    /// Time of the last import that stored events of a session.
+    pub fn imported_at(&self, session: i64) -> Result<Option<Millis>> {
+        let sql = "SELECT imported_at FROM sessions WHERE id = ?1";
+        Ok(self.conn.prepare_cached(sql)?.query_row([session], |row| row.get(0))?)
     }
 
     /// Stored texts of the user and the agent in a session, in order.
@@ -190,18 +195,15 @@ impl Store {
 }
 
 impl Tx<'_> {
-    fn set_session_imported(&self, session: &ImportedSession) -> Result<usize> {
-        let Some(known) = known_session(&self.tx, session.platform, &session.id)? else { return Ok(0) };
+    fn set_session_imported(&self, session: &ImportedSession) -> Result<()> {
+        let Some(known) = known_session(&self.tx, session.platform, &session.id)? else { return Ok(()) };
+        self.tx.prepare_cached("UPDATE sessions SET imported_at = ?2 WHERE id = ?1")?.execute([known.id, session.at])?;
         if let Some(until) = session.until {
             let sql =
                 "UPDATE sessions SET imported_until = max(coalesce(imported_until, 0), ?2) WHERE id = ?1 AND client_pid IS NULL";
             self.tx.prepare_cached(sql)?.execute([known.id, until])?;
         }
-        let Some(since) = session.keep_since else { return Ok(0) };
-        let sql = "SELECT id FROM tool_uses WHERE session_id = ?1 AND received_at < ?2";
-        let old: Vec<i64> =
-            self.tx.prepare_cached(sql)?.query_map([known.id, since], |row| row.get(0))?.collect::<Result<_, _>>()?;
-        self.trim(&old)
+        Ok(())
     }
 }
 

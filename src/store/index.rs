@@ -30,9 +30,9 @@ pub(super) struct IndexedTool<'a> {
     pub error: Option<&'a str>,
 }
 
-const TOOL: &str = "SELECT t.id, s.project_id, t.kind, t.content, t.path, t.metadata ->> 'description', t.metadata ->> 'response'
+const TOOL: &str = "SELECT t.id, coalesce(t.project_id, s.project_id), t.kind, t.content, t.path, t.metadata ->> 'description', t.metadata ->> 'response'
     FROM tool_uses t JOIN sessions s ON s.id = t.session_id";
-const PROMPT: &str = "SELECT p.id, s.project_id, p.text FROM prompts p JOIN sessions s ON s.id = p.session_id WHERE p.kind NOT IN ('thinking', 'taken-back')";
+const PROMPT: &str = "SELECT p.id, coalesce(p.project_id, s.project_id), p.text FROM prompts p JOIN sessions s ON s.id = p.session_id WHERE p.kind NOT IN ('thinking', 'taken-back')";
 /// SQL for the indexed text of a memory: all its text, its concepts and its files.
 const MEMORY: &str = "SELECT m.id, m.project_id, m.title, concat_ws(char(10), m.subtitle, m.body,
       (SELECT group_concat(value, char(10)) FROM json_tree(m.content) WHERE type = 'text'),
@@ -44,6 +44,14 @@ impl Tx<'_> {
     pub(super) fn index_prompt(&self, id: i64, project: Option<i64>, text: &str) -> Result<()> {
         let (title, body) = text.split_once('\n').unwrap_or((text, ""));
         self.index_text(id, INDEXED_PROMPT, project, title, body)
+    }
+
+    /// Indexes a prompt again after its project changed.
+    pub(super) fn index_prompt_again(&self, id: i64) -> Result<()> {
+        self.unindex(id, INDEXED_PROMPT)?;
+        let mut statement = self.tx.prepare_cached(&format!("{PROMPT} AND p.id = ?1"))?;
+        let mut rows = statement.query([id])?;
+        rows.next()?.map_or(Ok(()), |row| self.index_prompt(row.get(0)?, row.get(1)?, &row.get::<_, String>(2)?))
     }
 
     fn index_text(&self, id: i64, kind: i64, project: Option<i64>, title: &str, body: &str) -> Result<()> {

@@ -302,15 +302,16 @@ impl Tx<'_> {
 const BATCH: i64 = 100;
 
 impl Store {
-    /// Deletes at most `batches` batches of tool uses from before a time, and returns how many.
+    /// Deletes at most `batches` batches of tool uses that nmem learnt of before a time, and returns how many.
     ///
-    /// Rows are stored in order of arrival, so only the first ones are examined, up to the first one that is young
+    /// Past tool uses were learnt of when they were imported. Rows are stored in that order, so only the first ones are examined, up to the first one that is young
     /// enough to keep. The last row is always kept: new ids count from it, and memories refer to their sources by id.
     pub fn trim_tool_uses(&mut self, before: Millis, batches: usize) -> Result<usize> {
         let mut trimmed = 0;
         for _ in 0..batches {
             // Checked before locking the database: on most days there is nothing to do.
-            let old = "SELECT id FROM (SELECT id, received_at FROM tool_uses ORDER BY id LIMIT ?2) WHERE received_at < ?1 AND id < (SELECT max(id) FROM tool_uses) ORDER BY id";
+            let old = "SELECT t.id FROM (SELECT id, session_id, received_at FROM tool_uses ORDER BY id LIMIT ?2) t JOIN sessions s ON s.id = t.session_id
+                       WHERE max(t.received_at, coalesce(s.imported_at, 0)) < ?1 AND t.id < (SELECT max(id) FROM tool_uses) ORDER BY t.id";
             let old: Vec<i64> =
                 self.conn.prepare_cached(old)?.query_map(params![before, BATCH], |row| row.get(0))?.collect::<Result<_, _>>()?;
             if old.is_empty() {
@@ -324,7 +325,7 @@ impl Store {
 
 impl Tx<'_> {
     /// Deletes tool uses; returns how many there were.
-    pub(in crate::store) fn trim(&self, ids: &[i64]) -> Result<usize> {
+    fn trim(&self, ids: &[i64]) -> Result<usize> {
         let mut gone = 0;
         for id in ids {
             self.unindex_tool(*id)?;
@@ -354,6 +355,7 @@ mod tests {
                         kind: Kind::Command,
                         command: None,
                         path: None,
+                        repository: None,
                         content: Some(format!("echo {at}")),
                         input: None,
                         outcome: None,

@@ -23,7 +23,10 @@ struct Migration {
 }
 
 /// Steps from [`OLDEST`] on.
-const MIGRATIONS: &[Migration] = &[Migration { sql: include_str!("../../migrations/0017-supersession.sql"), quick: true }];
+const MIGRATIONS: &[Migration] = &[
+    Migration { sql: include_str!("../../migrations/0017-supersession.sql"), quick: true },
+    Migration { sql: include_str!("../../migrations/0018-projects.sql"), quick: true },
+];
 
 /// Page count below which every migration is fast: 8 MB, some ten thousand tool uses.
 const SMALL: i64 = 2048;
@@ -190,7 +193,15 @@ mod tests {
     #[test]
     fn a_reading_command_migrates_an_old_database_and_a_hook_leaves_it() {
         let scratch = Scratch::new("old");
-        scratch.open().conn.pragma_update(None, "user_version", SCHEMA_VERSION - 1).unwrap();
+        let old = scratch.open();
+        for table in ["prompts", "tool_uses", "work_units"] {
+            old.conn
+                .execute_batch(&format!("DROP INDEX IF EXISTS work_units_elsewhere; ALTER TABLE {table} DROP COLUMN project_id"))
+                .unwrap();
+        }
+        old.conn.execute_batch("ALTER TABLE sessions DROP COLUMN imported_at").unwrap();
+        old.conn.pragma_update(None, "user_version", SCHEMA_VERSION - 1).unwrap();
+        drop(old);
         let reading = |wait| Store::open_to_read(&scratch.files(), wait).map(|_| ()).map_err(|error| format!("{error:#}"));
         assert!(reading(HOOK_WAIT).unwrap_err().contains("this nmem needs"));
         reading(PERSON_WAIT).unwrap();

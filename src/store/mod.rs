@@ -360,7 +360,7 @@ pub(crate) mod testing {
 
     /// Stores an event as the pipeline does.
     pub fn store_event(tx: &Tx, event: &Clean<Event>) -> Result<()> {
-        crate::ingest::persist::store_event(tx, event, None, || None)
+        crate::ingest::persist::store_event(tx, event, None, &|_| None)
     }
 
     /// A prompt of a session at millisecond `n`.

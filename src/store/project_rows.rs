@@ -6,6 +6,9 @@ use crate::redact::Clean;
 use anyhow::Result;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
+/// Maximum projects below a folder.
+const BELOW: usize = 20;
+
 const PROJECT: &str = "SELECT id, name, repo_url, root, created_at, about FROM projects";
 
 fn project(row: &Row) -> rusqlite::Result<ProjectRow> {
@@ -45,7 +48,7 @@ fn is_known_by_url(conn: &Connection, project: i64) -> Result<bool> {
 impl Tx<'_> {
     /// Finds or creates the project of an identity, and stores its new keys, so that a repository keeps its project
     /// when it moves or gets its first remote.
-    pub(super) fn project(&self, id: &Clean<ProjectId>, at: Millis) -> Result<i64> {
+    pub fn project(&self, id: &Clean<ProjectId>, at: Millis) -> Result<i64> {
         let known = known(&self.tx, id)?;
         let project = match known {
             Some(project) => {
@@ -110,6 +113,22 @@ impl Store {
         Ok(self.conn.prepare(sql)?.query_map([], row)?.collect::<Result<_, _>>()?)
     }
 
+    /// Projects whose root is below a folder, most recently active first.
+    pub fn projects_below(&self, folder: &str) -> Result<Vec<ProjectRow>> {
+        let sql = format!(
+            "{PROJECT} p WHERE root >= ?1 AND root < ?2
+             ORDER BY max(coalesce((SELECT max(active_at) FROM sessions s WHERE s.project_id = p.id), 0),
+                          coalesce((SELECT max(ended_at) FROM work_units u WHERE u.project_id = p.id), 0)) DESC LIMIT {BELOW}"
+        );
+        // The characters between the two bounds begin with the separator.
+        let separator = std::path::MAIN_SEPARATOR;
+        let from = format!("{}{separator}", folder.trim_end_matches(separator));
+        let mut to = from.clone();
+        to.pop();
+        to.push(char::from(separator as u8 + 1));
+        Ok(self.conn.prepare(&sql)?.query_map([from, to], project)?.collect::<Result<_, _>>()?)
+    }
+
     /// Folders of projects and sessions.
     pub fn folders(&self) -> Result<Vec<String>> {
         let sql = "SELECT root FROM projects WHERE root <> '' UNION SELECT cwd FROM sessions WHERE cwd IS NOT NULL";
@@ -170,7 +189,68 @@ impl Store {
     }
 }
 
+/// Edits and commands of a unit, by project (NULL: the session's).
+const WORK_BY_PROJECT: &str =
+    "SELECT t.project_id, sum(t.kind IN ('edit', 'write') AND t.succeeded IS NOT 0), sum(t.kind = 'command')
+    FROM steps s JOIN tool_uses t ON t.session_id = s.session_id AND t.seq BETWEEN s.first_seq AND s.last_seq AND t.step_id = s.id
+    WHERE s.session_id = ?1 AND s.work_unit_id = ?2 GROUP BY t.project_id";
+/// Number of a session's last units whose project may still change.
+const LAST_UNITS: i64 = 3;
+
 impl Tx<'_> {
+    /// Assigns the last units of a session to projects, if one of its units belongs to another project.
+    pub fn place_units_again(&self, session: i64) -> Result<()> {
+        let sql = "SELECT 1 FROM work_units WHERE session_id = ?1 AND project_id IS NOT NULL LIMIT 1";
+        if self.tx.prepare_cached(sql)?.exists([session])? { self.place_units(session) } else { Ok(()) }
+    }
+
+    /// Assigns the last units of a session to the project in which most of their edits are. If nothing was edited, the
+    /// session's project decides if it is a repository, otherwise the commands do.
+    pub fn place_units(&self, session: i64) -> Result<()> {
+        let sql = "SELECT u.id, u.project_id, (SELECT 1 FROM project_keys k WHERE k.project_id = s.project_id AND substr(k.key, 1, 5) IN ('repo:', 'root:', 'name:')
+                          OR k.project_id = s.project_id AND substr(k.key, 1, 4) = 'git:' LIMIT 1) IS NOT NULL
+                   FROM work_units u JOIN sessions s ON s.id = u.session_id WHERE u.session_id = ?1 ORDER BY u.id DESC LIMIT ?2";
+        let row = |row: &Row| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+        let units: Vec<(i64, Option<i64>, bool)> =
+            self.tx.prepare_cached(sql)?.query_map([session, LAST_UNITS], row)?.collect::<Result<_, _>>()?;
+        for (unit, before, is_in_repository) in units {
+            let row = |row: &Row| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+            let work: Vec<(Option<i64>, i64, i64)> =
+                self.tx.prepare_cached(WORK_BY_PROJECT)?.query_map([session, unit], row)?.collect::<Result<_, _>>()?;
+            let edited = work.iter().filter(|(_, edits, _)| *edits > 0).max_by_key(|(_, edits, _)| *edits);
+            let ran = || work.iter().filter(|(project, ..)| !is_in_repository && project.is_some()).max_by_key(|(.., ran)| *ran);
+            let project = edited.or_else(ran).and_then(|(project, ..)| *project);
+            if project != before {
+                self.move_unit(session, unit, project)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves a unit with its prompts and memories to a project; `None` is that of its session.
+    pub fn move_unit(&self, session: i64, unit: i64, project: Option<i64>) -> Result<()> {
+        let sql = "UPDATE work_units SET project_id = ?2, rules_due = 1 WHERE id = ?1";
+        self.tx.prepare_cached(sql)?.execute(params![unit, project])?;
+        let said = "SELECT id FROM prompts WHERE session_id = ?1 AND number IN
+                      (SELECT p.number FROM steps s JOIN prompts p ON p.id = s.prompt_id WHERE s.session_id = ?1 AND s.work_unit_id = ?2)";
+        for prompt in self.ids(said, params![session, unit])? {
+            self.tx.prepare_cached("UPDATE prompts SET project_id = ?2 WHERE id = ?1")?.execute(params![prompt, project])?;
+            self.index_prompt_again(prompt)?;
+        }
+        let own = "SELECT id FROM memories WHERE session_id = ?1 AND work_unit_id = ?2";
+        for memory in self.ids(own, params![session, unit])? {
+            let sql =
+                "UPDATE memories SET project_id = coalesce(?2, (SELECT project_id FROM sessions WHERE id = ?3)) WHERE id = ?1";
+            self.tx.prepare_cached(sql)?.execute(params![memory, project, session])?;
+            self.index_memory_again(memory)?;
+        }
+        Ok(())
+    }
+
+    fn ids(&self, sql: &str, values: impl rusqlite::Params) -> Result<Vec<i64>> {
+        Ok(self.tx.prepare_cached(sql)?.query_map(values, |row| row.get(0))?.collect::<Result<_, _>>()?)
+    }
+
     fn sessions_where(&self, condition: &str, values: &[&dyn rusqlite::ToSql]) -> Result<Vec<i64>> {
         let sql = format!("SELECT id FROM sessions WHERE {condition}");
         Ok(self.tx.prepare(&sql)?.query_map(values, |row| row.get(0))?.collect::<Result<_, _>>()?)

@@ -46,7 +46,7 @@ impl Store {
 
 /// Reads a unit with all its prompts and tool uses; `None` if it is gone.
 pub(in crate::store) fn story_of(conn: &Connection, unit: i64) -> Result<Option<UnitStory>> {
-    let sql = "SELECT u.session_id, u.intent, u.outcome, u.evidence, u.rules_seq, s.platform, s.project_id, s.cwd, s.tasks,
+    let sql = "SELECT u.session_id, u.intent, u.outcome, u.evidence, u.rules_seq, s.platform, coalesce(u.project_id, s.project_id), s.cwd, s.tasks,
                  u.id = (SELECT max(id) FROM work_units WHERE session_id = s.id), d.name, d.config
                FROM work_units u JOIN sessions s ON s.id = u.session_id LEFT JOIN domains d ON d.id = s.domain_id WHERE u.id = ?1";
     let row = |row: &Row| {

@@ -40,8 +40,8 @@ impl Tx<'_> {
         Ok(id_of(event, tool).is_none() && self.used_just_now(session, event, tool)?)
     }
 
-    /// Stores a tool use once, in the step that it continues, and the task list if the tool keeps one. Returns its row
-    /// if it is new.
+    /// Stores a tool use once, in the step that it continues, and the task list if the tool keeps one. `project`: that of
+    /// its repository, if it is not the session's. Returns its row if it is new.
     pub fn tool_use(
         &self,
         session: &StoredSession,
@@ -49,13 +49,14 @@ impl Tx<'_> {
         tool: &ToolUse,
         prompt: Option<i64>,
         step: StepId,
+        project: Option<i64>,
     ) -> Result<Option<i64>> {
         let StepId::Stored(step) = step else { anyhow::bail!("a step that is not stored") };
         let sql =
             "INSERT INTO tool_uses(session_id, seq, prompt_id, tool_use_id, received_at, cwd, tool_name, kind, command_kind,
-                     path, content, input, outcome, succeeded, source_event, metadata, step_id)
+                     path, content, input, outcome, succeeded, source_event, metadata, step_id, project_id)
                    VALUES (:session, :seq, :prompt, :id, :at, :cwd, :name, :kind, :command, :path, :content, :input, :outcome,
-                     :succeeded, :event, :metadata, :step)
+                     :succeeded, :event, :metadata, :step, :project)
                    ON CONFLICT(session_id, tool_use_id) WHERE tool_use_id IS NOT NULL DO NOTHING";
         let metadata = Some(serde_json::to_string(&tool.metadata)?).filter(|json| json != "{}");
         let insert = |id: Option<String>| -> Result<bool> {
@@ -65,7 +66,7 @@ impl Tx<'_> {
                 ":name": tool.name, ":kind": tool.kind.name(), ":command": tool.command.map(|c| c.name()),
                 ":path": tool.path, ":content": tool.content, ":input": tool.input, ":outcome": tool.outcome,
                 ":succeeded": tool.succeeded, ":event": tool.source_event, ":metadata": metadata,
-                ":step": step,
+                ":step": step, ":project": project,
             })?;
             Ok(inserted > 0)
         };
@@ -84,7 +85,7 @@ impl Tx<'_> {
             error: tool.metadata.response.as_deref(),
         };
         let id = self.tx.last_insert_rowid();
-        self.index_tool(id, session.project, &indexed)?;
+        self.index_tool(id, project.or(session.project), &indexed)?;
         let sql = "UPDATE sessions SET tool_uses = tool_uses + 1, failures = failures + ?2,
                      kinds = json_set(kinds, ?3, coalesce(json_extract(kinds, ?3), 0) + 1) WHERE id = ?1";
         let failed = i64::from(tool.succeeded == Some(false));

@@ -70,7 +70,7 @@ impl Store {
     /// total.
     pub fn units_of_project(&self, project: Option<i64>, since: Option<Millis>, limit: usize) -> Result<(Vec<UnitRow>, usize)> {
         let sql = format!(
-            "{UNIT} WHERE (?1 IS NULL OR s.project_id = ?1) AND (?2 IS NULL OR u.ended_at >= ?2) ORDER BY u.started_at DESC, u.id DESC"
+            "{UNIT} WHERE (?1 IS NULL OR coalesce(u.project_id, s.project_id) = ?1) AND (?2 IS NULL OR u.ended_at >= ?2) ORDER BY u.started_at DESC, u.id DESC"
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
         let found: Vec<_> = statement.query_map(params![project, since], unit)?.collect::<Result<_, _>>()?;
@@ -85,13 +85,15 @@ impl Store {
         self.whole(found)
     }
 
-    /// The last units of several sessions, newest first; without phases, tokens and boundaries.
-    pub fn last_units(&self, sessions: &[i64], limit: usize) -> Result<Vec<UnitRow>> {
-        let sql = format!("{UNIT} WHERE u.session_id = ?1 ORDER BY u.id DESC LIMIT ?2");
+    /// The last units of several sessions, newest first, only those of a project if one is given; without phases, tokens
+    /// and boundaries.
+    pub fn last_units(&self, sessions: &[i64], project: Option<i64>, limit: usize) -> Result<Vec<UnitRow>> {
+        let of = "(?3 IS NULL OR coalesce(u.project_id, s.project_id) = ?3)";
+        let sql = format!("{UNIT} WHERE u.session_id = ?1 AND {of} ORDER BY u.id DESC LIMIT ?2");
         let mut statement = self.conn.prepare_cached(&sql)?;
         let mut found = Vec::new();
         for session in sessions {
-            for row in statement.query_map([*session, limit as i64], unit)? {
+            for row in statement.query_map(params![*session, limit as i64, project], unit)? {
                 found.push(row?);
             }
         }

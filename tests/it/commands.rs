@@ -41,7 +41,7 @@ fn an_error_that_is_new_or_says_too_little_gets_no_answer() {
     let world = World::new();
     past(&world);
     let new = world.nmem(&["error", "fatal: the index is locked by another process"]);
-    assert!(new.stdout.is_empty() && new.stderr.contains("did not occur before"), "{}", new.text());
+    assert!(new.stdout.is_empty() && new.stderr.contains("no such error is recorded here"), "{}", new.text());
     let little = world.nmem(&["error", "12"]);
     assert!(little.code == Some(2) && little.stderr.contains("give the line that names the error"), "{}", little.text());
 }

@@ -46,7 +46,7 @@ fn record(world: &World, payload: &Value) {
     let mut store = Store::open(&Files::of(world.db(), true), Duration::from_secs(5)).unwrap();
     for event in events {
         let event = redactor.clean(event);
-        store.write(|tx| store_event(tx, &event, None, || None)).unwrap();
+        store.write(|tx| store_event(tx, &event, None, &|_| None)).unwrap();
     }
 }
 

@@ -78,20 +78,37 @@ fn what_was_said_while_recording_was_off_stays_out_long_after() {
 }
 
 #[test]
-fn old_tool_uses_become_units_and_memories_and_are_not_kept() {
-    let world = World::new();
+fn old_tool_uses_are_kept_as_long_as_if_they_had_happened_at_the_import() {
+    let mut world = World::new();
     past_work(&world, SESSION, NINE - 300 * DAY);
     let report = import(&world, &[]);
-    assert_eq!((counts(&report).1, report["agents"][0]["old_tool_uses"].as_u64()), (3, Some(3)));
-    assert_eq!(world.sql("SELECT count(*) FROM tool_uses"), "0");
+    assert_eq!(counts(&report).1, 3);
+    assert_eq!(world.sql("SELECT count(*) FROM tool_uses"), "3");
     let unit = world.nmem(&["units", "--json"]).stdout;
     assert!(unit.contains("\"outcome\":\"done\"") && unit.contains("src/login.rs"), "{unit}");
     let found = world.nmem(&["search", "expiry was rounded down"]).text();
     assert!(found.contains("rounded down to the minute"), "{found}");
+    let ran = world.nmem(&["how", "cargo test"]).text();
+    assert!(ran.contains("cargo test"), "{ran}");
     // A better reader reads it again.
     world.sql("UPDATE imports SET version = 0");
-    assert_eq!(import(&world, &[])["agents"][0]["old_tool_uses"], 0);
+    import(&world, &[]);
+    assert_eq!(world.sql("SELECT count(*) FROM tool_uses"), "3");
     assert_eq!(world.nmem(&["units", "--json"]).stdout, unit);
+    // Retention deletes them 180 days after the import, answers say so, and a better reader does not bring them back.
+    world.now += 181 * DAY;
+    for event in ["SessionStart-startup", "UserPromptSubmit", "PostToolUse-Bash", "SessionEnd-other"] {
+        world.hook(event);
+    }
+    let old = || world.sql("SELECT count(*) FROM tool_uses t JOIN sessions s ON s.id = t.session_id WHERE s.imported_at > 0");
+    assert_eq!(old(), "0");
+    let gone = world.nmem(&["how", "cargo frob"]).text();
+    assert!(gone.contains("no call of cargo frob is recorded here; tool calls up to 2026-01-"), "{gone}");
+    let gone = world.nmem(&["search", "--file", "src/frob.rs", "--kind", "tool", "frob"]).text();
+    assert!(gone.contains("nothing found; tool calls up to 2026-01-"), "{gone}");
+    world.sql("UPDATE imports SET version = 0");
+    import(&world, &[]);
+    assert_eq!(old(), "0");
 }
 
 #[test]

@@ -78,7 +78,7 @@ fn happening(name: &str, payload: &Value, around: &DecodeContext) -> Option<Even
         "PreToolUse" => {
             let path = ["file_path", "notebook_path"].iter().find_map(|key| text(&payload["tool_input"][key]))?;
             let changes = ["Edit", "Write", "MultiEdit", "NotebookEdit"].contains(&payload["tool_name"].as_str()?);
-            EventKind::PreEdit { path: Some(path).filter(|path| changes && path.len() <= PATH_BYTES)? }
+            EventKind::PreEdit { path: Some(path).filter(|path| changes && path.len() <= PATH_BYTES)?, repository: None }
         }
         // Adapters of other agents send these events.
         "TakenBack" => EventKind::TakenBack(TakenBack::One(text(&payload["prompt_id"])?)),
@@ -168,6 +168,7 @@ fn tool_use(event: &str, name: &str, payload: &Value) -> ToolUse {
         kind,
         command: content.as_deref().filter(|_| kind == Kind::Command).map(command_kind::classify),
         path,
+        repository: None,
         content,
         input: said.input,
         outcome: said.outcome.filter(|_| !failed),
