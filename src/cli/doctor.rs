@@ -41,7 +41,7 @@ pub fn run(args: &DoctorArguments) -> Result<()> {
     let (config, problem) = args.project.config_and_problem(&folder)?;
     let progress = output::Progress::begin();
     let mut findings = settings(&config, problem.as_ref());
-    findings.extend(installation::examine(&folder)?);
+    findings.extend(installation::examine(&folder, &config.switches.installed)?);
     findings.extend(model(&config));
     let redactor = redactor(&config).unwrap_or_default();
     let run = Run::new(Caller::Program, &config, &redactor);

@@ -2,7 +2,8 @@
 //! write.
 
 use super::output;
-use crate::config;
+use crate::config::pauses::Switches;
+use crate::config::{self, environment};
 use crate::error::UserError;
 use crate::import;
 use crate::installation::{self, Extras, InstallPlan, Scope, SettingsChange};
@@ -107,7 +108,7 @@ pub fn install(args: &InstallArguments) -> Result<()> {
     }
     if installed > 0 {
         let undo = match scope {
-            Scope::User => "nmem uninstall",
+            Scope::User | Scope::Account(_) => "nmem uninstall",
             Scope::Project(_) => "nmem uninstall --scope project",
         };
         // Some agents cannot show a note at the first session.
@@ -165,6 +166,9 @@ fn install_one((adapter, setup): Agent, args: &InstallArguments, scope: &Scope) 
         ));
     }
     installation::install(&plan)?;
+    if let Some(folder) = installation::unusual_folder(adapter).filter(|_| *scope == Scope::User) {
+        note_folder(|known| known.contains(&folder).then_some(()).map_or_else(|| known.push(folder.clone()), drop))?;
+    }
     if without_hooks {
         let files: Vec<String> = plan.changes.iter().map(|change| change.file.display().to_string()).collect();
         output::say(&format!("Changed for {}: {}", adapter.platform().name(), files.join(", ")))?;
@@ -172,6 +176,18 @@ fn install_one((adapter, setup): Agent, args: &InstallArguments, scope: &Scope) 
     }
     output::say(&report(adapter, setup, &plan, args, scope))?;
     Ok(true)
+}
+
+/// Changes the list of settings folders that an environment variable named at an installation.
+fn note_folder(change: impl FnOnce(&mut Vec<PathBuf>)) -> Result<()> {
+    let file = Switches::file(config::files()?.value.folder());
+    Switches::change(&file, environment::now(), |switches| change(&mut switches.installed)).map(drop)
+}
+
+/// Settings folders that an environment variable named at an installation.
+fn noted_folders() -> Vec<PathBuf> {
+    let switches = config::files().and_then(|files| Switches::load(&Switches::file(files.value.folder())));
+    switches.map(|switches| switches.installed).unwrap_or_default()
 }
 
 /// Returns the steps that only a person can do, because nmem can write no setting for them.
@@ -241,18 +257,32 @@ pub fn uninstall(args: &UninstallArguments) -> Result<()> {
     let others: Vec<Agent> = rest.into_iter().filter(is_left).collect();
     let mut removed = Vec::new();
     let mut failed = Failures::default();
+    let noted = noted_folders();
     for (adapter, setup) in agents {
-        match uninstall_one((adapter, setup), &others, args, &scope) {
-            Ok(Some(file)) => removed.push(format!("{} ({})", adapter.platform().name(), file.display())),
-            Ok(None) => {}
-            Err(error) => failed.add(error),
+        let accounts = if scope == Scope::User { installation::accounts(adapter, &noted) } else { Vec::new() };
+        for scope in [scope.clone()].into_iter().chain(accounts) {
+            match uninstall_one((adapter, setup), &others, args, &scope) {
+                Ok(Some(file)) => removed.push(format!("{} ({})", adapter.platform().name(), file.display())),
+                Ok(None) => {}
+                Err(error) => failed.add(error),
+            }
+        }
+    }
+    if scope == Scope::User && failed.0.is_none() && args.platforms.is_empty() && !args.place.dry_run && !noted.is_empty() {
+        note_folder(Vec::clear)?;
+    }
+    if scope == Scope::User && !args.place.dry_run {
+        for plugin in installation::plugins() {
+            output::warn(&format!(
+                "the plugin {plugin} is enabled in Claude Code: `claude plugin uninstall {plugin}` removes it"
+            ));
         }
     }
     if removed.is_empty() && failed.0.is_none() {
         let names = args.platforms.iter().map(|platform| platform.name()).collect::<Vec<_>>().join(", ");
         let whom = if names.is_empty() { "any agent" } else { &names };
         let other = match scope {
-            Scope::User => "`nmem uninstall --scope project` checks the current project's settings",
+            Scope::User | Scope::Account(_) => "`nmem uninstall --scope project` checks the current project's settings",
             Scope::Project(_) => "`nmem uninstall` checks the user's settings",
         };
         return output::say(&format!("nmem is not installed for {whom} here\n{other}"));

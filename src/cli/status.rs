@@ -75,7 +75,7 @@ pub fn run(args: &StatusArguments) -> Result<()> {
     let now = environment::now();
     let switched_off = switched_off(&config, now);
     let wishes = wishes(&config);
-    let hooks = installation::examine(&folder)?;
+    let hooks = installation::examine(&folder, &config.switches.installed)?;
     if args.json {
         let errors: Vec<Value> = errors.iter().map(|e| json!({"at": e.at, "message": e.message})).collect();
         let last: serde_json::Map<String, Value> = stored.last.iter().map(|l| (l.platform.to_string(), json!(l.at))).collect();

@@ -107,6 +107,9 @@ pub struct Switches {
     pub off: Vec<RecordingPause>,
     #[serde(default)]
     pub trusted: Vec<Trusted>,
+    /// Settings folders that an environment variable named when hooks were installed there.
+    #[serde(default)]
+    pub installed: Vec<PathBuf>,
 }
 
 /// An approved file of a repository, by content.

@@ -181,7 +181,7 @@ fn is_this_program(program: &str) -> bool {
 /// Whether a command line is one of nmem's hooks, from any folder: this program and a verb, a platform, and the part
 /// that silences the error of a missing program. A command line with anything else is the user's.
 pub fn is_ours(command: &str) -> bool {
-    let Some((program, rest)) = first_word(command.trim()) else { return false };
+    let Some((program, rest)) = first_word(without_guard(command.trim())) else { return false };
     let mut words = rest.split_whitespace().peekable();
     if !is_this_program(&program) || !words.next().is_some_and(|verb| matches!(verb, "record" | "context")) {
         return false;
@@ -199,6 +199,20 @@ pub fn is_ours(command: &str) -> bool {
         return false;
     }
     words.next().is_none()
+}
+
+/// Parts of a guard: in a Unix shell, it starts the program only if it is there, without another process.
+const GUARD: [&str; 2] = ["[ ! -x ", " ] || exec "];
+
+/// The guard of a hook's command line: it does nothing if the program was removed without `nmem uninstall`.
+pub fn if_there(program: &str) -> String {
+    format!("{}{program}{}", GUARD[0], GUARD[1])
+}
+
+/// Returns the command line behind its guard.
+pub fn without_guard(command: &str) -> &str {
+    let guarded = command.strip_prefix(GUARD[0]).and_then(|rest| rest.split_once(GUARD[1]));
+    guarded.filter(|(program, rest)| rest.starts_with(program)).map_or(command, |(_, rest)| rest)
 }
 
 /// Returns a program's path as the first word of a command line.
@@ -305,6 +319,7 @@ mod tests {
             "nmem record --platform gemini 2>/dev/null || true",
             "nmem record || true",
             "nmem record 2>/dev/null",
+            "[ ! -x /usr/bin/nmem ] || exec /usr/bin/nmem record --platform codex",
             "\"C:/Program Files/nmem.exe\" record",
             "& 'C:/Program Files/nmem.exe' record --platform gemini 2>$null; exit 0",
         ] {
@@ -325,6 +340,7 @@ mod tests {
             "nmem record || /home/me/fallback",
             "nmem record > /tmp/log && notify-send done",
             "nmem context --platform claude-code; echo extra",
+            "[ ! -x /home/me/flag ] || exec /usr/bin/nmem record",
         ] {
             assert!(!is_ours(command), "{command}");
         }

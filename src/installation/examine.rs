@@ -1,7 +1,7 @@
 //! The hooks of all agents, for `nmem doctor` and `nmem status`.
 
-use super::edit::{Edit, first_word, read};
-use super::location::{AgentFiles, Extras, FILE, Scope};
+use super::edit::{Edit, first_word, read, without_guard};
+use super::location::{AgentFiles, Extras, FILE, Scope, accounts};
 use super::{agents, without_mark};
 use crate::config::environment;
 use crate::files;
@@ -11,8 +11,9 @@ use crate::render::clean::line;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 
-/// Examines the hooks of both scopes and the programs that they start.
-pub fn examine(folder: &Path) -> Result<Vec<DoctorFinding>> {
+/// Examines the hooks of all scopes and the programs that they start. `recorded`: other settings folders in which hooks
+/// were installed.
+pub fn examine(folder: &Path, recorded: &[PathBuf]) -> Result<Vec<DoctorFinding>> {
     let mut findings = Vec::new();
     let mut is_anywhere = false;
     for (adapter, setup) in agents() {
@@ -20,7 +21,8 @@ pub fn examine(folder: &Path) -> Result<Vec<DoctorFinding>> {
         let again = || format!("run `nmem install {platform}` again");
         let mut installed: Vec<PathBuf> = Vec::new();
         let mut scopes = 0;
-        for scope in [Scope::User, Scope::Project(Some(folder.to_path_buf()))] {
+        let both = [Scope::User, Scope::Project(Some(folder.to_path_buf()))];
+        for scope in both.into_iter().chain(accounts(adapter, recorded)) {
             let target = AgentFiles::new(adapter, setup, &scope, Extras::default())?;
             let before = installed.len();
             for (file, edit) in &target.edits {
@@ -54,6 +56,16 @@ pub fn examine(folder: &Path) -> Result<Vec<DoctorFinding>> {
                     }
                 }
             }
+            let is_account = matches!(scope, Scope::Account(_));
+            for file in installed.drain(before..).collect::<Vec<_>>() {
+                match is_account {
+                    true => {
+                        is_anywhere = true;
+                        findings.push(DoctorFinding::good("hooks", format!("installed for {platform} in {}", file.display())));
+                    }
+                    false => installed.push(file),
+                }
+            }
             scopes += usize::from(installed.len() > before);
         }
         is_anywhere = is_anywhere || !installed.is_empty();
@@ -85,7 +97,7 @@ pub fn examine(folder: &Path) -> Result<Vec<DoctorFinding>> {
 }
 
 /// Returns nmem's enabled plugins of Claude Code, by name and marketplace.
-fn plugins() -> Vec<String> {
+pub fn plugins() -> Vec<String> {
     let folder = environment::claude_folder(environment::home().as_deref());
     let text = folder.and_then(|folder| read(&folder.join("settings.json")).ok().flatten()).unwrap_or_default();
     let settings: serde_json::Value = serde_json::from_str(without_mark(&text)).unwrap_or_default();
@@ -132,7 +144,7 @@ fn other_programs(this: &Path) -> Vec<PathBuf> {
 /// Returns the program of a hook's command if it is missing. A bare name is searched on `PATH`, although the agent's
 /// `PATH` may differ.
 fn gone(command: &str) -> Option<String> {
-    let (program, _) = first_word(command.trim())?;
+    let (program, _) = first_word(without_guard(command.trim()))?;
     let there = match program.contains(['/', '\\']) {
         true => Path::new(&program).is_file(),
         false => {

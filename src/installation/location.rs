@@ -1,6 +1,6 @@
 //! Targets of an installation: an agent's files, and the additions to each.
 
-use super::edit::{Edit, program_word};
+use super::edit::{Edit, if_there, program_word};
 use crate::config::environment::{self, settings_folder};
 use crate::error::UserError;
 use crate::files;
@@ -20,6 +20,9 @@ const GUIDANCE: &str = "## Memory of earlier sessions\n\n`nmem context` shows wh
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
     User,
+    /// The user's settings in another folder than the agent's usual one: of another account, or one that an environment
+    /// variable names.
+    Account(PathBuf),
     Project(Option<PathBuf>),
 }
 
@@ -59,7 +62,12 @@ impl AgentFiles {
                 let is_guarded = setup.arguments.ends_with("|| true");
                 if is_project && event == "PreToolUse" && !is_guarded { " || true" } else { "" }
             };
-            let command = |on: &Subscribed| format!("{program} {}{}{}", on.verb, setup.arguments, guard(on.event));
+            // A program that was removed without `nmem uninstall` would be reported as missing at each event.
+            let if_there = match is_project || cfg!(windows) || setup.arguments.ends_with("|| true") {
+                true => String::new(),
+                false => if_there(&program),
+            };
+            let command = |on: &Subscribed| format!("{if_there}{program} {}{}{}", on.verb, setup.arguments, guard(on.event));
             let hooks = setup.hooks.iter().map(|on| Hook { on: *on, command: command(on) }).collect();
             let file = if is_project { setup.project } else { setup.user };
             edits.push((base.join(file), Edit::Hooks { shape: setup.shape, hooks }));
@@ -90,7 +98,10 @@ impl AgentFiles {
                 McpServers::Toml { user, project } => (file(user, project), Edit::Table(settings_file::table(&binary))),
             };
             // Claude Code's user-wide servers are in its state file.
-            let state = environment::claude_state(environment::home().as_deref());
+            let state = match scope {
+                Scope::Account(folder) => Some(folder.join(".claude.json")),
+                _ => environment::claude_state(environment::home().as_deref()),
+            };
             let state = state.filter(|_| adapter.platform() == Platform::ClaudeCode && !is_project);
             let path = state.unwrap_or_else(|| base.join(&file));
             edits.extend((!file.is_empty()).then_some((path, edit)));
@@ -131,12 +142,41 @@ pub fn is_on_machine(adapter: &dyn Adapter, setup: &Setup) -> bool {
 }
 
 fn base(adapter: &dyn Adapter, scope: &Scope) -> Result<PathBuf> {
-    let Scope::Project(folder) = scope else {
-        let home = environment::home();
-        let folder = settings_folder(adapter.platform(), home.as_deref());
-        return Ok(folder.ok_or_else(|| UserError::new("the home folder is unknown", "set HOME"))?);
+    match scope {
+        Scope::Project(folder) => project_root(folder.as_deref()),
+        Scope::Account(folder) => Ok(folder.clone()),
+        Scope::User => {
+            let home = environment::home();
+            let folder = settings_folder(adapter.platform(), home.as_deref());
+            Ok(folder.ok_or_else(|| UserError::new("the home folder is unknown", "set HOME"))?)
+        }
+    }
+}
+
+/// Other settings folders of an agent that may have hooks: folders in the home folder with a name like the usual one
+/// (`~/.claude-work`), and `recorded` ones.
+pub fn accounts(adapter: &dyn Adapter, recorded: &[PathBuf]) -> Vec<Scope> {
+    let Some(home) = environment::home() else { return Vec::new() };
+    let usual = adapter.setup().and_then(|setup| setup.folder);
+    let own = settings_folder(adapter.platform(), Some(&home));
+    let is_like = |folder: &PathBuf| {
+        let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        usual.is_some_and(|usual| name.strip_prefix(usual).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric)))
     };
-    project_root(folder.as_deref())
+    let in_home = std::fs::read_dir(&home).into_iter().flatten().flatten().map(|entry| entry.path()).filter(is_like);
+    let mut folders: Vec<PathBuf> = in_home.chain(recorded.iter().cloned()).filter(|folder| folder.is_dir()).collect();
+    folders.sort();
+    folders.dedup();
+    folders.retain(|folder| Some(folder) != own.as_ref());
+    folders.into_iter().map(Scope::Account).collect()
+}
+
+/// The settings folder to record after an installation: one that is not in its usual place.
+pub fn unusual_folder(adapter: &dyn Adapter) -> Option<PathBuf> {
+    let home = environment::home()?;
+    let own = settings_folder(adapter.platform(), Some(&home))?;
+    let usual = home.join(adapter.setup()?.folder?);
+    (own != usual).then_some(own)
 }
 
 /// The root of a worktree, or the folder itself.

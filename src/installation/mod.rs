@@ -5,8 +5,8 @@ mod edit;
 mod examine;
 mod location;
 
-pub use examine::examine;
-pub use location::{Extras, Scope, is_on_machine};
+pub use examine::{examine, plugins};
+pub use location::{Extras, Scope, accounts, is_on_machine, unusual_folder};
 
 use crate::error::UserError;
 use crate::platforms::ADAPTERS;
@@ -163,7 +163,7 @@ pub fn is_installed(adapter: &dyn Adapter, setup: &Setup, scope: &Scope) -> Resu
 
 /// Returns the file of the other scope if nmem is installed there too: the agent runs the hooks of both.
 pub fn other_scope(adapter: &dyn Adapter, setup: &Setup, scope: &Scope) -> Result<Option<PathBuf>> {
-    let other = if *scope == Scope::User { Scope::Project(None) } else { Scope::User };
+    let other = if matches!(scope, Scope::Project(_)) { Scope::User } else { Scope::Project(None) };
     let target = AgentFiles::new(adapter, setup, &other, Extras::default())?;
     let own = AgentFiles::new(adapter, setup, scope, Extras::default())?;
     let file = target.files().first().map(|file| file.to_path_buf());

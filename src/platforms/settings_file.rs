@@ -381,6 +381,8 @@ pub enum WindowsShell {
 pub struct Setup {
     /// Programs on `PATH` that show that the agent is installed.
     pub programs: &'static [&'static str],
+    /// The usual settings folder in the home folder.
+    pub folder: Option<&'static str>,
     /// The settings file below the agent's own folder; empty if hooks are in a separate file.
     pub user: &'static str,
     /// The same below the root of the worktree.

@@ -17,6 +17,67 @@ fn settings(world: &World) -> Option<String> {
 }
 
 #[test]
+fn hooks_in_another_folder_are_found_and_removed_without_its_variable() {
+    let mut world = World::new();
+    let (likely, unlikely) = (world.home().join(".claude-work"), world.folder.join("elsewhere"));
+    for folder in [&likely, &unlikely] {
+        fs::create_dir_all(folder).unwrap();
+        world.set("CLAUDE_CONFIG_DIR", &folder.display().to_string());
+        assert_eq!(world.nmem(&["install", "claude-code"]).code, Some(0));
+    }
+    // Of another installation: no variable is known.
+    fs::create_dir_all(world.home().join(".claude-old")).unwrap();
+    fs::copy(likely.join("settings.json"), world.home().join(".claude-old/settings.json")).unwrap();
+    world.set("CLAUDE_CONFIG_DIR", "");
+    let status = world.nmem(&["status"]).text();
+    assert!(!status.contains("not installed") && status.contains(".claude-work") && status.contains("elsewhere"), "{status}");
+    let removed = world.nmem(&["uninstall"]).text();
+    for folder in [likely, unlikely, world.home().join(".claude-old")] {
+        assert!(
+            !folder.join("settings.json").exists() && removed.contains(&folder.file_name().unwrap().to_string_lossy()[..]),
+            "{removed}"
+        );
+    }
+    assert!(world.nmem(&["uninstall"]).text().contains("not installed for any agent"));
+}
+
+#[cfg(unix)]
+#[test]
+fn hooks_of_a_program_that_is_gone_do_nothing() {
+    let world = World::new();
+    let program = world.folder.join("my tools/nmem");
+    fs::create_dir_all(program.parent().unwrap()).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_nmem"), &program).unwrap();
+    for platform in ["claude-code", "codex", "gemini", "cursor", "copilot-cli"] {
+        let install =
+            std::process::Command::new(&program).args(["install", platform]).env_clear().env("HOME", world.home()).output();
+        assert!(install.unwrap().status.success(), "{platform}");
+    }
+    let files = [
+        ".claude/settings.json",
+        ".codex/hooks.json",
+        ".gemini/extensions/nmem/hooks/hooks.json",
+        ".cursor/hooks.json",
+        ".copilot/hooks/nmem.json",
+    ];
+    let run = |file: &str| {
+        let text = fs::read_to_string(world.home().join(file)).unwrap();
+        let commands =
+            text.lines().filter_map(|line| line.trim().strip_prefix("\"command\": ").or(line.trim().strip_prefix("\"bash\": ")));
+        let commands: Vec<String> = commands.map(|c| serde_json::from_str(c.trim_end_matches(',')).unwrap()).collect();
+        assert!(commands.len() > 4, "{file}: {text}");
+        for command in commands {
+            let out =
+                std::process::Command::new("sh").args(["-c", &command]).env_clear().env("HOME", world.home()).output().unwrap();
+            assert!(out.status.success() && out.stderr.is_empty(), "{file}: {command}: {out:?}");
+        }
+    };
+    files.iter().for_each(|file| run(file));
+    fs::remove_file(&program).unwrap();
+    files.iter().for_each(|file| run(file));
+}
+
+#[test]
 fn an_empty_home_gets_a_file_and_loses_it_again() {
     let world = World::new();
     insta::assert_snapshot!(world.nmem(&["install", "claude-code"]).text().replace(env!("CARGO_BIN_EXE_nmem"), "$NMEM"), @"
@@ -24,7 +85,8 @@ fn an_empty_home_gets_a_file_and_loses_it_again() {
     From the next session on, prompts, tool calls and closing messages are recorded in $WORLD/home/.local/share/nmem/nmem.db, with secrets redacted. `nmem off` pauses it, `nmem uninstall` removes the hooks.
     [exit 0]
     ");
-    let written = settings(&world).unwrap().replace(env!("CARGO_BIN_EXE_nmem"), "nmem");
+    let guard = if cfg!(windows) { "" } else { "[ ! -x nmem ] || exec " };
+    let written = settings(&world).unwrap().replace(env!("CARGO_BIN_EXE_nmem"), "nmem").replace(guard, "");
     let ready = include_str!("../../hooks/claude-code/settings.json").replace(" || true", "");
     assert_eq!(written, ready, "the ready configuration, with the whole path");
     assert!(world.nmem(&["install", "claude-code"]).stdout.contains("already"));

@@ -29,6 +29,7 @@ const HOOKS: [Subscribed; 10] = [
 
 const SETUP: Setup = Setup {
     programs: &["claude"],
+    folder: Some(".claude"),
     user: "settings.json",
     project: ".claude/settings.json",
     shape: Shape::Nested,

@@ -27,6 +27,7 @@ const HOOKS: [Subscribed; 9] = [
 
 const SETUP: Setup = Setup {
     programs: &["codex"],
+    folder: Some(".codex"),
     user: "hooks.json",
     project: ".codex/hooks.json",
     shape: Shape::Nested,

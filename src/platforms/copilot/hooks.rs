@@ -26,6 +26,7 @@ const HOOKS: [Subscribed; 9] = [
 pub(super) const fn setup(programs: &'static [&'static str], mcp: McpServers) -> Setup {
     Setup {
         programs,
+        folder: Some(".copilot"),
         user: "hooks/nmem.json",
         project: ".github/hooks/nmem.json",
         shape: Shape::Flat,

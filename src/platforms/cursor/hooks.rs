@@ -27,6 +27,7 @@ const HOOKS: [Subscribed; 9] = [
 
 const SETUP: Setup = Setup {
     programs: &["cursor-agent", "cursor"],
+    folder: Some(".cursor"),
     user: "hooks.json",
     project: ".cursor/hooks.json",
     shape: Shape::Flat,

@@ -23,6 +23,7 @@ const HOOKS: [Subscribed; 5] = [
 /// The setup. In the user's scope, hooks are installed as an extension, so the user's own settings file is not changed.
 const SETUP: Setup = Setup {
     programs: &["gemini"],
+    folder: Some(".gemini"),
     user: "extensions/nmem/hooks/hooks.json",
     project: ".gemini/settings.json",
     shape: Shape::NestedMillis,

@@ -14,6 +14,7 @@ pub struct OpenCode;
 
 const SETUP: Setup = Setup {
     programs: &["opencode"],
+    folder: None,
     user: "",
     project: "",
     shape: Shape::Nested,
