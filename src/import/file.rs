@@ -1,6 +1,6 @@
 //! Runs one session file through the pipeline.
 
-use super::find::{FoundFile, Imported, first_lines};
+use super::find::{FoundFile, Imported, OVER, first_lines};
 use super::lines::{Databases, Lines, lines_before};
 use super::target::{AT_WORK, AgentReport, Folder, OF_MEMORY_TOOL, OFF, Target, UNREADABLE};
 use super::writer::{ReadBefore, Writer};
@@ -23,8 +23,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
-/// Milliseconds without an event after which a session is over.
-const OVER: Millis = 12 * 3_600_000;
 /// Minimum number of events in a transaction, if the file has that many.
 const AT_ONCE: usize = 400;
 /// The folder in which claude-mem runs its own agents.

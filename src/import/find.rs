@@ -28,6 +28,9 @@ const ENOUGH_BYTES: usize = 1 << 20;
 const MOST_LINES: usize = 1000;
 const FIRST_BYTES: u64 = 64 << 20;
 
+/// Milliseconds without an event after which a session is over.
+pub const OVER: Millis = 12 * 3_600_000;
+
 /// Length of a UUID as text.
 const UUID: usize = 36;
 
@@ -83,7 +86,14 @@ impl FoundFile {
 
     /// Returns true if the file has not changed since its import.
     pub fn is_unchanged(&self, known: &ImportedFile) -> bool {
-        (known.version, known.size, known.modified_at) == (self.format.version, self.length, self.modified_at)
+        let is_same = (known.version, known.size, known.modified_at) == (self.format.version, self.length, self.modified_at);
+        is_same && !self.has_open_turn(known)
+    }
+
+    /// Returns true if the last turn had not ended when the file was read, and is over by now.
+    fn has_open_turn(&self, known: &ImportedFile) -> bool {
+        let is_open = is_of_lines(&self.format) && !is_compressed(&self.path) && known.offset < known.size;
+        is_open && environment::now() - self.modified_at > OVER
     }
 }
 
@@ -340,7 +350,9 @@ fn is_of_lines(format: &PastFormat) -> bool {
 pub fn by_tables(tables: &HashSet<String>, agent: Option<Platform>) -> Option<PastFormat> {
     platforms::formats().filter(|format| agent.is_none_or(|agent| agent == format.platform)).find(|format| match format.source {
         PastSource::Database(database) => {
-            !database.tables.is_empty() && database.tables.iter().all(|table| tables.contains(*table))
+            !database.tables.is_empty()
+                && database.tables.iter().all(|table| tables.contains(*table))
+                && !tables.contains(database.foreign_table)
         }
         _ => false,
     })

@@ -219,6 +219,48 @@ mod tests {
     }
 
     #[test]
+    fn each_format_has_a_mark_that_no_other_has() {
+        let of_claude = json!({"type": "user", "sessionId": "s", "cwd": "/p", "message": {"role": "user", "content": "Fix it"}});
+        let of_droid = json!({"type": "session_start", "id": "s", "hostId": "h", "cwd": "/p"});
+        let start = json!({"type": "session.start", "data": {"sessionId": "s", "context": {"cwd": "/p"}}});
+        let mut of_code = start.clone();
+        of_code["data"]["vscodeVersion"] = json!("1.110");
+        let blocks = json!([{"type": "text", "text": "Fix it"}]);
+        let known = [
+            (Some(Platform::ClaudeCode), of_claude),
+            (
+                Some(Platform::ClaudeCode),
+                json!({"type": "assistant", "sessionId": "s", "message": {"role": "assistant", "content": blocks}}),
+            ),
+            (Some(Platform::Codex), json!({"type": "session_meta", "payload": {"id": "s", "cwd": "/p"}})),
+            (Some(Platform::Codex), json!({"id": "s", "timestamp": "2025-06-18T04:57:11Z", "instructions": null})),
+            (Some(Platform::Gemini), json!({"sessionId": "s", "projectHash": "ab", "kind": "main"})),
+            (Some(Platform::CopilotCli), start),
+            (Some(Platform::VsCode), of_code),
+            (Some(Platform::Cursor), json!({"role": "user", "message": {"content": blocks}})),
+            (Some(Platform::Droid), of_droid),
+            // Agents whose files nmem does not read.
+            (
+                None,
+                json!({"type": "user", "sessionId": "s", "uuid": "u", "cwd": "/p", "provenance": "real_user", "message": {"role": "user", "parts": [{"text": "Fix it"}]}}),
+            ),
+            (None, json!({"type": "session", "version": 3, "id": "s", "timestamp": "2026-11-25T14:11:57Z", "cwd": "/p"})),
+            (None, json!({"type": "message", "id": "a", "message": {"role": "user", "content": blocks}})),
+            (None, json!({"type": "metadata", "protocol_version": "1.5", "created_at": 1})),
+            (None, json!({"ts": "2026-11-25T14:08:31Z", "type": "turn_started", "session_id": "s"})),
+            (None, json!({"timestamp": 1, "method": "session/update", "params": {"sessionId": "s"}})),
+            (None, json!({"version": 1, "sessionId": "s", "timestamp": 1, "project": "/p"})),
+            (None, json!({"sessionId": "s", "sessionDir": "/d", "workDir": "/p"})),
+        ];
+        for (expected, line) in known {
+            let found: Vec<Platform> = formats().filter(|format| (format.is_line)(&line)).map(|format| format.platform).collect();
+            // Formats of one agent may share a mark: its documents hold the same messages.
+            assert!(found.iter().all(|platform| Some(*platform) == expected), "{found:?}: {line}");
+            assert_eq!(found.first().copied(), expected, "{line}");
+        }
+    }
+
+    #[test]
     fn structure_counts_before_the_text() {
         let of_client = |key: &str, value: Value| {
             let mut payload = json!({"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": "Deploy every Friday"});

@@ -321,6 +321,8 @@ pub struct PastDatabase {
     pub is_file: fn(&Path) -> bool,
     /// Tables by which a database is recognised whose path says nothing.
     pub tables: &'static [&'static str],
+    /// A table that a program with the same tables has in addition.
+    pub foreign_table: &'static str,
     /// Lists the sessions of the database at a path.
     pub sessions: fn(&dyn Rows, &Path) -> Result<Vec<PastPart>>,
     /// Reads a session's records, in order.

@@ -90,6 +90,34 @@ fn what_looks_like_a_prompt_is_none_and_what_does_not_may_be_one() {
 }
 
 #[test]
+fn a_turn_that_was_open_at_an_import_is_read_again_when_it_is_over() {
+    let mut world = World::new();
+    let mut lines = Lines::new(&world);
+    lines.at = world.now - 10 * MINUTE;
+    lines.user("Fix the login").assistant("m1", json!({"type": "text", "text": "The login is fixed."}), "");
+    let file = format!("{FOLDER}/{SESSION}.jsonl");
+    world.write(&file, &lines.text);
+    let changed_at = std::time::UNIX_EPOCH + std::time::Duration::from_millis(lines.at as u64);
+    fs::File::options().write(true).open(world.folder.join(&file)).unwrap().set_modified(changed_at).unwrap();
+    let said = |world: &World| world.sql("SELECT text FROM prompts ORDER BY id");
+    import(&world, &[]);
+    assert_eq!(said(&world), "Fix the login");
+    world.now += 60 * MINUTE;
+    assert_eq!(import(&world, &[])["agents"][0]["unchanged"], 1);
+    world.now += 12 * 60 * MINUTE;
+    import(&world, &[]);
+    assert_eq!(said(&world), "Fix the login\nThe login is fixed.");
+    assert_eq!(import(&world, &[])["agents"][0]["unchanged"], 1, "it is over");
+    // A version that says when a turn ended need not wait.
+    let mut lines = Lines { at: world.now - 10 * MINUTE, number: 70, ..Lines::new(&world) };
+    lines.user("Now the logout").assistant("m2", json!({"type": "text", "text": "The logout works."}), "");
+    lines.add(json!({"type": "system", "subtype": "turn_duration", "durationMs": 900}));
+    world.write(&file.replace("5a4b", "6b5c"), &lines.text.replace("5a4b", "6b5c"));
+    import(&world, &[]);
+    assert!(said(&world).ends_with("Now the logout\nThe logout works."), "{}", said(&world));
+}
+
+#[test]
 fn a_continued_session_does_not_count_its_past_twice() {
     let world = World::new();
     let mut lines = Lines::new(&world);

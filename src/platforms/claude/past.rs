@@ -14,15 +14,21 @@ use std::path::Path;
 /// The format of the session files. Raise the version when the reader learns to find more than before.
 pub const PAST: PastFormat = PastFormat {
     platform: Platform::ClaudeCode,
-    version: 3,
+    version: 4,
     folders: &["projects"],
-    is_line: |record| record["sessionId"].is_string() && record["type"].is_string(),
+    is_line,
     cwd: |record| record["cwd"].as_str(),
     session_file: |path| agent_of(path).and(session_folder(path)).map(|session| session.with_extension("jsonl")),
     newest: |store, cwd| vec![store.join(folder_of(cwd))],
     reader: |options| Box::new(Reader::new(options)),
     ..PastFormat::LINES
 };
+
+/// Returns true for a message: other agents that keep the same fields around it have other messages.
+fn is_line(record: &Value) -> bool {
+    let is_said = matches!(record["type"].as_str(), Some("user" | "assistant"));
+    is_said && record["sessionId"].is_string() && !record["message"]["content"].is_null()
+}
 
 /// Prefixes of messages about a call that a person declined.
 const DECLINED: [&str; 2] = ["The user doesn't want to ", "[Request interrupted"];
@@ -237,6 +243,7 @@ impl Reader {
                 self.end_turn();
                 self.session.flush(found);
                 found.resume_at = offset;
+                self.is_complete = false;
                 let id = text(&record["promptId"]).or_else(|| text(&record["uuid"]));
                 let taken = self.taken_back(record, id.as_deref());
                 self.prompts(prompt, id, found);
@@ -386,6 +393,10 @@ impl PastReader for Reader {
             // The turn ended here, whatever follows: an interrupted hook, or more work that a hook asked for.
             Some("progress") if record["data"]["hookEvent"] == "Stop" => self.end_turn(),
             Some("system") if record["subtype"] == "stop_hook_summary" => self.end_turn(),
+            Some("system") if record["subtype"] == "turn_duration" => {
+                self.end_turn();
+                self.is_complete = true;
+            }
             Some("system") if record["subtype"] == "compact_boundary" => self.session.compact(),
             _ => {}
         }

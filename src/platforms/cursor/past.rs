@@ -23,6 +23,7 @@ pub const IDE: PastFormat = PastFormat {
     source: PastSource::Database(PastDatabase {
         is_file: |path| is_named(path, "state.vscdb"),
         tables: &["cursorDiskKV"],
+        foreign_table: "",
         sessions,
         records,
     }),
@@ -36,6 +37,7 @@ pub const CLI: PastFormat = PastFormat {
     source: PastSource::Database(PastDatabase {
         is_file,
         tables: &["blobs", "meta"],
+        foreign_table: "",
         sessions: chat_sessions,
         records: chat_records,
     }),

@@ -28,6 +28,7 @@ pub const DATABASE: PastFormat = PastFormat {
     source: PastSource::Database(PastDatabase {
         is_file: is_database,
         tables: &["session", "message", "part"],
+        foreign_table: "kilo_board",
         sessions,
         records,
     }),
