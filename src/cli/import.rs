@@ -5,7 +5,7 @@ use super::project_argument::writable;
 use crate::config::{self, environment};
 use crate::error::UserError;
 use crate::files;
-use crate::import::{self, AgentReport, FoundFile, ImportProgress, ImportReport, Stores};
+use crate::import::{self, AgentReport, FoundFile, ImportProgress, ImportReport, JoinedWorktree, Stores};
 use crate::model::Platform;
 use crate::platforms;
 use crate::render::clean::line;
@@ -168,6 +168,11 @@ fn dry_run(args: &ImportArguments, found: &Stores) -> Result<()> {
 
 fn text(report: &ImportReport, seconds: f64) -> String {
     let parts = report.agents.iter().map(of_agent).collect::<String>();
+    let joined = |joined: &JoinedWorktree| {
+        let (folder, count) = (line(&joined.folder, 300), count(joined.sessions as i64, "session", "sessions"));
+        format!("{folder} is gone: its {count} belong to {} now\n", line(&joined.project, 80))
+    };
+    let parts = parts + &report.joined.iter().map(joined).collect::<String>();
     parts + &format!("{:.1} MB in {seconds:.1} s. `nmem units --all` shows what was done.", report.bytes as f64 / 1e6)
 }
 
@@ -230,5 +235,8 @@ fn json(report: &ImportReport, seconds: f64) -> Value {
                 "broken_lines": agent.broken.iter().map(|(path, line)| json!({"file": path, "line": line})).collect::<Vec<_>>()})
         })
         .collect();
-    json!({"agents": agents, "bytes": report.bytes, "seconds": (seconds * 1000.0).round() / 1000.0})
+    let joined =
+        |joined: &JoinedWorktree| json!({"folder": joined.folder, "project": joined.project, "sessions": joined.sessions});
+    let joined: Vec<Value> = report.joined.iter().map(joined).collect();
+    json!({"agents": agents, "joined": joined, "bytes": report.bytes, "seconds": (seconds * 1000.0).round() / 1000.0})
 }

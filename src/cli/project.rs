@@ -6,7 +6,8 @@ use crate::config::folders::{self, Wishes};
 use crate::config::pauses::{Switches, Trusted};
 use crate::config::{Config, environment};
 use crate::error::{NO_PROJECT, UserError};
-use crate::model::{ProjectRow, Share};
+use crate::lookup;
+use crate::model::{ProjectRow, Share, StoredItem};
 use crate::render::clean::line;
 use crate::render::{count, time};
 use crate::runtime::{FolderProject, redactor};
@@ -16,7 +17,7 @@ use clap::Subcommand;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// List, rename, merge, split or share projects
+/// List, rename, merge, split, share projects, or move work between them
 #[derive(Debug, clap::Args)]
 #[command(
     arg_required_else_help = true,
@@ -50,6 +51,16 @@ enum ProjectCommand {
         /// Name or number, as `list` prints them
         from: String,
         /// Name or number, as `list` prints them
+        into: String,
+    },
+    /// Move a session or a work unit to another project
+    #[command(
+        after_help = "Example: nmem project move u12 shop\n         nmem project move s7 3\n\nWork belongs to the repository that its edits are in. `nmem project list` also lists sessions without a project."
+    )]
+    Move {
+        /// A session or work unit, such as s7 or u12
+        id: String,
+        /// Name or number of the project, as `list` prints them
         into: String,
     },
     /// Make a folder a project of its own, with everything below it and its sessions so far
@@ -89,6 +100,7 @@ pub fn run(args: &ProjectArguments) -> Result<()> {
         ProjectCommand::List { json } => list(*json),
         ProjectCommand::Rename { name, project } => rename(name, project),
         ProjectCommand::Merge { from, into } => merge(from, into),
+        ProjectCommand::Move { id, into } => move_to(id, into),
         ProjectCommand::Split { folder, name } => split(folder, name.as_deref()),
         ProjectCommand::Share { mine, project } => share(if *mine { Share::Mine } else { Share::Team }, project),
         ProjectCommand::Unshare { project } => share(Share::None, project),
@@ -120,8 +132,28 @@ fn list(json: bool) -> Result<()> {
         };
         output::entry(&text, json)?;
     }
+    let (homeless, all) = store.sessions_without_project(HOMELESS)?;
+    if all == 0 {
+        return Ok(());
+    }
+    if json {
+        let ids: Vec<String> = homeless.iter().map(|session| format!("s{}", session.id)).collect();
+        return output::print(&json!({"id": null, "name": null, "sessions": all, "session_ids": ids}).to_string());
+    }
+    output::say(&format!(
+        "\n{} without a project; `nmem project move ID PROJECT` gives one:",
+        count(all as i64, "session", "sessions")
+    ))?;
+    for session in &homeless {
+        let (when, folder) = (time::ago(session.active_at, now), session.cwd.as_deref().unwrap_or("an unknown folder"));
+        let did = format!("{when}, {}  {}", count(session.prompts, "prompt", "prompts"), line(folder, 100));
+        output::entry(&format!("{:>5}  {}", format!("s{}", session.id), style.faint(&did)), false)?;
+    }
     Ok(())
 }
+
+/// Maximum sessions without a project to list.
+const HOMELESS: usize = 20;
 
 /// Facts about a project: `, library in Rust, with Tokio`.
 fn what_it_is(project: &ProjectRow) -> String {
@@ -155,6 +187,26 @@ fn merge(from: &str, into: &str) -> Result<()> {
         line(&from.name, 80),
         count(moved as i64, "session", "sessions")
     ))
+}
+
+fn move_to(id: &str, into: &str) -> Result<()> {
+    let (_, config) = ProjectArgument { project: None }.config()?;
+    let mut store = recorded(&config)?;
+    let into = one(&store, into)?;
+    let hint = "`nmem log` and `nmem units` print ids";
+    let what = match lookup::find(&store, id)? {
+        Some(StoredItem::Session(session)) => {
+            store.move_session(session.id, into.id)?;
+            format!("Session s{}", session.id)
+        }
+        Some(StoredItem::Unit(unit)) => {
+            store.move_unit_by_hand(unit.session, unit.id, into.id)?;
+            format!("Work unit u{}", unit.id)
+        }
+        Some(_) => return Err(UserError::usage("only sessions and work units can be moved", hint).into()),
+        None => return Err(UserError::new(format!("nothing has the id {}", line(id, 80)), hint).into()),
+    };
+    output::say(&format!("{what} belongs to {} now, with its prompts and memories.", line(&into.name, 80)))
 }
 
 fn share(share: Share, project: &ProjectArgument) -> Result<()> {

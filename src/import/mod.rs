@@ -13,10 +13,11 @@ mod writer;
 pub use catch_up::catch_up;
 pub use find::{FoundFile, FoundMemories, Stores};
 pub use lines::find;
-pub use target::{AgentReport, ImportReport};
+pub use target::{AgentReport, ImportReport, JoinedWorktree};
 
 use crate::config::{Config, environment};
-use crate::model::Millis;
+use crate::model::{Millis, ProjectRow};
+use crate::project::{git, named_by_layout};
 use crate::store::imports::{self, ImportedFile};
 use crate::store::{PERSON_WAIT, Store};
 use anyhow::Result;
@@ -25,7 +26,7 @@ use find::{DatabaseState, Imported};
 use lines::Databases;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use target::{Folder, Target};
 
 const WEEK: Millis = 7 * 86_400_000;
@@ -101,7 +102,41 @@ pub fn import(config: &Config, found: Stores, progress: &mut dyn FnMut(ImportPro
     let target = targets.entry(config.files.value.db.clone()).or_default();
     memory_files::import_memory_files(&Folder::new(None)?, &found.memories, target, &mut report)?;
     keep_states(config, &found.databases)?;
+    report.joined = join_worktrees(config)?;
     Ok(report)
+}
+
+/// Joins the projects of folders that are gone with the repository whose worktrees they were: the repository still knows
+/// them, or the agent puts worktrees of the only repository of that name there.
+fn join_worktrees(config: &Config) -> Result<Vec<JoinedWorktree>> {
+    let mut store = Store::open(&config.files.value, PERSON_WAIT)?;
+    let mut repositories: Vec<(ProjectRow, Vec<PathBuf>)> = Vec::new();
+    let mut gone: Vec<ProjectRow> = Vec::new();
+    for (project, ..) in store.projects()? {
+        let root = Path::new(&project.root);
+        let is_folder_only = store.project_keys(project.id)?.iter().all(|key| key.starts_with("dir:"));
+        match (root.is_dir(), is_folder_only) {
+            (true, false) => {
+                let worktrees = git::linked_worktrees(root);
+                repositories.push((project, worktrees));
+            }
+            (false, true) if root.is_absolute() => gone.push(project),
+            _ => {}
+        }
+    }
+    let mut joined = Vec::new();
+    for project in gone {
+        let folder = Path::new(&project.root);
+        let knows = |worktrees: &[PathBuf]| worktrees.iter().any(|worktree| folder.starts_with(worktree));
+        let name = named_by_layout(folder);
+        let has_name = |row: &ProjectRow| name.is_some_and(|name| Path::new(&row.root).ends_with(name) || row.name == name);
+        let by_name: Vec<&ProjectRow> = repositories.iter().map(|(row, _)| row).filter(|row| has_name(row)).collect();
+        let known = repositories.iter().find(|(_, worktrees)| knows(worktrees)).map(|(row, _)| row);
+        let Some(into) = known.or(by_name.first().copied().filter(|_| by_name.len() == 1)) else { continue };
+        let sessions = store.merge_projects(project.id, into.id)?;
+        joined.push(JoinedWorktree { folder: project.root.clone(), project: into.name.clone(), sessions });
+    }
+    Ok(joined)
 }
 
 /// Gives a folder to files that do not name theirs, if their path shows that they belong to a known one.

@@ -70,6 +70,16 @@ pub struct ImportReport {
     pub agents: Vec<AgentReport>,
     /// Bytes read.
     pub bytes: u64,
+    /// Folders that are gone and have joined the project of their repository.
+    pub joined: Vec<JoinedWorktree>,
+}
+
+/// A worktree that is gone, whose sessions have joined the project of its repository.
+#[derive(Debug)]
+pub struct JoinedWorktree {
+    pub folder: String,
+    pub project: String,
+    pub sessions: usize,
 }
 
 /// The import's result for one agent.

@@ -123,6 +123,20 @@ fn jj_git_folder(root: &Path) -> Option<PathBuf> {
     files::canonical(root).is_ok_and(|root| folder.starts_with(root)).then_some(folder)
 }
 
+/// Maximum linked worktrees of a repository to look at.
+const WORKTREES: usize = 1000;
+
+/// Roots of the linked worktrees that the repository at `root` knows, whether they still exist or not.
+pub fn linked_worktrees(root: &Path) -> Vec<PathBuf> {
+    let Some(repository) = Repository::open(root) else { return Vec::new() };
+    let entries = std::fs::read_dir(repository.common.join("worktrees")).into_iter().flatten().flatten().take(WORKTREES);
+    let root_of = |entry: std::fs::DirEntry| {
+        let dot_git = files::small_text(&entry.path().join("gitdir"))?;
+        Some(resolve(&entry.path(), dot_git.trim()).parent()?.to_path_buf())
+    };
+    entries.filter_map(root_of).collect()
+}
+
 /// Reads the git state of the worktree that contains `cwd`.
 pub fn state_at(cwd: &Path, home: Option<&Path>) -> Option<GitState> {
     Repository::open(worktree_root(cwd, home)?).map(|r| r.state())

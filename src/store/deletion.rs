@@ -49,10 +49,10 @@ fn register(conn: &Connection, text: Option<&str>) -> Result<()> {
 }
 
 const PROMPTS: &str = "SELECT p.id FROM prompts p JOIN sessions s ON s.id = p.session_id
-    WHERE (?1 IS NULL OR s.id = ?1) AND (?2 IS NULL OR s.project_id = ?2) AND (?3 IS NULL OR p.received_at < ?3)
+    WHERE (?1 IS NULL OR s.id = ?1) AND (?2 IS NULL OR coalesce(p.project_id, s.project_id) = ?2) AND (?3 IS NULL OR p.received_at < ?3)
       AND holds(concat_ws(char(10), p.text, p.platform_prompt_id, p.agent_id))";
 const TOOL_USES: &str = "SELECT t.id FROM tool_uses t JOIN sessions s ON s.id = t.session_id
-    WHERE (?1 IS NULL OR s.id = ?1) AND (?2 IS NULL OR s.project_id = ?2) AND (?3 IS NULL OR t.received_at < ?3)
+    WHERE (?1 IS NULL OR s.id = ?1) AND (?2 IS NULL OR coalesce(t.project_id, s.project_id) = ?2) AND (?3 IS NULL OR t.received_at < ?3)
       AND holds(concat_ws(char(10), t.tool_name, t.content, t.path, t.input, t.outcome, t.cwd, t.tool_use_id,
         t.metadata, t.metadata ->> 'description', t.metadata ->> 'response', t.metadata -> 'commit' ->> 'subject'))";
 /// Selects sessions to delete completely: those whose own fields contain the text, or whose last event was before the
@@ -200,7 +200,9 @@ impl Store {
             tx.forget_in_units(going, recount)?;
             going.sessions.iter().try_for_each(|id| tx.forget_session(*id, text.is_some()))?;
             for id in &going.projects {
-                tx.tx.execute("UPDATE sessions SET project_id = NULL WHERE project_id = ?1", [id])?;
+                for table in ["sessions", "work_units", "prompts", "tool_uses"] {
+                    tx.tx.execute(&format!("UPDATE {table} SET project_id = NULL WHERE project_id = ?1"), [id])?;
+                }
                 tx.tx.execute("DELETE FROM project_keys WHERE project_id = ?1", [id])?;
                 tx.tx.execute("DELETE FROM projects WHERE id = ?1", [id])?;
             }

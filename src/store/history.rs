@@ -151,6 +151,15 @@ impl Store {
         Ok((found, all as usize))
     }
 
+    /// The last non-empty sessions without a project, and their total number.
+    pub fn sessions_without_project(&self, limit: usize) -> Result<(Vec<SessionRow>, usize)> {
+        let wanted = "s.project_id IS NULL AND s.prompts + s.tool_uses > 0";
+        let all: i64 = self.conn.query_row(&format!("SELECT count(*) FROM sessions s WHERE {wanted}"), [], |row| row.get(0))?;
+        let sql = format!("{SESSION} WHERE {wanted} ORDER BY s.active_at DESC, s.id DESC LIMIT ?1");
+        let found = self.conn.prepare(&sql)?.query_map([limit as i64], session)?.collect::<Result<_, _>>()?;
+        Ok((found, all as usize))
+    }
+
     /// Counts the sessions of a project.
     pub fn session_count(&self, project: i64) -> Result<i64> {
         Ok(self.conn.query_row("SELECT count(*) FROM sessions WHERE project_id = ?1", [project], |row| row.get(0))?)

@@ -1,5 +1,6 @@
 //! Projects and domains.
 
+use super::story::story_of;
 use super::{Store, Tx};
 use crate::model::{About, DomainText, Millis, ProjectId, ProjectRow};
 use crate::redact::Clean;
@@ -165,9 +166,39 @@ impl Store {
             let sessions = tx.sessions_where("project_id = ?1", &[&from])?;
             tx.move_sessions(&sessions, into)?;
             tx.tx.execute("UPDATE project_keys SET project_id = ?2 WHERE project_id = ?1", [from, into])?;
+            let others = tx.ids("SELECT DISTINCT session_id FROM work_units WHERE project_id = ?1", [from])?;
+            for table in ["work_units", "prompts", "tool_uses"] {
+                tx.tx.execute(&format!("UPDATE {table} SET project_id = ?2 WHERE project_id = ?1"), [from, into])?;
+            }
+            others.iter().try_for_each(|session| tx.index_again(*session))?;
             tx.move_memories_by_hand(from, into)?;
             tx.tx.execute("DELETE FROM projects WHERE id = ?1", [from])?;
             Ok(sessions.len())
+        })
+    }
+
+    /// Moves a session to a project, except units that belong to others.
+    pub fn move_session(&mut self, session: i64, into: i64) -> Result<()> {
+        self.write(|tx| tx.move_sessions(&[session], into))
+    }
+
+    /// Moves a unit with its tool uses to a project. Work on it that follows stays there.
+    pub fn move_unit_by_hand(&mut self, session: i64, unit: i64, into: i64) -> Result<()> {
+        self.write(|tx| {
+            let own = "SELECT project_id FROM sessions WHERE id = ?1";
+            let own: Option<i64> = tx.tx.query_row(own, [session], |row| row.get(0))?;
+            let into = Some(into).filter(|into| own != Some(*into));
+            let used = "SELECT t.id FROM steps s JOIN tool_uses t ON t.session_id = s.session_id AND t.seq BETWEEN s.first_seq AND s.last_seq
+                          AND t.step_id = s.id WHERE s.session_id = ?1 AND s.work_unit_id = ?2";
+            for tool in tx.ids(used, params![session, unit])? {
+                tx.tx.prepare_cached("UPDATE tool_uses SET project_id = ?2 WHERE id = ?1")?.execute(params![tool, into])?;
+                tx.index_tool_again(tool)?;
+            }
+            tx.move_unit(session, unit, into)?;
+            if let Some(story) = story_of(&tx.tx, unit)?.filter(|story| story.mark.is_some()) {
+                tx.index_unit(&story)?;
+            }
+            Ok(())
         })
     }
 
@@ -271,7 +302,8 @@ impl Tx<'_> {
     fn move_sessions(&self, sessions: &[i64], into: i64) -> Result<()> {
         for session in sessions {
             self.tx.prepare_cached("UPDATE sessions SET project_id = ?2 WHERE id = ?1")?.execute(params![session, into])?;
-            let sql = "UPDATE memories SET project_id = ?2 WHERE session_id = ?1";
+            let sql = "UPDATE memories SET project_id = ?2 WHERE session_id = ?1
+                         AND NOT EXISTS (SELECT 1 FROM work_units u WHERE u.id = work_unit_id AND u.project_id IS NOT NULL)";
             self.tx.prepare_cached(sql)?.execute(params![session, into])?;
             self.index_again(*session)?;
         }

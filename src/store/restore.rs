@@ -169,6 +169,10 @@ impl<'a> Restoring<'a> {
             }
             self.shift(of, &mut values, name)?;
         }
+        // Without the other project, the row belongs to its session's.
+        if let Some(project) = values.get_mut("project_id") {
+            *project = project.as_i64().and_then(|id| self.projects.get(&id).copied()).into();
+        }
         for name in ["rule_key", "item"] {
             self.rename(&mut values, name)?;
         }

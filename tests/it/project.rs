@@ -1,6 +1,8 @@
 //! Identity of projects: clones, worktrees, moves, first remotes, packages, links, and what the user says.
 
 use crate::world::World;
+use crate::world::session::{MINUTE, NINE, Session};
+use crate::world::transcript::{FOLDER, Lines, SESSION, import};
 use serde_json::json;
 use std::fs;
 use std::path::Path;
@@ -209,4 +211,115 @@ fn what_a_repository_is_is_found_in_itself() {
         (received["repo"]["mainLanguages"][0].as_str(), received["repo"]["projectType"].as_str()),
         (Some("TypeScript"), Some("library"))
     );
+}
+
+/// A folder with three repositories, and a session that starts above them: two requests about the api, one about the web.
+fn above_its_repositories(world: &World) -> std::path::PathBuf {
+    let work = world.folder.join("work");
+    for name in ["api", "web", "docs"] {
+        world.git_project(&format!("work/{name}"), &format!("git@github.com:Team/{name}.git"));
+    }
+    let mut session = Session::new(world, "above-its-repositories").within(&work, NINE);
+    session.starts("startup");
+    session.ask("In the api: use Redis for the queue, not Postgres.").edit_at(&work.join("api/src/queue.rs"));
+    session.bash("cd api && cargo test queue", "test result: ok. 9 passed").close("The queue of the api uses Redis now.");
+    session.at += 200 * MINUTE;
+    session.ask("Now the buttons of the web page: make them green.").edit_at(&work.join("web/buttons.css"));
+    session.bash("npm --prefix web test", "ok").close("The buttons are green.").end();
+    work
+}
+
+fn in_folder(world: &World, folder: &Path, args: &[&str]) -> String {
+    let mut command = world.command(args);
+    world.finish(command.current_dir(folder).spawn().unwrap()).text()
+}
+
+#[test]
+fn work_belongs_to_the_repository_that_it_is_in() {
+    let world = World::new();
+    let work = above_its_repositories(&world);
+    let units = world.sql("SELECT p.name, u.title FROM work_units u JOIN projects p ON p.id = u.project_id ORDER BY u.id");
+    assert_eq!(units.lines().map(|line| line.split('|').next().unwrap()).collect::<Vec<_>>(), ["api", "web"], "{units}");
+    assert_eq!(world.sql("SELECT path FROM tool_uses WHERE kind = 'edit' ORDER BY id"), "src/queue.rs\nbuttons.css");
+    let mut seen = String::new();
+    for (folder, knows) in [("api", [true, false]), ("web", [false, true]), ("docs", [false, false]), ("", [true, true])] {
+        let folder = work.join(folder);
+        let id = format!("told-in-{}", folder.display());
+        let told = Session::new(&world, &id).within(&folder, world.now).starts("startup");
+        let found = in_folder(&world, &folder, &["search", "queue buttons"]);
+        let context = in_folder(&world, &folder, &["context"]);
+        for text in [&told, &found, &context] {
+            assert_eq!([text.contains("Redis"), text.contains("green")], knows, "{}: {text}", folder.display());
+        }
+        let ran = in_folder(&world, &folder, &["how", "cargo test"]);
+        assert_eq!(ran.contains("cargo test queue"), knows[0], "{ran}");
+        seen += &format!("{told}\n");
+    }
+    assert!(seen.contains("record of earlier work in the repository in `api`"), "{seen}");
+    // A file of another repository, before it is edited.
+    let mut session = Session::new(&world, "in-the-web").within(&work.join("web"), world.now);
+    session.ask("Look at the queue, too");
+    let before = session.is_about_to("Edit", &work.join("api/src/queue.rs").display().to_string());
+    assert!(before.contains("Redis"), "{before}");
+    // A resumed session works on in the third.
+    let mut session = Session::again(&world, "above-its-repositories").within(&work, world.now);
+    session.ask("Write the manual of the exporter").edit_at(&work.join("docs/manual.md")).close("The manual is written.");
+    assert!(in_folder(&world, &work.join("docs"), &["search", "manual"]).contains("manual"));
+}
+
+#[test]
+fn what_was_misfiled_can_be_moved_and_what_has_no_project_is_listed() {
+    let world = World::new();
+    let work = above_its_repositories(&world);
+    let mut session = Session::new(&world, "in-the-home-folder").within(&world.home(), NINE);
+    session.ask("Rotate the gateway's certificate").bash("certbot renew", "ok").close("The certificate is renewed.").end();
+    let listed = world.nmem(&["project", "list"]).text();
+    assert!(listed.contains("1 session without a project; `nmem project move ID PROJECT` gives one"), "{listed}");
+    let id = world.sql("SELECT 's' || id FROM sessions WHERE agent_session_id = 'in-the-home-folder'");
+    assert!(listed.contains(&id), "{listed}");
+    let api = work.join("api");
+    let moved = world.nmem(&["project", "move", &id, "api"]).text();
+    assert!(moved.contains("belongs to api now"), "{moved}");
+    assert!(in_folder(&world, &api, &["search", "certificate"]).contains("certificate"));
+    let unit = world.sql("SELECT 'u' || u.id FROM work_units u JOIN projects p ON p.id = u.project_id WHERE p.name = 'web'");
+    assert_eq!(world.nmem(&["project", "move", &unit, "api"]).code, Some(0));
+    for (folder, knows) in [("api", true), ("web", false)] {
+        let found = in_folder(&world, &work.join(folder), &["search", "buttons green"]);
+        assert_eq!(found.contains("green"), knows, "{folder}: {found}");
+    }
+    let doctor = world.nmem(&["doctor"]).text();
+    assert!(!doctor.contains("problem: search") && !doctor.contains("problem: database"), "{doctor}");
+    let wrong = world.nmem(&["project", "move", "u999", "api"]).text();
+    assert!(wrong.contains("nothing has the id u999"), "{wrong}");
+}
+
+#[test]
+fn a_worktree_that_is_gone_joins_its_repository_after_an_import() {
+    let world = World::new();
+    let app = world.git_project("app", "git@github.com:Team/app.git");
+    work(&world, "app", "s-one");
+    let known = world.folder.join("gone/fix").display().to_string();
+    world.write("app/.git/worktrees/fix/gitdir", &format!("{known}/.git\n"));
+    let by_layout = world.home().join(".cursor/worktrees/app/x1").display().to_string();
+    let folders = [
+        known,
+        by_layout,
+        app.join(".claude/worktrees/brave-fox").display().to_string(),
+        world.folder.join("else").display().to_string(),
+    ];
+    for (n, cwd) in folders.iter().enumerate() {
+        let id = SESSION.replace("5a4b", &n.to_string().repeat(4));
+        let mut lines = Lines { cwd: cwd.clone(), number: 100 * n, ..Lines::new(&world) };
+        lines.user("Fix the login").says("Fixed.");
+        world.write(&format!("{FOLDER}/{id}.jsonl"), &lines.text.replace(SESSION, &id));
+    }
+    let report = import(&world, &[]);
+    let mut joined: Vec<&str> = report["joined"].as_array().unwrap().iter().map(|one| one["folder"].as_str().unwrap()).collect();
+    joined.sort_unstable();
+    let mut expected: Vec<&str> = folders[..2].iter().map(String::as_str).collect();
+    expected.sort_unstable();
+    assert_eq!(joined, expected, "{report}");
+    let names =
+        world.sql("SELECT p.name, count(*) FROM sessions s JOIN projects p ON p.id = s.project_id GROUP BY p.name ORDER BY 1");
+    assert_eq!(names, "app|4\nelse|1");
 }

@@ -3,6 +3,7 @@
 use super::World;
 use serde_json::{Value, json};
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 pub const MINUTE: i64 = 60_000;
@@ -17,19 +18,21 @@ pub struct Session<'a> {
     pub at: i64,
     used: usize,
     pub asked: usize,
+    /// The working directory, if it is not the project.
+    pub cwd: Option<PathBuf>,
     /// Context that the agent received from the last event's hook.
     pub received: String,
 }
 
 impl<'a> Session<'a> {
     pub fn new(world: &'a World, id: &'a str) -> Session<'a> {
-        Session { world, id, at: NINE, used: 0, asked: 0, received: String::new() }
+        Session { world, id, at: NINE, used: 0, asked: 0, cwd: None, received: String::new() }
     }
 
     pub fn send(&mut self, mut payload: Value) -> &mut Self {
         self.at += MINUTE;
         payload["session_id"] = json!(self.id);
-        payload["cwd"] = json!(self.world.project());
+        payload["cwd"] = json!(self.cwd.clone().unwrap_or_else(|| self.world.project()));
         payload["prompt_id"] = json!(format!("{}-p{}", self.id, self.asked));
         let mut hook = self.world.command(&["record"]);
         let mut hook = hook.env("NMEM_NOW", self.at.to_string()).stdin(Stdio::piped()).spawn().unwrap();
@@ -65,6 +68,16 @@ impl<'a> Session<'a> {
     pub fn starts(&mut self, source: &str) -> String {
         self.send(json!({"hook_event_name": "SessionStart", "source": source}));
         std::mem::take(&mut self.received)
+    }
+
+    /// The same session in another folder, at a time.
+    pub fn within(self, folder: &Path, at: i64) -> Session<'a> {
+        Session { cwd: Some(folder.to_path_buf()), at, ..self }
+    }
+
+    /// Edits a file by its whole path.
+    pub fn edit_at(&mut self, path: &Path) -> &mut Self {
+        self.uses("Edit", json!({"file_path": path, "old_string": "a", "new_string": "b"}), json!({"filePath": path}))
     }
 
     pub fn edit(&mut self, file: &str) -> &mut Self {
