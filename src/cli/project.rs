@@ -17,7 +17,7 @@ use clap::Subcommand;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// List, rename, merge, split, share projects, or move work between them
+/// List, rename, merge, split or share projects, or move work
 #[derive(Debug, clap::Args)]
 #[command(
     arg_required_else_help = true,
