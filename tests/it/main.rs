@@ -30,6 +30,7 @@ mod import_attacked;
 mod import_formats;
 mod import_leaves_out;
 mod import_memories;
+mod import_places;
 mod import_secrets;
 mod install;
 mod install_agents;
