@@ -41,7 +41,7 @@ pub fn ingest(run: &Run, mut events: Vec<Event>) -> Result<Ingested> {
     let events = events.into_iter().map(run::without_muted_text);
 
     // Add state that is available only now, and make paths relative.
-    let events = events.map(|event| complete::complete(run, event));
+    let events = events.map(|event| complete::complete(run, event)).filter(|event| !run::is_off_elsewhere(run, event));
 
     // Redact. No other step can create a `Clean<Event>`.
     let events: Vec<Clean<Event>> = events.map(|event| run.redactor.clean(event)).collect();

@@ -1,13 +1,16 @@
 //! A run of the pipeline, and the decision which events are kept.
 
 use crate::config::pauses::RecordingPause;
-use crate::config::{Config, environment};
+use crate::config::{self, Config, environment};
 use crate::model::{Event, EventKind, Millis};
+use crate::project;
 use crate::redact::Redactor;
 use crate::runtime::{self, Projects, Where};
 use crate::store::events::StoredSession;
 use crate::store::{HOOK_WAIT, PERSON_WAIT};
-use std::path::PathBuf;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The source of the events.
@@ -36,6 +39,8 @@ pub struct Run<'a> {
     pub client_pid: Option<u32>,
     /// The folder in which the agent was started.
     pub session_folder: Option<PathBuf>,
+    /// Whether recording is off in other repositories than the session's, by their roots.
+    pub off_in: RefCell<HashMap<String, bool>>,
 }
 
 impl<'a> Run<'a> {
@@ -50,6 +55,7 @@ impl<'a> Run<'a> {
             distils: true,
             client_pid: environment::client_pid().filter(|_| caller == Caller::Hook),
             session_folder: environment::session_folder(),
+            off_in: RefCell::default(),
         }
     }
 
@@ -73,6 +79,21 @@ pub fn is_paused(run: &Run, event: &Event) -> bool {
 /// Returns the pause that applies to an event.
 pub fn pause<'a>(run: &'a Run, event: &Event) -> Option<&'a RecordingPause> {
     runtime::pause(&run.projects(), &whereabouts(run, event), run.now)
+}
+
+/// Returns true if a tool worked in another repository than that of its working directory, where recording is off.
+pub fn is_off_elsewhere(run: &Run, event: &Event) -> bool {
+    let EventKind::ToolUsed(tool) = &event.what else { return false };
+    let (Some(root), cwd) = (tool.repository.as_deref(), event.cwd.as_deref()) else { return false };
+    if project::repository_of("", cwd, run.home()).is_some_and(|own| own == Path::new(root)) {
+        return false;
+    }
+    *run.off_in.borrow_mut().entry(root.to_string()).or_insert_with(|| {
+        // Settings that cannot be read may forbid it.
+        let is_enabled = config::load(&[Path::new(root)]).is_ok_and(|config| config.enabled.value);
+        let there = Where { folders: [Some(root), None], ..Where::default() };
+        !is_enabled || runtime::is_paused(&run.projects(), &there, run.now)
+    })
 }
 
 /// Removes the text of a prompt that begins with `#nomem`.

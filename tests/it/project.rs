@@ -268,6 +268,27 @@ fn work_belongs_to_the_repository_that_it_is_in() {
 }
 
 #[test]
+fn work_in_a_repository_where_recording_is_off_is_not_recorded_from_elsewhere_either() {
+    let world = World::new();
+    let work = world.folder.join("work");
+    for name in ["open", "paused", "forbidden"] {
+        world.git_project(&format!("work/{name}"), &format!("git@github.com:Team/{name}.git"));
+    }
+    world.write("work/forbidden/.nmem.toml", "enabled = false\n");
+    let paused = in_folder(&world, &work.join("paused"), &["off", "--project"]);
+    assert!(paused.contains("[exit 0]"), "{paused}");
+    let mut session = Session::new(&world, "above").within(&work, world.now);
+    session.ask("Change the greeting everywhere");
+    for name in ["open", "paused", "forbidden"] {
+        session.edit_at(&work.join(name).join("greet.py")).bash(&format!("cd {name} && make test"), "ok");
+    }
+    session.close("The greeting is changed.").end();
+    let stored = world.sql("SELECT p.name, t.kind FROM tool_uses t JOIN projects p ON p.id = t.project_id ORDER BY t.id");
+    assert_eq!(stored, "open|edit\nopen|command");
+    assert_eq!(world.count("SELECT count(*) FROM tool_uses"), 2);
+}
+
+#[test]
 fn what_was_misfiled_can_be_moved_and_what_has_no_project_is_listed() {
     let world = World::new();
     let work = above_its_repositories(&world);
