@@ -103,6 +103,7 @@ mod tests {
             distils: true,
             client_pid: None,
             session_folder: None,
+            off_in: Default::default(),
         };
         ingest(&run, events)
     }

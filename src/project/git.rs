@@ -236,7 +236,8 @@ pub fn name_of_url(url: &str, home: Option<&Path>) -> Option<String> {
     let mut files = ConfigFiles::default();
     let url = GitConfig::of_user(home, &mut files).instead_of(url, &GitConfig::default());
     let is_local = local(&url, Path::new("/")).is_some();
-    (!is_local && !url.is_empty()).then(|| normalised(&without_alias(url, home, &mut files)))
+    let names_something = parts(&url).2.contains(char::is_alphanumeric);
+    (!is_local && names_something).then(|| normalised(&without_alias(url, home, &mut files)))
 }
 
 /// Replaces an SSH alias by the host that `~/.ssh/config` names.

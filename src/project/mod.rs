@@ -46,7 +46,8 @@ pub fn of_url(url: &str, folder: &str, home: Option<&Path>) -> Option<ProjectId>
     let name = git::name_of_url(url, home)?;
     Some(ProjectId {
         places: vec![format!("under:{folder}")],
-        keys: vec![format!("repo:{name}")],
+        // Other sessions of this folder may not name the URL.
+        keys: vec![format!("repo:{name}"), format!("dir:{folder}")],
         name: name_in_url(url).unwrap_or_else(|| last_part(&name)),
         repo_url: Some(git::without_credentials(url)),
         root: String::new(),
@@ -196,7 +197,8 @@ mod tests {
         assert_eq!(gone("app/.claude/worktrees/brave-fox/src"), app.keys);
         assert_eq!(gone("old/.claude/worktrees/brave-fox/src"), [format!("dir:{}", folder.0.join("old").display())]);
         let by_url = of_url("git@github.com:Team/App.git", "/gone/app", None).unwrap();
-        assert_eq!((by_url.keys, by_url.name, by_url.root), (vec!["repo:github.com/team/app".into()], "App".into(), "".into()));
+        let keys = vec!["repo:github.com/team/app".into(), "dir:/gone/app".into()];
+        assert_eq!((by_url.keys, by_url.name, by_url.root), (keys, "App".into(), "".into()));
         assert_eq!(of_url("/srv/git/app.git", "/gone/app", None), None, "a folder of another machine");
         for (path, name) in [
             ("/home/me/.codex/worktrees/ab12/app/src", Some("app")),
@@ -212,7 +214,9 @@ mod tests {
     #[test]
     fn a_folder_of_windows_in_a_file_that_is_read_elsewhere_is_a_project() {
         let id = identify(Path::new(r"C:\Users\me\app"), None, None).unwrap();
-        assert_eq!((id.keys, id.name), (vec![r"dir:C:\Users\me\app".to_string()], "app".to_string()));
+        assert_eq!((id.keys, id.name), (vec!["dir:C:/Users/me/app".to_string()], "app".to_string()));
+        let worktree = identify(Path::new(r"c:\Users\me\app\.claude\worktrees\brave-fox"), None, None).unwrap();
+        assert_eq!(worktree.keys, ["dir:C:/Users/me/app"]);
         let at = |path: &str| relative(path, Some(r"C:\Users\me\app"), None);
         assert_eq!(at(r"c:\Users\me\app\src\a.rs"), "src/a.rs");
         assert_eq!(at(r"C:\Users\me\app2\a.rs"), r"C:\Users\me\app2\a.rs");

@@ -51,14 +51,15 @@ pub fn named_by_layout(folder: &Path) -> Option<&str> {
 }
 
 /// A folder as this system writes it: one of Windows (`C:\app`) in a session file that is read elsewhere is looked for
-/// below `/mnt`. `None` if it is relative.
+/// below `/mnt`, else it becomes `C:/app`. `None` if it is relative.
 pub(super) fn on_this_system(folder: &Path) -> Option<PathBuf> {
     if folder.is_absolute() {
         return Some(folder.to_path_buf());
     }
     let (drive, rest) = of_windows(folder.to_str()?)?;
-    let mounted = Path::new("/mnt").join(drive.to_ascii_lowercase().to_string()).join(rest.replace('\\', "/"));
-    Some(if mounted.is_dir() { mounted } else { folder.to_path_buf() })
+    let rest = rest.replace('\\', "/");
+    let mounted = Path::new("/mnt").join(drive.to_ascii_lowercase().to_string()).join(&rest);
+    Some(if mounted.is_dir() { mounted } else { PathBuf::from(format!("{}:/{rest}", drive.to_ascii_uppercase())) })
 }
 
 /// Drive and rest of an absolute path of Windows.

@@ -293,7 +293,10 @@ fn identify(session: &mut PastSession, data: &Value) {
     session.id = text(&data["sessionId"]).unwrap_or_else(|| std::mem::take(&mut session.id));
     session.cwd = text(&data["context"]["cwd"]).or(session.cwd.take());
     session.branch = text(&data["context"]["branch"]).or(session.branch.take());
-    let on_github = text(&data["context"]["repository"]).filter(|name| name.matches('/').count() == 1);
+    let on_github = text(&data["context"]["repository"]).filter(|name| {
+        let parts: Vec<&str> = name.split('/').collect();
+        parts.len() == 2 && parts.iter().all(|part| part.contains(char::is_alphanumeric))
+    });
     session.repository_url = on_github.map(|name| format!("https://github.com/{name}")).or(session.repository_url.take());
 }
 
