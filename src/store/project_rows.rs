@@ -220,9 +220,8 @@ impl Store {
     }
 }
 
-/// Edits and commands of a unit, by project (NULL: the session's).
-const WORK_BY_PROJECT: &str =
-    "SELECT t.project_id, sum(t.kind IN ('edit', 'write') AND t.succeeded IS NOT 0), sum(t.kind = 'command')
+/// Edits and all tool uses of a unit, by project (NULL: the session's).
+const WORK_BY_PROJECT: &str = "SELECT t.project_id, sum(t.kind IN ('edit', 'write') AND t.succeeded IS NOT 0), count(*)
     FROM steps s JOIN tool_uses t ON t.session_id = s.session_id AND t.seq BETWEEN s.first_seq AND s.last_seq AND t.step_id = s.id
     WHERE s.session_id = ?1 AND s.work_unit_id = ?2 GROUP BY t.project_id";
 /// Number of a session's last units whose project may still change.
@@ -236,7 +235,7 @@ impl Tx<'_> {
     }
 
     /// Assigns the last units of a session to the project in which most of their edits are. If nothing was edited, the
-    /// session's project decides if it is a repository, otherwise the commands do.
+    /// session's project decides if it is a repository, otherwise its commands and reads do.
     pub fn place_units(&self, session: i64) -> Result<()> {
         let sql = "SELECT u.id, u.project_id, (SELECT 1 FROM project_keys k WHERE k.project_id = s.project_id AND substr(k.key, 1, 5) IN ('repo:', 'root:', 'name:')
                           OR k.project_id = s.project_id AND substr(k.key, 1, 4) = 'git:' LIMIT 1) IS NOT NULL
@@ -248,9 +247,16 @@ impl Tx<'_> {
             let row = |row: &Row| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
             let work: Vec<(Option<i64>, i64, i64)> =
                 self.tx.prepare_cached(WORK_BY_PROJECT)?.query_map([session, unit], row)?.collect::<Result<_, _>>()?;
-            let edited = work.iter().filter(|(_, edits, _)| *edits > 0).max_by_key(|(_, edits, _)| *edits);
-            let ran = || work.iter().filter(|(project, ..)| !is_in_repository && project.is_some()).max_by_key(|(.., ran)| *ran);
-            let project = edited.or_else(ran).and_then(|(project, ..)| *project);
+            // Beside edits in a repository, those in the folder above it or outside do not count.
+            let is_candidate = |project: &Option<i64>| is_in_repository || project.is_some();
+            let most_edited = |only: bool| {
+                let edited = work.iter().filter(|(project, edits, _)| *edits > 0 && (!only || is_candidate(project)));
+                edited.max_by_key(|(_, edits, _)| *edits)
+            };
+            let edited = most_edited(true).or_else(|| most_edited(false));
+            let used =
+                || work.iter().filter(|(project, ..)| !is_in_repository && project.is_some()).max_by_key(|(.., uses)| *uses);
+            let project = edited.or_else(used).and_then(|(project, ..)| *project);
             if project != before {
                 self.move_unit(session, unit, project)?;
             }
