@@ -50,9 +50,9 @@ pub fn run(args: &LogArguments) -> Result<()> {
         return Err(UserError::new(NO_PROJECT, "change into a project folder, or use --project DIR").into());
     }
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
-    let (sessions, found): (Vec<SessionRow>, usize) = match (&store, &args.session, &place.row) {
+    let (sessions, found): (Vec<SessionRow>, usize) = match (&store, &args.session, place.scope()) {
         (Some(store), Some(id), _) => (vec![lookup::session_by_id(store, id)?], 1),
-        (Some(store), None, Some(row)) => store.sessions_since(Some(row.id), since, limit)?,
+        (Some(store), None, Some(scope)) => store.sessions_since(&scope, since, limit)?,
         _ => (Vec::new(), 0),
     };
     let shown = sessions.len();

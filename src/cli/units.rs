@@ -7,10 +7,11 @@ use crate::error::{NO_PROJECT, UserError};
 use crate::ingest;
 use crate::ingest::run::{Caller, Run};
 use crate::lookup;
-use crate::model::{Millis, UnitRow};
+use crate::model::{Millis, SearchScope, UnitRow};
 use crate::render::clean::line;
 use crate::render::{time, unit_text as rendered};
 use crate::replay::{self, ScratchStore};
+use crate::runtime::FolderProject;
 use crate::runtime::redactor;
 use crate::segmentation::signal_meaning;
 use crate::store::Store;
@@ -86,7 +87,7 @@ pub fn run(args: &UnitsArguments) -> Result<()> {
         None => LIMIT,
     };
     let (units, found) = match &store {
-        Some(store) => chosen(args, store, place.row.as_ref().map(|row| row.id), since, limit)?,
+        Some(store) => chosen(args, store, scope(args, &place), since, limit)?,
         None if !args.ids.is_empty() || args.session.is_some() => {
             return Err(UserError::new(
                 "nothing is recorded yet",
@@ -112,10 +113,15 @@ pub fn run(args: &UnitsArguments) -> Result<()> {
     }
 }
 
+/// The projects whose units are listed; `None` if nothing is stored here.
+fn scope(args: &UnitsArguments, place: &FolderProject) -> Option<SearchScope> {
+    if args.all { Some(SearchScope::default()) } else { place.scope() }
+}
+
 fn chosen(
     args: &UnitsArguments,
     store: &Store,
-    project: Option<i64>,
+    scope: Option<SearchScope>,
     since: Option<Millis>,
     limit: usize,
 ) -> Result<(Vec<UnitRow>, usize)> {
@@ -136,10 +142,10 @@ fn chosen(
         units.truncate(limit);
         return Ok((units, found));
     }
-    if project.is_none() && !args.all {
-        return Ok((Vec::new(), 0));
+    match scope {
+        Some(scope) => store.units_of_projects(&scope, since, limit),
+        None => Ok((Vec::new(), 0)),
     }
-    store.units_of_project(project.filter(|_| !args.all), since, limit)
 }
 
 fn listed(args: &UnitsArguments, units: &[UnitRow], found: usize, name: &str) -> Result<()> {

@@ -138,10 +138,17 @@ impl Store {
         Ok(statement.query_map(params![project, limit as i64], session)?.collect::<Result<_, _>>()?)
     }
 
-    /// Returns at most `limit` non-empty sessions of a project (`None` for all projects) with an event since a time,
-    /// newest first, and their total number.
-    pub fn sessions_since(&self, project: Option<i64>, since: Option<Millis>, limit: usize) -> Result<(Vec<SessionRow>, usize)> {
-        let of = if project.is_some() { "s.project_id = ?1" } else { "?1 IS NULL" };
+    /// Returns at most `limit` non-empty sessions that worked in projects, with an event since a time, newest first, and
+    /// their total number.
+    pub fn sessions_since(&self, scope: &SearchScope, since: Option<Millis>, limit: usize) -> Result<(Vec<SessionRow>, usize)> {
+        let of = match scope.is_all() {
+            true => "?1 IS NULL",
+            false => {
+                "(s.project_id IN (SELECT value FROM json_each(?1))
+                  OR s.id IN (SELECT session_id FROM work_units WHERE project_id IN (SELECT value FROM json_each(?1))))"
+            }
+        };
+        let project = scope.json();
         let wanted = format!("{of} AND s.prompts + s.tool_uses > 0 AND (?2 IS NULL OR s.active_at >= ?2)");
         let all = format!("SELECT count(*) FROM sessions s WHERE {wanted}");
         let all: i64 = self.conn.query_row(&all, params![project, since], |row| row.get(0))?;

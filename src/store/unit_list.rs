@@ -1,7 +1,7 @@
 //! Lists work units with their totals.
 
 use super::Store;
-use crate::model::{BoundaryRow, Millis, PhaseRow, Tokens, UnitCommit, UnitFile, UnitRow};
+use crate::model::{BoundaryRow, Millis, PhaseRow, SearchScope, Tokens, UnitCommit, UnitFile, UnitRow};
 use crate::segmentation::{PhaseRun, Step, fold};
 use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, params};
@@ -66,14 +66,13 @@ impl Units {
 }
 
 impl Store {
-    /// The last units of a project (`None` for all projects) with an event after `since`, newest first, and their
-    /// total.
-    pub fn units_of_project(&self, project: Option<i64>, since: Option<Millis>, limit: usize) -> Result<(Vec<UnitRow>, usize)> {
+    /// The last units of projects with an event after `since`, newest first, and their total.
+    pub fn units_of_projects(&self, scope: &SearchScope, since: Option<Millis>, limit: usize) -> Result<(Vec<UnitRow>, usize)> {
         let sql = format!(
-            "{UNIT} WHERE (?1 IS NULL OR coalesce(u.project_id, s.project_id) = ?1) AND (?2 IS NULL OR u.ended_at >= ?2) ORDER BY u.started_at DESC, u.id DESC"
+            "{UNIT} WHERE (?1 IS NULL OR coalesce(u.project_id, s.project_id) IN (SELECT value FROM json_each(?1))) AND (?2 IS NULL OR u.ended_at >= ?2) ORDER BY u.started_at DESC, u.id DESC"
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
-        let found: Vec<_> = statement.query_map(params![project, since], unit)?.collect::<Result<_, _>>()?;
+        let found: Vec<_> = statement.query_map(params![scope.json(), since], unit)?.collect::<Result<_, _>>()?;
         let count = found.len();
         Ok((self.whole(found.into_iter().take(limit).collect())?, count))
     }

@@ -5,7 +5,7 @@
 //! The newest rows are read up to a limit for each kind; `totals` states how many there are.
 
 use crate::config::Config;
-use crate::model::{InjectionRow, MemoryRow, Millis, Platform, PromptRow, SessionRow, Source, ToolUseRow, UnitRow};
+use crate::model::{InjectionRow, MemoryRow, Millis, Platform, PromptRow, SearchScope, SessionRow, Source, ToolUseRow, UnitRow};
 use crate::rank::contradicted;
 use crate::render::{details, memory_text, session_log, unit_text};
 use crate::runtime::{Projects, redactor};
@@ -109,8 +109,8 @@ impl Snapshot {
     /// Reads all data of the page.
     pub fn whole(store: &Store, scope: &PageScope, now: Millis) -> Result<Snapshot> {
         store.read(|store| {
-            let (sessions, all_sessions) = store.sessions_since(scope.project, None, SESSIONS)?;
-            let (units, all_units) = store.units_of_project(scope.project, None, UNITS)?;
+            let (sessions, all_sessions) = store.sessions_since(&SearchScope::of_any(scope.project), None, SESSIONS)?;
+            let (units, all_units) = store.units_of_projects(&SearchScope::of_any(scope.project), None, UNITS)?;
             let (memories, all_memories) = store.all_memories(scope.project, MEMORIES)?;
             let totals = json!({
                 "sessions": [sessions.len(), all_sessions], "units": [units.len(), all_units], "memories": [memories.len(), all_memories],

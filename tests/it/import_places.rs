@@ -1,4 +1,4 @@
-//! Where agents keep sessions: folders that a file does not name, databases in unusual places, and large or broken ones.
+//! Places of session files: folders that a file does not name, databases in unusual places, large and broken ones.
 
 use crate::world::World;
 use crate::world::session::NINE;
