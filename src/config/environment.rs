@@ -405,6 +405,18 @@ pub fn spare_folders() -> Vec<PathBuf> {
     absolute("TEMP").map(|t| t.join("nmem")).into_iter().collect()
 }
 
+/// Folders in the home folder with a name like an agent's usual one: `.claude-work` for another account of Claude Code.
+pub fn account_folders(usual: &str, home: &Path) -> Vec<PathBuf> {
+    let is_like = |folder: &PathBuf| {
+        let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        name.strip_prefix(usual).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric)) && folder.is_dir()
+    };
+    let mut found: Vec<PathBuf> =
+        std::fs::read_dir(home).into_iter().flatten().flatten().map(|entry| entry.path()).filter(is_like).collect();
+    found.sort();
+    found
+}
+
 /// The folders below which an agent keeps its sessions, whether they exist or not.
 pub fn session_folders(platform: Platform, home: Option<&Path>) -> Vec<PathBuf> {
     match platform {

@@ -142,7 +142,7 @@ pub fn find(paths: &[PathBuf], agent: Option<Platform>, home: Option<&Path>, kno
     let mut found = Stores::default();
     let wanted = Wanted { agent, known };
     for format in platforms::formats().filter(|format| agent.is_none_or(|agent| agent == format.platform)) {
-        for folder in folders(&format, home).into_iter().filter(|folder| paths.is_empty() && folder.is_dir()) {
+        for folder in all_folders(&format, home).into_iter().filter(|folder| paths.is_empty() && folder.is_dir()) {
             walk(&folder, format.depth, &mut |path| add(path, Some(&format), false, &wanted, &mut found));
             found.places.push((format.platform, folder));
         }
@@ -175,6 +175,18 @@ pub fn find(paths: &[PathBuf], agent: Option<Platform>, home: Option<&Path>, kno
     found.containers.sort_by(|a, b| a.path.cmp(&b.path));
     found.containers.dedup_by(|a, b| a.path == b.path);
     Ok(found)
+}
+
+/// The folders in which an agent keeps its sessions, those of other accounts too.
+fn all_folders(format: &PastFormat, home: Option<&Path>) -> Vec<PathBuf> {
+    let usual = platforms::adapter(format.platform).setup().and_then(|setup| setup.folder);
+    let accounts = usual.zip(home).map(|(usual, home)| environment::account_folders(usual, home)).unwrap_or_default();
+    let below = accounts.iter().flat_map(|own| format.folders.iter().map(|folder| own.join(folder)));
+    let mut all = folders(format, home);
+    // VS Code's hooks are in the folder of another agent.
+    let others: Vec<PathBuf> = below.filter(|folder| format.platform != Platform::VsCode && !all.contains(folder)).collect();
+    all.extend(others);
+    all
 }
 
 /// The folders in which an agent keeps its sessions.

@@ -159,12 +159,9 @@ pub fn accounts(adapter: &dyn Adapter, recorded: &[PathBuf]) -> Vec<Scope> {
     let Some(home) = environment::home() else { return Vec::new() };
     let usual = adapter.setup().and_then(|setup| setup.folder);
     let own = settings_folder(adapter.platform(), Some(&home));
-    let is_like = |folder: &PathBuf| {
-        let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        usual.is_some_and(|usual| name.strip_prefix(usual).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric)))
-    };
-    let in_home = std::fs::read_dir(&home).into_iter().flatten().flatten().map(|entry| entry.path()).filter(is_like);
-    let mut folders: Vec<PathBuf> = in_home.chain(recorded.iter().cloned()).filter(|folder| folder.is_dir()).collect();
+    let in_home = usual.map(|usual| environment::account_folders(usual, &home)).unwrap_or_default();
+    let mut folders: Vec<PathBuf> =
+        in_home.into_iter().chain(recorded.iter().filter(|folder| folder.is_dir()).cloned()).collect();
     folders.sort();
     folders.dedup();
     folders.retain(|folder| Some(folder) != own.as_ref());

@@ -46,6 +46,18 @@ fn geminis_folders_are_in_its_registry_or_are_hashes_of_known_folders() {
     assert_eq!(projects(&world), "none|1\nother|2\nproject|2");
 }
 
+#[test]
+fn sessions_of_another_account_are_found() {
+    let world = World::new();
+    for (n, folder) in [".claude", ".claude-work", ".claudette"].iter().enumerate() {
+        let id = n.to_string().repeat(8);
+        let said = json!({"type": "user", "sessionId": id, "uuid": id, "timestamp": time(0), "cwd": world.project(), "message": {"role": "user", "content": format!("Fix the login {n}")}});
+        world.write(&format!("home/{folder}/projects/p/{id}.jsonl"), &format!("{said}\n"));
+    }
+    world.nmem(&["import"]);
+    assert_eq!(world.sql("SELECT text FROM prompts ORDER BY text"), "Fix the login 0\nFix the login 1");
+}
+
 fn opencode(path: &Path, folder: &Path) -> Connection {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     let database = Connection::open(path).unwrap();
