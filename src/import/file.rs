@@ -2,12 +2,13 @@
 
 use super::find::{FoundFile, Imported, OVER, first_lines};
 use super::lines::{Databases, Lines, lines_before};
-use super::target::{AT_WORK, AgentReport, Folder, OF_MEMORY_TOOL, OFF, Target, UNREADABLE};
-use super::writer::{ReadBefore, Writer};
+use super::target::{AT_WORK, AgentReport, FORGOTTEN, Folder, OF_MEMORY_TOOL, OFF, Target, UNREADABLE};
 use crate::config::environment;
 use crate::config::pauses::{self, RecordingPause};
 use crate::distil::distiller::Distiller;
-use crate::ingest::run::Run;
+use crate::ingest::ingest_past;
+use crate::ingest::keep::{self, PastFile, PastSession, ReadBefore};
+use crate::ingest::run::{Caller, Run};
 use crate::model::{Event, EventKind, Millis, Platform};
 use crate::platforms::past::{Found, PastOptions, PastReader, PastSource, line_id};
 use crate::platforms::payload;
@@ -23,6 +24,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
+const DAY: Millis = 86_400_000;
 /// Minimum number of events in a transaction, if the file has that many.
 const AT_ONCE: usize = 400;
 /// The folder in which claude-mem runs its own agents.
@@ -82,6 +84,56 @@ impl DueFile {
             first_line: lines.iter().find_map(line_id),
         };
         DueFile { file, head }
+    }
+}
+
+/// Writes the events of one file.
+struct Writer<'a> {
+    run: Run<'a>,
+    file: PastFile<'a>,
+    /// The session of the file, once an event has named it.
+    past: Option<PastSession<'a>>,
+}
+
+impl<'a> Writer<'a> {
+    fn new(folder: &'a Folder, target: &'a Target, began: Option<&'a str>, before: ReadBefore) -> Writer<'a> {
+        let run = Run::new(Caller::History, &folder.config, &folder.redactor);
+        let days = Millis::from(folder.config.tool_uses_days.value);
+        let keep_since = (days > 0).then(|| run.now - days * DAY);
+        let pauses = folder.config.switches.off.iter().chain(&folder.past_pauses).collect();
+        Writer { run, file: PastFile { began, before, forgotten: &target.forgotten, pauses, keep_since }, past: None }
+    }
+
+    /// Looks up the session of the file at its first event.
+    fn look_up(&mut self, events: &[Event]) -> Result<()> {
+        if let (Some(first), None) = (events.first(), &self.past) {
+            self.past = Some(PastSession::look_up(&self.run, first, self.file.clone())?);
+        }
+        Ok(())
+    }
+
+    /// Stores events in one transaction.
+    fn write(&mut self, events: Vec<Event>, agent: &mut AgentReport) -> Result<()> {
+        self.look_up(&events)?;
+        if events.is_empty() || self.is_left_alone() {
+            return Ok(());
+        }
+        let before = self.run.redactor.replaced();
+        let left_out = ingest_past(&self.run, self.past.as_mut(), events)?.left_out;
+        let counted = |reason: &&str| [keep::PAUSED, keep::FORGOTTEN, keep::OFF_ELSEWHERE].contains(reason);
+        left_out.iter().map(|(reason, _)| *reason).filter(counted).for_each(|reason| agent.counts.skip(reason));
+        let Some(past) = &mut self.past else { return Ok(()) };
+        agent.secrets += self.run.redactor.replaced() - before - std::mem::take(&mut past.compared_secrets);
+        if past.until.is_some() {
+            agent.sessions.insert(past.id.clone());
+        }
+        past.first.into_iter().chain(past.until).filter(|at| *at > 0).for_each(|at| agent.saw(at));
+        Ok(())
+    }
+
+    /// Returns true if the whole session was forgotten, or hooks are recording it now.
+    fn is_left_alone(&self) -> bool {
+        self.past.as_ref().is_some_and(|past| past.is_forgotten || past.is_at_work)
     }
 }
 
@@ -171,19 +223,23 @@ pub fn import(
         }
     };
     writer.write(std::mem::take(&mut found.events), agent)?;
-    if writer.is_at_work() {
+    if writer.past.as_ref().is_some_and(|past| past.is_at_work) {
         agent.counts.skip(AT_WORK);
         return Ok(FileResult::default());
     }
-    let muted = writer.muted();
+    let muted = writer.past.as_mut().map(|past| past.take_muted(writer.run.now)).unwrap_or_default();
     if !muted.is_empty() {
         // The files of subagents are read later.
         pauses::add_past(&config.switches_file, &muted)?;
     }
-    let session = writer.finish(agent);
+    let is_forgotten = writer.past.as_ref().is_some_and(|past| past.is_forgotten);
+    if is_forgotten {
+        agent.counts.skip(FORGOTTEN);
+    }
+    let session = writer.past.as_ref().filter(|_| !is_forgotten).map(|past| past.imported(writer.run.now));
     let mut store = open(&writer)?;
     let after = imported(if read.is_whole { file.length } else { 0 }, found.resume_at);
-    if !writer.is_forgotten() {
+    if !is_forgotten {
         agent.counts.add(&found.counts);
     }
     match (&session, deadline) {
@@ -296,18 +352,16 @@ fn write_in_parts(found: &mut Found, least: usize, writer: &mut Writer, agent: &
     while !events.is_empty() {
         let rest = events.split_off(events.len().min(AT_ONCE));
         let mut part = std::mem::replace(&mut events, rest);
-        if writer.reads_again() {
-            // Documents and databases are read from the start: only new events count.
-            let all = part.len();
-            let before = counted(&part);
-            part = writer.without_stored(part)?;
-            if part.len() < all {
-                let after = counted(&part);
-                found.counts.prompts = found.counts.prompts.saturating_sub(before.0 - after.0);
-                found.counts.tool_uses = found.counts.tool_uses.saturating_sub(before.1 - after.1);
-                found.counts.failures = found.counts.failures.saturating_sub(before.2 - after.2);
-            }
-        }
+        // Documents and databases are read from the start: only new events count.
+        writer.look_up(&part)?;
+        let stored: Vec<Event> = match &writer.past {
+            Some(past) => part.extract_if(.., |event| past.is_stored(event)).collect(),
+            None => Vec::new(),
+        };
+        let (prompts, tool_uses, failures) = counted(&stored);
+        found.counts.prompts = found.counts.prompts.saturating_sub(prompts);
+        found.counts.tool_uses = found.counts.tool_uses.saturating_sub(tool_uses);
+        found.counts.failures = found.counts.failures.saturating_sub(failures);
         writer.write(part, agent)?;
     }
     Ok(())
@@ -339,8 +393,9 @@ fn write_in_time(
     agent: &mut AgentReport,
 ) -> Result<bool> {
     let mut events = std::mem::take(&mut found.events);
-    if events.len() > deadline.events() {
-        events = writer.without_stored(events)?;
+    writer.look_up(&events)?;
+    if let Some(past) = writer.past.as_ref().filter(|_| events.len() > deadline.events()) {
+        events.retain(|event| !past.is_stored(event));
     }
     let fitting = deadline.events();
     let fits = events.len() <= fitting;

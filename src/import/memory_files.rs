@@ -1,11 +1,12 @@
 //! Memories of other programs: memory files of agents, and claude-mem.
 
 use super::find::{FoundMemories, first_lines, has_lines};
-use super::target::{AgentReport, FORGOTTEN_EVENT, Folder, ImportReport, OFF, PAUSED, Target, UNREADABLE};
+use super::target::{AgentReport, Folder, ImportReport, OFF, Target, UNREADABLE};
 use crate::config::environment;
 use crate::config::pauses::{ProjectIdentity, RecordingPause};
 use crate::domains;
 use crate::files;
+use crate::ingest::keep;
 use crate::knowledge::entity::{self, Entry as Record};
 use crate::model::{Entity, Millis, Platform, ProjectRow};
 use crate::platforms::claude::past;
@@ -112,7 +113,7 @@ fn of_notes(file: &FoundMemories, agent: &mut AgentReport) -> Result<bool> {
         return Ok(false);
     }
     if allowed.was_paused(None, file.modified_at) {
-        agent.counts.skip(PAUSED);
+        agent.counts.skip(keep::PAUSED);
         return Ok(false);
     }
     let id = Projects { config: &folder.config, redactor: &folder.redactor }.identify(&cwd);
@@ -179,7 +180,7 @@ fn of_claude_mem(folder: &Folder, file: &FoundMemories, forgotten: &HashSet<Vec<
             if allowed.is_off {
                 agent.counts.skip(OFF);
             } else if allowed.was_paused(session.as_deref(), entity.at) {
-                agent.counts.skip(PAUSED);
+                agent.counts.skip(keep::PAUSED);
             } else {
                 agent.secrets += redactor.replaced() - before;
                 let home = MemoryScope { project: Some(project), platform: Some(CLAUDE_MEM), ..MemoryScope::default() };
@@ -211,7 +212,7 @@ fn record(
     for (entity, home) in memories {
         let uuid = entity.uuid.clone().unwrap_or_default();
         if forgotten.contains(folder.redactor.identity_hash(["", "", &uuid]).as_slice()) {
-            agent.counts.skip(FORGOTTEN_EVENT);
+            agent.counts.skip(keep::FORGOTTEN);
         } else {
             match entity::draft(entity, &domain) {
                 Ok(draft) => drafts.push((uuid, folder.redactor.clean(draft), home)),

@@ -1,6 +1,6 @@
 //! Use case: imports past sessions. Files: `find` (files of known formats), `target` (settings of a folder, what is
 //! imported already, the report), `file` (one file through the pipeline), `lines` (records of a file or database),
-//! `writer`, `memory_files` (memories of other programs), `catch_up` (what hooks missed, at a session start).
+//! `memory_files` (memories of other programs), `catch_up` (what hooks missed, at a session start).
 
 mod catch_up;
 mod file;
@@ -8,7 +8,6 @@ mod find;
 mod lines;
 mod memory_files;
 mod target;
-mod writer;
 
 pub use catch_up::catch_up;
 pub use find::{FoundFile, FoundMemories, Stores};

@@ -3,6 +3,7 @@
 use super::find::Imported;
 use crate::config::pauses::{self, RecordingPause};
 use crate::config::{self, Config};
+use crate::ingest::keep;
 use crate::model::Millis;
 use crate::platforms::past::{COPIED, PastCounts};
 use crate::redact::Redactor;
@@ -55,13 +56,12 @@ const NAMED: usize = 10;
 /// Minimum number of files without a prompt or a tool use that counts as a problem. A few such files are common.
 const MANY: u64 = 5;
 /// Reasons to skip a file even though it may have content.
-pub const LEFT_OUT: [&str; 8] = [OFF, AT_WORK, OF_MEMORY_TOOL, FORGOTTEN, FORGOTTEN_EVENT, PAUSED, UNREADABLE, COPIED];
+pub const LEFT_OUT: [&str; 9] =
+    [keep::OFF_ELSEWHERE, OFF, AT_WORK, OF_MEMORY_TOOL, FORGOTTEN, keep::FORGOTTEN, keep::PAUSED, UNREADABLE, COPIED];
 pub const OFF: &str = "session in a folder where recording is off";
 pub const AT_WORK: &str = "session that hooks are recording now";
 pub const OF_MEMORY_TOOL: &str = "session in which another memory tool ran an agent";
 pub const FORGOTTEN: &str = "forgotten session";
-pub const FORGOTTEN_EVENT: &str = "forgotten event";
-pub const PAUSED: &str = "event while recording was paused";
 pub const UNREADABLE: &str = "rest of a file that cannot be read";
 
 /// The result of an import.

@@ -23,6 +23,11 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+/// Completes and redacts an event, as the store requires.
+pub fn completed(run: &Run, event: Event) -> Clean<Event> {
+    run.redactor.clean(complete(run, run::without_muted_text(event)))
+}
+
 /// Completes an event.
 pub fn complete(run: &Run, mut event: Event) -> Event {
     let cwd = event.cwd.clone();
@@ -100,7 +105,7 @@ fn root_of(run: &Run, path: &str, cwd: Option<&str>, own: Option<&str>) -> Optio
 
 /// Root of the repository in which a tool edited a file or ran a command. Reading a file of another repository is work in
 /// the own one, unless there is none: the agent was started above its repositories.
-fn repository(run: &Run, tool: &ToolUse, cwd: Option<&str>) -> Option<String> {
+pub fn repository(run: &Run, tool: &ToolUse, cwd: Option<&str>) -> Option<String> {
     let own = own_root(run, cwd);
     let place = match (tool.kind, &tool.path) {
         (Kind::Edit | Kind::Write, Some(path)) => path.as_str(),

@@ -60,8 +60,8 @@ fn is_possible(event: &Event) -> bool {
 }
 
 /// Reminds the person, at a session start, of a pause without an end: such a pause is easily forgotten.
-pub fn while_paused(run: &Run, paused: &[Event]) -> Option<HookAnswer> {
-    let start = paused.iter().find(|event| matches!(event.what, EventKind::SessionStarted(_)))?;
+pub fn while_paused(run: &Run, left_out: &[(&str, Event)]) -> Option<HookAnswer> {
+    let (_, start) = left_out.iter().find(|(_, event)| matches!(event.what, EventKind::SessionStarted(_)))?;
     let pause = run::pause(run, start).filter(|pause| run.caller == Caller::Hook && pause.until.is_none())?;
     Some(HookAnswer::for_person(format!("nmem: recording is paused {}. `nmem on` resumes it.", pause.describe(run.now))))
 }

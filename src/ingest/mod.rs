@@ -1,13 +1,15 @@
-//! The pipeline of an event: [`ingest`] is the list of steps. Files: `run` (settings of this run, and which events are
-//! kept), `complete` (what only the disk knows), `persist` (store or spool, and segmentation), `after` (distil,
+//! The pipeline of an event: [`ingest`] is the list of steps. Files: `run` (settings of this run, pauses), `keep` (whether
+//! an event is kept), `complete` (what only the disk knows), `persist` (store or spool, and segmentation), `after` (distil,
 //! upkeep, team sync), `inject` (the answer). ADR/0039.
 
 mod after;
 mod complete;
 mod inject;
+pub mod keep;
 pub(crate) mod persist;
 pub mod run;
 
+pub use complete::completed;
 pub use persist::{drain, end_of_stream, reader, recount, store_event};
 pub use run::{Caller, Run};
 
@@ -15,38 +17,54 @@ use crate::model::Event;
 use crate::platforms::adapter::HookAnswer;
 use crate::redact::Clean;
 use anyhow::Result;
+use keep::{PastSession, keep};
 
 /// The result of ingesting an input.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ingested {
     /// Answer for the agent that called the hook.
     pub answer: Option<HookAnswer>,
     /// The reason why the events could not be stored. They wait in the spool, or count as lost.
     pub not_stored: Option<String>,
+    /// Events that were not kept, each with the reason.
+    pub left_out: Vec<(&'static str, Event)>,
 }
 
-/// Completes and redacts an event, as the store requires.
-pub fn completed(run: &Run, event: Event) -> Clean<Event> {
-    run.redactor.clean(complete::complete(run, run::without_muted_text(event)))
+/// Runs an event of a hook or program through every step.
+///
+/// # Errors
+///
+/// See [`ingest_past`].
+pub fn ingest(run: &Run, events: Vec<Event>) -> Result<Ingested> {
+    ingest_past(run, None, events)
 }
 
-/// Runs an event of a hook or program, or all events of a past session, through every step.
+/// Runs events through every step; `past` is their session, if they are read from its file.
 ///
 /// # Errors
 ///
 /// Past events that could not be stored. In that case, none of them is stored.
-pub fn ingest(run: &Run, mut events: Vec<Event>) -> Result<Ingested> {
-    // Drop events while recording is paused, and the text of `#nomem` prompts.
-    let paused: Vec<Event> = events.extract_if(.., |event| run::is_paused(run, event)).collect();
+pub fn ingest_past(run: &Run, mut past: Option<&mut PastSession>, mut events: Vec<Event>) -> Result<Ingested> {
+    // Leave out what must not be stored, or is stored already, and the text of `#nomem` prompts.
+    let mut left_out = Vec::new();
+    let is_left_out = |event: &mut Event| {
+        keep(run, past.as_deref_mut(), event).is_err_and(|reason| {
+            left_out.push(reason);
+            true
+        })
+    };
+    let dropped: Vec<Event> = events.extract_if(.., is_left_out).collect();
+    let left_out: Vec<(&'static str, Event)> = left_out.into_iter().zip(dropped).collect();
     let events = events.into_iter().map(run::without_muted_text);
 
     // Add state that is available only now, and make paths relative.
-    let events = events.map(|event| complete::complete(run, event)).filter(|event| !run::is_off_elsewhere(run, event));
+    let events = events.map(|event| complete::complete(run, event));
 
     // Redact. No other step can create a `Clean<Event>`.
     let events: Vec<Clean<Event>> = events.map(|event| run.redactor.clean(event)).collect();
     let Some(last) = events.last() else {
-        return Ok(Ingested { answer: inject::while_paused(run, &paused), ..Ingested::default() });
+        let answer = inject::while_paused(run, &left_out);
+        return Ok(Ingested { answer, left_out, ..Ingested::default() });
     };
 
     // Write rows and assign them to units, in one transaction. Events that cannot be stored wait in the spool.
@@ -65,7 +83,7 @@ pub fn ingest(run: &Run, mut events: Vec<Event>) -> Result<Ingested> {
     let mut answers = events.iter().map(|event| inject::inject(run, &mut persisted, event));
     let answer = answers.find_map(Result::transpose).transpose()?;
 
-    Ok(Ingested { answer, not_stored: persisted.leave(run.caller) })
+    Ok(Ingested { answer, not_stored: persisted.leave(run.caller), left_out })
 }
 
 #[cfg(test)]

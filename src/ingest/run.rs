@@ -1,16 +1,15 @@
-//! A run of the pipeline, and the decision which events are kept.
+//! A run of the pipeline, and the pauses that apply to an event.
 
 use crate::config::pauses::RecordingPause;
-use crate::config::{self, Config, environment};
+use crate::config::{Config, environment};
 use crate::model::{Event, EventKind, Millis};
-use crate::project;
 use crate::redact::Redactor;
 use crate::runtime::{self, Projects, Where};
 use crate::store::events::StoredSession;
 use crate::store::{HOOK_WAIT, PERSON_WAIT};
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The source of the events.
@@ -79,21 +78,6 @@ pub fn is_paused(run: &Run, event: &Event) -> bool {
 /// Returns the pause that applies to an event.
 pub fn pause<'a>(run: &'a Run, event: &Event) -> Option<&'a RecordingPause> {
     runtime::pause(&run.projects(), &whereabouts(run, event), run.now)
-}
-
-/// Returns true if a tool worked in another repository than that of its working directory, where recording is off.
-pub fn is_off_elsewhere(run: &Run, event: &Event) -> bool {
-    let EventKind::ToolUsed(tool) = &event.what else { return false };
-    let (Some(root), cwd) = (tool.repository.as_deref(), event.cwd.as_deref()) else { return false };
-    if project::repository_of("", cwd, run.home()).is_some_and(|own| own == Path::new(root)) {
-        return false;
-    }
-    *run.off_in.borrow_mut().entry(root.to_string()).or_insert_with(|| {
-        // Settings that cannot be read may forbid it.
-        let is_enabled = config::load(&[Path::new(root)]).is_ok_and(|config| config.enabled.value);
-        let there = Where { folders: [Some(root), None], ..Where::default() };
-        !is_enabled || runtime::is_paused(&run.projects(), &there, run.now)
-    })
 }
 
 /// Removes the text of a prompt that begins with `#nomem`.
