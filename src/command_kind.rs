@@ -223,14 +223,15 @@ pub fn commit_folder(line: &str) -> Option<&str> {
 /// The folder in which a line works, if it names one at its start: `cd ../site && make`, `git -C ../site log`.
 pub fn entered_folder(line: &str) -> Option<&str> {
     let all = parts(line);
-    let first = all.first()?;
+    let first = all.iter().find(|part| !matches!(part.first(), Some(&("set" | "export" | "unset"))))?;
     let folder = match *first.first()? {
-        "cd" => first.get(1).copied(),
+        "cd" | "pushd" => first[1..].iter().copied().find(|word| *word != "--"),
         "git" => first.windows(2).find(|pair| pair[0] == "-C").map(|pair| pair[1]),
         _ => None,
     }?;
     let folder = folder.trim_matches(['"', '\'']);
-    (!folder.contains(['$', '`', '*', '~'])).then_some(folder)
+    let rest = folder.strip_prefix("~/").or(folder.strip_prefix("$HOME/")).unwrap_or(folder);
+    (!rest.contains(['$', '`', '*', '~'])).then_some(folder)
 }
 
 /// Bytes at the end of an output that are searched for failures.

@@ -55,6 +55,8 @@ pub fn run(args: &LogArguments) -> Result<()> {
         (Some(store), None, Some(scope)) => store.sessions_since(&scope, since, limit)?,
         _ => (Vec::new(), 0),
     };
+    // In a repository, the work that its sessions did in others is not its own.
+    let only = place.scope().filter(|scope| args.session.is_none() && scope.projects.len() == 1).map(|scope| scope.projects[0]);
     let shown = sessions.len();
     let Some(store) = store.filter(|_| shown > 0) else {
         return if args.json { Ok(()) } else { output::say("No sessions are recorded here for that time.") };
@@ -73,7 +75,7 @@ pub fn run(args: &LogArguments) -> Result<()> {
         }
         output::say(session_log::injections(&injections, &|id| format!("s{id}"), style).trim_end())?;
     } else {
-        let overviews = recall::overviews(&store, sessions, None, UNITS, 0, now)?;
+        let overviews = recall::overviews(&store, sessions, only, UNITS, 0, now)?;
         if args.json {
             return overviews.iter().try_for_each(|overview| output::print(&session_log::json(overview).to_string()));
         }

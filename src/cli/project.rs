@@ -197,7 +197,11 @@ fn move_to(id: &str, into: &str) -> Result<()> {
     let what = match lookup::find(&store, id)? {
         Some(StoredItem::Session(session)) => {
             store.move_session(session.id, into.id)?;
-            format!("Session s{}", session.id)
+            let name = line(&into.name, 80);
+            return output::say(&format!(
+                "Session s{} belongs to {name} now, but for its work in other repositories.",
+                session.id
+            ));
         }
         Some(StoredItem::Unit(unit)) => {
             store.move_unit_by_hand(unit.session, unit.id, into.id)?;

@@ -107,13 +107,16 @@ fn root_of(run: &Run, path: &str, cwd: Option<&str>, own: Option<&str>) -> Optio
 /// the own one, unless there is none: the agent was started above its repositories.
 pub fn repository(run: &Run, tool: &ToolUse, cwd: Option<&str>) -> Option<String> {
     let own = own_root(run, cwd);
+    let entered = || tool.content.as_deref().and_then(entered_folder).unwrap_or_default();
     let place = match (tool.kind, &tool.path) {
         (Kind::Edit | Kind::Write, Some(path)) => path.as_str(),
-        (Kind::Command, _) => tool.content.as_deref().and_then(entered_folder).unwrap_or_default(),
+        (Kind::Command, _) => entered(),
         (_, Some(path)) if own.is_none() => path.as_str(),
         _ => return own,
     };
-    let found = root_of(run, place, cwd, own.as_deref());
+    let of_home = place.strip_prefix("~/").or(place.strip_prefix("$HOME/")).zip(run.home());
+    let place = of_home.map_or_else(|| place.to_string(), |(rest, home)| home.join(rest).display().to_string());
+    let found = root_of(run, &place, cwd, own.as_deref());
     // A file outside all repositories, such as a setting of the user, is edited for the same work.
     found.or(own)
 }

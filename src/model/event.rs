@@ -1,7 +1,6 @@
 //! An agent's event, without platform-specific names, and the platforms.
 
 use super::Millis;
-use super::spelled::spelled;
 use serde::{Deserialize, Serialize};
 
 /// One event in an agent's session.
@@ -416,6 +415,9 @@ pub struct ProjectId {
     pub root: String,
     /// The built-in domain that the repository's `.nmem.toml` names.
     pub domain: Option<String>,
+    /// True for a linked worktree and for a folder that is gone: a known project keeps its root.
+    #[serde(default)]
+    pub is_secondary: bool,
 }
 
 /// Events for tests; every field not given is empty.

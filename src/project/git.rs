@@ -50,14 +50,28 @@ impl Repository {
         }
         let linked = files::small_text(&folder.join("gitdir")).is_some_and(|back| same(folder.join(back.trim()), &dot_git));
         if linked {
-            let common =
-                files::small_text(&folder.join("commondir")).map_or(folder.clone(), |path| resolve(&folder, path.trim()));
-            return Some(Repository { worktree, folder, common });
+            let Some(path) = files::small_text(&folder.join("commondir")) else {
+                return Some(Repository { worktree, common: folder.clone(), folder });
+            };
+            // Git keeps the folders of linked worktrees in `worktrees` of the common one. Otherwise an unpacked archive
+            // could name any repository.
+            let common = resolve(&folder, path.trim());
+            let is_inside = files::canonical(&folder).is_ok_and(|folder| folder.starts_with(common.join("worktrees")));
+            return is_inside.then_some(Repository { worktree, folder, common });
         }
         let repository = Repository { worktree, common: folder.clone(), folder };
-        let config = GitConfig::read(&repository.common.join("config"), None, &mut ConfigFiles::default());
-        let named = config.get("core", "worktree").is_some_and(|back| same(repository.folder.join(back), root));
-        named.then_some(repository)
+        // With a sparse checkout, git moves the setting to a file of the worktree.
+        let names_root = |file: &str| {
+            let config = GitConfig::read(&repository.common.join(file), None, &mut ConfigFiles::default());
+            config.get("core", "worktree").is_some_and(|back| same(repository.folder.join(back), root))
+        };
+        let is_named = ["config", "config.worktree"].into_iter().any(names_root);
+        is_named.then_some(repository)
+    }
+
+    /// Whether it is a linked worktree, not the main one.
+    pub fn is_linked(&self) -> bool {
+        self.folder != self.common
     }
 
     /// Returns the first commit if the reflog still contains it. In a repository created locally, the reflog starts
@@ -87,10 +101,11 @@ impl Repository {
     /// Returns the remote URL that git would fetch from: that of `origin`, otherwise that of the first remote; `None`
     /// if it cannot be determined. Aliases of `~/.ssh/config` are replaced by their hosts.
     pub fn remote(&self, home: Option<&Path>) -> Option<String> {
-        let mut files = ConfigFiles::default();
-        let user = GitConfig::of_user(home, &mut files);
-        let url = GitConfig::read(&self.common.join("config"), home, &mut files).remote_url(&user)?;
-        Some(without_alias(url, home, &mut files))
+        let mut files = ConfigFiles::of(&self.folder);
+        // The repository's own file comes first: many includes of the user's must not leave it unread.
+        let own = GitConfig::read(&self.common.join("config"), home, &mut files);
+        let url = own.remote_url(&GitConfig::of_user(home, &mut files))?;
+        Some(without_alias(url, home))
     }
 
     /// Returns the main worktree, the folder that people call the repository.
@@ -175,7 +190,8 @@ const DEFAULT_PORTS: [(&str, &str); 6] =
     [("ssh", "22"), ("git+ssh", "22"), ("ssh+git", "22"), ("https", "443"), ("http", "80"), ("git", "9418")];
 
 /// Names under which a host serves SSH on the port of HTTPS, or its pages.
-const FRONTS: [(&str, &str); 4] = [
+const FRONTS: [(&str, &str); 5] = [
+    ("ssh.dev.azure.com", "dev.azure.com"),
     ("ssh.github.com", "github.com"),
     ("www.github.com", "github.com"),
     ("altssh.gitlab.com", "gitlab.com"),
@@ -211,8 +227,12 @@ pub fn normalised(url: &str) -> String {
     let host = default.map_or(host.as_str(), |(host, _)| host);
     let bare = host.strip_suffix(":443").unwrap_or(host);
     let host = FRONTS.iter().find(|(front, _)| *front == bare).map_or(host, |(_, host)| host);
-    let ignores_case = IGNORES_CASE.iter().any(|known| host == *known || known.ends_with('.') && host.starts_with(known));
-    let path = trimmed(path);
+    let is_known = |known: &str| host == known || known.ends_with('.') && host.starts_with(known);
+    let ignores_case = IGNORES_CASE.into_iter().any(is_known) || host.ends_with(".ghe.com");
+    let mut path = trimmed(path);
+    if host == "dev.azure.com" {
+        path = path.strip_prefix("v3/").unwrap_or(&path).replace("/_git/", "/");
+    }
     format!("{host}/{}", if ignores_case { path.to_lowercase() } else { path })
 }
 
@@ -237,11 +257,11 @@ pub fn name_of_url(url: &str, home: Option<&Path>) -> Option<String> {
     let url = GitConfig::of_user(home, &mut files).instead_of(url, &GitConfig::default());
     let is_local = local(&url, Path::new("/")).is_some();
     let names_something = parts(&url).2.contains(char::is_alphanumeric);
-    (!is_local && names_something).then(|| normalised(&without_alias(url, home, &mut files)))
+    (!is_local && names_something).then(|| normalised(&without_alias(url, home)))
 }
 
 /// Replaces an SSH alias by the host that `~/.ssh/config` names.
-fn without_alias(url: String, home: Option<&Path>, files: &mut ConfigFiles) -> String {
+fn without_alias(url: String, home: Option<&Path>) -> String {
     let (scheme, authority, _) = parts(&url);
     let is_ssh = matches!(scheme, "" | "ssh" | "git+ssh" | "ssh+git");
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
@@ -250,10 +270,10 @@ fn without_alias(url: String, home: Option<&Path>, files: &mut ConfigFiles) -> S
     if !is_ssh || host.contains('/') || IGNORES_CASE.contains(&host) {
         return url;
     }
-    match home.and_then(|home| ssh_host(host, home, files)) {
-        Some(real) => url.replacen(host, &real, 1),
-        None => url,
-    }
+    let Some(real) = home.and_then(|home| ssh_host(host, home, &mut ConfigFiles::default())) else { return url };
+    let user = authority.rsplit_once('@').map_or(0, |(user, _)| user.len() + 1);
+    let at = if scheme.is_empty() { 0 } else { scheme.len() + "://".len() } + user;
+    format!("{}{real}{}", &url[..at], &url[at + host.len()..])
 }
 
 /// Removes user and password from a URL with a scheme; `git@host:…` has no password.

@@ -17,9 +17,38 @@ const BYTES: usize = 256 << 10;
 pub struct ConfigFiles {
     read: HashSet<PathBuf>,
     bytes: usize,
+    /// The git folder for which conditions are decided.
+    git_folder: Option<PathBuf>,
 }
 
 impl ConfigFiles {
+    /// The files for a git folder.
+    pub fn of(git_folder: &Path) -> ConfigFiles {
+        let git_folder = files::canonical(git_folder).unwrap_or_else(|_| git_folder.to_path_buf());
+        ConfigFiles { git_folder: Some(git_folder), ..ConfigFiles::default() }
+    }
+
+    /// Whether a conditional include applies; `None` if that cannot be known from paths.
+    fn condition(&self, condition: &str, file: &Path, home: Option<&Path>) -> Option<bool> {
+        let (pattern, is_lower) = match condition.split_once(':')? {
+            ("gitdir", pattern) => (pattern, false),
+            ("gitdir/i", pattern) => (pattern, true),
+            _ => return None,
+        };
+        let Some(folder) = self.git_folder.as_deref().and_then(Path::to_str) else { return Some(false) };
+        let mut pattern = match (pattern.strip_prefix("~/"), pattern.strip_prefix("./")) {
+            (Some(rest), _) => home?.join(rest).to_str()?.to_string(),
+            (_, Some(rest)) => file.parent()?.join(rest).to_str()?.to_string(),
+            _ if Path::new(pattern).is_absolute() => pattern.to_string(),
+            _ => format!("**/{pattern}"),
+        };
+        if pattern.ends_with('/') {
+            pattern += "**";
+        }
+        let cased = |text: &str| if is_lower { text.to_lowercase() } else { text.to_string() };
+        Some(fast_glob::glob_match(cased(&pattern), cased(folder)))
+    }
+
     /// Reads a file; empty if it is missing, was read before, or is too much.
     fn text(&mut self, file: &Path) -> String {
         if self.read.len() >= FILES || self.bytes >= BYTES {
@@ -76,14 +105,24 @@ impl GitConfig {
             match (included, entry.section.as_str()) {
                 (Some(path), "include") => self.add(&path, home, depth - 1, files),
                 (Some(path), _) => {
-                    let mut other = GitConfig::default();
-                    other.add(&path, home, depth - 1, files);
-                    let is_about_urls = |entry: &GitSetting| matches!(entry.section.as_str(), "remote" | "url");
-                    self.is_conditional |= other.is_conditional || other.entries.iter().any(is_about_urls);
+                    let condition = entry.subsection.as_deref().unwrap_or_default();
+                    match files.condition(condition, file, home) {
+                        Some(true) => self.add(&path, home, depth - 1, files),
+                        Some(false) => {}
+                        None => self.add_unknown(&path, home, depth - 1, files),
+                    }
                 }
                 (None, _) => self.entries.push(entry),
             }
         }
+    }
+
+    /// Reads a file of which it is not known whether it applies.
+    fn add_unknown(&mut self, path: &Path, home: Option<&Path>, depth: usize, files: &mut ConfigFiles) {
+        let mut other = GitConfig::default();
+        other.add(path, home, depth, files);
+        let is_about_urls = |entry: &GitSetting| matches!(entry.section.as_str(), "remote" | "url");
+        self.is_conditional |= other.is_conditional || other.entries.iter().any(is_about_urls);
     }
 
     /// Returns the last value of a setting without a subsection.
@@ -114,8 +153,7 @@ impl GitConfig {
     }
 }
 
-/// Returns the host that `~/.ssh/config` names for an alias. As in ssh, the first value counts. `Match` blocks are
-/// skipped: they may run commands.
+/// Returns the host that `~/.ssh/config` names for an alias. As in ssh, the first value counts.
 pub fn ssh_host(alias: &str, home: &Path, files: &mut ConfigFiles) -> Option<String> {
     let mut applies = true;
     host_in(&home.join(".ssh/config"), alias, home, &mut applies, DEPTH, files)
@@ -128,8 +166,12 @@ fn host_in(file: &Path, alias: &str, home: &Path, applies: &mut bool, depth: usi
         let values = line[end..].trim_start_matches(|c: char| c.is_whitespace() || c == '=').trim_matches('"');
         match line[..end].to_ascii_lowercase().as_str() {
             "host" => *applies = matches_host(values, alias),
-            "match" => *applies = values.eq_ignore_ascii_case("all"),
-            "hostname" if *applies => return Some(values.replace("%h", alias).to_ascii_lowercase()),
+            "match" => *applies = is_match_of_hosts(values, alias),
+            "hostname" if *applies => {
+                // A comment may follow the value.
+                let value = values.split_whitespace().next()?;
+                return Some(value.replace("%h", alias).to_ascii_lowercase());
+            }
             "include" if *applies && depth > 0 => {
                 for file in values.split_whitespace().flat_map(|path| ssh_files(path, home)) {
                     if let Some(host) = host_in(&file, alias, home, &mut applies.clone(), depth - 1, files) {
@@ -141,6 +183,20 @@ fn host_in(file: &Path, alias: &str, home: &Path, applies: &mut bool, depth: usi
         }
     }
     None
+}
+
+/// Whether a `Match` line applies that asks for hosts only; others may run commands.
+fn is_match_of_hosts(criteria: &str, host: &str) -> bool {
+    let words: Vec<&str> = criteria.split_whitespace().collect();
+    match words.as_slice() {
+        [all] => all.eq_ignore_ascii_case("all"),
+        pairs => pairs.chunks(2).all(|pair| match pair {
+            [kind, hosts] if kind.eq_ignore_ascii_case("host") || kind.eq_ignore_ascii_case("originalhost") => {
+                matches_host(&hosts.replace(',', " "), host)
+            }
+            _ => false,
+        }),
+    }
 }
 
 /// Whether a `Host` line applies: one of its patterns matches, and none that begins with `!`.
@@ -376,6 +432,22 @@ mod tests {
     }
 
     #[test]
+    fn a_file_for_some_folders_counts_in_these() {
+        let folder = ScratchFolder::new("gitdir");
+        fs::write(folder.0.join("work"), "[url \"git@work.example:\"]\n\tinsteadOf = gh:\n").unwrap();
+        let own = || GitConfig { entries: parsed(ORIGIN), ..GitConfig::default() };
+        for (condition, within) in
+            [("gitdir:~/work/", true), ("gitdir/i:~/WORK/", true), ("gitdir:app/.git", true), ("gitdir:~/private/", false)]
+        {
+            fs::write(folder.0.join("user"), format!("[includeIf \"{condition}\"]\n\tpath = work\n")).unwrap();
+            let mut files = ConfigFiles::of(&folder.0.join("work/app/.git"));
+            let user = GitConfig::read(&folder.0.join("user"), Some(&folder.0), &mut files);
+            let expected = if within { "git@work.example:team/app" } else { "gh:team/app" };
+            assert_eq!(own().remote_url(&user).as_deref(), Some(expected), "{condition}");
+        }
+    }
+
+    #[test]
     fn files_that_include_each_other_are_read_once() {
         let folder = ScratchFolder::new("storm");
         let include = format!("{ORIGIN}{}", "[include]\n\tpath = config\n\tpath = more\n".repeat(50));
@@ -391,13 +463,14 @@ mod tests {
     fn an_alias_of_ssh_is_the_host_that_it_names() {
         let folder = ScratchFolder::new("ssh");
         fs::create_dir_all(folder.0.join(".ssh/config.d")).unwrap();
-        let config = "Include config.d/*\nHost work !workshop\n\tHostName=GitHub.com\nHost *.lan\n  HostName %h.example\nMatch exec x\n HostName evil\nHost *\n  Port 22\n";
+        let config = "Include config.d/*\nHost work !workshop\n\tHostName=GitHub.com\nHost *.lan\n  HostName %h.example\nMatch exec x\n HostName evil\nMatch host old,older\n HostName new.org # it moved\nHost *\n  Port 22\n";
         fs::write(folder.0.join(".ssh/config"), config).unwrap();
         fs::write(folder.0.join(".ssh/config.d/a.conf"), "Host gh-*\n  HostName ssh.github.com\n").unwrap();
         let host = |alias| ssh_host(alias, &folder.0, &mut ConfigFiles::default());
         assert_eq!(host("work").as_deref(), Some("github.com"));
         assert_eq!(host("gh-me").as_deref(), Some("ssh.github.com"));
         assert_eq!(host("git.lan").as_deref(), Some("git.lan.example"));
+        assert_eq!(host("older").as_deref(), Some("new.org"));
         assert_eq!((host("workshop"), host("other.org")), (None, None));
     }
 

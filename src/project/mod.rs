@@ -38,12 +38,14 @@ pub fn identify(cwd: &Path, home: Option<&Path>, by_hand: Option<String>) -> Opt
         (keys, name) = (vec![format!("name:{by_hand}")], by_hand);
         repo_url = None;
     }
-    Some(ProjectId { places, keys, name, repo_url, root: root.display().to_string(), domain: None })
+    let is_secondary = repository.as_ref().is_some_and(git::Repository::is_linked) || !root.is_dir();
+    Some(ProjectId { places, keys, name, repo_url, root: root.display().to_string(), domain: None, is_secondary })
 }
 
 /// Identifies the project of a folder that is gone by its remote URL; `None` if the URL names no host.
 pub fn of_url(url: &str, folder: &str, home: Option<&Path>) -> Option<ProjectId> {
     let name = git::name_of_url(url, home)?;
+    let folder = on_this_system(Path::new(folder)).map_or_else(|| folder.to_string(), |folder| folder.display().to_string());
     Some(ProjectId {
         places: vec![format!("under:{folder}")],
         // Other sessions of this folder may not name the URL.
@@ -52,6 +54,7 @@ pub fn of_url(url: &str, folder: &str, home: Option<&Path>) -> Option<ProjectId>
         repo_url: Some(git::without_credentials(url)),
         root: String::new(),
         domain: None,
+        is_secondary: true,
     })
 }
 
@@ -161,8 +164,11 @@ mod tests {
         folder.file("container/.git", "gitdir: /Users/dev/app/.git/worktrees/wt\n");
         folder.file("claims/.git", &format!("gitdir: {real}\n"));
         folder.file("empty/.git/x", "");
+        // Its parts are in one archive, but for the common folder.
+        folder.file("archive/app/.git", "gitdir: ../g\n").file("archive/g/HEAD", "ref: refs/heads/main\n");
+        folder.file("archive/g/gitdir", "../app/.git\n").file("archive/g/commondir", "../../real/.git\n");
         folder.file("jjspace/.jj/repo", "../../jj/.jj/repo");
-        let mut names = vec!["container", "claims", "empty", "jjspace"];
+        let mut names = vec!["container", "claims", "empty", "jjspace", "archive/app"];
         if cfg!(unix) {
             std::fs::create_dir_all(folder.0.join("link")).unwrap();
             #[cfg(unix)]

@@ -54,8 +54,9 @@ impl Tx<'_> {
         let project = match known {
             Some(project) => {
                 let sql =
-                    "UPDATE projects SET root = coalesce(nullif(?2, ''), root), repo_url = coalesce(?3, repo_url) WHERE id = ?1";
-                self.tx.prepare_cached(sql)?.execute(params![project, id.root, id.repo_url])?;
+                    "UPDATE projects SET root = CASE WHEN ?4 AND root <> '' THEN root ELSE coalesce(nullif(?2, ''), root) END,
+                             repo_url = coalesce(?3, repo_url) WHERE id = ?1";
+                self.tx.prepare_cached(sql)?.execute(params![project, id.root, id.repo_url, id.is_secondary])?;
                 project
             }
             None => {
@@ -64,6 +65,9 @@ impl Tx<'_> {
                 self.tx.last_insert_rowid()
             }
         };
+        if id.root.is_empty() {
+            self.join_folder(project, id)?;
+        }
         // A split-off part must not get the keys of the whole project.
         if !self.is_part(project, id)? {
             let mut note =
@@ -71,6 +75,19 @@ impl Tx<'_> {
             id.keys.iter().try_for_each(|key| note.execute(params![key, project]).map(drop))?;
         }
         Ok(project)
+    }
+
+    /// Joins the project of a folder that is gone, known before its URL was, with the project of the URL.
+    fn join_folder(&self, project: i64, id: &ProjectId) -> Result<()> {
+        let sql = "SELECT project_id FROM project_keys k WHERE key = ?1 AND project_id <> ?2
+                     AND NOT EXISTS (SELECT 1 FROM project_keys o WHERE o.project_id = k.project_id AND substr(o.key, 1, 4) <> 'dir:')";
+        for key in id.keys.iter().filter(|key| key.starts_with("dir:")) {
+            let other = self.tx.prepare_cached(sql)?.query_row(params![key, project], |row| row.get(0)).optional()?;
+            if let Some(other) = other {
+                self.merge(other, project)?;
+            }
+        }
+        Ok(())
     }
 
     fn is_part(&self, project: i64, id: &ProjectId) -> Result<bool> {
@@ -162,19 +179,7 @@ impl Store {
 
     /// Merges project `from` into `into`: its sessions and keys move. Returns the number of sessions.
     pub fn merge_projects(&mut self, from: i64, into: i64) -> Result<usize> {
-        self.write(|tx| {
-            let sessions = tx.sessions_where("project_id = ?1", &[&from])?;
-            tx.move_sessions(&sessions, into)?;
-            tx.tx.execute("UPDATE project_keys SET project_id = ?2 WHERE project_id = ?1", [from, into])?;
-            let others = tx.ids("SELECT DISTINCT session_id FROM work_units WHERE project_id = ?1", [from])?;
-            for table in ["work_units", "prompts", "tool_uses"] {
-                tx.tx.execute(&format!("UPDATE {table} SET project_id = ?2 WHERE project_id = ?1"), [from, into])?;
-            }
-            others.iter().try_for_each(|session| tx.index_again(*session))?;
-            tx.move_memories_by_hand(from, into)?;
-            tx.tx.execute("DELETE FROM projects WHERE id = ?1", [from])?;
-            Ok(sessions.len())
-        })
+        self.write(|tx| tx.merge(from, into))
     }
 
     /// Moves a session to a project, except units that belong to others.
@@ -220,6 +225,23 @@ impl Store {
     }
 }
 
+impl Tx<'_> {
+    /// Merges project `from` into `into`; returns the number of its sessions.
+    fn merge(&self, from: i64, into: i64) -> Result<usize> {
+        let sessions = self.sessions_where("project_id = ?1", &[&from])?;
+        self.move_sessions(&sessions, into)?;
+        self.tx.execute("UPDATE project_keys SET project_id = ?2 WHERE project_id = ?1", [from, into])?;
+        let others = self.ids("SELECT DISTINCT session_id FROM work_units WHERE project_id = ?1", [from])?;
+        for table in ["work_units", "prompts", "tool_uses"] {
+            self.tx.execute(&format!("UPDATE {table} SET project_id = ?2 WHERE project_id = ?1"), [from, into])?;
+        }
+        others.iter().try_for_each(|session| self.index_again(*session))?;
+        self.move_memories_by_hand(from, into)?;
+        self.tx.execute("DELETE FROM projects WHERE id = ?1", [from])?;
+        Ok(sessions.len())
+    }
+}
+
 /// Edits and all tool uses of a unit, by project (NULL: the session's).
 const WORK_BY_PROJECT: &str = "SELECT t.project_id, sum(t.kind IN ('edit', 'write') AND t.succeeded IS NOT 0), count(*)
     FROM steps s JOIN tool_uses t ON t.session_id = s.session_id AND t.seq BETWEEN s.first_seq AND s.last_seq AND t.step_id = s.id
@@ -257,25 +279,27 @@ impl Tx<'_> {
             let used =
                 || work.iter().filter(|(project, ..)| !is_in_repository && project.is_some()).max_by_key(|(.., uses)| *uses);
             let project = edited.or_else(used).and_then(|(project, ..)| *project);
-            if project != before {
+            if project.or(before).is_some() {
                 self.move_unit(session, unit, project)?;
             }
         }
         Ok(())
     }
 
-    /// Moves a unit with its prompts and memories to a project; `None` is that of its session.
+    /// Moves a unit with its prompts and memories to a project; `None` is that of its session. What is there already stays
+    /// as it is: a unit gets new prompts and closing messages later.
     pub fn move_unit(&self, session: i64, unit: i64, project: Option<i64>) -> Result<()> {
-        let sql = "UPDATE work_units SET project_id = ?2, rules_due = 1 WHERE id = ?1";
+        let sql = "UPDATE work_units SET project_id = ?2, rules_due = 1 WHERE id = ?1 AND project_id IS NOT ?2";
         self.tx.prepare_cached(sql)?.execute(params![unit, project])?;
-        let said = "SELECT id FROM prompts WHERE session_id = ?1 AND number IN
+        let said = "SELECT id FROM prompts WHERE session_id = ?1 AND project_id IS NOT ?3 AND number IN
                       (SELECT p.number FROM steps s JOIN prompts p ON p.id = s.prompt_id WHERE s.session_id = ?1 AND s.work_unit_id = ?2)";
-        for prompt in self.ids(said, params![session, unit])? {
+        for prompt in self.ids(said, params![session, unit, project])? {
             self.tx.prepare_cached("UPDATE prompts SET project_id = ?2 WHERE id = ?1")?.execute(params![prompt, project])?;
             self.index_prompt_again(prompt)?;
         }
-        let own = "SELECT id FROM memories WHERE session_id = ?1 AND work_unit_id = ?2";
-        for memory in self.ids(own, params![session, unit])? {
+        let own = "SELECT id FROM memories WHERE session_id = ?1 AND work_unit_id = ?2
+                     AND project_id IS NOT coalesce(?3, (SELECT project_id FROM sessions WHERE id = ?1))";
+        for memory in self.ids(own, params![session, unit, project])? {
             let sql =
                 "UPDATE memories SET project_id = coalesce(?2, (SELECT project_id FROM sessions WHERE id = ?3)) WHERE id = ?1";
             self.tx.prepare_cached(sql)?.execute(params![memory, project, session])?;

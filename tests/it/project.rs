@@ -268,6 +268,38 @@ fn work_belongs_to_the_repository_that_it_is_in() {
 }
 
 #[test]
+fn what_is_said_later_about_work_in_another_repository_belongs_there_too() {
+    let world = World::new();
+    let folder = |name: &str| world.git_project(name, &format!("git@github.com:Team/{name}.git"));
+    let (api, web) = (folder("api"), folder("web"));
+    let mut session = Session::new(&world, "in-the-api").within(&api, NINE);
+    session.ask("Make the queue of the web page faster").edit_at(&web.join("queue.js")).close("It uses Falcon now.");
+    session.ask("No, use Kestrel for that").edit_at(&web.join("queue.js")).close("It uses Kestrel now.").end();
+    let places = world.sql("SELECT DISTINCT p.name FROM prompts s JOIN projects p ON p.id = s.project_id");
+    assert_eq!(places, "web");
+    assert_eq!(world.count("SELECT count(*) FROM prompts WHERE project_id IS NULL"), 0);
+    let log = [&api, &web].map(|folder| in_folder(&world, folder, &["log"]));
+    assert!(!log[0].contains("Kestrel") && !log[0].contains("queue"), "{}", log[0]);
+    world.nmem(&["forget", "--project", &web.display().to_string(), "--yes"]);
+    assert_eq!(world.count("SELECT count(*) FROM prompts"), 0);
+}
+
+#[test]
+fn a_linked_worktree_does_not_become_the_place_of_its_repository() {
+    let world = World::new();
+    let app = world.git_project("work/app", "git@github.com:Team/app.git");
+    work(&world, "work/app", "s-one");
+    let git = app.join(".git/worktrees/fix");
+    world.write("elsewhere/fix/.git", &format!("gitdir: {}\n", git.display()));
+    world.write("work/app/.git/worktrees/fix/HEAD", "ref: refs/heads/fix\n");
+    world.write("work/app/.git/worktrees/fix/commondir", "../..\n");
+    let back = world.folder.join("elsewhere/fix/.git").display().to_string();
+    world.write("work/app/.git/worktrees/fix/gitdir", &format!("{back}\n"));
+    assert_eq!(work(&world, "elsewhere/fix", "s-two"), "app 1");
+    assert_eq!(world.sql("SELECT root FROM projects"), "$WORLD/work/app");
+}
+
+#[test]
 fn work_in_a_repository_where_recording_is_off_is_not_recorded_from_elsewhere_either() {
     let world = World::new();
     let work = world.folder.join("work");
