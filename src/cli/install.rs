@@ -180,13 +180,15 @@ fn install_one((adapter, setup): Agent, args: &InstallArguments, scope: &Scope) 
 
 /// Changes the list of settings folders that an environment variable named at an installation.
 fn note_folder(change: impl FnOnce(&mut Vec<PathBuf>)) -> Result<()> {
-    let file = Switches::file(config::files()?.value.folder());
-    Switches::change(&file, environment::now(), |switches| change(&mut switches.installed)).map(drop)
+    Switches::change(&Switches::file(&environment::data_folder()?), environment::now(), |switches| {
+        change(&mut switches.installed)
+    })
+    .map(drop)
 }
 
 /// Settings folders that an environment variable named at an installation.
 fn noted_folders() -> Vec<PathBuf> {
-    let switches = config::files().and_then(|files| Switches::load(&Switches::file(files.value.folder())));
+    let switches = environment::data_folder().and_then(|data| Switches::load(&Switches::file(&data)));
     switches.map(|switches| switches.installed).unwrap_or_default()
 }
 

@@ -295,6 +295,8 @@ fn read(
             }
             continue;
         };
+        // Part of an object is no object.
+        lines.complete_last();
         if let Some(at) = time(&record) {
             agent.saw(at);
             last = last.max(Some(at));
@@ -313,6 +315,9 @@ fn read(
     }
     // Lines of some formats have no time.
     let is_over = environment::now() - last.unwrap_or(file.modified_at) > OVER;
+    if is_over {
+        lines.complete_last();
+    }
     let resume_at = found.resume_at;
     reader.end(lines.end, is_over, found);
     let is_whole = deadline.map_or(Ok(true), |deadline| write_in_time(deadline, found, resume_at, writer, agent))?;

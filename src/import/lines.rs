@@ -75,6 +75,11 @@ impl Lines {
             }
         }
     }
+
+    /// Counts the last line as complete, although no newline ends it.
+    pub fn complete_last(&mut self) {
+        self.end = self.at;
+    }
 }
 
 /// Skips the rest of a line and returns the number of bytes skipped.

@@ -1,9 +1,12 @@
 //! A hook's stdin, bounded; fields of JSON that agents spell in different ways; the context in which an adapter decodes.
 
 use super::json_repair::{self, JsonRepairer, KEPT};
+use crate::files;
 use crate::model::Millis;
+use anyhow::Result;
 use serde_json::Value;
 use std::io::{self, Read};
+use std::path::Path;
 
 /// Maximum bytes to read; the rest remains in the pipe.
 const SEEN: usize = 1 << 30;
@@ -96,14 +99,32 @@ fn without_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes)
 }
 
-/// Parses a line of a file as a JSON object; `None` if it is not one. Half of an emoji, left where a program cut a text,
-/// becomes a replacement character.
+/// Parses a line of a file as a JSON object; `None` if it is not one.
 pub fn line(bytes: &[u8]) -> Option<Value> {
-    let strictly = |bytes: &[u8]| serde_json::from_slice::<Value>(without_mark(bytes)).ok().filter(Value::is_object);
-    strictly(bytes).or_else(|| {
-        let text = String::from_utf8_lossy(bytes);
-        strictly(without_lone_surrogates(&text).as_bytes())
+    stored(bytes).ok().filter(Value::is_object)
+}
+
+/// Parses JSON that a program stored. Half of an emoji, left where a program cut a text, and bytes that are no UTF-8
+/// become replacement characters.
+pub fn stored(bytes: &[u8]) -> serde_json::Result<Value> {
+    let bytes = without_mark(bytes);
+    serde_json::from_slice(bytes).or_else(|error| {
+        let repaired = without_lone_surrogates(&String::from_utf8_lossy(bytes));
+        serde_json::from_str(&repaired).map_err(|_| error)
     })
+}
+
+/// Reads a JSON file of at most `limit` bytes that a program stored.
+pub fn document(path: &Path, limit: u64) -> Result<Value> {
+    let mut bytes = Vec::new();
+    match serde_json::from_reader(files::reader(path, limit)?) {
+        Ok(document) => Ok(document),
+        Err(error) if error.is_syntax() => {
+            files::reader(path, limit)?.read_to_end(&mut bytes)?;
+            Ok(stored(&bytes)?)
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Replaces each escaped surrogate (`\ud800` to `\udfff`) that is no half of a pair.
@@ -157,7 +178,7 @@ pub fn field<'a>(payload: &'a Value, names: &[&str]) -> &'a Value {
 
 /// Parses JSON inside a string; returns any other value as it is.
 pub fn unpacked(value: &Value) -> Value {
-    let parsed = value.as_str().filter(|text| text.trim_start().starts_with(['{', '['])).map(serde_json::from_str);
+    let parsed = value.as_str().filter(|text| text.trim_start().starts_with(['{', '['])).map(|text| stored(text.as_bytes()));
     match parsed {
         Some(Ok(inside)) => inside,
         _ => value.clone(),

@@ -120,6 +120,24 @@ fn a_past_session_becomes_units_and_what_has_grown_is_read_on() {
 }
 
 #[test]
+fn a_turn_that_was_open_at_an_import_is_not_doubled_when_it_goes_on() {
+    let world = World::new();
+    let mut lines = Lines::new(&world);
+    lines.work().asks("turn-2", "commit it").call("c9", "exec_command", &json!({"cmd": "git commit -m 'Fix the expiry'"}));
+    lines.output("c9", "Process exited with code 0", "[main 1234567] Fix the expiry");
+    world.write(FILE, &lines.text);
+    import(&world);
+    lines.call("c10", "exec_command", &json!({"cmd": "git push"})).output("c10", "Process exited with code 0", "pushed");
+    lines.closes("Committed and pushed.");
+    world.write(FILE, &lines.text);
+    import(&world);
+    let prompts = world.sql("SELECT text FROM prompts WHERE kind = 'prompt' ORDER BY id");
+    assert!(prompts.ends_with("next minute.\ncommit it"), "{prompts}");
+    assert_eq!(world.count("SELECT count(*) FROM tool_uses"), 5);
+    assert_eq!(world.count("SELECT count(*) FROM prompts WHERE kind = 'closing'"), 2);
+}
+
+#[test]
 fn exit_codes_stand_in_texts_and_some_calls_have_no_end() {
     let world = World::new();
     let mut lines = Lines::new(&world);

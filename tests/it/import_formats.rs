@@ -131,6 +131,36 @@ fn gemini_cli_documents_of_older_versions() {
     imported_once(&world, "gemini", file);
 }
 
+#[test]
+fn a_list_of_gemini_cli_may_say_the_same_twice_and_work_without_a_word() {
+    let world = World::new();
+    let says = |id: &str, kind: &str, n: i64, text: &str| json!({"id": id, "timestamp": time(n), "type": kind, "content": text});
+    let runs = |id: &str, n: i64, call: &str, command: &str| {
+        let mut message = says(id, "gemini", n, "");
+        message["toolCalls"] =
+            json!([gemini_call(call, "run_shell_command", json!({"command": command}), "Output: ok\nExit Code: 0")]);
+        message
+    };
+    let messages = [
+        says("m1", "user", 1, "Make the greeting friendlier"),
+        runs("m2", 2, "c1", "npm test"),
+        runs("m3", 3, "c2", "npm run build"),
+        says("m4", "gemini", 4, "Done."),
+        says("m5", "user", 5, "continue"),
+        says("m6", "gemini", 6, "Done."),
+        says("m7", "user", 7, "continue"),
+        runs("m8", 8, "c3", "npm publish"),
+        says("m9", "gemini", 9, "Published."),
+    ];
+    let mut session = gemini_head();
+    session["messages"] = json!(messages);
+    world.write("home/.gemini/tmp/ab/chats/session-2026-11-20T09-00-11111111.json", &session.to_string());
+    world.nmem(&["import"]);
+    let said = world.sql("SELECT text FROM prompts ORDER BY id");
+    assert_eq!(said, "Make the greeting friendlier\nDone.\ncontinue\nDone.\ncontinue\nPublished.");
+    assert_eq!(world.sql("SELECT content FROM tool_uses ORDER BY id"), "npm test\nnpm run build\nnpm publish");
+}
+
 /// The messages of an OpenCode session: id, time, info and parts.
 fn opencode_messages(world: &World) -> Vec<(String, i64, Value, Vec<Value>)> {
     let file = world.project().join("greet.py");

@@ -324,8 +324,10 @@ impl Reader {
 
     /// Adds a prompt that appears only in the queue.
     fn only_queued(&mut self, prompt: String, found: &mut Found) {
-        // The client's own commands are not prompts.
-        if !prompt.starts_with('/') {
+        // The client's own commands are not prompts. A path may begin one.
+        let is_command =
+            prompt.split_whitespace().next().and_then(|word| word.strip_prefix('/')).is_some_and(|name| !name.contains('/'));
+        if !is_command {
             self.prompts(prompt, None, found);
         }
     }

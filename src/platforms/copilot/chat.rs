@@ -52,11 +52,8 @@ fn folder(path: &Path) -> Option<String> {
 
 /// Returns a record of the session itself, then one record per request.
 fn records(path: &Path) -> Result<Vec<Value>> {
-    let session = if path.extension().is_some_and(|end| end == "jsonl") {
-        replayed(path)?
-    } else {
-        serde_json::from_reader(files::reader(path, BYTES)?)?
-    };
+    let session =
+        if path.extension().is_some_and(|end| end == "jsonl") { replayed(path)? } else { payload::document(path, BYTES)? };
     let begun = session["creationDate"].as_i64().unwrap_or_default();
     let mut records = vec![json!({"type": "session", "id": session["sessionId"], "timestamp": timestamp(begun)})];
     for request in session["requests"].as_array().into_iter().flatten() {

@@ -3,10 +3,12 @@
 use super::{like, result};
 use crate::files;
 use crate::model::{EventKind, Millis, Platform};
+use crate::platforms::json_repair::lenient;
 use crate::platforms::past::{
     Columns, Found, PastDatabase, PastFormat, PastOptions, PastPart, PastReader, PastSession, PastSource, Rows, path_of_url,
     text_of, timestamp,
 };
+use crate::platforms::payload::stored;
 use crate::platforms::transcript_tail::time;
 use crate::platforms::translated::{self, HookCall, field, unpacked};
 use anyhow::Result;
@@ -77,7 +79,7 @@ fn is_named(path: &Path, name: &str) -> bool {
 }
 
 fn json_in(row: &crate::platforms::past::Columns) -> Value {
-    row.get("value").and_then(Value::as_str).and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+    row.get("value").and_then(Value::as_str).and_then(|text| stored(text.as_bytes()).ok()).unwrap_or_default()
 }
 
 /// Returns a folder's path, given as a URL or as a path.
@@ -99,7 +101,7 @@ fn workspace_folder(database: &Path) -> Option<String> {
         // A workspace of several folders: the first one counts.
         let file = PathBuf::from(path_of(&workspace["workspace"]).or_else(|| path_of(&workspace["configuration"]))?);
         let text = files::whole_text(&file, WORKSPACE_BYTES).ok()?;
-        let folders: Value = serde_json::from_str(&text).ok()?;
+        let folders = lenient(&text).ok()?;
         Some(file.parent()?.join(folders["folders"].get(0)?["path"].as_str()?).display().to_string())
     })
 }
@@ -253,6 +255,8 @@ struct Reader {
     usage: crate::model::Tokens,
     model: Option<String>,
     last_message: Option<String>,
+    /// Calls of the turn without an outcome yet.
+    running: Vec<Value>,
 }
 
 impl Reader {
@@ -268,7 +272,15 @@ impl Reader {
             session.agent = Some(agent.to_string());
         }
         let has_database = has_database(&options.path);
-        Reader { session, has_database, closing: None, usage: Default::default(), model: None, last_message: None }
+        Reader {
+            session,
+            has_database,
+            closing: None,
+            usage: Default::default(),
+            model: None,
+            last_message: None,
+            running: Vec::new(),
+        }
     }
 
     fn asks(&mut self, record: &Value, at: u64, found: &mut Found) {
@@ -276,7 +288,7 @@ impl Reader {
         if text.is_empty() || !self.session.is_persons(text) {
             return;
         }
-        self.end_turn();
+        self.end_turn(found);
         self.session.flush(found);
         self.session.start(None);
         // The place in the file stays the same when the file grows.
@@ -295,7 +307,10 @@ impl Reader {
         }
         for call in record["calls"].as_array().into_iter().flatten() {
             self.closing = None;
-            self.call(call, found);
+            match call["status"].as_str() {
+                Some("loading" | "pending" | "running" | "generating") => self.running.push(call.clone()),
+                _ => self.call(call, found),
+            }
         }
     }
 
@@ -307,7 +322,7 @@ impl Reader {
                 let error = field(&call["result"], &["error", "message"]);
                 Err(error.as_str().map_or_else(|| text_of(&call["result"]), String::from))
             }
-            Some("unknown") => Ok(json!({"status": "async_launched"})),
+            Some("unknown" | "loading" | "pending" | "running" | "generating") => Ok(json!({"status": "async_launched"})),
             _ => result(&call["result"]),
         };
         found.counts.tool_uses += 1;
@@ -325,7 +340,10 @@ impl Reader {
         }
     }
 
-    fn end_turn(&mut self) {
+    /// Ends a turn; a call that has no outcome by then gets none.
+    fn end_turn(&mut self, found: &mut Found) {
+        let running = std::mem::take(&mut self.running);
+        running.iter().for_each(|call| self.call(call, found));
         let tokens = std::mem::take(&mut self.usage);
         let usage = crate::model::TurnUsage {
             tokens: Some(tokens),
@@ -362,7 +380,11 @@ impl PastReader for Reader {
     }
 
     fn end(&mut self, at: u64, is_over: bool, found: &mut Found) {
-        self.end_turn();
+        if !is_over {
+            // The turn is read again when the file changes.
+            self.running.clear();
+        }
+        self.end_turn(found);
         if is_over && !self.has_database {
             self.session.end(None);
         }
@@ -430,7 +452,7 @@ pub fn chat_records(rows: &dyn Rows, part: &PastPart) -> Result<Vec<Value>> {
         rows.all("blobs")?.iter().map(|row| (text(row, "id").to_lowercase(), text(row, "data").to_string())).collect();
     let root = about["latestRootBlobId"].as_str().unwrap_or_default().to_lowercase();
     let digests = blobs.get(&root).map(|data| digests(&bytes(data))).unwrap_or_default();
-    let messages: Vec<Value> = digests.iter().filter_map(|digest| serde_json::from_str(blobs.get(digest)?).ok()).collect();
+    let messages: Vec<Value> = digests.iter().filter_map(|digest| stored(blobs.get(digest)?.as_bytes()).ok()).collect();
     let mut results: HashMap<&str, &Value> = HashMap::new();
     for part in messages.iter().filter_map(|message| message["content"].as_array()).flatten() {
         if part["type"] == "tool-result" {

@@ -10,6 +10,7 @@ use super::{like, result, without_hook_context};
 use crate::files;
 use crate::model::{EventKind, Millis, Platform, Tokens, TurnUsage};
 use crate::platforms::past::{Found, PastDocument, PastFormat, PastOptions, PastReader, PastSession, PastSource, text_of};
+use crate::platforms::payload::document;
 use crate::platforms::transcript_tail::time;
 use crate::platforms::translated::{self, HookCall};
 use anyhow::Result;
@@ -57,7 +58,7 @@ fn is_document(path: &Path) -> bool {
 }
 
 fn records(path: &Path) -> Result<Vec<Value>> {
-    Ok(vec![serde_json::from_reader(files::reader(path, DOCUMENT_BYTES)?)?])
+    Ok(vec![document(path, DOCUMENT_BYTES)?])
 }
 
 /// The folder below `tmp` that holds a project's chats.
@@ -156,10 +157,11 @@ impl Reader {
         }
     }
 
-    /// Adds a message, unless the session's lines already have it under this id or another.
-    fn put_new(&mut self, message: &Value) {
+    /// Adds a message of a list, unless the messages `before` the list have it under this id or another. Within the
+    /// list, a person may say the same twice.
+    fn put_new(&mut self, message: &Value, before: &HashSet<(String, String)>) {
         let said = said(message);
-        let is_known = self.said.contains(&said) || message["id"].as_str().is_some_and(|id| self.by_id.contains_key(id));
+        let is_known = before.contains(&said) || message["id"].as_str().is_some_and(|id| self.by_id.contains_key(id));
         let is_answer = message["content"].get(0).is_some_and(|part| part["functionResponse"].is_object());
         if !is_answer && !said.1.starts_with(SNAPSHOT) && !is_known {
             self.put(message.clone());
@@ -278,9 +280,14 @@ impl Reader {
     }
 }
 
-/// Returns the role and text of a message.
+/// Returns the role of a message and its text, or the ids of its calls if it has no text.
 fn said(message: &Value) -> (String, String) {
-    (message["type"].as_str().unwrap_or_default().to_string(), text_of(&message["content"]))
+    let mut text = text_of(&message["content"]);
+    if text.is_empty() {
+        let calls = message["toolCalls"].as_array().into_iter().flatten();
+        text = calls.filter_map(|call| call["id"].as_str()).collect();
+    }
+    (message["type"].as_str().unwrap_or_default().to_string(), text)
 }
 
 /// The turn that is being read.
@@ -321,7 +328,8 @@ impl PastReader for Reader {
         let all = record.pointer("/$set/messages").or_else(|| record.get("messages")).and_then(Value::as_array);
         if let Some(all) = all {
             found.counts.known_lines += 1;
-            all.iter().for_each(|message| self.put_new(message));
+            let before = self.said.clone();
+            all.iter().for_each(|message| self.put_new(message, &before));
         } else if let Some(id) = record.get("$rewindTo") {
             let id = id.clone();
             self.rewind_to(&id);

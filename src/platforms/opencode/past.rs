@@ -5,12 +5,12 @@
 //! its messages with their parts.
 
 use super::{like, quoted_once, result};
-use crate::files;
 use crate::model::{EventKind, Millis, Platform, Tokens, TurnUsage};
 use crate::platforms::past::{
     Columns, Found, PastDatabase, PastDocument, PastFormat, PastOptions, PastPart, PastReader, PastSession, PastSource, Rows,
     timestamp,
 };
+use crate::platforms::payload::{document, stored};
 use crate::platforms::transcript_tail::time;
 use crate::platforms::translated::{self, HookCall};
 use anyhow::Result;
@@ -93,7 +93,7 @@ fn sessions(rows: &dyn Rows, _: &Path) -> Result<Vec<PastPart>> {
 
 /// Parses the JSON in a row's `data` column.
 fn data(row: &Columns) -> Value {
-    serde_json::from_str(text(row, "data")).unwrap_or_default()
+    stored(text(row, "data").as_bytes()).unwrap_or_default()
 }
 
 fn session_record(id: &str, folder: &str) -> Value {
@@ -151,7 +151,7 @@ fn message_v2(row: &Columns) -> Option<Value> {
 
 /// Returns the records of a session in files: the session, then its messages with their parts.
 fn records_of_files(path: &Path) -> Result<Vec<Value>> {
-    let session: Value = serde_json::from_reader(files::reader(path, FILE_BYTES)?)?;
+    let session: Value = document(path, FILE_BYTES)?;
     let id = session["id"].as_str().unwrap_or_default();
     let storage = path.ancestors().nth(3).unwrap_or(path);
     if session["parentID"].is_string() || id.is_empty() || id.contains(['/', '\\', '.']) {
@@ -175,8 +175,7 @@ fn documents(folder: &Path) -> Vec<Value> {
     }
     let mut files: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     files.sort();
-    let read = |path: &std::path::PathBuf| serde_json::from_reader(files::reader(path, FILE_BYTES).ok()?).ok();
-    files.iter().filter_map(read).collect()
+    files.iter().filter_map(|path| document(path, FILE_BYTES).ok()).collect()
 }
 
 struct Reader {
