@@ -1,6 +1,5 @@
 //! Memories: their kinds, the findings of the rules, drafts, and the domain that names their types.
 
-use super::spelled::spelled;
 use super::texts::each_field;
 use super::{FAILURE, Limit, Millis, NAME, TeamOrigin, Texts};
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,5 @@
 //! Results of recall, which `render` formats.
 
-use super::spelled::spelled;
 use super::{MemoryRow, Millis, Platform, SessionRow, UnitRow};
 use std::collections::HashMap;
 

@@ -1,6 +1,5 @@
 //! Shared memories: changes, machines, and what a sync received.
 
-use super::spelled::spelled;
 use super::texts::each_field;
 use super::{ENTITY_TEXT, FAILURE, Limit, Maker, MemoryFile, MemoryKind, Millis, NAME, Provenance, SUBTITLE, TITLE, Texts};
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,5 @@
 //! Rows as they are read from the store: tool uses, prompts, commands and errors, and rows of an export.
 
-use super::spelled::spelled;
 use super::texts::each_text;
 use super::{Client, CommandKind, Kind, Limit, MemoryKind, MemoryRow, Millis, Platform, Task, Texts, UnitRow};
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,5 @@
 //! Work units as the store returns them.
 
-use super::spelled::spelled;
 use super::{
     CLOSING, CONTENT, FAILURE, Limit, Millis, NAME, PROMPT, Platform, PromptRow, PromptSource, SUBJECT, Texts, Tokens,
     ToolUseRow, UnitCommit,

@@ -10,10 +10,11 @@ pub mod adapter;
 pub mod claude;
 pub mod claude_mem;
 mod codex {
-    //! Codex: `hooks` (live), `past` (past sessions).
+    //! Codex: `hooks` (live), `past` (past sessions), `script` (calls in scripts of the agent).
 
     mod hooks;
     mod past;
+    mod script;
 
     pub use hooks::Codex;
 }

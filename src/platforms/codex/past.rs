@@ -64,6 +64,8 @@ pub(super) struct Reader {
     /// First ordinal of the lines that were undone: another file continues from there.
     rewound_at: Option<i64>,
     turn_id: Option<String>,
+    /// Offset of the line that began the turn.
+    begun: Option<u64>,
     /// Number of prompts in the turn.
     asked: usize,
     model: Option<String>,
@@ -129,6 +131,7 @@ impl Reader {
             reports_scripts: false,
             rewound_at: rewound_at(&options.path),
             turn_id: None,
+            begun: None,
             asked: 0,
             model: None,
             closing: None,
@@ -143,6 +146,7 @@ impl Reader {
         match event["type"].as_str() {
             Some("task_started") => {
                 self.turn_id = event["turn_id"].as_str().map(String::from);
+                self.begun = Some(offset);
                 self.asked = 0;
                 self.is_complete = false;
             }
@@ -165,7 +169,7 @@ impl Reader {
             Some("task_complete") => {
                 self.says(event["last_agent_message"].as_str().unwrap_or_default());
                 self.end_turn();
-                self.is_complete = true;
+                (self.is_complete, self.begun) = (true, None);
             }
             Some("turn_aborted") => self.closing = None,
             Some("thread_rolled_back") => {
@@ -235,7 +239,8 @@ impl Reader {
         }
         self.end_turn();
         self.session.flush(found);
-        found.resume_at = offset;
+        // Reading again begins with the turn's first line, which names it.
+        found.resume_at = self.begun.unwrap_or(offset);
         self.asked += 1;
         self.is_complete = false;
         let turn = self.turn_id.clone().unwrap_or_else(|| format!("at-{}", self.session.at));
