@@ -369,7 +369,10 @@ fn tool_use(tx: &Tx, session: i64, step: &StepRow, used: StoredToolUse) -> Resul
     let cut = segmentation::cuts(step, used.tool) && tx.is_last_step(session, step.id)?;
     let changes = segmentation::add_tool_use(step.clone(), used, cut);
     tx.save(session, &changes)?;
-    if used.project.is_some() {
+    // One more tool use in the unit's own project changes nothing.
+    if let Some(project) = used.project
+        && !tx.is_unit_in(step.unit, project)?
+    {
         tx.place_units(session)?;
     }
     if changes.used.is_some_and(|used| is_due(&used.features)) { judge(tx, session, used.at) } else { Ok(()) }

@@ -4,6 +4,7 @@ use super::story::story_of;
 use super::{Store, Tx};
 use crate::model::{About, DomainText, Millis, ProjectId, ProjectRow};
 use crate::redact::Clean;
+use crate::segmentation::UnitId;
 use anyhow::Result;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -250,6 +251,12 @@ const WORK_BY_PROJECT: &str = "SELECT t.project_id, sum(t.kind IN ('edit', 'writ
 const LAST_UNITS: i64 = 3;
 
 impl Tx<'_> {
+    /// Whether a unit is stored in a project that is not its session's.
+    pub fn is_unit_in(&self, unit: UnitId, project: i64) -> Result<bool> {
+        let UnitId::Stored(unit) = unit else { return Ok(false) };
+        Ok(self.tx.prepare_cached("SELECT 1 FROM work_units WHERE id = ?1 AND project_id = ?2")?.exists([unit, project])?)
+    }
+
     /// Assigns the last units of a session to projects, if one of its units belongs to another project.
     pub fn place_units_again(&self, session: i64) -> Result<()> {
         let sql = "SELECT 1 FROM work_units WHERE session_id = ?1 AND project_id IS NOT NULL LIMIT 1";
