@@ -14,11 +14,14 @@ SELECT key AS old, project_id AS source,
     WHEN key LIKE 'repo:ssh.github.com/%' THEN 'github.com/' || substr(key, 21)
     WHEN key LIKE 'repo:altssh.gitlab.com:443/%' THEN 'gitlab.com/' || substr(key, 28)
     WHEN key LIKE 'repo:altssh.bitbucket.org:443/%' THEN 'bitbucket.org/' || substr(key, 31)
+    WHEN key LIKE 'repo:ssh.dev.azure.com/v3/%' THEN 'dev.azure.com/' || substr(key, 27)
+    WHEN key LIKE 'repo:dev.azure.com/%' THEN replace(substr(key, 6), '/_git/', '/')
     ELSE substr(key, 6) END) AS new
 FROM project_keys
 WHERE key LIKE 'repo:github.%' OR key LIKE 'repo:gitlab.%' OR key LIKE 'repo:gitea.%' OR key LIKE 'repo:bitbucket.org/%'
   OR key LIKE 'repo:codeberg.org/%' OR key LIKE 'repo:dev.azure.com/%' OR key LIKE 'repo:ssh.github.com%'
-  OR key LIKE 'repo:altssh.%';
+  OR key LIKE 'repo:altssh.%' OR key LIKE 'repo:ssh.dev.azure.com/v3/%'
+  OR key LIKE 'repo:%.ghe.com/%' AND key NOT LIKE 'repo:%/%.ghe.com/%';
 -- The oldest project of a name keeps it.
 CREATE TEMP TABLE merged AS
 SELECT DISTINCT source, (SELECT min(o.source) FROM renamed o WHERE o.new = r.new) AS target FROM renamed r

@@ -95,6 +95,32 @@ fn everything_that_was_stored_is_there_after_the_migration() {
 }
 
 #[test]
+fn names_of_one_repository_become_one_project() {
+    let world = world();
+    let names = [
+        "github.com/Team/App",
+        "ssh.github.com:443/team/app",
+        "dev.azure.com/Org/Shop/_git/Cart",
+        "ssh.dev.azure.com/v3/org/shop/cart",
+        "acme.ghe.com/Team/App",
+        "git.example.org/Team/App",
+    ];
+    for (n, name) in names.iter().enumerate() {
+        let id = 100 + n;
+        world.sql(&format!("INSERT INTO projects(id, name, root, created_at) VALUES ({id}, 'x', '', 1)"));
+        world.sql(&format!("INSERT INTO project_keys(key, project_id) VALUES ('repo:{name}', {id})"));
+    }
+    world.sql("UPDATE sessions SET project_id = 101 WHERE id = 1");
+    assert_eq!(world.nmem(&["units"]).code, Some(0));
+    let keys = world.sql("SELECT key, project_id FROM project_keys WHERE project_id >= 100 ORDER BY project_id");
+    assert_eq!(
+        keys,
+        "repo:github.com/team/app|100\nrepo:dev.azure.com/org/shop/cart|102\nrepo:acme.ghe.com/team/app|104\nrepo:git.example.org/Team/App|105"
+    );
+    assert_eq!(world.sql("SELECT project_id FROM sessions WHERE id = 1"), "100");
+}
+
+#[test]
 fn every_command_works_on_a_migrated_database() {
     let world = world();
     for command in [
