@@ -200,15 +200,7 @@ mod tests {
                 rows += 1;
             }
             for (platform, lines) in session_lines(said) {
-                let options = past::PastOptions {
-                    path: "/home/dev/s.jsonl".into(),
-                    cwd: None,
-                    length: 0,
-                    skip_tools: Vec::new(),
-                    thinking: false,
-                    copied: Default::default(),
-                    first: None,
-                };
+                let options = past::PastOptions { path: "/home/dev/s.jsonl".into(), ..past::PastOptions::default() };
                 let (mut reader, mut found) = ((adapter(platform).past()[0].reader)(&options), past::Found::default());
                 lines.into_iter().enumerate().for_each(|(at, line)| reader.line(line, at as u64, &mut found));
                 reader.end(9, true, &mut found);

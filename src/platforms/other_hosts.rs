@@ -519,15 +519,7 @@ mod tests {
             message("m4", "assistant", json!([{"type": "text", "text": "It is friendlier now."}])),
             json!({"type": "agent_turn_outcome", "turnId": "m1", "reason": "completed"}),
         ];
-        let options = PastOptions {
-            path: "/home/dev/.factory/sessions/-p/s.jsonl".into(),
-            cwd: None,
-            length: 0,
-            skip_tools: Vec::new(),
-            thinking: false,
-            copied: Default::default(),
-            first: None,
-        };
+        let options = PastOptions { path: "/home/dev/.factory/sessions/-p/s.jsonl".into(), ..PastOptions::default() };
         let (mut reader, mut found) = (DroidReader::new(&options), Found::default());
         let transcript: Vec<String> = lines.iter().map(Value::to_string).collect();
         assert_eq!(DROID.closing(transcript.join("\n").as_bytes()).as_deref(), Some("It is friendlier now."));

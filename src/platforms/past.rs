@@ -58,7 +58,7 @@ impl PastFormat {
 }
 
 /// Options for reading a file.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct PastOptions {
     pub path: PathBuf,
     /// The session's folder, if it is known from elsewhere.
@@ -424,12 +424,9 @@ mod tests {
             for format in formats() {
                 let options = PastOptions {
                     path: "/a/b.jsonl".into(),
-                    cwd: None,
-                    length: 0,
-                    skip_tools: Vec::new(),
                     thinking: true,
-                    copied: HashSet::new(),
                     first: first.clone(),
+                    ..PastOptions::default()
                 };
                 let (mut reader, mut found) = ((format.reader)(&options), Found::default());
                 for (at, line) in lines.iter().filter(|line| line.is_object()).enumerate() {

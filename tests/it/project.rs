@@ -244,16 +244,16 @@ fn work_belongs_to_the_repository_that_it_is_in() {
     let mut seen = String::new();
     for (folder, knows) in [("api", [true, false]), ("web", [false, true]), ("docs", [false, false]), ("", [true, true])] {
         let folder = work.join(folder);
-        let id = format!("told-in-{}", folder.display());
-        let told = Session::new(&world, &id).within(&folder, world.now).starts("startup");
+        let id = format!("start-in-{}", folder.display());
+        let start = Session::new(&world, &id).within(&folder, world.now).starts("startup");
         let found = in_folder(&world, &folder, &["search", "queue buttons"]);
         let context = in_folder(&world, &folder, &["context"]);
-        for text in [&told, &found, &context] {
+        for text in [&start, &found, &context] {
             assert_eq!([text.contains("Redis"), text.contains("green")], knows, "{}: {text}", folder.display());
         }
         let ran = in_folder(&world, &folder, &["how", "cargo test"]);
         assert_eq!(ran.contains("cargo test queue"), knows[0], "{ran}");
-        seen += &format!("{told}\n");
+        seen += &format!("{start}\n");
     }
     assert!(seen.contains("record of earlier work in the repository in `api`"), "{seen}");
     // A file of another repository, before it is edited.

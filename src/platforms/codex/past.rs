@@ -430,18 +430,9 @@ fn difference(later: Tokens, earlier: Tokens) -> Tokens {
 mod tests {
     use super::*;
     use serde_json::json;
-    use std::collections::HashSet;
 
     fn options() -> PastOptions {
-        PastOptions {
-            path: "/s/rollout.jsonl".into(),
-            cwd: None,
-            length: 0,
-            skip_tools: Vec::new(),
-            thinking: false,
-            copied: HashSet::new(),
-            first: None,
-        }
+        PastOptions { path: "/s/rollout.jsonl".into(), ..PastOptions::default() }
     }
 
     #[test]
