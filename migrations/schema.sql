@@ -218,7 +218,7 @@ CREATE TABLE domains (
 CREATE TABLE memories (
   id               INTEGER PRIMARY KEY AUTOINCREMENT,
   uuid             TEXT NOT NULL UNIQUE,
-  kind             TEXT NOT NULL,     -- observation, summary, decision, lesson, task
+  kind             TEXT NOT NULL,     -- observation, summary, decision, lesson, tried, open, task
   type             TEXT,              -- of the domain for an observation, else of the kind's own list
   title            TEXT NOT NULL,     -- one line
   subtitle         TEXT,

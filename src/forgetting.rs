@@ -98,7 +98,14 @@ impl ForgetPlan {
     fn redistil(&self, store: &mut Store, config: &Config, now: Millis) -> Result<()> {
         let redactor = runtime::redactor(config)?;
         let (home, ignored) = (config.home.as_deref(), config.ignored());
-        let distiller = Distiller { redactor: &redactor, home, ignored: &ignored, now, gone: Gone::Deleted };
+        let distiller = Distiller {
+            redactor: &redactor,
+            home,
+            ignored: &ignored,
+            now,
+            gone: Gone::Deleted,
+            agent_notes: config.agent_notes.value,
+        };
         let due = store.due_in_sessions(&self.going.touched)?;
         distiller.distil(store, &due).map(drop)
     }

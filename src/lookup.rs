@@ -75,7 +75,10 @@ pub fn text(store: &Store, item: StoredItem, style: Style) -> Result<String> {
             let drawn = store.memories_of_unit(unit.session, unit.id)?;
             format!("{}{}", unit_text::whole(&unit, signal_meaning, style), details::listed(&drawn, style))
         }
-        StoredItem::Memory(memory) => memory_text::whole(&memory, style),
+        StoredItem::Memory(memory) => {
+            let call = store.call_of_memory(memory.id)?;
+            memory_text::whole(&memory, call.as_ref(), style)
+        }
         StoredItem::Prompt(prompt) => details::prompt_entry(&prompt, style),
         StoredItem::ToolUse(tool) => tool_use(store, *tool)?.text(style),
     })
@@ -86,7 +89,13 @@ pub fn json(store: &Store, item: StoredItem) -> Result<Value> {
     Ok(match item {
         StoredItem::Session(found) => session(store, *found)?.json(),
         StoredItem::Unit(unit) => unit_text::whole_json(&unit, &store.memories_of_unit(unit.session, unit.id)?),
-        StoredItem::Memory(memory) => memory_text::json(&memory),
+        StoredItem::Memory(memory) => {
+            let mut json = memory_text::json(&memory);
+            if let Some(call) = store.call_of_memory(memory.id)? {
+                json["model_call"] = memory_text::call_json(&call);
+            }
+            json
+        }
         StoredItem::Prompt(found) => prompt(store, found)?.json(),
         StoredItem::ToolUse(tool) => tool_use(store, *tool)?.json(),
     })

@@ -12,6 +12,8 @@
 
 mod baselines;
 mod fit;
+mod projects;
+#[expect(dead_code, reason = "the bench of models uses the rest")]
 mod score;
 mod stored;
 #[path = "../recall/world.rs"]
@@ -20,9 +22,10 @@ mod world;
 use nmem::distil::score::ScoreWeights;
 use nmem::model::{Draft, Files, Provenance, UnitStory};
 use nmem::store::{PERSON_WAIT, Store};
-use score::{Kept, Labels, Named, holds, score};
+use projects::{PROJECTS, Project};
+use score::{Kept, Named, holds, score};
 use serde_json::{Map, Value, json};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use stored::{memories, strings, units};
@@ -117,33 +120,6 @@ fn main() {
     );
 }
 
-/// The labelled projects: their names, where their sessions lie, and their labels. The first one's figures are compared with
-/// those of earlier versions.
-const PROJECTS: [(&str, &str, &str); 4] = [
-    ("recall", "recall", "facts/labels.json"),
-    ("recall-2", "recall-2", "recall-2/labels.json"),
-    ("safecast", "projects/safecast", "projects/safecast/labels.json"),
-    ("skills", "projects/skills", "projects/skills/labels.json"),
-];
-
-/// A project whose sessions are labelled.
-struct Project {
-    name: &'static str,
-    sessions: PathBuf,
-    labels: BTreeMap<String, Labels>,
-}
-
-impl Project {
-    /// Those that there are.
-    fn all(data: &Path) -> Vec<Project> {
-        let of = |(name, sessions, labels): (&'static str, &str, &str)| {
-            let labels = fs::read_to_string(data.join(labels)).ok()?;
-            Some(Project { name, sessions: data.join(sessions), labels: serde_json::from_str(&labels).unwrap() })
-        };
-        PROJECTS.into_iter().filter_map(of).collect()
-    }
-}
-
 /// Share of the facts that is kept: the mean over projects, and the worst project.
 fn mean_and_worst(projects: &[Project], kept: &ByOfSession<Kept>, named: &ByOfSession<Named>) -> (f64, f64) {
     let kept = |project: &Project| score(&project.labels, kept, named)["kept"].as_f64().unwrap();
@@ -187,15 +163,13 @@ impl Databases {
         all
     }
 
-    fn add(&mut self, Project { sessions, labels, .. }: &Project, keep: Option<&String>) {
-        let data: Value = serde_json::from_str(&fs::read_to_string(sessions.join("queries.json")).unwrap()).unwrap();
-        let by_id: HashMap<&str, &Value> =
-            data["sessions"].as_array().unwrap().iter().map(|session| (session["id"].as_str().unwrap(), session)).collect();
+    fn add(&mut self, project: &Project, keep: Option<&String>) {
+        let (Project { sessions, labels, .. }, by_id) = (project, project.by_id());
         for id in labels.keys() {
             let kept = keep.map(|folder| Path::new(folder).join(format!("{id}.db")));
             let world = World::new(&format!("facts-{id}"));
             if kept.as_ref().is_none_or(|db| !db.exists()) {
-                send(&world, sessions, by_id[id.as_str()]);
+                send(&world, sessions, &by_id[id]);
                 if let Some(kept) = &kept {
                     fs::create_dir_all(kept.parent().unwrap()).unwrap();
                     fs::copy(world.db(), kept).unwrap();
@@ -230,7 +204,7 @@ fn time_of_largest(stories: &ByOfSession<UnitStory>) -> (usize, f64) {
     let largest = stories.values().flatten().max_by_key(|story| story.tools.len()).expect("there are units");
     let begun = std::time::Instant::now();
     for _ in 0..RUNS {
-        std::hint::black_box(nmem::distil::distil_unit(largest, &domain, &ScoreWeights::fitted()));
+        std::hint::black_box(nmem::distil::distil_unit(largest, &domain, &ScoreWeights::fitted(), None));
     }
     (largest.tools.len(), begun.elapsed().as_secs_f64() * 1e3 / f64::from(RUNS))
 }
@@ -240,7 +214,7 @@ fn drawn(stories: &[UnitStory], weights: &ScoreWeights) -> Vec<Kept> {
     let domain = nmem::domains::of(None, None);
     let mut all: Vec<Draft> = Vec::new();
     for story in stories {
-        let drafts = nmem::distil::distil_unit(story, &domain, weights).drafts;
+        let drafts = nmem::distil::distil_unit(story, &domain, weights, None).drafts;
         all.extend(drafts);
     }
     let of = |draft: Draft| {

@@ -14,14 +14,14 @@ const UNLESS: [&str; 8] = ["revert", "instead", "no longer", "removed", "not ", 
 /// Alternatives that a text must have one of each of.
 type Must = Vec<Vec<String>>;
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 pub struct Labels {
     pub facts: Vec<Fact>,
     traps: Vec<Trap>,
     titles: Vec<Title>,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 pub struct Fact {
     pub id: String,
     kind: String,
@@ -34,18 +34,31 @@ pub struct Fact {
 }
 
 /// Statements that no longer hold.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 struct Trap {
     must: Must,
     #[serde(default)]
     unless: Vec<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 struct Title {
     /// The first and the last prompt, from 0.
     prompts: Vec<usize>,
     must: Must,
+}
+
+impl Labels {
+    /// Traps that memories tell, each with a memory that does.
+    pub fn told<'a>(&'a self, memories: &'a [Kept]) -> impl Iterator<Item = (&'a Must, &'a str)> {
+        let by = |trap: &Trap| memories.iter().find(|memory| misleads(&memory.text, trap));
+        self.traps.iter().filter_map(move |trap| Some((&trap.must, by(trap)?.text.as_str())))
+    }
+
+    /// Pieces of work whose unit's title does not say what was done: their prompts, and what a title should hold.
+    pub fn unnamed<'a>(&'a self, units: &'a Vec<Named>) -> impl Iterator<Item = (&'a Vec<usize>, &'a Must)> {
+        self.titles.iter().filter(|title| !is_named(title, Some(units))).map(|title| (&title.prompts, &title.must))
+    }
 }
 
 /// A memory of a session. Its parts (title, each fact, each sentence) are on lines of their own.

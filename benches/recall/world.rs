@@ -77,6 +77,11 @@ pub fn millis(time: &Value) -> i64 {
 
 /// Sends one session: its start, its events and its end.
 pub fn send(world: &World, folder: &Path, session: &Value) {
+    send_with(world, folder, session, &mut |_| {});
+}
+
+/// The same with changes of events.
+pub fn send_with(world: &World, folder: &Path, session: &Value, change: &mut dyn FnMut(&mut Value)) {
     let id = session["id"].as_str().unwrap();
     world.branch(session["branch"].as_str().unwrap());
     world.hook(id, json!({"hook_event_name": "SessionStart", "source": "startup"}), millis(&session["start"]) - 1000);
@@ -84,6 +89,7 @@ pub fn send(world: &World, folder: &Path, session: &Value) {
         let mut event: Value = serde_json::from_str(event).unwrap();
         let at = millis(&event["ts"]);
         event["hook_event_name"] = event["event"].take();
+        change(&mut event);
         world.hook(id, event, at);
     }
     world.hook(id, json!({"hook_event_name": "SessionEnd", "reason": "other"}), millis(&session["end"]) + 1000);

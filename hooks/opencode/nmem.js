@@ -6,6 +6,9 @@ import { spawn } from "node:child_process"
 const NMEM = "nmem"
 /** Longest wait for an answer, in milliseconds. */
 const ANSWER_MS = 8000
+/** Longest run at the end of a turn, where a model may write memories, and the time for which later events wait for it. */
+const STOP_MS = 30000
+const STOP_WAIT_MS = 1000
 /** Longest wait at the end, in milliseconds: after 1500, OpenCode 1 starts the plugin again. */
 const END_MS = 1200
 const EDITS = ["edit", "write", "patch", "apply_patch", "multiedit"]
@@ -17,7 +20,7 @@ function run(verb, event) {
   return new Promise((resolve) => {
     try {
       let out = ""
-      const options = { stdio: ["pipe", "pipe", "ignore"], timeout: ANSWER_MS, windowsHide: true }
+      const options = { stdio: ["pipe", "pipe", "ignore"], timeout: event.hook_event_name === "Stop" ? STOP_MS : ANSWER_MS, windowsHide: true }
       const child = spawn(NMEM, [verb, "--platform", "opencode"], options)
       const answer = () => {
         try {
@@ -52,7 +55,9 @@ function reporter(directory) {
       cwd: directory,
       ...fields,
     }
-    last = last.then(() => run(verb, event))
+    // nmem stores the end of a turn before it asks a model, so later events need not wait for the answer.
+    const waits = () => new Promise((resolve) => setTimeout(resolve, STOP_WAIT_MS).unref?.())
+    last = last.then(() => (name === "Stop" ? Promise.race([run(verb, event), waits()]) : run(verb, event)))
     return last
   }
   const start = (sessionID, source) => {

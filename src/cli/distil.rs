@@ -8,7 +8,7 @@ use crate::distil::embed::{self, EmbeddingClient, shown};
 use crate::distil::observer::{DistilOutcome, Observer, llm_may_see};
 use crate::error::UserError;
 use crate::lookup;
-use crate::model::{Endpoint, Provider};
+use crate::model::Endpoint;
 use crate::redact::Redactor;
 use crate::render::clean::line;
 use crate::render::count;
@@ -18,6 +18,7 @@ use crate::store::llm_queue::Due;
 use crate::store::rule_memories::Gone;
 use anyhow::Result;
 use serde_json::json;
+use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 /// Time limit of a call. A person who waits can press Ctrl-C.
@@ -32,7 +33,7 @@ const BAR: usize = 20;
 /// Distil queued work units with the configured model now
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem distil\n         nmem distil --session s14 --redo\n         nmem distil --redo --all\n         nmem distil --budget 120\n\nRules run first, then the model in [llm] of the config file. Hooks call it at the end of turns, too; this command calls it at once, even during a pause after failures. You can press Ctrl-C at any time: finished units are stored, the rest stays queued."
+    after_help = "Example: nmem distil\n         nmem distil --session s14 --redo\n         nmem distil --redo --limit 20\n         nmem distil --budget 120\n\nRules run first, then the model in [llm] of the config file. Hooks call it at the end of turns, too; this command calls it at once, even during a pause after failures. You can press Ctrl-C at any time: finished units are stored, the rest stays queued."
 )]
 pub struct DistilArguments {
     /// Only this session: s14, or the first characters of the agent's id
@@ -41,6 +42,9 @@ pub struct DistilArguments {
     /// Also distil finished units again, with today's provider; memories that you wrote, changed or pinned stay
     #[arg(long)]
     redo: bool,
+    /// Ask about this many units at most, the newest sessions first
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    limit: Option<u64>,
     /// Every project, not only this folder's
     #[arg(long, conflicts_with_all = ["session", "project"])]
     all: bool,
@@ -86,11 +90,18 @@ pub fn run(args: &DistilArguments) -> Result<()> {
     if project.is_none() && session.is_none() && !args.all {
         return output::say("Nothing is recorded for this folder's project, so there is nothing to distil.");
     }
-    let to = config.llm.endpoint(&config.files.value)?;
+    let endpoints = config.llm.endpoints(&config.files.value)?;
     let ignored = config.ignored();
     let now = environment::now();
     let gone = if args.redo { Gone::Superseded } else { Gone::Deleted };
-    let distiller = Distiller { redactor: &redactor, home: config.home.as_deref(), ignored: &ignored, now, gone };
+    let distiller = Distiller {
+        redactor: &redactor,
+        home: config.home.as_deref(),
+        ignored: &ignored,
+        now,
+        gone,
+        agent_notes: config.agent_notes.value,
+    };
     let progress = output::Progress::begin();
     if args.redo {
         store.rules_again(project, session)?;
@@ -102,26 +113,80 @@ pub fn run(args: &DistilArguments) -> Result<()> {
         progress.say(&format!("{} by rules, {} of {}", bar(at * AT_ONCE, due.len()), at * AT_ONCE, due.len()));
         by_rules += distiller.distil(&mut store, part)?;
     }
-    let Some(to) = to else {
+    if endpoints.is_empty() {
         let embedded = embed(&config, &redactor, &mut store, (project, session), until, &progress)?;
         drop(progress);
         store.checkpoint();
         return report_of_rules(args, by_rules, embedded);
+    }
+    let mut queue = if args.redo { store.units_to_redo(project, session)? } else { store.model_queue(project, session, now)? };
+    let all = queue.len();
+    queue.truncate(args.limit.map_or(all, |limit| limit as usize));
+    if args.redo && !queue.is_empty() {
+        drop(progress);
+        if !accepts(&estimate(&store, &endpoints, queue.len(), all)?)? {
+            return output::say("Nothing was asked.");
+        }
+    } else {
+        drop(progress);
+    }
+    let progress = output::Progress::begin();
+    let provider = config.llm.provider.value;
+    let endpoint_of = |platform| {
+        let wanted = provider.of_session(platform);
+        endpoints.iter().find(|to| to.provider == wanted).cloned()
     };
-    let queue = if args.redo { store.units_to_redo(project, session)? } else { store.model_queue(project, session, now)? };
     let observer = Observer {
         distiller: &distiller,
-        to: &to,
+        endpoint_of: &endpoint_of,
         language: &config.language.value,
         daily_tokens: config.llm.daily_tokens.value,
     };
     let begun = now;
-    let done = work(&observer, &mut store, &queue, until, &progress)?;
+    let may_see = |due: &Due| due.may_be_seen(&|folder| llm_may_see(folder, provider));
+    let done = work(&observer, &mut store, &queue, &may_see, until, &progress)?;
     let embedded = embed(&config, &redactor, &mut store, (project, session), until, &progress)?;
     drop(progress);
     store.checkpoint();
     let spent = store.spent_since(begun - 1)?;
-    report(args, &to, by_rules, done, spent.tokens(), embedded)
+    report(args, &endpoints, by_rules, done, spent.tokens(), embedded)
+}
+
+/// Tokens of a request and its answer, where no call has shown them.
+const TOKENS_A_CALL: i64 = 5_500;
+/// Calls that show them.
+const KNOWN_CALLS: usize = 50;
+
+/// Cost of asking about some units again.
+fn estimate(store: &Store, endpoints: &[Endpoint], units: usize, all: usize) -> Result<String> {
+    let known = store.last_calls(KNOWN_CALLS)?.into_iter().filter(|call| call.outcome == "ok");
+    let known: Vec<i64> = known.map(|call| call.input_tokens + call.output_tokens).collect();
+    let (each, basis) = match known.len() as i64 {
+        0 => (TOKENS_A_CALL, "no call has been made yet".to_string()),
+        n => (known.iter().sum::<i64>() / n, format!("by the last {}", count(n, "call", "calls"))),
+    };
+    let rest = if units < all { format!(" of {all}") } else { String::new() };
+    let models = names_of(endpoints);
+    Ok(format!("{units}{rest} units, at most {} tokens with {models} ({basis}).", each * units as i64))
+}
+
+/// Shows the cost, and asks on a terminal; `--limit` and a script have decided already.
+fn accepts(estimate: &str) -> Result<bool> {
+    if !std::io::stdin().is_terminal() {
+        output::warn(estimate);
+        return Ok(true);
+    }
+    output::confirm(&format!("{estimate} Ask about them again?"))
+}
+
+/// The models, for display.
+fn names_of(endpoints: &[Endpoint]) -> String {
+    let name = |to: &Endpoint| match to.provider.is_program() {
+        true if to.model.is_empty() => format!("the {} program", to.provider),
+        true => format!("the {} program ({})", to.provider, line(&to.model, 60)),
+        false => line(&to.model, 80),
+    };
+    endpoints.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
 /// A progress bar.
@@ -135,38 +200,41 @@ fn work(
     observer: &Observer,
     store: &mut Store,
     queue: &[Due],
+    may_see: &dyn Fn(&Due) -> bool,
     until: Option<Instant>,
     progress: &output::Progress,
 ) -> Result<Done> {
     let mut done = Done::default();
     let mut failed = 0;
-    for (at, due) in queue.iter().enumerate() {
+    let (allowed, withheld): (Vec<Due>, Vec<Due>) = queue.iter().cloned().partition(may_see);
+    done.withheld = withheld.len();
+    let mut rest = allowed.as_slice();
+    while let Some(due) = rest.first() {
         let remaining = until.map_or(PATIENCE, |until| until.saturating_duration_since(Instant::now()).min(PATIENCE));
         if remaining.is_zero() || failed >= FAILURES {
-            done.remaining += queue.len() - at;
+            done.remaining += rest.len();
             break;
         }
-        progress.say(&format!("{} u{}, {} of {}", bar(at, queue.len()), due.unit, at + 1, queue.len()));
-        if !due.may_be_seen(&|folder| llm_may_see(folder, observer.to.provider)) {
-            done.withheld += 1;
-            continue;
-        }
-        match observer.ask_about(store, due, remaining)? {
+        let at = allowed.len() - rest.len();
+        progress.say(&format!("{} u{}, {} of {}", bar(at, allowed.len()), due.unit, at + 1, allowed.len()));
+        let (outcome, asked) = observer.ask_about(store, rest, remaining)?;
+        rest = &rest[asked..];
+        match outcome {
             DistilOutcome::Extracted(memories) => {
                 failed = 0;
-                done.units += 1;
+                done.units += asked;
                 done.memories += memories;
             }
             DistilOutcome::Nothing => {}
-            DistilOutcome::Busy => done.remaining += 1,
+            DistilOutcome::Busy => done.remaining += asked,
             DistilOutcome::Failed(refusal) => {
                 failed += 1;
-                done.remaining += 1;
+                done.remaining += asked;
                 let hint = "units stay queued; fix [llm] in the config file, or try again later";
                 done.problem = Some(UserError::new(format!("the model request failed: {}", refusal.what), hint));
             }
             DistilOutcome::OverBudget => {
-                done.remaining += queue.len() - at;
+                done.remaining += asked + rest.len();
                 let what = format!("the daily budget of {} tokens is used up", observer.daily_tokens);
                 done.problem = Some(UserError::new(what, "raise `daily_tokens` in [llm], or wait; units stay queued"));
                 break;
@@ -231,7 +299,7 @@ fn report_of_rules(args: &DistilArguments, by_rules: usize, embedded: Option<Emb
 
 fn report(
     args: &DistilArguments,
-    to: &Endpoint,
+    endpoints: &[Endpoint],
     by_rules: usize,
     done: Done,
     tokens: i64,
@@ -246,14 +314,14 @@ fn report(
             .to_string(),
         )?;
     } else {
-        let who = if to.provider == Provider::Claude { format!("the claude program ({})", to.model) } else { to.model.clone() };
+        let who = names_of(endpoints);
         let mut parts = vec![match (done.units, done.remaining) {
-            (0, 0) => format!("Nothing is queued for {}", line(&who, 80)),
-            (0, _) => format!("No memories from {}", line(&who, 80)),
+            (0, 0) => format!("Nothing is queued for {}", line(&who, 200)),
+            (0, _) => format!("No memories from {}", line(&who, 200)),
             (units, _) => format!(
                 "{} distilled by {}: {}",
                 count(units as i64, "unit was", "units were"),
-                line(&who, 80),
+                line(&who, 200),
                 count(done.memories as i64, "memory", "memories")
             ),
         }];

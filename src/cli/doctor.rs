@@ -164,8 +164,12 @@ fn settings(config: &Config, problem: Option<&anyhow::Error>) -> Vec<DoctorFindi
 /// Checks that the configured model can be called, without a call, since a call costs money.
 fn model(config: &Config) -> Option<DoctorFinding> {
     let destination = config.llm.destination()?;
-    Some(match config.llm.endpoint(&config.files.value) {
-        Ok(to) => DoctorFinding::good("model", to.map_or(destination.clone(), |to| format!("{} by {destination}", to.model))),
+    Some(match config.llm.endpoints(&config.files.value) {
+        Ok(all) => {
+            let models = all.iter().map(|to| to.model.as_str()).filter(|model| !model.is_empty()).collect::<Vec<_>>().join(", ");
+            let what = if models.is_empty() { destination } else { format!("{models} by {destination}") };
+            DoctorFinding::good("model", what)
+        }
         Err(error) => {
             let failure = crate::error::explain(&error);
             DoctorFinding::problem("model", failure.what, failure.hint.unwrap_or_else(|| "fix [llm] in the config file".into()))

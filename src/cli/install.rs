@@ -3,22 +3,23 @@
 
 use super::output;
 use crate::config::pauses::Switches;
-use crate::config::{self, environment};
+use crate::config::{self, SettingSource, environment};
 use crate::error::UserError;
 use crate::import;
 use crate::installation::{self, Extras, InstallPlan, Scope, SettingsChange};
-use crate::model::Platform;
+use crate::model::{Platform, Provider};
 use crate::platforms::adapter::Adapter;
 use crate::platforms::settings_file::{McpServers, Permission, Setup};
 use crate::render::count;
 use anyhow::Result;
 use clap::ValueEnum;
+use std::io::IsTerminal;
 use std::path::PathBuf;
 
 /// Install nmem's hooks into the settings of agents
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem install --found --dry-run\n         nmem install codex gemini\n\nPlatforms: claude-code, codex, cursor, vscode, copilot-cli, gemini, opencode. Other hooks in the files are not changed. A\nbackup is kept next to each file; `nmem uninstall` restores it byte for byte."
+    after_help = "Example: nmem install --found --dry-run\n         nmem install codex gemini\n         nmem install --model agent\n\nPlatforms: claude-code, codex, cursor, vscode, copilot-cli, gemini, opencode. Other hooks in the files are not changed. A\nbackup is kept next to each file; `nmem uninstall` restores it byte for byte."
 )]
 pub struct InstallArguments {
     /// Agents to install into
@@ -38,6 +39,9 @@ pub struct InstallArguments {
     /// Also add a block about nmem to the project's AGENTS.md, CLAUDE.md or GEMINI.md (with --scope project)
     #[arg(long)]
     guidance: bool,
+    /// The model that writes memories: agent (each session's own program), none, or another provider
+    #[arg(long, value_name = "NAME", value_parser = provider)]
+    model: Option<Provider>,
 }
 
 /// Remove nmem's hooks from agents' settings; recorded data stays
@@ -91,8 +95,19 @@ fn installable(name: &str) -> Result<Platform, String> {
     Platform::from_name(name).filter(|_| names.contains(&name)).ok_or_else(|| format!("one of: {}", names.join(", ")))
 }
 
+fn provider(name: &str) -> Result<Provider, String> {
+    let names = || Provider::all().map(|provider| provider.name()).collect::<Vec<_>>().join(", ");
+    Provider::from_name(name).ok_or_else(|| format!("one of: {}", names()))
+}
+
 /// Installs the hooks.
 pub fn install(args: &InstallArguments) -> Result<()> {
+    if let Some(provider) = args.model {
+        choose_model(provider, args.place.dry_run)?;
+        if args.platforms.is_empty() && !args.found {
+            return Ok(());
+        }
+    }
     let agents = chosen(args)?;
     let scope = args.place.scope()?;
     if args.guidance && scope == Scope::User {
@@ -124,8 +139,67 @@ pub fn install(args: &InstallArguments) -> Result<()> {
             output::say(&format!("{past} on this machine: `nmem import` reads them."))?;
         }
     }
+    if installed > 0 && args.model.is_none() && scope == Scope::User {
+        ask_once(&agents)?;
+    }
     failed.last()
 }
+
+/// Name of the setting that the choice of a model is kept in, and of the one for the agent's notes.
+const PROVIDER: &str = "llm.provider";
+const NOTES: &str = "agent_notes.ask";
+
+/// Writes the choice of a model into the config file.
+fn choose_model(provider: Provider, dry_run: bool) -> Result<()> {
+    let config = config::load_what_can_be(&[])?.0;
+    let file = config.file.display();
+    if dry_run {
+        return output::print(&format!("{file} would get `provider = \"{provider}\"` in [llm]"));
+    }
+    config::set_in_file(&config.file, PROVIDER, &format!("\"{provider}\""))?;
+    let what = match provider {
+        Provider::None => "No model is asked: rules alone write memories".to_string(),
+        Provider::Agent => "At the end of a work unit, the session's own agent writes its memories".to_string(),
+        Provider::Program(program) if !program.at_stop => format!("`nmem distil` asks the {provider} program"),
+        Provider::Program(_) => format!("At the end of a work unit, the {provider} program writes its memories"),
+        Provider::Anthropic | Provider::OpenAi => format!("Memories are written by {provider}; [llm] needs a model and a key"),
+    };
+    output::say(&format!("{what} ({file})."))
+}
+
+/// Asks on a terminal whether a model and the agent may write memories. An answer is kept, also a no, so that nobody is
+/// asked twice.
+fn ask_once(agents: &[Agent]) -> Result<()> {
+    let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    // A config file that is wrong is reported by `nmem doctor`; no line is added to it.
+    let (true, Ok(config)) = (is_terminal, config::load(&[])) else { return Ok(()) };
+    let answers =
+        |(adapter, _): &Agent| Provider::Agent.of_session(adapter.platform()).program().is_some_and(|program| program.at_stop);
+    if config.llm.provider.source == SettingSource::Default && agents.iter().any(answers) {
+        let daily = config.llm.daily_tokens.value;
+        output::say(&format!(
+            "\nA model can write better memories than the rules do: in the labelled sessions it kept {KEPT} of the facts, rules {BY_RULES}.\n\
+             At the end of a work unit, the session's own agent program gets the unit's messages, commands and changes, without secrets; it sends them to the provider that the session went to.\n\
+             A unit costs about {UNIT_TOKENS} tokens of your plan, at most {daily} a day. `nmem status` shows what was used, `nmem install --model none` ends it."
+        ))?;
+        let Some(yes) = output::yes_or_no("Let each session's own agent write its memories?")? else { return Ok(()) };
+        choose_model(if yes { Provider::Agent } else { Provider::None }, false)?;
+    }
+    if config.agent_notes.source == SettingSource::Default {
+        output::say(
+            "\nThe agent can also note things itself: a session then begins with one paragraph that asks for up to three `memo:` lines at the end of a message. You see them; they cost a line each.",
+        )?;
+        let Some(yes) = output::yes_or_no("Ask agents for such notes?")? else { return Ok(()) };
+        config::set_in_file(&config.file, NOTES, if yes { "true" } else { "false" })?;
+        output::say(&format!("`ask = {yes}` is in [agent_notes] of {}.", config.file.display()))?;
+    }
+    Ok(())
+}
+
+/// Share of the facts in labelled sessions that is kept with a model and by rules, and tokens of a unit (ADR/0060).
+const KEPT: &str = "0.90";
+const BY_RULES: &str = "0.55";
+const UNIT_TOKENS: &str = "5,000";
 
 /// The last failure. An agent that cannot be changed does not stop the others.
 #[derive(Default)]
@@ -148,7 +222,8 @@ impl Failures {
 fn install_one((adapter, setup): Agent, args: &InstallArguments, scope: &Scope) -> Result<bool> {
     // If the user's settings have the hooks, a project needs only the instructions.
     let without_hooks = args.guidance && installation::is_installed(adapter, setup, &Scope::User)?;
-    let extras = Extras { search: args.allow_search, guidance: args.guidance, mcp: args.mcp, without_hooks };
+    let asks_for_notes = args.guidance && config::load(&[]).is_ok_and(|config| config.agent_notes.value);
+    let extras = Extras { search: args.allow_search, guidance: args.guidance, mcp: args.mcp, without_hooks, asks_for_notes };
     let plan = installation::plan_install(adapter, setup, scope, extras)?;
     if plan.changes_nothing() {
         let (name, file) = (adapter.platform().name(), plan.changes[0].file.display());

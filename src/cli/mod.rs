@@ -1,6 +1,6 @@
 //! The command line: a file a command, with its arguments, one call of a use case and one of `render`.
 //!
-//! `hook` (record; stdin), `context`, `search`, `units`, `show`, `log`, `resume`, `view`, `serve`, `mcp`, `rad`,
+//! `hook` (record; stdin), `context`, `search`, `units`, `show`, `log`, `resume`, `view`, `serve`, `protocols` (mcp, rad),
 //! `status`, `how` (with error), `remember` (and edit, pin, supersede), `review`, `forget`, `off`, `project` (with
 //! trust), `team` (with sync), `domain`, `distil`, `import`, `export` (with restore), `doctor`, `install`, `demo`,
 //! `help` (with completions and man). Shared: `output`, `editor`, `project_argument`.
@@ -19,13 +19,11 @@ mod how;
 mod import;
 mod install;
 mod log;
-#[cfg(feature = "mcp")]
-mod mcp;
 mod off;
 mod output;
 mod project;
 mod project_argument;
-mod rad;
+mod protocols;
 mod remember;
 mod resume;
 mod review;
@@ -102,9 +100,9 @@ enum Command {
     Off(off::OffArguments),
     On(off::OnArguments),
     Trust(project::TrustArguments),
-    Rad(rad::RadArguments),
+    Rad(protocols::RadArguments),
     #[cfg(feature = "mcp")]
-    Mcp(mcp::McpArguments),
+    Mcp(protocols::McpArguments),
     Completions(help::CompletionsArguments),
     Man(help::ManArguments),
 }
@@ -141,7 +139,7 @@ fn wants_help(args: &[OsString]) -> bool {
 /// Runs a command; returns true if everything requested was answered.
 fn run(command: Command) -> Result<bool> {
     let done = match command {
-        Command::Rad(args) => return rad::run(&args),
+        Command::Rad(args) => return protocols::run_rad(&args),
         Command::Resume(args) => return resume::run(&args),
         Command::Record(_) => Ok(()),
         Command::Context(args) => context::run(&args),
@@ -180,7 +178,7 @@ fn run(command: Command) -> Result<bool> {
         Command::On(args) => off::on(&args),
         Command::Trust(args) => project::run_trust(&args),
         #[cfg(feature = "mcp")]
-        Command::Mcp(args) => mcp::run(&args),
+        Command::Mcp(args) => protocols::run_mcp(&args),
         Command::Completions(args) => help::run_completions(&args, definition()),
         Command::Man(args) => help::run_man(&args, definition()),
     };

@@ -100,6 +100,18 @@ pub fn confirm(question: &str) -> Result<bool> {
     Ok(answer.is_some_and(|answer| matches!(answer.as_str(), "y" | "yes")))
 }
 
+/// Asks a question until it is answered; Enter means no. `None` at the end of the input.
+pub fn yes_or_no(question: &str) -> Result<Option<bool>> {
+    loop {
+        match ask(&format!("{question} [y/N]"))?.as_deref() {
+            None => return Ok(None),
+            Some("y" | "yes") => return Ok(Some(true)),
+            Some("" | "n" | "no") => return Ok(Some(false)),
+            Some(_) => {}
+        }
+    }
+}
+
 /// Asks on the terminal; returns the answer in lower case, `None` at the end of the input.
 pub fn ask(question: &str) -> Result<Option<String>> {
     let mut err = io::stderr().lock();

@@ -77,6 +77,8 @@ enum KindArgument {
     Summary,
     Decision,
     Lesson,
+    Tried,
+    Open,
     Task,
     Entity,
     Unit,

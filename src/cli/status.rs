@@ -325,7 +325,7 @@ fn models(config: &Config, models: &Models, now: Millis) -> Vec<String> {
     let llm = &config.llm;
     let on = llm.destination().is_some();
     let mut lines = Vec::new();
-    if on && let Err(error) = llm.endpoint(&config.files.value) {
+    if on && let Err(error) = llm.endpoints(&config.files.value) {
         lines.push(format!("problem: {}", line(&format!("{error:#}"), 300)));
     }
     let Spent { calls, failed, .. } = models.today;

@@ -3,9 +3,11 @@
 use super::environment;
 use super::setting::{Setting, SettingSource, Wrong};
 use crate::error::UserError;
-use crate::model::{Endpoint, Files, Program, Provider};
+use crate::files;
+use crate::model::{Endpoint, Files, MODEL_PROGRAMS, ModelProgram, Platform, Program, Provider};
 use anyhow::Result;
-use std::path::PathBuf;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The occasion for calling the model.
@@ -29,6 +31,8 @@ impl When {
 
 /// Maximum wait at Stop, in seconds: two less than the hook timeout that `nmem install` sets.
 pub const STOP_SECONDS_MAX: u32 = 28;
+/// Wait for a program, unless set: it starts, reads and writes more slowly than a server answers.
+const PROGRAM_SECONDS: u32 = 25;
 
 /// The table `[llm]`.
 #[derive(Clone, Debug)]
@@ -61,22 +65,26 @@ impl Default for Llm {
 impl Llm {
     /// Returns the maximum wait for the model at Stop.
     pub fn stop_limit(&self) -> Duration {
-        Duration::from_secs(u64::from(self.stop_seconds.value))
+        let is_usual = matches!(self.stop_seconds.source, SettingSource::Default);
+        let seconds = if is_usual && self.provider.value.is_program() { PROGRAM_SECONDS } else { self.stop_seconds.value };
+        Duration::from_secs(u64::from(seconds))
     }
 
-    /// Returns the endpoint of a call; `None` if no model is configured. `files` determines the folder in which the
-    /// program may run.
+    /// Returns the endpoint for a session of a platform; `None` if no model is configured for it. `files` determines the
+    /// folder in which a program may run.
     ///
     /// # Errors
     ///
     /// A [`UserError`] that names what is missing in the config file, the environment or PATH.
-    pub fn endpoint(&self, files: &Files) -> Result<Option<Endpoint>> {
-        let provider = self.provider.value;
+    pub fn endpoint(&self, files: &Files, platform: Platform) -> Result<Option<Endpoint>> {
+        let provider = self.provider.value.of_session(platform);
+        if let Some(kind) = provider.program() {
+            return self.program(kind, files).map(Some);
+        }
         let (url, model, key) = match provider {
-            Provider::None => return Ok(None),
             Provider::Anthropic => ("https://api.anthropic.com", "claude-haiku-5-5", "ANTHROPIC_API_KEY"),
             Provider::OpenAi => ("https://api.openai.com/v1", "", "OPENAI_API_KEY"),
-            Provider::Claude => ("", "haiku", ""),
+            _ => return Ok(None),
         };
         let or = |own: &str, usual: &str| if own.is_empty() { usual.to_string() } else { own.to_string() };
         let base_url = or(&self.base_url.value, url).trim_end_matches('/').to_string();
@@ -85,9 +93,6 @@ impl Llm {
         let endpoint = Endpoint { provider, base_url, model, key: None, proxy: None, is_loopback, program: None };
         if endpoint.model.is_empty() {
             return Err(UserError::new("[llm] has no `model`", "write `model = \"…\"` into [llm]").into());
-        }
-        if provider == Provider::Claude {
-            return Ok(Some(Endpoint { program: Some(program(files)?), ..endpoint }));
         }
         let name = or(&self.api_key_env.value, key);
         let key = environment::secret(&name);
@@ -99,11 +104,53 @@ impl Llm {
         Ok(Some(Endpoint { key, proxy, ..endpoint }))
     }
 
+    /// All endpoints that sessions may have: one, or with `agent` every program on PATH.
+    ///
+    /// # Errors
+    ///
+    /// As [`Llm::endpoint`]; with `agent`, if there is no program at all.
+    pub fn endpoints(&self, files: &Files) -> Result<Vec<Endpoint>> {
+        if self.provider.value != Provider::Agent {
+            return Ok(self.endpoint(files, Platform::Custom)?.into_iter().collect());
+        }
+        let programs = MODEL_PROGRAMS.iter().map(|kind| self.program(kind, files));
+        let found: Vec<Endpoint> = programs.filter_map(Result::ok).collect();
+        let hint = "install an agent's program, or choose another `provider` in [llm]";
+        if found.is_empty() { Err(UserError::new("no agent's program is on PATH", hint).into()) } else { Ok(found) }
+    }
+
+    /// The endpoint that a Stop may ask; `None` also for a program that answers `nmem distil` only.
+    pub fn endpoint_at_stop(&self, files: &Files, platform: Platform) -> Option<Endpoint> {
+        let answers = self.provider.value.of_session(platform).program().is_none_or(|program| program.at_stop);
+        self.endpoint(files, platform).ok().flatten().filter(|_| answers)
+    }
+
+    /// The endpoint of an agent's program. `agent` has no model of its own choice: each program has its smallest.
+    fn program(&self, kind: &'static ModelProgram, files: &Files) -> Result<Endpoint> {
+        let own = Some(self.model.value.as_str()).filter(|_| self.provider.value != Provider::Agent);
+        let program = program(kind, files)?;
+        let users = (kind.users_model)(&program.settings);
+        // A program without a small model of its own chooses; its name stands for that.
+        let choices = [own, users, Some(kind.model), Some(kind.name)];
+        let model = choices.into_iter().flatten().find(|model| !model.is_empty()).unwrap_or_default().to_string();
+        let (base_url, key, proxy) = (String::new(), None, None);
+        Ok(Endpoint {
+            provider: Provider::Program(kind),
+            base_url,
+            model,
+            key,
+            proxy,
+            is_loopback: false,
+            program: Some(program),
+        })
+    }
+
     /// Returns the destination of work units, for display: a host or the program.
     pub fn destination(&self) -> Option<String> {
         let endpoint = match self.provider.value {
             Provider::None => return None,
-            Provider::Claude => return Some("the claude program".to_string()),
+            Provider::Agent => return Some("each session's own agent".to_string()),
+            provider if provider.is_program() => return Some(format!("the {provider} program")),
             Provider::Anthropic if self.base_url.value.is_empty() => "https://api.anthropic.com",
             Provider::OpenAi if self.base_url.value.is_empty() => "https://api.openai.com",
             _ => &self.base_url.value,
@@ -113,7 +160,7 @@ impl Llm {
 }
 
 /// Variables that would indicate to the program that it runs inside another session, and connect it to that session.
-const OF_A_SESSION: [&str; 9] = [
+const OF_A_SESSION: [&str; 12] = [
     "CLAUDECODE",
     "CLAUDE_CODE_ENTRYPOINT",
     "CLAUDE_CODE_SESSION_ID",
@@ -123,32 +170,60 @@ const OF_A_SESSION: [&str; 9] = [
     "CLAUDE_ENV_FILE",
     "CLAUDE_PID",
     "CLAUDE_PROJECT_DIR",
+    "CODEX_SANDBOX",
+    "CODEX_THREAD_ID",
+    "GEMINI_CLI",
 ];
 
-/// Locates the `claude` program and what it needs to run independently.
-fn program(files: &Files) -> Result<Program> {
-    let missing = || UserError::new("the claude program is not on PATH", "install it, or choose another `provider` in [llm]");
+/// Locates a program and what it needs to run independently.
+fn program(kind: &ModelProgram, files: &Files) -> Result<Program> {
+    let name = kind.name;
+    let missing =
+        || UserError::new(format!("the {name} program is not on PATH"), "install it, or choose another `provider` in [llm]");
     let set = environment::set_by_project();
     let doubtful = || {
         UserError::new("this project's .claude/settings.json cannot be read", "fix it; until then the model is not called here")
     };
     let hidden = set.ok_or_else(doubtful)?.into_iter().chain(OF_A_SESSION.map(String::from)).collect();
     let guard: PathBuf = std::env::current_exe()?;
+    let agent_folder = environment::settings_folder(kind.platform(), environment::home().as_deref());
     Ok(Program {
-        path: environment::program("claude").ok_or_else(missing)?,
+        path: environment::program(name).ok_or_else(missing)?,
         guard,
         folder: files.folder().join(OBSERVER),
+        home: files.folder().join(PROGRAMS).join(name),
+        settings: users_settings(kind, agent_folder.as_deref()),
+        agent_folder,
         hidden,
     })
 }
 
-/// Name of the empty folder in which the program runs. Sessions there are never recorded.
+/// Bytes of an agent's settings.
+const SETTINGS_BYTES: u64 = 256 * 1024;
+
+/// The user's settings of an agent, in TOML or JSON with comments; null if there are none that can be read.
+fn users_settings(kind: &ModelProgram, folder: Option<&Path>) -> Value {
+    let read = |name: &'static str| Some((name, files::whole_text(&folder?.join(name), SETTINGS_BYTES).ok()?));
+    let Some((name, text)) = kind.settings.iter().copied().find_map(read) else { return Value::Null };
+    let parsed = match name.ends_with(".toml") {
+        true => toml::from_str(&text).ok(),
+        false => jsonc_parser::parse_to_serde_value(&text, &Default::default()).ok(),
+    };
+    parsed.unwrap_or_default()
+}
+
+/// Name of the empty folder in which programs run. Sessions there are never kept.
 pub const OBSERVER: &str = "observer";
+
+/// Name of the folder with the homes of programs.
+const PROGRAMS: &str = "programs";
 
 /// Parses a provider's name.
 pub fn provider(key: &str, value: &toml::Value) -> Result<Provider, Wrong> {
-    let known = Provider::ALL.into_iter().find(|provider| value.as_str() == Some(provider.name()));
-    known.ok_or_else(|| format!("`{key}` must be \"none\", \"anthropic\", \"openai\" or \"claude\""))
+    value.as_str().and_then(Provider::from_name).ok_or_else(|| {
+        let names = Provider::all().map(|provider| format!("\"{provider}\"")).collect::<Vec<_>>().join(", ");
+        format!("`{key}` must be one of {names}")
+    })
 }
 
 /// Accepts https for any host and http for this machine only. The URL must not contain a password, which belongs in
@@ -303,7 +378,10 @@ mod tests {
     #[test]
     fn errors_name_the_key_and_what_it_must_be() {
         let error = |text: &str| read(text).map(|_| ()).unwrap_err();
-        assert_eq!(error("provider = \"gpt\""), "`llm.provider` must be \"none\", \"anthropic\", \"openai\" or \"claude\"");
+        assert_eq!(
+            error("provider = \"gpt\""),
+            "`llm.provider` must be one of \"none\", \"agent\", \"anthropic\", \"openai\", \"claude\", \"codex\", \"gemini\", \"opencode\", \"copilot\""
+        );
         assert_eq!(error("stop_seconds = 60"), "`llm.stop_seconds` must be a number from 1 to 28");
         assert_eq!(error("when = \"always\""), "`llm.when` must be \"stop\" or \"manual\"");
         assert_eq!(error("daily_tokens = -1"), "`llm.daily_tokens` must be a number of tokens; 0 never calls the model");
@@ -312,8 +390,14 @@ mod tests {
     #[test]
     fn nothing_is_asked_unless_a_provider_is_named() {
         let files = Files::of("/nowhere/nmem.db".into(), true);
-        assert!(Llm::default().endpoint(&files).unwrap().is_none());
-        assert!(read("model = \"x\"\nbase_url = \"http://127.0.0.1:1\"").unwrap().endpoint(&files).unwrap().is_none());
+        assert!(Llm::default().endpoint(&files, Platform::ClaudeCode).unwrap().is_none());
+        assert!(
+            read("model = \"x\"\nbase_url = \"http://127.0.0.1:1\"")
+                .unwrap()
+                .endpoint(&files, Platform::ClaudeCode)
+                .unwrap()
+                .is_none()
+        );
     }
 
     #[test]
@@ -321,7 +405,7 @@ mod tests {
         let llm =
             read("provider = \"openai\"\nmodel = \"m\"\nbase_url = \"http://127.0.0.1:1/v1/\"\napi_key_env = \"NMEM_NO_SUCH\"")
                 .unwrap();
-        let endpoint = llm.endpoint(&Files::of("/nowhere/nmem.db".into(), true)).unwrap().unwrap();
+        let endpoint = llm.endpoint(&Files::of("/nowhere/nmem.db".into(), true), Platform::Codex).unwrap().unwrap();
         assert_eq!((endpoint.base_url.as_str(), endpoint.key), ("http://127.0.0.1:1/v1", None));
     }
 

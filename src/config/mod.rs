@@ -91,6 +91,59 @@ fn unreadable(path: &Path, why: &str) -> anyhow::Error {
     UserError::new(what, "fix it; until then hooks record nothing").into()
 }
 
+/// Sets a value in the user's config file, `TABLE.KEY`; other lines and comments stay.
+///
+/// # Errors
+///
+/// A [`UserError`] if the file cannot be written, or if its form does not take the line.
+pub fn set_in_file(file: &Path, name: &str, value: &str) -> Result<()> {
+    let text = match files::whole_text(file, CONFIG_BYTES) {
+        Ok(text) => text,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => String::new(),
+        Err(e) => return Err(unreadable(file, &e.to_string())),
+    };
+    let (table, key) = name.split_once('.').unwrap_or(("", name));
+    let by_hand = || {
+        let what = format!("{} was left alone: its form does not take `{key}` in [{table}]", file.display());
+        UserError::new(what, format!("write `{key} = {value}` into [{table}] yourself"))
+    };
+    let with = with_line(&text, table, key, &format!("{key} = {value}"));
+    let parsed = table::parsed(&with).map_err(|_| by_hand())?;
+    let is_set = parsed.get(table).and_then(|table| table.get(key)).is_some_and(|now| now.to_string() == value);
+    if !is_set {
+        return Err(by_hand().into());
+    }
+    if let Some(folder) = file.parent() {
+        files::make_folder(folder)?;
+    }
+    files::replace_private(file, &with).map_err(|e| unreadable(file, &e.to_string()))
+}
+
+/// A TOML text in which a line of a table is replaced or added.
+fn with_line(text: &str, table: &str, key: &str, line: &str) -> String {
+    let mut lines: Vec<String> = text.lines().map(String::from).collect();
+    let header = format!("[{table}]");
+    let is_header = |line: &String| line.split('#').next().unwrap_or_default().trim() == header;
+    let Some(start) = lines.iter().position(is_header) else {
+        let gap = if text.is_empty() || text.ends_with("\n\n") { "" } else { "\n" };
+        let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        return format!("{text}{end}{gap}{header}\n{line}\n");
+    };
+    let end =
+        lines[start + 1..].iter().position(|line| line.trim_start().starts_with('[')).map_or(lines.len(), |at| start + 1 + at);
+    let is_key = |line: &String| line.split_once('=').is_some_and(|(name, _)| name.trim() == key);
+    match lines[start + 1..end].iter().position(is_key) {
+        Some(at) => {
+            let old = &mut lines[start + 1 + at];
+            // A comment behind the value stays, unless the value itself may hold the mark.
+            let comment = old.split_once(" #").filter(|(value, _)| value.matches(['"', '\'']).count() % 2 == 0);
+            *old = comment.map_or(line.to_string(), |(_, comment)| format!("{line} #{comment}"));
+        }
+        None => lines.insert(start + 1, line.to_string()),
+    }
+    lines.join("\n") + "\n"
+}
+
 impl Config {
     /// Applies the settings of one folder on top of the general ones. The user's folder rule has the last word, except
     /// that a repository may still reduce what nmem does. The database of an earlier folder is kept unless this folder
@@ -186,6 +239,29 @@ impl Config {
 mod tests {
     use super::*;
     use std::path::PathBuf;
+
+    #[test]
+    fn a_value_is_set_in_the_file_and_everything_else_stays() {
+        let with = |text: &str| with_line(text, "llm", "provider", "provider = \"agent\"");
+        assert_eq!(with(""), "[llm]\nprovider = \"agent\"\n");
+        assert_eq!(with("inject = \"all\""), "inject = \"all\"\n\n[llm]\nprovider = \"agent\"\n");
+        assert_eq!(
+            with("[llm] # mine\nmodel = \"m\"\nprovider = \"none\" # not now\n[team]\nprovider = 1\n"),
+            "[llm] # mine\nmodel = \"m\"\nprovider = \"agent\" # not now\n[team]\nprovider = 1\n"
+        );
+        assert_eq!(with("[llm]\n[team]\nname = \"a\"\n"), "[llm]\nprovider = \"agent\"\n[team]\nname = \"a\"\n");
+        let folder = std::env::temp_dir().join(format!("nmem-set-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("config.toml");
+        std::fs::write(&file, "llm = { provider = \"none\" }\n").unwrap();
+        let error = set_in_file(&file, "llm.provider", "\"agent\"").unwrap_err().to_string();
+        assert!(error.contains("was left alone"), "{error}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "llm = { provider = \"none\" }\n");
+        std::fs::remove_file(&file).unwrap();
+        set_in_file(&file, "agent_notes.ask", "true").unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "[agent_notes]\nask = true\n");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 
     fn applied(text: &str) -> std::result::Result<Config, String> {
         let files = Setting::default(Files::of(PathBuf::from("/x/nmem.db"), false));

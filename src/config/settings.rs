@@ -47,6 +47,8 @@ pub struct Config {
     pub llm: Llm,
     /// The embedding model.
     pub embeddings: Embeddings,
+    /// Ask the agent for notes, and read them (`[agent_notes] ask`).
+    pub agent_notes: Setting<bool>,
     /// Team memory.
     pub team: Team,
     /// Days to keep raw tool uses; 0: forever.
@@ -92,6 +94,7 @@ impl Config {
             rule_languages: Setting::default(MEASURED.map(String::from).to_vec()),
             llm: Llm::default(),
             embeddings: Embeddings::default(),
+            agent_notes: Setting::default(false),
             team: Team::default(),
             tool_uses_days: Setting::default(180),
             project: Setting::default(None),

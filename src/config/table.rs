@@ -83,6 +83,7 @@ pub const SETTINGS: &[SettingRow] = &[
     row!("embeddings.base_url", "server of the embedding model", FILE, embeddings.base_url, url, |v: &String| json!(without_credentials(v))),
     row!("embeddings.model", "name of the embedding model", FILE, embeddings.model, trimmed, |v| json!(v)),
     row!("embeddings.api_key_env", "environment variable with the key", FILE, embeddings.api_key_env, trimmed, |v| json!(v)),
+    row!("agent_notes.ask", "ask the agent for `memo:` lines, and read them", FILE, agent_notes, boolean, |v| json!(v)),
     row!("team.sync", "manual or session", FILE, team.when, sharing::sync_when, |v: &sharing::SyncWhen| json!(v.name())),
     row!("team.name", "your name for the team", FILE, team.name, sharing::person, |v: &Option<String>| json!(v.as_deref().unwrap_or_default())),
     SettingRow { name: "team.folder", doc: "the shared folder", who: FILE, get: |c| (json!(c.team.folder.value.as_deref().unwrap_or(Path::new(""))), &c.team.folder.source), set: team_folder },

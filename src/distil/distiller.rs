@@ -28,6 +28,8 @@ pub struct Distiller<'a> {
     pub now: Millis,
     /// Treatment of memories that rules no longer create.
     pub gone: Gone,
+    /// Read the agent's notes.
+    pub agent_notes: bool,
 }
 
 impl Distiller<'_> {
@@ -49,9 +51,11 @@ impl Distiller<'_> {
             let Some(story) = store.unit_story(lease.unit)? else { continue };
             let (name, config) = story.domain.clone().unwrap_or_default();
             let domain = domains::of(Some(&name), config.as_deref());
-            let mut drawn = distil::distil_unit(&story, &domain, &ScoreWeights::fitted());
+            let injected = if self.agent_notes { Some(store.injected_texts(story.session)?) } else { None };
+            let mut drawn = distil::distil_unit(&story, &domain, &ScoreWeights::fitted(), injected.as_deref());
             update_notes(store, &story, &mut drawn)?;
             self.hash_files(store, &story, &mut drawn.drafts)?;
+            self.hash_files(store, &story, &mut drawn.by_agent)?;
             let drawn = self.redactor.clean(drawn);
             done += usize::from(store.write(|tx| tx.replace_by_rules(lease, &story, &drawn, self.gone))?);
         }

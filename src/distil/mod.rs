@@ -4,7 +4,8 @@
 //! `score` (features and selection; `statement_weights` is fitted), `superseded` (statements that a later turn
 //! superseded), `user_decisions` (phrases that state a decision), `offers` (an option that the user chose),
 //! `decisions` (their memories), `findings` (the form of a memory; one per change or finding; `commits`), `commands`
-//! (failures, fixes, working forms; `signatures`), `summary` (and title). Then the I/O: `distiller` (units that are due,
+//! (failures, fixes, working forms; `signatures`), `notes` (of the
+//! agent), `summary` (and title). Then the I/O: `distiller` (units that are due,
 //! leases, storing), `observer` (a language model, at Stop or by hand), `embed`.
 
 pub mod commands;
@@ -13,6 +14,7 @@ mod decisions;
 pub(crate) mod distiller;
 pub mod embed;
 mod findings;
+pub mod notes;
 pub(crate) mod observer;
 pub mod offers;
 pub mod score;
@@ -36,18 +38,24 @@ use turns::turns;
 
 /// Distils a unit, closed or not: decisions of the user, then one memory per change or finding, then evidence from
 /// commands, then a summary.
-pub fn distil_unit(story: &UnitStory, domain: &Domain, weights: &ScoreWeights) -> UnitDrafts {
+///
+/// With `injected`, notes of the agent are read, and stand above what rules draw from the same turns; they are no memories
+/// if they only repeat these texts, which the session was shown.
+pub fn distil_unit(story: &UnitStory, domain: &Domain, weights: &ScoreWeights, injected: Option<&[String]>) -> UnitDrafts {
     let turns = turns(story, domain);
+    let notes = injected.map(|injected| notes::notes(&turns, injected)).unwrap_or_default();
     let scored = ScoredStatements::new(&turns, weights);
     // Decisions come first: the agent's reports of a decision belong to it.
     let (mut memories, used) = decisions::decisions(&turns, &scored);
-    let selected = scored.select(&used, domain);
+    let mut selected = scored.select(&used, domain);
+    selected.retain(|at| !notes.iter().any(|note| note.turn == scored.statements[*at].turn));
     findings::add(&mut memories, &turns, &scored, &selected, domain);
     commands::add_evidence(&mut memories, &turns);
     decisions::add_files(&mut memories, &turns);
     let title = summary::title(story, &turns, &scored);
     memories.extend(summary::summary(story, &turns, &scored, title.as_deref(), &memories));
-    UnitDrafts { title, drafts: findings::drafts(memories, &turns, domain), ..UnitDrafts::default() }
+    let by_agent = notes::drafts(&notes, &turns, domain);
+    UnitDrafts { title, drafts: findings::drafts(memories, &turns, domain), by_agent, ..UnitDrafts::default() }
 }
 
 /// Lines of a failure to show.
@@ -140,7 +148,7 @@ mod tests {
             &[("command", "cargo test", false), ("edit", "src/login.rs", true), ("command", "cargo test", true)],
             "Fixed. The root cause was that the expiry in `src/login.rs` was rounded down to the minute, so tokens expired early.",
         )]);
-        let drafts = super::distil_unit(&story, &crate::domains::of(None, None), &super::ScoreWeights::fitted());
+        let drafts = super::distil_unit(&story, &crate::domains::of(None, None), &super::ScoreWeights::fitted(), None);
         let titles: Vec<&str> = drafts.drafts.iter().map(|draft| draft.title.as_str()).collect();
         assert!(titles.iter().any(|title| title.contains("Never round expiry down")), "{titles:?}");
         assert!(titles.iter().any(|title| title.contains("rounded down to the minute")), "{titles:?}");
@@ -151,7 +159,7 @@ mod tests {
     fn small_talk_leaves_nothing() {
         let story = super::testing::unit(&[("hi", &[], "Hello! What can I do for you?")]);
         assert!(super::is_trivial(&story.prompts));
-        let drafts = super::distil_unit(&story, &crate::domains::of(None, None), &super::ScoreWeights::fitted());
+        let drafts = super::distil_unit(&story, &crate::domains::of(None, None), &super::ScoreWeights::fitted(), None);
         assert_eq!(drafts.drafts, []);
     }
 
@@ -169,7 +177,7 @@ mod tests {
 
     fn distil(store: &mut Store, now: i64) -> usize {
         let redactor = Redactor::default();
-        let distiller = Distiller { redactor: &redactor, home: None, ignored: &[], now, gone: Gone::Deleted };
+        let distiller = Distiller { redactor: &redactor, home: None, ignored: &[], now, gone: Gone::Deleted, agent_notes: false };
         let due = store.due_in_session(Platform::ClaudeCode, SESSION).unwrap();
         distiller.distil(store, &due).unwrap()
     }

@@ -272,13 +272,15 @@ mod tests {
         let wrong = |from: &str, to: &str| read(&text("coding").unwrap().replacen(from, to, 1)).unwrap_err().join("\n");
         insta::assert_snapshot!(wrong("name = \"bugfix\"", "name = \"Bug Fix\""), @r#"
         line 9: [[type]] name = "Bug Fix": use lower-case letters, digits and -
-        line 83: [findings] fix: type = "bugfix": use one of Bug Fix, feature, refactor, change, discovery, decision
+        line 67: [findings] fix: type = "bugfix": use one of Bug Fix, feature, refactor, change, discovery, decision
         "#);
-        insta::assert_snapshot!(wrong("kind = \"list\"", "kind = \"array\""), @r#"line 63: [[field]] functions_touched: kind = "array"; use one of text, list, numbers, date"#);
-        insta::assert_snapshot!(wrong("type = \"bugfix\"", "type = \"bug\""), @r#"line 83: [findings] fix: type = "bug": use one of bugfix, feature, refactor, change, discovery, decision"#);
-        insta::assert_snapshot!(wrong("limit =", "limits ="), @"line 88: [findings] limits: there is no such finding; valid: decision, constraint, reminder, fix, feature, refactor, change, cause, limit, discovery, failed-approach, working-command");
-        insta::assert_snapshot!(wrong("kind = \"lesson\"", "kind = \"summary\""), @r#"line 82: [findings] reminder: kind = "summary": use observation, decision or lesson"#);
-        insta::assert_snapshot!(wrong("[summary]", "[summry]"), @"line 93: unknown field `summry`, expected one of `name`, `about`, `skip_tools`, `ignore`, `type`, `concept`, `findings`, `field`, `entity`, `summary`, `prompts`");
+        let wrong_in =
+            |preset: &str, from: &str, to: &str| read(&text(preset).unwrap().replacen(from, to, 1)).unwrap_err().join("\n");
+        insta::assert_snapshot!(wrong_in("books", "kind = \"list\"", "kind = \"array\""), @r#"line 75: [[field]] quotes: kind = "array"; use one of text, list, numbers, date"#);
+        insta::assert_snapshot!(wrong("type = \"bugfix\"", "type = \"bug\""), @r#"line 67: [findings] fix: type = "bug": use one of bugfix, feature, refactor, change, discovery, decision"#);
+        insta::assert_snapshot!(wrong("limit =", "limits ="), @"line 72: [findings] limits: there is no such finding; valid: decision, constraint, reminder, fix, feature, refactor, change, cause, limit, discovery, failed-approach, working-command");
+        insta::assert_snapshot!(wrong("kind = \"lesson\"", "kind = \"summary\""), @r#"line 66: [findings] reminder: kind = "summary": use observation, decision or lesson"#);
+        insta::assert_snapshot!(wrong("[summary]", "[summry]"), @"line 77: unknown field `summry`, expected one of `name`, `about`, `skip_tools`, `ignore`, `type`, `concept`, `findings`, `field`, `entity`, `summary`, `prompts`");
         insta::assert_snapshot!(wrong("about = ", "about "), @"line 3: key with no value, expected `=`");
     }
 }

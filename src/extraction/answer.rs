@@ -8,12 +8,10 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ParsedAnswer {
     pub observations: Vec<ParsedObservation>,
-    /// Numbers of notes that are right as they are.
-    pub keeps: Vec<usize>,
-    /// Numbers of notes that are wrong, superseded, or useless.
+    /// Numbers of earlier records that no longer hold.
     pub withdraws: Vec<usize>,
-    /// Sections by name; empty without a summary.
-    pub summary: BTreeMap<String, String>,
+    /// At most one for each unit.
+    pub units: Vec<ParsedUnit>,
     /// It ends in the middle.
     pub cut: bool,
     /// It says explicitly that nothing is worth recording.
@@ -23,8 +21,23 @@ pub struct ParsedAnswer {
 impl ParsedAnswer {
     /// Whether it is empty without saying so: not an answer at all.
     pub fn is_unusable(&self) -> bool {
-        let judges = !self.keeps.is_empty() || !self.withdraws.is_empty();
-        self.observations.is_empty() && self.summary.is_empty() && !judges && !self.nothing
+        self.observations.is_empty() && self.units.is_empty() && self.withdraws.is_empty() && !self.nothing
+    }
+
+    /// Adds what is said of a unit. The last of several answers about a unit counts; earlier ones fill its gaps.
+    pub(super) fn add_unit(&mut self, mut unit: ParsedUnit) {
+        if unit == (ParsedUnit { number: unit.number, ..ParsedUnit::default() }) {
+            return;
+        }
+        if let Some(at) = self.units.iter().position(|other| other.number.is_some() && other.number == unit.number) {
+            let before = self.units.remove(at);
+            unit.title = if unit.title.is_empty() { before.title } else { unit.title };
+            unit.open = if unit.open.is_empty() { before.open } else { unit.open };
+            for (name, text) in before.sections {
+                unit.sections.entry(name).or_insert(text);
+            }
+        }
+        self.units.push(unit);
     }
 
     /// Adds an observation, unless it has no title or that of another one.
@@ -36,10 +49,35 @@ impl ParsedAnswer {
     }
 }
 
+/// A unit as the model describes it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ParsedUnit {
+    /// Its number in the request; `None` if the answer gives none.
+    pub number: Option<usize>,
+    pub title: String,
+    /// Open ends.
+    pub open: Vec<String>,
+    /// Other sections of a summary, by name.
+    pub sections: BTreeMap<String, String>,
+}
+
+impl ParsedUnit {
+    pub(super) fn of(mut fields: AnswerFields) -> ParsedUnit {
+        let mut texts = |name: &str| fields.remove(name).unwrap_or_default().iter().map(|text| tidy(text)).collect::<Vec<_>>();
+        let number = texts("number").iter().flat_map(|text| numbers(text)).next();
+        let title = texts("title").join(" ");
+        let open = texts("open").into_iter().filter(|text| !text.is_empty()).collect();
+        let sections = SECTIONS.iter().map(|name| (name.to_string(), texts(name).join(" ")));
+        ParsedUnit { number, title, open, sections: sections.filter(|(_, text)| !text.is_empty()).collect() }
+    }
+}
+
 /// An observation as the model wrote it: texts by field, not checked further.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ParsedObservation {
     pub kind_type: Option<String>,
+    /// The person or the agent, who decided it.
+    pub by: Option<String>,
     pub title: String,
     pub subtitle: Option<String>,
     pub narrative: Option<String>,
@@ -49,7 +87,7 @@ pub struct ParsedObservation {
     pub files_modified: Vec<String>,
     /// Numbers of entries.
     pub sources: Vec<usize>,
-    /// Numbers of notes that it replaces.
+    /// Numbers of earlier records that it replaces.
     pub corrects: Vec<usize>,
     /// Custom fields of the domain.
     pub fields: BTreeMap<String, Vec<String>>,
@@ -62,7 +100,7 @@ pub(super) const ENTRIES: usize = 100;
 /// Sections of a summary.
 pub const SECTIONS: [&str; 6] = ["request", "investigated", "learned", "completed", "next_steps", "notes"];
 /// Other names that models use for a field.
-const OTHER_NAMES: [(&str, &str); 13] = [
+const OTHER_NAMES: [(&str, &str); 17] = [
     ("files_edited", "files_modified"),
     ("files_changed", "files_modified"),
     ("blocks", "sources"),
@@ -70,7 +108,11 @@ const OTHER_NAMES: [(&str, &str); 13] = [
     ("entries", "sources"),
     ("correct", "corrects"),
     ("replaces", "corrects"),
-    ("keeps", "keep"),
+    ("summary", "unit"),
+    ("open_ends", "open"),
+    ("decided_by", "by"),
+    ("reason", "narrative"),
+    ("withdrawn", "withdraw"),
     ("description", "narrative"),
     ("details", "narrative"),
     ("tags", "concepts"),
@@ -86,7 +128,8 @@ impl ParsedObservation {
         let mut first = |name: &str| {
             fields.remove(name).and_then(|texts| texts.into_iter().map(|text| tidy(&text)).find(|text| !text.is_empty()))
         };
-        let (title, subtitle, narrative, kind_type) = (first("title"), first("subtitle"), first("narrative"), first("type"));
+        let (title, subtitle, narrative) = (first("title"), first("subtitle"), first("narrative"));
+        let (kind_type, by) = (first("type"), first("by"));
         let mut list = |name: &str| -> Vec<String> {
             let mut seen: Vec<String> = Vec::new();
             for text in fields.remove(name).unwrap_or_default().iter().map(|text| tidy(text)).filter(|text| !text.is_empty()) {
@@ -112,6 +155,7 @@ impl ParsedObservation {
         };
         ParsedObservation {
             kind_type,
+            by,
             title,
             subtitle,
             narrative,
@@ -136,7 +180,7 @@ pub(super) fn usual_name(name: &str) -> &str {
     OTHER_NAMES.iter().find(|(other, _)| *other == name).map_or(name, |(_, usual)| *usual)
 }
 
-/// Parses the numbers in "3, 7", "#3 and #7", "r3, r7", "entries 3-5".
+/// Parses the numbers in "3, 7", "#3 and #7", "k3, k7", "entries 3-5".
 pub(super) fn numbers(text: &str) -> Vec<usize> {
     let mut found: Vec<usize> = Vec::new();
     let mut rest = text;
@@ -177,35 +221,40 @@ pub fn read(text: &str) -> Option<ParsedAnswer> {
         Err(_) => (serde_json::from_str(&closed(text)?).ok()?, true),
     };
     let members = json.as_object()?;
-    let is_answer = ["observations", "summary", "keep", "withdraw"].iter().any(|name| members.contains_key(*name));
+    let is_answer = ["observations", "units", "summary", "withdraw"].iter().any(|name| members.contains_key(*name));
     is_answer.then(|| answer(members, cut))
 }
 
 fn answer(members: &Map<String, Value>, cut: bool) -> ParsedAnswer {
     let mut answer = ParsedAnswer { cut, ..ParsedAnswer::default() };
-    let all_numbers = |name: &str| members.get(name).map(texts).unwrap_or_default().iter().flat_map(|t| numbers(t)).collect();
-    answer.keeps = all_numbers("keep");
-    answer.withdraws = all_numbers("withdraw");
+    answer.withdraws = members.get("withdraw").map(texts).unwrap_or_default().iter().flat_map(|text| numbers(text)).collect();
     for observation in members.get("observations").and_then(Value::as_array).into_iter().flatten() {
-        let Some(observation) = observation.as_object() else { continue };
-        let mut fields = AnswerFields::new();
-        for (name, value) in observation {
-            let name = name.to_lowercase().replace('-', "_");
-            let values = texts(value);
-            if !values.is_empty() {
-                fields.entry(usual_name(&name).to_string()).or_default().extend(values);
-            }
+        if let Some(observation) = observation.as_object() {
+            answer.add(ParsedObservation::of(fields_of(observation)));
         }
-        answer.add(ParsedObservation::of(fields));
     }
-    for section in SECTIONS {
-        let text = members.get("summary").map(|summary| texts(&summary[section]).join(" ")).unwrap_or_default();
-        if !text.trim().is_empty() {
-            answer.summary.insert(section.to_string(), tidy(&text));
+    let units = ["units", "summary"].iter().filter_map(|name| members.get(*name));
+    for unit in units.flat_map(|value| value.as_array().map_or(vec![value], |list| list.iter().collect())) {
+        if let Some(unit) = unit.as_object() {
+            answer.add_unit(ParsedUnit::of(fields_of(unit)));
         }
     }
     answer.nothing = answer.is_unusable() && !cut;
     answer
+}
+
+/// The texts of an object, by field.
+fn fields_of(object: &Map<String, Value>) -> AnswerFields {
+    let mut fields = AnswerFields::new();
+    for (name, value) in object {
+        let name = name.to_lowercase().replace('-', "_");
+        let name = if name == "unit" { "number" } else { usual_name(&name) };
+        let values = texts(value);
+        if !values.is_empty() {
+            fields.entry(name.to_string()).or_default().extend(values);
+        }
+    }
+    fields
 }
 
 /// Returns a text, a number, or each item of a list.
@@ -247,21 +296,27 @@ fn closed(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    const WHOLE: &str = r#"{"keep": [1, "r4"], "withdraw": [2], "observations": [
-        {"sources": [3, 5], "corrects": [3], "type": "bugfix", "title": "The port is 80", "subtitle": null,
+    const WHOLE: &str = r#"{"withdraw": [2, "k4"], "observations": [
+        {"sources": [3, 5], "corrects": [3], "type": "bugfix", "by": "user", "title": "The port is 80", "subtitle": null,
          "facts": ["a [b] {c}, \"d\""], "concepts": ["gotcha"], "narrative": "It was 8080."},
         {"sources": [6], "type": "change", "title": "Logs go to stderr", "facts": [], "concepts": []}],
-        "summary": {"request": "Find the port", "completed": "Done", "notes": null}}"#;
+        "units": [{"unit": 1, "title": "Port found", "open": ["The proxy"]}, {"number": 2, "completed": "Done", "notes": null}]}"#;
 
     #[test]
     fn an_answer_in_json_is_read_like_one_in_xml() {
         for text in [WHOLE.to_string(), format!("```json\n{WHOLE}\n```")] {
             let answer = read(&text).unwrap();
-            assert_eq!((answer.keeps.as_slice(), answer.withdraws.as_slice(), answer.cut), (&[1, 4][..], &[2][..], false));
+            assert_eq!((answer.withdraws.as_slice(), answer.cut), (&[2, 4][..], false));
             let first = &answer.observations[0];
             assert_eq!((first.title.as_str(), first.sources.as_slice()), ("The port is 80", &[3, 5][..]));
             assert_eq!((first.corrects.as_slice(), first.facts.as_slice()), (&[3][..], &["a [b] {c}, \"d\"".to_string()][..]));
-            assert_eq!(answer.summary.keys().collect::<Vec<_>>(), ["completed", "request"]);
+            assert_eq!(first.by.as_deref(), Some("user"));
+            let [one, two] = answer.units.as_slice() else { panic!("two units: {:?}", answer.units) };
+            assert_eq!(
+                (one.number, one.title.as_str(), one.open.as_slice()),
+                (Some(1), "Port found", &["The proxy".to_string()][..])
+            );
+            assert_eq!((two.number, two.sections.keys().next().map(String::as_str)), (Some(2), Some("completed")));
         }
     }
 
@@ -269,7 +324,7 @@ mod tests {
     fn a_cut_answer_keeps_its_whole_values() {
         let text = &WHOLE[..WHOLE.find("Logs go").unwrap()];
         let answer = read(text).unwrap();
-        assert!(answer.cut && answer.summary.is_empty());
+        assert!(answer.cut && answer.units.is_empty());
         assert_eq!(answer.observations.len(), 1, "the second one has no title");
         // Wherever it is cut: it is read or refused, without a panic.
         for end in (0..WHOLE.len()).filter(|end| WHOLE.is_char_boundary(*end)) {
@@ -281,9 +336,9 @@ mod tests {
 
     #[test]
     fn other_texts_are_not_json_answers() {
-        for text in ["", "{", "{}", "[1]", "no {braces}", "<observation>{\"keep\": []}</observation>", "{\"x\": 1}"] {
+        for text in ["", "{", "{}", "[1]", "no {braces}", "<observation>{\"withdraw\": []}</observation>", "{\"x\": 1}"] {
             assert!(read(text).is_none(), "{text}");
         }
-        assert!(read("{\"keep\": [], \"withdraw\": [], \"observations\": [], \"summary\": null}").unwrap().nothing);
+        assert!(read("{\"withdraw\": [], \"observations\": [], \"units\": []}").unwrap().nothing);
     }
 }

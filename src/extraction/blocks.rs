@@ -5,21 +5,27 @@ use crate::prompt_injection;
 use crate::text::{ends, seen};
 use std::collections::HashSet;
 
-/// Maximum bytes of a message of the user, and of the agent.
-const SAID_BY_USER: usize = 2400;
-const SAID_BY_AGENT: usize = 2800;
-/// Maximum bytes of a change, a commit, the output of a failure, a command, a look, and the result of a look.
-const CHANGE: usize = 360;
-const COMMIT: usize = 1600;
+/// Maximum bytes of a message of the user, and of the agent. Messages and commits are shown whole before any look
+/// (`fit`); a longer one is pasted or a document.
+const SAID_BY_USER: usize = 4_000;
+const SAID_BY_AGENT: usize = 6_000;
+/// Maximum bytes of a change, a commit, the output of a failure, the verdict of a check, a command, a look, and the
+/// result of a look.
+const CHANGE: usize = 480;
+const COMMIT: usize = 3_000;
 const FAILURE: usize = 600;
+const VERDICT: usize = 160;
 const OTHER: usize = 240;
 const LOOKED: usize = 110;
 const FOUND: usize = 64;
-/// Bytes of each text in a shortened entry, and in one that is shortened again.
+/// Bytes of each text in an entry that is shortened once, twice, and three times.
+const LONG: usize = 1_200;
 const MEDIUM: usize = 320;
 const SHORT: usize = 140;
 /// Entries of a lower priority are looks: reading a file, searching, a command that changed nothing.
 const LOOK: u8 = 60;
+/// Entries of at least this priority are messages.
+const MESSAGE: u8 = 90;
 const SAME_CHANGE: &str = "(a change that is shown above)";
 /// Approximate bytes of an entry's number, marks and indents.
 const FRAME: usize = 12;
@@ -85,6 +91,7 @@ pub fn blocks(story: &UnitStory, domain: &Domain, after: i64, left_out: &HashSet
     let since = story.tools.iter().filter(|tool| tool.seq <= after).map(|tool| tool.received_at).max().unwrap_or(0);
     let going: HashSet<i64> = tools.clone().filter_map(&number).collect();
     let mut all: Vec<EventBlock> = Vec::new();
+    let mut said = HashSet::new();
     for prompt in &story.prompts {
         let by_user = prompt.source == PromptSource::User;
         let new = prompt.received_at >= since || by_user && going.contains(&prompt.number);
@@ -92,6 +99,10 @@ pub fn blocks(story: &UnitStory, domain: &Domain, after: i64, left_out: &HashSet
             continue;
         }
         let text = seen(&prompt.text);
+        // A long message that comes twice says nothing new.
+        if text.len() > SHORT && !said.insert(text.trim().to_string()) {
+            continue;
+        }
         let (text, withheld) = if by_user { (text, Vec::new()) } else { prompt_injection::without(&text) };
         all.push(EventBlock {
             source: Source::Prompt(prompt.id),
@@ -114,7 +125,7 @@ pub fn blocks(story: &UnitStory, domain: &Domain, after: i64, left_out: &HashSet
     for tool in tools {
         // A description only repeats its command.
         let described = tool.metadata["description"].as_str().filter(|_| tool.content.is_none());
-        let hunk = tool.input.as_deref().filter(|_| tool.is_edit()).map(changed_lines);
+        let hunk = tool.input.as_deref().filter(|_| tool.is_edit()).map(|input| what_changed(tool.kind, input));
         // The same change of another file needs no second copy.
         let repeats = hunk.as_ref().is_some_and(|hunk| hunk.len() > SHORT && !changes.insert(hunk.clone()));
         let input = if repeats { Some(SAME_CHANGE) } else { hunk.as_deref().or(tool.input.as_deref()) };
@@ -124,7 +135,8 @@ pub fn blocks(story: &UnitStory, domain: &Domain, after: i64, left_out: &HashSet
         let (parameters, mut withheld) = prompt_injection::without(&seen(&given.join("\n")));
         // The output of a failure is kept longer.
         let printed = tool.metadata["response"].as_str().or(tool.outcome.as_deref()).unwrap_or_default();
-        let (outcome, more) = prompt_injection::without(&seen(printed));
+        let verdict = Some(printed).filter(|_| tool.is_check()).and_then(verdict);
+        let (outcome, more) = prompt_injection::without(&seen(verdict.as_deref().unwrap_or(printed)));
         withheld.extend(more);
         let failed = tool.succeeded == Some(false);
         let (most_given, most_printed) = most_bytes(tool, failed);
@@ -161,7 +173,7 @@ fn most_bytes(tool: &ToolUseRow, failed: bool) -> (usize, usize) {
         Kind::Edit | Kind::Write => (CHANGE, FOUND),
         Kind::Command if tool.command_kind == Some(CommandKind::Commit) => (COMMIT, LOOKED),
         Kind::Read | Kind::Search => (LOOKED, FOUND),
-        Kind::Command if tool.is_check() => (OTHER, FOUND),
+        Kind::Command if tool.is_check() => (OTHER, VERDICT),
         Kind::Command => (OTHER, SHORT),
         _ => (OTHER, OTHER),
     }
@@ -173,9 +185,9 @@ fn is_from_outside(tool: &ToolUseRow) -> bool {
     matches!(tool.kind, Kind::Fetch | Kind::Mcp) || tool.kind == Kind::Command && tool.content.as_deref().is_some_and(fetches)
 }
 
-/// Cuts the entries to a byte budget by priority. Looks are shortened and then dropped before any change, failure or
-/// message is shortened; those are shortened twice before any is dropped. At equal priority, the oldest come first. The
-/// result is deterministic. Returns the number of dropped entries.
+/// Cuts the entries to a byte budget by priority. Looks are shortened and then dropped before anything else is; changes
+/// are shortened before messages, in which the outcome stands; all of them are shortened before any is dropped. At
+/// equal priority, the oldest come first. The result is deterministic. Returns the number of dropped entries.
 pub fn fit(blocks: &mut Vec<EventBlock>, budget: usize) -> usize {
     let before = blocks.len();
     // Reading a file again adds nothing.
@@ -183,9 +195,21 @@ pub fn fit(blocks: &mut Vec<EventBlock>, budget: usize) -> usize {
     let mut size: usize = blocks.iter().map(EventBlock::size).sum();
     let mut order: Vec<usize> = (0..blocks.len()).collect();
     order.sort_by_key(|at| (blocks[*at].block_priority, *at));
-    let (looks, rest) = order.split_at(order.iter().position(|at| blocks[*at].block_priority >= LOOK).unwrap_or(order.len()));
+    let from = |priority: u8| order.iter().position(|at| blocks[*at].block_priority >= priority).unwrap_or(order.len());
+    let (looks, rest) = order.split_at(from(LOOK));
+    let (changes, messages) = rest.split_at(from(MESSAGE) - looks.len());
     let mut gone = HashSet::new();
-    for (part, most) in [(looks, Some(SHORT)), (looks, None), (rest, Some(MEDIUM)), (rest, Some(SHORT)), (rest, None)] {
+    let steps = [
+        (looks, Some(SHORT)),
+        (looks, None),
+        (changes, Some(MEDIUM)),
+        (messages, Some(LONG)),
+        (changes, Some(SHORT)),
+        (messages, Some(MEDIUM)),
+        (rest, Some(SHORT)),
+        (rest, None),
+    ];
+    for (part, most) in steps {
         for at in part.iter().filter(|at| !gone.contains(*at)).copied().collect::<Vec<_>>() {
             if size <= budget {
                 break;
@@ -219,6 +243,76 @@ fn cut_middle(text: &str, most: usize) -> String {
     }
     let (head, tail) = ends(text, most * 3 / 5, most * 2 / 5);
     format!("{} […] {}", head.trim_end(), tail.trim_start())
+}
+
+/// Words of a line that says how a check ended.
+const VERDICTS: [&str; 12] = [
+    "passed",
+    "failed",
+    "passing",
+    "failing",
+    "test result",
+    "tests:",
+    "errors",
+    "error:",
+    "warnings",
+    "finished",
+    "build succe",
+    "ok",
+];
+
+/// The last lines of a check's output that say how it ended; `None` if none does.
+fn verdict(printed: &str) -> Option<String> {
+    let says = |line: &&str| {
+        let lower = line.to_lowercase();
+        VERDICTS.iter().any(|word| lower.contains(word))
+    };
+    let last: Vec<&str> = printed.lines().map(str::trim).filter(says).collect();
+    let verdict = last[last.len().saturating_sub(3)..].join("\n");
+    (!verdict.is_empty()).then_some(verdict)
+}
+
+/// First words of lines that name what a file defines.
+const DEFINES: [&str; 24] = [
+    "fn ",
+    "pub ",
+    "def ",
+    "class ",
+    "async ",
+    "func ",
+    "type ",
+    "struct ",
+    "enum ",
+    "trait ",
+    "impl ",
+    "interface ",
+    "export ",
+    "function ",
+    "const ",
+    "var ",
+    "let ",
+    "create ",
+    "alter ",
+    "# ",
+    "## ",
+    "### ",
+    "[",
+    "module ",
+];
+
+/// Returns the lines that an edit changed, or those that name what a written file defines.
+fn what_changed(kind: Kind, input: &str) -> String {
+    let lines = changed_lines(input);
+    if kind != Kind::Write || lines.len() <= CHANGE {
+        return lines;
+    }
+    let defines = |line: &&str| {
+        let text = line.strip_prefix('+').unwrap_or(line);
+        let lower = text.to_lowercase();
+        !text.starts_with(char::is_whitespace) && DEFINES.iter().any(|word| lower.starts_with(word))
+    };
+    let named: Vec<&str> = lines.lines().filter(defines).collect();
+    if named.len() < 2 { lines } else { named.join("\n") }
 }
 
 /// Length in bytes above which the shared prefix of two lines is left out.

@@ -7,9 +7,9 @@ mod prompt;
 mod to_drafts;
 mod xml_answer;
 
-pub use answer::{ParsedAnswer, ParsedObservation};
+pub use answer::{ParsedAnswer, ParsedObservation, ParsedUnit};
 pub use blocks::EventBlock;
-pub use prompt::{PromptRequest, RenderedQuestion, question};
+pub use prompt::{PromptRequest, RECORD_TOKENS, RenderedQuestion, RequestedUnit, question, shared_bytes, size};
 pub use to_drafts::{LlmDraft, LlmDrafts, UnitContext, to_drafts};
 
 use crate::model::Domain;

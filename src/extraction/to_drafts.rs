@@ -1,8 +1,8 @@
 //! Turns a parsed answer into drafts: sources, files, and the nearest terms of the domain.
 
-use super::answer::{ParsedAnswer, ParsedObservation, SECTIONS};
+use super::answer::{ParsedAnswer, ParsedObservation, ParsedUnit, SECTIONS};
 use super::blocks::EventBlock;
-use super::prompt::{self, RenderedQuestion, Verdict, may_be_superseded};
+use super::prompt::{self, RenderedQuestion, may_be_corrected};
 use crate::model::{
     Domain, Draft, Finding, Maker, MemoryFile, MemoryKind, MemoryRow, Provenance, SUBTITLE_WORDS, Source, Term, UnitStory,
 };
@@ -11,16 +11,18 @@ use crate::text::{alike, cut, cut_words, is_stop_word};
 use serde_json::{Map, Value};
 use strsim::osa_distance as distance;
 
-/// Maximum characters of a title, fact, section and narrative; maximum facts, files and sources of a memory.
+/// Maximum characters of a title, fact, section and narrative; maximum facts, open ends, files and sources of a memory.
 const TITLE: usize = 140;
-const FACT: usize = 300;
-const SECTION: usize = 700;
-const BODY: usize = 1200;
-const FACTS: usize = 8;
+const FACT: usize = 240;
+const SECTION: usize = 400;
+const BODY: usize = 400;
+const FACTS: usize = 3;
+const OPEN: usize = 4;
 const FILES: usize = 40;
 const SOURCES: usize = 24;
-/// The type that makes an observation a decision, and the type of that decision.
+/// The types that make an observation a decision or a record of what did not help, and the type of that decision.
 const DECISION: &str = "decision";
+const TRIED: &str = "tried";
 const DECISION_TYPE: &str = "approach";
 
 /// A memory drafted by a model, and the rows it supersedes.
@@ -30,7 +32,7 @@ pub struct LlmDraft {
     pub supersedes: Vec<i64>,
 }
 
-/// Context of the unit besides the answer.
+/// Context of a unit besides the answer.
 #[derive(Clone, Debug)]
 pub struct UnitContext<'a> {
     pub story: &'a UnitStory,
@@ -39,13 +41,13 @@ pub struct UnitContext<'a> {
     pub existing: &'a [MemoryRow],
     /// Memories of the unit that a person replaced.
     pub refused: &'a [MemoryRow],
-    /// Titles that models have recorded for the session.
-    pub recorded: &'a [String],
+    /// Active memories of the session that persons, the agent or models created.
+    pub recorded: &'a [MemoryRow],
     /// Row of the call in `spend`; part of the memories' keys.
     pub call: i64,
 }
 
-/// Result of an answer.
+/// Result of an answer for one unit.
 #[derive(Clone, Debug, Default)]
 pub struct LlmDrafts {
     pub drafts: Vec<LlmDraft>,
@@ -53,58 +55,76 @@ pub struct LlmDrafts {
     pub withdrawn: Vec<i64>,
 }
 
-/// Turns an answer into drafts.
-pub fn to_drafts(answer: ParsedAnswer, question: &RenderedQuestion, unit: &UnitContext) -> LlmDrafts {
-    let mut drafts: Vec<LlmDraft> = Vec::new();
-    let mut verdicts = vec![Verdict::None; question.notes.len()];
-    let mut judge = |numbers: &[usize], verdict: Verdict| {
-        for number in numbers {
-            if let Some(note) = number.checked_sub(1).and_then(|at| verdicts.get_mut(at)) {
-                *note = verdict;
-            }
-        }
-    };
-    judge(&answer.withdraws, Verdict::Withdraw);
-    judge(&answer.keeps, Verdict::Keep);
-    for observation in answer.observations {
-        let Some(mut next) = draft_of(&observation, question, unit) else { continue };
-        if drafts.iter().any(|other| alike(&other.draft.title, &next.title)) {
+/// Turns an answer into drafts, for each unit of the question.
+pub fn to_drafts(answer: ParsedAnswer, question: &RenderedQuestion, units: &[UnitContext]) -> Vec<LlmDrafts> {
+    let record = |number: &usize| *question.records.get(number.checked_sub(1)?)?;
+    let mut all: Vec<LlmDrafts> = vec![LlmDrafts::default(); units.len()];
+    let Some(last) = (0..units.len()).rev().find(|at| question.entries[*at] > 0) else { return all };
+    let mut corrected: Vec<i64> = Vec::new();
+    for observation in &answer.observations {
+        let cited = |at: &usize| observation.sources.iter().filter(|n| question.entries_of(*at).contains(n)).count();
+        let at = (0..units.len()).rev().max_by_key(cited).filter(|at| cited(at) > 0).unwrap_or(last);
+        let corrects: Vec<i64> = observation.corrects.iter().filter_map(record).filter(|id| !corrected.contains(id)).collect();
+        let Some(mut next) = draft_of(observation, &corrects, question, &units[at], at) else { continue };
+        if all.iter().flat_map(|of_unit| &of_unit.drafts).any(|other| alike(&other.draft.title, &next.title)) {
             continue;
         }
-        judge(&observation.corrects, Verdict::Corrected(drafts.len()));
-        next.key = Some(format!("model:u{}:{}:{}", unit.story.unit, unit.call, drafts.len() + 1));
-        drafts.push(LlmDraft { draft: next, supersedes: Vec::new() });
+        let of_unit = &mut all[at].drafts;
+        next.key = Some(format!("model:u{}:{}:{}", units[at].story.unit, units[at].call, of_unit.len() + 1));
+        corrected.extend(&corrects);
+        of_unit.push(LlmDraft { draft: next, supersedes: corrects });
     }
-    drafts.extend(summary(&answer.summary, question, unit));
-    let withdrawn = supersede(&mut drafts, unit.existing, &question.notes, &verdicts);
-    LlmDrafts { drafts, withdrawn }
+    for (at, unit) in units.iter().enumerate().filter(|(at, _)| question.entries[*at] > 0) {
+        let numbered = answer.units.iter().rev().find(|said| said.number == Some(at + 1) || units.len() == 1);
+        // Without numbers, they are in order.
+        let in_order = answer.units.get(at).filter(|said| said.number.is_none() && answer.units.len() == units.len());
+        if let Some(said) = numbered.or(in_order) {
+            let open = open_ends(said, question, unit, at);
+            let summary = summary(said, &open, question, unit, at);
+            let open = open.into_iter().map(|draft| LlmDraft { draft, supersedes: Vec::new() });
+            all[at].drafts.extend(open.chain(summary));
+        }
+        all[at].withdrawn = supersede_rules(&mut all[at].drafts, unit.existing);
+    }
+    // A withdrawn record leads to the draft about the same subject.
+    for id in answer.withdraws.iter().filter_map(record).filter(|id| !corrected.contains(id)) {
+        let old = units[last].recorded.iter().find(|memory| memory.id == id);
+        match old.and_then(|old| nearest(&all[last].drafts, old)) {
+            Some(at) => all[last].drafts[at].supersedes.push(id),
+            None => all[last].withdrawn.push(id),
+        }
+    }
+    all
 }
 
-/// Lets drafts supersede the notes that the answer corrects or withdraws, the notes that a draft repeats, and the
-/// rules' summary. Returns the withdrawn notes that no draft supersedes.
-fn supersede(drafts: &mut [LlmDraft], existing: &[MemoryRow], notes: &[i64], verdicts: &[Verdict]) -> Vec<i64> {
+/// Lets drafts supersede the memories that rules drew from the unit, except for those that tools prove and no draft
+/// repeats. Returns those that no draft supersedes.
+fn supersede_rules(drafts: &mut [LlmDraft], existing: &[MemoryRow]) -> Vec<i64> {
     let mut withdrawn = Vec::new();
-    for old in existing.iter().filter(|old| may_be_superseded(old)) {
-        let verdict = notes.iter().position(|id| *id == old.id).map_or(Verdict::None, |at| verdicts[at]);
-        let successor = match verdict {
+    for old in existing.iter().filter(|old| old.made_by == Maker::Rules && may_be_corrected(old)) {
+        let repeats =
+            |next: &LlmDraft| !next.draft.kind.is_summary() && prompt::covers(&text_of(&next.draft), &next.draft.sources, old);
+        let successor = match drafts.iter().position(repeats) {
             _ if old.kind.is_summary() => drafts.iter().position(|next| next.draft.kind.is_summary()),
-            Verdict::Corrected(at) => Some(at),
-            Verdict::Withdraw => nearest(drafts, old),
-            Verdict::Keep => drafts.iter().position(|next| alike(&next.draft.title, &old.title)),
-            Verdict::None => drafts.iter().position(|next| {
-                !next.draft.kind.is_summary() && prompt::covers(&text_of(&next.draft), &next.draft.sources, old)
-            }),
+            Some(at) => Some(at),
+            None if is_proved_by_tools(old) => continue,
+            None => nearest(drafts, old),
         };
         match successor {
             Some(at) => {
                 drafts[at].supersedes.push(old.id);
                 take_over(&mut drafts[at].draft, old);
             }
-            None if verdict == Verdict::Withdraw => withdrawn.push(old.id),
-            None => {}
+            None if old.kind.is_summary() => {}
+            None => withdrawn.push(old.id),
         }
     }
     withdrawn
+}
+
+/// Whether tools prove a memory of the rules: a command failed and was fixed, or works in another form.
+fn is_proved_by_tools(memory: &MemoryRow) -> bool {
+    memory.provenance == Provenance::Tool && !memory.kind.is_summary()
 }
 
 /// Returns the draft that shares most sources with a memory; the first one on a tie.
@@ -126,10 +146,17 @@ fn covers(sources: &[Source], old: &MemoryRow) -> bool {
 }
 
 /// Checks an observation against the blocks; `None` if it is not credible or already known.
-fn draft_of(observation: &ParsedObservation, question: &RenderedQuestion, unit: &UnitContext) -> Option<Draft> {
+fn draft_of(
+    observation: &ParsedObservation,
+    corrects: &[i64],
+    question: &RenderedQuestion,
+    unit: &UnitContext,
+    at: usize,
+) -> Option<Draft> {
     let named: Vec<&EventBlock> = observation.sources.iter().filter_map(|n| question.blocks.get(n.checked_sub(1)?)).collect();
     // Unknown block numbers count as none: then the whole unit is the source.
-    let all: Vec<&EventBlock> = if named.is_empty() { question.blocks.iter().collect() } else { named.clone() };
+    let of_unit = || question.entries_of(at).filter_map(|n| question.blocks.get(n - 1)).collect();
+    let all: Vec<&EventBlock> = if named.is_empty() { of_unit() } else { named.clone() };
     // Without naming a block, a model cannot attribute anything to the user.
     let by_user = named.iter().any(|block| block.by_user);
     let is_bad = |text: &str| repeats(text, &question.withheld) || looks_like_prompt_injection(text) || !by_user && orders(text);
@@ -149,15 +176,16 @@ fn draft_of(observation: &ParsedObservation, question: &RenderedQuestion, unit: 
         let same_subject = !of_messages || words(&title).iter().any(|word| words(&memory.title).contains(word));
         alike(&memory.title, &title) || !named.is_empty() && same > 0 && same * 2 >= sources.len() && same_subject
     });
-    if is_known || unit.recorded.iter().any(|recorded| alike(recorded, &title)) {
+    if is_known || unit.recorded.iter().any(|record| !corrects.contains(&record.id) && alike(&record.title, &title)) {
         return None;
     }
-    let kind_type = kind_type(observation.kind_type.as_deref(), unit.domain);
+    let given = observation.kind_type.as_deref().map(bare);
     // A statement of a program or page is nobody's decision.
     let messages = named.iter().any(|block| matches!(block.source, Source::Prompt(_)));
-    let kind_type = match kind_type {
-        Some(chosen) if chosen == DECISION && !messages => unit.domain.becomes(Finding::Discovery).kind_type,
-        other => other,
+    let kind = match given.as_deref() {
+        Some(TRIED) => MemoryKind::Tried,
+        Some(DECISION) if messages => MemoryKind::Decision,
+        _ => MemoryKind::Observation,
     };
     let mut facts: Vec<String> = Vec::new();
     for fact in observation.facts.iter().filter(|fact| !is_bad(fact)).map(|fact| cut(fact, FACT)) {
@@ -172,17 +200,21 @@ fn draft_of(observation: &ParsedObservation, question: &RenderedQuestion, unit: 
     }
     let last = all.iter().max_by_key(|block| block.at);
     let mut body = text(&observation.narrative).map(|text| cut(&text, BODY));
-    let is_decision = kind_type.as_deref() == Some(DECISION);
-    if let Some(reasoning) = body.take_if(|_| is_decision) {
+    if let Some(reasoning) = body.take_if(|_| kind == MemoryKind::Decision) {
         content.insert("reasoning".into(), Value::from(reasoning));
     }
+    let is_of_user = matches!(kind, MemoryKind::Decision | MemoryKind::Tried) && is_of_user(observation, &title, &named);
     Some(Draft {
         key: None,
-        kind: if is_decision { MemoryKind::Decision } else { MemoryKind::Observation },
-        kind_type: if is_decision { Some(DECISION_TYPE.into()) } else { kind_type },
+        kind,
+        kind_type: match kind {
+            MemoryKind::Decision => Some(DECISION_TYPE.into()),
+            MemoryKind::Tried => None,
+            _ => kind_type(given.as_deref().filter(|given| *given != DECISION), unit.domain),
+        },
         subtitle: text(&observation.subtitle).map(|text| cut_words(&text, SUBTITLE_WORDS)),
         body,
-        provenance: if is_decision && is_of_user(&title, &named) { Provenance::User } else { provenance(&all) },
+        provenance: if is_of_user { Provenance::User } else { provenance(&all) },
         title,
         content,
         concepts: concepts(&observation.concepts, unit.domain),
@@ -194,13 +226,24 @@ fn draft_of(observation: &ParsedObservation, question: &RenderedQuestion, unit: 
     })
 }
 
-/// Whether a decision is the user's: it cites only messages of the user, and half of its words are theirs.
-fn is_of_user(title: &str, cited: &[&EventBlock]) -> bool {
-    let said = |block: &&EventBlock| [&block.parameters, &block.outcome].into_iter().flatten().cloned().collect::<Vec<_>>();
-    let said: Vec<String> = cited.iter().flat_map(said).flat_map(|text| words(&text)).collect();
-    let own = words(title);
+/// Whether a decision is the user's: the model says so and cites a message of the user, or, if it says nothing of who
+/// decided, cites such messages only. A third of its words must stand in the cited messages, since a tool's output may
+/// not put words into the user's mouth.
+fn is_of_user(observation: &ParsedObservation, title: &str, cited: &[&EventBlock]) -> bool {
+    let by_user = match observation.by.as_deref().map(bare).as_deref() {
+        Some("user" | "person" | "human") => cited.iter().any(|block| block.by_user),
+        Some("agent" | "assistant") => false,
+        _ => !cited.is_empty() && cited.iter().all(|block| block.by_user),
+    };
+    let messages = cited.iter().filter(|block| matches!(block.source, Source::Prompt(_)));
+    let said: Vec<String> = messages.filter_map(|block| block.outcome.as_deref()).flat_map(words).collect();
+    let own = words(&text_with_facts(title, observation));
     let shared = own.iter().filter(|word| said.contains(word)).count();
-    !cited.is_empty() && cited.iter().all(|block| block.by_user) && shared > 0 && shared * 2 >= own.len()
+    by_user && shared > 0 && shared * 3 >= own.len()
+}
+
+fn text_with_facts(title: &str, observation: &ParsedObservation) -> String {
+    std::iter::once(title).chain(observation.facts.iter().map(String::as_str)).collect::<Vec<_>>().join(" ")
 }
 
 /// The words of a text without stop words.
@@ -288,12 +331,13 @@ fn stands_in(named: &str, block: &EventBlock) -> bool {
 /// Takes over from a superseded memory only what tools showed: its commit and its outcome, its token cost, and, if the
 /// draft is about the same work, its files. None of its text is taken over.
 fn take_over(draft: &mut Draft, old: &MemoryRow) {
-    for name in ["commit", "success"] {
+    let is_summary = draft.kind.is_summary();
+    // The request of a summary is what the user said.
+    for name in ["commit", "success"].into_iter().chain(Some("request").filter(|_| is_summary)) {
         if let Some(value) = old.content.get(name) {
             draft.content.entry(name).or_insert_with(|| value.clone());
         }
     }
-    let is_summary = draft.kind.is_summary();
     if is_summary && old.kind.is_summary() {
         draft.kind_type = draft.kind_type.take().or_else(|| old.kind_type.clone());
     }
@@ -312,40 +356,69 @@ fn take_over(draft: &mut Draft, old: &MemoryRow) {
     };
 }
 
-/// Returns the summary from the model's sections, which also titles the unit: the request, else the completed or
-/// learned work.
-fn summary(
-    sections: &std::collections::BTreeMap<String, String>,
-    question: &RenderedQuestion,
-    unit: &UnitContext,
-) -> Option<LlmDraft> {
+/// The open ends of a unit that are not recorded yet.
+fn open_ends(said: &ParsedUnit, question: &RenderedQuestion, unit: &UnitContext, at: usize) -> Vec<Draft> {
+    let blocks: Vec<&EventBlock> = question.entries_of(at).filter_map(|n| question.blocks.get(n - 1)).collect();
+    let is_bad = |text: &str| repeats(text, &question.withheld) || looks_like_prompt_injection(text) || orders(text);
+    let is_known = |text: &str| unit.recorded.iter().chain(unit.refused).any(|record| alike(&record.title, text));
+    let mut open: Vec<Draft> = Vec::new();
+    for text in said.open.iter().filter(|text| !is_nothing(text) && !is_bad(text)).map(|text| cut(text, TITLE)) {
+        if open.len() == OPEN || is_known(&text) || open.iter().any(|other| alike(&other.title, &text)) {
+            continue;
+        }
+        open.push(Draft {
+            key: Some(format!("open:u{}:{}:{}", unit.story.unit, unit.call, open.len() + 1)),
+            kind: MemoryKind::Open,
+            kind_type: None,
+            title: text.trim_end_matches('.').to_string(),
+            subtitle: None,
+            body: None,
+            content: Map::new(),
+            concepts: Vec::new(),
+            files: Vec::new(),
+            prompt: blocks.last().and_then(|block| block.prompt),
+            sources: blocks.last().map(|block| block.source).into_iter().collect(),
+            provenance: provenance(&blocks),
+            at: blocks.iter().map(|block| block.at).max().unwrap_or(0),
+            tokens: None,
+        });
+    }
+    open
+}
+
+/// Returns the summary, which also titles the unit.
+fn summary(said: &ParsedUnit, open: &[Draft], question: &RenderedQuestion, unit: &UnitContext, at: usize) -> Option<LlmDraft> {
     let is_bad = |text: &str| repeats(text, &question.withheld) || looks_like_prompt_injection(text);
     let mut content = Map::new();
     for name in SECTIONS {
         // A request may be an order; next steps may not.
         let orders = |text: &&String| name != "request" && orders(text);
-        let text = sections.get(name).filter(|text| !text.is_empty() && !is_bad(text) && !is_nothing(text));
+        let text = said.sections.get(name).filter(|text| !text.is_empty() && !is_bad(text) && !is_nothing(text));
         if let Some(text) = text.filter(|text| !orders(text)) {
             content.insert(name.into(), Value::from(cut(text, SECTION)));
         }
     }
-    if content.keys().all(|name| name == "request" || name == "investigated") {
-        return None;
+    let open: Vec<&str> = open.iter().map(|draft| draft.title.as_str()).collect();
+    if !open.is_empty() {
+        content.entry("next_steps").or_insert_with(|| Value::from(cut(&open.join("; "), SECTION)));
     }
     let existing = unit.existing.iter().filter(|old| old.kind.is_summary() && old.superseded_by.is_none());
     if existing.clone().any(|old| old.by_hand || old.pinned) {
         return None;
     }
-    let blocks: Vec<&EventBlock> = question.blocks.iter().collect();
+    let given =
+        Some(said.title.as_str()).filter(|title| !title.is_empty() && !is_bad(title) && !is_nothing(title)).map(String::from);
+    // Without a title, what was done is one. A request alone says nothing.
     let of = |name: &str| content.get(name).and_then(Value::as_str).map(String::from);
-    let title = of("request").or_else(|| of("completed")).or_else(|| of("learned")).or_else(|| of("next_steps"));
-    let title = title.or_else(|| of("notes"))?;
+    let of_section = || ["completed", "learned", "next_steps", "notes"].iter().find_map(|name| of(name));
+    let title = given.or_else(|| Some(of("request").filter(|_| of_section().is_some()).unwrap_or(of_section()?)))?;
+    let blocks: Vec<&EventBlock> = question.entries_of(at).filter_map(|n| question.blocks.get(n - 1)).collect();
     let mut draft = Draft {
         key: Some(format!("model-summary:u{}", unit.story.unit)),
         kind: MemoryKind::Summary,
         kind_type: None,
         title: cut(title.trim_end_matches('.'), TITLE),
-        subtitle: of("completed").or_else(|| of("learned")).map(|text| cut_words(&text, SUBTITLE_WORDS)),
+        subtitle: None,
         body: None,
         content,
         concepts: Vec::new(),

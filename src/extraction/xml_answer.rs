@@ -2,7 +2,9 @@
 //! think aloud in tags of their own, forget closing tags and stop mid-word. A pre-pass escapes what is no expected
 //! tag; `quick-xml` with lenient settings reads tags, attributes, entities and CDATA (ADR/0041).
 
-use super::answer::{AnswerFields, ENTRIES, ParsedAnswer, ParsedObservation, SECTIONS, is_other_name, numbers, tidy, usual_name};
+use super::answer::{
+    AnswerFields, ENTRIES, ParsedAnswer, ParsedObservation, ParsedUnit, SECTIONS, is_other_name, numbers, usual_name,
+};
 use crate::model::Domain;
 use crate::text::is_unseen;
 use quick_xml::Reader;
@@ -10,25 +12,25 @@ use quick_xml::escape::resolve_xml_entity;
 use quick_xml::events::Event;
 
 /// Fields with one text.
-const TEXTS: [&str; 4] = ["type", "title", "subtitle", "narrative"];
+const TEXTS: [&str; 5] = ["type", "by", "title", "subtitle", "narrative"];
 /// Fields with a list, and the names of their items.
-const LISTS: [(&str, &[&str]); 6] = [
+const LISTS: [(&str, &[&str]); 7] = [
     ("facts", &["fact"]),
     ("concepts", &["concept", "tag"]),
     ("files_read", &["file", "path"]),
     ("files_modified", &["file", "path"]),
     ("sources", &["source", "block", "number"]),
-    ("corrects", &["note"]),
+    ("corrects", &["record"]),
+    ("open", &["end"]),
 ];
-/// Verdicts on notes, next to observations.
-const VERDICTS: [&str; 2] = ["keep", "withdraw"];
+/// Numbers of earlier records that no longer hold, next to observations.
+const WITHDRAW: &str = "withdraw";
 /// Names of items in any list.
 const ITEMS: [&str; 4] = ["item", "li", "entry", "value"];
-/// Parses an answer. The last of several summaries counts; the others fill its gaps.
+/// Parses an answer.
 pub fn read(text: &str, domain: &Domain) -> ParsedAnswer {
     let is_tag = |name: &str| {
-        matches!(name, "answer" | "observation" | "observations" | "summary" | "none")
-            || VERDICTS.contains(&name)
+        matches!(name, "answer" | "observation" | "observations" | "unit" | "units" | "none" | WITHDRAW)
             || TEXTS.contains(&name)
             || SECTIONS.contains(&name)
             || ITEMS.contains(&name)
@@ -76,7 +78,7 @@ fn says_nothing(answer: &str, parts: &[MarkupPart]) -> bool {
 enum Position {
     Outside,
     Observation,
-    Summary,
+    Unit,
 }
 
 /// An open field and its text so far.
@@ -108,8 +110,8 @@ impl AnswerReader<'_> {
     fn open(&mut self, name: &str, attributes: &[(String, String)]) {
         let name = usual_name(name);
         match name {
-            "answer" | "observations" | "none" => return,
-            "keep" | "withdraw" => {
+            "answer" | "observations" | "units" | "none" => return,
+            WITHDRAW => {
                 self.leave();
                 self.leaf = Some(Leaf::new(name.to_string(), true));
                 return;
@@ -122,16 +124,20 @@ impl AnswerReader<'_> {
                 }
                 return;
             }
-            "summary" => {
+            "unit" => {
                 self.leave();
-                self.position = Position::Summary;
+                self.position = Position::Unit;
+                for (name, value) in attributes {
+                    let name = if matches!(name.as_str(), "n" | "id" | "unit") { "number" } else { name };
+                    self.attribute(name, value);
+                }
                 return;
             }
             _ => {}
         }
         if self.position == Position::Outside {
             // Fields of an observation without an opening tag.
-            self.position = if SECTIONS.contains(&name) { Position::Summary } else { Position::Observation };
+            self.position = if SECTIONS.contains(&name) || name == "open" { Position::Unit } else { Position::Observation };
         }
         // A field that is still open was never closed.
         self.leave_leaf(false);
@@ -159,7 +165,7 @@ impl AnswerReader<'_> {
 
     fn attribute(&mut self, name: &str, value: &str) {
         let name = if name == "source" { "sources" } else { usual_name(name) };
-        if TEXTS.contains(&name) || self.is_list(name) {
+        if TEXTS.contains(&name) || self.is_list(name) || name == "number" {
             self.fields.entry(name.to_string()).or_default().push(value.to_string());
         }
     }
@@ -169,7 +175,7 @@ impl AnswerReader<'_> {
         self.leave_leaf(false);
         match name {
             "observation" if self.position == Position::Observation => self.leave(),
-            "summary" if self.position == Position::Summary => self.leave(),
+            "unit" if self.position == Position::Unit => self.leave(),
             _ if self.list.as_deref() == Some(name) => self.list = None,
             // Text after an item belongs to its list.
             _ => self.leaf = self.list.clone().map(|list| Leaf::new(list, false)),
@@ -195,14 +201,13 @@ impl AnswerReader<'_> {
         let text = if cut { whole_sentences(&text) } else { text.trim().to_string() };
         match name.as_str() {
             _ if text.is_empty() => return,
-            "keep" => return self.answer.keeps.extend(numbers(&text)),
-            "withdraw" => return self.answer.withdraws.extend(numbers(&text)),
+            WITHDRAW => return self.answer.withdraws.extend(numbers(&text)),
             _ => {}
         }
         let values = self.fields.entry(name.clone()).or_default();
         match whole {
             true => values.push(text),
-            false => values.extend(listed(&text, name != "facts")),
+            false => values.extend(listed(&text, !matches!(name.as_str(), "facts" | "open"))),
         }
         values.truncate(ENTRIES);
     }
@@ -211,16 +216,10 @@ impl AnswerReader<'_> {
     fn leave(&mut self) {
         self.leave_leaf(false);
         self.list = None;
-        let mut fields = std::mem::take(&mut self.fields);
+        let fields = std::mem::take(&mut self.fields);
         match std::mem::replace(&mut self.position, Position::Outside) {
             Position::Outside => {}
-            Position::Summary => {
-                for section in SECTIONS {
-                    if let Some(text) = fields.remove(section).map(|texts| texts.join(" ")) {
-                        self.answer.summary.insert(section.to_string(), tidy(&text));
-                    }
-                }
-            }
+            Position::Unit => self.answer.add_unit(ParsedUnit::of(fields)),
             Position::Observation => self.answer.add(ParsedObservation::of(fields)),
         }
     }
@@ -434,7 +433,7 @@ fn without_asides(answer: &str) -> String {
             // A tag that is not closed here is not closed later either.
             let end = if open[which] { None } else { small[found..].find(&format!("</{}", ASIDE[which])) };
             open[which] = end.is_none();
-            let begins = |at: &usize| ["<observation", "<summary"].iter().any(|tag| small[*at..].starts_with(tag));
+            let begins = |at: &usize| ["<observation", "<unit", "<summary"].iter().any(|tag| small[*at..].starts_with(tag));
             at = match end {
                 Some(end) => shut(found + end),
                 None => small[found..].match_indices('<').map(|(at, _)| found + at).find(begins).unwrap_or(small.len()),

@@ -423,7 +423,16 @@ fn distil_rest(run: &Run, store: &mut Store, platform: Platform, session: &str) 
     }
     let (ignored, now) = (run.config.ignored(), environment::now());
     let home = run.config.home.as_deref();
-    Distiller { redactor: run.redactor, home, ignored: &ignored, now, gone: Gone::Deleted }.distil(store, &due).map(drop)
+    Distiller {
+        redactor: run.redactor,
+        home,
+        ignored: &ignored,
+        now,
+        gone: Gone::Deleted,
+        agent_notes: run.config.agent_notes.value,
+    }
+    .distil(store, &due)
+    .map(drop)
 }
 
 /// Returns the ids of lines that an earlier file also has: a continued session begins with a copy of the session that

@@ -16,6 +16,7 @@ use crate::store::Store;
 use crate::store::rule_memories::Gone;
 use crate::store::story::DueUnit;
 use anyhow::{Context, Result, anyhow};
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -88,7 +89,14 @@ fn due(run: &Run, store: &Store, events: &[Clean<Event>]) -> Result<Vec<DueUnit>
 }
 
 fn distiller<'a>(run: &'a Run, ignored: &'a [String]) -> Distiller<'a> {
-    Distiller { redactor: run.redactor, home: run.home(), ignored, now: run.now, gone: Gone::Deleted }
+    Distiller {
+        redactor: run.redactor,
+        home: run.home(),
+        ignored,
+        now: run.now,
+        gone: Gone::Deleted,
+        agent_notes: run.config.agent_notes.value,
+    }
 }
 
 const DAY: Millis = 86_400_000;
@@ -179,7 +187,8 @@ fn sync_if_due(run: &Run, store: &mut Store, event: &Event) -> Result<()> {
     }
     let Some(program) = program(run)? else { return Ok(()) };
     let folder = event.cwd.as_deref().unwrap_or("/");
-    let child = Guarded::start(&program, &["sync", "--in-hook", "--project", folder], String::new());
+    let arguments = ["sync", "--in-hook", "--project", folder].map(String::from);
+    let child = Guarded::start(&program, &arguments, &[], String::new());
     let ended = child.context("nmem cannot be started")?.output(LIMIT, PRINTED);
     // The child records its own failures, unless it was killed.
     if let Err(error) = ended
@@ -201,5 +210,6 @@ fn program(run: &Run) -> Result<Option<Program>> {
     }
     let path = std::env::current_exe()?;
     let folder = run.config.files.value.folder().to_path_buf();
-    Ok(Some(Program { guard: path.clone(), path, folder, hidden }))
+    let home = folder.clone();
+    Ok(Some(Program { guard: path.clone(), path, folder, home, agent_folder: None, settings: Value::Null, hidden }))
 }

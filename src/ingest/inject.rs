@@ -4,7 +4,7 @@
 use super::persist::Persisted;
 use super::run::{self, Caller, Run};
 use crate::config::{Config, Inject};
-use crate::distil::{embed, observer};
+use crate::distil::{embed, notes, observer};
 use crate::model::{Event, EventKind, InjectionPoint, Millis, StartSource};
 use crate::platforms;
 use crate::platforms::adapter::HookAnswer;
@@ -70,7 +70,7 @@ fn at_start(run: &Run, persisted: &mut Persisted, event: &Event, source: StartSo
     let config = run.config;
     let (answer, note) = match persisted {
         Persisted::Stored(store) => {
-            let note = observer::llm_note(config, Some(store));
+            let note = observer::llm_note(config, event.platform, Some(store));
             match start_block(run, store, event, source) {
                 Err(error) if is_broken(&error) => (HookAnswer::for_person(DAMAGED.into()), note),
                 block => (block?, note),
@@ -78,7 +78,7 @@ fn at_start(run: &Run, persisted: &mut Persisted, event: &Event, source: StartSo
         }
         Persisted::NotStored(problem) => {
             let answer = HookAnswer::for_person(format!("nmem: {problem}. See `nmem status`."));
-            (answer, observer::llm_note(config, None))
+            (answer, observer::llm_note(config, event.platform, None))
         }
         Persisted::Question => return Ok(None),
     };
@@ -217,7 +217,9 @@ fn start_block(run: &Run, store: &mut Store, event: &Event, source: StartSource)
         }
     }
     let message = start.message;
-    Ok(HookAnswer { point: start.point, context: Some(block.text).filter(|text| !text.is_empty()), message })
+    let asks = (run.config.agent_notes.value && !start.is_muted).then(|| notes::REQUEST.to_string());
+    let parts: Vec<String> = Some(block.text).filter(|text| !text.is_empty()).into_iter().chain(asks).collect();
+    Ok(HookAnswer { point: start.point, context: Some(parts.join("\n\n")).filter(|text| !text.is_empty()), message })
 }
 
 /// The context and message that a session start receives.

@@ -2,11 +2,12 @@
 //!
 //! An event of a hook is left out while recording is paused, or off in the repository that it is about. One of a past
 //! session may also have happened in a pause or in a muted turn (`#nomem`), may have been forgotten or deleted by
-//! retention, or may be stored already.
+//! retention, or may be stored already. Nothing of a program that answers nmem itself is kept.
 
 use super::complete;
 use super::run::{self, Run};
 use crate::config;
+use crate::config::llm::OBSERVER;
 use crate::config::pauses::{RecordingPause, What};
 use crate::model::{Event, EventKind, Millis, Platform, UserAnswer};
 use crate::project::{self, client};
@@ -26,10 +27,14 @@ pub const MUTED: &str = "event of a turn that begins with #nomem";
 pub const EXPIRED: &str = "tool use that retention deleted";
 pub const STORED: &str = "event that is stored already";
 pub const OFF_ELSEWHERE: &str = "work in a repository where recording is off";
+pub const OWN: &str = "a question of nmem's own to an agent's program";
 
 /// Decides whether an event is kept; otherwise returns the reason. The prompt of a kept event gets the id under which it
 /// is stored.
 pub fn keep(run: &Run, past: Option<&mut PastSession>, event: &mut Event) -> Result<(), &'static str> {
+    if event.cwd.as_deref().is_some_and(|cwd| Path::new(cwd).starts_with(run.config.files.value.folder().join(OBSERVER))) {
+        return Err(OWN);
+    }
     if let Some(past) = past {
         past.keep(run, event)?;
     }

@@ -104,7 +104,8 @@ pub fn install(plan: &InstallPlan) -> Result<()> {
 pub fn plan_uninstall(adapter: &dyn Adapter, setup: &Setup, scope: &Scope, others: &[&Setup]) -> Result<InstallPlan> {
     let is_project = matches!(scope, Scope::Project(_));
     let is_shared = others.iter().any(|other| other.instructions == setup.instructions);
-    let extras = Extras { search: true, guidance: is_project && !is_shared, mcp: true, without_hooks: false };
+    let extras =
+        Extras { search: true, guidance: is_project && !is_shared, mcp: true, without_hooks: false, asks_for_notes: false };
     let target = AgentFiles::new(adapter, setup, scope, extras)?;
     let mut changes = Vec::new();
     for file in target.files() {

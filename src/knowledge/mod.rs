@@ -163,7 +163,7 @@ fn kind_type(kind: MemoryKind, given: Option<String>, domain: &Domain) -> Result
         MemoryKind::Decision => DECISION_TYPES.to_vec(),
         MemoryKind::Lesson => LESSON_TYPES.to_vec(),
         MemoryKind::Task => TASK_KINDS.to_vec(),
-        MemoryKind::Summary | MemoryKind::Entity => return Ok(given),
+        MemoryKind::Summary | MemoryKind::Tried | MemoryKind::Open | MemoryKind::Entity => return Ok(given),
     };
     match given {
         Some(given) if !valid.contains(&given.as_str()) => Err(unknown("type", &given, domain, &valid).into()),
@@ -197,7 +197,7 @@ fn check_content(kind: MemoryKind, content: &mut Map<String, Value>, title: &str
         MemoryKind::Lesson => must("description"),
         MemoryKind::Task => must("task_description"),
         MemoryKind::Summary => must("request"),
-        MemoryKind::Observation | MemoryKind::Entity => {}
+        MemoryKind::Observation | MemoryKind::Tried | MemoryKind::Open | MemoryKind::Entity => {}
     }
     Ok(())
 }

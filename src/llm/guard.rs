@@ -6,7 +6,7 @@ use super::http::failure;
 use crate::model::{LlmError, Program};
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,20 @@ use std::time::{Duration, Instant};
 pub const COMMAND: &str = "guard";
 /// Maximum time that the guard may take to kill the program.
 const ENDING: Duration = Duration::from_millis(500);
+
+/// Maximum time in which a program that has closed its output ends by itself.
+const ENDED: Duration = Duration::from_millis(200);
+/// Bytes of stderr that are read: an error's message.
+const ERRORS: u64 = 64 * 1024;
+
+/// A program's output.
+#[derive(Debug, Default)]
+pub struct Printed {
+    pub out: Vec<u8>,
+    pub err: Vec<u8>,
+    /// It ended with an error.
+    pub failed: bool,
+}
 
 /// A guarded program, seen from the hook.
 #[derive(Debug)]
@@ -24,14 +38,15 @@ pub struct Guarded {
 }
 
 impl Guarded {
-    /// Starts a program and writes `text` to its stdin.
-    pub fn start(program: &Program, arguments: &[&str], text: String) -> io::Result<Guarded> {
+    /// Starts a program with additions to its environment, and writes `text` to its stdin.
+    pub fn start(program: &Program, arguments: &[String], environment: &[(&str, String)], text: String) -> io::Result<Guarded> {
         let mut command = Command::new(&program.guard);
         command.arg(COMMAND).arg(&program.path).args(arguments);
-        command.current_dir(&program.folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command.current_dir(&program.folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         for name in &program.hidden {
             command.env_remove(name);
         }
+        command.envs(environment.iter().map(|(name, value)| (name, value)));
         // A hook of nmem inside the program must do nothing.
         command.env("NMEM_DISABLE", "1");
         apart(&mut command);
@@ -50,35 +65,48 @@ impl Guarded {
     }
 
     /// Returns the program's output if it ends in time. After that, or at the limit, the whole process group is dead.
-    pub fn output(mut self, limit: Duration, most: u64) -> Result<Vec<u8>, LlmError> {
-        let stdout = self.guard.stdout.take();
-        let (done, printed) = channel();
-        std::thread::spawn(move || {
-            let mut out = Vec::new();
-            let read = stdout.map(|stdout| stdout.take(most + 1).read_to_end(&mut out));
-            let _ = done.send(read.is_some_and(|read| read.is_ok()).then_some(out));
-        });
+    pub fn output(mut self, limit: Duration, most: u64) -> Result<Printed, LlmError> {
+        let read = |from: Option<Box<dyn Read + Send>>, most: u64| {
+            let (done, text) = channel();
+            std::thread::spawn(move || {
+                let mut out = Vec::new();
+                let read = from.map(|from| from.take(most + 1).read_to_end(&mut out));
+                let _ = done.send(read.is_some_and(|read| read.is_ok()).then_some(out));
+            });
+            text
+        };
+        let errors = read(self.guard.stderr.take().map(|from| Box::new(from) as _), ERRORS);
+        let printed = read(self.guard.stdout.take().map(|from| Box::new(from) as _), most);
         let printed = printed.recv_timeout(limit);
-        self.end();
+        let failed = !self.end(if printed.is_ok() { ENDED } else { Duration::ZERO });
         match printed {
             Ok(Some(out)) if out.len() as u64 > most => Err(failure("too large", "the program printed more than 1 MB")),
-            Ok(Some(out)) => Ok(out),
+            Ok(Some(out)) => Ok(Printed { out, err: errors.recv_timeout(ENDED).ok().flatten().unwrap_or_default(), failed }),
             Err(RecvTimeoutError::Timeout) => Err(failure("timeout", "the program did not answer in time")),
             _ => Err(failure("program", "the program's output cannot be read")),
         }
     }
 
-    fn end(self) {
+    /// Ends the guard, at once or after `grace`; returns whether the program succeeded by itself.
+    fn end(self, grace: Duration) -> bool {
         let Guarded { mut guard, line } = self;
+        let ended = waits(&mut guard, grace);
         drop(line);
-        let until = Instant::now() + ENDING;
-        while matches!(guard.try_wait(), Ok(None)) {
-            if Instant::now() > until {
-                let _ = guard.kill();
-                let _ = guard.wait();
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(2));
+        if ended.is_none() && waits(&mut guard, ENDING).is_none() {
+            let _ = guard.kill();
+            let _ = guard.wait();
+        }
+        ended.is_some_and(|status| status.success())
+    }
+}
+
+/// Waits for a process; `None` if it is still there after `limit`.
+fn waits(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
+    let until = Instant::now() + limit;
+    loop {
+        match child.try_wait() {
+            Ok(None) if Instant::now() < until => std::thread::sleep(Duration::from_millis(2)),
+            ended => return ended.ok().flatten(),
         }
     }
 }
@@ -87,7 +115,7 @@ impl Guarded {
 pub fn run(arguments: &[OsString]) -> ExitCode {
     let Some((program, arguments)) = arguments.split_first() else { return ExitCode::from(2) };
     let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::piped()).stderr(Stdio::null());
+    command.args(arguments).stdin(Stdio::piped());
     apart(&mut command);
     let Ok(mut child) = command.spawn() else { return ExitCode::FAILURE };
     let (id, stdin) = (child.id(), child.stdin.take());

@@ -1,11 +1,11 @@
-//! Language models, each call blocking and bounded. Files: `anthropic`, `openai` (and embeddings), `claude` (the
-//! program), `http` (and what a server refused before), `guard` (kills a child with its parent).
+//! Language models, each call blocking and bounded. Files: `anthropic`, `openai` (and embeddings), `programs` (of
+//! agents), `http` (and what a server refused before), `guard` (kills a child with its parent).
 
 mod anthropic;
-mod claude;
 pub mod guard;
 mod http;
 pub mod openai;
+mod programs;
 
 use crate::model::{Answer, Endpoint, LlmError, Provider, Question};
 use crate::redact::Clean;
@@ -46,10 +46,10 @@ fn once(question: &Question, to: &Endpoint, limit: Duration) -> Result<Answer, L
     let answer = loop {
         let left = until.saturating_duration_since(Instant::now());
         let asked = match to.provider {
-            Provider::None => Err(failure("none", "no provider is configured")),
+            Provider::None | Provider::Agent => Err(failure("none", "no provider is configured")),
             Provider::Anthropic => anthropic::ask(question, to, parts, left),
             Provider::OpenAi => openai::ask(question, to, parts, left),
-            Provider::Claude => claude::ask(question, to, left),
+            Provider::Program(_) => programs::ask(question, to, left),
         };
         match asked {
             Ok(answer) => break answer,

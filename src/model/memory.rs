@@ -30,6 +30,10 @@ MemoryKind, default Entity {
     Summary = "summary",
     Decision = "decision",
     Lesson = "lesson",
+    /// A fix, a way or a choice that did not help.
+    Tried = "tried",
+    /// Something that is known to be left: open until it is done or dropped.
+    Open = "open",
     Task = "task",
     /// A custom type that a program defines, named in `type`.
     Entity = "entity",
@@ -62,7 +66,7 @@ impl MemoryKind {
             MemoryKind::Summary => KindProperties { is_summary: true, ..PLAIN },
             MemoryKind::Decision => KindProperties { is_lasting: true, origin: Some("decided"), ..PLAIN },
             MemoryKind::Lesson => KindProperties { is_lasting: true, origin: Some("learnt"), ..PLAIN },
-            MemoryKind::Task | MemoryKind::Entity => PLAIN,
+            MemoryKind::Tried | MemoryKind::Open | MemoryKind::Task | MemoryKind::Entity => PLAIN,
         }
     }
 
@@ -72,6 +76,11 @@ impl MemoryKind {
 
     pub const fn is_summary(self) -> bool {
         self.properties().is_summary
+    }
+
+    /// Whether it says something that was found, done, tried or left.
+    pub const fn is_finding(self) -> bool {
+        matches!(self, MemoryKind::Observation | MemoryKind::Tried | MemoryKind::Open)
     }
 }
 
@@ -89,6 +98,8 @@ Provenance, default Tool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Maker {
     Rules,
+    /// The agent, in the notes at the end of a message.
+    Agent,
     /// A person.
     Hand,
     /// A program, through the RAD protocol.
@@ -102,6 +113,7 @@ impl Maker {
     pub fn name(&self) -> &str {
         match self {
             Maker::Rules => "rules",
+            Maker::Agent => "agent",
             Maker::Hand => "hand",
             Maker::Program => "custom",
             Maker::Model(name) => name,
@@ -124,6 +136,7 @@ impl From<String> for Maker {
     fn from(name: String) -> Maker {
         match name.as_str() {
             "rules" => Maker::Rules,
+            "agent" => Maker::Agent,
             "hand" => Maker::Hand,
             "custom" => Maker::Program,
             _ => Maker::Model(name),
@@ -227,6 +240,8 @@ pub struct UnitDrafts {
     /// The result of the unit in one line, or the request if there is no result.
     pub title: Option<String>,
     pub drafts: Vec<Draft>,
+    /// Notes of the agent.
+    pub by_agent: Vec<Draft>,
     /// Summaries of earlier units, each with new notes that omit the checks that have passed since.
     pub notes: Vec<(i64, String)>,
 }
@@ -235,6 +250,7 @@ impl Texts for UnitDrafts {
     fn texts(&mut self, visit: &mut dyn FnMut(&mut String, Limit)) {
         self.title.iter_mut().for_each(|title| visit(title, TITLE));
         self.drafts.texts(visit);
+        self.by_agent.texts(visit);
         self.notes.iter_mut().for_each(|(_, notes)| visit(notes, FAILURE));
     }
 }
@@ -297,7 +313,45 @@ pub struct MemoryRow {
     pub team: Option<TeamOrigin>,
 }
 
+/// Trust in a memory's author, from the least. Blocks, search and the page show memories in its order where nothing else
+/// decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Trust {
+    Rules,
+    /// The agent's notes, a language model, another program.
+    Agent,
+    /// A person, in their own words or by changing it.
+    Person,
+}
+
+impl Trust {
+    /// Factor for the score of a search hit.
+    pub fn factor(self) -> f64 {
+        match self {
+            Trust::Rules => 1.0,
+            Trust::Agent => 1.15,
+            Trust::Person => 1.3,
+        }
+    }
+}
+
+impl Maker {
+    /// Trust in what it creates.
+    pub fn trust(&self) -> Trust {
+        match self {
+            Maker::Hand => Trust::Person,
+            Maker::Agent | Maker::Model(_) | Maker::Program => Trust::Agent,
+            Maker::Rules => Trust::Rules,
+        }
+    }
+}
+
 impl MemoryRow {
+    /// Trust in its author. What another person shared is trusted as its team settings say, not by its author here.
+    pub fn trust(&self) -> Trust {
+        if self.by_hand || self.pinned { Trust::Person } else { self.made_by.trust() }
+    }
+
     /// Whether another person shared it with the team.
     pub fn is_of_team(&self) -> bool {
         self.provenance == Provenance::Team

@@ -1,35 +1,149 @@
 //! Questions to a language model and its answers, and embeddings.
 
-use super::{Limit, Millis, Texts};
+use super::{Limit, Millis, Platform, Texts};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// The model provider.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default)]
 pub enum Provider {
     /// None: rules only.
     #[default]
     None,
+    /// The program of the session's own agent.
+    Agent,
     /// The Anthropic Messages API.
     Anthropic,
     /// Any server with the OpenAI chat completions API: OpenRouter, Ollama, LM Studio, vLLM.
     OpenAi,
-    /// The `claude` program, with the user's own subscription.
-    Claude,
+    /// An agent's program, with the user's own sign-in.
+    Program(&'static ModelProgram),
+}
+
+/// An agent's program as a model; measured with the versions in ADR/0060.
+#[derive(Debug)]
+pub struct ModelProgram {
+    /// Name of the program and of the provider.
+    pub name: &'static str,
+    /// Name of the platform whose sessions it answers for.
+    platform: &'static str,
+    /// The smallest model of its kind; empty if it has none of its own.
+    pub model: &'static str,
+    /// The model that the user's settings name, if it goes before.
+    pub users_model: fn(&Value) -> Option<&str>,
+    /// Files of the user's settings, of which the first one that exists counts.
+    pub settings: &'static [&'static str],
+    /// Tokens that the program adds to each request.
+    own_tokens: i64,
+    /// It answers within a Stop and leaves nothing of the user's behind; others answer `nmem distil` only.
+    pub at_stop: bool,
+}
+
+/// A program that the user's settings name no model for.
+const PROGRAM: ModelProgram =
+    ModelProgram { name: "", platform: "", model: "", users_model: |_| None, settings: &[], own_tokens: 0, at_stop: false };
+
+/// The programs that can answer.
+pub static MODEL_PROGRAMS: [ModelProgram; 5] = [
+    ModelProgram { name: "claude", platform: "claude-code", model: "haiku", own_tokens: 470, at_stop: true, ..PROGRAM },
+    ModelProgram {
+        name: "codex",
+        platform: "codex",
+        model: "gpt-5.4-mini",
+        // Another provider than the usual one may have any models.
+        users_model: |settings| {
+            settings["model"].as_str().filter(|_| settings["model_provider"].as_str().is_some_and(|own| own != "openai"))
+        },
+        settings: &["config.toml"],
+        own_tokens: 450,
+        at_stop: true,
+    },
+    // It sometimes waits 13 s before it asks, and its sessions hold the prompt until nmem removes them.
+    ModelProgram {
+        name: "gemini",
+        platform: "gemini",
+        model: "gemini-2.5-flash-lite",
+        settings: &["settings.json"],
+        own_tokens: 180,
+        ..PROGRAM
+    },
+    ModelProgram {
+        name: "opencode",
+        platform: "opencode",
+        users_model: |settings| settings["small_model"].as_str().or(settings["model"].as_str()),
+        settings: &["opencode.jsonc", "opencode.json", "config.json"],
+        own_tokens: 120,
+        at_stop: true,
+        ..PROGRAM
+    },
+    // It takes no system prompt, and its sign-in may not hold in a folder of nmem's own.
+    ModelProgram { name: "copilot", platform: "copilot-cli", model: "claude-haiku-4.5", own_tokens: 2_100, ..PROGRAM },
+];
+
+impl ModelProgram {
+    /// The platform whose sessions it answers for.
+    pub fn platform(&self) -> Platform {
+        Platform::from_name(self.platform).unwrap_or_default()
+    }
 }
 
 impl Provider {
-    pub const ALL: [Provider; 4] = [Provider::None, Provider::Anthropic, Provider::OpenAi, Provider::Claude];
+    /// All providers.
+    pub fn all() -> impl Iterator<Item = Provider> {
+        let others = [Provider::None, Provider::Agent, Provider::Anthropic, Provider::OpenAi];
+        others.into_iter().chain(MODEL_PROGRAMS.iter().map(Provider::Program))
+    }
 
     /// Its name in the config file and in the database.
     pub fn name(self) -> &'static str {
         match self {
             Provider::None => "none",
+            Provider::Agent => "agent",
             Provider::Anthropic => "anthropic",
             Provider::OpenAi => "openai",
-            Provider::Claude => "claude",
+            Provider::Program(program) => program.name,
         }
+    }
+
+    /// Finds a provider by its name.
+    pub fn from_name(name: &str) -> Option<Provider> {
+        Provider::all().find(|provider| provider.name() == name)
+    }
+
+    /// The program that answers, if one does.
+    pub fn program(self) -> Option<&'static ModelProgram> {
+        if let Provider::Program(program) = self { Some(program) } else { None }
+    }
+
+    /// Whether a program answers; for `agent`, each session's own.
+    pub fn is_program(self) -> bool {
+        matches!(self, Provider::Agent | Provider::Program(_))
+    }
+
+    /// The provider for sessions of a platform: `agent` becomes the program of that agent, or none.
+    pub fn of_session(self, platform: Platform) -> Provider {
+        let own = || MODEL_PROGRAMS.iter().find(|program| program.platform() == platform);
+        if matches!(self, Provider::Agent) { own().map_or(Provider::None, Provider::Program) } else { self }
+    }
+
+    /// Tokens that it adds to each request.
+    pub fn own_tokens(self) -> i64 {
+        self.program().map_or(0, |program| program.own_tokens)
+    }
+}
+
+impl PartialEq for Provider {
+    fn eq(&self, other: &Provider) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for Provider {}
+
+impl std::fmt::Display for Provider {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -58,6 +172,12 @@ pub struct Program {
     pub guard: PathBuf,
     /// An empty folder to run in.
     pub folder: PathBuf,
+    /// A folder of nmem's own that takes the place of the agent's.
+    pub home: PathBuf,
+    /// The agent's folder, with the user's sign-in.
+    pub agent_folder: Option<PathBuf>,
+    /// The user's settings of the agent, of which a call needs the provider.
+    pub settings: Value,
     /// Environment variables to withhold: those a project has set, and those that mark a nested session.
     pub hidden: Vec<String>,
 }
@@ -271,6 +391,16 @@ impl Texts for Passages {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn every_program_answers_for_a_platform() {
+        for program in &MODEL_PROGRAMS {
+            assert_ne!(program.platform(), Platform::Custom, "{}", program.name);
+            assert_eq!(Provider::from_name(program.name).and_then(Provider::program).map(|p| p.name), Some(program.name));
+            assert_eq!(Provider::Agent.of_session(program.platform()).name(), program.name);
+        }
+        assert_eq!(Provider::Agent.of_session(Platform::Cursor), Provider::None);
+    }
 
     #[test]
     fn what_is_no_direction_is_no_vector() {

@@ -288,22 +288,10 @@ pub fn once(text: &str, below: &str) -> Result<(), NotEditable> {
 
 /// Parses JSON with comments.
 pub fn lenient(text: &str) -> Result<Value, NotEditable> {
-    let parsed = jsonc_parser::parse_to_value(text, &ParseOptions::default());
+    let parsed: Result<Value, _> = jsonc_parser::parse_to_serde_value(text, &ParseOptions::default());
     match parsed.map_err(|e| NotEditable(format!("it is not JSON: {e}")))? {
-        Some(value) => Ok(plain(value)),
-        None => Err(NotEditable("it is not a JSON object".into())),
-    }
-}
-
-fn plain(value: jsonc_parser::JsonValue) -> Value {
-    use jsonc_parser::JsonValue;
-    match value {
-        JsonValue::String(text) => Value::from(text.into_owned()),
-        JsonValue::Number(number) => serde_json::from_str(number).unwrap_or_default(),
-        JsonValue::Boolean(truth) => truth.into(),
-        JsonValue::Object(members) => members.into_iter().map(|(name, value)| (name.to_string(), plain(value))).collect(),
-        JsonValue::Array(items) => items.into_iter().map(plain).collect(),
-        JsonValue::Null => Value::Null,
+        Value::Null => Err(NotEditable("it is not a JSON object".into())),
+        value => Ok(value),
     }
 }
 

@@ -250,6 +250,7 @@ fn best(store: &Store, mut memories: Vec<MemoryRow>, path: &str) -> Result<Vec<M
             names(memory, path),
             settles(memory),
             memory.provenance == Provenance::User,
+            memory.trust(),
             memory.id,
         ))
     });

@@ -1,6 +1,7 @@
 //! Search: ranked hits, and overviews of sessions.
 
 use crate::distil::statements::sentences;
+use crate::model::Maker;
 use crate::model::{
     Filter, Hit, HitKind, Millis, PromptKind, PromptRow, SessionOverview, SessionRow, SessionStatus, TurnOverview, UnitOverview,
     Vector,
@@ -112,6 +113,9 @@ fn refined(request: &str, mut hits: Vec<Hit>, limit: usize) -> Vec<Hit> {
     hits.retain(|hit| hit.kind != HitKind::Prompt || rank::terms(&hit.text).len() > 1);
     for hit in hits.iter_mut().filter(|hit| hit.kind == HitKind::Prompt && hit.score > 0.0) {
         hit.score *= if hit.what == "user" { ASKED } else { ANSWERED };
+    }
+    for hit in hits.iter_mut().filter(|hit| hit.kind == HitKind::Memory && hit.score > 0.0) {
+        hit.score *= hit.made_by.clone().map_or(1.0, |by| Maker::from(by).trust().factor());
     }
     hits.sort_by(|a, b| b.score.total_cmp(&a.score).then(b.at.cmp(&a.at)));
     let rest = hits.split_off(hits.len().min(COMPARED));

@@ -72,7 +72,8 @@ mod tests {
             ],
         );
         let redactor = Redactor::default();
-        let distiller = Distiller { redactor: &redactor, home: None, ignored: &[], now: at(6), gone: Gone::Deleted };
+        let distiller =
+            Distiller { redactor: &redactor, home: None, ignored: &[], now: at(6), gone: Gone::Deleted, agent_notes: false };
         let due = to.due_in_session(Platform::ClaudeCode, session).unwrap();
         distiller.distil(to, &due).unwrap();
     }

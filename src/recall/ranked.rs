@@ -277,8 +277,8 @@ pub(super) fn memories_by_words(store: &Store, query: &RecallQuery) -> Result<Ve
         return Ok(Vec::new());
     }
     let search_query = Query::parse(&words[..words.len().min(STATED_WORDS)].join(" "));
-    let kinds = [MemoryKind::Task, MemoryKind::Summary, MemoryKind::Decision, MemoryKind::Lesson, MemoryKind::Observation];
-    let filter = Filter { scope: SearchScope::of(query.project), memories: kinds.to_vec(), ..Filter::default() };
+    let kinds: Vec<MemoryKind> = MemoryKind::ALL.iter().copied().filter(|kind| *kind != MemoryKind::Entity).collect();
+    let filter = Filter { scope: SearchScope::of(query.project), memories: kinds, ..Filter::default() };
     store.search(&search_query, &[HitKind::Memory], &filter, STATED)
 }
 
@@ -331,6 +331,7 @@ pub(super) fn found(
     let Some(unit) = store.unit_by_row(scored.unit)? else { return Ok(None) };
     let mut memories = store.memories_of_unit(unit.session, unit.id)?;
     memories.retain(|memory: &MemoryRow| memory.superseded_by.is_none());
+    memories.sort_by_key(|memory| std::cmp::Reverse(memory.trust()));
     let why = reasons(&scored);
     let branch = locations.get(&scored.unit).and_then(|location| location.branch.clone());
     let branch = branch.filter(|branch| rank::is_topic(branch, std::iter::empty()));

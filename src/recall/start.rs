@@ -148,7 +148,7 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
         false => all.len() >= ENOUGH_SESSIONS && unit.relevance.often_edited >= LIKELY_EDITED,
     };
     let is_finding = |memory: &&MemoryRow| {
-        memory.kind == MemoryKind::Observation
+        memory.kind.is_finding()
             && !memory.pinned
             && is_new(memory)
             && !unused.contains(&format!("m{}", memory.id))
@@ -380,8 +380,9 @@ pub fn session_state(store: &Store, session: i64) -> Result<Option<SessionState>
     let mut memories = store.memories_of_session(session.id)?;
     memories.retain(|memory| memory.superseded_by.is_none());
     memories.reverse();
+    memories.sort_by_key(|memory| std::cmp::Reverse(memory.trust()));
     let (decisions, rest): (Vec<MemoryRow>, Vec<MemoryRow>) = memories.into_iter().partition(|memory| memory.kind.is_lasting());
-    let observations = rest.into_iter().filter(|memory| memory.kind == MemoryKind::Observation).collect();
+    let observations = rest.into_iter().filter(|memory| memory.kind.is_finding()).collect();
     let contradicted_by = rank::contradicted(&decisions);
     let open = session.tasks.iter().filter(|task| task.status != "completed").map(|task| task.subject.clone());
     Ok(Some(SessionState {

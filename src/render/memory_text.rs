@@ -3,7 +3,7 @@
 use super::clean::line;
 use super::style::Style;
 use super::time;
-use crate::model::{LastSync, Maker, MemoryKind, MemoryRow, Millis, Provenance};
+use crate::model::{LastSync, Maker, MemoryKind, MemoryRow, Millis, Provenance, Spend};
 use serde_json::{Value, json};
 
 /// Fields of decisions and discoveries in reading order; others follow by name.
@@ -73,8 +73,14 @@ pub fn entry(memory: &MemoryRow, style: Style) -> String {
     format!("{} {}{pinned} {title}{replaced}", style.strong(&id(memory)), style.faint(&line(word(memory), 20)))
 }
 
-/// Returns a memory completely, with its sources.
-pub fn whole(memory: &MemoryRow, style: Style) -> String {
+/// Returns the call that a memory comes from, as JSON.
+pub fn call_json(call: &Spend) -> Value {
+    json!({"provider": call.provider, "model": call.model, "at": call.at, "purpose": call.purpose,
+        "input_tokens": call.input_tokens, "output_tokens": call.output_tokens, "estimated": call.estimated, "ms": call.took})
+}
+
+/// Returns a memory completely, with its sources and the call that it comes from.
+pub fn whole(memory: &MemoryRow, call: Option<&Spend>, style: Style) -> String {
     let mut head =
         vec![format!("{} {}", time::day(memory.created_at), time::clock(memory.created_at)), memory.kind.name().to_string()];
     head.extend(memory.kind_type.as_ref().map(|kind_type| line(kind_type, 40)));
@@ -128,6 +134,16 @@ pub fn whole(memory: &MemoryRow, style: Style) -> String {
     );
     let estimated = if memory.tokens_estimated { ", estimated" } else { "" };
     fact("discovery cost", memory.tokens.map(|tokens| format!("{tokens} tokens{estimated}")));
+    let call = call.map(|call| {
+        let about = if call.estimated { "about " } else { "" };
+        let (read, written) = (call.input_tokens, call.output_tokens);
+        format!(
+            "{} of {}; the call took {about}{read} tokens to read and {written} to write",
+            line(&call.model, 60),
+            line(&call.provider, 40)
+        )
+    });
+    fact("written by", call);
     fact("uuid", Some(memory.uuid.clone()));
     out
 }

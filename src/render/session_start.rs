@@ -6,8 +6,8 @@ use super::session_log::{brief, committed, conversation, gist, heading, summary,
 use super::style::Style;
 use super::{count, memory_text, time};
 use crate::model::{
-    Annotations, Check, FileChange, MemoryKind, MemoryRow, Platform, Provenance, Recalled, SessionOverview, SessionState,
-    TokenStats, TurnOverview, UnitFile, UnitOutcome, UnitRow,
+    Annotations, Check, FileChange, MemoryRow, Platform, Provenance, Recalled, SessionOverview, SessionState, TokenStats,
+    TurnOverview, UnitFile, UnitOutcome, UnitRow,
 };
 use crate::text::{alike, is_in_project};
 use serde_json::{Value, json};
@@ -393,7 +393,7 @@ fn list(begin: &str, memories: &[MemoryRow], annotations: &Annotations, budget: 
     let mut block = Block::within(budget);
     for (at, memory) in memories.iter().enumerate() {
         let entry = match memory.kind {
-            MemoryKind::Observation => observation(memory, annotations),
+            kind if kind.is_finding() => observation(memory, annotations),
             _ => settled(memory, annotations),
         };
         if !block.push(&format!("{}- {entry}", if at == 0 { begin } else { "" })) {

@@ -52,6 +52,12 @@ impl Store {
         Ok(injected.into_iter().filter(|(_, point)| wanted(point)).map(|(item, _)| item).collect())
     }
 
+    /// The texts that a session has received.
+    pub fn injected_texts(&self, session: i64) -> Result<Vec<String>> {
+        let sql = "SELECT DISTINCT text FROM injections WHERE session_id = ?1 AND text IS NOT NULL";
+        Ok(self.conn.prepare_cached(sql)?.query_map([session], |row| row.get(0))?.collect::<Result<_, _>>()?)
+    }
+
     /// Items that several of the given sessions received at a point and that none of them used.
     pub fn unused_items(&self, sessions: &[i64], point: InjectionPoint) -> Result<HashSet<String>> {
         let sql = "SELECT item, session_id, at FROM injections

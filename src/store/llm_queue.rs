@@ -7,6 +7,7 @@ use crate::model::{Budget, CallCost, Draft, Endpoint, Maker, Millis, Platform, P
 use crate::redact::Clean;
 use anyhow::Result;
 use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
+use std::collections::BTreeSet;
 
 /// Maximum calls per unit: a checkpoint call and a closing call.
 const CALLS: i64 = 2;
@@ -25,6 +26,8 @@ const DAY: Millis = 86_400_000;
 #[derive(Clone, Debug)]
 pub struct Due {
     pub unit: i64,
+    pub session: i64,
+    pub platform: Platform,
     /// Its session's working directory and all other folders that it used; they decide whether a model may see it.
     pub folders: Vec<String>,
     pub purpose: Purpose,
@@ -35,12 +38,19 @@ impl Due {
     pub fn may_be_seen(&self, may_see: &dyn Fn(&str) -> bool) -> bool {
         !self.folders.is_empty() && self.folders.iter().all(|folder| may_see(folder))
     }
+
+    /// Whether one call may be about both: ended units of one session and the same folders.
+    pub fn shares_call_with(&self, other: &Due) -> bool {
+        let same = |due: &Due| (due.session, due.purpose, due.folders.iter().cloned().collect::<BTreeSet<_>>());
+        self.purpose != Purpose::Checkpoint && same(self) == same(other)
+    }
 }
 
-/// A call in progress; no other process asks about its unit.
+/// A call in progress; no other process asks about its units.
 #[derive(Clone, Debug)]
 pub struct Call {
-    pub lease: Lease,
+    /// In the order of the units asked about.
+    pub leases: Vec<Lease>,
     /// Its row in `spend`.
     pub row: i64,
     pub purpose: Purpose,
@@ -71,7 +81,7 @@ pub struct Superseding {
 /// can no longer move: the next step is final, there is none, or the session is over. Imported units are excluded: a
 /// person must request their distillation.
 const DUE: &str = "WITH unit AS (
-    SELECT u.id, u.session_id, u.state, u.started_at, u.ended_at, u.model_calls, u.model_at, u.distilled_seq, s.cwd,
+    SELECT u.id, u.session_id, u.state, u.started_at, u.ended_at, u.model_calls, u.model_at, u.distilled_seq, s.cwd, s.platform,
       (SELECT coalesce(sum(tool_uses), 0) FROM steps WHERE session_id = s.id AND work_unit_id = u.id) AS tools,
       (SELECT l.state FROM work_units l WHERE l.session_id = s.id ORDER BY l.id DESC LIMIT 1) <> 'open' AS over,
       (SELECT max(id) FROM steps WHERE session_id = s.id AND work_unit_id = u.id) AS last_step
@@ -79,7 +89,7 @@ const DUE: &str = "WITH unit AS (
     WHERE s.id IN (SESSIONS) AND s.muted = 0 AND u.ended_at >= :since AND u.ended_at > coalesce(s.imported_until, 0) AND u.model_calls < :calls
       AND (u.model_until IS NULL OR u.model_until <= :now OR u.model_until > :now + 120000))
   SELECT id, cwd, state,
-      (SELECT json_group_array(DISTINCT t.cwd) FROM tool_uses t JOIN steps p ON p.id = t.step_id WHERE t.session_id = u.session_id AND p.work_unit_id = u.id AND t.cwd IS NOT NULL) FROM unit u
+      (SELECT json_group_array(DISTINCT t.cwd) FROM tool_uses t JOIN steps p ON p.id = t.step_id WHERE t.session_id = u.session_id AND p.work_unit_id = u.id AND t.cwd IS NOT NULL), session_id, platform FROM unit u
   WHERE (u.tools >= :least OR EXISTS (SELECT 1 FROM memories m WHERE m.session_id = u.session_id AND m.work_unit_id = u.id))
     AND (SELECT count(*) FROM spend d WHERE d.work_unit_id = u.id AND d.outcome <> 'ok') < :failures
     AND CASE u.state
@@ -91,7 +101,7 @@ const DUE: &str = "WITH unit AS (
           (SELECT 1 FROM tool_uses t JOIN steps p ON p.id = t.step_id WHERE t.session_id = u.session_id AND p.work_unit_id = u.id
              AND t.seq > coalesce(u.distilled_seq, 0) AND t.command_kind = 'commit' AND t.succeeded) THEN 1 ELSE :grown END
       END
-  ORDER BY (SELECT count(*) FROM spend d WHERE d.work_unit_id = u.id), u.state = 'open', u.ended_at DESC";
+  ORDER BY (SELECT count(*) FROM spend d WHERE d.work_unit_id = u.id), u.state = 'open', (SELECT active_at FROM sessions WHERE id = u.session_id) DESC, u.session_id, u.id";
 
 impl Store {
     /// Due units of a session, then of its project's last sessions; none that ended before `since`.
@@ -157,7 +167,8 @@ impl Store {
         while let Some(row) = rows.next()? {
             let open = row.get_ref(2)?.as_str()? != "closed";
             let purpose = if open { Purpose::Checkpoint } else { Purpose::Closing };
-            due.push(Due { unit: row.get(0)?, folders: folders(row.get(1)?, row.get(3)?), purpose });
+            let (session, platform) = (row.get(4)?, row.get(5)?);
+            due.push(Due { unit: row.get(0)?, session, platform, folders: folders(row.get(1)?, row.get(3)?), purpose });
         }
         Ok(due)
     }
@@ -165,13 +176,16 @@ impl Store {
     /// All units with any work, to distil again at a person's request.
     pub fn units_to_redo(&self, project: Option<i64>, session: Option<i64>) -> Result<Vec<Due>> {
         let sql = "SELECT u.id, s.cwd,
-                     (SELECT json_group_array(DISTINCT t.cwd) FROM tool_uses t JOIN steps p ON p.id = t.step_id WHERE t.session_id = u.session_id AND p.work_unit_id = u.id AND t.cwd IS NOT NULL)
+                     (SELECT json_group_array(DISTINCT t.cwd) FROM tool_uses t JOIN steps p ON p.id = t.step_id WHERE t.session_id = u.session_id AND p.work_unit_id = u.id AND t.cwd IS NOT NULL), s.id, s.platform
                    FROM work_units u JOIN sessions s ON s.id = u.session_id
                    WHERE (?1 IS NULL OR s.project_id = ?1) AND (?2 IS NULL OR s.id = ?2) AND s.muted = 0
                      AND (EXISTS (SELECT 1 FROM memories m WHERE m.session_id = s.id AND m.work_unit_id = u.id)
                        OR (SELECT coalesce(sum(tool_uses), 0) FROM steps WHERE session_id = s.id AND work_unit_id = u.id) >= ?3)
-                   ORDER BY u.started_at DESC, u.id DESC";
-        let row = |row: &Row| Ok(Due { unit: row.get(0)?, folders: folders(row.get(1)?, row.get(2)?), purpose: Purpose::Redo });
+                   ORDER BY s.active_at DESC, s.id DESC, u.started_at, u.id";
+        let row = |row: &Row| {
+            let (session, platform) = (row.get(3)?, row.get(4)?);
+            Ok(Due { unit: row.get(0)?, session, platform, folders: folders(row.get(1)?, row.get(2)?), purpose: Purpose::Redo })
+        };
         Ok(self.conn.prepare_cached(sql)?.query_map(params![project, session, LEAST], row)?.collect::<Result<_, _>>()?)
     }
 
@@ -191,13 +205,6 @@ impl Store {
         })
     }
 
-    /// Titles that models have recorded for other units of a session.
-    pub fn recorded_titles(&self, session: i64, but: Option<i64>) -> Result<Vec<String>> {
-        let sql = "SELECT title FROM memories WHERE session_id = ?1 AND kind = 'observation' AND made_by NOT IN ('rules', 'hand')
-                     AND superseded_by IS NULL AND work_unit_id IS NOT ?2 ORDER BY created_at, id";
-        Ok(self.conn.prepare_cached(sql)?.query_map(params![session, but], |row| row.get(0))?.collect::<Result<_, _>>()?)
-    }
-
     /// Sources of memories that a person forgot; models never see them again.
     pub fn dismissed_sources(&self, session: i64) -> Result<Vec<Source>> {
         let sql = "SELECT rule_key FROM dismissed WHERE session_id = ?1";
@@ -212,19 +219,32 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.query_row([unit], |row| row.get(0)).optional()?.unwrap_or(0))
     }
 
-    /// Leases a unit for `limit` milliseconds and records the call, unless it would exceed the budget.
-    pub fn begin_call(&mut self, due: &Due, to: &Endpoint, budget: Budget, now: Millis, limit: Millis) -> Result<CallStart> {
+    /// Number of units that wait for the model, of those that ended after `since`.
+    pub fn waiting_for_model(&self, since: Millis, now: Millis) -> Result<usize> {
+        Ok(self.model_due("SELECT session_id FROM work_units WHERE ended_at >= ?1", &[&since], since, FAILURES, now)?.len())
+    }
+
+    /// Leases units for `limit` milliseconds and records the call, unless it would exceed the budget.
+    pub fn begin_call(&mut self, due: &[&Due], to: &Endpoint, budget: Budget, now: Millis, limit: Millis) -> Result<CallStart> {
         let until = now + limit;
         self.write(|tx| {
             if tx.spent_since(now - DAY)?.tokens().saturating_add(budget.input + budget.output) > budget.daily {
                 return Ok(CallStart::OverBudget);
             }
-            let sql = "UPDATE work_units SET model_until = ?2 WHERE id = ?1 AND (model_until IS NULL OR model_until <= ?3 OR model_until > ?3 + 120000)";
-            if tx.tx.prepare_cached(sql)?.execute(params![due.unit, until, now])? == 0 {
-                return Ok(CallStart::Busy);
+            let free = "SELECT 1 FROM work_units WHERE id = ?1 AND (model_until IS NULL OR model_until <= ?2 OR model_until > ?2 + 120000)";
+            for due in due {
+                if !tx.tx.prepare_cached(free)?.exists(params![due.unit, now])? {
+                    return Ok(CallStart::Busy);
+                }
             }
-            let row = tx.begin_call(due.unit, due.purpose, to, budget, now)?;
-            Ok(CallStart::Leased(Call { lease: Lease { unit: due.unit, until }, row, purpose: due.purpose, model: to.model.clone() }))
+            let lease = "UPDATE work_units SET model_until = ?2 WHERE id = ?1";
+            for due in due {
+                tx.tx.prepare_cached(lease)?.execute(params![due.unit, until])?;
+            }
+            let Some(first) = due.first() else { return Ok(CallStart::Busy) };
+            let row = tx.begin_call(first.unit, first.purpose, to, budget, now)?;
+            let leases = due.iter().map(|due| Lease { unit: due.unit, until }).collect();
+            Ok(CallStart::Leased(Call { leases, row, purpose: first.purpose, model: to.model.clone() }))
         })
     }
 }
@@ -232,9 +252,11 @@ impl Store {
 impl Tx<'_> {
     /// Releases a lease without storing memories. Without an answer the unit stays due; an unreadable answer counts as
     /// one of its calls.
-    pub fn give_back(&self, lease: Lease, answered: bool) -> Result<()> {
+    pub fn give_back(&self, leases: &[Lease], answered: bool) -> Result<()> {
         let sql = "UPDATE work_units SET model_until = NULL, model_calls = model_calls + ?3 WHERE id = ?1 AND model_until = ?2";
-        self.tx.prepare_cached(sql)?.execute(params![lease.unit, lease.until, answered])?;
+        for lease in leases {
+            self.tx.prepare_cached(sql)?.execute(params![lease.unit, lease.until, answered])?;
+        }
         Ok(())
     }
 
@@ -248,14 +270,21 @@ impl Tx<'_> {
 
     /// Stores a model's memories of a unit and releases the lease. Writes nothing and returns false if another process
     /// has leased the unit meanwhile, or if part of it was forgotten.
-    pub fn supersede_by_model(&self, call: &Call, story: &UnitStory, values: &Superseding, now: Millis) -> Result<bool> {
+    pub fn supersede_by_model(
+        &self,
+        call: &Call,
+        lease: Lease,
+        story: &UnitStory,
+        values: &Superseding,
+        now: Millis,
+    ) -> Result<bool> {
         let sql = "UPDATE work_units SET model_until = NULL, model_at = ?3, distilled_seq = ?4,
                      model_calls = CASE WHEN ?5 THEN max(model_calls, 1) ELSE model_calls + 1 END,
                      state = CASE WHEN state = 'open' THEN state ELSE 'distilled' END WHERE id = ?1 AND model_until = ?2";
         let seen = story.tools.last().map(|tool| tool.seq).unwrap_or(0);
         let redo = call.purpose == Purpose::Redo;
         let made_by = Maker::Model(call.model.clone());
-        if self.tx.prepare_cached(sql)?.execute(params![call.lease.unit, call.lease.until, now, seen, redo])? == 0 {
+        if self.tx.prepare_cached(sql)?.execute(params![lease.unit, lease.until, now, seen, redo])? == 0 {
             return Ok(false);
         }
         // Make its steps final. If they moved later, the memories would belong to another unit.
@@ -286,12 +315,11 @@ impl Tx<'_> {
                 None if self.is_dismissed(home, key)? => continue,
                 None => self.insert_memory(draft, home, &made_by)?,
             };
-            let sql = "UPDATE memories SET superseded_by = ?2 WHERE id = ?1 AND superseded_by IS NULL AND NOT by_hand AND NOT pinned AND made_by = 'rules'";
+            let sql = "UPDATE memories SET superseded_by = ?2 WHERE id = ?1 AND superseded_by IS NULL AND NOT by_hand AND NOT pinned AND made_by NOT IN ('hand', 'custom')";
             let mut supersede = self.tx.prepare_cached(sql)?;
             old.iter().try_for_each(|old| supersede.execute([*old, id]).map(|_| ()))?;
         }
-        let sql =
-            "SELECT 1 FROM memories WHERE id = ?1 AND superseded_by IS NULL AND NOT by_hand AND NOT pinned AND made_by = 'rules'";
+        let sql = "SELECT 1 FROM memories WHERE id = ?1 AND superseded_by IS NULL AND NOT by_hand AND NOT pinned AND made_by NOT IN ('hand', 'custom')";
         for old in &values.withdrawn {
             if self.tx.prepare_cached(sql)?.exists([old])? {
                 self.dismiss_memory(*old)?;
@@ -309,7 +337,7 @@ impl Tx<'_> {
     /// Time at which a model last distilled a unit; `None` if the unit has no memories of a model.
     pub(super) fn distilled_at(&self, session: i64, unit: i64) -> Result<Option<Millis>> {
         let sql = "SELECT model_at FROM work_units WHERE id = ?2 AND EXISTS (SELECT 1 FROM memories
-                     WHERE session_id = ?1 AND work_unit_id = ?2 AND made_by NOT IN ('rules', 'hand'))";
+                     WHERE session_id = ?1 AND work_unit_id = ?2 AND made_by NOT IN ('rules', 'agent', 'hand'))";
         Ok(self.tx.prepare_cached(sql)?.query_row([session, unit], |row| row.get(0)).optional()?.flatten())
     }
 
@@ -320,7 +348,8 @@ impl Tx<'_> {
 
     /// Memories that models created for a unit and that no person has changed.
     fn untouched_of_models(&self, home: MemoryScope) -> Result<Vec<i64>> {
-        let sql = "SELECT id FROM memories WHERE session_id = ?1 AND work_unit_id = ?2 AND made_by NOT IN ('rules', 'hand')
+        let sql =
+            "SELECT id FROM memories WHERE session_id = ?1 AND work_unit_id = ?2 AND made_by NOT IN ('rules', 'agent', 'hand')
                      AND NOT by_hand AND NOT pinned AND superseded_by IS NULL";
         let values = params![home.session, home.unit];
         Ok(self.tx.prepare_cached(sql)?.query_map(values, |row| row.get(0))?.collect::<Result<_, _>>()?)
@@ -335,6 +364,8 @@ fn folders(own: Option<String>, others: String) -> Vec<String> {
 
 /// Outcome of a call in progress, or of one whose process was killed.
 const UNFINISHED: &str = "unfinished";
+/// Outcome of a call whose answer did not arrive in time.
+const TIMEOUT: &str = "timeout";
 /// Number of consecutive failures after which Stop pauses its calls, and for how long.
 const FAILED_CALLS: usize = 2;
 const PAUSE: Millis = 30 * 60_000;
@@ -350,7 +381,14 @@ impl Store {
         let last = self.last_calls(FAILED_CALLS)?;
         // A time in the future comes from a clock that was set back.
         let until = last.first().map(|call| call.at.min(now) + PAUSE).filter(|until| *until > now);
-        Ok(until.filter(|_| last.len() == FAILED_CALLS && last.iter().all(|call| call.outcome != "ok")))
+        // A call that took too long is asked again in fewer words; it is no reason to stop asking.
+        let is_refusal = |call: &Spend| !matches!(call.outcome.as_str(), "ok" | TIMEOUT);
+        Ok(until.filter(|_| last.len() == FAILED_CALLS && last.iter().all(is_refusal)))
+    }
+
+    /// Number of the last calls that took too long, up to `most`.
+    pub fn timeouts_in_a_row(&self, most: usize) -> Result<usize> {
+        Ok(self.last_calls(most)?.iter().take_while(|call| call.outcome == TIMEOUT).count())
     }
 
     /// The last calls, newest first.
@@ -384,6 +422,15 @@ impl Store {
             })
         };
         Ok(self.conn.prepare_cached(&sql)?.query_map(params![project, limit as i64], row)?.collect::<Result<_, _>>()?)
+    }
+
+    /// The call that a model created a memory in.
+    pub fn call_of_memory(&self, memory: i64) -> Result<Option<Spend>> {
+        let sql = "SELECT rule_key FROM memories WHERE id = ?1 AND made_by NOT IN ('rules', 'agent', 'hand', 'custom')";
+        let key: Option<String> = self.conn.prepare_cached(sql)?.query_row([memory], |row| row.get(0)).optional()?.flatten();
+        // `model:UNIT:CALL:NUMBER`, `open:UNIT:CALL:NUMBER`
+        let call = key.as_deref().and_then(|key| key.split(':').nth(2)).and_then(|call| call.parse::<i64>().ok());
+        call.map_or(Ok(None), |call| Ok(self.calls("id = ?1", Some(call), 1)?.pop()))
     }
 
     /// Tokens spent on some units.

@@ -60,6 +60,13 @@ impl Tx<'_> {
                 None => drop(self.insert_memory(draft, home, &Maker::Rules)?),
             }
         }
+        for draft in &drawn.by_agent {
+            let Some(key) = &draft.key else { continue };
+            // A note does not change; a person, a model or a later turn may have replaced it.
+            if stored.remove(key).is_none() && !self.is_dismissed(home, key)? {
+                self.insert_memory(draft, home, &Maker::Agent)?;
+            }
+        }
         let read: HashSet<String> = story.tools.iter().map(|tool| format!("edits:t{}", tool.id)).collect();
         let is_gone = |(key, old): &(&String, &StoredRuleMemory)| {
             let seen = match story.reach {

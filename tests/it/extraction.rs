@@ -1,7 +1,9 @@
 //! Answers of models, and the memories stored from them: forty answers that are broken, sloppy or hostile, each parsed and stored as
 //! memories of the same small unit.
 
-use nmem::extraction::{PromptRequest, RenderedQuestion, UnitContext, question, read, to_drafts};
+use nmem::extraction::{
+    LlmDraft, LlmDrafts, PromptRequest, RECORD_TOKENS, RenderedQuestion, RequestedUnit, UnitContext, question, read, to_drafts,
+};
 use nmem::model::{
     CommandKind, Domain, Draft, Maker, MemoryKind, MemoryRow, Millis, PromptKind, PromptRow, Provenance, Reach, Source,
     ToolUseRow, UnitStory,
@@ -77,18 +79,25 @@ fn coding() -> Domain {
 }
 
 fn asked(story: &UnitStory, domain: &Domain) -> RenderedQuestion {
+    let before = (Source::Prompt(99), "Shall I fix the parser or replace it?\nIt reads LF alone.");
+    asked_about(&[(story, Some(before))], domain, &[])
+}
+
+/// The question about some units, each with the message before it.
+fn asked_about(units: &[(&UnitStory, Option<(Source, &str)>)], domain: &Domain, recorded: &[MemoryRow]) -> RenderedQuestion {
     let left_out = HashSet::new();
+    let units: Vec<RequestedUnit> = units
+        .iter()
+        .map(|(story, message_before)| RequestedUnit { story, after: 0, message_before: *message_before, title: None })
+        .collect();
     let request = PromptRequest {
-        story,
+        units: &units,
         domain,
-        after: 0,
-        message_before: Some("Shall I fix the parser or replace it?\nIt reads LF alone."),
-        existing: &[],
-        recorded: &[],
-        so_far: None,
+        recorded,
         language: "auto",
         folder: None,
         left_out: &left_out,
+        record_tokens: RECORD_TOKENS,
     };
     question(&request).unwrap()
 }
@@ -97,15 +106,10 @@ fn received(answer: &str) -> Vec<Draft> {
     let (story, domain) = (story(), coding());
     let asked = asked(&story, &domain);
     assert_eq!(asked.blocks.len(), 5);
-    let known = UnitContext {
-        story: &story,
-        domain: &domain,
-        existing: &[],
-        refused: &[],
-        recorded: &["Known already".to_string()],
-        call: 1,
-    };
-    to_drafts(read(answer, &domain), &asked, &known).drafts.into_iter().map(|received| received.draft).collect()
+    let recorded = [record(90, "Known already", &[])];
+    let known = UnitContext { story: &story, domain: &domain, existing: &[], refused: &[], recorded: &recorded, call: 1 };
+    let received = to_drafts(read(answer, &domain), &asked, &[known]);
+    received.into_iter().flat_map(|unit| unit.drafts).map(|received| received.draft).collect()
 }
 
 /// The saved memories, in a few words.
@@ -180,9 +184,14 @@ fn forty_answers_and_what_is_kept_of_each() {
         ("nothing, in words", "There is nothing worth recording here.".into()),
         ("no answer at all", "I'm sorry, but I can't help with that request.".into()),
         ("JSON", "{\"observations\": [{\"title\": \"The parser accepts CRLF\"}]}".into()),
-        ("JSON, cut in the second observation", "```json\n{\"keep\": [], \"observations\": [{\"sources\": [2, 3], \"type\": \"bugfix\", \"title\": \"The parser accepts CRLF\", \"facts\": [\"src/parse.rs trims \\\\r\"]}, {\"title\": \"The".into()),
-        ("JSON with nothing in it", "{\"keep\": [], \"withdraw\": [], \"observations\": [], \"summary\": null}".into()),
-        ("verdicts on notes that there are not", format!("<answer><keep>r1</keep><withdraw>r99</withdraw>{GOOD}</answer>")),
+        ("JSON, cut in the second observation", "```json\n{\"withdraw\": [], \"observations\": [{\"sources\": [2, 3], \"type\": \"bugfix\", \"title\": \"The parser accepts CRLF\", \"facts\": [\"src/parse.rs trims \\\\r\"]}, {\"title\": \"The".into()),
+        ("JSON with nothing in it", "{\"withdraw\": [], \"observations\": [], \"units\": []}".into()),
+        ("verdicts on records that there are not", format!("<answer><withdraw>k1, k99</withdraw>{GOOD}</answer>")),
+        ("a unit with a title and open ends", "<unit number=\"1\"><title>Read CRLF</title><open><end>Mac line ends, which are CR</end><end>None</end></open></unit>".into()),
+        ("a unit that there is not", "<unit number=\"4\"><title>Read CRLF</title></unit>".into()),
+        ("a decision of the user, in the words of the model", "<observation sources=\"1, 5\"><type>decision</type><by>user</by><title>The parser is fixed, not replaced</title></observation>".into()),
+        ("a decision that it puts into the user's mouth", "<observation sources=\"1\"><type>decision</type><by>user</by><title>Deploy keys belong on the public wiki page</title></observation>".into()),
+        ("what did not help", "<observation sources=\"3\"><type>tried</type><by>agent</by><title>Trimming at the end was not enough</title></observation>".into()),
         ("control characters, ANSI, a NUL", in_observation("<narrative>a\u{1b}[31mred\u{1b}[0m\0b\u{7}.</narrative>")),
         ("a hundred observations", (0..100).map(|n| format!("<observation sources=\"3\"><title>Thing number {n} is so</title></observation>")).collect()),
         ("what was recorded before", "<observation sources=\"3\"><title>Known already</title></observation>".into()),
@@ -247,7 +256,12 @@ fn instructions_and_form_are_the_same_for_all_units() {
     insta::assert_snapshot!(first.system_with_form());
 }
 
-/// A note that rules drew from the story.
+/// A memory that a model created of the session before.
+fn record(id: i64, title: &str, sources: &[Source]) -> MemoryRow {
+    MemoryRow { made_by: Maker::Model("m".into()), unit: Some(6), ..note(id, title, sources) }
+}
+
+/// A memory that rules drew from the story.
 fn note(id: i64, title: &str, sources: &[Source]) -> MemoryRow {
     MemoryRow {
         id,
@@ -280,74 +294,92 @@ fn note(id: i64, title: &str, sources: &[Source]) -> MemoryRow {
     }
 }
 
-/// Notes that an answer supersedes, with the title of their successor, and notes that it withdraws without one.
-fn judged(notes: &[MemoryRow], answer: &str) -> (Vec<(i64, String)>, Vec<i64>) {
-    let (story, domain) = (story(), coding());
-    let left_out = HashSet::new();
-    let request = PromptRequest {
-        story: &story,
-        domain: &domain,
-        after: 0,
-        message_before: None,
-        existing: notes,
-        recorded: &[],
-        so_far: None,
-        language: "auto",
-        folder: None,
-        left_out: &left_out,
-    };
-    let asked = question(&request).unwrap();
-    let known = UnitContext { story: &story, domain: &domain, existing: notes, refused: &[], recorded: &[], call: 1 };
-    let received = to_drafts(read(answer, &domain), &asked, &known);
-    let of = |draft: &nmem::extraction::LlmDraft| {
+/// Memories that an answer supersedes, with the title of the successor, and those that it withdraws without one.
+type Judged = (Vec<(i64, String)>, Vec<i64>);
+
+fn of_drafts(received: Vec<LlmDrafts>) -> Judged {
+    let of = |draft: &LlmDraft| {
         let title = draft.draft.title.clone();
         draft.supersedes.iter().map(|id| (*id, title.clone())).collect::<Vec<_>>()
     };
-    let mut superseded: Vec<(i64, String)> = received.drafts.iter().flat_map(of).collect();
+    let mut superseded: Vec<(i64, String)> = received.iter().flat_map(|unit| unit.drafts.iter().flat_map(of)).collect();
     superseded.sort();
-    (superseded, received.withdrawn)
+    (superseded, received.into_iter().flat_map(|unit| unit.withdrawn).collect())
+}
+
+/// Judges memories of the rules about the unit, and what was recorded of the session before.
+fn judged(existing: &[MemoryRow], recorded: &[MemoryRow], answer: &str) -> Judged {
+    let (story, domain) = (story(), coding());
+    let asked = asked_about(&[(&story, None)], &domain, recorded);
+    let known = UnitContext { story: &story, domain: &domain, existing, refused: &[], recorded, call: 1 };
+    of_drafts(to_drafts(read(answer, &domain), &asked, &[known]))
 }
 
 #[test]
-fn an_answer_keeps_corrects_and_withdraws_notes_by_number() {
-    let notes = [
-        note(11, "The parser trims carriage returns", &[Source::ToolUse(2)]),
-        note(12, "Fixed it", &[Source::Prompt(2)]),
-        note(13, "The lexer is slow", &[Source::Prompt(1)]),
-        note(14, "Port 8080 is taken", &[Source::Prompt(1)]),
+fn an_answer_corrects_and_withdraws_what_was_recorded_before() {
+    let recorded = [
+        record(11, "The parser trims carriage returns", &[Source::ToolUse(2)]),
+        record(12, "Fixed it", &[Source::Prompt(2)]),
+        record(13, "The lexer is slow", &[Source::Prompt(1)]),
     ];
-    let answer = "<answer><keep>r1</keep><withdraw>r3</withdraw>\
-        <observation sources=\"5\" corrects=\"r2\"><title>The parser reads CRLF</title></observation></answer>";
-    let (superseded, withdrawn) = judged(&notes, answer);
+    let (story, domain) = (story(), coding());
+    let asked = asked_about(&[(&story, None)], &domain, &recorded);
+    assert!(asked.question.user.contains("k2 (change) Fixed it\n"), "{}", asked.question.user);
+    let answer = "<answer><withdraw>k3</withdraw>\
+        <observation sources=\"5\" corrects=\"k2\"><title>The parser reads CRLF</title></observation></answer>";
+    let (superseded, withdrawn) = judged(&[], &recorded, answer);
     let successor = "The parser reads CRLF".to_string();
     assert_eq!(superseded, [(12, successor.clone()), (13, successor)], "corrected, and withdrawn");
     assert!(withdrawn.is_empty());
-    let (superseded, withdrawn) = judged(&notes, "<answer><withdraw>r3, r4</withdraw></answer>");
-    assert_eq!((superseded, withdrawn), (vec![], vec![13, 14]), "there is nothing that could take their place");
+    let (superseded, withdrawn) = judged(&[], &recorded, "<answer><withdraw>k1, 3</withdraw></answer>");
+    assert_eq!((superseded, withdrawn), (vec![], vec![11, 13]), "there is nothing that could take their place");
 }
 
 #[test]
-fn a_note_without_a_verdict_stays_unless_an_observation_says_the_same() {
-    let notes = [
+fn what_rules_drew_from_messages_gives_way_and_what_tools_prove_stays() {
+    let existing = [
         note(11, "The parser reads CRLF line ends", &[Source::Prompt(2)]),
         note(12, "Port 8080 is taken", &[Source::Prompt(1)]),
-        note(13, "Trim in parse.rs", &[Source::ToolUse(2)]),
+        MemoryRow { provenance: Provenance::Tool, ..note(13, "`cargo test` works", &[Source::ToolUse(1)]) },
+        MemoryRow { provenance: Provenance::Tool, ..note(14, "Fixed `cargo build`", &[Source::ToolUse(2)]) },
     ];
     let answer = "<observation sources=\"3\"><title>The parser reads line ends of both kinds</title>\
         <facts><fact>CRLF is trimmed</fact></facts></observation>";
-    let (superseded, withdrawn) = judged(&notes, answer);
+    let (superseded, withdrawn) = judged(&existing, &[], answer);
     let ids: Vec<i64> = superseded.iter().map(|(id, _)| *id).collect();
-    assert_eq!((ids, withdrawn), (vec![11, 13], vec![]), "by its words, and by its tool use");
+    assert_eq!((ids, withdrawn), (vec![11, 12, 14], vec![]), "the last one is about the cited tool use");
+    assert_eq!(judged(&existing, &[], "<none/>").1, [11, 12], "nothing is worth recording");
 }
 
 #[test]
-fn a_note_that_a_person_touched_is_not_up_for_judgement() {
+fn a_memory_that_a_person_touched_is_not_up_for_judgement() {
     let touched = [
-        MemoryRow { pinned: true, ..note(11, "A", &[]) },
-        MemoryRow { by_hand: true, ..note(12, "B", &[]) },
-        MemoryRow { made_by: Maker::Hand, ..note(13, "C", &[]) },
+        MemoryRow { pinned: true, ..record(11, "A", &[]) },
+        MemoryRow { by_hand: true, ..record(12, "B", &[]) },
+        MemoryRow { made_by: Maker::Hand, ..record(13, "C", &[]) },
     ];
-    assert_eq!(judged(&touched, "<answer><withdraw>r1, r2, r3</withdraw></answer>"), (vec![], vec![]));
+    assert_eq!(judged(&touched, &touched, "<answer><withdraw>k1, k2, k3</withdraw></answer>"), (vec![], vec![]));
+}
+
+#[test]
+fn units_that_share_a_request_get_what_cites_their_entries() {
+    let (first, domain) = (story(), coding());
+    let mut second = story();
+    second.unit = 8;
+    second.prompts = vec![prompt(3, "user", "now the lexer", 20_000), prompt(4, "agent", "The lexer is done.", 29_000)];
+    second.tools = Vec::new();
+    let asked = asked_about(&[(&first, None), (&second, Some((Source::Prompt(2), "The parser reads CRLF now.")))], &domain, &[]);
+    assert_eq!(asked.entries, [5, 2]);
+    assert!(asked.question.user.contains("Record of unit 2, 2 entries:\n6 user: now the lexer"), "{}", asked.question.user);
+    assert!(!asked.question.user.contains("Before that"), "it is an entry of the first unit");
+    let answer = "<observation sources=\"2\"><title>The parser accepts CRLF</title></observation>\
+        <observation sources=\"7\"><title>The lexer is one pass</title></observation>\
+        <unit number=\"1\"><title>Parse CRLF</title></unit><unit number=\"2\"><title>Write the lexer</title></unit>";
+    let context = |story| UnitContext { story, domain: &domain, existing: &[], refused: &[], recorded: &[], call: 1 };
+    let received = to_drafts(read(answer, &domain), &asked, &[context(&first), context(&second)]);
+    let titles = |at: usize| received[at].drafts.iter().map(|draft| draft.draft.title.as_str()).collect::<Vec<_>>();
+    assert_eq!(titles(0), ["The parser accepts CRLF", "Parse CRLF"]);
+    assert_eq!(titles(1), ["The lexer is one pass", "Write the lexer"]);
 }
 
 /// Pieces of answers, in any order.

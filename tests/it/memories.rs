@@ -245,9 +245,10 @@ fn a_domain_of_ones_own_files_what_is_found_under_its_own_words() {
         .replace("name = \"coding\"", "name = \"cooking\"")
         .replace("\"feature\"", "\"recipe\"")
         .replace("\"what-changed\"", "\"ingredient\"");
+    let own = own + "\n[[field]]\nname = \"ovens\"\nkind = \"list\"\nmeaning = \"Ovens that were used\"\n";
     world.write("project/cooking.toml", &own);
     assert_snapshot!(world.nmem(&["domain", "check", "cooking.toml"]).text(), @"
-    cooking.toml is valid: 6 types, 7 concepts, 3 custom fields.
+    cooking.toml is valid: 6 types, 7 concepts, 1 custom fields.
     [exit 0]
     ");
     assert_snapshot!(world.nmem(&["domain", "set", "cooking.toml"]).text(), @"
@@ -272,9 +273,7 @@ fn a_domain_of_ones_own_files_what_is_found_under_its_own_words() {
     world.write("project/broken.toml", &own.replace("kind = \"list\"", "kind = \"array\""));
     assert_snapshot!(world.nmem(&["domain", "check", "broken.toml"]).text(), @r#"
     --- stderr
-    nmem: line 63: [[field]] functions_touched: kind = "array"; use one of text, list, numbers, date
-    nmem: line 68: [[field]] classes_touched: kind = "array"; use one of text, list, numbers, date
-    nmem: line 73: [[field]] modules_affected: kind = "array"; use one of text, list, numbers, date
+    nmem: line 98: [[field]] ovens: kind = "array"; use one of text, list, numbers, date
     nmem: broken.toml is not valid
       fix it, then run `nmem domain check`
     [exit 1]

@@ -51,7 +51,9 @@ fn every_unit_of_an_ended_session_is_distilled() {
     assert_eq!(world.sql("SELECT state FROM work_units"), "closed\nclosed");
     assert_eq!(world.sql("SELECT settled FROM steps ORDER BY id"), "1\n0", "where the second begins was not judged again");
     turn(&world, "second");
-    assert_eq!(server.count(), 2);
+    assert_eq!(server.count(), 1, "small units share a call");
+    assert!(server.last().user().contains("Record of unit 2, "), "{}", server.last().user());
+    assert_eq!(world.sql("SELECT state, model_calls FROM work_units WHERE id < 3"), "distilled|1\ndistilled|1");
 }
 
 #[test]
@@ -77,6 +79,7 @@ fn a_model_says_it_in_its_own_words_and_keeps_the_commit() {
       in: u1 of s1
       from: t1 t2 t3 t4 p1
       discovery cost: 79 tokens, estimated
+      written by: test-model of anthropic; the call took 1000 tokens to read and 200 to write
     [exit 0]
     ");
     assert_eq!(
@@ -266,8 +269,8 @@ fn a_long_unit_is_distilled_once_while_it_runs_and_then_only_its_rest() {
     turn(&world, "second");
     assert_eq!(server.count(), 2, "and the closing one");
     let shown = server.last();
-    assert!(shown.user().contains("- The exporter quotes commas"), "titles that are recorded");
-    assert!(shown.user().contains("- learned: A field with a comma must be quoted."), "{}", shown.user());
+    assert!(shown.user().contains("k1 (bugfix) The exporter quotes commas"), "it can be corrected or withdrawn");
+    assert!(shown.user().contains("The work so far was titled: "), "{}", shown.user());
     assert!(shown.user().contains("src/part11.rs") && !shown.user().contains("src/part1.rs"), "only what came after");
     assert!(shown.user().contains("The same session continues"), "{}", shown.user());
     assert_eq!(world.sql("SELECT count(*) FROM memories WHERE title = 'The exporter quotes commas'"), "1", "nothing twice");

@@ -64,6 +64,7 @@ fn a_message_about_a_folder_that_is_not_for_the_model_does_not_stand_before_the_
         session.bash("git commit -am 'site: favicon and logo'", "[main 2b3c4d5] site: favicon and logo");
         session.close("The page has its favicon.").end();
         assert_eq!(world.count("SELECT count(*) FROM work_units"), 2);
+        world.nmem(&["distil", "--all", "--limit", "1"]);
         world.nmem(&["distil", "--all"]);
         let asked = server.asked.lock().unwrap();
         asked.iter().map(|asked| asked.user()).find(|user| user.contains("favicon")).expect("the second unit is asked about")

@@ -1,9 +1,37 @@
-//! `nmem rad`: requests of other programs.
+//! Memory for other programs over stdio: `nmem mcp` (MCP tools) and `nmem rad` (the RAD protocol).
 
 use super::output;
+#[cfg(feature = "mcp")]
+use super::project_argument::ProjectArgument;
+#[cfg(feature = "mcp")]
+use crate::error::UserError;
+#[cfg(feature = "mcp")]
+use crate::mcp;
 use crate::platforms::payload;
 use crate::rad::{self, Answered};
 use anyhow::Result;
+#[cfg(feature = "mcp")]
+use std::io::IsTerminal;
+
+/// Serve memory as MCP tools over stdio
+#[cfg(feature = "mcp")]
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: claude mcp add nmem -- nmem mcp\n         nmem install cursor --mcp\n\nSix tools: search, context, show, remember, error, how. A client starts it in the project's folder and ends it."
+)]
+pub struct McpArguments {
+    #[command(flatten)]
+    project: ProjectArgument,
+}
+
+/// Runs `nmem mcp`.
+#[cfg(feature = "mcp")]
+pub fn run_mcp(args: &McpArguments) -> Result<()> {
+    if std::io::stdin().is_terminal() {
+        return Err(UserError::usage("`nmem mcp` speaks to a program, not to a person", "see `nmem mcp --help`").into());
+    }
+    mcp::serve(args.project.folder()?)
+}
 
 /// Handle a JSON request from another program (RAD protocol)
 #[derive(Debug, clap::Args)]
@@ -19,8 +47,8 @@ pub struct RadArguments {
     batch: bool,
 }
 
-/// Runs the command; returns true if every request was answered.
-pub fn run(args: &RadArguments) -> Result<bool> {
+/// Runs `nmem rad`; returns true if every request was answered.
+pub fn run_rad(args: &RadArguments) -> Result<bool> {
     let verb = args.verb.as_deref();
     let mut say = |answer: Answered| output::print(&answer.unwrap_or_else(|problem| problem.json()).to_string());
     if args.batch {
