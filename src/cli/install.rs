@@ -170,26 +170,25 @@ fn choose_model(provider: Provider, dry_run: bool) -> Result<()> {
 /// Asks on a terminal whether a model and the agent may write memories. An answer is kept, also a no, so that nobody is
 /// asked twice.
 fn ask_once(agents: &[Agent]) -> Result<()> {
-    let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     // A config file that is wrong is reported by `nmem doctor`; no line is added to it.
-    let (true, Ok(config)) = (is_terminal, config::load(&[])) else { return Ok(()) };
+    let (true, Ok(config)) = (std::io::stdin().is_terminal(), config::load(&[])) else { return Ok(()) };
     let answers =
         |(adapter, _): &Agent| Provider::Agent.of_session(adapter.platform()).program().is_some_and(|program| program.at_stop);
     if config.llm.provider.source == SettingSource::Default && agents.iter().any(answers) {
         let daily = config.llm.daily_tokens.value;
-        output::say(&format!(
-            "\nA model can write better memories than the rules do: in the labelled sessions it kept {KEPT} of the facts, rules {BY_RULES}.\n\
-             At the end of a work unit, the session's own agent program gets the unit's messages, commands and changes, without secrets; it sends them to the provider that the session went to.\n\
-             A unit costs about {UNIT_TOKENS} tokens of your plan, at most {daily} a day. `nmem status` shows what was used, `nmem install --model none` ends it."
-        ))?;
-        let Some(yes) = output::yes_or_no("Let each session's own agent write its memories?")? else { return Ok(()) };
+        let question = format!(
+            "\nA model can write better memories than rules do: of the facts in labelled sessions it kept {KEPT}, rules {BY_RULES}.\n\
+             At the end of a work unit, the session's own agent program gets its messages, commands and changes, without secrets, and sends them to the provider that the session went to.\n\
+             A unit costs about {UNIT_TOKENS} tokens of your plan, at most {daily} a day; `nmem status` shows them, `nmem install --model none` ends it.\n\
+             Let each session's own agent write its memories?"
+        );
+        let Some(yes) = output::yes_or_no(&question)? else { return Ok(()) };
         choose_model(if yes { Provider::Agent } else { Provider::None }, false)?;
     }
     if config.agent_notes.source == SettingSource::Default {
-        output::say(
-            "\nThe agent can also note things itself: a session then begins with one paragraph that asks for up to three `memo:` lines at the end of a message. You see them; they cost a line each.",
-        )?;
-        let Some(yes) = output::yes_or_no("Ask agents for such notes?")? else { return Ok(()) };
+        let question = "\nThe agent can also note things itself: a session then begins with one paragraph that asks for up to three `memo:` lines at the end of a message. You see them.\n\
+             Ask agents for such notes?";
+        let Some(yes) = output::yes_or_no(question)? else { return Ok(()) };
         config::set_in_file(&config.file, NOTES, if yes { "true" } else { "false" })?;
         output::say(&format!("`ask = {yes}` is in [agent_notes] of {}.", config.file.display()))?;
     }
@@ -197,9 +196,9 @@ fn ask_once(agents: &[Agent]) -> Result<()> {
 }
 
 /// Share of the facts in labelled sessions that is kept with a model and by rules, and tokens of a unit (ADR/0060).
-const KEPT: &str = "0.90";
-const BY_RULES: &str = "0.55";
-const UNIT_TOKENS: &str = "5,000";
+const KEPT: &str = "0.92";
+const BY_RULES: &str = "0.61";
+const UNIT_TOKENS: &str = "5,500";
 
 /// The last failure. An agent that cannot be changed does not stop the others.
 #[derive(Default)]

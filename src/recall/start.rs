@@ -8,7 +8,7 @@ use crate::distil::{commands, user_decisions};
 use crate::files::{canonical, small_text};
 use crate::model::{
     Annotations, Author, Check, Failing, Finding, InjectionPoint, MemoryKind, MemoryRow, Millis, Platform, PromptSource,
-    Provenance, Recalled, SessionOverview, SessionState, SessionStatus, UnitOverview, UnitRow,
+    Provenance, Recalled, SessionOverview, SessionState, SessionStatus, Trust, UnitOverview, UnitRow,
 };
 use crate::project::{git::state_at, worktree_root};
 use crate::prompt_injection::looks_like_prompt_injection;
@@ -132,10 +132,13 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
     let pinned = parts.read(store.pinned_memories(project, PINNED))?;
 
     let mut decisions = parts.read(store.newest_settled(project, false, NEWEST))?;
+    let last_units: Vec<i64> = last.iter().flat_map(|last| &last.units).map(|overview| overview.unit.id).collect();
     let holds_here = |memory: &MemoryRow| {
         let of_branch = on_topic_branch && memory.unit.is_some_and(|unit| own_units.contains(&unit));
         let of_files = on_topic_branch && memory.files.iter().any(|file| not_committed.contains(&file.path));
-        let holds = || holds_everywhere(memory) || (of_branch || of_files) && !settles_nothing(memory);
+        // The agent noted it, or a model found it worth recording, in the work that goes on here.
+        let of_last = memory.trust() == Trust::Agent && memory.unit.is_some_and(|unit| last_units.contains(&unit));
+        let holds = || holds_everywhere(memory) || of_last || (of_branch || of_files) && !settles_nothing(memory);
         !memory.pinned && is_new(memory) && holds()
     };
     decisions.retain(holds_here);

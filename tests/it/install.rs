@@ -199,3 +199,61 @@ fn hooks_in_both_scopes_are_said_to_tell_everything_twice() {
     let output = world.nmem(&["install", "claude-code", "--scope", "project"]);
     assert!(output.stderr.contains("every hook would run twice"), "{}", output.text());
 }
+
+const CONFIG: &str = "home/.config/nmem/config.toml";
+
+#[cfg(unix)]
+#[test]
+fn a_person_is_asked_once_whether_a_model_and_the_agent_may_write() {
+    let world = World::new();
+    let first = world.typed_with(&["install", "claude-code"], "perhaps\ny\nn\n");
+    assert_eq!(first.code, Some(0), "{}", first.text());
+    assert_eq!(first.stderr.matches("Let each session's own agent write its memories? [y/N]").count(), 2, "perhaps is no answer");
+    assert!(first.stderr.contains("sends them to the provider that the session went to"), "{}", first.stderr);
+    assert_eq!(world.read(CONFIG), "[llm]\nprovider = \"agent\"\n\n[agent_notes]\nask = false\n");
+    let status = world.nmem(&["status"]).text();
+    assert!(status.contains("llm.provider = \"agent\"  config file"), "{status}");
+    // Neither a yes nor a no is asked again.
+    let second = world.typed_with(&["install", "codex"], "y\ny\n");
+    assert!(!second.stderr.contains("[y/N]"), "{}", second.text());
+    insta::assert_snapshot!(world.nmem(&["install", "--model", "none"]).text(), @"
+    No model is asked: rules alone write memories ($WORLD/home/.config/nmem/config.toml).
+    [exit 0]
+    ");
+    assert_eq!(world.read(CONFIG), "[llm]\nprovider = \"none\"\n\n[agent_notes]\nask = false\n");
+}
+
+#[cfg(unix)]
+#[test]
+fn enter_is_a_no_the_end_of_the_input_is_no_answer_and_a_script_is_not_asked() {
+    let world = World::new();
+    let none = world.nmem(&["install", "claude-code"]);
+    assert!(!none.stderr.contains("[y/N]") && !world.folder.join(CONFIG).exists(), "{}", none.text());
+    let world = World::new();
+    let enter = world.typed_with(&["install", "claude-code"], "\n\n");
+    assert_eq!(world.read(CONFIG), "[llm]\nprovider = \"none\"\n\n[agent_notes]\nask = false\n", "{}", enter.text());
+    // An agent whose program cannot answer at a Stop: only its notes are asked about.
+    let world = World::new();
+    let cursor = world.typed_with(&["install", "cursor"], "y\n");
+    assert!(!cursor.stderr.contains("write its memories?"), "{}", cursor.text());
+    assert_eq!(world.read(CONFIG), "[agent_notes]\nask = true\n");
+}
+
+#[test]
+fn a_model_can_be_named_without_a_terminal() {
+    let world = World::new();
+    insta::assert_snapshot!(world.nmem(&["install", "--model", "agent", "--dry-run"]).text(), @r#"
+    $WORLD/home/.config/nmem/config.toml would get `provider = "agent"` in [llm]
+    [exit 0]
+    "#);
+    insta::assert_snapshot!(world.nmem(&["install", "--model", "gemini"]).text(), @"
+    `nmem distil` asks the gemini program ($WORLD/home/.config/nmem/config.toml).
+    [exit 0]
+    ");
+    let wrong = world.nmem(&["install", "--model", "gpt"]);
+    assert_eq!(wrong.code, Some(2), "{}", wrong.text());
+    assert!(wrong.stderr.contains("one of: none, agent, anthropic"), "{}", wrong.stderr);
+    world.write(CONFIG, "llm = { provider = \"none\" }\n");
+    assert!(world.nmem(&["install", "--model", "agent"]).stderr.contains("was left alone"));
+    assert_eq!(world.read(CONFIG), "llm = { provider = \"none\" }\n");
+}
