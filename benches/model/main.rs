@@ -1,17 +1,24 @@
-//! The gain of a model's answer over rules, and its tokens (`NMEM_BENCH_DATA/facts`, `recall` and
-//! `recall-2`, default `../shared/bench`)?
+//! Is more worth remembering remembered with a model than by rules, in how many bytes (`NMEM_BENCH_DATA`, default
+//! `../shared/bench`)?
 //!
-//! `cargo bench --bench model`: sends twenty sessions through the hooks and distils each with a recorded answer to the request
-//! about its largest unit; a server on loopback gives it. Ten of the sessions have labelled facts: of those that the unit
-//! shows, how much weight is kept with the model and without, per 1,000 tokens of request (bytes / 4)? An answer is bound to
-//! its request by a hash; the bench fails if one is stale.
+//! `cargo bench --bench model`: sends labelled sessions of four projects through the hooks and distils each with recorded
+//! answers to its requests, one after the other, since a request shows what was recorded before; a server on loopback gives
+//! them. Scores memories and titles as the bench of facts does, beside those of the rules: by project, in the mean, in the
+//! worst. A third of the answers was written by readers who were told to be a small, hurried model ("small"). An answer is
+//! bound to its request by a hash; the bench fails if one is stale.
 //!
-//! `-- --write FOLDER` writes the requests, `-- --record FOLDER` reads answers (`NAME.txt`) and stores them with the
-//! hashes of today's requests, `-- --answers FOLDER` scores answers of a folder whatever they answered, `-- --show NAME` prints what is remembered of a session with and without the
-//! model. `NMEM_BENCH_BINARY` names another build to measure. The last line is one JSON object.
+//! Twenty sessions are also recorded with notes that readers wrote as the agent, turn by turn (`notes/`), and scored by
+//! rules and notes.
+//!
+//! `-- --write FOLDER` writes the first request of each session that has no answer yet (`NAME-N.txt`), `-- --record FOLDER`
+//! stores the answers to those (`NAME-N.answer`), `-- --only PREFIX` takes some sessions, `-- --partly` those whose requests are all
+//! answered, `-- --show NAME` prints what is remembered of a session. `NMEM_BENCH_BINARY`
+//! names another build to measure. The last line is one JSON object.
 
 #![expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a bench prints and reads its own environment")]
 
+#[path = "../facts/projects.rs"]
+mod projects;
 #[path = "../facts/score.rs"]
 #[expect(dead_code, reason = "the bench of facts uses the rest")]
 mod score;
@@ -19,7 +26,6 @@ mod score;
 #[expect(dead_code, reason = "the tests use the rest")]
 mod server;
 #[path = "../facts/stored.rs"]
-#[expect(dead_code, reason = "the bench of facts uses the rest")]
 mod stored;
 #[path = "../recall/world.rs"]
 #[expect(dead_code, reason = "the other benches use the rest")]
@@ -27,25 +33,23 @@ mod world;
 
 use nmem::model::Files;
 use nmem::store::{PERSON_WAIT, Store};
-use score::{Fact, Kept, Labels, holds};
+use projects::{PROJECTS, Project};
+use score::{Kept, Labels, Named, score};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use server::{RenderedQuestion, Reply, Server};
 use sha2::{Digest, Sha256};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
-use world::{World, binary, millis, send};
+use std::sync::{Arc, Mutex};
+use world::{World, binary, millis, send_with};
 
-/// Sessions with labelled facts.
-const LABELLED: [&str; 10] = ["rd02", "rd12", "rd14", "rd19", "rd06", "rd21", "rd23", "rd01", "rd27", "rd38"];
-/// Sessions of another project, without labels.
-const OTHERS: [&str; 10] = ["ce03", "ce06", "ce11", "ce20", "ce26", "ce28", "ce33", "ce35", "ce43", "ce49"];
 const ANSWERS: &str = "benches/model/answers";
-/// Answer of the server about units without a recorded answer.
-const NOTHING: &str = "<none/>";
+const NOTES: &str = "benches/model/notes";
+/// Every third session is answered in the role of a small model.
+const SMALL: usize = 3;
 
 /// An answer, and the request that it answers.
 #[derive(Clone, Deserialize, Serialize)]
@@ -57,178 +61,148 @@ struct RecordedAnswer {
 
 fn main() {
     score::check();
-    check();
+    assert_ne!(hash("a request"), hash("another request"));
     let args: Vec<String> = std::env::args().collect();
     let given = |name: &str| args.iter().position(|arg| arg == name).and_then(|at| args.get(at + 1));
     let data = std::env::var_os("NMEM_BENCH_DATA").map_or_else(|| PathBuf::from("../shared/bench"), PathBuf::from);
-    let Ok(labels) = fs::read_to_string(data.join("facts/labels.json")) else {
-        println!("there is no {}: nothing was measured", data.join("facts/labels.json").display());
+    let mut projects = Project::all(&data);
+    if projects.len() < PROJECTS.len() {
+        println!("there is no {}: nothing was measured", data.join(PROJECTS[0].2).display());
         println!("{}", json!({"bench": "model", "measured": false}));
         return;
-    };
-    let labels: BTreeMap<String, Labels> = serde_json::from_str(&labels).unwrap();
-    let mut rows: Vec<Row> = Vec::new();
-    for name in LABELLED.iter().chain(&OTHERS) {
-        let folder = data.join(if name.starts_with("rd") { "recall" } else { "recall-2" });
-        let session = Session::record(name, &folder);
-        let request = session.largest_request();
-        if let Some(to) = given("--write") {
-            fs::create_dir_all(to).unwrap();
-            fs::write(Path::new(to).join(format!("{name}.txt")), &request.text).unwrap();
-            continue;
-        }
-        let in_folder = |folder: &String| fs::read_to_string(Path::new(folder).join(format!("{name}.txt"))).unwrap();
-        if let Some(from) = given("--record") {
-            let recorded = RecordedAnswer { request: hash(&request.text), answer: in_folder(from) };
-            fs::write(recorded_at(name), serde_json::to_string_pretty(&recorded).unwrap() + "\n").unwrap();
-        }
-        let answer = match given("--answers") {
-            Some(from) => Path::new(from).join(format!("{name}.txt")).exists().then(|| in_folder(from)),
-            None => {
-                let recorded: RecordedAnswer = serde_json::from_str(&fs::read_to_string(recorded_at(name)).unwrap()).unwrap();
-                assert_eq!(recorded.request, hash(&request.text), "{name}: the answer is stale; its request has changed");
-                Some(recorded.answer)
-            }
-        };
-        let Some(answer) = answer else { continue };
-        let row = session.score(name, &request, &answer, labels.get(*name));
-        if given("--show").is_some_and(|shown| shown == name) {
-            row.show();
-        }
-        row.print();
-        rows.push(row);
     }
-    println!("\n{}", report(&rows));
+    let names = projects.iter().flat_map(|project| project.labels.keys());
+    let small: Vec<&String> = names.clone().step_by(SMALL).collect();
+    let (mut before, mut after, mut calls) = (Remembered::default(), Remembered::default(), 0);
+    // Turns with notes, and notes.
+    let (mut noted, mut written) = (Remembered::default(), (0, 0));
+    let mut unfinished: Vec<String> = Vec::new();
+    for project in &projects {
+        let by_id = project.by_id();
+        for name in project.labels.keys().filter(|name| given("--only").is_none_or(|only| name.starts_with(only.as_str()))) {
+            let session = Session::record(name, &project.sessions, &by_id[name], &Notes::new());
+            before.add(name, &session);
+            let mut answers = recorded(name);
+            let unanswered = session.distil(&answers);
+            if let (Some(request), Some(from)) = (&unanswered, given("--record")) {
+                let file = Path::new(from).join(format!("{name}-{}.answer", answers.len() + 1));
+                if let Ok(answer) = fs::read_to_string(file) {
+                    answers.push(RecordedAnswer { request: hash(request), answer });
+                    let text = serde_json::to_string_pretty(&answers).unwrap() + "\n";
+                    fs::write(recorded_at(name), text).unwrap();
+                }
+            } else if let (Some(request), Some(to)) = (&unanswered, given("--write")) {
+                fs::create_dir_all(to).unwrap();
+                let role = if small.contains(&name) { "small" } else { "mid" };
+                fs::write(Path::new(to).join(format!("{name}-{}.{role}.txt", answers.len() + 1)), request).unwrap();
+            } else if args.iter().any(|arg| arg == "--partly") {
+                unfinished.extend(unanswered.map(|_| name.clone()));
+            } else {
+                assert!(unanswered.is_none(), "{name}: an answer is stale or missing; its request has changed");
+            }
+            calls += answers.len();
+            after.add(name, &session);
+            if let Ok(notes) = fs::read_to_string(Path::new(NOTES).join(format!("{name}.json"))) {
+                drop(session);
+                let notes: Notes = serde_json::from_str(&notes).unwrap();
+                noted.add(name, &Session::record(name, &project.sessions, &by_id[name], &notes));
+                written.0 += notes.len();
+                written.1 += notes.values().map(Vec::len).sum::<usize>();
+            }
+            if given("--show").is_some_and(|shown| shown == name || shown == "all") {
+                after.show(name, &project.labels[name]);
+            }
+        }
+    }
+    if given("--write").or(given("--record")).is_none() {
+        let small: Vec<String> = small.into_iter().cloned().collect();
+        let is_whole = |name: &String| after.kept.contains_key(name) && !unfinished.contains(name);
+        projects.iter_mut().for_each(|project| project.labels.retain(|name, _| is_whole(name)));
+        println!("{calls} answers");
+        let mut table = report(&projects, &small, calls, [("rules", &before), ("answers", &after)]);
+        table["notes"] = of_notes(&projects, &before, &noted, written);
+        println!("\n{table}");
+    }
 }
 
 fn recorded_at(name: &str) -> PathBuf {
     Path::new(ANSWERS).join(format!("{name}.json"))
 }
 
+fn recorded(name: &str) -> Vec<RecordedAnswer> {
+    fs::read_to_string(recorded_at(name)).map(|text| serde_json::from_str(&text).unwrap()).unwrap_or_default()
+}
+
 fn hash(text: &str) -> String {
     Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A request as a model reads it.
-#[derive(Clone, Default)]
-struct Request {
-    text: String,
-    /// Entries of the unit, with those that were left out.
-    entries: usize,
-}
-
-impl Request {
-    fn tokens(&self) -> usize {
-        self.text.len() / 4
-    }
-}
+/// Lines that the agent ends the last message of a turn with, by the turn's number from 1.
+type Notes = BTreeMap<String, Vec<String>>;
 
 /// A session recorded by the hooks, not yet distilled by a model.
 struct Session {
     world: World,
     server: Server,
-    events: Vec<Value>,
     end: i64,
 }
 
 impl Session {
-    fn record(name: &str, folder: &Path) -> Session {
-        let data: Value = serde_json::from_str(&fs::read_to_string(folder.join("queries.json")).unwrap()).unwrap();
-        let session = data["sessions"].as_array().unwrap().iter().find(|session| session["id"] == name).unwrap();
+    fn record(name: &str, folder: &Path, session: &Value, notes: &Notes) -> Session {
         // Texts are cut after so many bytes, so the length of a path in them must not change.
         let world = World::at(PathBuf::from(format!("/tmp/nmem-b-{name}")));
-        send(&world, folder, session);
-        let server = Server::new(Reply::Says(NOTHING.into()));
+        let server = Server::new(Reply::Hangs);
         let config = world.home.join(".config/nmem/config.toml");
         fs::create_dir_all(config.parent().unwrap()).unwrap();
-        fs::write(config, server.config("openai").replace("stop_seconds = 2", "when = \"manual\"")).unwrap();
-        let events = fs::read_to_string(folder.join(format!("sessions/{name}.jsonl"))).unwrap();
-        let events = events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        Session { world, server, events, end: millis(&session["end"]) }
+        let asks = if notes.is_empty() { "" } else { "[agent_notes]\nask = true\n" };
+        fs::write(config, server.config("openai").replace("stop_seconds = 2", "when = \"manual\"") + asks).unwrap();
+        let mut turn = 0;
+        send_with(&world, folder, session, &mut |event| {
+            turn += usize::from(event["hook_event_name"] == "UserPromptSubmit");
+            if let (true, Some(lines)) = (event["hook_event_name"] == "Stop", notes.get(&turn.to_string())) {
+                let closing = event["last_assistant_message"].as_str().unwrap_or_default();
+                event["last_assistant_message"] = json!(format!("{closing}\n\n{}", lines.join("\n")));
+            }
+        });
+        Session { world, server, end: millis(&session["end"]) }
     }
 
-    /// Asks about all units; the server has nothing to record, so that the rules' memories stay.
-    fn largest_request(&self) -> Request {
-        self.server.now(Reply::Depends(Arc::new(|question| without_schema(question).unwrap_or(Reply::Says(NOTHING.into())))));
-        self.distil();
-        let asked = self.server.asked.lock().unwrap();
-        let answered = asked.iter().filter(|asked| asked.body["response_format"].is_null()).map(|asked| self.request(asked));
-        answered.max_by_key(|request| request.entries).expect("the session has a unit")
-    }
-
-    fn request(&self, asked: &RenderedQuestion) -> Request {
+    /// Distils all units with these answers. Returns the first request without one.
+    fn distil(&self, answers: &[RecordedAnswer]) -> Option<String> {
+        let by_request: BTreeMap<String, String> =
+            answers.iter().map(|recorded| (recorded.request.clone(), recorded.answer.clone())).collect();
         let home = self.world.home.display().to_string();
-        let text = format!("{}\n\n=====\n\n{}\n", asked.system(), asked.user()).replace(&home, "/home/dev");
-        Request { entries: entries(&asked.user()), text }
-    }
-
-    /// Distils all units; the server has the answer to one.
-    fn score(self, name: &str, request: &Request, answer: &str, labels: Option<&Labels>) -> Row {
-        let (wanted, given) = (request.text.clone(), answer.to_string());
-        let home = self.world.home.display().to_string();
-        let before = self.memories();
+        let unanswered: Arc<Mutex<Option<String>>> = Arc::default();
+        let first = Arc::clone(&unanswered);
         self.server.now(Reply::Depends(Arc::new(move |question| {
-            let text = format!("{}\n\n=====\n\n{}\n", question.system(), question.user()).replace(&home, "/home/dev");
-            let answer = if text == wanted { given.clone() } else { NOTHING.into() };
-            without_schema(question).unwrap_or(Reply::Says(answer))
+            if let Some(refusal) = without_schema(question) {
+                return refusal;
+            }
+            let request = format!("{}\n\n=====\n\n{}\n", question.system(), question.user()).replace(&home, "/home/dev");
+            match by_request.get(&hash(&request)).filter(|_| first.lock().unwrap().is_none()) {
+                Some(answer) => Reply::Says(answer.clone()),
+                None => {
+                    first.lock().unwrap().get_or_insert(request);
+                    Reply::Raw(400, "", json!({"error": {"message": "credit: no answer is recorded"}}).to_string())
+                }
+            }
         })));
-        self.distil();
-        let after = self.memories();
-        let facts = labels.map(|labels| self.facts_of(request, labels)).unwrap_or_default();
-        let kept = |memories: &[Kept]| {
-            let kept = facts.iter().filter(|fact| memories.iter().any(|memory| holds(&memory.text, &fact.must)));
-            kept.map(|fact| fact.weight).fold(0.0, |sum, weight| sum + weight)
-        };
-        Row {
-            name: name.to_string(),
-            tokens: request.tokens(),
-            facts: facts.iter().map(|fact| fact.weight).fold(0.0, |sum, weight| sum + weight),
-            by_rules: kept(&before),
-            with_model: kept(&after),
-            missed: facts
-                .iter()
-                .filter(|fact| !after.iter().any(|memory| holds(&memory.text, &fact.must)))
-                .map(|fact| fact.question.clone())
-                .collect(),
-            notes: Notes::of(&request.text, answer, &before, &after),
-            before,
-            after,
-        }
-    }
-
-    fn distil(&self) {
         let done = Command::new(binary())
-            .args(["distil", "--redo", "--all"])
+            .args(["distil", "--all"])
             .env_clear()
             .envs([("HOME", self.world.home.to_str().unwrap()), ("PATH", "/usr/bin:/bin"), ("TEST_KEY", "none")])
             .env("NMEM_NOW", (self.end + 60_000).to_string())
             .current_dir(self.world.project())
             .output()
             .unwrap();
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let unanswered = unanswered.lock().unwrap().clone();
+        assert!(done.status.success() || unanswered.is_some(), "{}", String::from_utf8_lossy(&done.stderr));
+        unanswered
     }
 
-    fn memories(&self) -> Vec<Kept> {
-        stored::memories(&Store::open(&Files::of(self.world.db(), false), PERSON_WAIT).unwrap())
+    fn store(&self) -> Store {
+        Store::open(&Files::of(self.world.db(), false), PERSON_WAIT).unwrap()
     }
-
-    /// Labelled facts whose first evidence is an event of a prompt that the request shows.
-    fn facts_of<'a>(&self, request: &Request, labels: &'a Labels) -> Vec<&'a Fact> {
-        let prompt_of = |event: &usize| {
-            let mut prompts = self.events[..=*event].iter().filter_map(|event| event["prompt"].as_str());
-            prompts.next_back().unwrap_or_default().to_string()
-        };
-        let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let shown = flat(&request.text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"));
-        let is_shown = |prompt: String| shown.contains(flat(&prompt).chars().take(60).collect::<String>().trim());
-        labels.facts.iter().filter(|fact| fact.evidence.first().is_some_and(|event| is_shown(prompt_of(event)))).collect()
-    }
-}
-
-/// The numbers in the line above the entries: how many are shown, how many were left out.
-fn entries(user: &str) -> usize {
-    let line = user.lines().find(|line| line.contains(" entries") || line.contains(" blocks")).unwrap_or_default();
-    line.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse::<usize>().ok()).sum()
 }
 
 /// A refusal of the answer's schema, so that the question comes again with its form in words.
@@ -238,122 +212,89 @@ fn without_schema(question: &RenderedQuestion) -> Option<Reply> {
     (!question.body["response_format"].is_null()).then(|| Reply::Raw(400, "", refused.to_string()))
 }
 
-/// Outcome of the rules' notes that an answer judged.
+/// Memories and units of sessions.
 #[derive(Default)]
-struct Notes {
-    shown: usize,
-    kept: usize,
-    /// Kept ones that are remembered other than once.
-    kept_not_once: Vec<String>,
-    withdrawn: usize,
-    /// Withdrawn ones that are still remembered.
-    still_there: Vec<String>,
+struct Remembered {
+    kept: BTreeMap<String, Vec<Kept>>,
+    named: BTreeMap<String, Vec<Named>>,
 }
 
-impl Notes {
-    fn of(request: &str, answer: &str, before: &[Kept], after: &[Kept]) -> Notes {
-        let parsed = nmem::extraction::read(answer, &nmem::domains::of(None, None));
-        let titles: HashMap<usize, &str> = request.lines().filter_map(numbered_note).collect();
-        let title = |memory: &Kept| memory.text.lines().next().unwrap_or_default().to_string();
-        let times = |note: &str| after.iter().filter(|memory| title(memory) == note).count();
-        let known = |number: &usize| {
-            let note = titles.get(number)?;
-            before.iter().map(title).find(|title| note.starts_with(title.trim_end_matches('…').trim()))
+impl Remembered {
+    fn add(&mut self, name: &str, session: &Session) {
+        let store = session.store();
+        self.kept.insert(name.into(), stored::memories(&store));
+        self.named.insert(name.into(), stored::units(&store));
+    }
+
+    fn show(&self, name: &str, labels: &Labels) {
+        for memory in &self.kept[name] {
+            println!("\n[{}{}]\n{}", memory.kind, if memory.is_users { ", the user's" } else { "" }, memory.text);
+        }
+        self.named[name].iter().for_each(|unit| println!("\nunit of prompts {:?}: {}", unit.prompts, unit.title));
+        let is_kept = |must: &Vec<Vec<String>>| self.kept[name].iter().any(|memory| score::holds(&memory.text, must));
+        labels.facts.iter().filter(|fact| !is_kept(&fact.must)).for_each(|fact| println!("missed: {}", fact.question));
+        labels.told(&self.kept[name]).for_each(|(must, text)| println!("told {must:?} by {text:?}"));
+        labels.unnamed(&self.named[name]).for_each(|title| println!("no title says {title:?}"));
+    }
+}
+
+fn report(projects: &[Project], small: &[String], calls: usize, measured: [(&str, &Remembered); 2]) -> Value {
+    let mut out = json!({"bench": "model", "measured": true, "calls": calls});
+    for (name, remembered) in measured {
+        let mut table = Map::new();
+        for project in projects {
+            let scores = score(&project.labels, &remembered.kept, &remembered.named);
+            print(&format!("{}: {name}", project.name), &scores);
+            table.insert(project.name.into(), scores);
+        }
+        let kept: Vec<f64> = table.values().map(|scores| scores["kept"].as_f64().unwrap()).collect();
+        let mean = score::round(kept.iter().sum::<f64>() / kept.len() as f64);
+        let worst = kept.iter().copied().fold(1.0, f64::min);
+        println!("{:28} kept {mean} in the mean of {} projects, {worst} in the worst", name, projects.len());
+        let labels = projects.iter().flat_map(|project| &project.labels);
+        let of = |wanted: &dyn Fn(&String) -> bool| -> BTreeMap<String, Labels> {
+            labels.clone().filter(|(id, _)| wanted(id)).map(|(id, labels)| (id.clone(), labels.clone())).collect()
         };
-        let kept: Vec<String> = parsed.keeps.iter().filter_map(known).collect();
-        let withdrawn: Vec<String> = parsed.withdraws.iter().filter_map(known).collect();
-        Notes {
-            shown: titles.len(),
-            kept: kept.len(),
-            withdrawn: withdrawn.len(),
-            kept_not_once: kept.into_iter().filter(|note| times(note) != 1).collect(),
-            still_there: withdrawn.into_iter().filter(|note| times(note) != 0).collect(),
+        for (role, labels) in
+            [("all", of(&|_| true)), ("mid", of(&|id| !small.contains(id))), ("small", of(&|id| small.contains(id)))]
+        {
+            let scores = score(&labels, &remembered.kept, &remembered.named);
+            print(&format!("{role}: {name}"), &scores);
+            table.insert(role.into(), scores);
         }
+        table.insert("mean".into(), json!(mean));
+        table.insert("worst".into(), json!(worst));
+        out[name] = Value::Object(table);
     }
+    out
 }
 
-/// Number and title of a note's line, `r3 (change) The title`.
-fn numbered_note(line: &str) -> Option<(usize, &str)> {
-    let (number, rest) = line.strip_prefix('r')?.split_once(' ')?;
-    let (_, title) = rest.strip_prefix('(')?.split_once(") ")?;
-    Some((number.parse().ok()?, title))
-}
-
-/// One session's result.
-struct Row {
-    name: String,
-    tokens: usize,
-    /// Weight of the facts that the request's unit shows; kept by rules; kept with the answer.
-    facts: f64,
-    by_rules: f64,
-    with_model: f64,
-    notes: Notes,
-    missed: Vec<String>,
-    before: Vec<Kept>,
-    after: Vec<Kept>,
-}
-
-impl Row {
-    fn print(&self) {
-        let bytes = |memories: &[Kept]| memories.iter().map(|memory| memory.text.len()).sum::<usize>();
-        println!(
-            "{}: {} tokens, facts {} of {} by rules, {} with the answer, bytes {} and {}; of {} notes {} kept, {} withdrawn",
-            self.name,
-            self.tokens,
-            self.by_rules,
-            self.facts,
-            self.with_model,
-            bytes(&self.before),
-            bytes(&self.after),
-            self.notes.shown,
-            self.notes.kept,
-            self.notes.withdrawn
-        );
-        self.notes.kept_not_once.iter().for_each(|note| println!("  kept, but not there once: {note}"));
-        self.notes.still_there.iter().for_each(|note| println!("  withdrawn, but still there: {note}"));
+/// Scores of the sessions with notes, by rules alone and by rules and notes.
+fn of_notes(projects: &[Project], before: &Remembered, noted: &Remembered, (turns, lines): (usize, usize)) -> Value {
+    let labels: BTreeMap<String, Labels> = projects
+        .iter()
+        .flat_map(|project| &project.labels)
+        .filter(|(id, _)| noted.kept.contains_key(*id))
+        .map(|(id, labels)| (id.clone(), labels.clone()))
+        .collect();
+    println!("{} sessions with {lines} notes at the end of {turns} turns", labels.len());
+    let mut out = json!({"sessions": labels.len(), "turns": turns, "notes": lines});
+    for (name, remembered) in [("rules", before), ("notes", noted)] {
+        let scores = score(&labels, &remembered.kept, &remembered.named);
+        print(&format!("noted: {name}"), &scores);
+        out[name] = scores;
     }
-
-    fn show(&self) {
-        for (when, memories) in [("by rules", &self.before), ("with the answer", &self.after)] {
-            println!("\n{} {when}", self.name);
-            memories.iter().for_each(|memory| println!("\n[{}]\n{}", memory.kind, memory.text));
-        }
-        self.missed.iter().for_each(|question| println!("missed: {question}"));
-    }
+    out
 }
 
-fn report(rows: &[Row]) -> Value {
-    let labelled: Vec<&Row> = rows.iter().filter(|row| row.facts > 0.0).collect();
-    let sum = |of: &dyn Fn(&Row) -> f64| labelled.iter().map(|row| of(row)).sum::<f64>();
-    let tokens = sum(&|row| row.tokens as f64);
-    let count = |of: &dyn Fn(&Row) -> usize| rows.iter().map(of).sum::<usize>();
-    json!({
-        "bench": "model", "measured": true, "sessions": rows.len(), "tokens": count(&|row| row.tokens),
-        "labelled": {
-            "sessions": labelled.len(), "tokens": tokens, "facts": sum(&|row| row.facts),
-            "kept_by_rules": sum(&|row| row.by_rules), "kept_with_answers": sum(&|row| row.with_model),
-            "per_1000_tokens": score::round(sum(&|row| row.with_model) * 1000.0 / tokens),
-            "gained_per_1000_tokens": score::round((sum(&|row| row.with_model) - sum(&|row| row.by_rules)) * 1000.0 / tokens),
-        },
-        "notes": {
-            "shown": count(&|row| row.notes.shown), "kept": count(&|row| row.notes.kept),
-            "kept_not_once": count(&|row| row.notes.kept_not_once.len()), "withdrawn": count(&|row| row.notes.withdrawn),
-            "still_there": count(&|row| row.notes.still_there.len()),
-        },
-    })
-}
-
-/// Checks that the bench finds a note that was withdrawn and stayed, and one that is remembered twice.
-fn check() {
-    let memory = |title: &str| Kept { text: format!("{title}\nmore"), ..Kept::default() };
-    let request = "r1 (change) Port is 80\nr2 (change) Old cache\nr3 (change) Tests pass\n1 user: r9 (x) no";
-    let before = [memory("Port is 80"), memory("Old cache"), memory("Tests pass")];
-    let answer = "<keep>r1, r3</keep><withdraw>r2</withdraw>";
-    let right = Notes::of(request, answer, &before, &[memory("Port is 80"), memory("Tests pass")]);
-    assert_eq!((right.shown, right.kept, right.withdrawn), (3, 2, 1));
-    assert!(right.kept_not_once.is_empty() && right.still_there.is_empty());
-    let wrong = Notes::of(request, answer, &before, &[memory("Port is 80"), memory("Port is 80"), memory("Old cache")]);
-    assert_eq!(wrong.kept_not_once, ["Port is 80", "Tests pass"]);
-    assert_eq!(wrong.still_there, ["Old cache"]);
-    assert_ne!(hash("a request"), hash("another request"));
+fn print(name: &str, scores: &Value) {
+    println!(
+        "{name:28} kept {} in {} bytes a session, traps {}, users' decisions {} {}, titles {}",
+        scores["kept"],
+        scores["bytes_a_session"],
+        scores["traps_told"],
+        scores["users_decisions_as_such"],
+        scores["users_decisions_that_are_facts"],
+        scores["titles_that_say_it"]
+    );
 }
