@@ -384,6 +384,8 @@ fn opencode(call: &ProgramCall) -> io::Result<ProgramStart> {
         ("OPENCODE_CONFIG_CONTENT", config.to_string()),
         ("OPENCODE_DB", ":memory:".to_string()),
         ("OPENCODE_DISABLE_AUTOUPDATE", "1".to_string()),
+        // It reads Claude Code's memory file and skills, too.
+        ("OPENCODE_DISABLE_CLAUDE_CODE", "1".to_string()),
     ];
     Ok(ProgramStart { arguments, environment, input: call.question.user.clone() })
 }
