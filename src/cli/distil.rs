@@ -67,6 +67,8 @@ struct Done {
     remaining: usize,
     /// Units from folders that the model may not see.
     withheld: usize,
+    /// Units of agents whose program is not here, or that have none.
+    without_program: usize,
     problem: Option<UserError>,
 }
 
@@ -208,6 +210,9 @@ fn work(
     let mut failed = 0;
     let (allowed, withheld): (Vec<Due>, Vec<Due>) = queue.iter().cloned().partition(may_see);
     done.withheld = withheld.len();
+    let (allowed, without): (Vec<Due>, Vec<Due>) =
+        allowed.into_iter().partition(|due| (observer.endpoint_of)(due.platform).is_some());
+    done.without_program = without.len();
     let mut rest = allowed.as_slice();
     while let Some(due) = rest.first() {
         let remaining = until.map_or(PATIENCE, |until| until.saturating_duration_since(Instant::now()).min(PATIENCE));
@@ -309,7 +314,7 @@ fn report(
         let problem = done.problem.as_ref().map(|problem| &problem.what);
         output::say(
             &json!({"by_rules": by_rules, "units": done.units, "memories": done.memories, "left": done.remaining,
-                "withheld": done.withheld, "tokens": tokens, "problem": problem,
+                "withheld": done.withheld, "without_program": done.without_program, "tokens": tokens, "problem": problem,
                 "embedded": embedded.as_ref().map(|embedded| embedded.done)})
             .to_string(),
         )?;
@@ -334,6 +339,10 @@ fn report(
         if done.withheld > 0 {
             let units = count(done.withheld as i64, "unit is", "units are");
             parts.push(format!("{units} not for this model, according to the settings of a folder"));
+        }
+        if done.without_program > 0 {
+            let units = count(done.without_program as i64, "unit is of an agent", "units are of agents");
+            parts.push(format!("{units} whose program is not on PATH; `nmem install --model NAME` names another"));
         }
         let embedding_note = embedded.as_ref().map(Embedded::summary).unwrap_or_default();
         output::say(&format!("{}.{embedding_note}", parts.join("; ")))?;

@@ -99,7 +99,8 @@ impl Observer<'_> {
         if due.is_empty() || store.paused_until(now)?.is_some() {
             return Ok(Vec::new());
         }
-        let due: Vec<Due> = due.into_iter().filter(|due| due.may_be_seen(may_see)).collect();
+        let mut due: Vec<Due> = due.into_iter().filter(|due| due.may_be_seen(may_see)).collect();
+        due.retain(|due| (self.endpoint_of)(due.platform).is_some());
         let (mut outcomes, mut rest) = (Vec::new(), due.as_slice());
         let mut took = llm::LEAST;
         // A call that is cut off costs tokens and yields nothing.

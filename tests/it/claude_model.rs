@@ -199,3 +199,20 @@ fn a_hook_that_is_killed_takes_it_along_and_tells_nothing_by_half() {
     assert_eq!(received(&world), 1, "once in the end");
     assert_eq!(world.sql("PRAGMA integrity_check"), "ok");
 }
+
+/// With `agent`, each session's own program is asked; another agent's units neither hold up nor go to it.
+#[test]
+fn units_of_an_agent_without_a_program_here_wait_and_hold_up_nobody() {
+    let world = with_script(&format!("cat >/dev/null; echo x >> \"$HOME/asked\"; cat <<'E'\n{RESULT}\nE"));
+    world.write(CONFIG, "");
+    for id in ["first", "second", "third"] {
+        work(&world, id);
+    }
+    world.connect().execute_batch("UPDATE sessions SET platform = 'codex' WHERE agent_session_id <> 'first'").unwrap();
+    world.write(CONFIG, "[llm]\nprovider = \"agent\"\nstop_seconds = 2\n");
+    turn(&world, "fourth");
+    assert_eq!(world.sql("SELECT provider, model, outcome FROM spend"), "claude|haiku|ok");
+    assert_eq!(world.read("home/asked"), "x\n");
+    let said = world.nmem(&["distil"]).text();
+    assert!(said.contains("2 units are of agents whose program is not on PATH"), "{said}");
+}
