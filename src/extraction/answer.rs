@@ -10,7 +10,7 @@ pub struct ParsedAnswer {
     pub observations: Vec<ParsedObservation>,
     /// Numbers of earlier records that no longer hold.
     pub withdraws: Vec<usize>,
-    /// At most one for each unit.
+    /// At most one for each number.
     pub units: Vec<ParsedUnit>,
     /// It ends in the middle.
     pub cut: bool,
@@ -26,7 +26,8 @@ impl ParsedAnswer {
 
     /// Adds what is said of a unit. The last of several answers about a unit counts; earlier ones fill its gaps.
     pub(super) fn add_unit(&mut self, mut unit: ParsedUnit) {
-        if unit == (ParsedUnit { number: unit.number, ..ParsedUnit::default() }) {
+        let is_empty = unit == ParsedUnit { number: unit.number, ..ParsedUnit::default() };
+        if is_empty || self.units.len() >= UNITS {
             return;
         }
         if let Some(at) = self.units.iter().position(|other| other.number.is_some() && other.number == unit.number) {
@@ -93,6 +94,8 @@ pub struct ParsedObservation {
     pub fields: BTreeMap<String, Vec<String>>,
 }
 
+/// Maximum units per answer; no request has more.
+const UNITS: usize = 8;
 /// Maximum observations per answer; more is a list of everything.
 const MOST: usize = 12;
 /// Maximum values of a list; far fewer are kept in the end.
