@@ -170,7 +170,7 @@ impl Observer<'_> {
         let redone: Vec<i64> =
             units.iter().filter(|asked| asked.due.purpose == Purpose::Redo).map(|asked| asked.due.unit).collect();
         let story = &units[0].story;
-        let recorded = store.recorded_in_session(story.session, &redone)?;
+        let recorded = store.recorded_in_session(story.session, &redone, &units[0].due.folders)?;
         let folder = story.folder.as_deref().map(|folder| self.shown(folder));
         let requested: Vec<RequestedUnit> = units.iter().map(Asked::request).collect();
         let rendered = extraction::question(&PromptRequest {
@@ -344,18 +344,18 @@ pub fn llm_may_see(folder: &str, provider: Provider) -> bool {
     folder.is_absolute() && config::load(&[folder]).is_ok_and(allowed)
 }
 
-/// A note about the model for the person at the start of a session of a platform.
-pub fn llm_note(config: &Config, platform: Platform, store: Option<&Store>) -> Option<String> {
+/// A note about the model for the person at a session start.
+pub fn llm_note(config: &Config, event: &Event, store: Option<&Store>) -> Option<String> {
     let llm = &config.llm;
     if llm.provider.value == Provider::None || llm.when.value == When::Manual {
         return None;
     }
-    if let Err(error) = llm.endpoint(&config.files.value, platform) {
+    if let Err(error) = llm.endpoint(&config.files.value, event.platform) {
         return Some(format!("nmem: LLM distillation is off: {error:#}. Rule-based memories are still created."));
     }
     let (store, now) = (store?, environment::now());
     let mut notes = Vec::new();
-    let waiting = store.waiting_for_model(now - RECENT, now).unwrap_or_default();
+    let waiting = store.model_due_at_stop(event.platform, &event.session, now - RECENT, now).unwrap_or_default().len();
     if waiting >= WAITING {
         let units = count(waiting as i64, "work unit waits", "work units wait");
         notes.push(format!("{units} for the model; `nmem distil` asks it now"));

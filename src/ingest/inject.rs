@@ -70,7 +70,7 @@ fn at_start(run: &Run, persisted: &mut Persisted, event: &Event, source: StartSo
     let config = run.config;
     let (answer, note) = match persisted {
         Persisted::Stored(store) => {
-            let note = observer::llm_note(config, event.platform, Some(store));
+            let note = observer::llm_note(config, event, Some(store));
             match start_block(run, store, event, source) {
                 Err(error) if is_broken(&error) => (HookAnswer::for_person(DAMAGED.into()), note),
                 block => (block?, note),
@@ -78,7 +78,7 @@ fn at_start(run: &Run, persisted: &mut Persisted, event: &Event, source: StartSo
         }
         Persisted::NotStored(problem) => {
             let answer = HookAnswer::for_person(format!("nmem: {problem}. See `nmem status`."));
-            (answer, observer::llm_note(config, event.platform, None))
+            (answer, observer::llm_note(config, event, None))
         }
         Persisted::Question => return Ok(None),
     };

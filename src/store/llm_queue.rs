@@ -219,11 +219,6 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.query_row([unit], |row| row.get(0)).optional()?.unwrap_or(0))
     }
 
-    /// Number of units that wait for the model, of those that ended after `since`.
-    pub fn waiting_for_model(&self, since: Millis, now: Millis) -> Result<usize> {
-        Ok(self.model_due("SELECT session_id FROM work_units WHERE ended_at >= ?1", &[&since], since, FAILURES, now)?.len())
-    }
-
     /// Leases units for `limit` milliseconds and records the call, unless it would exceed the budget.
     pub fn begin_call(&mut self, due: &[&Due], to: &Endpoint, budget: Budget, now: Millis, limit: Millis) -> Result<CallStart> {
         let until = now + limit;

@@ -86,16 +86,18 @@ impl Store {
         self.memories(&sql, &[&serde_json::to_string(units)?])
     }
 
-    /// Active memories of a session that a person, the agent or a model created, oldest first, but for those that models
-    /// created of units that are distilled again.
-    pub fn recorded_in_session(&self, session: i64, redone: &[i64]) -> Result<Vec<MemoryRow>> {
+    /// Active memories of a session that a person, the agent or a model created, oldest first. Leaves out those that models
+    /// created of units that are distilled again, and those of units that used a folder outside `folders`.
+    pub fn recorded_in_session(&self, session: i64, redone: &[i64], folders: &[String]) -> Result<Vec<MemoryRow>> {
         let sql = format!(
             "{MEMORY} WHERE m.session_id = ?1 AND m.made_by <> 'rules' AND m.superseded_by IS NULL AND NOT
                (m.made_by NOT IN ('agent', 'hand', 'custom') AND NOT m.by_hand AND NOT m.pinned
                 AND coalesce(m.work_unit_id, 0) IN (SELECT value FROM json_each(?2)))
+               AND NOT EXISTS (SELECT 1 FROM tool_uses t JOIN steps p ON p.id = t.step_id WHERE t.session_id = ?1
+                 AND p.work_unit_id = m.work_unit_id AND t.cwd IS NOT NULL AND t.cwd NOT IN (SELECT value FROM json_each(?3)))
              ORDER BY m.created_at, m.id"
         );
-        self.memories(&sql, &[&session, &serde_json::to_string(redone)?])
+        self.memories(&sql, &[&session, &serde_json::to_string(redone)?, &serde_json::to_string(folders)?])
     }
 
     /// The summary of a unit.

@@ -184,3 +184,33 @@ fn the_days_tokens_hold_for_many_processes_at_once() {
     let spent = world.count("SELECT sum(input_tokens + output_tokens) FROM spend");
     assert!(server.count() >= 1 && spent <= 9000, "{spent} tokens in {} calls", server.count());
 }
+
+/// An earlier record is shown by number; one about a folder that is not for the model is not.
+#[test]
+fn a_note_about_a_folder_that_is_not_for_the_model_is_no_earlier_record() {
+    let shown = |is_client: bool| {
+        let (world, server) = with_model(says("<none/>"), "anthropic");
+        let client = world.project().join("client");
+        std::fs::create_dir_all(&client).unwrap();
+        let rule = format!("[[folder]]\nmatch = \"{}\"\nprovider = \"none\"\n", client.display());
+        world.write(CONFIG, &format!("{}[agent_notes]\nask = true\n{rule}", server.config("anthropic")));
+        let mut session = Session::new(&world, "first");
+        session.ask("the exporter breaks rows with commas, fix it").edit("src/export.rs").bash("cargo test export", "ok");
+        let payload = json!({"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_use_id": "c1", "session_id": "first",
+            "prompt_id": "first-p1", "tool_input": {"command": "cat data.csv"}, "tool_response": {"stdout": "rows"},
+            "cwd": if is_client { client } else { world.project() }});
+        world.feed(&["record"], payload.to_string().as_bytes());
+        session.bash("git commit -am 'fix: quote fields with commas'", "[main 1a2b3c4] fix: quote fields with commas");
+        session.close("Quoted.\n\nmemo: cause: the client Acme sends 40 rows with commas");
+        session.ask("unrelated: the landing page needs a favicon and a new logo").edit("site/index.html").edit("site/logo.svg");
+        session.bash("git commit -am 'site: favicon and logo'", "[main 2b3c4d5] site: favicon and logo");
+        session.close("The page has its favicon.").end();
+        assert_eq!(world.count("SELECT count(*) FROM memories WHERE made_by = 'agent'"), 1);
+        world.nmem(&["distil", "--all", "--limit", "1"]);
+        world.nmem(&["distil", "--all"]);
+        let asked = server.asked.lock().unwrap();
+        asked.iter().map(|asked| asked.user()).find(|user| user.contains("favicon")).expect("the second unit is asked about")
+    };
+    assert!(shown(false).contains("k1 (discovery) The client Acme sends 40 rows"), "{}", shown(false));
+    assert!(!shown(true).contains("Acme"), "{}", shown(true));
+}
