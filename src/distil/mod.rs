@@ -34,6 +34,7 @@ pub use summary::notes_now;
 use crate::model::{Domain, Failing, PromptKind, PromptRow, PromptSource, UnitDrafts, UnitStory};
 use score::{ScoreWeights, ScoredStatements};
 use statements::word_count;
+use std::borrow::Cow;
 use turns::turns;
 
 /// Distils a unit, closed or not: decisions of the user, then one memory per change or finding, then evidence from
@@ -42,8 +43,9 @@ use turns::turns;
 /// With `injected`, notes of the agent are read, and stand above what rules draw from the same turns; they are no memories
 /// if they only repeat these texts, which the session was shown.
 pub fn distil_unit(story: &UnitStory, domain: &Domain, weights: &ScoreWeights, injected: Option<&[String]>) -> UnitDrafts {
-    let turns = turns(story, domain);
-    let notes = injected.map(|injected| notes::notes(&turns, injected)).unwrap_or_default();
+    let notes = injected.map(|injected| notes::notes(&turns(story, domain), injected)).unwrap_or_default();
+    let bare = if notes.is_empty() { Cow::Borrowed(story) } else { Cow::Owned(notes::without_notes(story)) };
+    let (story, turns) = (bare.as_ref(), turns(&bare, domain));
     let scored = ScoredStatements::new(&turns, weights);
     // Decisions come first: the agent's reports of a decision belong to it.
     let (mut memories, used) = decisions::decisions(&turns, &scored);

@@ -3,7 +3,7 @@
 
 use super::statements::word_count;
 use super::turns::Turn;
-use crate::model::{Domain, Draft, Finding, MemoryFile, MemoryKind, Provenance};
+use crate::model::{Domain, Draft, Finding, MemoryFile, MemoryKind, PromptSource, Provenance, UnitStory};
 use crate::prompt_injection::looks_like_prompt_injection;
 use crate::text::{cut, is_stop_word, words};
 use serde_json::Map;
@@ -72,6 +72,19 @@ fn lines(message: &str) -> Vec<&str> {
     if is_in_code { Vec::new() } else { last.into_iter().rev().collect() }
 }
 
+/// Returns a unit without the lines of its notes, which would title it or become memories of the rules once more.
+pub fn without_notes(story: &UnitStory) -> UnitStory {
+    let mut story = story.clone();
+    for prompt in story.prompts.iter_mut().filter(|prompt| prompt.source == PromptSource::Agent) {
+        let notes: Vec<String> = lines(&prompt.text).into_iter().map(String::from).collect();
+        if !notes.is_empty() {
+            let others = prompt.text.lines().filter(|line| !notes.iter().any(|note| note == bare(line)));
+            prompt.text = others.collect::<Vec<_>>().join("\n");
+        }
+    }
+    story
+}
+
 /// A line without list marks and emphasis. Code by indentation stays as it is, so it is no note.
 fn bare(line: &str) -> &str {
     if line.starts_with("    ") || line.starts_with('\t') || line.trim_start().starts_with("```") {
@@ -88,14 +101,7 @@ fn parsed(line: &str) -> Option<(NoteKind, &str)> {
     let first = text.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
     let kind = KINDS.iter().find(|(word, _)| first.eq_ignore_ascii_case(word));
     let Some((word, kind)) = kind else { return Some((NoteKind::Finding(Finding::Discovery), text)) };
-    let rest = text[word.len()..].trim_start_matches([':', '-', '–', '—', ',', ' ', '(']);
-    // "(user) always use tabs" keeps its bracket.
-    let rest = if rest.contains(')') && !rest.contains('(') {
-        text[word.len()..].trim_start_matches([':', '-', '–', ' '])
-    } else {
-        rest
-    };
-    Some((*kind, rest))
+    Some((*kind, text[word.len()..].trim_start_matches([':', '-', '–', '—', ',', ' '])))
 }
 
 /// A text in lower case with single blanks.
@@ -221,6 +227,21 @@ mod tests {
         story.tools[0].outcome = Some("memo: trap: what the file says here".into());
         let domain = crate::domains::of(None, None);
         assert!(notes(&turns(&story, &domain), &[]).is_empty(), "a line of a file is not the agent's");
+    }
+
+    #[test]
+    fn notes_neither_title_their_unit_nor_come_twice() {
+        let answer = "I looked at both stores.\n\nmemo: decision: the cache stays in one file because the disk is fast enough";
+        let story = unit(&[("should the cache move to another store?", &[("read", "src/cache.rs", true)], answer)]);
+        let drafts = crate::distil::distil_unit(
+            &story,
+            &crate::domains::of(None, None),
+            &crate::distil::ScoreWeights::fitted(),
+            Some(&[]),
+        );
+        assert_eq!(drafts.by_agent.len(), 1);
+        assert!(!drafts.title.as_deref().unwrap_or_default().to_lowercase().contains("memo"), "{:?}", drafts.title);
+        assert!(drafts.drafts.iter().all(|draft| !draft.title.to_lowercase().contains("memo")), "{:?}", drafts.drafts);
     }
 
     #[test]
