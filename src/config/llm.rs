@@ -130,7 +130,7 @@ impl Llm {
         let own = Some(self.model.value.as_str()).filter(|_| self.provider.value != Provider::Agent);
         let program = program(kind, files)?;
         let users = (kind.users_model)(&program.settings);
-        // A program without a small model of its own chooses; its name stands for that.
+        // A program without a small model of its own chooses one; the model then has the program's name.
         let choices = [own, users, Some(kind.model), Some(kind.name)];
         let model = choices.into_iter().flatten().find(|model| !model.is_empty()).unwrap_or_default().to_string();
         let (base_url, key, proxy) = (String::new(), None, None);

@@ -7,6 +7,7 @@ use super::guard::{Guarded, Printed};
 use super::http::{ANSWER_BYTES, failure};
 use crate::files;
 use crate::model::{Answer, Endpoint, LlmError, Program, Question};
+use crate::redact::Redactor;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::io;
@@ -38,7 +39,7 @@ struct ProgramForm {
 #[derive(Default)]
 struct Said {
     text: String,
-    /// An error in its own words.
+    /// The program's error message.
     error: Option<String>,
     is_cut: bool,
     input_tokens: Option<i64>,
@@ -66,6 +67,8 @@ pub fn ask(question: &Question, to: &Endpoint, limit: Duration) -> Result<Answer
     let cannot = |error: io::Error| says(format!("cannot be started: {error}"));
     files::make_folder(&program.folder).map_err(cannot)?;
     let start = (form.start)(&ProgramCall { question, model: &to.model, program }).map_err(cannot)?;
+    // A call that was killed may have left some.
+    remove_sessions(&program.home);
     let guarded = Guarded::start(program, &start.arguments, &start.environment, start.input).map_err(cannot)?;
     let printed = guarded.output(limit, ANSWER_BYTES);
     remove_sessions(&program.home);
@@ -142,8 +145,9 @@ const HINTS: [(&[&str], &str); 5] = [
     (&["update"], "update it"),
 ];
 
-/// A program's words in one line, and what to do about them.
+/// A program's message in one line, without secrets, and a hint.
 fn explained(text: &str) -> String {
+    let text = Redactor::default().clean(text.to_string()).to_string();
     let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(WORDS).collect();
     let lower = text.to_lowercase();
     let hint = HINTS.iter().find(|(parts, _)| parts.iter().any(|part| lower.contains(part)));
@@ -375,7 +379,7 @@ fn opencode(call: &ProgramCall) -> io::Result<ProgramStart> {
         }
     }
     let mut arguments = arguments(&["run", "--pure", "--agent", "nmem", "--format", "json", "--title", "nmem"]);
-    // The program's own name stands for its choice.
+    // The program's name as the model means its own choice.
     if call.model != "opencode" {
         arguments.extend(["-m".to_string(), call.model.to_string()]);
     }
@@ -446,9 +450,14 @@ fn copilot_answer(values: &[Value]) -> Said {
     said
 }
 
-/// Removes the transcripts that a program left in its folder: they hold the record.
+/// Folders and files in a program's home that hold the record: sessions of Copilot and Gemini.
+const TRANSCRIPTS: [&str; 6] =
+    ["session-state", "logs", "session-store.db", "session-store.db-wal", "session-store.db-shm", ".gemini/tmp"];
+
+/// Removes the transcripts that a program left in its home.
 fn remove_sessions(home: &Path) {
-    for folder in ["session-state", ".gemini/tmp", "logs"] {
-        let _ = std::fs::remove_dir_all(home.join(folder));
+    for name in TRANSCRIPTS {
+        let path = home.join(name);
+        let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
     }
 }

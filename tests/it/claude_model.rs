@@ -216,3 +216,33 @@ fn units_of_an_agent_without_a_program_here_wait_and_hold_up_nobody() {
     let said = world.nmem(&["distil"]).text();
     assert!(said.contains("2 units are of agents whose program is not on PATH"), "{said}");
 }
+
+/// A program whose version ignores `NMEM_DISABLE`, or keeps a transcript, leaves nothing in the store.
+#[test]
+fn nothing_that_happens_in_its_folder_is_kept() {
+    let world = with_script("exit 1");
+    work(&world, "first");
+    let folder = world.data().join("observer");
+    let event = |name: &str| serde_json::json!({"hook_event_name": name, "session_id": "asked", "cwd": folder, "prompt": "Record, 5 entries"});
+    for name in ["SessionStart", "UserPromptSubmit", "Stop"] {
+        world.feed(&["record"], event(name).to_string().as_bytes());
+    }
+    assert_eq!(world.sql("SELECT agent_session_id FROM sessions"), "first");
+}
+
+#[test]
+fn answers_that_come_too_late_are_no_pause_and_refusals_are() {
+    let world = with_script("\"$HOME/../bin/nap\" 9");
+    world.write(CONFIG, "[llm]\nprovider = \"claude\"\nstop_seconds = 1\n");
+    work(&world, "first");
+    turn(&world, "second");
+    let again = "INSERT INTO spend SELECT NULL, at, work_unit_id, provider, model, purpose, input_tokens, output_tokens, estimated, took, outcome FROM spend LIMIT 1";
+    world.connect().execute_batch(again).unwrap();
+    // A time in the future counts as now.
+    world.connect().execute_batch("UPDATE spend SET at = 9000000000000").unwrap();
+    assert_eq!(world.sql("SELECT outcome FROM spend"), "timeout\ntimeout");
+    let paused = |world: &World| world.nmem(&["status", "--json"]).json()["spend"]["paused_until"].clone();
+    assert!(paused(&world).is_null(), "{}", paused(&world));
+    world.connect().execute_batch("UPDATE spend SET outcome = 'program'").unwrap();
+    assert!(paused(&world).is_i64(), "{}", paused(&world));
+}
