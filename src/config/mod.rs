@@ -116,7 +116,8 @@ pub fn set_in_file(file: &Path, name: &str, value: &str) -> Result<()> {
     if let Some(folder) = file.parent() {
         files::make_folder(folder)?;
     }
-    files::replace_private(file, &with).map_err(|e| unreadable(file, &e.to_string()))
+    // A link to a file elsewhere stays a link.
+    files::replace_private(&files::resolved(file), &with).map_err(|e| unreadable(file, &e.to_string()))
 }
 
 /// A TOML text in which a line of a table is replaced or added.
@@ -260,6 +261,14 @@ mod tests {
         std::fs::remove_file(&file).unwrap();
         set_in_file(&file, "agent_notes.ask", "true").unwrap();
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "[agent_notes]\nask = true\n");
+        #[cfg(unix)]
+        {
+            let link = folder.join("link.toml");
+            std::os::unix::fs::symlink(&file, &link).unwrap();
+            set_in_file(&link, "agent_notes.ask", "false").unwrap();
+            assert!(link.is_symlink(), "a link to a file elsewhere stays one");
+            assert_eq!(std::fs::read_to_string(&file).unwrap(), "[agent_notes]\nask = false\n");
+        }
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
