@@ -138,7 +138,7 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
         let of_files = on_topic_branch && memory.files.iter().any(|file| not_committed.contains(&file.path));
         // The agent noted it, or a model found it worth recording, in the work that goes on here.
         let of_last = memory.trust() == Trust::Agent && memory.unit.is_some_and(|unit| last_units.contains(&unit));
-        let holds = || holds_everywhere(memory) || of_last || (of_branch || of_files) && !settles_nothing(memory);
+        let holds = || holds_everywhere(memory) || (of_last || of_branch || of_files) && !settles_nothing(memory);
         !memory.pinned && is_new(memory) && holds()
     };
     decisions.retain(holds_here);
