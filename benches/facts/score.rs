@@ -49,13 +49,13 @@ struct Title {
 }
 
 impl Labels {
-    /// Traps that memories tell, each with a memory that does.
-    pub fn told<'a>(&'a self, memories: &'a [Kept]) -> impl Iterator<Item = (&'a Must, &'a str)> {
+    /// Traps that memories hold, each with a memory that does.
+    pub fn misleading<'a>(&'a self, memories: &'a [Kept]) -> impl Iterator<Item = (&'a Must, &'a str)> {
         let by = |trap: &Trap| memories.iter().find(|memory| misleads(&memory.text, trap));
         self.traps.iter().filter_map(move |trap| Some((&trap.must, by(trap)?.text.as_str())))
     }
 
-    /// Pieces of work whose unit's title does not say what was done: their prompts, and what a title should hold.
+    /// Work whose unit's title does not say what was done: their prompts, and what a title should hold.
     pub fn unnamed<'a>(&'a self, units: &'a Vec<Named>) -> impl Iterator<Item = (&'a Vec<usize>, &'a Must)> {
         self.titles.iter().filter(|title| !is_named(title, Some(units))).map(|title| (&title.prompts, &title.must))
     }

@@ -4,7 +4,7 @@
 //! `cargo bench --bench model`: sends labelled sessions of four projects through the hooks and distils each with recorded
 //! answers to its requests, one after the other, since a request shows what was recorded before; a server on loopback gives
 //! them. Scores memories and titles as the bench of facts does, beside those of the rules: by project, in the mean, in the
-//! worst. A third of the answers was written by readers who were told to be a small, hurried model ("small"). An answer is
+//! worst. A third of the answers was written by readers in the role of a small, hurried model ("small"). An answer is
 //! bound to its request by a hash; the bench fails if one is stale.
 //!
 //! Twenty sessions are also recorded with notes that readers wrote as the agent, turn by turn (`notes/`), and scored by
@@ -233,7 +233,7 @@ impl Remembered {
         self.named[name].iter().for_each(|unit| println!("\nunit of prompts {:?}: {}", unit.prompts, unit.title));
         let is_kept = |must: &Vec<Vec<String>>| self.kept[name].iter().any(|memory| score::holds(&memory.text, must));
         labels.facts.iter().filter(|fact| !is_kept(&fact.must)).for_each(|fact| println!("missed: {}", fact.question));
-        labels.told(&self.kept[name]).for_each(|(must, text)| println!("told {must:?} by {text:?}"));
+        labels.misleading(&self.kept[name]).for_each(|(must, text)| println!("misleads: {must:?} in {text:?}"));
         labels.unnamed(&self.named[name]).for_each(|title| println!("no title says {title:?}"));
     }
 }

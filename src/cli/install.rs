@@ -177,7 +177,7 @@ fn ask_once(agents: &[Agent]) -> Result<()> {
     if config.llm.provider.source == SettingSource::Default && agents.iter().any(answers) {
         let daily = config.llm.daily_tokens.value;
         let question = format!(
-            "\nA model can write better memories than rules do: of the facts in labelled sessions it kept {KEPT}, rules {BY_RULES}.\n\
+            "\nA model can write better memories than rules do: of the facts in labelled sessions, answers in its role kept {KEPT}, rules {BY_RULES}.\n\
              At the end of a work unit, the session's own agent program gets its messages, commands and changes, without secrets, and sends them to the provider that the session went to.\n\
              A unit costs about {UNIT_TOKENS} tokens of your plan, at most {daily} a day; `nmem status` shows them, `nmem install --model none` ends it.\n\
              Let each session's own agent write its memories?"
@@ -195,10 +195,11 @@ fn ask_once(agents: &[Agent]) -> Result<()> {
     Ok(())
 }
 
-/// Share of the facts in labelled sessions that is kept with a model and by rules, and tokens of a unit (ADR/0060).
+/// Shares of the facts in labelled sessions that are kept with answers of readers in a model's role and by rules, and
+/// tokens of a unit: request, answer and the program's part (ADR/0060).
 const KEPT: &str = "0.92";
 const BY_RULES: &str = "0.61";
-const UNIT_TOKENS: &str = "5,500";
+const UNIT_TOKENS: &str = "6,000";
 
 /// The last failure. An agent that cannot be changed does not stop the others.
 #[derive(Default)]

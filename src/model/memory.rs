@@ -320,7 +320,7 @@ pub enum Trust {
     Rules,
     /// The agent's notes, a language model, another program.
     Agent,
-    /// A person, in their own words or by changing it.
+    /// A person wrote, changed or pinned it.
     Person,
 }
 
