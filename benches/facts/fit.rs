@@ -8,11 +8,9 @@ use nmem::distil::statements::StatementForm;
 use nmem::distil::turns::{UnitStatement, turn_facts, turns, unit_statements};
 use nmem::domains;
 use nmem::model::UnitStory;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Folds of the cross-validation over sessions.
-pub const FOLDS: usize = 5;
 /// Strength of the penalty on a weight's square.
 const PENALTY: f64 = 20.0;
 
@@ -28,30 +26,19 @@ type Stories = BTreeMap<String, Vec<UnitStory>>;
 /// The weights for each session.
 pub type Fitted = BTreeMap<String, ScoreWeights>;
 
-/// For each session the weights that were fitted on the other folds; with `without`, one feature is left out.
-pub fn cross_validated(projects: &[Project], stories: &Stories, without: Option<usize>) -> Fitted {
-    held_out(projects, stories, without, |_, at| at % FOLDS)
-}
-
-/// For each session the weights that were fitted on the other projects.
-pub fn by_others(projects: &[Project], stories: &Stories) -> Fitted {
-    held_out(projects, stories, None, |project, _| project)
-}
-
-/// Weights for each session, fitted without its fold. The fold follows from the positions of its project and of the session.
-fn held_out(projects: &[Project], stories: &Stories, without: Option<usize>, part: impl Fn(usize, usize) -> usize) -> Fitted {
-    let mut sessions: Vec<(usize, &String, Vec<Row>)> = Vec::new();
-    for (place, project) in projects.iter().enumerate() {
-        let of = |(at, (id, labels))| (part(place, at), id, rows(&stories[id], labels, without));
-        sessions.extend(project.labels.iter().enumerate().map(of));
-    }
-    let parts: BTreeSet<usize> = sessions.iter().map(|(part, ..)| *part).collect();
-    let fit = |own: usize| {
-        let others = sessions.iter().filter(|(part, ..)| *part != own);
-        (own, logistic(&others.flat_map(|(.., rows)| rows).collect::<Vec<_>>()))
+/// For each session the weights that were fitted on the other projects; with `without`, one feature is left out.
+pub fn by_others(projects: &[Project], stories: &Stories, without: Option<usize>) -> Fitted {
+    let rows_of = |project: &Project| -> Vec<Row> {
+        project.labels.iter().flat_map(|(id, labels)| rows(&stories[id], labels, without)).collect()
     };
-    let fitted: BTreeMap<usize, ScoreWeights> = parts.into_iter().map(fit).collect();
-    sessions.iter().map(|(part, id, _)| ((*id).clone(), fitted[part].clone())).collect()
+    let rows: Vec<Vec<Row>> = projects.iter().map(rows_of).collect();
+    let mut fitted = Fitted::new();
+    for (own, project) in projects.iter().enumerate() {
+        let others = rows.iter().enumerate().filter(|(other, _)| *other != own);
+        let weights = logistic(&others.flat_map(|(_, rows)| rows).collect::<Vec<_>>());
+        fitted.extend(project.labels.keys().map(|id| (id.clone(), weights.clone())));
+    }
+    fitted
 }
 
 /// The weights fitted on all sessions.

@@ -3,9 +3,9 @@
 //!
 //! `cargo bench --bench facts`: sends labelled sessions through the hooks, one project each, and scores their memories and the titles of
 //! their work units beside simple rules. `-- --missed` lists the facts that are not remembered, `-- --show SESSION` prints
-//! what is remembered of a session. "nmem" has weights that were fitted on these sessions; "cross-validated" draws the
-//! same memories by weights that have not seen the session, "by others" by weights that have not seen its project. The table
-//! is of the first project; below it stands each project with both. `-- --fit` writes `src/distil/statement_weights.rs`, `-- --ablate` leaves
+//! what is remembered of a session. "nmem" has weights that were fitted on these sessions, "by others" weights that have
+//! not seen the project; `--missed`, `--show` and `--write` are of those. The table is of the first project; below it
+//! stands each project. `-- --fit` writes `src/distil/statement_weights.rs`, `-- --ablate` leaves
 //! out each feature, `-- --write FILE` writes its memories as the labels' scorer reads them. The last line is one JSON object.
 
 #![expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a bench prints and reads its own environment")]
@@ -20,7 +20,7 @@ mod stored;
 mod world;
 
 use nmem::distil::score::ScoreWeights;
-use nmem::model::{Draft, Files, Provenance, UnitStory};
+use nmem::model::{Files, PromptKind, PromptSource, Provenance, UnitStory};
 use nmem::store::{PERSON_WAIT, Store};
 use projects::{PROJECTS, Project};
 use score::{Kept, Named, holds, score};
@@ -51,68 +51,48 @@ fn main() {
         fs::write("src/distil/statement_weights.rs", fit::as_source(&fit::all(&projects, &databases.stories))).unwrap();
         println!("wrote src/distil/statement_weights.rs; build again to measure with it");
     }
-    let (kept, named) = (&databases.kept, &databases.named);
-    row(&mut table, "nmem", score(labels, kept, named));
-    let drawn = |weights: &fit::Fitted| -> ByOfSession<Kept> {
-        weights.iter().map(|(id, weights)| (id.clone(), drawn(&databases.stories[id], weights))).collect()
-    };
-    let weights = fit::cross_validated(&projects, &databases.stories, None);
-    let cross_validated = drawn(&weights);
-    let (tools, ms) = time_of_largest(&databases.stories);
+    let stories = &databases.stories;
+    let (tools, ms) = time_of_largest(stories);
     println!("drawing the memories of a unit with {tools} tool uses takes {ms:.1} ms");
-    row(&mut table, "nmem, cross-validated", score(labels, &cross_validated, named));
-    if let Some(to) = args.iter().position(|arg| arg == "--write").and_then(|at| args.get(at + 1)) {
-        let line = |(id, memory): (&String, &Kept)| {
-            let by = if memory.is_users { "user" } else { "agent" };
-            json!({"session": id, "kind": memory.kind, "by": by, "text": memory.text}).to_string() + "\n"
-        };
-        let all = cross_validated.iter().flat_map(|(id, memories)| memories.iter().map(move |memory| (id, memory)));
-        fs::write(to, all.map(line).collect::<String>()).unwrap();
-    }
-    if args.iter().any(|arg| arg == "--kinds") {
-        let mut sizes: BTreeMap<String, [usize; 2]> = BTreeMap::new();
-        for memory in cross_validated.values().flatten() {
-            let size = sizes.entry(format!("{}{}", memory.kind, if memory.is_users { " by the user" } else { "" })).or_default();
-            *size = [size[0] + 1, size[1] + memory.text.len()];
-        }
-        sizes.iter().for_each(|(kind, [n, bytes])| println!("{kind}: {n}, {} bytes a session", bytes / labels.len()));
-    }
-    let chosen = |id: &String| vec![Kept { text: fit::chosen(&databases.stories[id], &weights[id]), ..Kept::default() }];
-    row(
-        &mut table,
-        "its choice alone",
-        score(labels, &labels.keys().map(|id| (id.clone(), chosen(id))).collect(), &BTreeMap::new()),
-    );
+    row(&mut table, "nmem", score(labels, &databases.kept, &databases.named));
+    let weights = fit::by_others(&projects, stories, None);
+    let by_others = Drawn::new(stories, &weights);
+    let chosen = |id: &String| vec![Kept { text: fit::chosen(&stories[id], &weights[id]), ..Kept::default() }];
+    let chosen = labels.keys().map(|id| (id.clone(), chosen(id))).collect();
+    row(&mut table, "its choice alone, by others", score(labels, &chosen, &BTreeMap::new()));
     let mut by_project = Map::new();
-    let by_others = drawn(&fit::by_others(&projects, &databases.stories));
-    for (name, kept) in [("nmem", kept), ("cross-validated", &cross_validated), ("by others", &by_others)] {
-        for project in &projects {
-            row(&mut by_project, &format!("{}: {name}", project.name), score(&project.labels, kept, named));
+    let fitted = Drawn::new(stories, &stories.keys().map(|id| (id.clone(), ScoreWeights::fitted())).collect());
+    for (name, drawn) in [("nmem", &fitted), ("by others", &by_others)] {
+        let scores = drawn.scores(&projects);
+        for (project, scores) in projects.iter().zip(&scores) {
+            row(&mut by_project, &format!("{}: {name}", project.name), scores.clone());
         }
-        let (mean, worst) = mean_and_worst(&projects, kept, named);
-        println!("{name:28} kept {mean:.3} in the mean of {} projects, {worst:.3} in the worst", projects.len());
+        println!("{name:28} {}", over_projects(&scores));
     }
     if args.iter().any(|arg| arg == "--ablate") {
         for (at, name) in nmem::distil::score::FEATURES.iter().enumerate() {
-            let kept = drawn(&fit::cross_validated(&projects, &databases.stories, Some(at)));
-            row(&mut Map::new(), &format!("without {name}"), score(labels, &kept, named));
-            let (mean, worst) = mean_and_worst(&projects, &kept, named);
-            println!("{:28} kept {mean:.3} in the mean of {} projects, {worst:.3} in the worst", "", projects.len());
+            let drawn = Drawn::new(stories, &fit::by_others(&projects, stories, Some(at)));
+            println!("{:28} {}", format!("without {name}"), over_projects(&drawn.scores(&projects)));
         }
     }
+    let value = |name: &str| args.iter().position(|arg| arg == name).and_then(|at| args.get(at + 1));
+    if let Some(to) = value("--write") {
+        fs::write(to, by_others.lines()).unwrap();
+    }
     if args.iter().any(|arg| arg == "--missed") {
-        for (id, fact) in labels.iter().flat_map(|(id, labels)| labels.facts.iter().map(move |fact| (id, fact))) {
-            if !cross_validated[id].iter().any(|memory| holds(&memory.text, &fact.must)) {
+        let all = projects.iter().flat_map(|project| &project.labels);
+        for (id, fact) in all.flat_map(|(id, labels)| labels.facts.iter().map(move |fact| (id, fact))) {
+            if !by_others.kept[id].iter().any(|memory| holds(&memory.text, &fact.must)) {
                 println!("missed: {} ({}, events {:?}): {}", fact.id, fact.weight, fact.evidence, fact.question);
             }
         }
     }
-    if let Some(at) = args.iter().position(|arg| arg == "--show") {
-        let id = args.get(at + 1).map_or("", String::as_str);
-        for memory in cross_validated.get(id).into_iter().flatten() {
+    if let Some(id) = value("--show") {
+        for memory in by_others.kept.get(id).into_iter().flatten() {
             println!("\n[{}{}]\n{}", memory.kind, if memory.is_users { ", the user's" } else { "" }, memory.text);
         }
-        named.get(id).into_iter().flatten().for_each(|unit| println!("unit of prompts {:?}: {}", unit.prompts, unit.title));
+        let units = by_others.named.get(id).into_iter().flatten();
+        units.for_each(|unit| println!("unit of prompts {:?}: {}", unit.prompts, unit.title));
     }
     println!(
         "\n{}",
@@ -120,11 +100,26 @@ fn main() {
     );
 }
 
-/// Share of the facts that is kept: the mean over projects, and the worst project.
-fn mean_and_worst(projects: &[Project], kept: &ByOfSession<Kept>, named: &ByOfSession<Named>) -> (f64, f64) {
-    let kept = |project: &Project| score(&project.labels, kept, named)["kept"].as_f64().unwrap();
-    let kept: Vec<f64> = projects.iter().map(kept).collect();
-    (kept.iter().sum::<f64>() / kept.len() as f64, kept.iter().copied().fold(1.0, f64::min))
+/// The figures of the goals: means over projects, worst project, sums of what is counted.
+fn over_projects(scores: &[Value]) -> String {
+    let of = |name: &str| scores.iter().map(|scores| scores[name].as_f64().unwrap()).collect::<Vec<f64>>();
+    let mean = |name: &str| of(name).iter().sum::<f64>() / scores.len() as f64;
+    let worst = of("kept").iter().copied().fold(1.0, f64::min);
+    let sum = |name: &str| {
+        let part = |at: usize| scores.iter().map(|scores| scores[name][at].as_u64().unwrap()).sum::<u64>();
+        format!("{} of {}", part(0), part(1))
+    };
+    format!(
+        "kept {:.3} in the mean of {} projects, {worst:.3} in the worst; {:.0} bytes a session, traps {}, lines {:.3}, users' decisions {:.3} ({}), titles {}",
+        mean("kept"),
+        scores.len(),
+        mean("bytes_a_session"),
+        sum("traps_told"),
+        mean("lines_that_hold_a_fact"),
+        mean("users_decisions_as_such"),
+        sum("users_decisions_that_are_facts"),
+        sum("titles_that_say_it"),
+    )
 }
 
 fn row(table: &mut Map<String, Value>, name: &str, scores: Value) {
@@ -209,18 +204,58 @@ fn time_of_largest(stories: &ByOfSession<UnitStory>) -> (usize, f64) {
     (largest.tools.len(), begun.elapsed().as_secs_f64() * 1e3 / f64::from(RUNS))
 }
 
-/// The memories of a session by these weights.
-fn drawn(stories: &[UnitStory], weights: &ScoreWeights) -> Vec<Kept> {
-    let domain = nmem::domains::of(None, None);
-    let mut all: Vec<Draft> = Vec::new();
-    for story in stories {
-        let drafts = nmem::distil::distil_unit(story, &domain, weights, None).drafts;
-        all.extend(drafts);
+/// What rules draw from the sessions by given weights.
+struct Drawn {
+    kept: ByOfSession<Kept>,
+    named: ByOfSession<Named>,
+}
+
+impl Drawn {
+    fn new(stories: &ByOfSession<UnitStory>, weights: &fit::Fitted) -> Drawn {
+        let mut drawn = Drawn { kept: BTreeMap::new(), named: BTreeMap::new() };
+        for (id, stories) in stories {
+            let (kept, named) = drawn_of(stories, &weights[id]);
+            drawn.kept.insert(id.clone(), kept);
+            drawn.named.insert(id.clone(), named);
+        }
+        drawn
     }
-    let of = |draft: Draft| {
-        let mut lines = vec![draft.title];
-        strings(&Value::Object(draft.content), &mut lines);
-        Kept { kind: draft.kind.name().into(), is_users: draft.provenance == Provenance::User, text: lines.join("\n") }
-    };
-    all.into_iter().map(of).collect()
+
+    fn scores(&self, projects: &[Project]) -> Vec<Value> {
+        projects.iter().map(|project| score(&project.labels, &self.kept, &self.named)).collect()
+    }
+
+    /// The memories and units, as the labels' scorer reads them.
+    fn lines(&self) -> String {
+        let memory = |id: &str, memory: &Kept| {
+            let by = if memory.is_users { "user" } else { "agent" };
+            json!({"session": id, "kind": memory.kind, "by": by, "text": memory.text}).to_string() + "\n"
+        };
+        let unit =
+            |id: &str, unit: &Named| json!({"session": id, "prompts": unit.prompts, "title": unit.title}).to_string() + "\n";
+        let kept = self.kept.iter().flat_map(|(id, all)| all.iter().map(|one| memory(id, one)));
+        let named = self.named.iter().flat_map(|(id, all)| all.iter().map(|one| unit(id, one)));
+        kept.chain(named).collect()
+    }
+}
+
+/// Memories and units of a session.
+fn drawn_of(stories: &[UnitStory], weights: &ScoreWeights) -> (Vec<Kept>, Vec<Named>) {
+    let domain = nmem::domains::of(None, None);
+    let (mut kept, mut named) = (Vec::new(), Vec::new());
+    for story in stories {
+        let drawn = nmem::distil::distil_unit(story, &domain, weights, None);
+        kept.extend(drawn.drafts.into_iter().map(|draft| {
+            let mut lines = vec![draft.title];
+            strings(&Value::Object(draft.content), &mut lines);
+            Kept { kind: draft.kind.name().into(), is_users: draft.provenance == Provenance::User, text: lines.join("\n") }
+        }));
+        let asked =
+            story.prompts.iter().filter(|prompt| prompt.source == PromptSource::User && prompt.kind == PromptKind::Prompt);
+        named.push(Named {
+            prompts: asked.map(|prompt| prompt.number as usize - 1).collect(),
+            title: drawn.title.or_else(|| story.intent.clone()).unwrap_or_default(),
+        });
+    }
+    (kept, named)
 }
