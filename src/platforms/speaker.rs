@@ -124,7 +124,21 @@ pub fn answers(tool: &str, input: &Value, response: &Value) -> Vec<UserAnswer> {
             |option: &Value| option.as_str().or_else(|| field(option, &["label", "title", "value"]).as_str()).map(String::from);
         Some(UserAnswer { question: question.to_string(), options: options.filter_map(label).collect(), text })
     });
-    answered.collect()
+    let mut answered: Vec<UserAnswer> = answered.collect();
+    // A question may be cut in the call and whole beside its answer.
+    for (question, answer) in response["answers"].as_object().into_iter().flatten() {
+        let is_known = answered.iter().any(|known| known.question == *question);
+        let asked = input["questions"].as_array().into_iter().flatten().find(|asked| {
+            let cut = asked["question"].as_str().and_then(|text| text.strip_suffix('…'));
+            cut.is_some_and(|cut| question.starts_with(cut))
+        });
+        if let (false, Some(asked), Some(text)) = (is_known, asked, answer.as_str()) {
+            let options = asked["options"].as_array().into_iter().flatten().filter_map(|option| option["label"].as_str());
+            let options = options.map(String::from).collect();
+            answered.push(UserAnswer { question: question.clone(), options, text: text.trim().to_string() });
+        }
+    }
+    answered
 }
 
 /// Returns a response's content: JSON inside a string, or inside the first text block.
@@ -275,6 +289,19 @@ mod tests {
                 UserAnswer { question: "Which port?".into(), options: vec!["80".into(), "8080".into()], text: "8080".into() };
             assert_eq!(answers(tool, &one, &response), [expected], "{tool} {response}");
         }
+    }
+
+    #[test]
+    fn an_answer_to_a_question_that_the_call_has_cut_is_found() {
+        let asked = json!({"questions": [
+            {"question": "Should the plan be stored as JSON (parseable, kept in…", "options": [{"label": "JSON"}, {"label": "Markdown"}]},
+            {"question": "Which port?", "options": []}]});
+        let whole = "Should the plan be stored as JSON (parseable, kept in the database)?";
+        let found =
+            answers("AskUserQuestion", &asked, &json!({"answers": {whole: "Markdown", "Which port?": "80", "other": "x"}}));
+        let said: Vec<(&str, &str)> = found.iter().map(|one| (one.question.as_str(), one.text.as_str())).collect();
+        assert_eq!(said, [("Which port?", "80"), (whole, "Markdown")]);
+        assert_eq!(found[1].options, ["JSON", "Markdown"]);
     }
 
     #[test]
