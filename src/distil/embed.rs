@@ -1,7 +1,7 @@
 //! Embeddings of memories and of a query, from the user's model.
 
 use crate::config::{self, Config, environment};
-use crate::llm::openai::embed;
+use crate::llm::servers::embed;
 use crate::model::{Endpoint, Event, LlmError, LogLevel, Millis, Passages, Vector};
 use crate::redact::Redactor;
 use crate::runtime::{log_at, log_error};

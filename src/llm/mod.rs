@@ -1,11 +1,10 @@
-//! Language models, each call blocking and bounded. Files: `anthropic`, `openai` (and embeddings), `programs` (of
+//! Language models, each call blocking and bounded. Files: `servers` (and embeddings), `programs` (of
 //! agents), `http` (and what a server refused before), `guard` (kills a child with its parent).
 
-mod anthropic;
 pub mod guard;
 mod http;
-pub mod openai;
 mod programs;
+pub mod servers;
 
 use crate::model::{Answer, Endpoint, LlmError, Provider, Question};
 use crate::redact::Clean;
@@ -47,8 +46,8 @@ fn once(question: &Question, to: &Endpoint, limit: Duration) -> Result<Answer, L
         let left = until.saturating_duration_since(Instant::now());
         let asked = match to.provider {
             Provider::None | Provider::Agent => Err(failure("none", "no provider is configured")),
-            Provider::Anthropic => anthropic::ask(question, to, parts, left),
-            Provider::OpenAi => openai::ask(question, to, parts, left),
+            Provider::Anthropic => servers::ask_anthropic(question, to, parts, left),
+            Provider::OpenAi => servers::ask_openai(question, to, parts, left),
             Provider::Program(_) => programs::ask(question, to, left),
         };
         match asked {
