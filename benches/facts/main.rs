@@ -204,7 +204,7 @@ fn time_of_largest(stories: &ByOfSession<UnitStory>) -> (usize, f64) {
     (largest.tools.len(), begun.elapsed().as_secs_f64() * 1e3 / f64::from(RUNS))
 }
 
-/// What rules draw from the sessions by given weights.
+/// Memories and units that rules draw from the sessions by given weights.
 struct Drawn {
     kept: ByOfSession<Kept>,
     named: ByOfSession<Named>,

@@ -112,7 +112,7 @@ pub fn response(tool: &ToolUseRow) -> &str {
 
 /// Whether an error says that the command did not do its work, rather than what it found.
 pub fn did_not_run(error: &str) -> bool {
-    const NOT_RUN: Words = "command not found|unrecognized subcommand|not recognized|no such file or directory|unknown command|missing script|no such command|usage:|invalid option|unexpected argument|unknown option|unknown flag|flag provided but not defined|no test files|build constraints exclude";
+    const NOT_RUN: Words = "command not found|unrecognized subcommand|not recognized|no such file or directory|unknown command|missing script|no such command|usage:|invalid option|unexpected argument|unknown option|unknown flag|illegal option|no matches found|cannot find module|is not a git command|not supported|unsupported|flag provided but not defined|no test files|build constraints exclude";
     has_word_of(NOT_RUN, &error.to_lowercase())
 }
 
@@ -132,6 +132,12 @@ pub fn is_look(command: &str) -> bool {
                 )
         }
     }
+}
+
+/// Whether a command of a turn did more than to look.
+pub fn acts(turn: &Turn) -> bool {
+    let acts = |line: &str| !is_look(line);
+    turn.tools.iter().any(|tool| tool.kind == Kind::Command && !tool.is_check() && tool.content.as_deref().is_some_and(acts))
 }
 
 /// Words that name an error.
@@ -244,36 +250,85 @@ pub(super) mod testing {
 const NEAR: usize = 6;
 /// Characters of a command that says how to run something.
 const LONG: usize = 160;
+/// Errors that say nothing of how a command is called.
+const PASSING: Words = "connection|timed out|timeout|could not resolve|network|temporary failure|unreachable|rate limit|too many requests|welcome to|last login|banner";
 
-/// Pairs of a command that failed and the one that worked instead, in order.
+/// Pairs of a command that failed because of how it was called, and the call of the same program that worked, in order.
 pub fn worked_after<'a>(tools: &[&'a ToolUseRow]) -> Vec<(&'a ToolUseRow, &'a ToolUseRow)> {
     let mut pairs: Vec<(&ToolUseRow, &ToolUseRow)> = Vec::new();
     for (at, failed) in tools.iter().enumerate().filter(|(_, tool)| tool.kind == Kind::Command && tool.succeeded == Some(false)) {
-        // A check that found something says nothing about how it is run.
-        if failed.is_check() && !did_not_run(response(failed)) {
+        let Some(line) = failed.content.as_deref() else { continue };
+        let reason = reason(failed);
+        if has_word_of(PASSING, &reason.to_lowercase()) || is_look(line) && !did_not_run(&reason) {
             continue;
         }
-        let Some(line) = failed.content.as_deref().filter(|line| !is_look(line)) else { continue };
-        let name = program_with_verb(line);
         let next = tools[at + 1..].iter().take(NEAR).take_while(|tool| !tool.is_edit());
         let worked = next.filter(|tool| tool.kind == Kind::Command && tool.succeeded == Some(true)).find(|tool| {
             let other = tool.content.as_deref().unwrap_or_default();
-            other.len() < LONG && program_with_verb(other) == name && arguments(other) != arguments(line)
+            other.len() < LONG && is_other_form(line, other, &reason)
         });
         let is_known = |tool: &ToolUseRow| pairs.iter().any(|(_, known)| known.id == tool.id);
-        pairs.extend(worked.filter(|tool| !name.is_empty() && !is_known(tool)).map(|tool| (*failed, *tool)));
+        pairs.extend(worked.filter(|tool| !is_known(tool)).map(|tool| (*failed, *tool)));
     }
     pairs
 }
 
-/// A program with its verb: `go test`.
-fn program_with_verb(line: &str) -> String {
-    program(line).split(' ').take(2).collect::<Vec<_>>().join(" ")
+/// Whether one call is another form of a call that failed: the same program inside, half of the words, and an error that
+/// explains the difference.
+fn is_other_form(failed: &str, worked: &str, reason: &str) -> bool {
+    let (failed, worked) = (inner_words(failed), inner_words(worked));
+    let (Some(program), true) = (worked.first(), failed != worked) else { return false };
+    // A wrapper that is not known may stand before the program: `rtk bun test`.
+    if failed.first() != Some(program) && failed.get(1) != Some(program) {
+        return false;
+    }
+    let shared = worked.iter().filter(|word| failed.contains(word)).count();
+    let reason = reason.to_lowercase();
+    let missing = failed.iter().filter(|word| !worked.contains(word)).map(|word| word.trim_start_matches('-').to_lowercase());
+    // A path that is not there says nothing of the call.
+    if has_word_of("no such file|cannot access|can't cd", &reason) {
+        return false;
+    }
+    let explains = did_not_run(&reason) || missing.filter(|word| word.len() > 2).any(|word| reason.contains(&word));
+    shared * 2 >= worked.len().max(failed.len()) && explains
 }
 
-/// A line without what only shortens its output.
-fn arguments(line: &str) -> String {
-    line.split(['|', '>']).next().unwrap_or_default().split_whitespace().filter(|word| *word != "2").collect::<Vec<_>>().join(" ")
+/// Programs that run another one.
+const WRAPPERS: Words = "sudo|env|bash|sh|zsh|powershell|pwsh|nohup|time|exec|command|ssh|timeout|xargs|wsl|cmd";
+/// Words of a command line.
+const WORDS: usize = 40;
+
+/// The words of the last program that a line runs, without what runs it (`ssh host "…"`, `sudo`, `bash -c`), and without
+/// redirections and what reads its output.
+fn inner_words(line: &str) -> Vec<String> {
+    let bare = line.replace(['"', '\''], " ");
+    let parts = bare.split("&&").flat_map(|part| part.split(';')).flat_map(|part| part.split("||")).map(str::trim);
+    let last =
+        parts.filter(|part| !begins_with("cd |export |source |set |echo ", part) && !part.is_empty()).last().unwrap_or_default();
+    let mut words: Vec<&str> =
+        last.split(['|', '>']).next().unwrap_or_default().split_whitespace().filter(|word| *word != "2").take(WORDS).collect();
+    loop {
+        let wrapper = words.first().map_or("", |word| word.rsplit('/').next().unwrap_or(word));
+        if words.first().is_some_and(|word| word.contains('=') && !word.starts_with('-')) {
+            words.remove(0);
+        } else if is_one_of(WRAPPERS, wrapper) {
+            let is_ssh = wrapper == "ssh";
+            let takes_number = wrapper == "timeout";
+            words.remove(0);
+            while words.first().is_some_and(|word| word.starts_with('-') || word.starts_with('/') && wrapper == "cmd") {
+                let option = words.remove(0);
+                // Options of ssh that have a value.
+                if is_ssh && matches!(option, "-i" | "-p" | "-o" | "-l" | "-F" | "-J") && !words.is_empty() {
+                    words.remove(0);
+                }
+            }
+            if (is_ssh || takes_number) && !words.is_empty() {
+                words.remove(0);
+            }
+        } else {
+            return words.into_iter().map(String::from).collect();
+        }
+    }
 }
 
 /// Failures of a command after which it counts as given up, or as long in solving.
@@ -303,20 +358,24 @@ pub fn add_evidence(memories: &mut Vec<RuleMemory>, turns: &[Turn]) {
     }
     memories.extend(given_up(&failures, &all, turns).into_iter().take(MOST));
     memories.extend(worked_after(&all).into_iter().take(MOST).map(|(failed, worked)| {
-        let title = format!("`{}` works", cut(worked.content.as_deref().unwrap_or_default(), 100));
+        let call = |tool: &ToolUseRow, most: usize| cut(called(tool.content.as_deref().unwrap_or_default()), most);
+        let title = format!("`{}` works, not `{}`", call(worked, 90), call(failed, 60));
         let at = turn_of(turns, worked);
         let key = format!("works:t{}", worked.id);
         let mut memory = RuleMemory::new(key, Some(Finding::WorkingCommand), &title, vec![at]);
-        let reason = reason(failed);
-        let failed_line = cut(failed.content.as_deref().unwrap_or_default(), 80);
-        memory.fact(&match reason.is_empty() {
-            true => format!("`{failed_line}` failed before it"),
-            false => format!("`{failed_line}` failed before it: {}", cut(&reason, 110)),
-        });
+        memory.fact(&cut(&reason(failed), 110));
         memory.provenance = Provenance::Tool;
         memory.sources = vec![Source::ToolUse(failed.id), Source::ToolUse(worked.id)];
         memory
     }));
+}
+
+/// A command line without the change of folder before it and without what reads its output.
+fn called(line: &str) -> &str {
+    let call = line.trim();
+    let call = if begins_with("cd ", call) { call.split_once("&&").map_or(call, |(_, rest)| rest.trim()) } else { call };
+    let ends = [" 2>", " | ", " > "].iter().filter_map(|mark| call.find(mark)).min();
+    call[..ends.unwrap_or(call.len())].trim()
 }
 
 fn turn_of(turns: &[Turn], tool: &ToolUseRow) -> usize {

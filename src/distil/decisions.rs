@@ -1,9 +1,10 @@
 //! Memories of the user's decisions, each with the agent's reports of it and the files concerned.
 
+use super::commands::acts;
 use super::findings::{RuleMemory, worded};
-use super::offers::{answers, choice};
+use super::offers::{WORDS_ALONE, answers, choice};
 use super::score::ScoredStatements;
-use super::statements::{plain, word_count};
+use super::statements::{StatementForm, Words, begins_with, has_word_of, word_count};
 use super::turns::{Speaker, Turn, is_project_change, likeness};
 use super::user_decisions::{Decided, answer_lasts, decided, settles, with_reason};
 use crate::languages::in_english;
@@ -14,7 +15,7 @@ use serde_json::Value;
 /// Maximum number of the agent's reports in a decision.
 const REPORTS: usize = 3;
 /// Minimum score of each report but the first.
-const FURTHER: f32 = 0.3;
+const FURTHER: f32 = 0.35;
 /// Prefixes of what the user asks to remember.
 const REMEMBER: [&str; 5] = ["remember", "keep in mind", "note that", "bear in mind", "for future"];
 
@@ -27,19 +28,23 @@ struct DecisionMemory {
 /// Returns the decisions in a unit's prompts, and the statements that they consist of.
 pub fn decisions(turns: &[Turn], scored: &ScoredStatements) -> (Vec<RuleMemory>, Vec<usize>) {
     let (mut memories, mut used): (Vec<RuleMemory>, Vec<usize>) = (Vec::new(), Vec::new());
-    for decision in (0..turns.len()).flat_map(|turn| of_turn(turns, scored, turn)) {
-        if !memories.iter().any(|known| alike(&known.title, &decision.memory.title)) {
-            memories.push(decision.memory);
-            used.extend(decision.statements);
+    for turn in 0..turns.len() {
+        for decision in of_turn(turns, scored, turn, &used) {
+            if !memories.iter().any(|known| alike(&known.title, &decision.memory.title)) {
+                memories.push(decision.memory);
+                used.extend(decision.statements);
+            }
         }
     }
     (memories, used)
 }
 
-fn of_turn(turns: &[Turn], scored: &ScoredStatements, at: usize) -> Vec<DecisionMemory> {
+/// The decisions of a turn. Reports that are `reported` belong to earlier ones.
+fn of_turn(turns: &[Turn], scored: &ScoredStatements, at: usize, reported: &[usize]) -> Vec<DecisionMemory> {
     let Some(asked) = turns[at].asked else { return Vec::new() };
     let offer = at.checked_sub(1).and_then(|before| turns[before].closing);
     let follows = (at..at + 3).find(|at| scored.facts.get(*at).is_some_and(|context| context.edits > 0));
+    let follows = follows.or_else(|| (at..at + 3).find(|at| turns.get(*at).is_some_and(acts)));
     let own = (0..scored.statements.len())
         .filter(|i| scored.statements[*i].turn == at && scored.statements[*i].speaker == Speaker::User);
     let said = own.filter_map(|i| Some((i, decided(&scored.statements[i].text, &asked.text)?)));
@@ -51,8 +56,8 @@ fn of_turn(turns: &[Turn], scored: &ScoredStatements, at: usize) -> Vec<Decision
     let chosen = offer.filter(|_| answered.is_empty()).and_then(|offer| choice(&offer.text, &asked.text));
     if let Some(choice) = chosen {
         let verb = if choice.is_refusal { "Not" } else { "Chosen" };
-        let mut memory = new(format!("choice:p{}", asked.id), &format!("{verb}: {}", choice.chosen), at);
-        set(&mut memory, "alternatives", choice.alternatives);
+        let mut memory = new(format!("choice:p{}", asked.id), &format!("{verb}: {}", plainly(&choice.chosen)), at);
+        set(&mut memory, "alternatives", choice.alternatives.iter().map(|option| plainly(option)).collect());
         choice.reason.into_iter().for_each(|reason| drop(memory.content.insert("reasoning".into(), Value::from(reason))));
         all.push(DecisionMemory { memory, statements: Vec::new() });
     } else if let [first, rest @ ..] = answered.as_slice() {
@@ -63,12 +68,21 @@ fn of_turn(turns: &[Turn], scored: &ScoredStatements, at: usize) -> Vec<Decision
         all.push(DecisionMemory { memory, statements: Vec::new() });
     }
     for row in &turns[at].answers {
-        let settled = UserAnswer::parse(&row.text).into_iter().enumerate().filter(|(_, answer)| settles(&answer.text));
-        for (n, settled) in settled {
-            let mut memory = answer_memory(format!("answer:p{}:{n}", row.id), &settled, at);
-            memory.sources.push(Source::Prompt(row.id));
-            all.push(DecisionMemory { memory, statements: Vec::new() });
+        let settled: Vec<UserAnswer> = UserAnswer::parse(&row.text).into_iter().filter(|answer| settles(&answer.text)).collect();
+        let Some((first, rest)) = settled.split_first() else { continue };
+        let mut memory = answer_memory(format!("answer:p{}", row.id), first, at);
+        if !rest.is_empty() {
+            memory.content.clear();
         }
+        // The questions of one form belong together.
+        for (n, other) in rest.iter().enumerate() {
+            if !memory.fact(&answer_title(&other.question, &plainly(&other.text).replace('\n', " "))) {
+                let memory = answer_memory(format!("answer:p{}:{n}", row.id), other, at);
+                all.push(DecisionMemory { memory, statements: Vec::new() });
+            }
+        }
+        memory.sources.push(Source::Prompt(row.id));
+        all.push(DecisionMemory { memory, statements: Vec::new() });
     }
     for (n, (statement, rule)) in rules.into_iter().enumerate() {
         let mut memory = new(format!("decision:p{}:{n}", asked.id), &rule.said, at);
@@ -85,6 +99,7 @@ fn of_turn(turns: &[Turn], scored: &ScoredStatements, at: usize) -> Vec<Decision
         all.push(DecisionMemory { memory, statements: vec![statement] });
     }
     // A wish is a decision where work followed it, and somebody reports on it.
+    let definite = wishes.iter().any(|(_, wish)| wish.is_definite);
     let wish = wishes.first().filter(|_| follows.is_some()).map(|(_, first)| {
         let mut memory = new(format!("wish:p{}", asked.id), &first.said, at);
         for (_, wish) in &wishes {
@@ -92,14 +107,18 @@ fn of_turn(turns: &[Turn], scored: &ScoredStatements, at: usize) -> Vec<Decision
         }
         DecisionMemory { memory, statements: wishes.iter().map(|(statement, _)| *statement).collect() }
     });
-    let plan = scored.plan(at).filter(|_| all.is_empty() && wish.is_none()).map(|plan| {
-        let title = plain(&scored.statements[plan].text);
-        let memory = new(format!("plan:p{}", asked.id), title.trim_start_matches("Plan: "), at);
-        DecisionMemory { memory, statements: vec![plan] }
-    });
+    let plan = all.is_empty() && wish.is_none() && follows.is_some();
     all.extend(wish);
-    all.extend(plan);
-    let mut used: Vec<usize> = Vec::new();
+    if plan && let [first, rest @ ..] = settled_by_plan(scored, at).as_slice() {
+        let mut memory = new(format!("plan:p{}", asked.id), &worded(scored, *first), at);
+        for other in rest {
+            memory.fact(&worded(scored, *other));
+        }
+        let reason = reason_of_plan(scored, at).map(|reason| Value::from(scored.statements[reason].text.as_str()));
+        reason.into_iter().for_each(|reason| drop(memory.content.insert("reasoning".into(), reason)));
+        all.push(DecisionMemory { memory, statements: [&[*first], rest].concat() });
+    }
+    let mut used: Vec<usize> = reported.to_vec();
     all.retain_mut(|decision| {
         let DecisionMemory { memory, statements } = decision;
         memory.sources.push(Source::Prompt(asked.id));
@@ -108,30 +127,111 @@ fn of_turn(turns: &[Turn], scored: &ScoredStatements, at: usize) -> Vec<Decision
             .sources
             .extend(offer.filter(|_| is_choice || memory.key.starts_with("answers:")).map(|offer| Source::Prompt(offer.id)));
         let own = statements.len();
-        for report in reports(scored, follows.unwrap_or(at), is_choice, memory) {
+        let mut reported = Vec::new();
+        if !is_choice {
+            reported.extend(acknowledged(scored, at));
+        }
+        if !is_choice || follows.is_some() {
+            reported.extend(reports(scored, follows.unwrap_or(at), is_choice, memory));
+        }
+        for report in reported {
             if !used.contains(&report) && memory.fact(&worded(scored, report)) {
                 statements.push(report);
                 used.push(report);
                 memory.sources.push(scored.statements[report].source);
             }
         }
-        !memory.key.starts_with("wish:") && !memory.key.starts_with("plan:") || statements.len() > own
+        !memory.key.starts_with("wish:") || statements.len() > own || definite
     });
     all
 }
 
-/// Mark of an option that the agent recommends.
-const RECOMMENDED: &str = " (Recommended)";
+/// Headings of a plan above what it settles.
+const SETTLED: Words = "decision|decisions|constraint|constraints|non-goals|out of scope|scope|key insight|insight|principle|principles|rules|requirements|trade-offs|no changes|what stays";
+/// Words of a sentence that says how something shall be and shall not be.
+const SETTLES: Words = " not |n't | only |only | instead of |rather than|keep |keeps |kept |never |always |must |without |no |default|unless|prefer|backward";
+/// Maximum decisions of a plan.
+const OF_PLAN: usize = 4;
+
+/// Returns what a plan that the user ordered settles, besides listing the work: at most four statements, the best first.
+fn settled_by_plan(scored: &ScoredStatements, turn: usize) -> Vec<usize> {
+    let worth = |at: usize| {
+        let said = &scored.statements[at];
+        let (text, under) = (said.english().to_lowercase(), in_english(&said.under).to_lowercase());
+        let heading = if has_word_of(SETTLED, &under) { 0.5 } else { 0.0 };
+        let words = if has_word_of(SETTLES, &text) { 0.3 } else { 0.0 };
+        (heading + words > 0.0).then_some(heading + words + scored.scores[at])
+    };
+    let settles = |at: &usize| {
+        let said = &scored.statements[*at];
+        !begins_with("run |verify|check |test |currently", &said.text.to_lowercase())
+            && !said.text.contains("already ")
+            && !begins_with("verification|testing|test plan", &heading(&said.under))
+            && !begins_with(BEFORE, &heading(&said.under))
+            && scored.is_current(*at)
+    };
+    let mut all: Vec<(usize, f32)> = of_plan(scored, turn).filter(settles).filter_map(|at| Some((at, worth(at)?))).collect();
+    all.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let mut kept: Vec<usize> = Vec::new();
+    for (at, _) in all {
+        let repeats = |other: &usize| likeness(&scored.statements[at].words, &scored.statements[*other].words) >= 0.5;
+        if kept.len() < OF_PLAN && !kept.iter().any(repeats) {
+            kept.push(at);
+        }
+    }
+    kept
+}
+
+/// Headings of a plan above what was so before it.
+const BEFORE: Words = "context|problem|background|current|issue|why|motivation|root cause|cause";
+
+/// Returns the reason for a plan: of what it says about the time before it, the statement that scores best.
+fn reason_of_plan(scored: &ScoredStatements, turn: usize) -> Option<usize> {
+    let before = of_plan(scored, turn).filter(|at| {
+        let said = &scored.statements[*at];
+        // A description of the time before is no reason, and no longer true.
+        begins_with(BEFORE, &heading(&said.under))
+            && !has_word_of("current|the existing|already ", &said.english().to_lowercase())
+    });
+    before.max_by(|a, b| scored.scores[*a].total_cmp(&scored.scores[*b]))
+}
+
+/// The sentences and items of a plan that the user ordered in a turn.
+fn of_plan(scored: &ScoredStatements, turn: usize) -> impl Iterator<Item = usize> {
+    let states = move |at: &usize| {
+        let said = &scored.statements[*at];
+        said.turn == turn
+            && said.speaker == Speaker::Plan
+            && !matches!(said.form, StatementForm::Heading | StatementForm::Shown)
+            && word_count(&said.text) >= 4
+            && !said.text.ends_with(['?', '？'])
+    };
+    (0..scored.statements.len()).filter(states)
+}
+
+/// The innermost heading above a statement, in lower case.
+fn heading(under: &str) -> String {
+    under.rsplit(" > ").next().unwrap_or_default().to_lowercase()
+}
+
+/// Marks of an option that the agent recommends.
+const RECOMMENDED: [&str; 2] = [" (Recommended)", " (recommended)"];
+
+/// An option's text without the agent's mark.
+fn plainly(text: &str) -> String {
+    RECOMMENDED.iter().fold(text.to_string(), |text, mark| text.replace(mark, "")).trim().to_string()
+}
 
 /// Returns the decision in an answer to a question that the agent asked by a tool.
 fn answer_memory(key: String, answered: &UserAnswer, at: usize) -> RuleMemory {
-    let plainly = |text: &str| text.replace(RECOMMENDED, "").trim().to_string();
     let text = plainly(&answered.text);
     let mut memory = new(key, &answer_title(&answered.question, &text.replace('\n', " ")), at);
     if !answered.options.contains(&answered.text) && answer_lasts(&text) {
         memory.finding = Some(Finding::Constraint);
     }
-    memory.content.insert("question".into(), Value::from(answered.question.as_str()));
+    if !memory.title.starts_with(&answered.question) {
+        memory.content.insert("question".into(), Value::from(answered.question.as_str()));
+    }
     // Several options may be chosen at once, with commas between them.
     let is_chosen = |option: &String| {
         text == *option
@@ -154,9 +254,6 @@ fn answer_title(question: &str, said: &str) -> String {
         _ => format!("{said} (asked: {})", cut(asked, QUESTION)),
     }
 }
-
-/// Words from which an answer says something without its question.
-const WORDS_ALONE: usize = 6;
 
 /// An answer that says something by itself, or with its question.
 fn answer((question, answer): &(String, String)) -> String {
@@ -206,6 +303,20 @@ fn reports(scored: &ScoredStatements, turn: usize, is_choice: bool, memory: &Rul
     }
     kept.sort_unstable();
     kept
+}
+
+/// The agent's words for what it understood: "Got it, no mascot. Just a line with the name."
+fn acknowledged(scored: &ScoredStatements, turn: usize) -> Vec<usize> {
+    const BEGINS: Words = "got it|understood|agreed|makes sense|good call|fair point|will do";
+    let mut said = (0..scored.statements.len()).filter(|i| {
+        let one = &scored.statements[*i];
+        one.turn == turn && one.speaker == Speaker::Agent && one.form == StatementForm::Sentence
+    });
+    let Some(first) = said.next().filter(|i| begins_with(BEGINS, &scored.statements[*i].english().to_lowercase())) else {
+        return Vec::new();
+    };
+    let next = said.next().filter(|next| *next == first + 1);
+    [Some(first).filter(|i| word_count(&scored.statements[*i].text) > 3), next].into_iter().flatten().collect()
 }
 
 /// Whether a tool printed the words before, or the agent said them: then they were pasted, and are nobody's decision.

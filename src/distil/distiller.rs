@@ -1,7 +1,7 @@
 //! Distils units by rules: takes milliseconds, after the event is stored. Whatever is not done now is done next time.
 
 use super::score::ScoreWeights;
-use super::summary;
+use super::{summary, turns};
 use crate::distil;
 use crate::domains;
 use crate::files;
@@ -9,6 +9,7 @@ use crate::model::{Draft, Millis, UnitDrafts, UnitStory};
 use crate::project;
 use crate::redact::Redactor;
 use crate::store::Store;
+use crate::store::memory_rows::Lease;
 use crate::store::rule_memories::Gone;
 use crate::store::story::DueUnit;
 use anyhow::Result;
@@ -47,19 +48,35 @@ impl Distiller<'_> {
             return Ok(0);
         }
         let mut done = 0;
+        let mut refuted: Vec<i64> = Vec::new();
         for lease in store.lease(&wanted, self.now)? {
             let Some(story) = store.unit_story(lease.unit)? else { continue };
-            let (name, config) = story.domain.clone().unwrap_or_default();
-            let domain = domains::of(Some(&name), config.as_deref());
-            let injected = if self.agent_notes { Some(store.injected_texts(story.session)?) } else { None };
-            let mut drawn = distil::distil_unit(&story, &domain, &ScoreWeights::fitted(), injected.as_deref());
-            update_notes(store, &story, &mut drawn)?;
-            self.hash_files(store, &story, &mut drawn.drafts)?;
-            self.hash_files(store, &story, &mut drawn.by_agent)?;
-            let drawn = self.redactor.clean(drawn);
-            done += usize::from(store.write(|tx| tx.replace_by_rules(lease, &story, &drawn, self.gone))?);
+            done += usize::from(self.distil_story(store, lease, &story)?);
+            // The first prompt of a unit may say that the work before it did not help.
+            if story.seen.is_none() && story.prompts.first().is_some_and(|first| turns::refutation(&first.text).is_some()) {
+                refuted.extend(store.unit_before(&story)?.filter(|unit| !wanted.contains(unit)));
+            }
+        }
+        if refuted.is_empty() {
+            return Ok(done);
+        }
+        for lease in store.lease(&refuted, self.now)? {
+            let Some(story) = store.unit_story(lease.unit)? else { continue };
+            done += usize::from(self.distil_story(store, lease, &story)?);
         }
         Ok(done)
+    }
+
+    fn distil_story(&self, store: &mut Store, lease: Lease, story: &UnitStory) -> Result<bool> {
+        let (name, config) = story.domain.clone().unwrap_or_default();
+        let domain = domains::of(Some(&name), config.as_deref());
+        let injected = if self.agent_notes { Some(store.injected_texts(story.session)?) } else { None };
+        let mut drawn = distil::distil_unit(story, &domain, &ScoreWeights::fitted(), injected.as_deref());
+        update_notes(store, story, &mut drawn)?;
+        self.hash_files(store, story, &mut drawn.drafts)?;
+        self.hash_files(store, story, &mut drawn.by_agent)?;
+        let drawn = self.redactor.clean(drawn);
+        store.write(|tx| tx.replace_by_rules(lease, story, &drawn, self.gone))
     }
 
     /// Adds content hashes to edited files: the current one for files edited since the last time, the stored one for

@@ -3,7 +3,8 @@
 use super::commits::{by_first_word, conventional};
 use super::score::{Class, ScoredStatements};
 use super::statements::{Words, begins_with, capitalized, has_word_of};
-use super::turns::{Speaker, Turn, UnitStatement, commit, is_project_change};
+use super::superseded::by_work;
+use super::turns::{Speaker, Turn, TurnFacts, UnitStatement, commit, is_project_change};
 use crate::model::{Becomes, Domain, Draft, Finding, MemoryFile, MemoryKind, Provenance, Source, ToolUseRow};
 use crate::text::{alike, cut, files_named};
 use serde_json::{Map, Value, json};
@@ -206,7 +207,9 @@ fn findings(turns: &[Turn], scored: &ScoredStatements, chosen: &[usize], domain:
     };
     for (at, turn) in turns.iter().enumerate() {
         let of_turn: Vec<usize> = chosen.iter().copied().filter(|i| scored.statements[*i].turn == at && stands(i)).collect();
-        let commits: Vec<&ToolUseRow> = turn.tools.iter().copied().filter(|tool| commit(tool).is_some()).collect();
+        let commits = turn.tools.iter().copied().filter(|tool| commit(tool).is_some());
+        let holds = |tool: &&ToolUseRow| is_worth_telling(tool, at, &scored.facts);
+        let commits: Vec<&ToolUseRow> = commits.filter(holds).collect();
         match commits.as_slice() {
             [] => memories.extend(thing(turns, scored, at, &of_turn, None, "", domain)),
             // What the message closes with belongs to the last commit; each commit has its own message.
@@ -223,6 +226,15 @@ fn findings(turns: &[Turn], scored: &ScoredStatements, chosen: &[usize], domain:
         }
     }
     memories
+}
+
+/// Types of commits that later ones clear away.
+const PASSING: Words = "debug|wip|tmp|temp|fixup!|squash!";
+
+/// Whether a commit's subject still holds: later work has not taken out what it names, and it is no passing one.
+fn is_worth_telling(tool: &ToolUseRow, turn: usize, facts: &[TurnFacts]) -> bool {
+    let subject = commit(tool).and_then(|(_, subject)| subject).unwrap_or_default();
+    !begins_with(PASSING, &subject.to_lowercase()) && by_work(subject, turn, facts).is_none()
 }
 
 fn thing(

@@ -4,8 +4,8 @@
 //! `score` (features and selection; `statement_weights` is fitted), `superseded` (statements that a later turn
 //! superseded), `user_decisions` (phrases that state a decision), `offers` (an option that the user chose),
 //! `decisions` (their memories), `findings` (the form of a memory; one per change or finding; `commits`), `commands`
-//! (failures, fixes, working forms; `signatures`), `notes` (of the
-//! agent), `summary` (and title). Then the I/O: `distiller` (units that are due,
+//! (failures, fixes, working forms; `signatures`), `open_ends` (tried in vain, left), `notes` (of the agent), `summary`
+//! (and title). Then the I/O: `distiller` (units that are due,
 //! leases, storing), `observer` (a language model, at Stop or by hand), `embed`.
 
 pub mod commands;
@@ -17,6 +17,7 @@ mod findings;
 pub mod notes;
 pub(crate) mod observer;
 pub mod offers;
+mod open_ends;
 pub mod score;
 pub mod signatures;
 mod statement_weights;
@@ -52,10 +53,12 @@ pub fn distil_unit(story: &UnitStory, domain: &Domain, weights: &ScoreWeights, i
     let mut selected = scored.select(&used, domain);
     selected.retain(|at| !notes.iter().any(|note| note.turn == scored.statements[*at].turn));
     findings::add(&mut memories, &turns, &scored, &selected, domain);
+    open_ends::add_tried(&mut memories, &turns, &scored);
     commands::add_evidence(&mut memories, &turns);
     decisions::add_files(&mut memories, &turns);
+    memories.extend(open_ends::open_ends(story, &turns, &scored));
     let title = summary::title(story, &turns, &scored);
-    memories.extend(summary::summary(story, &turns, &scored, title.as_deref(), &memories));
+    memories.extend(summary::summary(story, &turns, title.as_deref(), &memories));
     let by_agent = notes::drafts(&notes, &turns, domain);
     UnitDrafts { title, drafts: findings::drafts(memories, &turns, domain), by_agent, ..UnitDrafts::default() }
 }
@@ -134,6 +137,7 @@ pub(crate) mod testing {
             tools,
             reach: Reach::Whole,
             open_tasks: Vec::new(),
+            followed_by: None,
             seen: None,
             mark: None,
             domain: None,

@@ -3,7 +3,7 @@
 
 use super::statements::word_count;
 use super::turns::Turn;
-use crate::model::{Domain, Draft, Finding, MemoryFile, MemoryKind, PromptSource, Provenance, UnitStory};
+use crate::model::{Becomes, Domain, Draft, Finding, MemoryFile, PromptSource, Provenance, UnitStory};
 use crate::prompt_injection::looks_like_prompt_injection;
 use crate::text::{cut, is_stop_word, words};
 use serde_json::Map;
@@ -19,28 +19,20 @@ const LONG: usize = 300;
 /// Minimum words of a note.
 const WORDS: usize = 3;
 
-/// Kind of a note, by its first word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum NoteKind {
-    /// A memory of the domain's kind for this finding.
-    Finding(Finding),
-    Tried,
-    Open,
-}
-
-const KINDS: [(&str, NoteKind); 6] = [
-    ("decision", NoteKind::Finding(Finding::Decision)),
-    ("wish", NoteKind::Finding(Finding::Constraint)),
-    ("cause", NoteKind::Finding(Finding::Cause)),
-    ("trap", NoteKind::Finding(Finding::Limit)),
-    ("tried", NoteKind::Tried),
-    ("open", NoteKind::Open),
+/// Finding of a note, by its first word.
+const FINDINGS: [(&str, Finding); 6] = [
+    ("decision", Finding::Decision),
+    ("wish", Finding::Constraint),
+    ("cause", Finding::Cause),
+    ("trap", Finding::Limit),
+    ("tried", Finding::Tried),
+    ("open", Finding::Open),
 ];
 
 /// A note, and the turn in which the agent wrote it.
 #[derive(Clone, Debug)]
 pub struct Note {
-    kind: NoteKind,
+    finding: Finding,
     text: String,
     pub turn: usize,
 }
@@ -50,13 +42,13 @@ pub fn notes(turns: &[Turn], injected: &[String]) -> Vec<Note> {
     let mut notes: Vec<Note> = Vec::new();
     for (at, turn) in turns.iter().enumerate() {
         let Some(closing) = turn.closing else { continue };
-        for (kind, text) in lines(&closing.text).into_iter().filter_map(parsed).take(MOST) {
+        for (finding, text) in lines(&closing.text).into_iter().filter_map(parsed).take(MOST) {
             let shown = squeezed(text);
             let printed = turn.tools.iter().flat_map(|tool| [&tool.outcome, &tool.input]).flatten();
             let is_repeated = printed.chain(injected).any(|other| squeezed(other).contains(&shown));
             let is_known = notes.iter().any(|note| squeezed(&note.text) == shown);
             if !is_repeated && !is_known && word_count(text) >= WORDS && !looks_like_prompt_injection(text) {
-                notes.push(Note { kind, text: cut(text, LONG), turn: at });
+                notes.push(Note { finding, text: cut(text, LONG), turn: at });
             }
         }
     }
@@ -96,12 +88,12 @@ fn bare(line: &str) -> &str {
 }
 
 /// Kind and text of a note's line. A note without a known first word is a discovery.
-fn parsed(line: &str) -> Option<(NoteKind, &str)> {
+fn parsed(line: &str) -> Option<(Finding, &str)> {
     let text = line.get(BEGIN.len()..)?.trim_start_matches(['*', '`']).trim();
     let first = text.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
-    let kind = KINDS.iter().find(|(word, _)| first.eq_ignore_ascii_case(word));
-    let Some((word, kind)) = kind else { return Some((NoteKind::Finding(Finding::Discovery), text)) };
-    Some((*kind, text[word.len()..].trim_start_matches([':', '-', '–', '—', ',', ' '])))
+    let known = FINDINGS.iter().find(|(word, _)| first.eq_ignore_ascii_case(word));
+    let Some((word, finding)) = known else { return Some((Finding::Discovery, text)) };
+    Some((*finding, text[word.len()..].trim_start_matches([':', '-', '–', '—', ',', ' '])))
 }
 
 /// A text in lower case with single blanks.
@@ -114,16 +106,8 @@ pub fn drafts(notes: &[Note], turns: &[Turn], domain: &Domain) -> Vec<Draft> {
     let of = |(n, note): (usize, &Note)| {
         let turn = &turns[note.turn];
         let closing = turn.closing?;
-        let (kind, kind_type, concepts) = match note.kind {
-            NoteKind::Finding(finding) => {
-                let becomes = domain.becomes(finding);
-                (becomes.kind, becomes.kind_type, becomes.concepts)
-            }
-            NoteKind::Tried => (MemoryKind::Tried, None, Vec::new()),
-            NoteKind::Open => (MemoryKind::Open, None, Vec::new()),
-        };
-        let is_users =
-            matches!(note.kind, NoteKind::Finding(Finding::Decision | Finding::Constraint)) && said_by_user(note, turn);
+        let Becomes { kind, kind_type, concepts } = domain.becomes(note.finding);
+        let is_users = matches!(note.finding, Finding::Decision | Finding::Constraint) && said_by_user(note, turn);
         let named = turn.tools.iter().filter_map(|tool| tool.path.as_deref().map(|path| (path, tool.is_edit())));
         let named = named.filter(|(path, _)| note.text.contains(path.rsplit('/').next().unwrap_or(path)));
         let mut files: Vec<MemoryFile> = Vec::new();
@@ -169,6 +153,7 @@ mod tests {
     use super::super::testing::unit;
     use super::super::turns::turns;
     use super::*;
+    use crate::model::MemoryKind;
 
     fn read(asked: &str, answer: &str, injected: &[String]) -> Vec<(MemoryKind, Provenance, String)> {
         let story = unit(&[(asked, &[("edit", "src/cache.rs", true)], answer)]);

@@ -17,7 +17,7 @@ pub struct Choice {
 
 const OPTION: usize = 110;
 const ALTERNATIVE: usize = 60;
-const ALTERNATIVES: usize = 3;
+const ALTERNATIVES: usize = 2;
 /// First words that change nothing.
 const FILLERS: Words = "ok|okay|yes|yeah|yep|so|well|and|then|also|please|actually|hmm|hm|right|sure|just|now|but|oh|cool|great|let's|lets|go|the|one|i|we|implement|do|with";
 const ORDINALS: [&str; 5] = ["first", "second", "third", "fourth", "fifth"];
@@ -29,6 +29,12 @@ const ACCEPTS: Words = "yes|yes please|yep|yeah|ok|okay|ok, let's do this|ok let
 const RECOMMENDS: Words =
     "i recommend|i'd recommend|i would recommend|my recommendation|i suggest|i'd suggest|recommendation:|recommended";
 
+/// First words of options that are work to be done, not ways to choose among.
+const CHORES: Words = "wait|stage|unstage|commit|push|merge|resolve|rebase|run|rerun|re-run|test|check|review|go|log|open|close|select|click|continue|proceed|verify|monitor|refresh|restart|retry|reload|deploy|investigate|look|create a pr|open a pr";
+/// Words of a message that offers ways to choose among.
+const OFFERS: Words =
+    "option|options|approach|approaches|alternatives|choices|ways|which |prefer|pick one|choose|would you rather|recommend";
+
 /// The user's choice in the prompt that answers an agent's message.
 pub fn choice(offer: &str, prompt: &str) -> Option<Choice> {
     let own = own_sentences(prompt);
@@ -38,29 +44,26 @@ pub fn choice(offer: &str, prompt: &str) -> Option<Choice> {
     let lower = in_english(first).to_lowercase().replace('’', "'");
     let bare = lower.trim().trim_end_matches(['.', '!', ' ']);
     let offered = options(offer);
-    let others = |but: &str| {
-        offered
-            .iter()
-            .map(|(_, text)| text.as_str())
-            .filter(|text| *text != but)
-            .map(|text| cut(text, ALTERNATIVE))
-            .take(ALTERNATIVES)
-            .collect()
+    let others = |but: &[&str]| {
+        let others = offered.iter().map(|(_, text)| text.as_str()).filter(|text| !but.contains(text));
+        others.map(|text| cut(text, ALTERNATIVE)).take(ALTERNATIVES).collect()
     };
-    let made = |chosen: &str, is_refusal: bool| {
-        let reason = with_reason(first).1;
-        Some(Choice {
-            chosen: cut(chosen, OPTION),
+    let made = |chosen: &[&str], is_refusal: bool| {
+        let is_chore = chosen.iter().any(|text| begins_with(CHORES, &in_english(text).to_lowercase()));
+        let each = if chosen.len() > 1 { OPTION / chosen.len() + 20 } else { OPTION };
+        let made = Choice {
+            chosen: chosen.iter().map(|text| cut(text, each)).collect::<Vec<_>>().join("; "),
             alternatives: if is_refusal { Vec::new() } else { others(chosen) },
-            reason,
+            reason: with_reason(first).1,
             is_refusal,
-        })
+        };
+        (!is_chore).then_some(made)
     };
     if is_one_of(ACCEPTS, bare) {
-        return recommended(offer).and_then(|text| made(&text, false));
+        return recommended(offer).and_then(|text| made(&[&text], false));
     }
     if begins_with("no|nope|don't|please don't", bare) && word_count(bare) <= 14 {
-        return recommended(offer).filter(|_| !bare.ends_with('?')).and_then(|text| made(&text, true));
+        return recommended(offer).filter(|_| !bare.ends_with('?')).and_then(|text| made(&[&text], true));
     }
     if first.trim_end().ends_with('?')
         || word_count(first) > 14
@@ -70,14 +73,23 @@ pub fn choice(offer: &str, prompt: &str) -> Option<Choice> {
     {
         return None;
     }
-    let at = match chosen_mark(bare) {
-        Some(mark) => offered.iter().position(|(known, _)| *known == mark)?,
-        None => named(bare, &offered)?,
+    let marks = chosen_marks(bare);
+    let chosen: Vec<&str> = match marks.as_slice() {
+        [] if has_word_of("both", bare) => match offered.as_slice() {
+            [(_, one), (_, other)] => vec![one, other],
+            _ => return None,
+        },
+        [] => vec![&offered[named(bare, &offered)?].1],
+        marks => {
+            let of = |mark: &String| offered.iter().find(|(known, _)| known == mark).map(|(_, text)| text.as_str());
+            marks.iter().map(of).collect::<Option<Vec<_>>>()?
+        }
     };
-    made(&offered[at].1.clone(), false)
+    made(&chosen, false)
 }
 
-/// The answers of a prompt that numbers them, each with the question of that number: `2. we show fifty`.
+/// The answers of a prompt that numbers them, each with the question of that number: `2. we show fifty`. An answer whose
+/// question is not known has none, if the list shows by a yes or a no that it answers.
 pub fn answers(asked: &str, prompt: &str) -> Vec<(String, String)> {
     let numbered = |text: &str| -> Vec<(String, String)> {
         let item = |line: &str| {
@@ -92,28 +104,48 @@ pub fn answers(asked: &str, prompt: &str) -> Vec<(String, String)> {
     if answers.len() < 2 {
         return Vec::new();
     }
+    let is_short = |(_, answer): &(String, String)| is_one_of("yes|no|nope|yep|yeah|both|none", &answer.to_lowercase());
+    let answers_all = answers.len() > 2 && answers.iter().any(is_short);
     let question = |number: &String| questions.iter().rev().find(|(known, text)| known == number && text.contains('?'));
-    answers.iter().filter_map(|(number, answer)| Some((question(number)?.1.clone(), answer.clone()))).collect()
+    let paired = |(number, answer): &(String, String)| match question(number) {
+        Some((_, question)) => Some((question.clone(), answer.clone())),
+        None => (answers_all && word_count(answer) >= WORDS_ALONE).then(|| (String::new(), answer.clone())),
+    };
+    answers.iter().filter_map(paired).collect()
 }
 
-/// The mark (`2`, `b`) that a user names: alone, as an ordinal, behind "option", or behind a verb of choosing.
-fn chosen_mark(lower: &str) -> Option<String> {
+/// Words from which an answer says something without its question.
+pub const WORDS_ALONE: usize = 6;
+
+/// The marks (`2`, `b`) that a user names: alone, as an ordinal, behind "option", or behind a verb of choosing. Two are both
+/// chosen: `1 and 3`.
+fn chosen_marks(lower: &str) -> Vec<String> {
     let words: Vec<&str> = lower.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|w| !w.is_empty()).collect();
     let digit = |word: &str| word.len() == 1 && matches!(word.as_bytes()[0], b'1'..=b'9');
     let letter = |word: &str| word.len() == 1 && matches!(word.as_bytes()[0], b'a'..=b'e');
-    for pair in words.windows(2) {
+    // Behind the first mark another one may follow: "options 1 and 3".
+    let with_next = |at: usize| {
+        let next = words.get(at + 1).filter(|word| **word == "and").and_then(|_| words.get(at + 2)).or(words.get(at + 1));
+        let next = next.filter(|word| digit(word) || letter(word) && words[at + 1] == "and");
+        [Some(&words[at]), next].into_iter().flatten().map(|word| (*word).to_string()).collect::<Vec<_>>()
+    };
+    for (at, pair) in words.windows(2).enumerate() {
         let named =
             ["option", "options", "approach", "choice", "number"].contains(&pair[0]) && (digit(pair[1]) || letter(pair[1]));
         let chosen = ["do", "with", "for", "prefer", "choose", "pick", "take", "like"].contains(&pair[0]) && digit(pair[1]);
         if named || chosen {
-            return Some(pair[1].to_string());
+            return with_next(at + 1);
         }
     }
-    let rest: Vec<&str> = words.into_iter().filter(|word| !is_one_of(FILLERS, word)).collect();
+    let rest: Vec<&str> = words.iter().copied().filter(|word| !is_one_of(FILLERS, word)).collect();
+    let is_mark = |word: &str| digit(word) || letter(word);
     match rest.as_slice() {
-        [only] if digit(only) || letter(only) => Some((*only).to_string()),
-        [only] | [only, "option"] => Some((ORDINALS.iter().position(|known| known == only)? + 1).to_string()),
-        _ => None,
+        [only] | [only, "option"] if is_mark(only) => vec![(*only).to_string()],
+        [one, other] if is_mark(one) && is_mark(other) => vec![(*one).to_string(), (*other).to_string()],
+        [only] | [only, "option"] => {
+            ORDINALS.iter().position(|known| known == only).map(|at| (at + 1).to_string()).into_iter().collect()
+        }
+        _ => Vec::new(),
     }
 }
 
@@ -133,22 +165,24 @@ fn named(lower: &str, options: &[(String, String)]) -> Option<usize> {
     found.next().is_none().then_some(at)
 }
 
-/// The options of a message that lets somebody choose: their marks and what they say.
+/// The options of a message that lets somebody choose: their marks and what they say. A list of questions, findings or steps
+/// offers nothing to choose among.
 fn options(offer: &str) -> Vec<(String, String)> {
+    const LABELS: [&str; 2] = ["option ", "approach "];
     let tail: String = offer.chars().rev().take(600).collect::<Vec<_>>().into_iter().rev().collect();
     let tail = in_english(&tail).to_lowercase();
-    let asks = ["which", "prefer", "option", "approach", "would you", "want me", "want to", "shall", "should", " or "];
-    let labelled = in_english(offer).to_lowercase().matches("option ").count() >= 2;
-    if !(labelled || tail.contains('?') && asks.iter().any(|word| tail.contains(word))) {
+    let whole = in_english(offer).to_lowercase();
+    let labelled = LABELS.iter().any(|label| whole.matches(label).count() >= 2);
+    if !(labelled || tail.contains('?') && has_word_of(OFFERS, &whole)) {
         return Vec::new();
     }
-    let mut found: Vec<(String, String)> = Vec::new();
+    let mut found: Vec<(bool, String, String)> = Vec::new();
     for line in offer.lines() {
         let own = plain(line.trim().trim_start_matches(['#', '-', '*', ' ']));
         let gloss = gloss(&own);
         let bare = gloss.text().trim_start();
         let lower = bare.to_lowercase();
-        let label = ["option ", "approach "].iter().find(|label| lower.starts_with(**label)).map_or(0, |label| label.len());
+        let label = LABELS.iter().find(|label| lower.starts_with(**label)).map_or(0, |label| label.len());
         let Some((mark, text)) = bare.get(label..).and_then(|rest| rest.split_once([':', ')', '.', '-', '–', '—'])) else {
             continue;
         };
@@ -157,13 +191,21 @@ fn options(offer: &str) -> Vec<(String, String)> {
         let text = text.trim().trim_start_matches([':', '-', '–', ' ']);
         if is_mark && word_count(text) >= 1 {
             // The last list counts.
-            if mark == "1" || mark == "a" {
-                found.clear();
+            if label == 0 && (mark == "1" || mark == "a") {
+                found.retain(|(is_labelled, ..)| *is_labelled);
             }
-            found.push((mark, gloss.original(text).unwrap_or(text).to_string()));
+            found.push((label > 0, mark, gloss.original(text).unwrap_or(text).to_string()));
         }
     }
-    found
+    // A list below a labelled option has its steps.
+    if found.iter().filter(|(is_labelled, ..)| *is_labelled).count() >= 2 {
+        found.retain(|(is_labelled, ..)| *is_labelled);
+    }
+    let is_question = |(_, _, text): &(bool, String, String)| text.ends_with(['?', '？']);
+    if found.iter().any(is_question) {
+        return Vec::new();
+    }
+    found.into_iter().map(|(_, mark, text)| (mark, text)).collect()
 }
 
 /// Returns the recommendation of a message, in its words.
@@ -208,6 +250,31 @@ mod tests {
         for said in ["why 2?", "not 2", "what about the second one?", "go on", "fix the exporter"] {
             assert_eq!(choice(OFFER, said), None, "{said}");
         }
+        let both = choice(OFFER, "1 and 3").unwrap();
+        assert_eq!(
+            (both.chosen.as_str(), both.alternatives),
+            ("SQLite - one file; A JSON file", vec!["Postgres - a server".into()])
+        );
+    }
+
+    #[test]
+    fn findings_steps_questions_and_chores_are_no_options() {
+        let findings = "1. **Merge conflicts** - 17 files\n2. **No checks** - none ran\n\nWould you like me to fix these?";
+        assert_eq!(choice(findings, "2"), None);
+        let questions = "Before I choose an approach:\n1. Should it be cached?\n2. Which port?\n\nLet me know?";
+        assert_eq!(choice(questions, "2"), None);
+        let chores = "Option 1: Disable the archive\nOption 2: Wait for the build to complete\n\nWhich do you prefer?";
+        assert_eq!(choice(chores, "option 2"), None);
+        assert_eq!(choice(chores, "option 1").unwrap().chosen, "Disable the archive");
+        let steps = "### Option 1: Invalidate the cache\n1. Go to the console\n2. Select the distribution\n### Option 2: Add a subdomain\n\nWhich option?";
+        assert_eq!(choice(steps, "Option 2").unwrap().chosen, "Add a subdomain");
+    }
+
+    #[test]
+    fn both_of_two_options_are_chosen_in_words() {
+        let offer = "Two approaches:\n1. One orchestrator\n2. A worker for each queue\n\nWhich one?";
+        assert_eq!(choice(offer, "I want both").unwrap().chosen, "One orchestrator; A worker for each queue");
+        assert_eq!(choice(OFFER, "both"), None, "both of three");
     }
 
     #[test]
@@ -229,5 +296,7 @@ mod tests {
                 ("How many commits do we read?".into(), "the last fifty".into())
             ]
         );
+        let said = "1. no\n2. we read the last fifty commits of main\n3. yes";
+        assert_eq!(answers("This is how it works.", said), [(String::new(), "we read the last fifty commits of main".into())]);
     }
 }

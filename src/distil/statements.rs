@@ -359,7 +359,7 @@ pub fn own_sentences(prompt: &str) -> Vec<String> {
             || bare.starts_with("v *")
             || bare.contains(PRINTED);
         if !pasted && (!shows || bare.is_empty()) {
-            own.push_str(bare);
+            own.push_str(before_shown(bare));
         }
         own.push('\n');
         // What stands below a colon is shown, not said, unless the author says that it is what they want.
@@ -381,6 +381,20 @@ pub fn own_sentences(prompt: &str) -> Vec<String> {
     lines.flat_map(|line| sentences(&without_quotations(&plain(line)))).collect()
 }
 
+/// Words before a colon behind which something is shown: "I get this error: …".
+const SHOWS: Words =
+    "error|errors|console|warning|warnings|log|logs|output|says|comment|check|look at|got|reports|review|stack trace";
+/// Characters behind such a colon from which they are hardly the author's.
+const SHOWN: usize = 60;
+
+/// The part of a line before something that is shown on it.
+fn before_shown(line: &str) -> &str {
+    let Some((before, behind)) = line.split_once(": ") else { return line };
+    let lower = in_english(before).to_lowercase();
+    let shows = SHOWS.split('|').any(|word| lower.ends_with(word)) && !has_word_of(WANTS, &lower);
+    if shows && behind.chars().count() > SHOWN { before } else { line }
+}
+
 /// `Subject: roof`, `On Monday Jo wrote:`
 fn is_header(line: &str) -> bool {
     let lower = line.to_lowercase();
@@ -392,6 +406,9 @@ fn is_header(line: &str) -> bool {
 fn is_greeting(line: &str) -> bool {
     line.ends_with(',') && line.split_whitespace().count() <= 5 && begins_with("dear|hi|hello|hey", &line.to_lowercase())
 }
+
+/// Bytes of a quoted text that its author may want word for word.
+const WANTED: usize = 160;
 
 /// Takes out what stands in quotation marks, where it is more than a name.
 fn without_quotations(text: &str) -> String {
@@ -415,7 +432,12 @@ fn without_quotations(text: &str) -> String {
         };
         let quoted = &rest[inside..inside + length];
         out.push_str(&rest[..at]);
-        out.push_str(if word_count(quoted) <= 3 { &rest[at..inside + length + close.len_utf8()] } else { "…" });
+        let before = out.trim_end().rsplit(' ').next().unwrap_or_default();
+        // "Change it to "Sign in", please": the author quotes what they want.
+        let is_wanted =
+            quoted.len() <= WANTED && is_one_of("to|do|be|as|like|call|named|called|with|into", &before.to_lowercase());
+        let is_kept = is_wanted || word_count(quoted) <= 3;
+        out.push_str(if is_kept { &rest[at..inside + length + close.len_utf8()] } else { "…" });
         rest = &rest[inside + length + close.len_utf8()..];
     }
     out.push_str(rest);

@@ -1,6 +1,6 @@
 //! The summary and the title of a unit, and notes of earlier summaries that no longer hold.
 
-use super::commands::{did_not_run, failures, program, programs};
+use super::commands::{acts, did_not_run, failures, program, programs};
 use super::commits::{conventional, of_request};
 use super::findings::RuleMemory;
 use super::score::{Class, ScoredStatements};
@@ -8,18 +8,17 @@ use super::statements::{
     StatementForm, Words, begins_with, capitalized, first_word, has_word_of, is_one_of, plain_headline, word_count,
 };
 use super::turns::{Speaker, Turn, commit, content_words, is_project_change, overlap};
+use super::user_decisions::request_in;
 use crate::languages::in_english;
 use crate::model::{CommandKind, Finding, MemoryFile, Source, ToolUseRow, UnitOutcome, UnitStory};
 use crate::text::{cut, is_stop_word};
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 const REQUEST: usize = 80;
-const NEXT: usize = 240;
-/// Maximum open tasks and steps to name.
+const NOTES: usize = 240;
+/// Maximum notes.
 const NAMED: usize = 4;
-/// Labels and headings of next steps.
-const LEFT: Words = "next|next step|next steps|remaining|remaining work|still to do|still open|todo|to do|not done|not done yet|left|left to do|what's left|what is left|follow-up|follow-ups|you still need to|open|open questions|pending|not yet done|still missing";
 /// Words with which an agent claims that checks passed.
 const CLAIMS: Words = "tests pass|test pass|tests are passing|all tests|all checks|everything passes|all green|tests passing|lint is clean|build passes";
 /// The note of a claim that checks contradict.
@@ -28,33 +27,26 @@ pub const FALSE_CLAIM: &str = "the agent reported passing checks, but the last r
 const FILLERS: Words = "ok|okay|so|yeah|yes|hm|hmm|well|now|alright|great|cool|thanks|please";
 
 /// Returns the summary of a unit in which something was done or found; `None` if its memories say it all.
-pub fn summary(
-    story: &UnitStory,
-    turns: &[Turn],
-    scored: &ScoredStatements,
-    title: Option<&str>,
-    memories: &[RuleMemory],
-) -> Option<RuleMemory> {
-    Outcome { story, turns, scored, title }.summary(memories)
+pub fn summary(story: &UnitStory, turns: &[Turn], title: Option<&str>, memories: &[RuleMemory]) -> Option<RuleMemory> {
+    Outcome { story, turns, title }.summary(memories)
 }
 
 /// The result of a unit.
 struct Outcome<'a> {
     story: &'a UnitStory,
     turns: &'a [Turn<'a>],
-    scored: &'a ScoredStatements,
     title: Option<&'a str>,
 }
 
 impl Outcome<'_> {
     fn summary(&self, memories: &[RuleMemory]) -> Option<RuleMemory> {
-        let (next, notes) = (self.next_steps(), self.notes());
+        let notes = self.notes();
         let request = request(self.story, self.turns);
         let edits = self.turns.iter().flat_map(|turn| &turn.tools).filter(|tool| is_project_change(tool));
         let files: Vec<MemoryFile> =
             edits.filter_map(|tool| Some(MemoryFile { path: tool.path.clone()?, modified: true, hash: None })).collect();
         // The unit has a title and an outcome of its own.
-        if next.is_empty() && notes.is_empty() && (files.is_empty() || !memories.is_empty()) {
+        if notes.is_empty() && (files.is_empty() || !memories.is_empty()) {
             return None;
         }
         let over = (0..self.turns.len()).collect();
@@ -69,8 +61,7 @@ impl Outcome<'_> {
         let words = content_words(&title);
         let other = request.filter(|text| overlap(&content_words(text), &words) < 0.5);
         section("request", other.map(|text| cut(&text, REQUEST)).unwrap_or_default());
-        section("next_steps", cut(&next.join("; "), NEXT));
-        section("notes", cut(&notes.join("; "), NEXT));
+        section("notes", cut(&notes.join("; "), NOTES));
         self.succeeded().into_iter().for_each(|success| drop(summary.content.insert("success".into(), Value::from(success))));
         summary.task_kind = self.task_kind();
         summary.files = files;
@@ -110,23 +101,6 @@ impl Outcome<'_> {
             UnitOutcome::Struggling => (!tools().any(|tool| commit(tool).is_some())).then_some(false),
             _ => None,
         }
-    }
-
-    /// Next steps in the last message, and open entries of the agent's task list.
-    fn next_steps(&self) -> Vec<String> {
-        let Some(last) = self.turns.len().checked_sub(1) else { return Vec::new() };
-        let of_last = self.scored.statements.iter().filter(|said| said.turn == last && said.speaker == Speaker::Agent);
-        let left = of_last.filter(|said| !said.text.ends_with(['?', '？'])).filter_map(|said| {
-            let heading = in_english(said.under.rsplit(" > ").next().unwrap_or_default()).to_lowercase();
-            if is_one_of(LEFT, heading.trim()) {
-                return Some(said.text.clone());
-            }
-            let (label, rest) = said.text.split_once([':', '-', '：']).or_else(|| said.text.split_once(" to "))?;
-            is_one_of(LEFT, in_english(label).trim().to_lowercase().as_str()).then(|| rest.trim().to_string())
-        });
-        let mut left: Vec<String> = left.take(NAMED).collect();
-        left.extend(self.story.open_tasks.iter().take(NAMED).map(|task| format!("open: {}", cut(task, 100))));
-        left
     }
 
     /// Checks that failed last, and a claim of success that they contradict.
@@ -236,52 +210,92 @@ pub const TITLE: usize = 100;
 /// Words of a statement that are compared with the rest of the unit, the most frequent ones.
 const WORDS: usize = 4;
 
-/// Returns the title of a unit: the last commit's subject, else the heading of a plan, else the best report of a change,
-/// else the request.
+/// Returns the title of a unit: of its commits' subjects the one that shares most with its prompts and the other subjects, else
+/// the heading of a plan, else the report or the request that has most of the words that the unit repeats.
 pub fn title(story: &UnitStory, turns: &[Turn], scored: &ScoredStatements) -> Option<String> {
-    let subject = turns.iter().rev().flat_map(|turn| turn.tools.iter().rev()).find_map(|tool| commit(tool)?.1);
-    let subject = subject.map(|subject| conventional(subject).1);
     let plan = (0..turns.len()).find_map(|turn| scored.plan(turn));
-    let plan = plan.map(|at| scored.statements[at].text.trim_start_matches("Plan: "));
-    let report = scored.best_report().map(|at| scored.statements[at].text.as_str());
-    let text = subject.or(plan).or(report).map(|text| short(text, TITLE)).filter(|text| word_count(text) >= 2);
+    let plan = plan.map(|at| scored.statements[at].text.trim_start_matches("Plan: ").to_string());
+    let text = best_subject(turns).or(plan).or_else(|| best_statement(turns, scored));
+    let text = text.map(|text| short(&text, TITLE)).filter(|text| word_count(text) >= 2);
     text.or_else(|| request(story, turns).map(|text| short(&text, TITLE))).filter(|text| !text.is_empty())
 }
 
-impl ScoredStatements {
-    /// Returns the report of a change that has most of the words that the unit repeats.
-    fn best_report(&self) -> Option<usize> {
-        let mut counts: HashMap<&str, f32> = HashMap::new();
-        for one in &self.statements {
-            let weight = if one.speaker == Speaker::User { 2.0 } else { 1.0 };
-            one.words.iter().filter(|word| !is_stop_word(word)).for_each(|word| *counts.entry(word).or_default() += weight);
-        }
-        let score = |at: usize| {
-            let one = &self.statements[at];
-            let mut words: Vec<f32> = one.words.iter().filter_map(|word| counts.get(word.as_str()).copied()).collect();
-            words.sort_by(|a, b| b.total_cmp(a));
-            let kinds = self.lexicon.count(&one.text);
-            let factors = [
-                (self.facts[one.turn].edits > 0, 2.0),
-                (kinds.has(Class::Change), 1.3),
-                (kinds.has(Class::Check), 0.7),
-                (one.text.ends_with([':', '：']), 0.7),
-            ];
-            let factor: f32 = factors.iter().filter(|(holds, _)| *holds).map(|(_, factor)| factor).product();
-            words.iter().take(WORDS).sum::<f32>() * factor
-        };
-        let is_report = |at: &usize| {
-            let one = &self.statements[*at];
-            matches!(one.speaker, Speaker::Agent | Speaker::Plan)
-                && one.form != StatementForm::Heading
-                && one.words.len() >= 3
-                && !one.text.ends_with(['?', '？'])
-        };
-        let mut reports: Vec<(usize, f32)> = (0..self.statements.len()).filter(is_report).map(|at| (at, score(at))).collect();
-        // Of equals the last.
-        reports.sort_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
-        reports.into_iter().map(|(at, _)| at).find(|at| self.is_current(*at))
+/// Types and first words of commits that say little of the work.
+const CHORES: Words = "debug|cleanup|clean up|docs|doc|chore|ci|style|test|tests|merge|bump|wip|revert|update changelog|changelog|format|lint|fixup!|typo";
+/// Factor for such a commit.
+const CHORE: f32 = 0.6;
+
+/// Returns the commit's subject that shares most words with the prompts and the other subjects; of equals the last.
+fn best_subject(turns: &[Turn]) -> Option<String> {
+    let subjects: Vec<&str> = turns.iter().flat_map(|turn| &turn.tools).filter_map(|tool| commit(tool)?.1).collect();
+    let words: Vec<HashSet<String>> = subjects.iter().map(|subject| content_words(conventional(subject).1)).collect();
+    let asked: Vec<HashSet<String>> = turns.iter().filter_map(|turn| Some(content_words(&turn.asked?.text))).collect();
+    let shared = |at: usize| {
+        let others = words.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, words)| words);
+        let all = asked.iter().chain(others);
+        let count: usize = words[at].iter().map(|word| all.clone().filter(|set| set.contains(word)).count().min(3)).sum();
+        let factor = if begins_with(CHORES, &subjects[at].to_lowercase()) { CHORE } else { 1.0 };
+        (1.0 + count as f32) * factor
+    };
+    let best = (0..subjects.len()).max_by(|a, b| shared(*a).total_cmp(&shared(*b)))?;
+    Some(conventional(subjects[best]).1.to_string())
+}
+
+/// Factor of a request beside a report: in a unit of several changes a report says only what came of one.
+const REQUESTED: f32 = 1.6;
+const REQUESTED_ALONE: f32 = 0.6;
+
+/// Returns the report of a change, or the request for it, that has most of the words that the unit repeats.
+fn best_statement(turns: &[Turn], scored: &ScoredStatements) -> Option<String> {
+    let mut counts: HashMap<&str, f32> = HashMap::new();
+    for one in &scored.statements {
+        let weight = if one.speaker == Speaker::User { 2.0 } else { 1.0 };
+        one.words.iter().filter(|word| !is_stop_word(word)).for_each(|word| *counts.entry(word).or_default() += weight);
     }
+    let changing = turns.iter().filter(|turn| turn.changes()).count();
+    let requested = if changing > 1 { REQUESTED } else { REQUESTED_ALONE };
+    let score = |at: usize| {
+        let one = &scored.statements[at];
+        let mut words: Vec<f32> = one.words.iter().filter_map(|word| counts.get(word.as_str()).copied()).collect();
+        words.sort_by(|a, b| b.total_cmp(a));
+        let kinds = scored.lexicon.count(one.english());
+        let factors = [
+            (scored.facts[one.turn].edits > 0 || acts(&turns[one.turn]), 2.0),
+            (kinds.has(Class::Change), 1.3),
+            (kinds.has(Class::Check), 0.7),
+            (one.text.ends_with([':', '：']), 0.7),
+            (one.text.contains(['→', '…']), 0.7),
+            (begins_with("test |try |run |open |note|when |if |currently|you ", &one.english().to_lowercase()), 0.7),
+            (one.speaker == Speaker::User, requested),
+        ];
+        let factor: f32 = factors.iter().filter(|(holds, _)| *holds).map(|(_, factor)| factor).product();
+        words.iter().take(WORDS).sum::<f32>() * factor
+    };
+    let names_it = |at: &usize| {
+        let one = &scored.statements[*at];
+        let is_clause = matches!(one.form, StatementForm::Sentence | StatementForm::Item) && one.words.len() >= 3;
+        match one.speaker {
+            Speaker::Agent | Speaker::Plan => is_clause && !one.text.ends_with(['?', '？']) && !begins_with_file(&one.text),
+            Speaker::User => is_clause && request_in(one.english()).is_some_and(|text| stands_alone(&text)),
+            Speaker::Pasted | Speaker::Commit => false,
+        }
+    };
+    let mut all: Vec<(usize, f32)> = (0..scored.statements.len()).filter(names_it).map(|at| (at, score(at))).collect();
+    // Of equals the last.
+    all.sort_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
+    let best =
+        all.into_iter().map(|(at, _)| at).find(|at| scored.statements[*at].speaker == Speaker::User || scored.is_current(*at))?;
+    let one = &scored.statements[best];
+    let request = Some(one).filter(|one| one.speaker == Speaker::User && one.english() == one.text);
+    Some(request.and_then(|one| request_in(&one.text)).unwrap_or_else(|| one.text.clone()))
+}
+
+/// Whether a line begins with a file's name, as one of a list of changes does.
+fn begins_with_file(text: &str) -> bool {
+    let first = text.split_whitespace().next().unwrap_or_default();
+    let has_mark =
+        text.split_whitespace().nth(1).is_some_and(|second| matches!(second, "-" | "—" | "–" | "→")) || first.ends_with(':');
+    has_mark && first.contains(['.', '`', '/'])
 }
 
 /// First words that say nothing.

@@ -1,8 +1,9 @@
-//! Finds statements of the agent that a later turn of the same unit changed, rejected or restated.
+//! Finds statements of the agent that a later turn of the same unit changed, rejected, refuted or restated.
 //!
 //! Over units, rules supersede nothing: a person does (`knowledge::corrections`), or a model within a unit
 //! (`extraction::to_drafts`). Memories that contradict each other are shown as such (`rank::contradiction`).
 
+use super::statements::{Words, has_word_of};
 use super::turns::{Speaker, TurnFacts, UnitStatement, names_in, overlap, quotes};
 use crate::languages::in_english;
 use crate::text::is_stop_word;
@@ -15,7 +16,10 @@ pub fn superseded_at(at: usize, said: &[UnitStatement], contexts: &[TurnFacts]) 
         // Statements of the user are not superseded by reports.
         Speaker::User => None,
         _ => {
-            by_refusal(one, contexts).or_else(|| by_work(&one.text, one.turn, contexts)).or_else(|| by_words(at, said, contexts))
+            let by_user = by_refusal(one, contexts).or_else(|| by_refutation(one, contexts)).or_else(|| by_retraction(at, said));
+            let by_work = by_user.or_else(|| by_work(&one.text, one.turn, contexts));
+            // A report that says what the plan says confirms it.
+            by_work.or_else(|| if one.speaker == Speaker::Plan { None } else { by_words(at, said, contexts) })
         }
     }
 }
@@ -29,8 +33,42 @@ fn by_refusal(one: &UnitStatement, contexts: &[TurnFacts]) -> Option<usize> {
     (refused || context.undoes).then_some(next)
 }
 
+/// Words of a report that work is done, or of its cause: what the next prompt refutes.
+const CLAIMS: Words = "fixed|fix|fixes|resolve|resolved|should now|should work|works|working|now |root cause|the problem was|the issue was|success|solved|done|updated|added|changed|complete";
+
+/// Whether a statement claims what a refutation denies.
+pub fn claims(one: &UnitStatement) -> bool {
+    one.speaker == Speaker::Agent && has_word_of(CLAIMS, &one.english().to_lowercase())
+}
+
+/// The next prompt says that the work did not help.
+fn by_refutation(one: &UnitStatement, contexts: &[TurnFacts]) -> Option<usize> {
+    (contexts[one.turn].refuted && claims(one)).then_some(one.turn + 1)
+}
+
+/// Words with which an agent takes back what it said.
+const RETRACTS: Words = " are wrong| is wrong| was wrong| were wrong|isn't available|is not available|outdated or|never right|were outdated|was outdated|i was mistaken|my mistake|i misread|not the cause|wasn't the cause|nothing to do with|won't fix|won't help|does not fix|doesn't fix|correct myself|i was wrong|scrap the|actually not";
+/// Whether the agent takes back something in a statement.
+pub fn retracts(one: &UnitStatement) -> bool {
+    one.speaker == Speaker::Agent && has_word_of(RETRACTS, &one.english().to_lowercase().replace('’', "'"))
+}
+
+/// Words and names that a retraction shares with what it takes back.
+const SHARED: usize = 3;
+
+/// A later message of the agent takes it back.
+fn by_retraction(at: usize, said: &[UnitStatement]) -> Option<usize> {
+    let one = &said[at];
+    let takes_back = |other: &&UnitStatement| {
+        other.turn > one.turn
+            && retracts(other)
+            && one.words.intersection(&other.words).filter(|word| !is_stop_word(word)).count() >= SHARED
+    };
+    said[at + 1..].iter().find(takes_back).map(|other| other.turn)
+}
+
 /// Later edits took out what it names, or the user quoted it and had it changed.
-fn by_work(text: &str, turn: usize, contexts: &[TurnFacts]) -> Option<usize> {
+pub fn by_work(text: &str, turn: usize, contexts: &[TurnFacts]) -> Option<usize> {
     let later = turn + 1;
     let deleted = |context: &TurnFacts| {
         let lower = text.to_lowercase();

@@ -21,6 +21,10 @@ pub struct Turn<'a> {
     pub tools: Vec<&'a ToolUseRow>,
     /// Its prompt says that the work before it is wrong or wants it otherwise.
     pub refuses: bool,
+    /// The sentence of its prompt that says that the work before it did not help, or that the answer is not true.
+    pub refutes: Option<String>,
+    /// Such a sentence of the next prompt, and the prompt's id.
+    pub refuted: Option<(String, i64)>,
     /// Tokens, and whether they are estimated.
     pub cost: (i64, bool),
 }
@@ -40,6 +44,8 @@ pub fn turns<'a>(story: &'a UnitStory, domain: &Domain) -> Vec<Turn<'a>> {
         closing: None,
         tools: Vec::new(),
         refuses: false,
+        refutes: None,
+        refuted: None,
         cost: (0, true),
     };
     for prompt in &story.prompts {
@@ -73,12 +79,27 @@ pub fn turns<'a>(story: &'a UnitStory, domain: &Domain) -> Vec<Turn<'a>> {
     }
     for turn in &mut turns {
         turn.refuses = refuses(turn.asked.map_or("", |asked| &asked.text));
+        turn.refutes = refutation(turn.asked.map_or("", |asked| &asked.text));
         turn.cost = match story.costs.iter().find(|(number, _)| *number == turn.number) {
             Some((_, tokens)) => (*tokens, false),
             None => (estimate(turn), true),
         };
     }
+    for at in 0..turns.len() {
+        let next = turns.get(at + 1).map_or(story.followed_by.as_ref(), |next| next.asked);
+        // A complaint in another session may be about something else.
+        let next = next.filter(|next| next.session_id == story.session || is_about(&next.text, &turns[at]));
+        turns[at].refuted = next.and_then(|next| Some((refutation(&next.text)?, next.id)));
+    }
     turns
+}
+
+/// Whether a prompt has two of the words of a turn's messages.
+fn is_about(prompt: &str, turn: &Turn) -> bool {
+    const SHARED: usize = 2;
+    let said = turn.asked.iter().chain(&turn.closing).map(|row| row.text.as_str()).collect::<Vec<_>>().join(" ");
+    let said = content_words(&said);
+    content_words(prompt).iter().filter(|word| said.contains(*word)).count() >= SHARED
 }
 
 /// Tokens by the length of everything stored of a turn: fewer than it really was, since long texts are stored cut.
@@ -93,6 +114,23 @@ fn refuses(prompt: &str) -> bool {
         .iter()
         .take(3)
         .any(|sentence| has_word_of(REFUSALS, &format!(" {} ", in_english(sentence).to_lowercase())))
+}
+
+/// Words of a user for whom the work before did not help.
+const REFUTES: Words = "still not |still ng|still fail|still does|still doesn|still get|still show|still list|still see|still display|still the same|still have|still having|still broken|still report|still no |still there|still nothing|still wrong|still says|still stuck|not working|n't work|not work|n't help|not help|no change|not true|that was not|that wasn't|that is not right|not fixed|n't fixed|same error|same result|same as before|no effect|no difference|seems not |not what i asked|not what i said|not correct|incorrect|that's wrong|is wrong|are wrong|nope|failed again|keeps failing|worse now|nothing changed";
+/// Words that turn such a sentence into a question or a wish.
+const NO_REFUTATION: Words = "why couldn't|would it|should it|does it|do we|can we|could we|i would|if it|in case|when it|so it does|make sure|as expected|option ";
+/// Sentences at the beginning of a prompt that may refute.
+const FIRST: usize = 3;
+
+/// Returns the sentence of a prompt that says that the work before did not help.
+pub fn refutation(prompt: &str) -> Option<String> {
+    let own = own_sentences(prompt);
+    let refutes = |sentence: &&String| {
+        let lower = format!(" {} ", in_english(sentence).to_lowercase().replace('’', "'"));
+        has_word_of(REFUTES, &lower) && !has_word_of(NO_REFUTATION, &lower) && lower.len() < 300
+    };
+    own.iter().take(FIRST).find(refutes).cloned()
 }
 
 impl Turn<'_> {
@@ -123,7 +161,17 @@ pub fn commit(tool: &ToolUseRow) -> Option<(Option<&str>, Option<&str>)> {
     let line = tool.content.as_deref().unwrap_or_default();
     let is_own = !has_word_of("git init|mktemp|cd /tmp|-C /tmp", line);
     let commit = tool.metadata.get("commit").filter(|_| tool.succeeded != Some(false) && is_own)?;
-    Some((commit["sha"].as_str(), commit["subject"].as_str()))
+    Some((commit["sha"].as_str(), commit["subject"].as_str().map(without_trailer)))
+}
+
+/// A commit's subject without a trailer that git printed behind it: `Fix it Signed-off-by: Jo`.
+fn without_trailer(subject: &str) -> &str {
+    let is_trailer = |word: &str| {
+        let name = word.strip_suffix(':').unwrap_or_default();
+        name.contains('-') && name.starts_with(char::is_uppercase) && name.chars().all(|c| c.is_alphabetic() || c == '-')
+    };
+    let trailer = subject.split(' ').find(|word| is_trailer(word)).and_then(|word| subject.find(word));
+    trailer.filter(|at| *at > 0).map_or(subject, |at| subject[..at].trim_end())
 }
 
 /// Bytes of a prompt that are read; a longer one is pasted.
@@ -260,6 +308,8 @@ pub struct TurnFacts {
     pub prompt: String,
     /// The prompt says that the work before it is wrong.
     pub refuses: bool,
+    /// The next prompt says that the work did not help.
+    pub refuted: bool,
     /// The closing message begins by saying that the work before it was undone.
     pub undoes: bool,
     /// Names of the edited files in lower case, without their folders.
@@ -318,6 +368,7 @@ fn context(turn: &Turn) -> TurnFacts {
         own: content_words(&crate::distil::statements::own_sentences(prompt).join(" ")),
         prompt: prompt.to_lowercase(),
         refuses: turn.refuses,
+        refuted: turn.refuted.is_some(),
         undoes: ["reverted", "i've reverted", "i reverted", "done. reverted", "rolled back", "undone"]
             .iter()
             .any(|begin| closing.starts_with(begin)),
@@ -342,16 +393,28 @@ fn deleted_by(line: &str) -> Vec<String> {
 /// Letters of a name by which it is recognized in another place.
 const NAME: usize = 6;
 
-/// Long names in a line of code, in lower case.
+/// Long names and versions in a line of code, in lower case.
 fn long_names(line: &str) -> impl Iterator<Item = String> {
-    line.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|name| name.len() >= NAME).map(str::to_lowercase)
+    let names = line.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|name| name.len() >= NAME).map(str::to_lowercase);
+    names.chain(versions(line))
 }
 
-/// Names from code in a statement, in lower case: `camelCase` and `snake_case`.
+/// Versions in a text: `0.3.0`.
+fn versions(text: &str) -> impl Iterator<Item = String> {
+    let words =
+        text.split(|c: char| !c.is_ascii_alphanumeric() && c != '.').map(|word| word.trim_matches('.').trim_start_matches('v'));
+    let is_version = |word: &&str| {
+        word.split('.').count() == 3 && word.split('.').all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()))
+    };
+    words.filter(is_version).map(String::from)
+}
+
+/// Names from code in a statement, in lower case: `camelCase` and `snake_case`, and versions.
 pub fn names_in(text: &str) -> HashSet<String> {
     let humps = |word: &str| word.chars().zip(word.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase());
     let is_name = |word: &&str| word.len() >= NAME && (word.contains('_') || humps(word));
-    text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(is_name).map(str::to_lowercase).collect()
+    let names = text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(is_name).map(str::to_lowercase);
+    names.chain(versions(text)).collect()
 }
 
 /// Whether a prompt repeats 30 characters of a statement in a row; both in lower case.

@@ -14,6 +14,8 @@ pub struct Decided {
     pub is_rule: bool,
     /// It holds from now on: "never", "always", no choice between two.
     pub lasts: bool,
+    /// It says enough to stand without a report of the work that followed.
+    pub is_definite: bool,
 }
 
 /// First words of a clause that change nothing.
@@ -23,7 +25,7 @@ const REPORTING: Words = "says|said|say|states|stated|reads|according|writes|wro
 /// Words of an order for this moment.
 const MOMENTARY: Words = "yet|for now|no code change|just the analysis|only the analysis|just an analysis|right now|this time|anything|just let me|until i|before you|wait|step by step|first look|stop here|let me know|continue|proceed";
 /// Phrases of what holds from now on.
-const LASTING: [&str; 6] = ["always", "never", "from now on", "don't ever", "do not", "no more"];
+const LASTING: [&str; 7] = ["always", "never", "from now on", "don't ever", "do not", "no more", "next time"];
 /// Verbs of work that leaves nothing decided.
 const CHORES: Words = "commit|push|run|test|check|look|take|see|review|explain|show|tell|fix|continue|proceed|rebase|try|do|write|read|go|find|start|investigate|debug|verify|analyze|double|think|create|implement|help|give|open|close|merge|stage|unstage|undo|wait|get|list|describe|summarize|abandon|please|also|you|we|i|know|understand|confirm|update|print";
 /// Verbs behind "always", "never" and "don't" in the middle of a sentence, where other words are more common.
@@ -48,16 +50,17 @@ const SETTLES: [&str; 13] = [
 const TOGETHER: [&str; 9] =
     ["let's ", "lets ", "let’s ", "let us ", "we'll ", "we will ", "we decided to ", "i decided to ", "i'd rather "];
 /// Beginnings of a wish that the work may follow.
-const WISHES: [&str; 24] = [
+const WISHES: [&str; 40] = [
     "we should ",
     "it should ",
     "this should ",
     "they should ",
     "you should ",
+    "there should ",
     "can we ",
     "could we ",
     "couldn't we ",
-    "can you change ",
+    "why couldn't we ",
     "we need to ",
     "we need ",
     "it needs to ",
@@ -68,14 +71,48 @@ const WISHES: [&str; 24] = [
     "i would ",
     "instead of ",
     "make sure ",
+    "ensure ",
     "let's ",
     "lets ",
     "remove ",
     "preserve ",
     "must ",
+    "omit ",
+    "only ",
+    "don't ",
+    "do not ",
+    "idea to ",
+    "the goal is ",
+    "my goal is ",
+    "we don't need ",
+    "we do not need ",
+    "you don't need ",
+    "i allow you ",
+    "you are allowed ",
+    "you may ",
+    "rather ",
 ];
+/// Polite beginnings of an order, which is a wish if it says how something shall be.
+const POLITE: [&str; 12] = [
+    "can you please ",
+    "could you please ",
+    "can you ",
+    "could you ",
+    "would you ",
+    "can we ",
+    "could we ",
+    "do you think you can also ",
+    "do you think you can ",
+    "is there a way to ",
+    "would it be possible to ",
+    "please ",
+];
+/// Verbs of an order that say how something shall be.
+const DESIGNS: Words = "change|make|ensure|rename|replace|remove|use|keep|hide|hid|allow|limit|default|move|switch|combine|include|exclude|omit|drop|prefer|restrict|guide|always|only|never|explicitly|put|call|wrap|format|display";
 /// Words in a wish's middle.
-const WISHED: Words = " should | must | instead| rather | needs to | no longer | shouldn't | doesn't work since | that's why we | only once| source of truth| couldn't we | i'd like | i want | let's ";
+const WISHED: Words = " should | must | instead| rather | needs to | need to have | no longer | shouldn't | doesn't work since | that's why we | only once| source of truth| couldn't we | i'd like | i want | let's | would be great if it | would be great to have | would be nice if it | would be nice to have | would be good to have | would be good if it | would be good to show | is now called | don't need to | be good to | good idea to ";
+/// First words of a report that something does not work, and of a guess.
+const REPORTS: Words = "still |can it be|could it be|i would have expected|i'd have expected|seems |it seems|that should have|it shows|i see|i don't see|it says|you |i noticed|not sure";
 /// Words between the chosen option and the rejected ones.
 const OVER: [&str; 5] = [" instead of ", " rather than ", ", not ", " and not ", " over "];
 /// An object that can't be understood without what was said before.
@@ -108,39 +145,141 @@ fn decided_in_english(sentence: &str, is_gloss: bool) -> Option<Decided> {
     const LONG: usize = 300;
     let sentence = sentence.trim();
     let lower = sentence.to_lowercase().replace('’', "'");
-    if sentence.chars().count() > LONG || begins_with("if|when|why|how|what|where|does|is|are|because|like|i just", &lower) {
+    let is_asked_for = POLITE.iter().any(|begin| lower.starts_with(begin));
+    if sentence.chars().count() > LONG
+        || !is_asked_for && begins_with("why|how|what|where|does|is|are|because|like|i just", &lower)
+    {
         return None;
     }
-    let orders = clauses(sentence).into_iter().any(|(before, clause)| {
-        let before = before.to_lowercase();
-        let reported = before.split(|c: char| !c.is_alphanumeric()).any(|word| is_one_of(REPORTING, word));
-        !reported && !before.contains(" if ") && is_order(clause, before.trim().is_empty(), is_gloss)
-    });
-    let asks = sentence.ends_with('?');
+    let asks = sentence.ends_with('?') && !sentence.ends_with(".?");
+    let conditional = begins_with("if|when|whenever", &lower);
+    let orders = !conditional
+        && clauses(sentence).into_iter().any(|(before, clause)| {
+            let before = before.to_lowercase();
+            let reported = before.split(|c: char| !c.is_alphanumeric()).any(|word| is_one_of(REPORTING, word));
+            !reported && !before.contains(" if ") && is_order(clause, before.trim().is_empty(), is_gloss)
+        });
     let bare = without_fillers(&lower);
     // Where verbs come late, a question about a chore does not begin with it.
     let is_chore = is_gloss && asks && bare.split(|c: char| !c.is_alphanumeric()).any(|word| is_one_of(CHORES, word));
-    let wishes = || {
-        let begin = WISHES.iter().find(|begin| bare.starts_with(**begin));
-        let verb = begin.map(|begin| bare[begin.len()..].split([' ', ',']).next().unwrap_or_default());
-        let is_test = ["add a test", "add tests", "a test for", "add at least one test"].iter().any(|words| bare.contains(words));
-        verb.is_some_and(|verb| !is_one_of(CHORES, verb) && !is_test) || WISHED.split('|').any(|word| bare.contains(word))
-    };
     // "Before you commit, show me" is for now; "always run the tests before you commit" is not.
     let lasts = LASTING.iter().any(|word| lower.contains(word));
     let momentary = MOMENTARY.split('|').any(|word| lower.contains(word) && !(lasts && word == "before you"));
     let is_rule = orders && !asks && !momentary;
-    if !is_rule && (momentary || is_chore || !wishes()) || word_count(sentence) < 2 {
+    if !is_rule && (momentary && !is_held_back(bare) || is_chore || !is_wish(&lower, bare, conditional))
+        || word_count(sentence) < 2
+    {
         return None;
     }
-    let said = sentence.trim_end_matches(['.', '!', ' ']).to_string();
+    let said = sentence.trim_end_matches(['.', '!', ' ']);
+    let said = if is_gloss { said.to_string() } else { requested(said) };
     let reason = with_reason(&said).1;
     let lower = said.to_lowercase();
     let over = OVER.iter().filter_map(|over| Some((lower.find(over)?, over.len()))).min();
     let alternative = over.and_then(|(at, length)| said.get(at + length..));
     let alternative = alternative.map(|rest| with_reason(rest.split([',', ';', '(', ':']).next().unwrap_or(rest)).0);
-    let alternatives = alternative.map(|other| crate::text::cut(other.trim_matches([' ', '.', '?']), 60)).into_iter().collect();
-    Some(Decided { said, alternatives, reason, is_rule, lasts })
+    let alternatives: Vec<String> =
+        alternative.map(|other| crate::text::cut(other.trim_matches([' ', '.', '?']), 60)).into_iter().collect();
+    let lasts = lasts || lower.starts_with("next time") || is_written_down(&lower);
+    let is_definite = !is_gloss
+        && (over.is_some() || reason.is_some() || said.contains(['"', '`', '“']) || is_written_down(&lower))
+        || begins_with("remove |i allow |you may |you are allowed ", &lower);
+    Some(Decided { said, alternatives, reason, is_rule, lasts, is_definite })
+}
+
+/// Whether a sentence says how something shall be; a decision only where the work follows.
+fn is_wish(lower: &str, bare: &str, conditional: bool) -> bool {
+    if conditional {
+        // "If track data is shown, there should be a link".
+        let main = lower.split_once(", ").map_or(lower, |(_, main)| main);
+        return [" should ", "should ", " must ", " always ", " never ", "needs to "].iter().any(|word| main.contains(word));
+    }
+    let polite = POLITE.iter().find(|begin| bare.starts_with(**begin));
+    let is_question = bare.ends_with('?') && !bare.ends_with(".?");
+    // "So maybe X, or do you have a better proposal?", "It should show both, right?"
+    if is_question
+        && (has_word_of("right?|should it?|does this make sense?|correct?|isn't it?|or do you|better proposal|better idea", bare)
+            || !may_ask(bare) && polite.is_none())
+    {
+        return false;
+    }
+    if begins_with(REPORTS, bare) || bare.contains(" seems ") {
+        return bare.starts_with("not sure") && bare.contains(" should ");
+    }
+    let first_of = |rest: &str| rest.split([' ', ',']).next().unwrap_or_default().to_string();
+    let begin = WISHES.iter().find(|begin| bare.starts_with(**begin));
+    let is_test = ["add a test", "add tests", "a test for", "add at least one test", "add some tests"];
+    if is_test.iter().any(|words| bare.contains(words)) {
+        return false;
+    }
+    let begins = begin.is_some_and(|begin| !is_one_of(CHORES, &first_of(&bare[begin.len()..])) || is_held_back(bare));
+    let asked_for = polite.is_some_and(|begin| is_one_of(DESIGNS, &first_of(&bare[begin.len()..])));
+    let has_reason = || {
+        let first = first_of(bare);
+        !bare.ends_with('?') && is_one_of(ORDERS, &first) && [" because ", " since "].iter().any(|word| bare.contains(word))
+    };
+    let always = [" always ", " never "].iter().any(|word| bare.contains(word))
+        && !begins_with("it |this|that|there|they|he |she |the |i |we |to be sure|these|those", bare);
+    begins || asked_for || is_written_down(bare) || always || has_reason() || WISHED.split('|').any(|word| bare.contains(word))
+}
+
+/// Returns what a sentence asks for, without its polite words; `None` if it asks for nothing.
+pub fn request_in(sentence: &str) -> Option<String> {
+    const WANTS: [&str; 10] = [
+        "i'd like to ",
+        "i would like to ",
+        "i want to ",
+        "i'd like us to ",
+        "let's ",
+        "lets ",
+        "we should ",
+        "we need to ",
+        "maybe we should ",
+        "you should ",
+    ];
+    let bare = without_fillers(sentence.trim().trim_end_matches(['.', '!', ' ']));
+    let lower = bare.to_lowercase().replace('’', "'");
+    let first = lower.split(|c: char| !c.is_alphanumeric() && c != '-').next().unwrap_or_default();
+    if let Some(begin) = WANTS.iter().find(|begin| lower.starts_with(**begin)) {
+        return Some(bare[begin.len()..].to_string());
+    }
+    let is_polite = POLITE.iter().any(|begin| lower.starts_with(begin));
+    let orders = is_one_of(ORDERS, first)
+        || is_one_of(CHORES, first) && !is_one_of("also|you|we|i|know|please|do|think|understand", first);
+    (is_polite || orders && !bare.ends_with('?')).then(|| requested(bare))
+}
+
+/// Whether something shall be written down where agents read it: "add this to CLAUDE.md".
+fn is_written_down(lower: &str) -> bool {
+    const RULES: Words = "claude.md|agents.md|gemini.md|copilot-instructions|.cursorrules|coding guidelines";
+    has_word_of(RULES, lower)
+        && [" to ", " in ", " into "].iter().any(|word| lower.contains(word))
+        && has_word_of("add |put |write |document", lower)
+}
+
+/// Whether a question may ask for something to be done.
+fn may_ask(bare: &str) -> bool {
+    begins_with("couldn't we|why couldn't we|why not|we should|should we|instead of", bare)
+        || has_word_of(" can you | can we | could we | could you |couldn't we |always ", bare)
+}
+
+/// Whether something is not to be done yet, other than a chore: "do not update the server yet".
+fn is_held_back(bare: &str) -> bool {
+    let rest = ["do not ", "don't "].iter().find_map(|begin| bare.strip_prefix(begin));
+    rest.is_some_and(|rest| {
+        let first = rest.split(' ').next().unwrap_or_default();
+        rest.trim_end_matches(['.', '!']).ends_with(" yet")
+            && is_one_of("update|deploy|delete|remove|migrate|release|publish|change|replace|switch|move|enable|disable", first)
+    })
+}
+
+/// A wish without the polite words of its question: "Could we show the name instead?" is "Show the name instead".
+fn requested(said: &str) -> String {
+    let rest = without_fillers(said);
+    let polite = POLITE.iter().find(|begin| rest.get(..begin.len()).is_some_and(|head| head.eq_ignore_ascii_case(begin)));
+    let Some(rest) = polite.map(|begin| &rest[begin.len()..]) else { return said.to_string() };
+    let rest = ["also ", "maybe ", "please "].iter().find_map(|word| rest.strip_prefix(word)).unwrap_or(rest);
+    rest.trim_end_matches(['?', ' ', '.', ':']).to_string()
 }
 
 /// Returns true if an answer to the agent's question settles something: it is not "yes", and no order for this moment.
@@ -188,8 +327,12 @@ fn is_order(clause: &str, begins: bool, is_gloss: bool) -> bool {
     let words: Vec<&str> = lower.split_whitespace().collect();
     let [first, second, ..] = words.as_slice() else { return false };
     let verb_at = |at: usize| words.get(at).is_some_and(|word| is_one_of(ORDERS, word.trim_matches(',')));
-    if lower.starts_with("from now on") || lower.starts_with("in future") || lower.starts_with("in the future") {
+    if ["from now on", "in future", "in the future", "next time"].iter().any(|begin| lower.starts_with(begin)) {
         return words.len() >= 5;
+    }
+    // "By unit I mean a work unit"
+    if begins && lower.starts_with("by ") && (lower.contains(" i mean ") || lower.contains(" we mean ")) {
+        return true;
     }
     // "remember that …", "keep in mind: …"
     if begins
@@ -221,7 +364,7 @@ fn is_order(clause: &str, begins: bool, is_gloss: bool) -> bool {
             return !is_one_of("need|problem|idea|worries|wait|response|it|i|that|this|we|you|more|longer|other", noun)
                 && words.len() >= 4;
         }
-        ("prefer", _) if begins => return words.len() >= 3,
+        ("prefer" | "preferable" | "preferably" | "omit", _) if begins => return words.len() >= 3,
         _ => {}
     }
     // "we always return 404", "money is always Decimal, never float", "you must never …"

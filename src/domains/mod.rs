@@ -188,8 +188,8 @@ fn check(domain: &Domain, text: &str) -> Vec<String> {
 
 /// Returns the problem with an entry of `[findings]`, if there is one.
 fn finding_problem(domain: &Domain, name: &str, becomes: &Becomes) -> Option<String> {
-    if Finding::from_name(name).is_none() {
-        let valid: Vec<&str> = Finding::ALL.iter().map(|finding| finding.name()).collect();
+    if !named_by_presets().any(|finding| finding.name() == name) {
+        let valid: Vec<&str> = named_by_presets().map(Finding::name).collect();
         return Some(format!("there is no such finding; valid: {}", valid.join(", ")));
     }
     let types: Vec<&str> = match becomes.kind {
@@ -215,11 +215,16 @@ pub const RULE_TYPES: [&str; 5] = ["fix", "feature", "refactor", "change", "disc
 /// Rule results that a concept may list.
 pub const RULE_CONCEPTS: [&str; 7] = ["mechanism", "reason", "change", "solution", "trap", "pattern", "trade-off"];
 
+/// Findings whose kind of memory a preset chooses.
+fn named_by_presets() -> impl Iterator<Item = Finding> {
+    Finding::ALL.iter().copied().filter(|finding| finding.own_kind().is_none())
+}
+
 /// Adds the findings that a preset does not name.
 pub fn complete_findings(domain: &mut Domain) {
-    for finding in Finding::ALL {
+    for finding in named_by_presets() {
         if !domain.findings.contains_key(finding.name()) {
-            let becomes = by_rules(domain, *finding);
+            let becomes = by_rules(domain, finding);
             domain.findings.insert(finding.name().into(), becomes);
         }
     }
@@ -237,6 +242,7 @@ fn by_rules(domain: &Domain, finding: Finding) -> Becomes {
         Finding::Cause => (MemoryKind::Observation, "discovery", &["reason", "mechanism"]),
         Finding::Limit | Finding::FailedApproach => (MemoryKind::Observation, "discovery", &["trap", "mechanism"]),
         Finding::Discovery => (MemoryKind::Observation, "discovery", &["mechanism"]),
+        Finding::Tried | Finding::Open => (MemoryKind::Observation, "discovery", &[]),
     };
     let listing = |terms: &[Term], rule: &str| {
         terms.iter().find(|term| term.rules.iter().any(|own| own == rule)).map(|term| term.name.clone())
@@ -257,7 +263,7 @@ mod tests {
         for (name, text) in PRESETS {
             let domain = read(text).unwrap_or_else(|wrong| panic!("{name}: {wrong:?}"));
             assert_eq!(domain.name, name);
-            for finding in Finding::ALL {
+            for finding in named_by_presets() {
                 let becomes = text.lines().find(|line| line.starts_with(&format!("{} ", finding.name())));
                 assert!(becomes.is_some(), "{name} does not say what a {finding} becomes");
             }

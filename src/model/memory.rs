@@ -444,7 +444,22 @@ Finding, default Discovery {
     FailedApproach = "failed-approach",
     /// A command that succeeded after another command of the same program had failed.
     WorkingCommand = "working-command",
+    /// A fix or a choice that did not help. The same kind in every domain.
+    Tried = "tried",
+    /// Something that is left to do or to check. The same kind in every domain.
+    Open = "open",
 }
+}
+
+impl Finding {
+    /// The kind of memory that it becomes in every domain; `None` if the domain's preset says so.
+    pub fn own_kind(self) -> Option<MemoryKind> {
+        match self {
+            Finding::Tried => Some(MemoryKind::Tried),
+            Finding::Open => Some(MemoryKind::Open),
+            _ => None,
+        }
+    }
 }
 
 fn observation() -> MemoryKind {
@@ -568,6 +583,9 @@ impl Texts for DomainText {
 impl Domain {
     /// Returns the memory that a finding becomes; by default an observation of the first type.
     pub fn becomes(&self, finding: Finding) -> Becomes {
+        if let Some(kind) = finding.own_kind() {
+            return Becomes { kind, kind_type: None, concepts: Vec::new() };
+        }
         let kind_type = || self.types.first().map(|term| term.name.clone());
         let first = || Becomes { kind: MemoryKind::Observation, kind_type: kind_type(), concepts: Vec::new() };
         self.findings.get(finding.name()).cloned().unwrap_or_else(first)

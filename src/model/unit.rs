@@ -151,6 +151,8 @@ pub struct UnitStory {
     pub reach: Reach,
     /// Open entries of the agent's task list, if this is the session's last unit.
     pub open_tasks: Vec<String>,
+    /// The prompt that the user sent next, in the session or in the branch's next one.
+    pub followed_by: Option<PromptRow>,
     /// The last tool use that rules have processed.
     pub seen: Option<i64>,
     /// Marker of the unit's extent, used to detect later growth.
@@ -175,6 +177,7 @@ impl Texts for UnitStory {
             visit(&mut prompt.text, if prompt.source == PromptSource::User { PROMPT } else { CLOSING });
         }
         self.open_tasks.iter_mut().for_each(|task| visit(task, SUBJECT));
+        self.followed_by.iter_mut().for_each(|prompt| visit(&mut prompt.text, PROMPT));
         for tool in &mut self.tools {
             for name in ["description", "response"] {
                 if let Some(Value::String(text)) = tool.metadata.get_mut(name) {

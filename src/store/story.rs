@@ -20,6 +20,17 @@ impl Store {
         story_of(&self.conn, unit)
     }
 
+    /// The unit before another one: in its session, else the last one of the branch's session before.
+    pub fn unit_before(&self, story: &UnitStory) -> Result<Option<i64>> {
+        let sql = "SELECT coalesce(
+                     (SELECT max(id) FROM work_units WHERE session_id = ?1 AND id < ?2),
+                     (SELECT max(u.id) FROM work_units u WHERE u.session_id = (SELECT p.id FROM sessions p JOIN sessions s ON s.id = ?1
+                        WHERE p.project_id = ?3 AND p.active_at < s.started_at AND coalesce(p.end_branch, p.start_branch) IS s.start_branch
+                        ORDER BY p.active_at DESC LIMIT 1)))";
+        let key = params![story.session, story.unit, story.project];
+        Ok(self.conn.prepare_cached(sql)?.query_row(key, |row| row.get(0))?)
+    }
+
     /// The agent's last closing message before a unit's first prompt. `None` if the session had used a folder outside
     /// `folders` before: the message may be about it.
     pub fn message_before(&self, unit: i64, folders: &[String]) -> Result<Option<(Source, String)>> {
@@ -67,6 +78,7 @@ pub(in crate::store) fn story_of(conn: &Connection, unit: i64) -> Result<Option<
             open_tasks: if row.get(9)? { open.collect() } else { Vec::new() },
             domain: domain.map(|name| Ok::<_, rusqlite::Error>((name, row.get(11)?))).transpose()?,
             mark: None,
+            followed_by: None,
             prompts: Vec::new(),
             costs: Vec::new(),
             tools: Vec::new(),
@@ -79,6 +91,7 @@ pub(in crate::store) fn story_of(conn: &Connection, unit: i64) -> Result<Option<
     story.prompts = said_in_unit(conn, key)?;
     story.costs = costs_of_unit(conn, key)?;
     story.tools = tools_of_unit(conn, key)?;
+    story.followed_by = followed_by(conn, &story)?;
     let counted: i64 = conn.prepare_cached(COUNTED)?.query_row(key, |row| row.get(0))?;
     story.reach = match story.tools.len() as i64 {
         TOOL_USES.. => Reach::End,
@@ -86,6 +99,30 @@ pub(in crate::store) fn story_of(conn: &Connection, unit: i64) -> Result<Option<
         _ => Reach::Whole,
     };
     Ok(Some(story))
+}
+
+/// Milliseconds after a session within which the branch's next one may speak of it.
+const NEXT_SESSION: Millis = 14 * 24 * 3_600_000;
+
+/// Reads the user's next prompt after a unit: in its session, else the first one of the next session on the same branch of the
+/// project.
+fn followed_by(conn: &Connection, story: &UnitStory) -> Result<Option<PromptRow>> {
+    let Some(last) = story.prompts.last() else { return Ok(None) };
+    let own = format!(
+        "{PROMPT} WHERE session_id = ?1 AND number > ?2 AND kind = 'prompt' AND source = 'user' AND agent_id IS NULL ORDER BY number LIMIT 1"
+    );
+    let next = conn.prepare_cached(&own)?.query_row([story.session, last.number], prompt).optional()?;
+    if next.is_some() || story.project.is_none() {
+        return Ok(next);
+    }
+    let later = "SELECT n.id FROM sessions n JOIN sessions s ON s.id = ?1
+                 WHERE n.project_id = ?2 AND n.active_at > ?3 AND n.started_at > ?3 AND n.started_at < ?3 + ?4 AND n.start_branch IS coalesce(s.end_branch, s.start_branch)
+                 ORDER BY n.active_at LIMIT 1";
+    let key = params![story.session, story.project, last.received_at, NEXT_SESSION];
+    let Some(session): Option<i64> = conn.prepare_cached(later)?.query_row(key, |row| row.get(0)).optional()? else {
+        return Ok(None);
+    };
+    Ok(conn.prepare_cached(&own)?.query_row([session, 0], prompt).optional()?)
 }
 
 /// Reads the prompts and closing messages of a unit. A closing message belongs to the unit in which its turn ended.

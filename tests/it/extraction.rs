@@ -68,6 +68,7 @@ fn story() -> UnitStory {
         ],
         reach: Reach::Whole,
         open_tasks: Vec::new(),
+        followed_by: None,
         seen: None,
         mark: None,
         domain: None,

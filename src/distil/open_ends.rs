@@ -1,0 +1,241 @@
+//! Work that is not over: what was tried and did not help, and what is left open.
+
+use super::commands::acts;
+use super::commits::conventional;
+use super::findings::{RuleMemory, worded};
+use super::score::{Class, ScoredStatements};
+use super::statements::{
+    StatementForm, Words, begins_with, capitalized, has_word_of, is_one_of, own_sentences, plain, word_count,
+};
+use super::superseded::{claims, retracts};
+use super::turns::{Speaker, Turn, commit, content_words, is_inside, is_project_change, likeness};
+use crate::languages::in_english;
+use crate::model::{Finding, Provenance, Source, ToolUseRow, UnitStory};
+use crate::text::{cut, is_stop_word};
+use std::collections::HashSet;
+
+/// Characters of the user's sentence in a memory of something tried.
+const QUOTED: usize = 120;
+
+/// Adds what was tried and did not help: the main claim of a turn that the next prompt refutes, with the user's words. A choice
+/// of the user that led there is one of them.
+pub fn add_tried(memories: &mut Vec<RuleMemory>, turns: &[Turn], scored: &ScoredStatements) {
+    for (at, turn) in turns.iter().enumerate().filter(|(_, turn)| acts(turn) || turn.changes()) {
+        let Some((said, asked)) = &turn.refuted else { continue };
+        let quoted = format!("The user: \"{}\"", cut(said.trim(), QUOTED));
+        if let Some(choice) = memories.iter_mut().find(|memory| is_choice(memory) && memory.turns == [at]) {
+            did_not_help(choice, &quoted);
+            continue;
+        }
+        let (Some(closing), Some(title)) = (turn.closing, tried(turn, at, scored)) else { continue };
+        let mut memory = RuleMemory::new(format!("tried:p{asked}"), Some(Finding::Tried), &title, vec![at]);
+        memory.fact(&quoted);
+        memory.sources = vec![Source::Prompt(closing.id), Source::Prompt(*asked)];
+        memories.push(memory);
+    }
+    overtaken_choices(memories, turns, scored);
+}
+
+/// The change of a turn in words: its last commit's subject, else its main claim.
+fn tried(turn: &Turn, at: usize, scored: &ScoredStatements) -> Option<String> {
+    let subject = turn.tools.iter().rev().find_map(|tool| commit(tool)?.1).map(|subject| conventional(subject).1);
+    let worth = |i: usize| {
+        let counts = scored.lexicon.count(scored.statements[i].english());
+        scored.scores[i] + if counts.has(Class::Change) { 0.3 } else { 0.0 } - if counts.has(Class::Check) { 0.3 } else { 0.0 }
+    };
+    let is_claim = |i: &usize| {
+        let said = &scored.statements[*i];
+        said.turn == at
+            && said.is_report()
+            && claims(said)
+            && word_count(&said.text) >= LEAST
+            && !begins_with("you |now you |try |please ", &said.english().to_lowercase())
+    };
+    let lead = (0..scored.statements.len()).filter(is_claim).max_by(|a, b| worth(*a).total_cmp(&worth(*b)));
+    subject.map(String::from).or_else(|| lead.map(|lead| worded(scored, lead)))
+}
+
+fn is_choice(memory: &RuleMemory) -> bool {
+    memory.key.starts_with("choice:")
+}
+
+/// Turns a choice into something that was tried.
+fn did_not_help(choice: &mut RuleMemory, why: &str) {
+    choice.finding = Some(Finding::Tried);
+    choice.title = choice.title.trim_start_matches("Chosen: ").to_string();
+    choice.content.clear();
+    choice.facts.clear();
+    choice.fact(why);
+}
+
+/// A choice that the agent takes back before the next one did not help; choices that the user throws away before any work
+/// go.
+fn overtaken_choices(memories: &mut Vec<RuleMemory>, turns: &[Turn], scored: &ScoredStatements) {
+    let chosen: Vec<usize> =
+        memories.iter().filter(|memory| is_choice(memory)).filter_map(|memory| memory.turns.last().copied()).collect();
+    for memory in memories.iter_mut().filter(|memory| is_choice(memory) && memory.finding != Some(Finding::Tried)) {
+        let at = memory.turns.last().copied().unwrap_or_default();
+        let Some(&next) = chosen.iter().find(|next| **next > at) else { continue };
+        let retraction = scored.statements.iter().find(|one| (at..next).contains(&one.turn) && retracts(one));
+        if let Some(retraction) = retraction {
+            did_not_help(memory, &retraction.text);
+        }
+    }
+    let thrown_away = |memory: &RuleMemory| {
+        let at = memory.turns.last().copied().unwrap_or_default();
+        let before_work = turns[at..].iter().enumerate().take_while(|(n, turn)| *n == 0 || !acts(turn) && !turn.changes());
+        before_work.skip(1).any(|(_, turn)| {
+            let no = turn.asked.is_some_and(|asked| begins_with("no|nope|scrap|forget", &in_english(&asked.text).to_lowercase()));
+            no && turn
+                .closing
+                .is_some_and(|closing| has_word_of("scrap|forget|drop the|dropping", &in_english(&closing.text).to_lowercase()))
+        })
+    };
+    memories.retain(|memory| !is_choice(memory) || !thrown_away(memory));
+}
+
+/// Words of a claim that says what was tried.
+const LEAST: usize = 4;
+
+/// Maximum open ends of a unit, and files to name.
+const NAMED: usize = 4;
+/// Labels and headings of next steps.
+const LEFT: Words = "next|next step|next steps|remaining|remaining work|still to do|still open|todo|to do|not done|not done yet|left|left to do|what's left|what is left|follow-up|follow-ups|you still need to|open|open questions|pending|not yet done|still missing";
+/// Words of what is left, in a sentence of its own.
+const DEFERRED: Words = "not been verified|not verified|unverified|not tested|untested|still needs|still need to|still has to|remains to be|to be verified|you may want to|worth validating|worth checking|worth verifying|deferred|left for later|left as a follow-up|out of scope for now|not yet implemented|not yet tested|not yet deployed|not yet wired|haven't tested|haven't verified|couldn't test|could not test|couldn't verify|could not verify|todo:";
+/// First words of a step that belongs to any work, or that speaks to the user.
+const ROUTINE: Words = "if you|let me know|feel free|test|verify|try|check|monitor|review|restart|refresh|reload|open|visit|enjoy|commit|push|run|deploy|merge|create a pr|open a pr|pull|wait|you can|start";
+/// Words of an open end by which work on it is recognized, as a share of its own.
+const DONE: f32 = 0.6;
+/// Minimum words of an open end.
+const SAYS: usize = 4;
+
+/// Returns what a unit leaves open, at most four ends: next steps and deferred risks of all its turns that no later turn took
+/// up, the user's last complaint, a plan that was not carried out, edits after the last commit.
+pub fn open_ends(story: &UnitStory, turns: &[Turn], scored: &ScoredStatements) -> Vec<RuleMemory> {
+    let mut ends: Vec<RuleMemory> = Vec::new();
+    let mut add = |key: String, title: &str, at: usize, provenance: Provenance, sources: Vec<Source>| {
+        let words = content_words(title);
+        let is_known = ends.iter().any(|end: &RuleMemory| likeness(&content_words(&end.title), &words) > 0.5);
+        if ends.len() < NAMED && !is_known && word_count(title) >= SAYS {
+            let mut end = RuleMemory::new(key, Some(Finding::Open), title, vec![at]);
+            (end.provenance, end.sources) = (provenance, sources);
+            ends.push(end);
+        }
+    };
+    if let Some((at, said)) = last_complaint(story, turns) {
+        let asked = turns[at].asked.map_or(0, |asked| asked.id);
+        add(format!("complaint:p{asked}"), &said, at, Provenance::User, vec![Source::Prompt(asked)]);
+    }
+    if let Some((at, tool, title)) = plan_not_carried_out(turns) {
+        add(
+            format!("plan:t{}", tool.id),
+            &format!("Planned, not implemented yet: {title}"),
+            at,
+            Provenance::Agent,
+            vec![Source::ToolUse(tool.id)],
+        );
+    }
+    for (n, at) in left(turns, scored).into_iter().enumerate() {
+        let said = &scored.statements[at];
+        let Source::Prompt(id) = said.source else { continue };
+        let text = worded(scored, at);
+        // "Next: a test for two threads" is filed under what is left.
+        let labelled =
+            text.split_once([':', '：']).filter(|(label, _)| is_one_of(LEFT, in_english(label).trim().to_lowercase().as_str()));
+        let text = labelled.map_or(text.clone(), |(_, rest)| capitalized(rest.trim()));
+        add(format!("left:p{id}:{n}"), &text, said.turn, Provenance::Agent, vec![said.source]);
+    }
+    if let Some((at, tool, files)) = left_uncommitted(turns) {
+        add(
+            format!("uncommitted:t{}", tool.id),
+            &format!("Changed after the last commit and not committed: {files}"),
+            at,
+            Provenance::Tool,
+            vec![Source::ToolUse(tool.id)],
+        );
+    }
+    ends
+}
+
+/// Next steps and deferred risks in the messages of a unit that no later prompt, commit or report of work has the words of.
+fn left(turns: &[Turn], scored: &ScoredStatements) -> Vec<usize> {
+    let is_left = |at: &usize| {
+        let said = &scored.statements[*at];
+        let english = said.english().to_lowercase();
+        let heading = in_english(said.under.rsplit(" > ").next().unwrap_or_default()).to_lowercase();
+        let label = english.split_once([':', '-', '：']).map_or("", |(label, _)| label.trim());
+        let is_stated = said.speaker == Speaker::Agent && !matches!(said.form, StatementForm::Shown | StatementForm::Heading);
+        let is_question = said.text.ends_with(['?', '？']);
+        let is_routine = begins_with(ROUTINE, &english);
+        is_stated
+            && !is_question
+            && !is_routine
+            && (is_one_of(LEFT, heading.trim()) || is_one_of(LEFT, label) || has_word_of(DEFERRED, &english))
+    };
+    let taken_up = |at: usize| {
+        let one = &scored.statements[at];
+        scored.statements[at + 1..].iter().any(|other| {
+            let is_work = turns[other.turn].changes() || acts(&turns[other.turn]);
+            other.turn > one.turn && is_work && share(&one.words, &other.words) >= DONE
+        })
+    };
+    let mut all: Vec<usize> = (0..scored.statements.len()).filter(is_left).filter(|at| !taken_up(*at)).collect();
+    // The newest first.
+    all.reverse();
+    all
+}
+
+/// The share of the first set that the second one has.
+fn share(own: &HashSet<String>, other: &HashSet<String>) -> f32 {
+    let own: Vec<&String> = own.iter().filter(|word| !is_stop_word(word)).collect();
+    own.iter().filter(|word| other.contains(**word)).count() as f32 / own.len().max(1) as f32
+}
+
+/// The user's complaint in the last prompt of a unit that says that the work did not help, if no prompt accepts it since.
+fn last_complaint(story: &UnitStory, turns: &[Turn]) -> Option<(usize, String)> {
+    // A user who goes on with something else is content.
+    if story.followed_by.as_ref().is_some_and(|next| next.session_id == story.session) {
+        return None;
+    }
+    let last = turns.iter().rposition(|turn| turn.asked.is_some())?;
+    let said = turns[last].refutes.as_ref()?;
+    let own = own_sentences(&turns[last].asked?.text);
+    let whole = own.iter().skip_while(|sentence| *sentence != said).take(2).cloned().collect::<Vec<_>>().join(" ");
+    Some((last, format!("Reported last, not confirmed as solved: {whole}")))
+}
+
+/// A plan that the agent wrote to a file, and no change of the project since: its turn, the tool use and its title.
+fn plan_not_carried_out<'a>(turns: &[Turn<'a>]) -> Option<(usize, &'a ToolUseRow, String)> {
+    let is_plan = |tool: &ToolUseRow| {
+        tool.is_edit()
+            && tool.path.as_deref().is_some_and(|path| path.contains("/plans/") && path.ends_with(".md") && !is_inside(path))
+    };
+    let tools: Vec<(usize, &ToolUseRow)> =
+        turns.iter().enumerate().flat_map(|(at, turn)| turn.tools.iter().map(move |tool| (at, *tool))).collect();
+    let last = tools.iter().rposition(|(_, tool)| is_plan(tool))?;
+    if tools[last..].iter().any(|(_, tool)| is_project_change(tool)) {
+        return None;
+    }
+    let (at, tool) = tools[last];
+    let title =
+        tool.input.as_deref()?.lines().map(|line| line.trim_start_matches('+').trim()).find(|line| line.starts_with("# "))?;
+    Some((at, tool, plain(title.trim_start_matches('#')).trim_start_matches("Plan: ").to_string()))
+}
+
+/// The files that were edited after the last commit of a unit that commits: the turn and the tool use of the last edit.
+fn left_uncommitted<'a>(turns: &[Turn<'a>]) -> Option<(usize, &'a ToolUseRow, String)> {
+    let tools: Vec<(usize, &ToolUseRow)> =
+        turns.iter().enumerate().flat_map(|(at, turn)| turn.tools.iter().map(move |tool| (at, *tool))).collect();
+    let last = tools.iter().rposition(|(_, tool)| commit(tool).is_some())?;
+    let edits: Vec<&(usize, &ToolUseRow)> = tools[last + 1..].iter().filter(|(_, tool)| is_project_change(tool)).collect();
+    let (at, tool) = **edits.last()?;
+    let mut files: Vec<&str> = Vec::new();
+    for path in edits.iter().filter_map(|(_, tool)| tool.path.as_deref()) {
+        if !files.contains(&path) {
+            files.push(path);
+        }
+    }
+    let named: Vec<String> = files.iter().take(NAMED).map(|path| format!("`{path}`")).collect();
+    Some((at, tool, named.join(", ")))
+}
