@@ -1,6 +1,6 @@
 //! The summary and the title of a unit, and notes of earlier summaries that no longer hold.
 
-use super::commands::{acts, did_not_run, failures, program, programs};
+use super::commands::{Failure, acts, did_not_run, failures, program, programs};
 use super::commits::{conventional, of_request};
 use super::findings::RuleMemory;
 use super::score::{Class, ScoredStatements};
@@ -23,6 +23,10 @@ const NAMED: usize = 4;
 const CLAIMS: Words = "tests pass|test pass|tests are passing|all tests|all checks|everything passes|all green|tests passing|lint is clean|build passes";
 /// The note of a claim that checks contradict.
 pub const FALSE_CLAIM: &str = "the agent reported passing checks, but the last run failed";
+/// Words of other claims of success.
+const SUCCESS: Words = "verified|works now|is fixed|fully working|everything works|working correctly|successfully";
+/// The note of a commit while a check failed.
+pub const COMMITTED: &str = "committed with a failing check";
 /// First words of a request that carry no meaning.
 const FILLERS: Words = "ok|okay|so|yeah|yes|hm|hmm|well|now|alright|great|cool|thanks|please";
 
@@ -98,19 +102,26 @@ impl Outcome<'_> {
             UnitOutcome::Done if is_proven && changed > 0 => {
                 (!self.turns.last().is_some_and(|turn| turn.refuses)).then_some(true)
             }
+            UnitOutcome::Failing => Some(false),
             UnitOutcome::Struggling => (!tools().any(|tool| commit(tool).is_some())).then_some(false),
             _ => None,
         }
     }
 
+    /// Whether the agent claimed in a turn that checks pass, although one had failed by then and has not passed since.
+    fn is_falsely_claimed(&self) -> bool {
+        let mut tools: Vec<&ToolUseRow> = Vec::new();
+        self.turns.iter().any(|turn| {
+            tools.extend(turn.tools.iter().copied());
+            let claims = turn.closing.is_some_and(|closing| has_word_of(CLAIMS, &in_english(&closing.text).to_lowercase()));
+            claims && !failing_checks(&tools).is_empty()
+        })
+    }
+
     /// Checks that failed last, and a claim of success that they contradict.
     fn notes(&self) -> Vec<String> {
         let all: Vec<&ToolUseRow> = self.turns.iter().flat_map(|turn| turn.tools.iter().copied()).collect();
-        let open = failures(&all).into_iter().filter(|failure| {
-            let is_check =
-                matches!(failure.failed[0].command_kind, Some(CommandKind::Test | CommandKind::Build | CommandKind::Lint));
-            failure.passed.is_none() && is_check && failure.is_clear() && !did_not_run(&failure.reason())
-        });
+        let open = failing_checks(&all).into_iter().filter(Failure::is_clear);
         let mut notes: Vec<String> = open
             .filter_map(|failure| {
                 let (program, reason) = (program(failure.command()), failure.reason());
@@ -121,12 +132,29 @@ impl Outcome<'_> {
             })
             .take(NAMED)
             .collect();
-        let last = self.turns.iter().rev().find_map(|turn| turn.closing).map(|closing| in_english(&closing.text).to_lowercase());
-        if !notes.is_empty() && last.is_some_and(|text| has_word_of(CLAIMS, &text)) {
+        if !notes.is_empty() && self.is_falsely_claimed() {
             notes.insert(0, FALSE_CLAIM.into());
+        }
+        if !notes.is_empty() && commits_while_failing(&all) {
+            notes.insert(0, COMMITTED.into());
         }
         notes
     }
+}
+
+/// Checks of a unit that failed and have not passed since.
+fn failing_checks<'a>(tools: &[&'a ToolUseRow]) -> Vec<Failure<'a>> {
+    let is_check =
+        |tool: &ToolUseRow| matches!(tool.command_kind, Some(CommandKind::Test | CommandKind::Build | CommandKind::Lint));
+    let mut open = failures(tools);
+    open.retain(|failure| failure.passed.is_none() && is_check(failure.failed[0]) && !did_not_run(&failure.reason()));
+    open
+}
+
+/// Whether a commit was made after a check had failed that has not passed since.
+fn commits_while_failing(tools: &[&ToolUseRow]) -> bool {
+    let failed = failing_checks(tools).iter().filter_map(|failure| failure.failed.first()).map(|tool| tool.seq).min();
+    failed.is_some_and(|failed| tools.iter().any(|tool| tool.seq > failed && commit(tool).is_some()))
 }
 
 /// The request of a unit: the first prompt that can be understood by itself, of those that led to changes before others.
@@ -200,7 +228,7 @@ pub fn notes_now(notes: &str, story: &UnitStory) -> Option<String> {
     }
     // A claim that is true by now is no longer false.
     if !left.iter().any(|note| note.contains("failed last")) {
-        left.retain(|note| *note != FALSE_CLAIM);
+        left.retain(|note| *note != FALSE_CLAIM && *note != COMMITTED);
     }
     Some(left.join("; "))
 }
@@ -271,8 +299,15 @@ fn best_statement(turns: &[Turn], scored: &ScoredStatements) -> Option<String> {
         let factor: f32 = factors.iter().filter(|(holds, _)| *holds).map(|(_, factor)| factor).product();
         words.iter().take(WORDS).sum::<f32>() * factor
     };
+    // No title claims what the last checks contradict.
+    let tools: Vec<&ToolUseRow> = turns.iter().flat_map(|turn| turn.tools.iter().copied()).collect();
+    let fails = !failing_checks(&tools).is_empty();
+    let claims = |text: &str| has_word_of(CLAIMS, text) || has_word_of(SUCCESS, text);
     let names_it = |at: &usize| {
         let one = &scored.statements[*at];
+        if fails && claims(&one.english().to_lowercase()) {
+            return false;
+        }
         let is_clause = matches!(one.form, StatementForm::Sentence | StatementForm::Item) && one.words.len() >= 3;
         match one.speaker {
             Speaker::Agent | Speaker::Plan => is_clause && !one.text.ends_with(['?', '？']) && !begins_with_file(&one.text),

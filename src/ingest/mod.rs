@@ -279,7 +279,7 @@ mod tests {
         };
         let red = EventKind::BackgroundEnded(ended(101, "1 failed"));
         let (unit, evidence, succeeded, response, failures) = outcome("background-red", vec![red.clone(), red.clone()]);
-        assert_eq!((unit.as_str(), evidence.as_str()), ("abandoned", "changes, and the last check did not pass"));
+        assert_eq!((unit.as_str(), evidence.as_str()), ("failing", "changes, and the last check did not pass"));
         assert_eq!((succeeded, response.as_str(), failures), (Some(false), Some("Exit code 101\n1 failed"), 1));
 
         let mut reader = tool(Kind::Other, "", true);

@@ -7,7 +7,7 @@ use super::{
 use serde_json::{Map, Value};
 
 /// Version of the rules that distil memories. Increase it if an improvement should also apply to existing units.
-pub const RULES_VERSION: i64 = 2;
+pub const RULES_VERSION: i64 = 3;
 
 spelled! {
 /// State of a unit.
@@ -26,6 +26,8 @@ UnitOutcome, default Unknown {
     Done = "done",
     /// Nothing was changed; the agent answered.
     Answered = "answered",
+    /// Something was changed, and a check failed when it ran last.
+    Failing = "failing",
     /// It failed several times and still fails.
     Struggling = "struggling",
     /// Something was changed but not finished.
@@ -94,7 +96,7 @@ impl UnitRow {
 
     /// Whether it was left unfinished.
     pub fn was_left(&self) -> bool {
-        matches!(self.outcome, Some(UnitOutcome::Struggling | UnitOutcome::Abandoned))
+        matches!(self.outcome, Some(UnitOutcome::Failing | UnitOutcome::Struggling | UnitOutcome::Abandoned))
     }
 }
 

@@ -113,7 +113,7 @@ fn task(unit: &RelatedUnit) -> Option<RelatedTask> {
     let said = memory.as_ref().and_then(|memory| memory.content.get("success")?.as_bool());
     let success = said.or(match unit.and_then(|unit| unit.outcome) {
         Some(UnitOutcome::Done | UnitOutcome::Answered) => Some(true),
-        Some(UnitOutcome::Struggling | UnitOutcome::Abandoned) => Some(false),
+        Some(UnitOutcome::Failing | UnitOutcome::Struggling | UnitOutcome::Abandoned) => Some(false),
         _ => None,
     });
     let at = memory.as_ref().map(|memory| memory.created_at).or(unit.map(|unit| unit.ended_at))?;

@@ -4,7 +4,9 @@ use super::block::{self, Block};
 use super::clean::{code, line, prose, quoted};
 use super::style::Style;
 use super::{count, time, unit_text};
-use crate::model::{InjectionPoint, InjectionRow, Platform, SessionOverview, SessionRow, SessionStatus, UnitOverview, UnitRow};
+use crate::model::{
+    InjectionPoint, InjectionRow, Platform, SessionOverview, SessionRow, SessionStatus, UnitOutcome, UnitOverview, UnitRow,
+};
 use crate::text::{alike, is_in_project, without_type};
 use serde_json::{Value, json};
 
@@ -176,7 +178,9 @@ fn unit_line(block: &mut Block, overview: &UnitOverview, not_committed: &[String
             block.push(&format!("  {name}: {}", quoted(text, 300)));
         }
     }
-    if unit.was_left() {
+    // The notes name the check that fails.
+    let is_said = unit.outcome == Some(UnitOutcome::Failing) && summary(overview, "notes").is_some();
+    if unit.was_left() && !is_said {
         block.push(&format!(
             "  unfinished ({}): {}",
             unit.outcome.unwrap_or_default(),

@@ -97,7 +97,7 @@ fn unfinished(unit: &UnitRow) -> String {
 fn outcome_word(outcome: UnitOutcome, style: Style) -> String {
     match outcome {
         UnitOutcome::Done => style.good(outcome.name()),
-        UnitOutcome::Struggling | UnitOutcome::Abandoned => style.bad(outcome.name()),
+        UnitOutcome::Failing | UnitOutcome::Struggling | UnitOutcome::Abandoned => style.bad(outcome.name()),
         other => other.to_string(),
     }
 }

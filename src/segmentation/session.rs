@@ -2,7 +2,7 @@
 
 use super::changes::{BoundaryChange, Changes, Intent, NewStep, StepId, StepRow, UnitChange, UnitId, WINDOW_STEPS};
 use super::decide::{CandidateBoundaries, DecisionPhase, Judgment, SETTLED_AFTER, Weights, decide, reason};
-use super::step::Step;
+use super::step::{Step, after, is_failing};
 use super::window::WINDOW;
 use crate::model::{Millis, UnitOutcome};
 use serde_json::{Map, Value, json};
@@ -267,9 +267,16 @@ pub fn outcome(steps: &[&Step], over: bool) -> (UnitOutcome, String) {
     let checked = steps.iter().rposition(|step| step.check_passed.is_some());
     let passed = checked.and_then(|at| steps[at].check_passed);
     let edited_since = checked.is_none_or(|at| steps[at].edited_since_check || steps[at + 1..].iter().any(|s| s.edits > 0));
-    if failures >= STRUGGLE && (passed == Some(false) || last.failed_last) {
-        let how = if passed == Some(false) { "the last check did not pass" } else { "the last tool use failed" };
+    // Steps of earlier versions know only their last check.
+    let checks = steps.iter().fold(0, |checks, step| after(checks, step.checks));
+    let is_failing = if checks > 0 { is_failing(checks) } else { passed == Some(false) };
+    if failures >= STRUGGLE && (is_failing || last.failed_last) {
+        let how = if is_failing { "the last check did not pass" } else { "the last tool use failed" };
         return (UnitOutcome::Struggling, format!("{}, and {how}", times(failures, "failure")));
+    }
+    if is_failing && edits > 0 {
+        let what = if commits > 0 { times(commits, "commit") } else { "changes".into() };
+        return (UnitOutcome::Failing, format!("{what}, and the last check did not pass"));
     }
     if commits > 0 {
         let since = steps.iter().rposition(|step| step.commits > 0).is_some_and(|at| steps[at + 1..].iter().any(|s| s.edits > 0));
@@ -279,13 +286,11 @@ pub fn outcome(steps: &[&Step], over: bool) -> (UnitOutcome, String) {
     if edits > 0 && passed == Some(true) && !edited_since {
         return (UnitOutcome::Done, "checks passed after the last change".into());
     }
-    let is_red = passed == Some(false) && !edited_since;
-    if edits > 0 && last.closed && last.says_done && !last.failed_last && !is_red {
+    if edits > 0 && last.closed && last.says_done && !last.failed_last {
         return (UnitOutcome::Done, "the agent said that it is done".into());
     }
     match (edits > 0, last.closed, over) {
         (true, false, true) => (UnitOutcome::Abandoned, "changes, and its last turn was broken off".into()),
-        (true, _, true) if passed == Some(false) => (UnitOutcome::Abandoned, "changes, and the last check did not pass".into()),
         (false, true, _) => (UnitOutcome::Answered, "nothing was changed, and the agent answered".into()),
         _ => (
             UnitOutcome::Unknown,

@@ -59,6 +59,8 @@ pub struct Step {
     pub agents: Vec<u32>,
     /// The project of its last edit: 0 without an edit, 1 the session's own, else one more than the project's row.
     pub edited_in: u32,
+    /// Sorts of checks that ran (1 test, 2 build, 4 lint), and those whose last run failed, eight times as much.
+    pub checks: u8,
 }
 
 impl Step {
@@ -140,7 +142,14 @@ impl Step {
 
     /// Counts a check; other commands are none.
     fn checked(&mut self, command: CommandKind, passed: bool) {
-        if matches!(command, CommandKind::Test | CommandKind::Build | CommandKind::Lint) {
+        let sort = match command {
+            CommandKind::Test => 1,
+            CommandKind::Build => 2,
+            CommandKind::Lint => 4,
+            _ => 0,
+        };
+        if sort > 0 {
+            self.checks = (self.checks | sort) & !(sort << FAILED) | if passed { 0 } else { sort << FAILED };
             self.check_passed = Some(passed);
             self.edited_since_check = false;
             self.looked_since_check = false;
@@ -201,6 +210,7 @@ impl Step {
         self.edited_since_check = later.edited_since_check || (self.edited_since_check && !checked);
         self.looked_since_check = later.looked_since_check || (self.looked_since_check && !checked);
         self.check_passed = later.check_passed.or(self.check_passed);
+        self.checks = after(self.checks, later.checks);
         self.closed |= later.closed;
         self.asks |= later.asks;
         self.says_done |= later.says_done;
@@ -223,6 +233,20 @@ impl Step {
 /// Phrases with which agents report completion.
 const DONE: [&str; 8] = ["done", "all tests pass", "implemented", "complete", "pushed", "committed", "fixed", "summary"];
 
+/// Distance between the bit of a sort of checks that ran and the bit that says that its last run failed.
+const FAILED: u8 = 3;
+
+/// The checks of two steps in order: of each sort the last run counts.
+pub fn after(checks: u8, later: u8) -> u8 {
+    let ran = later & 0b111;
+    (checks | ran) & !(ran << FAILED) | later
+}
+
+/// Whether a check failed when it ran last.
+pub fn is_failing(checks: u8) -> bool {
+    checks >> FAILED > 0
+}
+
 fn is_push(command: &str) -> bool {
     command.contains("git push") || command.contains("gh pr create")
 }
@@ -238,8 +262,9 @@ pub(super) fn tail(text: &str, bytes: usize) -> &str {
 }
 
 /// Version of the encoding. It must change whenever the meaning of a field, or a term's hash, changes.
-const VERSION: u8 = 3;
-/// The version without `edited_in`.
+const VERSION: u8 = 4;
+/// The versions without `checks`, and without `edited_in`.
+const WITHOUT_CHECKS: u8 = 3;
 const WITHOUT_PROJECT: u8 = 2;
 
 impl Step {
@@ -254,7 +279,8 @@ impl Step {
         let (version, rest) = bytes.split_first()?;
         let step: Step = match *version {
             VERSION => postcard::from_bytes(rest).ok()?,
-            WITHOUT_PROJECT => postcard::from_bytes(&[rest, &[0]].concat()).ok()?,
+            WITHOUT_CHECKS => postcard::from_bytes(&[rest, &[0]].concat()).ok()?,
+            WITHOUT_PROJECT => postcard::from_bytes(&[rest, &[0, 0]].concat()).ok()?,
             _ => return None,
         };
         [&step.prompt, &step.work, &step.answer].iter().all(|term_counts| term_counts.is_sound()).then_some(step)

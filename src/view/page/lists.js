@@ -29,7 +29,7 @@ function entry(id, top, under, extra) {
     h("span", { class: "top" }, top), under && h("span", { class: "under" }, under), extra);
 }
 
-const outcomes = { __proto__: null, done: "good", answered: "good", struggling: "bad", abandoned: "warn" };
+const outcomes = { __proto__: null, done: "good", answered: "good", failing: "bad", struggling: "bad", abandoned: "warn" };
 
 function unitRow(unit, terms) {
   const hot = (unit.files || []).filter(file => file.edits).slice(0, 3).map(file => base(file.path)).join(", ");
