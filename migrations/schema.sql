@@ -296,6 +296,9 @@ CREATE INDEX tool_uses_commits ON tool_uses(session_id, seq) WHERE command_kind 
 -- Few memories are pinned, and every session start reads them.
 CREATE INDEX memories_pinned ON memories(project_id) WHERE pinned;
 
+-- Every session start and Stop reads the open ends of a project, which are few of its memories.
+CREATE INDEX memories_open ON memories(project_id, created_at) WHERE kind = 'open';
+
 -- Items that a session's agent has received, and the text (ADR/0031). `bytes` and `text` belong to the whole text and are
 -- stored with its first item; the others have 0 and NULL. `text` is also NULL where part of it may have been forgotten.
 CREATE TABLE injections (

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// The groups and their commands, in the order of the help.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Every day", &["context", "search", "units", "show", "log", "resume", "view", "serve", "status", "error", "how"]),
-    ("Curate memories", &["remember", "edit", "pin", "unpin", "supersede", "review", "forget", "distil"]),
+    ("Curate memories", &["remember", "edit", "pin", "unpin", "supersede", "done", "review", "forget", "distil"]),
     ("Set up and control", &["demo", "install", "uninstall", "import", "doctor", "off", "on", "project", "domain", "trust"]),
     ("Share with a team", &["sync", "team"]),
     ("For programs and backups", &["mcp", "rad", "export", "restore", "completions", "man"]),

@@ -84,6 +84,7 @@ enum Command {
     /// Stop including a memory in every session start
     #[command(after_help = "Example: nmem unpin m7")]
     Unpin(remember::PinArguments),
+    Done(remember::DoneArguments),
     Supersede(remember::SupersedeArguments),
     Review(review::ReviewArguments),
     Forget(forget::ForgetArguments),
@@ -162,6 +163,7 @@ fn run(command: Command) -> Result<bool> {
         Command::Edit(args) => remember::edit(&args),
         Command::Pin(args) => remember::pin(&args, true),
         Command::Unpin(args) => remember::pin(&args, false),
+        Command::Done(args) => remember::done(&args),
         Command::Supersede(args) => remember::supersede(&args),
         Command::Export(args) => export::export(&args),
         Command::Restore(args) => export::restore(&args),

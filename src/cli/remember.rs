@@ -9,7 +9,7 @@ use crate::domains;
 use crate::error::{NO_PROJECT, UserError};
 use crate::knowledge::{self, MemoryFields};
 use crate::lookup;
-use crate::model::{Draft, MemoryRow, Provenance, StoredItem};
+use crate::model::{Draft, Ending, MemoryKind, MemoryRow, Provenance, StoredItem};
 use crate::project;
 use crate::render::clean::line;
 use crate::render::memory_text;
@@ -159,6 +159,23 @@ pub struct PinArguments {
     project: ProjectArgument,
 }
 
+/// End an open end: it is done, or not wanted any more
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: nmem done m12\n         nmem done --drop m13\n\n`nmem units --open` lists what is open.")]
+pub struct DoneArguments {
+    /// The open ends
+    #[arg(value_name = "ID", required = true)]
+    ids: Vec<String>,
+    /// It is not wanted any more
+    #[arg(long)]
+    drop: bool,
+    /// It is open again
+    #[arg(long, conflicts_with = "drop")]
+    reopen: bool,
+    #[command(flatten)]
+    project: ProjectArgument,
+}
+
 /// Mark a memory as superseded by another
 #[derive(Debug, clap::Args)]
 #[command(
@@ -280,6 +297,32 @@ pub fn supersede(args: &SupersedeArguments) -> Result<()> {
     let (old, new) = (memory(&store, &args.old)?, memory(&store, &args.new)?);
     knowledge::supersede(&mut store, &old, &new)?;
     output::say(&format!("m{} is superseded by m{}.", old.id, new.id))
+}
+
+/// Runs `nmem done`.
+pub fn done(args: &DoneArguments) -> Result<()> {
+    let (_, config) = args.project.config()?;
+    let mut store = writable(&config)?;
+    let ends = args.ids.iter().map(|id| open_end(&store, id)).collect::<Result<Vec<_>>>()?;
+    let (ending, word) = match (args.reopen, args.drop) {
+        (true, _) => (None, "is open again"),
+        (_, true) => (Some(Ending::Dropped), "is dropped"),
+        _ => (Some(Ending::Done), "is done"),
+    };
+    store.write(|tx| ends.iter().try_for_each(|end| tx.set_ended(end.id, ending)))?;
+    ends.iter().try_for_each(|end| output::say(&format!("m{} {word}: {}", end.id, line(&end.title, 100))))
+}
+
+fn open_end(store: &Store, id: &str) -> Result<MemoryRow> {
+    let memory = memory(store, id)?;
+    match memory.kind {
+        MemoryKind::Open => Ok(memory),
+        kind => Err(UserError::usage(
+            format!("m{} is a memory of kind {kind}, and not an open end", memory.id),
+            "`nmem units --open` lists what is open",
+        )
+        .into()),
+    }
 }
 
 /// Refuses an agent. A pinned memory is in every session start, so an agent that read a malicious page must not pin

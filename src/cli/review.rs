@@ -1,4 +1,4 @@
-//! `nmem review`: shows new decisions and lessons one by one, to keep, edit, pin or forget.
+//! `nmem review`: shows new decisions, lessons and open ends one by one, to keep, edit, pin, end or forget.
 
 use super::editor::edit_in_editor;
 use super::output;
@@ -7,27 +7,34 @@ use crate::config::{Config, environment};
 use crate::error::{NO_PROJECT, UserError, explain};
 use crate::forgetting::{self, ForgetPlan};
 use crate::knowledge;
-use crate::model::{Maker, MemoryKind, MemoryRow, Provenance};
+use crate::model::{Ending, Maker, MemoryKind, MemoryRow, Provenance};
 use crate::render::{count, memory_text, time};
 use crate::store::Store;
 use anyhow::Result;
 use std::io::IsTerminal;
 
-/// Maximum decisions and lessons in one review.
+/// Kinds of memories in a review.
+const REVIEWED: [MemoryKind; 3] = [MemoryKind::Decision, MemoryKind::Lesson, MemoryKind::Open];
+/// Maximum decisions, lessons and open ends in one review.
 const MAX_REVIEWED: usize = 500;
+
+/// The questions about an open end, and about any other memory.
+const OF_OPEN: &str = "done, keep, edit, pin, forget, next, quit [d/k/e/p/f/n/q/?]";
+const OF_OTHER: &str = "keep, edit, pin, forget, next, quit [k/e/p/f/n/q/?]";
 
 /// Help text for the possible answers.
 const CHOICES: &str = "k  keep it as it is: rules and models will not change it
 e  edit it in $VISUAL or $EDITOR
 p  pin it: every session start includes it
 f  mark it: nmem forgets it for good when the review ends, also by q
+d  done: only for an open end
 n  next; it comes again in the next review
 q  quit, and forget what you marked";
 
-/// Review new decisions and lessons one by one
+/// Review new decisions, lessons and open ends one by one
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem review\n         nmem review --since 30d --json\n\nShows each decision and lesson of the last seven days that nobody has checked yet, and asks whether to keep, edit, pin or\nforget it. A memory that you keep, edit or pin does not come again."
+    after_help = "Example: nmem review\n         nmem review --since 30d --json\n\nShows each decision, lesson and open end of the last seven days that nobody has checked yet, and asks whether to keep, edit, pin or\nforget it. A memory that you keep, edit or pin does not come again."
 )]
 pub struct ReviewArguments {
     /// Only memories made after this time: 2026-11-01, 7d, 12h, yesterday
@@ -51,10 +58,12 @@ pub fn run(args: &ReviewArguments) -> Result<()> {
         return Err(UserError::new(NO_PROJECT, "change into a project folder, or use --project DIR").into());
     }
     let found = match (&store, &place.row) {
-        (Some(store), Some(row)) => store.newest_memories(row.id, &MemoryKind::LASTING, MAX_REVIEWED)?,
+        (Some(store), Some(row)) => store.newest_memories(row.id, &REVIEWED, MAX_REVIEWED)?,
         _ => Vec::new(),
     };
-    let is_new = |memory: &MemoryRow| memory.created_at >= since && !is_checked(memory) && !memory.is_of_team();
+    let is_over = |memory: &MemoryRow| memory.kind == MemoryKind::Open && !memory.is_open();
+    let is_new =
+        |memory: &MemoryRow| memory.created_at >= since && !is_checked(memory) && !memory.is_of_team() && !is_over(memory);
     let due: Vec<MemoryRow> = found.into_iter().filter(is_new).collect();
     if args.json {
         return due.iter().try_for_each(|memory| output::print(&memory_text::json(memory).to_string()));
@@ -86,7 +95,10 @@ fn ask(store: &mut Store, config: &Config, due: &[MemoryRow]) -> Result<Vec<Stri
         output::say(memory_text::whole(memory, None, output::style()).trim_end())?;
         loop {
             // End of input means quit.
-            match output::ask("keep, edit, pin, forget, next, quit [k/e/p/f/n/q/?]")?.as_deref().unwrap_or("q") {
+            let is_open = memory.kind == MemoryKind::Open;
+            let question = if is_open { OF_OPEN } else { OF_OTHER };
+            match output::ask(question)?.as_deref().unwrap_or("q") {
+                "d" | "done" if is_open => store.write(|tx| tx.set_ended(memory.id, Some(Ending::Done)))?,
                 "k" | "keep" => knowledge::keep(store, memory)?,
                 "n" | "next" => {}
                 "f" | "forget" => forgotten.push(memory_text::id(memory)),

@@ -9,7 +9,7 @@ use crate::ingest::run::{Caller, Run};
 use crate::lookup;
 use crate::model::{Millis, SearchScope, UnitRow};
 use crate::render::clean::line;
-use crate::render::{time, unit_text as rendered};
+use crate::render::{memory_text, time, unit_text as rendered};
 use crate::replay::{self, ScratchStore};
 use crate::runtime::FolderProject;
 use crate::runtime::redactor;
@@ -38,6 +38,9 @@ pub struct UnitsArguments {
     /// Show why each unit begins where it does
     #[arg(long)]
     why: bool,
+    /// List what is left open instead: next steps, complaints, plans, uncommitted changes
+    #[arg(long, conflicts_with_all = ["ids", "session", "why", "format"])]
+    open: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t = UnitsFormat::Text)]
     format: UnitsFormat,
@@ -86,6 +89,9 @@ pub fn run(args: &UnitsArguments) -> Result<()> {
         None if args.format == UnitsFormat::Md => usize::MAX,
         None => LIMIT,
     };
+    if args.open {
+        return open_ends(args, store.as_ref(), &place, since, limit);
+    }
     let (units, found) = match &store {
         Some(store) => chosen(args, store, scope(args, &place), since, limit)?,
         None if !args.ids.is_empty() || args.session.is_some() => {
@@ -111,6 +117,38 @@ pub fn run(args: &UnitsArguments) -> Result<()> {
         }
         _ => listed(args, &units, found, name),
     }
+}
+
+/// Lists the open ends of the project, newest first.
+fn open_ends(
+    args: &UnitsArguments,
+    store: Option<&Store>,
+    place: &FolderProject,
+    since: Option<Millis>,
+    limit: usize,
+) -> Result<()> {
+    if place.name().is_none() && !args.all {
+        return Err(UserError::new(NO_PROJECT, "change into a project folder, or use `nmem units --open --all`").into());
+    }
+    let mut ends = match (store, &place.row) {
+        (Some(store), _) if args.all => store.open_ends(None, None, limit)?,
+        (Some(store), Some(row)) => store.open_ends(Some(row.id), None, limit)?,
+        _ => Vec::new(),
+    };
+    ends.retain(|end| since.is_none_or(|since| end.created_at >= since));
+    if args.json {
+        return ends.iter().try_for_each(|end| output::print(&memory_text::json(end).to_string()));
+    }
+    if ends.is_empty() {
+        return output::say("Nothing is open.");
+    }
+    let style = output::style();
+    for end in &ends {
+        let unit = end.unit.map(|unit| format!("  (u{unit})")).unwrap_or_default();
+        let id = style.strong(&memory_text::id(end));
+        output::say(&format!("{id}  {}  {}{}", time::day(end.created_at), line(&end.title, 200), style.faint(&unit)))?;
+    }
+    output::say(&style.faint("\n`nmem done ID` ends one; with --drop it is not wanted any more"))
 }
 
 /// The projects whose units are listed; `None` if nothing is stored here.

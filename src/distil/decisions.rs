@@ -129,7 +129,7 @@ fn of_turn(turns: &[Turn], scored: &ScoredStatements, at: usize, reported: &[usi
         let own = statements.len();
         let mut reported = Vec::new();
         if !is_choice {
-            reported.extend(acknowledged(scored, at));
+            reported.extend(acknowledged(scored, at, &memory.title));
         }
         if !is_choice || follows.is_some() {
             reported.extend(reports(scored, follows.unwrap_or(at), is_choice, memory));
@@ -306,7 +306,7 @@ fn reports(scored: &ScoredStatements, turn: usize, is_choice: bool, memory: &Rul
 }
 
 /// The agent's words for what it understood: "Got it, no mascot. Just a line with the name."
-fn acknowledged(scored: &ScoredStatements, turn: usize) -> Vec<usize> {
+fn acknowledged(scored: &ScoredStatements, turn: usize, decision: &str) -> Vec<usize> {
     const BEGINS: Words = "got it|understood|agreed|makes sense|good call|fair point|will do";
     let mut said = (0..scored.statements.len()).filter(|i| {
         let one = &scored.statements[*i];
@@ -315,7 +315,9 @@ fn acknowledged(scored: &ScoredStatements, turn: usize) -> Vec<usize> {
     let Some(first) = said.next().filter(|i| begins_with(BEGINS, &scored.statements[*i].english().to_lowercase())) else {
         return Vec::new();
     };
-    let next = said.next().filter(|next| *next == first + 1);
+    let words = super::turns::content_words(decision);
+    let shares = |at: usize| scored.statements[at].words.intersection(&words).any(|word| !is_stop_word(word));
+    let next = said.next().filter(|next| *next == first + 1 && shares(*next));
     [Some(first).filter(|i| word_count(&scored.statements[*i].text) > 3), next].into_iter().flatten().collect()
 }
 

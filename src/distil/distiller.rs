@@ -1,17 +1,18 @@
 //! Distils units by rules: takes milliseconds, after the event is stored. Whatever is not done now is done next time.
 
 use super::score::ScoreWeights;
-use super::{summary, turns};
+use super::{open_ends, summary, turns};
 use crate::distil;
 use crate::domains;
 use crate::files;
-use crate::model::{Draft, Millis, UnitDrafts, UnitStory};
+use crate::model::{Domain, Draft, MemoryKind, Millis, UnitDrafts, UnitStory};
 use crate::project;
 use crate::redact::Redactor;
 use crate::store::Store;
 use crate::store::memory_rows::Lease;
 use crate::store::rule_memories::Gone;
 use crate::store::story::DueUnit;
+use crate::text::alike;
 use anyhow::Result;
 use std::path::Path;
 
@@ -73,6 +74,7 @@ impl Distiller<'_> {
         let injected = if self.agent_notes { Some(store.injected_texts(story.session)?) } else { None };
         let mut drawn = distil::distil_unit(story, &domain, &ScoreWeights::fitted(), injected.as_deref());
         update_notes(store, story, &mut drawn)?;
+        end_open_ends(store, story, &domain, &mut drawn)?;
         self.hash_files(store, story, &mut drawn.drafts)?;
         self.hash_files(store, story, &mut drawn.by_agent)?;
         let drawn = self.redactor.clean(drawn);
@@ -112,6 +114,19 @@ impl Distiller<'_> {
         let outside = path.starts_with(['/', '~']) || path.split('/').any(|part| part == "..");
         !outside && !self.ignored.iter().any(|glob| fast_glob::glob_match(glob, path))
     }
+}
+
+/// Maximum open ends of earlier units to compare.
+const OPEN_ENDS: usize = 40;
+
+/// Adds which open ends of earlier units the unit's work has ended, and leaves out those that are known.
+fn end_open_ends(store: &Store, story: &UnitStory, domain: &Domain, drawn: &mut UnitDrafts) -> Result<()> {
+    let known = store.open_ends_before(story, OPEN_ENDS)?;
+    drawn.ended = open_ends::ended(&known, story, domain);
+    let is_open = |draft: &Draft| draft.kind == MemoryKind::Open;
+    let is_known = |draft: &Draft| known.iter().any(|end| !drawn.ended.contains(&end.id) && alike(&end.title, &draft.title));
+    drawn.drafts.retain(|draft| !is_open(draft) || !is_known(draft));
+    Ok(())
 }
 
 /// Adds which notes of earlier summaries no longer hold.

@@ -4,7 +4,7 @@ use super::commits::{by_first_word, conventional};
 use super::score::{Class, ScoredStatements};
 use super::statements::{Words, begins_with, capitalized, has_word_of};
 use super::superseded::by_work;
-use super::turns::{Speaker, Turn, TurnFacts, UnitStatement, commit, is_project_change};
+use super::turns::{Speaker, Turn, TurnFacts, UnitStatement, commit, content_words, is_project_change, overlap};
 use crate::model::{Becomes, Domain, Draft, Finding, MemoryFile, MemoryKind, Provenance, Source, ToolUseRow};
 use crate::text::{alike, cut, files_named};
 use serde_json::{Map, Value, json};
@@ -170,7 +170,9 @@ pub fn drafts(memories: Vec<RuleMemory>, turns: &[Turn], domain: &Domain) -> Vec
 /// Whether a commit without a message of its own belongs to an earlier memory: "commit this".
 fn is_committed_by(work: &RuleMemory, finding: &RuleMemory) -> bool {
     let is_bare = finding.facts.is_empty() && finding.key.starts_with("commit:");
-    let is_open = !work.content.contains_key("commit") && work.turns <= finding.turns;
+    // A decision about something else is not what was committed.
+    let is_about = !work.is_decided() || overlap(&content_words(&work.title), &content_words(&finding.title)) > 0.0;
+    let is_open = is_about && !work.content.contains_key("commit") && work.turns <= finding.turns;
     is_bare && is_open && (work.turns == finding.turns || finding.files.is_empty() && work.files.iter().any(|file| file.modified))
 }
 

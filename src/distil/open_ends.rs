@@ -8,9 +8,9 @@ use super::statements::{
     StatementForm, Words, begins_with, capitalized, has_word_of, is_one_of, own_sentences, plain, word_count,
 };
 use super::superseded::{claims, retracts};
-use super::turns::{Speaker, Turn, commit, content_words, is_inside, is_project_change, likeness};
+use super::turns::{Speaker, Turn, commit, content_words, is_inside, is_project_change, likeness, turns, unit_statements};
 use crate::languages::in_english;
-use crate::model::{Finding, Provenance, Source, ToolUseRow, UnitStory};
+use crate::model::{Domain, Finding, MemoryRow, Provenance, Source, ToolUseRow, UnitStory};
 use crate::text::{cut, is_stop_word};
 use std::collections::HashSet;
 
@@ -109,6 +109,10 @@ const ROUTINE: Words = "if you|let me know|feel free|test|verify|try|check|monit
 const DONE: f32 = 0.6;
 /// Minimum words of an open end.
 const SAYS: usize = 4;
+/// Beginnings of open ends that rules word.
+const PLANNED: &str = "Planned, not implemented yet: ";
+const UNCOMMITTED: &str = "Changed after the last commit and not committed: ";
+const REPORTED: &str = "Reported last, not confirmed as solved: ";
 
 /// Returns what a unit leaves open, at most four ends: next steps and deferred risks of all its turns that no later turn took
 /// up, the user's last complaint, a plan that was not carried out, edits after the last commit.
@@ -128,13 +132,7 @@ pub fn open_ends(story: &UnitStory, turns: &[Turn], scored: &ScoredStatements) -
         add(format!("complaint:p{asked}"), &said, at, Provenance::User, vec![Source::Prompt(asked)]);
     }
     if let Some((at, tool, title)) = plan_not_carried_out(turns) {
-        add(
-            format!("plan:t{}", tool.id),
-            &format!("Planned, not implemented yet: {title}"),
-            at,
-            Provenance::Agent,
-            vec![Source::ToolUse(tool.id)],
-        );
+        add(format!("plan:t{}", tool.id), &format!("{PLANNED}{title}"), at, Provenance::Agent, vec![Source::ToolUse(tool.id)]);
     }
     for (n, at) in left(turns, scored).into_iter().enumerate() {
         let said = &scored.statements[at];
@@ -149,7 +147,7 @@ pub fn open_ends(story: &UnitStory, turns: &[Turn], scored: &ScoredStatements) -
     if let Some((at, tool, files)) = left_uncommitted(turns) {
         add(
             format!("uncommitted:t{}", tool.id),
-            &format!("Changed after the last commit and not committed: {files}"),
+            &format!("{UNCOMMITTED}{files}"),
             at,
             Provenance::Tool,
             vec![Source::ToolUse(tool.id)],
@@ -157,6 +155,33 @@ pub fn open_ends(story: &UnitStory, turns: &[Turn], scored: &ScoredStatements) -
     }
     ends
 }
+
+/// Returns the open ends of earlier units that a unit has ended: a prompt that led to changes, a commit or a report of work has
+/// most of their words. What was not committed ends with the next commit.
+pub fn ended(ends: &[MemoryRow], story: &UnitStory, domain: &Domain) -> Vec<i64> {
+    if ends.is_empty() {
+        return Vec::new();
+    }
+    let turns = turns(story, domain);
+    let said: Vec<HashSet<String>> = unit_statements(&turns)
+        .into_iter()
+        .filter(|one| turns[one.turn].changes() && one.speaker != Speaker::Pasted)
+        .map(|one| one.words)
+        .collect();
+    let commits = turns.iter().flat_map(|turn| &turn.tools).any(|tool| commit(tool).is_some());
+    let is_over = |end: &&MemoryRow| {
+        if end.title.starts_with(UNCOMMITTED) {
+            return commits;
+        }
+        let title = [PLANNED, REPORTED].iter().find_map(|begin| end.title.strip_prefix(begin)).unwrap_or(&end.title);
+        let words = content_words(title);
+        words.len() >= WORDS && said.iter().any(|other| share(&words, other) >= DONE)
+    };
+    ends.iter().filter(is_over).map(|end| end.id).collect()
+}
+
+/// Minimum words of an open end that can be recognized in later work.
+const WORDS: usize = 2;
 
 /// Next steps and deferred risks in the messages of a unit that no later prompt, commit or report of work has the words of.
 fn left(turns: &[Turn], scored: &ScoredStatements) -> Vec<usize> {
@@ -168,7 +193,9 @@ fn left(turns: &[Turn], scored: &ScoredStatements) -> Vec<usize> {
         let is_stated = said.speaker == Speaker::Agent && !matches!(said.form, StatementForm::Shown | StatementForm::Heading);
         let is_question = said.text.ends_with(['?', '？']);
         let is_routine = begins_with(ROUTINE, &english);
+        let is_own = !scored.facts[said.turn].repeats_outside(&said.text);
         is_stated
+            && is_own
             && !is_question
             && !is_routine
             && (is_one_of(LEFT, heading.trim()) || is_one_of(LEFT, label) || has_word_of(DEFERRED, &english))
@@ -202,7 +229,7 @@ fn last_complaint(story: &UnitStory, turns: &[Turn]) -> Option<(usize, String)> 
     let said = turns[last].refutes.as_ref()?;
     let own = own_sentences(&turns[last].asked?.text);
     let whole = own.iter().skip_while(|sentence| *sentence != said).take(2).cloned().collect::<Vec<_>>().join(" ");
-    Some((last, format!("Reported last, not confirmed as solved: {whole}")))
+    Some((last, format!("{REPORTED}{whole}")))
 }
 
 /// A plan that the agent wrote to a file, and no change of the project since: its turn, the tool use and its title.

@@ -1,7 +1,7 @@
 //! Turns of a unit (a prompt, its tool uses, the closing message), their statements, and the facts that the score uses.
 
 use super::commits;
-use super::statements::{self, Statement, StatementForm, Words, has_word_of, own_sentences, plain};
+use super::statements::{self, Statement, StatementForm, Words, has_word_of, is_one_of, own_sentences, plain};
 use crate::languages::{self, in_english};
 use crate::model::{Domain, Kind, PromptKind, PromptRow, Source, ToolUseRow, UnitStory};
 use crate::prompt_injection::orders;
@@ -128,9 +128,21 @@ pub fn refutation(prompt: &str) -> Option<String> {
     let own = own_sentences(prompt);
     let refutes = |sentence: &&String| {
         let lower = format!(" {} ", in_english(sentence).to_lowercase().replace('’', "'"));
-        has_word_of(REFUTES, &lower) && !has_word_of(NO_REFUTATION, &lower) && lower.len() < 300
+        (has_word_of(REFUTES, &lower) || still_does(&lower)) && !has_word_of(NO_REFUTATION, &lower) && lower.len() < 300
     };
     own.iter().take(FIRST).find(refutes).cloned()
+}
+
+/// Whether something goes on that should not: "the login still loses the query", "it is still showing the old one".
+fn still_does(lower: &str) -> bool {
+    const FINE: Words =
+        "works|working|is|was|has|needs|seems|open|thinking|missing|learning|waiting|using|wondering|as|this|his|its|having";
+    let words: Vec<&str> = lower.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty()).collect();
+    let does = |word: &str| word.len() > 3 && (word.ends_with('s') || word.ends_with("ing")) && !is_one_of(FINE, word);
+    let goes_on =
+        |pair: &[&str]| pair[0] == "still" && (does(pair[1]) || matches!(pair[1], "the" | "old" | "wrong" | "empty" | "missing"));
+    let asks = matches!(words.first(), Some(&("is" | "are" | "do" | "does" | "should" | "can" | "could" | "what" | "which")));
+    !asks && words.windows(2).any(goes_on)
 }
 
 impl Turn<'_> {

@@ -244,6 +244,8 @@ pub struct UnitDrafts {
     pub by_agent: Vec<Draft>,
     /// Summaries of earlier units, each with new notes that omit the checks that have passed since.
     pub notes: Vec<(i64, String)>,
+    /// Open ends of earlier units that the unit's work has ended.
+    pub ended: Vec<i64>,
 }
 
 impl Texts for UnitDrafts {
@@ -313,6 +315,28 @@ pub struct MemoryRow {
     pub team: Option<TeamOrigin>,
 }
 
+/// The way in which an open end ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The work of a unit did it.
+    Unit(i64),
+    /// A person says that it is done.
+    Done,
+    /// A person does not want it any more.
+    Dropped,
+}
+
+impl Ending {
+    /// Returns the text that is stored: `u12`, `done`, `dropped`.
+    pub fn to_text(self) -> String {
+        match self {
+            Ending::Unit(unit) => format!("u{unit}"),
+            Ending::Done => "done".into(),
+            Ending::Dropped => "dropped".into(),
+        }
+    }
+}
+
 /// Trust in a memory's author, from the least. Blocks, search and the page show memories in its order where nothing else
 /// decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -347,6 +371,11 @@ impl Maker {
 }
 
 impl MemoryRow {
+    /// Whether it is an open end that nothing has ended.
+    pub fn is_open(&self) -> bool {
+        self.kind == MemoryKind::Open && self.superseded_by.is_none() && !self.content.contains_key("ended")
+    }
+
     /// Trust in its author. What another person shared is trusted as its team settings say, not by its author here.
     pub fn trust(&self) -> Trust {
         if self.by_hand || self.pinned { Trust::Person } else { self.made_by.trust() }

@@ -29,6 +29,8 @@ pub struct Recalled {
     pub annotations: Annotations,
     /// Observations, most relevant first.
     pub observations: Vec<MemoryRow>,
+    /// Open ends of the branch, newest first.
+    pub open: Vec<MemoryRow>,
     /// The project's checks, most frequently run first.
     pub checks: Vec<Check>,
     /// Relevance of units by id, with reasons.

@@ -50,6 +50,8 @@ const LIKELY_EDITED: f64 = 0.5;
 const ANSWER: usize = 280;
 /// Minimum number of sessions from which the files that the next session edits can be predicted.
 const ENOUGH_SESSIONS: usize = 16;
+/// Maximum open ends.
+const OPEN: usize = 3;
 /// Maximum checks, and how often each must have run.
 const CHECKS: usize = 3;
 const RAN: usize = 2;
@@ -150,8 +152,12 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
         true => own_units.contains(&unit.unit) || unit.relevance.probability() >= LIKELY,
         false => all.len() >= ENOUGH_SESSIONS && unit.relevance.often_edited >= LIKELY_EDITED,
     };
+    let mut open = parts.read(store.open_ends(Some(project), here.branch, NEWEST))?;
+    open.retain(|end| !end.is_of_team() && !end.pinned && is_new(end) && !looks_like_prompt_injection(&end.title));
+    open.truncate(OPEN);
     let is_finding = |memory: &&MemoryRow| {
         memory.kind.is_finding()
+            && memory.kind != MemoryKind::Open
             && !memory.pinned
             && is_new(memory)
             && !unused.contains(&format!("m{}", memory.id))
@@ -191,6 +197,7 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
         decisions,
         annotations,
         observations,
+        open,
         checks,
         why,
         is_damaged,
@@ -385,7 +392,8 @@ pub fn session_state(store: &Store, session: i64) -> Result<Option<SessionState>
     memories.reverse();
     memories.sort_by_key(|memory| std::cmp::Reverse(memory.trust()));
     let (decisions, rest): (Vec<MemoryRow>, Vec<MemoryRow>) = memories.into_iter().partition(|memory| memory.kind.is_lasting());
-    let observations = rest.into_iter().filter(|memory| memory.kind.is_finding()).collect();
+    let is_current = |memory: &MemoryRow| memory.kind.is_finding() && (memory.kind != MemoryKind::Open || memory.is_open());
+    let observations = rest.into_iter().filter(is_current).collect();
     let contradicted_by = rank::contradicted(&decisions);
     let open = session.tasks.iter().filter(|task| task.status != "completed").map(|task| task.subject.clone());
     Ok(Some(SessionState {

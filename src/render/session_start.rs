@@ -77,6 +77,7 @@ pub fn for_agent(recalled: &Recalled, budget: usize) -> ContextBlock {
         block.push(&format!("- and {left_out} more pinned memories"));
     }
     last_session(&mut block, recalled);
+    block.section("\nOpen ends:", &unlike(&recalled.open), room, open_end);
     for session in &recalled.active {
         let (heading, gist) = (heading(session, recalled.branch.as_deref(), recalled.agent), gist(session));
         if !gist.is_empty() {
@@ -192,6 +193,11 @@ pub(super) fn annotation_text(memory: &MemoryRow, annotations: &Annotations) -> 
         }
     });
     newer.into_iter().chain(stale).collect()
+}
+
+/// `2026-11-20: "a test for fragments" (m9)`
+fn open_end(memory: &MemoryRow) -> String {
+    format!("{}: {} (m{})", time::day(memory.created_at), quoted(&memory.title, 160), memory.id)
 }
 
 /// `2026-11-20, the user: "use tabs, not spaces" (m9)`

@@ -207,6 +207,30 @@ impl Store {
         self.memories(&sql, &[&story.session, &story.unit])
     }
 
+    /// Open ends that nothing has ended, newest first: of a project or of all, on a branch or on all. One whose branch is not known
+    /// is on every branch.
+    pub fn open_ends(&self, project: Option<i64>, branch: Option<&str>, limit: usize) -> Result<Vec<MemoryRow>> {
+        let of = if project.is_some() { "m.project_id = ?1" } else { "?1 IS NULL" };
+        let sql = format!(
+            "{MEMORY} WHERE {of} AND m.kind = 'open' AND m.superseded_by IS NULL AND m.content ->> '$.ended' IS NULL
+             AND coalesce(coalesce(s.end_branch, s.start_branch) = ?2, 1) ORDER BY m.created_at DESC, m.id DESC LIMIT ?3"
+        );
+        self.memories(&sql, &[&project, &branch, &i64::try_from(limit).unwrap_or(i64::MAX)])
+    }
+
+    /// Open ends that a unit may have ended: those of earlier units of its branch, newest first.
+    pub fn open_ends_before(&self, story: &UnitStory, limit: usize) -> Result<Vec<MemoryRow>> {
+        let sql = format!(
+            "{MEMORY} WHERE m.project_id = ?1 AND m.kind = 'open' AND m.superseded_by IS NULL AND m.content ->> '$.ended' IS NULL
+             AND m.work_unit_id IS NOT ?2 AND m.created_at <= ?3
+             AND coalesce(s.id = ?4 OR coalesce(s.end_branch, s.start_branch) = (SELECT coalesce(end_branch, start_branch) FROM sessions WHERE id = ?4), 1)
+             ORDER BY m.created_at DESC, m.id DESC LIMIT ?5"
+        );
+        let last = story.prompts.iter().map(|prompt| prompt.received_at).max().unwrap_or(0);
+        let last = story.tools.last().map_or(last, |tool| tool.received_at.max(last));
+        self.memories(&sql, &[&story.project, &story.unit, &last, &story.session, &(limit as i64)])
+    }
+
     /// Whether an agent's statement is backed by its work: one of its sources is a change, a check or a commit.
     /// Fetched, read or printed text proves nothing. If retention has deleted such a tool use, the rule's kind decides.
     pub fn is_proven(&self, memory: &MemoryRow) -> Result<bool> {

@@ -3,7 +3,7 @@
 use super::index::INDEXED_MEMORY;
 use super::{Store, Tx};
 use crate::error::UserError;
-use crate::model::{Deletion, Draft, Maker, MemoryFile, Millis, Provenance, Source};
+use crate::model::{Deletion, Draft, Ending, Maker, MemoryFile, Millis, Provenance, Source};
 use crate::redact::Clean;
 use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, named_params, params};
@@ -180,6 +180,13 @@ impl Tx<'_> {
     pub fn set_pinned(&self, id: i64, pinned: bool) -> Result<()> {
         self.tx.prepare_cached("UPDATE memories SET pinned = ?2 WHERE id = ?1")?.execute(params![id, pinned])?;
         Ok(())
+    }
+
+    /// Ends an open end, or opens it again.
+    pub fn set_ended(&self, id: i64, ending: Option<Ending>) -> Result<()> {
+        let sql = "UPDATE memories SET content = iif(?2 IS NULL, json_remove(content, '$.ended'), json_set(content, '$.ended', ?2)) WHERE id = ?1";
+        self.tx.prepare_cached(sql)?.execute(params![id, ending.map(Ending::to_text)])?;
+        self.index_memory_again(id)
     }
 
     /// Marks a memory as superseded by another.

@@ -2,10 +2,11 @@
 
 use super::Tx;
 use super::memory_rows::{Lease, MemoryScope, content, sources};
-use crate::model::{Draft, Maker, RULES_VERSION, Reach, UnitDrafts, UnitStory};
+use crate::model::{Draft, Ending, Maker, RULES_VERSION, Reach, UnitDrafts, UnitStory};
 use crate::redact::Clean;
 use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, params};
+use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 
 /// Treatment of a memory that rules no longer create.
@@ -28,6 +29,8 @@ pub(super) struct StoredRuleMemory {
     /// All its content, to detect changes.
     text: String,
     tokens: Option<i64>,
+    /// For an open end: what ended it.
+    ended: Option<String>,
 }
 
 impl Tx<'_> {
@@ -53,7 +56,15 @@ impl Tx<'_> {
             match stored.remove(key) {
                 // Memories from the complete unit are better than new ones from its remaining rows.
                 Some(_) if story.reach == Reach::Trimmed => {}
-                Some(old) => self.renew(&old, draft, home)?,
+                Some(old) => match &old.ended {
+                    // What was ended stays so.
+                    Some(ended) => {
+                        let mut draft = draft.clone();
+                        draft.content.insert("ended".into(), Value::from(ended.as_str()));
+                        self.renew(&old, &draft, home)?;
+                    }
+                    None => self.renew(&old, draft, home)?,
+                },
                 None if self.is_dismissed(home, key)? => {}
                 // A model has already distilled this part of the unit.
                 None if distilled_at.is_some_and(|at| draft.at <= at) => {}
@@ -83,6 +94,9 @@ impl Tx<'_> {
                 Some(successor) => self.supersede(*old, successor)?,
                 None => self.delete_memory(*old)?,
             }
+        }
+        for end in &drawn.ended {
+            self.set_ended(*end, Some(Ending::Unit(story.unit)))?;
         }
         for (summary, notes) in &drawn.notes {
             self.set_notes(*summary, notes)?;
@@ -114,7 +128,8 @@ impl Tx<'_> {
     pub(super) fn of_rules(&self, home: MemoryScope) -> Result<HashMap<String, StoredRuleMemory>> {
         let sql = "SELECT m.rule_key, m.id, m.by_hand OR m.pinned OR m.made_by <> 'rules', m.work_unit_id,
                      concat_ws(char(0), m.type, m.title, m.subtitle, m.body, m.content, m.sources, m.provenance, m.work_unit_id),
-                     m.discovery_tokens, m.superseded_by IS NOT NULL, coalesce(n.made_by = 'rules' AND n.work_unit_id = m.work_unit_id, 0)
+                     m.discovery_tokens, m.superseded_by IS NOT NULL, coalesce(n.made_by = 'rules' AND n.work_unit_id = m.work_unit_id, 0),
+                     iif(m.kind = 'open', m.content ->> '$.ended', NULL)
                    FROM memories m LEFT JOIN memories n ON n.id = m.superseded_by
                    WHERE m.session_id = ?1 AND m.rule_key IS NOT NULL";
         let row = |row: &Row| {
@@ -126,6 +141,7 @@ impl Tx<'_> {
                 unit: row.get(3)?,
                 text: row.get(4)?,
                 tokens: row.get(5)?,
+                ended: row.get(8)?,
             };
             Ok((row.get::<_, String>(0)?, stored))
         };

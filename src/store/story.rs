@@ -25,7 +25,7 @@ impl Store {
         let sql = "SELECT coalesce(
                      (SELECT max(id) FROM work_units WHERE session_id = ?1 AND id < ?2),
                      (SELECT max(u.id) FROM work_units u WHERE u.session_id = (SELECT p.id FROM sessions p JOIN sessions s ON s.id = ?1
-                        WHERE p.project_id = ?3 AND p.active_at < s.started_at AND coalesce(p.end_branch, p.start_branch) IS s.start_branch
+                        WHERE p.project_id = ?3 AND p.active_at < s.started_at AND coalesce(coalesce(p.end_branch, p.start_branch) = s.start_branch, 1)
                         ORDER BY p.active_at DESC LIMIT 1)))";
         let key = params![story.session, story.unit, story.project];
         Ok(self.conn.prepare_cached(sql)?.query_row(key, |row| row.get(0))?)
@@ -116,7 +116,7 @@ fn followed_by(conn: &Connection, story: &UnitStory) -> Result<Option<PromptRow>
         return Ok(next);
     }
     let later = "SELECT n.id FROM sessions n JOIN sessions s ON s.id = ?1
-                 WHERE n.project_id = ?2 AND n.active_at > ?3 AND n.started_at > ?3 AND n.started_at < ?3 + ?4 AND n.start_branch IS coalesce(s.end_branch, s.start_branch)
+                 WHERE n.project_id = ?2 AND n.active_at > ?3 AND n.started_at > ?3 AND n.started_at < ?3 + ?4 AND coalesce(n.start_branch = coalesce(s.end_branch, s.start_branch), 1)
                  ORDER BY n.active_at LIMIT 1";
     let key = params![story.session, story.project, last.received_at, NEXT_SESSION];
     let Some(session): Option<i64> = conn.prepare_cached(later)?.query_row(key, |row| row.get(0)).optional()? else {

@@ -51,6 +51,7 @@ mod platforms;
 mod plugin;
 mod project;
 mod providers;
+mod provisional;
 mod rad;
 mod readme;
 mod recall;

@@ -41,12 +41,12 @@ fn a_solved_failure_with_its_commit_is_one_memory_that_leads_to_its_sources() {
       project: project
       in: u1 of s1
       from: p1
-      discovery cost: 84 tokens, estimated
+      discovery cost: 56 tokens, estimated
     [exit 0]
     ");
     assert_snapshot!(world.nmem(&["search", "--kind", "memory"]).text(), @"
-    m3  2026-11-20 09:08  summary
-        Take the locks in one order — a test with three transactions
+    m3  2026-11-20 09:08  open
+        A test with three transactions
     m2  2026-11-20 09:08  bugfix
         Take the locks in one order — The import and the report took the same two locks in opposite order. `cargo test import` failed (error: deadlock detected after 5 s), passed after changes to `src/lock.rs`
     m1  2026-11-20 09:08  decision

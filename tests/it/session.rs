@@ -42,10 +42,12 @@ fn the_next_session_knows_what_happened() {
     Last session, 2026-11-21 09:00, 5 min:
     - asked: "Fix the login: it loses the query string"
       answered: "The redirect now keeps the query string. Next: a test for fragments"
-    - work unit (done, u1): "The redirect now keeps the query string"
+    - work unit (failing, u1): "The redirect now keeps the query string"
       changed and not committed: `src/login.rs`
       failures and notes: "`cargo fmt` failed last: oops"
-      next steps: "a test for fragments"
+
+    Open ends:
+    - 2026-11-21: "A test for fragments" (m2)
 
     Checks: `cargo test login` passed last
 
@@ -63,10 +65,12 @@ fn the_person_sees_the_same_by_day() {
     Last session, 2026-11-21 09:00, 5 min:
     - asked: "Fix the login: it loses the query string"
       answered: "The redirect now keeps the query string. Next: a test for fragments"
-    - work unit (done, u1): "The redirect now keeps the query string"
+    - work unit (failing, u1): "The redirect now keeps the query string"
       changed and not committed: `src/login.rs`
       failures and notes: "`cargo fmt` failed last: oops"
-      next steps: "a test for fragments"
+
+    Open ends:
+    - 2026-11-21: "A test for fragments" (m2)
 
     Checks: `cargo test login` passed last
 
@@ -103,19 +107,19 @@ fn what_happened_is_found_by_words() {
     [exit 0]
     ");
     insta::assert_snapshot!(world.nmem(&["search", "queryString", "--json", "--kind", "prompt"]).text(), @r#"
-    {"concepts":[],"created_at":1795251900000,"files":[],"id":"p2","kind":"prompt","made_by":"agent","project":"project","score":1.676e-6,"session":"13d43d5d-85ae-43e9-82be-3bebd84dad3d","snippet":"The redirect now keeps the query string. Next: a test for fragments","title":"The redirect now keeps the query string. Next: a test for fragments","type":"agent","unit":null}
-    {"concepts":[],"created_at":1795251600000,"files":[],"id":"p1","kind":"prompt","made_by":"user","project":"project","score":9.14e-7,"session":"13d43d5d-85ae-43e9-82be-3bebd84dad3d","snippet":"Fix the login: it loses the query string","title":"Fix the login: it loses the query string","type":"user","unit":"u1"}
+    {"concepts":[],"created_at":1795251900000,"files":[],"id":"p2","kind":"prompt","made_by":"agent","project":"project","score":1.579e-6,"session":"13d43d5d-85ae-43e9-82be-3bebd84dad3d","snippet":"The redirect now keeps the query string. Next: a test for fragments","title":"The redirect now keeps the query string. Next: a test for fragments","type":"agent","unit":null}
+    {"concepts":[],"created_at":1795251600000,"files":[],"id":"p1","kind":"prompt","made_by":"user","project":"project","score":8.73e-7,"session":"13d43d5d-85ae-43e9-82be-3bebd84dad3d","snippet":"Fix the login: it loses the query string","title":"Fix the login: it loses the query string","type":"user","unit":"u1"}
     [exit 0]
     "#);
     insta::assert_snapshot!(world.nmem(&["search", "--file", "login.rs"]).text(), @"
-    m2  2026-11-21 09:05  summary
-        The redirect now keeps the query string — a test for fragments `cargo fmt` failed last: oops
+    m3  2026-11-21 09:05  summary
+        The redirect now keeps the query string — `cargo fmt` failed last: oops
     m1  2026-11-21 09:05  change
         The redirect now keeps the query string
     t1  2026-11-21 09:03  edit
         src/login.rs
     u1  2026-11-21 09:00  work
-        The redirect now keeps the query string — a test for fragments `cargo fmt` failed last: oops
+        The redirect now keeps the query string — `cargo fmt` failed last: oops
     [exit 0]
     ");
     insta::assert_snapshot!(world.nmem(&["search", "no such thing at all xyzzy"]).text(), @"
@@ -149,7 +153,8 @@ fn one_thing_is_shown_whole() {
 
       memories:
       m1 change The redirect now keeps the query string
-      m2 summary The redirect now keeps the query string
+      m2 open A test for fragments
+      m3 summary The redirect now keeps the query string
     [exit 0]
     ");
     insta::assert_snapshot!(world.nmem(&["show", "t2"]).text(), @r#"

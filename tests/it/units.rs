@@ -34,7 +34,7 @@ fn a_new_goal_begins_a_unit_and_a_yes_goes_on_with_it() {
     assert_snapshot!(world.nmem(&["units"]).text(), @"
     2026-11-20
     u2  09:49  9 min
-        Added the darker theme to the release notes
+        Write the release notes: collect the merged pull requests
         2 prompts (2-3), tool uses: investigation 2 → execution 1 → investigation 1 → execution 1 → investigation 1 → execution 1
         docs/release-notes.md (2 edits), docs/CHANGELOG.md (1 edit)
     u1  09:01  7 min  done
@@ -70,7 +70,7 @@ fn why_explains_in_words_and_a_report_can_be_sent() {
     - **login: hash passwords as NFC** (done, 7 min)
       - `1a2b3c4` login: hash passwords as NFC
       - changed `src/login/hash.rs`, `src/login/password.rs`
-    - **Added the darker theme to the release notes** (9 min)
+    - **Write the release notes: collect the merged pull requests** (9 min)
       - changed `docs/release-notes.md`, `docs/CHANGELOG.md`
     [exit 0]
     ");
@@ -96,7 +96,7 @@ fn what_a_unit_was_is_in_the_next_session_s_context() {
     a_morning(&mut Session::new(&world, "morning-of-two-things")).end();
     let text: Value = world.nmem(&["context", "--json"]).json();
     let text = text["text"].as_str().unwrap();
-    assert!(text.contains("- work unit (u2): \"Added the darker theme to the release notes\""), "{text}");
+    assert!(text.contains("- work unit (u2): \"Write the release notes: collect the merged pull requests\""), "{text}");
 }
 
 #[test]
