@@ -259,7 +259,9 @@ pub fn worked_after<'a>(tools: &[&'a ToolUseRow]) -> Vec<(&'a ToolUseRow, &'a To
     for (at, failed) in tools.iter().enumerate().filter(|(_, tool)| tool.kind == Kind::Command && tool.succeeded == Some(false)) {
         let Some(line) = failed.content.as_deref() else { continue };
         let reason = reason(failed);
-        if has_word_of(PASSING, &reason.to_lowercase()) || is_look(line) && !did_not_run(&reason) {
+        // A check that found something says nothing about how it is run.
+        let found = (is_look(line) || failed.is_check()) && !did_not_run(response(failed));
+        if found || has_word_of(PASSING, &reason.to_lowercase()) {
             continue;
         }
         let next = tools[at + 1..].iter().take(NEAR).take_while(|tool| !tool.is_edit());

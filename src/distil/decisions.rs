@@ -6,7 +6,7 @@ use super::offers::{WORDS_ALONE, answers, choice};
 use super::score::ScoredStatements;
 use super::statements::{StatementForm, Words, begins_with, has_word_of, word_count};
 use super::turns::{Speaker, Turn, is_project_change, likeness};
-use super::user_decisions::{Decided, answer_lasts, decided, settles, with_reason};
+use super::user_decisions::{Decided, answer_lasts, decided, is_of_design, settles, with_reason};
 use crate::languages::in_english;
 use crate::model::{Finding, MemoryFile, Provenance, Source, UserAnswer};
 use crate::text::{alike, cut, files_named, is_stop_word};
@@ -68,7 +68,7 @@ fn of_turn(turns: &[Turn], scored: &ScoredStatements, at: usize, reported: &[usi
         all.push(DecisionMemory { memory, statements: Vec::new() });
     }
     for row in &turns[at].answers {
-        let settled: Vec<UserAnswer> = UserAnswer::parse(&row.text).into_iter().filter(|answer| settles(&answer.text)).collect();
+        let settled: Vec<UserAnswer> = UserAnswer::parse(&row.text).into_iter().filter(settles_design).collect();
         let Some((first, rest)) = settled.split_first() else { continue };
         let mut memory = answer_memory(format!("answer:p{}", row.id), first, at);
         if !rest.is_empty() {
@@ -100,8 +100,9 @@ fn of_turn(turns: &[Turn], scored: &ScoredStatements, at: usize, reported: &[usi
     }
     // A wish is a decision where work followed it, and somebody reports on it.
     let definite = wishes.iter().any(|(_, wish)| wish.is_definite);
-    let wish = wishes.first().filter(|_| follows.is_some()).map(|(_, first)| {
-        let mut memory = new(format!("wish:p{}", asked.id), &first.said, at);
+    let best = wishes.iter().max_by_key(|(at, wish)| (wish.lasts, wish.is_definite, std::cmp::Reverse(*at)));
+    let wish = best.filter(|_| follows.is_some()).map(|(_, best)| {
+        let mut memory = new(format!("wish:p{}", asked.id), &best.said, at);
         for (_, wish) in &wishes {
             memory.fact(&wish.said);
         }
@@ -164,8 +165,10 @@ fn settled_by_plan(scored: &ScoredStatements, turn: usize) -> Vec<usize> {
     };
     let settles = |at: &usize| {
         let said = &scored.statements[*at];
-        !begins_with("run |verify|check |test |currently", &said.text.to_lowercase())
-            && !said.text.contains("already ")
+        !begins_with(
+            "run |verify|check |test |currently|add |create |update |implement |write |build |extend |modify ",
+            &said.text.to_lowercase(),
+        ) && !said.text.contains("already ")
             && !begins_with("verification|testing|test plan", &heading(&said.under))
             && !begins_with(BEFORE, &heading(&said.under))
             && scored.is_current(*at)
@@ -216,6 +219,11 @@ fn heading(under: &str) -> String {
 
 /// Marks of an option that the agent recommends.
 const RECOMMENDED: [&str; 2] = [" (Recommended)", " (recommended)"];
+
+/// Whether an answer says how something shall be.
+fn settles_design(answer: &UserAnswer) -> bool {
+    settles(&answer.text) && (is_of_design(&answer.question) || answer_lasts(&answer.text))
+}
 
 /// An option's text without the agent's mark.
 fn plainly(text: &str) -> String {

@@ -1,12 +1,12 @@
 //! One memory per change or finding, from a turn's selected statements and commits; and the form of a rule memory.
 
 use super::commits::{by_first_word, conventional};
-use super::score::{Class, ScoredStatements};
-use super::statements::{Words, begins_with, capitalized, has_word_of};
+use super::score::{Class, ScoredStatements, names_cause};
+use super::statements::{StatementForm, Words, begins_with, begins_with_file, capitalized, has_word_of};
 use super::superseded::by_work;
 use super::turns::{Speaker, Turn, TurnFacts, UnitStatement, commit, content_words, is_project_change, overlap};
 use crate::model::{Becomes, Domain, Draft, Finding, MemoryFile, MemoryKind, Provenance, Source, ToolUseRow};
-use crate::text::{alike, cut, files_named};
+use crate::text::{alike, cut, files_named, width};
 use serde_json::{Map, Value, json};
 
 /// Characters of a title and of a fact.
@@ -159,6 +159,15 @@ pub fn add(memories: &mut Vec<RuleMemory>, turns: &[Turn], scored: &ScoredStatem
             None => memories.push(finding),
         }
     }
+    drop_bare_commits(memories);
+}
+
+/// Takes out commits of which only the subject is known, where the unit has better.
+fn drop_bare_commits(memories: &mut Vec<RuleMemory>) {
+    let is_bare = |memory: &RuleMemory| memory.facts.is_empty() && memory.key.starts_with("commit:");
+    if memories.iter().any(|memory| !memory.is_decided() && !is_bare(memory)) {
+        memories.retain(|memory| !is_bare(memory));
+    }
 }
 
 /// Turns the memories of a unit into drafts of the domain's kinds, each with its share of the tokens.
@@ -198,6 +207,9 @@ fn shares(turns: &[Turn], memories: &[RuleMemory]) -> Vec<Option<(i64, bool)>> {
     shares
 }
 
+/// First words of a statement that says nothing without the one before it.
+const FOLLOWING: Words = "this|that|these|those|they|it|its|both|with this|with that|in turn|one aside|side note|otherwise|instead|then|also|so|but|and|however|for that|because of this|here|there";
+
 /// Memories of the chosen statements, in the order of their turns.
 fn findings(turns: &[Turn], scored: &ScoredStatements, chosen: &[usize], domain: &Domain) -> Vec<RuleMemory> {
     let mut memories = Vec::new();
@@ -205,7 +217,7 @@ fn findings(turns: &[Turn], scored: &ScoredStatements, chosen: &[usize], domain:
     let stands = |i: &usize| {
         let said = &scored.statements[*i];
         let follows = *i > 0 && scored.statements[*i - 1].source == said.source && chosen.contains(&(*i - 1));
-        follows || !begins_with("this|that|these|those|they|it|both", &said.text.to_lowercase())
+        follows || !begins_with(FOLLOWING, &said.text.to_lowercase())
     };
     for (at, turn) in turns.iter().enumerate() {
         let of_turn: Vec<usize> = chosen.iter().copied().filter(|i| scored.statements[*i].turn == at && stands(i)).collect();
@@ -229,6 +241,9 @@ fn findings(turns: &[Turn], scored: &ScoredStatements, chosen: &[usize], domain:
     }
     memories
 }
+
+/// Characters from which one statement is worth a memory.
+const ALONE: usize = 100;
 
 /// Types of commits that later ones clear away.
 const PASSING: Words = "debug|wip|tmp|temp|fixup!|squash!";
@@ -298,6 +313,12 @@ fn thing(
     memory.sources.extend(statements.iter().map(|i| scored.statements[*i].source));
     memory.sources.extend(turn.tools.iter().filter(|tool| is_project_change(tool)).map(|tool| Source::ToolUse(tool.id)));
     memory.sources.extend(made.map(|tool| Source::ToolUse(tool.id)));
+    // One short sentence that nobody acted on is hardly ever worth a memory of its own.
+    let is_found = scored.facts[at].edits == 0 && domain.name == "coding";
+    let is_alone = is_found && made.is_none() && left.is_empty() && memory.facts.is_empty() && width(&memory.title) < ALONE;
+    if is_alone && !lead.is_some_and(|lead| names_cause(scored.statements[lead].english())) {
+        return Vec::new();
+    }
     let mut memories = vec![memory];
     // What has no room in one memory is another thing.
     if !left.is_empty() {
@@ -312,7 +333,11 @@ fn lead(scored: &ScoredStatements, at: usize) -> f32 {
     let points = begins_with(POINTING, &said.text.to_lowercase());
     let change = scored.facts[said.turn].edits > 0 && scored.lexicon.count(&said.text).has(Class::Change);
     let long = said.text.chars().count() > LONG;
-    scored.scores[at] + if change { 0.2 } else { 0.0 } - if points { 0.3 } else { 0.0 } - if long { 0.3 } else { 0.0 }
+    // A row of a table says little without its table, and the name of a file little of the work.
+    let listed = said.form == StatementForm::Row || begins_with_file(&said.text);
+    scored.scores[at] - if listed { 0.4 } else { 0.0 } + if change { 0.2 } else { 0.0 }
+        - if points { 0.3 } else { 0.0 }
+        - if long { 0.3 } else { 0.0 }
 }
 
 /// Finding that a statement reports.
@@ -416,7 +441,7 @@ fn is_fixed_defect(scored: &ScoredStatements, said: &UnitStatement) -> bool {
     {
         return false;
     }
-    let past = [" was ", " were ", " wasn't ", " weren't ", " didn't ", " would ", " missing ", " lacked "];
+    let past = [" was ", " were ", " wasn't ", " weren't ", " didn't ", " missing ", " lacked "];
     let describes = has_word_of(DEFECTS, &said.under.to_lowercase())
         || begins_with(BEGINS, &lower)
         || past.iter().any(|word| lower.contains(word));

@@ -8,7 +8,10 @@ use super::statements::{
     StatementForm, Words, begins_with, capitalized, has_word_of, is_one_of, own_sentences, plain, word_count,
 };
 use super::superseded::{claims, retracts};
-use super::turns::{Speaker, Turn, commit, content_words, is_inside, is_project_change, likeness, turns, unit_statements};
+use super::turns::{
+    Speaker, Turn, TurnFacts, UnitStatement, commit, content_words, is_inside, is_project_change, likeness, turns,
+    unit_statements,
+};
 use crate::languages::in_english;
 use crate::model::{Domain, Finding, MemoryRow, Provenance, Source, ToolUseRow, UnitStory};
 use crate::text::{cut, is_stop_word};
@@ -28,12 +31,41 @@ pub fn add_tried(memories: &mut Vec<RuleMemory>, turns: &[Turn], scored: &Scored
             continue;
         }
         let (Some(closing), Some(title)) = (turn.closing, tried(turn, at, scored)) else { continue };
+        if !was_given_up(turns, at, said, &title, scored) {
+            continue;
+        }
         let mut memory = RuleMemory::new(format!("tried:p{asked}"), Some(Finding::Tried), &title, vec![at]);
         memory.fact(&quoted);
         memory.sources = vec![Source::Prompt(closing.id), Source::Prompt(*asked)];
         memories.push(memory);
     }
     overtaken_choices(memories, turns, scored);
+}
+
+/// Words of a complaint about a part, or about another case.
+const IN_PART: Words = "perfect|great|better|almost|nearly|fully|completely|100%|absolutely";
+/// Words of a report that the work before was replaced.
+const REPLACED: Words =
+    "instead of|revert|replaced|switched|rolled back|was wrong|real cause|actual cause|turned out|was not the|wasn't the";
+
+/// Whether the work of a turn was given up after a complaint: the complaint names what the work was, the next work changes the
+/// same files again, or its report says so.
+fn was_given_up(turns: &[Turn], at: usize, complaint: &str, title: &str, scored: &ScoredStatements) -> bool {
+    let lower = in_english(complaint).to_lowercase();
+    if has_word_of(IN_PART, &lower) || begins_with("if |when |now |now,", &lower) {
+        return false;
+    }
+    let next = turns.get(at + 1).and_then(|next| next.asked).map_or(complaint, |asked| &asked.text);
+    let asked = content_words(next);
+    if content_words(title).iter().any(|word| asked.contains(word) && !is_stop_word(word)) {
+        return true;
+    }
+    let is_code = |file: &&String| !file.ends_with(".md") && !file.ends_with(".txt");
+    let says = |one: &UnitStatement| {
+        one.turn == at + 1 && one.speaker == Speaker::Agent && has_word_of(REPLACED, &one.english().to_lowercase())
+    };
+    let again = |next: &TurnFacts| next.files.iter().filter(is_code).any(|file| scored.facts[at].files.contains(file));
+    scored.facts.get(at + 1).is_some_and(again) || scored.statements.iter().any(says)
 }
 
 /// The change of a turn in words: its last commit's subject, else its main claim.
@@ -102,7 +134,7 @@ const NAMED: usize = 4;
 /// Labels and headings of next steps.
 const LEFT: Words = "next|next step|next steps|remaining|remaining work|still to do|still open|todo|to do|not done|not done yet|left|left to do|what's left|what is left|follow-up|follow-ups|you still need to|open|open questions|pending|not yet done|still missing";
 /// Words of what is left, in a sentence of its own.
-const DEFERRED: Words = "not been verified|not verified|unverified|not tested|untested|still needs|still need to|still has to|remains to be|to be verified|you may want to|worth validating|worth checking|worth verifying|deferred|left for later|left as a follow-up|out of scope for now|not yet implemented|not yet tested|not yet deployed|not yet wired|haven't tested|haven't verified|couldn't test|could not test|couldn't verify|could not verify|todo:";
+const DEFERRED: Words = "not been verified|not verified|unverified|untested|still needs to|still need to|still has to|remains to be|to be verified|worth validating|worth checking|worth verifying|deferred to v|deferred to phase|deferred to a |deferred to the next|deferred to later|deferred to future|deferred until|left for later|left as a follow-up|out of scope for now|not yet implemented|not yet tested|not yet deployed|not yet wired|haven't tested|haven't verified|couldn't test|could not test|couldn't verify|could not verify|todo:";
 /// First words of a step that belongs to any work, or that speaks to the user.
 const ROUTINE: Words = "if you|let me know|feel free|test|verify|try|check|monitor|review|restart|refresh|reload|open|visit|enjoy|commit|push|run|deploy|merge|create a pr|open a pr|pull|wait|you can|start";
 /// Words of an open end by which work on it is recognized, as a share of its own.
@@ -193,7 +225,9 @@ fn left(turns: &[Turn], scored: &ScoredStatements) -> Vec<usize> {
         let is_stated = said.speaker == Speaker::Agent && !matches!(said.form, StatementForm::Shown | StatementForm::Heading);
         let is_question = said.text.ends_with(['?', '？']);
         let is_routine = begins_with(ROUTINE, &english);
-        let is_own = !scored.facts[said.turn].repeats_outside(&said.text);
+        // What the agent asked is open until the user says something.
+        let is_answered = is_one_of("open|open questions|pending", heading.trim()) && said.turn + 1 < turns.len();
+        let is_own = !is_answered && !scored.facts[said.turn].repeats_outside(&said.text);
         is_stated
             && is_own
             && !is_question
@@ -227,6 +261,12 @@ fn last_complaint(story: &UnitStory, turns: &[Turn]) -> Option<(usize, String)> 
     }
     let last = turns.iter().rposition(|turn| turn.asked.is_some())?;
     let said = turns[last].refutes.as_ref()?;
+    // A check that passes after the last change confirms it.
+    let tools: Vec<&ToolUseRow> = turns[last..].iter().flat_map(|turn| turn.tools.iter().copied()).collect();
+    let changed = tools.iter().rposition(|tool| is_project_change(tool));
+    if changed.is_some_and(|changed| tools[changed..].iter().any(|tool| tool.is_check() && tool.succeeded == Some(true))) {
+        return None;
+    }
     let own = own_sentences(&turns[last].asked?.text);
     let whole = own.iter().skip_while(|sentence| *sentence != said).take(2).cloned().collect::<Vec<_>>().join(" ");
     Some((last, format!("{REPORTED}{whole}")))

@@ -30,7 +30,7 @@ impl ScoreWeights {
 }
 
 /// Minimum gain of a selected statement. `cargo bench --bench facts` shows the bytes that it makes.
-const LEAST: f32 = 0.0319;
+const LEAST: f32 = 0.0309;
 /// Minimum gain outside coding domains, where the score lacks identifiers, commits and checks.
 const LEAST_ELSEWHERE: f32 = 0.022;
 /// Characters added to a statement's length; the gain is the score divided by the square root of the sum.
@@ -41,7 +41,8 @@ const REPETITION: f32 = 0.6;
 /// Minimum score of a statement that explicitly names a cause.
 const NAMED_CAUSE: f32 = 0.6;
 
-fn names_cause(text: &str) -> bool {
+/// Whether a statement names the cause of something.
+pub fn names_cause(text: &str) -> bool {
     const NAMES: &str =
         "root cause|the bug was|the issue was|the problem was|was caused by|the cause was|the reason was|turned out that";
     let lower = text.to_lowercase();
@@ -55,7 +56,7 @@ fn is_announcement(text: &str) -> bool {
     let lower = text.to_lowercase();
     let of_rest = ["summary", "what was", "what i", "what changed", "changes", "breakdown", "overview"];
     begins_with(
-        "let me|now let me|i'll now|i'll start|i will now|next, i'll|want me to|say the word|let me know|do you want|would you like|should i |shall i |i need |i don't have access|please |you can test |you can now test|try it now|you should see|you should now|open `|open http|the changes are in|the complete guide|go ahead and|add these lines|add the following|here are|here's what|feel free",
+        "let me|now let me|i'll now|i'll start|i will now|next, i'll|want me to|say the word|let me know|do you want|would you like|should i |shall i |i need |i don't have access|please |you can test |you can now test|try it now|you should see|you should now|open `|open http|the changes are in|the complete guide|go ahead and|add these lines|add the following|here are|here's what|feel free|if you want, |if you'd like",
         &lower,
     ) || begins_with(SUMMARIES, &lower) && of_rest.iter().any(|word| lower.contains(word)) && lower.len() < 120
 }
@@ -63,7 +64,7 @@ fn is_announcement(text: &str) -> bool {
 /// Whether a statement only reports that checks passed, or where commits are.
 fn is_momentary(text: &str) -> bool {
     const CHECKS: Words = "tests pass|tests passed|test pass|tests passing|lint clean|lint is clean|lint passes|linter passes|lint and|checks pass|build passes|build succeeds|type check passes|compiles cleanly|tests still pass|all green|no lint|all pass|all clean|are clean|are green|still green|verified independently";
-    const COMMITS: Words = "committed as |committed on `|committed and pushed|clean commits|squashed into `|and force-pushed|branch now sits|left uncommitted|working tree is clean|files committed|are committed|is committed|fix is complete|is complete!|are complete!|successfully deployed|deployment successful|deploy was successful";
+    const COMMITS: Words = "committed as |committed on `|committed and pushed|clean commits|squashed into `|and force-pushed|branch now sits|left uncommitted|working tree is clean|files committed|are committed|is committed|fix is complete|is complete!|are complete!|successfully deployed|deployment successful|deploy was successful|up to date|already merged|was merged|is merged|still unpushed|pushed with|pushed to |threads on pr|ready for |ready to |local changes|amended";
     const REASONS: Words = "because|since |unless|only if|require|need|must|fixed|added";
     const LONG: usize = 200;
     let lower = text.to_lowercase();
@@ -103,7 +104,18 @@ impl ScoredStatements {
             return false;
         }
         let is_stated = !matches!(statement.form, StatementForm::Shown | StatementForm::Heading);
-        let lasts = is_stated && !is_announcement(statement.english()) && !is_momentary(statement.english());
+        let is_question = statement.text.ends_with(['?', '？']);
+        // A row that begins with a number is one of a listing.
+        let number = statement.text.split(',').next().unwrap_or_default().trim_start_matches('#');
+        let is_listed = statement.form == StatementForm::Row
+            && self.facts[statement.turn].edits == 0
+            && !number.is_empty()
+            && number.bytes().all(|b| b.is_ascii_digit());
+        let lasts = is_stated
+            && !is_question
+            && !is_listed
+            && !is_announcement(statement.english())
+            && !is_momentary(statement.english());
         lasts && superseded_at(at, &self.statements, &self.facts).is_none()
     }
 

@@ -443,6 +443,14 @@ fn without_quotations(text: &str) -> String {
     out.push_str(rest);
     out
 }
+/// Whether a line begins with a file's name, as one of a list of changes does.
+pub fn begins_with_file(text: &str) -> bool {
+    let first = text.split_whitespace().next().unwrap_or_default();
+    let has_mark =
+        text.split_whitespace().nth(1).is_some_and(|second| matches!(second, "-" | "—" | "–" | "→")) || first.ends_with(':');
+    has_mark && first.contains(['.', '`', '/'])
+}
+
 /// A list of words.
 pub type Words = &'static str;
 

@@ -5,7 +5,8 @@ use super::commits::{conventional, of_request};
 use super::findings::RuleMemory;
 use super::score::{Class, ScoredStatements};
 use super::statements::{
-    StatementForm, Words, begins_with, capitalized, first_word, has_word_of, is_one_of, plain_headline, word_count,
+    StatementForm, Words, begins_with, begins_with_file, capitalized, first_word, has_word_of, is_one_of, plain_headline,
+    word_count,
 };
 use super::turns::{Speaker, Turn, commit, content_words, is_project_change, overlap};
 use super::user_decisions::request_in;
@@ -63,7 +64,7 @@ impl Outcome<'_> {
         };
         // The request, if the title does not state it.
         let words = content_words(&title);
-        let other = request.filter(|text| overlap(&content_words(text), &words) < 0.5);
+        let other = request.filter(|text| word_count(text) > 1 && overlap(&content_words(text), &words) < 0.5);
         section("request", other.map(|text| cut(&text, REQUEST)).unwrap_or_default());
         section("notes", cut(&notes.join("; "), NOTES));
         self.succeeded().into_iter().for_each(|success| drop(summary.content.insert("success".into(), Value::from(success))));
@@ -323,14 +324,6 @@ fn best_statement(turns: &[Turn], scored: &ScoredStatements) -> Option<String> {
     let one = &scored.statements[best];
     let request = Some(one).filter(|one| one.speaker == Speaker::User && one.english() == one.text);
     Some(request.and_then(|one| request_in(&one.text)).unwrap_or_else(|| one.text.clone()))
-}
-
-/// Whether a line begins with a file's name, as one of a list of changes does.
-fn begins_with_file(text: &str) -> bool {
-    let first = text.split_whitespace().next().unwrap_or_default();
-    let has_mark =
-        text.split_whitespace().nth(1).is_some_and(|second| matches!(second, "-" | "—" | "–" | "→")) || first.ends_with(':');
-    has_mark && first.contains(['.', '`', '/'])
 }
 
 /// First words that say nothing.

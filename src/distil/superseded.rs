@@ -6,7 +6,7 @@
 use super::statements::{Words, has_word_of};
 use super::turns::{Speaker, TurnFacts, UnitStatement, names_in, overlap, quotes};
 use crate::languages::in_english;
-use crate::text::is_stop_word;
+use crate::text::{files_named, is_stop_word};
 use std::collections::HashSet;
 
 /// Returns the turn that superseded a statement of a unit.
@@ -17,7 +17,7 @@ pub fn superseded_at(at: usize, said: &[UnitStatement], contexts: &[TurnFacts]) 
         Speaker::User => None,
         _ => {
             let by_user = by_refusal(one, contexts).or_else(|| by_refutation(one, contexts)).or_else(|| by_retraction(at, said));
-            let by_work = by_user.or_else(|| by_work(&one.text, one.turn, contexts));
+            let by_work = by_user.or_else(|| by_work(&one.text, one.turn, contexts)).or_else(|| by_change(one, contexts));
             // A report that says what the plan says confirms it.
             by_work.or_else(|| if one.speaker == Speaker::Plan { None } else { by_words(at, said, contexts) })
         }
@@ -44,6 +44,26 @@ pub fn claims(one: &UnitStatement) -> bool {
 /// The next prompt says that the work did not help.
 fn by_refutation(one: &UnitStatement, contexts: &[TurnFacts]) -> Option<usize> {
     (contexts[one.turn].refuted && claims(one)).then_some(one.turn + 1)
+}
+
+/// Share of a finding's words in later edits, in percent, from which they change what it describes.
+const CHANGED: usize = 55;
+
+/// A finding of a turn that changed nothing describes what a later turn changed.
+fn by_change(one: &UnitStatement, contexts: &[TurnFacts]) -> Option<usize> {
+    if one.speaker != Speaker::Agent || contexts[one.turn].edits > 0 || one.words.len() < 4 {
+        return None;
+    }
+    let named: Vec<String> =
+        files_named(&one.text).iter().map(|path| path.rsplit('/').next().unwrap_or(path).to_lowercase()).collect();
+    let changes = |context: &TurnFacts| {
+        if named.iter().any(|file| context.files.contains(file)) {
+            return true;
+        }
+        let known = one.words.iter().filter(|word| context.edited.contains(*word)).count();
+        context.edits > 0 && known * 100 >= one.words.len() * CHANGED
+    };
+    contexts[one.turn + 1..].iter().position(changes).map(|at| one.turn + 1 + at)
 }
 
 /// Words with which an agent takes back what it said.

@@ -135,8 +135,7 @@ pub fn refutation(prompt: &str) -> Option<String> {
 
 /// Whether something goes on that should not: "the login still loses the query", "it is still showing the old one".
 fn still_does(lower: &str) -> bool {
-    const FINE: Words =
-        "works|working|is|was|has|needs|seems|open|thinking|missing|learning|waiting|using|wondering|as|this|his|its|having";
+    const FINE: Words = "works|working|is|was|has|needs|remains|seems|open|thinking|missing|learning|waiting|using|wondering|as|this|his|its|having";
     let words: Vec<&str> = lower.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty()).collect();
     let does = |word: &str| word.len() > 3 && (word.ends_with('s') || word.ends_with("ing")) && !is_one_of(FINE, word);
     let goes_on =
@@ -159,7 +158,8 @@ impl Turn<'_> {
 
 /// A file of the project: paths outside of it are stored absolute, or from the home folder on.
 pub fn is_inside(path: &str) -> bool {
-    !path.starts_with(['/', '~']) && !path.starts_with("..")
+    let is_drive = path.as_bytes().get(1) == Some(&b':');
+    !path.starts_with(['/', '~', '\\']) && !path.starts_with("..") && !is_drive
 }
 
 /// A change of a file of the project that took place.

@@ -27,7 +27,7 @@ const MOMENTARY: Words = "yet|for now|no code change|just the analysis|only the 
 /// Phrases of what holds from now on.
 const LASTING: [&str; 7] = ["always", "never", "from now on", "don't ever", "do not", "no more", "next time"];
 /// Verbs of work that leaves nothing decided.
-const CHORES: Words = "commit|push|run|test|check|look|take|see|review|explain|show|tell|fix|continue|proceed|rebase|try|do|write|read|go|find|start|investigate|debug|verify|analyze|double|think|create|implement|help|give|open|close|merge|stage|unstage|undo|wait|get|list|describe|summarize|abandon|please|also|you|we|i|know|understand|confirm|update|print";
+const CHORES: Words = "commit|push|run|test|check|look|take|see|review|explain|show|tell|fix|continue|proceed|rebase|try|do|write|read|go|find|start|investigate|debug|verify|analyze|double|think|create|implement|help|give|open|close|merge|stage|unstage|undo|wait|get|list|describe|summarize|abandon|please|also|you|we|i|know|understand|confirm|update|print|come|handle|figure|address|set|setup|provide|work|discuss|start|support|reproduce|compare|ask";
 /// Verbs behind "always", "never" and "don't" in the middle of a sentence, where other words are more common.
 const ORDERS: Words = "accept|add|allow|answer|ask|assume|avoid|block|build|cache|call|change|check|commit|copy|create|delete|deploy|disable|document|drop|edit|enable|escape|expose|fail|follow|force|format|generate|guess|hard-code|hardcode|hide|ignore|import|include|install|keep|leave|log|make|merge|mock|modify|move|name|overwrite|pass|pin|prefer|print|push|read|rebase|release|rely|remove|rename|report|require|retry|return|reuse|round|run|send|serve|set|show|skip|sort|squash|store|swallow|test|throw|touch|trust|update|use|validate|wrap|write";
 /// Beginnings of a choice among ways.
@@ -50,12 +50,11 @@ const SETTLES: [&str; 13] = [
 const TOGETHER: [&str; 9] =
     ["let's ", "lets ", "let’s ", "let us ", "we'll ", "we will ", "we decided to ", "i decided to ", "i'd rather "];
 /// Beginnings of a wish that the work may follow.
-const WISHES: [&str; 40] = [
+const WISHES: [&str; 39] = [
     "we should ",
     "it should ",
     "this should ",
     "they should ",
-    "you should ",
     "there should ",
     "can we ",
     "could we ",
@@ -110,7 +109,7 @@ const POLITE: [&str; 12] = [
 /// Verbs of an order that say how something shall be.
 const DESIGNS: Words = "change|make|ensure|rename|replace|remove|use|keep|hide|hid|allow|limit|default|move|switch|combine|include|exclude|omit|drop|prefer|restrict|guide|always|only|never|explicitly|put|call|wrap|format|display";
 /// Words in a wish's middle.
-const WISHED: Words = " should | must | instead| rather | needs to | need to have | no longer | shouldn't | doesn't work since | that's why we | only once| source of truth| couldn't we | i'd like | i want | let's | would be great if it | would be great to have | would be nice if it | would be nice to have | would be good to have | would be good if it | would be good to show | is now called | don't need to | be good to | good idea to ";
+const WISHED: Words = " should | must | instead| needs to | need to have | shouldn't | doesn't work since | that's why we | only once| source of truth| couldn't we | i'd like | i want | let's | would be great if it | would be great to have | would be nice if it | would be nice to have | would be good to have | would be good if it | would be good to show | is now called | don't need to | be good to | good idea to ";
 /// First words of a report that something does not work, and of a guess.
 const REPORTS: Words = "still |can it be|could it be|i would have expected|i'd have expected|seems |it seems|that should have|it shows|i see|i don't see|it says|you |i noticed|not sure";
 /// Words between the chosen option and the rejected ones.
@@ -203,6 +202,14 @@ fn is_wish(lower: &str, bare: &str, conditional: bool) -> bool {
     {
         return false;
     }
+    if begins_with("ask |tell |let me|let us|come up|this brings up|the question", bare) {
+        return false;
+    }
+    // "You should update this, too" is an order for this task.
+    if bare.contains("you should ") && ![" always ", " never ", "should not", "shouldn't"].iter().any(|word| bare.contains(word))
+    {
+        return false;
+    }
     if begins_with(REPORTS, bare) || bare.contains(" seems ") {
         return bare.starts_with("not sure") && bare.contains(" should ");
     }
@@ -282,8 +289,21 @@ fn requested(said: &str) -> String {
     rest.trim_end_matches(['?', ' ', '.', ':']).to_string()
 }
 
-/// Returns true if an answer to the agent's question settles something: it is not "yes", and no order for this moment.
+/// Questions about how the conversation goes on.
+const OF_PROCESS: Words = "what would you like to do|what do you want to do|what next|do next|how would you like to proceed|how should i proceed|next area|more questions|would you like me to|do you want me to|want to discuss|want me to|ready to|shall i |should i |proceed|continue|move on";
+
+/// Whether a question of the agent asks how something shall be, not how the conversation goes on.
+pub fn is_of_design(question: &str) -> bool {
+    !has_word_of(OF_PROCESS, &in_english(question).to_lowercase())
+}
+
+/// Returns true if an answer to the agent's question settles something: it is not "yes", no order for this moment, and does
+/// not ask or weigh itself.
 pub fn settles(answer: &str) -> bool {
+    const WEIGHS: Words = "hmm|hmmm|hmmmm|it depends|depends|not sure|i'm not sure|i don't know|this would depend|from my understanding|what |why |how |can |could |which ";
+    if answer.trim_end().ends_with(['?', '？']) || begins_with(WEIGHS, &in_english(answer).to_lowercase()) {
+        return false;
+    }
     let lower = in_english(answer).to_lowercase();
     let bare = without_fillers(&lower);
     let first = bare.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();

@@ -111,6 +111,11 @@ impl Tx<'_> {
             false => "UPDATE memories SET content = json_set(content, '$.notes', ?2) WHERE id = ?1",
         };
         self.tx.prepare_cached(sql)?.execute(params![summary, notes])?;
+        // A summary that was made for its notes alone says nothing without them.
+        let says = "SELECT 1 FROM memories m, json_each(m.content) c WHERE m.id = ?1 AND c.key NOT IN ('request', 'success')";
+        if notes.is_empty() && !self.tx.prepare_cached(says)?.exists([summary])? {
+            return self.delete_memory(summary);
+        }
         self.index_memory_again(summary)
     }
 

@@ -300,7 +300,7 @@ fn a_check_that_failed_last_is_over_once_it_passes_in_a_later_unit() {
     session.ask("Now something else: the landing page needs a favicon and a logo").edit("site/index.html").edit("site/logo.svg");
     session.bash("cargo test", "test result: ok. 9 passed").close("The page has its favicon.").end();
     assert_eq!(world.count("SELECT count(*) FROM work_units"), 2);
-    assert_eq!(notes(), "-");
+    assert_eq!(notes(), "", "a summary that was made for its notes goes with them");
 }
 
 const FILED: &str = "SELECT kind, coalesce(type, '-'), title, provenance, (SELECT group_concat(concept, ' ') FROM memory_concepts WHERE memory_id = m.id) FROM memories m ORDER BY id";
