@@ -162,9 +162,14 @@ pub fn add(memories: &mut Vec<RuleMemory>, turns: &[Turn], scored: &ScoredStatem
     drop_bare_commits(memories);
 }
 
-/// Takes out commits of which only the subject is known, where the unit has better.
+/// Takes out commits of which only the subject is known, where the unit has better or the subject is of a chore.
 fn drop_bare_commits(memories: &mut Vec<RuleMemory>) {
     let is_bare = |memory: &RuleMemory| memory.facts.is_empty() && memory.key.starts_with("commit:");
+    let is_chore = |memory: &RuleMemory| {
+        let subject = memory.content.get("commit").and_then(|commit| commit["subject"].as_str()).unwrap_or(&memory.title);
+        is_bare(memory) && begins_with(CHORES, &subject.to_lowercase())
+    };
+    memories.retain(|memory| !is_chore(memory));
     if memories.iter().any(|memory| !memory.is_decided() && !is_bare(memory)) {
         memories.retain(|memory| !is_bare(memory));
     }
@@ -245,8 +250,9 @@ fn findings(turns: &[Turn], scored: &ScoredStatements, chosen: &[usize], domain:
 /// Characters from which one statement is worth a memory.
 const ALONE: usize = 100;
 
-/// Types of commits that later ones clear away.
+/// Types of commits that later ones clear away, and of those of which the subject alone says too little.
 const PASSING: Words = "debug|wip|tmp|temp|fixup!|squash!";
+const CHORES: Words = "chore|docs|style|ci|test|build|start work|add todo|merge|bump|update changelog";
 
 /// Whether a commit's subject still holds: later work has not taken out what it names, and it is no passing one.
 fn is_worth_telling(tool: &ToolUseRow, turn: usize, facts: &[TurnFacts]) -> bool {

@@ -47,7 +47,7 @@ fn by_refutation(one: &UnitStatement, contexts: &[TurnFacts]) -> Option<usize> {
 }
 
 /// Share of a finding's words in later edits, in percent, from which they change what it describes.
-const CHANGED: usize = 55;
+const CHANGED: usize = 30;
 
 /// A finding of a turn that changed nothing describes what a later turn changed.
 fn by_change(one: &UnitStatement, contexts: &[TurnFacts]) -> Option<usize> {
