@@ -8,6 +8,7 @@ use super::turns::{Speaker, Turn, TurnFacts, UnitStatement, commit, content_word
 use crate::model::{Becomes, Domain, Draft, Finding, MemoryFile, MemoryKind, Provenance, Source, ToolUseRow};
 use crate::text::{alike, cut, files_named, width};
 use serde_json::{Map, Value, json};
+use std::collections::HashSet;
 
 /// Characters of a title and of a fact.
 const TITLE: usize = 160;
@@ -178,7 +179,10 @@ fn drop_bare_commits(memories: &mut Vec<RuleMemory>) {
 /// Turns the memories of a unit into drafts of the domain's kinds, each with its share of the tokens.
 pub fn drafts(memories: Vec<RuleMemory>, turns: &[Turn], domain: &Domain) -> Vec<Draft> {
     let shares = shares(turns, &memories);
-    memories.into_iter().zip(shares).map(|(memory, tokens)| memory.draft(domain, turns, tokens)).collect()
+    let drafts = memories.into_iter().zip(shares).map(|(memory, tokens)| memory.draft(domain, turns, tokens));
+    // The store finds a memory again by its key: two of one key would be one.
+    let mut keys = HashSet::new();
+    drafts.filter(|draft| draft.key.as_ref().is_none_or(|key| keys.insert(key.clone()))).collect()
 }
 
 /// Whether a commit without a message of its own belongs to an earlier memory: "commit this".
@@ -328,7 +332,8 @@ fn thing(
     let mut memories = vec![memory];
     // What has no room in one memory is another thing.
     if !left.is_empty() {
-        memories.extend(thing(turns, scored, at, &left, None, &format!("{part}+"), domain));
+        let of_commit = made.map(|tool| format!(":t{}", tool.id)).unwrap_or_default();
+        memories.extend(thing(turns, scored, at, &left, None, &format!("{part}+{of_commit}"), domain));
     }
     memories
 }
@@ -456,4 +461,44 @@ fn is_fixed_defect(scored: &ScoredStatements, said: &UnitStatement) -> bool {
             let known = said.words.iter().filter(|word| context.edited.contains(*word)).count();
             context.edits > 0 && known * 4 >= said.words.len()
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::unit;
+    use crate::domains;
+    use std::collections::HashSet;
+
+    #[test]
+    fn what_has_no_room_beside_two_commits_of_a_turn_is_kept_for_each() {
+        // Nine items that share no words, of a hundred characters each.
+        let long = |name: &str| -> String {
+            let word = |at: usize| format!("{name}{}", char::from(b'a' + (at % 26) as u8).to_string().repeat(3 + at / 26));
+            let item = |n: usize| {
+                let words: Vec<String> = (0..9).map(|w| word(n * 9 + w)).collect();
+                format!("- `{}_{}` now writes {}\n", words[0], words[1], words[2..].join(" "))
+            };
+            (0..9).map(item).collect()
+        };
+        let commit = |name: &str| format!("git commit -m 'Write {name} whole\n\n{}'", long(name));
+        let (first, second) = (commit("header"), commit("footer"));
+        let mut story = unit(&[(
+            "Write the header and the footer whole",
+            &[
+                ("edit", "src/cache.rs", true),
+                ("command", &first, true),
+                ("edit", "src/cache.rs", true),
+                ("command", &second, true),
+            ],
+            "Both are written whole.",
+        )]);
+        for tool in story.tools.iter_mut().filter(|tool| tool.path.is_none()) {
+            tool.metadata = serde_json::json!({"commit": {"sha": format!("{:07x}", tool.id), "subject": "Write it whole"}});
+        }
+        let drafts =
+            super::super::distil_unit(&story, &domains::of(None, None), &super::super::ScoreWeights::fitted(), None).drafts;
+        let keys: Vec<&String> = drafts.iter().filter_map(|draft| draft.key.as_ref()).collect();
+        assert_eq!(keys.iter().collect::<HashSet<_>>().len(), keys.len(), "{keys:?}");
+        assert_eq!(keys.iter().filter(|key| key.contains('+')).count(), 2, "{keys:?}");
+    }
 }
