@@ -158,7 +158,7 @@ const OF_PLAN: usize = 4;
 fn settled_by_plan(scored: &ScoredStatements, turn: usize) -> Vec<usize> {
     let worth = |at: usize| {
         let said = &scored.statements[at];
-        let (text, under) = (said.english().to_lowercase(), in_english(&said.under).to_lowercase());
+        let (text, under) = (said.english().to_lowercase(), said.under.to_lowercase());
         let heading = if has_word_of(SETTLED, &under) { 0.5 } else { 0.0 };
         let words = if has_word_of(SETTLES, &text) { 0.3 } else { 0.0 };
         (heading + words > 0.0).then_some(heading + words + scored.scores[at])
@@ -169,8 +169,8 @@ fn settled_by_plan(scored: &ScoredStatements, turn: usize) -> Vec<usize> {
             "run |verify|check |test |currently|add |create |update |implement |write |build |extend |modify ",
             &said.text.to_lowercase(),
         ) && !said.text.contains("already ")
-            && !begins_with("verification|testing|test plan", &heading(&said.under))
-            && !begins_with(BEFORE, &heading(&said.under))
+            && !begins_with("verification|testing|test plan", &said.heading())
+            && !begins_with(BEFORE, &said.heading())
             && scored.is_current(*at)
     };
     let mut all: Vec<(usize, f32)> = of_plan(scored, turn).filter(settles).filter_map(|at| Some((at, worth(at)?))).collect();
@@ -193,8 +193,7 @@ fn reason_of_plan(scored: &ScoredStatements, turn: usize) -> Option<usize> {
     let before = of_plan(scored, turn).filter(|at| {
         let said = &scored.statements[*at];
         // A description of the time before is no reason, and no longer true.
-        begins_with(BEFORE, &heading(&said.under))
-            && !has_word_of("current|the existing|already ", &said.english().to_lowercase())
+        begins_with(BEFORE, &said.heading()) && !has_word_of("current|the existing|already ", &said.english().to_lowercase())
     });
     before.max_by(|a, b| scored.scores[*a].total_cmp(&scored.scores[*b]))
 }
@@ -210,11 +209,6 @@ fn of_plan(scored: &ScoredStatements, turn: usize) -> impl Iterator<Item = usize
             && !said.text.ends_with(['?', '？'])
     };
     (0..scored.statements.len()).filter(states)
-}
-
-/// The innermost heading above a statement, in lower case.
-fn heading(under: &str) -> String {
-    under.rsplit(" > ").next().unwrap_or_default().to_lowercase()
 }
 
 /// Marks of an option that the agent recommends.

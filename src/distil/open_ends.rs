@@ -219,20 +219,20 @@ const WORDS: usize = 2;
 fn left(turns: &[Turn], scored: &ScoredStatements) -> Vec<usize> {
     let is_left = |at: &usize| {
         let said = &scored.statements[*at];
+        if said.speaker != Speaker::Agent || matches!(said.form, StatementForm::Shown | StatementForm::Heading) {
+            return false;
+        }
         let english = said.english().to_lowercase();
-        let heading = in_english(said.under.rsplit(" > ").next().unwrap_or_default()).to_lowercase();
+        let heading = said.heading();
         let label = english.split_once([':', '-', '：']).map_or("", |(label, _)| label.trim());
-        let is_stated = said.speaker == Speaker::Agent && !matches!(said.form, StatementForm::Shown | StatementForm::Heading);
-        let is_question = said.text.ends_with(['?', '？']);
-        let is_routine = begins_with(ROUTINE, &english);
+        let is_said = is_one_of(LEFT, heading.trim()) || is_one_of(LEFT, label) || has_word_of(DEFERRED, &english);
         // What the agent asked is open until the user says something.
         let is_answered = is_one_of("open|open questions|pending", heading.trim()) && said.turn + 1 < turns.len();
-        let is_own = !is_answered && !scored.facts[said.turn].repeats_outside(&said.text);
-        is_stated
-            && is_own
-            && !is_question
-            && !is_routine
-            && (is_one_of(LEFT, heading.trim()) || is_one_of(LEFT, label) || has_word_of(DEFERRED, &english))
+        is_said
+            && !is_answered
+            && !said.text.ends_with(['?', '？'])
+            && !begins_with(ROUTINE, &english)
+            && !scored.facts[said.turn].repeats_outside(&said.text)
     };
     let taken_up = |at: usize| {
         let one = &scored.statements[at];

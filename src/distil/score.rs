@@ -3,7 +3,7 @@
 
 use super::statement_weights;
 use super::statements::{StatementForm, Words, begins_with, has_word_of, word_count};
-use super::superseded::superseded_at;
+use super::superseded::{retracting, superseded_at};
 use super::turns::{self, Speaker, Turn, TurnFacts, UnitStatement, likeness, unit_statements};
 use crate::languages::in_english;
 use crate::model::Domain;
@@ -81,6 +81,8 @@ pub struct ScoredStatements {
     pub lexicon: Lexicon,
     /// Probability that a later session needs each statement.
     pub scores: Vec<f32>,
+    /// Statements with which the agent takes something back.
+    retracting: Vec<usize>,
 }
 
 impl ScoredStatements {
@@ -93,7 +95,8 @@ impl ScoredStatements {
             if names_cause(statement.english()) { score.max(NAMED_CAUSE) } else { score }
         };
         let scores = statements.iter().zip(&features).map(score).collect();
-        ScoredStatements { statements, facts, lexicon, scores }
+        let retracting = retracting(&statements);
+        ScoredStatements { statements, facts, lexicon, scores, retracting }
     }
 
     /// Whether a statement still holds and may be remembered: not shown by a tool, not an announcement, not repeated from a
@@ -116,7 +119,7 @@ impl ScoredStatements {
             && !is_listed
             && !is_announcement(statement.english())
             && !is_momentary(statement.english());
-        lasts && superseded_at(at, &self.statements, &self.facts).is_none()
+        lasts && superseded_at(at, &self.statements, &self.facts, &self.retracting).is_none()
     }
 
     /// Returns the heading of a plan that the user ordered in a turn.

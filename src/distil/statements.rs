@@ -390,7 +390,7 @@ const SHOWN: usize = 60;
 /// The part of a line before something that is shown on it.
 fn before_shown(line: &str) -> &str {
     let Some((before, behind)) = line.split_once(": ") else { return line };
-    let lower = in_english(before).to_lowercase();
+    let lower = before.to_lowercase();
     let shows = SHOWS.split('|').any(|word| lower.ends_with(word)) && !has_word_of(WANTS, &lower);
     if shows && behind.chars().count() > SHOWN { before } else { line }
 }

@@ -282,6 +282,7 @@ fn best_statement(turns: &[Turn], scored: &ScoredStatements) -> Option<String> {
         one.words.iter().filter(|word| !is_stop_word(word)).for_each(|word| *counts.entry(word).or_default() += weight);
     }
     let changing = turns.iter().filter(|turn| turn.changes()).count();
+    let is_work: Vec<bool> = turns.iter().zip(&scored.facts).map(|(turn, facts)| facts.edits > 0 || acts(turn)).collect();
     let requested = if changing > 1 { REQUESTED } else { REQUESTED_ALONE };
     let score = |at: usize| {
         let one = &scored.statements[at];
@@ -289,7 +290,7 @@ fn best_statement(turns: &[Turn], scored: &ScoredStatements) -> Option<String> {
         words.sort_by(|a, b| b.total_cmp(a));
         let kinds = scored.lexicon.count(one.english());
         let factors = [
-            (scored.facts[one.turn].edits > 0 || acts(&turns[one.turn]), 2.0),
+            (is_work[one.turn], 2.0),
             (kinds.has(Class::Change), 1.3),
             (kinds.has(Class::Check), 0.7),
             (one.text.ends_with([':', '：']), 0.7),

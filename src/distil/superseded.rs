@@ -10,13 +10,16 @@ use crate::text::{files_named, is_stop_word};
 use std::collections::HashSet;
 
 /// Returns the turn that superseded a statement of a unit.
-pub fn superseded_at(at: usize, said: &[UnitStatement], contexts: &[TurnFacts]) -> Option<usize> {
+/// `retracting` are the statements with which the agent takes something back.
+pub fn superseded_at(at: usize, said: &[UnitStatement], contexts: &[TurnFacts], retracting: &[usize]) -> Option<usize> {
     let one = &said[at];
     match one.speaker {
         // Statements of the user are not superseded by reports.
         Speaker::User => None,
         _ => {
-            let by_user = by_refusal(one, contexts).or_else(|| by_refutation(one, contexts)).or_else(|| by_retraction(at, said));
+            let by_user = by_refusal(one, contexts)
+                .or_else(|| by_refutation(one, contexts))
+                .or_else(|| by_retraction(at, said, retracting));
             let by_work = by_user.or_else(|| by_work(&one.text, one.turn, contexts)).or_else(|| by_change(one, contexts));
             // A report that says what the plan says confirms it.
             by_work.or_else(|| if one.speaker == Speaker::Plan { None } else { by_words(at, said, contexts) })
@@ -73,18 +76,22 @@ pub fn retracts(one: &UnitStatement) -> bool {
     one.speaker == Speaker::Agent && has_word_of(RETRACTS, &one.english().to_lowercase().replace('’', "'"))
 }
 
+/// The statements of a unit with which the agent takes something back.
+pub fn retracting(said: &[UnitStatement]) -> Vec<usize> {
+    (0..said.len()).filter(|at| retracts(&said[*at])).collect()
+}
+
 /// Words and names that a retraction shares with what it takes back.
 const SHARED: usize = 3;
 
 /// A later message of the agent takes it back.
-fn by_retraction(at: usize, said: &[UnitStatement]) -> Option<usize> {
+fn by_retraction(at: usize, said: &[UnitStatement], retracting: &[usize]) -> Option<usize> {
     let one = &said[at];
-    let takes_back = |other: &&UnitStatement| {
-        other.turn > one.turn
-            && retracts(other)
-            && one.words.intersection(&other.words).filter(|word| !is_stop_word(word)).count() >= SHARED
+    let takes_back = |other: &&usize| {
+        let other = &said[**other];
+        other.turn > one.turn && one.words.intersection(&other.words).filter(|word| !is_stop_word(word)).count() >= SHARED
     };
-    said[at + 1..].iter().find(takes_back).map(|other| other.turn)
+    retracting.iter().find(takes_back).map(|other| said[*other].turn)
 }
 
 /// Later edits took out what it names, or the user quoted it and had it changed.
@@ -148,7 +155,7 @@ mod tests {
         let turns = turns(&story, &domain);
         let (statements, facts) = (unit_statements(&turns), turn_facts(&turns));
         let those = (0..statements.len()).filter(|at| statements[*at].text.contains(text));
-        those.map(|at| superseded_at(at, &statements, &facts)).collect()
+        those.map(|at| superseded_at(at, &statements, &facts, &retracting(&statements))).collect()
     }
 
     #[test]

@@ -78,18 +78,22 @@ pub fn turns<'a>(story: &'a UnitStory, domain: &Domain) -> Vec<Turn<'a>> {
         turns[at].tools.push(tool);
     }
     for turn in &mut turns {
-        turn.refuses = refuses(turn.asked.map_or("", |asked| &asked.text));
-        turn.refutes = refutation(turn.asked.map_or("", |asked| &asked.text));
+        let own = turn.asked.map(|asked| own_sentences(&asked.text)).unwrap_or_default();
+        turn.refuses = refuses(&own);
+        turn.refutes = refuting(&own).cloned();
         turn.cost = match story.costs.iter().find(|(number, _)| *number == turn.number) {
             Some((_, tokens)) => (*tokens, false),
             None => (estimate(turn), true),
         };
     }
-    for at in 0..turns.len() {
-        let next = turns.get(at + 1).map_or(story.followed_by.as_ref(), |next| next.asked);
+    for at in 1..turns.len() {
+        let next = turns[at].refutes.clone().zip(turns[at].asked.map(|asked| asked.id));
+        turns[at - 1].refuted = next;
+    }
+    if let (Some(last), Some(next)) = (turns.last_mut(), &story.followed_by) {
         // A complaint in another session may be about something else.
-        let next = next.filter(|next| next.session_id == story.session || is_about(&next.text, &turns[at]));
-        turns[at].refuted = next.and_then(|next| Some((refutation(&next.text)?, next.id)));
+        let is_own = |_: &String| next.session_id == story.session || is_about(&next.text, last);
+        last.refuted = refutation(&next.text).filter(is_own).map(|said| (said, next.id));
     }
     turns
 }
@@ -109,11 +113,9 @@ fn estimate(turn: &Turn) -> i64 {
     said.chain(used).sum::<usize>() as i64 / CHARACTERS
 }
 
-fn refuses(prompt: &str) -> bool {
-    own_sentences(prompt)
-        .iter()
-        .take(3)
-        .any(|sentence| has_word_of(REFUSALS, &format!(" {} ", in_english(sentence).to_lowercase())))
+/// Whether the first sentences of a prompt reject the work.
+fn refuses(own: &[String]) -> bool {
+    own.iter().take(FIRST).any(|sentence| has_word_of(REFUSALS, &format!(" {} ", in_english(sentence).to_lowercase())))
 }
 
 /// Words of a user for whom the work before did not help.
@@ -125,12 +127,16 @@ const FIRST: usize = 3;
 
 /// Returns the sentence of a prompt that says that the work before did not help.
 pub fn refutation(prompt: &str) -> Option<String> {
-    let own = own_sentences(prompt);
+    refuting(&own_sentences(prompt)).cloned()
+}
+
+/// The first of a prompt's sentences that says so.
+fn refuting(own: &[String]) -> Option<&String> {
     let refutes = |sentence: &&String| {
         let lower = format!(" {} ", in_english(sentence).to_lowercase().replace('’', "'"));
         (has_word_of(REFUTES, &lower) || still_does(&lower)) && !has_word_of(NO_REFUTATION, &lower) && lower.len() < 300
     };
-    own.iter().take(FIRST).find(refutes).cloned()
+    own.iter().take(FIRST).find(refutes)
 }
 
 /// Whether something goes on that should not: "the login still loses the query", "it is still showing the old one".
@@ -226,6 +232,15 @@ impl UnitStatement {
     /// The text with its cue words in English.
     pub fn english(&self) -> &str {
         self.english.as_deref().unwrap_or(&self.text)
+    }
+
+    /// The innermost heading above it in lower case, with its cue words in English.
+    pub fn heading(&self) -> String {
+        let heading = self.under.rsplit(" > ").next().unwrap_or_default();
+        match &self.english {
+            Some(_) => in_english(heading).to_lowercase(),
+            None => heading.to_lowercase(),
+        }
     }
 
     /// Whether it may be chosen by its score: what the user says is a decision or a matter of the moment, what the user
@@ -413,12 +428,13 @@ fn long_names(line: &str) -> impl Iterator<Item = String> {
 
 /// Versions in a text: `0.3.0`.
 fn versions(text: &str) -> impl Iterator<Item = String> {
-    let words =
-        text.split(|c: char| !c.is_ascii_alphanumeric() && c != '.').map(|word| word.trim_matches('.').trim_start_matches('v'));
+    // Most lines have none.
+    let has = text.as_bytes().windows(3).any(|w| w[0].is_ascii_digit() && w[1] == b'.' && w[2].is_ascii_digit());
+    let words = if has { text } else { "" }.split(|c: char| !c.is_ascii_alphanumeric() && c != '.');
     let is_version = |word: &&str| {
         word.split('.').count() == 3 && word.split('.').all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()))
     };
-    words.filter(is_version).map(String::from)
+    words.map(|word| word.trim_matches('.').trim_start_matches('v')).filter(is_version).map(String::from)
 }
 
 /// Names from code in a statement, in lower case: `camelCase` and `snake_case`, and versions.
