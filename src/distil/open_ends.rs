@@ -191,7 +191,9 @@ pub fn open_ends(story: &UnitStory, turns: &[Turn], scored: &ScoredStatements) -
 /// Returns the open ends of earlier units that a unit has ended: a prompt that led to changes, a commit or a report of work has
 /// most of their words. What was not committed ends with the next commit.
 pub fn ended(ends: &[MemoryRow], story: &UnitStory, domain: &Domain) -> Vec<i64> {
-    if ends.is_empty() {
+    // Only changes end something.
+    let changes = |tool: &ToolUseRow| is_project_change(tool) || commit(tool).is_some();
+    if ends.is_empty() || !story.tools.iter().any(changes) {
         return Vec::new();
     }
     let turns = turns(story, domain);

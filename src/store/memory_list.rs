@@ -220,6 +220,11 @@ impl Store {
 
     /// Open ends that a unit may have ended: those of earlier units of its branch, newest first.
     pub fn open_ends_before(&self, story: &UnitStory, limit: usize) -> Result<Vec<MemoryRow>> {
+        // Most projects have none, and the whole query takes longer to compile.
+        let any = "SELECT 1 FROM memories WHERE project_id = ?1 AND kind = 'open' AND work_unit_id IS NOT ?2";
+        if !self.conn.prepare_cached(any)?.exists(params![story.project, story.unit])? {
+            return Ok(Vec::new());
+        }
         let sql = format!(
             "{MEMORY} WHERE m.project_id = ?1 AND m.kind = 'open' AND m.superseded_by IS NULL AND m.content ->> '$.ended' IS NULL
              AND m.work_unit_id IS NOT ?2 AND m.created_at <= ?3

@@ -58,9 +58,12 @@ impl Store {
 /// Reads a unit with all its prompts and tool uses; `None` if it is gone.
 pub(in crate::store) fn story_of(conn: &Connection, unit: i64) -> Result<Option<UnitStory>> {
     let sql = "SELECT u.session_id, u.intent, u.outcome, u.evidence, u.rules_seq, s.platform, coalesce(u.project_id, s.project_id), s.cwd, s.tasks,
-                 u.id = (SELECT max(id) FROM work_units WHERE session_id = s.id), d.name, d.config
+                 u.id = (SELECT max(id) FROM work_units WHERE session_id = s.id), d.name, d.config, s.ended_at IS NULL
                FROM work_units u JOIN sessions s ON s.id = u.session_id LEFT JOIN domains d ON d.id = s.domain_id WHERE u.id = ?1";
+    let mut is_going_on = false;
     let row = |row: &Row| {
+        // Nothing follows the last unit of a session that goes on.
+        is_going_on = row.get::<_, bool>(9)? && row.get::<_, bool>(12)?;
         let tasks: Vec<Task> =
             row.get::<_, Option<String>>(8)?.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default();
         let open = tasks.into_iter().filter(|task| task.status != "completed").map(|task| task.subject);
@@ -91,7 +94,7 @@ pub(in crate::store) fn story_of(conn: &Connection, unit: i64) -> Result<Option<
     story.prompts = said_in_unit(conn, key)?;
     story.costs = costs_of_unit(conn, key)?;
     story.tools = tools_of_unit(conn, key)?;
-    story.followed_by = followed_by(conn, &story)?;
+    story.followed_by = if is_going_on { None } else { followed_by(conn, &story)? };
     let counted: i64 = conn.prepare_cached(COUNTED)?.query_row(key, |row| row.get(0))?;
     story.reach = match story.tools.len() as i64 {
         TOOL_USES.. => Reach::End,
