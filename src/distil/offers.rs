@@ -4,6 +4,7 @@ use super::statements::{Words, begins_with, has_word_of, is_one_of, own_sentence
 use super::user_decisions::with_reason;
 use crate::languages::{gloss, in_english};
 use crate::text::{cut, is_stop_word, words};
+use std::cell::LazyCell;
 
 /// A choice: what was chosen, over what.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +44,8 @@ pub fn choice(offer: &str, prompt: &str) -> Option<Choice> {
     let first = first.split(", can ").next().unwrap_or_default();
     let lower = in_english(first).to_lowercase().replace('’', "'");
     let bare = lower.trim().trim_end_matches(['.', '!', ' ']);
-    let offered = options(offer);
+    // A message is long, and most prompts choose nothing.
+    let offered = LazyCell::new(|| options(offer));
     let others = |but: &[&str]| {
         let others = offered.iter().map(|(_, text)| text.as_str()).filter(|text| !but.contains(text));
         others.map(|text| cut(text, ALTERNATIVE)).take(ALTERNATIVES).collect()
