@@ -169,8 +169,8 @@ fn settled_by_plan(scored: &ScoredStatements, turn: usize) -> Vec<usize> {
             "run |verify|check |test |currently|add |create |update |implement |write |build |extend |modify ",
             &said.text.to_lowercase(),
         ) && !said.text.contains("already ")
-            && !begins_with("verification|testing|test plan", &said.heading())
-            && !begins_with(BEFORE, &said.heading())
+            && !begins_with("verification|testing|test plan", &scored.headings[*at])
+            && !begins_with(BEFORE, &scored.headings[*at])
             && scored.is_current(*at)
     };
     let mut all: Vec<(usize, f32)> = of_plan(scored, turn).filter(settles).filter_map(|at| Some((at, worth(at)?))).collect();
@@ -193,7 +193,8 @@ fn reason_of_plan(scored: &ScoredStatements, turn: usize) -> Option<usize> {
     let before = of_plan(scored, turn).filter(|at| {
         let said = &scored.statements[*at];
         // A description of the time before is no reason, and no longer true.
-        begins_with(BEFORE, &said.heading()) && !has_word_of("current|the existing|already ", &said.english().to_lowercase())
+        begins_with(BEFORE, &scored.headings[*at])
+            && !has_word_of("current|the existing|already ", &said.english().to_lowercase())
     });
     before.max_by(|a, b| scored.scores[*a].total_cmp(&scored.scores[*b]))
 }

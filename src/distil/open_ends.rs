@@ -225,7 +225,7 @@ fn left(turns: &[Turn], scored: &ScoredStatements) -> Vec<usize> {
             return false;
         }
         let english = said.english().to_lowercase();
-        let heading = said.heading();
+        let heading = &scored.headings[*at];
         let label = english.split_once([':', '-', '：']).map_or("", |(label, _)| label.trim());
         let is_said = is_one_of(LEFT, heading.trim()) || is_one_of(LEFT, label) || has_word_of(DEFERRED, &english);
         // What the agent asked is open until the user says something.

@@ -4,11 +4,11 @@
 use super::statement_weights;
 use super::statements::{StatementForm, Words, begins_with, has_word_of, word_count};
 use super::superseded::{retracting, superseded_at};
-use super::turns::{self, Speaker, Turn, TurnFacts, UnitStatement, likeness, unit_statements};
-use crate::languages::in_english;
+use super::turns::{self, Speaker, Turn, TurnFacts, UnitStatement, headings, likeness, unit_statements};
 use crate::model::Domain;
 use crate::text::{is_stop_word, width};
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 /// A bias and a weight for each feature.
 #[derive(Clone, Debug)]
@@ -81,6 +81,8 @@ pub struct ScoredStatements {
     pub lexicon: Lexicon,
     /// Probability that a later session needs each statement.
     pub scores: Vec<f32>,
+    /// The innermost heading above each statement, in lower case.
+    pub headings: Vec<String>,
     /// Statements with which the agent takes something back.
     retracting: Vec<usize>,
 }
@@ -95,8 +97,10 @@ impl ScoredStatements {
             if names_cause(statement.english()) { score.max(NAMED_CAUSE) } else { score }
         };
         let scores = statements.iter().zip(&features).map(score).collect();
+        let innermost = |above: Rc<str>| above.rsplit(" > ").next().unwrap_or_default().to_lowercase();
+        let headings = headings(&statements).into_iter().map(innermost).collect();
         let retracting = retracting(&statements);
-        ScoredStatements { statements, facts, lexicon, scores, retracting }
+        ScoredStatements { statements, facts, lexicon, scores, headings, retracting }
     }
 
     /// Whether a statement still holds and may be remembered: not shown by a tool, not an announcement, not repeated from a
@@ -262,16 +266,16 @@ pub type Features = [f32; FEATURES.len()];
 /// The features of each statement of a unit.
 pub fn features(said: &[UnitStatement], contexts: &[TurnFacts], lexicon: &Lexicon) -> Vec<Features> {
     let words = WordCounts::new(said, contexts);
-    said.iter().map(|one| of(one, contexts, &words, lexicon)).collect()
+    said.iter().zip(headings(said)).map(|(one, above)| of(one, &above, contexts, &words, lexicon)).collect()
 }
 
-fn of(one: &UnitStatement, contexts: &[TurnFacts], words: &WordCounts, lexicon: &Lexicon) -> Features {
+fn of(one: &UnitStatement, above: &str, contexts: &[TurnFacts], words: &WordCounts, lexicon: &Lexicon) -> Features {
     let length = width(&one.text).min(400) as f32;
     let names = code_names(&one.text).min(4) as f32 / 4.0;
     let looked = one.speaker == Speaker::Agent && contexts[one.turn].edits == 0;
     [
         is(!one.under.is_empty()),
-        is(lexicon.count(&in_english(&one.under)).has(Class::Check)),
+        is(lexicon.count(above).has(Class::Check)),
         length / 400.0,
         is(length < 40.0),
         names,

@@ -8,6 +8,7 @@ use crate::prompt_injection::orders;
 use crate::text::{is_cjk, width, words};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
+use std::rc::Rc;
 
 /// A prompt, the work on it, and the message that closed it.
 #[derive(Debug)]
@@ -234,21 +235,25 @@ impl UnitStatement {
         self.english.as_deref().unwrap_or(&self.text)
     }
 
-    /// The innermost heading above it in lower case, with its cue words in English.
-    pub fn heading(&self) -> String {
-        let heading = self.under.rsplit(" > ").next().unwrap_or_default();
-        match &self.english {
-            Some(_) => in_english(heading).to_lowercase(),
-            None => heading.to_lowercase(),
-        }
-    }
-
     /// Whether it may be chosen by its score: what the user says is a decision or a matter of the moment, what the user
     /// pasted is somebody else's, and a plan describes what is to be changed; what came of it the agent reports.
     pub fn is_report(&self) -> bool {
         matches!(self.speaker, Speaker::Agent | Speaker::Commit)
             && !matches!(self.form, StatementForm::Heading | StatementForm::Shown)
     }
+}
+
+/// The headings above each statement, with their cue words in English. Statements of one list share them.
+pub fn headings(said: &[UnitStatement]) -> Vec<Rc<str>> {
+    let mut last: Option<(&str, Rc<str>)> = None;
+    let of = |one: &'_ UnitStatement| -> Rc<str> { Rc::from(&*in_english(&one.under)) };
+    let mut all = Vec::with_capacity(said.len());
+    for one in said {
+        let known = last.take().filter(|(under, _)| *under == one.under);
+        let (_, heading) = last.insert(known.unwrap_or_else(|| (one.under.as_str(), of(one))));
+        all.push(heading.clone());
+    }
+    all
 }
 
 /// All statements of a unit, in order.
