@@ -34,7 +34,7 @@ q  quit, and forget what you marked";
 /// Review new decisions, lessons and open ends one by one
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem review\n         nmem review --since 30d --json\n\nShows each decision, lesson and open end of the last seven days that nobody has checked yet, and asks whether to keep, edit, pin or\nforget it. A memory that you keep, edit or pin does not come again."
+    after_help = "Example: nmem review\n         nmem review --since 30d --json\n\nShows each decision, lesson and open end of the last seven days that nobody has checked yet, and asks whether to keep, edit, pin or forget it; an open end can also be marked as done. A memory that you keep, edit or pin does not come again."
 )]
 pub struct ReviewArguments {
     /// Only memories made after this time: 2026-11-01, 7d, 12h, yesterday
