@@ -131,11 +131,13 @@ fn open_ends(
         return Err(UserError::new(NO_PROJECT, "change into a project folder, or use `nmem units --open --all`").into());
     }
     let mut ends = match (store, &place.row) {
-        (Some(store), _) if args.all => store.open_ends(None, None, limit)?,
-        (Some(store), Some(row)) => store.open_ends(Some(row.id), None, limit)?,
+        (Some(store), _) if args.all => store.open_ends(None, None, usize::MAX)?,
+        (Some(store), Some(row)) => store.open_ends(Some(row.id), None, usize::MAX)?,
         _ => Vec::new(),
     };
     ends.retain(|end| since.is_none_or(|since| end.created_at >= since));
+    let found = ends.len();
+    ends.truncate(limit);
     if args.json {
         return ends.iter().try_for_each(|end| output::print(&memory_text::json(end).to_string()));
     }
@@ -147,6 +149,9 @@ fn open_ends(
         let unit = end.unit.map(|unit| format!("  (u{unit})")).unwrap_or_default();
         let id = style.strong(&memory_text::id(end));
         output::say(&format!("{id}  {}  {}{}", time::day(end.created_at), line(&end.title, 200), style.faint(&unit)))?;
+    }
+    if ends.len() < found {
+        output::say(&style.faint(&format!("\n{} of {found}; --limit 0 for all", ends.len())))?;
     }
     output::say(&style.faint("\n`nmem done ID` ends one; with --drop it is not wanted any more"))
 }

@@ -6,7 +6,7 @@ use crate::world::session::{MINUTE, Session};
 use insta::assert_snapshot;
 use serde_json::json;
 
-/// The memories, the line of the log, and what the next session is told.
+/// The memories, the line of the log, and what the next session is given.
 fn views(world: &World) -> String {
     let memories = world.sql(
         "SELECT kind || iif(provenance = 'user', ' of the user', '') || ': ' || title || coalesce(' | ' || group_concat(f.value, ' | '), '')
@@ -15,10 +15,10 @@ fn views(world: &World) -> String {
     let log = world.nmem(&["log"]).text();
     let log: Vec<&str> = log.lines().filter(|line| line.trim_start().starts_with('u')).map(str::trim).collect();
     let context = world.nmem(&["context", "--json"]).json();
-    let told = context["text"].as_str().unwrap_or_default();
-    let told: Vec<&str> =
-        told.lines().skip(1).take_while(|line| !line.starts_with("More: ")).filter(|line| !line.is_empty()).collect();
-    format!("{memories}\n--- log\n{}\n--- told\n{}", log.join("\n"), told.join("\n"))
+    let text = context["text"].as_str().unwrap_or_default();
+    let given: Vec<&str> =
+        text.lines().skip(1).take_while(|line| !line.starts_with("More: ")).filter(|line| !line.is_empty()).collect();
+    format!("{memories}\n--- log\n{}\n--- given\n{}", log.join("\n"), given.join("\n"))
 }
 
 fn session<'a>(world: &'a World, id: &'static str) -> Session<'a> {
@@ -40,7 +40,7 @@ fn a_claim_that_the_last_check_contradicts_is_failing_although_it_is_committed()
     summary: Round the invoice sum to cents
     --- log
     u1  failing  5 min  Round the invoice sum to cents; 1 commit, and the last check did not pass
-    --- told
+    --- given
     Last session, 2026-11-20 09:01, 6 min:
     - asked: "Round the invoice sum to cents in src/invoice.rs, and commit it"
       answered: "Verified it: everything passes, all tests pass. The invoice sum is rounded to cents in `Invoice::total`."
@@ -66,7 +66,7 @@ fn a_claim_is_judged_in_its_own_turn() {
     summary: Make the export skip empty rows in src/export.rs
     --- log
     u1  failing  5 min  Make the export skip empty rows in src/export.rs; changes, and the last check did not pass
-    --- told
+    --- given
     Last session, 2026-11-20 09:01, 7 min:
     - asked: "Make the export skip empty rows in src/export.rs"
       answered: "The export skips empty rows now, and all tests pass."
@@ -92,7 +92,7 @@ fn a_check_that_passes_in_the_end_is_done() {
     observation: The export skips rows without any value, because `Row::is_empty` looked at the first column only | `cargo test export` failed (assertion failed: rows.len() == 3), passed after changes to `src/export.rs`
     --- log
     u1  done  8 min  The export skips rows without any value, because `Row::is_empty` looked at the first column only
-    --- told
+    --- given
     Last session, 2026-11-20 09:01, 9 min:
     - asked: "Make the export skip empty rows in src/export.rs"
       answered: "The export skips rows without any value, because `Row::is_empty` looked at the first column only."
@@ -123,7 +123,7 @@ fn a_fix_that_the_next_prompt_refutes_was_tried_and_did_not_help() {
     --- log
     u2  unknown  3 min  Added the favicon `web/favicon.png` to the page of the chat
     u1  unknown  6 min  The CDN buffers every streamed answer of the chat
-    --- told
+    --- given
     Last session, 2026-11-20 09:01, 12 min:
     - asked: "Great, that works now. Add a favicon to the page too"
       answered: "Added the favicon `web/favicon.png` to the page of the chat."
@@ -153,7 +153,7 @@ fn a_complaint_of_the_next_session_refutes_the_last_one() {
     --- log
     u2  unknown  3 min  The query string was dropped by `Session::restore`, which rebuilt the address without it
     u1  done  3 min  The login loses the query string, fix it in src/login.rs
-    --- told
+    --- given
     Last session, 2026-11-20 19:01, 4 min:
     - asked: "The login still loses the query string after the redirect"
       answered: "The query string was dropped by `Session::restore`, which rebuilt the address without it. It keeps the whole address now."
@@ -181,7 +181,7 @@ fn what_the_user_said_last_is_open_until_it_is_confirmed() {
     open of the user: Reported last, not confirmed as solved: Still the old one. The favicon is missing, too
     --- log
     u1  unknown  6 min  Show the new logo on the start page, in web/index.html
-    --- told
+    --- given
     Last session, 2026-11-20 09:01, 8 min:
     - asked: "Still the old one. The favicon is missing, too"
       answered: "I set a cache header for the start page, so that browsers fetch it again."
@@ -213,7 +213,7 @@ fn an_option_is_chosen_by_its_number_and_both_in_words() {
     --- log
     u2  unknown  4 min  The results of the jobs are stored in SQLite, in the table `results`
     u1  unknown  4 min  `src/jobs.rs` has an orchestrator for planned jobs
-    --- told
+    --- given
     Last session, 2026-11-20 09:01, 12 min:
       answered: "The results of the jobs are stored in SQLite, in the table `results`."
     - work unit (u2): "The results of the jobs are stored in SQLite, in the table `results`"
@@ -235,7 +235,7 @@ fn steps_findings_and_chores_are_no_choices() {
     observation: Added a workflow that runs the checks on every push
     --- log
     u1  unknown  4 min  Added a workflow that runs the checks on every push
-    --- told
+    --- given
     Last session, 2026-11-20 09:01, 6 min:
       answered: "Added a workflow that runs the checks on every push."
     - work unit (u1): "Added a workflow that runs the checks on every push"
@@ -244,7 +244,7 @@ fn steps_findings_and_chores_are_no_choices() {
 }
 
 #[test]
-fn a_standing_wish_is_told_on_a_trunk_and_an_order_for_the_task_is_not() {
+fn a_standing_wish_is_given_on_a_trunk_and_an_order_for_the_task_is_not() {
     let world = World::new();
     session(&world, "a-wish-on-the-trunk")
         .ask("Next time you change the code, let me commit. Can we show the count of the rows in the header instead of the footer?")
@@ -256,7 +256,7 @@ fn a_standing_wish_is_told_on_a_trunk_and_an_order_for_the_task_is_not() {
     decision of the user: Show the count of the rows in the header instead of the footer | The header of the table shows the count of the rows now, and the footer is empty.
     --- log
     u1  unknown  3 min  The header of the table shows the count of the rows now, and the footer is empty
-    --- told
+    --- given
     Last session, 2026-11-20 09:01, 4 min:
     - asked: "Next time you change the code, let me commit. Can we show the count of the rows in the header instead of the footer?"
       answered: "Understood, I won't commit. The header of the table shows the count of the rows now, and the footer is empty."
@@ -268,7 +268,7 @@ fn a_standing_wish_is_told_on_a_trunk_and_an_order_for_the_task_is_not() {
 }
 
 #[test]
-fn a_next_step_is_told_until_later_work_takes_it_up() {
+fn a_next_step_is_given_until_later_work_takes_it_up() {
     let world = World::new();
     session(&world, "leaves-a-step")
         .ask("Retry the upload in src/upload.rs three times")
@@ -289,7 +289,7 @@ fn a_next_step_is_told_until_later_work_takes_it_up() {
     open: Make the pause between uploads configurable in the settings file
     --- log
     u1  done  5 min  Retry the upload
-    --- told
+    --- given
     Last session, 2026-11-20 09:01, 7 min:
     - work unit (done, u1): "Retry the upload"
       changed: `src/upload.rs`
@@ -327,6 +327,8 @@ fn a_person_ends_an_open_end_and_opens_it_again() {
     `nmem done ID` ends one; with --drop it is not wanted any more
     [exit 0]
     ");
+    let cut = world.nmem(&["units", "--open", "--limit", "1"]).text();
+    assert!(cut.starts_with("m3 ") && cut.contains("\n1 of 2; --limit 0 for all\n"), "{cut}");
     let ids: Vec<String> =
         world.nmem(&["units", "--open", "--json"]).lines().iter().map(|end| end["id"].as_str().unwrap().into()).collect();
     assert_snapshot!(world.typed(&["done", &ids[0]]).text(), @"
@@ -377,7 +379,7 @@ fn an_agent_that_takes_back_its_report_is_believed_the_second_time() {
     observation: The symlink to `~/.editor/plugins/ours` is wrong, and the plugin needs an entry in `marketplace.json`
     --- log
     u1  done  5 min  Document how the editor finds our plugin, in README.md
-    --- told
+    --- given
     Last session, 2026-11-20 09:01, 7 min:
     - asked: "Document how the editor finds our plugin, in README.md"
       answered: "The README says that the editor scans `~/.editor/plugins`, so a symlink to `~/.editor/plugins/ours` installs the plugin."
@@ -403,7 +405,7 @@ fn a_plan_that_was_only_written_is_open() {
     open: Planned, not implemented yet: Export the report as PDF
     --- log
     u1  unknown  2 min  Wrote the plan
-    --- told
+    --- given
     Last session, 2026-11-20 09:01, 3 min:
     - work unit (u1): "Wrote the plan"
     Open ends:
