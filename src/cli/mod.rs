@@ -1,6 +1,6 @@
 //! The command line: a file a command, with its arguments, one call of a use case and one of `render`.
 //!
-//! `hook` (record; stdin), `context`, `search`, `units`, `show`, `log`, `resume`, `view`, `serve`, `protocols` (mcp, rad),
+//! `hook` (record; stdin), `context`, `search`, `units`, `show`, `log`, `resume`, `view` (and serve), `protocols` (mcp, rad),
 //! `status`, `how` (with error), `remember` (and edit, pin, supersede), `review`, `forget`, `off`, `project` (with
 //! trust), `team` (with sync), `domain`, `distil`, `import`, `export` (with restore), `doctor`, `install`, `demo`,
 //! `help` (with completions and man). Shared: `output`, `editor`, `project_argument`.
@@ -28,8 +28,6 @@ mod remember;
 mod resume;
 mod review;
 mod search;
-#[cfg(feature = "serve")]
-mod serve;
 mod show;
 mod status;
 #[cfg(feature = "team")]
@@ -70,7 +68,7 @@ enum Command {
     Resume(resume::ResumeArguments),
     View(view::ViewArguments),
     #[cfg(feature = "serve")]
-    Serve(serve::ServeArguments),
+    Serve(view::live::ServeArguments),
     Status(status::StatusArguments),
     Error(how::ErrorArguments),
     How(how::HowArguments),
@@ -151,7 +149,7 @@ fn run(command: Command) -> Result<bool> {
         Command::Log(args) => log::run(&args),
         Command::View(args) => view::run(&args),
         #[cfg(feature = "serve")]
-        Command::Serve(args) => serve::run(&args),
+        Command::Serve(args) => view::live::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Error(args) => how::run_error(&args),
         Command::How(args) => how::run(&args),

@@ -1,14 +1,13 @@
-//! A team's PostgreSQL. Files: `address` (the URL), `series` (signed changes; `series.sql`), `rad_tables` (tables for
-//! other programs; `rad.sql`).
+//! A team's PostgreSQL. Files: `address` (the URL), `rad_tables` (tables for other programs;
+//! `rad.sql`); here: the connection, and the series of signed changes (`series.sql`).
 
 mod address;
 mod rad_tables;
-mod series;
 
 pub use rad_tables::{ForeignRow, ForeignRows, RadRow};
-pub use series::{BATCH, SeriesHead};
 
 use crate::error::UserError;
+use crate::model::SharedChange;
 use anyhow::Result;
 use std::path::Path;
 use std::time::Duration;
@@ -124,4 +123,128 @@ fn reason(error: &tokio_postgres::Error) -> String {
         cause = inner.source();
     }
     text
+}
+
+/// Separates the keys of a project in one text.
+const BETWEEN: &str = "\u{1f}";
+/// Changes per answer, and per transaction.
+pub const BATCH: i64 = 1000;
+
+/// The last number of a machine's series on the server, and how many of its changes have a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeriesHead {
+    pub machine: String,
+    pub seq: i64,
+    /// Changes with a text.
+    pub texts: i64,
+}
+
+fn change(row: &Row) -> Result<SharedChange> {
+    Ok(SharedChange {
+        machine: column(row, "machine")?,
+        seq: column(row, "seq")?,
+        uuid: column(row, "uuid")?,
+        counter: column(row, "counter")?,
+        gone: column(row, "gone")?,
+        withdrawn: column(row, "withdrawn")?,
+        projects: column(row, "projects")?,
+        name: column(row, "name")?,
+        digest: column(row, "digest")?,
+        signature: column(row, "signature")?,
+        body: column(row, "body")?,
+    })
+}
+
+impl TeamServer {
+    /// Returns the head of each machine's series.
+    pub fn heads(&mut self) -> Result<Vec<SeriesHead>> {
+        let rows = self.query("SELECT machine, seq, texts FROM nmem.heads ORDER BY machine", &[])?;
+        let head = |row: &Row| {
+            Ok(SeriesHead { machine: column(row, "machine")?, seq: column(row, "seq")?, texts: column(row, "texts")? })
+        };
+        rows.iter().map(head).collect()
+    }
+
+    /// Returns the next changes of other machines after the last applied one of each, by machine and number: those of
+    /// the given projects, and all tombstones. Texts above `most` bytes are omitted.
+    pub fn changes(&mut self, applied: &[(String, i64)], projects: &[String], most: usize) -> Result<Vec<SharedChange>> {
+        let machines: Vec<&str> = applied.iter().map(|(machine, _)| machine.as_str()).collect();
+        let numbers: Vec<i64> = applied.iter().map(|(_, seq)| *seq).collect();
+        let sql = "SELECT c.machine, c.seq, c.uuid, c.counter, c.gone, c.withdrawn, c.projects, c.name, c.digest, c.signature,
+                     CASE WHEN length(c.body) <= $5 THEN c.body END AS body
+                   FROM unnest($1::text[], $2::bigint[]) AS a(machine, seq)
+                   JOIN nmem.changes c ON c.machine = a.machine COLLATE \"C\" AND c.seq > a.seq
+                   WHERE c.gone OR c.projects && $3 ORDER BY c.machine, c.seq LIMIT $4";
+        let rows = self.query(sql, &[&machines, &numbers, &projects, &BATCH, &(most as i32)])?;
+        rows.iter().map(change).collect()
+    }
+
+    /// The last change of a machine's series that the server has.
+    pub fn last_change(&mut self, machine: &str) -> Result<Option<SharedChange>> {
+        let sql = "SELECT machine, seq, uuid, counter, gone, withdrawn, projects, name, digest, signature, body
+                   FROM nmem.changes WHERE machine = $1 ORDER BY seq DESC LIMIT 1";
+        self.query(sql, &[&machine])?.first().map(change).transpose()
+    }
+
+    /// Removes a change that the machine did not make.
+    pub fn remove_forged(&mut self, machine: &str, seq: i64) -> Result<()> {
+        self.execute("DELETE FROM nmem.changes WHERE machine = $1 AND seq = $2", &[&machine, &seq]).map(drop)
+    }
+
+    /// Adds changes of one machine, at most [`BATCH`], in one transaction; existing ones are unchanged. `rows` are
+    /// written to the RAD tables along with them.
+    pub fn add(&mut self, changes: &[SharedChange], rows: &[RadRow]) -> Result<()> {
+        let Some(SharedChange { machine, .. }) = changes.first() else { return Ok(()) };
+        let texts = |field: fn(&SharedChange) -> &str| changes.iter().map(field).collect::<Vec<&str>>();
+        let (uuids, names) = (texts(|change| &change.uuid), texts(|change| &change.name));
+        let (digests, signatures) = (texts(|change| &change.digest), texts(|change| &change.signature));
+        let numbers: Vec<i64> = changes.iter().map(|change| change.seq).collect();
+        let counters: Vec<i64> = changes.iter().map(|change| change.counter).collect();
+        let gone: Vec<bool> = changes.iter().map(|change| change.gone).collect();
+        let withdrawn: Vec<bool> = changes.iter().map(|change| change.withdrawn).collect();
+        let projects: Vec<String> = changes.iter().map(|change| change.projects.join(BETWEEN)).collect();
+        let bodies: Vec<Option<&str>> = changes.iter().map(|change| change.body.as_deref()).collect();
+        self.transaction(|server| {
+            let sql = "INSERT INTO nmem.changes(machine, seq, uuid, counter, gone, withdrawn, projects, name, digest, signature, body)
+                       SELECT $1, seq, uuid, counter, gone, withdrawn, string_to_array(projects, $12), name, digest, signature, body
+                       FROM unnest($2::bigint[], $3::text[], $4::bigint[], $5::boolean[], $6::boolean[], $7::text[], $8::text[], $9::text[],
+                         $10::text[], $11::text[]) AS n(seq, uuid, counter, gone, withdrawn, projects, name, digest, signature, body)
+                       ON CONFLICT DO NOTHING";
+            server.execute(
+                sql,
+                &[
+                    &machine, &numbers, &uuids, &counters, &gone, &withdrawn, &projects, &names, &digests, &signatures, &bodies, &BETWEEN,
+                ],
+            )?;
+            // Texts that these changes supersede are removed, whoever wrote them.
+            let sql = "UPDATE nmem.changes c SET body = NULL FROM unnest($2::text[], $3::bigint[]) AS n(uuid, counter)
+                       WHERE c.uuid = n.uuid COLLATE \"C\" AND c.body IS NOT NULL AND (c.counter, c.machine) < (n.counter, $1 COLLATE \"C\")";
+            server.execute(sql, &[&machine, &uuids, &counters])?;
+            if server.has_rad {
+                let gone: Vec<&str> = changes.iter().filter(|change| change.gone).map(|change| change.uuid.as_str()).collect();
+                server.remove_rad(&gone)?;
+                server.write_rad(rows)?;
+            }
+            let last = numbers.iter().max().copied().unwrap_or_default();
+            let sql = "INSERT INTO nmem.heads(machine, seq, texts) VALUES ($1, $2, -1)
+                       ON CONFLICT (machine) DO UPDATE SET seq = greatest(heads.seq, excluded.seq), texts = -1";
+            server.execute(sql, &[&machine, &last]).map(drop)
+        })
+    }
+
+    /// Removes all texts of a machine's series but those of the given changes, and records the number of remaining
+    /// texts and the last number of the series.
+    pub fn keep_texts(&mut self, machine: &str, last: i64, kept: &[i64]) -> Result<()> {
+        self.transaction(|server| {
+            let sql = "SELECT count(*) AS texts FROM nmem.changes WHERE machine = $1 AND body IS NOT NULL";
+            let held: i64 = column(&server.query(sql, &[&machine])?[0], "texts")?;
+            if held != kept.len() as i64 {
+                let sql = "UPDATE nmem.changes c SET body = NULL WHERE machine = $1 AND body IS NOT NULL
+                           AND NOT EXISTS (SELECT 1 FROM unnest($2::bigint[]) AS k(seq) WHERE k.seq = c.seq)";
+                server.execute(sql, &[&machine, &kept])?;
+            }
+            let sql = "UPDATE nmem.heads SET texts = $2, seq = $3 WHERE machine = $1";
+            server.execute(sql, &[&machine, &(kept.len() as i64), &last]).map(drop)
+        })
+    }
 }

@@ -9,7 +9,7 @@ use crate::model::StoredItem;
 use crate::rad::{self, ProtocolError, VERBS, Verb};
 use crate::store::{PERSON_WAIT, Store};
 use crate::view::snapshot::Detail;
-use crate::view::{Snapshot, page};
+use crate::view::{self, Snapshot};
 use http_body_util::{BodyExt, Either, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{self, HeaderName, HeaderValue};
@@ -141,7 +141,7 @@ pub async fn answer(state: &Arc<ServerState>, request: Request<Incoming>) -> Htt
     for (name, value) in HEADERS {
         headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
     }
-    if let Ok(policy) = HeaderValue::from_str(&page::LIVE_POLICY) {
+    if let Ok(policy) = HeaderValue::from_str(&view::LIVE_POLICY) {
         headers.insert(header::CONTENT_SECURITY_POLICY, policy);
     }
     answer
@@ -297,7 +297,7 @@ async fn body(state: &ServerState, request: Request<Incoming>) -> Result<Map<Str
 fn the_page(state: &ServerState, caller: Requester, token: Option<&str>) -> HttpAnswer {
     let cookie = token.and_then(|token| state.access.launch(token));
     let known = cookie.is_some() || caller == Requester::Page;
-    let html = if known { page::live() } else { CLOSED.to_string() };
+    let html = if known { view::live() } else { CLOSED.to_string() };
     let mut answer = Response::new(full(html));
     answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     if let Some(cookie) = cookie.and_then(|cookie| HeaderValue::from_str(&cookie).ok()) {
@@ -324,7 +324,7 @@ fn view(state: &ServerState, sessions: Option<&[i64]>, packs: bool) -> Result<Ht
     if !packs {
         return Ok(json_answer(&snapshot));
     }
-    let mut answer = Response::new(full(page::compressed(&snapshot).map_err(ProtocolError::from)?));
+    let mut answer = Response::new(full(view::compressed(&snapshot).map_err(ProtocolError::from)?));
     answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     answer.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     Ok(answer)
